@@ -20,9 +20,10 @@ SEED, VISITS, PATIENTS, DIGITS = 7, 8_000, 5_000, 5
 OUTSIDE = 0.02  # of the visits: to doctors in the river or around the city
 
 
-def city_blocks(regions: Regions) -> geopandas.GeoDataFrame:
-    """Make a table of the blocks with a column of ids per level."""
+def city_blocks(regions: Regions, residents: pd.Series) -> geopandas.GeoDataFrame:
+    """Make a table of the blocks with a column of ids per level, and the number of residents."""
     columns = {name: regions.ids_of(level)[regions.ancestors(level)] for level, name in enumerate(regions.levels, start=1)}
+    columns["residents"] = residents.reindex(regions.ids[-1]).to_numpy()
     return geopandas.GeoDataFrame(columns, geometry=regions.geometry[-1].set_precision(10.0**-DIGITS))
 
 
@@ -53,9 +54,9 @@ def city_visits(blocks: geopandas.GeoDataFrame, counts: np.ndarray) -> pd.DataFr
 
 def main() -> None:
     """Write both files beside this one."""
-    areas, _ = made_up_city()
+    areas, residents = made_up_city()
     assert areas.regions.levels == CITY_LEVELS  # noqa: S101
-    blocks = city_blocks(areas.regions)
+    blocks = city_blocks(areas.regions, residents)
     counts = np.zeros(len(blocks))
     counts[areas.leaf] = areas.count
     blocks.to_file(HERE / "city_blocks.geojson", driver="GeoJSON", engine="pyogrio", RFC7946="YES", COORDINATE_PRECISION=DIGITS)

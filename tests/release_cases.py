@@ -86,7 +86,7 @@ def hidden_release() -> AreaRelease:
     return FlatAreas(least=50).release(areas_on(regions_with_shapes()), PureBudget(1), Entropy.system())
 
 
-def assert_same(one, other, where: str = "release") -> None:
+def assert_same(one, other, where: str = "release") -> None:  # noqa: C901  (one branch per type)
     """Both are equal in every field, down to types and bits."""
     assert type(one) is type(other), where
     if is_dataclass(one):
@@ -109,5 +109,7 @@ def assert_same(one, other, where: str = "release") -> None:
         assert list(one) == list(other), where
         for name in one:
             assert_same(one[name], other[name], f"{where}[{name!r}]")
+    elif isinstance(one, pd.Series):
+        pd.testing.assert_series_equal(one, other, check_exact=True)
     else:
         assert one == other, where

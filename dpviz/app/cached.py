@@ -23,7 +23,7 @@ from dpviz.data.reading.flows import FlowsFile
 from dpviz.data.reading.inspect import RepeatedColumn, describe_flows, describe_points, find_repeated_columns
 from dpviz.data.reading.outline import OUTLINE_LIMITS, read_outline, read_polygons
 from dpviz.data.reading.points import PointsFile
-from dpviz.data.reading.regions import RegionsFile, inspect_regions, propose_levels, read_regions
+from dpviz.data.reading.regions import RegionsFile, inspect_regions, list_denominators, propose_levels, read_regions
 from dpviz.data.reading.sources import FoundFiles, find_files
 from dpviz.data.reading.text_format import TextFormat
 from dpviz.publishing.config import RegionsPart
@@ -47,8 +47,8 @@ class UploadedRegions:
     """Regions read from an uploaded file, or made without one.
 
     Attributes:
-        key: digest of the file, columns of its levels, lengths of the prefixes of coarser levels, columns of names and CRS; the regions'
-            key in caches.
+        key: digest of the file, columns of its levels, lengths of the prefixes of coarser levels, columns of names, CRS and
+            denominator; the regions' key in caches.
         regions: the regions.
         part: the table of a configuration that makes regions without a file of ids; None for those of such a file.
     """
@@ -164,6 +164,12 @@ def propose_region_levels(digest: str, name: str, _content: bytes) -> tuple[str,
     return propose_levels(named_file(name, _content))
 
 
+@st.cache_resource(max_entries=4, scope="session", show_spinner="Looking at the file ...")
+def list_region_denominators(digest: str, name: str, _content: bytes) -> tuple[str, ...]:  # noqa: ARG001
+    """List the columns of a file of regions by which counts can be divided."""
+    return list_denominators(named_file(name, _content))
+
+
 @st.cache_resource(max_entries=4, scope="session", show_spinner="Reading the regions ...")
 def read_regions_file(
     digest: str,
@@ -173,15 +179,16 @@ def read_regions_file(
     prefix_lengths: tuple[int, ...],
     names: tuple[tuple[str, str], ...] = (),
     crs: str | None = None,
+    denominator: str | None = None,
 ) -> UploadedRegions:
     """Read a file's regions; each of `prefix_lengths` makes a coarser level of so many first characters of the coarsest ids.
 
     The columns of names, by level, and the CRS are those of an opened configuration.
     """
-    regions = read_regions(named_file(name, _content), levels=levels or None, names=dict(names) or None, crs=crs)
-    return UploadedRegions(
-        key=(digest, levels, prefix_lengths, names, crs), regions=regions.grouped(prefix_lengths) if prefix_lengths else regions
-    )
+    file, labels = named_file(name, _content), dict(names) or None
+    regions = read_regions(file, levels=levels or None, names=labels, crs=crs, denominator=denominator)
+    key = (digest, levels, prefix_lengths, names, crs, denominator)
+    return UploadedRegions(key=key, regions=regions.grouped(prefix_lengths) if prefix_lengths else regions)
 
 
 @st.cache_resource(max_entries=4, scope="session", show_spinner="Making the regions ...")
@@ -282,6 +289,7 @@ PER_SESSION = (
     fingerprints,
     inspect_regions_file,
     propose_region_levels,
+    list_region_denominators,
     read_regions_file,
     make_regions_without_file,
     read_outline_file,

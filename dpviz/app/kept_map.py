@@ -13,7 +13,7 @@ from dpviz.release.nouns import AnyRelease, counted_noun
 from dpviz.release.point_release import Release
 from dpviz.release.verdict import ROUGH, USABLE, verdict
 from dpviz.view.areas_canvas import released_scene as released_areas
-from dpviz.view.areas_drawing import AreasMapSettings, RegionsOnMap, draw_areas
+from dpviz.view.areas_drawing import AreasMapSettings, Denominator, RegionsOnMap, draw_areas
 from dpviz.view.deck import MOST_FEATURES
 from dpviz.view.points_canvas import RELEASED, ReleaseView, released_scene
 from dpviz.view.trips_drawing import TripsMapSettings, has_geometry
@@ -68,6 +68,7 @@ def _show_areas(release: AreaRelease, key: int) -> None:
     level = max((level for level in range(1, regions.depth + 1) if regions.size(level) <= _AREAS_EASY_TO_SEE), default=1)
     if on_map.shapes(level) is None:
         return
-    drawing = draw_areas(release, on_map, AreasMapSettings(level=level, unit=counted_noun(release), dark=is_dark()))
+    view = AreasMapSettings(level=level, also=Denominator.of(regions), unit=counted_noun(release), dark=is_dark())
+    drawing = draw_areas(release, on_map, view)
     scene = released_areas(on_map, drawing, (), dark=is_dark(), height=HEIGHT)
     panes(scene.pack(), key=f"kept map {key:d}")

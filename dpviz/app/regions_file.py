@@ -8,8 +8,9 @@ import streamlit as st
 
 from dpviz.app import cached, opened_config
 from dpviz.app.cards import DATA, Cards
-from dpviz.app.columns import keep_known
+from dpviz.app.columns import keep_known, pick
 from dpviz.app.files import TYPES, ask_for_file
+from dpviz.app.saved_config import NONE
 from dpviz.publishing.config import RegionsPart
 from dpviz.space.regions import Regions
 from dpviz.view.escape import markdown
@@ -39,13 +40,17 @@ def ask_for_regions(cards: Cards, file: str, noun: str, *, has_regions: bool) ->
 
 def make_regions_part(role: str, uploaded: cached.UploadedRegions) -> RegionsPart:
     """Describe a file of regions as a part of a configuration; `role` is the beginning of its slots."""
-    _, levels, prefix_lengths, *_ = uploaded.key
-    part = RegionsPart(file=st.session_state[f"{role} uploaded"][0], levels=levels, prefixes=prefix_lengths)  # type: ignore[arg-type]
+    _, levels, prefix_lengths, *_, denominator = uploaded.key
+    file = st.session_state[f"{role} uploaded"][0]
+    part = RegionsPart(file=file, levels=levels, prefixes=prefix_lengths, denominator=denominator)  # type: ignore[arg-type]
     return opened_config.with_kept_regions(part, role)
 
 
-def choose_regions(role: str, title: str) -> cached.UploadedRegions | None:
-    """Ask for a file of regions, the columns of its levels, and levels by prefixes of ids; None until it is chosen."""
+def choose_regions(role: str, title: str, *, rates: bool = False) -> cached.UploadedRegions | None:
+    """Ask for a file of regions, the columns of its levels, and levels by prefixes of ids; None until it is chosen.
+
+    With `rates` also ask for a column of numbers by which counts are divided.
+    """
     kept = ask_for_file(title, TYPES, role, "Polygons, points or a table: a column of ids per level, or region_id and parent_id.")
     if kept is None:
         return None
@@ -54,7 +59,7 @@ def choose_regions(role: str, title: str) -> cached.UploadedRegions | None:
     about, opened = cached.inspect_regions_file(digest, name, body), opened_config.fill_in_regions(role, name, digest)
     written = ((), None) if opened is None else (tuple(opened.names.items()), opened.crs)
     if about.nested:
-        return cached.read_regions_file(digest, name, body, (), (), *written)
+        return cached.read_regions_file(digest, name, body, (), (), *written, _choose_denominator(role, kept, ()) if rates else None)
     _keep_known_levels(f"{role} levels {digest}", about.columns)
     levels = st.multiselect(
         "Columns of ids, coarsest level first",
@@ -79,7 +84,20 @@ def choose_regions(role: str, title: str) -> cached.UploadedRegions | None:
         st.error("The numbers of characters must be whole numbers with commas between them, such as 2, 5.")
         return None
     prefix_lengths = tuple(int(part) for part in parts)
-    return cached.read_regions_file(digest, name, body, tuple(levels), prefix_lengths, *written)
+    denominator = _choose_denominator(role, kept, levels) if rates else None
+    return cached.read_regions_file(digest, name, body, tuple(levels), prefix_lengths, *written, denominator)
+
+
+def _choose_denominator(role: str, kept: tuple[str, bytes], levels: Sequence[str]) -> str | None:
+    """Ask for the column by which counts are divided to rates; none if the file has no other numbers than ids."""
+    name, body = kept
+    digest = cached.digest_of(body)
+    columns = [column for column in cached.list_region_denominators(digest, name, body) if column not in levels]
+    key = f"{role} denominator {digest}"
+    if not columns and key not in st.session_state:
+        return None
+    help_text = "A public number of each region, such as its residents: maps and releases have rates per 1,000. No record enters."
+    return pick("Rates per 1,000 of", [NONE, *columns], None, key, help_text)
 
 
 def _keep_known_levels(key: str, columns: Sequence[str]) -> None:

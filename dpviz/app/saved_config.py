@@ -392,9 +392,10 @@ def _unit_values(config: ReleaseConfig, key: str) -> Values:
 
 
 def values_of_regions(part: RegionsPart, role: str, digest: str) -> Values:
-    """Return the values of the widgets of a file of regions; `role` is "regions" or "ends"."""
+    """Return the values of the widgets of a file of regions; `role` is "regions", "ends" or "areas regions"."""
     levels: Any = list(part.levels) or PRESET
-    return {f"{role} levels {digest}": levels, f"{role} prefixes {digest}": ", ".join(map(str, part.prefixes))}
+    values = {f"{role} levels {digest}": levels, f"{role} prefixes {digest}": ", ".join(map(str, part.prefixes))}
+    return values | {f"{role} denominator {digest}": part.denominator or PRESET}
 
 
 def values_of_account(config: ReleaseConfig, digest: str) -> Values:

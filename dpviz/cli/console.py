@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
+from dpviz.cli.advice import advise_on_command_line
 from dpviz.errors import DpvizError, RefusedError
 from dpviz.view.escape import clean, line
 
@@ -73,7 +74,7 @@ def report_error(error: BaseException, *, as_json: bool) -> int:
     if isinstance(error, KeyboardInterrupt):
         text, kind = str(error) or "Interrupted: nothing was written.", "Interrupted"
     elif isinstance(error, DpvizError):
-        text = str(error)
+        text = advise_on_command_line(str(error))
     elif isinstance(error, MemoryError):
         text = "There is not enough memory for this; choose a lower order, a lower height or fewer records."
     else:

@@ -212,7 +212,7 @@ def _draw_map(shape: str, release: AreaRelease, top: float) -> alt.LayerChart:
     text = f"Map of released counts of {release.regions.size(1):,} {shape}; the largest is {rows['released'].max():,.0f} people."
     return finish(
         alt.layer(fill, outlines_of_all, data={"values": features}),
-        f"The same people in {release.regions.size(1):,} {shape}",
+        f"People in {release.regions.size(1):,} {shape}",
         text,
         _MAP_HEIGHT,
     )

@@ -268,7 +268,7 @@ def _write_regions(name: str, part: RegionsPart) -> str:
     """Write the assignment of regions: from their file, or made without one."""
     if part.file is not None:
         levels = [f"levels={_literal(list(part.levels))}"] if part.levels else []
-        call = _call(f"{name} = dv.read_regions", [_quote(part.file), *levels, *_keywords(part, ("names", "crs"))])
+        call = _call(f"{name} = dv.read_regions", [_quote(part.file), *levels, *_keywords(part, ("names", "crs", "denominator"))])
         return f"{call}.grouped({_literal(list(part.prefixes))})" if part.prefixes else call
     if part.squares:
         lattice = _write_domain(DomainPart(bounds=part.bounds, crs=str(part.crs)))

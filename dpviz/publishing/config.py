@@ -19,6 +19,7 @@ from dpviz.samples.areas import AREA_SAMPLES
 from dpviz.samples.flows import FLOW_SAMPLES
 from dpviz.samples.points import SAMPLES
 from dpviz.space.domain import Domain, refuse_degrees
+from dpviz.space.region_builders import WRONG_ORDER
 
 NO_CRS = "none"
 _OTHER_FRAMES = {
@@ -76,6 +77,8 @@ class RegionsPart:
         levels: of `file`, columns of ids, coarsest first; left out if the file names the parent of each region.
         names: of `file`, for each level that has one, the column of readable names.
         prefixes: of `file`, lengths of id prefixes that make coarser levels: [2, 5] makes states and counties from ids of tracts.
+        denominator: of `file`, for areas, the column of a public number of each finest region, such as "population", by which counts are
+            divided to rates.
         polygons: path of a file of polygons without ids: one level, numbered in the order of the file.
         h3: resolutions of H3 cells, coarsest first: [5, 7, 9].
         area: of `h3`, west, south, east, north in degrees of the area that the cells cover.
@@ -89,6 +92,7 @@ class RegionsPart:
     levels: tuple[str, ...] = ()
     names: dict[str, str] = field(default_factory=dict)
     prefixes: tuple[int, ...] = ()
+    denominator: str | None = None
     polygons: str | None = None
     h3: tuple[int, ...] = ()
     area: tuple[float, ...] = ()
@@ -112,8 +116,10 @@ class RegionsPart:
     def _check_area(self) -> None:
         if bool(self.area) == (self.area_file is not None):
             raise SettingError("[regions] h3 needs the area that its cells cover: area, or area_file with polygons.")
-        if self.area and (len(self.area) != 4 or self.area[0] >= self.area[2] or self.area[1] >= self.area[3]):
+        if self.area and len(self.area) != 4:
             raise SettingError("[regions] area must be four numbers in degrees: west, south, east, north.")
+        if self.area and (self.area[0] >= self.area[2] or self.area[1] >= self.area[3]):
+            raise SettingError(f"[regions] area: {WRONG_ORDER}")
         if self.area and self.crs is not None:
             raise SettingError("[regions] area is in degrees: leave crs out, which is for area_file.")
 
@@ -138,7 +144,7 @@ class RegionsPart:
 
 
 _KEYS_OF_REGIONS: dict[str, tuple[str, ...]] = {
-    "file": ("levels", "names", "prefixes"),
+    "file": ("levels", "names", "prefixes", "denominator"),
     "polygons": (),
     "h3": ("area", "area_file"),
     "squares": ("bounds",),
@@ -604,10 +610,17 @@ class DataConfig:
             raise SettingError("[domain] is for points only: this sample is counted in its own regions.")
         if data.sample is not None and (self.regions is not None or self.destinations is not None):
             raise SettingError("[regions] and [destinations] are for files of points or trips: a sample has its own frame. Leave them out.")
-        if data.trips is None and self.destinations is not None:
-            raise SettingError("[destinations] is for [data] trips only: leave it out.")
         if data.region is not None and self.regions is None:
             raise SettingError("[data] region names a column of ids of regions: give [regions] with their file instead of [domain].")
+        self._check_trips()
+
+    def _check_trips(self) -> None:
+        """Refuse what only trips have beside other data, and what trips do not have beside them."""
+        data = self.data
+        if data.trips is None and self.destinations is not None:
+            raise SettingError("[destinations] is for [data] trips only: leave it out.")
+        if data.is_trips and any(part is not None and part.denominator is not None for part in (self.regions, self.destinations)):
+            raise SettingError("[regions] denominator is for areas, whose counts it divides to rates: leave it out for trips.")
 
     @property
     def family(self) -> AnyFamily:
@@ -634,6 +647,11 @@ class ReleaseConfig(DataConfig):
     publication: PublicationPart
     output: OutputPart
     left_out: tuple[str, ...] = field(default=(), compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.budget.delta == 0:
+            raise BudgetError("[budget] delta is 0: leave delta out for Laplace noise; Gaussian noise needs a delta above 0.")
 
 
 _STAND_INS = {

@@ -145,12 +145,13 @@ def _frame_of(release: AnyRelease) -> PublicFrame:
 
 
 def _frame_facts(frame: PublicFrame | None) -> object:
-    """Return the facts that identify a frame: all of a domain, or the ids of all regions; of areas their shapes, too."""
+    """Return the facts that identify a frame: all of a domain, or the ids of all regions; of areas shapes and denominator, too."""
     if frame is None or isinstance(frame, Domain):
         return None if frame is None else (frame.bounds, CRS.from_user_input(frame.crs) if frame.crs else None, frame.order, frame.mask)
     if isinstance(frame, Regions):
         shapes = [None if level is None else (level.crs, shapely.to_wkb(level.to_numpy()).tolist()) for level in frame.geometry]
-        return frame.levels, [[*ids] for ids in frame.ids], shapes, frame.grid
+        numbers = None if frame.denominator is None else (frame.denominator.name, frame.denominator.tolist())
+        return frame.levels, [[*ids] for ids in frame.ids], shapes, frame.grid, numbers
     return [[[*ids] for ids in side.ids] for side in frame]
 
 

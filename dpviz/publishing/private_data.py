@@ -224,7 +224,7 @@ def _read_regions(title: str, part: RegionsPart, base: Path) -> Regions:
     if part.file is not None:
         path = resolve_path(base, part.file)
         try:
-            regions = read_regions(path, levels=part.levels or None, names=part.names or None, crs=part.crs)
+            regions = read_regions(path, levels=part.levels or None, names=part.names or None, crs=part.crs, denominator=part.denominator)
         except InputError as error:
             raise InputError(f"[{title}] file {part.file!r}: {error}") from None
         return regions.grouped(part.prefixes) if part.prefixes else regions

@@ -322,9 +322,10 @@ class AreaRelease(Mapped):
         share, covered = leaf_shares(self.regions, shapes_in(self.regions.crs, areas), weights)
         beyond = int((covered < 1 - MOST_OUTSIDE).sum())
         if outside == "refuse" and beyond:
+            lie = "The polygon lies" if len(covered) == 1 else f"{beyond:,} of {len(covered):,} polygons {'lies' if beyond == 1 else 'lie'}"
             raise DomainError(
-                f"{beyond:,} of {len(covered):,} polygons lie partly in no region, where nothing was counted. With outside='inside_part'"
-                " the part inside is answered, together with its share."
+                f"{lie} at least partly in no region, where nothing was counted. With outside='inside_part' the part inside is answered,"
+                " together with its share."
             )
         parts = [share @ self.count[-1]]
         if spread:
@@ -333,7 +334,7 @@ class AreaRelease(Mapped):
             parts.append(covered)
         return tuple(parts) if len(parts) > 1 else parts[0]
 
-    def rates(self, level: Level, denominator: Mapping[str, float] | pd.Series | str, *, per: float = 1.0) -> pd.DataFrame:
+    def rates(self, level: Level, denominator: Mapping[str, float] | pd.Series | str | None = None, *, per: float = 1.0) -> pd.DataFrame:
         """Divide the released counts of a level by a public number of each region, such as its population.
 
         The number is public, so that rates and their intervals are post-processing.
@@ -341,7 +342,7 @@ class AreaRelease(Mapped):
         Args:
             level: 0 to g, or a level's name.
             denominator: numbers of at least 0 by the ids of the level's regions, or of all leaves, which are added up; or "area" for square
-                kilometres.
+                kilometres. None for that of the regions, see `Regions`.
             per: rates are per so many: 1,000 for records per 1,000 residents.
 
         Returns:
@@ -349,7 +350,8 @@ class AreaRelease(Mapped):
             `simultaneous_interval`) and status. NaN where the denominator is 0, or the region is hidden.
 
         Raises:
-            DomainError: no such level; a region without a number; a number that is negative or not finite; or leaves without polygons.
+            DomainError: no such level; no denominator is given, and the regions have none; a region without a number; a number that is
+                negative or not finite; or leaves without polygons.
         """
         number = self.regions.level_number(level)
         numbers, table = self._denominators(number, denominator), self.level(number)
@@ -358,8 +360,12 @@ class AreaRelease(Mapped):
         rates = {new: table[name].to_numpy() * factor for name, new in names.items()}
         return pd.DataFrame({"region": table["region"], "name": table["name"], "denominator": numbers, **rates, "status": self.status})
 
-    def _denominators(self, level: int, denominator: Mapping[str, float] | pd.Series | str) -> Floats:
+    def _denominators(self, level: int, denominator: Mapping[str, float] | pd.Series | str | None) -> Floats:
         """Return the (n,) public numbers of a level's regions."""
+        if denominator is None:
+            if self.regions.denominator is None:
+                raise DomainError("These regions have no denominator: give numbers by the ids of regions, or 'area' for square kilometres.")
+            return self._add_leaves(level, self.regions.denominator)
         if isinstance(denominator, str):
             if denominator != AREA:
                 raise DomainError(f"A denominator must be numbers by the ids of regions, or {AREA!r} for square kilometres.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 import geopandas
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -49,11 +51,12 @@ from dpviz.release.tables import (
     write_geojson,
     write_geopackage,
 )
+from dpviz.space.denominators import RATES_PER
 from dpviz.space.regions import Regions
 
 AREAS_TABLE = "areas.parquet"
 WHOLE = "whole"
-_NUMBERS = ("count", "count_noisy", "count_unbiased", "ci_low", "ci_high", "all_low", "all_high")
+_NUMBERS = ("count", "count_noisy", "count_unbiased", "ci_low", "ci_high", "all_low", "all_high", "rate", "rate_low", "rate_high")
 """Columns that are missing for a hidden region."""
 _LEVELS_ABOUT = (
     "The regions of all levels; level 0 is the whole. Each level counts all records, so add up a single level. With the regions beside it,"
@@ -98,7 +101,17 @@ def _make_columns(release: AreaRelease, level: int) -> Columns:
         "all_low": all_low,
         "all_high": all_high,
         "reliability": grade_reliability(release.count[level], release.stddev(level)),
+        **_make_rates(release, level),
     }
+
+
+def _make_rates(release: AreaRelease, level: int) -> Columns:
+    """Make the columns of a level's rates with their intervals; none if the regions have no denominator."""
+    if release.regions.denominator is None:
+        return {}
+    rates = release.rates(level, per=RATES_PER)
+    columns = {"denominator": "denominator", "rate": "rate", "rate_low": "ci_low", "rate_high": "ci_high"}
+    return {name: rates[column].to_numpy() for name, column in columns.items()}
 
 
 def _make_level_table(release: AreaRelease, level: int, *, escape: bool = False) -> pa.Table:
@@ -111,7 +124,7 @@ def _make_level_table(release: AreaRelease, level: int, *, escape: bool = False)
     """
     columns, regions = _make_columns(release, level), release.regions
     if release.hidden is not None and level == regions.depth:
-        columns |= {name: np.where(release.hidden, np.nan, columns[name]) for name in _NUMBERS}
+        columns |= {name: np.where(release.hidden, np.nan, columns[name]) for name in _NUMBERS if name in columns}
         shown = pc.cast(columns["reliability"], pa.string())
         columns["reliability"] = pc.if_else(pa.array(release.hidden), pa.scalar(None, pa.string()), shown)
     texts = {"region_id": regions.ids_of(level), "name": regions.names_of(level)}
@@ -244,6 +257,9 @@ def rebuild_area_release(contents: Facts, tables: dict[str, Any], receipt: Recei
     regions = rebuild_regions(contents["regions"], tables[f"{REGIONS}.parquet"], read_grid(contents["grid"]))
     table = tables[LEVELS]
     parts = _split_levels(table, regions)
+    if "denominator" in contents:
+        numbers = pd.Series(_read_numbers(parts[-1:], "denominator")[0], index=regions.ids[-1], name=contents["denominator"]["column"])
+        regions = replace(regions, denominator=numbers)
     variances = [facts["variance"] for facts in contents["levels"]]
     return AreaRelease(
         mechanism=contents["mechanism"],

@@ -12,6 +12,7 @@ import re
 import sys
 import unicodedata
 import uuid
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -35,6 +36,7 @@ from dpviz.release.flow_release import ESTIMATED, FlowRelease, compute_interval
 from dpviz.release.nouns import AREAS, POINTS, TRIPS, AnyRelease, kind_of
 from dpviz.release.point_release import Release
 from dpviz.release.verdict import describe_verdict
+from dpviz.space.denominators import RATES_PER
 from dpviz.space.domain import Domain
 from dpviz.space.mask import CellMask
 from dpviz.space.region_builders import Grid
@@ -230,7 +232,8 @@ def describe_columns(release: AnyRelease) -> dict[str, str]:
         direction = {"direction": "leaving or arriving: whether the trips begin or end in the region."}
         return _TRIP_COLUMNS | (estimated if ESTIMATED in release.steps else {}) | (direction if release.totals is not None else {})
     if isinstance(release, AreaRelease):
-        return _AREA_COLUMNS | (_HIDDEN_COLUMN if release.hidden is not None else {})
+        rates = {} if (number := release.regions.denominator) is None else _describe_rates(str(number.name))
+        return _AREA_COLUMNS | rates | (_HIDDEN_COLUMN if release.hidden is not None else {})
     columns = dict(_POINT_COLUMNS)
     if release.unbiased is not None:
         columns["count_unbiased"] = "The count before a biased step, on which the interval is centred."
@@ -257,6 +260,15 @@ def check_url(url: str) -> None:
     """
     if url and not _URL.fullmatch(url):
         raise SettingError("The publication's url must begin with https:// or http:// and have no spaces.")
+
+
+def _describe_rates(column: str) -> dict[str, str]:
+    return {
+        "denominator": f"A public number, not of the data: the column {column!r} of the file of regions, added up over finest regions.",
+        "rate": f"The released count per {RATES_PER:,.0f} of the denominator; missing where the denominator is 0.",
+        "rate_low": "Lower end of the rate's interval: ci_low divided in the same way.",
+        "rate_high": "Upper end of the rate's interval: ci_high divided in the same way.",
+    }
 
 
 def _check_amount(name: str, text: str | None) -> None:
@@ -516,7 +528,7 @@ def _describe_area_contents(release: AreaRelease) -> Facts:
         ],
         "spread": {"errors": LEAST_SQUARES, "root_variance": float(release.spread.root)},
         "hidden": release.hidden is not None,
-    }
+    } | ({} if regions.denominator is None else {"denominator": {"column": regions.denominator.name, "per": RATES_PER}})
 
 
 def _describe_grid(grid: Grid | None) -> Facts | None:
@@ -528,9 +540,13 @@ def _describe_grid(grid: Grid | None) -> Facts | None:
 
 
 def _describe_regions(regions: Regions) -> list[Facts]:
-    for texts in (*regions.ids, *regions.names, np.array(regions.levels, object)):
+    column = [] if regions.denominator is None else [str(regions.denominator.name)]
+    all_texts: tuple[Iterable[str], ...] = (*regions.ids, *regions.names, [*regions.levels, *column])
+    for texts in all_texts:
         if _LONE_SURROGATE.search("\n".join(texts)):
-            raise SettingError("An id or name of a region has a lone surrogate (half a character), which cannot be written; correct it.")
+            raise SettingError(
+                "An id or name of a region, or of a column, has a lone surrogate (half a character), which cannot be written; correct it."
+            )
     shapes = zip(regions.levels, regions.ids, regions.geometry, strict=True)
     return [{"level": name, "regions": len(ids), "shapes": shape is not None} for name, ids, shape in shapes]
 

@@ -17,6 +17,7 @@ from dpviz.errors import InputError, did_you_mean
 from dpviz.samples.flows import us_counties
 from dpviz.samples.points import SEED, SQUARE, SampleInfo, sample_xy
 from dpviz.space.area_shares import areas_km2
+from dpviz.space.denominators import RATES_PER, describe_rate
 from dpviz.space.regions import Regions, are_areas
 
 CITY_LEVELS = ("district", "tract", "block")
@@ -136,16 +137,17 @@ def area_denominators(key: str, regions: Regions) -> dict[str, tuple[str, pd.Ser
 
 
 def region_denominators(regions: Regions) -> dict[str, tuple[str, pd.Series, float]]:
-    """List the public numbers that regions have by themselves, in the form of `area_denominators`: their area, if leaves are polygons.
+    """List the public numbers that regions have, in the form of `area_denominators`: their denominator, and the area of polygons.
 
     >>> region_denominators(Regions.from_table(pd.DataFrame({"tract": ["a", "b"]}), levels=["tract"]))
     {}
     """
-    shapes = regions.geometry[-1]
+    numbers, shapes = regions.denominator, regions.geometry[-1]
+    rates = {} if numbers is None else {"Rates": (describe_rate(numbers), numbers, RATES_PER)}
     if shapes is None or not are_areas(shapes):
-        return {}
+        return rates
     areas = pd.Series(areas_km2(regions), index=regions.ids_of(regions.depth))
-    return {"Per km²": ("per km²", areas, 1.0)}
+    return rates | {"Per km²": ("per km²", areas, 1.0)}
 
 
 def _check_key(key: str) -> None:

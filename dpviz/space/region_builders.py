@@ -25,6 +25,7 @@ H3_CRS = "EPSG:4326"
 FINEST_H3 = 15
 MOST_H3_CELLS = 2**21
 FINEST_SQUARES = 10
+WRONG_ORDER = "west must be smaller than east and south smaller than north, in the order west, south, east, north."
 _H3_MARGIN = 0.05  # of a cell's edge: borders of cells are arcs, which polygons in degrees miss by less
 _LONGEST_EDGE = 90.0  # degrees: h3 takes an edge of more than 180 degrees for one that crosses the 180th meridian
 _KM_PER_DEGREE = 111.2
@@ -150,8 +151,10 @@ def _area_in_degrees(area: Any) -> Any:
         bounds = (
             np.asarray(area, np.float64) if len(area) == 4 and all(isinstance(bound, int | float | np.number) for bound in area) else None
         )
-        if bounds is None or not np.isfinite(bounds).all() or bounds[0] >= bounds[2] or bounds[1] >= bounds[3]:
+        if bounds is None or not np.isfinite(bounds).all():
             raise DomainError("The bounds of an area must be four numbers: west, south, east, north.")
+        if bounds[0] >= bounds[2] or bounds[1] >= bounds[3]:
+            raise DomainError(f"The bounds of an area: {WRONG_ORDER}")
         area = shapely.box(*bounds)
     if not isinstance(area, shapely.Polygon | shapely.MultiPolygon) or area.is_empty or not area.is_valid:
         raise DomainError("An area must be bounds (west, south, east, north), or a valid polygon, in degrees.")

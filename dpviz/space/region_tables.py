@@ -15,6 +15,7 @@ import pandas as pd
 
 from dpviz.arrays import Integers, Places, Texts
 from dpviz.errors import DomainError
+from dpviz.space.denominators import read_denominator
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -24,7 +25,9 @@ if TYPE_CHECKING:
     Codes = NDArray[np.int64]
 
 
-def fields_from_columns(table: pd.DataFrame, levels: Sequence[str], names: Mapping[str, str]) -> dict[str, Any]:
+def fields_from_columns(
+    table: pd.DataFrame, levels: Sequence[str], names: Mapping[str, str], denominator: str | None = None
+) -> dict[str, Any]:
     """Make the fields of `Regions` from a table with one row per leaf; arguments and errors as for `Regions.from_table`."""
     check_list(levels, "levels", "columns, coarsest first, such as ['state', 'county']")
     levels = tuple(levels)
@@ -53,7 +56,8 @@ def fields_from_columns(table: pd.DataFrame, levels: Sequence[str], names: Mappi
     shapes = shapes_of(table)
     leaves = None if shapes is None else shapes.iloc[order].reset_index(drop=True)
     geometry = (*[None] * (len(levels) - 1), leaves)
-    return {"levels": levels, "ids": tuple(ids), "parent": tuple(parent), "names": tuple(names_of_levels), "geometry": geometry}
+    fields = {"levels": levels, "ids": tuple(ids), "parent": tuple(parent), "names": tuple(names_of_levels), "geometry": geometry}
+    return fields if denominator is None else fields | {"denominator": read_denominator(cells_of(table, denominator), columns[-1])}
 
 
 def fields_from_prefixes(ids: Sequence[str] | Texts, lengths: Sequence[int], levels: Sequence[str]) -> dict[str, Any]:
@@ -239,7 +243,7 @@ class _Rows:
         return repr(self.levels[level]) if self.levels[level] is not None else f"number {level + 1} from the top"
 
 
-def fields_from_parents(table: pd.DataFrame) -> dict[str, Any]:
+def fields_from_parents(table: pd.DataFrame, denominator: str | None = None) -> dict[str, Any]:
     """Make the fields of `Regions` from a table with one row per region; arguments and errors as for `Regions.from_parents`."""
     ids = id_texts(table, ID)
     if not len(ids):
@@ -254,7 +258,11 @@ def fields_from_parents(table: pd.DataFrame) -> dict[str, Any]:
     _check_parents(rows)
     labels = label_texts(table, NAME, ids) if NAME in table.columns else ids
     has_root = len(levels) > 1 and (rows.level == 0).sum() == 1  # one coarsest region is the whole, which is no level of `Regions`
-    return _nest(rows, labels, shapes_of(table), top=1 if has_root else 0)
+    fields = _nest(rows, labels, shapes_of(table), top=1 if has_root else 0)
+    if denominator is None:
+        return fields
+    leaves = rows.level == len(rows.levels) - 1
+    return fields | {"denominator": read_denominator(cells_of(table, denominator)[leaves], rows.ids[leaves])}
 
 
 def _nest(rows: _Rows, labels: Texts, shapes: geopandas.GeoSeries | None, top: int) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from pyproj.exceptions import ProjError
 from dpviz.arrays import Places, Texts
 from dpviz.errors import DomainError
 from dpviz.shown import Shown
+from dpviz.space.denominators import check_denominator
 from dpviz.space.domain import Domain, is_horizontal
 from dpviz.space.region_builders import H3_CRS, Grid, H3Cells, h3_outlines, list_polygons, nest_h3_cells, nest_squares
 from dpviz.space.region_tables import fields_from_columns, fields_from_parents, fields_from_prefixes
@@ -49,11 +50,14 @@ class Regions(Shown):
             that cross themselves are repaired.
         grid: cells by which a point finds its leaf: the squares of a domain's lattice, or H3 cells, which are the leaves; None where the
             leaves' polygons decide. The shapes of coarser H3 cells are approximate, since H3 cells do not nest in space.
+        denominator: (leaves,) public numbers of at least 0 by the leaves' ids, such as residents, by which counts are divided to rates; its
+            name says what they are. A coarser region has the sum of its leaves. None if there is none.
 
     Raises:
         DomainError: arrays have different lengths; ids or levels are empty or not unique; regions are not in tree order or have no
             children; shapes are missing, mixed, without area or off the map; the CRS is missing or differs between levels; the grid has
-            other cells than the leaves; or there are more than 16 levels or 2**24 leaves.
+            other cells than the leaves; the denominator has no name, or not one number of at least 0 per leaf; or there are more than 16
+            levels or 2**24 leaves.
 
     >>> import pandas as pd
     >>> table = pd.DataFrame({"state": ["NY", "NY", "VT"], "county": ["36001", "36003", "50001"]})
@@ -68,6 +72,7 @@ class Regions(Shown):
     names: tuple[Texts, ...]
     geometry: tuple[geopandas.GeoSeries | None, ...]
     grid: Grid | None = None
+    denominator: pd.Series[float] | None = None
 
     def __post_init__(self) -> None:
         depth = len(self.levels)
@@ -89,6 +94,8 @@ class Regions(Shown):
 
         if self.grid is not None and not self._has_grid_cells():
             raise DomainError("The leaves of regions on a grid must be its cells: see Regions.h3 and Regions.squares.")
+        if self.denominator is not None:
+            object.__setattr__(self, "denominator", check_denominator(self.denominator, self.ids[-1]))
 
     def _has_grid_cells(self) -> bool:
         """Return whether the leaves can be the cells of the grid: as many as a lattice has, or H3 indexes."""
@@ -119,7 +126,7 @@ class Regions(Shown):
         return f"Regions({sizes})"
 
     def __eq__(self, other: object) -> bool:
-        """Return whether both have the same levels, regions in the same order, and grid; names and geometry are not compared."""
+        """Return whether both have the same levels, regions in the same order, and grid; names, shapes and denominator are not compared."""
         if self is other:
             return True
         if not isinstance(other, Regions) or self.levels != other.levels or self.grid != other.grid:
@@ -131,7 +138,9 @@ class Regions(Shown):
         return hash((self.levels, *(len(ids) for ids in self.ids)))
 
     @classmethod
-    def from_table(cls, table: pd.DataFrame, *, levels: Sequence[str], names: Mapping[str, str] | None = None) -> Regions:
+    def from_table(
+        cls, table: pd.DataFrame, *, levels: Sequence[str], names: Mapping[str, str] | None = None, denominator: str | None = None
+    ) -> Regions:
         """Make regions from a table with one row per leaf region and a column of ids per level.
 
         Args:
@@ -139,15 +148,20 @@ class Regions(Shown):
                 polygons or points, belongs to the leaves.
             levels: the columns of ids, coarsest first.
             names: level -> column with readable names; for levels without such a column, ids are the names.
+            denominator: the column of a public number of each leaf, such as its residents, by which counts are divided to rates.
 
         Raises:
             DomainError: there are no rows; a column or id is missing; ids are neither texts nor whole numbers; a leaf is in two rows;
-                an id has two parents; or `Regions` refuses the geometry.
+                an id has two parents; a denominator is missing, no number or negative; or `Regions` refuses the geometry.
+
+        >>> table = pd.DataFrame({"tract": ["a", "b"], "residents": [1200, 0]})
+        >>> Regions.from_table(table, levels=["tract"], denominator="residents").denominator.tolist()
+        [1200.0, 0.0]
         """
-        return cls(**fields_from_columns(table, levels, dict(names or {})))
+        return cls(**fields_from_columns(table, levels, dict(names or {}), denominator))
 
     @classmethod
-    def from_parents(cls, table: pd.DataFrame) -> Regions:
+    def from_parents(cls, table: pd.DataFrame, *, denominator: str | None = None) -> Regions:
         """Make regions from a table with one row per region of any level: region_id, parent_id, level and, optionally, name.
 
         A parent is always a region of the level above, so the same id may be used on several levels. The coarsest regions have no
@@ -157,6 +171,7 @@ class Regions(Shown):
             table: its column `level` has whole numbers from 0 or 1, coarsest first (the levels are then called "level 1" to
                 "level g"), or the names of the levels. Each row of a GeoDataFrame has the geometry of its region; in each level
                 either all regions have one or none.
+            denominator: as for `from_table`; only the numbers of leaves are read.
 
         Raises:
             DomainError: a column, id or level is missing; an id is twice on a level; a parent is unknown, the region itself, or not
@@ -173,7 +188,7 @@ class Regions(Shown):
         >>> Regions.from_parents(table)
         Regions(2 state, 3 county)
         """
-        return cls(**fields_from_parents(table))
+        return cls(**fields_from_parents(table, denominator))
 
     @classmethod
     def from_prefixes(cls, ids: Sequence[str] | Texts, *, lengths: Sequence[int], levels: Sequence[str]) -> Regions:
@@ -288,7 +303,8 @@ class Regions(Shown):
         geometry = ((None,) * len(new_levels)) + tuple(shapes)
         keeps_order = bool((orders[-1] == np.arange(len(orders[-1]))).all())
         grid = self.grid if keeps_order or isinstance(self.grid, H3Cells) else None  # squares are numbered by their place on the lattice
-        return replace(nested, names=(*nested.names[: len(new_levels)], *names), geometry=geometry, grid=grid)
+        labels = (*nested.names[: len(new_levels)], *names)
+        return replace(nested, names=labels, geometry=geometry, grid=grid, denominator=self.denominator)
 
     @property
     def depth(self) -> int:

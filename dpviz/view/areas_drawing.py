@@ -13,6 +13,7 @@ from dpviz.arrays import Floats, Integers, Mask
 from dpviz.errors import DomainError
 from dpviz.evaluation.metrics import presence_errors
 from dpviz.release.area_release import AreaRelease
+from dpviz.space.denominators import RATES_PER, describe_rate
 from dpviz.space.regions import Regions
 from dpviz.view.basemap import Bounds, RegionShapes, fit_bounds, prepare_shapes
 from dpviz.view.canvas import Legend, choose_shades, make_legend, make_palette, to_css
@@ -43,6 +44,12 @@ class Denominator:
     words: str
     numbers: pd.Series
     per: float = 1.0
+
+    @classmethod
+    def of(cls, regions: Regions) -> Denominator | None:
+        """Return the denominator that regions have; None if they have none."""
+        numbers = regions.denominator
+        return None if numbers is None else cls(words=describe_rate(numbers), numbers=numbers, per=RATES_PER)
 
     def factors(self, regions: Regions, level: int) -> Floats:
         """Return the (n,) factors that turn counts of a level's regions into rates; NaN where the number is 0."""

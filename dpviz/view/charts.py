@@ -365,7 +365,14 @@ def receipt_by_level(receipt: Receipt) -> alt.LayerChart:
     kinds = {"structure": GREY, "counts": ACCENT, "early leaves": "#9cc8d6"}
     kinds_present = [kind for kind in kinds if kind in set(rows["kind"])]
     unit = receipt.currency
-    names = {"step": "step", "kind": "for", "amount": unit, "exact": f"{unit} exactly", "share": "share of the budget (%)", "noise": "noise"}
+    names = {
+        "step": "step",
+        "kind": "for",
+        "amount": unit,
+        "exact": f"{unit} exactly",
+        "share": "share of the budget (%)",
+        "noise": "noise",
+    }
     color = alt.Scale(domain=kinds_present, range=[kinds[kind] for kind in kinds_present])
     bars = alt.Chart(add_texts(rows, list(names))).mark_bar(cornerRadiusEnd=2)
     bars = bars.encode(

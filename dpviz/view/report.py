@@ -18,6 +18,7 @@ from dpviz.release.point_release import Release
 from dpviz.release.simultaneous_intervals import count_of_numbers
 from dpviz.release.tables import USUAL_FORMATS
 from dpviz.release.verdict import verdict
+from dpviz.space.denominators import describe_rate
 from dpviz.space.interpolate import UNIFORM
 from dpviz.space.region_builders import H3Cells
 from dpviz.view.escape import clean
@@ -204,6 +205,8 @@ def _make_area_values(release: AreaRelease) -> Facts:
         "pair_kind": release.regions.levels[-1],
         "level_names": release.regions.levels,
         "hidden": release.hidden is not None,
+        "rate_words": None if (numbers := release.regions.denominator) is None else describe_rate(numbers),
+        "denominator": None if numbers is None else numbers.name,
         "approximate_shapes": isinstance(release.regions.grid, H3Cells),
     }
 

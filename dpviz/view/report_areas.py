@@ -8,7 +8,7 @@ import geopandas
 import numpy as np
 import shapely
 
-from dpviz.amounts import format_count, format_decimal, format_short
+from dpviz.amounts import MISSING, format_count, format_decimal, format_short
 from dpviz.arrays import Floats
 from dpviz.errors import DomainError
 from dpviz.release.area_fitness import fitness
@@ -16,6 +16,7 @@ from dpviz.release.area_release import AreaRelease
 from dpviz.release.area_tables import AREAS_TABLE
 from dpviz.release.nouns import counted_noun
 from dpviz.release.tables import escape_formulas, format_level
+from dpviz.space.denominators import RATES_PER, describe_rate
 from dpviz.view.basemap import fit_bounds
 from dpviz.view.colors import Scale, scale_top_of
 from dpviz.view.report_maps import (
@@ -34,6 +35,7 @@ from dpviz.view.report_numbers import Example, format_example
 Facts = dict[str, Any]
 
 MOST_SHAPES_IN_ALL = 8_000  # on all maps of a report together
+_JOINED = "\N{NO-BREAK SPACE}"
 _LARGEST = 10  # regions that the report lists
 _HIDDEN = Swatch(name="hidden", light="rgb(128,128,128)", dark="rgb(160,160,160)", opacity="0.15")
 _FIXED = (0.0, 0.25, 0.5, 0.75, 1.0)  # positions in the list of regions, fixed in advance, so that no count decides which one is shown
@@ -95,10 +97,34 @@ def _write_texts(release: AreaRelease, level: int) -> list[str]:
         f" {format_count(d)} for all of the level)"
         for name, count, a, b, c, d in zip(release.regions.names_of(level), *(column.tolist() for column in columns), strict=True)
     ]
+    if release.regions.denominator is not None:
+        words = describe_rate(release.regions.denominator)
+        texts = [f"{text}; {words}: {rate}" for text, rate in zip(texts, list_rates(release, level), strict=True)]
     if release.hidden is None or level < release.regions.depth:
         return texts
     names = release.regions.names_of(level).tolist()
     return [f"{name}: not shown" if hid else text for name, text, hid in zip(names, texts, release.hidden.tolist(), strict=True)]
+
+
+def list_rates(release: AreaRelease, level: int, *, at_once: bool = False) -> list[str]:
+    r"""Write the rate of each region of a level with its interval, or with that of all of the level at once; a dash where it is missing.
+
+    >>> import dpviz as dv, pandas as pd
+    >>> table = pd.DataFrame({"tract": ["a", "b"], "residents": [2000, 0]})
+    >>> regions = dv.Regions.from_table(table, levels=["tract"], denominator="residents")
+    >>> areas = dv.AreaCounts.from_counts([500, 40], regions=regions)
+    >>> list_rates(dv.RegionTree().release(areas, dv.PureBudget(100), dv.Entropy.seeded(1)), 1)
+    ['250 (250\xa0to\xa0250)', '–']
+    """
+    rates = release.rates(level, per=RATES_PER)
+    ends = ("all_low", "all_high") if at_once else ("ci_low", "ci_high")
+    rows = zip(*(rates[name].tolist() for name in ("rate", *ends)), strict=True)
+    return [
+        f"{format_decimal(rate, 3)} ({format_decimal(low, 3)}{_JOINED}to{_JOINED}{format_decimal(high, 3)})"
+        if np.isfinite(rate)
+        else MISSING
+        for rate, low, high in rows
+    ]
 
 
 def list_fitness(release: AreaRelease) -> list[Facts]:
@@ -144,13 +170,15 @@ def _make_examples(
 ) -> list[Example]:
     """Make examples of regions of a level; `kind` says how they were chosen, None numbers them."""
     count, stddev, (low, high) = release.count[level], release.stddev(level), interval
-    grades = release.reliability(level)
+    grades, has_rates = release.reliability(level), release.regions.denominator is not None
+    rates = list_rates(release, level, at_once=kind is None) if has_rates else [""] * len(count)
     return [
         Example(
             kind=str(rank) if kind is None else kind,
             where=_name_region(release, level, i),
             **format_example(count[i], stddev[i], low[i], high[i]),
             reliability=str(grades[i]),
+            rate=rates[i],
         )
         for rank, i in enumerate(index.tolist(), start=1)
     ]

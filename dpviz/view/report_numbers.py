@@ -170,6 +170,7 @@ class Example:
         relative: standard deviation in percent of the count; "–" where the count is not above 0.
         reliability: "high", "medium" or "low".
         mark: "*" if negative counts were spread, and the count lies outside its interval; else "".
+        rate: of areas with a denominator, the count and its interval divided by it, as a text; else "".
     """
 
     kind: str
@@ -180,6 +181,7 @@ class Example:
     relative: str
     reliability: str
     mark: str = ""
+    rate: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Advice of errors in the app names its controls, never an argument in Python."""
+"""Advice of errors names controls in the app and keys on the command line, never an argument in Python."""
 
 import ast
 import re
@@ -9,6 +9,7 @@ import pytest
 import dpviz
 from dpviz.app.advice import advise_in_app
 from dpviz.app.fields import problem_with
+from dpviz.cli.advice import advise_on_command_line
 from dpviz.data.reading.points import inspect_points
 from tests.app.seen import errors
 from tests.app.start import uploaded
@@ -32,7 +33,8 @@ def texts_of(path):
 def test_no_advice_names_an_argument(path):
     advice = [text for text in texts_of(path) if " " in text.strip() and PYTHON.search(text)]
     advice = [text for text in advice if not text.startswith(("SELECT", " ")) or "pass" in text]
-    assert [text for text in map(advise_in_app, advice) if PYTHON.search(text)] == []
+    for advise in (advise_in_app, advise_on_command_line):
+        assert [text for text in map(advise, advice) if PYTHON.search(text)] == []
 
 
 def test_a_bad_row_is_left_out_by_a_control():

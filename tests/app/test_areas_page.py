@@ -421,6 +421,10 @@ class TestCurate:
         what = areas_drawn(app)
         assert (what.data.areas.contributions, what.data.areas.unit) == (3, "person")
         assert str(what.release.receipt.total) == "rho 0.5"
+        assert what.release.regions.denominator.name == "residents"
+        assert any("per 1,000 residents (95 %" in text for text in unpack(scenes(app)[-1])[0]["areas"]["regions"]["texts"])
+        app = changed(app, measure="Rates")
+        assert unpack(scenes(app)[-1])[0]["panes"][0]["title"] == "Released records per 1,000 residents"
         before = from_tables(tomllib.loads((folder / "areas.toml").read_text("utf-8")), asks_unit=True)
         (text,) = [each.value.split("\n", 1)[1] for each in app.code if each.value.startswith("# dpviz release")]
         after = from_tables(tomllib.loads(text), asks_unit=True)

@@ -110,6 +110,8 @@ def test_the_sample_configuration_is_published(run, tmp_path, ledger):
     assert code == 0, err
     release = read_release(tmp_path / "city")
     assert (release.regions.levels, release.receipt.unit) == (("district", "tract", "block"), "person")
+    assert (release.regions.denominator.name, release.regions.denominator.sum()) == ("residents", 200_000)
+    assert "Rate <bdi>per 1,000 residents</bdi>" in (tmp_path / "city" / "report.html").read_text("utf-8")
     assert ledger.account("visits in a made-up city").draws == 1
 
 
@@ -192,7 +194,20 @@ MISTAKES = {
         "[regions] levels belongs to file, not to squares: leave one of them out.",
     ),
     "no area of hexagons": (other("regions", {"h3": [3, 4]}), "[regions] h3 needs the area that its cells cover"),
-    "a turned area": (other("regions", {"h3": [3, 4], "area": [4, 50, 0, 51]}), "[regions] area must be four numbers in degrees"),
+    "a turned area": (
+        other("regions", {"h3": [3, 4], "area": [4, 50, 0, 51]}),
+        "[regions] area: west must be smaller than east and south smaller",
+    ),
+    "no levels": (
+        other("regions", {"file": "tracts.geojson"}),
+        'The file does not say how its regions are nested (no column \'region_id\'). Write levels = ["county", "tract"] under [regions],',
+    ),
+    "no such denominator": (
+        other("regions.denominator", "people"),
+        "There is no column named 'people'; the file has 'county', 'tract', 'called'.",
+    ),
+    "a denominator of texts": (other("regions.denominator", "called"), "The denominator 'called' is not numeric"),
+    "a delta of 0": (other("budget", {"epsilon": 1, "delta": 0}), "[budget] delta is 0: leave delta out for Laplace noise"),
     "resolutions that do not grow": (
         other("regions", {"h3": [5, 4], "area": [0, 50, 4, 51]}),
         "[regions] h3: The resolutions of H3 cells must grow from level to level, such as 5, 7, 9.",
@@ -303,7 +318,7 @@ def test_the_check_names_a_release_s_cost_how_many_records_have_no_region_and_ov
     assert "Regions of level 'tract' overlap: 01a and 01b." in run("check", folder / "over.geojson")[1]
 
 
-@pytest.mark.parametrize("mistake", ["published shares of other levels", "overlapping polygons", "levels from fine to coarse"])
+@pytest.mark.parametrize("mistake", ["published shares of other levels", "overlapping polygons", "no levels", "a delta of 0"])
 def test_what_is_public_is_refused_before_data_are_read(run, folder, mistake):
     change, message = MISTAKES[mistake]
     tables = change(folder, CONFIG)

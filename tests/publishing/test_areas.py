@@ -64,7 +64,7 @@ def here(tmp_path, monkeypatch):
 
 
 def write_towns(folder, shift=0.0):
-    table = {"state": ["01", "01", "02", "02"], "town": list("abcd")}
+    table = {"state": ["01", "01", "02", "02"], "town": list("abcd"), "people": [10, 0, 30, 40]}
     shapes = [shapely.box(x + shift, 50 + y, x + 1, 51 + y) for x in (0, 1) for y in (0, 1)]
     geopandas.GeoDataFrame(table, geometry=shapes, crs="EPSG:4326").to_file(folder / "towns.geojson", driver="GeoJSON")
 
@@ -190,6 +190,7 @@ def test_a_release_whose_report_fails_is_recovered_and_only_published_with_its_o
     assert len(kept_draws(ledger)) == 1
     paid = recover(1, ledger)
     assert differences(paid, config) == []
+    assert differences(paid, configured(here, changed(AREAS, "regions.denominator", "people"))) == ["[regions]"]
     write_towns(here, shift=0.25)
     assert differences(paid, config) == ["[regions]"]
     assert differences(paid, configured(here, changed(AREAS, "budget.epsilon", 2))) == ["[budget]", "[regions]"]
@@ -199,8 +200,9 @@ def test_a_release_whose_report_fails_is_recovered_and_only_published_with_its_o
 
 
 def test_code_makes_the_same_release(here):
+    tables = changed(AREAS, "regions.denominator", "people")
     for data in ({"points": "homes.csv", "crs": "EPSG:4326"}, {"points": "counts.csv", "region": "town", "count": "n"}):
-        config = configured(here, changed(AREAS, "data", data))
+        config = configured(here, changed(tables, "data", data))
         code = write_python(config, [CodeRun(mechanism=RegionTree(), budget=ZcdpBudget("1/7"), seed=3)])
         assert "areas = dv.read_areas(" in code
         variables = {}

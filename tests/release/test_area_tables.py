@@ -1,6 +1,7 @@
 """The tables of a release of areas: what they hold, and what is hidden in them."""
 
 import json
+from dataclasses import replace
 
 import geopandas
 import numpy as np
@@ -12,9 +13,9 @@ from geopandas.testing import assert_geodataframe_equal
 from dpviz.mechanisms import RegionTree
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
-from dpviz.release.files import read_manifest, write_release
+from dpviz.release.files import read_manifest, read_release, write_release
 from dpviz.release.manifest import describe
-from tests.release_cases import WORDS, area_release, areas_on, hidden_release, regions_with_shapes
+from tests.release_cases import WORDS, area_release, areas_on, assert_same, hidden_release, regions_with_shapes
 
 FILES = {0: "areas_0_whole", 1: "areas_1_state", 2: "areas_2_town"}
 NUMBERS = ["count", "count_noisy", "stddev", "ci_low", "ci_high", "all_low", "all_high"]
@@ -47,7 +48,7 @@ def test_each_level_has_the_released_numbers_in_every_format(tmp_path):
 
 
 def test_every_column_is_described(tmp_path):
-    for place, release in enumerate([area_release(), hidden_release()]):
+    for place, release in enumerate([area_release(), hidden_release(), with_denominator(hidden_release())]):
         folder = written(release, tmp_path / str(place))
         described = set(read_manifest(folder)["contents"]["columns"])
         for path in folder.glob("*.parquet"):
@@ -56,6 +57,32 @@ def test_every_column_is_described(tmp_path):
             assert set(pd.read_csv(path).columns) <= described
         for path in folder.glob("*.geojson"):
             assert set(json.loads(path.read_text("utf-8"))["features"][0]["properties"]) <= described
+
+
+def with_denominator(release):
+    """The release with a public number of each town; nobody lives in the last one."""
+    numbers = pd.Series([*range(1, len(release.regions.ids[-1])), 0], index=release.regions.ids[-1], name="residents", dtype=float)
+    return replace(release, regions=replace(release.regions, denominator=numbers))
+
+
+def test_rates_are_in_every_table_read_back_and_missing_where_the_denominator_is_0(tmp_path):
+    release = with_denominator(area_release())
+    folder = written(release, tmp_path / "out")
+    for level, stem in FILES.items():
+        table, expected = pd.read_csv(folder / f"{stem}.csv"), release.rates(level, per=1000)
+        for name, column in {"rate": "rate", "rate_low": "ci_low", "rate_high": "ci_high", "denominator": "denominator"}.items():
+            np.testing.assert_array_equal(table[name], expected[column])
+    assert pd.read_csv(folder / "areas_2_town.csv")[["rate", "rate_low", "rate_high"]].iloc[-1].isna().all()
+    contents = read_manifest(folder)["contents"]
+    assert (contents["denominator"], "'residents'" in contents["columns"]["denominator"]) == ({"column": "residents", "per": 1000.0}, True)
+    assert_same(read_release(folder), release)
+
+
+def test_rates_of_hidden_regions_are_hidden(tmp_path):
+    release, folder = with_denominator(hidden_release()), tmp_path / "out"
+    table = pd.read_csv(written(release, folder) / "areas_2_town.csv")
+    assert table.loc[release.hidden, ["rate", "rate_low", "rate_high"]].isna().all(axis=None)
+    assert_same(read_release(folder), release)
 
 
 def test_numbers_under_the_public_threshold_are_in_the_table_of_all_levels_alone(tmp_path):

@@ -73,7 +73,7 @@ def test_the_schema_is_valid_closed_and_documents_every_field():
             assert "additionalProperties" in part, part
             if "properties" in part:
                 assert part["additionalProperties"] is False
-                optional = {"totals", "mask", "nonnegative", "grid_of_origins", "grid_of_destinations", *MORE_TEXTS}
+                optional = {"totals", "mask", "nonnegative", "grid_of_origins", "grid_of_destinations", "denominator", *MORE_TEXTS}
                 assert set(part["properties"]) - set(part["required"]) <= optional
                 for name, field in part["properties"].items():
                     described = field if "description" in field else schema["$defs"][field["$ref"].rpartition("/")[2]]

@@ -79,7 +79,7 @@ def test_the_area_may_have_any_crs():
         (TOWN, (7, 16), "from 0 to 15"),
         (TOWN, (7.5,), "whole numbers"),
         ((1, 2, 3), (7,), "four numbers"),
-        ((2, 0, 1, 1), (7,), "four numbers"),
+        ((170, -2, -170, 2), (7,), "west must be smaller than east"),
         ((0, 0, np.nan, 1), (7,), "four numbers"),
         ((0, 0, 200, 1), (3,), "out of range"),
         (shapely.Point(0, 0), (7,), "valid polygon"),

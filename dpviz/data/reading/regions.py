@@ -17,7 +17,8 @@ from dpviz.data.library_errors import attempt, guard
 from dpviz.data.reading.geometries import OpenShapes, open_shapes
 from dpviz.data.reading.safety import DEFAULT_LIMITS, Limits, Source, read_checked
 from dpviz.errors import DomainError
-from dpviz.space.region_tables import ID, LEVEL, NAME, PARENT
+from dpviz.space.denominators import parse_numbers
+from dpviz.space.region_tables import ID, LEVEL, NAME, PARENT, is_blank
 from dpviz.space.regions import DEGREES, MOST_LEVELS, Regions
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ def propose_levels(source: Source, *, limits: Limits = DEFAULT_LIMITS) -> tuple[
     r"""Propose the columns of ids of a public file with a column per level, coarsest first; none if they are not clear.
 
     They are clear if all columns of texts or whole numbers, names left out, are nested in one way: each id of a level lies in one id of
-    the level above, and the ids of the last level are unique. Whoever reads the regions decides.
+    the level above, and the ids of the last level are unique; or else if those of texts alone are. Whoever reads the regions decides.
 
     Args:
         source: a path, or an open binary file with a `name`.
@@ -131,6 +132,11 @@ def propose_levels(source: Source, *, limits: Limits = DEFAULT_LIMITS) -> tuple[
     sizes = {name: table[name].nunique() for name in names if _are_ids(table[name])}
     if not sizes.keys() >= set(with_texts):
         return ()
+    return _find_nested(table, sizes) or _find_nested(table, {name: sizes[name] for name in with_texts})
+
+
+def _find_nested(table: pd.DataFrame, sizes: Mapping[str, int]) -> tuple[str, ...]:
+    """Order columns from coarse to fine by their numbers of ids; none if they are not nested in this order."""
     levels = sorted(sizes, key=lambda name: sizes[name])
     if not levels or sizes[levels[-1]] < len(table) or (len(levels) > 1 and sizes[levels[0]] == 1):
         return ()
@@ -138,6 +144,34 @@ def propose_levels(source: Source, *, limits: Limits = DEFAULT_LIMITS) -> tuple[
         sizes[above] < sizes[below] == len(table[[above, below]].drop_duplicates()) for above, below in itertools.pairwise(levels)
     )
     return tuple(levels) if is_nested else ()
+
+
+def list_denominators(source: Source, *, limits: Limits = DEFAULT_LIMITS) -> tuple[str, ...]:
+    r"""List the columns of a public file of regions that can be denominators: all their cells that are not blank are numbers of at least 0.
+
+    Args:
+        source: a path, or an open binary file with a `name`.
+        limits: the most that the file may hold.
+
+    Raises:
+        InputError: the file cannot be opened, is damaged or too large.
+
+    >>> import io
+    >>> upload = io.BytesIO(b"block,residents,change\nN1,12,-1\nN2,0,2\n")
+    >>> upload.name = "blocks.csv"
+    >>> list_denominators(upload)
+    ('residents',)
+    """
+    opened = open_shapes(*read_checked(source, limits), limits)
+    if not opened.names:
+        return ()
+    table, _ = _read_rows(opened, opened.names)
+    return tuple(name for name in opened.names if _are_denominators(table[name]))
+
+
+def _are_denominators(cells: pd.Series) -> bool:
+    numbers, blank = parse_numbers(cells), is_blank(cells)
+    return bool((~blank).any() and np.isfinite(numbers[~blank]).all() and (numbers[~blank] >= 0).all())
 
 
 def _are_ids(column: pd.Series) -> bool:
@@ -151,6 +185,7 @@ def read_regions(
     levels: Sequence[str] | None = None,
     names: Mapping[str, str] | None = None,
     crs: object = None,
+    denominator: str | None = None,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Regions:
     r"""Read regions in nested levels from a public file.
@@ -166,12 +201,13 @@ def read_regions(
         names: level -> column with readable names. If None, a level's names are in the column called like the level with "_name" at
             the end; names of leaves may also be in a column called name or label.
         crs: the CRS of the coordinates, if the file does not state it; for longitude and latitude of a table EPSG:4326 if None.
+        denominator: the column of a public number of each leaf, such as its residents, by which counts are divided to rates.
         limits: the most that the file may hold.
 
     Raises:
         InputError: the file cannot be opened, is damaged or too large.
-        DomainError: a column is missing, or the regions are not valid: see `Regions`, `Regions.from_table` and
-            `Regions.from_parents`.
+        DomainError: a column is missing, a denominator is blank, no number or negative, or the regions are not valid: see `Regions`,
+            `Regions.from_table` and `Regions.from_parents`.
 
     >>> import io
     >>> upload = io.BytesIO(b"id,lat,lon,name\n06037,34.1,-118.2,Los Angeles\n06073,33.0,-116.8,San Diego\n")
@@ -181,11 +217,15 @@ def read_regions(
     (Regions(2 id), ['Los Angeles', 'San Diego'])
     """
     kind, data = read_checked(source, limits)
-    return _make_regions(open_shapes(kind, data, limits), levels, names, crs)
+    return _make_regions(open_shapes(kind, data, limits), levels, names, crs, denominator)
 
 
-def _make_regions(opened: OpenShapes, levels: Sequence[str] | None, names: Mapping[str, str] | None, crs: object) -> Regions:
+def _make_regions(
+    opened: OpenShapes, levels: Sequence[str] | None, names: Mapping[str, str] | None, crs: object, denominator: str | None = None
+) -> Regions:
     _refuse_no_features(opened)
+    number = None if denominator is None else _find_column(opened.names, denominator)
+    also = [] if number is None else [number]
     if levels is None and _are_locations(opened.names):
         levels = ["id"]
     if levels is not None:
@@ -195,10 +235,11 @@ def _make_regions(opened: OpenShapes, levels: Sequence[str] | None, names: Mappi
         labels = _find_labels(
             opened.names, columns, None if names is None else {_find_column(opened.names, key): names[key] for key in names}
         )
-        return Regions.from_table(_read_table(opened, [*columns, *labels.values()], crs), levels=columns, names=labels)
+        table = _read_table(opened, [*columns, *labels.values(), *also], crs)
+        return Regions.from_table(table, levels=columns, names=labels, denominator=number)
     canonical = _find_parent_columns(opened.names)
-    table = _read_table(opened, list(canonical), crs)
-    return Regions.from_parents(table.rename(columns=canonical))
+    table = _read_table(opened, [*canonical, *also], crs)
+    return Regions.from_parents(table.rename(columns=canonical), denominator=None if number is None else canonical.get(number, number))
 
 
 def _refuse_no_features(opened: OpenShapes) -> None:

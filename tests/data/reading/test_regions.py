@@ -13,7 +13,7 @@ import shapely
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpviz.data.reading.regions import inspect_regions, propose_levels, read_regions
+from dpviz.data.reading.regions import inspect_regions, list_denominators, propose_levels, read_regions
 from dpviz.data.reading.safety import Limits
 from dpviz.errors import DomainError, InputError
 from dpviz.space.regions import Regions
@@ -162,10 +162,26 @@ SENSELESS += [("id,name\nzq,A\nzq,B\n", {"levels": ["id"]}, ["duplicate id"]), (
 SENSELESS += [("id,parent_id,level\nzq,b,1\n", {}, ["no row of its own"])]
 
 
+PEOPLE = {"levels": ["id"], "denominator": "people"}
+SENSELESS += [("id,name,n\na,A,1\n", PEOPLE, ["no column named 'people'", "'id', 'name', 'n'"])]
+SENSELESS += [("id,people\na,zq\nb,1\n", PEOPLE, ["'people' is not numeric"]), ("id,people\na,inf\n", PEOPLE, ["is not numeric"])]
+SENSELESS += [("id,people\na,-1\n", PEOPLE, ["negative"]), ("id,people\na,\nb,1\n", PEOPLE, ["blank", "write 0"])]
+
+
 @pytest.mark.parametrize(("content", "options", "words"), SENSELESS)
 def test_what_makes_no_sense_is_refused(content, options, words):
     message = refusal(text(content, "a.csv"), **options)
     assert all(word in message for word in words)
+
+
+def test_a_denominator_follows_its_region_through_sorting_and_new_levels():
+    read = read_regions(text("id,People\nB1,3\nA2, 2.5 \nB2,0\nA1,1\n", "a.csv"), levels=["id"], denominator="people").grouped([1])
+    assert read.ids[1].tolist() == ["B1", "B2", "A2", "A1"]
+    assert (read.denominator.name, read.denominator.to_dict()) == ("People", {"B1": 3, "B2": 0, "A2": 2.5, "A1": 1})
+    assert read.denominator.index.tolist() == read.ids[1].tolist()
+    by_parents = "region_id,parent_id,level,n\na,,1,\na1,a,2,4\na2,a,2,0\nb,,1,\nb1,b,2,9\n"
+    assert read_regions(text(by_parents, "a.csv"), denominator="n").denominator.tolist() == [4, 0, 9]
+    assert list_denominators(text("id,n,change,note\na,1,-1,x\nb,,2,\n", "a.csv")) == ("n",)
 
 
 def test_only_some_of_many_columns_are_listed():

@@ -1,0 +1,36 @@
+"""Advice of errors in the words of a configuration: which key helps, in place of the argument that helps in Python."""
+
+from __future__ import annotations
+
+import re
+
+_LEVELS = 'levels = ["county", "tract"]'
+_CRS = 'write crs = "EPSG:4326", say, beside its name'
+_WORDS = (
+    (r"Pass levels=\[\.\.\.\], the columns of ids", f"Write {_LEVELS} under [regions], with its columns of ids"),
+    (r"pass levels=\[\.\.\.\]", f"write {_LEVELS} under [regions]"),
+    (r"pass crs=\.\.\., (?:such as crs=|say )'EPSG:4326'", _CRS),
+    (r"pass crs=\.\.\.", _CRS),
+    (r"another CRS than crs=\.\.\.; leave crs out", "another CRS than the key crs; leave crs out"),
+    (r", or pass bad_rows='drop' to leave such rows out", ""),
+    (r"engine='(\w+)'", r'engine = "\1"'),
+    (r"Say which one it is with (\w+)='\.\.\.'", r'Say which one it is with \1 = "..." under [data]'),
+    (r", in Python insecure_address=True", ""),
+    (r"pass quoted_newlines=True, which studies allow", "write quoted_newlines = true under [data], which studies allow"),
+    (r"\(exactly=True\)", "(exactly = true under [data])"),
+    (r"choose neighbours='add_remove'", 'write neighbours = "add_remove" under [mechanism]'),
+    (r"distinct=True", "distinct = true"),
+    (r"pass centroids=True|centroids=True", "write centroids = true under [data]"),
+)
+_PATTERNS = tuple((re.compile(pattern), words) for pattern, words in _WORDS)
+
+
+def advise_on_command_line(text: str) -> str:
+    """Return the text of an error with its advice for Python in the words of a configuration.
+
+    >>> advise_on_command_line("Rename all but one, or pass levels=[...].")
+    'Rename all but one, or write levels = ["county", "tract"] under [regions].'
+    """
+    for pattern, words in _PATTERNS:
+        text = pattern.sub(words, text)
+    return text
