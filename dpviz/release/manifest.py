@@ -481,7 +481,7 @@ def _describe_grid(grid: Grid | None) -> Facts | None:
 
 def _describe_regions(regions: Regions) -> list[Facts]:
     column = [] if regions.denominator is None else [str(regions.denominator.name)]
-    for texts in (*regions.ids, *regions.names, [*regions.levels, *column]):
+    for texts in (*regions.ids, *regions.names, np.array([*regions.levels, *column], object)):
         if _LONE_SURROGATE.search("\n".join(texts)):
             raise SettingError(
                 "An id or name of a region, or of a column, has a lone surrogate (half a character), which cannot be written; correct it."
