@@ -192,10 +192,10 @@ def read_regions_file(
 
 
 @st.cache_resource(max_entries=4, scope="session", show_spinner="Making the regions ...")
-def make_regions_without_file(key: tuple[object, ...], _part: RegionsPart, _polygons: tuple[str, bytes] | None) -> UploadedRegions:
-    """Make H3 cells or squares. `key` identifies the part, and the content of the polygons that H3 cells cover; name and content follow."""
+def make_regions_without_file(digest: tuple[object, ...], _part: RegionsPart, _polygons: tuple[str, bytes] | None) -> UploadedRegions:
+    """Make H3 cells or squares. `digest` identifies the part and the polygons that H3 cells cover, whose name and content follow."""
     polygons = None if _polygons is None else read_polygons(named_file(*_polygons), crs=_part.crs, limits=OUTLINE_LIMITS)
-    return UploadedRegions(key=key, regions=make_regions(_part, polygons), part=_part)
+    return UploadedRegions(key=digest, regions=make_regions(_part, polygons), part=_part)
 
 
 @st.cache_resource(max_entries=8, scope="session", show_spinner="Drawing the regions ...")
