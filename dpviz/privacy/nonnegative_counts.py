@@ -118,7 +118,7 @@ def spread_negatives(
     [10.0, 0.0, 1.0, 2.0, 7.0]
     """
     weight = np.where(spread.slack > 0, spread.slack, open_cells(tree, mask) * (_UNKNOWN * max(spread.slack.max(), 1.0)))
-    result = np.full(len(tree), max(total, 0.0))
+    result = np.full(len(tree), max(total, 0.0), np.float64)
     blocks = result[:1].reshape(1, 1) if smooth and _is_quartered(tree) else None
     for depth in range(tree.height):
         parents, children = tree.at_depth(depth), tree.at_depth(depth + 1)

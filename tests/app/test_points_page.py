@@ -272,10 +272,15 @@ class TestCurate:
         assert account().truth_seen
 
 
+def menu_entries(*mechanisms):
+    """The names of mechanisms in the menu, each after that of its group."""
+    return [f"{each.menu_group}: {each.title}" for each in mechanisms]
+
+
 class TestReferences:
     def test_teach_offers_them_and_marks_them_everywhere_as_not_private(self):
         app = fine(points_app(EXACT))
-        assert app.selectbox(key="mechanism").options == [each.title for each in [*POINT_MECHANISMS.values(), *REFERENCES.values()]]
+        assert app.selectbox(key="mechanism").options == menu_entries(*POINT_MECHANISMS.values(), *REFERENCES.values())
         assert all("NOT PRIVATE" in reference.title for reference in REFERENCES.values())
         assert "NOT PRIVATE" in app.warning[0].value
         assert "**NOT PRIVATE:** the chosen reference protects nothing" in captions(app)
@@ -295,7 +300,7 @@ class TestReferences:
         app = points_app(EXACT | {"mode": "Curate"})
         assert "is for Teach only" in errors(app)
         offered = app.selectbox(key="mechanism")
-        assert (offered.options, offered.value) == ([each.title for each in POINT_MECHANISMS.values()], None)
+        assert (offered.options, offered.value) == (menu_entries(*POINT_MECHANISMS.values()), None)
         assert app.button(key="draw").disabled
         assert "Correct the mechanism or its settings." in missing(app)
         to_mode(app, "Teach")

@@ -265,10 +265,10 @@ def test_a_link_is_read_by_its_own_ending(tmp_path):
     assert read_points(str(tmp_path / "*.csv"), domain=PLANE).count.tolist() == [1]
 
 
-@pytest.mark.parametrize("table", [points_table(), [points_table()], 7, None])
-def test_a_table_in_memory_is_refused_with_what_takes_it(table):
-    assert "PointCounts.from_xy" in refused(read_points, table, domain=PLANE)
-    assert "Flows.from_table" in refused(read_flows, table, regions=TOWNS)
+@pytest.mark.parametrize("source", [7, None, [7]])
+def test_what_is_neither_file_nor_table_is_refused_with_what_is_taken(source):
+    assert "a DataFrame, an Arrow table" in refused(read_points, source, domain=PLANE)
+    assert "a DataFrame, an Arrow table" in refused(read_flows, source, regions=TOWNS)
 
 
 def test_columns_of_wrong_types_are_refused_before_any_row_is_read(tmp_path, jobs_seen):
