@@ -106,7 +106,9 @@ def test_compare_with_regions_of_ones_own():
         checked(app.run())
 
 
-@pytest.mark.parametrize(("mode", "typed"), [("Teach", ()), ("Curate", NAMES[:3]), rarely(("Curate", NAMES))], ids=["Teach", "some", "all"])
+@pytest.mark.parametrize(
+    ("mode", "typed"), [("Teach", ()), rarely(("Curate", NAMES[:3])), rarely(("Curate", NAMES))], ids=["Teach", "some", "all"]
+)
 def test_columns_and_what_is_typed_on_the_points_page(mode, typed):
     app = pages_app("points", {}, {"config": Config(mode=mode, source="upload", order=4), "frame": "Contiguous United States"})
     good(app.file_uploader(key="file").set_value((f"{NAMES[0]}.csv", points_file(), "text/csv")).run())

@@ -139,7 +139,7 @@ HOMES = Source(data_part=DataPart(points="homes.csv"), domain=DomainPart(bounds=
 RIDDEN = Source(data_part=DataPart(sample="us_flights"))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.data())
 @pytest.mark.parametrize(("mechanisms", "kind", "source"), [(POINT_MECHANISMS, Config, HOMES), (FLOW_MECHANISMS, TripsConfig, RIDDEN)])
 def test_every_mechanism_and_budget_comes_back(mechanisms, kind, source, data):

@@ -14,7 +14,7 @@ from dpviz.privacy.entropy import Entropy
 from dpviz.release.area_release import AreaRelease
 from tests.area_cases import areas_of, dense_fit, membership, records_of, true_sums
 from tests.flow_cases import from_parents, random_regions, regular
-from tests.often import often
+from tests.often import named, often
 
 VARIANTS = {
     "region_tree with the whole": RegionTree(count_root=True, split="uniform"),
@@ -160,7 +160,7 @@ def test_estimates_and_their_stated_spread_are_those_of_dense_least_squares(mech
     np.testing.assert_allclose(stated**2, np.diag(nodes @ covariance @ nodes.T), rtol=1e-9)
 
 
-@EVERY
+@pytest.mark.parametrize("mechanism", named(DEFAULTS | VARIANTS, 2))
 @pytest.mark.parametrize("budget", often(list(BUDGETS.values()), 1), ids=str)
 def test_estimates_are_unbiased_and_their_stated_spread_is_that_of_many_runs(mechanism, budget):
     areas, runs = areas_of(regular(2, 3, 2), [4, 0, 9, 100, 0, 3] * 2, contributions=2, unit="person"), 4000

@@ -11,6 +11,7 @@ from dpviz.privacy.budget import ZcdpBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.false_positives import discovery_threshold, gaussian_tail, list_nonzero, stddev_threshold
 from dpviz.privacy.noise import discrete_gaussian
+from tests.often import often
 
 
 @pytest.mark.parametrize(
@@ -87,7 +88,7 @@ def false_share(size, variance, runs, filled=0, seed=1):
     return np.mean(shares), np.std(shares) / np.sqrt(runs)
 
 
-@pytest.mark.parametrize("size", [4, 10, 30])
+@pytest.mark.parametrize("size", often([4, 10, 30], 1))
 def test_on_nothing_but_zeros_hardly_any_list_has_an_entry(size):
     """400,000 draws at once, for equal weights; the function itself says the same of the first of them."""
     drawn, variance = noise((400_000, size), 400, seed=size), 400.0

@@ -26,6 +26,7 @@ from dpviz.publishing.private_data import open_data, open_frame
 from dpviz.publishing.study_config import StudyConfig, VariedPart, study_from, study_to_toml
 from tests.hostile import NAMES
 from tests.mechanisms.joined import installed
+from tests.often import often
 from tests.publishing.configs import CROWD, FLOWS, PEOPLE, POINTS, TOWNS, TRIPS, changed, per_person
 from tests.release_cases import assert_same
 
@@ -94,7 +95,7 @@ def sample(key, **parts):
     return DataConfig(data=DataPart(sample=key, size=size), **parts)
 
 
-@pytest.mark.parametrize("key", dv.SAMPLES)
+@pytest.mark.parametrize("key", often(dv.SAMPLES, 2))
 def test_a_sample_of_points_as_it_is(key):
     inputs = sample(key, domain=DomainPart.of(dv.SAMPLES[key].domain))
     code = check_page(inputs, points_page(inputs, sample=key, mechanism="uniform_grid", settings={}))
@@ -121,7 +122,9 @@ def test_a_sample_of_points_on_another_domain_with_other_settings(mechanism, set
     assert ("NOT PRIVATE" in code) == mechanism.startswith("exact")
 
 
-@pytest.mark.parametrize("key", [key for key in dv.FLOW_SAMPLES if key != "us_commuters"])  # that takes long, and differs in its key only
+@pytest.mark.parametrize(
+    "key", often([key for key in dv.FLOW_SAMPLES if key != "us_commuters"], ["us_flights"])
+)  # that takes long, and differs in its key only
 def test_a_sample_of_trips(key):
     inputs = sample(key)
     code = check_page(inputs, trips_page(inputs, sample=key, mechanism="flat_gaussian", settings={}))
