@@ -20,7 +20,9 @@ _PROTECTED = {
     "person": "**Protected:** adding or removing one person, with all records that count.",
     "": "**Protected:** adding or removing one record (or one person, where a person column is given).",
 }
-_NOT_PROTECTED = "**Not protected:** the domain, its resolution and where people can be, the mechanism and its settings, totals that you declare."
+_NOT_PROTECTED = (
+    "**Not protected:** the domain, its resolution and where people can be, the mechanism and its settings, totals that you declare."
+)
 _UNPROTECTED = "**NOT PRIVATE:** the chosen reference protects nothing. It shows what privacy costs."
 
 
