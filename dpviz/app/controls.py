@@ -87,8 +87,8 @@ def mechanism_controls(page_state: PageState) -> None:
 
 
 def _menu_entry(mechanism: type[AnyMechanism]) -> str:
-    """Return the name of a mechanism after that of its part of the menu."""
-    return f"{mechanism.menu_group}: {mechanism.title}" if mechanism.menu_group else mechanism.title
+    """Return the name of a mechanism with that of its part of the menu, which comes last, since narrow menus cut the end."""
+    return f"{mechanism.title} · {mechanism.menu_group.lower()}" if mechanism.menu_group else mechanism.title
 
 
 def _advice(mechanisms: Sequence[type[AnyMechanism]]) -> None:

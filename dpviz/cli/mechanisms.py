@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from argparse import Namespace
+from itertools import groupby
 from typing import Any
 
 from dpviz.cli.console import give
@@ -42,7 +43,9 @@ def _list_lines(by_family: dict[str, dict[str, type[AnyMechanism]]]) -> list[str
     width = max(len(key) for mechanisms in by_family.values() for key in mechanisms)
     lines = []
     for name, mechanisms in by_family.items():
-        lines += [f"{name}:", *(f"  {key:<{width}}  {mechanism.summary}" for key, mechanism in mechanisms.items())]
+        for group, members in groupby(mechanisms.items(), key=lambda entry: entry[1].menu_group):
+            lines.append(f"{name}, {group.lower()}:" if group else f"{name}:")
+            lines += [f"  {key:<{width}}  {mechanism.summary}" for key, mechanism in members]
     return [*lines, "dpviz mechanisms KEY lists the settings of one."]
 
 

@@ -24,7 +24,7 @@ Output = TypeVar("Output")
 _RAISES = "        SettingError: a setting of the wrong type or out of its range."
 BOUNDED, ADD_REMOVE = "bounded", "add_remove"
 NEIGHBOURS = (BOUNDED, ADD_REMOVE)
-RECOMMENDED, TREES, GRIDS, DATA_DEPENDENT, NOT_PRIVATE = "Recommended", "Trees", "Grids", "Data-dependent", "References, not private"
+RECOMMENDED, TREES, GRIDS, DATA_DEPENDENT, NOT_PRIVATE = "Recommended", "Trees", "Grids", "Data-dependent", "References"
 LAPLACE, GAUSSIAN = "Laplace", "Gaussian"
 NOISES = (LAPLACE, GAUSSIAN)
 """The noises between which the kind of the budget decides, see `Mechanism.noise_by_budget`."""

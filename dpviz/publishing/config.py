@@ -604,7 +604,7 @@ class DataConfig:
             raise SettingError(
                 "[domain] and [regions] both say where points are counted: keep [regions] for areas, or [domain] for points."
             )
-        if self.domain is not None and self.domain.study_area is not None and self.domain.study_area in data.files:
+        if self.domain is not None and self.domain.study_area is not None and Path(self.domain.study_area) in map(Path, data.files):
             raise SettingError("[domain] study_area is the file of the data: where people can be is declared, never taken from the data.")
         if data.sample in AREA_SAMPLES and self.domain is not None:
             raise SettingError("[domain] is for points only: this sample is counted in its own regions.")

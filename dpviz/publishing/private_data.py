@@ -211,7 +211,11 @@ def _open_domain(part: DomainPart, base: Path) -> Domain:
     domain = part.domain()
     if part.study_area is None:
         return domain
-    return mask_outside(domain, read_outline(resolve_path(base, part.study_area), unstated_crs=domain.crs))
+    path = resolve_path(base, part.study_area)
+    try:
+        return mask_outside(domain, read_outline(path, unstated_crs=domain.crs))
+    except InputError as error:
+        raise InputError(f"[domain] study_area {part.study_area!r}: {error}") from None
 
 
 def _read_regions(title: str, part: RegionsPart, base: Path) -> Regions:

@@ -364,19 +364,12 @@ def receipt_by_level(receipt: Receipt) -> alt.LayerChart:
     rows = _spending_rows(receipt)
     kinds = {"structure": GREY, "counts": ACCENT, "early leaves": "#9cc8d6"}
     kinds_present = [kind for kind in kinds if kind in set(rows["kind"])]
-    unit = receipt.currency
-    names = {
-        "step": "step",
-        "kind": "for",
-        "amount": unit,
-        "exact": f"{unit} exactly",
-        "share": "share of the budget (%)",
-        "noise": "noise",
-    }
+    names = {"step": "step", "kind": "for", "amount": receipt.currency, "exact": f"{receipt.currency} exactly"}
+    names |= {"share": "share of the budget (%)", "noise": "noise"}
     color = alt.Scale(domain=kinds_present, range=[kinds[kind] for kind in kinds_present])
     bars = alt.Chart(add_texts(rows, list(names))).mark_bar(cornerRadiusEnd=2)
     bars = bars.encode(
-        x=alt.X(field="amount", type="quantitative", title=f"privacy budget {unit}", axis=AXIS),
+        x=alt.X(field="amount", type="quantitative", title=f"privacy budget {receipt.currency}", axis=AXIS),
         y=alt.Y(field="bar", type="ordinal", sort=list(dict.fromkeys(rows["bar"])), title=None, axis=alt.Axis(labelLimit=220)),
         color=alt.Color(field="kind", type="nominal", scale=color, legend=legend("square") if len(kinds_present) > 1 else None),
         order=alt.Order(field="order", type="quantitative"),

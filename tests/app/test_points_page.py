@@ -273,8 +273,8 @@ class TestCurate:
 
 
 def menu_entries(*mechanisms):
-    """The names of mechanisms in the menu, each after that of its group."""
-    return [f"{each.menu_group}: {each.title}" for each in mechanisms]
+    """The names of mechanisms in the menu, each with that of its group."""
+    return [f"{each.title} · {each.menu_group.lower()}" for each in mechanisms]
 
 
 class TestReferences:

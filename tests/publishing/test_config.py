@@ -118,8 +118,12 @@ def test_a_study_area_masks_the_domain_and_is_never_the_file_of_the_data(tmp_pat
     code = write_data(config)
     assert "domain=dv.mask_outside(" in code
     assert 'dv.read_outline("city.geojson", unstated_crs="EPSG:4326")' in code
-    with pytest.raises(SettingError, match="never taken from the data"):
-        from_tables(changed(tables, "domain.study_area", "crowd.csv"))
+    for same in ("crowd.csv", "./crowd.csv"):
+        with pytest.raises(SettingError, match="never taken from the data"):
+            from_tables(changed(tables, "domain.study_area", same))
+    (tmp_path / "city.geojson").unlink()
+    with pytest.raises(InputError, match=r"^\[domain\] study_area 'city.geojson': The file cannot be read"):
+        open_frame(config)
 
 
 def test_references_that_are_not_private_and_line_ends_within_cells_are_for_studies_only(tmp_path):
