@@ -274,7 +274,7 @@ class TestFirstLook:
         assert fine(compare_app({})).session_state[JOB].rows == rows
 
     @pytest.mark.slow
-    @pytest.mark.parametrize("kind", ["Points", "Trips"])
+    @pytest.mark.parametrize("kind", often(["Points", "Trips"], 1))
     def test_it_is_the_same_in_a_fresh_server_and_in_one_where_others_have_made_more_or_less(self, kind):
         fresh = fine(tab(compare_app({"kind": kind}), "On the map"))
         for other in ({"repeats": 4, "steps": 5}, {"repeats": 1, "steps": 3}):
@@ -785,7 +785,7 @@ class TestFailures:
         """What other tests have made on the sample is not taken over."""
         cached.sample_study_rows.clear()
 
-    @pytest.mark.parametrize(("rows", "label"), [(40, "Resume the study"), (0, "Start the study")])
+    @pytest.mark.parametrize(("rows", "label"), often([(40, "Resume the study"), (0, "Start the study")], 1))
     def test_finished_releases_are_kept_and_the_others_can_be_tried_again(self, rows, label, monkeypatch):
         def failing(study, **options):
             yield from islice(real.compare(study, **options), rows)
@@ -837,7 +837,7 @@ def to_curate(app, kind):
 class TestLooks:
     """That the truth of one's own data was looked at is noted, for a release of them."""
 
-    @pytest.mark.parametrize(("kind", "look"), [("Points", started), ("Trips", started), ("Points", answered)])
+    @pytest.mark.parametrize(("kind", "look"), often([("Points", started), ("Trips", started), ("Points", answered)], 1))
     def test_a_study_is_a_look_and_so_is_the_number_of_records_behind_an_epsilon(self, kind, look, monkeypatch, tmp_path):
         app = to_compare(declared(kind), kind)
         app.session_state["looked_at"] = set()
@@ -855,7 +855,7 @@ class TestLooks:
         assert not [each for each in app.metric if "rror" in each.label]
         assert app.session_state["looked_at"] == set()
 
-    @pytest.mark.parametrize(("kind", "sample"), [("Points", "gaussian_cluster"), ("Trips", "us_flights")])
+    @pytest.mark.parametrize(("kind", "sample"), often([("Points", "gaussian_cluster"), ("Trips", "us_flights")], 1))
     def test_a_sample_has_the_digest_of_its_page(self, kind, sample):
         config = CompareConfig(kind=kind, sample=sample, mechanisms=(MECHANISM[kind],), steps=1, repeats=1, order=4)
         app = finished(started(compare_app({}, config)))
@@ -865,7 +865,7 @@ class TestLooks:
 class TestHidden:
     """Data of one's own go when they are not public in Teach any more."""
 
-    @pytest.mark.parametrize("kind", ["Points", "Trips"])
+    @pytest.mark.parametrize("kind", often(["Points", "Trips"], 1))
     def test_data_and_study_come_and_go_with_the_declaration(self, kind):
         app = own_data(kind, "Teach")
         assert KEY[kind] not in app.session_state

@@ -25,7 +25,7 @@ VARIANTS = {
     "flat, some hidden": FlatAreas(least=5),
 }
 DEFAULTS = {key: row() for key, row in AREA_MECHANISMS.items()}
-EVERY = pytest.mark.parametrize("mechanism", [pytest.param(made, id=name) for name, made in (DEFAULTS | VARIANTS).items()])
+EVERY = pytest.mark.parametrize("mechanism", named(DEFAULTS | VARIANTS, 4))
 BUDGETS = {"epsilon": PureBudget("0.8"), "rho": ZcdpBudget("0.3"), "delta": ApproxBudget("0.8", "1e-5")}
 ALL = pytest.mark.parametrize("budget", [pytest.param(budget, id=name) for name, budget in BUDGETS.items()])
 
