@@ -604,8 +604,6 @@ class DataConfig:
             raise SettingError(
                 "[domain] and [regions] both say where points are counted: keep [regions] for areas, or [domain] for points."
             )
-        if self.domain is not None and self.domain.study_area is not None and Path(self.domain.study_area) in map(Path, data.files):
-            raise SettingError("[domain] study_area is the file of the data: where people can be is declared, never taken from the data.")
         if data.sample in AREA_SAMPLES and self.domain is not None:
             raise SettingError("[domain] is for points only: this sample is counted in its own regions.")
         if data.sample is not None and (self.regions is not None or self.destinations is not None):
@@ -613,6 +611,15 @@ class DataConfig:
         if data.region is not None and self.regions is None:
             raise SettingError("[data] region names a column of ids of regions: give [regions] with their file instead of [domain].")
         self._check_trips()
+
+    def frame_files(self) -> list[tuple[str, str]]:
+        """List the files of the public frame: the name of each in messages, and its path."""
+        study_area = None if self.domain is None else self.domain.study_area
+        found = [("[domain] study_area", study_area)]
+        for name in ("regions", "destinations"):
+            part = getattr(self, name)
+            found += [(f"[{name}] {key}", getattr(part, key)) for key in ("file", "polygons", "area_file") if part is not None]
+        return [(name, path) for name, path in found if path is not None]
 
     def _check_trips(self) -> None:
         """Refuse what only trips have beside other data, and what trips do not have beside them."""

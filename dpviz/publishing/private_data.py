@@ -27,9 +27,9 @@ from dpviz.data.library_errors import attempt, guard
 from dpviz.data.points import PointCounts
 from dpviz.data.reading.outline import read_outline, read_polygons
 from dpviz.data.reading.regions import read_regions
-from dpviz.data.reading.safety import Limits, Source, refuse_share
-from dpviz.data.reading.sources import FoundFiles, describe_copies, find_files
-from dpviz.errors import DomainError, InputError
+from dpviz.data.reading.safety import Limits, Source, is_path, refuse_share
+from dpviz.data.reading.sources import FoundFiles, describe_copies, find_files, list_files
+from dpviz.errors import DomainError, InputError, SettingError
 from dpviz.mechanisms import AREA_FAMILY, POINT_FAMILY
 from dpviz.samples.areas import load_area_sample
 from dpviz.samples.flows import load_flow_sample
@@ -194,7 +194,9 @@ def open_frame(config: DataConfig) -> PublicFrame | None:
     Raises:
         DomainError: the bounds, the study area or the regions are invalid, or polygons overlap in which coordinates are counted.
         InputError: a file of regions or polygons cannot be read.
+        SettingError: a file of the frame is a file of the data.
     """
+    _refuse_frame_of_data(config)
     if config.family is POINT_FAMILY:
         return _open_domain(config.domain, config.base) if config.domain else SAMPLES[config.data.sample or ""].domain
     if config.regions is None:
@@ -205,6 +207,18 @@ def open_frame(config: DataConfig) -> PublicFrame | None:
             refuse_overlaps(regions)
         return regions
     return regions, regions if config.destinations is None else _read_regions("destinations", config.destinations, config.base)
+
+
+def _refuse_frame_of_data(config: DataConfig) -> None:
+    """Refuse a file of the data, by whatever path or pattern it is named, as the file of a public frame; nothing is read.
+
+    Raises:
+        SettingError: the study area or the regions would be read from a file of the data.
+    """
+    data = [attempt(Path(os.fspath(file)).resolve) for file in attempt(lambda: list_files(resolve_sources(config))) or () if is_path(file)]
+    for name, path in config.frame_files():
+        if attempt(resolve_path(config.base, path).resolve) in data:
+            raise SettingError(f"{name} is a file of the data: what is public is declared, never taken from the data.")
 
 
 def _open_domain(part: DomainPart, base: Path) -> Domain:

@@ -118,9 +118,11 @@ def test_a_study_area_masks_the_domain_and_is_never_the_file_of_the_data(tmp_pat
     code = write_data(config)
     assert "domain=dv.mask_outside(" in code
     assert 'dv.read_outline("city.geojson", unstated_crs="EPSG:4326")' in code
-    for same in ("crowd.csv", "./crowd.csv"):
+    for same in ("crowd.csv", "./crowd.csv", str(tmp_path / "crowd.csv")):
         with pytest.raises(SettingError, match="never taken from the data"):
-            from_tables(changed(tables, "domain.study_area", same))
+            open_frame(from_tables(changed(tables, "domain.study_area", same), base=tmp_path))
+    with pytest.raises(SettingError, match="never taken from the data"):
+        open_frame(from_tables(changed(changed(tables, "data.points", "c*.csv"), "domain.study_area", "crowd.csv"), base=tmp_path))
     (tmp_path / "city.geojson").unlink()
     with pytest.raises(InputError, match=r"^\[domain\] study_area 'city.geojson': The file cannot be read"):
         open_frame(config)
