@@ -217,7 +217,7 @@ MISTAKES = {
         other("regions", {"squares": [2, 11], "bounds": [0, 50, 4, 51], "crs": "EPSG:4326"}),
         "[regions] squares: The zooms of squares must be whole numbers from 1 to 10",
     ),
-    "regions taken from the data": (other("regions", {"polygons": "homes.csv"}), "[regions] polygons is a file of the data: what is public"),
+    "regions taken from the data": (other("regions", {"polygons": "homes.csv"}), "[regions] polygons is a file of the data"),
     "both frames": (
         other("domain", DOMAIN),
         "[domain] and [regions] both say where points are counted: keep [regions] for areas, or [domain] for points.",
