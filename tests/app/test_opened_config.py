@@ -402,9 +402,9 @@ REFUSED = {
     "a reference": (points(mechanism={"key": "exact_kdtree"}), "NOT PRIVATE"),
     "setting": (changed(POINTS, "mechanism.settings", {"height": 99}), "must be from"),
     "epsilon": (changed(POINTS, "budget.epsilon", 1000), "On this page, ε must be a number from 0.001 to 100"),
-    "delta": (changed(POINTS, "budget.delta", 1e-6), "leave delta out"),
+    "delta": (points(mechanism={"key": "privtree"}, budget={"epsilon": 1, "delta": 1e-6}), "leave delta out"),
     "no delta": (points(mechanism={"key": "kdtree", "settings": {"variant": "smooth-sensitivity"}}), "needs a delta"),
-    "rho": (points(budget={"rho": 1}), "give epsilon under [budget]"),
+    "rho": (points(mechanism={"key": "privtree"}, budget={"rho": 1}), "give epsilon under [budget]"),
     "cap": (changed(POINTS, "dataset.cap_epsilon", 5000), "cap_epsilon must be from 0.001 to 1000"),
     "bound": (
         points(data=POINTS["data"] | {"person": "note", "contributions": 5000}, dataset={"name": "x"}),
