@@ -84,7 +84,7 @@ def same_charts(made, shown):
     return [chart.to_json() for chart in made] == [chart.to_json() for chart in shown]
 
 
-@pytest.mark.parametrize("key", often(KEYS, 3))
+@pytest.mark.parametrize("key", often(KEYS, 1))
 def test_the_code_of_a_stop_makes_its_figure_with_the_settings_that_are_chosen(key, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     app = learn_app(stop=key)

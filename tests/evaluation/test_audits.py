@@ -153,7 +153,7 @@ FAULTS = {
 """The first three are planted in the ordinary run."""
 
 
-@pytest.mark.parametrize("fault", named(FAULTS, 3))
+@pytest.mark.parametrize("fault", named(FAULTS, 2))
 def test_planted_faults_are_caught(monkeypatch, fault):
     where, name, planted, mechanism, runs = fault
     monkeypatch.setattr(where, name, planted)
