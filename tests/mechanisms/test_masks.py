@@ -2,13 +2,14 @@
 
 import math
 from dataclasses import replace
+from fractions import Fraction
 from itertools import product
 
 import numpy as np
 import pytest
 
 import dpviz as dv
-from dpviz.privacy.budget import PureBudget
+from dpviz.privacy.budget import PureBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
 from tests.often import named
 from tests.transcripts import EPSILON, Script, loss, run, worst_loss
@@ -104,6 +105,22 @@ def test_no_person_in_open_cells_costs_more_than_epsilon(monkeypatch, mechanism,
         assert max(found) > EPSILON * 0.99
     if isinstance(mechanism, dv.PrivTree):  # the rest is that of the splits: see the next test
         assert max(found) == EPSILON / 2
+
+
+GAUSSIAN = {name: mechanism for name, mechanism in TAKING.items() if mechanism.noise_by_budget}
+
+
+@pytest.mark.parametrize("mechanism", named(GAUSSIAN, len(GAUSSIAN)))
+@pytest.mark.parametrize("bound", [1, 3])
+def test_no_person_in_open_cells_costs_more_than_rho_and_one_costs_all_of_it(monkeypatch, mechanism, bound):
+    """With Gaussian noise: a person's records in one open cell, and spread over some."""
+    rho, rng = ZcdpBudget(Fraction("0.7")), np.random.default_rng(3)
+    places, matrix = np.flatnonzero(MASK.open), rng.integers(0, 3, (4, 4)) * MASK.open
+    together, spread = [[place] * bound for place in places], [rng.choice(places, bound).tolist() for _ in range(4)]
+    pairs = [neighbours(matrix, cells, MASK) for cells in together + spread]
+    found = [worst_loss(monkeypatch, mechanism, *pair[:: 1 if seed % 2 else -1], seed, rho) for seed, pair in enumerate(pairs)]
+    assert found[: len(together)] == [rho.rho] * len(together)
+    assert max(found) == rho.rho
 
 
 class Splits(Script):

@@ -107,7 +107,7 @@ def read_checked(source: Source, limits: Limits) -> tuple[str, bytes]:
     else:
         data = guard("The upload cannot be read: it must be an open binary file.", lambda: first_bytes(source, limits.file_bytes + 1))
     if len(data) > limits.file_bytes:
-        raise InputError(f"The file is larger than the limit of {limits.file_bytes:,} bytes.")
+        raise InputError(f"The file is larger than the limit of {limits.file_bytes:,} bytes.{getattr(source, 'advice', '')}")
     if not data:
         raise InputError("The file is empty.")
     return kind, data

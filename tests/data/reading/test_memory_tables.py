@@ -88,6 +88,13 @@ def test_what_cannot_be_read_is_named_without_a_value(table, words):
     assert "MARY" not in str(raised.value)
 
 
+def test_a_table_beyond_the_limits_says_how_to_read_it():
+    with pytest.raises(dv.InputError, match=r"Pass limits=dv\.Limits\(file_bytes=") as raised:
+        dv.read_points(FRAME, domain=DOMAIN, crs="EPSG:4326", limits=dv.Limits(file_bytes=9))
+    assert "MARY" not in str(raised.value)
+    assert dv.read_points(FRAME, domain=DOMAIN, crs="EPSG:4326", limits=dv.Limits(file_bytes=10**6)).count.sum() == 3
+
+
 def test_bounds_with_a_crs_are_a_domain_and_without_one_say_what_to_write():
     read = dv.read_points(FRAME.iloc[:3], domain=(0, 0, 8, 8), crs="EPSG:4326")
     assert read.domain == dv.Domain(bounds=(0, 0, 8, 8), crs="EPSG:4326")
