@@ -171,7 +171,7 @@ def test_in_a_browser_the_address_has_no_token_and_a_file_is_uploaded(chromium, 
     points.write_text("lon,lat\n-118.2,34.1\n-118.3,34.0\n")
     page.goto(start.as_uri())
     page.get_by_role("button", name="Open the map").click()
-    page.get_by_text("Upload", exact=True).click()
+    page.get_by_role("radio", name="Upload").locator("xpath=..").click()
     page.get_by_test_id("stFileUploader").filter(has_text="Points file").locator("input[type=file]").set_input_files(points)
     page.get_by_text("These data are already public").wait_for()
     until(lambda: "token" not in page.evaluate("location.href + document.referrer"), "an address without a token")
