@@ -14,6 +14,7 @@ from pathlib import Path
 import pandas as pd
 import streamlit as st
 
+from dpviz.app.class_mode import refuse_in_class
 from dpviz.app.jobs import Keeper, KnownRows, SessionCounts, SharedStudies
 from dpviz.data.areas import AreaCounts
 from dpviz.data.counting.files import read_areas, read_flows, read_points
@@ -101,7 +102,8 @@ def fingerprints(digest: str, frame_and_columns: tuple[object, ...], _data: Priv
 
 
 def named_file(name: str, content: bytes) -> io.BytesIO:
-    """Return bytes as an open file with a name, whose ending determines the format."""
+    """Return bytes as an open file with a name, whose ending determines the format. All files of a user pass here; a class has none."""
+    refuse_in_class("files")
     file = io.BytesIO(content)
     file.name = Path(name).name
     return file
