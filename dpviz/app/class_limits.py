@@ -23,8 +23,9 @@ from dpviz.errors import RefusedError, SettingError
 RUNS_AT_ONCE = max(2, os.cpu_count() or 1)
 STUDIES_AT_ONCE = 1
 SECONDS_OF_RUN, SECONDS_OF_STUDY = 20.0, 120.0  # from the end of the wait for a turn
-MOST_NODES = 400_000  # partitions of one release
-MOST_RELEASES = 1_000  # of one study
+MOST_NODES = 250_000  # partitions of one release, about 130 bytes each
+MOST_RELEASES = 500  # of one study
+_SESSION_SHARE = 6  # part of the earlier results that a session of a class keeps
 _SECONDS_BETWEEN_CHECKS = 0.1
 _SECONDS_BETWEEN_TRIMS = 10.0
 _MEMORY_OF_PROCESS = Path("/proc/self/statm")
@@ -117,6 +118,11 @@ def study_turn(check: Check) -> Iterator[Check]:
 def _refuse_after(end: float, text: str) -> None:
     if time.monotonic() > end:
         raise RefusedError(text)
+
+
+def room_of_session(room: float) -> float:
+    """Return the largest size of the earlier results that a session keeps, where it would be `room` without a class."""
+    return room / _SESSION_SHARE if is_class() else room
 
 
 def refuse_large_release(nodes: int) -> None:

@@ -30,8 +30,8 @@ def offer_class_link(page: str) -> None:
 
 @st.fragment
 def _offer(page: str) -> None:
-    with st.popover("Link for a class", key="class link", width="stretch", on_change="rerun") as popover:
-        if popover.open:
+    with st.expander("Link for a class", key="class link", on_change="rerun") as expander:
+        if expander.open:
             _show_link(page)
 
 

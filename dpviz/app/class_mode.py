@@ -60,6 +60,11 @@ def largest_order(otherwise: int) -> int:
     return min(LARGEST_ORDER, otherwise) if is_class() else otherwise
 
 
+def most_records(otherwise: int) -> int:
+    """Return the most records of a made-up sample in a class; without a class the number given."""
+    return min(MOST_RECORDS, otherwise) if is_class() else otherwise
+
+
 def restrict(config: Config) -> Config:
     """Return a page's configuration as a class may have it: in Teach, on a sample, within the limits of resolution and size."""
     if _mode is None:
@@ -76,4 +81,7 @@ def describe_restricted(config: object) -> str:
     if restrict(config) == config:
         return ""
     side = 2**LARGEST_ORDER
-    return f"A class shows samples in Teach, with at most {side:,} x {side:,} cells and {MOST_RECORDS:,} records: so does this link here."
+    return (
+        f"A class has samples in Teach, with at most {side:,} x {side:,} cells and {MOST_RECORDS:,} records. This link asks for more, and"
+        " is shown within these limits."
+    )

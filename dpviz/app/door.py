@@ -38,9 +38,11 @@ _REFUSAL = (
 
 
 _CODE_FORM = (
+    "This is the dpviz of a class. Its code stands in the address that was handed out.{wrong}</p>"
     '<form action="{path}"><label>Code of the class <input name="token" autocomplete="off" autofocus></label>'
-    " <button>Open</button>{rest}</form>"
+    " <button>Open</button>{rest}</form><p>"
 )
+_WRONG_CODE = " What was typed is not this code."
 _REST = '<input type="hidden" name="{name}" value="{value}">'
 _OTHER_NAME = "This server of a class answers to the name that its address was given out with, and to no other."
 _NO_PAGE = "There is no such page."
@@ -171,7 +173,8 @@ class Door:
             await self._app(scope, receive, _with_common_headers(send))
         elif self._is_code:
             rest = "".join(_REST.format(name=escape(name), value=escape(value)) for name, value in others)
-            await _send_page(send, 403, _PAGE.format(head="", body=_CODE_FORM.format(path=escape(path), rest=rest)))
+            wrong = _WRONG_CODE if tokens else ""
+            await _send_page(send, 403, _PAGE.format(head="", body=_CODE_FORM.format(path=escape(path), rest=rest, wrong=wrong)))
         else:
             await _send_page(send, 403, _PAGE.format(head="", body=_REFUSAL.format(address=escape(address))))
 

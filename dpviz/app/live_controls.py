@@ -9,6 +9,7 @@ from typing import Any
 import streamlit as st
 
 from dpviz.app.cached import keeper
+from dpviz.app.class_limits import room_of_session
 from dpviz.app.first_row import present_button
 from dpviz.app.live import LiveRuns, Results, Work
 from dpviz.app.page_state import PageState
@@ -28,7 +29,7 @@ class LiveControls:
         page_state: state of the page; its configuration has `run`, the number of the run.
         kind: class of the page's runs, one per page: a session keeps one of each.
         weigh: returns the size of a result.
-        room: the largest size of all results that a session keeps.
+        room: the largest size of all results that a session keeps; less in a class.
         shared: results on bundled samples, which all sessions share: the same size of them is kept for all.
     """
 
@@ -44,7 +45,7 @@ class LiveControls:
     def runs(self) -> LiveRuns:
         """Return the runs of this session; they end with it."""
         if self._slot not in st.session_state:
-            st.session_state[self._slot] = self.kind(self.weigh, self.room)
+            st.session_state[self._slot] = self.kind(self.weigh, room_of_session(self.room))
             keeper().take(st.session_state[self._slot])
         return st.session_state[self._slot]  # type: ignore[no-any-return]
 
