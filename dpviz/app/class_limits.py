@@ -25,6 +25,7 @@ STUDIES_AT_ONCE = 1
 SECONDS_OF_RUN, SECONDS_OF_STUDY = 20.0, 120.0  # from the end of the wait for a turn
 MOST_NODES = 250_000  # partitions of one release, about 130 bytes each
 MOST_RELEASES = 500  # of one study
+PATIENCE_OF_CLASS, TICK_OF_CLASS = 5.0, 2.0  # seconds that a page waits for its run, and between two looks: each look costs all others time
 _SESSION_SHARE = 6  # part of the earlier results that a session of a class keeps
 _SECONDS_BETWEEN_CHECKS = 0.1
 _SECONDS_BETWEEN_TRIMS = 10.0
@@ -118,6 +119,11 @@ def study_turn(check: Check) -> Iterator[Check]:
 def _refuse_after(end: float, text: str) -> None:
     if time.monotonic() > end:
         raise RefusedError(text)
+
+
+def in_class(otherwise: float, value: float) -> float:
+    """Return the larger of two numbers of seconds in a class, and the first one without."""
+    return max(otherwise, value) if is_class() else otherwise
 
 
 def room_of_session(room: float) -> float:
