@@ -36,7 +36,7 @@ def _offer(page: str) -> None:
 
 
 def _show_link(page: str) -> None:
-    config = st.session_state.get(_CONFIGS.get(page))
+    config = st.session_state.get(_CONFIGS.get(page, ""))
     if getattr(config, "source", "sample") != "sample" or getattr(config, "mode", "Teach") != "Teach":
         st.caption(_NO_LINK)
         return
