@@ -6,7 +6,6 @@ Without a class, nothing here waits or refuses. A student who meets a limit read
 from __future__ import annotations
 
 import ctypes
-import gc
 import os
 import time
 from collections import deque
@@ -14,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from threading import Condition
+from threading import Condition, Thread
 from typing import TypeVar
 
 from dpviz.app.class_mode import class_mode, is_class
@@ -28,7 +27,7 @@ MOST_RELEASES = 500  # of one study
 PATIENCE_OF_CLASS, TICK_OF_CLASS = 5.0, 2.0  # seconds that a page waits for its run, and between two looks: each look costs all others time
 _SESSION_SHARE = 6  # part of the earlier results that a session of a class keeps
 _SECONDS_BETWEEN_CHECKS = 0.1
-_SECONDS_BETWEEN_TRIMS = 10.0
+SECONDS_BETWEEN_TRIMS = 20.0
 _MEMORY_OF_PROCESS = Path("/proc/self/statm")
 _RUN_TOO_LONG = (
     f"This run took longer than the {SECONDS_OF_RUN:g} seconds that a class allows. Choose a lower resolution or a smaller sample."
@@ -168,15 +167,18 @@ def used_memory() -> float:
         return 0.0
 
 
-_last_trim = -_SECONDS_BETWEEN_TRIMS
-
-
 def give_memory_back() -> None:
-    """Collect garbage, and give free memory back to the system, unless that was done a moment ago."""
-    global _last_trim  # noqa: PLW0603
-    if time.monotonic() < _last_trim + _SECONDS_BETWEEN_TRIMS:
-        return
-    _last_trim = time.monotonic()
-    gc.collect()
-    with suppress(OSError, AttributeError):  # only glibc has it
+    """Give memory that is free within this process back to the system; only with glibc, which keeps hundreds of MiB after a class."""
+    with suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)
+
+
+def keep_giving_memory_back() -> None:
+    """Give memory back every `SECONDS_BETWEEN_TRIMS`, in the background."""
+
+    def repeat() -> None:
+        while True:
+            time.sleep(SECONDS_BETWEEN_TRIMS)
+            give_memory_back()
+
+    Thread(target=repeat, name="give memory back", daemon=True).start()

@@ -6,6 +6,9 @@ import threading
 import time
 
 import pytest
+from streamlit.proto.BackMsg_pb2 import BackendOperationRequest, BackMsg
+from streamlit.proto.ClientState_pb2 import ClientState
+from streamlit.proto.Common_pb2 import FileURLsRequest
 
 from dpviz.app import cached, class_limits, files, guess, ledger, opened_config, release_page
 from dpviz.app.class_limits import Turns, run_within_limits, study_turn
@@ -216,6 +219,29 @@ class TestDoor:
     def test_nothing_can_be_sent(self, method):
         for path in ("/", "/_stcore/upload_file/a/b", "/media/a.png"):
             assert knock(self.door(), path, host="lab.example.org", method=method)[0] == 404
+
+    def test_messages_that_no_page_sends_do_not_pass(self):
+        """Streamlit would clear the caches of all sessions, hand out places for uploads, or write files for coding agents."""
+        allowed = [BackMsg(rerun_script=ClientState(query_string="a")), BackMsg(stop_script=True), BackMsg(app_heartbeat=True)]
+        sent = [BackMsg(clear_cache=True), BackMsg(set_run_on_save=True), BackMsg(load_git_info=True), BackMsg(debug_shutdown_runtime=True)]
+        sent += [BackMsg(file_urls_request=FileURLsRequest(request_id="a")), BackMsg(backend_operation_request=BackendOperationRequest())]
+        for name in ("deferred_file", "dataframe_chunk", "install_skills", "dismiss_skills_nudge"):
+            asked = BackendOperationRequest(request_id="a")
+            getattr(asked, name).SetInParent()
+            (allowed if name in ("deferred_file", "dataframe_chunk") else sent).append(BackMsg(backend_operation_request=asked))
+        queue = [*(message.SerializeToString() for message in [*sent, *allowed]), b"\xff", None]
+        messages, passed = iter([*({"type": "websocket.receive", "bytes": each} for each in queue), {"type": "websocket.disconnect"}]), []
+
+        async def receive():
+            return next(messages)
+
+        async def listening(scope, receive, send):
+            while (message := await receive())["type"] == "websocket.receive":
+                passed.append(message["bytes"])
+            await send({"type": "websocket.close"})
+
+        knock(self.door(app=listening), "/_stcore/stream", kind="websocket", receive=receive, host="lab.example.org")
+        assert passed == [message.SerializeToString() for message in allowed]
 
     def test_a_page_beyond_the_places_says_so_and_a_place_is_given_back(self):
         met = []
