@@ -22,6 +22,7 @@ from dpviz.mechanisms.points.htf import Htf
 from dpviz.mechanisms.points.identity import Identity
 from dpviz.mechanisms.points.kdtree import Kdtree
 from dpviz.mechanisms.points.path_tree import PathTree
+from dpviz.mechanisms.points.planar_laplace import PlanarLaplace
 from dpviz.mechanisms.points.privelet import Privelet
 from dpviz.mechanisms.points.privtree import PrivTree
 from dpviz.mechanisms.points.quadtree import Quadtree
@@ -56,7 +57,7 @@ POINT_FAMILY: Family[PointMechanism] = Family(
         Tuned,
     ),
     group="dpviz.mechanisms",
-    references=(ExactKdtree, ExactTunedGrid, SuppressedCounts, RoundedCounts, MergedCells, JitteredPoints),
+    references=(ExactKdtree, ExactTunedGrid, SuppressedCounts, RoundedCounts, MergedCells, JitteredPoints, PlanarLaplace),
     usual=("path_tree", "quadtree", "uniform_grid"),
 )
 TRIP_FAMILY: Family[FlowMechanism] = Family(
@@ -138,6 +139,7 @@ __all__ = [
     "MergedCells",
     "MergedFlows",
     "PathTree",
+    "PlanarLaplace",
     "PointMechanism",
     "PrivTree",
     "Privelet",

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from dpviz.arrays import Floats, Integers
+from dpviz.arrays import Floats, Integers, Mask, Places
 from dpviz.data.points import PointCounts
 from dpviz.errors import DomainError
 from dpviz.mechanisms.base import TODAY, Share, setting
@@ -37,6 +38,7 @@ from dpviz.space.tree import Tree, remove_descendants
 MOST_MOVED = 2**25
 """The most records that are moved one by one."""
 _USUAL_SHARE = 1 / 50  # of the domain's shorter side: the radius that is taken if none is given
+NO_PROOF = "the records themselves: NOT PRIVATE"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -58,7 +60,7 @@ class Table:
 
 @dataclass(frozen=True, kw_only=True)
 class PointContrast(PointMechanism):
-    """Base of the contrasts for points: a table that is published today without differential privacy. NOT PRIVATE.
+    """Base of the contrasts for points: a table that no central budget pays for. NOT PRIVATE.
 
     Protects: nothing that a proof covers. No noise is stated: standard deviations and intervals are NaN. The budget is passed on unused.
     """
@@ -90,7 +92,7 @@ class PointContrast(PointMechanism):
                 steps=(),
                 unit=points.unit,
                 contributions=points.contributions,
-                unprotected=(*Receipt.unprotected, *describe_mask(points.domain), "the records themselves: NOT PRIVATE"),
+                unprotected=(*Receipt.unprotected, *describe_mask(points.domain), NO_PROOF),
                 notes=(f"NOT PRIVATE: {self.attack}", NO_BUDGET),
                 private=False,
             ),
@@ -105,9 +107,21 @@ class PointContrast(PointMechanism):
         return [Share(label="nothing: no budget is spent", share=1.0)]
 
 
-def side_setting() -> int:
+def side_setting() -> Any:
     """Declare the setting `side` of a grid."""
-    return setting(128, "Cells per side", low=1, high=MOST_PER_SIDE, help="Cells of the grid that is published; cut to the resolution.")  # type: ignore[no-any-return]
+    return setting(128, "Cells per side", low=1, high=MOST_PER_SIDE, help="Cells of the grid that is published; cut to the resolution.")
+
+
+def radius_setting(label: str) -> Any:
+    """Declare the setting `radius` of a method that moves records."""
+    return setting(
+        None,
+        label,
+        optional=True,
+        low=1e-6,
+        high=1e8,
+        help="In metres; on a plane without a map, in its units. Left empty: a fiftieth of the domain's shorter side.",
+    )
 
 
 def _grid_of(points: PointCounts, side: int) -> tuple[Tree, Integers]:
@@ -268,7 +282,7 @@ class MergedCells(PointContrast):
         return True
 
 
-def has_small_child(tree: Tree, count: Integers, k: int) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def has_small_child(tree: Tree, count: Integers, k: int) -> Mask:
     """Return (n,) whether a node has a child with from 1 to k - 1 records, so that its children are merged.
 
     Args:
@@ -310,26 +324,15 @@ class JitteredPoints(PointContrast):
     attack: ClassVar[str] = "the mean of one person's moved points is near the true place, and no point leaves its circle."
     lesson: ClassVar[str] = "finding_home"
 
-    radius: float | None = setting(
-        None,
-        "Radius (m)",
-        optional=True,
-        low=1e-6,
-        high=1e8,
-        help="In metres; on a plane without a map, in its units. Left empty: a fiftieth of the domain's shorter side.",
-    )
+    radius: float | None = radius_setting("Radius (m)")
     side: int = side_setting()
 
     def tabulate(self, points: PointCounts, entropy: Entropy) -> Table:
         """Move every record, and count the grid."""
-        column, row, count = self.move(points, entropy)
-        fitting = min(self.side, points.domain.side)
-        tree = grid(points.domain, fitting, fitting)
-        shown = tree.sums(column, row, count).astype(np.float64)
-        radius = usual_radius(points.domain) if self.radius is None else self.radius
-        return Table(tree=tree, shown=shown, count=shown, steps=(f"every record moved at random by at most {radius:,.4g}",))
+        columns, rows = self.move(points, entropy)
+        return count_moved(points.domain, self.side, columns, rows, f"every record moved at random by at most {self._radius(points):,.4g}")
 
-    def move(self, points: PointCounts, entropy: Entropy) -> tuple[np.ndarray, np.ndarray, Integers]:
+    def move(self, points: PointCounts, entropy: Entropy) -> tuple[Places, Places]:
         """Move every record.
 
         Args:
@@ -337,16 +340,30 @@ class JitteredPoints(PointContrast):
             entropy: the stream from which directions and distances are drawn.
 
         Returns:
-            (n,) columns and (n,) rows of the moved records, in the order of the cells, and (n,) ones, as `Tree.sums` takes them.
+            (n,) columns and (n,) rows of the moved records, in the order of the cells.
         """
         column, row = each_record(points)
-        radius = usual_radius(points.domain) if self.radius is None else self.radius
-        angle, reach = (2 * np.pi * uniform(len(row), entropy), radius * np.sqrt(uniform(len(row), entropy)))
+        angle, reach = 2 * np.pi * uniform(len(row), entropy), self._radius(points) * np.sqrt(uniform(len(row), entropy))
         width, height = cell_lengths(points.domain, row)
-        moved = (column + 0.5 + reach * np.cos(angle) / width, row + 0.5 + reach * np.sin(angle) / height)
-        last = points.domain.side - 1
-        columns, rows = (np.clip(np.floor(place), 0, last).astype(np.int32) for place in moved)
-        return columns, rows, np.ones(len(rows), np.int64)
+        east, north = np.floor(0.5 + reach * np.cos(angle) / width), np.floor(0.5 + reach * np.sin(angle) / height)
+        return into_domain(points.domain, column + east, row + north)
+
+    def _radius(self, points: PointCounts) -> float:
+        return usual_radius(points.domain) if self.radius is None else self.radius
+
+
+def into_domain(domain: Domain, column: NDArray[Any], row: NDArray[Any]) -> tuple[Places, Places]:
+    """Return the nearest cell in the domain of each (n,) column and (n,) row, which may lie outside."""
+    last = domain.side - 1
+    return np.clip(column, 0, last).astype(np.int32), np.clip(row, 0, last).astype(np.int32)
+
+
+def count_moved(domain: Domain, side: int, column: Places, row: Places, step: str) -> Table:
+    """Count (n,) moved records on a grid; `step` describes how they were moved."""
+    fitting = min(side, domain.side)
+    tree = grid(domain, fitting, fitting)
+    shown = tree.sums(column, row, np.ones(len(row), np.int64)).astype(np.float64)
+    return Table(tree=tree, shown=shown, count=shown, steps=(step,))
 
 
 def usual_radius(domain: Domain) -> float:
@@ -359,7 +376,7 @@ def usual_radius(domain: Domain) -> float:
     return float(min(widths[0], heights[0])) * domain.side * _USUAL_SHARE
 
 
-def each_record(points: PointCounts) -> tuple[np.ndarray, np.ndarray]:
+def each_record(points: PointCounts) -> tuple[Places, Places]:
     """Return the (n,) columns and (n,) rows of all records, one by one. PRIVATE.
 
     Raises:
