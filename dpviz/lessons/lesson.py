@@ -84,6 +84,12 @@ class Lesson(Settings):
         title: a question or a statement.
         text: two sentences, as Markdown.
         task: one thing to try.
+        question: a plain question that is asked before the figure can be moved, one that a student can get wrong.
+        choices: two to four possible answers, short.
+        right: index of the right one.
+        answer: shown once an answer is chosen, as Markdown: two or three sentences that are true for the default settings and say when the
+            answer turns.
+        in_class: the teacher's notes, as Markdown: what to say, what to let them try, the wrong belief to expect.
         share_bar: the widget of a setting with several shares; None if there is no such setting.
 
     Example:
@@ -99,6 +105,11 @@ class Lesson(Settings):
     title: ClassVar[str]
     text: ClassVar[str]
     task: ClassVar[str]
+    question: ClassVar[str] = ""
+    choices: ClassVar[tuple[str, ...]] = ()
+    right: ClassVar[int] = 0
+    answer: ClassVar[str] = ""
+    in_class: ClassVar[str] = ""
     share_bar: ClassVar[ShareBar | None] = None
 
     def show(self) -> Shown:
