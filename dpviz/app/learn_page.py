@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -47,7 +47,8 @@ def learn_page() -> None:
     step_buttons(lesson, "top")
     show_question(lesson)
     if is_asked_first(lesson):
-        _charts(lesson, _compute_shown(lesson))
+        shown = _compute_shown(lesson)
+        _charts(lesson, shown.asked or shown.rows, columns=2)
     else:
         _figure_to_move(lesson)
     if lesson.in_class:
@@ -65,7 +66,7 @@ def _figure_to_move(lesson: Lesson) -> None:
         show_controls(lesson)
     with right, st.container(key="learn-figure"):
         shown = _compute_shown(lesson)
-        _charts(lesson, shown)
+        _charts(lesson, shown.rows)
         _words(shown)
         _downloads(lesson, shown)
 
@@ -78,9 +79,10 @@ def _compute_shown(lesson: Lesson) -> Shown:
     return cache[lesson.key][1]
 
 
-def _charts(lesson: Lesson, shown: Shown) -> None:
-    for row_index, row in enumerate(shown.rows):
-        for index, (column, chart) in enumerate(zip(st.columns(len(row)), row, strict=True)):
+def _charts(lesson: Lesson, rows: Sequence[Sequence[Any]], columns: int = 1) -> None:
+    """Show rows of charts, each row in at least so many columns."""
+    for row_index, row in enumerate(rows):
+        for index, (column, chart) in enumerate(zip(st.columns(max(len(row), columns)), row, strict=False)):
             column.altair_chart(chart, width="stretch", key=f"learn {lesson.key} chart {row_index} {index}")
 
 

@@ -35,7 +35,7 @@ def show_question(lesson: Lesson) -> None:
         if lesson.key in answers:
             _show_answer(lesson, answers[lesson.key])
         else:
-            st.button("Skip to the answer", key="learn skip", type="tertiary", on_click=_take_answer, args=(lesson.key, None))
+            st.button("Skip to the answer", key="learn skip", on_click=_take_answer, args=(lesson.key, None))
 
 
 def _answers() -> dict[str, int | None]:
@@ -55,4 +55,4 @@ def _show_answer(lesson: Lesson, choice: int | None) -> None:
     elif choice is None:
         st.info(f"**The answer: {right}.** {lesson.answer}", icon=":material/lightbulb:")
     else:
-        st.info(f"**Not quite, and many think so. The answer: {right}.** {lesson.answer}", icon=":material/lightbulb:")
+        st.info(f"**Not yet, though many believe it. The answer: {right}.** {lesson.answer}", icon=":material/lightbulb:")

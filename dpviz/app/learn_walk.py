@@ -15,7 +15,8 @@ from dpviz.lessons.lesson import Lesson
 BY_KEY = {lesson.key: lesson for lesson in LESSONS}
 SHORT, ALL = "short", "all"
 PATHS: dict[str, tuple[str, ...]] = {SHORT: tuple(key for key in SHORT_PATH if key in BY_KEY), ALL: tuple(BY_KEY)}
-_PATH_NAMES = {SHORT: "Short path: 5 stops, 45 minutes", ALL: "All stops"}
+_PATH_NAMES = {SHORT: "Short path", ALL: "All stops"}
+_ABOUT_PATH = {SHORT: f"{len(PATHS[SHORT])} stops, 45 minutes.", ALL: f"{len(PATHS[ALL])} stops, in groups."}
 _LESSON_KEY, _PATH, _SETTINGS = "learn at", "learn path", "learn knobs"
 _PATH_WIDGET, _CONTENTS, _CHANGED, _ADDRESS = "learn which path", "learn contents", "learn moved", "learn address"
 
@@ -105,6 +106,7 @@ def show_walk(lesson: Lesson) -> None:
         required=True,
         on_change=lambda: _take_path(st.session_state[_PATH_WIDGET]),
     )
+    st.caption(_ABOUT_PATH[current_path()])
     if current_path() == SHORT:
         _list_stops("Stops", PATHS[SHORT], lesson)
     else:

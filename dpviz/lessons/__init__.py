@@ -21,9 +21,9 @@ from dpviz.lessons.topdown import Stages
 
 GROUPS: dict[str, tuple[type[Lesson], ...]] = {
     "The promise": (OnePerson, Releases),
-    "Noise and what it costs": (Sums, Interval, ShapesOfRegions),
+    "Noise and what it costs": (Sums, Consistency, Interval, ShapesOfRegions),
     "Attacks": (Leak,),
-    "For specialists": (Split, Consistency, Structure, Homogeneity, Stages),
+    "For specialists": (Split, Structure, Homogeneity, Stages),
 }
 """The lessons of the long path by the heading above them. A new lesson is put into a group."""
 

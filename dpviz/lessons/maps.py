@@ -39,7 +39,7 @@ class Cells:
 
 
 def cell_map(
-    cells: Cells, *, marks: pd.DataFrame | None = None, outlines: pd.DataFrame | None = None, strong_outlines: bool = False
+    cells: Cells, *, marks: pd.DataFrame | None = None, outlines: pd.DataFrame | None = None, frames: pd.DataFrame | None = None
 ) -> alt.LayerChart:
     """Draw cells that are the stronger in colour the larger their value is, with outlines of partitions and marks.
 
@@ -47,7 +47,7 @@ def cell_map(
         cells: the filled cells.
         marks: columns x, y, what (a name) and shape (a Vega symbol or "dot" for small grey dots).
         outlines: columns x, y, x2, y2 of partitions.
-        strong_outlines: draw the outlines so that they stand out.
+        frames: columns x, y, x2, y2 of areas whose outlines stand out.
     """
     names = {"value": cells.value}
     logarithmic = cells.low > 0
@@ -58,11 +58,9 @@ def cell_map(
         **_edges(), opacity=alt.Opacity(field="value", type="quantitative", scale=scale, legend=legend), tooltip=tooltip(names)
     )
     layers = [fill]
-    if outlines is not None:
-        outline_marks = alt.Chart(outlines).mark_rect(
-            filled=False, stroke=_MARK if strong_outlines else GREY, strokeWidth=2.2 if strong_outlines else 0.8, aria=False
-        )
-        layers.append(outline_marks.encode(**_edges()))
+    for boxes, color, width in ((outlines, GREY, 0.8), (frames, _MARK, 2.2)):
+        if boxes is not None:
+            layers.append(alt.Chart(boxes).mark_rect(filled=False, stroke=color, strokeWidth=width, aria=False).encode(**_edges()))
     if marks is not None:
         layers += _marks(marks)
     return finish(alt.layer(*layers), cells.title, cells.description, cells.height)
