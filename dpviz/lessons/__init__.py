@@ -18,9 +18,10 @@ from dpviz.lessons.split import Split
 from dpviz.lessons.structure import Structure
 from dpviz.lessons.sums import Sums
 from dpviz.lessons.topdown import Stages
+from dpviz.lessons.trust import Trust
 
 GROUPS: dict[str, tuple[type[Lesson], ...]] = {
-    "The promise": (OnePerson, Releases),
+    "The promise": (OnePerson, Releases, Trust),
     "Noise and what it costs": (Sums, Consistency, Interval, ShapesOfRegions),
     "Attacks": (Leak,),
     "For specialists": (Split, Structure, Homogeneity, Stages),

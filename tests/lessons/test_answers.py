@@ -17,6 +17,7 @@ from dpviz.lessons import (
     structure,
     sums,
     topdown,
+    trust,
 )
 from dpviz.lessons.lesson import Lesson
 from tests.often import often
@@ -129,6 +130,17 @@ def false_positives():
     return first(share == 0, 1 / 10 < share < 1 / 8, share > 0.4), quoted
 
 
+def error_without_an_office():
+    _, office, blurred, nobody = values(trust.Trust())
+    errors = trust.errors_by_zoom(trust.office_counts(200_000, 0.5, 1), trust.true_counts(200_000))
+    times = trust.error_without_trust(200_000, 0.5) / float(errors[trust.DISTRICT - 1])
+    assert f"{times:.0f} times" in trust.Trust.in_class
+    few = values(trust.Trust(people="2,000"))
+    fewer = float(few[3].removeprefix("± ")) / float(few[1].removeprefix("± "))
+    quoted = [office, blurred, nobody, few[3], f"{fewer:.0f} times", f"only {few[0]}"]
+    return first(times < 2, 5 < times < 20, times > 50), quoted
+
+
 RIGHT = {
     "one_person": belief_after_one_release,
     "releases": belief_after_many_releases,
@@ -141,6 +153,7 @@ RIGHT = {
     "structure": gain_of_structure,
     "homogeneity": good_lines,
     "topdown": false_positives,
+    "trust": error_without_an_office,
 }
 
 

@@ -115,7 +115,7 @@ ABOUT = (
     " against the truth. Nothing is spent, and no private data can be chosen here."
 )
 CHANGED = "Data, mechanisms or budgets on the left have changed since this study: press the button to run what has changed."
-CONTRASTS = "A method without ε is a contrast: its error is the same at every ε, and nothing bounds what it reveals."
+CONTRASTS = "A method without ε is a contrast: its error is the same at every ε, and no ε bounds what it reveals."
 NO_FIGURE = "These runs have no such figure: they were made before it was measured. Choose another error, or start the study again."
 COLUMNS = {
     "label": "Configuration",
