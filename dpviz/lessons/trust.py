@@ -18,8 +18,8 @@ from dpviz.lessons.lesson import Figure, Lesson, Shown, draw_setting, epsilon_se
 from dpviz.lessons.maps import Cells
 from dpviz.lessons.real_map import LOS_ANGELES, real_cell_map
 from dpviz.mechanisms.base import setting
+from dpviz.mechanisms.points.path_tree import PathTree
 from dpviz.mechanisms.points.planar_laplace import PlanarLaplace
-from dpviz.mechanisms.points.quadtree import Quadtree
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.samples.points import load_sample
@@ -57,14 +57,13 @@ class Trust(Lesson):
     choices: ClassVar[tuple[str, ...]] = ("not at all: the same ε", "about ten times", "more than fifty times")
     right: ClassVar[int] = 2
     answer: ClassVar[str] = (
-        "The office is off by ± 20.8 people, answers with ε = 0.5 of their own by ± 1,770: 200,000 noises add up. Blurred places lie"
+        "The office is off by ± 15.8 people, answers with ε = 0.5 of their own by ± 1,770: 200,000 noises add up. Blurred places lie"
         " between, with ± 76.2, since they promise less: a factor of 4 within 1 km, and across the city nothing that would help. It turns"
-        " with the number of people: at 2,000 the answers are off by ± 177, 9 times as much as the office, but then a district has only 8"
-        " people."
+        " with the number of people: at 2,000 a district has only 8, blurred places are off by ± 2.65 and the office by ± 4.1."
     )
     in_class: ClassVar[str] = (
         "Ask who knows where each student's telephone is now, and who had to be trusted for that. The wrong belief is that ε says it all:"
-        " the same number costs 85 times the error if nobody is trusted, and the ε of blurred places is one per distance. Let them turn the"
+        " the same number costs 112 times the error if nobody is trusted, and the ε of blurred places is one per distance. Let them turn the"
         " radius to 5 km and look at the coast: the blur moves people into the sea and the mountains, and more runs do not mend it."
         " Then ask what happens to one person's promise after 100 blurred places a day: they add up."
     )
@@ -115,8 +114,8 @@ def true_counts(number: int) -> Integers:
 
 @lru_cache(maxsize=8)
 def office_counts(number: int, epsilon: float, draw: int) -> Floats:
-    """Return (2**FINEST, 2**FINEST) counts of the finest squares by a quadtree of noisy counts, which agree with its coarser ones."""
-    return Quadtree(height=FINEST).release(residents(number), PureBudget(epsilon), Entropy.seeded(draw)).blocks(FINEST)
+    """Return (2**FINEST, 2**FINEST) counts of the finest squares by the path-budget tree."""
+    return PathTree().release(residents(number), PureBudget(epsilon), Entropy.seeded(draw)).blocks(FINEST)
 
 
 @lru_cache(maxsize=8)

@@ -136,8 +136,7 @@ def error_without_an_office():
     times = trust.error_without_trust(200_000, 0.5) / float(errors[trust.DISTRICT - 1])
     assert f"{times:.0f} times" in trust.Trust.in_class
     few = values(trust.Trust(people="2,000"))
-    fewer = float(few[3].removeprefix("± ")) / float(few[1].removeprefix("± "))
-    quoted = [office, blurred, nobody, few[3], f"{fewer:.0f} times", f"only {few[0]}"]
+    quoted = [office, blurred, nobody, f"has only {few[0]}", *few[1:3]]
     return first(times < 2, 5 < times < 20, times > 50), quoted
 
 
