@@ -95,7 +95,8 @@ def test_a_contrast_states_no_noise_and_so_no_interval_of_width_zero(key):
 @pytest.mark.slow
 @pytest.mark.parametrize("key", CONTRASTS)
 def test_the_audit_catches_every_contrast(key):
-    assert not audit_mechanism(CONTRASTS[key](), runs=400).passed
+    runs = 400 if key == "rounded_counts" else 100  # random rounding hides a record in one run out of three
+    assert not audit_mechanism(CONTRASTS[key](), runs=runs).passed
 
 
 def test_splits_are_exact_medians():
