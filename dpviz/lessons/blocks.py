@@ -56,11 +56,14 @@ def geographies() -> Mapping[str, Integers]:
     return {name: np.unique(label, return_inverse=True)[1] for name, label in labels.items()}
 
 
-def count_map(blocks: Mapping[str, Any], title: str, description: str, *, totals: tuple[Floats, Floats] | None = None) -> alt.LayerChart:
+def count_map(
+    blocks: Mapping[str, Any], fills: Mapping[str, str], title: str, description: str, *, totals: tuple[Floats, Floats] | None = None
+) -> alt.LayerChart:
     """Draw the counts of the blocks as a map of numbers, with the totals of districts at the right and of school areas below.
 
     Args:
-        blocks: columns `text` (BLOCKS,) and `kind` (BLOCKS,), one of `FILLS`.
+        blocks: columns `text` (BLOCKS,) and `kind` (BLOCKS,), one of `fills`.
+        fills: colours by kind; texts are dark.
         title: of the map.
         description: alternative text.
         totals: (SIDE,) totals of districts, from the south, and (SIDE,) of school areas; NaN hides one, and None all.
@@ -71,8 +74,8 @@ def count_map(blocks: Mapping[str, Any], title: str, description: str, *, totals
         table = pd.concat([table, _totals(totals[0], "district"), _totals(totals[1], "school area")], ignore_index=True)
     table = table.assign(x2=table["x"] + 0.94, y2=table["y"] + 0.94, middle=table["x"] + 0.47, height=table["y"] + 0.47)
     names = {"what": "area", "text": "people", "kind": "count"}
-    fill, kinds = style_channel(alt.Color, "kind", list(FILLS), list(FILLS.values()), "square"), set(table["kind"])
-    fill["legend"]["values"] = [kind for kind in FILLS if kind in kinds]
+    fill, kinds = style_channel(alt.Color, "kind", list(fills), list(fills.values()), "square"), set(table["kind"])
+    fill["legend"]["values"] = [kind for kind in fills if kind in kinds]
     base = alt.Chart(add_texts(table, list(names)))
     edges = {name: channel(field=name, type="quantitative", axis=None, scale=_flat()) for name, channel in (("x", alt.X), ("y", alt.Y))}
     rects = base.mark_rect(strokeWidth=0).encode(**edges, x2=alt.X2(field="x2"), y2=alt.Y2(field="y2"), color=fill, tooltip=tooltip(names))

@@ -10,10 +10,10 @@ import numpy as np
 
 from dpviz.arrays import Floats, Integers
 from dpviz.evaluation.attacks.differencing import count_by, guess_member, hide_small, recover_hidden
-from dpviz.evaluation.attacks.game import Success, count_wins, membership_bound, membership_log_odds
-from dpviz.lessons.blocks import BLOCKS, FOUND, HIDDEN, SHOWN, block_counts, count_map, geographies, write_count
+from dpviz.evaluation.attacks.game import Success, count_wins, membership_bound
+from dpviz.lessons.blocks import BLOCKS, FILLS, FOUND, HIDDEN, SHOWN, block_counts, count_map, geographies, write_count
 from dpviz.lessons.lesson import Figure, Lesson, Shown, draw_setting, epsilon_setting
-from dpviz.lessons.success import SEEDS, Game, describe_success, success_chart
+from dpviz.lessons.success import RUNS, SEEDS, Game, describe_success, play_noisy, success_chart
 from dpviz.mechanisms.base import setting
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
@@ -22,8 +22,6 @@ from dpviz.privacy.noise import discrete_laplace
 PUBLISHED = ("blocks", "and districts", "and school areas", "and squares")
 """Names of the choices; each publishes the tables of those before it, too."""
 _TABLES = ("blocks", "districts", "school areas", "squares")
-_RUNS = 400
-"""Private releases per seed: many, since the success on them is near its bound."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,7 +94,7 @@ class Differencing(Lesson):
                 Figure(
                     label="Games won: private",
                     value=describe_success(private),
-                    help=f"The same people, {_RUNS} releases of each town. At most {100 * bound:.3g} % by ε.",
+                    help=f"The same people, {RUNS} releases of each town. At most {100 * bound:.3g} % by ε.",
                 ),
             ),
             note="The game: a person is in a block with a small count or not, by a coin. Against hidden counts the attacker sees the tables and"
@@ -113,7 +111,9 @@ def _map(counts: Floats, hidden: Floats, found: Floats, tables: list[Floats], ti
     totals = [*tables[1:3], *[np.full(6, np.nan)] * 2][:2]
     description = f"{(~hidden).sum()} counts of blocks can be read, {found.sum()} of them found by subtracting, {hidden.sum()} are hidden."
     blocks = {"text": [write_count(count) for count in counts], "kind": kind}
-    return count_map(blocks, title, description, totals=(totals[0].astype(float), totals[1].astype(float)) if len(tables) > 1 else None)
+    return count_map(
+        blocks, FILLS, title, description, totals=(totals[0].astype(float), totals[1].astype(float)) if len(tables) > 1 else None
+    )
 
 
 def release_tables(counts: Integers, number: int, epsilon: float, entropy: Entropy) -> list[Integers]:
@@ -143,16 +143,8 @@ def play_hidden(threshold: int, number: int) -> Success:
 
 
 @lru_cache(maxsize=64)
-def play_private(threshold: int, number: int, epsilon: float, runs: int = _RUNS) -> Success:
-    """Play the game on private releases of the same tables of the same people, `runs` times in each of `SEEDS` towns.
-
-    The coin is tossed anew for each release. The person is in one region of every table, and the noise of the others says nothing of the
-    person, so only these counts are released.
-    """
+def play_private(threshold: int, number: int, epsilon: float, runs: int = RUNS) -> Success:
+    """Play the game on private releases of the same tables of the same people, `runs` times in each of `SEEDS` towns."""
     people = [choose_person(seed + 1, threshold)[:2] for seed in range(SEEDS)]
     others = np.array([[count_by(table, counts)[table[block]] for table in _chosen(number)] for counts, block in people])
-    others = np.repeat(others, runs, axis=0)
-    truth = np.random.default_rng(5).integers(0, 2, len(others)).astype(np.bool_)
-    each = round(epsilon / number, 9)
-    noisy = discrete_laplace((others + truth[:, None]).ravel(), PureBudget(each), Entropy.seeded(6)).reshape(others.shape)
-    return count_wins(membership_log_odds(noisy, others, [each] * number) >= 0, truth)
+    return play_noisy(np.repeat(others, runs, axis=0), epsilon, 6)

@@ -10,19 +10,19 @@ import numpy as np
 
 from dpviz.arrays import Integers
 from dpviz.evaluation.attacks.differencing import count_by, membership
-from dpviz.evaluation.attacks.game import Success, count_wins, membership_bound, membership_log_odds
+from dpviz.evaluation.attacks.game import Success, count_wins, membership_bound
 from dpviz.evaluation.attacks.rounding import bound_counts, can_exceed, rounded_range
-from dpviz.lessons.blocks import BLOCKS, FOUND, HIDDEN, SHOWN, block_counts, count_map, geographies, write_count
+from dpviz.lessons.blocks import BLOCKS, FILLS, block_counts, count_map, geographies, write_count
 from dpviz.lessons.lesson import Figure, Lesson, Shown, draw_setting, epsilon_setting
-from dpviz.lessons.success import SEEDS, Game, describe_success, success_chart
+from dpviz.lessons.success import RUNS, SEEDS, Game, describe_success, play_noisy, success_chart
 from dpviz.mechanisms.base import setting
 from dpviz.mechanisms.disclosure_control import NEAREST, ROUNDINGS, round_counts
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.noise import discrete_laplace
 
-_RUNS = 400
-"""Private releases per seed."""
+_SHOWN, _SEVERAL, _CERTAIN = "published", "several fit", "known for certain"
+_FILLS = dict(zip((_SHOWN, _SEVERAL, _CERTAIN), FILLS.values(), strict=True))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,12 +49,14 @@ class Reconstruction(Lesson):
     )
     in_class: ClassVar[str] = (
         "Say that every table by itself is harmless: plus or minus one. Begin with one table and add one at a time; let them guess when the"
-        " first orange number appears. Expect the belief that rounding *is* noise: ask what differs, and lead to \"nobody knows how"
-        " large the noise was\", while a rounded number excludes most counts. The law behind it is that of Dinur and Nissim: too many"
+        ' first orange number appears. Expect the belief that rounding *is* noise: ask what differs, and lead to "nobody knows how'
+        ' large the noise was", while a rounded number excludes most counts. The law behind it is that of Dinur and Nissim: too many'
         " answers that are too exact give the data away, whatever the method."
     )
 
-    tables: int = setting(12, "Tables published", low=1, high=16, help="Blocks; districts; school areas; squares; pairs; diagonals, and so on.")
+    tables: int = setting(
+        12, "Tables published", low=1, high=16, help="Blocks; districts; school areas; squares; pairs; diagonals, and so on."
+    )
     base: int = setting(3, "Round to multiples of", choices=(3, 5), help="3 and 5 are what statistical offices use.")
     rounding: str = setting(NEAREST, "Rounding", choices=ROUNDINGS[::-1], help="To the nearest multiple, or up or down at random.")
     epsilon: float = epsilon_setting(1.0, "Of all private tables together: each table spends an equal part.")
@@ -82,22 +84,28 @@ class Reconstruction(Lesson):
         return Shown(
             rows=(
                 (
-                    _map(published[0], np.full(BLOCKS, SHOWN), f"Published: rounded to {self.base}", "Every count is rounded."),
-                    _map(_ranges(least, most), np.where(pinned, FOUND, HIDDEN), "What fits all tables", certain),
+                    _map(published[0], np.full(BLOCKS, _SHOWN), f"Published: rounded to {self.base}", "Every count is rounded."),
+                    _map(_ranges(least, most), np.where(pinned, _CERTAIN, _SEVERAL), "What fits all tables", certain),
                 ),
                 (
-                    _map(estimate, np.full(BLOCKS, SHOWN), f"Private, ε = {self.epsilon:g}: best estimate", f"{right} are right, by luck."),
+                    _map(
+                        estimate, np.full(BLOCKS, _SHOWN), f"Private, ε = {self.epsilon:g}: best estimate", f"{right} are right, by luck."
+                    ),
                     success_chart(game),
                 ),
             ),
             figures=(
-                Figure(label="Known for certain", value=f"{pinned.sum()} of {BLOCKS}", help="A single whole number fits all rounded tables."),
-                Figure(label="Possible counts", value=f"{(most - least + 1).mean():.3g}", help="On average over the blocks, from the rounded."),
+                Figure(
+                    label="Known for certain", value=f"{pinned.sum()} of {BLOCKS}", help="A single whole number fits all rounded tables."
+                ),
+                Figure(
+                    label="Possible counts", value=f"{(most - least + 1).mean():.3g}", help="On average over the blocks, from the rounded."
+                ),
                 Figure(label="Games won: rounded", value=describe_success(today), help=f"Over {SEEDS} made-up towns, a person in each."),
                 Figure(
                     label="Games won: private",
                     value=describe_success(private),
-                    help=f"The same people, {_RUNS} releases of each town. At most {100 * bound:.3g} % by ε.",
+                    help=f"The same people, {RUNS} releases of each town. At most {100 * bound:.3g} % by ε.",
                 ),
             ),
             note="The game: a person is in a block or not, by a coin. Against rounded tables the attacker knows how many others are in that"
@@ -113,7 +121,7 @@ def chosen_tables(number: int) -> list[Integers]:
 
 def _map(counts: Integers | list[str], kind: object, title: str, description: str) -> object:
     texts = [count if isinstance(count, str) else write_count(count) for count in counts]
-    return count_map({"text": texts, "kind": kind}, title, description)
+    return count_map({"text": texts, "kind": kind}, _FILLS, title, description)
 
 
 def _ranges(least: Integers, most: Integers) -> list[str]:
@@ -156,12 +164,8 @@ def play_rounded(number: int, base: int, rounding: str) -> Success:
 
 
 @lru_cache(maxsize=64)
-def play_private(number: int, epsilon: float, runs: int = _RUNS) -> Success:
+def play_private(number: int, epsilon: float, runs: int = RUNS) -> Success:
     """Play the game on private releases of the same tables of the same people, `runs` times in each of `SEEDS` towns."""
     people = [choose_person(seed + 1)[:2] for seed in range(SEEDS)]
     others = np.array([[count_by(table, counts)[table[block]] for table in chosen_tables(number)] for counts, block in people])
-    others = np.repeat(others, runs, axis=0)
-    truth = np.random.default_rng(8).integers(0, 2, len(others)).astype(np.bool_)
-    budget = _share(epsilon, number)
-    noisy = discrete_laplace((others + truth[:, None]).ravel(), budget, Entropy.seeded(9)).reshape(others.shape)
-    return count_wins(membership_log_odds(noisy, others, [float(budget.epsilon)] * number) >= 0, truth)
+    return play_noisy(np.repeat(others, runs, axis=0), epsilon, 9)
