@@ -39,7 +39,7 @@ class Cells:
 
 
 def cell_map(
-    cells: Cells, *, marks: pd.DataFrame | None = None, outlines: pd.DataFrame | None = None, strong_outlines: bool = False
+    cells: Cells, *, marks: pd.DataFrame | None = None, outlines: pd.DataFrame | None = None, frames: pd.DataFrame | None = None
 ) -> alt.LayerChart:
     """Draw cells that are the stronger in colour the larger their value is, with outlines of partitions and marks.
 
@@ -47,11 +47,12 @@ def cell_map(
         cells: the filled cells.
         marks: columns x, y, what (a name) and shape (a Vega symbol or "dot" for small grey dots).
         outlines: columns x, y, x2, y2 of partitions.
-        strong_outlines: draw the outlines so that they stand out.
+        frames: columns x, y, x2, y2 of areas whose outlines stand out.
     """
     layers = [fill_cells(cells, _edges())]
-    if outlines is not None:
-        layers.append(outline_cells(outlines, _edges(), strong=strong_outlines))
+    for boxes, strong in ((outlines, False), (frames, True)):
+        if boxes is not None:
+            layers.append(outline_cells(boxes, _edges(), strong=strong))
     if marks is not None:
         layers += mark_layers(marks, {key: channel for key, channel in _edges().items() if key in ("x", "y")})
     return finish(alt.layer(*layers), cells.title, cells.description, cells.height)
