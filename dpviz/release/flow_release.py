@@ -465,7 +465,8 @@ class FlowRelease(Mapped):
         """Compute (q,) variances of answers, each by the stage for which it is smallest.
 
         The variance by a stage is that of the noise on one of its numbers, times how many of them are added up. If no stage measured a
-        number inside the pair, because coarser pairs were dropped, the result is the smallest variance of one number.
+        number inside the pair, because coarser pairs were dropped, the result is the smallest variance of one number. If no stage measured
+        anything, no noise is stated, and the result is NaN.
         """
         best, smallest = np.full(len(u), np.inf), np.inf
         for stage, released in enumerate(self.stages):
@@ -473,7 +474,7 @@ class FlowRelease(Mapped):
                 measured = self._count_measured(stage, levels, u, v)
                 best = np.where(measured > 0, np.minimum(best, released.variance * measured), best)
                 smallest = min(smallest, released.variance)
-        return np.where(np.isfinite(best), best, smallest)
+        return np.where(np.isfinite(best), best, smallest if np.isfinite(smallest) else np.nan)
 
     def _count_measured(self, stage: int, levels: tuple[int, int], u: Places, v: Places) -> Integers:
         """Count (q,) how many numbers a stage measured between origins u and destinations v, which are regions of two levels."""
