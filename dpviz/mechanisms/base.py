@@ -229,6 +229,7 @@ class Mechanism(Settings, ABC, Generic[Data, Frame, Output]):
         private: False for references that must never be published.
         attack: why a reference is not private, as an end of the sentence "NOT PRIVATE: ...", for those that have a lesson; "" for others.
         lesson: the key of the lesson in which this attack runs; "" without one.
+        spends: False for references that have no ε at all: whatever budget they are given has no effect.
         extra_tab: the title of an additional tab under the map for this mechanism; "" without such a tab.
         page_settings: settings with which a page starts, where they differ from the defaults.
         noise_by_budget: whether the kind of the budget decides the noise: discrete Laplace for epsilon, discrete Gaussian for rho and for
@@ -257,6 +258,7 @@ class Mechanism(Settings, ABC, Generic[Data, Frame, Output]):
     private: ClassVar[bool] = True
     attack: ClassVar[str] = ""
     lesson: ClassVar[str] = ""
+    spends: ClassVar[bool] = True
     extra_tab: ClassVar[str] = ""
     page_settings: ClassVar[Mapping[str, Any]] = {}
     noise_by_budget: ClassVar[bool] = False

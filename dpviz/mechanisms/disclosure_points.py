@@ -67,6 +67,7 @@ class PointContrast(PointMechanism):
 
     menu_group: ClassVar[str] = TODAY
     private: ClassVar[bool] = False
+    spends: ClassVar[bool] = False
     whole_budget: ClassVar[str] = NO_BUDGET
 
     @abstractmethod
@@ -93,7 +94,7 @@ class PointContrast(PointMechanism):
                 unit=points.unit,
                 contributions=points.contributions,
                 unprotected=(*Receipt.unprotected, *describe_mask(points.domain), NO_PROOF),
-                notes=(f"NOT PRIVATE: {self.attack}", NO_BUDGET),
+                notes=(f"NOT PRIVATE: {self.attack}", NO_BUDGET, *self.notes(points.domain)),
                 private=False,
             ),
             steps=table.steps,
@@ -101,6 +102,10 @@ class PointContrast(PointMechanism):
             height=table.tree.height,
             approximate=NO_NOISE,
         )
+
+    def notes(self, domain: Domain) -> tuple[str, ...]:  # noqa: ARG002
+        """Return further notes for the receipt; none by default."""
+        return ()
 
     def shares(self, frame: Domain) -> list[Share]:  # noqa: ARG002
         """List one share: nothing is spent."""
@@ -167,7 +172,7 @@ class SuppressedCounts(PointContrast):
     >>> import dpviz as dv
     >>> points = dv.load_sample("gaussian_cluster")
     >>> dv.SuppressedCounts(side=16).release(points, dv.PureBudget(1), dv.Entropy.seeded(1))
-    Release(suppressed_counts, 256 partitions, epsilon 1, NOT PRIVATE)
+    Release(suppressed_counts, 256 partitions, NOT PRIVATE)
     """
 
     takes_mask: ClassVar[bool] = True

@@ -41,6 +41,7 @@ class FlowContrast(FlowMechanism):
 
     menu_group: ClassVar[str] = TODAY
     private: ClassVar[bool] = False
+    spends: ClassVar[bool] = False
     whole_budget: ClassVar[str] = NO_BUDGET
 
     @property

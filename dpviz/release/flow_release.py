@@ -149,7 +149,7 @@ class FlowRelease(Mapped):
 
     def __repr__(self) -> str:
         stamp = "" if self.status == PRIVATE else f", {self.status}"
-        return f"FlowRelease({self.mechanism}, {len(self.stages[-1].count):,} pairs, {self.receipt.total}{stamp})"
+        return f"FlowRelease({self.mechanism}, {len(self.stages[-1].count):,} pairs{self.receipt.describe_total()}{stamp})"
 
     @property
     def status(self) -> str:
@@ -163,6 +163,11 @@ class FlowRelease(Mapped):
             RefusedError: the release is a simulation, or was made by a reference that is not private.
         """
         self.receipt.refuse_unpublishable(simulation=self.simulation)
+
+    @property
+    def states_noise(self) -> bool:
+        """Whether the noise of any stage is stated; if not, as in contrasts, standard deviations and ends of intervals are NaN."""
+        return any(np.isfinite(stage.variance) for stage in self.stages)
 
     @property
     def depth(self) -> int:

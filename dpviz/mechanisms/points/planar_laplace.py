@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
@@ -25,7 +26,7 @@ from dpviz.privacy.budget import exact
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.planar_laplace import planar_laplace
 from dpviz.space.domain import Domain
-from dpviz.space.lengths import cell_lengths
+from dpviz.space.lengths import cell_lengths, unit_of_length
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +56,7 @@ class PlanarLaplace(PointContrast):
     >>> import dpviz as dv
     >>> points = dv.load_sample("gaussian_cluster", size=1000)
     >>> dv.PlanarLaplace(radius=20, side=16).release(points, dv.PureBudget(1), dv.Entropy.seeded(1))
-    Release(planar_laplace, 256 partitions, epsilon 1, NOT PRIVATE)
+    Release(planar_laplace, 256 partitions, NOT PRIVATE)
     """
 
     key: ClassVar[str] = "planar_laplace"
@@ -77,8 +78,8 @@ class PlanarLaplace(PointContrast):
     def tabulate(self, points: PointCounts, entropy: Entropy) -> Table:
         """Perturb every location, and count the grid."""
         columns, rows = self.perturb(points, entropy)
-        radius = usual_radius(points.domain) if self.radius is None else self.radius
-        step = f"every location perturbed by itself with planar Laplace noise, by {2 * radius / self.level:,.4g} on average"
+        mean = 2 * self._radius(points.domain) / self.level
+        step = f"every location perturbed by itself with planar Laplace noise, by {mean:,.4g} on average"
         return count_moved(points.domain, self.side, columns, rows, step)
 
     def perturb(self, points: PointCounts, entropy: Entropy) -> tuple[Places, Places]:
@@ -95,6 +96,19 @@ class PlanarLaplace(PointContrast):
         east, north = planar_laplace(len(row), self.rates(points.domain), entropy)
         return into_domain(points.domain, column + east, row + north)
 
+    def notes(self, domain: Domain) -> tuple[str, ...]:
+        """State the guarantee of one location in words, for the receipt."""
+        within = f"{self._radius(domain):,.4g} {unit_of_length(domain)}".strip()
+        note = (
+            f"Each location by itself: two places within {within} of each other are told apart by a factor of at most"
+            f" {math.exp(self.level):,.3g}, places twice as far apart by its square. Nobody collects true locations in the local model;"
+            " here they are played."
+        )
+        return (note,)
+
+    def _radius(self, domain: Domain) -> float:
+        return usual_radius(domain) if self.radius is None else self.radius
+
     def rates(self, domain: Domain) -> tuple[Fraction, Fraction]:
         """Return l / r times the width, and times the height, of the narrowest cell of a domain.
 
@@ -102,6 +116,5 @@ class PlanarLaplace(PointContrast):
         (Fraction(1, 1), Fraction(1, 2))
         """
         widths, heights = cell_lengths(domain, np.arange(domain.side))
-        radius = usual_radius(domain) if self.radius is None else self.radius
-        per_length = exact(self.level, "The level") / exact(radius, "The radius")
+        per_length = exact(self.level, "The level") / exact(self._radius(domain), "The radius")
         return per_length * Fraction(float(widths.min())), per_length * Fraction(float(heights.min()))
