@@ -68,9 +68,9 @@ class FindingHome(Lesson):
     )
     in_class: ClassVar[str] = (
         "Begin with one point and add one at a time: the coloured area shrinks before their eyes. Expect the belief that 2 km of blur are"
-        " 2 km of safety; the blur protects a single point, and people have many. Then ask what is published on the right: counts"
-        " in which the person's points are hidden *together*, as the unit is the person. The last chart is the proof: whatever the attacker computes,"
-        " the line at ε is not passed."
+        " 2 km of safety; the blur protects a single point, and people have many. Then ask what is published on the right: counts in which"
+        " the person's points are hidden *together*, as the unit is the person. The last chart is the proof: whatever the attacker"
+        " computes, the line at ε is not passed."
     )
 
     points: int = setting(
@@ -118,7 +118,8 @@ class FindingHome(Lesson):
                 ),
             ),
             note="Ring: the home. The game: the home is in any of 64 areas of 2 km, equally likely. Against private counts the attacker"
-            " knows *everybody* else and that the person is there with all points, weighs the counts of all levels, and says the likeliest area.",
+            " knows *everybody* else and that the person is there with all points, weighs the counts of all levels, and says the likeliest"
+            " area.",
         )
 
 
