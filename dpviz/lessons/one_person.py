@@ -36,7 +36,7 @@ LAPLACE, GAUSSIAN = "discrete Laplace", "discrete Gaussian"
 NOISES = (LAPLACE, GAUSSIAN)
 _MOST_SHOWN = 80
 _TAIL = 40
-OUT, IN = "without the person", "with the person"
+OUT, IN = "person not in", "person in"
 
 
 @dataclass(frozen=True, kw_only=True)
