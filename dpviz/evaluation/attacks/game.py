@@ -110,7 +110,9 @@ def guess_bound(cells: int, epsilon: float, delta: float = 0.0, *, neighbours: s
     (0.0425, 0.0414)
     """
     if cells < 2 or not epsilon >= 0 or not 0 <= delta <= 1 or neighbours not in (ADD_REMOVE, BOUNDED):
-        raise SettingError("A bound takes at least 2 cells, epsilon of at least 0, delta from 0 to 1, and neighbours add_remove or bounded.")
+        raise SettingError(
+            "A bound takes at least 2 cells, epsilon of at least 0, delta from 0 to 1, and neighbours add_remove or bounded."
+        )
     shrink = math.exp(-epsilon)
     if neighbours == BOUNDED:
         return min(1.0, (1 + (cells - 1) * delta * shrink) / (1 + (cells - 1) * shrink))
