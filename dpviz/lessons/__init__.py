@@ -7,6 +7,7 @@ The page shows and numbers the lessons in the order of `LESSONS`, or of `SHORT_P
 from __future__ import annotations
 
 from dpviz.lessons.consistency import Consistency
+from dpviz.lessons.false_positives import FalsePositives
 from dpviz.lessons.homogeneity import Homogeneity
 from dpviz.lessons.interval import Interval
 from dpviz.lessons.leak import Leak
@@ -18,10 +19,11 @@ from dpviz.lessons.split import Split
 from dpviz.lessons.structure import Structure
 from dpviz.lessons.sums import Sums
 from dpviz.lessons.topdown import Stages
+from dpviz.lessons.zoom import Zoom
 
 GROUPS: dict[str, tuple[type[Lesson], ...]] = {
     "The promise": (OnePerson, Releases),
-    "Noise and what it costs": (Sums, Consistency, Interval, ShapesOfRegions),
+    "Noise and what it costs": (Sums, Zoom, FalsePositives, Consistency, Interval, ShapesOfRegions),
     "Attacks": (Leak,),
     "For specialists": (Split, Structure, Homogeneity, Stages),
 }

@@ -7,6 +7,7 @@ from dpviz.lessons import (
     LESSONS,
     consistency,
     errors,
+    false_positives,
     homogeneity,
     interval,
     leak,
@@ -17,6 +18,7 @@ from dpviz.lessons import (
     structure,
     sums,
     topdown,
+    zoom,
 )
 from dpviz.lessons.lesson import Lesson
 from tests.often import often
@@ -122,11 +124,43 @@ def good_lines():
     return first(share < 20, 40 < share < 60, share > 80), [good, values(homogeneity.Homogeneity(epsilon=0.001))[3]]
 
 
-def false_positives():
+def false_counts():
     wrong, _, empty, _ = values(topdown.Stages())
     share = int(wrong) / int(empty.split()[0])
     quoted = [f"{wrong} of {empty.split()[0]}", f"leaves {values(topdown.Stages(optimiser=topdown.EUCLIDEAN))[0]} of them"]
     return first(share == 0, 1 / 10 < share < 1 / 8, share > 0.4), quoted
+
+
+def relative_error():
+    table = zoom.errors_by_zoom(0.1, 1).set_index("x")
+    assert (table["noise"].diff().dropna() < 0).all(), "the error in people falls from level to level"
+    assert (table["y"].diff().dropna() > 0).all()
+    assert (table["y"].min() < 1, table["y"].max() > 500) == (True, True)
+    assert table["measured"].loc[3:].to_numpy() == pytest.approx(table["y"].loc[3:], rel=0.2)
+    people, percent, drowned = values(zoom.Zoom())[1:]
+    coarse, fine, rich = table["y"][3], table["y"][6], zoom.errors_by_zoom(1.0, 1)["y"][5]
+    quoted = [f"{coarse:.0f} %", percent, f"{table['people'][3] / table['people'][6]:.0f} times", drowned, f"{rich:.0f} %"]
+    quoted += [f"{100 * zoom.drowned_share(6, 1.0):.0f} in 100"]
+    asked = zoom.Zoom.question
+    assert all(text in asked for text in (f"{zoom.side_km(3):.1f} km", f"± {table['noise'][3]:.0f}", f"{people} people"))
+    return first(fine < coarse, 0.5 < fine / coarse < 2, fine > 100), quoted
+
+
+def empty_squares_shown():
+    none, two = values(false_positives.FalsePositives()), values(false_positives.FalsePositives(threshold=2.0))
+    coarse = values(false_positives.FalsePositives(threshold=2.0, zoom=4))
+    share = int(none[1].split()[0]) / int(none[1].split()[-1])
+    quoted = [
+        none[1],
+        f"{two[0].split()[0]} people",
+        two[1].split()[0],
+        two[2].split()[0],
+        two[3],
+        f"{coarse[1].split()[0]} false",
+        coarse[3],
+    ]
+    assert f"{none[1].split()[-1]} are empty" in false_positives.FalsePositives.question
+    return first(share < 0.02, 0.03 < share < 0.07, 0.4 < share < 0.5), quoted
 
 
 RIGHT = {
@@ -140,7 +174,9 @@ RIGHT = {
     "split": best_split,
     "structure": gain_of_structure,
     "homogeneity": good_lines,
-    "topdown": false_positives,
+    "topdown": false_counts,
+    "zoom": relative_error,
+    "false_positives": empty_squares_shown,
 }
 
 
