@@ -19,13 +19,30 @@ from dpviz.lessons.split import Split
 from dpviz.lessons.structure import Structure
 from dpviz.lessons.sums import Sums
 from dpviz.lessons.topdown import Stages
+from dpviz.lessons.trust import Trust
 from dpviz.lessons.zoom import Zoom
 
 GROUPS: dict[str, tuple[type[Lesson], ...]] = {
-    "The promise": (OnePerson, Releases),
-    "Noise and what it costs": (Sums, Zoom, FalsePositives, Consistency, Interval, ShapesOfRegions),
+    "The promise": (
+        OnePerson,
+        Trust,
+        Releases,
+    ),
+    "Noise and what it costs": (
+        Sums,
+        Zoom,
+        FalsePositives,
+        Consistency,
+        Interval,
+        ShapesOfRegions,
+    ),
     "Attacks": (Leak,),
-    "For specialists": (Split, Structure, Homogeneity, Stages),
+    "For specialists": (
+        Split,
+        Structure,
+        Homogeneity,
+        Stages,
+    ),
 }
 """The lessons of the long path by the heading above them. A new lesson is put into a group."""
 

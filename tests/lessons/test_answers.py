@@ -18,6 +18,7 @@ from dpviz.lessons import (
     structure,
     sums,
     topdown,
+    trust,
     zoom,
 )
 from dpviz.lessons.lesson import Lesson
@@ -163,6 +164,16 @@ def empty_squares_shown():
     return first(share < 0.02, 0.03 < share < 0.07, 0.4 < share < 0.5), quoted
 
 
+def error_without_an_office():
+    _, office, blurred, nobody = values(trust.Trust())
+    errors = trust.errors_by_zoom(trust.office_counts(200_000, 0.5, 1), trust.true_counts(200_000))
+    times = trust.error_without_trust(200_000, 0.5) / float(errors[trust.DISTRICT - 1])
+    assert f"{times:.0f} times" in trust.Trust.in_class
+    few = values(trust.Trust(people="2,000"))
+    quoted = [office, blurred, nobody, f"has only {few[0]}", *few[1:3]]
+    return first(times < 2, 5 < times < 20, times > 50), quoted
+
+
 RIGHT = {
     "one_person": belief_after_one_release,
     "releases": belief_after_many_releases,
@@ -177,6 +188,7 @@ RIGHT = {
     "topdown": false_counts,
     "zoom": relative_error,
     "false_positives": empty_squares_shown,
+    "trust": error_without_an_office,
 }
 
 
