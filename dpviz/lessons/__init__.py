@@ -6,13 +6,16 @@ The page shows and numbers the lessons in the order of `LESSONS`, or of `SHORT_P
 
 from __future__ import annotations
 
+from dpviz.lessons.averaging import Averaging
 from dpviz.lessons.consistency import Consistency
+from dpviz.lessons.differencing import Differencing
 from dpviz.lessons.false_positives import FalsePositives
 from dpviz.lessons.homogeneity import Homogeneity
 from dpviz.lessons.interval import Interval
 from dpviz.lessons.leak import Leak
 from dpviz.lessons.lesson import Lesson
 from dpviz.lessons.one_person import OnePerson
+from dpviz.lessons.reconstruction import Reconstruction
 from dpviz.lessons.releases import Releases
 from dpviz.lessons.shapes import ShapesOfRegions
 from dpviz.lessons.split import Split
@@ -36,7 +39,12 @@ GROUPS: dict[str, tuple[type[Lesson], ...]] = {
         Interval,
         ShapesOfRegions,
     ),
-    "Attacks": (Leak,),
+    "Attacks": (
+        Differencing,
+        Reconstruction,
+        Averaging,
+        Leak,
+    ),
     "For specialists": (
         Split,
         Structure,
