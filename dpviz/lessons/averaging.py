@@ -86,7 +86,9 @@ class Averaging(Lesson):
         return Shown(
             rows=((_means(self), success_chart(game)), (_curves(self, played), _sums(self))),
             figures=(
-                Figure(label="Rounded", value=describe_success(today), help=f"Games won after {self.releases} releases, with 95 % interval."),
+                Figure(
+                    label="Rounded", value=describe_success(today), help=f"Games won after {self.releases} releases, with 95 % interval."
+                ),
                 Figure(label="Noise, no ledger", value=describe_success(noisy), help="Games won on the same number of noisy releases."),
                 Figure(label="With the ledger", value=describe_success(private), help=f"Allowed: {100 * bound:.3g} % at most."),
                 Figure(label="Releases allowed", value=f"{allowed}", help=f"The sum of ε stays within {self.cap:g}."),
@@ -169,7 +171,9 @@ def _sums(lesson: Averaging) -> object:
         _series(days, np.array([100 * membership_bound(number * lesson.epsilon) for number in numbers]), name)
         for name, numbers in bounds.items()
     ]
-    look = Look(title="What the sum of ε allows", x="releases", y="games won, at most (%)", order=tuple(bounds), colors=(AMBER, RED), top=100)
+    look = Look(
+        title="What the sum of ε allows", x="releases", y="games won, at most (%)", order=tuple(bounds), colors=(AMBER, RED), top=100
+    )
     return curve_chart(pd.concat(parts, ignore_index=True), look)
 
 

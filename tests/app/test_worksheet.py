@@ -45,3 +45,16 @@ def test_an_address_opens_the_stop_on_the_short_path_with_its_settings_and_its_q
     assert query_of(app) == query
     assert app.radio(key=f"learn answer {lesson.key}").value is None
     assert bool(app.metric) == (len(query) > 1), "with other settings, the figure has been moved"
+
+
+STATED = {"one_person": [3], "sums": [2], "zoom": [1, 2], "differencing": [1], "interval": [0]}
+"""The figures whose values the teacher's page states for every address of a stop."""
+
+
+@pytest.mark.parametrize("address", often(ADDRESSES, [each for each in ADDRESSES if "interval" in each]))
+def test_the_teachers_page_states_what_the_figures_show(address):
+    key = query_in(address)["stop"]
+    (row,) = [line for line in TEACHER.splitlines() if line.startswith(f"| {SHORT_PATH.index(key) + 1} |")]
+    lesson, _ = check_link(BY_KEY[key], query_in(address))
+    figures = lesson.show().figures
+    assert [figures[index].value for index in STATED[key] if figures[index].value not in row] == []
