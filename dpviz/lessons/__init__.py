@@ -9,6 +9,7 @@ from __future__ import annotations
 from dpviz.lessons.averaging import Averaging
 from dpviz.lessons.consistency import Consistency
 from dpviz.lessons.differencing import Differencing
+from dpviz.lessons.false_positives import FalsePositives
 from dpviz.lessons.finding_home import FindingHome
 from dpviz.lessons.homogeneity import Homogeneity
 from dpviz.lessons.interval import Interval
@@ -22,12 +23,36 @@ from dpviz.lessons.split import Split
 from dpviz.lessons.structure import Structure
 from dpviz.lessons.sums import Sums
 from dpviz.lessons.topdown import Stages
+from dpviz.lessons.trust import Trust
+from dpviz.lessons.zoom import Zoom
 
 GROUPS: dict[str, tuple[type[Lesson], ...]] = {
-    "The promise": (OnePerson, Releases),
-    "Noise and what it costs": (Sums, Consistency, Interval, ShapesOfRegions),
-    "Attacks": (Differencing, Reconstruction, Averaging, FindingHome, Leak),
-    "For specialists": (Split, Structure, Homogeneity, Stages),
+    "The promise": (
+        OnePerson,
+        Trust,
+        Releases,
+    ),
+    "Noise and what it costs": (
+        Sums,
+        Zoom,
+        FalsePositives,
+        Consistency,
+        Interval,
+        ShapesOfRegions,
+    ),
+    "Attacks": (
+        Differencing,
+        Reconstruction,
+        Averaging,
+        FindingHome,
+        Leak,
+    ),
+    "For specialists": (
+        Split,
+        Structure,
+        Homogeneity,
+        Stages,
+    ),
 }
 """The lessons of the long path by the heading above them. A new lesson is put into a group."""
 

@@ -7,6 +7,7 @@ from dpviz.lessons import (
     LESSONS,
     consistency,
     errors,
+    false_positives,
     homogeneity,
     interval,
     leak,
@@ -17,6 +18,8 @@ from dpviz.lessons import (
     structure,
     sums,
     topdown,
+    trust,
+    zoom,
 )
 from dpviz.lessons.lesson import Lesson
 from tests.often import often
@@ -39,7 +42,7 @@ def belief_after_one_release():
     noise = one_person.Noise(kind=one_person.LAPLACE, epsilon=1.0)
     most = 100 * one_person.posterior(0.5, noise.log_odds(np.arange(-200, 200))).max()
     assert most == pytest.approx(beliefs[0])
-    return first(most < 51, 51 < most < 74, most > 99), [f"{each:.1f} %" for each in beliefs]
+    return first(most < 51, 72 < most < 74, 94 < most < 96, most > 99), [f"{each:.1f} %" for each in beliefs]
 
 
 def belief_after_many_releases():
@@ -122,11 +125,53 @@ def good_lines():
     return first(share < 20, 40 < share < 60, share > 80), [good, values(homogeneity.Homogeneity(epsilon=0.001))[3]]
 
 
-def false_positives():
+def false_counts():
     wrong, _, empty, _ = values(topdown.Stages())
     share = int(wrong) / int(empty.split()[0])
     quoted = [f"{wrong} of {empty.split()[0]}", f"leaves {values(topdown.Stages(optimiser=topdown.EUCLIDEAN))[0]} of them"]
     return first(share == 0, 1 / 10 < share < 1 / 8, share > 0.4), quoted
+
+
+def relative_error():
+    table = zoom.errors_by_zoom(0.1, 1).set_index("x")
+    assert (table["noise"].diff().dropna() < 0).all(), "the error in people falls from level to level"
+    assert (table["y"].diff().dropna() > 0).all()
+    assert (table["y"].min() < 1, table["y"].max() > 500) == (True, True)
+    assert table["measured"].loc[3:].to_numpy() == pytest.approx(table["y"].loc[3:], rel=0.2)
+    people, percent, drowned = values(zoom.Zoom())[1:]
+    coarse, fine, rich = table["y"][3], table["y"][6], zoom.errors_by_zoom(1.0, 1)["y"][5]
+    quoted = [f"{coarse:.0f} %", percent, f"{table['people'][3] / table['people'][6]:.0f} times", drowned, f"{rich:.0f} %"]
+    quoted += [f"{100 * zoom.drowned_share(6, 1.0):.0f} in 100"]
+    asked = zoom.Zoom.question
+    assert all(text in asked for text in (f"{zoom.side_km(3):.1f} km", f"± {table['noise'][3]:.0f}", f"{people} people"))
+    return first(fine < coarse, 0.5 < fine / coarse < 2, fine > 100), quoted
+
+
+def empty_squares_shown():
+    none, two = values(false_positives.FalsePositives()), values(false_positives.FalsePositives(threshold=2.0))
+    coarse = values(false_positives.FalsePositives(threshold=2.0, zoom=4))
+    share = int(none[1].split()[0]) / int(none[1].split()[-1])
+    quoted = [
+        none[1],
+        f"{two[0].split()[0]} people",
+        two[1].split()[0],
+        two[2].split()[0],
+        two[3],
+        f"{coarse[1].split()[0]} false",
+        coarse[3],
+    ]
+    assert f"{none[1].split()[-1]} are empty" in false_positives.FalsePositives.question
+    return first(share < 0.02, 0.03 < share < 0.07, 0.4 < share < 0.5), quoted
+
+
+def error_without_an_office():
+    _, office, blurred, nobody = values(trust.Trust())
+    errors = trust.errors_by_zoom(trust.office_counts(200_000, 0.5, 1), trust.true_counts(200_000))
+    times = trust.error_without_trust(200_000, 0.5) / float(errors[trust.DISTRICT - 1])
+    assert f"{times:.0f} times" in trust.Trust.in_class
+    few = values(trust.Trust(people="2,000"))
+    quoted = [office, blurred, nobody, f"has only {few[0]}", *few[1:3]]
+    return first(times < 2, 5 < times < 20, times > 50), quoted
 
 
 RIGHT = {
@@ -140,7 +185,10 @@ RIGHT = {
     "split": best_split,
     "structure": gain_of_structure,
     "homogeneity": good_lines,
-    "topdown": false_positives,
+    "topdown": false_counts,
+    "zoom": relative_error,
+    "false_positives": empty_squares_shown,
+    "trust": error_without_an_office,
 }
 
 
