@@ -13,6 +13,7 @@ from dpviz.lessons.interval import Interval
 from dpviz.lessons.leak import Leak
 from dpviz.lessons.lesson import Lesson
 from dpviz.lessons.one_person import OnePerson
+from dpviz.lessons.record_or_person import RecordOrPerson
 from dpviz.lessons.releases import Releases
 from dpviz.lessons.shapes import ShapesOfRegions
 from dpviz.lessons.split import Split
@@ -22,7 +23,7 @@ from dpviz.lessons.topdown import Stages
 from dpviz.lessons.zoom import Zoom
 
 GROUPS: dict[str, tuple[type[Lesson], ...]] = {
-    "The promise": (OnePerson, Releases),
+    "The promise": (OnePerson, RecordOrPerson, Releases),
     "Noise and what it costs": (Sums, Zoom, FalsePositives, Consistency, Interval, ShapesOfRegions),
     "Attacks": (Leak,),
     "For specialists": (Split, Structure, Homogeneity, Stages),
