@@ -17,6 +17,7 @@ from dpviz.lessons.leak import Leak
 from dpviz.lessons.lesson import Lesson
 from dpviz.lessons.one_person import OnePerson
 from dpviz.lessons.reconstruction import Reconstruction
+from dpviz.lessons.record_or_person import RecordOrPerson
 from dpviz.lessons.releases import Releases
 from dpviz.lessons.shapes import ShapesOfRegions
 from dpviz.lessons.split import Split
@@ -29,6 +30,7 @@ from dpviz.lessons.zoom import Zoom
 GROUPS: dict[str, tuple[type[Lesson], ...]] = {
     "The promise": (
         OnePerson,
+        RecordOrPerson,
         Trust,
         Releases,
     ),
