@@ -5,12 +5,17 @@ import pytest
 
 from dpviz.lessons import (
     LESSONS,
+    averaging,
     consistency,
+    differencing,
     errors,
+    false_positives,
+    finding_home,
     homogeneity,
     interval,
     leak,
     one_person,
+    reconstruction,
     releases,
     shapes,
     split,
@@ -18,6 +23,7 @@ from dpviz.lessons import (
     sums,
     topdown,
     trust,
+    zoom,
 )
 from dpviz.lessons.lesson import Lesson
 from tests.often import often
@@ -40,7 +46,7 @@ def belief_after_one_release():
     noise = one_person.Noise(kind=one_person.LAPLACE, epsilon=1.0)
     most = 100 * one_person.posterior(0.5, noise.log_odds(np.arange(-200, 200))).max()
     assert most == pytest.approx(beliefs[0])
-    return first(most < 51, 51 < most < 74, most > 99), [f"{each:.1f} %" for each in beliefs]
+    return first(most < 51, 72 < most < 74, 94 < most < 96, most > 99), [f"{each:.1f} %" for each in beliefs]
 
 
 def belief_after_many_releases():
@@ -123,11 +129,43 @@ def good_lines():
     return first(share < 20, 40 < share < 60, share > 80), [good, values(homogeneity.Homogeneity(epsilon=0.001))[3]]
 
 
-def false_positives():
+def false_counts():
     wrong, _, empty, _ = values(topdown.Stages())
     share = int(wrong) / int(empty.split()[0])
     quoted = [f"{wrong} of {empty.split()[0]}", f"leaves {values(topdown.Stages(optimiser=topdown.EUCLIDEAN))[0]} of them"]
     return first(share == 0, 1 / 10 < share < 1 / 8, share > 0.4), quoted
+
+
+def relative_error():
+    table = zoom.errors_by_zoom(0.1, 1).set_index("x")
+    assert (table["noise"].diff().dropna() < 0).all(), "the error in people falls from level to level"
+    assert (table["y"].diff().dropna() > 0).all()
+    assert (table["y"].min() < 1, table["y"].max() > 500) == (True, True)
+    assert table["measured"].loc[3:].to_numpy() == pytest.approx(table["y"].loc[3:], rel=0.2)
+    people, percent, drowned = values(zoom.Zoom())[1:]
+    coarse, fine, rich = table["y"][3], table["y"][6], zoom.errors_by_zoom(1.0, 1)["y"][5]
+    quoted = [f"{coarse:.0f} %", percent, f"{table['people'][3] / table['people'][6]:.0f} times", drowned, f"{rich:.0f} %"]
+    quoted += [f"{100 * zoom.drowned_share(6, 1.0):.0f} in 100"]
+    asked = zoom.Zoom.question
+    assert all(text in asked for text in (f"{zoom.side_km(3):.1f} km", f"± {table['noise'][3]:.0f}", f"{people} people"))
+    return first(fine < coarse, 0.5 < fine / coarse < 2, fine > 100), quoted
+
+
+def empty_squares_shown():
+    none, two = values(false_positives.FalsePositives()), values(false_positives.FalsePositives(threshold=2.0))
+    coarse = values(false_positives.FalsePositives(threshold=2.0, zoom=4))
+    share = int(none[1].split()[0]) / int(none[1].split()[-1])
+    quoted = [
+        none[1],
+        f"{two[0].split()[0]} people",
+        two[1].split()[0],
+        two[2].split()[0],
+        two[3],
+        f"{coarse[1].split()[0]} false",
+        coarse[3],
+    ]
+    assert f"{none[1].split()[-1]} are empty" in false_positives.FalsePositives.question
+    return first(share < 0.02, 0.03 < share < 0.07, 0.4 < share < 0.5), quoted
 
 
 def error_without_an_office():
@@ -138,6 +176,37 @@ def error_without_an_office():
     few = values(trust.Trust(people="2,000"))
     quoted = [office, blurred, nobody, f"has only {few[0]}", *few[1:3]]
     return first(times < 2, 5 < times < 20, times > 50), quoted
+
+
+def hidden_counts_found():
+    solved = {"rounds": differencing.ROUNDS[-1]}
+    hidden, found = values(differencing.Differencing(**solved))[:2]
+    more = values(differencing.Differencing(**solved, threshold=8))[1]
+    all_tables = values(differencing.Differencing(**solved, threshold=8, tables=differencing.PUBLISHED[3]))[1]
+    assert (hidden, values(differencing.Differencing())[1]) == ("7 of 36", "0 of 7")
+    return first(found == "0 of 7", found in ("3 of 7", "4 of 7"), found == "7 of 7"), [f"only {more}", all_tables]
+
+
+def rounded_counts_known():
+    settings = {}, {"tables": 12}, {"tables": 12, "base": 5}, {"tables": 12, "rounding": "random"}
+    few, sure, coarse, random = (int(values(reconstruction.Reconstruction(**each))[0].split()[0]) for each in settings)
+    assert (few, random) == (0, 0)
+    return first(sure == 0, 8 <= sure <= 12, sure > 18), [f"Of {sure},", f"Base 5 gives {coarse} away"]
+
+
+def right_after_a_hundred_days():
+    now, later = values(averaging.Averaging()), values(averaging.Averaging(releases=100))
+    before, after = float(now[1].split()[0]), float(later[1].split()[0])
+    assert 65 < before < 75
+    quoted = [f"{later[1].split(' (')[0]} of the games", f"only {later[3]} are made", f"stays at {later[2].split(' (')[0]}"]
+    return first(65 < after < 75, 75 < after < 85, after > 98), quoted
+
+
+def area_of_home():
+    settings = {"points": 20}, {"points": 20, "radius": 5.0}, {"points": 50, "radius": 5.0}
+    left, *wide = (values(finding_home.FindingHome(**each))[0].removesuffix(" km²") for each in settings)
+    assert 12 < float(values(finding_home.FindingHome())[0].removesuffix(" km²")) < 16
+    return first(12 < float(left) < 15, 4 < float(left) < 6, float(left) < 1), [left, *wide]
 
 
 RIGHT = {
@@ -151,8 +220,14 @@ RIGHT = {
     "split": best_split,
     "structure": gain_of_structure,
     "homogeneity": good_lines,
-    "topdown": false_positives,
+    "topdown": false_counts,
+    "zoom": relative_error,
+    "false_positives": empty_squares_shown,
     "trust": error_without_an_office,
+    "differencing": hidden_counts_found,
+    "reconstruction": rounded_counts_known,
+    "averaging": right_after_a_hundred_days,
+    "finding_home": area_of_home,
 }
 
 
