@@ -1,7 +1,7 @@
 """The lessons of the Learn page, one file each with calculation, figure and texts. This room does not import Streamlit.
 
 The page shows and numbers the lessons in the order of `LESSONS`, or of `SHORT_PATH`. Charts that several lessons draw are in `charts` and
-`maps`, made-up people in `town`, errors of sums in `errors`.
+`maps`, made-up people in `town` and `blocks`, errors of sums in `errors`, success of attacks in `success`.
 """
 
 from __future__ import annotations
@@ -10,12 +10,14 @@ from dpviz.lessons.averaging import Averaging
 from dpviz.lessons.consistency import Consistency
 from dpviz.lessons.differencing import Differencing
 from dpviz.lessons.false_positives import FalsePositives
+from dpviz.lessons.finding_home import FindingHome
 from dpviz.lessons.homogeneity import Homogeneity
 from dpviz.lessons.interval import Interval
 from dpviz.lessons.leak import Leak
 from dpviz.lessons.lesson import Lesson
 from dpviz.lessons.one_person import OnePerson
 from dpviz.lessons.reconstruction import Reconstruction
+from dpviz.lessons.record_or_person import RecordOrPerson
 from dpviz.lessons.releases import Releases
 from dpviz.lessons.shapes import ShapesOfRegions
 from dpviz.lessons.split import Split
@@ -28,6 +30,7 @@ from dpviz.lessons.zoom import Zoom
 GROUPS: dict[str, tuple[type[Lesson], ...]] = {
     "The promise": (
         OnePerson,
+        RecordOrPerson,
         Trust,
         Releases,
     ),
@@ -43,6 +46,7 @@ GROUPS: dict[str, tuple[type[Lesson], ...]] = {
         Differencing,
         Reconstruction,
         Averaging,
+        FindingHome,
         Leak,
     ),
     "For specialists": (

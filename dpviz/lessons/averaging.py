@@ -12,7 +12,7 @@ import pandas as pd
 from dpviz.arrays import Floats, Integers, Mask
 from dpviz.evaluation.attacks.averaging import allowed_releases, rounding_log_odds
 from dpviz.evaluation.attacks.game import Success, count_wins, membership_bound, membership_log_odds
-from dpviz.lessons.charts import AMBER, RED, Look, curve_chart, vertical_line
+from dpviz.lessons.charts import AMBER, GREEN, Look, curve_chart, vertical_line
 from dpviz.lessons.lesson import Figure, Lesson, Shown, draw_setting, epsilon_setting
 from dpviz.lessons.success import SEEDS, Game, describe_success, success_chart
 from dpviz.mechanisms.base import setting
@@ -38,10 +38,10 @@ class Averaging(Lesson):
     title: ClassVar[str] = "The same count, every day"
     text: ClassVar[str] = (
         "A count that is published again and again with fresh randomness, rounded up or down by a coin or with fresh noise, is known ever"
-        " better, since its mean converges to the truth. Noise alone does not help, but a ledger does: it adds up ε over the releases, refuses"
-        " what passes its cap, and so bounds what all of them say together."
+        " better, since its mean converges to the truth. Noise alone does not help, but a ledger does: it adds up ε over the releases,"
+        " refuses what passes its cap, and so bounds what all of them say together."
     )
-    task: ClassVar[str] = "find the day on which rounding has told everything, and the day on which the ledger refuses."
+    task: ClassVar[str] = "find how many releases leave an attacker right in three games of four, and let the ledger stop there."
     question: ClassVar[str] = (
         "The same count is published every day with fresh Laplace noise, ε = 0.5 each day, for 30 days, and nobody keeps a ledger. Is a"
         " person in it still hidden, as on the first day?"
@@ -53,13 +53,14 @@ class Averaging(Lesson):
     )
     right: ClassVar[int] = 1
     answer: ClassVar[str] = (
-        "No. Thirty releases of ε = 0.5 spend 15 together, and the attacker is nearly always right; one release would have left about 62 %."
-        " With a ledger capped at 2, only four are made. If the total is kept by giving each release less, the same bound holds for all of them."
+        "No. Thirty releases of ε = 0.5 spend 15 together, and the attacker is right nine times out of ten; after one release it would have"
+        " been six. With a ledger capped at 2 only four are made, and nobody is right more often than a sum of 2 allows."
     )
     in_class: ClassVar[str] = (
-        "Ask first what the average of many noisy numbers is; then nobody believes in noise alone any more. Expect the belief that the"
-        " *method* is private, whatever is done with it: it is the sum of all releases that is. Let them find the largest number of releases"
-        " that keeps the attacker below 75 %. Rounding has no such number to give: after a handful of days it has told all."
+        "Ask first what the mean of many noisy numbers is; then nobody believes in noise alone any more. Expect the belief that the"
+        " *method* is private, whatever is done with it: the promise is one of all releases together. Let them find the largest number of"
+        " releases that keeps the attacker below 75 %. Rounding has a curve, too, but nothing that adds up: no office can say beforehand"
+        " how many days are safe."
     )
 
     releases: int = setting(30, "Releases", low=1, high=MOST, help="One a day, of the same people, with fresh randomness.")
@@ -93,8 +94,9 @@ class Averaging(Lesson):
                 Figure(label="With the ledger", value=describe_success(private), help=f"Allowed: {100 * bound:.3g} % at most."),
                 Figure(label="Releases allowed", value=f"{allowed}", help=f"The sum of ε stays within {self.cap:g}."),
             ),
-            note="The game: a person is in the count or not, by a coin; the attacker knows the others, and weighs all releases in the best way."
-            " Lines without dashes are measured, with fresh people and noise per game; a bound for the *sum* of ε holds after any number.",
+            note="The game: a person is in the count or not, by a coin; the attacker knows the others, and weighs all releases in the best"
+            f" way, in {SEEDS * _RUNS:,} made-up counts. The bound is that of the *sum* of ε, which every noisy release makes larger; a"
+            " single release attains it.",
         )
 
 
@@ -140,7 +142,7 @@ def _means(lesson: Averaging) -> object:
     return curve_chart(pd.concat([truth, *parts], ignore_index=True), look)
 
 
-_COLORS = (ACCENT, AMBER, "#009e73")
+_COLORS = (ACCENT, AMBER, GREEN)
 
 
 def _curves(lesson: Averaging, played: dict[str, tuple[Success, ...]]) -> object:
@@ -172,7 +174,7 @@ def _sums(lesson: Averaging) -> object:
         for name, numbers in bounds.items()
     ]
     look = Look(
-        title="What the sum of ε allows", x="releases", y="games won, at most (%)", order=tuple(bounds), colors=(AMBER, RED), top=100
+        title="What the sum of ε allows", x="releases", y="games won, at most (%)", order=tuple(bounds), colors=(AMBER, GREEN), top=100
     )
     return curve_chart(pd.concat(parts, ignore_index=True), look)
 

@@ -88,14 +88,15 @@ def square_layer(rows: pd.DataFrame, zoom: int, looks: tuple[Sequence[str], Sequ
     """Draw squares of a zoom level in the colour of their kind.
 
     Args:
-        rows: of `merge_runs`, with the columns what (the name of the kind), strength (opacity, 0 to 1) and those of the tooltips.
+        rows: of `merge_runs`, with the columns what (the name of the kind), strength (opacity; squares of opacity 1 are drawn first) and
+            those of the tooltips.
         zoom: zoom level.
         looks: names of the kinds, and a colour for each.
         tooltips: Altair tooltips.
     """
     (width, height), side = LOS_ANGELES.size, 1 << zoom
-    overlap = "(datum.strength < 1 ? 0 : 0.04)"  # hides the seams between squares that are not translucent
-    base = alt.Chart(rows).transform_calculate(
+    overlap = "(datum.strength < 1 ? 0 : 0.15)"  # hides the seams between squares that are not translucent
+    base = alt.Chart(rows.sort_values("strength", ascending=False, kind="stable")).transform_calculate(
         x=f"{width / side} * datum.column - {width / 2}",
         x2=f"{width / side} * (datum.column + datum.wide + {overlap}) - {width / 2}",
         y=f"{height / side} * datum.row - {height / 2}",

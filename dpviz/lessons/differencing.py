@@ -8,10 +8,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from dpviz.arrays import Floats, Integers
+from dpviz.arrays import Floats, Integers, Mask
 from dpviz.evaluation.attacks.differencing import count_by, guess_member, hide_small, recover_hidden
 from dpviz.evaluation.attacks.game import Success, count_wins, membership_bound
-from dpviz.lessons.blocks import BLOCKS, FILLS, FOUND, HIDDEN, SHOWN, block_counts, count_map, geographies, write_count
+from dpviz.lessons.blocks import BLOCKS, FILLS, FOUND, HIDDEN, SHOWN, SIDE, block_counts, count_map, geographies, write_count
 from dpviz.lessons.lesson import Figure, Lesson, Shown, draw_setting, epsilon_setting
 from dpviz.lessons.success import RUNS, SEEDS, Game, describe_success, play_noisy, success_chart
 from dpviz.mechanisms.base import setting
@@ -32,8 +32,8 @@ class Differencing(Lesson):
     title: ClassVar[str] = "Hidden small counts come back"
     text: ClassVar[str] = (
         "An office hides every small count and publishes all others exactly, with totals of districts (rows) and of school areas (columns):"
-        " a total minus the counts beside it is the hidden count, and one that is found helps to find the next. Noise from a budget that all"
-        " tables share leaves nothing to subtract: however many tables there are, nobody wins more often than ε allows."
+        " a total minus the counts beside it is the hidden count, and one that is found helps to find the next. Noise from a budget that"
+        " all tables share leaves nothing to subtract: however many tables there are, nobody wins more often than ε allows."
     )
     task: ClassVar[str] = "hide more with a larger threshold, and then publish one more table."
     question: ClassVar[str] = (
@@ -43,8 +43,8 @@ class Differencing(Lesson):
     choices: ClassVar[tuple[str, ...]] = ("None: they are hidden", "Three or four", "All seven")
     right: ClassVar[int] = 2
     answer: ClassVar[str] = (
-        "All seven. A row with one hidden block gives it away at once, as its total minus the rest; that opens a column, and so on. A larger"
-        " threshold hides more blocks at once, and then fewer come back - until one more table is published."
+        "All seven. A row with one hidden block gives it away at once, as its total minus the rest; that opens a column, and so on. A"
+        " larger threshold hides more blocks at once, and then fewer come back - until one more table is published."
     )
     in_class: ClassVar[str] = (
         "Let them solve one row by hand before the second map is shown: it takes ten seconds, and nobody forgets it. Expect the belief that"
@@ -65,7 +65,7 @@ class Differencing(Lesson):
         published = [hide_small(count_by(table, counts), self.threshold) for table in _chosen(number)]
         recovered = recover_hidden(_chosen(number), published)
         noisy = release_tables(counts, number, self.epsilon, Entropy.seeded(self.draw))
-        hidden, found = np.isnan(published[0]), np.isnan(published[0]) & ~np.isnan(recovered)
+        hidden, found, none = np.isnan(published[0]), np.isnan(published[0]) & ~np.isnan(recovered), np.zeros(BLOCKS, np.bool_)
         today, private = play_hidden(self.threshold, number), play_private(self.threshold, number, self.epsilon)
         bound = membership_bound(self.epsilon)
         game = Game(
@@ -79,11 +79,11 @@ class Differencing(Lesson):
         return Shown(
             rows=(
                 (
-                    _map(published[0], hidden, found & False, published, "Published: small counts are hidden"),
-                    _map(recovered, hidden & ~found, found, published, "After subtracting, with a pencil"),
+                    _map(published, hidden, none, "Published: small counts are hidden"),
+                    _map([recovered, *published[1:]], hidden & ~found, found, "After subtracting, with a pencil"),
                 ),
                 (
-                    _map(noisy[0].astype(float), hidden & False, found & False, noisy, f"The same tables, private: ε = {self.epsilon:g}"),
+                    _map([table.astype(np.float64) for table in noisy], none, none, f"The same tables, private: ε = {self.epsilon:g}"),
                     success_chart(game),
                 ),
             ),
@@ -97,8 +97,9 @@ class Differencing(Lesson):
                     help=f"The same people, {RUNS} releases of each town. At most {100 * bound:.3g} % by ε.",
                 ),
             ),
-            note="The game: a person is in a block with a small count or not, by a coin. Against hidden counts the attacker sees the tables and"
-            " knows how many others are in that block. Against the private tables the attacker knows *everybody* else, and makes the best test.",
+            note="The game: a person is in a block with a small count or not, by a coin. Against hidden counts the attacker sees the tables"
+            " and knows how many others are in that block. Against the private tables the attacker knows *everybody* else, and makes the"
+            " best test that there is.",
         )
 
 
@@ -106,14 +107,13 @@ def _chosen(number: int) -> list[Integers]:
     return [geographies()[name] for name in _TABLES[:number]]
 
 
-def _map(counts: Floats, hidden: Floats, found: Floats, tables: list[Floats], title: str) -> object:
+def _map(tables: list[Floats], hidden: Mask, found: Mask, title: str) -> object:
     kind = np.where(found, FOUND, np.where(hidden, HIDDEN, SHOWN))
-    totals = [*tables[1:3], *[np.full(6, np.nan)] * 2][:2]
+    nothing = np.full(SIDE, np.nan)
+    districts, school_areas = [*tables[1:3], nothing, nothing][:2]
     description = f"{(~hidden).sum()} counts of blocks can be read, {found.sum()} of them found by subtracting, {hidden.sum()} are hidden."
-    blocks = {"text": [write_count(count) for count in counts], "kind": kind}
-    return count_map(
-        blocks, FILLS, title, description, totals=(totals[0].astype(float), totals[1].astype(float)) if len(tables) > 1 else None
-    )
+    blocks = {"text": [write_count(count) for count in tables[0]], "kind": kind}
+    return count_map(blocks, FILLS, title, description, totals=(districts, school_areas) if len(tables) > 1 else None)
 
 
 def release_tables(counts: Integers, number: int, epsilon: float, entropy: Entropy) -> list[Integers]:

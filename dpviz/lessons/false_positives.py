@@ -25,7 +25,7 @@ KINDS = (FALSE, MISSED, FOUND)
 THRESHOLDS = (0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0)
 _COLORS = (to_hex(FALSE_POSITIVE), to_hex(FALSE_NEGATIVE), GREY)
 SOMEBODY = "somebody lives there"
-_STRENGTH = {FALSE: 1.0, MISSED: 0.8, FOUND: 0.35, SOMEBODY: 0.5}
+_STRENGTH = {FALSE: 0.95, MISSED: 0.8, FOUND: 0.35, SOMEBODY: 0.5}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -32,8 +32,8 @@ class Reconstruction(Lesson):
     key: ClassVar[str] = "reconstruction"
     title: ClassVar[str] = "Rounded tables are a puzzle with one solution"
     text: ClassVar[str] = (
-        "An office rounds every number to a multiple of 3 or 5 and counts the same town by blocks, districts, school areas, squares and so on:"
-        " each number says in which range a sum lies, and a computer finds the least and the largest count that fit all of them together."
+        "An office rounds every number to a multiple of 3 or 5, and counts the same town by blocks, districts, school areas and so on: each"
+        " number says in which range a sum lies, and a computer finds the least and the largest count that fit all of them together."
         " Private tables have no ranges, since every noise is possible, and a budget that all tables share bounds what they say together."
     )
     task: ClassVar[str] = "publish one table more at a time, and see from which on the first count is known for certain."

@@ -49,10 +49,10 @@ class Game:
 def success_chart(game: Game, height: int = 350) -> alt.LayerChart:
     """Draw both successes with their 95 % intervals, a line at the bound, and one at blind guessing."""
     rows = [_row(name, found, y) for (name, found), y in ((game.contrast, 3.0), (game.private, 1.0))]
-    table = pd.DataFrame(rows).assign(blind=100 * game.blind)
-    rate, start = _percent_axis("rate", game), _percent_axis("blind", game)
+    table = pd.DataFrame(rows).assign(start=100 * (game.bound if game.bound < 0.3 else game.blind))
+    rate, start = _percent_axis("rate", game), _percent_axis("start", game)
     layers = [
-        _line(rate, game.blind, "blind guess", GREY, [2, 3], 4.45),
+        _line(rate, game.blind, "blind guess" if game.bound > 0.3 else "", GREY, [2, 3], 4.45),
         _line(rate, game.bound, f"most that {game.epsilon} allows", RED, [6, 3], 0.25),
     ]
     for shape, color, row in (("square", RED, table[:1]), ("circle", ACCENT, table[1:])):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import altair as alt
@@ -32,6 +32,8 @@ KNOWN, DROWNED = "known", "drowned in noise"
 DROWNS = 50
 """Percent: a square whose noise is typically more than this part of its people is drowned."""
 _ERROR = "error of a square"
+_COARSE = 3
+"""The zoom level of the map that is shown with the question."""
 _FAINTEST, _ORANGE = 0.25, "#d9a441"
 
 
@@ -73,12 +75,11 @@ class Zoom(Lesson):
     def show(self) -> Shown:
         """Compute the figures for these settings."""
         table = errors_by_zoom(self.epsilon, self.draw)
-        row = table.set_index("x").loc[self.zoom]
+        row = table[table["x"] == self.zoom].to_dict("records")[0]
         share = drowned_share(self.zoom, self.epsilon)
-        chart = _map(self, share)
         return Shown(
-            rows=((chart, _curve(table, self.zoom)),),
-            asked=((chart,),),
+            rows=((_map(self), _curve(table, self.zoom)),),
+            asked=((_map(replace(self, zoom=_COARSE)),),),
             figures=(
                 Figure(
                     label="Side of a square", value=f"{side_km(self.zoom):.1f} km", help=f"{4**self.zoom:,} squares at this zoom level."
@@ -88,7 +89,7 @@ class Zoom(Lesson):
                 ),
                 Figure(
                     label="Error in percent",
-                    value=_percent(float(row["y"])),
+                    value=_percent(row["y"]),
                     help=f"Of the {row['people']:,.0f} people of an average square that is not empty.",
                 ),
                 Figure(
@@ -131,13 +132,14 @@ def drowned_share(zoom: int, epsilon: float) -> float:
     return float(people[drowned_squares(zoom, epsilon)].sum() / people.sum())
 
 
-def _map(lesson: Zoom, share: float) -> alt.LayerChart:
+def _map(lesson: Zoom) -> alt.LayerChart:
     """Draw the squares: drowned ones in one colour, the others the darker the more people are released for them."""
+    share = drowned_share(lesson.zoom, lesson.epsilon)
     drowned, released = drowned_squares(lesson.zoom, lesson.epsilon), city_release(lesson.epsilon, lesson.draw).blocks(lesson.zoom)
     rows = merge_runs(drowned.astype(np.int64), alone=~drowned)
     known = (rows["kind"] == 0).to_numpy()
     count = np.maximum(released[rows["row"], rows["column"]], 0) * known
-    strength = _FAINTEST + (1 - _FAINTEST) * np.sqrt(count / max(float(count.max()), 1.0))
+    strength = _FAINTEST + (0.99 - _FAINTEST) * np.sqrt(count / max(float(count.max()), 1.0))
     rows = rows.assign(
         what=np.where(known, KNOWN, DROWNED),
         strength=np.where(known, strength.round(2), 1.0),

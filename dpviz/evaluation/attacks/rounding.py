@@ -75,7 +75,8 @@ def _make_program(tables: Sequence[Table], ranges: Sequence[tuple[Integers, Inte
 def _tighten(sums: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
     """Narrow the range of each block by one sum at a time, until nothing changes: (n,) lower and (n,) upper ends, which no solution passes.
 
-    In every sum, a block has at most what the sum's upper end leaves when all other blocks are at their lower ends, and the other way round.
+    In every sum, a block has at most what the sum's upper end leaves when all other blocks are at their lower ends, and at least what its
+    lower end needs when they are at their upper ends.
     """
     inside = sums > 0
     least, most = np.zeros(sums.shape[1]), np.full(sums.shape[1], high.max())
@@ -110,11 +111,11 @@ class _Program:
             return round(outer)
         objective = np.zeros(self.size)
         objective[block] = sign
-        found = milp(objective, constraints=self.system, integrality=np.ones(self.size), bounds=self.outer)
+        found = milp(objective, constraints=self.system, integrality=np.ones(self.size, np.int64), bounds=self.outer)
         if found.x is None:
             raise InputError(_IMPOSSIBLE)
         self.seen.append(np.round(found.x))
-        return round(self.seen[-1][block])
+        return int(self.seen[-1][block])
 
 
 def share_pinned(least: Integers, most: Integers) -> float:
