@@ -133,6 +133,7 @@ def _show_contrasts(shown: Shown, level: int) -> None:
             wanted = WantedError(error=float(row["rms_error_present"]), level=level, delta=float(what.config.delta))
             where = f"pairs from {row['between']}"
             show_contrast(
+                TRIPS,
                 mechanism,
                 compare_with_private(TopDown(), what.data.flows, wanted, where, what.data.unit),
                 whose if TRIPS.config().shows_second else "",

@@ -18,6 +18,7 @@ from dpviz.mechanisms.disclosure_points import (
     count_moved,
     each_record,
     into_domain,
+    note_coarse_lattice,
     radius_setting,
     side_setting,
     usual_radius,
@@ -104,7 +105,7 @@ class PlanarLaplace(PointContrast):
             f" {math.exp(self.level):,.3g}, places twice as far apart by its square. Nobody collects true locations in the local model;"
             " here they are played."
         )
-        return (note,)
+        return (note, *note_coarse_lattice(domain, self._radius(domain)))
 
     def _radius(self, domain: Domain) -> float:
         return usual_radius(domain) if self.radius is None else self.radius
