@@ -53,8 +53,8 @@ class Averaging(Lesson):
     )
     right: ClassVar[int] = 1
     answer: ClassVar[str] = (
-        "No. Thirty releases of ε = 0.5 spend 15 together, and the attacker is right nine times out of ten; after one release it would have"
-        " been six. With a ledger capped at 2 only four are made, and nobody is right more often than a sum of 2 allows."
+        "No. Thirty releases of ε = 0.5 spend 15 together, and the attacker wins 91.8 % of the games; after one release it would have been"
+        " 63.2 %. With a ledger capped at 2 only 4 are made, and it stays at 68 %."
     )
     in_class: ClassVar[str] = (
         "Ask first what the mean of many noisy numbers is; then nobody believes in noise alone any more. Expect the belief that the"

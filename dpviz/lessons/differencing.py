@@ -43,8 +43,8 @@ class Differencing(Lesson):
     choices: ClassVar[tuple[str, ...]] = ("None: they are hidden", "Three or four", "All seven")
     right: ClassVar[int] = 2
     answer: ClassVar[str] = (
-        "All seven. A row with one hidden block gives it away at once, as its total minus the rest; that opens a column, and so on. A"
-        " larger threshold hides more blocks at once, and then fewer come back - until one more table is published."
+        "All seven. A row with one hidden block gives it away at once, as its total minus the rest; that opens a column, and so on. With a"
+        " threshold of 8 only 3 of 12 come back - and 12 of 12 once one more table is published, that of the squares."
     )
     in_class: ClassVar[str] = (
         "Let them solve one row by hand before the second map is shown: it takes ten seconds, and nobody forgets it. Expect the belief that"

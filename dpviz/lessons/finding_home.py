@@ -60,11 +60,11 @@ class FindingHome(Lesson):
         "Somebody shares 20 points, all from home, but each is moved at random by up to 2 km. How many of the 256 square kilometres are"
         " left in which the person can live?"
     )
-    choices: ClassVar[tuple[str, ...]] = ("About 13: a disc of 2 km", "About 5", "Less than 2")
+    choices: ClassVar[tuple[str, ...]] = ("About 13: a disc of 2 km", "About 5", "Less than 1")
     right: ClassVar[int] = 2
     answer: ClassVar[str] = (
-        "Less than 2. Every point allows a disc of 13 square kilometres, but the home is in *all* of the discs, and these have little in"
-        " common. With one point the whole disc is left, and a larger radius only asks for more points."
+        "0.75 square kilometres. Every point allows a disc of 13, but the home is in *all* of the discs, and these have little in common."
+        " With one point the whole disc is left; with a radius of 5 km the same 20 points leave 2.19, and 50 points leave 0.688."
     )
     in_class: ClassVar[str] = (
         "Begin with one point and add one at a time: the coloured area shrinks before their eyes. Expect the belief that 2 km of blur are"

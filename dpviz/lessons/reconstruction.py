@@ -44,8 +44,9 @@ class Reconstruction(Lesson):
     choices: ClassVar[tuple[str, ...]] = ("Of none: all are rounded", "Of about ten", "Of more than half")
     right: ClassVar[int] = 2
     answer: ClassVar[str] = (
-        "Of more than half, with certainty. One rounded table says little, but 12 of them leave a single whole number for most blocks. With"
-        " fewer tables, with base 5, or with rounding at random, more possibilities are left - until more tables are published."
+        "Of 20, with certainty. One rounded table says little, but 12 of them leave a single whole number for more than half of the blocks."
+        " Three tables give none away, 12 tables with base 5 give 12 away, and rounding at random leaves so many possibilities that none is"
+        " certain."
     )
     in_class: ClassVar[str] = (
         "Say that every table by itself is harmless: plus or minus one. Begin with one table and add one at a time; let them guess when the"

@@ -5,13 +5,17 @@ import pytest
 
 from dpviz.lessons import (
     LESSONS,
+    averaging,
     consistency,
+    differencing,
     errors,
     false_positives,
+    finding_home,
     homogeneity,
     interval,
     leak,
     one_person,
+    reconstruction,
     releases,
     shapes,
     split,
@@ -174,6 +178,37 @@ def error_without_an_office():
     return first(times < 2, 5 < times < 20, times > 50), quoted
 
 
+def hidden_counts_found():
+    hidden, found = values(differencing.Differencing())[:2]
+    more = values(differencing.Differencing(threshold=8))[1]
+    all_tables = values(differencing.Differencing(threshold=8, tables=differencing.PUBLISHED[3]))[1]
+    assert hidden == "7 of 36"
+    return first(found == "0 of 7", found in ("3 of 7", "4 of 7"), found == "7 of 7"), [f"only {more}", all_tables]
+
+
+def rounded_counts_known():
+    sure = int(values(reconstruction.Reconstruction())[0].split()[0])
+    few, coarse, random = (
+        values(reconstruction.Reconstruction(**changed))[0].split()[0] for changed in ({"tables": 3}, {"base": 5}, {"rounding": "random"})
+    )
+    assert (few, random) == ("0", "0")
+    return first(sure == 0, 8 <= sure <= 12, sure > 18), [f"Of {sure},", f"base 5 give {coarse} away"]
+
+
+def hidden_after_thirty_days():
+    rounded, noisy, ledger, allowed = values(averaging.Averaging())
+    one = values(averaging.Averaging(releases=1))[1]
+    assert rounded.startswith("93 %")
+    quoted = [part.split(" (")[0] for part in (noisy, one, ledger)]
+    return first(False, float(noisy.split()[0]) > 90, False), [*quoted, f"only {allowed} are made"]
+
+
+def area_of_home():
+    left = values(finding_home.FindingHome())[0].removesuffix(" km²")
+    wide = [values(finding_home.FindingHome(radius=5.0, points=number))[0].removesuffix(" km²") for number in (20, 50)]
+    return first(12 < float(left) < 15, 4 < float(left) < 6, float(left) < 1), [left, *wide]
+
+
 RIGHT = {
     "one_person": belief_after_one_release,
     "releases": belief_after_many_releases,
@@ -189,6 +224,10 @@ RIGHT = {
     "zoom": relative_error,
     "false_positives": empty_squares_shown,
     "trust": error_without_an_office,
+    "differencing": hidden_counts_found,
+    "reconstruction": rounded_counts_known,
+    "averaging": hidden_after_thirty_days,
+    "finding_home": area_of_home,
 }
 
 
