@@ -76,4 +76,4 @@ def _write_equal(title: str, epsilon: float) -> str:
         return f"{title} is more useful even at ε {SMALLEST:g}"
     if math.isinf(epsilon):
         return f"{title} is less useful even at ε {LARGEST:g}"
-    return f"about as useful as {title} at ε {format_decimal(epsilon, 2)}, which is private"
+    return f"about as useful as {title}, which is private, at ε {format_decimal(epsilon, 2)}"

@@ -53,8 +53,8 @@ class Interval(Lesson):
         " the number of intervals that contain the true count change?"
     )
     question: ClassVar[str] = (
-        "A release states a 95 % interval for the number of people in an area that cuts through its partitions. It is made a hundred"
-        " times from the same data. How many of the hundred intervals contain the true count?"
+        "A release states a 95 % interval for the number of people in the framed area, which cuts through its partitions. It is made a"
+        " hundred times from the same data. How many of the hundred intervals contain the true count?"
     )
     choices: ClassVar[tuple[str, ...]] = ("about 95", "about half", "none")
     right: ClassVar[int] = 2

@@ -49,7 +49,7 @@ class Leak(Lesson):
     )
     question: ClassVar[str] = (
         "A map shows only lines: where 40 people were divided into halves at their median, and the halves again, four times each way."
-        " No count and no dot is published. Somebody knows where 39 of them live. What do the lines tell about person 5?"
+        " No count and no dot is published. Somebody knows where 39 of them live (dots). What do the lines tell about person 5 (ring)?"
     )
     choices: ClassVar[tuple[str, ...]] = ("nothing: lines are no data", "the rough neighbourhood", "the very cell")
     right: ClassVar[int] = 2

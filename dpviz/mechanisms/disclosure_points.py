@@ -179,7 +179,7 @@ class SuppressedCounts(PointContrast):
     key: ClassVar[str] = "suppressed_counts"
     title: ClassVar[str] = "Small counts suppressed (NOT PRIVATE)"
     summary: ClassVar[str] = "NOT PRIVATE: exact counts, of which small ones are left out, as many offices publish them."
-    attack: ClassVar[str] = "the difference between two such tables, or between a total and its other parts, is a person."
+    attack: ClassVar[str] = "subtract two such tables from each other, or from a total its other parts, and what is left is one person."
     lesson: ClassVar[str] = "differencing"
 
     side: int = side_setting()

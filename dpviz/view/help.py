@@ -32,6 +32,7 @@ PAGES = (
     "studies",
     "auditing",
     "app",
+    "worksheet",
     "hosting",
     "commands",
     "glossary",

@@ -19,6 +19,7 @@ from dpviz.lessons import (
     structure,
     sums,
     topdown,
+    trust,
     zoom,
 )
 from dpviz.lessons.lesson import Lesson
@@ -42,7 +43,7 @@ def belief_after_one_release():
     noise = one_person.Noise(kind=one_person.LAPLACE, epsilon=1.0)
     most = 100 * one_person.posterior(0.5, noise.log_odds(np.arange(-200, 200))).max()
     assert most == pytest.approx(beliefs[0])
-    return first(most < 51, 51 < most < 74, most > 99), [f"{each:.1f} %" for each in beliefs]
+    return first(most < 51, 72 < most < 74, 94 < most < 96, most > 99), [f"{each:.1f} %" for each in beliefs]
 
 
 def belief_after_many_releases():
@@ -173,6 +174,16 @@ def home_of_many_records():
     return first(record == "12 %", record == allowed, record == "100 %" and min(rates) == 1), [person, allowed, group, late]
 
 
+def error_without_an_office():
+    _, office, blurred, nobody = values(trust.Trust())
+    errors = trust.errors_by_zoom(trust.office_counts(200_000, 0.5, 1), trust.true_counts(200_000))
+    times = trust.error_without_trust(200_000, 0.5) / float(errors[trust.DISTRICT - 1])
+    assert f"{times:.0f} times" in trust.Trust.in_class
+    few = values(trust.Trust(people="2,000"))
+    quoted = [office, blurred, nobody, f"has only {few[0]}", *few[1:3]]
+    return first(times < 2, 5 < times < 20, times > 50), quoted
+
+
 RIGHT = {
     "one_person": belief_after_one_release,
     "releases": belief_after_many_releases,
@@ -188,6 +199,7 @@ RIGHT = {
     "zoom": relative_error,
     "false_positives": empty_squares_shown,
     "record_or_person": home_of_many_records,
+    "trust": error_without_an_office,
 }
 
 

@@ -5,27 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from dpviz.arrays import Floats, Integers
-from dpviz.privacy.entropy import Entropy
-
-
-def round_randomly(counts: Integers, base: int, entropy: Entropy) -> Integers:
-    """Round every count to one of the two multiples of a base next to it, so that it is right on average. NOT PRIVATE.
-
-    The probability to round up is the remainder divided by the base; multiples stay as they are.
-
-    Args:
-        counts: (n,) true counts.
-        base: such as 3 or 5.
-        entropy: source of random bits.
-
-    Source:
-        Fellegi, "Controlled random rounding", Survey Methodology 1975: unbiased random rounding, before it is controlled.
-
-    >>> round_randomly(np.full(6, 7), 5, Entropy.seeded(1)).tolist()
-    [5, 10, 5, 5, 10, 10]
-    """
-    low = counts // base * base
-    return low + base * (entropy.below(base, len(counts)) < counts - low)
 
 
 def rounding_log_odds(published: Integers, others: Integers, base: int) -> Floats:

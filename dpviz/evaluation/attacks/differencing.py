@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.linalg import null_space
 
-from dpviz.arrays import Floats, Integers
+from dpviz.arrays import Floats, Integers, Mask
 from dpviz.evaluation.attacks.game import Table
+from dpviz.mechanisms.disclosure_control import is_small
 
 _ZERO = 1e-8
 
@@ -37,7 +38,7 @@ def hide_small(counts: Integers, threshold: int) -> Floats:
     >>> hide_small(np.array([12, 3, 0]), 5).tolist()
     [12.0, nan, 0.0]
     """
-    return np.where((counts > 0) & (counts < threshold), np.nan, counts.astype(np.float64))
+    return np.where(is_small(counts, threshold), np.nan, counts.astype(np.float64))
 
 
 def membership(tables: Sequence[Table]) -> Floats:
@@ -79,7 +80,7 @@ def recover_hidden(tables: Sequence[Table], published: Sequence[Floats]) -> Floa
     return np.where(free, np.nan, np.round(solution))
 
 
-def guess_member(recovered: Floats, others: Integers) -> np.ndarray:
+def guess_member(recovered: Floats, others: Integers) -> Mask:
     """Guess from recovered counts whether a person is in a block.
 
     Args:
@@ -92,4 +93,4 @@ def guess_member(recovered: Floats, others: Integers) -> np.ndarray:
     >>> guess_member(np.array([3.0, 2.0, np.nan]), np.array([2, 2, 2])).tolist()
     [True, False, True]
     """
-    return np.isnan(recovered) | (recovered > others)
+    return np.asarray(np.isnan(recovered) | (recovered > others))

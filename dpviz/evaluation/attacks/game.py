@@ -122,8 +122,8 @@ def guess_bound(cells: int, epsilon: float, delta: float = 0.0, *, neighbours: s
 def membership_log_odds(noisy: Integers, others: Integers, epsilon: Sequence[float], shift: int = 1) -> Floats:
     """Return the log-odds that a unit is counted in each of several noisy counts, rather than in none of them.
 
-    The attacker knows the number of others in each count. By the lemma of Neyman and Pearson, no test on the same counts wins more often than
-    to say "in" where the log-odds are at least 0.
+    The attacker knows the number of others in each count. By the lemma of Neyman and Pearson, no test on the same counts wins more often
+    than to say "in" where the log-odds are at least 0.
 
     Args:
         noisy: (..., t) counts with independent discrete Laplace noise of scale `shift` / epsilon.

@@ -5,42 +5,33 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import Bounds, LinearConstraint, milp
 
-from dpviz.arrays import Integers
+from dpviz.arrays import Floats, Integers
 from dpviz.errors import InputError
 from dpviz.evaluation.attacks.differencing import membership
 from dpviz.evaluation.attacks.game import Table
+from dpviz.mechanisms.disclosure_control import NEAREST
+
+_IMPOSSIBLE = "No whole counts fit all ranges: do all tables count the same records, and were they rounded as stated?"
 
 
-def round_nearest(counts: Integers, base: int) -> Integers:
-    """Round counts to the nearest multiple of an odd base. NOT PRIVATE.
-
-    >>> round_nearest(np.arange(6), 3).tolist()
-    [0, 0, 3, 3, 3, 6]
-    """
-    return (counts + base // 2) // base * base
-
-
-def rounded_range(published: Integers, base: int, *, nearest: bool = True) -> tuple[Integers, Integers]:
+def rounded_range(published: Integers, base: int, rounding: str = NEAREST) -> tuple[Integers, Integers]:
     """Return the least and the largest count that can stand behind each rounded one.
 
     Args:
         published: (k,) multiples of the base.
-        base: of the rounding; odd if `nearest`.
-        nearest: counts were rounded to the nearest multiple; else to one of the two next to them, by a coin.
+        base: of the rounding, 3 or 5.
+        rounding: "nearest" multiple, or "random": one of the two multiples next to the count.
 
     >>> [ends.tolist() for ends in rounded_range(np.array([0, 6]), 3)]
     [[0, 5], [1, 7]]
     """
-    reach = base // 2 if nearest else base - 1
+    reach = base // 2 if rounding == NEAREST else base - 1
     return np.maximum(published - reach, 0), published + reach
 
 
-def bound_counts(
-    tables: Sequence[Table], ranges: Sequence[tuple[Integers, Integers]], blocks: Integers | None = None
-) -> tuple[Integers, Integers]:
+def bound_counts(tables: Sequence[Table], ranges: Sequence[tuple[Integers, Integers]]) -> tuple[Integers, Integers]:
     """Return the least and the largest count of each block that fit all published tables together.
 
     Every published number says in which range a sum of whole, non-negative counts lies. For each block two integer programs minimise and
@@ -50,13 +41,12 @@ def bound_counts(
     Args:
         tables: partitions of the same n blocks.
         ranges: for each table (regions,) the least and (regions,) the largest true count of its regions.
-        blocks: (k,) indices of the blocks to bound; all if None.
 
     Returns:
-        (k,) least and (k,) largest counts.
+        (n,) least and (n,) largest counts.
 
     Raises:
-        InputError: no whole counts fit the ranges, or a block has no upper end.
+        InputError: no whole counts fit the ranges.
 
     Source:
         Dinur, Nissim, "Revealing information while preserving privacy", PODS 2003: many sums with small errors give the data away.
@@ -70,21 +60,62 @@ def bound_counts(
     >>> [ends.tolist() for ends in bound_counts(tables, [rounded_range(rounded, 3) for rounded in published])]
     [[5, 0, 0, 0], [7, 1, 1, 1]]
     """
+    program = _make_program(tables, ranges)
+    ends = [(program.least(block), program.most(block)) for block in range(program.size)]
+    least, most = np.array(ends, np.int64).reshape(-1, 2).T
+    return least, most
+
+
+def _make_program(tables: Sequence[Table], ranges: Sequence[tuple[Integers, Integers]]) -> _Program:
     low, high = (np.concatenate([pair[end] for pair in ranges]).astype(np.float64) for end in (0, 1))
-    system = LinearConstraint(membership(tables), low, high)
-    size = len(tables[0])
-    chosen = np.arange(size) if blocks is None else np.asarray(blocks)
-    ends = np.array([[_extreme(block, sign, size, system) for sign in (1.0, -1.0)] for block in chosen.tolist()]).reshape(-1, 2)
-    return ends[:, 0], ends[:, 1]
+    sums = membership(tables)
+    return _Program(system=LinearConstraint(sums, low, high), outer=Bounds(*_tighten(sums, low, high)), size=sums.shape[1])
 
 
-def _extreme(block: int, sign: float, size: int, system: LinearConstraint) -> int:
-    objective = np.zeros(size)
-    objective[block] = sign
-    found = milp(objective, constraints=system, integrality=np.ones(size), bounds=Bounds(0, np.inf))
-    if found.x is None:
-        raise InputError("No whole counts fit all ranges, or nothing bounds a block: check that all tables count the same records.")
-    return round(sign * found.fun)
+def _tighten(sums: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
+    """Narrow the range of each block by one sum at a time, until nothing changes: (n,) lower and (n,) upper ends, which no solution passes.
+
+    In every sum, a block has at most what the sum's upper end leaves when all other blocks are at their lower ends, and at least what its
+    lower end needs when they are at their upper ends.
+    """
+    inside = sums > 0
+    least, most = np.zeros(sums.shape[1]), np.full(sums.shape[1], high.max())
+    while True:
+        room = np.where(inside, (high - sums @ least)[:, None], np.inf).min(axis=0)
+        need = np.where(inside, (low - sums @ most)[:, None], -np.inf).max(axis=0)
+        narrower = np.maximum(least, most + need), np.minimum(most, least + room)
+        if (narrower[0] > narrower[1]).any():
+            raise InputError(_IMPOSSIBLE)
+        if (narrower[0] == least).all() and (narrower[1] == most).all():
+            return least, most
+        least, most = narrower
+
+
+class _Program:
+    """Integer programs over the same sums. Solutions are kept, because one that reaches the outer end of another block spares a program."""
+
+    def __init__(self, system: LinearConstraint, outer: Bounds, size: int) -> None:
+        self.system, self.outer, self.size = system, outer, size
+        self.seen: list[Floats] = []
+
+    def least(self, block: int) -> int:
+        """Return the least count of a block."""
+        return self._extreme(block, 1.0, float(self.outer.lb[block]))
+
+    def most(self, block: int) -> int:
+        """Return the largest count of a block."""
+        return self._extreme(block, -1.0, float(self.outer.ub[block]))
+
+    def _extreme(self, block: int, sign: float, outer: float) -> int:
+        if self.outer.lb[block] == self.outer.ub[block] or any(solution[block] == outer for solution in self.seen):
+            return round(outer)
+        objective = np.zeros(self.size)
+        objective[block] = sign
+        found = milp(objective, constraints=self.system, integrality=np.ones(self.size, np.int64), bounds=self.outer)
+        if found.x is None:
+            raise InputError(_IMPOSSIBLE)
+        self.seen.append(np.round(found.x))
+        return int(self.seen[-1][block])
 
 
 def share_pinned(least: Integers, most: Integers) -> float:
@@ -96,18 +127,22 @@ def share_pinned(least: Integers, most: Integers) -> float:
     return float((least == most).mean())
 
 
-def guess_member(least: Integers, most: Integers, others: Integers) -> NDArray[np.bool_]:
-    """Guess from bounds whether a person is in a block.
+def can_exceed(tables: Sequence[Table], ranges: Sequence[tuple[Integers, Integers]], block: int, others: int) -> bool:
+    """Return whether a block can have more people than the others: if not, a person of whom the attacker asks is certainly not there.
+
+    Saying "in" whenever that is possible wins as often as any other guess from the bounds: if "out" is possible, too, it is a coin.
 
     Args:
-        least: (games,) the least count of the person's block.
-        most: (games,) the largest.
-        others: (games,) the number of others in that block.
+        tables: as for `bound_counts`.
+        ranges: as for `bound_counts`.
+        block: index of the person's block.
+        others: the number of others in that block, all that the attacker knows beside the tables.
 
-    Returns:
-        (games,) the guess: "out" if the count cannot exceed the others, else "in", which is as good as a coin if both fit.
+    Raises:
+        InputError: no whole counts fit the ranges.
 
-    >>> guess_member(np.array([3, 0, 2]), np.array([3, 2, 4]), np.array([2, 2, 2])).tolist()
-    [True, False, True]
+    >>> tables, ranges = [np.array([0, 0])], [(np.array([4]), np.array([6]))]
+    >>> can_exceed(tables, ranges, 0, 5), can_exceed(tables, ranges, 0, 6)
+    (True, False)
     """
-    return np.asarray(most > others)
+    return _make_program(tables, ranges).most(block) > others
