@@ -30,6 +30,7 @@ _DEGREE_KM = (111.32, 110.9)  # km per degree of longitude at the equator, and p
 _MARGIN = 0.03  # around the area, as a share of its extent
 _BESIDE, _ABOVE = 1.8, 0.4  # how far the map reaches beyond the area, in extents of the area
 _FINEST = 500  # details of outlines that are smaller than the area's extent divided by this are left out
+_LETTER = 6.5  # pixels: the width of a letter of a name
 _HEADING = 40  # pixels of a chart's height that its title takes
 _LIGHT_PAGE = "luminance(background || '#ffffff') > 0.4"
 INK = f"{_LIGHT_PAGE} ? '#1d282e' : '#e4e9eb'"
@@ -88,16 +89,19 @@ class Area:
 
     def channels(self, *, edges: bool = False) -> dict[str, Any]:
         """Return the channels of marks at the columns x and y, with `edges` also of those at x2 and y2, all in kilometres."""
-        width, height = self.pixels()
-        across, up = (round((0.5 + _MARGIN) * side, 2) for side in self.size)
-        reaches = (f"max({across}, {up} * {width} / {height})", f"max({up}, {across} * {height} / {width})")
         ends = {"x2": alt.X2(field="x2"), "y2": alt.Y2(field="y2")} if edges else {}
-        x, y = (alt.Scale(domain=[alt.ExprRef(f"-{reach}"), alt.ExprRef(reach)], nice=False, zero=False) for reach in reaches)
+        x, y = (alt.Scale(domain=[alt.ExprRef(f"-{reach}"), alt.ExprRef(reach)], nice=False, zero=False) for reach in self.reaches())
         return {
             "x": alt.X(field="x", type="quantitative", axis=None, scale=x),
             "y": alt.Y(field="y", type="quantitative", axis=None, scale=y),
             **ends,
         }
+
+    def reaches(self) -> tuple[str, str]:
+        """Return expressions of how far the plot reaches from the middle to each side, and up and down, in kilometres."""
+        width, height = self.pixels()
+        across, up = (round((0.5 + _MARGIN) * side, 2) for side in self.size)
+        return f"max({across}, {up} * {width} / {height})", f"max({up}, {across} * {height} / {width})"
 
     def pixels(self) -> tuple[str, str]:
         """Return expressions of the width and height of the plot. Vega knows neither while it draws one of several charts of a file."""
@@ -193,12 +197,13 @@ def _corners(area: Area, lines: Sequence[Floats]) -> pd.DataFrame:
 
 
 def _name_layers(area: Area, most: int) -> list[Any]:
-    """Return layers of places, their names, and the attribution that belongs to them."""
+    """Return layers of places whose names fit into the plot, their names, and the attribution that belongs to them."""
     rows = _places(area, most)
     if not len(rows):
         return []
     ink, paper = alt.ExprRef(INK), alt.ExprRef(_PAPER)
-    base = alt.Chart(rows).encode(**area.channels())
+    fits = f"abs(datum.x) < {area.reaches()[0]} * (1 - {_LETTER} * length(datum.name) / {area.pixels()[0]})"
+    base = alt.Chart(rows).transform_filter(fits).encode(**area.channels())
     text = alt.Text(field="name", type="nominal")
     dots = base.mark_point(shape="circle", filled=True, size=14, color=ink, opacity=0.9, clip=True, aria=False)
     halos = base.mark_text(

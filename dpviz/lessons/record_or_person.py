@@ -34,7 +34,7 @@ MOVES = tuple((across, up) for up in (24, -16) for across in (-48, -27, -6, 15))
 _AREA = Area(bounds=DOMAIN.bounds)
 _STEPS = EPSILONS[::2]
 _KEY, _SEED = b"record or person", 1
-_RECORD, _PERSON, _ALLOWED = "unit: one fix", "unit: the person", "most that ε allows for a person"
+_RECORD, _PERSON, _ALLOWED = "unit: one position", "unit: the person", "most that ε allows for a person"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +45,7 @@ class RecordOrPerson(Lesson):
     title: ClassVar[str] = "A record or a person?"
     text: ClassVar[str] = (
         "ε protects a unit, and somebody chose which: one position of a telephone, or everything that one person's telephone sends. Here"
-        " the same 50,000 made-up positions of one person are released among 107,928 residents with both units, and an attacker who knows"
+        " the same 50,000 made-up positions of one person are released among 107,931 residents with both units, and an attacker who knows"
         " everybody else looks for the person's home."
     )
     task: ClassVar[str] = (
@@ -58,16 +58,20 @@ class RecordOrPerson(Lesson):
     )
     choices: ClassVar[tuple[str, ...]] = ("1 time in 8, as by chance", "34 times in 100, which is what ε = 1 allows", "always")
     right: ClassVar[int] = 2
-    answer: ClassVar[str] = ""
+    answer: ClassVar[str] = (
+        "Always, at any ε of this dial: together, 50,000 records of one person are protected by 50,000 · ε, which allows 100 %, and the"
+        " person's ways lie open on the map. With the person as unit and 10 positions that count, the attacker is right in 17 % of the"
+        " games, within the 34 % that ε = 1 allows. It turns at a large ε: at ε = 5 the attacker finds the protected person, too, in 54 %."
+    )
     in_class: ClassVar[str] = (
-        "The wrong belief is that ε = 1 is a property of the release; it is one of the release *and a unit*. Say what the guarantee of a"
-        " record says here: it hides whether the telephone sent its 17,342nd position. Let them look for a sentence in a privacy notice"
-        " that names the unit. The bound for a group of k records is k · ε: with ten records of a person per day, a week is used up fast."
-        " Then let them pay the price: with the person as unit, the noise is as large as all that counts of a person."
+        "The wrong belief is that ε = 1 says how private a release is; it says so of a release *and a unit*. Read out what the guarantee"
+        " for records promises here: it hides whether the telephone sent its 17,342nd position. Let them look for a sentence in a privacy"
+        " notice that names the unit. Then let them pay the price: with the person as unit, the noise of every count is as large as all"
+        " that counts of a person, so raise the number of positions and look at the right map."
     )
 
     most: int = setting(
-        10, "Fixes of a person that count", choices=MOST, help="With the person as unit: m of them, and noise of scale m/ε."
+        10, "Positions of a person that count", choices=MOST, help="With the person as unit: m of them, and noise of scale m/ε."
     )
     home: int = setting(3, "Where the person lives", low=1, high=len(MOVES), help="One of eight addresses; the whole trace moves with it.")
     epsilon: float = epsilon_setting()
@@ -79,7 +83,7 @@ class RecordOrPerson(Lesson):
         low, high = person.interval()
         allowed = guess_bound(len(MOVES), self.epsilon)
         maps = (
-            _map(self, None, f"Each fix protected, ε = {self.epsilon:g}"),
+            _map(self, None, f"Each position protected, ε = {self.epsilon:g}"),
             _map(self, self.most, f"The person protected, ε = {self.epsilon:g}"),
         )
         return Shown(
@@ -87,12 +91,14 @@ class RecordOrPerson(Lesson):
             asked=((_address_map(),),),
             figures=(
                 Figure(
-                    label="Home found, unit: fix", value=f"{record.wins} of {record.games}", help="Games that the attacker won, over seeds."
+                    label="Found, unit: position",
+                    value=f"{100 * record.rate:.0f} %",
+                    help=f"The attacker won {record.wins} of {record.games} games.",
                 ),
                 Figure(
-                    label="Home found, unit: person",
-                    value=f"{person.wins} of {person.games}",
-                    help=f"95 % interval: {100 * low:.0f} to {100 * high:.0f} of 100; chance alone is 12.5.",
+                    label="Found, unit: person",
+                    value=f"{100 * person.rate:.0f} %",
+                    help=f"{person.wins} of {person.games} games; 95 % interval {100 * low:.0f} to {100 * high:.0f} %. Chance: 12.5 %.",
                 ),
                 Figure(
                     label="Allowed for a person",
@@ -100,7 +106,7 @@ class RecordOrPerson(Lesson):
                     help="The most that ε allows, whatever the attacker knows.",
                 ),
                 Figure(
-                    label="Allowed for 50,000 fixes",
+                    label="Allowed for 50,000 positions",
                     value=f"{100 * group_bound(len(MOVES), self.epsilon, FIXES):.0f} %",
                     help=f"A group of k records is protected by k ε = {FIXES * self.epsilon:,.0f}: not at all.",
                 ),

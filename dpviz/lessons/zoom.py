@@ -98,7 +98,7 @@ class Zoom(Lesson):
                     help="Those who live in an orange square. Known here, because the residents are made up.",
                 ),
             ),
-            note="The darker the blue, the more people are released. Line: error by theory; dots: this run. Beside them: the error in"
+            note="The stronger the blue, the more people are released. Line: error by theory; dots: this run. Beside them: the error in"
             " people. The release is a quadtree with a geometric split and least squares.",
         )
 
@@ -133,7 +133,7 @@ def drowned_share(zoom: int, epsilon: float) -> float:
 
 
 def _map(lesson: Zoom) -> alt.LayerChart:
-    """Draw the squares: drowned ones in one colour, the others the darker the more people are released for them."""
+    """Draw the squares: drowned ones in one colour, the others the stronger the more people are released for them."""
     share = drowned_share(lesson.zoom, lesson.epsilon)
     drowned, released = drowned_squares(lesson.zoom, lesson.epsilon), city_release(lesson.epsilon, lesson.draw).blocks(lesson.zoom)
     rows = merge_runs(drowned.astype(np.int64), alone=~drowned)

@@ -16,6 +16,7 @@ from dpviz.lessons import (
     leak,
     one_person,
     reconstruction,
+    record_or_person,
     releases,
     shapes,
     split,
@@ -168,6 +169,15 @@ def empty_squares_shown():
     return first(share < 0.02, 0.03 < share < 0.07, 0.4 < share < 0.5), quoted
 
 
+def home_of_many_records():
+    record, person, allowed, group = values(record_or_person.RecordOrPerson())
+    rates = [record_or_person.success(None, epsilon).rate for epsilon in (0.05, 1.0, 5.0)]
+    assert float(person.removesuffix(" %")) < float(allowed.removesuffix(" %"))
+    assert f"{len(record_or_person.others()[0]):,} residents" in record_or_person.RecordOrPerson.text
+    late = f"in {100 * record_or_person.success(10, 5.0).rate:.0f} %"
+    return first(record == "12 %", record == allowed, record == "100 %" and min(rates) == 1), [person, allowed, group, late]
+
+
 def error_without_an_office():
     _, office, blurred, nobody = values(trust.Trust())
     errors = trust.errors_by_zoom(trust.office_counts(200_000, 0.5, 1), trust.true_counts(200_000))
@@ -223,6 +233,7 @@ RIGHT = {
     "topdown": false_counts,
     "zoom": relative_error,
     "false_positives": empty_squares_shown,
+    "record_or_person": home_of_many_records,
     "trust": error_without_an_office,
     "differencing": hidden_counts_found,
     "reconstruction": rounded_counts_known,
