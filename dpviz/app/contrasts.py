@@ -14,6 +14,8 @@ from dpviz.app.page_state import PageState
 from dpviz.app.session import carry_out
 from dpviz.lessons import LESSONS
 from dpviz.mechanisms import AnyMechanism
+from dpviz.mechanisms.disclosure_control import NO_BUDGET
+from dpviz.privacy.receipt import Receipt
 from dpviz.publishing.dry_run import LARGEST, SMALLEST, WantedError, compute_error
 from dpviz.view.escape import markdown
 
@@ -36,18 +38,20 @@ class Equal:
     epsilon: float | None = None
 
 
-def show_contrast(page: PageState, mechanism: type[AnyMechanism], equal: Equal, whose: str = "") -> None:
-    """Show why a method is not private, with the lesson in which the attack runs, and how useful it is.
+def show_contrast(page: PageState, mechanism: type[AnyMechanism], receipt: Receipt, equal: Equal, whose: str = "") -> None:
+    """Show why a method is not private, with the lesson in which the attack runs, what it does promise, and how useful it is.
 
     Args:
         page: state of the page.
         mechanism: the method.
+        receipt: of its release, whose further notes are shown.
         equal: how useful it is.
         whose: the map that shows it; "" if there is only one run, which a private one as useful can then be put beside.
     """
     name = f"{markdown(whose)}: " if whose else ""
     lesson = f" Try it in Learn: {link_to_lesson(mechanism.lesson)}." if mechanism.lesson in _LESSON_TITLES else ""
-    st.markdown(f"{name}:orange[**NOT PRIVATE**]: {markdown(mechanism.attack)}{lesson} {markdown(equal.text)}")
+    notes = [note for note in receipt.notes if note != NO_BUDGET and not note.startswith("NOT PRIVATE")]
+    st.markdown(f"{name}:orange[**NOT PRIVATE**]: {markdown(mechanism.attack)}{lesson} {markdown(' '.join([*notes, equal.text]))}")
     if equal.epsilon is not None and not whose:
         text = f"Show {markdown(equal.private.title)} at ε {equal.epsilon:g} beside it"
         st.button(text, key=f"{page.prefix}equal", on_click=carry_out(lambda: _show_beside(page, equal)))

@@ -116,7 +116,7 @@ def _show_contrasts(shown: Shown, level: int) -> None:
             zoom = min(shown_zoom(what.release, level), _QUADTREE_LEVELS)
             wanted = WantedError(error=float(what.evaluation.by_zoom["rmse"][zoom]), level=zoom)
             useful = compare_with_private(Quadtree(), what.data.points, wanted, f"the squares of level {zoom}", what.data.unit)
-            show_contrast(POINTS, mechanism, useful, whose if config().shows_second else "")
+            show_contrast(POINTS, mechanism, what.release.receipt, useful, whose if config().shows_second else "")
 
 
 def _title_of_strip(first: Drawn) -> str:

@@ -135,6 +135,7 @@ def _show_contrasts(shown: Shown, level: int) -> None:
             show_contrast(
                 TRIPS,
                 mechanism,
+                what.releases[0].receipt,
                 compare_with_private(TopDown(), what.data.flows, wanted, where, what.data.unit),
                 whose if TRIPS.config().shows_second else "",
             )
