@@ -57,14 +57,14 @@ class FindingHome(Lesson):
     )
     task: ClassVar[str] = "find, for a radius of 5 km, how many points give the home away."
     question: ClassVar[str] = (
-        "Somebody shares 20 points, all from home, but each is moved at random by up to 2 km. How many of the 256 square kilometres are"
-        " left in which the person can live?"
+        "One point from home, moved at random by up to 2 km, leaves a disc of 13 square kilometres in which the home can be. Now the person"
+        " shares 20 points from home, each moved by itself. How many square kilometres are left?"
     )
-    choices: ClassVar[tuple[str, ...]] = ("About 13: a disc of 2 km", "About 5", "Less than 1")
+    choices: ClassVar[tuple[str, ...]] = ("13: each is moved by up to 2 km", "About 5", "Less than 1")
     right: ClassVar[int] = 2
     answer: ClassVar[str] = (
-        "0.75 square kilometres. Every point allows a disc of 13, but the home is in *all* of the discs, and these have little in common."
-        " With one point the whole disc is left; with a radius of 5 km the same 20 points leave 2.19, and 50 points leave 0.688."
+        "0.75 square kilometres: the home is in *all* of the discs, and 20 discs have little in common. With a radius of 5 km the 20 points"
+        " leave 2.19, and 50 points leave 0.688."
     )
     in_class: ClassVar[str] = (
         "Begin with one point and add one at a time: the coloured area shrinks before their eyes. Expect the belief that 2 km of blur are"
@@ -74,7 +74,7 @@ class FindingHome(Lesson):
     )
 
     points: int = setting(
-        20, "Points of the person", low=1, high=50, help="All from home, each moved by itself. The release counts them all."
+        1, "Points of the person", low=1, high=50, help="All from home, each moved by itself. The release counts them all."
     )
     radius: float = setting(2.0, "Radius of the jitter, km", choices=RADII, help="Each point moves evenly within a disc of this radius.")
     epsilon: float = epsilon_setting(1.0, "Of the private release, for the person with all points.")
@@ -246,7 +246,7 @@ def _jittered_map(home: tuple[int, int], moved: Integers, possible: Mask, radius
     circles = alt.Chart(_circles(dots, radius)).mark_line(stroke=GREY, strokeWidth=0.7, opacity=0.8, clip=True, aria=False)
     in_order = {"detail": alt.Detail(field="disc", type="nominal"), "order": alt.Order(field="step", type="quantitative")}
     layers = [shared, whole.encode(**AREA.channels(edges=True)), circles.encode(**AREA.channels(), **in_order)]
-    title = f"Discs of {radius:g} km around {len(moved)} points: home is in all of them"
+    title = f"Home is in all discs of {radius:g} km"
     description = f"The home can be in {possible.sum()} of {len(possible):,} cells of 250 m."
     return real_map(AREA, [*layers, *mark_layers(marks, AREA.channels())], title, description)
 
