@@ -30,7 +30,7 @@ _DEGREE_KM = (111.32, 110.9)  # km per degree of longitude at the equator, and p
 _MARGIN = 0.03  # around the area, as a share of its extent
 _BESIDE, _ABOVE = 1.8, 0.4  # how far the map reaches beyond the area, in extents of the area
 _FINEST = 500  # details of outlines that are smaller than the area's extent divided by this are left out
-_LETTER = 6.5  # pixels: the width of a letter of a name
+_LETTER, _LINE = 6.5, 32.0  # pixels: the width of a letter of a name, and twice the height of a name with its dot
 _HEADING = 40  # pixels of a chart's height that its title takes
 _LIGHT_PAGE = "luminance(background || '#ffffff') > 0.4"
 INK = f"{_LIGHT_PAGE} ? '#1d282e' : '#e4e9eb'"
@@ -202,8 +202,10 @@ def _name_layers(area: Area, most: int) -> list[Any]:
     if not len(rows):
         return []
     ink, paper = alt.ExprRef(INK), alt.ExprRef(_PAPER)
-    fits = f"abs(datum.x) < {area.reaches()[0]} * (1 - {_LETTER} * length(datum.name) / {area.pixels()[0]})"
-    base = alt.Chart(rows).transform_filter(fits).encode(**area.channels())
+    (across, up), (width, height) = area.reaches(), area.pixels()
+    fits_across = f"abs(datum.x) < {across} * (1 - {_LETTER} * length(datum.name) / {width})"
+    fits_up = f"abs(datum.y) < {up} * (1 - {_LINE} / {height})"
+    base = alt.Chart(rows).transform_filter(f"{fits_across} && {fits_up}").encode(**area.channels())
     text = alt.Text(field="name", type="nominal")
     dots = base.mark_point(shape="circle", filled=True, size=14, color=ink, opacity=0.9, clip=True, aria=False)
     halos = base.mark_text(
