@@ -90,12 +90,7 @@ class Area:
     def channels(self, *, edges: bool = False) -> dict[str, Any]:
         """Return the channels of marks at the columns x and y, with `edges` also of those at x2 and y2, all in kilometres."""
         ends = {"x2": alt.X2(field="x2"), "y2": alt.Y2(field="y2")} if edges else {}
-        x, y = (alt.Scale(domain=[alt.ExprRef(f"-{reach}"), alt.ExprRef(reach)], nice=False, zero=False) for reach in self.reaches())
-        return {
-            "x": alt.X(field="x", type="quantitative", axis=None, scale=x),
-            "y": alt.Y(field="y", type="quantitative", axis=None, scale=y),
-            **ends,
-        }
+        return {**_positions(self), **ends}
 
     def reaches(self) -> tuple[str, str]:
         """Return expressions of how far the plot reaches from the middle to each side, and up and down, in kilometres."""
@@ -146,6 +141,14 @@ def real_cell_map(
     return real_map(area, layers, cells.title, cells.description, names=names)
 
 
+@lru_cache(maxsize=8)
+def _positions(area: Area) -> dict[str, Any]:
+    x, y = (alt.Scale(domain=[alt.ExprRef(f"-{reach}"), alt.ExprRef(reach)], nice=False, zero=False) for reach in area.reaches())
+    place: dict[str, Any] = {"type": "quantitative", "axis": None}
+    return {"x": alt.X(field="x", scale=x, **place), "y": alt.Y(field="y", scale=y, **place)}
+
+
+@lru_cache(maxsize=8)
 def _ground(area: Area) -> list[Any]:
     """Return layers of the sea, of the coast, and of the borders of states and countries."""
     sea, coast, borders = _outlines(area)

@@ -206,6 +206,7 @@ def _address_layers() -> list[Any]:
     return [mark, text.encode(text=alt.Text(field="what", type="nominal"))]
 
 
+@lru_cache(maxsize=1)
 def _address_map() -> alt.LayerChart:
     """Draw the eight addresses alone."""
     return real_map(_AREA, _address_layers(), "Eight possible homes", "Eight addresses in Los Angeles.", names=5)
