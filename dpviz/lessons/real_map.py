@@ -30,7 +30,7 @@ _DEGREE_KM = (111.32, 110.9)  # km per degree of longitude at the equator, and p
 _MARGIN = 0.03  # around the area, as a share of its extent
 _BESIDE, _ABOVE = 1.8, 0.4  # how far the map reaches beyond the area, in extents of the area
 _FINEST = 500  # details of outlines that are smaller than the area's extent divided by this are left out
-_LETTER = 6.5  # pixels: the width of a letter of a name
+_LETTER, _LINE = 6.5, 32.0  # pixels: the width of a letter of a name, and twice the height of a name with its dot
 _HEADING = 40  # pixels of a chart's height that its title takes
 _LIGHT_PAGE = "luminance(background || '#ffffff') > 0.4"
 INK = f"{_LIGHT_PAGE} ? '#1d282e' : '#e4e9eb'"
@@ -90,12 +90,7 @@ class Area:
     def channels(self, *, edges: bool = False) -> dict[str, Any]:
         """Return the channels of marks at the columns x and y, with `edges` also of those at x2 and y2, all in kilometres."""
         ends = {"x2": alt.X2(field="x2"), "y2": alt.Y2(field="y2")} if edges else {}
-        x, y = (alt.Scale(domain=[alt.ExprRef(f"-{reach}"), alt.ExprRef(reach)], nice=False, zero=False) for reach in self.reaches())
-        return {
-            "x": alt.X(field="x", type="quantitative", axis=None, scale=x),
-            "y": alt.Y(field="y", type="quantitative", axis=None, scale=y),
-            **ends,
-        }
+        return {**_positions(self), **ends}
 
     def reaches(self) -> tuple[str, str]:
         """Return expressions of how far the plot reaches from the middle to each side, and up and down, in kilometres."""
@@ -146,6 +141,14 @@ def real_cell_map(
     return real_map(area, layers, cells.title, cells.description, names=names)
 
 
+@lru_cache(maxsize=8)
+def _positions(area: Area) -> dict[str, Any]:
+    x, y = (alt.Scale(domain=[alt.ExprRef(f"-{reach}"), alt.ExprRef(reach)], nice=False, zero=False) for reach in area.reaches())
+    place: dict[str, Any] = {"type": "quantitative", "axis": None}
+    return {"x": alt.X(field="x", scale=x, **place), "y": alt.Y(field="y", scale=y, **place)}
+
+
+@lru_cache(maxsize=8)
 def _ground(area: Area) -> list[Any]:
     """Return layers of the sea, of the coast, and of the borders of states and countries."""
     sea, coast, borders = _outlines(area)
@@ -202,8 +205,10 @@ def _name_layers(area: Area, most: int) -> list[Any]:
     if not len(rows):
         return []
     ink, paper = alt.ExprRef(INK), alt.ExprRef(_PAPER)
-    fits = f"abs(datum.x) < {area.reaches()[0]} * (1 - {_LETTER} * length(datum.name) / {area.pixels()[0]})"
-    base = alt.Chart(rows).transform_filter(fits).encode(**area.channels())
+    (across, up), (width, height) = area.reaches(), area.pixels()
+    fits_across = f"abs(datum.x) < {across} * (1 - {_LETTER} * length(datum.name) / {width})"
+    fits_up = f"abs(datum.y) < {up} * (1 - {_LINE} / {height})"
+    base = alt.Chart(rows).transform_filter(f"{fits_across} && {fits_up}").encode(**area.channels())
     text = alt.Text(field="name", type="nominal")
     dots = base.mark_point(shape="circle", filled=True, size=14, color=ink, opacity=0.9, clip=True, aria=False)
     halos = base.mark_text(
