@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from dpviz.amounts import format_decimal
 from dpviz.arrays import Floats, Integers, Mask, Places
 from dpviz.data.points import PointCounts
 from dpviz.errors import DomainError
@@ -335,7 +336,9 @@ class JitteredPoints(PointContrast):
     def tabulate(self, points: PointCounts, entropy: Entropy) -> Table:
         """Move every record, and count the grid."""
         columns, rows = self.move(points, entropy)
-        return count_moved(points.domain, self.side, columns, rows, f"every record moved at random by at most {self._radius(points):,.4g}")
+        return count_moved(
+            points.domain, self.side, columns, rows, f"every record moved at random by at most {format_decimal(self._radius(points), 3)}"
+        )
 
     def notes(self, domain: Domain) -> tuple[str, ...]:
         """Note a lattice that is too coarse for the radius."""

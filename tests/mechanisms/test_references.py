@@ -18,6 +18,7 @@ from dpviz.release.flow_release import FlowRelease
 from dpviz.release.manifest import describe
 from dpviz.release.point_release import Release
 from dpviz.release.simultaneous_intervals import pair_intervals, point_intervals
+from dpviz.release.verdict import verdict
 from dpviz.space.domain import Domain
 from tests.flow_cases import flows_of, regular
 from tests.release_cases import WORDS
@@ -89,6 +90,8 @@ def test_a_contrast_states_no_noise_and_so_no_interval_of_width_zero(key):
         assert np.isnan(release.stddev).all()
         assert np.isnan(release.answer_interval([release.domain.bounds])).all()
     assert np.isnan(ends).all()
+    assert verdict(release).headline == "NOT PRIVATE: this method states no noise, so that no level can be judged."
+    assert "unknown" not in release._repr_html_()
     assert np.isnan([level.stddev for level in CONTRASTS[key]().level_errors(release)]).all()
 
 

@@ -107,4 +107,5 @@ def test_the_mechanism_measures_by_the_narrowest_cells_and_keeps_everybody():
     assert float(up) == pytest.approx(2 / 1000 * (10 / 16) * 111_250, rel=0.01)
     release = PlanarLaplace(radius=30_000).release(points, PureBudget(1), Entropy.seeded(1))
     assert release.count[0] == 800
-    assert "Each location by itself: two places within 3e+04 m" in release.receipt.notes[-1]
+    assert "Each location by itself: two places within 30,000 m of each other" in release.receipt.notes[-2]
+    assert "choose a finer resolution" in release.receipt.notes[-1]
