@@ -213,17 +213,17 @@ def run_figure(
     return Run(paper=paper, figure=figure, size=size, table=table, seconds=time.perf_counter() - start)
 
 
-def average(table: pd.DataFrame, value: str = "error", spread: str = "spread") -> pd.DataFrame:
-    """Average one column of a figure's table over the seeds, for a chart.
+def average(table: pd.DataFrame, *values: str, spread: str = "spread") -> pd.DataFrame:
+    """Average columns of a figure's table over the seeds, for a chart.
 
     Args:
-        table: rows of all seeds; all columns but `seed` and the numbers tell the rows of a seed apart.
-        value: the column of numbers.
-        spread: the column for their standard deviation over the seeds, NaN for one seed; what it held is replaced.
+        table: rows of all seeds; all columns but `seed`, the values and the spread tell the rows of a seed apart.
+        values: the columns of numbers.
+        spread: the column for the standard deviation of the first of them over the seeds, NaN for one seed; what it held is replaced.
 
-    >>> average(pd.DataFrame({"seed": [1, 2], "method": "tree", "error": [1.0, 3.0]})).round(3).to_dict("records")
+    >>> average(pd.DataFrame({"seed": [1, 2], "method": "tree", "error": [1.0, 3.0]}), "error").round(3).to_dict("records")
     [{'method': 'tree', 'error': 2.0, 'spread': 1.414}]
     """
-    keys = [name for name in table.columns if name not in ("seed", value, spread)]
-    groups = table.groupby(keys, sort=False, dropna=False)[value]
-    return groups.mean().to_frame().assign(**{spread: groups.std()}).reset_index()
+    keys = [name for name in table.columns if name not in ("seed", spread, *values)]
+    groups = table.groupby(keys, sort=False, dropna=False)
+    return groups[list(values)].mean().assign(**{spread: groups[values[0]].std()}).reset_index()
