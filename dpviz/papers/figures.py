@@ -17,6 +17,16 @@ SMALL, MEDIUM, PAPER = "small", "medium", "paper"
 MOST_SEEDS = 100
 STAMP = "dpviz, Papers: made-up or public data and seeded noise. A simulation, not a release."
 
+_PAGE = """<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8"><title>{title}</title><style>
+body {{ font: 1rem/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }}
+h2 {{ font-size: 1.05rem; margin: 1.5rem 0 0; }} svg {{ max-width: 100%; height: auto; }}
+th, td {{ padding: 0 0.6rem; text-align: right; }}
+</style></head><body>
+{body}
+</body></html>
+"""
+
 OneSeed = Callable[[int], pd.DataFrame]
 
 
@@ -163,7 +173,7 @@ class Run:
         return stack(self.charts())
 
     def picture(self, kind: str = "svg", *, dark: bool = False) -> bytes:
-        """Draw the figure, with the verdicts under its title, as the content of a file.
+        """Draw the figure, with the verdicts under its title, as the content of a file. It needs the extra `app`.
 
         Args:
             kind: "svg" or "png".
@@ -171,15 +181,32 @@ class Run:
         """
         from dpviz.view.charts import picture  # noqa: PLC0415
 
-        return picture(self.charts(), self.title, str(self.size), kind, dark=dark, stamp=STAMP)
+        texts = [self.source, self.figure.size(self.size).about, *(verdict.sentence for verdict in self.verdicts)]
+        return picture(self.charts(), self.figure.title, "\n".join(texts), kind, dark=dark, stamp=STAMP)
+
+    def html(self) -> str:
+        """Write the figure as a page of its own, without scripts: claims and verdicts, picture, every case, table."""
+        from dpviz.view.escape import html  # noqa: PLC0415
+
+        parts = [f"<h1>{html(self.figure.title)}</h1>", *(f"<p>{html(text)}</p>" for text in (self.source, self._about, STAMP))]
+        for verdict in self.verdicts:
+            reason = f"<p>{html(verdict.reason)}</p>" if verdict.reason else ""
+            parts += [f"<h2>{html(verdict.claim.text)}</h2><p><b>{html(verdict.sentence)}</b></p>{reason}"]
+            parts += [f"<details><summary>Every case</summary>{verdict.cases.to_html(index=False, border=0)}</details>"]
+        rows = f"<details><summary>Table</summary>{self.table.to_html(index=False, border=0)}</details>"
+        return _PAGE.format(title=html(self.figure.title), body="\n".join([*parts, self.picture().decode(), rows]))
 
     @property
-    def title(self) -> str:
-        """Paper, number and title of the figure."""
-        return f"{self.paper.source}, Figure {self.figure.key}: {self.figure.title}"
+    def source(self) -> str:
+        """Authors, venue, year and the number of the figure."""
+        return f"{self.paper.source}, Figure {self.figure.key}"
+
+    @property
+    def _about(self) -> str:
+        return f"{self.figure.size(self.size).about} {self.figure.differs}"
 
     def __str__(self) -> str:
-        lines = [self.title, self.figure.size(self.size).about]
+        lines = [f"{self.source}: {self.figure.title}", self._about]
         for verdict in self.verdicts:
             lines += ["", f"Claim{' (ours)' if verdict.claim.ours else ''}: {verdict.claim.text}", verdict.sentence]
             lines += [f"Why: {verdict.reason}"] if verdict.reason else []
