@@ -60,6 +60,7 @@ class Figure:
             the rows of the figure's table, the same rows for the same seed (measured seconds apart).
         draw: takes the rows of all seeds, and returns charts in the form of the paper, one per panel.
         claims: what the paper, or we, say about it.
+        explanation: what a reader must know to understand it, in whole sentences; "" where title and claims say enough.
         exact: whether nothing in it is random: then one seed is run.
         timed: whether it measures seconds, which differ from run to run.
     """
@@ -71,6 +72,7 @@ class Figure:
     prepare: Callable[..., OneSeed]
     draw: Callable[[pd.DataFrame], Sequence[Any]]
     claims: tuple[Claim, ...]
+    explanation: str = ""
     exact: bool = False
     timed: bool = False
 
@@ -188,7 +190,10 @@ class Run:
         """Write the figure as a page of its own, without scripts: claims and verdicts, picture, every case, table."""
         from dpviz.view.escape import html  # noqa: PLC0415
 
-        parts = [f"<h1>{html(self.figure.title)}</h1>", *(f"<p>{html(text)}</p>" for text in (self.source, self._about, STAMP))]
+        parts = [
+            f"<h1>{html(self.figure.title)}</h1>",
+            *(f"<p>{html(text)}</p>" for text in (self.source, self._about, self.figure.explanation, STAMP) if text),
+        ]
         for verdict in self.verdicts:
             reason = f"<p>{html(verdict.reason)}</p>" if verdict.reason else ""
             parts += [f"<h2>{html(verdict.claim.text)}</h2><p><b>{html(verdict.sentence)}</b></p>{reason}"]

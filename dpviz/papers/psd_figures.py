@@ -462,6 +462,14 @@ _FIGURE_7B = Figure(
             seeds=50,
         ),
     },
+    explanation=(
+        "Two holders look for people whom both know, by a costly secret comparison of pairs. The first holder releases a private tree"
+        " with counts of its records, and only pairs in the same block are compared. The release is private: whoever sees it alone, and"
+        " knows all other people, guesses whether one person is in the file at most as well as ε allows. But the comparison itself shows"
+        " how many records take part in each block. Dummy records hide this number only where noise raised it: where noise lowered it, the"
+        " block shows its true number of records, and with it whether the person is there. To be safe, a block must take part with exactly"
+        " its released number: records are left out at random where there are too many. The table has what that costs, cut_recall."
+    ),
     prepare=_prepare_matching,
     draw=_draw_matching,
     claims=(
