@@ -222,7 +222,7 @@ class Verdict:
     def others(self) -> str:
         """How many cases are for the claim, as a sentence; "" if there is only one."""
         agree, against = self.counts
-        return f"{agree} cases are for the claim, {against} against it." if len(self.cases) > 1 else ""
+        return f"Cases for the claim: {agree}; against it: {against}." if len(self.cases) > 1 else ""
 
     def _describe_seeds(self, low: float, high: float) -> str:
         if self.exact:
