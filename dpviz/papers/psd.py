@@ -178,6 +178,7 @@ def figure_3(
     epsilons: Sequence[float] = EPSILONS,
     shapes: Sequence[Shape] = SHAPES,
     height: int = 10,
+    queries: int = QUERIES,
     repeats: int = REPEATS,
     seed: int = SEED,
 ) -> pd.DataFrame:
@@ -188,6 +189,7 @@ def figure_3(
         epsilons: budgets.
         shapes: width and height of the queries, in units of the domain's CRS.
         height: of all quadtrees.
+        queries: boxes per shape.
         repeats: releases with fresh noise, averaged.
         seed: of queries and noise.
 
@@ -197,7 +199,7 @@ def figure_3(
     Source:
         Cormode et al., ICDE 2012, Figure 3.
     """
-    questions = [occupied_boxes(points, shape, seed=seed) for shape in shapes]
+    questions = [occupied_boxes(points, shape, queries, seed=seed) for shape in shapes]
     quads = {
         "quad-baseline": Quadtree(height=height, split="uniform", least_squares=False),
         "quad-geo": Quadtree(height=height, least_squares=False),
@@ -213,6 +215,7 @@ def figure_5(
     epsilons: Sequence[float] = EPSILONS,
     shapes: Sequence[Shape] = SHAPES,
     height: int = 8,
+    queries: int = QUERIES,
     repeats: int = REPEATS,
     seed: int = SEED,
 ) -> pd.DataFrame:
@@ -223,6 +226,7 @@ def figure_5(
         epsilons: budgets.
         shapes: width and height of the queries, in units of the domain's CRS.
         height: of all trees.
+        queries: boxes per shape.
         repeats: releases with fresh noise, averaged.
         seed: of queries and noise.
 
@@ -234,7 +238,7 @@ def figure_5(
     Source:
         Cormode et al., ICDE 2012, Figure 5. Its cells of 0.01 degrees are 0.0107 x 0.0086 here: a grid of order 11.
     """
-    questions = [occupied_boxes(points, shape, seed=seed) for shape in shapes]
+    questions = [occupied_boxes(points, shape, queries, seed=seed) for shape in shapes]
     return median_errors(points, kd_trees(height), questions, epsilons, repeats=repeats, seed=seed)
 
 
@@ -258,6 +262,7 @@ def figure_6(
     heights: Iterable[int] = range(6, 12),
     shapes: Sequence[Shape] = ((1, 1), (10, 10), (15, 0.2)),
     epsilon: float = 0.5,
+    queries: int = QUERIES,
     repeats: int = REPEATS,
     seed: int = SEED,
 ) -> pd.DataFrame:
@@ -268,6 +273,7 @@ def figure_6(
         heights: of the trees.
         shapes: width and height of the queries, in units of the domain's CRS.
         epsilon: budget.
+        queries: boxes per shape.
         repeats: releases with fresh noise, averaged.
         seed: of queries and noise.
 
@@ -278,7 +284,7 @@ def figure_6(
         Cormode et al., ICDE 2012, Figure 6. The paper does not say whether its quadtree is pruned;
         Section VII recommends pruning for all trees.
     """
-    questions = [occupied_boxes(points, shape, seed=seed) for shape in shapes]
+    questions = [occupied_boxes(points, shape, queries, seed=seed) for shape in shapes]
     parts = [(steps, median_errors(points, families(steps), questions, [epsilon], repeats=repeats, seed=seed)) for steps in heights]
     return pd.concat([part.assign(steps=steps)[["steps", *part.columns]] for steps, part in parts], ignore_index=True)
 

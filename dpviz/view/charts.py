@@ -172,7 +172,19 @@ _LIGHT, _DARK = ("#ffffff", "#1d282e", "#dde3e6"), ("#101518", "#e4e9eb", "#3d48
 """Background, text and grid lines of the two themes."""
 
 
-def picture(charts: Sequence[Any], title: str, settings: str, kind: str, *, dark: bool = False) -> bytes:
+def stack(charts: Sequence[Any]) -> alt.VConcatChart:
+    """Put charts one above the other, each with scales and legends of its own.
+
+    Args:
+        charts: as made by `dpviz.view.charts.finish`.
+    """
+    stacked: alt.VConcatChart = alt.vconcat(*map(_copy_part, charts)).resolve_scale(
+        color="independent", shape="independent", strokeDash="independent", size="independent", opacity="independent", xOffset="independent"
+    )
+    return stacked
+
+
+def picture(charts: Sequence[Any], title: str, settings: str, kind: str, *, dark: bool = False, stamp: str = STAMP) -> bytes:
     """Render charts one above the other as an image file, with a title, the settings and a stamp that says it is a simulation.
 
     Args:
@@ -181,20 +193,24 @@ def picture(charts: Sequence[Any], title: str, settings: str, kind: str, *, dark
         settings: a text that describes the settings.
         kind: "svg" or "png".
         dark: light lines and texts on a dark background.
+        stamp: says under the settings what the picture is not.
 
     Returns:
         The content of the file.
     """
-    parts = [_copy_part(chart) for chart in charts]
     background, text_color, grid_color = _DARK if dark else _LIGHT
     heading = alt.Title(
-        title, subtitle=[*wrap(settings, _LETTERS_PER_LINE), STAMP], subtitleColor=GREY, fontSize=16, anchor="start", offset=14
-    )
-    chart = alt.vconcat(*parts, title=heading, background=background, padding=16).resolve_scale(
-        color="independent", shape="independent", strokeDash="independent", size="independent", opacity="independent", xOffset="independent"
+        title,
+        subtitle=[*wrap(settings, _LETTERS_PER_LINE), *wrap(stamp, _LETTERS_PER_LINE)],
+        subtitleColor=GREY,
+        fontSize=16,
+        anchor="start",
+        offset=14,
     )
     chart = (
-        chart.configure(font="Arial, sans-serif")
+        stack(charts)
+        .properties(title=heading, background=background, padding=16)
+        .configure(font="Arial, sans-serif")
         .configure_title(color=text_color)
         .configure_legend(labelColor=text_color, titleColor=text_color)
     )
