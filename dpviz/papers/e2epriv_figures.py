@@ -9,9 +9,10 @@ from typing import Any
 
 import pandas as pd
 
+from dpviz.mechanisms.tuning import PAPER_SIZES
 from dpviz.papers import e2epriv
-from dpviz.papers.claims import Claim, ratios
-from dpviz.papers.figures import SMALL, Figure, OneSeed, Paper, Size, average
+from dpviz.papers.claims import FAILS, HOLDS, UNDECIDED, Claim, ratios
+from dpviz.papers.figures import PAPER, SMALL, Figure, OneSeed, Paper, Size, average
 from dpviz.samples.points import load_sample
 
 _STAND_INS = (
@@ -19,7 +20,7 @@ _STAND_INS = (
     " Each seed draws new queries and new noise; the points, and the boxes for tuning, stay the same."
 )
 _NAMES = {"storage": "Storage", "landmark": "Landmark", "gowalla": "Gowalla"}
-_SMALLEST = min(e2epriv.PAPER_SIZES)
+_SMALLEST = min(PAPER_SIZES)
 _PAPER_ERRORS = {"landmark": 2.0, "gowalla": 5.0}  # percent, of E2EPriv for the smallest queries (Section 8.5)
 _BY_SIZE = {"data": "{}", "size": "queries of {:g} % of the side"}
 
@@ -32,11 +33,11 @@ def _by_size(rows: pd.DataFrame, method: str, others: Sequence[str]) -> dict[str
 
 def _neighbours(rows: pd.DataFrame, column: str, keys: Sequence[str], form: str) -> dict[str, float]:
     """Divide the error at each value of a column by that at the next larger value, for each combination of other columns."""
-    cases = {}
+    cases = dict[str, float]()
     for key, part in rows.groupby(list(keys), sort=False):
         error = part.set_index(column)["error"].sort_index()
-        named = ", ".join(_NAMES.get(name, name) for name in key)
-        cases |= {f"{named}, {form.format(small, large)}": error[small] / error[large] for small, large in pairwise(error.index)}
+        named = ", ".join(_NAMES.get(str(name), str(name)) for name in key)
+        cases |= {f"{named}, {form.format(small, large)}": float(error[small] / error[large]) for small, large in pairwise(error.index)}
     return cases
 
 
@@ -55,7 +56,8 @@ def _rule_against_others(rows: pd.DataFrame) -> dict[str, float]:
 def _by_share(rows: pd.DataFrame) -> dict[str, float]:
     """Divide E2EPriv's errors with each share for tuning up to one half by those with the smallest share, for each size of queries."""
     rows = rows[rows["method"].eq("E2EPriv") & (rows["share"] <= 0.5)]
-    error, least = rows.set_index(["share", "size"])["error"], rows["share"].min()
+    error = dict(zip(zip(rows["share"], rows["size"], strict=True), rows["error"], strict=True))
+    least = min(share for share, _ in error)
     return {
         f"{100 * share:g} % for tuning against {100 * least:g} %, queries of {100 * size:g} % of the side": value / error[least, size]
         for (share, size), value in error.items()
@@ -153,7 +155,9 @@ _FIGURE_5 = Figure(
     key="5",
     title="Error of uniform grids by their size, on Storage",
     differs=_STAND_INS,
-    sizes={SMALL: Size(about="The paper's number of records, 8,938, its sizes of grids and queries of 1 % of the area.", seeds=40)},
+    sizes={
+        SMALL: Size(about="The paper's number of records, 8,938, its sizes of grids, queries of 1 % of the area and 100 runs.", seeds=100)
+    },
     prepare=partial(_prepare_storage, e2epriv.figure_5),
     draw=partial(_draw, "figure_5"),
     claims=(
@@ -178,7 +182,12 @@ _FIGURE_10 = Figure(
     key="10",
     title="Tuned grids by the size of queries",
     differs=_STAND_INS,
-    sizes={SMALL: Size(about="The paper's numbers of records, 8,938, 869,976 and 6,442,841, and its queries.", seeds=5)},
+    sizes={
+        SMALL: Size(
+            about="The paper's numbers of records, 8,938, 869,976 and 6,442,841, and its queries; 5 runs in place of 100.", seeds=5
+        ),
+        PAPER: Size(about="The paper's numbers of records, 8,938, 869,976 and 6,442,841, its queries and its 100 runs.", seeds=100),
+    },
     prepare=_prepare_10,
     draw=_draw_10,
     claims=(
@@ -233,7 +242,10 @@ _FIGURE_11A = Figure(
     key="11a",
     title="Tuned grids by budget, on Storage",
     differs=_STAND_INS,
-    sizes={SMALL: Size(about="The paper's number of records, 8,938, its budgets and queries of 1 % of the area.", seeds=40)},
+    sizes={
+        SMALL: Size(about="The paper's number of records, 8,938, its budgets and queries of 1 % of the area; 30 runs.", seeds=30),
+        PAPER: Size(about="The paper's number of records, 8,938, its budgets, queries of 1 % of the area and 100 runs.", seeds=100),
+    },
     prepare=partial(_prepare_storage, e2epriv.figure_11a),
     draw=partial(_draw, "figure_11a"),
     claims=(
@@ -255,7 +267,10 @@ _FIGURE_11B = Figure(
     key="11b",
     title="E2EPriv by the share of the budget spent on tuning, on Storage",
     differs=_STAND_INS,
-    sizes={SMALL: Size(about="The paper's number of records, 8,938, its shares and its queries.", seeds=40)},
+    sizes={
+        SMALL: Size(about="The paper's number of records, 8,938, its shares and its queries; 50 runs.", seeds=50),
+        PAPER: Size(about="The paper's number of records, 8,938, its shares, its queries and 100 runs.", seeds=100),
+    },
     prepare=partial(_prepare_storage, e2epriv.figure_11b),
     draw=_draw_11b,
     claims=(
