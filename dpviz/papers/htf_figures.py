@@ -167,9 +167,9 @@ _FIGURE_3 = Figure(
     differs=_HOMES,
     sizes={
         SMALL: Size(
-            about="100,000 homes in place of 3.5 million points, ε = 0.1 alone, three heights and 500 queries of each kind.",
-            settings={"size": 100_000, "epsilons": (0.1,), "heights": (8, 12, 16), "queries": 500},
-            seeds=5,
+            about="100,000 homes in place of 3.5 million points, ε = 0.1 alone, three heights and 300 queries of each kind.",
+            settings={"size": 100_000, "epsilons": (0.1,), "heights": (8, 12, 16), "queries": 300},
+            seeds=8,
         ),
         MEDIUM: Size(
             about="1,000,000 homes in place of 3.5 million points, two budgets, three heights and 1,000 queries of each kind.",
@@ -218,9 +218,9 @@ _FIGURE_4 = Figure(
     differs=_HOMES,
     sizes={
         SMALL: Size(
-            about="100,000 homes in place of 3.5 million points, two budgets and 500 queries of each kind.",
-            settings={"size": 100_000, "epsilons": (0.1, 0.5), "queries": 500},
-            seeds=5,
+            about="100,000 homes in place of 3.5 million points, two budgets and 300 queries of each kind.",
+            settings={"size": 100_000, "epsilons": (0.1, 0.5), "queries": 300},
+            seeds=6,
         ),
         MEDIUM: Size(
             about="1,000,000 homes in place of 3.5 million points, two budgets and 1,000 queries of each kind.",
@@ -267,9 +267,9 @@ _FIGURE_5 = Figure(
     differs=_HOMES,
     sizes={
         SMALL: Size(
-            about="100,000 homes in place of 3.5 million points, ε = 0.1 alone, three heights and 500 queries of each kind.",
-            settings={"size": 100_000, "epsilons": (0.1,), "heights": (8, 12, 16), "queries": 500},
-            seeds=5,
+            about="100,000 homes in place of 3.5 million points, ε = 0.1 alone, three heights and 300 queries of each kind.",
+            settings={"size": 100_000, "epsilons": (0.1,), "heights": (8, 12, 16), "queries": 300},
+            seeds=8,
         ),
         MEDIUM: Size(
             about="1,000,000 homes in place of 3.5 million points, two budgets, three heights and 1,000 queries of each kind.",
@@ -306,7 +306,7 @@ _FIGURE_5 = Figure(
     ),
 )
 
-_FOUR_SETS = ("Los Angeles", "σ = 20, a", "σ = 50, a", "σ = 100, a")
+_THREE_SETS = ("Los Angeles", "σ = 20, a", "σ = 100, a")
 _EXISTING = (*KD_TREES, *QUADTREES, *GRIDS, "Singular", "Uniform", "Privelet")
 
 _FIGURE_6 = Figure(
@@ -315,14 +315,9 @@ _FIGURE_6 = Figure(
     differs=_HOMES + " The paper states neither the size of its clusters nor the heights of its trees (14 binary levels here).",
     sizes={
         SMALL: Size(
-            about="50,000 records in each of four sets: homes in Los Angeles, and one cluster for each σ; 500 queries.",
-            settings={
-                "size": 50_000,
-                "cluster_size": 50_000,
-                "names": _FOUR_SETS,
-                "queries": 500,
-            },
-            seeds=5,
+            about="50,000 records in each of three sets: homes in Los Angeles, and clusters with σ = 20 and 100; 400 queries.",
+            settings={"size": 50_000, "cluster_size": 50_000, "names": _THREE_SETS, "queries": 400},
+            seeds=8,
         ),
         MEDIUM: Size(
             about="300,000 records in each of the paper's seven sets, and 1,000 queries.",
