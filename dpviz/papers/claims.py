@@ -56,6 +56,12 @@ class Claim:
     reasons: Mapping[str, str] = field(default_factory=dict)
     ours: bool = False
 
+    @property
+    def need(self) -> str:
+        """What the claim needs, in words: "below 1 in every case"."""
+        cases = "every case" if self.every else "at least one case"
+        return f"{'below' if self.below else 'above'} {_write(self.line)} in {cases}"
+
     def judge(self, table: pd.DataFrame, *, exact: bool = False) -> Verdict:
         """Compute the verdict of this claim on a figure's table.
 
@@ -201,16 +207,20 @@ class Verdict:
 
     @property
     def sentence(self) -> str:
-        """The verdict with the number that decided it and its interval."""
+        """The verdict with what was found."""
+        return f"{self.answer[:1].upper()}{self.answer[1:]}: {self.finding}"
+
+    @property
+    def finding(self) -> str:
+        """The number that decided with its interval, and how many cases are for the claim."""
         case, value, low, high = self.decisive
-        number, known = len(self.cases), self._describe_seeds(low, high)
         said = self.claim.reading.format(value=_write(value), case=case)
-        counted = ""
-        if number > 1:
-            agree, against = self.counts
-            place = "least" if self.claim.every else "most"
-            counted = f" This is the {place} favourable of {number} cases; {agree} are for the claim, {against} against it."
-        return f"{self.answer[:1].upper()}{self.answer[1:]}: {said} ({known}).{counted}"
+        return f"{said} ({self._describe_seeds(low, high)}).{self._describe_others()}"
+
+    def _describe_others(self) -> str:
+        number, (agree, against) = len(self.cases), self.counts
+        place = "least" if self.claim.every else "most"
+        return f" This is the {place} favourable of {number} cases; {agree} are for the claim, {against} against it." if number > 1 else ""
 
     def _describe_seeds(self, low: float, high: float) -> str:
         if self.exact:

@@ -17,6 +17,16 @@ SMALL, MEDIUM, PAPER = "small", "medium", "paper"
 MOST_SEEDS = 100
 STAMP = "dpviz, Papers: made-up or public data and seeded noise. A simulation, not a release."
 
+_PAGE = """<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8"><title>{title}</title><style>
+body {{ font: 1rem/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }}
+h2 {{ font-size: 1.05rem; margin: 1.5rem 0 0; }} svg {{ max-width: 100%; height: auto; }}
+th, td {{ padding: 0 0.6rem; text-align: right; }}
+</style></head><body>
+{body}
+</body></html>
+"""
+
 OneSeed = Callable[[int], pd.DataFrame]
 
 
@@ -50,6 +60,7 @@ class Figure:
             the rows of the figure's table, the same rows for the same seed (measured seconds apart).
         draw: takes the rows of all seeds, and returns charts in the form of the paper, one per panel.
         claims: what the paper, or we, say about it.
+        explanation: what a reader must know to understand it, in whole sentences; "" where title and claims say enough.
         exact: whether nothing in it is random: then one seed is run.
         timed: whether it measures seconds, which differ from run to run.
     """
@@ -61,6 +72,7 @@ class Figure:
     prepare: Callable[..., OneSeed]
     draw: Callable[[pd.DataFrame], Sequence[Any]]
     claims: tuple[Claim, ...]
+    explanation: str = ""
     exact: bool = False
     timed: bool = False
 
@@ -163,7 +175,7 @@ class Run:
         return stack(self.charts())
 
     def picture(self, kind: str = "svg", *, dark: bool = False) -> bytes:
-        """Draw the figure, with the verdicts under its title, as the content of a file.
+        """Draw the figure, with the verdicts under its title, as the content of a file. It needs the extra `app`.
 
         Args:
             kind: "svg" or "png".
@@ -171,15 +183,35 @@ class Run:
         """
         from dpviz.view.charts import picture  # noqa: PLC0415
 
-        return picture(self.charts(), self.title, str(self.size), kind, dark=dark, stamp=STAMP)
+        texts = [self.source, self.figure.size(self.size).about, *(verdict.sentence for verdict in self.verdicts)]
+        return picture(self.charts(), self.figure.title, "\n".join(texts), kind, dark=dark, stamp=STAMP)
+
+    def html(self) -> str:
+        """Write the figure as a page of its own, without scripts: claims and verdicts, picture, every case, table."""
+        from dpviz.view.escape import html  # noqa: PLC0415
+
+        parts = [
+            f"<h1>{html(self.figure.title)}</h1>",
+            *(f"<p>{html(text)}</p>" for text in (self.source, self._about, self.figure.explanation, STAMP) if text),
+        ]
+        for verdict in self.verdicts:
+            reason = f"<p>{html(verdict.reason)}</p>" if verdict.reason else ""
+            parts += [f"<h2>{html(verdict.claim.text)}</h2><p><b>{html(verdict.sentence)}</b></p>{reason}"]
+            parts += [f"<details><summary>Every case</summary>{verdict.cases.to_html(index=False, border=0)}</details>"]
+        rows = f"<details><summary>Table</summary>{self.table.to_html(index=False, border=0)}</details>"
+        return _PAGE.format(title=html(self.figure.title), body="\n".join([*parts, self.picture().decode(), rows]))
 
     @property
-    def title(self) -> str:
-        """Paper, number and title of the figure."""
-        return f"{self.paper.source}, Figure {self.figure.key}: {self.figure.title}"
+    def source(self) -> str:
+        """Authors, venue, year and the number of the figure."""
+        return f"{self.paper.source}, Figure {self.figure.key}"
+
+    @property
+    def _about(self) -> str:
+        return f"{self.figure.size(self.size).about} {self.figure.differs}"
 
     def __str__(self) -> str:
-        lines = [self.title, self.figure.size(self.size).about]
+        lines = [f"{self.source}: {self.figure.title}", self._about]
         for verdict in self.verdicts:
             lines += ["", f"Claim{' (ours)' if verdict.claim.ours else ''}: {verdict.claim.text}", verdict.sentence]
             lines += [f"Why: {verdict.reason}"] if verdict.reason else []
@@ -213,17 +245,17 @@ def run_figure(
     return Run(paper=paper, figure=figure, size=size, table=table, seconds=time.perf_counter() - start)
 
 
-def average(table: pd.DataFrame, value: str = "error", spread: str = "spread") -> pd.DataFrame:
-    """Average one column of a figure's table over the seeds, for a chart.
+def average(table: pd.DataFrame, *values: str, spread: str = "spread") -> pd.DataFrame:
+    """Average columns of a figure's table over the seeds, for a chart.
 
     Args:
-        table: rows of all seeds; all columns but `seed` and the numbers tell the rows of a seed apart.
-        value: the column of numbers.
-        spread: the column for their standard deviation over the seeds, NaN for one seed; what it held is replaced.
+        table: rows of all seeds; all columns but `seed`, the values and the spread tell the rows of a seed apart.
+        values: the columns of numbers.
+        spread: the column for the standard deviation of the first of them over the seeds, NaN for one seed; what it held is replaced.
 
-    >>> average(pd.DataFrame({"seed": [1, 2], "method": "tree", "error": [1.0, 3.0]})).round(3).to_dict("records")
+    >>> average(pd.DataFrame({"seed": [1, 2], "method": "tree", "error": [1.0, 3.0]}), "error").round(3).to_dict("records")
     [{'method': 'tree', 'error': 2.0, 'spread': 1.414}]
     """
-    keys = [name for name in table.columns if name not in ("seed", value, spread)]
-    groups = table.groupby(keys, sort=False, dropna=False)[value]
-    return groups.mean().to_frame().assign(**{spread: groups.std()}).reset_index()
+    keys = [name for name in table.columns if name not in ("seed", spread, *values)]
+    groups = table.groupby(keys, sort=False, dropna=False)
+    return groups[list(values)].mean().assign(**{spread: groups[values[0]].std()}).reset_index()

@@ -167,7 +167,7 @@ def to_hex(color: tuple[int, int, int]) -> str:
 
 WIDTH, SCALE = 760, 2
 STAMP = "dpviz, Learn: made-up data and seeded noise. A simulation, not a release."
-_LETTERS_PER_LINE = 110
+_LETTERS_PER_LINE, _LETTERS_IN_TITLE = 110, 80
 _LIGHT, _DARK = ("#ffffff", "#1d282e", "#dde3e6"), ("#101518", "#e4e9eb", "#3d484e")
 """Background, text and grid lines of the two themes."""
 
@@ -190,7 +190,7 @@ def picture(charts: Sequence[Any], title: str, settings: str, kind: str, *, dark
     Args:
         charts: as made by `dpviz.view.charts.finish`.
         title: of the picture.
-        settings: a text that describes the settings.
+        settings: a text that describes the settings, of one line or more.
         kind: "svg" or "png".
         dark: light lines and texts on a dark background.
         stamp: says under the settings what the picture is not.
@@ -199,13 +199,9 @@ def picture(charts: Sequence[Any], title: str, settings: str, kind: str, *, dark
         The content of the file.
     """
     background, text_color, grid_color = _DARK if dark else _LIGHT
+    lines = [part for text in (*settings.splitlines(), stamp) for part in wrap(text, _LETTERS_PER_LINE)]
     heading = alt.Title(
-        title,
-        subtitle=[*wrap(settings, _LETTERS_PER_LINE), *wrap(stamp, _LETTERS_PER_LINE)],
-        subtitleColor=GREY,
-        fontSize=16,
-        anchor="start",
-        offset=14,
+        wrap(title, _LETTERS_IN_TITLE), subtitle=lines, subtitleColor=GREY, fontSize=16, anchor="start", offset=14, subtitlePadding=6
     )
     chart = (
         stack(charts)
