@@ -7,11 +7,12 @@ from functools import partial
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from dpviz.mechanisms.tuning import PAPER_SIZES
 from dpviz.papers import e2epriv
-from dpviz.papers.claims import FAILS, HOLDS, UNDECIDED, Claim, ratios
+from dpviz.papers.claims import FAILS, UNDECIDED, Claim, ratios
 from dpviz.papers.figures import PAPER, SMALL, Figure, OneSeed, Paper, Size, average
 from dpviz.samples.points import load_sample
 
@@ -22,6 +23,19 @@ _STAND_INS = (
 _NAMES = {"storage": "Storage", "landmark": "Landmark", "gowalla": "Gowalla"}
 _SMALLEST = min(PAPER_SIZES)
 _PAPER_ERRORS = {"landmark": 2.0, "gowalla": 5.0}  # percent, of E2EPriv for the smallest queries (Section 8.5)
+_AT_EPSILON_1 = (
+    "E2EPriv chooses among 30 to 80 cells per side, in 45 of 100 releases the 30 that Heuristic always takes. In 100 runs its error for"
+    " queries of 1 % of the area is 0.97 times Heuristic's (0.93 to 1.01): dpviz paper e2epriv 11a --size paper."
+)
+_ON_GOWALLA = (
+    "On Gowalla E2EPriv chooses almost at random among 300 to 800 cells per side (in 20 releases 300 once, 400 to 700 three times each, 800"
+    " seven times), while Heuristic's 803 are near the best. In 40 runs E2EPriv errs 1.4 to 1.5 times as much."
+)
+_ALMOST_803 = "On Gowalla Leaky chooses 700 or 800 cells per side, and Heuristic 803: almost the same grid, and the same error."
+_TOO_FINE = (
+    "The coarsest candidate has 30 cells per side; at ε = 0.2 Heuristic takes 13, which have less noise. In 100 runs E2EPriv errs 1.13 times"
+    " as much there (1.05 to 1.23), 0.89 to 0.91 times as much at ε = 0.4 to 0.8, and 0.97 times (0.93 to 1.01) at ε = 1."
+)
 _BY_SIZE = {"data": "{}", "size": "queries of {:g} % of the side"}
 
 
@@ -29,6 +43,15 @@ def _by_size(rows: pd.DataFrame, method: str, others: Sequence[str]) -> dict[str
     """Divide a method's errors by those of others, for each data set and size of queries."""
     named = rows.assign(data=rows["data"].map(_NAMES), size=100 * rows["size"])
     return ratios(named, method, others, by=_BY_SIZE, value="error")
+
+
+def _on_the_whole(rows: pd.DataFrame, method: str, other: str) -> dict[str, float]:
+    """Divide a method's errors by those of another one, and average over the sizes of queries (geometric means), for each data set."""
+    cases: dict[str, float] = {}
+    for key, part in rows.groupby("data", sort=False):
+        ratio = np.array(list(_by_size(part, method, [other]).values()))
+        cases[_NAMES[str(key)]] = float(np.exp(np.log(ratio).mean()))
+    return cases
 
 
 def _neighbours(rows: pd.DataFrame, column: str, keys: Sequence[str], form: str) -> dict[str, float]:
@@ -128,20 +151,20 @@ def _prepare_11c() -> OneSeed:
 def _draw(name: str, table: pd.DataFrame) -> list[Any]:
     from dpviz.papers import e2epriv_charts  # noqa: PLC0415  (Altair is an extra)
 
-    return [getattr(e2epriv_charts, name)(average(table))]
+    return [getattr(e2epriv_charts, name)(average(table, "error"))]
 
 
 def _draw_10(table: pd.DataFrame) -> list[Any]:
     from dpviz.papers import e2epriv_charts  # noqa: PLC0415
 
-    rows = average(table)
+    rows = average(table, "error")
     return [e2epriv_charts.figure_10(part.drop(columns="data"), _NAMES[str(key)]) for key, part in rows.groupby("data", sort=False)]
 
 
 def _draw_11b(table: pd.DataFrame) -> list[Any]:
     from dpviz.papers import e2epriv_charts  # noqa: PLC0415
 
-    rows = average(table)
+    rows = average(table, "error")
     return [e2epriv_charts.figure_11b(rows, method) for method in rows["method"].unique()]
 
 
@@ -184,7 +207,7 @@ _FIGURE_10 = Figure(
     differs=_STAND_INS,
     sizes={
         SMALL: Size(
-            about="The paper's numbers of records, 8,938, 869,976 and 6,442,841, and its queries; 5 runs in place of 100.", seeds=5
+            about="The paper's numbers of records, 8,938, 869,976 and 6,442,841, and its queries; 8 runs in place of 100.", seeds=8
         ),
         PAPER: Size(about="The paper's numbers of records, 8,938, 869,976 and 6,442,841, its queries and its 100 runs.", seeds=100),
     },
@@ -195,12 +218,14 @@ _FIGURE_10 = Figure(
             text="On Storage, E2EPriv has a smaller error than Heuristic for the smallest queries (13 against 19 %).",
             cases=lambda rows: _by_size(rows[rows["data"].eq("storage") & rows["size"].eq(_SMALLEST)], "E2EPriv", ["Heuristic"]),
             reading="E2EPriv's error is {value} times Heuristic's",
+            reasons={FAILS: _AT_EPSILON_1, UNDECIDED: _AT_EPSILON_1},
         ),
         Claim(
-            text="E2EPriv is competitive with Heuristic on all three sets; we ask for at most a quarter more error.",
-            cases=lambda rows: _by_size(rows, "E2EPriv", ["Heuristic"]),
-            reading="E2EPriv's error is {value} times that of {case}",
+            text="E2EPriv is competitive with Heuristic on all three sets; we ask for at most a quarter more error, over all queries.",
+            cases=lambda rows: _on_the_whole(rows, "E2EPriv", "Heuristic"),
+            reading="E2EPriv's error is {value} times Heuristic's on {case}",
             line=1.25,
+            reasons={FAILS: _ON_GOWALLA, UNDECIDED: _ON_GOWALLA},
         ),
         Claim(
             text="E2EPriv is sometimes superior to Heuristic.",
@@ -212,6 +237,7 @@ _FIGURE_10 = Figure(
             text="Leaky, whose tuning is not private, is always superior to Heuristic.",
             cases=lambda rows: _by_size(rows, "Leaky", ["Heuristic"]),
             reading="Leaky's error is {value} times that of {case}",
+            reasons={FAILS: _ALMOST_803, UNDECIDED: _ALMOST_803},
         ),
         Claim(
             text="BestNonPriv, which is not private, is always the most accurate.",
@@ -253,6 +279,7 @@ _FIGURE_11A = Figure(
             text="E2EPriv has smaller errors than Heuristic at every budget.",
             cases=lambda rows: ratios(rows, "E2EPriv", ["Heuristic"], by={"epsilon": "ε = {:g}"}, value="error"),
             reading="E2EPriv's error is {value} times that of {case}",
+            reasons={FAILS: _TOO_FINE, UNDECIDED: _TOO_FINE},
         ),
         Claim(
             text="More privacy costs accuracy, for every method that spends the budget.",
@@ -279,6 +306,7 @@ _FIGURE_11B = Figure(
             cases=_by_share,
             reading="the error is {value} times as large with {case}",
             line=1.1,
+            reasons={FAILS: "What tuning spends is missing for the counts: with 50 % in place of 20 % their noise is 1.6 times as large."},
         ),
     ),
 )

@@ -33,8 +33,9 @@ def by_height(rivals):
 def by_stop():
     own = crossed(epsilon=[0.1, 0.5], method=FORMS, stop=[10, 50, 100], queries=QUERIES)
     own = own.assign(mre=1.0 + 0.2 * own["stop"].ne(50))
-    others = crossed(epsilon=[0.1, 0.5], method=["UG", "AG"], queries=QUERIES).assign(stop=None)
-    table = pd.concat([own, others.assign(mre=4.0 - 4 * (others["epsilon"] - 0.1))], ignore_index=True)
+    others = crossed(epsilon=[0.1, 0.5], method=["UG", "AG", OURS], queries=QUERIES).assign(stop=None)
+    others = others.assign(mre=others["method"].map(LEVEL).fillna(4.0 - 4 * (others["epsilon"] - 0.1)))
+    table = pd.concat([own, others], ignore_index=True)
     return finished(table.astype({"stop": "Int64"}))
 
 
@@ -61,7 +62,7 @@ REVERSALS = {
     ("4", 1): ("method == 'AG' and queries == '10 %'", 0.1),
     ("4", 2): ("stop == 100 and epsilon == 0.1", 4),
     ("4", 3): ("stop == 50", 2),
-    ("4", 4): ("method == 'UG'", 0.1),
+    ("4", 4): (f"method == '{OURS}' and queries == '6 %'", 50),
     ("5", 0): (f"{TREES} and height == 8", 0.1),
     ("5", 1): (f"{TREES} and queries == '2 %'", 0.1),
     ("5", 2): (f"{TREES} and height == 8", 0.1),
