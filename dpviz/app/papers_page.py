@@ -236,11 +236,11 @@ def _show_verdict(verdict: Verdict, number: int) -> None:
     color, icon = _LOOKS[verdict.answer]
     answer = f"{verdict.answer[:1].upper()}{verdict.answer[1:]}"
     with st.container(border=True, key=f"papers-claim-{number}"):
-        whose = "We say" if verdict.claim.ours else "The paper says"
+        whose = "Not in the paper" if verdict.claim.ours else "The paper says"
         st.markdown(f"**{whose}:** {markdown(verdict.claim.text)}")
         st.markdown(f"### :{color}[:material/{icon}: {markdown(answer)}]")
-        finding = verdict.finding
-        st.markdown(f"{markdown(finding[:1].upper() + finding[1:])} The claim needs it {markdown(verdict.claim.need)}.")
+        st.markdown(markdown(verdict.finding if len(verdict.cases) == 1 else f"I{verdict.finding[1:]}"))
+        st.caption(f"The claim needs a number {markdown(verdict.claim.need)}. {markdown(verdict.others)}")
         if verdict.reason:
             st.markdown(f"**Why:** {markdown(verdict.reason)}")
         if len(verdict.cases) > 1:

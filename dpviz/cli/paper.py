@@ -34,6 +34,8 @@ def run_paper(arguments: Namespace) -> None:
     if arguments.paper == LIST:
         give(_list_facts(), _list_lines(), as_json=arguments.json)
         return
+    if arguments.figure is None and arguments.paper in PAPERS:
+        raise SettingError(f"Give the number of a figure: {', '.join(PAPERS[arguments.paper].figures)}.")
     paper, figure = find_figure(arguments.paper, arguments.figure or "")
     output = None if arguments.output is None else _checked_output(Path(arguments.output))
     number = figure.seeds(arguments.size, arguments.seeds)

@@ -208,19 +208,21 @@ class Verdict:
     @property
     def sentence(self) -> str:
         """The verdict with what was found."""
-        return f"{self.answer[:1].upper()}{self.answer[1:]}: {self.finding}"
+        return f"{self.answer[:1].upper()}{self.answer[1:]}: {' '.join(filter(None, [self.finding, self.others]))}"
 
     @property
     def finding(self) -> str:
-        """The number that decided with its interval, and how many cases are for the claim."""
+        """The number that decided, with its interval, as a sentence that begins with a small letter."""
         case, value, low, high = self.decisive
-        said = self.claim.reading.format(value=_write(value), case=case)
-        return f"{said} ({self._describe_seeds(low, high)}).{self._describe_others()}"
+        place, number = "least" if self.claim.every else "most", len(self.cases)
+        where = f"in the {place} favourable of {number} cases, " if number > 1 else ""
+        return f"{where}{self.claim.reading.format(value=_write(value), case=case)} ({self._describe_seeds(low, high)})."
 
-    def _describe_others(self) -> str:
-        number, (agree, against) = len(self.cases), self.counts
-        place = "least" if self.claim.every else "most"
-        return f" This is the {place} favourable of {number} cases; {agree} are for the claim, {against} against it." if number > 1 else ""
+    @property
+    def others(self) -> str:
+        """How many cases are for the claim, as a sentence; "" if there is only one."""
+        agree, against = self.counts
+        return f"Cases for the claim: {agree}; against it: {against}." if len(self.cases) > 1 else ""
 
     def _describe_seeds(self, low: float, high: float) -> str:
         if self.exact:
