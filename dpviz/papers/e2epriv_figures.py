@@ -33,8 +33,8 @@ _ON_GOWALLA = (
 )
 _ALMOST_803 = "On Gowalla Leaky chooses 700 or 800 cells per side, and Heuristic 803: almost the same grid, and the same error."
 _TOO_FINE = (
-    "The coarsest candidate has 30 cells per side; at ε = 0.2 Heuristic takes 13, which have less noise. In 100 runs E2EPriv errs 1.13 times"
-    " as much there (1.05 to 1.23), 0.89 to 0.91 times as much at ε = 0.4 to 0.8, and 0.97 times (0.93 to 1.01) at ε = 1."
+    "The coarsest candidate has 30 cells per side; at ε = 0.2 Heuristic takes 13, which have less noise. In 100 runs E2EPriv's error is"
+    " 1.13 times Heuristic's there (1.05 to 1.23), 0.89 to 0.91 times at ε = 0.4 to 0.8, and 0.97 times (0.93 to 1.01) at ε = 1."
 )
 _BY_SIZE = {"data": "{}", "size": "queries of {:g} % of the side"}
 

@@ -186,7 +186,7 @@ _FIGURE_3 = Figure(
             reading="SH's largest error is {value} times that of {case}",
             line=0.2,
             reasons={
-                FAILS: "At δ = 1e-8 and ε = 1 SH leaves out noisy counts below 40 trips, so its largest error can hardly be smaller;"
+                FAILS: "At δ = 1e-8 and ε = 1 SH leaves out noisy counts under 40 trips, so its largest error can hardly be smaller;"
                 " InfTDA's is about 100, as in the paper."
             },
         ),
