@@ -10,6 +10,7 @@ from dpviz.app import cached, drafts
 from dpviz.app.ledger import LoadedData
 from dpviz.app.page_state import CURATE, TEACH, PageState, truth_key, truth_wanted
 from dpviz.app.session import show_value, when_chosen
+from dpviz.mechanisms import AnyMechanism
 from dpviz.view.escape import markdown
 
 _FORGOTTEN = "forgotten"
@@ -23,6 +24,18 @@ _STAMP = """<style>
 </style>"""
 WATERMARK = _STAMP.replace("STAMP", "CURATOR ONLY").replace("WHY", "what follows is computed from the true data")
 NOT_PRIVATE = _STAMP.replace("STAMP", "NOT PRIVATE").replace("WHY", "a reference that shows what privacy costs; never to be published")
+
+
+def not_private_stamp(mechanism: type[AnyMechanism]) -> str:
+    """Return the stamp of a release that is not private; of a contrast it says why."""
+    return NOT_PRIVATE if not mechanism.attack else _STAMP.replace("STAMP", "NOT PRIVATE").replace("WHY", mechanism.attack)
+
+
+def describe_unprotected(mechanism: type[AnyMechanism]) -> str:
+    """Write, in place of what a release protects, that a reference protects nothing by a budget."""
+    return f"**NOT PRIVATE:** {markdown(mechanism.attack or 'the chosen reference protects nothing. It shows what privacy costs.')}"
+
+
 NO_EXPORT = """<style>:is(.st-key-figures, .st-key-map) [data-testid="stElementToolbar"]:not(:has([aria-label*="ullscreen"])) {
   display: none; }</style>"""
 

@@ -193,7 +193,10 @@ def _bindings(scope):
 
 # Parts of texts that neither a file, nor a person, nor a link decides, by the reason.
 OURS_ANYWHERE = {
-    "a lesson": ("BY_KEY[key].title", "lesson.title", "lesson.key", "lesson.text", "lesson.task", "target.title"),
+    "a lesson": (
+        *("BY_KEY[stop].title", "lesson.title", "lesson.key", "lesson.text", "lesson.task"),
+        *("lesson.question", "lesson.choices", "lesson.answer", "lesson.in_class"),
+    ),
     "a lesson's bar": ("bar.caption", "bar.presets_help"),
     "a figure of the Learn page": ("figure.help", "figure.label", "figure.value", "shown.note", "shown.source"),
     "a picture's format": ("kind.upper()",),
@@ -236,7 +239,8 @@ OURS_IN_FILES = {
     ),
     "guess.py": ("unit", "label"),
     "how_good.py": ("unit", "levels.part"),
-    "learn_page.py": ("label",),
+    "learn_page.py": ("what", "help_text"),
+    "learn_walk.py": ("label", "name"),
     "papers_page.py": ("color", "icon"),
     "areas/regions.py": ("side",),
     "points/where.py": ("side", "box.name", "numbers"),

@@ -88,10 +88,10 @@ def test_what_is_not_random_is_its_own_interval():
 
 @pytest.mark.slow
 def test_chance_seldom_decides():
-    """Ten cases exactly at the line: by chance at most 5 % of claims fail, and fewer hold."""
+    """Ten cases exactly at the line: by chance at most 2.5 % of claims fail, and fewer hold."""
     rng = np.random.default_rng(7)
     answers = [judged(dict(enumerate(np.exp(rng.normal(size=(10, 6)))))).answer for _ in range(400)]
-    assert answers.count(FAILS) <= 0.05 * 400 + 3 * (400 * 0.05 * 0.95) ** 0.5
+    assert answers.count(FAILS) <= 0.025 * 400 + 3 * (400 * 0.025 * 0.975) ** 0.5
     assert answers.count(HOLDS) <= 2
 
 
