@@ -212,8 +212,8 @@ _FIGURE_4B = Figure(
             line=10.0,
             reasons={
                 FAILS: (
-                    "The medians of a sample are a hundred times faster, but to draw the sample takes a pass over all records: 6 to 9 ms, where"
-                    " a level of 2^20 records takes 21 to 31 ms without one. So samples are about three times faster."
+                    "The medians of a sample are a hundred times faster, but to draw the sample takes a pass over all records: 6 to 9 ms,"
+                    " where a level of 2^20 records takes 21 to 31 ms without one. So samples are about three times faster."
                 )
             },
         ),
