@@ -69,6 +69,12 @@ def digest_of_fingerprints(file_fingerprints: Iterable[str]) -> str:
     return hashlib.blake2b("".join(sorted(file_fingerprints)).encode(), digest_size=16).hexdigest()
 
 
+@st.cache_resource(max_entries=100, show_spinner=False)
+def seeds_of_figure(paper: str, figure: str, size: str) -> list[pd.DataFrame]:  # noqa: ARG001
+    """Return the rows of the first seeds of a paper's figure that were measured so far; all sessions share and extend the list."""
+    return []
+
+
 @st.cache_resource(max_entries=6, show_spinner="Loading the sample ...")
 def sample(key: str, size: int | None, order: int) -> PointCounts:
     """Load a public sample and count it; all sessions share the result."""

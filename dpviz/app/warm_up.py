@@ -11,7 +11,7 @@ from threading import Lock, Thread, Timer
 
 from dpviz.app.class_mode import LEFT_OUT, is_class
 
-PAGES = ("points.page", "start_page", "trips.page", "areas.page", "compare.page", "learn_page", "release_page", "help_page")
+PAGES = ("points.page", "start_page", "trips.page", "areas.page", "compare.page", "learn_page", "papers_page", "release_page", "help_page")
 _begun: list[Thread] = []
 _lock = Lock()
 
