@@ -20,7 +20,7 @@ from dpviz.app.class_mode import class_mode, is_class
 from dpviz.errors import RefusedError, SettingError
 
 RUNS_AT_ONCE = max(2, os.cpu_count() or 1)
-STUDIES_AT_ONCE = 1
+STUDIES_AT_ONCE, LONG_RUNS_AT_ONCE = 1, 1
 SECONDS_OF_RUN, SECONDS_OF_STUDY = 20.0, 120.0  # from the end of the wait for a turn
 MOST_NODES = 250_000  # partitions of one release, about 130 bytes each
 MOST_RELEASES = 500  # of one study
@@ -32,6 +32,7 @@ _MEMORY_OF_PROCESS = Path("/proc/self/statm")
 _RUN_TOO_LONG = (
     f"This run took longer than the {SECONDS_OF_RUN:g} seconds that a class allows. Choose a lower resolution or a smaller sample."
 )
+_TOO_LONG = f"This took longer than the {SECONDS_OF_STUDY:g} seconds that a class allows. Try again when fewer others work."
 _STUDY_TOO_LONG = (
     f"A study of a class runs for {SECONDS_OF_STUDY:g} seconds, since others wait. Its releases are kept: the button goes on with it."
 )
@@ -74,28 +75,30 @@ class Turns:
                 self._changed.notify_all()
 
 
-_runs, _studies = Turns(RUNS_AT_ONCE), Turns(STUDIES_AT_ONCE)
+_runs, _long_runs, _studies = Turns(RUNS_AT_ONCE), Turns(LONG_RUNS_AT_ONCE), Turns(STUDIES_AT_ONCE)
 
 
-def run_within_limits(work: Callable[[Check], Result], check: Check) -> Result:
+def run_within_limits(work: Callable[[Check], Result], check: Check, *, is_long: bool = False) -> Result:
     """Do some work. In a class it waits for a turn, and ends when its time is over.
 
     Args:
         work: calls its argument now and then, which raises once the work must end.
         check: raises once the work is stopped.
+        is_long: whether it may take as long as a study, as figures of papers do; it then waits for others of its kind only.
 
     Raises:
         RefusedError: the memory is full, or the time is over.
     """
     if not is_class():
         return work(check)
-    with _runs.take(check):
+    turns, seconds, text = (_long_runs, SECONDS_OF_STUDY, _TOO_LONG) if is_long else (_runs, SECONDS_OF_RUN, _RUN_TOO_LONG)
+    with turns.take(check):
         refuse_full_memory()
-        end = time.monotonic() + SECONDS_OF_RUN
+        end = time.monotonic() + seconds
 
         def check_both() -> None:
             check()
-            _refuse_after(end, _RUN_TOO_LONG)
+            _refuse_after(end, text)
 
         return work(check_both)
 

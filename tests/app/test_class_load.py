@@ -18,7 +18,7 @@ from tests.app.calls import ask
 from tests.app.test_many_sessions import EPSILONS, PATIENCE, Session, memory
 
 pytestmark = pytest.mark.benchmark
-SESSIONS, MOVES, PAUSE = 40, 8, 8.0  # students, moves of each, and seconds from one move to the next
+SESSIONS, MOVES, PAUSE = 40, 5, 20.0  # students, moves of each, and seconds from one move to the next
 STOPS = ("sums", "split", "topdown", "interval")
 CODE = "code-of-class"
 
