@@ -6,6 +6,7 @@ Without a class, nothing here waits or refuses. A student who meets a limit read
 from __future__ import annotations
 
 import ctypes
+import gc
 import os
 import time
 from collections import deque
@@ -177,11 +178,12 @@ def give_memory_back() -> None:
 
 
 def keep_giving_memory_back() -> None:
-    """Give memory back every `SECONDS_BETWEEN_TRIMS`, in the background."""
+    """Look for what ended sessions left, and give memory back, every `SECONDS_BETWEEN_TRIMS`, in the background."""
 
     def repeat() -> None:
         while True:
             time.sleep(SECONDS_BETWEEN_TRIMS)
+            gc.collect()
             give_memory_back()
 
     Thread(target=repeat, name="give memory back", daemon=True).start()

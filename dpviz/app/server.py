@@ -116,6 +116,8 @@ def _announce(address: str, note: str, *, open_browser: bool) -> Callable[[Any],
 
     @asynccontextmanager
     async def announce(_: Any) -> AsyncIterator[None]:
+        if class_mode.is_class():
+            warm_up.finish()
         say(f"dpviz: {address}")
         say(note)
         warm_up.begin()

@@ -18,7 +18,7 @@ from tests.app.calls import ask
 from tests.app.test_many_sessions import EPSILONS, PATIENCE, Session, memory
 
 pytestmark = pytest.mark.benchmark
-SESSIONS, MOVES, PAUSE = 40, 5, 20.0  # students, moves of each, and seconds from one move to the next
+SESSIONS, MOVES, PAUSE = 40, 4, 15.0  # students, moves of each, and seconds from one move to the next
 STOPS = ("sums", "split", "topdown", "interval")
 CODE = "code-of-class"
 
@@ -97,7 +97,7 @@ def test_forty_students_at_once(launch):
     process, port, _ = launch(lambda port: ["dpviz", "app", *words, f"--port={port}"], {"DPVIZ_CLASS_CODE": CODE})
     address = f"http://127.0.0.1:{port}"
     cookie = ask(address, f"/?token={CODE}")[1]["Set-Cookie"].split(";")[0]
-    time.sleep(8.0)  # until the pages are prepared
+    time.sleep(2.0)
     used, ended = {"at the start": memory(process)}, threading.Event()
     people = [(Learner if number % 2 else Student)(address, number, moves=MOVES, cookie=cookie) for number in range(SESSIONS)]
     begun = threading.Barrier(SESSIONS + 1)
