@@ -21,8 +21,8 @@ _STAND_INS = (
     " Each seed draws new queries and new noise; the points, and the boxes for tuning, stay the same."
 )
 _METHODS = (
-    "All are uniform grids. Heuristic has the fixed rule of UG for their size, E2EPriv chooses it privately with a fifth of ε, and Tuned is the"
-    " form of this package. Leaky chooses by looking at the data, and BestNonPriv has no noise at all: NOT PRIVATE."
+    "All are uniform grids. Heuristic has the fixed rule of UG for their size, E2EPriv chooses it privately with a fifth of ε, and"
+    " Tuned is the form of this package. Leaky chooses by looking at the data, and BestNonPriv has no noise at all: NOT PRIVATE."
 )
 _NAMES = {"storage": "Storage", "landmark": "Landmark", "gowalla": "Gowalla"}
 _SMALLEST = min(PAPER_SIZES)
@@ -32,8 +32,8 @@ _AT_EPSILON_1 = (
     " queries of 1 % of the area is 0.97 times Heuristic's (0.93 to 1.01): dpviz paper e2epriv 11a --size paper."
 )
 _ON_GOWALLA = (
-    "On Gowalla E2EPriv chooses almost at random among 300 to 800 cells per side (in 20 releases 300 once, 400 to 700 three times each, 800"
-    " seven times), while Heuristic's 803 are near the best. In 40 runs E2EPriv errs 1.4 to 1.5 times as much."
+    "On Gowalla E2EPriv chooses almost at random among 300 to 800 cells per side (in 20 releases 300 once, 400 to 700 three times each,"
+    " 800 seven times), while Heuristic's 803 are near the best. In 40 runs E2EPriv errs 1.4 to 1.5 times as much."
 )
 _ALMOST_803 = "On Gowalla Leaky chooses 700 or 800 cells per side, and Heuristic 803: almost the same grid, and the same error."
 _TOO_FINE = (
@@ -332,8 +332,8 @@ _FIGURE_11B = Figure(
 _FIGURE_11C = Figure(
     key="11c",
     title="Bounds on the sensitivity of the tuning error, on Storage",
-    differs="Nothing but the boxes for tuning, which are drawn anew: only the number of records is needed. Table 2 gives the middle δ as"
-    " 0.001, but its ρ = 89.38 belongs to 0.01.",
+    differs="Nothing differs but the boxes for tuning, which are drawn anew: only the number of records is needed. Table 2 gives the"
+    " middle δ as 0.001, but its ρ = 89.38 belongs to 0.01.",
     sizes={SMALL: Size(about="The paper's grids, sanity bounds and budget, 0.8.", seeds=1, seconds=0.1)},
     prepare=_prepare_11c,
     draw=_draw_11c,

@@ -19,12 +19,12 @@ QUADTREES = ("Quadtree (geo)", "Quadtree (uniform)")
 GRIDS = ("UG", "AG")
 
 _HOMES = (
-    "The paper's telephones in Los Angeles are not public: made-up homes in the same square of 70 x 70 km take their place. Each seed draws"
-    " new queries and new noise; the homes stay the same. HTF (ours), with the settings of this package, is not in the paper."
+    "The paper's telephones in Los Angeles are not public: made-up homes in the same square of 70 x 70 km take their place. Each seed"
+    " draws new queries and new noise; the homes stay the same. HTF (ours), with the settings of this package, is not in the paper."
 )
 _HEIGHTS = (
-    "Heights are in binary levels, of which a level of a quadtree is two. Large marks are runs in which HTF found its height itself. HTF (5e-4)"
-    " and HTF (1e-3) are the paper's, with so much of ε for the splits of a level."
+    "Heights are in binary levels, of which a level of a quadtree is two. Large marks are runs in which HTF found its height itself."
+    " HTF (5e-4) and HTF (1e-3) are the paper's, with so much of ε for the splits of a level."
 )
 _STOPS = "HTF does not split a node whose noisy count is below the stop count. HTF (5e-4) and HTF (1e-3) are the paper's."
 _PAPER_RUN = "The paper's number of points, 3.5 million, its budgets and its 2,000 queries of each kind."
@@ -34,8 +34,8 @@ _SEARCH = (
     " margins, which uses up the height."
 )
 _UNSTEADY = (
-    "HTF's cuts are drawn at random: at 100,000 homes and ε = 0.1 its error has a standard deviation of a third from run to run, more than"
-    " what is compared here."
+    "HTF's cuts are drawn at random: at 100,000 homes and ε = 0.1 its error has a standard deviation of a third from run to run, more"
+    " than what is compared here."
 )
 _BY_HEIGHT = {"epsilon": "ε = {:g}", "height": "height {}", "queries": "{}"}
 _BY_BUDGET = {"epsilon": "ε = {:g}", "queries": "{}"}

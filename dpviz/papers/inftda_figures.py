@@ -23,8 +23,9 @@ _COUNTRY = (
 _SETS = f"The synthetic sets are drawn anew with the sizes of the paper's Table 1. {_AGAIN}"
 _PROJECTION = "Here TDA-l2 is a projection of our own, about as fast as InfTDA; the paper used the solver CLARABEL."
 _METHODS = (
-    "SH adds noise to pairs that have trips and leaves small results out; VanillaGauss adds noise to every pair. InfTDA, TDA-l2 and TDA-linf go"
-    " down from all trips (level 0), refining origins and destinations in turn, and make the counts of each level consistent and not negative."
+    "SH adds noise to pairs that have trips and leaves small results out; VanillaGauss adds noise to every pair. InfTDA, TDA-l2 and"
+    " TDA-linf go down from all trips (level 0), refining origins and destinations in turn, and make the counts of each level consistent"
+    " and not negative."
 )
 _LEVELS = " Level 2 has pairs of regions, level 4 pairs of provinces, level 6 pairs of municipalities."
 _CASE = {"data": "{}", "epsilon": "ε = {:g}", "stage": "level {}"}
