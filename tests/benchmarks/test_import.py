@@ -12,7 +12,7 @@ pytestmark = pytest.mark.benchmark
 
 
 def test_importing_dpviz_takes_no_time_and_using_it_no_more_than_geopandas_twice(line, tmp_path):
-    """As installed: the first run writes the bytecode, which a checkout may be told not to write, and whose making takes longer than all else."""
+    """As installed: the first run writes the bytecode, which an environment may forbid, and which takes longest to make."""
     environment = {**os.environ, "PYTHONPYCACHEPREFIX": str(tmp_path)}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
 
