@@ -245,7 +245,7 @@ def _show_promise(page_state: PageState) -> None:
     """Explain what epsilon means for what the data protect one of; warn if epsilon is very small or very large."""
     mechanism, epsilon = page_state.config().build(), page_state.config().epsilon
     if not mechanism.spends:
-        st.caption(":orange[**NOT PRIVATE**: this method has no ε. ε here sets only what it is compared with.]")
+        st.caption(":orange[**NOT PRIVATE**: this method has no ε: the slider has no effect on it.]")
         return
     if not mechanism.private:
         st.caption(

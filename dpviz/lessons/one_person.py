@@ -36,7 +36,7 @@ LAPLACE, GAUSSIAN = "discrete Laplace", "discrete Gaussian"
 NOISES = (LAPLACE, GAUSSIAN)
 _MOST_SHOWN = 80
 _TAIL = 40
-OUT, IN = "without the person", "with the person"
+OUT, IN = "person not in", "person in"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,9 +54,9 @@ class OnePerson(Lesson):
     task: ClassVar[str] = "set ε to 0.1 and then to 5: when can one release make a 50 % guess nearly certain?"
     question: ClassVar[str] = (
         "An attacker knows everybody in a group but you, and thinks it 50 % likely that you are in it, too. One noisy count of the"
-        " group is released with ε = 1. How sure of you can the attacker be afterwards, whatever count comes out?"
+        " group is released with ε = 1. How sure of you can the attacker be afterwards, at most?"
     )
-    choices: ClassVar[tuple[str, ...]] = ("still 50 %: nothing is learned", "at most 73 %", "up to 100 %, if the count is far off")
+    choices: ClassVar[tuple[str, ...]] = ("50 %: nothing is learned", "73 %", "95 %", "100 %, if the count is far off")
     right: ClassVar[int] = 1
     answer: ClassVar[str] = (
         "A count of ε = 1 multiplies the odds 1 : 1 by at most $e^1$ = 2.72, so that 50 % becomes 73.1 % at most, and 26.9 % at least."

@@ -17,7 +17,7 @@ RANDOM, NEAREST = "random", "nearest"
 ROUNDINGS = (RANDOM, NEAREST)
 NO_NOISE = "the error of this method is not stated, so that no interval can be given"
 """Why a release of this kind has neither standard deviations nor intervals."""
-NO_BUDGET = "No budget is spent: this method has no ε. The budget in the release is what the page or the program passed on."
+NO_BUDGET = "No budget is spent: this method has no ε."
 
 
 def totals_setting(done: str) -> Any:

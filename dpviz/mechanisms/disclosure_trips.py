@@ -127,7 +127,7 @@ class SuppressedFlows(FlowContrast):
     key: ClassVar[str] = "suppressed_flows"
     title: ClassVar[str] = "Small flows suppressed (NOT PRIVATE)"
     summary: ClassVar[str] = "NOT PRIVATE: exact trips between regions, of which small numbers are left out."
-    attack: ClassVar[str] = "the difference between two such tables, or between a total and its other parts, is a person's trip."
+    attack: ClassVar[str] = "subtract two such tables from each other, or from a total its other parts, and what is left is one trip."
     lesson: ClassVar[str] = "differencing"
 
     threshold: int = threshold_setting("trips")

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dpviz.errors import SettingError, did_you_mean
+from dpviz.papers.e2epriv_figures import E2EPRIV
 from dpviz.papers.figures import Figure, Paper
+from dpviz.papers.htf_figures import HTF
+from dpviz.papers.inftda_figures import INFTDA
 from dpviz.papers.psd_figures import PSD
 
-PAPERS = {paper.key: paper for paper in (PSD,)}
+PAPERS = {paper.key: paper for paper in (PSD, HTF, E2EPRIV, INFTDA)}
 
 
 def find_figure(paper: str, figure: str) -> tuple[Paper, Figure]:

@@ -212,7 +212,7 @@ _FIGURE_4B = Figure(
             line=10.0,
             reasons={
                 FAILS: (
-                    "The medians of a sample are a hundred times faster, but to draw the sample takes a pass over all records. By EM a level"
+                    "The medians of a sample are a hundred times faster, but to draw one takes a pass over all records. By EM a level"
                     " of 2^20 records takes 21 to 31 ms without a sample, and 6 to 9 ms with one."
                 )
             },

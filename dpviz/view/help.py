@@ -33,6 +33,7 @@ PAGES = (
     "papers",
     "auditing",
     "app",
+    "worksheet",
     "hosting",
     "commands",
     "glossary",

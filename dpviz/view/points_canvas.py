@@ -136,7 +136,7 @@ class ReleaseView:
             low, high = self.release.interval(self.nodes)
             return (low <= 0) & (high >= 0), "the interval contains 0"
         if shown == RELEASED and not self.release.states_noise:
-            return np.isnan(self.release.noisy[self.nodes]) & (self.release.count[self.nodes] == 0), "not shown, suppressed"
+            return self.release.count[self.nodes] == 0, "0, or not shown"
         return np.zeros(len(self.nodes), np.bool_), ""
 
     def _title(self, shown: str) -> str:

@@ -12,13 +12,15 @@ from typing import Any
 import altair as alt
 import vl_convert
 
-from dpviz.view.charts import DARK, FONT, GREY, INDEPENDENT, LIGHT, STAMP, copy_part, render, set_theme
+from dpviz.view.charts import DARK, FONT, GREY, LIGHT, STAMP, copy_part, render, set_theme
 
 WIDTH, HEIGHT = 1920, 1080
 _MARGIN, _TITLE_SIZE, _QUESTION_SIZE, _SMALL_SIZE = 80, 64, 36, 22
-_LETTER = 0.49
+_LETTER = 0.465
 """Mean width of a letter as a part of its size."""
-_ZOOM = 2.0
+_FIT = alt.AutoSizeParams(type="fit", contains="padding")
+_GAP = 40
+_ZOOM, _ZOOM_OF_SEVERAL_ROWS = 2.0, 1.45
 """Pixels of the slide per pixel of a chart: charts are drawn for a page, and a slide is read from afar."""
 
 
@@ -83,31 +85,30 @@ def _text(lines: Sequence[str], y: int, size: int, look: str) -> str:
     return "".join(rows)
 
 
-def _figure(rows: Sequence[Sequence[Any]], box: tuple[int, int, int, int], *, dark: bool) -> str:
+def _figure(rows: Sequence[Sequence[Any]], box: tuple[float, float, float, float], *, dark: bool) -> str:
     """Draw rows of charts into a box (left, top, width, height) of the slide, as SVG."""
     left, top, width, height = box
-    widths = [width / _ZOOM / len(row) for row in rows]
-    heights = [height / _ZOOM / len(rows)] * len(rows)
-    wide, high = _natural_size(_concat(rows, widths, heights, dark=dark))  # with axes and titles, which Vega adds to the size
-    widths = [each - (wide - width / _ZOOM) / len(row) for each, row in zip(widths, rows, strict=True)]
-    heights = [each - (high - height / _ZOOM) / len(rows) for each in heights]
-    svg = _concat(rows, widths, heights, dark=dark)
-    wide, high = _natural_size(svg)
-    view = f'x="{left}" y="{top}" width="{width}" height="{height}" viewBox="0 0 {wide:g} {high:g}"'
-    return re.sub(r"<svg\b[^>]*>", f'<svg {view} preserveAspectRatio="xMidYMid meet">', svg, count=1)
+    high = (height - _GAP * (len(rows) - 1)) / len(rows)
+    zoom = _ZOOM if len(rows) == 1 else _ZOOM_OF_SEVERAL_ROWS
+    parts = []
+    for row_number, row in enumerate(rows):
+        wide = (width - _GAP * (len(row) - 1)) / len(row)
+        for number, chart in enumerate(row):
+            place = (left + number * (wide + _GAP), top + row_number * (high + _GAP), wide, high)
+            svg = _draw_chart(chart, (wide / zoom, high / zoom), dark=dark)
+            parts.append(_place(svg, place, f"chart{row_number}-{number}-"))
+    return "".join(parts)
 
 
-def _concat(rows: Sequence[Sequence[Any]], widths: Sequence[float], heights: Sequence[float], *, dark: bool) -> str:
-    sized = [
-        alt.hconcat(*(copy_part(chart).properties(width=wide, height=high) for chart in row)).resolve_scale(**INDEPENDENT)
-        for row, wide, high in zip(rows, widths, heights, strict=True)
-    ]
-    chart = alt.vconcat(*sized, padding=0).resolve_scale(**INDEPENDENT)
-    return render(set_theme(chart, dark=dark, text_size=12), "svg").decode()
+def _draw_chart(chart: Any, size: tuple[float, float], *, dark: bool) -> str:
+    """Draw a chart with its axes and legends in a size (width, height), as SVG."""
+    sized = copy_part(chart).properties(width=size[0], height=size[1], autosize=_FIT)
+    return render(set_theme(sized, dark=dark, text_size=12), "svg").decode()
 
 
-def _natural_size(svg: str) -> tuple[float, float]:
-    """Return width and height of an SVG as its first tag says them."""
-    sizes = [re.search(rf'\b{name}="([0-9.]+)"', svg) for name in ("width", "height")]
-    wide, high = (float(found[1]) if found else 1.0 for found in sizes)
-    return wide, high
+def _place(svg: str, box: tuple[float, float, float, float], prefix: str) -> str:
+    """Place an SVG within that of the slide; the prefix keeps its names apart from those of other charts."""
+    left, top, width, height = box
+    svg = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{prefix}", svg)
+    view = f'x="{left:g}" y="{top:g}" width="{width:g}" height="{height:g}"'
+    return re.sub(r'<svg\b[^>]*?(viewBox="[^"]*")[^>]*>', rf"<svg {view} \1>", svg, count=1)

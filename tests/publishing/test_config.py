@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from dpviz.data.counting.scheduler import Scheduler
 from dpviz.errors import DpvizError, InputError, RefusedError, SettingError
-from dpviz.mechanisms import POINT_FAMILY
+from dpviz.mechanisms import FLOW_REFERENCES, POINT_FAMILY, REFERENCES
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.publishing.code import write_data
 from dpviz.publishing.config import from_tables, read_config, to_toml
@@ -68,7 +68,7 @@ def test_a_configuration_has_the_values_of_its_tables_and_exact_decimals(tmp_pat
         ("data.origin", ["a", "b"], "[data] origin has no meaning beside points"),
         ("data.separator", ":", '[data] separator must be a comma ",", a semicolon ";", a bar "|" or a tab'),
         ("data.decimal", "'", '[data] decimal must be a point "." or a comma ","'),
-        ("data.encoding", "utf-7", '[data] encoding must be one of "utf-8", "utf-16", "latin-1", "windows-1252"'),
+        ("data.encoding", "utf-7", "[data] encoding must be one of utf-8, utf-16, latin-1, windows-1252"),
         ("data", {"sample": "la_residents", "separator": ";"}, "[data] separator has no meaning beside sample"),
         ("data", {"trips": "a.csv", "centroids": True}, "[data] centroids has no meaning beside trips"),
         ("data", {"points": "a.csv", "encoding": "utf-16", "engine": "duckdb"}, 'encoding = "utf-16" is read by engine "numpy" only'),
@@ -131,6 +131,10 @@ def test_a_study_area_masks_the_domain_and_is_never_the_file_of_the_data(tmp_pat
 def test_references_that_are_not_private_and_line_ends_within_cells_are_for_studies_only(tmp_path):
     with pytest.raises(RefusedError, match="NOT PRIVATE"):
         from_tables(changed(POINTS, "mechanism", {"key": "exact_kdtree"}))
+    for tables, keys in ((POINTS, REFERENCES), (FLOWS, FLOW_REFERENCES)):
+        for key in keys:
+            with pytest.raises(RefusedError, match="NOT PRIVATE"):
+                from_tables(changed(tables, "mechanism", {"key": key}))
     with pytest.raises(RefusedError, match="convert it to Parquet"):
         from_tables(changed(POINTS, "data.quoted_newlines", True))
     study = changed(STUDY, "data", {"points": "across.csv", "public": True, "quoted_newlines": True})
