@@ -1,7 +1,8 @@
 """The lessons of the Learn page, one file each with calculation, figure and texts. This room does not import Streamlit.
 
 The page shows and numbers the lessons in the order of `LESSONS`, or of `SHORT_PATH`. Charts that several lessons draw are in `charts` and
-`maps`, made-up people in `town` and `blocks`, errors of sums in `errors`, success of attacks in `success`.
+`maps`, a real map to draw on in `real_map`, made-up people in `town`, `city` and `blocks`, errors of sums in `errors`, success of attacks
+in `success`.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ from dpviz.view.colors import FALSE_NEGATIVE, FALSE_POSITIVE
 FALSE, MISSED, FOUND = "empty, but shown", "occupied, but hidden", "occupied and shown"
 KINDS = (FALSE, MISSED, FOUND)
 THRESHOLDS = (0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0)
-_COLORS = (to_hex(FALSE_POSITIVE), to_hex(FALSE_NEGATIVE), GREY)
+SQUARE_COLORS = (to_hex(FALSE_POSITIVE), to_hex(FALSE_NEGATIVE), GREY)
 SOMEBODY = "somebody lives there"
 _STRENGTH = {FALSE: 0.95, MISSED: 0.8, FOUND: 0.35, SOMEBODY: 0.5}
 
@@ -130,7 +130,7 @@ def _map(lesson: FalsePositives) -> alt.LayerChart:
     counts = count_kinds(lesson)
     text = "; ".join(f"{kind}: {count:,} squares" for kind, count in counts.items()) + "."
     title = f"Squares with a released count of {_whole(lesson):,} or more"
-    return _square_map(kinds_of_squares(lesson), lesson.zoom, (KINDS, _COLORS), (title, text))
+    return _square_map(kinds_of_squares(lesson), lesson.zoom, (KINDS, SQUARE_COLORS), (title, text))
 
 
 def _true_map(zoom: int) -> alt.LayerChart:
@@ -166,7 +166,7 @@ def _trade_chart(lesson: FalsePositives) -> alt.LayerChart:
         x="threshold (standard deviations of the noise)",
         y="squares",
         order=(FALSE, MISSED),
-        colors=_COLORS,
+        colors=SQUARE_COLORS,
         height=LOS_ANGELES.height,
     )
     table = trade(lesson)
@@ -191,7 +191,7 @@ def _zoom_chart(lesson: FalsePositives) -> alt.LayerChart:
         x="zoom level",
         y="squares",
         order=(FALSE, MISSED),
-        colors=_COLORS,
+        colors=SQUARE_COLORS,
         log_y=True,
         height=280,
     )

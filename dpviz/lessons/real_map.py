@@ -30,6 +30,7 @@ _DEGREE_KM = (111.32, 110.9)  # km per degree of longitude at the equator, and p
 _MARGIN = 0.03  # around the area, as a share of its extent
 _BESIDE, _ABOVE = 1.8, 0.4  # how far the map reaches beyond the area, in extents of the area
 _FINEST = 500  # details of outlines that are smaller than the area's extent divided by this are left out
+_LETTER, _LINE = 6.5, 32.0  # pixels: the width of a letter of a name, and twice the height of a name with its dot
 _HEADING = 40  # pixels of a chart's height that its title takes
 _LIGHT_PAGE = "luminance(background || '#ffffff') > 0.4"
 INK = f"{_LIGHT_PAGE} ? '#1d282e' : '#e4e9eb'"
@@ -88,16 +89,14 @@ class Area:
 
     def channels(self, *, edges: bool = False) -> dict[str, Any]:
         """Return the channels of marks at the columns x and y, with `edges` also of those at x2 and y2, all in kilometres."""
+        ends = {"x2": alt.X2(field="x2"), "y2": alt.Y2(field="y2")} if edges else {}
+        return {**_positions(self), **ends}
+
+    def reaches(self) -> tuple[str, str]:
+        """Return expressions of how far the plot reaches from the middle to each side, and up and down, in kilometres."""
         width, height = self.pixels()
         across, up = (round((0.5 + _MARGIN) * side, 2) for side in self.size)
-        reaches = (f"max({across}, {up} * {width} / {height})", f"max({up}, {across} * {height} / {width})")
-        ends = {"x2": alt.X2(field="x2"), "y2": alt.Y2(field="y2")} if edges else {}
-        x, y = (alt.Scale(domain=[alt.ExprRef(f"-{reach}"), alt.ExprRef(reach)], nice=False, zero=False) for reach in reaches)
-        return {
-            "x": alt.X(field="x", type="quantitative", axis=None, scale=x),
-            "y": alt.Y(field="y", type="quantitative", axis=None, scale=y),
-            **ends,
-        }
+        return f"max({across}, {up} * {width} / {height})", f"max({up}, {across} * {height} / {width})"
 
     def pixels(self) -> tuple[str, str]:
         """Return expressions of the width and height of the plot. Vega knows neither while it draws one of several charts of a file."""
@@ -142,6 +141,14 @@ def real_cell_map(
     return real_map(area, layers, cells.title, cells.description, names=names)
 
 
+@lru_cache(maxsize=8)
+def _positions(area: Area) -> dict[str, Any]:
+    x, y = (alt.Scale(domain=[alt.ExprRef(f"-{reach}"), alt.ExprRef(reach)], nice=False, zero=False) for reach in area.reaches())
+    place: dict[str, Any] = {"type": "quantitative", "axis": None}
+    return {"x": alt.X(field="x", scale=x, **place), "y": alt.Y(field="y", scale=y, **place)}
+
+
+@lru_cache(maxsize=8)
 def _ground(area: Area) -> list[Any]:
     """Return layers of the sea, of the coast, and of the borders of states and countries."""
     sea, coast, borders = _outlines(area)
@@ -193,12 +200,15 @@ def _corners(area: Area, lines: Sequence[Floats]) -> pd.DataFrame:
 
 
 def _name_layers(area: Area, most: int) -> list[Any]:
-    """Return layers of places, their names, and the attribution that belongs to them."""
+    """Return layers of places whose names fit into the plot, their names, and the attribution that belongs to them."""
     rows = _places(area, most)
     if not len(rows):
         return []
     ink, paper = alt.ExprRef(INK), alt.ExprRef(_PAPER)
-    base = alt.Chart(rows).encode(**area.channels())
+    (across, up), (width, height) = area.reaches(), area.pixels()
+    fits_across = f"abs(datum.x) < {across} * (1 - {_LETTER} * length(datum.name) / {width})"
+    fits_up = f"abs(datum.y) < {up} * (1 - {_LINE} / {height})"
+    base = alt.Chart(rows).transform_filter(f"{fits_across} && {fits_up}").encode(**area.channels())
     text = alt.Text(field="name", type="nominal")
     dots = base.mark_point(shape="circle", filled=True, size=14, color=ink, opacity=0.9, clip=True, aria=False)
     halos = base.mark_text(

@@ -34,7 +34,7 @@ MOVES = tuple((across, up) for up in (24, -16) for across in (-48, -27, -6, 15))
 _AREA = Area(bounds=DOMAIN.bounds)
 _STEPS = EPSILONS[::2]
 _KEY, _SEED = b"record or person", 1
-_RECORD, _PERSON, _ALLOWED = "unit: one fix", "unit: the person", "most that ε allows for a person"
+_RECORD, _PERSON, _ALLOWED = "unit: one position", "unit: the person", "most that ε allows for a person"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +45,7 @@ class RecordOrPerson(Lesson):
     title: ClassVar[str] = "A record or a person?"
     text: ClassVar[str] = (
         "ε protects a unit, and somebody chose which: one position of a telephone, or everything that one person's telephone sends. Here"
-        " the same 50,000 made-up positions of one person are released among 107,928 residents with both units, and an attacker who knows"
+        " the same 50,000 made-up positions of one person are released among 107,931 residents with both units, and an attacker who knows"
         " everybody else looks for the person's home."
     )
     task: ClassVar[str] = (
@@ -58,16 +58,20 @@ class RecordOrPerson(Lesson):
     )
     choices: ClassVar[tuple[str, ...]] = ("1 time in 8, as by chance", "34 times in 100, which is what ε = 1 allows", "always")
     right: ClassVar[int] = 2
-    answer: ClassVar[str] = ""
+    answer: ClassVar[str] = (
+        "At any ε of this dial: together, 50,000 records of one person are protected by 50,000 · ε, which allows 100 %, and the"
+        " person's ways lie open on the map. With the person as unit and 10 positions that count, the attacker is right in 17 % of the"
+        " games, within the 34 % that ε = 1 allows. It turns at a large ε: at ε = 5 the attacker finds the protected person, too, in 54 %."
+    )
     in_class: ClassVar[str] = (
-        "The wrong belief is that ε = 1 is a property of the release; it is one of the release *and a unit*. Say what the guarantee of a"
-        " record says here: it hides whether the telephone sent its 17,342nd position. Let them look for a sentence in a privacy notice"
-        " that names the unit. The bound for a group of k records is k · ε: with ten records of a person per day, a week is used up fast."
-        " Then let them pay the price: with the person as unit, the noise is as large as all that counts of a person."
+        "The wrong belief is that ε = 1 says how private a release is; it says so of a release *and a unit*. Read out what the guarantee"
+        " for records promises here: it hides whether the telephone sent its 17,342nd position. Let them look for a sentence in a privacy"
+        " notice that names the unit. Then let them pay the price: with the person as unit, the noise of every count is as large as all"
+        " that counts of a person, so raise the number of positions and look at the right map."
     )
 
     most: int = setting(
-        10, "Fixes of a person that count", choices=MOST, help="With the person as unit: m of them, and noise of scale m/ε."
+        10, "Positions of a person that count", choices=MOST, help="With the person as unit: m of them, and noise of scale m/ε."
     )
     home: int = setting(3, "Where the person lives", low=1, high=len(MOVES), help="One of eight addresses; the whole trace moves with it.")
     epsilon: float = epsilon_setting()
@@ -79,7 +83,7 @@ class RecordOrPerson(Lesson):
         low, high = person.interval()
         allowed = guess_bound(len(MOVES), self.epsilon)
         maps = (
-            _map(self, None, f"Each fix protected, ε = {self.epsilon:g}"),
+            _map(self, None, f"Each position protected, ε = {self.epsilon:g}"),
             _map(self, self.most, f"The person protected, ε = {self.epsilon:g}"),
         )
         return Shown(
@@ -87,12 +91,14 @@ class RecordOrPerson(Lesson):
             asked=((_address_map(),),),
             figures=(
                 Figure(
-                    label="Home found, unit: fix", value=f"{record.wins} of {record.games}", help="Games that the attacker won, over seeds."
+                    label="Found, unit: position",
+                    value=f"{100 * record.rate:.0f} %",
+                    help=f"The attacker won {record.wins} of {record.games} games.",
                 ),
                 Figure(
-                    label="Home found, unit: person",
-                    value=f"{person.wins} of {person.games}",
-                    help=f"95 % interval: {100 * low:.0f} to {100 * high:.0f} of 100; chance alone is 12.5.",
+                    label="Found, unit: person",
+                    value=f"{100 * person.rate:.0f} %",
+                    help=f"{person.wins} of {person.games} games; 95 % interval {100 * low:.0f} to {100 * high:.0f} %. Chance: 12.5 %.",
                 ),
                 Figure(
                     label="Allowed for a person",
@@ -100,13 +106,14 @@ class RecordOrPerson(Lesson):
                     help="The most that ε allows, whatever the attacker knows.",
                 ),
                 Figure(
-                    label="Allowed for 50,000 fixes",
+                    label="Allowed for 50,000 positions",
                     value=f"{100 * group_bound(len(MOVES), self.epsilon, FIXES):.0f} %",
                     help=f"A group of k records is protected by k ε = {FIXES * self.epsilon:,.0f}: not at all.",
                 ),
             ),
-            note="Squares: the largest counts once everybody else is taken away, as many as the person has visited. Ring: the home. Cross:"
-            " the attacker's guess, the most likely of the eight addresses. Everything about the person is invented.",
+            note="Squares: the largest counts once everybody else is taken away, as many as the person has visited. Ring: the home; small"
+            " square: the place of work. Cross: the attacker's guess, the most likely of the eight addresses. Everything about the person"
+            " is invented.",
         )
 
 
@@ -182,9 +189,9 @@ def success(most: int | None, epsilon: float) -> Success:
     return play_homes(traces(most), epsilon, most or 1, games, Entropy.seeded(_SEED))
 
 
-def addresses() -> tuple[Floats, Floats]:
-    """Return (8,) kilometres east and (8,) north of the middle: the cell with the most fixes, at each address."""
-    row, column = np.divmod(traces(None).argmax(axis=1), DOMAIN.side)
+def addresses(rank: int = 1) -> tuple[Floats, Floats]:
+    """Return (8,) kilometres east and (8,) north of the middle: the home at each address, or with rank 2 the place of work."""
+    row, column = np.divmod(np.argsort(-traces(None), axis=1, kind="stable")[:, rank - 1], DOMAIN.side)
     west, south, east, north = DOMAIN.bounds
     return _AREA.to_km(west + (column + 0.5) * (east - west) / DOMAIN.side, south + (row + 0.5) * (north - south) / DOMAIN.side)
 
@@ -199,6 +206,7 @@ def _address_layers() -> list[Any]:
     return [mark, text.encode(text=alt.Text(field="what", type="nominal"))]
 
 
+@lru_cache(maxsize=1)
 def _address_map() -> alt.LayerChart:
     """Draw the eight addresses alone."""
     return real_map(_AREA, _address_layers(), "Eight possible homes", "Eight addresses in Los Angeles.", names=5)
@@ -223,7 +231,7 @@ def _square_layer(cells: Integers, excess: Floats) -> Any:
     west, south, east, north = DOMAIN.bounds
     width, height = (east - west) / DOMAIN.side, (north - south) / DOMAIN.side
     boxes = np.stack([west + column * width, south + row * height, west + (column + 1) * width, south + (row + 1) * height], axis=1)
-    rows = _AREA.edges(boxes).assign(left=np.round(excess), strength=np.linspace(1.0, 0.35, len(cells)).round(2))
+    rows = _AREA.edges(boxes).assign(left=np.round(excess), strength=np.linspace(1.0, 0.5, len(cells)).round(2))
     tooltips = [alt.Tooltip(field="left", type="quantitative", title="records without the others", format=",")]
     mark = alt.Chart(rows).mark_rect(color=RED, strokeWidth=0)
     opacity = alt.Opacity(field="strength", type="quantitative", scale=None, legend=None)
@@ -231,18 +239,19 @@ def _square_layer(cells: Integers, excess: Floats) -> Any:
 
 
 def _mark_layers(home: int, named: int) -> list[Any]:
-    """Return a ring around the home and a cross at the guess, with their names."""
-    x, y = addresses()
-    ink = alt.ExprRef(INK)
-    rows = pd.DataFrame({"x": x[[home, named]], "y": y[[home, named]], "what": ["home", "guess"]})
+    """Return a ring around the home, a square around the place of work and a cross at the guess, with their names."""
+    (x, y), (work_x, work_y), ink = addresses(), addresses(2), alt.ExprRef(INK)
+    rows = pd.DataFrame({"x": [x[home], work_x[home], x[named]], "y": [y[home], work_y[home], y[named]], "what": ["home", "work", "guess"]})
     if home == named:
-        rows["what"] = ["home = guess", ""]
-    ring, cross = (alt.Chart(rows[part : part + 1]).encode(**_AREA.channels()) for part in (0, 1))
-    words = alt.Chart(rows).encode(**_AREA.channels(), text=alt.Text(field="what", type="nominal"))
+        rows["what"] = ["home = guess", "work", ""]
+    ring, square, cross = (alt.Chart(rows[part : part + 1]).encode(**_AREA.channels()) for part in range(3))
+    bold: dict[str, Any] = {"fontSize": 12, "fontWeight": "bold", "color": ink, "aria": False}
+    text = alt.Text(field="what", type="nominal")
     return [
         ring.mark_point(shape="circle", size=420, filled=False, color=ink, strokeWidth=2.5, opacity=1, aria=False),
+        square.mark_point(shape="square", size=180, filled=False, color=ink, strokeWidth=2, opacity=1, aria=False),
         cross.mark_point(shape="cross", size=160, angle=45, filled=True, color=ink, opacity=1, aria=False),
-        words.mark_text(dy=-19, fontSize=12, fontWeight="bold", color=ink, aria=False),
+        *(mark.mark_text(dy=dy, **bold).encode(text=text) for mark, dy in ((ring, -19), (square, 18), (cross, -19))),
     ]
 
 
@@ -267,7 +276,7 @@ def _success_chart(lesson: RecordOrPerson) -> alt.LayerChart:
         colors=(RED, GREEN, "#8a8f94"),
         log_x=True,
         top=100,
-        height=300,
+        height=350,
         description="Dots are measured, bars their 95 % limits.",
     )
     bars = alt.Chart(measured).mark_rule(strokeWidth=5, opacity=0.3, color=GREEN, aria=False)

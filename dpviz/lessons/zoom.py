@@ -34,7 +34,8 @@ DROWNS = 50
 _ERROR = "error of a square"
 _COARSE = 3
 """The zoom level of the map that is shown with the question."""
-_FAINTEST, _ORANGE = 0.25, "#d9a441"
+_FAINTEST = 0.25
+ORANGE = "#d9a441"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,7 +99,7 @@ class Zoom(Lesson):
                     help="Those who live in an orange square. Known here, because the residents are made up.",
                 ),
             ),
-            note="The darker the blue, the more people are released. Line: error by theory; dots: this run. Beside them: the error in"
+            note="The stronger the blue, the more people are released. Line: error by theory; dots: this run. Beside them: the error in"
             " people. The release is a quadtree with a geometric split and least squares.",
         )
 
@@ -133,7 +134,7 @@ def drowned_share(zoom: int, epsilon: float) -> float:
 
 
 def _map(lesson: Zoom) -> alt.LayerChart:
-    """Draw the squares: drowned ones in one colour, the others the darker the more people are released for them."""
+    """Draw the squares: drowned ones in one colour, the others the stronger the more people are released for them."""
     share = drowned_share(lesson.zoom, lesson.epsilon)
     drowned, released = drowned_squares(lesson.zoom, lesson.epsilon), city_release(lesson.epsilon, lesson.draw).blocks(lesson.zoom)
     rows = merge_runs(drowned.astype(np.int64), alone=~drowned)
@@ -146,7 +147,7 @@ def _map(lesson: Zoom) -> alt.LayerChart:
         released=[format_cell(round(value)) if is_known else "drowned" for value, is_known in zip(count, known, strict=True)],
     ).drop(columns="kind")
     tooltips = [alt.Tooltip(field="what", type="nominal", title="square"), alt.Tooltip(field="released", type="nominal", title="people")]
-    layer = square_layer(rows, lesson.zoom, ((KNOWN, DROWNED), (FILL, _ORANGE)), tooltips)
+    layer = square_layer(rows, lesson.zoom, ((KNOWN, DROWNED), (FILL, ORANGE)), tooltips)
     text = f"{int(drowned.sum()):,} of {drowned.size:,} squares drown in noise, with {100 * share:.0f} of 100 people."
     return real_map(LOS_ANGELES, [layer], f"Squares of {side_km(lesson.zoom):.1f} km", text)
 

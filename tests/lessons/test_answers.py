@@ -16,6 +16,7 @@ from dpviz.lessons import (
     leak,
     one_person,
     reconstruction,
+    record_or_person,
     releases,
     shapes,
     split,
@@ -55,7 +56,7 @@ def belief_after_many_releases():
     assert max(home, work) < 0.02, "one epsilon for all tables together keeps both open"
     first_month = releases.attack(0.5, 1).after(30)
     assert max(first_month) < 0.5
-    return first(days is None, False, days is not None and days < 100), [f"day {days}", f"ε = {releases.composed_at(0.5, 100)[0]:g}"]
+    return first(days is not None and days < 100, False, days is None), [f"day {days}", f"ε = {releases.composed_at(0.5, 100)[0]:g}"]
 
 
 def flat_or_tree():
@@ -65,7 +66,7 @@ def flat_or_tree():
     assert max(flat) < min(tree)
     assert min(len(flat), len(tree)) >= 3, "both sides show"
     quoted = [*cell.split(", "), town.split(", ")[0], f"{size} on", f"{aligned[0]} cells on"]
-    return first(not flat, not tree, bool(flat and tree)), quoted
+    return first(not flat, bool(flat and tree), not tree), quoted
 
 
 def theory_of_sums(placement):
@@ -80,7 +81,7 @@ def weighed_counts():
         assert (theory[consistency.AFTER] < theory[[consistency.BEFORE, consistency.ADDED]].min(axis=1)).all()
     area = consistency.errors_by_level("uniform", 0.5, 1)[0].set_index(["level", "series"])["error"]["areas"]
     quoted = [f"± {each:.3g}" for each in (own, added, after, area[consistency.BEFORE], area[consistency.AFTER])]
-    return int(np.argmin([own, added, after])), quoted
+    return int(np.argmin([own, after, added])), quoted
 
 
 def intervals_that_contain():
@@ -88,7 +89,7 @@ def intervals_that_contain():
     quoted = [f"± {found.stddev:.0f}", f"−{abs(found.bias):.0f}", f"{block.containing} of 100"]
     finer = interval.intervals(interval.CUTS, 0.5, 5, 1)
     assert (abs(finer.bias) < abs(found.bias), finer.stddev > found.stddev) == (True, True)
-    return first(found.containing > 90, 40 < found.containing < 60, found.containing == 0), quoted
+    return first(found.containing == 0, 40 < found.containing < 60, found.containing > 90), quoted
 
 
 def regions_known_well():
@@ -101,7 +102,7 @@ def regions_known_well():
 def cell_from_lines():
     left, exact, private, given_away = values(leak.Leak())
     assert leak.known_people(2)[0] == 0
-    return first(False, left != "1 of 4,096", exact == "100 %"), ["4,096 cells only 1", private, given_away.split(" of ")[0]]
+    return first(False, exact == "100 %", left != "1 of 4,096"), ["4,096 cells only 1", private, given_away.split(" of ")[0]]
 
 
 def best_split():
@@ -113,7 +114,7 @@ def best_split():
     loses = aligned["leaf"]["error"] > np.min([aligned[name]["error"] for name in drawn - {"leaf"}], axis=0)
     quoted = [f"loses from {aligned['leaf']['cells'][loses.argmax()]} cells on"]
     quoted += [f"± {theory[name]['error'].iloc[-1]:.1f}" for name in (split.PUBLISHED[0].title, "leaf")][:1]
-    return first(not any(wins), wins == [True] + [False] * 5, wins == [True] * 5 + [False]), quoted
+    return first(wins == [True] * 5 + [False], wins == [True] + [False] * 5, not any(wins)), quoted
 
 
 def gain_of_structure():
@@ -126,7 +127,7 @@ def gain_of_structure():
 def good_lines():
     good = values(homogeneity.Homogeneity())[3]
     share = int(good.removesuffix(" %"))
-    return first(share < 20, 40 < share < 60, share > 80), [good, values(homogeneity.Homogeneity(epsilon=0.001))[3]]
+    return first(share > 80, 40 < share < 60, share < 20), [good, values(homogeneity.Homogeneity(epsilon=0.001))[3]]
 
 
 def false_counts():
@@ -166,6 +167,15 @@ def empty_squares_shown():
     ]
     assert f"{none[1].split()[-1]} are empty" in false_positives.FalsePositives.question
     return first(share < 0.02, 0.03 < share < 0.07, 0.4 < share < 0.5), quoted
+
+
+def home_of_many_records():
+    record, person, allowed, group = values(record_or_person.RecordOrPerson())
+    rates = [record_or_person.success(None, epsilon).rate for epsilon in (0.05, 1.0, 5.0)]
+    assert float(person.removesuffix(" %")) < float(allowed.removesuffix(" %"))
+    assert f"{len(record_or_person.others()[0]):,} residents" in record_or_person.RecordOrPerson.text
+    late = f"in {100 * record_or_person.success(10, 5.0).rate:.0f} %"
+    return first(record == "12 %", record == allowed, record == "100 %" and min(rates) == 1), [person, allowed, group, late]
 
 
 def error_without_an_office():
@@ -223,6 +233,7 @@ RIGHT = {
     "topdown": false_counts,
     "zoom": relative_error,
     "false_positives": empty_squares_shown,
+    "record_or_person": home_of_many_records,
     "trust": error_without_an_office,
     "differencing": hidden_counts_found,
     "reconstruction": rounded_counts_known,
