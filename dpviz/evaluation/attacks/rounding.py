@@ -69,9 +69,8 @@ def bound_counts(tables: Sequence[Table], ranges: Sequence[tuple[Integers, Integ
 def _make_program(tables: Sequence[Table], ranges: Sequence[tuple[Integers, Integers]]) -> _Program:
     low, high = (np.concatenate([pair[end] for pair in ranges]).astype(np.float64) for end in (0, 1))
     sums = membership(tables)
-    return _Program(
-        system=scipy.optimize.LinearConstraint(sums, low, high), outer=scipy.optimize.Bounds(*_tighten(sums, low, high)), size=sums.shape[1]
-    )
+    outer = scipy.optimize.Bounds(*_tighten(sums, low, high))
+    return _Program(system=scipy.optimize.LinearConstraint(sums, low, high), outer=outer, size=sums.shape[1])
 
 
 def _tighten(sums: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
