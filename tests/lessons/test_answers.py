@@ -215,8 +215,8 @@ def right_after_a_hundred_days():
 def area_of_home():
     settings = {"points": 20}, {"points": 20, "radius": 5.0}, {"points": 50, "radius": 5.0}
     left, *wide = (values(finding_home.FindingHome(**each))[0].removesuffix(" km²") for each in settings)
-    assert 12 < float(values(finding_home.FindingHome())[0].removesuffix(" km²")) < 16
-    return first(12 < float(left) < 15, 4 < float(left) < 6, float(left) < 1), [left, *wide]
+    assert 14.5 < float(values(finding_home.FindingHome())[0].removesuffix(" km²")) < 15.5
+    return first(14.5 < float(left) < 15.5, 4 < float(left) < 6, float(left) < 1), [left, *wide]
 
 
 RIGHT = {
