@@ -242,6 +242,7 @@ OURS_IN_FILES = {
     "how_good.py": ("unit", "levels.part"),
     "learn_page.py": ("what", "help_text"),
     "learn_walk.py": ("label", "name"),
+    "papers_page.py": ("color", "icon"),
     "areas/regions.py": ("side",),
     "points/where.py": ("side", "box.name", "numbers"),
     "release_tabs.py": ("titles",),  # of a page or, for a tab of its own, of a mechanism
