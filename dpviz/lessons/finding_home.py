@@ -57,8 +57,8 @@ class FindingHome(Lesson):
     )
     task: ClassVar[str] = "find, for a radius of 5 km, how many points give the home away."
     question: ClassVar[str] = (
-        "One point from home, moved at random by up to 2 km, leaves a disc of 15 square kilometres (with the squares at its edge) in which the home can be. Now the person"
-        " shares 20 points from home, each moved by itself. How many square kilometres are left?"
+        "One point from home, moved at random by up to 2 km, leaves a disc of 15 square kilometres (with the squares at its edge) in which"
+        " the home can be. Now the person shares 20 points from home, each moved by itself. How many square kilometres are left?"
     )
     choices: ClassVar[tuple[str, ...]] = ("15: each is moved by up to 2 km", "about 5", "less than 1")
     right: ClassVar[int] = 2
