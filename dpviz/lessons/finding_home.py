@@ -57,10 +57,10 @@ class FindingHome(Lesson):
     )
     task: ClassVar[str] = "find, for a radius of 5 km, how many points give the home away."
     question: ClassVar[str] = (
-        "One point from home, moved at random by up to 2 km, leaves about 15 square kilometres in which the home can be. Now the person"
-        " shares 20 points from home, each moved by itself. How many square kilometres are left?"
+        "One point from home, moved at random by up to 2 km, leaves a disc of 15 square kilometres (with the squares at its edge) in which"
+        " the home can be. Now the person shares 20 points from home, each moved by itself. How many square kilometres are left?"
     )
-    choices: ClassVar[tuple[str, ...]] = ("Still 15: each is moved by up to 2 km", "About 5", "Less than 1")
+    choices: ClassVar[tuple[str, ...]] = ("15: each is moved by up to 2 km", "about 5", "less than 1")
     right: ClassVar[int] = 2
     answer: ClassVar[str] = (
         "0.75 square kilometres: the home is in *all* of the discs, and 20 discs have little in common. With a radius of 5 km the 20 points"
@@ -92,7 +92,7 @@ class FindingHome(Lesson):
         bound, blind = guess_bound(SIDE**2, self.epsilon), 1 / SIDE**2
         game = Game(
             title="In which of 64 areas is the home?",
-            contrast=(f"{self.points} jittered {'point' if self.points == 1 else 'points'} (NOT PRIVATE)", today),
+            contrast=(f"{self.points} jittered points (NOT PRIVATE)", today),
             private=(f"private counts, ε = {self.epsilon:g}", private),
             blind=blind,
             bound=bound,
@@ -241,7 +241,7 @@ def _jittered_map(home: tuple[int, int], moved: Integers, possible: Mask, radius
     middle = _edges(moved, 1)
     dots = pd.DataFrame({"x": (middle["x"] + middle["x2"]) / 2, "y": (middle["y"] + middle["y2"]) / 2})
     marks = pd.concat([dots.assign(what="a jittered point", shape="dot"), _home_mark(home)], ignore_index=True)
-    shared = alt.Chart(_edges(_CELLS[possible], 1)).mark_rect(color=FILL, stroke=FILL, strokeWidth=0.7).encode(**AREA.channels(edges=True))
+    shared = alt.Chart(_edges(_CELLS[possible], 1)).mark_rect(color=FILL, strokeWidth=0).encode(**AREA.channels(edges=True))
     whole = alt.Chart(_edges(np.zeros((1, 2), np.int64), DOMAIN.side)).mark_rect(filled=False, stroke=GREY, aria=False)
     circles = alt.Chart(_circles(dots, radius)).mark_line(stroke=GREY, strokeWidth=0.7, opacity=0.8, clip=True, aria=False)
     in_order = {"detail": alt.Detail(field="disc", type="nominal"), "order": alt.Order(field="step", type="quantitative")}
