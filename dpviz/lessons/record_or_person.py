@@ -89,6 +89,7 @@ class RecordOrPerson(Lesson):
         return Shown(
             rows=(maps, (_success_chart(self),)),
             asked=((_address_map(),),),
+            slide=(maps,),
             figures=(
                 Figure(
                     label="Found, unit: position",
@@ -209,7 +210,7 @@ def _address_layers() -> list[Any]:
 @lru_cache(maxsize=1)
 def _address_map() -> alt.LayerChart:
     """Draw the eight addresses alone."""
-    return real_map(_AREA, _address_layers(), "Eight possible homes", "Eight addresses in Los Angeles.", names=5)
+    return real_map(_AREA, _address_layers(), "Eight possible homes", "Eight addresses in Los Angeles.", names=3)
 
 
 def _map(lesson: RecordOrPerson, most: int | None, title: str) -> alt.LayerChart:
@@ -222,7 +223,7 @@ def _map(lesson: RecordOrPerson, most: int | None, title: str) -> alt.LayerChart
     outcome = "which is right" if named == lesson.home - 1 else "which is wrong"
     unit = "record" if most is None else "person"
     text = f"With the {unit} as unit the attacker names address {named + 1}, {outcome}: the person lives at address {lesson.home}."
-    return real_map(_AREA, layers, title, text, names=5)
+    return real_map(_AREA, layers, title, text, names=3)
 
 
 def _square_layer(cells: Integers, excess: Floats) -> Any:
