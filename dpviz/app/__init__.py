@@ -59,11 +59,12 @@ def main() -> None:
     trips = st.Page(_page("trips.page"), title="Trips", url_path="trips")
     compare = st.Page(_page("compare.page"), title="Compare", url_path="compare")
     learn = st.Page(_page("learn_page"), title="Learn", url_path="learn")
+    papers = st.Page(_page("papers_page"), title="Papers", url_path="papers")
     release = st.Page(_page("release_page", points, trips, areas), title="Release", url_path="release")
     help_entry = st.Page(_page("help_page"), title="Help", url_path="help")
     opened = {"points": points, "trips": trips, "areas": areas, "compare": compare, "learn": learn}
     start = st.Page(_page("start_page", opened), title="Start", url_path="start", default=True)
-    page = st.navigation([start, points, trips, areas, compare, learn, release, help_entry], position="top")
+    page = st.navigation([start, points, trips, areas, compare, learn, papers, release, help_entry], position="top")
     if st.session_state.get("page") != page.title:
         st.session_state["page"], st.session_state["visit"] = page.title, st.session_state.get("visit", 0) + 1
     title = "dpviz" if page is start else f"{page.title} - dpviz"

@@ -1,4 +1,4 @@
-"""Long work in the background of a page: studies, counts of files, and searches for an epsilon.
+"""Long work in the background of a page: studies, counts of files, searches for an epsilon, and figures of papers.
 
 Each runs in a thread, which collects the results. Stopping a study ends its workers, and stopping a count removes its temporary files.
 
@@ -26,6 +26,8 @@ from dpviz.evaluation.compare import compare
 from dpviz.evaluation.study import Run, Study
 from dpviz.evaluation.tables import finished_runs, tidy
 from dpviz.mechanisms.base import AnyMechanism
+from dpviz.papers.figures import Figure, Paper
+from dpviz.papers.figures import Run as FigureRun
 from dpviz.publishing.dry_run import MOST_ATTEMPTS, WantedError, find_epsilon
 from dpviz.publishing.private_data import OpenedData
 
@@ -444,3 +446,71 @@ class InverseJob:
         if self._stop.is_set():
             raise _StoppedError
         self._attempts += 1
+
+
+class FigureJob:
+    """One run of a figure of a paper in a thread. The page reads its state; the job does not use the page.
+
+    Args:
+        paper: the paper.
+        figure: one of its figures.
+        size: the name of a size of the figure.
+        seeds: how many.
+
+    Attributes:
+        total: all seeds.
+        error: why the run failed; else "".
+    """
+
+    def __init__(self, paper: Paper, figure: Figure, size: str, seeds: int) -> None:
+        self.paper, self.figure, self.size, self.total, self.error = paper, figure, size, seeds, ""
+        self._parts, self._stop = list[pd.DataFrame](), Event()
+        self._start, self._seconds = time.monotonic(), 0.0
+        self._run: FigureRun | None = None
+        self._thread = Thread(target=self._work, name="figure", daemon=True)
+
+    def start(self, patience: float = 0.0) -> None:
+        """Start the run, and wait up to `patience` seconds for its end."""
+        self._thread.start()
+        self._thread.join(patience)
+
+    def stop(self, *, wait: bool = False) -> None:
+        """End the run after the seed that it measures; those that are done stay. With `wait`, return only once it has ended."""
+        self._stop.set()
+        if wait:
+            self._thread.join(SECONDS_TO_STOP)
+
+    @property
+    def made(self) -> int:
+        """The number of seeds that are done."""
+        return len(self._parts)
+
+    @property
+    def state(self) -> str:
+        """The state: running, stopped, done or failed."""
+        if self.error:
+            return FAILED
+        if self.made >= self.total:
+            return DONE
+        return STOPPED if self._stop.is_set() else RUNNING
+
+    def run(self) -> FigureRun | None:
+        """Return the run with the seeds that are done, once it has ended; None before that, or if no seed is done."""
+        if self.state != RUNNING and self.made and self._run is None:
+            parts = self._parts[: self.made]
+            self._run = FigureRun(
+                paper=self.paper, figure=self.figure, size=self.size, table=pd.concat(parts, ignore_index=True), seconds=self._seconds
+            )
+        return self._run
+
+    def _work(self) -> None:
+        try:
+            for part in self.figure.measure(self.size, self.total):
+                if self._stop.is_set():
+                    return
+                self._seconds = time.monotonic() - self._start
+                self._parts.append(part)
+        except DpvizError as error:
+            self.error = str(error)
+        except Exception as error:  # noqa: BLE001  (a thread has no caller that could catch it; data of papers are public)
+            self.error = f"The run failed unexpectedly ({type(error).__name__})."

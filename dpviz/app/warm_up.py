@@ -9,7 +9,7 @@ import gc
 from importlib import import_module
 from threading import Lock, Thread, Timer
 
-PAGES = ("points.page", "start_page", "trips.page", "areas.page", "compare.page", "learn_page", "release_page", "help_page")
+PAGES = ("points.page", "start_page", "trips.page", "areas.page", "compare.page", "learn_page", "papers_page", "release_page", "help_page")
 _begun: list[Thread] = []
 _lock = Lock()
 

@@ -17,6 +17,7 @@ from dpviz.cli.compare import run_compare
 from dpviz.cli.console import DONE, REFUSED, give, run_with_bar, say, step_bar
 from dpviz.cli.init import run_init
 from dpviz.cli.mechanisms import run_mechanisms
+from dpviz.cli.paper import run_paper
 from dpviz.data.counting.scheduler import Scheduler, scheduler_at
 from dpviz.errors import DpvizError, RefusedError, SettingError, did_you_mean
 from dpviz.evaluation.audits import audit_all, audit_targets
@@ -368,6 +369,7 @@ COMMANDS: dict[str, Callable[[Namespace], int | None]] = {
     "audit": run_audit,
     "ledger": run_ledger,
     "mechanisms": run_mechanisms,
+    "paper": run_paper,
     "init": run_init,
 }
 

@@ -12,7 +12,7 @@ import pandas as pd
 from dpviz.arrays import Floats, Integers, Mask
 from dpviz.evaluation.attacks.averaging import allowed_releases, rounding_log_odds
 from dpviz.evaluation.attacks.game import Success, count_wins, membership_bound, membership_log_odds
-from dpviz.lessons.charts import AMBER, GREEN, Look, curve_chart, vertical_line
+from dpviz.lessons.charts import AMBER, GREEN, Look, curve_chart
 from dpviz.lessons.lesson import Figure, Lesson, Shown, draw_setting, epsilon_setting
 from dpviz.lessons.success import SEEDS, Game, describe_success, success_chart
 from dpviz.mechanisms.base import setting
@@ -41,20 +41,16 @@ class Averaging(Lesson):
         " better, since its mean converges to the truth. Noise alone does not help, but a ledger does: it adds up ε over the releases,"
         " refuses what passes its cap, and so bounds what all of them say together."
     )
-    task: ClassVar[str] = "find how many releases leave an attacker right in three games of four, and let the ledger stop there."
+    task: ClassVar[str] = "go on for 30 and for 100 days, and find the cap that keeps an attacker below three games of four."
     question: ClassVar[str] = (
-        "The same count is published every day with fresh Laplace noise, ε = 0.5 each day, for 30 days, and nobody keeps a ledger. Is a"
-        " person in it still hidden, as on the first day?"
+        "The same count is published every day with fresh Laplace noise, ε = 0.5 each day. After five days an attacker who looks for one"
+        " person in it is right about 7 times of 10. Nobody keeps a ledger, and it goes on for 100 days: how often is that right then?"
     )
-    choices: ClassVar[tuple[str, ...]] = (
-        "Yes: each release has the same noise",
-        "No: the noise averages out",
-        "Yes: the total ε stays 0.5",
-    )
-    right: ClassVar[int] = 1
+    choices: ClassVar[tuple[str, ...]] = ("Still 7 times of 10: the noise is fresh", "About 8 times of 10", "Nearly always")
+    right: ClassVar[int] = 2
     answer: ClassVar[str] = (
-        "No. Thirty releases of ε = 0.5 spend 15 together, and the attacker is right nine times out of ten; after one release it would have"
-        " been six. With a ledger capped at 2 only four are made, and nobody is right more often than a sum of 2 allows."
+        "In 99.4 % of the games: the noise averages out, and the releases have spent a sum of ε = 50. With a ledger capped at 2 only 4 are"
+        " made, and it stays at 68 %, however many days go by."
     )
     in_class: ClassVar[str] = (
         "Ask first what the mean of many noisy numbers is; then nobody believes in noise alone any more. Expect the belief that the"
@@ -63,7 +59,7 @@ class Averaging(Lesson):
         " how many days are safe."
     )
 
-    releases: int = setting(30, "Releases", low=1, high=MOST, help="One a day, of the same people, with fresh randomness.")
+    releases: int = setting(5, "Releases", low=1, high=MOST, help="One a day, of the same people, with fresh randomness.")
     epsilon: float = epsilon_setting(0.5, "Of each release.")
     cap: float = setting(2.0, "Cap of the ledger", choices=CAPS, help="The ledger refuses releases that would make the sum of ε larger.")
     base: int = setting(5, "Round to multiples of", choices=(3, 5), help="Up or down at random, right on average.")
@@ -78,8 +74,8 @@ class Averaging(Lesson):
         bound = membership_bound(allowed * self.epsilon)
         game = Game(
             title="Is this person counted, yes or no?",
-            contrast=(f"{self.releases} releases, rounded (NOT PRIVATE)", today),
-            private=(f"{allowed} releases, then the ledger refuses" if allowed < self.releases else f"{allowed} releases", private),
+            contrast=(f"{_number(self.releases)}, rounded (NOT PRIVATE)", today),
+            private=(f"{_number(allowed)}, then the ledger refuses" if allowed < self.releases else _number(allowed), private),
             blind=0.5,
             bound=bound,
             epsilon=f"a sum of ε = {allowed * self.epsilon:g}",
@@ -98,6 +94,10 @@ class Averaging(Lesson):
             f" way, in {SEEDS * _RUNS:,} made-up counts. The bound is that of the *sum* of ε, which every noisy release makes larger; a"
             " single release attains it.",
         )
+
+
+def _number(releases: int) -> str:
+    return f"{releases} release{'s' * (releases != 1)}"
 
 
 def make_people(games: int, seed: int) -> tuple[Integers, Mask]:
@@ -151,7 +151,8 @@ def _curves(lesson: Averaging, played: dict[str, tuple[Success, ...]]) -> object
     rates = {name: np.array([100 * found.rate for found in success]) for name, success in played.items()}
     allowed = allowed_releases(lesson.epsilon, lesson.cap)
     stopped = rates[UNCAPPED][np.minimum(days, allowed) - 1] if allowed else np.full(MOST, 50.0)
-    parts = [_series(days, rate, name) for name, rate in (*rates.items(), (CAPPED, stopped))]
+    shown = slice(lesson.releases)
+    parts = [_series(days[shown], rate[shown], name) for name, rate in (*rates.items(), (CAPPED, stopped))]
     look = Look(
         title="Games won after so many releases",
         x="releases",
@@ -160,8 +161,7 @@ def _curves(lesson: Averaging, played: dict[str, tuple[Success, ...]]) -> object
         colors=_COLORS,
         top=100,
     )
-    line = vertical_line(lesson.releases, f"{lesson.releases} releases", left=2 * lesson.releases > MOST)
-    return curve_chart(pd.concat(parts, ignore_index=True), look, under=(line,))
+    return curve_chart(pd.concat(parts, ignore_index=True), look)
 
 
 def _sums(lesson: Averaging) -> object:

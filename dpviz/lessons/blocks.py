@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -18,6 +18,7 @@ SIDE = 6
 BLOCKS = SIDE * SIDE
 ROW, COLUMN = np.divmod(np.arange(BLOCKS), SIDE)
 SHOWN, HIDDEN, FOUND = "published", "hidden", "found"
+NOISY = "with noise"
 FILLS = {SHOWN: "#d9e2e6", HIDDEN: "#7fb6e6", FOUND: "#f0a468"}
 _INK = "#14191c"
 _MEAN, _SHAPE = 16.0, 1.5
@@ -57,25 +58,26 @@ def geographies() -> Mapping[str, Integers]:
 
 
 def count_map(
-    blocks: Mapping[str, Any], fills: Mapping[str, str], title: str, description: str, *, totals: tuple[Floats, Floats] | None = None
+    blocks: Mapping[str, Any], fills: Mapping[str, str], title: str, description: str, *, totals: Sequence[Floats] = ()
 ) -> alt.LayerChart:
     """Draw the counts of the blocks as a map of numbers, with the totals of districts at the right and of school areas below.
 
     Args:
         blocks: columns `text` (BLOCKS,) and `kind` (BLOCKS,), one of `fills`.
-        fills: colours by kind; texts are dark.
+        fills: colours by kind; texts are dark. The first two are of shown and of hidden totals.
         title: of the map.
         description: alternative text.
-        totals: (SIDE,) totals of districts, from the south, and (SIDE,) of school areas; NaN hides one, and None all.
+        totals: (SIDE,) totals of districts, from the south, and (SIDE,) of school areas, if they are published; NaN hides one.
     """
     table = pd.DataFrame({"x": COLUMN.astype(float), "y": ROW + 1.3, "text": list(blocks["text"]), "kind": list(blocks["kind"])})
     table["what"] = [f"block {row + 1}.{column + 1}" for row, column in zip(ROW, COLUMN, strict=True)]
-    if totals is not None:
-        table = pd.concat([table, _totals(totals[0], "district"), _totals(totals[1], "school area")], ignore_index=True)
+    kinds = list(fills)
+    sums = [_totals(total, noun, kinds) for total, noun in zip(totals, ("district", "school area"), strict=False)]
+    table = pd.concat([table, *sums], ignore_index=True)
     table = table.assign(x2=table["x"] + 0.94, y2=table["y"] + 0.94, middle=table["x"] + 0.47, height=table["y"] + 0.47)
     names = {"what": "area", "text": "people", "kind": "count"}
-    fill, kinds = style_channel(alt.Color, "kind", list(fills), list(fills.values()), "square"), set(table["kind"])
-    fill["legend"]["values"] = [kind for kind in fills if kind in kinds]
+    fill = style_channel(alt.Color, "kind", kinds, list(fills.values()), "square")
+    fill["legend"]["values"] = [kind for kind in kinds if kind in set(table["kind"])]
     base = alt.Chart(add_texts(table, list(names)))
     edges = {name: channel(field=name, type="quantitative", axis=None, scale=_flat()) for name, channel in (("x", alt.X), ("y", alt.Y))}
     rects = base.mark_rect(strokeWidth=0).encode(**edges, x2=alt.X2(field="x2"), y2=alt.Y2(field="y2"), color=fill, tooltip=tooltip(names))
@@ -87,12 +89,12 @@ def count_map(
     return finish(alt.layer(rects, texts), title, description, 350)
 
 
-def _totals(totals: Floats, noun: str) -> pd.DataFrame:
+def _totals(totals: Floats, noun: str, kinds: list[str]) -> pd.DataFrame:
     """Return the cells of totals, beside the rows for districts and below the columns for school areas."""
     step, beside = np.arange(SIDE, dtype=float), noun == "district"
     shown = pd.DataFrame({"x": SIDE + 0.3 if beside else step, "y": step + 1.3 if beside else 0.0})
     shown["what"] = [f"total of {noun} {number + 1}" for number in range(SIDE)]
-    return shown.assign(text=[write_count(total) for total in totals], kind=[HIDDEN if np.isnan(total) else SHOWN for total in totals])
+    return shown.assign(text=[write_count(total) for total in totals], kind=[kinds[int(np.isnan(total))] for total in totals])
 
 
 def _flat() -> alt.Scale:

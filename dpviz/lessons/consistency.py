@@ -54,8 +54,8 @@ class Consistency(Lesson):
         "A street was counted as a whole, in halves, in quarters and as eight areas, each count with noise of the same size. Now you"
         " need the number of people in the whole street. Which is nearest to the truth?"
     )
-    choices: ClassVar[tuple[str, ...]] = ("the street's own count", "the eight areas added up", "all fifteen counts, weighed together")
-    right: ClassVar[int] = 2
+    choices: ClassVar[tuple[str, ...]] = ("the street's own count", "all fifteen counts, weighed together", "the eight areas added up")
+    right: ClassVar[int] = 1
     answer: ClassVar[str] = (
         "The street's own count is off by about ± 11.3 people, the eight areas added up by ± 32, and least squares over all fifteen"
         " counts by ± 8.26. It looks at released numbers only, so that it costs no privacy at all. It holds for every ε and for both"

@@ -9,9 +9,9 @@ from typing import ClassVar
 import numpy as np
 
 from dpviz.arrays import Floats, Integers, Mask
-from dpviz.evaluation.attacks.differencing import count_by, guess_member, hide_small, recover_hidden
+from dpviz.evaluation.attacks.differencing import count_by, guess_member, hide_small, recover_hidden, subtract_once
 from dpviz.evaluation.attacks.game import Success, count_wins, membership_bound
-from dpviz.lessons.blocks import BLOCKS, FILLS, FOUND, HIDDEN, SHOWN, SIDE, block_counts, count_map, geographies, write_count
+from dpviz.lessons.blocks import BLOCKS, FILLS, FOUND, HIDDEN, NOISY, SHOWN, block_counts, count_map, geographies, write_count
 from dpviz.lessons.lesson import Figure, Lesson, Shown, draw_setting, epsilon_setting
 from dpviz.lessons.success import RUNS, SEEDS, Game, describe_success, play_noisy, success_chart
 from dpviz.mechanisms.base import setting
@@ -21,6 +21,7 @@ from dpviz.privacy.noise import discrete_laplace
 
 PUBLISHED = ("blocks", "and districts", "and school areas", "and squares")
 """Names of the choices; each publishes the tables of those before it, too."""
+ROUNDS = ("not yet", "one round", "two rounds", "all that follows")
 _TABLES = ("blocks", "districts", "school areas", "squares")
 
 
@@ -35,25 +36,26 @@ class Differencing(Lesson):
         " a total minus the counts beside it is the hidden count, and one that is found helps to find the next. Noise from a budget that"
         " all tables share leaves nothing to subtract: however many tables there are, nobody wins more often than ε allows."
     )
-    task: ClassVar[str] = "hide more with a larger threshold, and then publish one more table."
+    task: ClassVar[str] = "subtract round by round; then hide more with a larger threshold, and publish one more table."
     question: ClassVar[str] = (
-        "Seven blocks have fewer than 5 people, and a table hides them all. It also shows the exact total of every row and of every column."
+        "The seven blocks with fewer than 5 people are hidden. The exact totals of the rows (right) and of the columns (below) are shown."
         " How many of the seven can a reader work out with a pencil?"
     )
     choices: ClassVar[tuple[str, ...]] = ("None: they are hidden", "Three or four", "All seven")
     right: ClassVar[int] = 2
     answer: ClassVar[str] = (
-        "All seven. A row with one hidden block gives it away at once, as its total minus the rest; that opens a column, and so on. A"
-        " larger threshold hides more blocks at once, and then fewer come back - until one more table is published."
+        "A row with one hidden block gives it away at once, as its total minus the rest; that opens a column, and so on. With a threshold"
+        " of 8 only 3 of 12 come back - and 12 of 12 once one more table is published, that of the squares."
     )
     in_class: ClassVar[str] = (
-        "Let them solve one row by hand before the second map is shown: it takes ten seconds, and nobody forgets it. Expect the belief that"
-        " hiding is safe because the number is *not there*; the answer is that exact sums around it say the same. Somebody will propose to"
-        " hide totals, too: publish the squares as well, and ask who checks all tables of all offices together. Then let them look for the"
-        " hidden numbers in the private tables, and read the bound in the last chart aloud."
+        "Let them solve one row by hand first: it takes ten seconds, and nobody forgets it. Expect the belief that hiding is safe because"
+        " the number is *not there*; the exact sums around it say the same. Somebody will propose to hide totals, too: publish the squares"
+        " as well, and ask who checks all tables of all offices together. Then let them try the same pencil on the private tables, and"
+        " read the bound in the last chart aloud."
     )
 
     threshold: int = setting(5, "Smallest count shown", low=2, high=15, help="Counts from 1 to one less are hidden, in every table.")
+    rounds: str = setting(ROUNDS[0], "Subtracted", choices=ROUNDS, help="A round solves every row and column with one hidden count left.")
     tables: str = setting(PUBLISHED[2], "Tables published", choices=PUBLISHED, help="Each choice adds one table to those before it.")
     epsilon: float = epsilon_setting(1.0, "Of all private tables together: each table spends an equal part.")
     draw: int = draw_setting()
@@ -63,7 +65,7 @@ class Differencing(Lesson):
         number = PUBLISHED.index(self.tables) + 1
         counts = block_counts(self.draw)
         published = [hide_small(count_by(table, counts), self.threshold) for table in _chosen(number)]
-        recovered = recover_hidden(_chosen(number), published)
+        recovered = subtract(_chosen(number), published, self.rounds)
         noisy = release_tables(counts, number, self.epsilon, Entropy.seeded(self.draw))
         hidden, found, none = np.isnan(published[0]), np.isnan(published[0]) & ~np.isnan(recovered), np.zeros(BLOCKS, np.bool_)
         today, private = play_hidden(self.threshold, number), play_private(self.threshold, number, self.epsilon)
@@ -79,17 +81,16 @@ class Differencing(Lesson):
         return Shown(
             rows=(
                 (
-                    _map(published, hidden, none, "Published: small counts are hidden"),
-                    _map([recovered, *published[1:]], hidden & ~found, found, "After subtracting, with a pencil"),
+                    _map([recovered, *published[1:]], hidden & ~found, found, "Today: small counts are hidden"),
+                    _map(
+                        [table.astype(np.float64) for table in noisy], none, none, f"The same tables, private: ε = {self.epsilon:g}", NOISY
+                    ),
                 ),
-                (
-                    _map([table.astype(np.float64) for table in noisy], none, none, f"The same tables, private: ε = {self.epsilon:g}"),
-                    success_chart(game),
-                ),
+                (success_chart(game, 260),),
             ),
             figures=(
                 Figure(label="Hidden counts", value=f"{hidden.sum()} of {BLOCKS}", help="Blocks with 1 to threshold - 1 people."),
-                Figure(label="Found by subtracting", value=f"{found.sum()} of {hidden.sum()}", help="Exactly, without a guess."),
+                Figure(label="Found so far", value=f"{found.sum()} of {hidden.sum()}", help="Exactly, without a guess."),
                 Figure(label="Games won: hidden", value=describe_success(today), help=f"Over {SEEDS} made-up towns, a person in each."),
                 Figure(
                     label="Games won: private",
@@ -107,13 +108,21 @@ def _chosen(number: int) -> list[Integers]:
     return [geographies()[name] for name in _TABLES[:number]]
 
 
-def _map(tables: list[Floats], hidden: Mask, found: Mask, title: str) -> object:
-    kind = np.where(found, FOUND, np.where(hidden, HIDDEN, SHOWN))
-    nothing = np.full(SIDE, np.nan)
-    districts, school_areas = [*tables[1:3], nothing, nothing][:2]
+def _map(tables: list[Floats], hidden: Mask, found: Mask, title: str, shown: str = SHOWN) -> object:
     description = f"{(~hidden).sum()} counts of blocks can be read, {found.sum()} of them found by subtracting, {hidden.sum()} are hidden."
-    blocks = {"text": [write_count(count) for count in tables[0]], "kind": kind}
-    return count_map(blocks, FILLS, title, description, totals=(districts, school_areas) if len(tables) > 1 else None)
+    blocks = {"text": [write_count(count) for count in tables[0]], "kind": np.where(found, FOUND, np.where(hidden, HIDDEN, shown))}
+    fills = dict(zip((shown, HIDDEN, FOUND), FILLS.values(), strict=True))
+    return count_map(blocks, fills, title, description, totals=tables[1:3])
+
+
+def subtract(tables: list[Integers], published: list[Floats], rounds: str) -> Floats:
+    """Return (BLOCKS,) the counts known after some rounds of subtracting, one of `ROUNDS`."""
+    if rounds == ROUNDS[-1]:
+        return recover_hidden(tables, published)
+    known = published[0]
+    for _ in range(ROUNDS.index(rounds)):
+        known = subtract_once(tables, published, known)
+    return known
 
 
 def release_tables(counts: Integers, number: int, epsilon: float, entropy: Entropy) -> list[Integers]:

@@ -57,14 +57,14 @@ class FindingHome(Lesson):
     )
     task: ClassVar[str] = "find, for a radius of 5 km, how many points give the home away."
     question: ClassVar[str] = (
-        "Somebody shares 20 points, all from home, but each is moved at random by up to 2 km. How many of the 256 square kilometres are"
-        " left in which the person can live?"
+        "One point from home, moved at random by up to 2 km, leaves about 15 square kilometres in which the home can be. Now the person"
+        " shares 20 points from home, each moved by itself. How many square kilometres are left?"
     )
-    choices: ClassVar[tuple[str, ...]] = ("About 13: a disc of 2 km", "About 5", "Less than 2")
+    choices: ClassVar[tuple[str, ...]] = ("Still 15: each is moved by up to 2 km", "About 5", "Less than 1")
     right: ClassVar[int] = 2
     answer: ClassVar[str] = (
-        "Less than 2. Every point allows a disc of 13 square kilometres, but the home is in *all* of the discs, and these have little in"
-        " common. With one point the whole disc is left, and a larger radius only asks for more points."
+        "0.75 square kilometres: the home is in *all* of the discs, and 20 discs have little in common. With a radius of 5 km the 20 points"
+        " leave 2.19, and 50 points leave 0.688."
     )
     in_class: ClassVar[str] = (
         "Begin with one point and add one at a time: the coloured area shrinks before their eyes. Expect the belief that 2 km of blur are"
@@ -74,7 +74,7 @@ class FindingHome(Lesson):
     )
 
     points: int = setting(
-        20, "Points of the person", low=1, high=50, help="All from home, each moved by itself. The release counts them all."
+        1, "Points of the person", low=1, high=50, help="All from home, each moved by itself. The release counts them all."
     )
     radius: float = setting(2.0, "Radius of the jitter, km", choices=RADII, help="Each point moves evenly within a disc of this radius.")
     epsilon: float = epsilon_setting(1.0, "Of the private release, for the person with all points.")
@@ -92,7 +92,7 @@ class FindingHome(Lesson):
         bound, blind = guess_bound(SIDE**2, self.epsilon), 1 / SIDE**2
         game = Game(
             title="In which of 64 areas is the home?",
-            contrast=(f"{self.points} jittered points (NOT PRIVATE)", today),
+            contrast=(f"{self.points} jittered {'point' if self.points == 1 else 'points'} (NOT PRIVATE)", today),
             private=(f"private counts, ε = {self.epsilon:g}", private),
             blind=blind,
             bound=bound,
@@ -241,12 +241,12 @@ def _jittered_map(home: tuple[int, int], moved: Integers, possible: Mask, radius
     middle = _edges(moved, 1)
     dots = pd.DataFrame({"x": (middle["x"] + middle["x2"]) / 2, "y": (middle["y"] + middle["y2"]) / 2})
     marks = pd.concat([dots.assign(what="a jittered point", shape="dot"), _home_mark(home)], ignore_index=True)
-    shared = alt.Chart(_edges(_CELLS[possible], 1)).mark_rect(color=FILL, strokeWidth=0).encode(**AREA.channels(edges=True))
+    shared = alt.Chart(_edges(_CELLS[possible], 1)).mark_rect(color=FILL, stroke=FILL, strokeWidth=0.7).encode(**AREA.channels(edges=True))
     whole = alt.Chart(_edges(np.zeros((1, 2), np.int64), DOMAIN.side)).mark_rect(filled=False, stroke=GREY, aria=False)
     circles = alt.Chart(_circles(dots, radius)).mark_line(stroke=GREY, strokeWidth=0.7, opacity=0.8, clip=True, aria=False)
     in_order = {"detail": alt.Detail(field="disc", type="nominal"), "order": alt.Order(field="step", type="quantitative")}
     layers = [shared, whole.encode(**AREA.channels(edges=True)), circles.encode(**AREA.channels(), **in_order)]
-    title = f"Discs of {radius:g} km around {len(moved)} points: home is in all of them"
+    title = f"Home is in all discs of {radius:g} km"
     description = f"The home can be in {possible.sum()} of {len(possible):,} cells of 250 m."
     return real_map(AREA, [*layers, *mark_layers(marks, AREA.channels())], title, description)
 

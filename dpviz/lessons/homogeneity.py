@@ -47,8 +47,8 @@ class Homogeneity(Lesson):
         "HTF looks for the line that splits a town of 20,000 people into two parts that are as even as possible, and spends ε = 0.01 on"
         " it: noise of ± 400 people. How often is the line that it finds a good one, with at least half of the best gain?"
     )
-    choices: ClassVar[tuple[str, ...]] = ("hardly ever: ε is tiny", "about half of the time", "in most runs")
-    right: ClassVar[int] = 2
+    choices: ClassVar[tuple[str, ...]] = ("in most runs", "about half of the time", "hardly ever: ε is tiny")
+    right: ClassVar[int] = 0
     answer: ClassVar[str] = (
         "In 87 % of the runs: the curve dips deeper than the noise, and many lines beside the best one are nearly as good. It turns"
         " where the dip is shallower than the noise: at ε = 0.001 it is 42 % of the runs."

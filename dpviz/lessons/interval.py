@@ -56,8 +56,8 @@ class Interval(Lesson):
         "A release states a 95 % interval for the number of people in the framed area, which cuts through its partitions. It is made a"
         " hundred times from the same data. How many of the hundred intervals contain the true count?"
     )
-    choices: ClassVar[tuple[str, ...]] = ("about 95", "about half", "none")
-    right: ClassVar[int] = 2
+    choices: ClassVar[tuple[str, ...]] = ("none", "about half", "about 95")
+    right: ClassVar[int] = 0
     answer: ClassVar[str] = (
         "The noise is only ± 18 people, but taking people as evenly spread inside the partitions that are cut moves every estimate by"
         " about −89, and no interval knows of that. The 95 % covers the noise and nothing else. It turns for an area that is made of"

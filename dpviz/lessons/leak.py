@@ -51,8 +51,8 @@ class Leak(Lesson):
         "A map shows only lines: where 40 people were divided into halves at their median, and the halves again, four times each way."
         " No count and no dot is published. Somebody knows where 39 of them live (dots). What do the lines tell about person 5 (ring)?"
     )
-    choices: ClassVar[tuple[str, ...]] = ("nothing: lines are no data", "the rough neighbourhood", "the very cell")
-    right: ClassVar[int] = 2
+    choices: ClassVar[tuple[str, ...]] = ("nothing: lines are no data", "the very cell", "the rough neighbourhood")
+    right: ClassVar[int] = 1
     answer: ClassVar[str] = (
         "Of 4,096 cells only 1 gives just these lines, and the same attack finds the cell of 22 of the 40 people. Medians chosen with"
         " noise of ε = 1 leave the belief in the true cell at 0.023 %, where a blind guess has 0.024 %. It turns with the height: with"

@@ -12,7 +12,7 @@ from dpviz.arrays import Integers
 from dpviz.evaluation.attacks.differencing import count_by, membership
 from dpviz.evaluation.attacks.game import Success, count_wins, membership_bound
 from dpviz.evaluation.attacks.rounding import bound_counts, can_exceed, rounded_range
-from dpviz.lessons.blocks import BLOCKS, FILLS, block_counts, count_map, geographies, write_count
+from dpviz.lessons.blocks import BLOCKS, FILLS, NOISY, SHOWN, block_counts, count_map, geographies, write_count
 from dpviz.lessons.lesson import Figure, Lesson, Shown, draw_setting, epsilon_setting
 from dpviz.lessons.success import RUNS, SEEDS, Game, describe_success, play_noisy, success_chart
 from dpviz.mechanisms.base import setting
@@ -21,8 +21,8 @@ from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.noise import discrete_laplace
 
-_SHOWN, _SEVERAL, _CERTAIN = "published", "several fit", "known for certain"
-_FILLS = dict(zip((_SHOWN, _SEVERAL, _CERTAIN), FILLS.values(), strict=True))
+_SEVERAL, _CERTAIN = "several fit", "known for certain"
+_FILLS = dict(zip((SHOWN, _SEVERAL, _CERTAIN), FILLS.values(), strict=True)) | {NOISY: FILLS[SHOWN]}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,14 +38,15 @@ class Reconstruction(Lesson):
     )
     task: ClassVar[str] = "publish one table more at a time, and see from which on the first count is known for certain."
     question: ClassVar[str] = (
-        "A town has 36 blocks. Every number about it is rounded to the nearest multiple of 3, so that it may be off by one, and 12 tables"
-        " are published. Of how many blocks does a computer know the exact number of people?"
+        "Every number is rounded to the nearest multiple of 3, so that it may be off by one. Three tables of the town are out (blocks,"
+        " rows, columns), and no count is known for certain. Nine more are published: of how many of the 36 blocks is the exact count"
+        " known then?"
     )
     choices: ClassVar[tuple[str, ...]] = ("Of none: all are rounded", "Of about ten", "Of more than half")
     right: ClassVar[int] = 2
     answer: ClassVar[str] = (
-        "Of more than half, with certainty. One rounded table says little, but 12 of them leave a single whole number for most blocks. With"
-        " fewer tables, with base 5, or with rounding at random, more possibilities are left - until more tables are published."
+        "Of 20, with certainty: 12 tables leave a single whole number for these. Base 5 gives 12 away with as many tables, and rounding at"
+        " random leaves so many possibilities that none is certain."
     )
     in_class: ClassVar[str] = (
         "Say that every table by itself is harmless: plus or minus one. Begin with one table and add one at a time; let them guess when the"
@@ -55,7 +56,7 @@ class Reconstruction(Lesson):
     )
 
     tables: int = setting(
-        12, "Tables published", low=1, high=16, help="Blocks; districts; school areas; squares; pairs; diagonals, and so on."
+        3, "Tables published", low=1, high=16, help="Blocks; districts; school areas; squares; pairs; diagonals, and so on."
     )
     base: int = setting(3, "Round to multiples of", choices=(3, 5), help="3 and 5 are what statistical offices use.")
     rounding: str = setting(NEAREST, "Rounding", choices=ROUNDINGS[::-1], help="To the nearest multiple, or up or down at random.")
@@ -84,12 +85,15 @@ class Reconstruction(Lesson):
         return Shown(
             rows=(
                 (
-                    _map(published[0], np.full(BLOCKS, _SHOWN), f"Published: rounded to {self.base}", "Every count is rounded."),
+                    _map(published[0], np.full(BLOCKS, SHOWN), f"Published: rounded to {self.base}", "Every count is rounded."),
                     _map(_ranges(least, most), np.where(pinned, _CERTAIN, _SEVERAL), "What fits all tables", certain),
                 ),
                 (
                     _map(
-                        estimate, np.full(BLOCKS, _SHOWN), f"Private, ε = {self.epsilon:g}: best estimate", f"{right} are right, by luck."
+                        estimate,
+                        np.full(BLOCKS, NOISY),
+                        f"Private, ε = {self.epsilon:g}: best estimate",
+                        f"{right} of {BLOCKS} agree with the truth, by luck.",
                     ),
                     success_chart(game),
                 ),
@@ -110,7 +114,7 @@ class Reconstruction(Lesson):
             ),
             note="The game: a person is in a block or not, by a coin. Against rounded tables the attacker knows how many others are in that"
             " block; against private ones, where *everybody* else is. The estimate fits all private tables at once by least squares;"
-            f" {right} of its {BLOCKS} counts are right, but nobody can tell which.",
+            f" {right} of its {BLOCKS} counts agree with the truth, but nobody can tell which.",
         )
 
 

@@ -44,8 +44,8 @@ class Releases(Lesson):
         "Every day a town publishes two noisy tables, people at night and people at noon, each with fresh noise and ε = 0.5. Somebody"
         " knows where all others are. What does that attacker know of one person's home and work after 100 days?"
     )
-    choices: ClassVar[tuple[str, ...]] = ("as little as after one day", "a hint: each one chance in three", "both, nearly for sure")
-    right: ClassVar[int] = 2
+    choices: ClassVar[tuple[str, ...]] = ("both, nearly for sure", "a hint: each one chance in three", "as little as after one day")
+    right: ClassVar[int] = 0
     answer: ClassVar[str] = (
         "From day 66 on the attacker is at least 95 % sure of both cells: noise that is fresh every day averages out, and 200 tables of"
         " ε = 0.5 promise no more than ε = 100 together. After the first month both are still open. It turns if one ε is shared by all"

@@ -51,8 +51,8 @@ class Split(Lesson):
         "Six levels of a tree share one ε. The split *leaf* gives all of it to the single cells, so that larger areas are only sums of"
         " cells. For which squares, placed anywhere, is it the best of the four splits drawn here?"
     )
-    choices: ClassVar[tuple[str, ...]] = ("for none", "for single cells only", "for all but the whole town")
-    right: ClassVar[int] = 2
+    choices: ClassVar[tuple[str, ...]] = ("for all but the whole town", "for single cells only", "for none")
+    right: ClassVar[int] = 0
     answer: ClassVar[str] = (
         "A square that lies anywhere cuts through large nodes, so that most of it is put together from small ones, and their accuracy"
         " decides. Only for all 1,024 cells the first split is far better, ± 10.9 against ± 89.6 people. It turns for squares that are"

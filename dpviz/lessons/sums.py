@@ -47,10 +47,10 @@ class Sums(Lesson):
     )
     choices: ClassVar[tuple[str, ...]] = (
         "the tree, for areas of every size",
-        "flat noise, for areas of every size",
         "flat noise for small areas, the tree for large ones",
+        "flat noise, for areas of every size",
     )
-    right: ClassVar[int] = 2
+    right: ClassVar[int] = 1
     answer: ClassVar[str] = (
         "One cell is off by about ± 2.8 people under flat noise and by ± 10.8 in the tree; the whole town by ± 717 and by ± 59. For"
         " squares anywhere the tree wins from 4,096 cells on. It turns earlier for squares that are nodes of the tree: there it wins"

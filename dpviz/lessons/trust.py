@@ -63,7 +63,7 @@ class Trust(Lesson):
     )
     in_class: ClassVar[str] = (
         "Ask who knows where each student's telephone is now, and who had to be trusted for that. The wrong belief is that ε says it all:"
-        " the same number costs 112 times the error if nobody is trusted, and the ε of blurred places is one per distance. Let them turn the"
+        " the same number costs 112 times the error if nobody is trusted, and the ε of blurred places is per distance. Let them turn the"
         " radius to 5 km and look at the coast: the blur moves people into the sea and the mountains, and more runs do not mend it."
         " Then ask what happens to one person's promise after 100 blurred places a day: they add up."
     )

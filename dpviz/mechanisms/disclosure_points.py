@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from dpviz.amounts import format_decimal
 from dpviz.arrays import Floats, Integers, Mask, Places
 from dpviz.data.points import PointCounts
 from dpviz.errors import DomainError
@@ -335,7 +336,13 @@ class JitteredPoints(PointContrast):
     def tabulate(self, points: PointCounts, entropy: Entropy) -> Table:
         """Move every record, and count the grid."""
         columns, rows = self.move(points, entropy)
-        return count_moved(points.domain, self.side, columns, rows, f"every record moved at random by at most {self._radius(points):,.4g}")
+        return count_moved(
+            points.domain, self.side, columns, rows, f"every record moved at random by at most {format_decimal(self._radius(points), 3)}"
+        )
+
+    def notes(self, domain: Domain) -> tuple[str, ...]:
+        """Note a lattice that is too coarse for the radius."""
+        return note_coarse_lattice(domain, usual_radius(domain) if self.radius is None else self.radius)
 
     def move(self, points: PointCounts, entropy: Entropy) -> tuple[Places, Places]:
         """Move every record.
@@ -355,6 +362,14 @@ class JitteredPoints(PointContrast):
 
     def _radius(self, points: PointCounts) -> float:
         return usual_radius(points.domain) if self.radius is None else self.radius
+
+
+def note_coarse_lattice(domain: Domain, radius: float) -> tuple[str, ...]:
+    """Return a note for the receipt if cells of the lattice are larger than a radius: records are moved from cell to cell."""
+    widths, heights = cell_lengths(domain, np.array([domain.side // 2]))
+    if radius >= max(widths[0], heights[0]):
+        return ()
+    return ("The cells of the lattice are larger than the radius, so that few records leave theirs: choose a finer resolution.",)
 
 
 def into_domain(domain: Domain, column: NDArray[Any], row: NDArray[Any]) -> tuple[Places, Places]:

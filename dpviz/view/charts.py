@@ -168,7 +168,7 @@ def to_hex(color: tuple[int, int, int]) -> str:
 
 WIDTH, SCALE = 760, 2
 STAMP = "dpviz, Learn: made-up data and seeded noise. A simulation, not a release."
-_LETTERS_PER_LINE = 110
+_LETTERS_PER_LINE, _LETTERS_IN_TITLE = 110, 80
 FONT = "Arial, sans-serif"
 _CHANNELS = ("color", "shape", "strokeDash", "size", "opacity", "xOffset")
 INDEPENDENT: Any = dict.fromkeys(_CHANNELS, "independent")
@@ -187,24 +187,36 @@ class Theme:
 LIGHT, DARK = Theme("#ffffff", "#1d282e", "#dde3e6"), Theme("#101518", "#e4e9eb", "#3d484e")
 
 
-def picture(charts: Sequence[Any], title: str, settings: str, kind: str, *, dark: bool = False) -> bytes:
+def stack(charts: Sequence[Any]) -> alt.VConcatChart:
+    """Put charts one above the other, each with scales and legends of its own.
+
+    Args:
+        charts: as made by `dpviz.view.charts.finish`.
+    """
+    parts = [copy_part(chart).properties(width=WIDTH) for chart in charts]
+    stacked: alt.VConcatChart = alt.vconcat(*parts).resolve_scale(**INDEPENDENT)
+    return stacked
+
+
+def picture(charts: Sequence[Any], title: str, settings: str, kind: str, *, dark: bool = False, stamp: str = STAMP) -> bytes:
     """Render charts one above the other as an image file, with a title, the settings and a stamp that says it is a simulation.
 
     Args:
         charts: as made by `dpviz.view.charts.finish`.
         title: of the picture.
-        settings: a text that describes the settings.
+        settings: a text that describes the settings, of one line or more.
         kind: "svg" or "png".
         dark: light lines and texts on a dark background.
+        stamp: says under the settings what the picture is not.
 
     Returns:
         The content of the file.
     """
+    lines = [part for text in (*settings.splitlines(), stamp) for part in wrap(text, _LETTERS_PER_LINE)]
     heading = alt.Title(
-        title, subtitle=[*wrap(settings, _LETTERS_PER_LINE), STAMP], subtitleColor=GREY, fontSize=16, anchor="start", offset=14
+        wrap(title, _LETTERS_IN_TITLE), subtitle=lines, subtitleColor=GREY, fontSize=16, anchor="start", offset=14, subtitlePadding=6
     )
-    parts = [copy_part(chart).properties(width=WIDTH) for chart in charts]
-    chart = alt.vconcat(*parts, title=heading, padding=16).resolve_scale(**INDEPENDENT)
+    chart = stack(charts).properties(title=heading, padding=16)
     return render(set_theme(chart, dark=dark), kind, scale=SCALE)
 
 

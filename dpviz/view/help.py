@@ -30,6 +30,7 @@ PAGES = (
     "publishing",
     "ledger",
     "studies",
+    "papers",
     "auditing",
     "app",
     "worksheet",

@@ -5,13 +5,17 @@ import pytest
 
 from dpviz.lessons import (
     LESSONS,
+    averaging,
     consistency,
+    differencing,
     errors,
     false_positives,
+    finding_home,
     homogeneity,
     interval,
     leak,
     one_person,
+    reconstruction,
     record_or_person,
     releases,
     shapes,
@@ -52,7 +56,7 @@ def belief_after_many_releases():
     assert max(home, work) < 0.02, "one epsilon for all tables together keeps both open"
     first_month = releases.attack(0.5, 1).after(30)
     assert max(first_month) < 0.5
-    return first(days is None, False, days is not None and days < 100), [f"day {days}", f"ε = {releases.composed_at(0.5, 100)[0]:g}"]
+    return first(days is not None and days < 100, False, days is None), [f"day {days}", f"ε = {releases.composed_at(0.5, 100)[0]:g}"]
 
 
 def flat_or_tree():
@@ -62,7 +66,7 @@ def flat_or_tree():
     assert max(flat) < min(tree)
     assert min(len(flat), len(tree)) >= 3, "both sides show"
     quoted = [*cell.split(", "), town.split(", ")[0], f"{size} on", f"{aligned[0]} cells on"]
-    return first(not flat, not tree, bool(flat and tree)), quoted
+    return first(not flat, bool(flat and tree), not tree), quoted
 
 
 def theory_of_sums(placement):
@@ -77,7 +81,7 @@ def weighed_counts():
         assert (theory[consistency.AFTER] < theory[[consistency.BEFORE, consistency.ADDED]].min(axis=1)).all()
     area = consistency.errors_by_level("uniform", 0.5, 1)[0].set_index(["level", "series"])["error"]["areas"]
     quoted = [f"± {each:.3g}" for each in (own, added, after, area[consistency.BEFORE], area[consistency.AFTER])]
-    return int(np.argmin([own, added, after])), quoted
+    return int(np.argmin([own, after, added])), quoted
 
 
 def intervals_that_contain():
@@ -85,7 +89,7 @@ def intervals_that_contain():
     quoted = [f"± {found.stddev:.0f}", f"−{abs(found.bias):.0f}", f"{block.containing} of 100"]
     finer = interval.intervals(interval.CUTS, 0.5, 5, 1)
     assert (abs(finer.bias) < abs(found.bias), finer.stddev > found.stddev) == (True, True)
-    return first(found.containing > 90, 40 < found.containing < 60, found.containing == 0), quoted
+    return first(found.containing == 0, 40 < found.containing < 60, found.containing > 90), quoted
 
 
 def regions_known_well():
@@ -98,7 +102,7 @@ def regions_known_well():
 def cell_from_lines():
     left, exact, private, given_away = values(leak.Leak())
     assert leak.known_people(2)[0] == 0
-    return first(False, left != "1 of 4,096", exact == "100 %"), ["4,096 cells only 1", private, given_away.split(" of ")[0]]
+    return first(False, exact == "100 %", left != "1 of 4,096"), ["4,096 cells only 1", private, given_away.split(" of ")[0]]
 
 
 def best_split():
@@ -110,7 +114,7 @@ def best_split():
     loses = aligned["leaf"]["error"] > np.min([aligned[name]["error"] for name in drawn - {"leaf"}], axis=0)
     quoted = [f"loses from {aligned['leaf']['cells'][loses.argmax()]} cells on"]
     quoted += [f"± {theory[name]['error'].iloc[-1]:.1f}" for name in (split.PUBLISHED[0].title, "leaf")][:1]
-    return first(not any(wins), wins == [True] + [False] * 5, wins == [True] * 5 + [False]), quoted
+    return first(wins == [True] * 5 + [False], wins == [True] + [False] * 5, not any(wins)), quoted
 
 
 def gain_of_structure():
@@ -123,7 +127,7 @@ def gain_of_structure():
 def good_lines():
     good = values(homogeneity.Homogeneity())[3]
     share = int(good.removesuffix(" %"))
-    return first(share < 20, 40 < share < 60, share > 80), [good, values(homogeneity.Homogeneity(epsilon=0.001))[3]]
+    return first(share > 80, 40 < share < 60, share < 20), [good, values(homogeneity.Homogeneity(epsilon=0.001))[3]]
 
 
 def false_counts():
@@ -184,6 +188,37 @@ def error_without_an_office():
     return first(times < 2, 5 < times < 20, times > 50), quoted
 
 
+def hidden_counts_found():
+    solved = {"rounds": differencing.ROUNDS[-1]}
+    hidden, found = values(differencing.Differencing(**solved))[:2]
+    more = values(differencing.Differencing(**solved, threshold=8))[1]
+    all_tables = values(differencing.Differencing(**solved, threshold=8, tables=differencing.PUBLISHED[3]))[1]
+    assert (hidden, values(differencing.Differencing())[1]) == ("7 of 36", "0 of 7")
+    return first(found == "0 of 7", found in ("3 of 7", "4 of 7"), found == "7 of 7"), [f"only {more}", all_tables]
+
+
+def rounded_counts_known():
+    settings = {}, {"tables": 12}, {"tables": 12, "base": 5}, {"tables": 12, "rounding": "random"}
+    few, sure, coarse, random = (int(values(reconstruction.Reconstruction(**each))[0].split()[0]) for each in settings)
+    assert (few, random) == (0, 0)
+    return first(sure == 0, 8 <= sure <= 12, sure > 18), [f"Of {sure},", f"Base 5 gives {coarse} away"]
+
+
+def right_after_a_hundred_days():
+    now, later = values(averaging.Averaging()), values(averaging.Averaging(releases=100))
+    before, after = float(now[1].split()[0]), float(later[1].split()[0])
+    assert 65 < before < 75
+    quoted = [f"{later[1].split(' (')[0]} of the games", f"only {later[3]} are made", f"stays at {later[2].split(' (')[0]}"]
+    return first(65 < after < 75, 75 < after < 85, after > 98), quoted
+
+
+def area_of_home():
+    settings = {"points": 20}, {"points": 20, "radius": 5.0}, {"points": 50, "radius": 5.0}
+    left, *wide = (values(finding_home.FindingHome(**each))[0].removesuffix(" km²") for each in settings)
+    assert 12 < float(values(finding_home.FindingHome())[0].removesuffix(" km²")) < 16
+    return first(12 < float(left) < 15, 4 < float(left) < 6, float(left) < 1), [left, *wide]
+
+
 RIGHT = {
     "one_person": belief_after_one_release,
     "releases": belief_after_many_releases,
@@ -200,6 +235,10 @@ RIGHT = {
     "false_positives": empty_squares_shown,
     "record_or_person": home_of_many_records,
     "trust": error_without_an_office,
+    "differencing": hidden_counts_found,
+    "reconstruction": rounded_counts_known,
+    "averaging": right_after_a_hundred_days,
+    "finding_home": area_of_home,
 }
 
 

@@ -51,6 +51,7 @@ def sentences(text):
 def test_the_short_path_has_five_lessons_and_the_groups_of_the_long_path_have_all():
     assert len(SHORT_PATH) == 5
     assert {key for key in SHORT_PATH if key not in {lesson.key for lesson in LESSONS}} <= {"zoom", "differencing"}
+    assert len({lesson.right for lesson in LESSONS if lesson.key in SHORT_PATH}) > 1, "not always the last one"
     assert [lesson for group in GROUPS.values() for lesson in group] == list(LESSONS)
 
 

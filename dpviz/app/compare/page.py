@@ -252,7 +252,7 @@ def _show_introduction(data: CompareData | None) -> None:
     if data is not None:
         st.markdown("##### Which ε is enough?")
         mechanisms = COMPARE.config().build()
-        inverse_block(data, mechanisms)
+        inverse_block(data, _with_epsilon(mechanisms))
         _show_accounting(mechanisms, COMPARE.config().gaussian(), data)
 
 
@@ -404,7 +404,7 @@ def compare_tabs(study_job: StudyJob, data: CompareData, rows: pd.DataFrame, map
         SIZES: lambda: _show_by_size(study_job, rows),
         PARTS_TAB: lambda: _show_parts(study_job, data, rows),
         TIME: lambda: _show_times(study_job, rows),
-        INVERSE: lambda: inverse_block(data, study_job.study.mechanisms),
+        INVERSE: lambda: inverse_block(data, _with_epsilon(study_job.study.mechanisms)),
         TABLE: lambda: _show_table(study_job, data, rows),
     }
     names = [name for name in TABS if not (isinstance(data.data, AreaCounts) and name in NOT_OF_AREAS)]
@@ -570,6 +570,11 @@ def summary_table(rows: pd.DataFrame, figure: str, further: list[str]) -> pd.Dat
     table = table.assign(settings=table["settings"].replace("{}", "defaults"))[list(COLUMNS)]
     means = rows.pivot_table(index=["label", "epsilon"], columns="figure", values="mean")
     return table.join(means[[name for name in further if name in means]], on=["label", "epsilon"])
+
+
+def _with_epsilon(mechanisms: dict[str, AnyMechanism]) -> dict[str, AnyMechanism]:
+    """Return the mechanisms that have an ε, by label."""
+    return {label: mechanism for label, mechanism in mechanisms.items() if mechanism.spends}
 
 
 def inverse_block(data: CompareData, mechanisms: dict[str, AnyMechanism]) -> None:

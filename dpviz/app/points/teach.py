@@ -68,7 +68,7 @@ def show_teach(data: Data | None, row: DeltaGenerator, protected: str, fits: boo
     domain = data.points.domain if shown is None else shown.first.data.points.domain
     open_linked_box(domain)
     keep_box(domain)
-    idle = "" if shown is None else f"{_stamp(shown.first)} {_describe_box(shown)}"
+    idle = "" if shown is None else f"{_stamp_maps(shown)} {_describe_box(shown)}"
     also = offer_no_box if shown is not None and shows_box() else None
     show_in_rows(LIVE, shown, questions, idle, partial(_show_result, row, protected), also)
 
@@ -116,7 +116,7 @@ def _show_contrasts(shown: Shown, level: int) -> None:
             zoom = min(shown_zoom(what.release, level), _QUADTREE_LEVELS)
             wanted = WantedError(error=float(what.evaluation.by_zoom["rmse"][zoom]), level=zoom)
             useful = compare_with_private(Quadtree(), what.data.points, wanted, f"the squares of level {zoom}", what.data.unit)
-            show_contrast(mechanism, useful, whose if config().shows_second else "")
+            show_contrast(POINTS, mechanism, what.release.receipt, useful, whose if config().shows_second else "")
 
 
 def _title_of_strip(first: Drawn) -> str:
@@ -132,6 +132,12 @@ def _describe_box(shown: Shown) -> str:
     if shown.second is None:
         return f"Box: {describe_answer(shown.first)}"
     return f"Box, right map: {describe_answer(shown.first)} Left map: {describe_answer(shown.second)}"
+
+
+def _stamp_maps(shown: Shown) -> str:
+    """Write what the right map's run is; and if the left map's is not private, that, too."""
+    second = shown.second
+    return f"{_stamp(shown.first)}{'' if second is None or second.release.receipt.private else ' Left map: NOT PRIVATE.'}"
 
 
 def _stamp(what: Drawn) -> str:
@@ -229,7 +235,7 @@ def _make_scene(shown: Shown, views: dict[str, View]) -> tuple[Scene, list[View]
         dark=is_dark(),
         height=TALL if how.present else HEIGHT,
         caption="" if result is None else result.headline,
-        stamp=_stamp(shown.first),
+        stamp=_stamp_maps(shown),
         asks=True,
         ground=ground_of(domain),
         masked=find_masked_area(domain),

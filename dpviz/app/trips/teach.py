@@ -79,7 +79,7 @@ def show_teach(data: TripsData | None, row: DeltaGenerator, protected: str, fits
     if not may_be_shown(data):
         return
     shown, questions = RUNS.follow(data, fits=fits)
-    idle, also = "" if shown is None else _stamp(shown.first), None
+    idle, also = "" if shown is None else _stamp_maps(shown), None
     if shown is not None and (name := chosen_name(shown.first.releases[0].tree.origins)):
         idle, also = f"{idle} Only {shown.first.data.unit} from and to {name}.", offer_all_regions
     show_in_rows(LIVE, shown, questions, idle, partial(_show_result, row, protected), also)
@@ -133,7 +133,9 @@ def _show_contrasts(shown: Shown, level: int) -> None:
             wanted = WantedError(error=float(row["rms_error_present"]), level=level, delta=float(what.config.delta))
             where = f"pairs from {row['between']}"
             show_contrast(
+                TRIPS,
                 mechanism,
+                what.releases[0].receipt,
                 compare_with_private(TopDown(), what.data.flows, wanted, where, what.data.unit),
                 whose if TRIPS.config().shows_second else "",
             )
@@ -169,6 +171,12 @@ def _describe_false(what: TripsDrawn, level: int) -> str:
     return (
         f"Of the {row['released_pairs']:,} pairs released from {row['between']}, {row['false_discovery']:.3g} % have no {what.data.unit}."
     )
+
+
+def _stamp_maps(shown: Shown) -> str:
+    """Write what the right map's run is; and if the left map's is not private, that, too."""
+    second = shown.second
+    return f"{_stamp(shown.first)}{'' if second is None or second.releases[0].receipt.private else ' Left map: NOT PRIVATE.'}"
 
 
 def _stamp(what: TripsDrawn) -> str:
@@ -281,7 +289,7 @@ def _make_maps(shown: Shown, view: TripsMapSettings) -> Maps:
         dark=is_dark(),
         height=TALL if how.present else HEIGHT,
         caption=verdict(release).headline if release.states_noise else "",
-        stamp=_stamp(shown.first),
+        stamp=_stamp_maps(shown),
     )
     scene = on_land(scene)
     scene = replace(scene, places=names_of_dots(drawings[-1]) or scene.places)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.linalg import null_space
+import scipy
 
 from dpviz.arrays import Floats, Integers, Mask
 from dpviz.evaluation.attacks.game import Table
@@ -76,8 +76,31 @@ def recover_hidden(tables: Sequence[Table], published: Sequence[Floats]) -> Floa
     shown = ~np.isnan(counts)
     equations = membership(tables)[shown]
     solution = np.linalg.lstsq(equations, counts[shown], rcond=None)[0]
-    free = np.abs(null_space(equations)).max(axis=1, initial=0.0) > _ZERO
+    free = np.abs(scipy.linalg.null_space(equations)).max(axis=1, initial=0.0) > _ZERO
     return np.where(free, np.nan, np.round(solution))
+
+
+def subtract_once(tables: Sequence[Table], published: Sequence[Floats], known: Floats) -> Floats:
+    """Find each block that is the only unknown one of a published region: the region's count minus its known blocks.
+
+    Args:
+        tables: partitions of the same n blocks.
+        published: for each table (regions,) its counts, NaN where hidden.
+        known: (n,) counts of blocks that are known already, NaN for the others.
+
+    Returns:
+        (n,) the known counts and those found.
+
+    >>> subtract_once([np.array([0, 0, 1])], [np.array([9.0, 4.0])], np.array([7.0, np.nan, np.nan])).tolist()
+    [7.0, 2.0, 4.0]
+    """
+    found = known.copy()
+    unknown = np.isnan(known)
+    for table, counts in zip(tables, published, strict=True):
+        left = counts - np.bincount(table, np.nan_to_num(known), len(counts))
+        alone = unknown & (np.bincount(table, unknown, len(counts)) == 1)[table] & ~np.isnan(counts)[table]
+        found[alone] = left[table[alone]]
+    return found
 
 
 def guess_member(recovered: Floats, others: Integers) -> Mask:

@@ -9,6 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from dpviz.amounts import format_decimal
 from dpviz.arrays import Places
 from dpviz.data.points import PointCounts
 from dpviz.mechanisms.base import LOCAL, setting
@@ -18,6 +19,7 @@ from dpviz.mechanisms.disclosure_points import (
     count_moved,
     each_record,
     into_domain,
+    note_coarse_lattice,
     radius_setting,
     side_setting,
     usual_radius,
@@ -79,7 +81,7 @@ class PlanarLaplace(PointContrast):
         """Perturb every location, and count the grid."""
         columns, rows = self.perturb(points, entropy)
         mean = 2 * self._radius(points.domain) / self.level
-        step = f"every location perturbed by itself with planar Laplace noise, by {mean:,.4g} on average"
+        step = f"every location perturbed by itself with planar Laplace noise, by {format_decimal(mean, 3)} on average"
         return count_moved(points.domain, self.side, columns, rows, step)
 
     def perturb(self, points: PointCounts, entropy: Entropy) -> tuple[Places, Places]:
@@ -98,13 +100,13 @@ class PlanarLaplace(PointContrast):
 
     def notes(self, domain: Domain) -> tuple[str, ...]:
         """State the guarantee of one location in words, for the receipt."""
-        within = f"{self._radius(domain):,.4g} {unit_of_length(domain)}".strip()
+        within = f"{format_decimal(self._radius(domain), 3)} {unit_of_length(domain)}".strip()
         note = (
             f"Each location by itself: two places within {within} of each other are told apart by a factor of at most"
             f" {math.exp(self.level):,.3g}, places twice as far apart by its square. Nobody collects true locations in the local model;"
             " here they are played."
         )
-        return (note,)
+        return (note, *note_coarse_lattice(domain, self._radius(domain)))
 
     def _radius(self, domain: Domain) -> float:
         return usual_radius(domain) if self.radius is None else self.radius
