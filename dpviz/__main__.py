@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 import dpviz
+from dpviz.cli.class_options import add_class_arguments
 from dpviz.cli.console import FAILED, escape_unencodable, report_error, signals_as_interruptions, silence
 from dpviz.errors import SettingError, did_you_mean
 
@@ -59,10 +60,11 @@ def _add_command(commands: argparse._SubParsersAction[_Parser], name: str, text:
 
 
 def _add_app_arguments(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--port", type=int, default=8501, help="on 127.0.0.1 (default 8501)")
+    command.add_argument("--port", type=int, default=8501, help="on 127.0.0.1, or where a class listens (default 8501)")
     command.add_argument("--headless", action="store_true", help="open no browser")
     open_to_all = "ask for no token: every user of this computer can then open the app, with your rights"
     command.add_argument("--no-token", action="store_true", help=open_to_all)
+    add_class_arguments(command)
 
 
 def _add_init_arguments(command: argparse.ArgumentParser) -> None:

@@ -7,6 +7,7 @@ from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from dpviz.app import cached, drafts
+from dpviz.app.class_mode import is_class
 from dpviz.app.ledger import LoadedData
 from dpviz.app.page_state import CURATE, TEACH, PageState, truth_key, truth_wanted
 from dpviz.app.session import show_value, when_chosen
@@ -112,7 +113,9 @@ def show_refused(page_state: PageState) -> None:
 
 
 def mode_switch(page_state: PageState) -> None:
-    """Show the switch between Teach and Curate."""
+    """Show the switch between Teach and Curate; a class has Teach alone."""
+    if is_class():
+        return
     show_value("mode", page_state.config().mode)
     st.segmented_control(
         "Mode",

@@ -8,7 +8,8 @@ from typing import Any, ClassVar
 
 import streamlit as st
 
-from dpviz.app.cached import keeper
+from dpviz.app.cached import keeper, seeds_of_figure
+from dpviz.app.class_mode import is_class
 from dpviz.app.jobs import FAILED, RUNNING, STOPPED, FigureJob
 from dpviz.app.session import Reader, choice_reader, is_dark, number_reader, read_link, show_error, show_value, to_query, when_chosen
 from dpviz.papers.catalogue import PAPERS
@@ -69,8 +70,9 @@ class PapersConfig:
     def chosen(self) -> tuple[Paper, Figure, str, int]:
         """Paper, figure, name of the size and number of seeds."""
         figure = self.build()
-        size = self.size if self.size in figure.sizes else next(iter(figure.sizes))
-        return PAPERS[self.paper], figure, size, figure.seeds(size, self.seeds or None)
+        size = self.size if self.size in figure.sizes and not is_class() else next(iter(figure.sizes))
+        seeds = min(self.seeds, figure.sizes[size].seeds) if is_class() else self.seeds
+        return PAPERS[self.paper], figure, size, figure.seeds(size, seeds or None)
 
 
 def papers_page() -> None:
@@ -139,7 +141,7 @@ def _choose_figure(paper: Paper, figure: Figure) -> None:
 
 def _choose_size(figure: Figure, size: str, seeds: int) -> None:
     """Ask how large the run is, where there is a choice."""
-    if figure.exact:
+    if figure.exact or is_class():  # a class has the smallest size with its usual seeds
         return
     left, right = st.columns(2, gap="medium")
     if len(figure.sizes) > 1:
@@ -177,7 +179,7 @@ def _find_job(paper: Paper, figure: Figure, size: str, seeds: int) -> FigureJob 
 def _start(paper: Paper, figure: Figure, size: str, seeds: int) -> None:
     """Start a run, and stop the one before; the last few are kept."""
     jobs: dict[Any, FigureJob] = st.session_state[_JOBS]
-    job = FigureJob(paper, figure, size, seeds)
+    job = FigureJob(paper, figure, size, seeds, seeds_of_figure(paper.key, figure.key, size))
     jobs.pop((paper.key, figure.key, size, seeds), None)
     while len(jobs) >= _MOST_JOBS:
         del jobs[next(iter(jobs))]
@@ -199,7 +201,7 @@ def _show_state(paper: Paper, figure: Figure, size: str, seeds: int, job: Figure
     elif job.state == STOPPED:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.markdown(f"Stopped after {int(job.made)} of {int(job.total)} seeds.")
-            st.button("Run again", key="papers again", on_click=start)
+            st.button("Go on", key="papers again", on_click=start)
 
 
 def _tick(job: FigureJob) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 from dpviz.amounts import format_budget, format_decimal
 from dpviz.cli import check, serve
+from dpviz.cli.class_options import ClassOptions
 from dpviz.cli.compare import run_compare
 from dpviz.cli.console import DONE, REFUSED, give, run_with_bar, say, step_bar
 from dpviz.cli.init import run_init
@@ -101,7 +102,8 @@ ALL = "all"
 
 def run_app(arguments: Namespace) -> int:
     """Start the app; return its exit code."""
-    return serve.serve(port=arguments.port, headless=arguments.headless, token=not arguments.no_token)
+    options = ClassOptions.of(arguments)
+    return serve.serve(port=arguments.port, headless=arguments.headless, token=not arguments.no_token, options=options)
 
 
 def run_release(arguments: Namespace) -> int:

@@ -77,11 +77,11 @@ def test_a_small_run_starts_by_itself_and_another_figure_ends_it(slow_figures):
 
 def test_a_job_measures_seed_by_seed_and_keeps_those_that_are_done():
     paper, figure = find_figure("psd", "2")
-    job = FigureJob(paper, figure, "small", 1)
+    job = FigureJob(paper, figure, "small", 1, [])
     assert (job.state, job.run()) == (RUNNING, None)
     job.start(20)
     assert (job.state, job.run().verdicts[0].answer) == (DONE, "holds")
-    failed = FigureJob(paper, figure, "none", 1)
+    failed = FigureJob(paper, figure, "none", 1, [])
     failed.start(20)
     assert (failed.state, failed.error) == (FAILED, "This figure has no size 'none'; it has small.")
 

@@ -117,6 +117,7 @@ ABOUT = (
 CHANGED = "Data, mechanisms or budgets on the left have changed since this study: press the button to run what has changed."
 CONTRASTS = "A method without ε is a contrast: its error is the same at every ε, and no ε bounds what it reveals."
 NO_FIGURE = "These runs have no such figure: they were made before it was measured. Choose another error, or start the study again."
+WAITING = "Another study of this class is running: this one begins when it has ended."
 COLUMNS = {
     "label": "Configuration",
     "settings": "Settings",
@@ -302,7 +303,8 @@ def _show_progress_and_chart(study_job: StudyJob, data: CompareData, state: str,
     with end:
         _show_progress(study_job)
     if not len(table):
-        answer.caption("The first releases are being made ..." if study_job.state == RUNNING else "No release was made yet.")
+        first = WAITING if study_job.is_waiting else "The first releases are being made ..."
+        answer.caption(first if study_job.state == RUNNING else "No release was made yet.")
         return
     rows = summary(table[table["workload"] == workload])
     rows = rows[rows["figure"] == figure].reset_index(drop=True)
