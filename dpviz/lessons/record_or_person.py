@@ -112,9 +112,9 @@ class RecordOrPerson(Lesson):
                     help=f"A group of k records is protected by k ε = {FIXES * self.epsilon:,.0f}: not at all.",
                 ),
             ),
-            note="Squares: the largest counts once everybody else is taken away, as many as the person has visited. Ring: the home; small"
-            " square: the place of work. Cross: the attacker's guess, the most likely of the eight addresses. Everything about the person"
-            " is invented.",
+            note="Squares: the largest counts once everybody else is taken away, at most as many as the person has visited. Ring: the home;"
+            " small square: the place of work; cross: the attacker's guess, the most likely of the eight addresses. Below: bars are 95 %"
+            " limits. Everything about the person is invented.",
         )
 
 
@@ -217,7 +217,7 @@ def _map(lesson: RecordOrPerson, most: int | None, title: str) -> alt.LayerChart
     """Draw what one release leaves of the person: the largest counts without the others, the home and the guess."""
     excess = left_over(lesson.home - 1, most, lesson.epsilon, lesson.draw)
     visited = int((traces(None)[lesson.home - 1] > 0).sum())
-    largest = np.argsort(-excess, kind="stable")[:visited]
+    largest = np.argsort(-excess, kind="stable")[: min(visited, int((excess > 0).sum()))]
     named = guess(lesson, most)
     layers = [_square_layer(largest, excess[largest]), *_address_layers(), *_mark_layers(lesson.home - 1, named)]
     outcome = "which is right" if named == lesson.home - 1 else "which is wrong"
