@@ -74,8 +74,8 @@ class Averaging(Lesson):
         bound = membership_bound(allowed * self.epsilon)
         game = Game(
             title="Is this person counted, yes or no?",
-            contrast=(f"{self.releases} releases, rounded (NOT PRIVATE)", today),
-            private=(f"{allowed} releases, then the ledger refuses" if allowed < self.releases else f"{allowed} releases", private),
+            contrast=(f"{_number(self.releases)}, rounded (NOT PRIVATE)", today),
+            private=(f"{_number(allowed)}, then the ledger refuses" if allowed < self.releases else _number(allowed), private),
             blind=0.5,
             bound=bound,
             epsilon=f"a sum of ε = {allowed * self.epsilon:g}",
@@ -94,6 +94,10 @@ class Averaging(Lesson):
             f" way, in {SEEDS * _RUNS:,} made-up counts. The bound is that of the *sum* of ε, which every noisy release makes larger; a"
             " single release attains it.",
         )
+
+
+def _number(releases: int) -> str:
+    return f"{releases} release{'s' * (releases != 1)}"
 
 
 def make_people(games: int, seed: int) -> tuple[Integers, Mask]:
