@@ -63,10 +63,11 @@ def descriptions(page):
 
 
 def operate(page, stop):
-    """Move the first slider of the stop with the keyboard; returns figures and address before."""
+    """Move the first slider of the stop with the keyboard, to the left if it can be; returns figures and address before."""
     before = figures(page), where(page)
-    page.locator(".st-key-learn-controls").get_by_role("slider").first.focus()
-    page.keyboard.press("ArrowLeft")
+    slider = page.locator(".st-key-learn-controls").get_by_role("slider").first
+    slider.focus()
+    page.keyboard.press("ArrowRight" if slider.input_value() == slider.get_attribute("min") else "ArrowLeft")
     until(lambda: where(page) != before[1], f"the address of {stop} after a control was moved")
     assert f"stop={stop}" in where(page)
     return before
