@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from dpviz.app.learn_walk import ALL, BY_KEY, PATHS, path_of
+from dpviz.app.learn_walk import BY_KEY, PATHS, SHORT, path_of
 from tests.app.browse import background, until, visit
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -82,12 +82,13 @@ def operate_and_reset(page, stop):
     until(lambda: figures(page) == shown, f"the first figures of {stop} after the reset")
 
 
-def test_a_walk_through_all_stops_every_other_one_operated(chromium, address, tmp_path):
-    stops = PATHS[ALL]
-    with visit(chromium, address, f"learn?stop={stops[0]}&path=all", scheme="light", tmp_path=tmp_path) as (page, _):
+@pytest.mark.parametrize("path", PATHS)
+def test_a_walk_through_all_stops_of_a_path_those_of_the_short_one_operated(chromium, address, path, tmp_path):
+    stops = PATHS[path]
+    with visit(chromium, address, f"learn?stop={stops[0]}&path={path}", scheme="light", tmp_path=tmp_path) as (page, _):
         for place, stop in enumerate(stops):
-            arrive(page, stop, ALL)
-            if place % 2 == 0:
+            arrive(page, stop, path)
+            if path == SHORT:
                 operate_and_reset(page, stop)
             if place + 1 < len(stops):
                 page.get_by_role("button", name="Next").last.click()
@@ -97,7 +98,7 @@ def test_a_walk_through_all_stops_every_other_one_operated(chromium, address, tm
             settled(page)
             if f"stop={stops[-2]}" in where(page):
                 break
-        arrive(page, stops[-2], ALL)
+        arrive(page, stops[-2], path)
 
 
 def test_a_choice_shows_the_answer_and_the_whole_figure_and_a_slide_has_the_question(chromium, address, tmp_path):
