@@ -269,10 +269,10 @@ _FIGURE_10 = Figure(
             text="Errors are larger for smaller queries.",
             cases=lambda rows: _neighbours(
                 rows.assign(size=(100 * rows["size"]).round(6)), "size", ["data", "method"], "queries of {:g} % of the side against {:g} %"
-                reasons={UNDECIDED: "In 40 runs it holds for every set, method and size."},
-        ),
+            ),
             reading="the error is {value} times as large for {case}",
             below=False,
+            reasons={UNDECIDED: "In 40 runs it holds for every set, method and size."},
         ),
     ),
 )

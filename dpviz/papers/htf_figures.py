@@ -334,8 +334,8 @@ _FIGURE_5 = Figure(
             reading="the error is {value} times as large for {case}",
             below=False,
             reasons={
-                UNDECIDED: "In the medium run one case of 8 is in the way: on a million homes at ε = 0.1, quadtrees with a uniform budget err"
-                " about as much at 8 levels as at 12."
+                UNDECIDED: "In the medium run one case of 8 is in the way: on a million homes at ε = 0.1, quadtrees with a uniform budget"
+                " err about as much at 8 levels as at 12."
             },
         ),
         Claim(

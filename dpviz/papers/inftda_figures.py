@@ -334,11 +334,11 @@ _FIGURE_5 = Figure(
             text="On the binary tree InfTDA brings no significant improvement; we allow 2 percentage points against TDA-l2 and TDA-linf.",
             cases=lambda rows: _compare(
                 _finest(rows, "false_discovery", "binary"), "InfTDA", ["TDA-l2", "TDA-linf"], lambda one, other: abs(one - other)
-                reasons={UNDECIDED: "Few runs decide little; in 10 it holds."},
-        ),
+            ),
             reading="the false discovery rates differ by {value} percentage points from that of {case}",
             line=2.0,
             ratio=False,
+            reasons={UNDECIDED: "Few runs decide little; in 10 it holds."},
         ),
         Claim(
             text="SH has no false positives.",
