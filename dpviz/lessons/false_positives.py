@@ -71,8 +71,10 @@ class FalsePositives(Lesson):
         """Compute the figures for these settings."""
         counts, kinds = count_kinds(self), kinds_of_squares(self)
         people, empty = true_squares(self.zoom), int((true_squares(self.zoom) == 0).sum())
+        first = (_map(self), _trade_chart(self))
         return Shown(
-            rows=((_map(self), _trade_chart(self)), (_zoom_chart(self),)),
+            rows=(first, (_zoom_chart(self),)),
+            slide=(first,),
             asked=((_true_map(self.zoom),),),
             figures=(
                 Figure(
