@@ -34,7 +34,7 @@ SCREENS: dict[str, tuple[str, Callable[[Page], None]]] = {
     "points": ("points", lambda page: page.locator(".canvas[data-shown]").wait_for()),
     "trips": ("trips", lambda page: page.get_by_text("Pairs released").first.wait_for()),
     "areas": ("areas", lambda page: page.locator(".canvas[data-shown]").wait_for()),
-    "learn": ("learn?stop=sums", lambda page: page.get_by_role("button", name="Reset").wait_for()),
+    "learn": ("learn?stop=sums&draw=3", lambda page: page.get_by_role("button", name="Reset").wait_for()),
     "curate": ("points?mode=Curate&mechanism=path_tree", lambda page: page.get_by_text("records in a square of level").first.wait_for()),
 }
 PICKED = 'picked=[["Path-budget tree",0.45],["Quadtree",0.45]]'

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 import dpviz
+from dpviz.cli.class_options import add_class_arguments
 from dpviz.cli.console import FAILED, escape_unencodable, report_error, signals_as_interruptions, silence
 from dpviz.errors import SettingError, did_you_mean
 
@@ -45,6 +46,7 @@ def parser() -> argparse.ArgumentParser:
     _add_audit_arguments(_add_command(commands, "audit", "measure a lower bound on the epsilon of a mechanism"))
     mechanisms = _add_command(commands, "mechanisms", "list the mechanisms, or the settings of one")
     mechanisms.add_argument("key", nargs="?", help="of a mechanism")
+    _add_paper_arguments(_add_command(commands, "paper", "run a figure of a paper again, and judge its claims"))
     ledger = _add_command(commands, "ledger", "what each dataset has spent (DPVIZ_LEDGER says which ledger)")
     ledger.add_argument("action", choices=["show"], help="show every account, or one with its draws")
     ledger.add_argument("name", nargs="?", help="of a dataset")
@@ -58,10 +60,11 @@ def _add_command(commands: argparse._SubParsersAction[_Parser], name: str, text:
 
 
 def _add_app_arguments(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--port", type=int, default=8501, help="on 127.0.0.1 (default 8501)")
+    command.add_argument("--port", type=int, default=8501, help="on 127.0.0.1, or where a class listens (default 8501)")
     command.add_argument("--headless", action="store_true", help="open no browser")
     open_to_all = "ask for no token: every user of this computer can then open the app, with your rights"
     command.add_argument("--no-token", action="store_true", help=open_to_all)
+    add_class_arguments(command)
 
 
 def _add_init_arguments(command: argparse.ArgumentParser) -> None:
@@ -126,6 +129,16 @@ def _add_audit_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("--runs", type=int, default=4000, help="on each input of each pair of neighbours (default 4000)")
     command.add_argument("--confidence", type=float, default=0.95, help="of all bounds together (default 0.95)")
     command.add_argument("--seed", type=int, default=0, help="of the noise (default 0)")
+
+
+def _add_paper_arguments(command: argparse.ArgumentParser) -> None:
+    command.add_argument("paper", help="psd, htf and others; list names every figure with its claims")
+    command.add_argument("figure", nargs="?", help="its number, such as 3 or 4a")
+    command.add_argument("--output", metavar="FILE", help="picture (.svg, .png), table (.csv) or page (.html); never overwritten")
+    command.add_argument("--seeds", type=int, metavar="N", help="runs with fresh noise, from 1 (default: as many as the size usually has)")
+    command.add_argument(
+        "--size", default="small", metavar="SIZE", help="small (seconds, the default), medium or paper, where there is one"
+    )
 
 
 def main(words: Sequence[str] | None = None) -> int:

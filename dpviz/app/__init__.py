@@ -12,6 +12,8 @@ from typing import Any
 import streamlit as st
 
 from dpviz.app import warm_up
+from dpviz.app.class_link import offer_class_link
+from dpviz.app.class_mode import is_class
 from dpviz.bundled import folder
 
 _STYLE = """<style>
@@ -59,11 +61,12 @@ def main() -> None:
     trips = st.Page(_page("trips.page"), title="Trips", url_path="trips")
     compare = st.Page(_page("compare.page"), title="Compare", url_path="compare")
     learn = st.Page(_page("learn_page"), title="Learn", url_path="learn")
-    release = st.Page(_page("release_page", points, trips, areas), title="Release", url_path="release")
+    release = [] if is_class() else [st.Page(_page("release_page", points, trips, areas), title="Release", url_path="release")]
+    papers = st.Page(_page("papers_page"), title="Papers", url_path="papers")
     help_entry = st.Page(_page("help_page"), title="Help", url_path="help")
     opened = {"points": points, "trips": trips, "areas": areas, "compare": compare, "learn": learn}
     start = st.Page(_page("start_page", opened), title="Start", url_path="start", default=True)
-    page = st.navigation([start, points, trips, areas, compare, learn, release, help_entry], position="top")
+    page = st.navigation([start, points, trips, areas, compare, learn, papers, *release, help_entry], position="top")
     if st.session_state.get("page") != page.title:
         st.session_state["page"], st.session_state["visit"] = page.title, st.session_state.get("visit", 0) + 1
     title = "dpviz" if page is start else f"{page.title} - dpviz"
@@ -72,6 +75,8 @@ def main() -> None:
     sidebar = st.get_option(f"theme.{st.context.theme.type or 'light'}.secondaryBackgroundColor") or "transparent"
     st.html(_STYLE.replace("SIDEBAR", str(sidebar)))
     page.run()
+    if page in opened.values():
+        offer_class_link(page.title)
     warm_up.begin(seconds=5.0)
 
 

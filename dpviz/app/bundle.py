@@ -17,9 +17,9 @@ from typing import Any
 import streamlit as st
 
 from dpviz.app.fields import at_most, problem_with, show_problem
+from dpviz.app.ledger import open_ledger
 from dpviz.app.session import carry_out, show_error, show_value
 from dpviz.errors import DpvizError, SettingError
-from dpviz.privacy.ledger import Ledger
 from dpviz.publishing import publish
 from dpviz.publishing.kept import discard
 from dpviz.release.files import MANIFEST, zip_release
@@ -146,7 +146,7 @@ def make_bundle(paid: publish.PaidRelease, typed: dict[str, Any]) -> Bundle:
     """
     with tempfile.TemporaryDirectory(prefix="dpviz-") as folder:
         texts = publish.PublicationTexts(folder=Path(folder) / "release", **check_texts(typed))
-        written = publish.write(paid, texts, Ledger(), notes=False)
+        written = publish.write(paid, texts, open_ledger(), notes=False)
         manifest = json.loads((written.folder / MANIFEST).read_bytes())
         report = (written.folder / publish.REPORT).read_bytes()
         return Bundle(manifest=manifest, archive=zip_release(written.folder), report=report, paid=paid)
@@ -174,7 +174,7 @@ def note_download(bundle: Bundle) -> None:
         return
     bundles, entries = _published(), st.session_state.setdefault("published entries", set())
     try:
-        publish.note_publication(paid, bundle.manifest["identity"]["release_id"], Ledger())
+        publish.note_publication(paid, bundle.manifest["identity"]["release_id"], open_ledger())
     except DpvizError as error:
         st.session_state[_FAILED] = str(error)
         return

@@ -14,6 +14,7 @@ from pathlib import Path
 import pandas as pd
 import streamlit as st
 
+from dpviz.app.class_mode import refuse_in_class
 from dpviz.app.jobs import Keeper, KnownRows, SessionCounts, SharedStudies
 from dpviz.data.areas import AreaCounts
 from dpviz.data.counting.files import read_areas, read_flows, read_points
@@ -68,6 +69,12 @@ def digest_of_fingerprints(file_fingerprints: Iterable[str]) -> str:
     return hashlib.blake2b("".join(sorted(file_fingerprints)).encode(), digest_size=16).hexdigest()
 
 
+@st.cache_resource(max_entries=100, show_spinner=False)
+def seeds_of_figure(paper: str, figure: str, size: str) -> list[pd.DataFrame]:  # noqa: ARG001
+    """Return the rows of the first seeds of a paper's figure that were measured so far; all sessions share and extend the list."""
+    return []
+
+
 @st.cache_resource(max_entries=6, show_spinner="Loading the sample ...")
 def sample(key: str, size: int | None, order: int) -> PointCounts:
     """Load a public sample and count it; all sessions share the result."""
@@ -101,7 +108,8 @@ def fingerprints(digest: str, frame_and_columns: tuple[object, ...], _data: Priv
 
 
 def named_file(name: str, content: bytes) -> io.BytesIO:
-    """Return bytes as an open file with a name, whose ending determines the format."""
+    """Return bytes as an open file with a name, whose ending determines the format. All files of a user pass here; a class has none."""
+    refuse_in_class("files")
     file = io.BytesIO(content)
     file.name = Path(name).name
     return file

@@ -244,6 +244,9 @@ def _read_epsilon(text: object) -> float | Fraction:
 def _show_promise(page_state: PageState) -> None:
     """Explain what epsilon means for what the data protect one of; warn if epsilon is very small or very large."""
     mechanism, epsilon = page_state.config().build(), page_state.config().epsilon
+    if not mechanism.spends:
+        st.caption(":orange[**NOT PRIVATE**: this method has no ε: the slider has no effect on it.]")
+        return
     if not mechanism.private:
         st.caption(
             ":orange[**NOT PRIVATE**: no ε bounds what this reference reveals. ε only sets the noise of its counts, if they have any.]"

@@ -9,14 +9,13 @@ from pathlib import PurePath
 import streamlit as st
 
 from dpviz.app.fields import at_most, in_range, problem_with, show_problem
-from dpviz.app.ledger import Draws, Funding, LoadedData, convert_to_currency
+from dpviz.app.ledger import Draws, Funding, LoadedData, convert_to_currency, open_ledger
 from dpviz.app.session import show_error
 from dpviz.app.words import amount_text, budget_words
 from dpviz.errors import DpvizError
 from dpviz.mechanisms.base import BOUNDED, AnyMechanism
 from dpviz.privacy.accounts import LONGEST_TEXT, Account, Amount, Terms, require_short_text
 from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, ZcdpBudget
-from dpviz.privacy.ledger import Ledger
 from dpviz.publishing.config import DataPart
 from dpviz.view.escape import html, markdown
 
@@ -42,7 +41,7 @@ def dataset_block(
     if title:
         st.markdown(title)
     try:
-        account = Ledger().find_by_fingerprints(data.fingerprints)
+        account = open_ledger().find_by_fingerprints(data.fingerprints)
         funding = _fund_new_data(data, draws) if account is None else _fund_from_account(account, data, draws)
     except DpvizError as error:  # the ledger cannot be read, or does not accept the name of the person column
         show_error(str(error))
@@ -69,7 +68,7 @@ def _fund_new_data(data: LoadedData, draws: Draws) -> Funding:
             problem="The account that paid for this draw is no longer in the ledger: the draw cannot be published.",
         )
     name, cap = _name_field(data), _cap_fields(data)
-    existing = next((account for account in Ledger().accounts() if account.name == name), None) if name else None
+    existing = next((account for account in open_ledger().accounts() if account.name == name), None) if name else None
     if existing is not None:
         st.caption(":orange[The ledger has a dataset of this name: a draw adds these data to its account, as another version of it.]")
         return _fund_from_account(existing, data, draws)
@@ -79,7 +78,7 @@ def _fund_new_data(data: LoadedData, draws: Draws) -> Funding:
         return Funding(name=name, cap=None, account=None, problem=missing)
     terms = Terms(unit=data.private.unit, neighbours=_neighbours(draws[0][0]), cap=cap, person=data.source.data_part.person or "")
     zero = dict.fromkeys(terms.limit, Fraction(0))
-    account = Account(name=name, terms=terms, spent=zero, draws=0, created="", truth_seen=Ledger().seen(data.fingerprints))
+    account = Account(name=name, terms=terms, spent=zero, draws=0, created="", truth_seen=open_ledger().seen(data.fingerprints))
     return Funding(name=name, cap=cap, account=account, problem=_find_refusal(account, data, draws))
 
 

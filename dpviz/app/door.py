@@ -1,12 +1,18 @@
-"""Access to the running app: nothing is served to a browser that has not shown the token of the printed address."""
+"""Access to the running app: nothing is served to a browser that has not shown the token of the printed address.
+
+For a class the token is a code that can be typed, and `ClassDoor` stands in front: it looks at names, paths and numbers only.
+"""
 
 from __future__ import annotations
 
+import re
 import secrets
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, MutableMapping
 from html import escape
 from typing import Any
-from urllib.parse import parse_qsl, quote, urlencode
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
+
+from dpviz.app.class_mode import LEFT_OUT
 
 TOKEN = "token"  # noqa: S105  (the name of a parameter)
 Scope = MutableMapping[str, Any]
@@ -15,7 +21,7 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-_POLICY_VIOLATION = 1008  # the close code of a WebSocket
+_POLICY_VIOLATION, _TRY_AGAIN_LATER = 1008, 1013  # close codes of a WebSocket
 _COMMON_HEADERS = [(b"referrer-policy", b"no-referrer"), (b"content-security-policy", b"frame-ancestors 'none'")]
 _PAGE_HEADERS = [
     (b"content-type", b"text/html; charset=utf-8"),
@@ -29,6 +35,97 @@ _REFUSAL = (
     "This dpviz belongs to somebody on this computer. To open it, use the address with a token that <code>dpviz app</code> printed in"
     ' its terminal. Is it open in this browser already? Then <a href="{address}">go on</a>.'
 )
+
+
+_CODE_FORM = (
+    "This is the dpviz of a class. Its code stands in the address that was handed out.{wrong}</p>"
+    '<form action="{path}"><label>Code of the class <input name="token" autocomplete="off" autofocus></label>'
+    " <button>Open</button>{rest}</form><p>"
+)
+_WRONG_CODE = " What was typed is not this code."
+_REST = '<input type="hidden" name="{name}" value="{value}">'
+_OTHER_NAME = "This server of a class answers to the name that its address was given out with, and to no other."
+_NO_PAGE = "There is no such page."
+_CLASS_IS_FULL = (
+    "The class is full, or the memory of its server is: as many pages are open as may be. This page looks again every 15 seconds;"
+    " a place is free once somebody closes a page."
+)
+_LOOK_AGAIN = '<meta http-equiv="refresh" content="15">'
+_PAGE_PATH = re.compile("/[a-z]*")
+_STREAM = "/_stcore/stream"
+_PARTS = (
+    "/static/",
+    "/media/",
+    "/component/dpviz.",
+    "/_stcore/bidi-components/",
+    "/_stcore/health",
+    "/_stcore/host-config",
+    "/favicon.png",
+)
+
+
+class ClassDoor:
+    """ASGI middleware of a class, whose server other computers reach: what is not named here is not served.
+
+    Only these names of the server are answered, so that no page of elsewhere can reach it under another one, and requests of pages of
+    other origins are refused. Only pages and their parts are served, and only read: no upload, no statistics, no page that a class has not.
+    As many WebSockets as there are places are open at once; while all are, a new page says so.
+
+    Args:
+        app: the application that is protected.
+        hosts: names and addresses of this server, in lower case and without ports.
+        sessions: the number of places.
+        is_full: whether there is no room for another session, whatever the number.
+    """
+
+    def __init__(self, app: App, *, hosts: Collection[str], sessions: int, is_full: Callable[[], bool]) -> None:
+        self._app, self._hosts, self._sessions, self._is_full = app, frozenset(hosts), sessions, is_full
+        self._open = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a request, or refuse it."""
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+        elif scope["type"] == "websocket":
+            await self._connect(scope, receive, send)
+        elif scope["type"] == "http":
+            await self._serve(scope, receive, send)
+
+    async def _connect(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["path"] != _STREAM or not self._is_for_us(scope) or not _has_own_origin(scope):
+            await send({"type": "websocket.close", "code": _POLICY_VIOLATION})
+        elif self._has_no_place():
+            await send({"type": "websocket.close", "code": _TRY_AGAIN_LATER})
+        else:
+            self._open += 1
+            try:
+                await self._app(scope, receive, send)
+            finally:
+                self._open -= 1
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        path, is_page = scope["path"], _PAGE_PATH.fullmatch(scope["path"]) is not None
+        if not self._is_for_us(scope) or not _has_own_origin(scope):
+            await _send_page(send, 403, _PAGE.format(head="", body=_OTHER_NAME))
+        elif scope["method"] not in ("GET", "HEAD") or path.strip("/") in LEFT_OUT or not (is_page or path.startswith(_PARTS)):
+            await _send_page(send, 404, _PAGE.format(head="", body=_NO_PAGE))
+        elif is_page and self._has_no_place():
+            await _send_page(send, 503, _PAGE.format(head=_LOOK_AGAIN, body=_CLASS_IS_FULL))
+        else:
+            await self._app(scope, receive, _with_common_headers(send))
+
+    def _is_for_us(self, scope: Scope) -> bool:
+        """Return whether the Host header is a name of this server; the port may be that of a proxy."""
+        try:
+            sent = urlsplit(f"//{_header(scope, b'host')}")
+            host, _ = sent.hostname, sent.port
+        except ValueError:
+            return False
+        is_bare = "@" not in sent.netloc and not (sent.path or sent.query or sent.fragment)
+        return host is not None and is_bare and host.rstrip(".") in self._hosts
+
+    def _has_no_place(self) -> bool:
+        return self._open >= self._sessions or self._is_full()
 
 
 class Door:
@@ -45,10 +142,11 @@ class Door:
         app: the application that is protected.
         token: the token in the printed address.
         name: name of the cookie; one per port, so that two apps do not overwrite each other's cookie.
+        is_code: whether the token is the code of a class, in lower case: a browser without the cookie is asked for it.
     """
 
-    def __init__(self, app: App, *, token: str, name: str) -> None:
-        self._app, self._token, self._name = app, token, name
+    def __init__(self, app: App, *, token: str, name: str, is_code: bool = False) -> None:
+        self._app, self._token, self._name, self._is_code = app, token, name, is_code
         self._secret = secrets.token_urlsafe(32)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -64,13 +162,19 @@ class Door:
             await self._serve(scope, receive, send)
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
-        tokens, address = _without_token(scope)
-        is_right = any(same(given, self._token) for given in tokens)
+        tokens, path, others = _split_address(scope)
+        address = f"{path}?{urlencode(others)}" if others else path
+        is_right = any(same(given.strip().lower() if self._is_code else given, self._token) for given in tokens)
         if scope["method"] == "GET" and tokens and (is_right or self._has_cookie(scope)):
-            cookie = f"{self._name}={self._secret}; Path=/; HttpOnly; SameSite=Strict" if is_right else None
+            secure = "; Secure" if scope.get("scheme") == "https" else ""
+            cookie = f"{self._name}={self._secret}; Path=/; HttpOnly; SameSite=Strict{secure}" if is_right else None
             await _send_page(send, 200, _PAGE.format(head=_REDIRECT.format(address=escape(address)), body="Opening dpviz ..."), cookie)
         elif self._has_cookie(scope) and _has_own_origin(scope):
             await self._app(scope, receive, _with_common_headers(send))
+        elif self._is_code:
+            rest = "".join(_REST.format(name=escape(name), value=escape(value)) for name, value in others)
+            wrong = _WRONG_CODE if tokens else ""
+            await _send_page(send, 403, _PAGE.format(head="", body=_CODE_FORM.format(path=escape(path), rest=rest, wrong=wrong)))
         else:
             await _send_page(send, 403, _PAGE.format(head="", body=_REFUSAL.format(address=escape(address))))
 
@@ -94,12 +198,11 @@ def same(first: str, second: str) -> bool:
     return secrets.compare_digest(first.encode("utf-8", "replace"), second.encode("utf-8", "replace"))
 
 
-def _without_token(scope: Scope) -> tuple[list[str], str]:
-    """Return the tokens in an address, and the address on this server without them."""
+def _split_address(scope: Scope) -> tuple[list[str], str, list[tuple[str, str]]]:
+    """Return the tokens in an address, its path on this server, and its other parameters."""
     pairs = parse_qsl(scope.get("query_string", b"").decode("latin-1"), keep_blank_values=True, errors="replace")
-    query = urlencode([(name, value) for name, value in pairs if name != TOKEN])
     path = "/" + quote(scope["path"].lstrip("/"), safe="/", errors="replace")
-    return [value for name, value in pairs if name == TOKEN], f"{path}?{query}" if query else path
+    return [value for name, value in pairs if name == TOKEN], path, [(name, value) for name, value in pairs if name != TOKEN]
 
 
 def _header(scope: Scope, name: bytes) -> str:

@@ -17,8 +17,8 @@ from typing import Any
 
 import streamlit as st
 
+from dpviz.app.ledger import open_ledger
 from dpviz.app.page_state import DRAFT, DRAFT_WORD, SOURCES, PageState
-from dpviz.privacy.ledger import Ledger
 from dpviz.view.escape import markdown
 
 OUTLINE = "outline uploaded"  # slot of a public file whose box is the domain: the box is kept, so that the file is not needed again
@@ -141,7 +141,7 @@ def _is_plain(value: Any) -> bool:
 
 
 def _folder() -> Path:
-    return Path(f"{os.fspath(Ledger().path)}.drafts")
+    return Path(f"{os.fspath(open_ledger().path)}.drafts")
 
 
 def _path() -> Path:

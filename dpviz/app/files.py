@@ -11,6 +11,7 @@ import streamlit as st
 
 from dpviz.app import cached, drafts, opened_config
 from dpviz.app.cards import Cards
+from dpviz.app.class_mode import refuse_in_class
 from dpviz.app.jobs import FAILED, RUNNING, STOPPED, CountingJob, SessionCounts
 from dpviz.app.session import show_error
 from dpviz.app.text_format import choose_text_format
@@ -82,6 +83,7 @@ def ask_for_file(
         text: help of the widget.
         when_chosen: called when a file is chosen.
     """
+    refuse_in_class("files")
     key, slot = f"{role} file", f"{role} uploaded"
 
     def keep() -> None:
@@ -112,6 +114,7 @@ def path_files(page: str, kind: str, cards: Cards) -> PathFiles | None:
     Raises:
         InputError: there is no such file, the files differ, or the engine does not count them.
     """
+    refuse_in_class("files, paths or engines")
     opened_config.offer_path(kind, f"{page}path")
     pattern = "A file, a pattern such as data/homes-*.parquet, or a folder of Parquet files."
     text = st.text_input(
@@ -193,6 +196,7 @@ def count_by_path(page: str, files: PathFiles, request: CountRequest, key: objec
     Raises:
         DpvizError: the files cannot be counted; the text says why.
     """
+    refuse_in_class("files, paths or engines")
     jobs, job_key = cached.counting_jobs(), (files.digest, files.counting, key)
     job = jobs.of(page, job_key)
 

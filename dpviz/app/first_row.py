@@ -7,9 +7,11 @@ from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from dpviz.app import cached, drafts
+from dpviz.app.class_mode import is_class
 from dpviz.app.ledger import LoadedData
 from dpviz.app.page_state import CURATE, TEACH, PageState, truth_key, truth_wanted
 from dpviz.app.session import show_value, when_chosen
+from dpviz.mechanisms import AnyMechanism
 from dpviz.view.escape import markdown
 
 _FORGOTTEN = "forgotten"
@@ -23,6 +25,21 @@ _STAMP = """<style>
 </style>"""
 WATERMARK = _STAMP.replace("STAMP", "CURATOR ONLY").replace("WHY", "what follows is computed from the true data")
 NOT_PRIVATE = _STAMP.replace("STAMP", "NOT PRIVATE").replace("WHY", "a reference that shows what privacy costs; never to be published")
+CONTRAST = _STAMP.replace("STAMP", "NOT PRIVATE").replace("WHY", "a contrast without a budget; never to be published")
+
+
+def not_private_stamp(mechanism: type[AnyMechanism]) -> str:
+    """Return the stamp of a release that is not private."""
+    return NOT_PRIVATE if mechanism.spends else CONTRAST
+
+
+def describe_unprotected(mechanism: type[AnyMechanism]) -> str:
+    """Write, in place of what a release protects, that a reference protects nothing by a budget."""
+    if mechanism.spends:
+        return "**NOT PRIVATE:** the chosen reference protects nothing. It shows what privacy costs."
+    return "**NOT PRIVATE:** no budget bounds what the chosen method reveals. It is here as a contrast."
+
+
 NO_EXPORT = """<style>:is(.st-key-figures, .st-key-map) [data-testid="stElementToolbar"]:not(:has([aria-label*="ullscreen"])) {
   display: none; }</style>"""
 
@@ -96,7 +113,9 @@ def show_refused(page_state: PageState) -> None:
 
 
 def mode_switch(page_state: PageState) -> None:
-    """Show the switch between Teach and Curate."""
+    """Show the switch between Teach and Curate; a class has Teach alone."""
+    if is_class():
+        return
     show_value("mode", page_state.config().mode)
     st.segmented_control(
         "Mode",

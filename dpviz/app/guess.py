@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
+from dpviz.app.class_mode import refuse_in_class
 from dpviz.app.fields import in_range, show_problem
 from dpviz.app.page_state import PageState
 from dpviz.app.session import show_error
@@ -96,6 +97,7 @@ def _usual_records(frame: PointCounts, unit: str) -> int:
 
 def _choose_release(page: PageState, frame: PrivateData) -> AnyRelease | None:
     """Ask for the bundle of an earlier release of the same kind of data; None until there is one that can be read."""
+    refuse_in_class("files")
     slot = f"good release {page.key}"
     text = "A public release of other data of the same area: of the year before, or a coarser one."
     st.file_uploader("Earlier release", ["zip"], key=f"{slot} file", on_change=lambda: _take_bundle(slot), help=text)

@@ -1,4 +1,4 @@
-"""Long work in the background of a page: studies, counts of files, and searches for an epsilon.
+"""Long work in the background of a page: studies, counts of files, searches for an epsilon, and figures of papers.
 
 Each runs in a thread, which collects the results. Stopping a study ends its workers, and stopping a count removes its temporary files.
 
@@ -12,7 +12,9 @@ import hashlib
 import os
 import time
 from collections.abc import Callable, Collection
+from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from threading import Event, Lock, Thread, Timer
 from typing import Any, Protocol
 from weakref import WeakValueDictionary
@@ -20,12 +22,16 @@ from weakref import WeakValueDictionary
 import numpy as np
 import pandas as pd
 
+from dpviz.app.class_limits import run_within_limits, study_turn
+from dpviz.app.class_mode import is_class
 from dpviz.data.counting.job import Progress
 from dpviz.errors import DpvizError
 from dpviz.evaluation.compare import compare
 from dpviz.evaluation.study import Run, Study
 from dpviz.evaluation.tables import finished_runs, tidy
 from dpviz.mechanisms.base import AnyMechanism
+from dpviz.papers.figures import Figure, Paper
+from dpviz.papers.figures import Run as FigureRun
 from dpviz.publishing.dry_run import MOST_ATTEMPTS, WantedError, find_epsilon
 from dpviz.publishing.private_data import OpenedData
 
@@ -49,6 +55,10 @@ def study_id(study: Study) -> str:
     return f"{study.fingerprint}-{digest}"
 
 
+class _StoppedError(Exception):
+    """Raised inside a job to end it."""
+
+
 class StudyJob:
     """One study and its rows so far. The page reads its state; the job does not use the page.
 
@@ -61,12 +71,13 @@ class StudyJob:
 
     Attributes:
         id: what `study_id` returns.
+        is_waiting: whether it still waits for its turn, as studies of a class do.
     """
 
     def __init__(
         self, study: Study, config: Any, rows: list[dict[str, Any]], known_rows: KnownRows | None = None, *, is_shared: bool = False
     ) -> None:
-        self.study, self.config, self.error = study, config, ""
+        self.study, self.config, self.error, self.is_waiting = study, config, "", is_class()
         self.id, self.is_shared = study_id(study), is_shared
         done = pd.DataFrame(list(rows))
         self.made, self.total = len(finished_runs(study, done) & {run.id for run in study.runs()}) if rows else 0, len(study)
@@ -164,16 +175,26 @@ class StudyJob:
             return self._releases[run.id]
 
     def _work(self, done: pd.DataFrame) -> None:
-        workers = max(_FEWEST_WORKERS, min(os.cpu_count() or 1, _MOST_WORKERS))
+        workers = _FEWEST_WORKERS if is_class() else max(_FEWEST_WORKERS, min(os.cpu_count() or 1, _MOST_WORKERS))
         try:
-            for row in compare(self.study, workers=workers, done=done, stop=self._stop, progress=self._count):
-                self._rows.append(row)
-                if self.known_rows is not None:
-                    self.known_rows.add(row)
+            with study_turn(self._check) as check:
+                self.is_waiting = False
+                with closing(compare(self.study, workers=workers, done=done, stop=self._stop, progress=self._count)) as rows:
+                    for row in rows:
+                        self._rows.append(row)
+                        if self.known_rows is not None:
+                            self.known_rows.add(row)
+                        check()
+        except _StoppedError:
+            return
         except DpvizError as error:
             self.error = str(error)
         except Exception as error:  # noqa: BLE001  (a thread has no caller that could catch it; data of studies are public)
             self.error = f"The study failed unexpectedly ({type(error).__name__})."
+
+    def _check(self) -> None:
+        if self._stop.is_set():
+            raise _StoppedError
 
     def _count(self, made: int, total: int) -> None:
         self.made, self.total = made, total
@@ -374,10 +395,6 @@ class SessionCounts:
         self._jobs.clear()
 
 
-class _StoppedError(Exception):
-    """Raised inside a search to end it."""
-
-
 class InverseJob:
     """The search for the epsilon of each of several mechanisms. The page reads its state; the job does not use the page.
 
@@ -427,20 +444,111 @@ class InverseJob:
     def _work(self) -> None:
         for label in self._mechanisms:
             try:
-                self.rows.append(self._answer(label))
+                self.rows.append(run_within_limits(partial(self._answer, label), self._check))
             except _StoppedError:
                 return
+            except DpvizError as refusal:  # a limit of a class
+                self.rows.append(_no_answer(label, refusal))
             self._attempts = 0
 
-    def _answer(self, label: str) -> dict[str, Any]:
+    def _answer(self, label: str, check: Callable[[], None]) -> dict[str, Any]:
+        def before_attempt() -> None:
+            check()
+            self._attempts += 1
+
         try:
             wanted = replace(self._wanted, gaussian=label in self._gaussian)
-            result = find_epsilon(self._mechanisms[label], self._data, wanted, before_attempt=self._before_attempt)
+            result = find_epsilon(self._mechanisms[label], self._data, wanted, before_attempt=before_attempt)
         except DpvizError as refusal:
-            return {"Configuration": label, "ε": None, "error": np.nan, "note": str(refusal)}
+            return _no_answer(label, refusal)
         return {"Configuration": label, "ε": result.epsilon, "error": result.error, "note": result.note}
 
-    def _before_attempt(self) -> None:
+    def _check(self) -> None:
         if self._stop.is_set():
             raise _StoppedError
-        self._attempts += 1
+
+
+def _no_answer(label: str, refusal: DpvizError) -> dict[str, Any]:
+    return {"Configuration": label, "ε": None, "error": np.nan, "note": str(refusal)}
+
+
+class FigureJob:
+    """One run of a figure of a paper in a thread. The page reads its state; the job does not use the page.
+
+    Args:
+        paper: the paper.
+        figure: one of its figures.
+        size: the name of a size of the figure.
+        seeds: how many.
+        known: the rows of the first seeds that any session has measured; the job goes on from them, and adds its own.
+
+    Attributes:
+        total: all seeds.
+        error: why the run failed; else "".
+    """
+
+    def __init__(self, paper: Paper, figure: Figure, size: str, seeds: int, known: list[pd.DataFrame]) -> None:
+        self.paper, self.figure, self.size, self.total, self.error = paper, figure, size, seeds, ""
+        self._known, self._parts, self._stop = known, known[:seeds], Event()
+        self._start, self._seconds = time.monotonic(), 0.0
+        self._run: FigureRun | None = None
+        self._thread = Thread(target=self._work, name="figure", daemon=True)
+
+    def start(self, patience: float = 0.0) -> None:
+        """Start the run, and wait up to `patience` seconds for its end."""
+        self._thread.start()
+        self._thread.join(patience)
+
+    def stop(self, *, wait: bool = False) -> None:
+        """End the run after the seed that it measures; those that are done stay. With `wait`, return only once it has ended."""
+        self._stop.set()
+        if wait:
+            self._thread.join(SECONDS_TO_STOP)
+
+    @property
+    def made(self) -> int:
+        """The number of seeds that are done."""
+        return len(self._parts)
+
+    @property
+    def state(self) -> str:
+        """The state: running, stopped, done or failed."""
+        if self.error:
+            return FAILED
+        if self.made >= self.total:
+            return DONE
+        return STOPPED if self._stop.is_set() else RUNNING
+
+    def run(self) -> FigureRun | None:
+        """Return the run with the seeds that are done, once it has ended; None before that, or if no seed is done."""
+        if self.state != RUNNING and self.made and self._run is None:
+            parts = self._parts[: self.made]
+            self._run = FigureRun(
+                paper=self.paper, figure=self.figure, size=self.size, table=pd.concat(parts, ignore_index=True), seconds=self._seconds
+            )
+        return self._run
+
+    def _work(self) -> None:
+        try:
+            run_within_limits(self._measure, self._check)
+        except _StoppedError:
+            return
+        except DpvizError as error:
+            self.error = str(error)
+        except Exception as error:  # noqa: BLE001  (a thread has no caller that could catch it; data of papers are public)
+            self.error = f"The run failed unexpectedly ({type(error).__name__})."
+
+    def _measure(self, check: Callable[[], None]) -> None:
+        """Measure the seeds that are not known."""
+        if self.made == self.total:
+            return
+        for part in self.figure.measure(self.size, self.total - self.made, first=self.made + 1):
+            check()
+            self._seconds = time.monotonic() - self._start
+            if len(self._known) == self.made:
+                self._known.append(part)
+            self._parts.append(part)
+
+    def _check(self) -> None:
+        if self._stop.is_set():
+            raise _StoppedError

@@ -14,6 +14,7 @@ from typing import Protocol
 
 import streamlit as st
 
+from dpviz.app.class_mode import is_class, refuse_in_class
 from dpviz.app.session import result_slot, show_error
 from dpviz.errors import RefusedError
 from dpviz.mechanisms.base import AnyMechanism
@@ -44,6 +45,12 @@ class Source:
     domain: DomainPart | None = None
     regions: RegionsPart | None = None
     destinations: RegionsPart | None = None
+
+
+def open_ledger() -> Ledger:
+    """Open the ledger; a class has none."""
+    refuse_in_class("ledger")
+    return Ledger()
 
 
 class IdentifiedData(Protocol):
@@ -184,7 +191,7 @@ def pay_and_draw(data: LoadedData, order: publish.Order, draws: SessionDraws) ->
     Raises:
         DpvizError: nothing was drawn; the text says so if the budget is spent all the same.
     """
-    paid = publish.draw(order, Ledger(), keeps=True)
+    paid = publish.draw(order, open_ledger(), keeps=True)
     draws.keep(paid, data, order.mechanism)
     return paid
 
@@ -211,10 +218,12 @@ def record_public_look(data: IdentifiedData) -> bool:
         Whether the truth may be shown. If the look cannot be recorded, the truth may not be shown, and the page shows the reason: a later
         release of these data could claim that nobody looked at the truth. Samples are public, and are shown even without a ledger.
     """
+    if is_class():
+        return data.bundled
     if data.digest in seen_digests():
         return True
     try:
-        Ledger().note_truth_seen(data.fingerprints)
+        open_ledger().note_truth_seen(data.fingerprints)
     except RefusedError as error:
         if data.bundled:
             return True
@@ -229,7 +238,7 @@ def record_private_look(data: LoadedData, account: str) -> bool:
     recorded = st.session_state.setdefault("recorded looks", set())
     if data.digest not in recorded:
         try:
-            Ledger().note_account_truth_seen(account)
+            open_ledger().note_account_truth_seen(account)
         except RefusedError as error:
             show_error(f"{_NOT_RECORDED} {error}")
             return False
@@ -241,7 +250,7 @@ def record_private_look(data: LoadedData, account: str) -> bool:
 def describe_look(account: str) -> str:
     """Return the manifest's statement on whether the truth was looked at, as a text."""
     try:
-        seen = Ledger().account(account).truth_seen
+        seen = open_ledger().account(account).truth_seen
     except RefusedError:
         return "not known, the ledger cannot be read"
     return "yes, recorded for the manifest" if seen else "no"

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from threading import Condition, Event, Lock, Thread
 from typing import Any
 
+from dpviz.app.class_limits import run_within_limits
 from dpviz.errors import DpvizError
 
 SECONDS_BETWEEN = 1.0  # from the start of one run to the start of the next
@@ -204,7 +205,7 @@ class LiveRuns:
 def _try_work(work: Work, check: Check) -> tuple[Any, str]:
     """Return the result of some work and "", or None and why there is none."""
     try:
-        return work(check), ""
+        return run_within_limits(work, check), ""
     except StoppedError:
         return None, "stopped"
     except DpvizError as refusal:

@@ -9,6 +9,7 @@ from typing import Any
 import streamlit as st
 
 from dpviz.app.cached import keeper
+from dpviz.app.class_limits import PATIENCE_OF_CLASS, TICK_OF_CLASS, in_class, room_of_session
 from dpviz.app.first_row import present_button
 from dpviz.app.live import LiveRuns, Results, Work
 from dpviz.app.page_state import PageState
@@ -28,7 +29,7 @@ class LiveControls:
         page_state: state of the page; its configuration has `run`, the number of the run.
         kind: class of the page's runs, one per page: a session keeps one of each.
         weigh: returns the size of a result.
-        room: the largest size of all results that a session keeps.
+        room: the largest size of all results that a session keeps; less in a class.
         shared: results on bundled samples, which all sessions share: the same size of them is kept for all.
     """
 
@@ -44,7 +45,7 @@ class LiveControls:
     def runs(self) -> LiveRuns:
         """Return the runs of this session; they end with it."""
         if self._slot not in st.session_state:
-            st.session_state[self._slot] = self.kind(self.weigh, self.room)
+            st.session_state[self._slot] = self.kind(self.weigh, room_of_session(self.room))
             keeper().take(st.session_state[self._slot])
         return st.session_state[self._slot]  # type: ignore[no-any-return]
 
@@ -57,8 +58,8 @@ class LiveControls:
         """
         runs = self.runs()
         runs.ask(works, self.shared if bundled else None)
-        while (run := runs.running) is not None and run.seconds < PATIENCE:
-            runs.wait(0.03)
+        while (run := runs.running) is not None and run.seconds < in_class(PATIENCE, PATIENCE_OF_CLASS):
+            runs.wait(in_class(0.03, 0.1))
             st.session_state.get(self.page_state.key)  # Streamlit ends the script here if a newer event has arrived
         return runs
 
@@ -91,7 +92,7 @@ class LiveControls:
                 st.caption(":orange[Stopped: the maps show the settings before.]", width="stretch")
                 st.button("Run again", key="resume", on_click=runs.resume)
         elif runs.running is not None:
-            st.fragment(self._tick, run_every=TICK)(idle)
+            st.fragment(self._tick, run_every=in_class(TICK, TICK_OF_CLASS))(idle)
         else:
             return False
         return True
@@ -114,7 +115,7 @@ class LiveControls:
         """While runs are played, take the next one about every second; call it before what the runs show."""
         if self._left_to_play > 0:
             with st.container(key="play next"):  # in no row of its own: nothing below it moves
-                st.fragment(self._play_next, run_every=PLAY_TICK)(self.page_state.config().run)
+                st.fragment(self._play_next, run_every=in_class(PLAY_TICK, TICK_OF_CLASS))(self.page_state.config().run)
 
     def _play_next(self, shown_run: int) -> None:
         if self._left_to_play <= 0 or self.page_state.config().run != shown_run or self.runs().running is not None:

@@ -14,6 +14,7 @@ from typing import Any
 import streamlit as st
 
 from dpviz.app import saved_config
+from dpviz.app.class_mode import refuse_in_class
 from dpviz.app.fields import REFUSED
 from dpviz.app.ledger import LoadedData
 from dpviz.app.page_state import CURATE, PageState
@@ -36,6 +37,7 @@ _SLOTS |= {role: f"{role} uploaded" for role in ("regions", "ends", _OF_AREAS, O
 
 def show_uploader(page: PageState) -> None:
     """Show the field that opens a configuration, why the last one was refused, and what the page does not show of the last one."""
+    refuse_in_class("configurations to open")
     kind, turn = _kind_of(page), st.session_state.get(_TURN, 0)
     key = f"open {kind} {turn}"
     with st.popover("Open a configuration", width="stretch", key=f"opener {kind} {turn}"):  # closed again by its new key
@@ -93,6 +95,7 @@ def open_text(page: PageState, body: bytes) -> None:
     Raises:
         DpvizError: it is no configuration of a release for this page, or says what the page cannot show; nothing has changed.
     """
+    refuse_in_class("configurations to open")
     config = read_for_page(page, body)
     kind, names = _kind_of(page), _names_of_files(config)
     parts, values = saved_config.parts_of_page(config, page.config()), saved_config.values_at_once(config)

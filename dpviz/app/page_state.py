@@ -11,6 +11,7 @@ from typing import Any
 
 import streamlit as st
 
+from dpviz.app.class_mode import describe_restricted, restrict
 from dpviz.app.ledger import LoadedData, record_private_look, record_public_look
 from dpviz.app.session import check_link, describe_refused, to_query
 from dpviz.errors import SettingError
@@ -53,10 +54,10 @@ class PageState:
         return {key: kind for family in self.families for key, kind in family.choices.items()}
 
     def config(self) -> Any:
-        """Return the configuration of this session; the first visit reads it from the address."""
+        """Return the configuration of this session, within what a class may have; the first visit reads it from the address."""
         if self.key not in st.session_state:
             st.session_state[self.key] = self._read(st.query_params.to_dict())
-        return st.session_state[self.key]
+        return restrict(st.session_state[self.key])
 
     def change(self, **updates: Any) -> None:
         """Change parts of the configuration, which `undo` can take back; `write_address` then puts them into the address."""
@@ -84,7 +85,7 @@ class PageState:
     def _read(self, link: Mapping[str, str]) -> Any:
         """Return the configuration of a link, and keep what was not understood for `refused`."""
         read, names = check_link(self.kind, link)
-        st.session_state[self._refused] = describe_refused(read, names)
+        st.session_state[self._refused] = " ".join(filter(None, (describe_refused(read, names), describe_restricted(read))))
         return read
 
     @property

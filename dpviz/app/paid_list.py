@@ -7,11 +7,11 @@ import streamlit as st
 
 from dpviz.app.bundle import is_published, show_bundle
 from dpviz.app.kept_map import show_kept_map
+from dpviz.app.ledger import open_ledger
 from dpviz.app.session import show_error
 from dpviz.app.words import budget_words, verdict_row
 from dpviz.errors import DpvizError
 from dpviz.privacy.accounts import Entry
-from dpviz.privacy.ledger import Ledger
 from dpviz.publishing.kept import kept_draws, recover
 from dpviz.publishing.order import PaidRelease
 from dpviz.view.escape import line
@@ -48,7 +48,7 @@ def find_kept(known: set[int], datasets: set[str]) -> list[Entry]:
     Without a ledger that can be read, none are found: the account block says why.
     """
     try:
-        kept = reversed(kept_draws(Ledger()))
+        kept = reversed(kept_draws(open_ledger()))
         return [entry for account, entry in kept if entry.id not in known and account.name in datasets]
     except DpvizError:
         return []
@@ -77,7 +77,7 @@ def show_waiting(fingerprints: tuple[str, ...]) -> None:
         fingerprints: of the data, which are there again: by them the ledger finds the account, not by a name that was typed.
     """
     try:
-        account = Ledger().find_by_fingerprints(fingerprints)
+        account = open_ledger().find_by_fingerprints(fingerprints)
     except DpvizError:  # the account block says why
         return
     if account is None:
@@ -96,7 +96,7 @@ def _recover(number: int) -> PaidRelease:
     recovered: dict[int, PaidRelease] = st.session_state.setdefault("recovered draws", {})
     kept = recovered.get(number)
     if kept is None or kept.kept is None or not kept.kept.exists():
-        recovered[number] = recover(number, Ledger())
+        recovered[number] = recover(number, open_ledger())
     return recovered[number]
 
 
@@ -107,7 +107,7 @@ def _describe(entry: Entry) -> str:
 def show_all_draws(datasets: set[str]) -> None:
     """List all draws of these datasets, published or not."""
     try:
-        ledger = Ledger()
+        ledger = open_ledger()
         waiting = {entry.id for _, entry in kept_draws(ledger)}
         rows = [
             {

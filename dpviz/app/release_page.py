@@ -13,12 +13,23 @@ from streamlit.navigation.page import StreamlitPage
 
 from dpviz.app.areas.state import AREAS
 from dpviz.app.bundle import Bundle, check_texts, is_published, name_archive, note_download, texts_form
+from dpviz.app.class_mode import refuse_in_class
 from dpviz.app.code import show_release_code
 from dpviz.app.components.panes import load_deck
 from dpviz.app.dataset_block import dataset_block
 from dpviz.app.fields import problem_with, show_lock, start_checks
 from dpviz.app.first_row import forget_button, show_forgotten
-from dpviz.app.ledger import Funding, LoadedData, PaidDraw, SessionDraws, convert_to_currency, make_order, paid_draws, session_draws
+from dpviz.app.ledger import (
+    Funding,
+    LoadedData,
+    PaidDraw,
+    SessionDraws,
+    convert_to_currency,
+    make_order,
+    open_ledger,
+    paid_draws,
+    session_draws,
+)
 from dpviz.app.page_state import PageState
 from dpviz.app.paid_list import ask_dataset, find_kept, show_all_draws, show_kept
 from dpviz.app.pay_again import choose_again
@@ -31,7 +42,6 @@ from dpviz.errors import DpvizError
 from dpviz.mechanisms.base import AnyMechanism
 from dpviz.privacy.accounts import Entry
 from dpviz.privacy.budget import Budget
-from dpviz.privacy.ledger import Ledger
 from dpviz.publishing import publish
 from dpviz.publishing.code import CodeRun
 from dpviz.publishing.dry_run import ExpectedErrors, compute_expected_errors
@@ -49,6 +59,7 @@ _SIGNS = {"epsilon": "ε", "delta": "δ", "rho": "ρ"}
 
 def release_page(points: StreamlitPage | None = None, trips: StreamlitPage | None = None, areas: StreamlitPage | None = None) -> None:
     """Show the page; `points`, `trips` and `areas` are the pages to which its buttons lead."""
+    refuse_in_class("Release page")
     if show_forgotten():
         return
     _show_first_row()
@@ -249,7 +260,7 @@ def publish_new(order: publish.Order, data: LoadedData, typed: dict[str, Any], d
     with tempfile.TemporaryDirectory(prefix="dpviz-") as folder:
         texts = _publication_texts(typed, folder)
         texts.check()
-        paid_draw = draws.keep(publish.draw(order, Ledger(), words=texts), data, order.mechanism)
+        paid_draw = draws.keep(publish.draw(order, open_ledger(), words=texts), data, order.mechanism)
         try:
             return _write_files(paid_draw, texts)
         except DpvizError as error:
@@ -275,7 +286,7 @@ def _publication_texts(typed: dict[str, Any], folder: str) -> publish.Publicatio
 
 def _write_files(paid_draw: PaidDraw, texts: publish.PublicationTexts) -> Bundle:
     """Make the bundle; the ledger says that it is published once it is downloaded, and the draw is kept until then."""
-    written = publish.write(paid_draw.paid, texts, Ledger(), notes=False)
+    written = publish.write(paid_draw.paid, texts, open_ledger(), notes=False)
     manifest, report = json.loads((written.folder / MANIFEST).read_bytes()), (written.folder / publish.REPORT).read_bytes()
     return Bundle(manifest=manifest, archive=zip_release(written.folder), report=report, paid=paid_draw.paid)
 

@@ -8,12 +8,13 @@ from typing import Any
 import streamlit as st
 
 from dpviz.app.cards import DATA, Cards
+from dpviz.app.class_mode import is_class
 from dpviz.app.page_state import SOURCES, PageState
 from dpviz.app.session import show_value, when_chosen
 
 
 def choose_source(page: PageState, cards: Cards, **resets: Any) -> str:
-    """Ask where the data come from, and return it.
+    """Ask where the data come from, and return it; a class has samples alone.
 
     Args:
         page: state of the page.
@@ -21,6 +22,8 @@ def choose_source(page: PageState, cards: Cards, **resets: Any) -> str:
         resets: parts of the configuration that depend on the data, with their values for new ones.
     """
     st.subheader("Data", anchor=DATA) if cards.curates else st.markdown("##### 1 Data")
+    if is_class():
+        return str(page.config().source)
     key = f"{page.prefix}source"
     show_value(key, page.config().source)
     st.segmented_control(

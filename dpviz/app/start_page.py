@@ -10,6 +10,7 @@ import streamlit as st
 from streamlit.navigation.page import StreamlitPage
 
 from dpviz.app.areas.state import AREAS
+from dpviz.app.class_mode import is_class
 from dpviz.app.compare.earlier import start_when_shown
 from dpviz.app.compare.state import COMPARE
 from dpviz.app.components.panes import load_deck
@@ -175,8 +176,11 @@ def _show_preset(preset: Preset, pages: Mapping[str, StreamlitPage]) -> None:
 
 
 def _show_modes() -> None:
-    """Say what the two modes are for, and what is not protected."""
+    """Say what the two modes are for, and what is not protected; of a class, that it has samples alone."""
     st.divider()
+    if is_class():
+        st.caption("This is the app of a class: samples only, and noise that is seeded, so that the same link shows everybody the same.")
+        return
     left, right = st.columns(2, gap="large")
     left.markdown(
         "##### Teach\nPublic or made-up data and seeded noise: change anything, see the truth beside the release. What comes"

@@ -39,7 +39,9 @@ def may_be_shown(data: Data | None) -> TypeGuard[Data]:
 
 
 def describe_run(title: str, how: PageConfig) -> str:
-    """Write how a run was made: the title of its mechanism, its budget and its number."""
+    """Write how a run was made: the title of its mechanism, its budget and its number; a contrast has no budget."""
+    if not how.family.choices[how.mechanism].spends:
+        return f"{title}, run {how.run}"
     return f"{title}, {budget_text(how.epsilon, how.delta if how.takes_delta else 0)}, run {how.run}"
 
 

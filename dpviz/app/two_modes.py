@@ -7,6 +7,7 @@ from typing import Any
 
 import streamlit as st
 
+from dpviz.app.class_mode import refuse_in_class
 from dpviz.app.components.panes import load_deck
 from dpviz.app.first_row import show_forgotten, show_refused, teach_row
 from dpviz.app.page_state import TEACH, PageState
@@ -41,5 +42,6 @@ def show_in_mode(
         page.write_address()
         teach(data, row, protected(page.protected), fits)
     else:
+        refuse_in_class("Curate")
         curate(protected(""))  # the data of this run are not known yet
     accept_presses(page.key)

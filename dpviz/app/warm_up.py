@@ -9,7 +9,9 @@ import gc
 from importlib import import_module
 from threading import Lock, Thread, Timer
 
-PAGES = ("points.page", "start_page", "trips.page", "areas.page", "compare.page", "learn_page", "release_page", "help_page")
+from dpviz.app.class_mode import LEFT_OUT, is_class
+
+PAGES = ("points.page", "start_page", "trips.page", "areas.page", "compare.page", "learn_page", "papers_page", "release_page", "help_page")
 _begun: list[Thread] = []
 _lock = Lock()
 
@@ -30,7 +32,7 @@ def begin(seconds: float = 0.0) -> None:
 def _prepare() -> None:
     import_module(f"dpviz.app.{PAGES[0]}")
     _run_first_page()
-    for page in PAGES[1:]:
+    for page in (page for page in PAGES[1:] if not (is_class() and page.removesuffix("_page") in LEFT_OUT)):
         import_module(f"dpviz.app.{page}")
     gc.collect()
     gc.freeze()  # a search for garbage stops all sessions: it need not look at what stays anyhow

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
@@ -19,6 +20,7 @@ from dpviz.release.verdict import verdict
 from dpviz.view.escape import html, markdown
 
 AT_ONCE = "The 95 % intervals hold for all {numbers:,} numbers of the release at once, and so also for the largest ones, which stand first."
+NO_INTERVALS = "This method states no noise: it has neither standard deviations nor intervals. That is not an error of 0."
 _CHOICES = {BOUNDED: "one is replaced", ADD_REMOVE: "one is added or removed"}
 CHOSEN_BEFOREHAND = "It holds for what was chosen without a look at the counts, not for the largest of many."
 
@@ -74,6 +76,21 @@ def show_chart(chart: Any, place: Any = st) -> None:
     place.vega_lite_chart(chart.to_dict(validate=False), width="stretch")
 
 
+def show_noise(column: Any, stddev: float, of: str) -> None:
+    """Show the typical noise as a key figure; `of` says whose median it is. Of a contrast it is not stated."""
+    shown = f"{stddev:,.1f}" if math.isfinite(stddev) else "not stated"
+    help_text = f"Median standard deviation {of}; known without the truth." if math.isfinite(stddev) else NO_INTERVALS
+    column.metric("Typical noise (standard deviation)", shown, help=help_text)
+
+
+def show_interval(column: Any, title: str, ends: tuple[float, float], help_text: str) -> None:
+    """Show an interval as a key figure, or that there is none."""
+    if math.isfinite(ends[1]):
+        column.metric(title, f"{ends[0]:,.0f} to {ends[1]:,.0f}", help=help_text)
+    else:
+        column.metric(title, "not stated", help=NO_INTERVALS)
+
+
 def receipt_table(receipt: Receipt, column: str = "", name_of: Callable[[int | None], Any] = str) -> None:
     """Show the steps of a receipt as a table, with their budgets and noises.
 
@@ -83,7 +100,7 @@ def receipt_table(receipt: Receipt, column: str = "", name_of: Callable[[int | N
         name_of: returns the name of a step's level in that column.
     """
     if not receipt.private:
-        text = "The steps say only what its noise was made from." if receipt.steps else "Nothing has noise: every count is exact."
+        text = "The steps say only what its noise was made from." if receipt.steps else "Nothing has noise that a budget pays for."
         st.caption(f":orange[**NOT PRIVATE**: no budget bounds what this release reveals. {text}]")
     if not receipt.steps:
         return

@@ -13,10 +13,12 @@ from typing import Any
 
 from dpviz.amounts import format_budget, format_decimal
 from dpviz.cli import check, serve
+from dpviz.cli.class_options import ClassOptions
 from dpviz.cli.compare import run_compare
 from dpviz.cli.console import DONE, REFUSED, give, run_with_bar, say, step_bar
 from dpviz.cli.init import run_init
 from dpviz.cli.mechanisms import run_mechanisms
+from dpviz.cli.paper import run_paper
 from dpviz.data.counting.scheduler import Scheduler, scheduler_at
 from dpviz.errors import DpvizError, RefusedError, SettingError, did_you_mean
 from dpviz.evaluation.audits import audit_all, audit_targets
@@ -100,7 +102,8 @@ ALL = "all"
 
 def run_app(arguments: Namespace) -> int:
     """Start the app; return its exit code."""
-    return serve.serve(port=arguments.port, headless=arguments.headless, token=not arguments.no_token)
+    options = ClassOptions.of(arguments)
+    return serve.serve(port=arguments.port, headless=arguments.headless, token=not arguments.no_token, options=options)
 
 
 def run_release(arguments: Namespace) -> int:
@@ -368,6 +371,7 @@ COMMANDS: dict[str, Callable[[Namespace], int | None]] = {
     "audit": run_audit,
     "ledger": run_ledger,
     "mechanisms": run_mechanisms,
+    "paper": run_paper,
     "init": run_init,
 }
 

@@ -7,7 +7,7 @@ import secrets
 import sys
 import time
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import closing, contextmanager, redirect_stdout, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -37,22 +37,28 @@ def csv_text(table: pd.DataFrame) -> str:
     return str(table.assign(**texts).to_csv(index=False, lineterminator="\n"))
 
 
-def checked_target(path: Path) -> Path:
-    """Check, before the long work begins, that a table can be written, and return the path.
+def checked_target(path: Path, endings: Collection[str] = ENDINGS, what: str = "The table's file") -> Path:
+    """Check, before the long work begins, that a file can be written, and return the path.
+
+    Args:
+        path: of the file.
+        endings: that it may have, in lower case.
+        what: the file in a message.
 
     Raises:
-        SettingError: another ending than .csv or .json, or no folder to write into.
+        SettingError: another ending, or no folder to write into.
     """
-    if path.suffix.lower() not in ENDINGS:
-        raise SettingError("The table's file must end in .csv or .json.")
+    if path.suffix.lower() not in endings:
+        *first, last = endings
+        raise SettingError(f"{what} must end in {', '.join(first)} or {last}.")
     parent = path.absolute().parent
     if os.path.isdir(path) or not os.path.isdir(parent) or not os.access(parent, os.W_OK | os.X_OK):  # noqa: PTH112
-        raise SettingError("The table's file must be in a folder that exists and can be written.")
+        raise SettingError(f"{what} must be in a folder that exists and can be written.")
     return path
 
 
-def write_table(path: Path, text: str) -> None:
-    """Write a file completely or not at all, by way of a temporary file.
+def write_table(path: Path, text: str | bytes) -> None:
+    """Write a file completely or not at all, by way of a temporary file; texts in UTF-8.
 
     Raises:
         DpvizError: the file cannot be written; nothing is left behind.
@@ -60,8 +66,8 @@ def write_table(path: Path, text: str) -> None:
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}.partial")
     is_failed = False
     try:
-        with temporary.open("x", encoding="utf-8", newline="") as file:
-            file.write(text)
+        with temporary.open("xb") as file:
+            file.write(text.encode() if isinstance(text, str) else text)
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)
@@ -70,7 +76,7 @@ def write_table(path: Path, text: str) -> None:
     finally:
         temporary.unlink(missing_ok=True)
     if is_failed:
-        raise DpvizError("The table could not be written: is there room, and may you write there?")
+        raise DpvizError("The file could not be written: is there room, and may you write there?")
 
 
 FEW_RUNS = 20  # below this number of runs, starting workers takes longer than the runs

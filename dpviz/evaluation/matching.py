@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,8 +13,12 @@ from dpviz.arrays import Floats, Integers
 from dpviz.data.points import PointCounts
 from dpviz.errors import InputError, SettingError
 from dpviz.evaluation.metrics import true_answers
+from dpviz.mechanisms.noisy_counts import PointMechanism
+from dpviz.privacy.entropy import Entropy
 from dpviz.release.point_release import Release
 from dpviz.space.domain import Domain
+
+_COIN = 0.5
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -49,9 +54,12 @@ class Blocking:
         pairs: number of all pairs of a record of each holder.
         survivors: number of pairs that are compared.
         padded: number of pairs that are compared if the first holder adds dummy records to every kept leaf, up to its released
-            count, so that the true number of its records stays hidden.
+            count. This hides the true number of its records only where the released count is larger: see `guess_presence`.
         matches: number of people known to both.
         found: number of these people whose pair of records is compared.
+        cut: number of pairs that are compared if every kept leaf takes part with exactly its released count: dummy records are added, or
+            records left out at random. Then nothing but the released counts is shown.
+        cut_found: the expected number of people whose pair is compared then.
 
     >>> import dpviz as dv
     >>> blocking = dv.evaluation.matching.Blocking(leaves=4, kept=2, pairs=100, survivors=20, padded=30, matches=5, found=4)
@@ -66,6 +74,8 @@ class Blocking:
     padded: int
     matches: int
     found: int
+    cut: int = 0
+    cut_found: float = 0.0
 
     @property
     def reduction(self) -> float:
@@ -81,6 +91,16 @@ class Blocking:
     def recall(self) -> float:
         """Share of the people known to both whose pair is compared, 0 to 1; NaN if there are none."""
         return self.found / self.matches if self.matches else math.nan
+
+    @property
+    def cut_reduction(self) -> float:
+        """Share of all pairs that need not be compared if every leaf takes part with its released count."""
+        return 1 - self.cut / self.pairs if self.pairs else math.nan
+
+    @property
+    def cut_recall(self) -> float:
+        """Expected share of the people known to both whose pair is compared then, 0 to 1; NaN if there are none."""
+        return self.cut_found / self.matches if self.matches else math.nan
 
 
 def block(release: Release, holders: Holders, *, threshold: float = 0.0, margin: float = 0.0) -> Blocking:
@@ -120,7 +140,10 @@ def block(release: Release, holders: Holders, *, threshold: float = 0.0, margin:
     records_in_leaf = np.bincount(tree.leaf_of(first.column, first.row), first.count, len(tree)).astype(np.int64)
     kept = tree.leaves[release.count[tree.leaves] >= threshold]
     nearby = true_answers(holders.second, _widen_rectangles(release, kept, margin))
-    padded_records = np.maximum(records_in_leaf[kept], np.ceil(release.count[kept]).astype(np.int64))
+    released = np.ceil(release.count).astype(np.int64)
+    padded_records, cut_records = np.maximum(records_in_leaf, released)[kept], np.maximum(released, 0)[kept]
+    kept_share = np.minimum(1.0, np.maximum(released, 0) / np.maximum(records_in_leaf, 1))
+    found = _find_known(release, holders.known, threshold, margin)
     return Blocking(
         leaves=len(tree.leaves),
         kept=len(kept),
@@ -128,7 +151,9 @@ def block(release: Release, holders: Holders, *, threshold: float = 0.0, margin:
         survivors=int((records_in_leaf[kept] * nearby).sum()),
         padded=int((padded_records * nearby).sum()),
         matches=len(holders.known),
-        found=_count_found(release, holders.known, threshold, margin),
+        found=len(found),
+        cut=int((cut_records * nearby).sum()),
+        cut_found=float(kept_share[found].sum()),
     )
 
 
@@ -139,13 +164,74 @@ def _widen_rectangles(release: Release, nodes: Integers, margin: float) -> Float
     return np.asarray(np.clip(wide, np.tile(bounds[:2], 2), np.tile(bounds[2:], 2)))
 
 
-def _count_found(release: Release, known: NDArray[np.int32], threshold: float, margin: float) -> int:
-    """Count the people known to both holders whose pair of records is compared."""
+def _find_known(release: Release, known: NDArray[np.int32], threshold: float, margin: float) -> Integers:
+    """Return the leaves of the people known to both holders whose pair of records is compared, one for each person."""
     leaf = release.tree.leaf_of(known[:, 0], known[:, 1])
     box = release.domain.lattice(_widen_rectangles(release, leaf, margin))
     x, y = known[:, 2] + 0.5, known[:, 3] + 0.5
     near = (box[:, 0] < x) & (x <= box[:, 2]) & (box[:, 1] < y) & (y <= box[:, 3])
-    return int((near & (release.count[leaf] >= threshold)).sum())
+    return np.asarray(leaf[near & (release.count[leaf] >= threshold)])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Guesses:
+    """How often an attacker guesses right whether a person is in the first holder's file, by what the attacker sees; 0.5 is chance.
+
+    Attributes:
+        released: sees the decomposition and its released counts alone.
+        padded: sees also how many records take part in the comparison, filled up with dummy records to the released count.
+        sizes: sees also how many records take part, without dummy records.
+    """
+
+    released: float
+    padded: float
+    sizes: float
+
+
+def guess_presence(
+    points: PointCounts, mechanism: PointMechanism, budget: Any, *, people: int = 1000, threshold: float = 0.0, seed: int = 0
+) -> Guesses:
+    """Attack record matching: guess for many people whether they are in the first holder's file. CURATOR ONLY.
+
+    People are drawn from the file, and for each a coin decides whether the record stays in it. A release is made of what remains. The
+    attacker knows all records of a person's leaf but the person's own, and makes the likelier guess. With epsilon for one record, whoever
+    sees the release alone is right with a probability of at most exp(epsilon) / (1 + exp(epsilon)). Who sees the sizes of the blocks that
+    are compared sees more than the release. Dummy records hide a size only if the noise is positive: else the size is the true count.
+
+    Args:
+        points: the first holder's records.
+        mechanism: makes the decomposition; its leaves have whole counts that are not made consistent.
+        budget: of one release.
+        people: how many are guessed, from different cells; at most all cells.
+        threshold: leaves with a smaller released count are dropped, so that their sizes are not seen.
+        seed: of people, coins and noise.
+
+    >>> import dpviz as dv
+    >>> points = dv.load_sample("gaussian_cluster")
+    >>> tree = dv.Quadtree(height=4, split="leaf", least_squares=False)
+    >>> guesses = dv.evaluation.matching.guess_presence(points, tree, dv.PureBudget("0.5"), people=2000)
+    >>> guesses.sizes > guesses.padded > guesses.released
+    True
+    """
+    rng = np.random.default_rng(seed)
+    chosen = rng.choice(len(points.count), min(people, len(points.count)), replace=False)
+    present = rng.random(len(chosen)) < _COIN
+    count = points.count.copy()
+    count[chosen[~present]] -= 1
+    some = count > 0
+    remaining = replace(points, column=points.column[some], row=points.row[some], count=count[some])
+    release = mechanism.release(remaining, budget, Entropy.seeded(seed))
+    tree = release.tree
+    true = np.bincount(tree.leaf_of(remaining.column, remaining.row), remaining.count, len(tree)).astype(np.int64)
+    leaf = tree.leaf_of(points.column[chosen], points.row[chosen])
+    others, released = true[leaf] - present, np.ceil(release.count[leaf]).astype(np.int64)
+    by_count = (released > others) == present
+    is_seen, is_bare = release.count[leaf] >= threshold, true[leaf] > released
+    return Guesses(
+        released=float(by_count.mean()),
+        padded=float((by_count | (is_seen & is_bare)).mean()),
+        sizes=float((by_count | is_seen).mean()),
+    )
 
 
 def made_up_holders(

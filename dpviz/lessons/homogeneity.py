@@ -43,6 +43,21 @@ class Homogeneity(Lesson):
         " makes the choice private, and where the noise is larger than the dip of the curve at its best line, the choice is mostly chance."
     )
     task: ClassVar[str] = "lower ε to 0.001 and find out which town's best line survives the noise longest."
+    question: ClassVar[str] = (
+        "HTF looks for the line that splits a town of 20,000 people into two parts that are as even as possible, and spends ε = 0.01 on"
+        " it: noise of ± 400 people. How often is the line that it finds a good one, with at least half of the best gain?"
+    )
+    choices: ClassVar[tuple[str, ...]] = ("in most runs", "about half of the time", "hardly ever: ε is tiny")
+    right: ClassVar[int] = 0
+    answer: ClassVar[str] = (
+        "In 87 % of the runs: the curve dips deeper than the noise, and many lines beside the best one are nearly as good. It turns"
+        " where the dip is shallower than the noise: at ε = 0.001 it is 42 % of the runs."
+    )
+    in_class: ClassVar[str] = (
+        "For those who know trees. The wrong belief is that a tiny ε always means chance: what counts is the noise against the depth of"
+        " the dip. Lower ε step by step, and let them say beforehand when the bars become flat. An even town has no dip at all, and"
+        " nothing to find."
+    )
 
     town: str = setting(TWO_CROWDS, "Town", choices=TOWNS, help=f"{PEOPLE:,} made-up people.")
     parts: str = setting(COLUMNS, "Split into", choices=(COLUMNS, ROWS), help="Which way the line runs.")
@@ -55,8 +70,10 @@ class Homogeneity(Lesson):
         curve = objective_curve(points, PureBudget(self.epsilon), across=across)
         choices = chosen_lines(points, self.epsilon, self.draw, across=across)
         gain = 100 * (1 - curve.least / curve.unsplit)
+        best = _map(self, curve)
         return Shown(
-            rows=((_map(self, curve), unevenness_chart(curve, curve_axis(across))), (chosen(choices, curve_axis(across)),)),
+            asked=((best,),),
+            rows=((best, unevenness_chart(curve, curve_axis(across))), (chosen(choices, curve_axis(across)),)),
             figures=(
                 Figure(label="Best line", value=f"{curve.best} of {points.domain.side}", help="Where unevenness is least, without noise."),
                 Figure(label="The best line removes", value=f"{gain:.1f} %", help="Of the unevenness without a split."),
@@ -100,7 +117,7 @@ def _map(lesson: Homogeneity, curve: ObjectiveCurve) -> object:
         high=max(float(blocks.max()), 1.0),
         description=f"The best line is at {curve_axis(curve.across)[0]} = {best} of {side}.",
     )
-    return cell_map(look, outlines=parts, strong_outlines=True)
+    return cell_map(look, frames=parts)
 
 
 def unevenness_chart(curve: ObjectiveCurve, axis_title: str, *, height: int = 380) -> alt.LayerChart:

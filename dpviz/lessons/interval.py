@@ -12,9 +12,11 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
+from dpviz.arrays import Integers
 from dpviz.evaluation.metrics import true_answers
 from dpviz.lessons.charts import RED, style_channel
 from dpviz.lessons.lesson import Figure, Lesson, Shown, draw_setting, epsilon_setting
+from dpviz.lessons.maps import Cells, cell_map
 from dpviz.lessons.town import TWO_CROWDS, town
 from dpviz.mechanisms.base import setting
 from dpviz.mechanisms.points.quadtree import Quadtree
@@ -25,6 +27,7 @@ from dpviz.view.charts import FORMAT, GREY, add_texts, finish, format_cell, tool
 from dpviz.view.colors import ACCENT
 
 ORDER, PEOPLE, REPEATS = 6, 5000, 100
+FINE = 5  # level of the squares on the map
 BLOCK, CUTS, SMALL = "a block of partitions", "cuts through partitions", "inside one partition"
 AREAS: dict[str, tuple[float, float, float, float]] = {
     BLOCK: (8.0, 32.0, 24.0, 48.0),
@@ -46,11 +49,28 @@ class Interval(Lesson):
         " that people are spread evenly in them adds a bias that no interval shows."
     )
     task: ClassVar[str] = (
-        "choose the area that cuts through partitions, then make the tree higher: how do bias, noise and the number of intervals that"
-        " contain the true count change?"
+        "choose the block of partitions; then go back to the area that cuts through them, and make the tree higher: how do bias, noise and"
+        " the number of intervals that contain the true count change?"
+    )
+    question: ClassVar[str] = (
+        "A release states a 95 % interval for the number of people in the framed area, which cuts through its partitions. It is made a"
+        " hundred times from the same data. How many of the hundred intervals contain the true count?"
+    )
+    choices: ClassVar[tuple[str, ...]] = ("none", "about half", "about 95")
+    right: ClassVar[int] = 0
+    answer: ClassVar[str] = (
+        "The noise is only ± 18 people, but taking people as evenly spread inside the partitions that are cut moves every estimate by"
+        " about −89, and no interval knows of that. The 95 % covers the noise and nothing else. It turns for an area that is made of"
+        " whole partitions, where 98 of 100 contain the true count, and in smaller partitions, where the bias is smaller and the noise"
+        " larger."
+    )
+    in_class: ClassVar[str] = (
+        "Nearly everybody says 95, and that is what the words promise. Show the area on the map first: its edges run through"
+        " partitions, and the crowd is on one side of them. Then choose the block of partitions, and let them count the misses. What to"
+        " remember: 95 % is about the procedure and about the noise; it says nothing of an area that the release does not know."
     )
 
-    area: str = setting(BLOCK, "Area", choices=tuple(AREAS), help="The area whose count is read from every release.")
+    area: str = setting(CUTS, "Area", choices=tuple(AREAS), help="The area whose count is read from every release.")
     epsilon: float = epsilon_setting(0.5)
     height: int = setting(4, "Height of the tree", low=3, high=5, help="Higher: smaller partitions, less bias, more noise on each.")
     draw: int = draw_setting()
@@ -60,8 +80,10 @@ class Interval(Lesson):
         result = intervals(self.area, self.epsilon, self.height, self.draw)
         low, high = expected_range()
         width = (1 << ORDER) >> self.height
+        area = _map(self)
         return Shown(
-            rows=((interval_chart(result.table, result.truth, (CONTAINS, MISSES)),),),
+            asked=((area,),),
+            rows=((area, interval_chart(result.table, result.truth, (CONTAINS, MISSES))),),
             figures=(
                 Figure(
                     label="Contain the true count",
@@ -76,9 +98,32 @@ class Interval(Lesson):
                 ),
                 Figure(label="True count", value=f"{result.truth:,.0f}", help="Shown here because the town is made up."),
             ),
-            note=f"Partitions are {width} × {width} cells. Intervals reach 2.12 standard deviations to both sides and are rounded outwards:"
-            " exact for one Laplace count, cautious for sums of many.",
+            note=f"Frame: the area. Partitions are {width} × {width} cells. Intervals reach 2.12 standard deviations to both sides and are"
+            " rounded outwards: exact for one Laplace count, cautious for sums of many.",
         )
+
+
+def _map(lesson: Interval) -> object:
+    """Draw the town, more finely than it is released, with the partitions and the area."""
+    blocks = town(ORDER, PEOPLE, TWO_CROWDS).blocks(FINE)
+    people = np.argwhere(blocks > 0)
+    cells = _squares(people, FINE).assign(value=blocks[blocks > 0])
+    partitions = _squares(np.argwhere(np.ones((1 << lesson.height, 1 << lesson.height))), lesson.height)
+    look = Cells(
+        table=cells,
+        title="The town, its partitions and the area",
+        value="people per square",
+        low=0.0,
+        high=float(blocks.max()),
+        description=f"The area is {lesson.area}; {len(partitions):,} partitions.",
+    )
+    return cell_map(look, outlines=partitions, frames=pd.DataFrame([AREAS[lesson.area]], columns=["x", "y", "x2", "y2"]))
+
+
+def _squares(cells: Integers, level: int) -> pd.DataFrame:
+    """Return columns x, y, x2, y2 of squares of the town: (n, 2) rows and columns of 2**level squares each way."""
+    width = (1 << ORDER) >> level
+    return pd.DataFrame(np.hstack([cells[:, ::-1], cells[:, ::-1] + 1]) * width, columns=["x", "y", "x2", "y2"])
 
 
 def interval_chart(table: pd.DataFrame, truth: float, kinds: Sequence[str], *, height: int = 380) -> alt.LayerChart:

@@ -29,12 +29,16 @@ class Shown:
 
     Attributes:
         rows: rows of Altair charts; on a narrow screen all charts are in one column.
+        asked: rows that are shown while the question is open, so that the figure does not answer it; empty for all rows.
+        slide: rows that a slide has room for; empty for all rows.
         figures: at most four numbers.
         note: one or two sentences on what the charts show.
         source: source of quoted results; empty if there are none.
     """
 
     rows: tuple[tuple[Any, ...], ...]
+    asked: tuple[tuple[Any, ...], ...] = ()
+    slide: tuple[tuple[Any, ...], ...] = ()
     figures: tuple[Figure, ...] = ()
     note: str = ""
     source: str = ""
@@ -84,6 +88,12 @@ class Lesson(Settings):
         title: a question or a statement.
         text: two sentences, as Markdown.
         task: one thing to try.
+        question: a plain question that is asked before the figure can be moved, one that a student can get wrong.
+        choices: two to four possible answers, short.
+        right: index of the right one.
+        answer: shown once an answer is chosen, as Markdown: two or three sentences that are true for the default settings and say when the
+            answer turns.
+        in_class: the teacher's notes, as Markdown: what to say, what to let them try, the wrong belief to expect.
         share_bar: the widget of a setting with several shares; None if there is no such setting.
 
     Example:
@@ -99,6 +109,11 @@ class Lesson(Settings):
     title: ClassVar[str]
     text: ClassVar[str]
     task: ClassVar[str]
+    question: ClassVar[str] = ""
+    choices: ClassVar[tuple[str, ...]] = ()
+    right: ClassVar[int] = 0
+    answer: ClassVar[str] = ""
+    in_class: ClassVar[str] = ""
     share_bar: ClassVar[ShareBar | None] = None
 
     def show(self) -> Shown:

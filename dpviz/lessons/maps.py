@@ -39,7 +39,7 @@ class Cells:
 
 
 def cell_map(
-    cells: Cells, *, marks: pd.DataFrame | None = None, outlines: pd.DataFrame | None = None, strong_outlines: bool = False
+    cells: Cells, *, marks: pd.DataFrame | None = None, outlines: pd.DataFrame | None = None, frames: pd.DataFrame | None = None
 ) -> alt.LayerChart:
     """Draw cells that are the stronger in colour the larger their value is, with outlines of partitions and marks.
 
@@ -47,25 +47,37 @@ def cell_map(
         cells: the filled cells.
         marks: columns x, y, what (a name) and shape (a Vega symbol or "dot" for small grey dots).
         outlines: columns x, y, x2, y2 of partitions.
-        strong_outlines: draw the outlines so that they stand out.
+        frames: columns x, y, x2, y2 of areas whose outlines stand out.
+    """
+    layers = [fill_cells(cells, _edges())]
+    for boxes, strong in ((outlines, False), (frames, True)):
+        if boxes is not None:
+            layers.append(outline_cells(boxes, _edges(), strong=strong))
+    if marks is not None:
+        layers += mark_layers(marks, {key: channel for key, channel in _edges().items() if key in ("x", "y")})
+    return finish(alt.layer(*layers), cells.title, cells.description, cells.height)
+
+
+def fill_cells(cells: Cells, edges: dict[str, Any]) -> Any:
+    """Return the layer of filled cells.
+
+    Args:
+        cells: the cells; title, description and height are those of the whole map.
+        edges: channels of the cells' edges.
     """
     names = {"value": cells.value}
-    logarithmic = cells.low > 0
-    scale = alt.Scale(type="log" if logarithmic else "sqrt", domain=[cells.low, cells.high], range=[_FAINTEST, 1.0], clamp=True, nice=False)
+    scale = alt.Scale(
+        type="log" if cells.low > 0 else "sqrt", domain=[cells.low, cells.high], range=[_FAINTEST, 1.0], clamp=True, nice=False
+    )
     legend = alt.Legend(title=cells.value, orient="bottom", format=FORMAT, symbolType="square", symbolFillColor=FILL, symbolStrokeWidth=0)
     fill = alt.Chart(add_texts(cells.table, list(names))).mark_rect(color=FILL, strokeWidth=0)
-    fill = fill.encode(
-        **_edges(), opacity=alt.Opacity(field="value", type="quantitative", scale=scale, legend=legend), tooltip=tooltip(names)
-    )
-    layers = [fill]
-    if outlines is not None:
-        outline_marks = alt.Chart(outlines).mark_rect(
-            filled=False, stroke=_MARK if strong_outlines else GREY, strokeWidth=2.2 if strong_outlines else 0.8, aria=False
-        )
-        layers.append(outline_marks.encode(**_edges()))
-    if marks is not None:
-        layers += _marks(marks)
-    return finish(alt.layer(*layers), cells.title, cells.description, cells.height)
+    return fill.encode(**edges, opacity=alt.Opacity(field="value", type="quantitative", scale=scale, legend=legend), tooltip=tooltip(names))
+
+
+def outline_cells(outlines: pd.DataFrame, edges: dict[str, Any], *, strong: bool = False) -> Any:
+    """Return the layer of the outlines of partitions, which stand out if they are `strong`."""
+    mark = alt.Chart(outlines).mark_rect(filled=False, stroke=_MARK if strong else GREY, strokeWidth=2.2 if strong else 0.8, aria=False)
+    return mark.encode(**edges)
 
 
 def _edges() -> dict[str, Any]:
@@ -78,9 +90,8 @@ def _edges() -> dict[str, Any]:
     }
 
 
-def _marks(marks: pd.DataFrame) -> list[Any]:
-    """Return layers of small dots, and of named marks that stand out."""
-    position = {key: channel for key, channel in _edges().items() if key in ("x", "y")}
+def mark_layers(marks: pd.DataFrame, position: dict[str, Any]) -> list[Any]:
+    """Return layers of small dots, and of named marks that stand out: `marks` as of `cell_map`, at channels x and y."""
     tooltip_of_mark = [alt.Tooltip(field="what", type="nominal", title="mark")]
     small, large = marks[marks["shape"] == "dot"], marks[marks["shape"] != "dot"]
     layers = []

@@ -36,7 +36,7 @@ LAPLACE, GAUSSIAN = "discrete Laplace", "discrete Gaussian"
 NOISES = (LAPLACE, GAUSSIAN)
 _MOST_SHOWN = 80
 _TAIL = 40
-OUT, IN = "without the person", "with the person"
+OUT, IN = "person not in", "person in"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,6 +52,23 @@ class OnePerson(Lesson):
         " belief before."
     )
     task: ClassVar[str] = "set ε to 0.1 and then to 5: when can one release make a 50 % guess nearly certain?"
+    question: ClassVar[str] = (
+        "An attacker knows everybody in a group but you, and thinks it 50 % likely that you are in it, too. One noisy count of the"
+        " group is released with ε = 1. How sure of you can the attacker be afterwards, at most?"
+    )
+    choices: ClassVar[tuple[str, ...]] = ("50 %: nothing is learned", "73 %", "95 %", "100 %, if the count is far off")
+    right: ClassVar[int] = 1
+    answer: ClassVar[str] = (
+        "A count of ε = 1 multiplies the odds 1 : 1 by at most $e^1$ = 2.72, so that 50 % becomes 73.1 % at most, and 26.9 % at least."
+        " Something is learned from every release, but never more than that, however strange the count is. The limit turns with ε and"
+        " with the belief before: at ε = 0.1 it is 52.5 %, at ε = 5 it is 99.3 %."
+    )
+    in_class: ClassVar[str] = (
+        "Let each student first write a number between 50 and 100, then show the figure. Two wrong beliefs are to be expected: that"
+        " private means *nothing is learned*, and that a rare, extreme count gives somebody away. Move the count that is seen from 23 to"
+        " 40: the belief stays at 73 %, since the noise decays exactly as slowly as ε allows. Close with ε = 5: the mathematics is the"
+        " same, and the promise is nearly worth nothing."
+    )
 
     epsilon: float = epsilon_setting()
     prior: int = setting(50, "Belief before, %", low=1, high=99, help="How sure the attacker is beforehand that the person is in the data.")
@@ -75,7 +92,7 @@ class OnePerson(Lesson):
         gain = float(noise.log_odds(np.array([self.seen]))[0])
         after = 100 * float(posterior(prior, gain))
         charts = (distribution_chart(distributions, self.seen), belief_chart(belief, (self.prior, after, high), self.seen))
-        return Shown(rows=(charts,), figures=_figures(self, (gain, after, low, high)), note=_note(noise, self))
+        return Shown(rows=(charts,), asked=(charts[:1],), figures=_figures(self, (gain, after, low, high)), note=_note(noise, self))
 
 
 def _figures(lesson: OnePerson, beliefs: tuple[float, float, float, float]) -> tuple[Figure, ...]:

@@ -40,6 +40,22 @@ class Releases(Lesson):
         " adds up ρ = ε²/2 instead and gives a smaller total for many releases, at the price of a δ."
     )
     task: ClassVar[str] = "find the day from which home and work are no secret any more; then let ε be for all tables together."
+    question: ClassVar[str] = (
+        "Every day a town publishes two noisy tables, people at night and people at noon, each with fresh noise and ε = 0.5. Somebody"
+        " knows where all others are. What does that attacker know of one person's home and work after 100 days?"
+    )
+    choices: ClassVar[tuple[str, ...]] = ("both, nearly for sure", "a hint: each one chance in three", "as little as after one day")
+    right: ClassVar[int] = 0
+    answer: ClassVar[str] = (
+        "From day 66 on the attacker is at least 95 % sure of both cells: noise that is fresh every day averages out, and 200 tables of"
+        " ε = 0.5 promise no more than ε = 100 together. After the first month both are still open. It turns if one ε is shared by all"
+        " tables: then the attacker learns hardly anything, at the price of far more noise in each table."
+    )
+    in_class: ClassVar[str] = (
+        "Ask who would publish a table a day under the same ε, and for how long. The wrong belief is that each release is as safe as"
+        " the first. Drag the days from 1 to 100 and watch the two maps darken at the ring; then switch to one ε for all tables. What to"
+        " remember: a budget belongs to a person, not to a table."
+    )
 
     days: int = setting(30, "Days of releases", low=1, high=MOST_DAYS, help="Two tables a day: people at night, people at noon.")
     epsilon: float = epsilon_setting(0.5, "Of every table, or of all tables together.")
@@ -61,9 +77,11 @@ class Releases(Lesson):
             height=330,
         )
         totals = composed_epsilons(round(epsilon, 9)).rename(columns={"days": "x", "epsilon": "y"})
+        maps = _map(result.home[self.days], HOME, "Where is home?"), _map(result.work[self.days], WORK, "Where is work?")
         return Shown(
+            asked=(maps,),
             rows=(
-                (_map(result.home[self.days], HOME, "Where is home?"), _map(result.work[self.days], WORK, "Where is work?")),
+                maps,
                 (_beliefs(result.home, result.work, self.days), curve_chart(totals, look, under=(_day_line(self.days),))),
             ),
             figures=(

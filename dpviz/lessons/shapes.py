@@ -59,6 +59,22 @@ class ShapesOfRegions(Lesson):
         " mostly lose least by it."
     )
     task: ClassVar[str] = "choose fewer people, and see which shape still has regions that are known well."
+    question: ClassVar[str] = (
+        "The same 20,000 people of Georgia are counted in counties, in squares and in hexagons of the same average size, all with the"
+        " same noise and ε = 0.1. In which are the most regions known well?"
+    )
+    choices: ClassVar[tuple[str, ...]] = ("counties", "squares", "hexagons", "alike: the noise is the same")
+    right: ClassVar[int] = 0
+    answer: ClassVar[str] = (
+        "Of the counties 23.9 % are known well, against 15.5 % of the squares and 14.4 % of the hexagons. The noise is ± 14.1 people in"
+        " each, but counties are small where people live, so that fewer of them are nearly empty. It turns with the number of people:"
+        " for 5,000 all three are at about 3 %."
+    )
+    in_class: ClassVar[str] = (
+        "The wrong belief is that equal noise means equal quality. Ask what 14 people more or less mean for a region of 20 people, and"
+        " for one of 500. Let them choose 5,000 and then 100,000 people. Then look at the circles: a question that cuts through regions"
+        " pays for their shape a second time."
+    )
 
     epsilon: float = epsilon_setting(0.1)
     people: str = setting("20,000", "People", choices=PEOPLE, help="Made-up people around the real towns of Georgia, and between them.")
@@ -73,6 +89,7 @@ class ShapesOfRegions(Lesson):
         maps = tuple(_draw_map(shape, releases[shape], top) for shape in SHAPES)
         known = _list_known(releases, truths)
         return Shown(
+            asked=(maps,),
             rows=(maps, (_draw_bars(known), _draw_circles(releases, truths, people))),
             figures=_list_figures(releases, known),
             note=(

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pandas as pd
 
-from dpviz.lessons.charts import Look, band, curve_chart
+from dpviz.lessons.charts import Look, band, curve_chart, vertical_line
 from dpviz.lessons.errors import (
     ALIGNED,
     ANYWHERE,
@@ -22,7 +23,7 @@ from dpviz.lessons.errors import (
 from dpviz.lessons.lesson import Figure, Lesson, Shown, draw_setting, epsilon_setting
 from dpviz.mechanisms.base import setting
 
-SIDES = {"16 × 16": 4, "32 × 32": 5, "64 × 64": 6}
+SIDES = {"16 × 16": 4, "32 × 32": 5, "64 × 64": 6, "256 × 256": 8}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,18 +31,39 @@ class Sums(Lesson):
     """The error of a growing sum, and errors by size of the square."""
 
     key: ClassVar[str] = "sums"
-    title: ClassVar[str] = "Flat noise against trees"
+    title: ClassVar[str] = "Flat noise or a tree"
     text: ClassVar[str] = (
         "If every cell gets its own noise of standard deviation σ, the sum over n cells is typically off by √n · σ: what is little for a"
         " cell adds up over large areas. A tree spends part of the same ε on counts of large areas, so single cells get noisier, and the"
         " error of sums grows far more slowly with their size."
     )
     task: ClassVar[str] = (
-        "press *Run again* a few times and watch where the walk of flat noise ends; then ask for squares that are nodes of the tree."
+        "press *Run again* a few times and watch where the walk of flat noise ends; then ask for squares that are nodes of the tree: from"
+        " which size does the tree win now?"
+    )
+    question: ClassVar[str] = (
+        "A town of 65,536 cells is released twice with the same ε: once with noise on every cell, and once as a tree, which also counts"
+        " quarters, sixteenths and so on, and so has less of ε for each. Which of the two has the smaller error?"
+    )
+    choices: ClassVar[tuple[str, ...]] = (
+        "the tree, for areas of every size",
+        "flat noise for small areas, the tree for large ones",
+        "flat noise, for areas of every size",
+    )
+    right: ClassVar[int] = 1
+    answer: ClassVar[str] = (
+        "One cell is off by about ± 2.8 people under flat noise and by ± 10.8 in the tree; the whole town by ± 717 and by ± 59. For"
+        " squares anywhere the tree wins from 4,096 cells on. It turns earlier for squares that are nodes of the tree: there it wins"
+        " from 64 cells on."
+    )
+    in_class: ClassVar[str] = (
+        "Take a vote before the figure moves, and ask the two sides for their reason: both are right, at one end each. The wrong belief"
+        " is that the cleverer method must be better everywhere. Let them press *Run again*: the end of the walk of flat noise jumps by"
+        " hundreds of people, that of the tree hardly moves. Then ask which questions a bus company has, and which a pizza shop has."
     )
 
     epsilon: float = epsilon_setting(0.5)
-    town: str = setting("64 × 64", "Cells", choices=tuple(SIDES), help="How finely the town is cut; the tree goes down to single cells.")
+    town: str = setting("256 × 256", "Cells", choices=tuple(SIDES), help="How finely the town is cut; the tree goes down to single cells.")
     squares: str = setting(ANYWHERE, "Squares", choices=PLACEMENTS, help="Anywhere in the town, or blocks that the tree itself counts.")
     draw: int = draw_setting()
 
@@ -52,7 +74,8 @@ class Sums(Lesson):
         errors = running_errors(releases, order, self.epsilon)
         theory = {name: stated_errors(release, order, self.squares) for name, release in releases.items()}
         measured = {name: measured_errors([release], order, self.squares) for name, release in releases.items()}
-        return Shown(rows=((_sum_chart(errors), _size_chart(theory, measured)),), figures=_figures(theory), note=_note(self))
+        walk = _sum_chart(errors)
+        return Shown(rows=((walk, _size_chart(theory, measured)),), asked=((walk,),), figures=_figures(theory), note=_note(self))
 
 
 def _sum_chart(errors: pd.DataFrame) -> object:
@@ -77,7 +100,22 @@ def _size_chart(theory: dict[str, pd.DataFrame], measured: dict[str, pd.DataFram
         log_y=True,
         description="Lines are theory, dots this run.",
     )
-    return curve_chart(_join_series(theory), look, dots=_join_series(measured))
+    return curve_chart(_join_series(theory), look, dots=_join_series(measured), under=_winners(theory))
+
+
+def _winners(theory: dict[str, pd.DataFrame]) -> tuple[Any, ...]:
+    """Draw a line between the sizes at which flat noise wins and those at which the tree does; none if one of them always wins."""
+    flat_wins, tree_wins = split_sizes(theory)
+    if not flat_wins or not tree_wins:
+        return ()
+    middle = math.sqrt(flat_wins[-1] * tree_wins[0])
+    return vertical_line(middle, "← flat wins", left=True), vertical_line(middle, "tree wins →")
+
+
+def split_sizes(theory: dict[str, pd.DataFrame]) -> tuple[list[int], list[int]]:
+    """Return the sizes, in cells, of the squares on which flat noise has the smaller typical error, and of those on which the tree has."""
+    flat, tree = theory[FLAT].set_index("cells")["error"], theory[TREE].set_index("cells")["error"]
+    return [cells for cells in flat.index if flat[cells] <= tree[cells]], [cells for cells in flat.index if flat[cells] > tree[cells]]
 
 
 def _join_series(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
@@ -87,8 +125,8 @@ def _join_series(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
 
 def _figures(theory: dict[str, pd.DataFrame]) -> tuple[Figure, ...]:
     flat, tree = theory[FLAT].set_index("cells")["error"], theory[TREE].set_index("cells")["error"]
-    worse = [cells for cells in flat.index if flat[cells] > tree[cells]]
-    first = f"{worse[0]:,} cells" if worse else "nowhere"
+    tree_wins = split_sizes(theory)[1]
+    first = f"{tree_wins[0]:,} cells" if tree_wins else "nowhere"
     return (
         Figure(
             label="One cell: flat, tree", value=f"± {flat.iloc[0]:.3g}, ± {tree.iloc[0]:.3g}", help="Typical error by theory, in people."

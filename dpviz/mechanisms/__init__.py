@@ -10,6 +10,8 @@ from dpviz.data.points import PointCounts
 from dpviz.mechanisms.areas.flat import FlatAreas
 from dpviz.mechanisms.areas.region_tree import RegionTree
 from dpviz.mechanisms.base import AnyFamily, AnyMechanism, Family, Mechanism, Registry, Settings, setting
+from dpviz.mechanisms.disclosure_points import JitteredPoints, MergedCells, RoundedCounts, SuppressedCounts
+from dpviz.mechanisms.disclosure_trips import MergedFlows, RoundedFlows, SuppressedFlows
 from dpviz.mechanisms.noisy_areas import AreaMechanism
 from dpviz.mechanisms.noisy_counts import PointMechanism
 from dpviz.mechanisms.noisy_flows import FlowMechanism
@@ -20,6 +22,7 @@ from dpviz.mechanisms.points.htf import Htf
 from dpviz.mechanisms.points.identity import Identity
 from dpviz.mechanisms.points.kdtree import Kdtree
 from dpviz.mechanisms.points.path_tree import PathTree
+from dpviz.mechanisms.points.planar_laplace import PlanarLaplace
 from dpviz.mechanisms.points.privelet import Privelet
 from dpviz.mechanisms.points.privtree import PrivTree
 from dpviz.mechanisms.points.quadtree import Quadtree
@@ -54,7 +57,7 @@ POINT_FAMILY: Family[PointMechanism] = Family(
         Tuned,
     ),
     group="dpviz.mechanisms",
-    references=(ExactKdtree, ExactTunedGrid),
+    references=(ExactKdtree, ExactTunedGrid, SuppressedCounts, RoundedCounts, MergedCells, JitteredPoints, PlanarLaplace),
     usual=("path_tree", "quadtree", "uniform_grid"),
 )
 TRIP_FAMILY: Family[FlowMechanism] = Family(
@@ -64,6 +67,7 @@ TRIP_FAMILY: Family[FlowMechanism] = Family(
     base=FlowMechanism,  # type: ignore[type-abstract]
     own=(FittedTree, TopDown, FlatGaussian, StabilityHistogram),
     group="dpviz.flow_mechanisms",
+    references=(SuppressedFlows, RoundedFlows, MergedFlows),
     usual=("fitted_tree", "top_down", "flat_gaussian", "stability_histogram"),
 )
 AREA_FAMILY: Family[AreaMechanism] = Family(
@@ -88,6 +92,9 @@ AREA_MECHANISMS = AREA_FAMILY.mechanisms
 REFERENCES = {reference.key: reference for reference in POINT_FAMILY.references}
 """Point references that are NOT PRIVATE, by key: for teaching what privacy costs. Their releases refuse to be published."""
 
+FLOW_REFERENCES = {reference.key: reference for reference in TRIP_FAMILY.references}
+"""Trip references that are NOT PRIVATE, by key, as for points."""
+
 FAMILIES: dict[str, AnyFamily] = {family.name: family for family in (POINT_FAMILY, TRIP_FAMILY, AREA_FAMILY)}
 """Every family by name. Another kind of private data needs another family."""
 
@@ -106,6 +113,7 @@ __all__ = [
     "AREA_MECHANISMS",
     "FAMILIES",
     "FLOW_MECHANISMS",
+    "FLOW_REFERENCES",
     "POINT_FAMILY",
     "POINT_MECHANISMS",
     "REFERENCES",
@@ -125,17 +133,25 @@ __all__ = [
     "HilbertTree",
     "Htf",
     "Identity",
+    "JitteredPoints",
     "Kdtree",
     "Mechanism",
+    "MergedCells",
+    "MergedFlows",
     "PathTree",
+    "PlanarLaplace",
     "PointMechanism",
     "PrivTree",
     "Privelet",
     "Quadtree",
     "RegionTree",
     "Registry",
+    "RoundedCounts",
+    "RoundedFlows",
     "Settings",
     "StabilityHistogram",
+    "SuppressedCounts",
+    "SuppressedFlows",
     "TopDown",
     "Tuned",
     "TunedGrid",

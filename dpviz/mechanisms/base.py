@@ -25,6 +25,7 @@ _RAISES = "        SettingError: a setting of the wrong type or out of its range
 BOUNDED, ADD_REMOVE = "bounded", "add_remove"
 NEIGHBOURS = (BOUNDED, ADD_REMOVE)
 RECOMMENDED, TREES, GRIDS, DATA_DEPENDENT, NOT_PRIVATE = "Recommended", "Trees", "Grids", "Data-dependent", "References"
+TODAY, LOCAL = "What people do today", "Local model"
 LAPLACE, GAUSSIAN = "Laplace", "Gaussian"
 NOISES = (LAPLACE, GAUSSIAN)
 """The noises between which the kind of the budget decides, see `Mechanism.noise_by_budget`."""
@@ -226,6 +227,9 @@ class Mechanism(Settings, ABC, Generic[Data, Frame, Output]):
         advice: a sentence or two on when to take it and when not, by measured numbers; pages list it for every mechanism. "" without any.
         menu_group: the part of a menu in which it stands, such as `TREES`; "" in a menu that has no parts.
         private: False for references that must never be published.
+        attack: why a reference is not private, as an end of the sentence "NOT PRIVATE: ...", for those that have a lesson; "" for others.
+        lesson: the key of the lesson in which this attack runs; "" without one.
+        spends: False for references that have no ε at all: whatever budget they are given has no effect.
         extra_tab: the title of an additional tab under the map for this mechanism; "" without such a tab.
         page_settings: settings with which a page starts, where they differ from the defaults.
         noise_by_budget: whether the kind of the budget decides the noise: discrete Laplace for epsilon, discrete Gaussian for rho and for
@@ -252,6 +256,9 @@ class Mechanism(Settings, ABC, Generic[Data, Frame, Output]):
     advice: ClassVar[str] = ""
     menu_group: ClassVar[str] = ""
     private: ClassVar[bool] = True
+    attack: ClassVar[str] = ""
+    lesson: ClassVar[str] = ""
+    spends: ClassVar[bool] = True
     extra_tab: ClassVar[str] = ""
     page_settings: ClassVar[Mapping[str, Any]] = {}
     noise_by_budget: ClassVar[bool] = False

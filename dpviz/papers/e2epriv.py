@@ -1,19 +1,16 @@
-"""Figures of the paper on end-to-end private tuning as tables, and made-up points in place of its data."""
+"""Figures of the paper on end-to-end private tuning as tables; the samples "storage", "landmark" and "gowalla" stand in for its data."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import shapely
 
 from dpviz.arrays import Floats
-from dpviz.bundled import folder
 from dpviz.data.points import PointCounts
-from dpviz.errors import InputError
 from dpviz.evaluation.metrics import true_answers
 from dpviz.mechanisms.expected_error import grid_cover, largest_grid_sensitivity, overlap_sensitivity, response_sensitivity, tuning_boxes
 from dpviz.mechanisms.noisy_counts import PointMechanism
@@ -23,16 +20,8 @@ from dpviz.mechanisms.references import ExactTunedGrid
 from dpviz.mechanisms.tuning import PAPER_SIZES
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
-from dpviz.samples.points import SEED as SAMPLES_SEED
-from dpviz.samples.points import check_size, table
+from dpviz.samples.points import SAMPLES
 from dpviz.space.domain import Domain
-
-_USA = (-125.5, 25.0, -65.5, 50.0)
-_WORLD = (-160.0, -60.0, 180.0, 80.0)
-_CITIES = 4_000
-_KM_PER_DEGREE = 111.2
-
-Bounds = tuple[float, float, float, float]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,144 +29,32 @@ class TuningSet:
     """One of the paper's three data sets and the settings for tuning on it. PUBLIC.
 
     Attributes:
-        key: the set's key in `TUNING_SETS`.
-        size: records.
-        bounds: west, south, east, north in degrees.
+        key: the set's key in `TUNING_SETS`, and in `dv.SAMPLES` that of the made-up points that take its place.
         sides: candidate grids, in cells per side.
         sanity: the factor delta of the sanity bound rho = delta |D|, not the delta of differential privacy.
-        order: order of a lattice with cells much smaller than those of the finest candidate.
     """
 
     key: str
-    size: int
-    bounds: Bounds
     sides: tuple[int, ...]
     sanity: float
-    order: int
+
+    @property
+    def size(self) -> int:
+        """The number of records, which the paper's method declares."""
+        return SAMPLES[self.key].usual or 0
 
     @property
     def domain(self) -> Domain:
         """The set's public domain."""
-        return Domain(bounds=self.bounds, crs="EPSG:4326", order=self.order)
+        return SAMPLES[self.key].domain
 
 
 _ALL_SETS = (
-    TuningSet(key="storage", size=8_938, bounds=_USA, sides=(30, 40, 50, 60, 70, 80), sanity=0.1, order=10),
-    TuningSet(key="landmark", size=869_976, bounds=_USA, sides=(200, 250, 300, 350, 400), sanity=0.01, order=12),
-    TuningSet(key="gowalla", size=6_442_841, bounds=_WORLD, sides=(300, 400, 500, 600, 700, 800), sanity=0.001, order=13),
+    TuningSet(key="storage", sides=(30, 40, 50, 60, 70, 80), sanity=0.1),
+    TuningSet(key="landmark", sides=(200, 250, 300, 350, 400), sanity=0.01),
+    TuningSet(key="gowalla", sides=(300, 400, 500, 600, 700, 800), sanity=0.001),
 )
 TUNING_SETS: dict[str, TuningSet] = {item.key: item for item in _ALL_SETS}
-
-
-def tuning_points(key: str, size: int | None = None, *, seed: int = SAMPLES_SEED) -> tuple[Floats, Floats]:
-    """Make up coordinates in place of one of the paper's three data sets.
-
-    Storage: facilities at the edges of the towns of the United States, by population. Landmark: schools, offices and stations in the
-    same towns, relatively more in smaller ones, and a quarter in open country. Gowalla: repeated check-ins at venues of a few thousand
-    made-up cities of the world, most of them in the largest cities.
-
-    Args:
-        key: "storage", "landmark" or "gowalla".
-        size: number of records, 1 to 10,000,000; None for the paper's number.
-        seed: equal keys, sizes and seeds give equal points.
-
-    Returns:
-        (size,) longitude and (size,) latitude in degrees, within the set's bounds; the points of Gowalla are ordered by venue.
-
-    Raises:
-        InputError: an unknown key, or a size out of range.
-
-    Source:
-        Own models, in place of the data of Fanaeepour, Rubinstein, 2017, Section 8.2, which are not included; size and bounds are
-        the paper's. The paper gives Gowalla's bounds as "(80.0, -60.0) and (180.0, -160.0)" for longitude and latitude; they are taken in
-        the opposite order.
-    """
-    tuning_set = _tuning_set(key)
-    size = tuning_set.size if size is None else size
-    check_size(size)
-    coordinates = _MAKERS[key](np.random.default_rng(seed), size)
-    low, high = np.array(tuning_set.bounds).reshape(2, 2)
-    x, y = _reflect(coordinates, low, high).T
-    return x.copy(), y.copy()
-
-
-def tuning_counts(key: str, size: int | None = None, *, seed: int = SAMPLES_SEED) -> PointCounts:
-    """Count the points of `tuning_points` on the set's lattice; the arguments are the same."""
-    x, y = tuning_points(key, size, seed=seed)
-    return PointCounts.from_xy(x, y, domain=_tuning_set(key).domain)
-
-
-def _tuning_set(key: str) -> TuningSet:
-    if key not in TUNING_SETS:
-        raise InputError(f"Unknown data set; choose one of {', '.join(TUNING_SETS)}.")
-    return TUNING_SETS[key]
-
-
-def _draw_storage(rng: np.random.Generator, size: int) -> Floats:
-    """Draw (size, 2) degrees: a cloud around each town, wider for larger towns."""
-    centres, population = _read_towns()
-    town = rng.choice(len(centres), size, p=_normalise(population**0.95))
-    radius = 0.4 * (population[town] / 1000) ** 0.4 * rng.lognormal(0.0, 0.5, size)
-    return _scatter(rng, centres[town], radius)
-
-
-def _draw_landmark(rng: np.random.Generator, size: int) -> Floats:
-    """Draw (size, 2) degrees: three quarters around towns, by population, and a quarter far around towns of any size."""
-    centres, population = _read_towns()
-    town = rng.choice(len(centres), size, p=_normalise(population**0.7))
-    country = rng.random(size) < 0.25
-    town[country] = rng.integers(0, len(centres), int(country.sum()))
-    radius = np.where(country, 25.0, 0.6 * (population[town] / 1000) ** 0.35) * rng.lognormal(0.0, 0.6, size)
-    return _scatter(rng, centres[town], radius)
-
-
-def _draw_gowalla(rng: np.random.Generator, size: int) -> Floats:
-    """Draw (size, 2) degrees: venues around made-up cities on land; the sizes of cities and of venues follow power laws."""
-    cities = _draw_on_land(rng, _CITIES)
-    venues = max(size // 5, 1)
-    city = rng.choice(_CITIES, venues, p=_normalise(np.arange(1.0, _CITIES + 1) ** -0.9))
-    venue = _scatter(rng, cities[city], rng.lognormal(1.6, 0.9, venues))
-    return np.repeat(venue, rng.multinomial(size, _normalise(np.asarray(rng.pareto(1.3, venues) + 0.1))), axis=0)
-
-
-_MAKERS: dict[str, Callable[[np.random.Generator, int], Floats]] = {
-    "storage": _draw_storage,
-    "landmark": _draw_landmark,
-    "gowalla": _draw_gowalla,
-}
-
-
-def _read_towns() -> tuple[Floats, Floats]:
-    """Read (t, 2) degrees and (t,) population of the towns of the United States."""
-    places = table("us_places")
-    return places[["longitude", "latitude"]].to_numpy(), np.maximum(places["population"].to_numpy(np.float64), 100)
-
-
-def _normalise(weight: Floats) -> Floats:
-    return np.asarray(weight / weight.sum())
-
-
-def _scatter(rng: np.random.Generator, centres: Floats, radius: Floats) -> Floats:
-    """Draw (n, 2) degrees, scattered around (n, 2) centres by (n,) radii in km."""
-    km = _KM_PER_DEGREE * np.stack([np.cos(np.radians(centres[:, 1])), np.ones(len(centres))], axis=1)
-    return np.asarray(centres + radius[:, None] * rng.standard_normal(centres.shape) / km)
-
-
-def _draw_on_land(rng: np.random.Generator, number: int) -> Floats:
-    """Draw (number, 2) degrees, evenly over the land of the world's outline map within the bounds of Gowalla."""
-    land = shapely.from_geojson((folder("assets") / "land.json").read_text("utf-8"))
-    tree = shapely.STRtree(shapely.get_parts(shapely.get_parts(land)))
-    candidates = rng.uniform(_WORLD[:2], _WORLD[2:], (4 * number, 2))
-    inside, _ = tree.query(shapely.points(candidates), predicate="within")
-    return np.asarray(candidates[np.resize(np.unique(inside), number)])
-
-
-def _reflect(coordinates: Floats, low: Floats, high: Floats) -> Floats:
-    """Mirror (n, 2) coordinates that are outside the bounds at the bounds."""
-    inside = np.where(coordinates < low, 2 * low - coordinates, coordinates)
-    inside = np.where(inside > high, 2 * high - inside, inside)
-    return np.asarray(np.clip(inside, low, high))
-
 
 EPSILONS = (0.2, 0.4, 0.6, 0.8, 1.0)
 SHARES = (0.2, 0.25, 0.5, 0.75)
@@ -221,7 +98,7 @@ def figure_5(
     """Measure the error of uniform grids by size: with more cells, noise grows and uniformity error falls. CURATOR ONLY.
 
     Args:
-        points: `tuning_counts("storage")` for the paper's setting.
+        points: `dv.load_sample("storage")` for the paper's setting.
         sides: cells per side.
         size: of the queries, as a share of the domain's width and height; 0.1 is the paper's 1 % of the area.
         epsilon: budget.
@@ -256,7 +133,7 @@ def figure_10(
     """Measure accuracy by the size of queries, for grids tuned in different ways. CURATOR ONLY.
 
     Args:
-        points: `tuning_counts(key)` for the paper's setting.
+        points: `dv.load_sample(key)` for the paper's setting.
         key: "storage", "landmark" or "gowalla"; decides candidates, sanity bound and declared number of records.
         sizes: of the queries, as shares of the domain's width and height.
         epsilon: budget.

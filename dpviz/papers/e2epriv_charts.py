@@ -43,16 +43,16 @@ def figure_5(table: pd.DataFrame, *, height: int = 280) -> alt.LayerChart:
     return finish(alt.layer(spreads, line, mark, text), "Uniform grids by their size", summary, height)
 
 
-def figure_10(table: pd.DataFrame, *, height: int = 300) -> alt.LayerChart:
+def figure_10(table: pd.DataFrame, data: str = "", *, height: int = 300) -> alt.LayerChart:
     """Draw accuracy by the size of queries, a line per method; Leaky and BestNonPriv are NOT PRIVATE.
 
     Args:
         table: of `dpviz.papers.e2epriv.figure_10`. CURATOR ONLY.
+        data: name of the data, for the title.
         height: of the whole chart, in pixels.
     """
-    return lines_with_spread(
-        _in_percent(table), ("size", "method", "error", "spread"), _NAMES | _SIZE, "Tuned grids by size of queries", height
-    )
+    title = f"Tuned grids by size of queries{f', {data}' if data else ''}"
+    return lines_with_spread(_in_percent(table), ("size", "method", "error", "spread"), _NAMES | _SIZE, title, height)
 
 
 def figure_11a(table: pd.DataFrame, *, height: int = 300) -> alt.LayerChart:

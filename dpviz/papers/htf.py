@@ -24,7 +24,7 @@ from dpviz.mechanisms.points.quadtree import Quadtree
 from dpviz.mechanisms.points.uniform_grid import UniformGrid
 from dpviz.papers.psd import budget_of
 from dpviz.privacy.entropy import Entropy
-from dpviz.samples.points import SAMPLES, SEED, gaussian_cluster, los_angeles
+from dpviz.samples.points import CLUSTERS, SEED, load_sample
 from dpviz.space.domain import Domain
 from dpviz.space.workloads import area_share, random_rectangles
 
@@ -33,7 +33,6 @@ Case = tuple[dict[str, Any], PointMechanism]
 
 PAPER_SIZE = 3_500_000
 CLUSTER_SIZE = 1_000_000
-SIGMAS = (20, 50, 100)
 EPSILONS = (0.1, 0.3, 0.5)
 HEIGHTS = (8, 10, 12, 14, 16, 18)
 QUERIES = 2000
@@ -47,7 +46,7 @@ FIGURES = ("mre", "n3", "mae")
 
 def la_points(size: int = PAPER_SIZE) -> PointCounts:
     """Make up residents of the paper's square of 70 x 70 km, since its data are not public, and count them on its 1024 x 1024 lattice."""
-    return PointCounts.from_xy(*los_angeles(size), domain=SAMPLES["la_residents"].domain)
+    return load_sample("la_residents", size=size)
 
 
 def paper_sets(size: int = PAPER_SIZE, cluster_size: int = CLUSTER_SIZE) -> dict[str, PointCounts]:
@@ -57,12 +56,10 @@ def paper_sets(size: int = PAPER_SIZE, cluster_size: int = CLUSTER_SIZE) -> dict
         size: residents of Los Angeles.
         cluster_size: points per cluster. The paper states neither this number nor how the two sets of a sigma differ.
     """
-    domain = SAMPLES["gaussian_cluster"].domain
     sets = {"Los Angeles": la_points(size)}
-    for sigma in SIGMAS:
+    for key, sigma in sorted(CLUSTERS.items(), key=lambda item: item[1]):
         for number, letter in enumerate("ab"):
-            x, y = gaussian_cluster(cluster_size, sigma, seed=SEED + number)
-            sets[f"σ = {sigma}, {letter}"] = PointCounts.from_xy(x, y, domain=domain)
+            sets[f"σ = {sigma}, {letter}"] = load_sample(key, size=cluster_size, seed=SEED + number)
     return sets
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -15,7 +16,7 @@ import pandas as pd
 from dpviz.arrays import Floats, Integers
 from dpviz.data.points import PointCounts
 from dpviz.errors import InputError
-from dpviz.evaluation.matching import Blocking, Holders, block, made_up_holders
+from dpviz.evaluation.matching import Blocking, Holders, block, guess_presence, made_up_holders
 from dpviz.evaluation.metrics import true_answers
 from dpviz.mechanisms.base import AnyMechanism
 from dpviz.mechanisms.noisy_counts import PointMechanism
@@ -178,6 +179,7 @@ def figure_3(
     epsilons: Sequence[float] = EPSILONS,
     shapes: Sequence[Shape] = SHAPES,
     height: int = 10,
+    queries: int = QUERIES,
     repeats: int = REPEATS,
     seed: int = SEED,
 ) -> pd.DataFrame:
@@ -188,6 +190,7 @@ def figure_3(
         epsilons: budgets.
         shapes: width and height of the queries, in units of the domain's CRS.
         height: of all quadtrees.
+        queries: boxes per shape.
         repeats: releases with fresh noise, averaged.
         seed: of queries and noise.
 
@@ -197,7 +200,7 @@ def figure_3(
     Source:
         Cormode et al., ICDE 2012, Figure 3.
     """
-    questions = [occupied_boxes(points, shape, seed=seed) for shape in shapes]
+    questions = [occupied_boxes(points, shape, queries, seed=seed) for shape in shapes]
     quads = {
         "quad-baseline": Quadtree(height=height, split="uniform", least_squares=False),
         "quad-geo": Quadtree(height=height, least_squares=False),
@@ -213,6 +216,8 @@ def figure_5(
     epsilons: Sequence[float] = EPSILONS,
     shapes: Sequence[Shape] = SHAPES,
     height: int = 8,
+    cell_order: int = CELL_ORDER,
+    queries: int = QUERIES,
     repeats: int = REPEATS,
     seed: int = SEED,
 ) -> pd.DataFrame:
@@ -223,6 +228,8 @@ def figure_5(
         epsilons: budgets.
         shapes: width and height of the queries, in units of the domain's CRS.
         height: of all trees.
+        cell_order: of the grid of kd-cell.
+        queries: boxes per shape.
         repeats: releases with fresh noise, averaged.
         seed: of queries and noise.
 
@@ -234,16 +241,16 @@ def figure_5(
     Source:
         Cormode et al., ICDE 2012, Figure 5. Its cells of 0.01 degrees are 0.0107 x 0.0086 here: a grid of order 11.
     """
-    questions = [occupied_boxes(points, shape, seed=seed) for shape in shapes]
-    return median_errors(points, kd_trees(height), questions, epsilons, repeats=repeats, seed=seed)
+    questions = [occupied_boxes(points, shape, queries, seed=seed) for shape in shapes]
+    return median_errors(points, kd_trees(height, cell_order), questions, epsilons, repeats=repeats, seed=seed)
 
 
-def kd_trees(height: int = 8) -> dict[str, PointMechanism]:
+def kd_trees(height: int = 8, cell_order: int = CELL_ORDER) -> dict[str, PointMechanism]:
     """Build the kd-trees of Figure 5 and two further ones, by name."""
     return {
         "kd-standard": Kdtree(height=height, prune=PRUNED),
         "kd-hybrid": Kdtree(variant="hybrid", height=height, prune=PRUNED),
-        "kd-cell": Kdtree(variant="cell", cell_order=CELL_ORDER, height=height, prune=PRUNED),
+        "kd-cell": Kdtree(variant="cell", cell_order=cell_order, height=height, prune=PRUNED),
         "kd-noisymean": Kdtree(variant="noisy-mean", outside="nearest", height=height, prune=PRUNED),
         "kd-noisymean, middle": Kdtree(variant="noisy-mean", height=height, prune=PRUNED),
         "kd-smooth": Kdtree(variant="smooth-sensitivity", height=height, prune=PRUNED),
@@ -258,6 +265,8 @@ def figure_6(
     heights: Iterable[int] = range(6, 12),
     shapes: Sequence[Shape] = ((1, 1), (10, 10), (15, 0.2)),
     epsilon: float = 0.5,
+    cell_order: int = CELL_ORDER,
+    queries: int = QUERIES,
     repeats: int = REPEATS,
     seed: int = SEED,
 ) -> pd.DataFrame:
@@ -268,6 +277,8 @@ def figure_6(
         heights: of the trees.
         shapes: width and height of the queries, in units of the domain's CRS.
         epsilon: budget.
+        cell_order: of the grid of kd-cell.
+        queries: boxes per shape.
         repeats: releases with fresh noise, averaged.
         seed: of queries and noise.
 
@@ -278,16 +289,18 @@ def figure_6(
         Cormode et al., ICDE 2012, Figure 6. The paper does not say whether its quadtree is pruned;
         Section VII recommends pruning for all trees.
     """
-    questions = [occupied_boxes(points, shape, seed=seed) for shape in shapes]
-    parts = [(steps, median_errors(points, families(steps), questions, [epsilon], repeats=repeats, seed=seed)) for steps in heights]
+    questions = [occupied_boxes(points, shape, queries, seed=seed) for shape in shapes]
+    parts = [
+        (steps, median_errors(points, families(steps, cell_order), questions, [epsilon], repeats=repeats, seed=seed)) for steps in heights
+    ]
     return pd.concat([part.assign(steps=steps)[["steps", *part.columns]] for steps, part in parts], ignore_index=True)
 
 
-def families(height: int) -> dict[str, PointMechanism]:
+def families(height: int, cell_order: int = CELL_ORDER) -> dict[str, PointMechanism]:
     """Build the trees of Figure 6, by name; kd-cell has the paper's cells of 0.01 degrees, although coarser ones are better here."""
     return {
         "quad-opt": Quadtree(height=height, prune=PRUNED),
-        "kd-cell": Kdtree(variant="cell", cell_order=CELL_ORDER, height=height, prune=PRUNED),
+        "kd-cell": Kdtree(variant="cell", cell_order=cell_order, height=height, prune=PRUNED),
         "kd-hybrid": Kdtree(variant="hybrid", height=height, prune=PRUNED),
         "Hilbert-R": HilbertTree(height=height, prune=PRUNED),
     }
@@ -299,12 +312,23 @@ DISAGREEMENT = 0.001  # degrees: about 100 m
 MARGIN = 0.004
 
 
-def figure_7a(size: int = PAPER_SIZE, *, order: int = ORDER, epsilon: float = 0.5, repeats: int = 3, seed: int = SEED) -> pd.DataFrame:
+def figure_7a(
+    size: int = PAPER_SIZE,
+    *,
+    order: int = ORDER,
+    height: int = 8,
+    cell_order: int = CELL_ORDER,
+    epsilon: float = 0.5,
+    repeats: int = 3,
+    seed: int = SEED,
+) -> pd.DataFrame:
     """Measure the time to build each decomposition from counted points, in seconds and relative to sorting the points.
 
     Args:
         size: made-up road crossings.
-        order: of the lattice.
+        order: of the lattice; higher trees are cut to it.
+        height: of all trees but quadtrees, which are two levels higher.
+        cell_order: of the grid of kd-cell.
         epsilon: budget.
         repeats: number of runs; the shortest is taken.
         seed: of the noise.
@@ -321,21 +345,20 @@ def figure_7a(size: int = PAPER_SIZE, *, order: int = ORDER, epsilon: float = 0.
     points = PointCounts.from_xy(x, y, domain=domain)
     sort = _time_fastest(lambda: np.lexsort((x, y)), repeats)
     rows = {COUNTING: _time_fastest(lambda: PointCounts.from_xy(x, y, domain=domain), repeats)}
-    for name, mechanism in _timed_mechanisms(order).items():
+    for name, mechanism in _timed_mechanisms(min(height, order), min(height + 2, order), cell_order).items():
         rows[name] = _time_fastest(partial(mechanism.release, points, budget_of(mechanism, epsilon), Entropy.seeded(seed)), repeats)
     return pd.DataFrame({"method": list(rows), "seconds": list(rows.values()), "lexsorts": [seconds / sort for seconds in rows.values()]})
 
 
-def _timed_mechanisms(order: int) -> dict[str, PointMechanism]:
-    height = min(8, order)
+def _timed_mechanisms(height: int, quad_height: int, cell_order: int) -> dict[str, PointMechanism]:
     return {
-        "quad-baseline": Quadtree(height=min(10, order), split="uniform", least_squares=False),
-        "quad-opt": Quadtree(height=min(10, order)),
+        "quad-baseline": Quadtree(height=quad_height, split="uniform", least_squares=False),
+        "quad-opt": Quadtree(height=quad_height),
         "kd-noisymean": Kdtree(variant="noisy-mean", height=height),
         "kd-hybrid": Kdtree(variant="hybrid", height=height),
         "kd-standard": Kdtree(height=height),
         "kd-standard, 1 % sample": Kdtree(height=height, sample=0.01),
-        "kd-cell": Kdtree(variant="cell", cell_order=CELL_ORDER, height=height),
+        "kd-cell": Kdtree(variant="cell", cell_order=cell_order, height=height),
         "Hilbert-R": HilbertTree(height=height),
     }
 
@@ -385,8 +408,9 @@ def figure_7b(
 
     Returns:
         One row per height, epsilon and method: height, epsilon, method, reduction (share of pairs not compared, 0 to 1), spread
-        (its standard deviation over the repeats), padded (the same share if dummy records fill kept leaves up to their released counts)
-        and recall (share of true matches that are compared, 0 to 1).
+        (its standard deviation over the repeats), padded (the same share if dummy records fill kept leaves up to their released counts),
+        recall (share of true matches that are compared, 0 to 1), and cut_reduction and cut_recall, which are reduction and recall if every
+        leaf takes part with exactly its released count, so that nothing else is shown.
 
     Source:
         Cormode et al., ICDE 2012, Figure 7 (b): all of the count budget on leaves, no least squares. It does not report recall.
@@ -417,8 +441,38 @@ def _mean_results(blockings: Sequence[Blocking]) -> dict[str, float]:
         "reduction": float(reduction.mean()),
         "spread": float(reduction.std(ddof=1)) if len(blockings) > 1 else float("nan"),
         "padded": float(np.mean([blocking.padded_reduction for blocking in blockings])),
-        "recall": float(np.mean([blocking.recall for blocking in blockings])),
+        **{name: float(np.mean([getattr(blocking, name) for blocking in blockings])) for name in ("recall", "cut_reduction", "cut_recall")},
     }
+
+
+def matching_attack(
+    holders: Holders, *, epsilons: Sequence[float] = MATCHED, height: int = 6, people: int = 2000, threshold: float = 0.0, seed: int = SEED
+) -> pd.DataFrame:
+    """Measure how often an attacker guesses right whether a person is in the first holder's file. CURATOR ONLY.
+
+    Args:
+        holders: for example `made_up_register()`.
+        epsilons: budgets.
+        height: of all trees. Their leaves should be about as many as the people, whose guesses then have noise of their own.
+        people: guesses per release.
+        threshold: leaves with a smaller released count are dropped.
+        seed: of people and noise.
+
+    Returns:
+        One row per epsilon and method: epsilon, method, bound (exp(epsilon) / (1 + exp(epsilon)), the most that epsilon allows) and the
+        shares of right guesses, 0 to 1, as `Guesses` names them: sees_released, sees_padded and sees_sizes.
+
+    Source:
+        Cormode et al., ICDE 2012, Section VIII-C, uses the blocks; the attack is ours.
+    """
+    rows = []
+    for epsilon in epsilons:
+        for name, mechanism in _matching_mechanisms(height).items():
+            budget = budget_of(mechanism, epsilon)
+            guesses = guess_presence(holders.first, mechanism, budget, people=people, threshold=threshold, seed=seed)
+            rows.append({"epsilon": epsilon, "method": name, "bound": 1 / (1 + math.exp(-epsilon))})
+            rows[-1] |= {f"sees_{name}": share for name, share in asdict(guesses).items()}
+    return pd.DataFrame(rows)
 
 
 Medians = Callable[[NodeValues], Integers]

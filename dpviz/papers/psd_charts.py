@@ -146,6 +146,33 @@ def figure_7b(table: pd.DataFrame, steps: int, measure: str = "reduction", *, he
     return finish(alt.layer(lines), title, _describe_lines(rows, ("epsilon", "method", measure), names), height)
 
 
+SEEN = {
+    "sees_sizes": "sees true sizes",
+    "sees_padded": "sees sizes with dummy records",
+    "sees_released": "sees the release alone",
+    "bound": "most that ε allows",
+}
+"""What an attacker sees, by the columns of `dpviz.papers.psd.matching_attack`."""
+
+
+def matching_attack(table: pd.DataFrame, method: str, *, height: int = 280) -> alt.LayerChart:
+    """Draw how often an attacker guesses right whether a person is in the file, by the budget, with the most that epsilon allows.
+
+    Args:
+        table: of `dpviz.papers.psd.matching_attack`. CURATOR ONLY.
+        method: a decomposition of the table.
+        height: of the whole chart, in pixels.
+    """
+    rows = table[table["method"] == method].melt("epsilon", list(SEEN), "seen", "guesses")
+    rows = rows.assign(seen=rows["seen"].map(SEEN), guesses=100 * rows["guesses"])
+    names = {"seen": "the attacker", "epsilon": "privacy budget ε", "guesses": "right guesses, of 100 (50 is chance)"}
+    axis = alt.Axis(format=FORMAT, tickCount=5)
+    y = alt.Y(field="guesses", type="quantitative", title=names["guesses"], scale=alt.Scale(domainMin=50, domainMax=100), axis=axis)
+    columns = ("epsilon", "seen", "guesses")
+    title = f"Is this person in the file? An attacker's guesses, {method}"
+    return finish(alt.layer(_line_marks(rows, columns, names).encode(y=y)), title, _describe_lines(rows, columns, names), height)
+
+
 def _by_shape(table: pd.DataFrame, epsilon: float, methods: str, height: int) -> alt.LayerChart:
     """Draw a mark with its spread per method and shape of queries, on a logarithmic axis; marks of one shape are side by side."""
     rows = table[table["epsilon"] == epsilon]

@@ -18,7 +18,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from dpviz.arrays import Floats, Mask
+from dpviz.arrays import Floats, Integers, Mask
 from dpviz.errors import BudgetError, SettingError
 from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
@@ -475,9 +475,36 @@ def lower_bound(happened: int, against: int, runs: int, delta: float, level: flo
 
 def _lower_bounds(happened: NDArray[np.int64], against: NDArray[np.int64], runs: int, delta: float, level: float) -> Floats:
     """(k,) lower bounds as in `lower_bound`, for (k,) numbers of runs that had the event."""
-    low = np.where(happened > 0, scipy.special.betaincinv(np.maximum(happened, 1), runs - happened + 1, level), 0.0)
-    high = np.where(against < runs, scipy.special.betaincinv(against + 1, np.maximum(runs - against, 1), 1 - level), 1.0)
+    low, high = lower_limit(happened, runs, level), upper_limit(against, runs, level)
     return np.log(np.maximum((low - delta) / high, 1.0))
+
+
+def lower_limit(happened: Integers | int, runs: int, level: float) -> Floats:
+    """The lower Clopper-Pearson limit of a probability: (k,) for (k,) numbers of runs in which the event happened.
+
+    Args:
+        happened: numbers of runs with the event, 0 to `runs`.
+        runs: the number of runs.
+        level: probability with which a limit may lie above the true probability.
+
+    Source:
+        Clopper, Pearson, "The use of confidence or fiducial limits illustrated in the case of the binomial", Biometrika 1934.
+
+    >>> round(float(lower_limit(100, 100, 0.025)), 4)
+    0.9638
+    """
+    happened = np.asarray(happened)
+    return np.where(happened > 0, scipy.special.betaincinv(np.maximum(happened, 1), runs - happened + 1, level), 0.0)
+
+
+def upper_limit(happened: Integers | int, runs: int, level: float) -> Floats:
+    """The upper Clopper-Pearson limit of a probability, as `lower_limit`: it may lie below the true one with probability `level`.
+
+    >>> round(float(upper_limit(0, 100, 0.025)), 4)
+    0.0362
+    """
+    happened = np.asarray(happened)
+    return np.where(happened < runs, scipy.special.betaincinv(happened + 1, np.maximum(runs - happened, 1), 1 - level), 1.0)
 
 
 def _audit_pair(pair: Neighbours, delta: float, level: float, entropy: Entropy, runs: int) -> tuple[float, str, bool]:

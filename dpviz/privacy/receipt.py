@@ -158,6 +158,10 @@ class Receipt(Shown):
     def _delta(self) -> Fraction:
         return sum((step.delta for step in self.steps), Fraction(0))
 
+    def describe_total(self) -> str:
+        """Return the total behind a comma, for the text of a release; "" if a release that is not private spends nothing."""
+        return f", {self.total}" if self.private or self.steps else ""
+
     def status(self, *, simulation: bool) -> str:
         """The status of a release with this receipt, as every table of it states it: `PRIVATE`, `SIMULATION` or `NOT_PRIVATE`.
 

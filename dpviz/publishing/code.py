@@ -151,6 +151,27 @@ def write_lesson_python(lesson: Lesson) -> str:
     return f"from {module} import {name}\n\n# {MADE_UP}\n{_call(f'lesson = {name}', arguments)}\n{_SHOW_LESSON.format(key=lesson.key)}"
 
 
+def write_figure_python(paper: str, figure: str, size: str, seeds: int) -> str:
+    """Write the Python that runs a figure of a paper, prints the verdicts on its claims, and draws it.
+
+    Args:
+        paper: key of the paper.
+        figure: number of the figure.
+        size: name of the run's size.
+        seeds: how many.
+
+    >>> print(write_figure_python("psd", "3", "small", 10), end="")
+    from dpviz import papers
+    <BLANKLINE>
+    run = papers.run("psd", "3", size="small", seeds=10)
+    print(run)  # run.verdicts has each verdict, run.table the numbers of every seed
+    run.chart().save("psd-3.svg")
+    """
+    call = f"run = papers.run({_literal(paper)}, {_literal(figure)}, size={_literal(size)}, seeds={seeds})"
+    shown = "print(run)  # run.verdicts has each verdict, run.table the numbers of every seed"
+    return f"from dpviz import papers\n\n{call}\n{shown}\nrun.chart().save({_literal(f'{paper}-{figure}.svg')})\n"
+
+
 def write_data(inputs: DataConfig) -> str:
     """Write the lines that read the data: `points`, `areas` with `regions`, or `flows` with `regions` and perhaps `destinations`.
 

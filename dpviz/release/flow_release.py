@@ -149,7 +149,7 @@ class FlowRelease(Mapped):
 
     def __repr__(self) -> str:
         stamp = "" if self.status == PRIVATE else f", {self.status}"
-        return f"FlowRelease({self.mechanism}, {len(self.stages[-1].count):,} pairs, {self.receipt.total}{stamp})"
+        return f"FlowRelease({self.mechanism}, {len(self.stages[-1].count):,} pairs{self.receipt.describe_total()}{stamp})"
 
     @property
     def status(self) -> str:
@@ -163,6 +163,11 @@ class FlowRelease(Mapped):
             RefusedError: the release is a simulation, or was made by a reference that is not private.
         """
         self.receipt.refuse_unpublishable(simulation=self.simulation)
+
+    @property
+    def states_noise(self) -> bool:
+        """Whether the noise of any stage is stated; if not, as in contrasts, standard deviations and ends of intervals are NaN."""
+        return any(np.isfinite(stage.variance) for stage in self.stages)
 
     @property
     def depth(self) -> int:
@@ -465,7 +470,8 @@ class FlowRelease(Mapped):
         """Compute (q,) variances of answers, each by the stage for which it is smallest.
 
         The variance by a stage is that of the noise on one of its numbers, times how many of them are added up. If no stage measured a
-        number inside the pair, because coarser pairs were dropped, the result is the smallest variance of one number.
+        number inside the pair, because coarser pairs were dropped, the result is the smallest variance of one number. If no stage measured
+        anything, no noise is stated, and the result is NaN.
         """
         best, smallest = np.full(len(u), np.inf), np.inf
         for stage, released in enumerate(self.stages):
@@ -473,7 +479,7 @@ class FlowRelease(Mapped):
                 measured = self._count_measured(stage, levels, u, v)
                 best = np.where(measured > 0, np.minimum(best, released.variance * measured), best)
                 smallest = min(smallest, released.variance)
-        return np.where(np.isfinite(best), best, smallest)
+        return np.where(np.isfinite(best), best, smallest if np.isfinite(smallest) else np.nan)
 
     def _count_measured(self, stage: int, levels: tuple[int, int], u: Places, v: Places) -> Integers:
         """Count (q,) how many numbers a stage measured between origins u and destinations v, which are regions of two levels."""

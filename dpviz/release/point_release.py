@@ -195,7 +195,7 @@ class Release(Mapped):
 
     def __repr__(self) -> str:
         stamp = "" if self.status == PRIVATE else f", {self.status}"
-        return f"Release({self.mechanism}, {len(self.tree.leaves):,} partitions, {self.receipt.total}{stamp})"
+        return f"Release({self.mechanism}, {len(self.tree.leaves):,} partitions{self.receipt.describe_total()}{stamp})"
 
     @property
     def status(self) -> str:
@@ -209,6 +209,11 @@ class Release(Mapped):
             RefusedError: the release is a simulation, or was made by a reference that is not private.
         """
         self.receipt.refuse_unpublishable(simulation=self.simulation)
+
+    @property
+    def states_noise(self) -> bool:
+        """Whether the noise of any count is stated; if not, as in contrasts, standard deviations and ends of intervals are NaN."""
+        return bool(np.isfinite(self.noise_variance).any())
 
     @property
     def has_gaussian(self) -> bool:

@@ -219,13 +219,13 @@ def laplace_reach(stddev: Floats, numbers: int) -> Floats:
     with the same standard deviation, the intervals are wider than necessary.
 
     Args:
-        stddev: (k,) standard deviations.
+        stddev: (k,) standard deviations; NaN where none is stated.
         numbers: N.
 
     Returns:
         (k,) half widths, not yet rounded.
     """
-    scale = np.zeros(len(stddev))
+    scale = 0 * stddev  # NaN stays
     noisy = stddev > 0
     scale[noisy] = 0.5 / np.arcsinh(1 / (math.sqrt(2) * stddev[noisy]))
     return scale * math.log(numbers / MISS_PROBABILITY)

@@ -20,6 +20,7 @@ from dpviz.release.point_release import Release
 from dpviz.release.simultaneous_intervals import point_intervals
 
 USABLE, ROUGH, NOISE = _GRADES = "usable", "rough", "mostly noise"
+NOT_JUDGED = "not judged"  # of contrasts, which state no noise
 TOO_FINE = "too fine"  # of squares: counts of larger partitions are spread over them
 MOST_USABLE, MOST_ROUGH = 0.4, 1.0  # noise divided by the average number, up to which a level is usable, and rough
 MOST_EMPTY_USABLE, MOST_EMPTY_ROUGH = 0.25, 0.5  # share of released pairs that may be noise, up to which a level is usable, and rough
@@ -118,6 +119,8 @@ class Verdict:
         return f"{self._describe_grades()} {self.occupied}".rstrip()
 
     def _describe_grades(self) -> str:
+        if self.levels and self.levels[0].grade == NOT_JUDGED:
+            return "NOT PRIVATE: this method states no noise, so that no level can be judged."
         if any(stage.grade != USABLE for stage in self.stages):
             return self._describe_stages()
         grades = self.runs
@@ -186,6 +189,7 @@ class Verdict:
         size = format_decimal(level.stddev, 3) if math.isfinite(level.stddev) else "unknown size"
         kind = "an error" if self.parts == "squares" else "noise"
         noise = f"with {kind} of ±\u00a0{size}" if level.stddev else "exactly"
+        noise = "with an error that is not stated" if level.grade == NOT_JUDGED else noise
         if level.parts == 1:
             return f"{name}: {format_decimal(level.mean, 3)} {self.counted}, {noise}."
         return f"{name}, {level.parts:,} {self.parts}: {format_decimal(level.mean, 3)} {self.counted} in an average {part}, {noise}."
@@ -417,7 +421,9 @@ def _grade_stage(release: FlowRelease, number: int, *, lacking: bool) -> LevelVe
     stddev, known = release.stddev(number), math.isfinite(stage.variance)
     numbers = stage.measured if known and stage.measured else release.tree.size(number) if release.every_pair else len(stage.count)
     mean = math.sqrt(stage.variance) if known else float(np.mean(stddev)) if len(stddev) else math.inf
-    graded = grade_level(number, release.tree.title(number), max(numbers, 1), total, mean)
+    graded = grade_level(number, release.tree.title(number), max(numbers, 1), total, mean if release.states_noise else math.nan)
+    if graded.grade == NOT_JUDGED:
+        return graded
     empty = estimate_empty_share(release, number)
     by_empty = USABLE if empty <= MOST_EMPTY_USABLE else ROUGH if empty <= MOST_EMPTY_ROUGH else NOISE
     graded = replace(graded, empty=empty)
@@ -428,7 +434,7 @@ def _grade_stage(release: FlowRelease, number: int, *, lacking: bool) -> LevelVe
 
 def _smallest_released(release: FlowRelease) -> int | None:
     """Find the smallest released number of the last stage; None unless coarser stages are sums that lack dropped small numbers."""
-    lacking = not release.every_pair and not any(math.isfinite(stage.variance) for stage in release.stages[:-1])
+    lacking = release.states_noise and not release.every_pair and not any(math.isfinite(stage.variance) for stage in release.stages[:-1])
     return int(release.stages[-1].count.min()) if lacking and len(release.stages[-1].count) else None
 
 
@@ -439,8 +445,10 @@ def _compute_rest_percent(release: FlowRelease) -> float | None:
 
 
 def grade_level(level: int, name: str, parts: int, total: float, stddev: float) -> LevelVerdict:
-    """Grade a level of `parts` numbers by the rule of `verdict`."""
+    """Grade a level of `parts` numbers by the rule of `verdict`; without a stated deviation (NaN), it is not judged."""
     mean = max(total, 0.0) / parts
+    if math.isnan(stddev):
+        return LevelVerdict(level=level, name=name, parts=parts, mean=mean, stddev=stddev, grade=NOT_JUDGED)
     ratio = 0.0 if stddev == 0 else stddev / mean if mean > 0 else math.inf
     grade = USABLE if ratio <= MOST_USABLE else ROUGH if ratio <= MOST_ROUGH else NOISE
     return LevelVerdict(

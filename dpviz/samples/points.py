@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 
 import geopandas
 import numpy as np
-import pandas as pd
 import scipy
 import shapely
 from numpy.typing import NDArray
@@ -17,6 +16,8 @@ from dpviz.arrays import Floats, Integers
 from dpviz.bundled import folder
 from dpviz.data.points import PointCounts
 from dpviz.errors import InputError, did_you_mean
+from dpviz.samples import stand_ins
+from dpviz.samples.made_up import MOST_SAMPLES, SEED, check_size, table
 from dpviz.space.domain import Domain
 
 __all__ = [
@@ -31,25 +32,6 @@ __all__ = [
     "los_angeles",
     "sample_xy",
 ]
-
-SEED = 7
-MOST_SAMPLES = 10_000_000
-
-
-def check_size(size: int) -> None:
-    """Check the size of a made-up sample.
-
-    Raises:
-        InputError: `size` is not a whole number from 1 to 10,000,000.
-    """
-    if isinstance(size, bool) or not isinstance(size, int | np.integer) or not 1 <= size <= MOST_SAMPLES:
-        raise InputError("The size of a sample must be a whole number from 1 to 10,000,000.")
-
-
-def table(key: str) -> pd.DataFrame:
-    """Read a bundled table of sample data, for example "us_places"."""
-    return pd.read_parquet(folder("sample_data") / f"{key}.parquet")
-
 
 SQUARE = (-118.62277, 33.73670, -117.86459, 34.36776)
 DECIMALS = 5
@@ -397,6 +379,56 @@ def _share_of_stays() -> Floats:
     return np.asarray(often / often.sum())
 
 
+def gaussian_cluster(size: int = 1_000_000, sigma: float = 50.0, *, seed: int = SEED) -> tuple[Floats, Floats]:
+    """Make up points with a Gaussian distribution around a random centre of the square from 0 to 1024.
+
+    The paper draws "x and y" around "(xc, yc)"; here the first coordinate of each pair is y, the row of the matrix. The paper does not
+    say what happens to points outside the square: they are dropped.
+
+    Args:
+        size: number of points before points outside are dropped, 1 to 10,000,000.
+        sigma: standard deviation of both coordinates, in lattice cells; 20, 50 and 100 in the paper.
+        seed: seed of the centre and of the points.
+
+    Returns:
+        (n,) x and (n,) y in [0, 1024), n <= size; their whole parts are column and row of the 1024 x 1024 matrix.
+
+    Raises:
+        InputError: size or sigma is out of range.
+
+    Source:
+        Shaham et al., HTF, SIGSPATIAL 2021, section 5.1, "Synthetic dataset".
+
+    >>> import dpviz as dv
+    >>> x, y = dv.samples.points.gaussian_cluster(1_000, sigma=20, seed=1)
+    >>> x.shape == y.shape, bool(x.max() < 1024)
+    (True, True)
+    """
+    check_size(size)
+    if not 0 < sigma < np.inf:
+        raise InputError("sigma must be a finite number above 0.")
+    rng = np.random.default_rng(seed)
+    centre = rng.uniform(0, 1024, 2)
+    y, x = (centre + sigma * rng.standard_normal((size, 2))).T
+    inside = (x >= 0) & (x < 1024) & (y >= 0) & (y < 1024)
+    return x[inside], y[inside]
+
+
+CLUSTERS = {"gaussian_cluster": 50, "gaussian_cluster_20": 20, "gaussian_cluster_100": 100}
+"""The standard deviation of each sample of a Gaussian cluster, in lattice cells."""
+
+_GENERATORS: dict[str, Callable[..., tuple[Floats, Floats]]] = {
+    "daily_routes": daily_routes,
+    "daily_routes_bounded": daily_routes,
+    **{key: partial(gaussian_cluster, sigma=sigma) for key, sigma in CLUSTERS.items()},
+    "la_residents": los_angeles,
+    "road_crossings": road_points,
+    "storage": stand_ins.storage_facilities,
+    "landmark": stand_ins.landmarks,
+    "gowalla": stand_ins.check_ins,
+}
+
+
 @dataclass(frozen=True, kw_only=True)
 class SampleInfo:
     """The public description of a sample, before it is loaded.
@@ -437,6 +469,23 @@ class Sample(SampleInfo):
     most: int | None = None
 
 
+def _describe_cluster(key: str, sigma: int) -> Sample:
+    """Describe one of the three synthetic data sets of the HTF paper."""
+    return Sample(
+        key=key,
+        title=f"One Gaussian cluster, σ = {sigma}",
+        description=f"As in the HTF paper: a million points around one random centre (σ: {sigma} cells), on a plane without a map.",
+        source="Shaham, Ghinita, Ahuja, Krumm, Shahabi, HTF: Homogeneous Tree Framework, SIGSPATIAL 2021, section 5.1.",
+        licence="Apache-2.0",
+        unit="records",
+        synthetic=True,
+        domain=Domain(bounds=(0.0, 0.0, 1024.0, 1024.0), crs=None, order=10),
+        usual=1_000_000,
+    )
+
+
+_REPLACED = "Replaces the data of Fanaeepour, Rubinstein, End-to-end differentially-private parameter tuning, 2017, section 8.2."
+
 _ALL_SAMPLES = (
     Sample(
         key="la_residents",
@@ -459,17 +508,7 @@ _ALL_SAMPLES = (
         synthetic=False,
         domain=Domain(bounds=(-125.0, 24.0, -66.0, 50.0), crs="EPSG:4326", order=10),
     ),
-    Sample(
-        key="gaussian_cluster",
-        title="One Gaussian cluster",
-        description="The synthetic data of the HTF paper: a million points around one random centre, on a plane without a map.",
-        source="Shaham, Ghinita, Ahuja, Krumm, Shahabi, HTF: Homogeneous Tree Framework, SIGSPATIAL 2021, section 5.1.",
-        licence="Apache-2.0",
-        unit="records",
-        synthetic=True,
-        domain=Domain(bounds=(0.0, 0.0, 1024.0, 1024.0), crs=None, order=10),
-        usual=1_000_000,
-    ),
+    *(_describe_cluster(key, sigma) for key, sigma in CLUSTERS.items()),
     Sample(
         key="road_crossings",
         title="Washington and New Mexico, made-up road crossings",
@@ -507,6 +546,39 @@ _ALL_SAMPLES = (
         usual=50_000,
         one_person=True,
         most=10,
+    ),
+    Sample(
+        key="storage",
+        title="United States, made-up storage facilities",
+        description="Made-up facilities at the edges of real towns, in place of the data set Storage of the paper on private tuning.",
+        source=f"Made up by dpviz.samples.stand_ins.storage_facilities; towns from GeoNames. {_REPLACED}",
+        licence="Apache-2.0",
+        unit="facilities",
+        synthetic=True,
+        domain=Domain(bounds=stand_ins.USA, crs="EPSG:4326", order=10),
+        usual=stand_ins.STORAGE_SIZE,
+    ),
+    Sample(
+        key="landmark",
+        title="United States, made-up landmarks",
+        description="Made-up schools and stations in and near towns, in place of the data set Landmark of the paper on private tuning.",
+        source=f"Made up by dpviz.samples.stand_ins.landmarks; towns from GeoNames. {_REPLACED}",
+        licence="Apache-2.0",
+        unit="landmarks",
+        synthetic=True,
+        domain=Domain(bounds=stand_ins.USA, crs="EPSG:4326", order=12),
+        usual=stand_ins.LANDMARK_SIZE,
+    ),
+    Sample(
+        key="gowalla",
+        title="World, made-up check-ins",
+        description="Made-up check-ins at venues of invented cities, in place of the data set Gowalla of the paper on private tuning.",
+        source=f"Made up by dpviz.samples.stand_ins.check_ins; land from Natural Earth. {_REPLACED}",
+        licence="Apache-2.0",
+        unit="check-ins",
+        synthetic=True,
+        domain=Domain(bounds=stand_ins.WORLD, crs="EPSG:4326", order=13),
+        usual=stand_ins.GOWALLA_SIZE,
     ),
 )
 
@@ -561,47 +633,3 @@ def sample_xy(key: str, size: int | None = None, seed: int = SEED) -> tuple[Floa
         rows = table(key)
         return rows["longitude"].to_numpy(), rows["latitude"].to_numpy()
     return _GENERATORS[key](usual if size is None else size, seed=seed)
-
-
-def gaussian_cluster(size: int = 1_000_000, sigma: float = 50.0, *, seed: int = SEED) -> tuple[Floats, Floats]:
-    """Make up points with a Gaussian distribution around a random centre of the square from 0 to 1024.
-
-    The paper draws "x and y" around "(xc, yc)"; here the first coordinate of each pair is y, the row of the matrix. The paper does not
-    say what happens to points outside the square: they are dropped.
-
-    Args:
-        size: number of points before points outside are dropped, 1 to 10,000,000.
-        sigma: standard deviation of both coordinates, in lattice cells; 20, 50 and 100 in the paper.
-        seed: seed of the centre and of the points.
-
-    Returns:
-        (n,) x and (n,) y in [0, 1024), n <= size; their whole parts are column and row of the 1024 x 1024 matrix.
-
-    Raises:
-        InputError: size or sigma is out of range.
-
-    Source:
-        Shaham et al., HTF, SIGSPATIAL 2021, section 5.1, "Synthetic dataset".
-
-    >>> import dpviz as dv
-    >>> x, y = dv.samples.points.gaussian_cluster(1_000, sigma=20, seed=1)
-    >>> x.shape == y.shape, bool(x.max() < 1024)
-    (True, True)
-    """
-    check_size(size)
-    if not 0 < sigma < np.inf:
-        raise InputError("sigma must be a finite number above 0.")
-    rng = np.random.default_rng(seed)
-    centre = rng.uniform(0, 1024, 2)
-    y, x = (centre + sigma * rng.standard_normal((size, 2))).T
-    inside = (x >= 0) & (x < 1024) & (y >= 0) & (y < 1024)
-    return x[inside], y[inside]
-
-
-_GENERATORS: dict[str, Callable[..., tuple[Floats, Floats]]] = {
-    "daily_routes": daily_routes,
-    "daily_routes_bounded": daily_routes,
-    "gaussian_cluster": gaussian_cluster,
-    "la_residents": los_angeles,
-    "road_crossings": road_points,
-}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
@@ -167,62 +168,93 @@ def to_hex(color: tuple[int, int, int]) -> str:
 
 WIDTH, SCALE = 760, 2
 STAMP = "dpviz, Learn: made-up data and seeded noise. A simulation, not a release."
-_LETTERS_PER_LINE = 110
-_LIGHT, _DARK = ("#ffffff", "#1d282e", "#dde3e6"), ("#101518", "#e4e9eb", "#3d484e")
-"""Background, text and grid lines of the two themes."""
+_LETTERS_PER_LINE, _LETTERS_IN_TITLE = 110, 80
+FONT = "Arial, sans-serif"
+_CHANNELS = ("color", "shape", "strokeDash", "size", "opacity", "xOffset")
+INDEPENDENT: Any = dict.fromkeys(_CHANNELS, "independent")
+"""Scales that charts in one picture do not share."""
 
 
-def picture(charts: Sequence[Any], title: str, settings: str, kind: str, *, dark: bool = False) -> bytes:
+@dataclass(frozen=True)
+class Theme:
+    """Colours of a picture: its background, its texts and its grid lines."""
+
+    background: str
+    text: str
+    grid: str
+
+
+LIGHT, DARK = Theme("#ffffff", "#1d282e", "#dde3e6"), Theme("#101518", "#e4e9eb", "#3d484e")
+
+
+def stack(charts: Sequence[Any]) -> alt.VConcatChart:
+    """Put charts one above the other, each with scales and legends of its own.
+
+    Args:
+        charts: as made by `dpviz.view.charts.finish`.
+    """
+    parts = [copy_part(chart).properties(width=WIDTH) for chart in charts]
+    stacked: alt.VConcatChart = alt.vconcat(*parts).resolve_scale(**INDEPENDENT)
+    return stacked
+
+
+def picture(charts: Sequence[Any], title: str, settings: str, kind: str, *, dark: bool = False, stamp: str = STAMP) -> bytes:
     """Render charts one above the other as an image file, with a title, the settings and a stamp that says it is a simulation.
 
     Args:
         charts: as made by `dpviz.view.charts.finish`.
         title: of the picture.
-        settings: a text that describes the settings.
+        settings: a text that describes the settings, of one line or more.
         kind: "svg" or "png".
         dark: light lines and texts on a dark background.
+        stamp: says under the settings what the picture is not.
 
     Returns:
         The content of the file.
     """
-    parts = [_copy_part(chart) for chart in charts]
-    background, text_color, grid_color = _DARK if dark else _LIGHT
+    lines = [part for text in (*settings.splitlines(), stamp) for part in wrap(text, _LETTERS_PER_LINE)]
     heading = alt.Title(
-        title, subtitle=[*wrap(settings, _LETTERS_PER_LINE), STAMP], subtitleColor=GREY, fontSize=16, anchor="start", offset=14
+        wrap(title, _LETTERS_IN_TITLE), subtitle=lines, subtitleColor=GREY, fontSize=16, anchor="start", offset=14, subtitlePadding=6
     )
-    chart = alt.vconcat(*parts, title=heading, background=background, padding=16).resolve_scale(
-        color="independent", shape="independent", strokeDash="independent", size="independent", opacity="independent", xOffset="independent"
-    )
-    chart = (
-        chart.configure(font="Arial, sans-serif")
-        .configure_title(color=text_color)
-        .configure_legend(labelColor=text_color, titleColor=text_color)
-    )
-    axis_colors = {
-        "labelColor": text_color,
-        "titleColor": text_color,
-        "gridColor": grid_color,
-        "domainColor": grid_color,
-        "tickColor": grid_color,
-    }
-    chart = chart.configure_axis(labelFontSize=11, titleFontSize=11, **axis_colors).configure_view(stroke=grid_color)
+    chart = stack(charts).properties(title=heading, padding=16)
+    return render(set_theme(chart, dark=dark), kind, scale=SCALE)
+
+
+def set_theme(chart: Any, *, dark: bool, text_size: int = 11) -> Any:
+    """Give a chart that is to become a file its font, and the colours of a light or a dark page."""
+    theme = DARK if dark else LIGHT
+    chart = chart.properties(background=theme.background).configure(font=FONT)
+    chart = chart.configure_title(color=theme.text).configure_legend(labelColor=theme.text, titleColor=theme.text)
+    colors = {"labelColor": theme.text, "titleColor": theme.text}
+    colors |= {"gridColor": theme.grid, "domainColor": theme.grid, "tickColor": theme.grid}
+    return chart.configure_axis(labelFontSize=text_size, titleFontSize=text_size, **colors).configure_view(stroke=theme.grid)
+
+
+def render(chart: Any, kind: str, *, scale: float = 1) -> bytes:
+    """Return a chart as the content of a file.
+
+    Args:
+        chart: an Altair chart with a size.
+        kind: "svg" or "png".
+        scale: pixels of a PNG per pixel of the chart.
+    """
     if kind == "svg":
         svg = io.StringIO()
         chart.save(svg, format="svg")
         return svg.getvalue().encode()
     png = io.BytesIO()
-    chart.save(png, format="png", scale_factor=SCALE)
+    chart.save(png, format="png", scale_factor=scale)
     return png.getvalue()
 
 
-def _copy_part(chart: Any) -> Any:
-    """Copy a chart with a fixed width, without the properties that only a top-level chart may have."""
+def copy_part(chart: Any) -> Any:
+    """Copy a chart as a part of a larger one, without the properties that only a top-level chart may have."""
     part = chart.copy(deep=True)
     for name in ("autosize", "padding", "background", "config"):
         setattr(part, name, alt.Undefined)
     if part.title is not alt.Undefined:
         part.title.anchor = "start"
-    return part.properties(width=WIDTH)
+    return part
 
 
 _DEEPEST_BAND = 10.0  # the band is drawn down to the expected error divided by this

@@ -25,7 +25,12 @@ RELEASED, TRUE, ERROR, FALSE_POSITIVES = "Released", "True", "Error", "False pos
 _SQUARE_WORDS = "true {true}, released {released}"
 FINEST_SQUARES = 8  # zoom level of the smallest squares that are drawn as rectangles; smaller ones are drawn as a picture
 _OPACITY_OF_OVERLAPS = 0.7
-_TRUE_WORDS, _MEASURED_WORDS, _RELEASED_WORDS = "true {true}, ", "measured {measured}, ", "released {released}\n95 %: {low} to {high}"
+_TRUE_WORDS, _MEASURED_WORDS, _RELEASED_WORDS, _INTERVAL_WORDS = (
+    "true {true}, ",
+    "measured {measured}, ",
+    "released {released}",
+    "\n95 %: {low} to {high}",
+)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -82,15 +87,16 @@ class ReleaseView:
     def cells(self) -> Cells:
         """Return the rectangles with the numbers that the words of the panes name."""
         release, nodes = self.shown_release, self.nodes
-        low, high = self.release.interval(nodes)
-        numbers = {"released": np.rint(self.release.count[nodes]), "low": low, "high": high}
+        numbers = {"released": np.rint(self.release.count[nodes])}
+        if self.release.states_noise:
+            numbers["low"], numbers["high"] = self.release.interval(nodes)
         if self.release.nonnegative:
             numbers["outside"] = self.release.lies_outside(nodes).astype(np.float64)
         if self.raw:
             numbers["measured"] = np.rint(release.count[nodes])
         if self.truth is not None:
             numbers["true"] = self.truth[nodes]
-        near = {"low": "released", "high": "released"}
+        near = {"low": "released", "high": "released"} if self.release.states_noise else {}
         return Cells(domain=release.domain, rectangles=self.rectangles, numbers=numbers, near=near)
 
     def pane(self, shown: str, *, cells: str, top: float | None = None) -> Pane:
@@ -129,6 +135,8 @@ class ReleaseView:
         if shown == RELEASED and self.release.receipt.private and not self.raw:
             low, high = self.release.interval(self.nodes)
             return (low <= 0) & (high >= 0), "the interval contains 0"
+        if shown == RELEASED and not self.release.states_noise:
+            return self.release.count[self.nodes] == 0, "0, or not shown"
         return np.zeros(len(self.nodes), np.bool_), ""
 
     def _title(self, shown: str) -> str:
@@ -137,6 +145,7 @@ class ReleaseView:
 
     def _words(self) -> str:
         words = _MEASURED_WORDS + _RELEASED_WORDS if self.raw else _RELEASED_WORDS
+        words += _INTERVAL_WORDS if self.release.states_noise else ""
         words += f"{{outside:{OUTSIDE}}}" if self.release.nonnegative else ""
         return words if self.truth is None else _TRUE_WORDS + words
 

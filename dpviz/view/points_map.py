@@ -86,7 +86,7 @@ def points_map(
             note = OVERLAP if note is None else f"{note} {OVERLAP}"
         fields = _fields(release, nodes, truth)
         layer = partitions(release.domain, release.tree.rectangles(nodes), colors, fields)
-        tooltip = _tooltip(unit, truth is not None)
+        tooltip = _tooltip(unit, with_interval=release.states_noise, with_truth=truth is not None)
     negatives = bool((release.count[nodes] < 0).any())
     return PointsMap(
         deck=deck([layer], release.domain, tooltip=tooltip, dark=dark),
@@ -107,8 +107,23 @@ def choose_scale_top(release: Release, level: int, shown: str, *, unit: str) -> 
     """
     nodes = release.nodes(drawable_level(release, level)[0])
     if shown == "Error":
-        return scale_top_of(3 * release.stddev[nodes])
+        return error_top(release, nodes, None)
     return choose_values(release, nodes, SHOWN[0], unit, None)[1].top
+
+
+def error_top(release: Release, nodes: Integers, truth: NDArray[np.int64] | None) -> float:
+    """Choose the top of a scale of errors: three stated standard deviations.
+
+    Of a contrast, which states no noise and is never private, it follows from the errors themselves if the truth is given; else it is 1.
+
+    Args:
+        release: public, or a contrast.
+        nodes: (k,) partitions.
+        truth: (n,) true counts per node, or None. CURATOR ONLY.
+    """
+    if release.states_noise or truth is None:
+        return scale_top_of(3 * release.stddev[nodes])
+    return scale_top_of(release.count[nodes] - truth[nodes])
 
 
 def can_show_interpolation(release: Release) -> bool:
@@ -163,7 +178,7 @@ def choose_values(release: Release, nodes: Integers, shown: str, unit: str, trut
         numbers = truth[nodes] if truth is not None and shown == "True" else count
         return numbers / area, density_scale(count / area, area, release.domain, unit)
     if shown == "Error":
-        top = scale_top_of(3 * release.stddev[nodes])
+        top = error_top(release, nodes, truth)
         return count - truth[nodes], Scale(kind="signed", top=top, title=f"released minus true, {unit} per partition")
     wrong = np.where((truth[nodes] == 0) & (count >= PRESENT), 1, np.where((truth[nodes] > 0) & (count < PRESENT), 2, 0))
     return wrong.astype(np.float64), Scale(kind="marks", top=1.0, title="wrong about whether records are there")
@@ -192,8 +207,9 @@ def _format_counts(values: NDArray[Any]) -> list[str]:
     return [format_count(value) for value in values.tolist()]
 
 
-def _tooltip(unit: str, with_truth: bool) -> str:
-    text = f"<b>{{n}}</b> {html(unit)}<br>95 %: {{a}} to {{b}}, for this one alone"
+def _tooltip(unit: str, *, with_interval: bool, with_truth: bool) -> str:
+    text = f"<b>{{n}}</b> {html(unit)}"
+    text += "<br>95 %: {a} to {b}, for this one alone" if with_interval else ""
     return text + "<br>true {t}, error {e}" if with_truth else text
 
 

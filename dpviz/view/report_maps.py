@@ -398,6 +398,8 @@ def write_rectangles(domain: Domain, sheet: Sheet, rectangles: NDArray[np.intege
 def _write_partition_texts(release: Release, nodes: Integers) -> list[str]:
     """Write the texts shown on hovering over partitions: count and interval, which holds for one partition alone."""
     unit = counted_noun(release)
+    if not release.states_noise:
+        return [f"{format_count(count)} {unit}" for count in release.count[nodes].tolist()]
     low, high = release.interval(nodes)
     return [
         f"{format_count(count)} {unit} (95 %: {format_count(a)} to {format_count(b)}{mark}, for this one alone)"

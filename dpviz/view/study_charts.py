@@ -1,4 +1,4 @@
-"""Charts of studies (error against epsilon, parts of the error, run times), of the split objective, and of the HTF paper."""
+"""Charts of studies (error against epsilon, parts of the error, run times), and of the split objective."""
 
 from __future__ import annotations
 
@@ -25,7 +25,6 @@ from dpviz.view.charts import (
     finish,
     format_cell,
     legend,
-    prepare_log_axis,
     tooltip,
 )
 from dpviz.view.colors import ACCENT
@@ -43,88 +42,10 @@ if TYPE_CHECKING:
 
 __all__ = ["PARTS", "PICKED", "error_by_epsilon", "legend_height", "parts_by_label", "seconds_by_label", "tiny_means_note"]
 
-MEASURES = {
-    "mre": "mean relative error, smoothing 20 (%)",
-    "n3": "mean relative error, smoothing N/1000 (%)",
-    "mae": "mean absolute error (records)",
-}
-
-_LOOK_OF_METHOD = {"HTF (ours)": 0, "HTF (5e-4)": 1, "HTF (1e-3)": 2, "Quadtree (geo)": 3, "Quadtree (uniform)": 4}
-_LOOK_OF_METHOD |= {"KdTree (geo)": 5, "KdTree (uniform)": 6, "UG": 4, "AG": 5, "Singular": 6, "Uniform": 7, "Privelet": 8}
-
 Columns = tuple[str, str, str, str]
 
 _BEST, _VISITED, _TRIED, _END = "best line", "visited by the paper's search", "tried by default", "end of the paper's search"
 _KINDS = {_VISITED: ("#e69f00", "circle"), _END: ("#d55e00", "diamond"), _TRIED: ("#cc79a7", "triangle-up"), _BEST: ("#009e73", "cross")}
-
-
-def figure_3(table: pd.DataFrame, epsilon: float, queries: str = "random", measure: str = "mre", *, height: int = 340) -> alt.LayerChart:
-    """Draw the error of HTF and of kd-trees by height; large marks are runs in which HTF chose the height itself.
-
-    Args:
-        table: of `dpviz.papers.htf.figure_3`. CURATOR ONLY: errors are measured against the truth.
-        epsilon: a budget of the table.
-        queries: a workload of the table.
-        measure: a column, one of `MEASURES`.
-        height: of the whole chart, in pixels.
-    """
-    return _by_height(table, (epsilon, queries, measure), "HTF and kd-trees", height)
-
-
-def figure_4(table: pd.DataFrame, stop: int, queries: str = "random", measure: str = "mre", *, height: int = 340) -> alt.LayerChart:
-    """Draw the error of HTF with one stop count, and of grids, by budget.
-
-    Args:
-        table: of `dpviz.papers.htf.figure_4`. CURATOR ONLY.
-        stop: a stop count of the table; methods without one are always shown.
-        queries: a workload of the table.
-        measure: a column, one of `MEASURES`.
-        height: of the whole chart, in pixels.
-    """
-    rows = table[(table["queries"] == queries) & (table["stop"].isna() | table["stop"].eq(stop).fillna(value=False))]
-    names = _names(measure) | {"epsilon": "privacy budget ε"}
-    title = f"HTF and grids by budget, stop count {stop}, {_query_words(queries)}"
-    return lines_with_spread(rows.drop(columns="stop"), ("epsilon", "method", measure, f"{measure}_spread"), names, title, height)
-
-
-def figure_5(table: pd.DataFrame, epsilon: float, queries: str = "random", measure: str = "mre", *, height: int = 340) -> alt.LayerChart:
-    """Draw the error of HTF and of quadtrees by height; one level of a quadtree counts as two binary levels.
-
-    Args:
-        table: of `dpviz.papers.htf.figure_5`. CURATOR ONLY.
-        epsilon: a budget of the table.
-        queries: a workload of the table.
-        measure: a column, one of `MEASURES`.
-        height: of the whole chart, in pixels.
-    """
-    return _by_height(table, (epsilon, queries, measure), "HTF and quadtrees", height)
-
-
-def figure_6(table: pd.DataFrame, measure: str = "mre") -> alt.LayerChart:
-    """Draw the error of all methods on all data sets: a row per method, a mark per data set.
-
-    Args:
-        table: of `dpviz.papers.htf.figure_6`. CURATOR ONLY.
-        measure: a column, one of `MEASURES`.
-    """
-    drawn, ticks = prepare_log_axis(table, [measure])
-    names, order = _names(measure) | {"data": "data"}, table["data"].unique().tolist()
-    scale = alt.Scale(type="log", domainMin=ticks[0], nice=False)
-    axis = alt.Axis(format=FORMAT, values=ticks)
-    marks = (
-        alt.Chart(add_texts(drawn, list(names)))
-        .mark_point(filled=True, size=70, opacity=0.85)
-        .encode(
-            x=alt.X(field=f"{measure} drawn", type="quantitative", title=MEASURES[measure], scale=scale, axis=axis),
-            y=alt.Y(field="method", type="ordinal", sort=None, title=None, axis=alt.Axis(labelLimit=220, grid=True)),
-            color=category_channel(alt.Color, "data", order, MORE_COLORS),
-            shape=category_channel(alt.Shape, "data", order, MARKS),
-            tooltip=tooltip(names),
-        )
-    )
-    title = f"All methods on all data, {_epsilon_text(table['epsilon'].iloc[0])}"
-    text = f"{MEASURES[measure]} by method. {_values_in_words(table, ('method', 'data', measure))}."
-    return finish(alt.layer(marks), title, text, FRAME + 50 + ROW * table["method"].nunique())
 
 
 def objective_chart(curve: ObjectiveCurve, unit: str, *, height: int = 320) -> alt.LayerChart:
@@ -211,31 +132,11 @@ def lines_with_spread(
 
 
 def _line_looks(order: list[str], looks: Looks | None) -> tuple[list[str], list[Any]]:
-    """Return a colour and dashes for each series: those of `looks`, or else those of its method in the papers, or of its position."""
+    """Return a colour and dashes for each series: those of `looks`, or else those of its position."""
     if looks is not None:
         return [looks[name].color for name in order], [list(looks[name].dash) for name in order]
-    numbers = [_LOOK_OF_METHOD.get(name, index) for index, name in enumerate(order)]
+    numbers = range(len(order))
     return [MORE_COLORS[number % len(MORE_COLORS)] for number in numbers], [MORE_DASHES[number % len(MORE_DASHES)] for number in numbers]
-
-
-def _by_height(table: pd.DataFrame, panel: tuple[float, str, str], methods: str, height: int) -> alt.LayerChart:
-    epsilon, queries, measure = panel
-    rows = table[(table["epsilon"] == epsilon) & (table["queries"] == queries)]
-    names = _names(measure) | {"height": "height in binary levels (large marks: found by HTF)"}
-    title = f"{methods} by height, {_epsilon_text(epsilon)}, {_query_words(queries)}"
-    columns = ("height", "method", measure, f"{measure}_spread")
-    return lines_with_spread(rows[~rows["estimated"]], columns, names, title, height, extra=rows[rows["estimated"]])
-
-
-def _names(measure: str) -> dict[str, str]:
-    """Label the columns in tooltips, the drawn measure first."""
-    others = {column: name for column, name in MEASURES.items() if column != measure}
-    return {"method": "method", measure: MEASURES[measure], f"{measure}_spread": "spread over runs", **others}
-
-
-def _query_words(queries: str) -> str:
-    words = {"random": "queries of random shape and size", "mixed": "mixed queries"}
-    return words.get(queries, f"squares of {queries} of the area")
 
 
 def _values_in_words(table: pd.DataFrame, columns: tuple[str, str, str]) -> str:

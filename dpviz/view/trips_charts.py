@@ -344,7 +344,7 @@ def _list_matrix_cells(release: FlowRelease, level: int) -> tuple[pd.DataFrame, 
     table = pd.DataFrame({"origin": [origins[index] for index in counts.origin[kept].tolist()]})
     table["destination"] = [destinations[index] for index in counts.destination[kept].tolist()]
     table["count"], table["low"], table["high"] = counts.count[kept], low, high
-    table["kind"] = np.where(counts.count[kept] < 0, "below zero", np.where(low > 0, "certain", "could be 0"))
+    table["kind"] = np.where(counts.count[kept] < 0, "below zero", np.where((low > 0) | np.isnan(low), "certain", "could be 0"))
     return table, origins, destinations
 
 

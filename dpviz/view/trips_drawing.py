@@ -165,8 +165,8 @@ class Pairs:
 
     @property
     def certain(self) -> NDArray[np.bool_]:
-        """(k,) whether the interval is above 0."""
-        return self.low > 0
+        """(k,) whether the interval is above 0; True, too, where a contrast states none."""
+        return (self.low > 0) | np.isnan(self.low)
 
     @property
     def error(self) -> Integers:
@@ -397,6 +397,8 @@ def _write_note(release: FlowRelease, view: TripsMapSettings, pairs: Pairs, draw
 
 def _note_intervals(release: FlowRelease) -> list[str]:
     """Write what the intervals of tooltips mean."""
+    if not release.states_noise:
+        return ["NOT PRIVATE: this method states no noise, so that no number has an interval."]
     sentence = "Intervals (95 %) in tooltips hold for all numbers of their kind at once."
     if not has_unbiased_sums(release):
         return [sentence, "A total of a region without an interval has an unknown error."]
@@ -763,7 +765,7 @@ def _choose_arc_scale(pairs: Pairs, view: TripsMapSettings) -> tuple[float, int]
 
 
 def _choose_error_top(release: FlowRelease, level: int) -> float:
-    """Compute the top of the scale of errors: three standard deviations of the noise, which are public."""
+    """Compute the top of the scale of errors: three standard deviations of the noise, which are public; 1 where none are stated."""
     stddev = release.stddev(2 * level)
     return scale_top_of(3 * stddev[np.isfinite(stddev)])
 
@@ -938,11 +940,19 @@ def choose_public_tops(release: FlowRelease, truth: PairSums, view: TripsMapSett
     return ScaleTops(
         trips=scale_top_of(sizes),
         arcs=len(sizes),
-        error=_choose_error_top(release, view.level),
         shade=max(map(_choose_shade_top, sides)),
         size=max(map(_choose_size_top, sides)),
-        area_error=_choose_area_error_top(release, view.level),
+        **_choose_error_tops(release, truth, view.level),
     )
+
+
+def _choose_error_tops(release: FlowRelease, truth: PairSums, level: int) -> dict[str, float]:
+    """Choose the tops of the two scales of errors: from the noise, or of a contrast, which states none, from the errors themselves."""
+    if release.states_noise:
+        return {"error": _choose_error_top(release, level), "area_error": _choose_area_error_top(release, level)}
+    error = release.sums(level, level).at(truth.origin, truth.destination) - truth.count
+    sums = np.bincount(truth.origin, error, release.tree.origins.size(level))
+    return {"error": scale_top_of(error[error != 0]), "area_error": scale_top_of(sums[sums != 0])}
 
 
 def as_measured(release: FlowRelease) -> FlowRelease:

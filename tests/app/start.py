@@ -31,11 +31,12 @@ def pages():
     from dpviz.app.compare.page import compare_page  # noqa: PLC0415
     from dpviz.app.help_page import help_page  # noqa: PLC0415
     from dpviz.app.learn_page import learn_page  # noqa: PLC0415
+    from dpviz.app.papers_page import papers_page  # noqa: PLC0415
     from dpviz.app.points.page import points_page  # noqa: PLC0415
     from dpviz.app.release_page import release_page  # noqa: PLC0415
     from dpviz.app.trips.page import trips_page  # noqa: PLC0415
 
-    kinds = (points_page, trips_page, areas_page, compare_page, learn_page, release_page, help_page)
+    kinds = (points_page, trips_page, areas_page, compare_page, learn_page, papers_page, release_page, help_page)
     {kind.__name__.removesuffix("_page"): kind for kind in kinds}[st.session_state.get("at", "points")]()
 
 

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from dpviz.lessons import LESSONS
+from dpviz.app.learn_walk import ALL, BY_KEY, PATHS, path_of
 from tests.app.browse import background, until, visit
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -26,12 +26,23 @@ def where(page):
     return page.evaluate("location.href")
 
 
-def arrive(page, place):
-    page.get_by_role("heading", name=f"{place + 1}. {LESSONS[place].title}").wait_for()
-    until(lambda: f"stop={LESSONS[place].key}" in where(page), "the address of the stop")
-    for chart in range(sum(len(row) for row in LESSONS[place]().show().rows)):
-        page.get_by_test_id("stVegaLiteChart").nth(chart).locator("canvas, svg.marks").first.wait_for()
+def arrive(page, key, path=None):
+    """Wait for a stop, with its question if that is open, and skip to the whole figure."""
+    page.get_by_role("heading", name=f"{PATHS[path or path_of(key)].index(key) + 1}. {BY_KEY[key].title}").wait_for()
+    until(lambda: f"stop={key}" in where(page), "the address of the stop")
+    shown, skip = BY_KEY[key]().show(), page.get_by_role("button", name="Skip to the answer")
     settled(page)
+    if not page.get_by_role("button", name="Reset").is_visible():
+        charts_are_drawn(page, shown.asked or shown.rows)
+        skip.click()
+        page.get_by_role("button", name="Reset").wait_for()
+    charts_are_drawn(page, shown.rows)
+    settled(page)
+
+
+def charts_are_drawn(page, rows):
+    for chart in range(sum(map(len, rows))):
+        page.get_by_test_id("stVegaLiteChart").nth(chart).locator("canvas, svg.marks").first.wait_for()
 
 
 def settled(page):
@@ -41,6 +52,7 @@ def settled(page):
 
 def figures(page):
     settled(page)
+    page.locator(".st-key-learn-figures").get_by_test_id("stMetricValue").last.wait_for()  # they come later than their places
     return page.locator(".st-key-learn-figures").inner_text()
 
 
@@ -55,40 +67,57 @@ def operate(page, stop):
     before = figures(page), where(page)
     page.locator(".st-key-learn-controls").get_by_role("slider").first.focus()
     page.keyboard.press("ArrowLeft")
-    until(lambda: where(page) != before[1], f"the address of {stop.key} after a control was moved")
-    assert f"stop={stop.key}" in where(page)
+    until(lambda: where(page) != before[1], f"the address of {stop} after a control was moved")
+    assert f"stop={stop}" in where(page)
     return before
 
 
 def operate_and_reset(page, stop):
     words = descriptions(page)
     shown, url = operate(page, stop)
-    until(lambda: figures(page) != shown or descriptions(page) != words, f"another picture at {stop.key}")
+    until(lambda: figures(page) != shown or descriptions(page) != words, f"another picture at {stop}")
     page.get_by_role("button", name="Reset", exact=True).click()
-    until(lambda: where(page) == url, f"the address of {stop.key} after the reset")
-    until(lambda: figures(page) == shown, f"the first figures of {stop.key} after the reset")
+    until(lambda: where(page) == url, f"the address of {stop} after the reset")
+    until(lambda: figures(page) == shown, f"the first figures of {stop} after the reset")
 
 
 def test_a_walk_through_all_stops_every_other_one_operated(chromium, address, tmp_path):
-    with visit(chromium, address, "learn", scheme="light", tmp_path=tmp_path) as (page, _):
-        for place, stop in enumerate(LESSONS):
-            arrive(page, place)
+    stops = PATHS[ALL]
+    with visit(chromium, address, f"learn?stop={stops[0]}&path=all", scheme="light", tmp_path=tmp_path) as (page, _):
+        for place, stop in enumerate(stops):
+            arrive(page, stop, ALL)
             if place % 2 == 0:
                 operate_and_reset(page, stop)
-            if place + 1 < len(LESSONS):
+            if place + 1 < len(stops):
                 page.get_by_role("button", name="Next").last.click()
                 until(lambda: page.evaluate(SCROLLED) == 0, "the top of the next stop")
         for _ in range(5):  # the moved control and the reset have addresses too
             page.go_back()
             settled(page)
-            if f"stop={LESSONS[-2].key}" in where(page):
+            if f"stop={stops[-2]}" in where(page):
                 break
-        arrive(page, len(LESSONS) - 2)
+        arrive(page, stops[-2], ALL)
+
+
+def test_a_choice_shows_the_answer_and_the_whole_figure_and_a_slide_has_the_question(chromium, address, tmp_path):
+    with visit(chromium, address, "learn?stop=sums", scheme="light", tmp_path=tmp_path) as (page, _):
+        stop = BY_KEY["sums"]
+        page.get_by_text(stop.choices[0], exact=True).click()
+        page.get_by_text("Not yet").wait_for()
+        page.get_by_text(stop.choices[stop.right], exact=True).click()
+        page.get_by_text("Yes: ").wait_for()
+        charts_are_drawn(page, stop().show().rows)
+        with page.expect_download() as taken:
+            page.get_by_role("button", name="Slide (PNG)").click()
+        path = tmp_path / taken.value.suggested_filename
+        taken.value.save_as(path)
+        assert path.name == "dpviz-slide-sums.png"
+        assert int.from_bytes(path.read_bytes()[16:20]) == 1920
 
 
 def test_a_shared_link_in_the_dark_and_a_picture_of_it(chromium, address, tmp_path):
     with visit(chromium, address, "learn?stop=leak&person=9&epsilon=5.0", scheme="dark", tmp_path=tmp_path) as (page, _):
-        arrive(page, 4)
+        arrive(page, "leak")
         assert background(page) < 200
         assert page.get_by_role("slider", name="Attacked person").input_value() == "9"
         with page.expect_download() as taken:
@@ -103,7 +132,7 @@ def test_a_shared_link_in_the_dark_and_a_picture_of_it(chromium, address, tmp_pa
 
 def test_dragging_the_split_by_keyboard_moves_the_curve(chromium, address, tmp_path):
     with visit(chromium, address, "learn?stop=split", scheme="light", tmp_path=tmp_path) as (page, _):
-        arrive(page, 2)
+        arrive(page, "split")
         shown, url = figures(page), where(page)
         handle = page.get_by_role("group", name="Split of the privacy budget").get_by_role("slider").last
         handle.focus()  # of the finest level, which gives to the one above
@@ -119,16 +148,16 @@ LEGENDS_CUT = """[...document.querySelectorAll("svg.marks")].flatMap(chart =>
   .map(text => text.textContent))"""
 
 
-@pytest.mark.parametrize("place", [5, 6, 7, 8])
-def test_on_a_phone_legends_and_titles_are_whole(phone, address, place):
-    phone.goto(f"{address}/learn?stop={LESSONS[place].key}")
-    arrive(phone, place)
+@pytest.mark.parametrize("key", ["sums", "structure", "homogeneity", "topdown", "interval"])
+def test_on_a_phone_legends_and_titles_are_whole(phone, address, key):
+    phone.goto(f"{address}/learn?stop={key}")
+    arrive(phone, key)
     assert phone.evaluate(LEGENDS_CUT) == []
 
 
 def test_on_a_phone_nothing_is_wider_than_the_screen(phone, address):
     phone.goto(f"{address}/learn?stop=topdown")
-    arrive(phone, 7)
+    arrive(phone, "topdown")
     assert phone.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth") <= 390
     before, after = (phone.get_by_role("button", name=re.compile(name)).first.bounding_box() for name in ("Previous", "Next"))
     assert abs(before["y"] - after["y"]) < 10

@@ -11,7 +11,7 @@ from dpviz.app import cached
 from dpviz.space.domain import Domain
 
 FOLDER = Path(cached.__file__).parent
-PUBLIC = ("sample", "flow_sample", "area_sample", "sample_study_rows", "shared_studies")  # what all sessions share
+PUBLIC = ("sample", "flow_sample", "area_sample", "sample_study_rows", "shared_studies", "seeds_of_figure")  # what all sessions share
 DOMAIN = Domain(bounds=(0, 0, 1000, 1000), crs=None, order=5)
 
 

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from dpviz.app import cached, jobs
-from dpviz.app.compare.answer import describe_answer
+from dpviz.app.compare.answer import describe_answer, describe_contrasts
 from dpviz.app.compare.earlier import LOADED, WANTED, table_with_link
 from dpviz.app.compare.looks import add_variants, looks_by_label
 from dpviz.app.compare.page import FOUND, NOT_OF_AREAS, TABS, pick
@@ -365,6 +365,22 @@ class TestAnswer:
         rows["private"] = rows["label"] != "A"
         assert describe_answer(rows, "%", "boxes").startswith("**B** has")
         assert "\\*x\\*" in describe_answer(rows.replace({"label": {"B": "*x*"}}), "%", "boxes")
+
+    @pytest.mark.parametrize(
+        ("contrast", "text"),
+        [
+            (6.0, "A: about as useful as **B** at ε 0.32."),
+            (18.0, "A: less useful than **B** even at ε 0.1."),
+            (1.0, "A: more useful than **B** even at ε 1."),
+            (2.0, "A: about as useful as **B** at ε 1."),
+        ],
+    )
+    def test_a_contrast_is_as_useful_as_the_best_private_one_where_their_lines_cross(self, contrast, text):
+        rows = self.rows((contrast, 2, 30), (contrast, 18, 40))
+        rows["private"] = rows["label"] != "A"
+        assert describe_contrasts(rows, ["A"]) == text
+        assert describe_contrasts(rows, []) == ""
+        assert describe_contrasts(rows[rows["label"] == "A"], ["A"]) == ""
 
 
 class TestVariations:

@@ -26,14 +26,14 @@ async def behind(scope, receive, send):
         await send({"type": "http.response.body", "body": b"inside"})
 
 
-def knock(door, path="/", query="", *, cookies=(), kind="http", method="GET"):
+def knock(door, path="/", query="", *, cookies=(), kind="http", method="GET", **more):
     """Status (or the WebSocket's answer), headers and body."""
     sent = []
 
     async def send(message):
         sent.append(message)
 
-    headers = [(b"cookie", each.encode()) for each in cookies]
+    headers = [(b"cookie", each.encode()) for each in cookies] + [(name.encode(), value.encode()) for name, value in more.items()]
     scope = {"type": kind, "method": method, "path": path, "query_string": query.encode(), "headers": headers}
     with ThreadPoolExecutor(1) as other:  # a browser that another test keeps open has a running loop in this thread
         other.submit(asyncio.run, door(scope, None, send)).result()

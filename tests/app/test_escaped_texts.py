@@ -193,7 +193,10 @@ def _bindings(scope):
 
 # Parts of texts that neither a file, nor a person, nor a link decides, by the reason.
 OURS_ANYWHERE = {
-    "a lesson": ("BY_KEY[key].title", "lesson.title", "lesson.key", "lesson.text", "lesson.task", "target.title"),
+    "a lesson": (
+        *("BY_KEY[stop].title", "lesson.title", "lesson.key", "lesson.text", "lesson.task"),
+        *("lesson.question", "lesson.choices", "lesson.answer", "lesson.in_class"),
+    ),
     "a lesson's bar": ("bar.caption", "bar.presets_help"),
     "a figure of the Learn page": ("figure.help", "figure.label", "figure.value", "shown.note", "shown.source"),
     "a picture's format": ("kind.upper()",),
@@ -222,6 +225,7 @@ OURS_IN_FILES = {
         *("number_of(len(study.mechanisms), 'configuration')", "number_of(study.repeats, 'repeat')"),
         # its names pass the door there: see test_compare_page.py
         "describe_answer(rows, figure_unit(figure, data, workload), workload_words(workload, data))",
+        "describe_contrasts(rows, _list_contrasts(study_job))",
     ),
     "bundle.py": ("label",),
     "cards.py": ("card", "where"),
@@ -236,7 +240,9 @@ OURS_IN_FILES = {
     ),
     "guess.py": ("unit", "label"),
     "how_good.py": ("unit", "levels.part"),
-    "learn_page.py": ("label",),
+    "learn_page.py": ("what", "help_text"),
+    "learn_walk.py": ("label", "name"),
+    "papers_page.py": ("color", "icon"),
     "areas/regions.py": ("side",),
     "points/where.py": ("side", "box.name", "numbers"),
     "release_tabs.py": ("titles",),  # of a page or, for a tab of its own, of a mechanism
@@ -248,10 +254,14 @@ OURS_IN_FILES = {
     "teach_maps.py": ("text",),
     "text_format.py": ("chosen.describe(kind)",),
     "trips/tabs.py": ("title", "unit"),
-    "trips/teach.py": ("describe_run(what.titles[0], what.config)",),  # a mechanism's title, and its budget
+    "points/teach.py": ("not_private_stamp(type(first.config.build()))",),  # fixed words
+    "trips/teach.py": (
+        "not_private_stamp(type(first.config.build()))",
+        "describe_run(what.titles[0], what.config)",  # a mechanism's title, and its budget
+    ),
     "two_runs.py": ("label",),
     "unit_controls.py": ("titles.__getitem__", "noun", "question.place"),
-    "words.py": ("further_lines",),
+    "words.py": ("further_lines", "of", "title", "help_text"),
 }
 OURS = {part for parts in OURS_ANYWHERE.values() for part in parts}
 OURS |= {f"{file}: {part}" for file, parts in OURS_IN_FILES.items() for part in parts}

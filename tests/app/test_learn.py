@@ -5,11 +5,13 @@ import json
 import pytest
 
 from dpviz.app.code import NO_CONFIGURATION
-from dpviz.app.learn_page import BY_KEY, describe
+from dpviz.app.learn_page import describe
+from dpviz.app.learn_walk import ALL, BY_KEY, PATHS, SHORT, path_of
 from dpviz.app.session import read_link
-from dpviz.lessons import LESSONS
+from dpviz.lessons import GROUPS, LESSONS
 from dpviz.lessons.lesson import MOST_DRAWS
 from dpviz.lessons.split import HEIGHT, PRESETS, SOURCES
+from dpviz.lessons.sums import Sums
 from dpviz.view.charts import STAMP, picture
 from tests.app.seen import captions, fine, good, keys, labelled
 from tests.app.start import pages_app, query_of
@@ -21,12 +23,27 @@ HOSTILE = ["", "nan", "inf", "-1", "1e999", "999999999", "True and", "<script>",
 WIDGETS = ("slider", "select_slider", "selectbox", "toggle", "radio", "button")
 
 
-def learn_app(**link):
-    return pages_app("learn", link)
+def learn_app(*, answered=True, **link):
+    """The page as a link opens it; every question is answered before, unless it is to be asked."""
+    return pages_app("learn", link, {"learn answers": dict.fromkeys(KEYS if answered else ())})
 
 
 def pressed(app, button):
     return good(app.button(key=f"learn {button}").click().run())
+
+
+def stop_lists(app):
+    return [radio for radio in app.radio if radio.key.startswith("learn contents")]
+
+
+def stop_list(app, key):
+    """The list that has the stop of this key."""
+    return next(radio for radio in stop_lists(app) if any(BY_KEY[key].title in option for option in radio.options))
+
+
+def take_path(app, path):
+    next(group for group in app.get("button_group") if group.key == "learn which path").set_value(path)
+    return good(app.run())
 
 
 def at(app):
@@ -61,14 +78,14 @@ def moved(app, rule):
     return before
 
 
-@pytest.mark.parametrize("key", KEYS)
+@pytest.mark.parametrize("key", often(KEYS, PATHS[SHORT]))
 def test_a_stop_opens_with_any_link_and_runs_again_with_other_noise(key):
     kind = BY_KEY[key]
     for text in HOSTILE:
         assert read_link(kind, {**dict.fromkeys([rule.name for rule in kind.rules()], text), "stop": key, "other": text}) == kind()
     app = fine(learn_app(stop=key, **{rule.name: "<script>" for rule in kind.rules()}))
     assert (settings(app), query_of(app)) == (kind(), {"stop": key})
-    assert app.header[0].value == f"{KEYS.index(key) + 1}. {kind.title}"
+    assert app.header[0].value == f"{PATHS[path_of(key)].index(key) + 1}. {kind.title}"
     before = charts(app)
     assert before
     assert all(len(json.loads(spec).get("description", "")) > 40 for spec in before)
@@ -102,7 +119,7 @@ def test_the_code_of_a_stop_makes_its_figure_with_the_settings_that_are_chosen(k
 
 
 class TestControls:
-    @pytest.mark.parametrize("key", often(KEYS, 2))
+    @pytest.mark.parametrize("key", often(KEYS, ["one_person", "releases"]))
     def test_each_moves_the_stop_and_its_address_and_reset_brings_all_back(self, key):
         app = learn_app(stop=key)
         charts_before = charts(app)
@@ -135,28 +152,98 @@ class TestControls:
 
 
 class TestWalk:
-    def test_next_and_previous_lead_through_all_stops_and_make_nothing_twice(self, monkeypatch):
+    @pytest.mark.parametrize("path", often([SHORT, ALL], 1))
+    def test_next_and_previous_lead_through_all_stops_and_make_nothing_twice(self, path, monkeypatch):
         made = []
         for stop in LESSONS:
             show = stop.show
             monkeypatch.setattr(stop, "show", lambda self, show=show: made.append(self.key) or show(self))
-        app = learn_app()
-        for key in KEYS[1:]:
+        stops = PATHS[path]
+        app = learn_app(stop=stops[0], path=path)
+        for key in stops[1:]:
             assert at(pressed(app, "next top")) == key
         assert app.button(key="learn next bottom").disabled
-        assert at(pressed(app, "previous bottom")) == KEYS[-2]
-        assert made == KEYS
+        assert at(pressed(app, "previous bottom")) == stops[-2]
+        assert tuple(made) == stops
 
     def test_the_contents_lead_anywhere_and_every_stop_keeps_its_settings(self):
-        app = learn_app(stop="one_person", prior="90", person="7")  # the last is no setting of this stop
-        good(app.radio(key="learn contents").set_value("releases").run())
+        app = learn_app(stop="one_person", path="all", prior="90", person="7")  # the last is no setting of this stop
+        good(stop_list(app, "releases").set_value("releases").run())
         assert query_of(app) == {"stop": "releases"}
-        good(app.radio(key="learn contents").set_value("one_person").run())
+        good(stop_list(app, "one_person").set_value("one_person").run())
         assert settings(app).prior == 90
-        assert query_of(app) == {"stop": "one_person", "prior": "90"}
+        assert query_of(app) == {"stop": "one_person", "path": "all", "prior": "90"}
 
     def test_an_unknown_stop_is_the_first(self):
         assert at(fine(learn_app(stop="split&draw=2"))) == KEYS[0]
+
+
+class TestPaths:
+    def test_each_path_has_its_numbers_and_its_order_and_the_address_carries_it(self):
+        app = learn_app()
+        assert (at(app), query_of(app)) == (PATHS[SHORT][0], {"stop": PATHS[SHORT][0]})
+        assert len(stop_lists(app)) == 1
+        pressed(app, "next top")
+        assert app.header[0].value.startswith("2. ")
+        take_path(app, ALL)
+        assert query_of(app) == {"stop": PATHS[SHORT][1], "path": "all"}
+        assert app.header[0].value.startswith(f"{KEYS.index(at(app)) + 1}. ")
+        assert len(stop_lists(app)) == len(GROUPS)
+
+    def test_a_stop_that_is_not_on_the_short_path_is_left_for_its_beginning(self):
+        app = learn_app(stop="leak")
+        assert query_of(app) == {"stop": "leak"}
+        assert at(take_path(app, SHORT)) == PATHS[SHORT][0]
+        assert query_of(app) == {"stop": PATHS[SHORT][0]}
+
+    def test_an_unknown_path_is_that_of_the_stop(self):
+        assert query_of(learn_app(stop="leak", path="short")) == {"stop": "leak"}
+        assert query_of(learn_app(stop="sums", path="<script>")) == {"stop": "sums"}
+
+
+ASKED = Sums
+
+
+class TestQuestions:
+    @pytest.fixture(autouse=True)
+    def asked(self, monkeypatch):
+        for name, value in {
+            "question": "Who wins?",
+            "choices": ("flat", "tree"),
+            "right": 1,
+            "answer": "Because.",
+            "in_class": "Say.",
+        }.items():
+            monkeypatch.setattr(ASKED, name, value)
+
+    def unanswered(self, **link):
+        return learn_app(answered=False, stop=ASKED.key, **link)
+
+    def choose(self, app, choice):
+        return good(app.radio(key=f"learn answer {ASKED.key}").set_value(choice).run())
+
+    def test_the_figure_is_shown_but_not_moved_until_a_choice_is_made_and_the_choice_stays(self):
+        app = self.unanswered()
+        assert (charts(app) != [], list(app.slider), list(app.metric), app.success) == (True, [], [], [])
+        self.choose(app, 1)
+        assert "Yes: tree" in app.success[0].value
+        assert "Because." in app.success[0].value
+        assert app.metric
+        for button in ("next top", "previous top"):
+            pressed(app, button)
+        assert app.radio(key=f"learn answer {ASKED.key}").value == 1
+        assert "Not yet" in self.choose(app, 0).info[0].value
+
+    def test_a_skipped_question_shows_its_answer(self):
+        app = pressed(self.unanswered(), "skip")
+        assert "The answer: tree" in app.info[0].value
+        assert app.metric
+
+    def test_a_link_with_settings_shows_the_figure_as_it_was_moved_and_still_asks(self):
+        app = self.unanswered(draw="3")
+        assert (settings(app).draw, app.success, app.radio(key=f"learn answer {ASKED.key}").value) == (3, [], None)
+        assert app.metric
+        assert not pressed(app, "reset").metric
 
 
 class TestGoingBack:
@@ -178,7 +265,7 @@ class TestGoingBack:
         app = self.gone(learn_app(stop="sums"))
         assert (at(app), query_of(good(app.run()))) == (KEYS[0], {})
         pressed(app, "next top")
-        assert query_of(app) == {"stop": KEYS[1]}
+        assert query_of(app) == {"stop": PATHS[SHORT][1]}
 
     def test_a_click_that_was_faster_than_the_address_wins(self):
         app = pressed(learn_app(stop="leak"), "next top")
@@ -221,7 +308,7 @@ class TestPictures:
 
     def test_the_buttons_are_there_and_the_settings_are_named(self):
         app = learn_app(stop="split")
-        assert {"learn picture svg", "learn picture png"} <= keys(app.get("download_button"))
+        assert {f"learn {what} {kind}" for what in ("picture", "slide") for kind in ("svg", "png")} <= keys(app.get("download_button"))
         about = describe(settings(app))
         assert "Privacy budget ε: 0.5" in about
         assert "0.25, 0, 0.25" in about

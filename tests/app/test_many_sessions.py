@@ -73,11 +73,18 @@ class Session:
         raise TimeoutError(f"no answer within {PATIENCE:g} s")
 
     def _send(self, fragment):
+        self._send_state(fragment, "points", "")
+
+    def _send_state(self, fragment, name, button):
+        """Run the page or a fragment of it, with what was chosen or pressed."""
         back = BackMsg()
         state = back.rerun_script
         state.query_string, state.page_script_hash, state.fragment_id, state.is_auto_rerun = self.query, self.page, fragment, bool(fragment)
-        state.page_name = "" if self.page else "points"
-        if self.chosen:
+        state.page_name = "" if self.page else name
+        if button:
+            if not fragment:
+                state.widget_states.widgets.add(id=button).trigger_value = True
+        elif self.chosen:
             state.widget_states.widgets.add(id=self.slider).string_array_value.data.append(self.chosen)
         self.socket.send(back.SerializeToString())
 

@@ -19,7 +19,7 @@ from dpviz.app.page_state import CURATE
 from dpviz.app.points.state import Config
 from dpviz.app.points.tabs import NAMES as POINTS_TABS
 from dpviz.app.trips.tabs import TAB_TITLES as TRIPS_TABS
-from dpviz.lessons import LESSONS
+from dpviz.lessons import GROUPS, LESSONS
 from dpviz.privacy.entropy import Entropy
 from tests.app.browse import LARGEST_MESSAGE, pane_colours, until, visit
 from tests.app.seen import entries, good
@@ -182,13 +182,15 @@ def compare_page(words):
 
 def learn_page(words):
     """Every stop, first all of its controls, then gone to once more."""
-    costs, app = Costs("learn"), pages_app("learn", {})
+    answered = {"learn answers": {stop.key: None for stop in LESSONS}}
+    costs, app = Costs("learn"), pages_app("learn", {"stop": LESSONS[0].key, "path": "all"}, answered)
+    lists = {stop.key: f"learn contents {name}" for name, group in GROUPS.items() for stop in group}
     for stop in LESSONS:
-        costs.measure(app, f"to {stop.key}", partial(app.radio[0].set_value, stop.key))
+        costs.measure(app, f"to {stop.key}", partial(app.radio(key=lists[stop.key]).set_value, stop.key))
         moved(app, costs)
     before = len(words)
     for stop in LESSONS:
-        costs.measure(app, f"back to {stop.key}", partial(app.radio[0].set_value, stop.key))
+        costs.measure(app, f"back to {stop.key}", partial(app.radio(key=lists[stop.key]).set_value, stop.key))
     costs.words = len(words) - before
     return costs
 

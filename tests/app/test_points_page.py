@@ -8,6 +8,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dpviz.app.controls import fits_buttons
+from dpviz.app.page_config import SECOND
 from dpviz.app.points import state
 from dpviz.app.points import strip as points_strip
 from dpviz.app.points.tabs import NAMES
@@ -295,6 +296,23 @@ class TestReferences:
         open_tab(app, "Receipt")
         assert "**NOT PRIVATE**: nothing is protected" in texts(app)
         assert not app.dataframe
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("key", [key for key, kind in REFERENCES.items() if not kind.spends])
+    def test_a_contrast_says_what_breaks_it_which_epsilon_is_as_useful_and_that_it_states_no_noise(self, key):
+        app = fine(points_app(SMALL | {"mechanism": key, "settings": "{}"}))
+        assert f":orange[**NOT PRIVATE**]: {REFERENCES[key].attack}" in texts(app)
+        assert "this method has no ε: the slider has no effect on it" in captions(app)
+        assert "not stated" in [each.value for each in app.metric]
+        for name in NAMES:
+            fine(open_tab(app, name))
+            assert "nan" not in texts(app).replace("financ", "")
+        open_tab(app, "Table")
+        assert not {"stddev", "to"} & set(app.dataframe[0].value)
+        for button in [each for each in app.button if each.key == "equal"]:
+            fine(button.click().run())
+            assert app.session_state["config"].left == SECOND
+            assert app.session_state["config"].second["mechanism"] == "quadtree"
 
     def test_curate_refuses_them_and_loses_nothing(self):
         app = points_app(EXACT | {"mode": "Curate"})

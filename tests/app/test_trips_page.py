@@ -10,7 +10,7 @@ from dpviz.app import cached
 from dpviz.app.session import read_link, to_query
 from dpviz.app.trips.state import TripsConfig
 from dpviz.app.trips.tabs import TAB_TITLES
-from dpviz.mechanisms import FLOW_MECHANISMS
+from dpviz.mechanisms import FLOW_MECHANISMS, FLOW_REFERENCES
 from dpviz.mechanisms import noisy_flows as flow_measure
 from dpviz.samples.flows import load_flow_sample
 from dpviz.view.trips_drawing import SHOWN_TRIPS
@@ -42,6 +42,25 @@ class TestBeforeTheFirstDraw:
         assert "**Not protected:** the regions" in captions(app)
         assert not app.get("deck_gl_json_chart")
         assert not noised(draws)
+
+
+class TestContrasts:
+    @pytest.mark.slow
+    @pytest.mark.parametrize("key", FLOW_REFERENCES)
+    def test_they_say_what_breaks_them_and_that_they_state_no_noise(self, key):
+        app = fine(trips_app({"mechanism": key, "settings": "{}"}))
+        assert f":orange[**NOT PRIVATE**]: {FLOW_REFERENCES[key].attack}" in texts(app)
+        assert "not stated" in [each.value for each in app.metric]
+        assert "No level is usable" not in texts(app)
+        for name in TAB_TITLES:
+            fine(open_tab(app, name))
+
+    @pytest.mark.slow
+    def test_curate_offers_none(self):
+        app = fine(trips_app(CURATE_TRIPS))
+        assert not {kind.title for kind in FLOW_REFERENCES.values()} & {
+            each.split(" · ")[0] for each in app.selectbox(key="mechanism").options
+        }
 
 
 class TestWhatIsProtected:

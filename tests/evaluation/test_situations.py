@@ -6,7 +6,7 @@ import pytest
 from dpviz.errors import SettingError
 from dpviz.evaluation.situations import EPSILONS, SITUATIONS, compare_in_situations, make_points
 from dpviz.mechanisms import POINT_FAMILY, POINT_MECHANISMS
-from dpviz.mechanisms.base import DATA_DEPENDENT, GRIDS, NOT_PRIVATE, RECOMMENDED, TREES
+from dpviz.mechanisms.base import DATA_DEPENDENT, GRIDS, LOCAL, NOT_PRIVATE, RECOMMENDED, TODAY, TREES
 
 LITTLE, MUCH = EPSILONS
 GATHERED = ["one crowd", "roads", "routes of one person"]
@@ -77,8 +77,8 @@ def test_each_column_has_a_least_error_and_each_mechanism_a_claim(table):
 
 def test_menus_go_by_groups_and_every_mechanism_says_when_to_take_it():
     groups = [mechanism.menu_group for mechanism in POINT_FAMILY.choices.values()]
-    assert list(dict.fromkeys(groups)) == [RECOMMENDED, TREES, GRIDS, DATA_DEPENDENT, NOT_PRIVATE]
-    assert groups == sorted(groups, key=[RECOMMENDED, TREES, GRIDS, DATA_DEPENDENT, NOT_PRIVATE].index)
+    assert list(dict.fromkeys(groups)) == [RECOMMENDED, TREES, GRIDS, DATA_DEPENDENT, NOT_PRIVATE, TODAY, LOCAL]
+    assert groups == sorted(groups, key=[RECOMMENDED, TREES, GRIDS, DATA_DEPENDENT, NOT_PRIVATE, TODAY, LOCAL].index)
     assert all(mechanism.advice for mechanism in POINT_FAMILY.own)
 
 

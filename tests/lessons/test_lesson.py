@@ -6,7 +6,7 @@ import pytest
 
 from dpviz.app.session import read_link
 from dpviz.errors import SettingError
-from dpviz.lessons import LESSONS
+from dpviz.lessons import GROUPS, LESSONS, SHORT_PATH
 from dpviz.lessons.lesson import ShareBar
 from dpviz.lessons.split import Split
 
@@ -31,6 +31,28 @@ def test_it_has_two_sentences_and_one_thing_to_try_and_its_share_bar_has_a_setti
         values = lesson().chosen()[lesson.share_bar.setting]
         assert len(values) == len(lesson.share_bar.parts)
         assert all(len(preset) == len(values) for preset in lesson.share_bar.presets.values())
+
+
+@lessons
+def test_it_asks_a_question_with_one_right_choice_and_says_what_to_say_in_class(lesson):
+    assert lesson.question.endswith("?")
+    assert 2 <= len(lesson.choices) <= 4
+    assert len(set(lesson.choices)) == len(lesson.choices)
+    assert all(0 < len(choice) <= 60 for choice in lesson.choices)
+    assert 0 <= lesson.right < len(lesson.choices)
+    assert 2 <= sentences(lesson.answer) <= 4
+    assert 3 <= sentences(lesson.in_class) <= 6
+
+
+def sentences(text):
+    return len(re.findall(r"[.?](?:\s|$)", text))
+
+
+def test_the_short_path_has_five_lessons_and_the_groups_of_the_long_path_have_all():
+    assert len(SHORT_PATH) == 5
+    assert {key for key in SHORT_PATH if key not in {lesson.key for lesson in LESSONS}} <= {"zoom", "differencing"}
+    assert len({lesson.right for lesson in LESSONS if lesson.key in SHORT_PATH}) > 1, "not always the last one"
+    assert [lesson for group in GROUPS.values() for lesson in group] == list(LESSONS)
 
 
 @lessons

@@ -9,14 +9,15 @@ from dpviz.mechanisms import UniformGrid, tuning
 from dpviz.mechanisms.expected_error import BoxQueries, expected_grid
 from dpviz.mechanisms.noisy_counts import NoisyCounts
 from dpviz.mechanisms.points.tuned import GridSize, TunedGrid
-from dpviz.papers.e2epriv import TUNING_SETS, tuning_counts
+from dpviz.papers.e2epriv import TUNING_SETS
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
+from dpviz.samples.points import load_sample
 
 pytestmark = pytest.mark.slow
 RUNS = 100
 WITHIN = 1.15
-counts = lru_cache(maxsize=3)(tuning_counts)
+counts = lru_cache(maxsize=3)(load_sample)
 
 
 def tried(monkeypatch, key: str, epsilon: float | str = 1) -> tuple[TunedGrid, np.ndarray, np.ndarray]:

@@ -1,16 +1,14 @@
-"""E2EPriv: made-up points for tuning, the shape of the figures' tables, and the paper's findings."""
+"""E2EPriv: the shape of the figures' tables, and the paper's findings."""
 
-import numpy as np
 import pytest
 
-from dpviz.data.points import PointCounts
-from dpviz.errors import InputError
-from dpviz.papers.e2epriv import TUNING_SETS, figure_5, figure_10, figure_11a, figure_11b, figure_11c, tuning_counts, tuning_points
+from dpviz.papers.e2epriv import TUNING_SETS, figure_5, figure_10, figure_11a, figure_11b, figure_11c
+from dpviz.samples.points import load_sample
 
 
 @pytest.fixture(scope="module")
 def storage():
-    return tuning_counts("storage")
+    return load_sample("storage")
 
 
 def test_figure_5_is_worst_at_the_ends_and_the_rule_is_not_the_best(storage):
@@ -49,19 +47,6 @@ def test_figure_11c_orders_the_sensitivities_as_the_paper_does_and_clipping_is_b
         assert part[part["bound"] == "response"]["sensitivity"].is_monotonic_increasing
 
 
-@pytest.mark.parametrize("key", TUNING_SETS)
-def test_tuning_points_are_as_many_as_given_within_the_bounds_far_from_uniform_and_those_of_their_seed(key):
-    places, same, others = (np.array(tuning_points(key, 5_000, seed=seed)) for seed in (7, 7, 8))
-    low, high = np.reshape(TUNING_SETS[key].bounds, (2, 2, 1))
-    assert places.shape == (2, 5_000)
-    assert ((low <= places) & (places <= high)).all()
-    np.testing.assert_array_equal(places, same)
-    assert (places != others).any()
-    blocks = np.sort(PointCounts.from_xy(*places, domain=TUNING_SETS[key].domain).blocks(5).ravel())
-    assert blocks[-100:].sum() > 2_500
-    assert (blocks == 0).mean() > 0.25
-
-
 def test_sizes_candidates_and_sanity_bounds_are_those_of_the_paper():
     found = {key: (each.size, each.sides, each.sanity) for key, each in TUNING_SETS.items()}
     assert found == {
@@ -69,12 +54,3 @@ def test_sizes_candidates_and_sanity_bounds_are_those_of_the_paper():
         "landmark": (869_976, (200, 250, 300, 350, 400), 0.01),
         "gowalla": (6_442_841, (300, 400, 500, 600, 700, 800), 0.001),
     }
-    assert tuning_counts("storage").count.sum() == 8_938
-
-
-def test_an_unknown_set_and_sizes_out_of_range_are_refused():
-    with pytest.raises(InputError, match="storage, landmark, gowalla"):
-        tuning_points("shops")
-    for size in (0, -1, 10**8, 2.5):
-        with pytest.raises(InputError):
-            tuning_points("storage", size)

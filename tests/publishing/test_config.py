@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from dpviz.data.counting.scheduler import Scheduler
 from dpviz.errors import DpvizError, InputError, RefusedError, SettingError
-from dpviz.mechanisms import POINT_FAMILY
+from dpviz.mechanisms import FLOW_REFERENCES, POINT_FAMILY, REFERENCES
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.publishing.code import write_data
 from dpviz.publishing.config import from_tables, read_config, to_toml
@@ -131,6 +131,10 @@ def test_a_study_area_masks_the_domain_and_is_never_the_file_of_the_data(tmp_pat
 def test_references_that_are_not_private_and_line_ends_within_cells_are_for_studies_only(tmp_path):
     with pytest.raises(RefusedError, match="NOT PRIVATE"):
         from_tables(changed(POINTS, "mechanism", {"key": "exact_kdtree"}))
+    for tables, keys in ((POINTS, REFERENCES), (FLOWS, FLOW_REFERENCES)):
+        for key in keys:
+            with pytest.raises(RefusedError, match="NOT PRIVATE"):
+                from_tables(changed(tables, "mechanism", {"key": key}))
     with pytest.raises(RefusedError, match="convert it to Parquet"):
         from_tables(changed(POINTS, "data.quoted_newlines", True))
     study = changed(STUDY, "data", {"points": "across.csv", "public": True, "quoted_newlines": True})

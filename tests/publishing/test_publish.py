@@ -13,7 +13,7 @@ import pytest
 
 from dpviz.data.points import PointCounts
 from dpviz.errors import BudgetError, DpvizError, RefusedError, SettingError
-from dpviz.mechanisms import ExactKdtree, PathTree, Quadtree, TopDown
+from dpviz.mechanisms import ExactKdtree, PathTree, PlanarLaplace, Quadtree, SuppressedCounts, TopDown
 from dpviz.privacy.budget import ApproxBudget, PureBudget
 from dpviz.privacy.ledger import Ledger
 from dpviz.privacy.ledger_file import LedgerFile
@@ -97,6 +97,8 @@ def test_a_release_is_drawn_described_reported_and_written(ledger, words):
         ({"budget": ApproxBudget(1, "1e-6")}, {}, RefusedError, "delta 0"),
         ({"cap": None}, {}, BudgetError, "cap"),
         ({"mechanism": ExactKdtree()}, {}, RefusedError, "NOT PRIVATE"),
+        ({"mechanism": SuppressedCounts()}, {}, RefusedError, "NOT PRIVATE"),
+        ({"mechanism": PlanarLaplace()}, {}, RefusedError, "NOT PRIVATE"),
         ({"mechanism": Quadtree(split="custom", weights=(1.0, 2.0))}, {}, DpvizError, "weights"),
         ({"mechanism": stating(total=PureBudget(50))}, {}, RefusedError, "another budget"),
         ({"mechanism": stating(contributions=2)}, {}, RefusedError, "records per unit"),

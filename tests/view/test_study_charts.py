@@ -1,7 +1,6 @@
-"""Charts of studies and of HTF's figures: true to their tables, with alternative texts, series distinct in two ways."""
+"""Charts of studies and of the split objective: true to their tables, with alternative texts, series distinct in two ways."""
 
 from functools import cache
-from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -12,7 +11,6 @@ from dpviz.data.points import PointCounts
 from dpviz.evaluation.compare import compare
 from dpviz.evaluation.split_objective import objective_curve
 from dpviz.evaluation.tables import frontier, summary, tidy
-from dpviz.papers import htf as figures_htf
 from dpviz.privacy.budget import PureBudget
 from dpviz.space.domain import Domain
 from dpviz.view import study_charts
@@ -93,32 +91,6 @@ def test_parts_are_drawn_side_by_side_and_times_are_in_the_alternative_text(tabl
 
 
 UNIT = 'people"}</script>'
-FORMS = ["HTF (5e-4)", "HTF (1e-3)", "HTF (ours)"]
-GRIDS = ["UG", "AG", "Singular", "Uniform", "Privelet", "Quadtree (geo)"]
-
-
-def errors(keys, columns):
-    rows = [(*key, queries) for key in keys for queries in ("random", "2 %")]
-    table, growth = pd.DataFrame(rows, columns=[*columns, "queries"]), 1.1 ** np.arange(len(rows))
-    spreads = {f"{figure}_spread": 0.2 * growth for figure in figures_htf.FIGURES}
-    return table.assign(mre=growth, n3=2 * growth, mae=300 * growth, **spreads)
-
-
-def by_height(rivals):
-    methods = [f"{rivals} (geo)", f"{rivals} (uniform)", *FORMS]
-    keys = [(epsilon, method, height, False) for epsilon, method, height in product((0.1, 0.5), methods, (8, 12))]
-    keys += [(epsilon, method, 9, True) for epsilon, method in product((0.1, 0.5), FORMS)]
-    return errors(keys, ["epsilon", "method", "height", "estimated"])
-
-
-def by_stop():
-    keys = [*product((0.1, 0.5), FORMS[:2], (10, 100)), *product((0.1, 0.5), ["HTF (ours)", *GRIDS], [None])]
-    return errors(keys, ["epsilon", "method", "stop"]).astype({"stop": "Int64"})
-
-
-def by_set():
-    sets = ["Los Angeles", *(f"σ = {sigma}, {letter}" for sigma in (20, 50, 100) for letter in "ab")]
-    return errors([*product(sets, [0.1], (*FORMS, *GRIDS))], ["data", "epsilon", "method"])
 
 
 def curve(crs=None, across=True, matrix=None):
@@ -128,14 +100,7 @@ def curve(crs=None, across=True, matrix=None):
     return objective_curve(points, PureBudget("0.5"), across=across)
 
 
-LINES = {
-    "3": lambda: study_charts.figure_3(by_height("KdTree"), 0.1),
-    "3 n3": lambda: study_charts.figure_3(by_height("KdTree"), 0.5, "2 %", "n3"),
-    "4": lambda: study_charts.figure_4(by_stop(), 10),
-    "5": lambda: study_charts.figure_5(by_height("Quadtree"), 0.1, "2 %", "mae"),
-}
-CHARTS = LINES | {
-    "6": lambda: study_charts.figure_6(by_set()),
+CHARTS = {
     "objective": lambda: study_charts.objective_chart(curve(), UNIT),
     "latitude": lambda: study_charts.objective_chart(curve("EPSG:4326", across=False), UNIT),
 }
@@ -153,45 +118,6 @@ def test_every_chart_is_complete_and_loads_nothing_and_series_differ_in_colour_a
     assert all(axis.get("title") for axis in found(chart["layer"], "y") if axis["type"] == "quantitative")
     assert all(axis.get("title") for axis in found(chart["layer"], "x"))
     assert_series_differ(chart)
-
-
-@pytest.mark.parametrize("name", LINES)
-def test_errors_have_logarithmic_axes_and_spreads_that_stay_on_them(name):
-    scales = [axis["scale"] for axis in found(drawn(name)["layer"], "y")]
-    assert {scale["type"] for scale in scales} == {"log"}
-    assert min(scale["domainMin"] for scale in scales) > 0
-    assert all(0 < row["low drawn"] <= row["high drawn"] for row in rows(drawn(name)))
-
-
-def test_a_single_run_has_no_spread():
-    chart = study_charts.figure_3(by_height("KdTree").assign(mre_spread=np.nan), 0.1).to_dict()
-    assert all(row["low"] == row["mre"] == row["high"] for row in rows(chart))
-
-
-def test_a_panel_has_one_epsilon_and_workload_and_large_marks_where_htf_chose():
-    chart = drawn("3")
-    assert {(row["epsilon"], row["queries"]) for row in rows(chart)} == {(0.1, "random")}
-    marked = [row for row in rows(chart) if row["estimated"]]
-    assert [row["method"] for row in marked] == FORMS
-    assert {row["height"] for row in marked} == {9}
-    assert found(chart["layer"], "x")[0]["sort"] == [8, 9, 12]
-    assert "ε 0.1, queries of random shape and size" in chart["title"]["text"]
-    assert "Large marks: HTF (5e-4): 9:" in chart["description"]
-    other = drawn("3 n3")
-    assert "squares of 2 % of the area" in other["title"]["text"]
-    assert found(other["layer"], "y")[0]["title"] == study_charts.MEASURES["n3"]
-
-
-def test_one_stop_count_is_shown_beside_methods_that_have_none_and_all_data_share_one_axis():
-    chart = drawn("4")
-    assert sorted((row["epsilon"], row["method"]) for row in rows(chart)) == sorted(product((0.1, 0.5), (*FORMS, *GRIDS)))
-    expected = by_stop().query("queries == 'random' and stop == 10")
-    assert {row["mre"] for row in rows(chart) if row["method"] in FORMS[:2]} == set(expected["mre"])
-    chart = drawn("6")
-    (axis,) = found(chart["layer"], "x")
-    assert axis["scale"]["type"] == "log"
-    assert len({row["data"] for row in rows(chart)}) == 7
-    assert "σ = 100, b" in chart["description"]
 
 
 def test_the_objective_is_drawn_with_the_best_line_and_the_visited_ones():

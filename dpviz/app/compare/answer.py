@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Collection
+
 import numpy as np
 import pandas as pd
 
@@ -11,6 +14,7 @@ from dpviz.app.compare.figures import shown_figure, shown_workload
 from dpviz.app.compare.state import MOST_PICKED, Pick, picks
 from dpviz.app.jobs import RUNNING, StudyJob
 from dpviz.app.session import list_words
+from dpviz.arrays import Floats
 from dpviz.evaluation.tables import summary
 from dpviz.view.escape import markdown
 
@@ -31,6 +35,64 @@ def describe_answer(rows: pd.DataFrame, unit: str, where: str) -> str:
         return ""
     lead = f"{_describe_best(rows)}, for {markdown(where)}." if len(set(rows["label"])) > 1 else ""
     return " ".join(filter(None, (lead, _describe_middle(rows, unit), _describe_doubt(rows))))
+
+
+def describe_contrasts(rows: pd.DataFrame, contrasts: Collection[str]) -> str:
+    """Say in Markdown at which ε the best private configuration is as useful as each contrast; "" without both.
+
+    Args:
+        rows: of a study's summary, for one workload and one figure.
+        contrasts: labels of the configurations that have no ε.
+    """
+    equal = equal_epsilons(rows, contrasts)
+    return " ".join(f"{markdown(label)}: {_describe_equal(*found)}." for label, found in equal.items())
+
+
+def equal_epsilons(rows: pd.DataFrame, contrasts: Collection[str]) -> dict[str, tuple[str, float, tuple[float, float]]]:
+    """Find the ε at which the private configuration with the least error at the middle ε has the same error as each contrast.
+
+    Between two ε of the study, the logarithm of the error is taken as linear in the logarithm of ε.
+
+    Args:
+        rows: of a study's summary, for one workload and one figure.
+        contrasts: labels of the configurations that have no ε.
+
+    Returns:
+        By the label of each contrast: the label of the private configuration; the largest such ε, infinite if its error is larger at every
+        ε, 0 if it is smaller at every ε; and the smallest and the largest ε of the study.
+    """
+    finite = rows[np.isfinite(rows["mean"].astype(float))]
+    private = finite[finite["private"].astype(bool)]
+    if not len(private):
+        return {}
+    best = str(rank_at_middle(private)["label"].iloc[0])
+    curve = private[private["label"] == best].sort_values("epsilon")
+    epsilons, errors = (curve[name].to_numpy(np.float64) for name in ("epsilon", "mean"))
+    means = finite[finite["label"].isin(contrasts)].groupby("label", sort=False)["mean"].mean()
+    ends = float(epsilons[0]), float(epsilons[-1])
+    return {str(label): (best, _cross(epsilons, errors, float(mean)), ends) for label, mean in means.items()}
+
+
+def _cross(epsilons: Floats, errors: Floats, wanted: float) -> float:
+    """Find the largest ε at which a line through errors, ascending by ε, comes down to the wanted error; infinite or 0 beyond its ends."""
+    if errors[-1] > wanted:
+        return math.inf
+    above = np.flatnonzero(errors > wanted)
+    if not len(above):
+        return 0.0
+    last = int(above[-1])
+    x, y = np.log(epsilons[last : last + 2]), np.log(np.maximum(errors[last : last + 2], 1e-12))
+    share = (y[0] - math.log(max(wanted, 1e-12))) / (y[0] - y[1])
+    return math.exp(x[0] + share * (x[1] - x[0]))
+
+
+def _describe_equal(private: str, epsilon: float, ends: tuple[float, float]) -> str:
+    name = f"**{markdown(private)}**"
+    if not epsilon:
+        return f"less useful than {name} even at ε {ends[0]:g}"
+    if math.isinf(epsilon):
+        return f"more useful than {name} even at ε {ends[1]:g}"
+    return f"about as useful as {name} at ε {format_decimal(epsilon, 2)}"
 
 
 def shown_picks(job: StudyJob) -> list[Pick]:

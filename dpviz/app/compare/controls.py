@@ -10,6 +10,7 @@ from typing import Any
 import streamlit as st
 
 from dpviz.app import cached
+from dpviz.app.class_mode import is_class, largest_order
 from dpviz.app.compare.state import (
     AREAS_KIND,
     COMPARE,
@@ -51,7 +52,8 @@ def compare_data() -> CompareData | None:
     st.markdown("##### 1 Data")
     reset: dict[str, Any] = {"sample": "", "mechanisms": (), "settings": {}, "workload": "", "picked": (), "level": None}
     _choice_buttons("kind", tuple(FAMILY), "Kind of data", **reset)
-    _choice_buttons("source", (SAMPLE, OWN), "Where from", names=_SOURCE_NAMES)
+    if not is_class():
+        _choice_buttons("source", (SAMPLE, OWN), "Where from", names=_SOURCE_NAMES)
     if config.source == OWN:
         return _own_data(config)
     known = SAMPLES_OF[config.kind]
@@ -70,7 +72,7 @@ def compare_data() -> CompareData | None:
         return _sample_data(about, cached.flow_sample(about.key), f"trips {about.key}")
     if config.kind == AREAS_KIND:
         return _sample_data(about, cached.area_sample(about.key).areas, f"areas {about.key}")
-    resolution_slider("compare order", config.order, LARGEST_ORDER, lambda order: COMPARE.change(order=order, zoom=None))
+    resolution_slider("compare order", config.order, largest_order(LARGEST_ORDER), lambda order: COMPARE.change(order=order, zoom=None))
     points = cached.sample(about.key, USUAL_SIZE, config.order)
     return _sample_data(about, points, f"{about.key} {USUAL_SIZE}", (config.order,))
 

@@ -12,6 +12,7 @@ import pandas as pd
 import streamlit as st
 
 from dpviz.app import cached
+from dpviz.app.class_mode import is_class, refuse_in_class
 from dpviz.app.compare.state import COMPARE, JOB, OWN, CompareConfig, CompareData, job, study_of
 from dpviz.app.jobs import DONE, RUNNING, KnownRows, StudyJob, study_id
 from dpviz.app.session import read_link, show_error, to_query
@@ -237,6 +238,8 @@ def load_controls(study: Study | None) -> None:
     Args:
         study: the study that is chosen on the page; None if something is missing.
     """
+    if is_class():
+        return
     with st.expander("Load a study", expanded=bool(st.session_state.get(PROBLEM))):
         st.caption("A table that was downloaded here, study.csv: its releases are not made again.")
         st.file_uploader("Table of a study", ["csv"], key=FILE, on_change=_receive, label_visibility="collapsed")
@@ -272,6 +275,7 @@ def read_table(content: bytes) -> LoadedTable:
     Raises:
         InputError: the file is too large, or is no table of a study; the text names the column.
     """
+    refuse_in_class("tables to load")
     if len(content) > LARGEST_TABLE:
         raise InputError(f"The table is larger than {LARGEST_TABLE // 10**6} MB: resume that study with the command dpviz compare.")
     table = parse_rows(content)

@@ -47,10 +47,9 @@ from dpviz.view.areas_drawing import choose_tops as choose_area_tops
 from dpviz.view.areas_map import areas_map
 from dpviz.view.basemap import map_bounds
 from dpviz.view.canvas import Areas, Cells, Pane, Scene, ground_in, ground_of, names_in, names_of
-from dpviz.view.colors import scale_top_of
 from dpviz.view.escape import markdown
 from dpviz.view.points_canvas import ERROR, FALSE_POSITIVES, TRUE, ReleaseView, SquaresView
-from dpviz.view.points_map import SHOWN, choose_scale_top, points_map
+from dpviz.view.points_map import SHOWN, choose_scale_top, error_top, points_map
 from dpviz.view.trips_canvas import areas_of, bounds_of, make_pane, names_of_dots
 from dpviz.view.trips_charts import matrix_chart
 from dpviz.view.trips_drawing import TripsMapSettings, choose_public_tops, choose_tops, draw_trips, has_geometry, merge_tops
@@ -199,7 +198,7 @@ def _make_panes(
         made = [_name_first(view.pane(cells=str(place))) for place, view in enumerate(squares)]
     else:
         cells = {str(place): view.cells() for place, view in enumerate(views) if view.fits}
-        top = max(scale_top_of(3 * view.release.stddev[view.nodes]) for view in views) if shown == ERROR else density
+        top = max(error_top(view.release, view.nodes, view.truth) for view in views) if shown == ERROR else density
         made = [_name_first(view.pane(shown, cells=str(place), top=top)) for place, view in enumerate(views)]
     if shown != TRUE and len(made) < MOST_PICKED:
         truth = SquaresView.of(views[0].release, points.blocks, zoom, dark=is_dark())

@@ -15,7 +15,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from dpviz.app.cached import keeper
 from dpviz.app.code import OF_STUDY, show_code
-from dpviz.app.compare.answer import describe_answer, shown_picks
+from dpviz.app.compare.answer import describe_answer, describe_contrasts, equal_epsilons, shown_picks
 from dpviz.app.compare.controls import compare_data, study_controls
 from dpviz.app.compare.earlier import (
     WANTED,
@@ -115,7 +115,9 @@ ABOUT = (
     " against the truth. Nothing is spent, and no private data can be chosen here."
 )
 CHANGED = "Data, mechanisms or budgets on the left have changed since this study: press the button to run what has changed."
+CONTRASTS = "A method without ε is a contrast: its error is the same at every ε, and no ε bounds what it reveals."
 NO_FIGURE = "These runs have no such figure: they were made before it was measured. Choose another error, or start the study again."
+WAITING = "Another study of this class is running: this one begins when it has ended."
 COLUMNS = {
     "label": "Configuration",
     "settings": "Settings",
@@ -251,7 +253,7 @@ def _show_introduction(data: CompareData | None) -> None:
     if data is not None:
         st.markdown("##### Which ε is enough?")
         mechanisms = COMPARE.config().build()
-        inverse_block(data, mechanisms)
+        inverse_block(data, _with_epsilon(mechanisms))
         _show_accounting(mechanisms, COMPARE.config().gaussian(), data)
 
 
@@ -301,7 +303,8 @@ def _show_progress_and_chart(study_job: StudyJob, data: CompareData, state: str,
     with end:
         _show_progress(study_job)
     if not len(table):
-        answer.caption("The first releases are being made ..." if study_job.state == RUNNING else "No release was made yet.")
+        first = WAITING if study_job.is_waiting else "The first releases are being made ..."
+        answer.caption(first if study_job.state == RUNNING else "No release was made yet.")
         return
     rows = summary(table[table["workload"] == workload])
     rows = rows[rows["figure"] == figure].reset_index(drop=True)
@@ -323,6 +326,13 @@ def _show_answer(study_job: StudyJob, rows: pd.DataFrame, figure: str, workload:
     looks_first = study_job.state == STOPPED and is_first_look(study_job)
     so_far = "" if study_job.state == DONE else ", a first look" if looks_first else ", so far"
     st.markdown(f"{markdown(data.title)}{so_far}: {text}", help=ABOUT)
+    if text := describe_contrasts(rows, _list_contrasts(study_job)):
+        st.markdown(f"{text} {CONTRASTS}")
+
+
+def _list_contrasts(study_job: StudyJob) -> list[str]:
+    """List the labels of configurations that have no ε."""
+    return [label for label, mechanism in study_job.study.mechanisms.items() if not mechanism.spends]
 
 
 def _show_chart(rows: pd.DataFrame, figure: str, workload: str, study_job: StudyJob) -> Pick | None:
@@ -396,7 +406,7 @@ def compare_tabs(study_job: StudyJob, data: CompareData, rows: pd.DataFrame, map
         SIZES: lambda: _show_by_size(study_job, rows),
         PARTS_TAB: lambda: _show_parts(study_job, data, rows),
         TIME: lambda: _show_times(study_job, rows),
-        INVERSE: lambda: inverse_block(data, study_job.study.mechanisms),
+        INVERSE: lambda: inverse_block(data, _with_epsilon(study_job.study.mechanisms)),
         TABLE: lambda: _show_table(study_job, data, rows),
     }
     names = [name for name in TABS if not (isinstance(data.data, AreaCounts) and name in NOT_OF_AREAS)]
@@ -505,6 +515,11 @@ def _show_table(study_job: StudyJob, data: CompareData, rows: pd.DataFrame) -> N
     workload = shown_workload(study_job.study.questions.names(), figure)
     further = [name for name in figures_of(data) if FIGURES[name].families and name != figure]
     table = summary_table(rows[rows["workload"] == workload], figure, further)
+    equal = equal_epsilons(rows[(rows["workload"] == workload) & (rows["figure"] == figure)], _list_contrasts(study_job))
+    if equal:
+        best = next(iter(equal.values()))[0]
+        found = table["label"].map({label: epsilon for label, (_, epsilon, _) in equal.items()})
+        table.insert(len(COLUMNS), f"ε at which {best} is as useful", found)
     accounting = table["label"].map({label: study_job.study.accounting(label) for label in study_job.study.mechanisms})
     if accounting.any():
         table.insert(list(table.columns).index("delta") + 1, "Accounting", accounting)
@@ -557,6 +572,11 @@ def summary_table(rows: pd.DataFrame, figure: str, further: list[str]) -> pd.Dat
     table = table.assign(settings=table["settings"].replace("{}", "defaults"))[list(COLUMNS)]
     means = rows.pivot_table(index=["label", "epsilon"], columns="figure", values="mean")
     return table.join(means[[name for name in further if name in means]], on=["label", "epsilon"])
+
+
+def _with_epsilon(mechanisms: dict[str, AnyMechanism]) -> dict[str, AnyMechanism]:
+    """Return the mechanisms that have an ε, by label."""
+    return {label: mechanism for label, mechanism in mechanisms.items() if mechanism.spends}
 
 
 def inverse_block(data: CompareData, mechanisms: dict[str, AnyMechanism]) -> None:

@@ -16,6 +16,7 @@ import streamlit as st
 
 from dpviz.app import cached
 from dpviz.app.areas.state import AREAS
+from dpviz.app.class_limits import refuse_large_study
 from dpviz.app.jobs import StudyJob
 from dpviz.app.opening import Camera, read_camera
 from dpviz.app.page_state import LARGEST_DELTA, LARGEST_EPSILON, SMALLEST_DELTA, SMALLEST_EPSILON, PageState
@@ -282,8 +283,13 @@ class CompareData:
 
 
 def study_of(data: CompareData, config: CompareConfig) -> Study:
-    """Return the study that a configuration describes, on all workloads; raise what `Study` raises."""
-    return Study(
+    """Return the study that a configuration describes, on all workloads.
+
+    Raises:
+        SettingError: the study is too large for a class.
+        DpvizError: what `Study` raises.
+    """
+    study = Study(
         data=data.data,
         public=True,
         mechanisms=config.build(),
@@ -295,6 +301,8 @@ def study_of(data: CompareData, config: CompareConfig) -> Study:
         workloads=_WORKLOADS[config.kind],
         parts=True,
     )
+    refuse_large_study(len(study))
+    return study
 
 
 def study_config_of(study: Study, config: CompareConfig) -> StudyConfig | None:

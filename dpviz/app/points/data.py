@@ -12,6 +12,7 @@ import streamlit as st
 from dpviz.app import cached, drafts, opened_config
 from dpviz.app.cards import DATA, WHERE, Cards
 from dpviz.app.chosen_files import ChosenFiles, FileKind, choose_paths, count_chosen, read_upload
+from dpviz.app.class_mode import most_records, refuse_in_class
 from dpviz.app.columns import choose_point_columns, lacking_column
 from dpviz.app.fields import Field, in_range
 from dpviz.app.file_questions import are_public, ask_whom, leave_out_bad_rows, show_repeats
@@ -99,7 +100,7 @@ def _choose_sample(cards: Cards) -> Declared:
             key="size",
             label=label,
             value=page_config.size or usual,
-            problem=in_range(label, 1, MOST_MADE_UP),
+            problem=in_range(label, 1, most_records(MOST_MADE_UP)),
             use=lambda typed: POINTS.change(size=None if typed == usual else typed),
         )
         size.show(st.number_input, value=None, step=100_000)
@@ -145,6 +146,7 @@ def _describe_domain(domain: Domain) -> str:
 
 
 def _choose_upload(cards: Cards) -> PointFiles | None:
+    refuse_in_class("files")
     formats = "CSV, GeoJSON, GeoPackage, GeoParquet or a zipped Shapefile."
     drafts.ask_again("uploaded")
     st.file_uploader("Points file", TYPES, key="file", on_change=_keep_upload, help=formats)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from dpviz.app.class_mode import largest_order
 from dpviz.app.controls import without_split
 from dpviz.app.points.state import LARGEST_ORDER, POINTS, Config, config
 from dpviz.app.resolution import resolution_slider
@@ -13,7 +14,7 @@ from dpviz.space.domain import Domain
 
 def choose_order() -> int:
     """Ask for the resolution, and return the order of the lattice."""
-    resolution_slider("order", config().order, LARGEST_ORDER, _change_order)
+    resolution_slider("order", config().order, largest_order(LARGEST_ORDER), _change_order)
     return config().order
 
 

@@ -7,6 +7,7 @@ from functools import partial
 import streamlit as st
 from streamlit.navigation.page import StreamlitPage
 
+from dpviz.app.first_row import describe_unprotected
 from dpviz.app.left_side import teach_controls
 from dpviz.app.page_state import TEACH
 from dpviz.app.points.curate import show_curate
@@ -23,7 +24,6 @@ _PROTECTED = {
 _NOT_PROTECTED = (
     "**Not protected:** the domain, its resolution and where people can be, the mechanism and its settings, totals that you declare."
 )
-_UNPROTECTED = "**NOT PRIVATE:** the chosen reference protects nothing. It shows what privacy costs."
 
 
 def points_page(areas: StreamlitPage | None = None) -> None:
@@ -34,7 +34,7 @@ def points_page(areas: StreamlitPage | None = None) -> None:
 def _describe_protected(unit: str) -> str:
     """Write what a release protects, and what not; `unit` is "record" or "person", or "" where it is not known."""
     if config().mode == TEACH and not POINTS.mechanisms[config().mechanism].private:
-        return _UNPROTECTED
+        return describe_unprotected(POINTS.mechanisms[config().mechanism])
     return f"{_PROTECTED[unit]} {_NOT_PROTECTED}"
 
 

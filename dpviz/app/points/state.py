@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from dpviz.app.class_limits import refuse_large_release
 from dpviz.app.ledger import Funding
 from dpviz.app.one_release import OneRelease, drawn_slot, find_truth, make_run, pay_for_release
 from dpviz.app.page_config import SECOND, PageConfig
@@ -125,7 +126,9 @@ def draw(data: Data, funding: Funding | None) -> None:
 
 def run_of(data: Data, how: Config, check: Callable[[], None]) -> Drawn:
     """Release public data in Teach, and compare the release with the truth, see `make_run`."""
-    return make_run(Drawn, data, how, check, evaluate)
+    made = make_run(Drawn, data, how, check, evaluate)
+    refuse_large_release(len(made.release.tree))
+    return made
 
 
 def truth_of(what: Drawn) -> Evaluation | None:

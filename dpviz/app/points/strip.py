@@ -146,7 +146,7 @@ def make_levels(what: Drawn, before: Evaluation | None) -> list[StripLevel]:
                 name=str(zoom),
                 about=_describe_squares(what.release, zoom, float(width.max())),
                 mean=total / row["blocks"] or None,
-                expected=row["expected"],
+                expected=row["expected"] if math.isfinite(row["expected"]) else None,
                 measured=row["rmse"],
                 before=earlier.get(zoom),
                 base=row["empty"],

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from dpviz.app import cached, drafts
+from dpviz.app.class_mode import is_class
 from dpviz.app.files import ask_for_file
 from dpviz.app.points.outline import TYPES, IsPrivate
 from dpviz.app.session import show_error
@@ -57,12 +58,14 @@ def switch_study_area(domain: Domain | None, kept: tuple[str, bytes] | None, is_
 
 
 def ask_study_area(domain: Domain | None, is_private: IsPrivate = lambda _digest, _size: False) -> Masked:
-    """Ask in Teach, and for samples, for a public file of polygons in which all people are.
+    """Ask in Teach, and for samples, for a public file of polygons in which all people are; a class has no files.
 
     Args:
         domain: the declared domain; None while it is missing.
         is_private: says whether a file is that of the data, which is refused.
     """
+    if is_class():
+        return Masked(domain=domain)
     with st.expander("Where people can be", expanded=st.session_state.get(f"{_ROLE} uploaded") is not None):
         kept = ask_for_file("A public file of polygons", TYPES, _ROLE, _HELP)
         if kept is None:

@@ -18,7 +18,7 @@ from dpviz.app.points.state import FARTHEST, POINTS, Drawn, config
 from dpviz.app.points.strip import shown_zoom
 from dpviz.app.release_tabs import MOST_PERCENT, MOST_ROWS, end_receipt, note_conversion, show_open_tab
 from dpviz.app.session import carry_out
-from dpviz.app.words import AT_ONCE, CHOSEN_BEFOREHAND, budget_words, receipt_table, show_chart
+from dpviz.app.words import AT_ONCE, CHOSEN_BEFOREHAND, NO_INTERVALS, budget_words, receipt_table, show_chart, show_interval, show_noise
 from dpviz.evaluation.metrics import FINEST_ZOOM, PRESENT, Evaluation, error_by_size, expected_error, true_answers
 from dpviz.evaluation.split_objective import objective_curve
 from dpviz.mechanisms import POINT_FAMILY
@@ -72,9 +72,7 @@ def key_figures(what: Drawn, evaluation: Evaluation | None, level: int) -> None:
     columns = st.columns(4)
     shown_help = f"At the zoom level of the map; at the finest level the release has {len(release.tree.leaves):,}."
     columns[0].metric("Partitions shown", f"{len(nodes):,}", help=shown_help)
-    stddev = float(np.median(release.stddev[nodes]))
-    noise_help = f"Median standard deviation of a shown partition, in {what.data.unit}; known without the truth."
-    columns[1].metric("Typical noise (standard deviation)", f"{stddev:,.1f}", help=noise_help)
+    show_noise(columns[1], float(np.median(release.stddev[nodes])), f"of a shown partition, in {what.data.unit}")
     if evaluation is None:
         total, spread = release.count[0], release.stddev[0]
         columns[2].metric("Released total", f"{total:,.0f} ± {spread:,.0f}", help="Estimate and standard deviation of the whole domain.")
@@ -131,10 +129,17 @@ def _accuracy(what: Drawn, evaluation: Evaluation | None) -> None:
     show_chart(charts.accuracy_by_zoom(table, what.data.unit, total=total), left)
     show_chart(charts.false_positives_by_zoom(table, what.data.unit), right)
     st.caption(
-        "Each zoom level cuts the domain into equal squares, four times as many as the level before. Errors above the band come from"
-        f" assuming how {what.data.unit} lie in a partition: partitions that a square cuts {_CUT_PARTITIONS[what.release.inside]}. False"
+        f"Each zoom level cuts the domain into equal squares, four times as many as the level before. {_describe_band(what)} False"
         f" positives are a share of the squares that are empty in truth; a square counts as occupied if {PRESENT} or more is released."
     )
+
+
+def _describe_band(what: Drawn) -> str:
+    """Write what the errors are compared with in the chart of accuracy."""
+    cut = f"partitions that a square cuts {_CUT_PARTITIONS[what.release.inside]}"
+    if not what.release.states_noise:
+        return f"This method states no noise, so that there is no band; {cut}."
+    return f"Errors above the band come from assuming how {what.data.unit} lie in a partition: {cut}."
 
 
 def _by_size(what: Drawn, evaluation: Evaluation | None, level: int) -> None:
@@ -176,10 +181,11 @@ def describe_answer(what: Drawn) -> str:
     inside = _part_inside(release, box)
     released, (low, high) = float(release.answer([inside])[0]), (float(end[0]) for end in release.answer_interval([inside]))
     mark = "" if low <= released <= high or not release.nonnegative else OUTSIDE
-    text = f"released {released:,.0f} {what.data.unit} (95 %, noise only: {low:,.0f} to {high:,.0f}{mark})"
+    text = f"released {released:,.0f} {what.data.unit}"
+    text += f" (95 %, noise only: {low:,.0f} to {high:,.0f}{mark})" if release.states_noise else " (no noise is stated)"
     if what.evaluation is not None:
         parts = _answer_parts(what, what.evaluation, inside)
-        text += f", true {parts.truth:,.0f}: {parts.noise:+,.0f} by noise"
+        text += f", true {parts.truth:,.0f}: {parts.noise:+,.0f} by {'noise' if release.states_noise else 'the method'}"
         text += f", {parts.spreading:+,.0f} by what is assumed inside partitions that the box cuts" if round(parts.spreading) else ""
     return f"{text}." if share >= 1 - TOLERANCE else f"{text}, for the part inside the domain."
 
@@ -215,8 +221,8 @@ def _show_answer(what: Drawn, evaluation: Evaluation | None, box: list[float]) -
     estimate, (low, high) = float(what.release.answer([box])[0]), (float(end[0]) for end in what.release.answer_interval([box]))
     left, middle, right = st.columns(3)
     left.metric("Released answer", f"{estimate:,.0f} {what.data.unit}")
-    middle.metric("95 % interval, noise only", f"{low:,.0f} to {high:,.0f}", help=_interval_help(what.release))
-    if not low <= estimate <= high:
+    show_interval(middle, "95 % interval, noise only", (low, high), _interval_help(what.release))
+    if what.release.states_noise and not low <= estimate <= high:
         stands = "ends at 0 and stands around" if what.release.nonnegative else f"is centred on {(low + high) / 2:,.0f},"
         st.caption(
             f"The interval {stands} the count without biased steps and with partitions filled evenly. The released answer lies outside,"
@@ -323,12 +329,14 @@ def _receipt(what: Drawn) -> None:
 def _table(what: Drawn, level: int) -> None:
     nodes = what.release.open_nodes(level)
     largest = nodes[np.argsort(-what.release.count[nodes], kind="stable")][:MOST_ROWS]
-    low, high = point_intervals(what.release, largest)
     boxes = what.release.domain.coordinates(what.release.tree.rectangles(largest))
     table = pd.DataFrame(boxes, columns=list(SIDES))
     table.insert(0, "partition", largest)
-    table["count"], table["stddev"] = what.release.count[largest].round(1), what.release.stddev[largest].round(2)
-    table["all at once, 95 % from"], table["to"], table["first measured"] = low, high, what.release.noisy[largest]
+    table["count"] = what.release.count[largest].round(1)
+    if what.release.states_noise:
+        low, high = point_intervals(what.release, largest)
+        table["stddev"], table["all at once, 95 % from"], table["to"] = what.release.stddev[largest].round(2), low, high
+    table["first measured"] = what.release.noisy[largest]
     if what.release.nonnegative:
         table["count outside"] = (what.release.count[largest] < low) | (what.release.count[largest] > high)
     table["status"] = what.release.status
@@ -336,7 +344,7 @@ def _table(what: Drawn, level: int) -> None:
         table = table.rename(columns={"count": "count (NOT PRIVATE)"})
         st.caption(":orange[**NOT PRIVATE**: this table must never be published.]")
     st.dataframe(table, hide_index=True, width="stretch")
-    st.caption(AT_ONCE.format(numbers=count_of_numbers(what.release)))
+    st.caption(AT_ONCE.format(numbers=count_of_numbers(what.release)) if what.release.states_noise else NO_INTERVALS)
     if len(nodes) > MOST_ROWS:
         st.caption(f"The {MOST_ROWS:,} largest of {len(nodes):,} partitions, by released count.")
     if what.release.simulation:

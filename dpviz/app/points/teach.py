@@ -10,7 +10,8 @@ from streamlit.delta_generator import DeltaGenerator
 
 from dpviz.app.code import show_release_code
 from dpviz.app.components.panes import Chosen, canvas_failed
-from dpviz.app.first_row import NOT_PRIVATE, teach_note
+from dpviz.app.contrasts import compare_with_private, show_contrast
+from dpviz.app.first_row import not_private_stamp, teach_note
 from dpviz.app.live import LiveRuns
 from dpviz.app.live_controls import LiveControls
 from dpviz.app.more_about_maps import more_about_maps
@@ -33,20 +34,22 @@ from dpviz.app.points.tabs import (
 )
 from dpviz.app.session import is_dark
 from dpviz.app.teach_maps import describe_run, finish_scene, may_be_shown, note_canvas_change, raw_switch, run_of_pane, show_canvas
-from dpviz.app.two_runs import RIGHT_RUN, Shown, TwoRuns, choose_pane, let_maps_come_first, list_code, show_in_rows
+from dpviz.app.two_runs import LEFT_RUN, RIGHT_RUN, Shown, TwoRuns, choose_pane, let_maps_come_first, list_code, show_in_rows
 from dpviz.app.words import show_detail, show_headline, show_verdict
+from dpviz.mechanisms import Quadtree
+from dpviz.publishing.dry_run import WantedError
 from dpviz.space.domain import Domain
 from dpviz.view.basemap import Bounds, box_to_domain, box_to_map, map_bounds
 from dpviz.view.canvas import Pane, Scene, ground_of, names_of
-from dpviz.view.colors import scale_top_of
 from dpviz.view.masked_area import find_masked_area
 from dpviz.view.points_canvas import ERROR, FALSE_POSITIVES, RELEASED, TRUE, ReleaseView, SquaresView, cell_box, has_squares
-from dpviz.view.points_map import INTERPOLATED, PointsMap, can_show_interpolation, points_map
+from dpviz.view.points_map import INTERPOLATED, PointsMap, can_show_interpolation, error_top, points_map
 
 HEIGHT, TALL = 450, 440  # pixels of the canvas with its legends and tools; of one for a projector
 MOST_NODES = 600_000  # nodes of all releases that a session keeps
 View = ReleaseView | SquaresView
 _STREETS = "street map"
+_QUADTREE_LEVELS = 8  # of the quadtree with which contrasts are compared
 
 
 class PointRuns(LiveRuns):
@@ -65,7 +68,7 @@ def show_teach(data: Data | None, row: DeltaGenerator, protected: str, fits: boo
     domain = data.points.domain if shown is None else shown.first.data.points.domain
     open_linked_box(domain)
     keep_box(domain)
-    idle = "" if shown is None else f"{_stamp(shown.first)} {_describe_box(shown)}"
+    idle = "" if shown is None else f"{_stamp_maps(shown)} {_describe_box(shown)}"
     also = offer_no_box if shown is not None and shows_box() else None
     show_in_rows(LIVE, shown, questions, idle, partial(_show_result, row, protected), also)
 
@@ -81,7 +84,7 @@ def _show_result(row: DeltaGenerator, protected: str, shown: Shown, above: Delta
     with above:
         with st.container():  # always there: if what follows changed its place, the browser would build the maps anew
             if not first.release.receipt.private:
-                st.html(NOT_PRIVATE)
+                st.html(not_private_stamp(type(first.config.build())))
             if config().present and result is not None:
                 show_verdict(result.headline, "", result.rule, whose)
         if canvas_failed():
@@ -92,6 +95,7 @@ def _show_result(row: DeltaGenerator, protected: str, shown: Shown, above: Delta
     with below:
         if result is not None and not config().present:
             show_headline(f"{describe_person(first)} {result.headline}".strip(), whose)
+        _show_contrasts(shown, level)
         show_strip(shown, level, _title_of_strip(first))
         if not config().present:
             if result is not None:
@@ -103,6 +107,16 @@ def _show_result(row: DeltaGenerator, protected: str, shown: Shown, above: Delta
             tabs(first, first.evaluation, level)
     link_box()
     POINTS.write_address()
+
+
+def _show_contrasts(shown: Shown, level: int) -> None:
+    """Say of each run on the maps that is a contrast why it is not private, and which ε makes the quadtree as useful."""
+    for what, whose in ((shown.first, RIGHT_RUN), (shown.second, LEFT_RUN)):
+        if what is not None and what.evaluation is not None and (mechanism := type(what.config.build())).attack:
+            zoom = min(shown_zoom(what.release, level), _QUADTREE_LEVELS)
+            wanted = WantedError(error=float(what.evaluation.by_zoom["rmse"][zoom]), level=zoom)
+            useful = compare_with_private(Quadtree(), what.data.points, wanted, f"the squares of level {zoom}", what.data.unit)
+            show_contrast(POINTS, mechanism, what.release.receipt, useful, whose if config().shows_second else "")
 
 
 def _title_of_strip(first: Drawn) -> str:
@@ -120,7 +134,15 @@ def _describe_box(shown: Shown) -> str:
     return f"Box, right map: {describe_answer(shown.first)} Left map: {describe_answer(shown.second)}"
 
 
+def _stamp_maps(shown: Shown) -> str:
+    """Write what the right map's run is; and if the left map's is not private, that, too."""
+    second = shown.second
+    return f"{_stamp(shown.first)}{'' if second is None or second.release.receipt.private else ' Left map: NOT PRIVATE.'}"
+
+
 def _stamp(what: Drawn) -> str:
+    if not what.release.states_noise:
+        return f"NOT PRIVATE, run {what.number}: a contrast, which must never be published."
     if not what.release.receipt.private:
         return f"NOT PRIVATE, run {what.number}: this reference shows what privacy costs, and must never be published."
     return f"Run {what.number}, seeded: a simulation, not private."
@@ -192,7 +214,7 @@ def _scale_top(view: ReleaseView, shown: str, data: Data) -> float | None:
     name = f"error {view.level}"
     scales = config().scales
     if name not in scales:
-        top = scale_top_of(3 * view.release.stddev[view.nodes])
+        top = error_top(view.release, view.nodes, view.truth)
         POINTS.change_for_good(scales={**scales, name: top})
         return top
     return scales[name]
@@ -213,7 +235,7 @@ def _make_scene(shown: Shown, views: dict[str, View]) -> tuple[Scene, list[View]
         dark=is_dark(),
         height=TALL if how.present else HEIGHT,
         caption="" if result is None else result.headline,
-        stamp=_stamp(shown.first),
+        stamp=_stamp_maps(shown),
         asks=True,
         ground=ground_of(domain),
         masked=find_masked_area(domain),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dpviz.app.first_row import describe_unprotected
 from dpviz.app.left_side import teach_controls
+from dpviz.app.page_state import TEACH
 from dpviz.app.trips.curate import show_curate
 from dpviz.app.trips.data import trips_controls
 from dpviz.app.trips.state import SECOND_RUN, TRIPS, TripsData
@@ -25,6 +27,9 @@ def trips_page() -> None:
 
 def _describe_protected(unit: str) -> str:
     """Write what a release protects, and what not; `unit` is "trip" or "person", or "" where it is not known."""
+    how = TRIPS.config()
+    if how.mode == TEACH and not TRIPS.mechanisms[how.mechanism].private:
+        return describe_unprotected(TRIPS.mechanisms[how.mechanism])
     return f"{_PROTECTED[unit]} {_NOT_PROTECTED}"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -15,7 +16,7 @@ from dpviz.app.page_state import CURATE
 from dpviz.app.release_tabs import MOST_ROWS, end_receipt, note_conversion, show_open_tab
 from dpviz.app.session import show_error
 from dpviz.app.trips.state import TripsDrawn
-from dpviz.app.words import AT_ONCE, CHOSEN_BEFOREHAND, receipt_table, show_chart
+from dpviz.app.words import AT_ONCE, CHOSEN_BEFOREHAND, NO_INTERVALS, receipt_table, show_chart, show_interval, show_noise
 from dpviz.errors import DpvizError
 from dpviz.evaluation.flow_metrics import FlowEvaluation, error_bounds
 from dpviz.evaluation.pair_lists import compare_lists
@@ -61,10 +62,7 @@ def key_figures(what: TripsDrawn, index: int, evaluation: FlowEvaluation | None,
     if is_list:
         _show_rest(next(columns), what, release)
     table = release.stage(2 * level, spread=True)
-    noise = float(table["stddev"].median()) if len(table) else 0.0
-    next(columns).metric(
-        "Typical noise (standard deviation)", f"{noise:,.1f}", help="Median standard deviation of a released pair; known without the truth."
-    )
+    show_noise(next(columns), float(table["stddev"].median()) if len(table) and release.states_noise else math.nan, "of a released pair")
     if evaluation is None:
         next(columns).metric("Released total", f"{int(release.stages[0].count.sum()):,}", help=f"All {what.data.unit}.")
         next(columns).metric("Budget of this draw", f"ε {float(what.config.epsilon):g}", help="See the Receipt tab.")
@@ -211,7 +209,7 @@ def _show_region(what: TripsDrawn, truths: tuple[FlowEvaluation, ...], view: Tri
             if "do both" not in set(rows["trips"]) and _regions_exist(release, ident, ident, (view.level, view.level)):
                 st.caption(f"Start and end here: {_describe_rest(release, (view.chosen, view.chosen), what.data.unit)}")
             if release.approximate:
-                st.caption(f"The intervals are approximate: {release.approximate}.")
+                st.caption(f"The intervals are approximate: {release.approximate}." if release.states_noise else NO_INTERVALS)
     st.caption(
         f"In {what.data.unit}. Each 95 % interval (low to high) is for its number alone and covers the noise only; for sums over many"
         " regions, it is that of the best single level."
@@ -282,7 +280,7 @@ def _show_answer(release: FlowRelease, levels: tuple[int, int], pair: tuple[int,
     count, (low, high) = int(release.answer(*ids, levels=levels)[0]), release.answer_intervals(*ids, levels=levels)
     one.metric("Released answer", f"{count:,} {unit}")
     kind = f"Approximate: {release.approximate}." if release.approximate else "Exact for the noise."
-    two.metric("95 % interval, this pair alone", f"{low[0]:,.0f} to {high[0]:,.0f}", help=f"{kind} {CHOSEN_BEFOREHAND} {_MAP_INTERVALS}")
+    show_interval(two, "95 % interval, this pair alone", (low[0], high[0]), f"{kind} {CHOSEN_BEFOREHAND} {_MAP_INTERVALS}")
     if true is not None:
         three.metric("True answer", f"{true:,}", delta=f"{count - true:+,} error", delta_color="off")
 
@@ -351,7 +349,8 @@ def _show_receipt(what: TripsDrawn, index: int, view: TripsMapSettings) -> None:
     """Show what the budget was spent on."""
     release = what.releases[index]
     receipt = release.receipt
-    show_chart(charts.receipt_by_stage(receipt))
+    if receipt.steps:
+        show_chart(charts.receipt_by_stage(receipt))
     receipt_table(receipt)
     note_conversion(receipt)
     end_receipt(what, release, what.seconds[index])
@@ -360,13 +359,17 @@ def _show_receipt(what: TripsDrawn, index: int, view: TripsMapSettings) -> None:
 def _show_table(what: TripsDrawn, index: int, view: TripsMapSettings) -> None:
     """Show the released pairs of the level, the largest first."""
     release = what.releases[index]
-    table = release.level(view.level, spread=True).drop(columns=["ci_low", "ci_high"])
+    table = release.level(view.level, spread=release.states_noise).drop(columns=["ci_low", "ci_high"], errors="ignore")
     counts, ends = release.stages[2 * view.level], pair_intervals(release, 2 * view.level)
     order = np.lexsort((counts.destination, counts.origin))  # that of `table`
-    table["95 % from"], table["to"] = (end[order] for end in ends)
-    table = table.sort_values("count", ascending=False, kind="stable")
+    if release.states_noise:
+        table["95 % from"], table["to"] = (end[order] for end in ends)
+    else:
+        table = table.rename(columns={"count": "count (NOT PRIVATE)"})
+        st.caption(":orange[**NOT PRIVATE**: this table must never be published.]")
+    table = table.iloc[np.argsort(-counts.count[order], kind="stable")]
     st.dataframe(table.head(MOST_ROWS), hide_index=True, width="stretch")
-    st.caption(AT_ONCE.format(numbers=count_of_numbers(release)))
+    st.caption(AT_ONCE.format(numbers=count_of_numbers(release)) if release.states_noise else NO_INTERVALS)
     if len(table) > MOST_ROWS:
         st.caption(f"The {MOST_ROWS:,} largest of {len(table):,} released pairs.")
     if release.simulation:

@@ -11,7 +11,8 @@ from streamlit.delta_generator import DeltaGenerator
 
 from dpviz.app.code import show_release_code
 from dpviz.app.components.panes import Chosen, canvas_failed
-from dpviz.app.first_row import teach_note
+from dpviz.app.contrasts import compare_with_private, show_contrast
+from dpviz.app.first_row import not_private_stamp, teach_note
 from dpviz.app.live import LiveRuns
 from dpviz.app.live_controls import LiveControls
 from dpviz.app.more_about_maps import more_about_maps
@@ -23,12 +24,14 @@ from dpviz.app.trips.filters import choose_filters, chosen_name, chosen_region, 
 from dpviz.app.trips.state import TRIPS, TripsData, TripsDrawn, join_runs, run_of
 from dpviz.app.trips.strip import show_strip
 from dpviz.app.trips.tabs import PAIR_TAB, REGION_TAB, fill_in_pair, key_figures, show_tabs
-from dpviz.app.two_runs import RIGHT_RUN, Shown, TwoRuns, choose_pane, let_maps_come_first, list_code, show_in_rows
+from dpviz.app.two_runs import LEFT_RUN, RIGHT_RUN, Shown, TwoRuns, choose_pane, let_maps_come_first, list_code, show_in_rows
 from dpviz.app.words import show_chart, show_detail, show_headline, show_verdict
+from dpviz.mechanisms import TopDown
+from dpviz.publishing.dry_run import WantedError
 from dpviz.release.verdict import verdict
 from dpviz.space.regions import Regions
 from dpviz.view.canvas import Pane, Scene, on_land
-from dpviz.view.escape import html
+from dpviz.view.escape import html, markdown
 from dpviz.view.trips_canvas import areas_of, bounds_of, make_pane, names_of_dots
 from dpviz.view.trips_charts import MATRIX_CAPTION, matrix_chart
 from dpviz.view.trips_drawing import (
@@ -76,7 +79,7 @@ def show_teach(data: TripsData | None, row: DeltaGenerator, protected: str, fits
     if not may_be_shown(data):
         return
     shown, questions = RUNS.follow(data, fits=fits)
-    idle, also = "" if shown is None else _stamp(shown.first), None
+    idle, also = "" if shown is None else _stamp_maps(shown), None
     if shown is not None and (name := chosen_name(shown.first.releases[0].tree.origins)):
         idle, also = f"{idle} Only {shown.first.data.unit} from and to {name}.", offer_all_regions
     show_in_rows(LIVE, shown, questions, idle, partial(_show_result, row, protected), also)
@@ -87,7 +90,7 @@ def _show_result(row: DeltaGenerator, protected: str, shown: Shown, above: Delta
     first: TripsDrawn = shown.first
     regions = first.data.flows.regions
     release = first.releases[0]
-    result = replace(verdict(release), counted=first.data.unit)
+    result = replace(verdict(release), counted=first.data.unit) if release.states_noise else None
     level, whose = shown_level(release.tree.origins), RIGHT_RUN if TRIPS.config().shows_second else ""
     view = _choose_view(first, level)
     maps = _make_maps(shown, view) if all(has_geometry(ends, level) for ends in (release.tree.origins, release.tree.destinations)) else None
@@ -95,7 +98,9 @@ def _show_result(row: DeltaGenerator, protected: str, shown: Shown, above: Delta
         _pane_controls(shown, level, None if maps is None else maps.scene)
     with above:
         with st.container():  # always there: if what follows changed its place, the browser would build the maps anew
-            if TRIPS.config().present:
+            if not release.receipt.private:
+                st.html(not_private_stamp(type(first.config.build())))
+            if TRIPS.config().present and result is not None:
                 show_verdict(result.headline, "", result.rule, whose)
         if maps is None:
             _show_matrices(shown, view)
@@ -104,16 +109,36 @@ def _show_result(row: DeltaGenerator, protected: str, shown: Shown, above: Delta
         else:
             show_canvas(TRIPS, maps.scene, (regions, first.data.flows.ends), partial(_take_chosen, regions, maps.drawings))
     with below:
-        if not TRIPS.config().present:
+        if not TRIPS.config().present and result is not None:
             show_headline(result.headline, whose)
+        _show_contrasts(shown, level)
         _show_strip(shown, level, whose)
         if not TRIPS.config().present:
-            show_detail(f"{_describe_false(first, level)} {result.detail}", result.rule)
+            if result is None:
+                st.markdown(markdown(_describe_false(first, level)))
+            else:
+                show_detail(f"{_describe_false(first, level)} {result.detail}", result.rule)
             _show_notes(maps)
             teach_note(protected)
         let_maps_come_first(TRIPS)
         _show_figures(shown, view)
     TRIPS.write_address()
+
+
+def _show_contrasts(shown: Shown, level: int) -> None:
+    """Say of each run on the maps that is a contrast why it is not private, and which ε makes TopDown as useful."""
+    for what, whose in ((shown.first, RIGHT_RUN), (shown.second, LEFT_RUN)):
+        if what is not None and (mechanism := type(what.config.build())).attack:
+            row = what.evaluations[0].by_stage.to_dict("records")[2 * level]
+            wanted = WantedError(error=float(row["rms_error_present"]), level=level, delta=float(what.config.delta))
+            where = f"pairs from {row['between']}"
+            show_contrast(
+                TRIPS,
+                mechanism,
+                what.releases[0].receipt,
+                compare_with_private(TopDown(), what.data.flows, wanted, where, what.data.unit),
+                whose if TRIPS.config().shows_second else "",
+            )
 
 
 def _show_strip(shown: Shown, level: int, whose: str) -> None:
@@ -148,7 +173,15 @@ def _describe_false(what: TripsDrawn, level: int) -> str:
     )
 
 
+def _stamp_maps(shown: Shown) -> str:
+    """Write what the right map's run is; and if the left map's is not private, that, too."""
+    second = shown.second
+    return f"{_stamp(shown.first)}{'' if second is None or second.releases[0].receipt.private else ' Left map: NOT PRIVATE.'}"
+
+
 def _stamp(what: TripsDrawn) -> str:
+    if not what.releases[0].receipt.private:
+        return f"NOT PRIVATE, run {what.number}: a contrast, which must never be published."
     return f"Run {what.number}, seeded: a simulation, not private."
 
 
@@ -255,8 +288,8 @@ def _make_maps(shown: Shown, view: TripsMapSettings) -> Maps:
         description=f"{made[0].title} beside {made[1].title.lower()}. {drawings[1].description}",
         dark=is_dark(),
         height=TALL if how.present else HEIGHT,
-        caption=verdict(release).headline,
-        stamp=_stamp(shown.first),
+        caption=verdict(release).headline if release.states_noise else "",
+        stamp=_stamp_maps(shown),
     )
     scene = on_land(scene)
     scene = replace(scene, places=names_of_dots(drawings[-1]) or scene.places)

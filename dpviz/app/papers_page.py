@@ -1,0 +1,281 @@
+"""The Papers page: a figure of a paper runs again, and each of its claims has a verdict that is computed from the run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, ClassVar
+
+import streamlit as st
+
+from dpviz.app.cached import keeper, seeds_of_figure
+from dpviz.app.class_mode import is_class
+from dpviz.app.jobs import FAILED, RUNNING, STOPPED, FigureJob
+from dpviz.app.session import Reader, choice_reader, is_dark, number_reader, read_link, show_error, show_value, to_query, when_chosen
+from dpviz.papers.catalogue import PAPERS
+from dpviz.papers.claims import FAILS, HOLDS, UNDECIDED, Verdict
+from dpviz.papers.figures import MOST_SEEDS, SMALL, Figure, Paper, Run, Size
+from dpviz.publishing.code import write_figure_python
+from dpviz.view.escape import markdown
+
+_CONFIG, _ADDRESS, _CHANGED, _JOBS, _PAPER = "papers config", "papers address", "papers changed", "papers jobs", "papers paper"
+_MOST_JOBS = 8
+_PATIENCE, _TICK = 0.5, 1.0  # seconds that a start waits for the end, and between two refreshes
+_MOST_SHOWN_SEEDS = 50
+_LOOKS = {HOLDS: ("green", "check_circle"), FAILS: ("red", "cancel"), UNDECIDED: ("orange", "help")}
+_ABOUT = "All data here are made up or public and all noise is seeded: nothing is private, and nothing is spent."
+_HOW = (
+    "Every claim becomes a number for each case, such as the ratio of two errors. Each seed gives it once more; the interval holds what"
+    " remains uncertain. *Holds*: the interval lies wholly on the claim's side, in every case. *Does not hold here*: in some case it lies"
+    " wholly on the other side. *Undecided*: neither."
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PapersConfig:
+    """What the page shows, as a link carries it.
+
+    Attributes:
+        paper: key of a paper.
+        figure: number of a figure; the first one of the paper if it has none of that number.
+        size: name of a size; the smallest one of the figure if it has none of that name.
+        seeds: how many; 0 for the usual number.
+    """
+
+    always_in_link: ClassVar[tuple[str, ...]] = ("paper", "figure")
+
+    paper: str = next(iter(PAPERS))
+    figure: str = "3"
+    size: str = SMALL
+    seeds: int = 0
+
+    @classmethod
+    def readers(cls) -> dict[str, Reader]:
+        """Return the readers of the parameters of a link."""
+        figures = [key for paper in PAPERS.values() for key in paper.figures]
+        sizes = [name for paper in PAPERS.values() for figure in paper.figures.values() for name in figure.sizes]
+        return {
+            "paper": choice_reader(*PAPERS),
+            "figure": choice_reader(*figures),
+            "size": choice_reader(*sizes),
+            "seeds": number_reader(0, MOST_SEEDS, int),
+        }
+
+    def build(self) -> Figure:
+        """Return the figure."""
+        figures = PAPERS[self.paper].figures
+        return figures.get(self.figure, next(iter(figures.values())))
+
+    @property
+    def chosen(self) -> tuple[Paper, Figure, str, int]:
+        """Paper, figure, name of the size and number of seeds."""
+        figure = self.build()
+        size = self.size if self.size in figure.sizes and not is_class() else next(iter(figure.sizes))
+        seeds = min(self.seeds, figure.sizes[size].seeds) if is_class() else self.seeds
+        return PAPERS[self.paper], figure, size, figure.seeds(size, seeds or None)
+
+
+def papers_page() -> None:
+    """Show the page."""
+    config = _current_config()
+    paper, figure, size, seeds = config.chosen
+    with st.sidebar:
+        _choose_figure(paper, figure)
+    _write_address(config, figure)
+    st.header(f"Figure {markdown(figure.key)}: {markdown(figure.title)}", anchor=False)
+    st.caption(f"{markdown(paper.title)}. {markdown(paper.source)}.")
+    _choose_size(figure, size, seeds)
+    job = _find_job(paper, figure, size, seeds)
+    with st.container(key="papers-status"):
+        _show_state(paper, figure, size, seeds, job)
+    run = None if job is None else job.run()
+    if run is not None:
+        _show_run(run)
+    st.markdown("##### What differs from the paper")
+    st.markdown(f"{markdown(figure.sizes[size].about)} {markdown(figure.differs)}")
+    st.caption(_HOW)
+
+
+def _current_config() -> PapersConfig:
+    """Return the configuration of this session; the address decides on the first visit, and after the browser's back button."""
+    query, changed = st.query_params.to_dict(), st.session_state.pop(_CHANGED, False)
+    is_shown = _PAPER in st.session_state and _ADDRESS in st.session_state
+    has_gone_back = is_shown and not changed and query != st.session_state[_ADDRESS]
+    if _CONFIG not in st.session_state or has_gone_back or (not is_shown and "paper" in query):
+        st.session_state[_CONFIG] = read_link(PapersConfig, query)
+    config: PapersConfig = st.session_state[_CONFIG]
+    return config
+
+
+def _change(**values: Any) -> None:
+    st.session_state[_CONFIG], st.session_state[_CHANGED] = replace(st.session_state[_CONFIG], **values), True
+
+
+def _write_address(config: PapersConfig, figure: Figure) -> None:
+    query = to_query(replace(config, figure=figure.key))
+    if st.query_params.to_dict() != query:
+        st.query_params.from_dict(query)
+    st.session_state[_ADDRESS] = st.query_params.to_dict()
+
+
+def _choose_figure(paper: Paper, figure: Figure) -> None:
+    show_value(_PAPER, paper.key)
+    st.selectbox(
+        "Paper",
+        list(PAPERS),
+        key=_PAPER,
+        format_func=lambda key: markdown(PAPERS[key].title),
+        on_change=when_chosen(_PAPER, lambda key: _change(paper=key, figure="", size=SMALL, seeds=0)),
+    )
+    key = f"papers figure {paper.key}"
+    show_value(key, figure.key)
+    st.radio(
+        "Figure",
+        list(paper.figures),
+        key=key,
+        format_func=lambda number: f"{markdown(number)}: {markdown(paper.figures[number].title)}",
+        on_change=when_chosen(key, lambda number: _change(figure=number, size=SMALL, seeds=0)),
+    )
+    st.caption(_ABOUT)
+
+
+def _choose_size(figure: Figure, size: str, seeds: int) -> None:
+    """Ask how large the run is, where there is a choice."""
+    if figure.exact or is_class():  # a class has the smallest size with its usual seeds
+        return
+    left, right = st.columns(2, gap="medium")
+    if len(figure.sizes) > 1:
+        key = f"papers size {figure.key}"
+        show_value(key, size)
+        left.select_slider(
+            "Size",
+            list(figure.sizes),
+            key=key,
+            format_func=markdown,
+            help="How many records, levels and queries a run has.",
+            on_change=when_chosen(key, lambda name: _change(size=name, seeds=0)),
+        )
+    key = f"papers seeds {figure.key}"
+    show_value(key, seeds)
+    right.slider(
+        "Seeds",
+        2,
+        max(_MOST_SHOWN_SEEDS, seeds),
+        key=key,
+        help="Runs with fresh noise. More of them make the intervals narrower.",
+        on_change=when_chosen(key, lambda number: _change(seeds=number)),
+    )
+
+
+def _find_job(paper: Paper, figure: Figure, size: str, seeds: int) -> FigureJob | None:
+    """Return the run of what is chosen; a small one that was not made yet starts at once."""
+    jobs: dict[Any, FigureJob] = st.session_state.setdefault(_JOBS, {})
+    key = (paper.key, figure.key, size, seeds)
+    if key not in jobs and size == next(iter(figure.sizes)) and seeds <= figure.sizes[size].seeds:
+        _start(paper, figure, size, seeds)
+    return jobs.get(key)
+
+
+def _start(paper: Paper, figure: Figure, size: str, seeds: int) -> None:
+    """Start a run, and stop the one before; the last few are kept."""
+    jobs: dict[Any, FigureJob] = st.session_state[_JOBS]
+    job = FigureJob(paper, figure, size, seeds, seeds_of_figure(paper.key, figure.key, size))
+    jobs.pop((paper.key, figure.key, size, seeds), None)
+    while len(jobs) >= _MOST_JOBS:
+        del jobs[next(iter(jobs))]
+    jobs[paper.key, figure.key, size, seeds] = job
+    keeper().take(job)
+    job.start(_PATIENCE)
+
+
+def _show_state(paper: Paper, figure: Figure, size: str, seeds: int, job: FigureJob | None) -> None:
+    """Show the progress of a run, or why there is none, with the button that starts or stops it."""
+    start = partial(_start, paper, figure, size, seeds)
+    if job is None:
+        st.button("Run", key="papers run", type="primary", on_click=start)
+        st.caption(_describe_duration(figure.sizes[size], seeds))
+    elif job.state == RUNNING:
+        st.fragment(_tick, run_every=_TICK)(job)
+    elif job.state == FAILED:
+        show_error(job.error)
+    elif job.state == STOPPED:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.markdown(f"Stopped after {int(job.made)} of {int(job.total)} seeds.")
+            st.button("Go on", key="papers again", on_click=start)
+
+
+def _tick(job: FigureJob) -> None:
+    if job.state != RUNNING:
+        st.rerun()
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.progress(job.made / job.total, text=f"Running: {int(job.made)} of {int(job.total)} seeds. The verdict follows the last one.")
+        st.button("Stop", key="papers stop", on_click=job.stop)
+
+
+def _describe_duration(size: Size, seeds: int) -> str:
+    seconds = size.seconds * seeds / size.seeds
+    return f"About {seconds:.0f} seconds on one core." if seconds < 90 else f"About {seconds / 60:.0f} minutes on one core."
+
+
+def _show_run(run: Run) -> None:
+    """Show the verdicts beside the charts, and what can be taken away."""
+    left, right = st.columns([2, 3], gap="medium")
+    with left:
+        for number, verdict in enumerate(run.verdicts):
+            _show_verdict(verdict, number)
+    with right:
+        if run.figure.explanation:
+            st.markdown(markdown(run.figure.explanation))
+        for number, chart in enumerate(run.charts()):
+            st.altair_chart(chart, width="stretch", key=f"papers chart {number}")
+        _downloads(run)
+        with st.expander("Table: the rows of every seed"):
+            st.dataframe(run.table, hide_index=True, key="papers table")
+
+
+def _show_verdict(verdict: Verdict, number: int) -> None:
+    """Show a claim with its verdict as a large line, the number that decided, and every case."""
+    color, icon = _LOOKS[verdict.answer]
+    answer = f"{verdict.answer[:1].upper()}{verdict.answer[1:]}"
+    with st.container(border=True, key=f"papers-claim-{number}"):
+        whose = "Not in the paper" if verdict.claim.ours else "The paper says"
+        st.markdown(f"**{whose}:** {markdown(verdict.claim.text)}")
+        st.markdown(f"### :{color}[:material/{icon}: {markdown(answer)}]")
+        st.markdown(markdown(verdict.finding if len(verdict.cases) == 1 else f"I{verdict.finding[1:]}"))
+        st.caption(f"The claim needs a number {markdown(verdict.claim.need)}. {markdown(verdict.others)}")
+        if verdict.reason:
+            st.markdown(f"**Why:** {markdown(verdict.reason)}")
+        if len(verdict.cases) > 1:
+            with st.expander(f"All {len(verdict.cases)} cases"):
+                names = {"case": "Case", "value": "Number", "low": "95 % from", "high": "95 % to"}
+                st.dataframe(verdict.cases[list(names)].rename(columns=names), hide_index=True, key=f"papers cases {number}")
+
+
+def _downloads(run: Run) -> None:
+    """Offer the table and the picture as files, each made when its button is pressed, and the code that makes them."""
+    name, dark = f"dpviz-{run.paper.key}-{run.figure.key}", is_dark()
+    seeds = int(run.table["seed"].nunique())
+    with st.container(horizontal=True, key="papers-take"):
+        for kind, mime in (("svg", "image/svg+xml"), ("png", "image/png")):
+            st.download_button(
+                f"Picture ({kind.upper()})",
+                partial(run.picture, kind, dark=dark),
+                f"{name}.{kind}",
+                mime,
+                on_click="ignore",
+                key=f"papers picture {kind}",
+                help="The charts with the verdicts, in the colours of this theme.",
+            )
+        st.download_button(
+            "Table (CSV)",
+            lambda: run.table.to_csv(index=False),
+            f"{name}.csv",
+            "text/csv",
+            on_click="ignore",
+            key="papers table csv",
+            help="The rows of every seed.",
+        )
+        with st.popover("Code", help="The Python and the command that make this, to copy."):
+            st.code(write_figure_python(run.paper.key, run.figure.key, run.size, seeds), language="python")
+            command = f"dpviz paper {run.paper.key} {run.figure.key} --size {run.size} --seeds {seeds} --output {name}.svg"
+            st.code(command, language="sh")

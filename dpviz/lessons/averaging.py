@@ -1,0 +1,183 @@
+"""Lesson: releases repeated every day average out, rounded or noisy, unless a ledger adds them up and refuses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import ClassVar
+
+import numpy as np
+import pandas as pd
+
+from dpviz.arrays import Floats, Integers, Mask
+from dpviz.evaluation.attacks.averaging import allowed_releases, rounding_log_odds
+from dpviz.evaluation.attacks.game import Success, count_wins, membership_bound, membership_log_odds
+from dpviz.lessons.charts import AMBER, GREEN, Look, curve_chart
+from dpviz.lessons.lesson import Figure, Lesson, Shown, draw_setting, epsilon_setting
+from dpviz.lessons.success import SEEDS, Game, describe_success, success_chart
+from dpviz.mechanisms.base import setting
+from dpviz.mechanisms.disclosure_control import RANDOM, round_counts
+from dpviz.privacy.budget import PureBudget
+from dpviz.privacy.entropy import Entropy
+from dpviz.privacy.noise import discrete_laplace
+from dpviz.view.colors import ACCENT
+
+MOST = 100
+CAPS = (1.0, 2.0, 3.0, 5.0)
+OTHERS = 12
+"""People in the count beside the one whom the attacker looks for, on average."""
+_RUNS = 40
+ROUNDED, UNCAPPED, CAPPED = "rounded at random", "noise, no ledger", "noise, with a ledger"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Averaging(Lesson):
+    """Repeated releases of one count: how often an attacker wins after each, rounded, noisy, and noisy with a ledger."""
+
+    key: ClassVar[str] = "averaging"
+    title: ClassVar[str] = "The same count, every day"
+    text: ClassVar[str] = (
+        "A count that is published again and again with fresh randomness, rounded up or down by a coin or with fresh noise, is known ever"
+        " better, since its mean converges to the truth. Noise alone does not help, but a ledger does: it adds up ε over the releases,"
+        " refuses what passes its cap, and so bounds what all of them say together."
+    )
+    task: ClassVar[str] = "go on for 30 and for 100 days, and find the cap that keeps an attacker below three games of four."
+    question: ClassVar[str] = (
+        "The same count is published every day with fresh Laplace noise, ε = 0.5 each day. After five days an attacker who looks for one"
+        " person in it is right about 7 times of 10. Nobody keeps a ledger, and it goes on for 100 days: how often is that right then?"
+    )
+    choices: ClassVar[tuple[str, ...]] = ("nearly always", "about 8 times of 10", "still 7 times of 10: the noise is fresh")
+    right: ClassVar[int] = 0
+    answer: ClassVar[str] = (
+        "In 99.4 % of the games: the noise averages out, and the releases have spent a sum of ε = 50. With a ledger capped at 2 only 4 are"
+        " made, and it stays at 68 %, however many days go by."
+    )
+    in_class: ClassVar[str] = (
+        "Ask first what the mean of many noisy numbers is; then nobody believes in noise alone any more. Expect the belief that the"
+        " *method* is private, whatever is done with it: the promise is one of all releases together. Let them find the largest number of"
+        " releases that keeps the attacker below 75 %. Rounding has a curve, too, but nothing that adds up: no office can say beforehand"
+        " how many days are safe."
+    )
+
+    releases: int = setting(5, "Releases", low=1, high=MOST, help="One a day, of the same people, with fresh randomness.")
+    epsilon: float = epsilon_setting(0.5, "Of each release.")
+    cap: float = setting(2.0, "Cap of the ledger", choices=CAPS, help="The ledger refuses releases that would make the sum of ε larger.")
+    base: int = setting(5, "Round to multiples of", choices=(3, 5), help="Up or down at random, right on average.")
+    draw: int = draw_setting()
+
+    def show(self) -> Shown:
+        """Compute the figures for these settings."""
+        played = {name: play(name, self.epsilon, self.base) for name in (ROUNDED, UNCAPPED)}
+        allowed = min(allowed_releases(self.epsilon, self.cap), self.releases)
+        today, noisy = (played[name][self.releases - 1] for name in (ROUNDED, UNCAPPED))
+        private = played[UNCAPPED][allowed - 1] if allowed else Success(wins=SEEDS * _RUNS // 2, games=SEEDS * _RUNS)
+        bound = membership_bound(allowed * self.epsilon)
+        game = Game(
+            title="Is this person counted, yes or no?",
+            contrast=(f"{_number(self.releases)}, rounded (NOT PRIVATE)", today),
+            private=(f"{_number(allowed)}, then the ledger refuses" if allowed < self.releases else _number(allowed), private),
+            blind=0.5,
+            bound=bound,
+            epsilon=f"a sum of ε = {allowed * self.epsilon:g}",
+        )
+        return Shown(
+            rows=((_means(self), success_chart(game)), (_curves(self, played), _sums(self))),
+            figures=(
+                Figure(
+                    label="Rounded", value=describe_success(today), help=f"Games won after {self.releases} releases, with 95 % interval."
+                ),
+                Figure(label="Noise, no ledger", value=describe_success(noisy), help="Games won on the same number of noisy releases."),
+                Figure(label="With the ledger", value=describe_success(private), help=f"Allowed: {100 * bound:.3g} % at most."),
+                Figure(label="Releases allowed", value=f"{allowed}", help=f"The sum of ε stays within {self.cap:g}."),
+            ),
+            note="The game: a person is in the count or not, by a coin; the attacker knows the others, and weighs all releases in the best"
+            f" way, in {SEEDS * _RUNS:,} made-up counts. The bound is that of the *sum* of ε, which every noisy release makes larger; a"
+            " single release attains it.",
+        )
+
+
+def _number(releases: int) -> str:
+    return f"{releases} release{'s' * (releases != 1)}"
+
+
+def make_people(games: int, seed: int) -> tuple[Integers, Mask]:
+    """Return (games,) numbers of others, and (games,) whether the person is counted, by a coin."""
+    rng = np.random.default_rng((11, seed))
+    return rng.poisson(OTHERS, games).astype(np.int64), rng.integers(0, 2, games).astype(np.bool_)
+
+
+def release_rounded(count: Integers, base: int, releases: int, entropy: Entropy) -> Integers:
+    """Round (n,) counts at random again and again: (n, releases)."""
+    return round_counts(np.repeat(count, releases), base, RANDOM, entropy).reshape(-1, releases)
+
+
+def release_noisy(count: Integers, epsilon: float, releases: int, entropy: Entropy) -> Integers:
+    """Release (n,) counts with fresh discrete Laplace noise again and again: (n, releases)."""
+    return discrete_laplace(np.repeat(count, releases), PureBudget(epsilon), entropy).reshape(-1, releases)
+
+
+@lru_cache(maxsize=64)
+def play(method: str, epsilon: float, base: int, releases: int = MOST, runs: int = _RUNS) -> tuple[Success, ...]:
+    """Play the game with one method in `SEEDS` times `runs` made-up counts; return the success after each number of releases."""
+    others, truth = make_people(SEEDS * runs, 1)
+    if method == ROUNDED:
+        odds = rounding_log_odds(release_rounded(others + truth, base, releases, Entropy.seeded(12)), others, base)
+    else:
+        noisy = release_noisy(others + truth, epsilon, releases, Entropy.seeded(13))
+        odds = np.cumsum(membership_log_odds(noisy[..., None], others[:, None, None], [epsilon]), axis=1)
+    return tuple(count_wins(said, truth) for said in (odds >= 0).T)
+
+
+def _means(lesson: Averaging) -> object:
+    """Draw the mean of the first releases of one count, in one run."""
+    count, days = np.array([OTHERS + 1]), np.arange(1, MOST + 1)
+    streams = Entropy.seeded(lesson.draw).spawn(2)
+    rounded = release_rounded(count, lesson.base, MOST, streams[0])[0]
+    noisy = release_noisy(count, lesson.epsilon, MOST, streams[1])[0]
+    shown = slice(lesson.releases)
+    means = {ROUNDED: np.cumsum(rounded) / days, UNCAPPED: np.cumsum(noisy) / days}
+    parts = [_series(days[shown], mean[shown], name) for name, mean in means.items()]
+    truth = _series(days[shown], np.full(lesson.releases, OTHERS + 1.0), "truth")
+    look = Look(title="The mean of all releases so far", x="releases", y="people", order=("truth", *means), colors=_COLORS)
+    return curve_chart(pd.concat([truth, *parts], ignore_index=True), look)
+
+
+_COLORS = (ACCENT, AMBER, GREEN)
+
+
+def _curves(lesson: Averaging, played: dict[str, tuple[Success, ...]]) -> object:
+    """Draw the games won after each number of releases, for the three methods."""
+    days = np.arange(1, MOST + 1)
+    rates = {name: np.array([100 * found.rate for found in success]) for name, success in played.items()}
+    allowed = allowed_releases(lesson.epsilon, lesson.cap)
+    stopped = rates[UNCAPPED][np.minimum(days, allowed) - 1] if allowed else np.full(MOST, 50.0)
+    shown = slice(lesson.releases)
+    parts = [_series(days[shown], rate[shown], name) for name, rate in (*rates.items(), (CAPPED, stopped))]
+    look = Look(
+        title="Games won after so many releases",
+        x="releases",
+        y="games won (%)",
+        order=(ROUNDED, UNCAPPED, CAPPED),
+        colors=_COLORS,
+        top=100,
+    )
+    return curve_chart(pd.concat(parts, ignore_index=True), look)
+
+
+def _sums(lesson: Averaging) -> object:
+    """Draw the most that the sum of epsilon allows after each number of releases, with and without a ledger."""
+    days = np.arange(1, MOST + 1)
+    allowed = np.minimum(days, allowed_releases(lesson.epsilon, lesson.cap))
+    bounds = {UNCAPPED: days, CAPPED: allowed}
+    parts = [
+        _series(days, np.array([100 * membership_bound(number * lesson.epsilon) for number in numbers]), name)
+        for name, numbers in bounds.items()
+    ]
+    look = Look(
+        title="What the sum of ε allows", x="releases", y="games won, at most (%)", order=tuple(bounds), colors=(AMBER, GREEN), top=100
+    )
+    return curve_chart(pd.concat(parts, ignore_index=True), look)
+
+
+def _series(x: Integers, y: Floats, name: str) -> pd.DataFrame:
+    return pd.DataFrame({"x": x, "y": y, "series": name})

@@ -1,0 +1,261 @@
+"""The app of a class: samples only, whatever a link or a browser says, and limits that say what they refuse."""
+
+import ast
+import math
+import threading
+import time
+
+import pytest
+
+from dpviz.app import cached, class_limits, files, guess, ledger, opened_config, release_page
+from dpviz.app.class_limits import Turns, run_within_limits, study_turn
+from dpviz.app.class_link import write_class_link
+from dpviz.app.class_mode import ClassMode, restrict
+from dpviz.app.compare.earlier import read_table
+from dpviz.app.compare.state import CompareConfig
+from dpviz.app.door import ClassDoor
+from dpviz.app.jobs import STOPPED, StudyJob
+from dpviz.app.points.state import POINTS, Config
+from dpviz.app.trips.state import TripsConfig
+from dpviz.errors import RefusedError, SettingError
+from tests.app.calls import ask, handshake
+from tests.app.seen import keys
+from tests.app.start import FLIGHTS, PLACES, SMALL, pages_app, query_of
+from tests.app.test_door import behind, knock
+from tests.app.test_escaped_texts import APP
+from tests.often import rarely
+
+
+@pytest.fixture
+def a_class(monkeypatch):
+    """This process as the server of a class."""
+    monkeypatch.setattr("dpviz.app.class_mode._mode", ClassMode(code="abc-def-ghij", memory=math.inf))
+
+
+HOSTILE = {
+    "mode": "Curate",
+    "source": "path",
+    "draft": "0" * 32,
+    "path": "/etc/passwd",
+    "sample": "/etc/passwd",
+    "order": "16",
+    "size": "9000000",
+}
+OWN = {
+    "source": "upload",
+    "uploaded": ("homes.csv", PLACES),
+    "path": "/etc/passwd",
+    "trips path": "/etc/passwd",
+    "areas path": "/etc/passwd",
+}
+PAGES = [
+    ("points", SMALL | HOSTILE | {"sample": "gaussian_cluster", "size": "1000"}),
+    rarely(("points", HOSTILE)),
+    rarely(("trips", FLIGHTS | HOSTILE)),
+    rarely(("areas", HOSTILE)),
+    rarely(("compare", HOSTILE | {"order": "12", "steps": "1", "repeats": "1"})),
+    rarely(("learn", HOSTILE | {"stop": "sums"})),
+]
+
+
+@pytest.mark.parametrize(("page", "link"), PAGES)
+def test_a_page_shows_a_sample_in_teach_whatever_link_and_session_say(a_class, ledger_path, page, link):
+    state = OWN | {f"{prefix}source": "path" for prefix in ("", "trips ", "areas ")}
+    app = pages_app(page, link, state)
+    assert not app.get("file_uploader")
+    assert not [field.label for field in app.text_input if "Path" in field.label]
+    assert not {"mode", "source", "trips source", "areas source", "compare source", "draw"} & set(keys(app.segmented_control))
+    assert not [box for box in app.selectbox if box.label == "Engine"]
+    assert query_of(app).get("mode", "Teach") == "Teach"
+    assert int(query_of(app).get("order", "1")) <= 10
+    if page != "learn":
+        assert any("A class has samples in Teach" in note.value for note in app.warning)
+    assert not list(ledger_path.parent.iterdir()), "no ledger, and no draft"
+
+
+def test_a_configuration_in_the_session_is_cut_wherever_it_is_read(a_class):
+    asked = Config(mode="Curate", source="path", order=16, size=9_000_000, run=7)
+    assert restrict(asked) == Config(order=10, size=1_000_000, run=7)
+    assert restrict(TripsConfig(mode="Curate", source="upload", beside="top_down")) == TripsConfig(beside="top_down")
+    assert restrict(CompareConfig(source="own", order=12)) == CompareConfig(order=10)
+    assert restrict(usual := Config()) is usual
+
+
+REFUSING = {
+    "a path": lambda: files.path_files("", "points", None),
+    "a count of files": lambda: files.count_by_path("", None, None, None),
+    "an upload": lambda: files.ask_for_file("File", ("csv",), "trips", ""),
+    "bytes of a file": lambda: cached.named_file("homes.csv", PLACES),
+    "a configuration": lambda: opened_config.open_text(POINTS, b""),
+    "a table": lambda: read_table(b"study\n"),
+    "a bundle": lambda: guess._choose_release(POINTS, None),
+    "the ledger": ledger.open_ledger,
+    "the Release page": release_page.release_page,
+}
+
+
+@pytest.mark.parametrize("call", REFUSING.values(), ids=list(REFUSING))
+def test_what_reads_files_or_the_ledger_refuses(a_class, call):
+    with pytest.raises(RefusedError, match="the app of a class, which shows samples only"):
+        call()
+
+
+def test_every_place_that_takes_files_or_opens_the_ledger_asks_first():
+    """A new uploader, path or ledger in the app fails here until it asks `class_mode`."""
+    doors, guards = {"file_uploader", "Ledger", "scheduler_of_app", "list_files"}, {"refuse_in_class", "is_class"}
+    open_doors = []
+    for path in sorted(APP.rglob("*.py")):
+        text = path.read_text("utf-8")
+        for function in ast.walk(ast.parse(text)) if any(door in text for door in doors) else ():
+            if isinstance(function, ast.FunctionDef):
+                used = {
+                    getattr(call.func, "attr", getattr(call.func, "id", "")) for call in ast.walk(function) if isinstance(call, ast.Call)
+                }
+                if used & doors and not used & guards:
+                    open_doors.append(f"{path.name}:{function.name}")
+    assert open_doors == ["files.py:_engine_control"], "called by path_files alone, which refuses"
+
+
+class TestLimits:
+    def test_runs_take_turns_in_order_and_one_that_is_replaced_leaves_the_queue(self):
+        turns, order, held = Turns(1), [], threading.Event()
+
+        def work(number):
+            with turns.take(lambda: None):
+                order.append(number)
+
+        def leave():
+            raise InterruptedError
+
+        with turns.take(lambda: None):
+            threads = []
+            for number in range(3):
+                threads.append(threading.Thread(target=work, args=(number,)))
+                threads[-1].start()
+                time.sleep(0.02)
+            with pytest.raises(InterruptedError), turns.take(leave):
+                held.set()
+        for thread in threads:
+            thread.join()
+        assert (order, held.is_set()) == ([0, 1, 2], False)
+
+    def test_a_run_ends_at_its_deadline(self, a_class, monkeypatch):
+        monkeypatch.setattr(class_limits, "SECONDS_OF_RUN", -1.0)
+        with pytest.raises(RefusedError, match="longer than the 20 seconds that a class allows"):
+            run_within_limits(lambda check: check(), lambda: None)
+
+    def test_full_memory_refuses_runs_studies_and_new_pages(self, monkeypatch):
+        monkeypatch.setattr("dpviz.app.class_mode._mode", ClassMode(code=None, memory=1.0))
+        monkeypatch.setattr(class_limits, "used_memory", lambda: 2.0)
+        with pytest.raises(RefusedError, match="memory of this server is used up"):
+            run_within_limits(lambda check: check(), lambda: None)
+        with pytest.raises(RefusedError, match="memory"), study_turn(lambda: None):
+            pass
+        assert class_limits.memory_is_full()
+
+    def test_large_releases_and_studies_are_refused(self, a_class):
+        with pytest.raises(SettingError, match="1,398,101 partitions; a class keeps at most 250,000"):
+            class_limits.refuse_large_release(1_398_101)
+        with pytest.raises(SettingError, match="501 releases; a class makes at most 500"):
+            class_limits.refuse_large_study(501)
+
+    def test_without_a_class_nothing_is_refused(self):
+        class_limits.refuse_large_release(10**9)
+        class_limits.refuse_large_study(10**9)
+        assert not class_limits.memory_is_full()
+        assert run_within_limits(lambda check: 1, lambda: None) == 1
+        asked = Config(mode="Curate", source="path", order=16)
+        assert restrict(asked) is asked
+
+
+@pytest.mark.slow
+def test_a_second_study_of_a_class_waits_and_can_be_stopped_meanwhile(a_class):
+    from tests.evaluation.test_compare import study  # noqa: PLC0415
+
+    with study_turn(lambda: None):
+        job = StudyJob(study(), None, [])
+        job.start(0.2)
+        assert (job.is_waiting, job.made) == (True, 0)
+        job.stop()
+    assert (job.state, job.error) == (STOPPED, "")
+
+
+class TestDoor:
+    def door(self, sessions=2, app=behind, is_full=lambda: False):
+        return ClassDoor(app, hosts=["lab.example.org", "::1"], sessions=sessions, is_full=is_full)
+
+    @pytest.mark.parametrize("host", ["lab.example.org", "LAB.example.org:8501", "lab.example.org.", "[::1]:8501"])
+    def test_its_names_are_answered(self, host):
+        assert knock(self.door(), "/points", host=host, origin=f"https://{host}")[2] == "inside"
+        assert knock(self.door(), "/_stcore/stream", kind="websocket", host=host, origin=f"http://{host}")[0] == "websocket.accept"
+
+    @pytest.mark.parametrize(
+        "host", ["evil.example", "127.0.0.1", "lab.example.org.evil.example", "a@lab.example.org", "lab.example.org:x", "", "["]
+    )
+    def test_other_names_are_not(self, host):
+        assert knock(self.door(), host=host)[0] == 403
+        assert knock(self.door(), "/_stcore/stream", kind="websocket", host=host)[0] == "websocket.close"
+
+    @pytest.mark.parametrize("origin", ["http://evil.example", "null", "http://lab.example.org:81", "http://lab.example.org.evil.example"])
+    def test_other_origins_are_refused(self, origin):
+        assert knock(self.door(), host="lab.example.org", origin=origin)[0] == 403
+        assert knock(self.door(), "/_stcore/stream", kind="websocket", host="lab.example.org", origin=origin)[0] == "websocket.close"
+
+    @pytest.mark.parametrize(
+        "path",
+        [
+            *("/release", "/release/", "/_stcore/upload_file/a/b", "/_stcore/metrics", "/_stcore/script-health-check", "/app/static/a"),
+            *("/auth/login", "/oauth2callback", "/component/other/a", "/points/../release", "//evil.example", "/.streamlit/config.toml"),
+        ],
+    )
+    def test_what_is_not_named_is_not_served(self, path):
+        assert knock(self.door(), path, host="lab.example.org")[0] == 404
+        assert knock(self.door(), path, kind="websocket", host="lab.example.org")[0] == "websocket.close"
+
+    @pytest.mark.parametrize("method", ["PUT", "POST", "DELETE", "OPTIONS", "PATCH"])
+    def test_nothing_can_be_sent(self, method):
+        for path in ("/", "/_stcore/upload_file/a/b", "/media/a.png"):
+            assert knock(self.door(), path, host="lab.example.org", method=method)[0] == 404
+
+    def test_a_page_beyond_the_places_says_so_and_a_place_is_given_back(self):
+        met = []
+
+        async def crowded(scope, receive, send):
+            met.append(knock(door, "/points", host="lab.example.org"))
+            met.append(knock(door, "/static/a.js", host="lab.example.org")[0])
+            met.append(knock(door, "/_stcore/stream", kind="websocket", host="lab.example.org")[0])
+            raise ConnectionError
+
+        door = self.door(sessions=1, app=lambda *words: (crowded if words[0]["type"] == "websocket" else behind)(*words))
+        with pytest.raises(ConnectionError):
+            knock(door, "/_stcore/stream", kind="websocket", host="lab.example.org")
+        assert (met[0][0], "class is full" in met[0][2], *met[1:]) == (503, True, 200, "websocket.close")
+        assert knock(door, "/points", host="lab.example.org")[2] == "inside"
+        assert knock(self.door(is_full=lambda: True), "/points", host="lab.example.org")[0] == 503
+
+
+def test_the_link_for_a_class_has_everything_but_what_is_one_person_s():
+    query = {"mechanism": "quadtree", "run": "7", "camera": "[1,2,3]", "present": "True", "draft": "00"}
+    link = write_class_link("https://lab.example.org/points", query, "abc-def-ghij")
+    assert link == "https://lab.example.org/points?mechanism=quadtree&run=7&camera=%5B1%2C2%2C3%5D&token=abc-def-ghij"
+    assert write_class_link("http://a/learn", {}, None) == "http://a/learn"
+
+
+@pytest.mark.slow
+def test_the_server_answers_those_who_have_the_code_under_its_names_and_takes_nothing(dpviz_app):
+    _, address, text = dpviz_app("--class", "--host", "127.0.0.1", "--host", "lab.example.org", "--sessions", "1")
+    origin, _, code = address.partition("/?token=")
+    assert "samples only" in text
+    status, _, body = ask(origin, "/points?run=3&token=wrong-code")
+    assert (status, b'name="run" value="3"' in body, b"not this code" in body) == (403, True, True)
+    assert handshake(origin) == 403
+    cookie = ask(origin, f"/?token={code.upper()}")[1]["Set-Cookie"].split(";")[0]
+    assert [ask(origin, "/points", Cookie=cookie, **host)[0] for host in ({}, {"Host": "lab.example.org"})] == [200, 200]
+    assert handshake(origin, Cookie=cookie, Origin=origin) == 101
+    for headers in ({"Host": "evil.example"}, {"Origin": "http://evil.example"}, {"Host": "localhost"}):
+        assert handshake(origin, Cookie=cookie, **headers) == 403
+    for path in ("/release", "/_stcore/metrics", "/_stcore/upload_file/a/b", "/%2e%2e/etc/passwd"):
+        assert ask(origin, path, Cookie=cookie)[0] == 404
+    xsrf = "x" * 8
+    sent = {"Cookie": f"{cookie}; _streamlit_xsrf={xsrf}", "X-Xsrftoken": xsrf}
+    assert ask(origin, "/_stcore/upload_file/a/b", "PUT", b"zq", **sent)[0] == 404
