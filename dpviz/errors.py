@@ -90,8 +90,29 @@ class RefusedError(DpvizError):
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return a sentence that proposes the name most like an unknown one, with a space before it; "" if none is much like it.
 
-    >>> did_you_mean("quadtre", ["quadtree", "privtree", "path_tree"])
+    >>> did_you_mean("Quadtre", ["quadtree", "privtree", "path_tree"])
     " Did you mean 'quadtree'?"
     """
-    alike = get_close_matches(name, list(known), n=1)
-    return f" Did you mean {alike[0]!r}?" if alike else ""
+    folded = {each.casefold(): each for each in known}
+    alike = get_close_matches(name.casefold(), list(folded), n=1)
+    return f" Did you mean {folded[alike[0]]!r}?" if alike else ""
+
+
+def check_choice(value: object, choices: Iterable[object], name: str, error: type[DpvizError] = SettingError) -> None:
+    """Refuse a value that is not one of the choices of a setting or keyword; the error lists them all and names the nearest.
+
+    Args:
+        value: the value. It is not quoted.
+        choices: texts or numbers.
+        name: what the value is called where it was given.
+        error: the kind of error.
+
+    >>> check_choice("drpo", ("refuse", "drop"), "bad_rows", InputError)
+    Traceback (most recent call last):
+    ...
+    dpviz.errors.InputError: bad_rows must be one of refuse, drop. Did you mean 'drop'?
+    """
+    known = list(choices)
+    if not isinstance(value, str | int | float) or value not in known:
+        texts = [str(each) for each in known]
+        raise error(f"{name} must be one of {', '.join(texts)}.{did_you_mean(value, texts) if isinstance(value, str) else ''}")

@@ -1,5 +1,6 @@
 """What `import dpviz as dv` offers. The package imports all of it when the first of these names is used."""
 
+import dpviz.papers  # noqa: F401  (for dv.papers.run)
 from dpviz.data.areas import AreaCounts
 from dpviz.data.counting.files import read_areas, read_flows, read_points
 from dpviz.data.flows import Flows
@@ -12,6 +13,9 @@ from dpviz.data.reading.safety import Limits
 from dpviz.data.reading.text_format import TextFormat, detect_text_format
 from dpviz.errors import BudgetError, DomainError, DpvizError, InputError, RefusedError, SettingError
 from dpviz.evaluation.area_metrics import evaluate_areas
+from dpviz.evaluation.attacks.differencing import recover_hidden
+from dpviz.evaluation.attacks.game import guess_bound, membership_bound
+from dpviz.evaluation.attacks.rounding import bound_counts
 from dpviz.evaluation.audits import audit_all, audit_mechanism
 from dpviz.evaluation.compare import compare
 from dpviz.evaluation.flow_metrics import evaluate_flows
@@ -152,6 +156,7 @@ __all__ = [
     "ZcdpBudget",
     "audit_all",
     "audit_mechanism",
+    "bound_counts",
     "compare",
     "describe",
     "detect_text_format",
@@ -163,6 +168,7 @@ __all__ = [
     "expected_error",
     "fitness",
     "frontier",
+    "guess_bound",
     "inspect_flows",
     "inspect_points",
     "inspect_regions",
@@ -170,6 +176,7 @@ __all__ = [
     "load_flow_sample",
     "load_sample",
     "mask_outside",
+    "membership_bound",
     "nearest_whole_numbers",
     "publish",
     "random_rectangles",
@@ -181,6 +188,7 @@ __all__ = [
     "read_polygons",
     "read_regions",
     "read_release",
+    "recover_hidden",
     "setting",
     "summary",
     "tidy",

@@ -18,7 +18,7 @@ import streamlit as st
 
 from dpviz.app.fields import at_most, problem_with, show_problem
 from dpviz.app.ledger import open_ledger
-from dpviz.app.session import carry_out, show_error
+from dpviz.app.session import carry_out, show_error, show_value
 from dpviz.errors import DpvizError, SettingError
 from dpviz.publishing import publish
 from dpviz.publishing.kept import discard
@@ -220,7 +220,10 @@ def _discard(paid: publish.PaidRelease, kept: Path) -> None:
 
 
 def texts_form(name: str = "") -> dict[str, Any]:
-    """Show the form for the curator's texts, with a proposed name. Return the typed texts; the session keeps them."""
+    """Show the form for the curator's texts, with a proposed name. Return the typed texts; the session keeps them.
+
+    A page that is opened sends its fields to the browser, which else shows those that were never touched on the page before as empty.
+    """
     if name and "publication name" not in st.session_state:
         st.session_state["publication name"] = name
     st.caption("All of this is published as it is. Write nothing that is known from the private data only.")
@@ -229,8 +232,7 @@ def texts_form(name: str = "") -> dict[str, Any]:
     typed: dict[str, Any] = {name: _text_field(name, *_LABELS[name], column) for name, column in places}
     with st.expander("More", key="publication more"):
         typed |= {name: _text_field(name, label, example, st) for name, (label, example) in _MORE_LABELS.items()}
-    if not st.session_state.get("publication formats"):  # a page that was left can hand over an empty list
-        st.session_state["publication formats"] = list(USUAL_FORMATS)
+    show_value("publication formats", st.session_state.get("publication formats") or list(USUAL_FORMATS))
     typed["formats"] = st.multiselect(
         "Formats",
         FORMATS,
@@ -244,6 +246,7 @@ def texts_form(name: str = "") -> dict[str, Any]:
 def _text_field(name: str, label: str, example: str, column: Any) -> str:
     """Show the field of one text in a column of the page, and what is wrong with it; return what is typed."""
     key, is_long = f"publication {name}", name in _LONG_TEXTS
+    show_value(key, st.session_state.get(key) or "")
     common: dict[str, Any] = {"key": key, "placeholder": example, "persist_state": "session"}
     typed: str = column.text_area(label, height=80, **common) if is_long else column.text_input(label, **common)
     too_long = at_most(label, LONGEST_TEXT if is_long else LONGEST_LINE)(typed)

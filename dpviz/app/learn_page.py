@@ -100,7 +100,7 @@ def _words(shown: Shown) -> None:
 def _downloads(lesson: Lesson, shown: Shown) -> None:
     """Offer the charts as files, each made when its button is pressed, and the Python that makes them."""
     settings, dark = describe(lesson), is_dark()
-    slide = Slide(rows=shown.rows, title=lesson.title, question=lesson.question, settings=settings, source=shown.source)
+    slide = Slide(rows=shown.slide or shown.rows, title=lesson.title, question=lesson.question, settings=settings, source=shown.source)
     with st.container(horizontal=True, key="learn-take"):
         for kind in ("svg", "png"):
             make = partial(picture, shown.charts, lesson.title, settings, kind, dark=dark)

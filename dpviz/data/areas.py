@@ -25,7 +25,7 @@ from dpviz.data.cells import (
 from dpviz.data.flows import check_counts, counts_of, ids_of, leaf_indexes
 from dpviz.data.frame_columns import column_of, named_columns
 from dpviz.data.leaf_regions import check_regions, crs_of_leaves, leaf_finder
-from dpviz.errors import InputError
+from dpviz.errors import InputError, check_choice
 from dpviz.shown import Private
 from dpviz.space.regions import Regions
 
@@ -95,8 +95,7 @@ class AreaCounts(Private):
             object.__setattr__(self, name, check_whole(getattr(self, name), name, least))
         if self.outside + self.bad + self.over not in (0, self.dropped):
             raise InputError("outside, bad and over must add up to dropped.")
-        if self.unit not in (RECORD, PERSON):
-            raise InputError("unit must be 'record' or 'person'.")
+        check_choice(self.unit, (RECORD, PERSON), "unit", InputError)
         self._check_leaves()
 
     def _check_leaves(self) -> None:

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpviz.arrays import Floats, Integers
 from dpviz.data.cells import MOST_PER_CELL, REMEDY
-from dpviz.errors import InputError
+from dpviz.errors import InputError, check_choice
 
 Words = NDArray[np.uint64]
 Texts: TypeAlias = Sequence[bytes] | Sequence[str] | NDArray[np.object_] | pa.Array | pa.ChunkedArray
@@ -68,8 +68,7 @@ class Bound:
             raise InputError("contributions must be a whole number, at least 1.")
         if not isinstance(self.distinct, bool | np.bool_):
             raise InputError("distinct must be True or False.")
-        if self.fewer not in (KEEP, DROP, REFUSE):
-            raise InputError("fewer must be 'keep', 'drop' or 'refuse'.")
+        check_choice(self.fewer, (KEEP, DROP, REFUSE), "fewer", InputError)
         if not isinstance(self.key, bytes):
             raise InputError("key must be bytes.")
 

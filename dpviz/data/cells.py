@@ -18,7 +18,7 @@ from pyproj import CRS
 
 from dpviz.arrays import Floats, Integers
 from dpviz.data.library_errors import guard
-from dpviz.errors import InputError
+from dpviz.errors import InputError, check_choice
 from dpviz.space.domain import Domain
 from dpviz.space.leaf_lookup import BAD, OUTSIDE
 
@@ -42,8 +42,7 @@ def array_of(values: ArrayLike) -> NDArray[Any] | None:
 
 def check_bad_rows(bad_rows: str) -> None:
     """Refuse a `bad_rows` that is neither "refuse" nor "drop"."""
-    if bad_rows not in ("refuse", "drop"):
-        raise InputError("bad_rows must be 'refuse' or 'drop'.")
+    check_choice(bad_rows, ("refuse", "drop"), "bad_rows", InputError)
 
 
 def check_whole(value: object, name: str, least: int) -> int:

@@ -24,7 +24,7 @@ from dpviz.data.cells import (
     xy_of_frame,
 )
 from dpviz.data.frame_columns import named_columns
-from dpviz.errors import DomainError, InputError
+from dpviz.errors import DomainError, InputError, check_choice
 from dpviz.shown import Private
 from dpviz.space.domain import Domain
 
@@ -83,8 +83,7 @@ class PointCounts(Private):
             object.__setattr__(self, name, check_whole(getattr(self, name), name, least))
         if self.outside + self.bad + self.over not in (0, self.dropped):
             raise InputError("outside, bad and over must add up to dropped.")
-        if self.unit not in ("record", "person"):
-            raise InputError("unit must be 'record' or 'person'.")
+        check_choice(self.unit, ("record", "person"), "unit", InputError)
         self._check_cells()
 
     def _check_cells(self) -> None:

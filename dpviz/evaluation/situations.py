@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from dpviz.data.points import PointCounts
-from dpviz.errors import SettingError
+from dpviz.errors import check_choice
 from dpviz.evaluation.compare import compare
 from dpviz.evaluation.study import Study
 from dpviz.mechanisms import PointMechanism
@@ -41,8 +41,7 @@ def make_points(situation: str, order: int) -> PointCounts:
     >>> points.domain.order, int(points.count.sum())
     (6, 4000)
     """
-    if situation not in _RECORDS:
-        raise SettingError(f"There is no such situation; choose one of {', '.join(SITUATIONS)}.")
+    check_choice(situation, SITUATIONS, "situation")
     size = _RECORDS[situation]
     if situation == _EVEN:
         x, y = np.random.default_rng(_SEED).random((2, size))

@@ -46,8 +46,8 @@ class Averaging(Lesson):
         "The same count is published every day with fresh Laplace noise, ε = 0.5 each day. After five days an attacker who looks for one"
         " person in it is right about 7 times of 10. Nobody keeps a ledger, and it goes on for 100 days: how often is that right then?"
     )
-    choices: ClassVar[tuple[str, ...]] = ("Still 7 times of 10: the noise is fresh", "About 8 times of 10", "Nearly always")
-    right: ClassVar[int] = 2
+    choices: ClassVar[tuple[str, ...]] = ("nearly always", "about 8 times of 10", "still 7 times of 10: the noise is fresh")
+    right: ClassVar[int] = 0
     answer: ClassVar[str] = (
         "In 99.4 % of the games: the noise averages out, and the releases have spent a sum of ε = 50. With a ledger capped at 2 only 4 are"
         " made, and it stays at 68 %, however many days go by."
@@ -74,8 +74,8 @@ class Averaging(Lesson):
         bound = membership_bound(allowed * self.epsilon)
         game = Game(
             title="Is this person counted, yes or no?",
-            contrast=(f"{self.releases} releases, rounded (NOT PRIVATE)", today),
-            private=(f"{allowed} releases, then the ledger refuses" if allowed < self.releases else f"{allowed} releases", private),
+            contrast=(f"{_number(self.releases)}, rounded (NOT PRIVATE)", today),
+            private=(f"{_number(allowed)}, then the ledger refuses" if allowed < self.releases else _number(allowed), private),
             blind=0.5,
             bound=bound,
             epsilon=f"a sum of ε = {allowed * self.epsilon:g}",
@@ -94,6 +94,10 @@ class Averaging(Lesson):
             f" way, in {SEEDS * _RUNS:,} made-up counts. The bound is that of the *sum* of ε, which every noisy release makes larger; a"
             " single release attains it.",
         )
+
+
+def _number(releases: int) -> str:
+    return f"{releases} release{'s' * (releases != 1)}"
 
 
 def make_people(games: int, seed: int) -> tuple[Integers, Mask]:

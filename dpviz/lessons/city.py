@@ -95,12 +95,13 @@ def square_layer(rows: pd.DataFrame, zoom: int, looks: tuple[Sequence[str], Sequ
         tooltips: Altair tooltips.
     """
     (width, height), side = LOS_ANGELES.size, 1 << zoom
-    overlap = "(datum.strength < 1 ? 0 : 0.15)"  # hides the seams between squares that are not translucent
+    pixel = f"(2 * {LOS_ANGELES.reaches()[0]} / {LOS_ANGELES.pixels()[0]})"
+    overlap = f"(datum.strength < 1 ? 0 : {pixel})"  # hides the seams between squares that are not translucent
     base = alt.Chart(rows.sort_values("strength", ascending=False, kind="stable")).transform_calculate(
         x=f"{width / side} * datum.column - {width / 2}",
-        x2=f"{width / side} * (datum.column + datum.wide + {overlap}) - {width / 2}",
+        x2=f"{width / side} * (datum.column + datum.wide) - {width / 2} + {overlap}",
         y=f"{height / side} * datum.row - {height / 2}",
-        y2=f"{height / side} * (datum.row + 1 + {overlap}) - {height / 2}",
+        y2=f"{height / side} * (datum.row + 1) - {height / 2} + {overlap}",
     )
     return base.mark_rect(strokeWidth=0).encode(
         **LOS_ANGELES.channels(edges=True),

@@ -41,7 +41,7 @@ class Differencing(Lesson):
         "The seven blocks with fewer than 5 people are hidden. The exact totals of the rows (right) and of the columns (below) are shown."
         " How many of the seven can a reader work out with a pencil?"
     )
-    choices: ClassVar[tuple[str, ...]] = ("None: they are hidden", "Three or four", "All seven")
+    choices: ClassVar[tuple[str, ...]] = ("none: they are hidden", "three or four", "all seven")
     right: ClassVar[int] = 2
     answer: ClassVar[str] = (
         "A row with one hidden block gives it away at once, as its total minus the rest; that opens a column, and so on. With a threshold"

@@ -71,8 +71,10 @@ class FalsePositives(Lesson):
         """Compute the figures for these settings."""
         counts, kinds = count_kinds(self), kinds_of_squares(self)
         people, empty = true_squares(self.zoom), int((true_squares(self.zoom) == 0).sum())
+        first = (_map(self), _trade_chart(self))
         return Shown(
-            rows=((_map(self), _trade_chart(self)), (_zoom_chart(self),)),
+            rows=(first, (_zoom_chart(self),)),
+            slide=(first,),
             asked=((_true_map(self.zoom),),),
             figures=(
                 Figure(
@@ -129,7 +131,7 @@ def count_kinds(lesson: FalsePositives) -> dict[str, int]:
 def _map(lesson: FalsePositives) -> alt.LayerChart:
     counts = count_kinds(lesson)
     text = "; ".join(f"{kind}: {count:,} squares" for kind, count in counts.items()) + "."
-    title = f"Squares with a released count of {_whole(lesson):,} or more"
+    title = f"Squares released with {_whole(lesson):,} or more"
     return _square_map(kinds_of_squares(lesson), lesson.zoom, (KINDS, SQUARE_COLORS), (title, text))
 
 

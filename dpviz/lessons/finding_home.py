@@ -57,10 +57,10 @@ class FindingHome(Lesson):
     )
     task: ClassVar[str] = "find, for a radius of 5 km, how many points give the home away."
     question: ClassVar[str] = (
-        "One point from home, moved at random by up to 2 km, leaves a disc of 13 square kilometres in which the home can be. Now the person"
-        " shares 20 points from home, each moved by itself. How many square kilometres are left?"
+        "One point from home, moved at random by up to 2 km, leaves a disc of 15 square kilometres (with the squares at its edge) in which"
+        " the home can be. Now the person shares 20 points from home, each moved by itself. How many square kilometres are left?"
     )
-    choices: ClassVar[tuple[str, ...]] = ("13: each is moved by up to 2 km", "About 5", "Less than 1")
+    choices: ClassVar[tuple[str, ...]] = ("15: each is moved by up to 2 km", "about 5", "less than 1")
     right: ClassVar[int] = 2
     answer: ClassVar[str] = (
         "0.75 square kilometres: the home is in *all* of the discs, and 20 discs have little in common. With a radius of 5 km the 20 points"

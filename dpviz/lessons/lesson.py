@@ -30,6 +30,7 @@ class Shown:
     Attributes:
         rows: rows of Altair charts; on a narrow screen all charts are in one column.
         asked: rows that are shown while the question is open, so that the figure does not answer it; empty for all rows.
+        slide: rows that a slide has room for; empty for all rows.
         figures: at most four numbers.
         note: one or two sentences on what the charts show.
         source: source of quoted results; empty if there are none.
@@ -37,6 +38,7 @@ class Shown:
 
     rows: tuple[tuple[Any, ...], ...]
     asked: tuple[tuple[Any, ...], ...] = ()
+    slide: tuple[tuple[Any, ...], ...] = ()
     figures: tuple[Figure, ...] = ()
     note: str = ""
     source: str = ""

@@ -42,8 +42,8 @@ class Reconstruction(Lesson):
         " rows, columns), and no count is known for certain. Nine more are published: of how many of the 36 blocks is the exact count"
         " known then?"
     )
-    choices: ClassVar[tuple[str, ...]] = ("Of none: all are rounded", "Of about ten", "Of more than half")
-    right: ClassVar[int] = 2
+    choices: ClassVar[tuple[str, ...]] = ("of more than half", "of about ten", "of none: all are rounded")
+    right: ClassVar[int] = 0
     answer: ClassVar[str] = (
         "Of 20, with certainty: 12 tables leave a single whole number for these. Base 5 gives 12 away with as many tables, and rounding at"
         " random leaves so many possibilities that none is certain."

@@ -89,6 +89,7 @@ class RecordOrPerson(Lesson):
         return Shown(
             rows=(maps, (_success_chart(self),)),
             asked=((_address_map(),),),
+            slide=(maps,),
             figures=(
                 Figure(
                     label="Found, unit: position",
@@ -111,9 +112,9 @@ class RecordOrPerson(Lesson):
                     help=f"A group of k records is protected by k ε = {FIXES * self.epsilon:,.0f}: not at all.",
                 ),
             ),
-            note="Squares: the largest counts once everybody else is taken away, as many as the person has visited. Ring: the home; small"
-            " square: the place of work. Cross: the attacker's guess, the most likely of the eight addresses. Everything about the person"
-            " is invented.",
+            note="Squares: the largest counts once everybody else is taken away, at most as many as the person has visited. Ring: the home;"
+            " small square: the place of work; cross: the attacker's guess, the most likely of the eight addresses. Below: bars are 95 %"
+            " limits. Everything about the person is invented.",
         )
 
 
@@ -209,20 +210,20 @@ def _address_layers() -> list[Any]:
 @lru_cache(maxsize=1)
 def _address_map() -> alt.LayerChart:
     """Draw the eight addresses alone."""
-    return real_map(_AREA, _address_layers(), "Eight possible homes", "Eight addresses in Los Angeles.", names=5)
+    return real_map(_AREA, _address_layers(), "Eight possible homes", "Eight addresses in Los Angeles.", names=3)
 
 
 def _map(lesson: RecordOrPerson, most: int | None, title: str) -> alt.LayerChart:
     """Draw what one release leaves of the person: the largest counts without the others, the home and the guess."""
     excess = left_over(lesson.home - 1, most, lesson.epsilon, lesson.draw)
     visited = int((traces(None)[lesson.home - 1] > 0).sum())
-    largest = np.argsort(-excess, kind="stable")[:visited]
+    largest = np.argsort(-excess, kind="stable")[: min(visited, int((excess > 0).sum()))]
     named = guess(lesson, most)
     layers = [_square_layer(largest, excess[largest]), *_address_layers(), *_mark_layers(lesson.home - 1, named)]
     outcome = "which is right" if named == lesson.home - 1 else "which is wrong"
     unit = "record" if most is None else "person"
     text = f"With the {unit} as unit the attacker names address {named + 1}, {outcome}: the person lives at address {lesson.home}."
-    return real_map(_AREA, layers, title, text, names=5)
+    return real_map(_AREA, layers, title, text, names=3)
 
 
 def _square_layer(cells: Integers, excess: Floats) -> Any:

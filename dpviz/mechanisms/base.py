@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 
-from dpviz.errors import SettingError, did_you_mean
+from dpviz.errors import SettingError, check_choice, did_you_mean
 from dpviz.privacy.audit import Neighbours
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.entropy import Entropy
@@ -454,9 +454,8 @@ def _convert_value(rule: Rule, declared: Field[Any], value: Any) -> Any:
         value = _CONVERT[kind](value, rule.label)
     except OverflowError:
         raise SettingError(f"{rule.label} is too large a number.") from None
-    if rule.choices and value not in rule.choices:
-        meant = did_you_mean(str(value), map(str, rule.choices))
-        raise SettingError(f"{rule.label} must be one of {', '.join(map(str, rule.choices))}.{meant}")
+    if rule.choices:
+        check_choice(value, rule.choices, rule.label)
     numbers = value if isinstance(value, tuple) else (value,)
     for number in numbers:
         too_low, too_high = rule.low is not None and number < rule.low, rule.high is not None and number > rule.high

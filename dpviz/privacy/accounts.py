@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 
 from dpviz.amounts import format_budget
-from dpviz.errors import BudgetError, RefusedError, SettingError
+from dpviz.errors import BudgetError, RefusedError, SettingError, check_choice
 from dpviz.privacy.budget import LARGEST, ApproxBudget, Budget, PureBudget, ZcdpBudget
 
 Amount = dict[str, Fraction]
@@ -54,8 +54,7 @@ class Terms:
     person: str | None = ""
 
     def __post_init__(self) -> None:
-        if self.unit not in UNITS:
-            raise SettingError(f"unit must be one of: {', '.join(UNITS)}.")
+        check_choice(self.unit, UNITS, "unit")
         require_short_text(self.neighbours, "neighbours")
         if self.person != "":
             if self.unit != "person":

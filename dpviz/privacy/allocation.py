@@ -11,7 +11,7 @@ import scipy
 from numpy.typing import NDArray
 
 from dpviz.arrays import Floats
-from dpviz.errors import BudgetError
+from dpviz.errors import BudgetError, check_choice
 
 ROUNDING = 1e-4
 STRATEGIES = ("geometric", "uniform", "leaf", "custom")
@@ -57,8 +57,7 @@ def level_weights(strategy: str, height: int, *, fan_out: int = 4, gaussian: boo
         return [float(fan_out ** (depth / (4 if gaussian else 6))) for depth in range(height + 1)]
     if strategy == "leaf":
         return [0.0] * height + [1.0]
-    if strategy != "custom":
-        raise BudgetError(f"The split must be one of {', '.join(STRATEGIES)}.")
+    check_choice(strategy, STRATEGIES, "The split", BudgetError)
     return custom_weights(custom, height + 1, "root")
 
 
@@ -91,8 +90,7 @@ def stage_weights(strategy: str, sizes: Sequence[int], *, custom: Sequence[float
     if strategy == "levels":
         affected = [(len(sizes) - stage + 1) // 2 for stage in range(len(sizes))]
         return [float((levels * np.sqrt(np.log(2 * size))) ** (2 / 3)) for levels, size in zip(affected, sizes, strict=True)]
-    if strategy != "custom":
-        raise BudgetError(f"The split must be one of {', '.join(STAGE_STRATEGIES)}.")
+    check_choice(strategy, STAGE_STRATEGIES, "The split", BudgetError)
     weights = custom_weights(custom, len(sizes), "first level")
     if min(weights) == 0:
         raise BudgetError("Custom weights of levels must be greater than 0: every level is measured.")
@@ -336,8 +334,7 @@ def region_weights(strategy: str, sizes: Sequence[int], *, gaussian: bool, custo
         if len(sizes) != len(CENSUS.parts):
             raise BudgetError(f"The shares of the US Census are for {len(CENSUS.parts)} levels, and {len(sizes)} are measured here.")
         return [float(part) for part in CENSUS.parts]
-    if strategy != "custom":
-        raise BudgetError(f"The split must be one of {', '.join(REGION_STRATEGIES)}.")
+    check_choice(strategy, REGION_STRATEGIES, "The split", BudgetError)
     weights = custom_weights(custom, len(sizes), "the whole" if root else "the coarsest level")
     if weights[-1] == 0:
         raise BudgetError("The custom weight of the finest level must be greater than 0: its regions are measured in any case.")

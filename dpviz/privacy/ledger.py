@@ -18,7 +18,7 @@ from typing import Self
 
 from platformdirs import user_data_path
 
-from dpviz.errors import BudgetError, RefusedError, SettingError
+from dpviz.errors import BudgetError, RefusedError, SettingError, check_choice
 from dpviz.privacy.accounts import Account, Entry, Terms, amount_of, budget_of, exact_amount, exact_text, require_short_text
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.ledger_file import LedgerFile
@@ -361,8 +361,7 @@ def _hash_with_key(db: sqlite3.Connection, fingerprints: Iterable[str]) -> list[
 
 def _check_draw(mechanism: str, purpose: str, contributions: int) -> None:
     require_short_text(mechanism, "mechanism")
-    if purpose not in PURPOSES:
-        raise SettingError(f"purpose must be one of: {', '.join(PURPOSES)}.")
+    check_choice(purpose, PURPOSES, "purpose")
     if isinstance(contributions, bool) or not isinstance(contributions, int) or not 1 <= contributions < 2**31:
         raise SettingError("contributions must be a whole number of at least 1.")
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.arrays import Floats, Integers
-from dpviz.errors import SettingError
+from dpviz.errors import check_choice
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.inversion import exp_minus, toss_coins
@@ -62,8 +62,7 @@ def exponential_medians(
     >>> exponential_medians(ages, Fraction(10), Entropy.seeded(1)).tolist()
     [40]
     """
-    if exponent not in EXPONENTS:
-        raise SettingError(f"The exponent must be one of {', '.join(EXPONENTS)}.")
+    check_choice(exponent, EXPONENTS, "The exponent")
     rate = epsilon / contributions / (1 if exponent == "sharp" else 2)
     return _compute_in_batches(nodes, lambda part: _sample_lines(_make_intervals(part), rate / 2, entropy))
 

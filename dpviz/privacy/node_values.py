@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpviz.arrays import Integers
-from dpviz.errors import InputError, SettingError
+from dpviz.errors import InputError, check_choice
 
 Whole = NDArray[Any]
 
@@ -148,7 +148,6 @@ def move_inside(nodes: NodeValues, line: Integers, outside: str) -> Integers:
     Raises:
         SettingError: `outside` is unknown.
     """
-    if outside not in OUTSIDE:
-        raise SettingError(f"outside must be one of {', '.join(OUTSIDE)}.")
+    check_choice(outside, OUTSIDE, "outside")
     clipped = np.clip(line, nodes.low.astype(np.int64) + 1, nodes.high.astype(np.int64) - 1)
     return np.where(clipped == line, line, nodes.middle) if outside == "middle" else clipped

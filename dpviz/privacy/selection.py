@@ -13,7 +13,7 @@ from fractions import Fraction
 import numpy as np
 
 from dpviz.arrays import Floats, Integers, Mask
-from dpviz.errors import BudgetError, InputError, SettingError
+from dpviz.errors import BudgetError, InputError, check_choice
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.inversion import exp_minus, toss_coins
@@ -219,8 +219,7 @@ def choice_step(purpose: str, amount: Fraction, method: str, bound: int, candida
     Raises:
         SettingError: the method is unknown.
     """
-    if method not in LAWS:
-        raise SettingError(f"The method of the choice must be one of {', '.join(LAWS)}.")
+    check_choice(method, LAWS, "The method of the choice")
     sensitivity = bound * SENSITIVITY
     return Step(purpose=purpose, amount=amount, sensitivity=sensitivity, noise=method, scale=sensitivity / amount, counts=candidates)
 

@@ -16,7 +16,7 @@ import scipy
 from numpy.typing import NDArray
 
 from dpviz.arrays import Integers
-from dpviz.errors import InputError, SettingError
+from dpviz.errors import InputError, SettingError, check_choice
 
 DISTANCES = ("chebyshev", "euclidean", "solver")
 ORDERS = ("ascending", "descending")
@@ -93,10 +93,8 @@ def nearest_in_groups(
         projection costs the same, since these all have the same fractional part; raising another one costs more. A sum of convex
         functions is minimised by taking the cheapest step each time.
     """
-    if distance not in DISTANCES:
-        raise SettingError(f"The distance must be one of {', '.join(DISTANCES)}.")
-    if order not in ORDERS:
-        raise SettingError(f"The order must be one of {', '.join(ORDERS)}.")
+    check_choice(distance, DISTANCES, "The distance")
+    check_choice(order, ORDERS, "The order")
     values, first_indices, sums = _check_whole(x, "The numbers"), _check_whole(starts, "The starts"), _check_whole(totals, "The totals")
     _check_groups(values, first_indices, sums)
     sizes = np.diff(first_indices, append=values.size)

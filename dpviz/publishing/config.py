@@ -11,7 +11,7 @@ from dpviz.data.counting.engines import AUTO, DASK, DUCKDB, ENGINES
 from dpviz.data.counting.scheduler import Scheduler
 from dpviz.data.reading.text_format import TextFormat
 from dpviz.data.reading.text_rows import UTF16
-from dpviz.errors import BudgetError, RefusedError, SettingError, did_you_mean
+from dpviz.errors import BudgetError, RefusedError, SettingError, check_choice, did_you_mean
 from dpviz.mechanisms import AREA_FAMILY, FAMILIES, POINT_FAMILY, TRIP_FAMILY, AnyFamily, AnyMechanism
 from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, ZcdpBudget
 from dpviz.publishing.toml_tables import check_keys, read_file, table_of, to_table, to_text
@@ -381,8 +381,8 @@ class DataPart:
         if len(kinds) != 1:
             raise SettingError("[data] needs exactly one of points, trips and sample.")
         samples = (*SAMPLES, *FLOW_SAMPLES, *AREA_SAMPLES)
-        if self.sample is not None and self.sample not in samples:
-            raise SettingError(f"[data] sample must be one of {', '.join(samples)}.{did_you_mean(self.sample, samples)}")
+        if self.sample is not None:
+            check_choice(self.sample, samples, "[data] sample")
         self._refuse_unrelated(kinds[0])
         if () in (self.points, self.trips):
             raise SettingError(f"[data] {kinds[0]} names no file: give a path, a glob, a folder, or a list of these.")
@@ -392,8 +392,7 @@ class DataPart:
         self._check_ends()
         self._check_newlines()
         self._check_text_format()
-        if self.engine not in (AUTO, *ENGINES):
-            raise SettingError(f"[data] engine must be one of {', '.join((AUTO, *ENGINES))}.{did_you_mean(self.engine, (AUTO, *ENGINES))}")
+        check_choice(self.engine, (AUTO, *ENGINES), "[data] engine")
 
     def _refuse_unrelated(self, kind: str) -> None:
         """Refuse keys that belong to another kind of data."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from dpviz.data.counting.job import Progress
 from dpviz.data.counting.scheduler import Scheduler
-from dpviz.errors import SettingError
+from dpviz.errors import SettingError, check_choice
 from dpviz.evaluation.study import MOST_RUNS, Study
 from dpviz.mechanisms import AnyFamily, AnyMechanism
 from dpviz.mechanisms.base import GAUSSIAN, LAPLACE, NOISES
@@ -40,8 +40,7 @@ class Variant(MechanismPart):
     def build(self, family: AnyFamily, *, references: bool = False) -> AnyMechanism:
         """Build the mechanism, as `MechanismPart.build`; raises `SettingError` also for a noise that it does not have."""
         mechanism = super().build(family, references=references)
-        if self.noise not in NOISES:
-            raise SettingError(f"[[mechanism]] noise must be one of {', '.join(NOISES)}.")
+        check_choice(self.noise, NOISES, "[[mechanism]] noise")
         if self.noise == GAUSSIAN and not mechanism.noise_by_budget:
             keys = ", ".join(key for key, kind in family.mechanisms.items() if kind.noise_by_budget)
             choice = f"; there is a choice for {keys}" if keys else ""

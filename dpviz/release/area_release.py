@@ -14,7 +14,7 @@ import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from dpviz.arrays import Floats, Integers, Mask
-from dpviz.errors import DomainError
+from dpviz.errors import DomainError, check_choice
 from dpviz.privacy.level_spread import LevelSpread
 from dpviz.privacy.receipt import PRIVATE, Receipt
 from dpviz.release.flow_release import INTERVAL_STDDEVS as GAUSSIAN_STDDEVS
@@ -317,8 +317,7 @@ class AreaRelease(Mapped):
             DomainError: the leaves have no polygons; polygons without CRS, invalid or missing geometry; weights of another form; or more
                 than 0.1 % of a polygon in no leaf.
         """
-        if outside not in OUTSIDE:
-            raise DomainError(f"outside must be one of {', '.join(OUTSIDE)}.")
+        check_choice(outside, OUTSIDE, "outside", DomainError)
         share, covered = leaf_shares(self.regions, shapes_in(self.regions.crs, areas), weights)
         beyond = int((covered < 1 - MOST_OUTSIDE).sum())
         if outside == "refuse" and beyond:

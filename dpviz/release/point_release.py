@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpviz.arrays import Floats
-from dpviz.errors import DomainError
+from dpviz.errors import DomainError, check_choice
 from dpviz.privacy.consistency import Spread
 from dpviz.privacy.receipt import PRIVATE, Receipt
 from dpviz.privacy.wavelet import WaveletSpread
@@ -359,8 +359,7 @@ class Release(Mapped):
     def _interpolation(self, inside: str | None) -> Cumulative | None:
         """Compute the cumulative difference between interpolated and uniform answers; None if answers are uniform."""
         way = inside or self.inside
-        if way not in INSIDE:
-            raise DomainError(f"inside must be one of {', '.join(INSIDE)}.")
+        check_choice(way, INSIDE, "inside", DomainError)
         if way != UNIFORM and way not in self._interpolation_sums:
             self._interpolation_sums[way] = interpolation_sums(self.tree, self.count, way, self.domain.mask)
         return self._interpolation_sums.get(way)

@@ -12,7 +12,7 @@ from pyproj import CRS
 
 from dpviz.amounts import format_percent
 from dpviz.arrays import Floats
-from dpviz.errors import DomainError
+from dpviz.errors import DomainError, check_choice
 from dpviz.space.domain import Domain
 
 Shapes = NDArray[np.object_]
@@ -93,8 +93,7 @@ def check_coverage(domain: Domain, queries: ArrayLike | Shapes, outside: str = "
     Raises:
         DomainError: more than 1e-9 of a query is outside and `outside` is "refuse"; boxes are malformed; or `outside` is unknown.
     """
-    if outside not in OUTSIDE:
-        raise DomainError(f"outside must be one of {', '.join(OUTSIDE)}.")
+    check_choice(outside, OUTSIDE, "outside", DomainError)
     share = _coverage(domain, queries)
     too_far = np.flatnonzero(share < 1 - TOLERANCE)
     if outside == "refuse" and len(too_far):

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.arrays import Places
-from dpviz.errors import DomainError
+from dpviz.errors import DomainError, check_choice
 from dpviz.space.regions import Regions
 
 SIDES = ("destination", "origin")
@@ -65,8 +65,7 @@ class PairTree:
     def __post_init__(self) -> None:
         if self.origins.depth != self.destinations.depth:
             raise DomainError("Origins and destinations need hierarchies of the same depth.")
-        if self.first not in SIDES:
-            raise DomainError("The tree must start with 'destination' or 'origin'.")
+        check_choice(self.first, SIDES, "first", DomainError)
 
     @property
     def height(self) -> int:

@@ -10,7 +10,7 @@ import pandas as pd
 
 from dpviz.amounts import format_count, format_decimal, format_signed
 from dpviz.arrays import Floats, Integers, Mask
-from dpviz.errors import DomainError
+from dpviz.errors import DomainError, check_choice
 from dpviz.evaluation.metrics import presence_errors
 from dpviz.release.area_release import AreaRelease
 from dpviz.space.denominators import RATES_PER, describe_rate
@@ -167,8 +167,7 @@ def draw_areas(release: AreaRelease, on_map: RegionsOnMap, view: AreasMapSetting
     Raises:
         DomainError: no such level or view, or regions without geometry.
     """
-    if view.shown not in SHOWN_AREAS:
-        raise DomainError(f"A map of regions shows one of {', '.join(SHOWN_AREAS)}.")
+    check_choice(view.shown, SHOWN_AREAS, "shown", DomainError)
     if not 1 <= view.level <= release.regions.depth:
         raise DomainError(f"Levels on a map are 1 to {release.regions.depth}.")
     shapes = on_map.shapes(view.level)

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpviz.amounts import format_count, format_percent, format_signed
 from dpviz.arrays import Floats, Integers, Mask
-from dpviz.errors import DomainError
+from dpviz.errors import DomainError, check_choice
 from dpviz.release.flow_release import FlowRelease, PairSums
 from dpviz.release.simultaneous_intervals import (
     count_of_region_numbers,
@@ -332,12 +332,9 @@ def hierarchies_of(release: FlowRelease) -> list[Regions]:
 def _limit_settings(view: TripsMapSettings, release: FlowRelease, truth: PairSums | None) -> TripsMapSettings:
     """Apply the limits to the settings. Without the truth, the map shows released trips; only a list has trips that are not listed."""
     origins = release.tree.origins
-    if view.marks not in MARKS:
-        raise DomainError(f"A map of trips is drawn with one of {', '.join(MARKS)}.")
-    if view.pairs not in PAIR_FILTERS:
-        raise DomainError(f"The pairs on a map of trips are one of {', '.join(PAIR_FILTERS)}.")
-    if view.shown not in (*SHOWN_TRIPS, NOT_LISTED):
-        raise DomainError(f"A map of trips shows one of {', '.join((*SHOWN_TRIPS, NOT_LISTED))}.")
+    check_choice(view.marks, MARKS, "marks", DomainError)
+    check_choice(view.pairs, PAIR_FILTERS, "pairs", DomainError)
+    check_choice(view.shown, (*SHOWN_TRIPS, NOT_LISTED), "shown", DomainError)
     if not 1 <= view.level <= origins.depth:
         raise DomainError(f"Levels on a map are 1 to {origins.depth}.")
     if view.chosen is not None and not 0 <= view.chosen < origins.size(view.level):

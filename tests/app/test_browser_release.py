@@ -44,6 +44,9 @@ def test_a_release_is_published_downloaded_and_read_back(chromium, own, tmp_path
         page.get_by_role("link", name="Release").click()
         page.get_by_text("computed without a single record").wait_for()
         assert page.locator("canvas[data-testid=deckgl]").count() == 0
+        formats = page.get_by_test_id("stMultiSelect").filter(has_text="Formats")
+        assert formats.inner_text().split() == ["Formats", "geoparquet", "geojson", "csv"]
+        assert page.get_by_label("Name of the publication", exact=True).input_value().startswith("Sample gaussian_cluster")
         write_texts(page)
         page.get_by_role("button", name="Publish").dblclick()
         page.get_by_text("is made and paid for").wait_for()

@@ -78,7 +78,7 @@ def moved(app, rule):
     return before
 
 
-@pytest.mark.parametrize("key", KEYS)
+@pytest.mark.parametrize("key", often(KEYS, PATHS[SHORT]))
 def test_a_stop_opens_with_any_link_and_runs_again_with_other_noise(key):
     kind = BY_KEY[key]
     for text in HOSTILE:
@@ -119,7 +119,7 @@ def test_the_code_of_a_stop_makes_its_figure_with_the_settings_that_are_chosen(k
 
 
 class TestControls:
-    @pytest.mark.parametrize("key", often(KEYS, 2))
+    @pytest.mark.parametrize("key", often(KEYS, ["one_person", "releases"]))
     def test_each_moves_the_stop_and_its_address_and_reset_brings_all_back(self, key):
         app = learn_app(stop=key)
         charts_before = charts(app)
@@ -152,17 +152,19 @@ class TestControls:
 
 
 class TestWalk:
-    def test_next_and_previous_lead_through_all_stops_and_make_nothing_twice(self, monkeypatch):
+    @pytest.mark.parametrize("path", often([SHORT, ALL], 1))
+    def test_next_and_previous_lead_through_all_stops_and_make_nothing_twice(self, path, monkeypatch):
         made = []
         for stop in LESSONS:
             show = stop.show
             monkeypatch.setattr(stop, "show", lambda self, show=show: made.append(self.key) or show(self))
-        app = learn_app(stop=KEYS[0], path="all")
-        for key in KEYS[1:]:
+        stops = PATHS[path]
+        app = learn_app(stop=stops[0], path=path)
+        for key in stops[1:]:
             assert at(pressed(app, "next top")) == key
         assert app.button(key="learn next bottom").disabled
-        assert at(pressed(app, "previous bottom")) == KEYS[-2]
-        assert made == KEYS
+        assert at(pressed(app, "previous bottom")) == stops[-2]
+        assert tuple(made) == stops
 
     def test_the_contents_lead_anywhere_and_every_stop_keeps_its_settings(self):
         app = learn_app(stop="one_person", path="all", prior="90", person="7")  # the last is no setting of this stop

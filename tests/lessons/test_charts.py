@@ -15,6 +15,7 @@ from dpviz.lessons.zoom import ORANGE
 from dpviz.view.charts import DASHES
 from dpviz.view.colors import ACCENT
 from tests.colors import contrast, difference
+from tests.often import often
 
 PAGES = ("#ffffff", "#101518")
 ALONE, WITH_A_FORM = 20.0, 12.0  # least distances in CIELAB, of colours alone and of lines with dashes or marks with shapes
@@ -48,7 +49,10 @@ def encodings(spec):
             yield from encodings(part) if key != "datasets" else ()
 
 
-@pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.key)
+LONG = {"trust", "record_or_person", "reconstruction", "finding_home"}
+
+
+@pytest.mark.parametrize("lesson", often(LESSONS, [each for each in LESSONS if each.key not in LONG]), ids=lambda lesson: lesson.key)
 def test_every_series_of_every_lesson_has_a_checked_colour_and_a_second_look(lesson):
     checked = {frozenset(colors) for colors in (BARE | LINES | FORMS).values()}
     for spec in (chart.to_dict() for chart in lesson().show().charts):

@@ -26,3 +26,9 @@ def test_the_noise_of_a_release_has_the_scale_of_its_unit():
 
 def test_the_attack_finds_the_home_in_the_release_of_records_at_every_address():
     assert [lesson.guess(RecordOrPerson(home=home), None) for home in range(1, len(MOVES) + 1)] == list(range(len(MOVES)))
+
+
+def test_a_slide_has_the_two_maps_only():
+    shown = RecordOrPerson().show()
+    assert shown.slide == shown.rows[:1]
+    assert [len(row) for row in shown.rows] == [2, 1]

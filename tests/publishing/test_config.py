@@ -68,7 +68,7 @@ def test_a_configuration_has_the_values_of_its_tables_and_exact_decimals(tmp_pat
         ("data.origin", ["a", "b"], "[data] origin has no meaning beside points"),
         ("data.separator", ":", '[data] separator must be a comma ",", a semicolon ";", a bar "|" or a tab'),
         ("data.decimal", "'", '[data] decimal must be a point "." or a comma ","'),
-        ("data.encoding", "utf-7", '[data] encoding must be one of "utf-8", "utf-16", "latin-1", "windows-1252"'),
+        ("data.encoding", "utf-7", "[data] encoding must be one of utf-8, utf-16, latin-1, windows-1252"),
         ("data", {"sample": "la_residents", "separator": ";"}, "[data] separator has no meaning beside sample"),
         ("data", {"trips": "a.csv", "centroids": True}, "[data] centroids has no meaning beside trips"),
         ("data", {"points": "a.csv", "encoding": "utf-16", "engine": "duckdb"}, 'encoding = "utf-16" is read by engine "numpy" only'),

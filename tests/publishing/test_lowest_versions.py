@@ -1,4 +1,4 @@
-"""dpviz works with the lowest versions that pyproject.toml allows: a release, its files, and a handful of tests."""
+"""dpviz works with the lowest versions that pyproject.toml allows: a release, its files, and a handful of tests; then with its extras."""
 
 import os
 import re
@@ -19,6 +19,15 @@ TESTS = [
     "samples",
     "cli/test_commands.py",
 ]
+TESTS_OF_EXTRAS = {
+    "h3": ["space/test_region_builders.py"],
+    "plot": ["view/test_notebook.py", "view/test_explore.py", "release/test_regular_grid.py"],
+    "scale": [
+        "data/counting/test_areas.py::test_dask_counts_as_numpy_does",
+        "data/counting/test_duckdb.py::test_points_are_those_of_memory",
+    ],
+    "app": ["app/test_release_page.py::TestWhatCanBeChosen"],
+}
 RELEASE = """
 import sys
 import dpviz as dv
@@ -35,10 +44,28 @@ pytestmark = [
 ]
 
 
-def lowest():
-    """The lowest allowed version of each dependency, as pip's constraints."""
-    stated = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["dependencies"]
-    return [re.sub(r">=([\d.]+).*", lambda found: f"=={found[1]}", each) for each in stated]
+def lowest(*extras):
+    """The lowest allowed version of each dependency, or of those of some extras, as pip's constraints."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    stated = [each for extra in extras for each in project["optional-dependencies"][extra]] if extras else project["dependencies"]
+    return sorted({re.sub(r">=([\d.]+).*", lambda found: f"=={found[1]}", each) for each in stated})
+
+
+def install(python, names):
+    done = subprocess.run(
+        [python, "-m", "pip", "install", "--quiet", "--only-binary", ":all:", *names], capture_output=True, text=True, check=False
+    )
+    if done.returncode and re.search("No matching distribution|connection|Temporary failure|Could not fetch", done.stderr):
+        pytest.skip(f"no package index that has them can be reached: {done.stderr.strip().splitlines()[-1]}")
+    assert done.returncode == 0, done.stderr
+
+
+def run_tests(python, folder, names):
+    options = ["-q", "-o", "addopts=", "--import-mode=importlib", "-m", "not slow and not benchmark", "-o", "filterwarnings=default"]
+    options += ["-p", "no:cacheprovider", "--basetemp", folder / "run"]
+    words = [python, "-m", "pytest", *options, *(f"tests/{name}" for name in names)]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-5_000:]
 
 
 @pytest.fixture(scope="module")
@@ -46,16 +73,13 @@ def python(tmp_path_factory):
     """Python in an environment of the lowest versions, and of what runs tests."""
     home = tmp_path_factory.mktemp("lowest")
     venv.create(home / "env", with_pip=True, symlinks=True)
-    install = [home / "env" / "bin" / "python", "-m", "pip", "install", "--quiet", "--only-binary", ":all:"]
-    done = subprocess.run([*install, *lowest(), "pytest", "pytest-xdist", "hypothesis"], capture_output=True, text=True, check=False)
-    if done.returncode and re.search("No matching distribution|connection|Temporary failure|Could not fetch", done.stderr):
-        pytest.skip(f"no package index that has them can be reached: {done.stderr.strip().splitlines()[-1]}")
-    assert done.returncode == 0, done.stderr
-    return install[0]
+    found = home / "env" / "bin" / "python"
+    install(found, [*lowest(), "pytest", "pytest-xdist", "hypothesis"])
+    return found
 
 
 def test_every_dependency_has_a_lowest_version():
-    assert [each for each in lowest() if "==" not in each] == []
+    assert [each for each in (*lowest(), *lowest(*TESTS_OF_EXTRAS)) if "==" not in each] == []
 
 
 def test_a_release_is_made_and_read(python, tmp_path):
@@ -65,8 +89,10 @@ def test_a_release_is_made_and_read(python, tmp_path):
 
 
 def test_a_handful_of_tests_passes(python, tmp_path):
-    options = ["-q", "-o", "addopts=", "--import-mode=importlib", "-m", "not slow and not benchmark", "-o", "filterwarnings=default"]
-    options += ["-p", "no:cacheprovider", "--basetemp", tmp_path / "run"]
-    words = [python, "-m", "pytest", *options, *(f"tests/{name}" for name in TESTS)]
-    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout[-5_000:]
+    run_tests(python, tmp_path, TESTS)
+
+
+def test_the_extras_work_too(python, tmp_path):
+    """Last, for they stay in the environment."""
+    install(python, [*lowest(), *lowest(*TESTS_OF_EXTRAS)])
+    run_tests(python, tmp_path, [name for names in TESTS_OF_EXTRAS.values() for name in names])

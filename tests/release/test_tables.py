@@ -180,7 +180,7 @@ def test_trips_open_in_a_flow_map(tmp_path):
 def kepler_pairs(columns):
     """The pairs of columns that kepler.gl takes for places: names that differ in a suffix alone (lat and lng, lat and lon, ...)."""
     names = [name.lower() for name in columns]
-    suffixes = (("lat", "lng"), ("lat", "lon"), ("latitude", "longitude"))
+    suffixes = (("lat", "lng"), ("lat", "lon"), ("lat", "long"), ("latitude", "longitude"))
     return [
         (name, partner)
         for name in names
@@ -190,10 +190,11 @@ def kepler_pairs(columns):
 
 
 def test_kepler_finds_the_ends_of_arcs_by_their_names(tmp_path):
-    """Its arcs begin at the first place that it finds and end at the second; its own sample of taxi trips has such names, too."""
+    """Its arcs begin at the first place that it finds and end at the second; so do its samples of taxi trips and of flows."""
     _, folder = trips_of_four_towns(tmp_path / "out")
     arcs = pd.read_csv(folder / "arcs_2_town.csv")
     assert kepler_pairs(arcs) == [("origin_lat", "origin_lng"), ("dest_lat", "dest_lng")]
+    assert kepler_pairs(["source_lat", "source_lng", "target_lat", "target_lng", "count"])[1] == ("target_lat", "target_lng")
     assert kepler_pairs(["pickup_longitude", "pickup_latitude", "dropoff_longitude", "dropoff_latitude"])[1][0] == "dropoff_latitude"
     flows, places = pd.read_csv(folder / "flows_2_town.csv"), pd.read_csv(folder / "locations_2_town.csv").set_index("id")
     pd.testing.assert_frame_equal(arcs[list(flows)], flows)

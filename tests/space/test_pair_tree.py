@@ -88,5 +88,5 @@ def test_other_stages_trees_of_different_depth_and_another_first_side_are_refuse
             PairTree(origins=deep, destinations=deep).levels(stage)
     with pytest.raises(DomainError, match="same depth"):
         PairTree(origins=flat, destinations=deep)
-    with pytest.raises(DomainError, match="'destination' or 'origin'"):
+    with pytest.raises(DomainError, match="first must be one of destination, origin"):
         PairTree(origins=flat, destinations=flat, first="time")

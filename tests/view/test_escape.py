@@ -30,6 +30,7 @@ PICTURES = ("alt.LayerChart", "CompactDeck", "PointsMap", "TripsMap", "AreasMap"
 OWN = {
     "charts": "points have no names, the unit is a sample's or ours; and what charts are made of",
     "deck": "what maps are made of",
+    "slides": "texts of lessons, which are ours; their settings are numbers and choices of ours",
     "canvas": "what its maps are made of; the browser writes all texts as text, never as markup",
 }
 OWN_CHARTS = {"study_charts.objective_chart"}

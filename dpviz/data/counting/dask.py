@@ -15,6 +15,7 @@ import dask
 import dask.dataframe as dd
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 from dask.delayed import delayed
 
 from dpviz.data.bounding import FEWER
@@ -300,4 +301,4 @@ def _count_batch(batch: Batch, job: Job) -> tuple[pd.DataFrame | Integers, pd.Da
     )
     if owners is None or job.bound is None:
         return cells[inside] if job.count is None else count_cells(cells[inside], weight[inside], job.finder.size), counters
-    return count_by_person(owners.combine_chunks().filter(inside), cells[inside], amount[inside], job.bound), counters
+    return count_by_person(owners.combine_chunks().filter(pa.array(inside)), cells[inside], amount[inside], job.bound), counters

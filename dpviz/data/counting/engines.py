@@ -29,7 +29,7 @@ from dpviz.data.reading.flows import cut_length, is_matrix, resolve_flow_columns
 from dpviz.data.reading.geometries import NO_SHAPES, crs_of_file, same_crs
 from dpviz.data.reading.sources import TABLES
 from dpviz.data.reading.text_rows import UTF16
-from dpviz.errors import InputError
+from dpviz.errors import InputError, check_choice
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -66,8 +66,7 @@ def choose_engine(files: FoundFiles, engine: str, scheduler: Scheduler | None, l
     Raises:
         InputError: the engine does not exist, is not installed, or does not read such files.
     """
-    if engine not in (*ENGINES, AUTO):
-        raise InputError(f"engine must be 'auto' or one of {', '.join(map(repr, ENGINES))}.")
+    check_choice(engine, (AUTO, *ENGINES), "engine", InputError)
     if scheduler is not None and engine not in (DASK, AUTO):
         raise InputError("address is a Dask scheduler's: choose engine='dask', or leave address out.")
     are_tables = files.format in TABLES and files.are_paths

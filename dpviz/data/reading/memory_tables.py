@@ -51,7 +51,8 @@ def table_upload(table: Any) -> TableUpload:
     else:
         arrow = guard(_UNUSABLE, lambda: _arrow_table(table))
         _check_names(arrow.column_names)
-        guard(_UNUSABLE, lambda: pq.write_table(arrow, upload))
+        repetitive = [column.name for column in arrow.schema if not pa.types.is_primitive(column.type)]  # dictionaries of numbers cost time
+        guard(_UNUSABLE, lambda: pq.write_table(arrow, upload, use_dictionary=repetitive))
     upload.seek(0)
     return upload
 

@@ -20,7 +20,7 @@ from pathlib import Path, PurePosixPath
 from typing import BinaryIO, TypeGuard, cast
 
 from dpviz.data.library_errors import guard
-from dpviz.errors import InputError, SettingError
+from dpviz.errors import InputError, SettingError, check_choice
 
 Source = str | os.PathLike[str] | BinaryIO
 
@@ -145,8 +145,7 @@ def format_of(name: str) -> str:
         raise InputError("A Shapefile is several files: put its .shp, .shx, .dbf and .prj into one .zip.")
     if ending in _PACKED and ending not in FORMATS:
         raise InputError("Compressed files are not opened, except a zipped Shapefile (.zip): unpack the file first.")
-    if ending not in FORMATS:
-        raise InputError(f"The file's ending is not known; it must be one of {', '.join(FORMATS)}.")
+    check_choice(ending, FORMATS, "The file's ending is not known; it", InputError)
     return FORMATS[ending]
 
 

@@ -28,7 +28,7 @@ from dpviz.data.reading.text_rows import (
     utf8_lines,
     utf16_to_utf8,
 )
-from dpviz.errors import InputError, SettingError
+from dpviz.errors import InputError, SettingError, check_choice
 
 SEPARATOR_NAMES = {",": "comma", ";": "semicolon", "|": "bar", TAB: "tab"}
 DECIMALS = {".": "point", ",": "comma"}
@@ -70,8 +70,7 @@ class TextFormat:
             raise SettingError('decimal must be a point "." or a comma ",".')
         name = str(self.encoding).lower()
         name = _OTHER_NAMES.get(name, name)
-        if name not in ENCODINGS:
-            raise SettingError(f"encoding must be one of {', '.join(map(json.dumps, ENCODINGS))}.")
+        check_choice(name, ENCODINGS, "encoding")
         object.__setattr__(self, "encoding", name)
 
     def separator_of(self, kind: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.linalg import null_space
+import scipy
 
 from dpviz.arrays import Floats, Integers, Mask
 from dpviz.evaluation.attacks.game import Table
@@ -76,7 +76,7 @@ def recover_hidden(tables: Sequence[Table], published: Sequence[Floats]) -> Floa
     shown = ~np.isnan(counts)
     equations = membership(tables)[shown]
     solution = np.linalg.lstsq(equations, counts[shown], rcond=None)[0]
-    free = np.abs(null_space(equations)).max(axis=1, initial=0.0) > _ZERO
+    free = np.abs(scipy.linalg.null_space(equations)).max(axis=1, initial=0.0) > _ZERO
     return np.where(free, np.nan, np.round(solution))
 
 

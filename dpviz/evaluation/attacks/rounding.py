@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.optimize import Bounds, LinearConstraint, milp
+import scipy
 
 from dpviz.arrays import Floats, Integers
 from dpviz.errors import InputError
@@ -69,7 +69,8 @@ def bound_counts(tables: Sequence[Table], ranges: Sequence[tuple[Integers, Integ
 def _make_program(tables: Sequence[Table], ranges: Sequence[tuple[Integers, Integers]]) -> _Program:
     low, high = (np.concatenate([pair[end] for pair in ranges]).astype(np.float64) for end in (0, 1))
     sums = membership(tables)
-    return _Program(system=LinearConstraint(sums, low, high), outer=Bounds(*_tighten(sums, low, high)), size=sums.shape[1])
+    outer = scipy.optimize.Bounds(*_tighten(sums, low, high))
+    return _Program(system=scipy.optimize.LinearConstraint(sums, low, high), outer=outer, size=sums.shape[1])
 
 
 def _tighten(sums: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
@@ -94,7 +95,7 @@ def _tighten(sums: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
 class _Program:
     """Integer programs over the same sums. Solutions are kept, because one that reaches the outer end of another block spares a program."""
 
-    def __init__(self, system: LinearConstraint, outer: Bounds, size: int) -> None:
+    def __init__(self, system: scipy.optimize.LinearConstraint, outer: scipy.optimize.Bounds, size: int) -> None:
         self.system, self.outer, self.size = system, outer, size
         self.seen: list[Floats] = []
 
@@ -111,7 +112,7 @@ class _Program:
             return round(outer)
         objective = np.zeros(self.size)
         objective[block] = sign
-        found = milp(objective, constraints=self.system, integrality=np.ones(self.size, np.int64), bounds=self.outer)
+        found = scipy.optimize.milp(objective, constraints=self.system, integrality=np.ones(self.size, np.int64), bounds=self.outer)
         if found.x is None:
             raise InputError(_IMPOSSIBLE)
         self.seen.append(np.round(found.x))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dpviz.data.points import PointCounts
-from dpviz.evaluation.attacks.differencing import count_by, guess_member, hide_small, recover_hidden
+from dpviz.evaluation.attacks.differencing import count_by, guess_member, hide_small, recover_hidden, subtract_once
 from dpviz.mechanisms.disclosure_points import SuppressedCounts
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
@@ -25,6 +25,18 @@ def test_a_count_is_recovered_exactly_if_all_numbers_with_the_same_tables_agree_
         free = np.abs(same).max(axis=0) > 0
         assert np.isnan(recovered).tolist() == free.tolist()
         assert (recovered[~free] == counts[~free]).all()
+
+
+def test_rounds_of_subtracting_find_true_counts_and_never_more_than_follows():
+    for seed in range(30):
+        counts = np.random.default_rng(seed).poisson(5, 4)
+        published = [hide_small(count_by(table, counts), 5) for table in TABLES]
+        known = published[0]
+        for _ in range(4):
+            known = subtract_once(TABLES, published, known)
+        found = ~np.isnan(known)
+        assert (known[found] == counts[found]).all()
+        assert not np.isnan(recover_hidden(TABLES, published))[found].any()
 
 
 def test_cells_that_the_contrast_suppresses_come_back_from_its_totals():
