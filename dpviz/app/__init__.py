@@ -75,7 +75,7 @@ def main() -> None:
     sidebar = st.get_option(f"theme.{st.context.theme.type or 'light'}.secondaryBackgroundColor") or "transparent"
     st.html(_STYLE.replace("SIDEBAR", str(sidebar)))
     page.run()
-    if page in opened.values():
+    if page in (*opened.values(), papers):
         offer_class_link(page.title)
     warm_up.begin(seconds=5.0)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 import streamlit as st
@@ -19,6 +21,8 @@ _CONFIGS = {
     "Areas": "areas config",
     "Compare": "compare config",
 }  # keys of the session's state
+_SETTINGS_OF_LESSONS, _LESSON = "learn knobs", "learn at"
+_SEEDS = frozenset({"run", "seed", "draw"})  # what the pages call the seed of the noise
 _OF_ONE_PERSON = frozenset({"present", "draft"})
 
 
@@ -36,14 +40,27 @@ def _offer(page: str) -> None:
 
 
 def _show_link(page: str) -> None:
-    config = st.session_state.get(_CONFIGS.get(page, ""))
+    config = _config_of(page)
     if getattr(config, "source", "sample") != "sample" or getattr(config, "mode", "Teach") != "Teach":
         st.caption(_NO_LINK)
         return
     mode = class_mode()
     code = None if mode is None else mode.code
-    st.code(write_class_link(st.context.url or "", st.query_params.to_dict(), code), language=None, wrap_lines=True)
+    st.code(write_class_link(st.context.url or "", st.query_params.to_dict() | seed_of(config), code), language=None, wrap_lines=True)
     st.caption(_SAME + (_OWN_COMPUTER if mode is None else "" if code is None else _WITH_CODE))
+
+
+def _config_of(page: str) -> Any:
+    """Return what a page shows, as its links carry it; None for a page without."""
+    if page == "Learn":
+        return st.session_state[_SETTINGS_OF_LESSONS][st.session_state[_LESSON]]
+    return st.session_state.get(_CONFIGS.get(page, ""))
+
+
+def seed_of(config: Any) -> dict[str, str]:
+    """Return the seed of what a page shows as a parameter of a link, which leaves out the usual one: another version may have another."""
+    names = {field.name for field in fields(config)} & _SEEDS if config is not None else set()
+    return {name: str(getattr(config, name)) for name in names}
 
 
 def write_class_link(url: str, query: dict[str, str], code: str | None) -> str:

@@ -14,7 +14,7 @@ from streamlit.proto.Common_pb2 import FileURLsRequest
 from dpviz.app import cached, class_limits, files, guess, ledger, opened_config, release_page
 from dpviz.app.areas import teach as areas
 from dpviz.app.class_limits import Turns, run_within_limits, study_turn
-from dpviz.app.class_link import write_class_link
+from dpviz.app.class_link import seed_of, write_class_link
 from dpviz.app.class_mode import ClassMode, restrict
 from dpviz.app.compare.earlier import read_table
 from dpviz.app.compare.state import CompareConfig
@@ -25,6 +25,7 @@ from dpviz.app.points.state import POINTS, Config
 from dpviz.app.trips import teach as trips
 from dpviz.app.trips.state import TripsConfig
 from dpviz.errors import RefusedError, SettingError
+from dpviz.lessons import LESSONS
 from tests.app.calls import ask, handshake
 from tests.app.seen import keys
 from tests.app.start import FLIGHTS, PLACES, SMALL, pages_app, query_of
@@ -270,6 +271,12 @@ def test_the_link_for_a_class_has_everything_but_what_is_one_person_s():
     link = write_class_link("https://lab.example.org/points", query, "abc-def-ghij")
     assert link == "https://lab.example.org/points?mechanism=quadtree&run=7&camera=%5B1%2C2%2C3%5D&token=abc-def-ghij"
     assert write_class_link("http://a/learn", {}, None) == "http://a/learn"
+
+
+def test_the_link_for_a_class_names_the_seed_also_where_it_is_the_usual_one():
+    shown = {"run": Config(), "seed": CompareConfig(), "draw": LESSONS[1]()}
+    assert [seed_of(config) for config in shown.values()] == [{name: str(getattr(config, name))} for name, config in shown.items()]
+    assert seed_of(LESSONS[0]()) == seed_of(None) == {}, "one person has no noise"
 
 
 SAME = [
