@@ -20,6 +20,7 @@ _CONFIGS = {
     "Trips": "trips config",
     "Areas": "areas config",
     "Compare": "compare config",
+    "Papers": "papers config",
 }  # keys of the session's state
 _SETTINGS_OF_LESSONS, _LESSON = "learn knobs", "learn at"
 _SEEDS = frozenset({"run", "seed", "draw"})  # what the pages call the seed of the noise
@@ -41,6 +42,8 @@ def _offer(page: str) -> None:
 
 def _show_link(page: str) -> None:
     config = _config_of(page)
+    if config is None:
+        return
     if getattr(config, "source", "sample") != "sample" or getattr(config, "mode", "Teach") != "Teach":
         st.caption(_NO_LINK)
         return
@@ -51,16 +54,15 @@ def _show_link(page: str) -> None:
 
 
 def _config_of(page: str) -> Any:
-    """Return what a page shows, as its links carry it; None for a page without."""
+    """Return what a page shows, as its links carry it; None right after the session has forgotten it."""
     if page == "Learn":
         return st.session_state[_SETTINGS_OF_LESSONS][st.session_state[_LESSON]]
-    return st.session_state.get(_CONFIGS.get(page, ""))
+    return st.session_state.get(_CONFIGS[page])
 
 
 def seed_of(config: Any) -> dict[str, str]:
     """Return the seed of what a page shows as a parameter of a link, which leaves out the usual one: another version may have another."""
-    names = {field.name for field in fields(config)} & _SEEDS if config is not None else set()
-    return {name: str(getattr(config, name)) for name in names}
+    return {field.name: str(getattr(config, field.name)) for field in fields(config) if field.name in _SEEDS}
 
 
 def write_class_link(url: str, query: dict[str, str], code: str | None) -> str:

@@ -32,7 +32,10 @@ _PAGE_HEADERS = [
     (b"content-security-policy", b"default-src 'none'"),
     (b"x-content-type-options", b"nosniff"),
 ]
-_PAGE = '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>dpviz</title>{head}</head><body><p>{body}</p></body></html>'
+_PAGE = (
+    '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
+    "<title>dpviz</title>{head}</head><body><p>{body}</p></body></html>"
+)
 _REDIRECT = '<meta http-equiv="refresh" content="0; url={address}">'
 _REFUSAL = (
     "This dpviz belongs to somebody on this computer. To open it, use the address with a token that <code>dpviz app</code> printed in"

@@ -14,6 +14,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from dpviz.app.cached import keeper
+from dpviz.app.class_mode import is_class
 from dpviz.app.code import OF_STUDY, show_code
 from dpviz.app.compare.answer import describe_answer, describe_contrasts, equal_epsilons, shown_picks
 from dpviz.app.compare.controls import compare_data, study_controls
@@ -145,7 +146,8 @@ def compare_page() -> None:
     first_row = st.container()  # the button is beside what it changes, on a phone, too, where the settings are in a menu
     with st.sidebar:
         data = _sidebar(first_row)
-        forget_button("compare")
+        if not is_class():
+            forget_button("compare")
     name_shown_study()
     COMPARE.write_address()
     st.session_state[CONFIG_SHOWN] = COMPARE.config()
