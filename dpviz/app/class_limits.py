@@ -33,6 +33,7 @@ _MEMORY_OF_PROCESS = Path("/proc/self/statm")
 _RUN_TOO_LONG = (
     f"This run took longer than the {SECONDS_OF_RUN:g} seconds that a class allows. Choose a lower resolution or a smaller sample."
 )
+FIGURE_TOO_LONG = f"A run of a class takes at most {SECONDS_OF_RUN:g} seconds, since others wait. Its seeds are kept: the button goes on."
 _STUDY_TOO_LONG = (
     f"A study of a class runs for {SECONDS_OF_STUDY:g} seconds, since others wait. Its releases are kept: the button goes on with it."
 )
@@ -78,12 +79,13 @@ class Turns:
 _runs, _studies = Turns(RUNS_AT_ONCE), Turns(STUDIES_AT_ONCE)
 
 
-def run_within_limits(work: Callable[[Check], Result], check: Check) -> Result:
+def run_within_limits(work: Callable[[Check], Result], check: Check, *, too_long: str = _RUN_TOO_LONG) -> Result:
     """Do some work. In a class it waits for a turn, and ends when its time is over.
 
     Args:
         work: calls its argument now and then, which raises once the work must end.
         check: raises once the work is stopped.
+        too_long: what is said when its time is over.
 
     Raises:
         RefusedError: the memory is full, or the time is over.
@@ -96,7 +98,7 @@ def run_within_limits(work: Callable[[Check], Result], check: Check) -> Result:
 
         def check_both() -> None:
             check()
-            _refuse_after(end, _RUN_TOO_LONG)
+            _refuse_after(end, too_long)
 
         return work(check_both)
 

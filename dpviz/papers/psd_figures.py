@@ -119,11 +119,11 @@ _FIGURE_3 = Figure(
             reading="quad-opt's error is {value} times that of {case}",
         ),
         Claim(
-            text="Together they reduce the error by up to an order of magnitude.",
+            text="Together they reduce the error by up to an order of magnitude; we ask for five times.",
             cases=lambda rows: _error_ratios(rows, "quad-baseline", ["quad-opt"]),
             reading="the baseline's error is {value} times that of {case}",
             below=False,
-            line=10.0,
+            line=5.0,
             every=False,
             reasons={FAILS: "Each of the two alone about halves the error, so both together make it about four times smaller."},
         ),
@@ -141,7 +141,7 @@ _MEDIAN_SIZES = {
         seeds=20,
         seconds=4,
     ),
-    PAPER: Size(about="The paper's 2^20 numbers and 10 levels.", settings={}, seeds=20),
+    PAPER: Size(about="The paper's 2^20 numbers and 10 levels.", settings={}, seeds=20, seconds=31),
 }
 
 
@@ -205,11 +205,11 @@ _FIGURE_4B = Figure(
     timed=True,
     claims=(
         Claim(
-            text="On samples of 1 % the exponential mechanism and smooth sensitivity are about ten times faster, at all depths.",
+            text="Samples of 1 % make the exponential mechanism and smooth sensitivity about ten times faster at all depths; we ask for five times.",
             cases=lambda rows: _by_depth(rows, "EM", ["EM_s"], "seconds") | _by_depth(rows, "SS", ["SS_s"], "seconds"),
             reading="without a sample it takes {value} times as long as {case}",
             below=False,
-            line=10.0,
+            line=5.0,
             reasons={
                 FAILS: (
                     "The medians of a sample are a hundred times faster, but to draw one takes a pass over all records. By EM a level"
@@ -260,11 +260,17 @@ _FIGURE_5 = Figure(
     differs=_CROSSINGS + " kd-smooth and kd-noisymean, middle are not in the paper; kd-true and kd-pure are not private.",
     sizes={
         SMALL: _SMALL_KD,
-        PAPER: Size(about=_PAPER_RUN, settings={"size": PAPER_SIZE}),
+        PAPER: Size(about=_PAPER_RUN, settings={"size": PAPER_SIZE}, seconds=150),
     },
     prepare=partial(_prepare_queries, psd.figure_5),
     draw=_draw("figure_5", "epsilon", "error"),
     claims=(
+        Claim(
+            text="Noise in the counts does not dramatically degrade accuracy (kd-true); we allow three times the error of kd-pure, without noise.",
+            cases=lambda rows: _error_ratios(rows, "kd-true", ["kd-pure"]),
+            reading="kd-true's error is {value} times that of {case}",
+            line=3.0,
+        ),
         Claim(
             text="With exact medians, noise in the counts keeps the error below 1 % (kd-true).",
             cases=lambda rows: _errors_of(rows, ["kd-true"]),
@@ -301,6 +307,12 @@ _FIGURE_5 = Figure(
             reading="the error is {value} % for {case}",
             ratio=False,
             line=10.0,
+            reasons={
+                FAILS: (
+                    "With a sixteenth of the crossings the same noise weighs more. With the paper's number, at ε = 0.1, only kd-cell errs"
+                    " more: 16 % on 1 × 1 degrees, 13 % on 15 × 0.2, 10 % on 5 × 5 (means of 2 runs)."
+                )
+            },
         ),
         Claim(
             text="kd-hybrid is the most reliable kd-tree: its largest error over all shapes is the smallest.",
@@ -346,7 +358,7 @@ _FIGURE_6 = Figure(
             settings={"size": 100_000, "heights": (4, 6, 8), "cell_order": 9, "queries": 200},
             seconds=7,
         ),
-        PAPER: Size(about=_PAPER_RUN, settings={"size": PAPER_SIZE}, seeds=10),
+        PAPER: Size(about=_PAPER_RUN, settings={"size": PAPER_SIZE}, seconds=295),
     },
     prepare=partial(_prepare_queries, psd.figure_6),
     draw=_draw("figure_6", ["width", "height"], "error"),
@@ -407,7 +419,7 @@ _FIGURE_7A = Figure(
             settings={"size": 100_000, "height": 6, "cell_order": 9},
             seconds=5,
         ),
-        PAPER: Size(about="The paper's number of crossings, 1.63 million.", settings={"size": PAPER_SIZE}),
+        PAPER: Size(about="The paper's number of crossings, 1.63 million.", settings={"size": PAPER_SIZE}, seconds=94),
     },
     prepare=_prepare_times,
     draw=_draw("figure_7a", None, "seconds", "lexsorts"),
