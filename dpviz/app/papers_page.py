@@ -24,7 +24,7 @@ _PATIENCE, _TICK = 0.5, 1.0  # seconds that a start waits for the end, and betwe
 _FEWEST_SEEDS, _MOST_SHOWN_SEEDS = 2, 50  # one seed has no interval
 _LOOKS = {HOLDS: ("green", "check_circle"), FAILS: ("red", "cancel"), UNDECIDED: ("orange", "help")}
 _ABOUT = "All data here are made up or public and all noise is seeded: nothing is private, and nothing is spent."
-_ABOUT_VERDICTS = "A verdict is about this run, on made-up data or stand-ins; it is no verdict on the paper."
+_ABOUT_VERDICTS = "Verdicts are about this run, and none is a verdict on the paper: what differs is said below."
 _HOW = (
     "Every claim becomes a number for each case, such as the ratio of two errors. Each seed gives it once more; the interval holds what"
     " other seeds, but not other data, might give. *Holds*: the interval lies wholly on the claim's side, in every case. *Does not hold"

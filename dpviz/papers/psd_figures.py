@@ -96,7 +96,7 @@ _FIGURE_3 = Figure(
     sizes={
         SMALL: Size(
             about="100,000 crossings, a sixteenth; so height 8 in place of 10. ε = 0.1 and 1 alone.",
-            seconds=5,
+            seconds=3,
             settings={"size": 100_000, "height": 8, "epsilons": (0.1, 1.0), "queries": 200},
         ),
         PAPER: Size(about=_PAPER_RUN, settings={"size": PAPER_SIZE}, seconds=60),
@@ -139,7 +139,7 @@ _MEDIAN_SIZES = {
         about="2^17 numbers in place of 2^20, split 7 times, down to nodes of 2^11 numbers as in the paper.",
         settings={"size": 2**17, "width": 2**23, "levels": 7},
         seeds=20,
-        seconds=4,
+        seconds=2,
     ),
     PAPER: Size(about="The paper's 2^20 numbers and 10 levels.", settings={}, seeds=20, seconds=31),
 }
@@ -205,7 +205,7 @@ _FIGURE_4B = Figure(
     timed=True,
     claims=(
         Claim(
-            text="Samples of 1 % make the exponential mechanism and smooth sensitivity about ten times faster at all depths; we ask for five times.",
+            text="Samples of 1 % make the exponential mechanism and smooth sensitivity about ten times faster; we ask for five.",
             cases=lambda rows: _by_depth(rows, "EM", ["EM_s"], "seconds") | _by_depth(rows, "SS", ["SS_s"], "seconds"),
             reading="without a sample it takes {value} times as long as {case}",
             below=False,
@@ -266,7 +266,7 @@ _FIGURE_5 = Figure(
     draw=_draw("figure_5", "epsilon", "error"),
     claims=(
         Claim(
-            text="Noise in the counts does not dramatically degrade accuracy (kd-true); we allow three times the error of kd-pure, without noise.",
+            text="Noise in the counts does not dramatically degrade accuracy: we allow three times the error without noise.",
             cases=lambda rows: _error_ratios(rows, "kd-true", ["kd-pure"]),
             reading="kd-true's error is {value} times that of {case}",
             line=3.0,

@@ -76,7 +76,7 @@ def test_a_larger_run_waits_for_a_press_shows_its_progress_and_can_be_stopped(sl
 def test_the_page_says_what_ran_before_the_verdicts_and_no_time_that_was_not_measured():
     app = good(papers_app(paper="htf", figure="3", size="paper", seeds="1"))
     assert "**This run:** The paper" in texts(app)
-    assert "it is no verdict on the paper" in texts(app)
+    assert "none is a verdict on the paper" in texts(app)
     assert "on one core" not in captions(app)
 
 
