@@ -23,7 +23,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 import pandas as pd
 
-from dpviz.app.class_limits import FIGURE_TOO_LONG, run_within_limits, study_turn
+from dpviz.app.class_limits import run_within_limits, study_turn
 from dpviz.app.class_mode import is_class
 from dpviz.data.counting.job import Progress
 from dpviz.errors import DpvizError
@@ -445,7 +445,7 @@ class InverseJob:
     def _work(self) -> None:
         for label in self._mechanisms:
             try:
-                self.rows.append(run_within_limits(partial(self._answer, label), self._check))
+                self.rows.append(run_within_limits(partial(self._answer, label), self._check, is_long=True))
             except _StoppedError:
                 return
             except DpvizError as refusal:  # a limit of a class
@@ -535,7 +535,7 @@ class FigureJob:
 
     def _work(self) -> None:
         try:
-            run_within_limits(self._measure, self._check, too_long=FIGURE_TOO_LONG)
+            run_within_limits(self._measure, self._check, is_long=True)
         except _StoppedError:
             return
         except DpvizError as error:
@@ -544,7 +544,7 @@ class FigureJob:
             self.error = f"The run failed unexpectedly ({type(error).__name__})."
 
     def _measure(self, check: Callable[[], None]) -> None:
-        """Measure the seeds that are not known."""
+        """Measure the seeds that are not known; others may have measured some while this waited."""
         measure: OneSeed | None = None
         for seed in range(self.made + 1, self.total + 1):
             check()

@@ -202,8 +202,7 @@ def _show_state(paper: Paper, figure: Figure, size: str, seeds: int, job: Figure
     start = partial(_start, paper, figure, size, seeds)
     if job is None:
         st.button("Run", key="papers run", type="primary", on_click=start)
-        if duration := _describe_duration(figure.sizes[size], seeds):
-            st.caption(duration)
+        st.caption(_describe_duration(figure.sizes[size], seeds))
     elif job.state in (RUNNING, STOPPING):
         st.fragment(_tick, run_every=_TICK)(job)
     elif job.state in (FAILED, STOPPED):
@@ -226,9 +225,6 @@ def _tick(job: FigureJob) -> None:
 
 
 def _describe_duration(size: Size, seeds: int) -> str:
-    """Write how long a run takes; "" if that was not measured."""
-    if size.seconds is None:
-        return ""
     seconds = size.seconds * seeds / size.seeds
     return f"About {seconds:.0f} seconds on one core." if seconds < 90 else f"About {seconds / 60:.0f} minutes on one core."
 

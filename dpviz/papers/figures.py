@@ -38,13 +38,13 @@ class Size:
         about: what it runs on and how that differs from the paper, in one sentence.
         settings: keyword arguments of the figure's `prepare`.
         seeds: the usual number of seeds.
-        seconds: of one core, about, that such a run takes; None if that was not measured. tests/benchmarks/test_papers.py measures it.
+        seconds: of one core, about, that such a run takes: tests/benchmarks/test_papers.py measures it, for larger runs from one seed.
     """
 
     about: str
     settings: Mapping[str, Any] = field(default_factory=dict)
     seeds: int = 10
-    seconds: float | None
+    seconds: float
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -73,11 +73,11 @@ def test_a_larger_run_waits_for_a_press_shows_its_progress_and_can_be_stopped(sl
     assert query_of(app) == {"paper": "psd", "figure": "3", "size": "paper", "seeds": "2"}
 
 
-def test_the_page_says_what_ran_before_the_verdicts_and_no_time_that_was_not_measured():
+def test_the_page_says_what_runs_and_for_how_long_and_that_one_seed_is_too_few():
     app = good(papers_app(paper="htf", figure="3", size="paper", seeds="1"))
     assert "**This run:** The paper" in texts(app)
     assert "none is a verdict on the paper" in texts(app)
-    assert "on one core" not in captions(app)
+    assert "About 3 minutes on one core" in captions(app)  # two of ten seeds
 
 
 @pytest.mark.slow
@@ -147,12 +147,12 @@ def test_a_stopped_run_keeps_the_seed_that_it_measured_and_another_goes_on_from_
 
 def test_in_a_class_a_run_that_takes_too_long_keeps_its_seeds_and_says_so(monkeypatch):
     monkeypatch.setattr("dpviz.app.class_mode._mode", ClassMode(code=None, memory=math.inf))
-    monkeypatch.setattr("dpviz.app.class_limits.SECONDS_OF_RUN", 0.0)
+    monkeypatch.setattr("dpviz.app.class_limits.SECONDS_OF_STUDY", 0.0)
     known = {1: Measured(1).figure[1].one_seed()(1)}
     job = FigureJob(*Measured(1).figure, "small", 3, known)
     job.start(20)
     assert (job.state, job.made) == (FAILED, 1)
-    assert "Its seeds are kept" in job.error
+    assert "that a class allows" in job.error
     assert job.run().table["seed"].tolist() == [1]
 
 

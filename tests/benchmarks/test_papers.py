@@ -31,5 +31,4 @@ def test_one_seed_of_each_larger_run(paper, figure):
         start = time.process_time()
         next(figure.measure(name, 2))
         seconds = time.process_time() - start
-        stated = "not stated" if size.seconds is None else f"stated: {size.seconds:g}"
-        print(f"\n{paper.key} {figure.key}, {name}: {seconds:.1f} s for one seed, with the data; {size.seeds} seeds {stated}")
+        print(f"\n{paper.key} {figure.key}, {name}: {seconds:.1f} s for the data and one of {size.seeds} seeds (stated: {size.seconds:g})")
