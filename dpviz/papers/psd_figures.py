@@ -381,7 +381,7 @@ _FIGURE_6 = Figure(
             below=False,
             reasons={
                 FAILS: (
-                    "Only at height 4 of the small run, on 15 × 0.2 degrees, it is better than a quadtree and the hybrid. At height 8 its error"
+                    "Only at height 4 of the small run, on 15 × 0.2 degrees, it beats a quadtree and the hybrid. At height 8 its error"
                     " is 1.5 to 6.6 times that of the others."
                 )
             },
