@@ -99,7 +99,7 @@ class FindingHome(Lesson):
             epsilon=f"ε = {self.epsilon:g}",
         )
         left = possible.sum() * np.prod(cell_size()) / 1e6
-        true = belief[_AREA_OF_CELL[home[1] * DOMAIN.side + home[0]]]
+        true = belief[area_of(home)]
         return Shown(
             rows=(
                 (_jittered_map(home, moved, possible, self.radius), _belief_map(home, belief, self.epsilon)),
@@ -134,6 +134,11 @@ def choose_home(seed: int) -> tuple[int, int]:
     """Return column and row of the home of a made-up person: any cell, equally likely."""
     column, row = np.random.default_rng((17, seed)).integers(0, DOMAIN.side, 2)
     return int(column), int(row)
+
+
+def area_of(home: tuple[int, int]) -> int:
+    """Return the area of a home: the row of areas times `SIDE`, plus the column."""
+    return int(_AREA_OF_CELL[home[1] * DOMAIN.side + home[0]])
 
 
 def jitter(home: tuple[int, int], points: int, radius: float, entropy: Entropy) -> Integers:
@@ -204,7 +209,7 @@ def play_jittered(points: int, radius: float) -> Success:
         home = choose_home(seed + 1)
         moved = jitter(home, points, radius, Entropy.seeded(seed + 1))
         said[seed] = guess_home(moved, _CELLS, _AREA_OF_CELL, 1000 * radius, cell_size())
-        truth[seed] = _AREA_OF_CELL[home[1] * DOMAIN.side + home[0]]
+        truth[seed] = area_of(home)
     return count_wins(said, truth)
 
 

@@ -15,6 +15,7 @@ from dpviz.mechanisms.base import ADD_REMOVE, BOUNDED
 from dpviz.privacy.audit import lower_limit, upper_limit
 
 CONFIDENCE = 0.95
+_MOST_COUNTS = 20
 Table = NDArray[np.integer]
 """(n,) the index of each block's region: a partition of the blocks by which records are counted."""
 
@@ -117,6 +118,60 @@ def guess_bound(cells: int, epsilon: float, delta: float = 0.0, *, neighbours: s
     if neighbours == BOUNDED:
         return min(1.0, (1 + (cells - 1) * delta * shrink) / (1 + (cells - 1) * shrink))
     return min(1.0, 1 - shrink * (1 - 1 / cells - delta), math.exp(min(epsilon, 700.0)) / cells + delta)
+
+
+def membership_success(epsilon: Sequence[float]) -> float:
+    """Return the exact probability that the best attacker wins on noisy counts, in each of which the unit is one record or none.
+
+    Proof: a count with discrete Laplace noise of scale 1 / e favours "in" exactly if it is above that of the others, and then its log-odds
+    are e, else -e (`membership_log_odds`). That is right with probability 1 / (1 + exp(-e)), in or out: P(noise >= 0) is 1 / (1 + exp(-e)),
+    and P(noise >= 1) is the rest. So t counts say no more than t independent answers, and the best attacker wins with half the sum of the
+    larger probabilities of all 2**t patterns. A single count attains `membership_bound`; several that share an epsilon stay below it.
+
+    Args:
+        epsilon: (t,) epsilon of each count for the unit, t up to 20.
+
+    Raises:
+        SettingError: more than 20 counts, or a negative epsilon.
+
+    >>> [round(membership_success([1 / t] * t), 4) for t in (1, 3, 12)], round(membership_bound(1), 4)
+    ([0.7311, 0.6227, 0.5562], 0.7311)
+    """
+    rates = np.asarray(epsilon, np.float64)
+    if len(rates) > _MOST_COUNTS or not (rates >= 0).all():
+        raise SettingError(f"Exact success is computed for up to {_MOST_COUNTS} counts, each with an epsilon of at least 0.")
+    within, without = np.ones(1), np.ones(1)
+    for right in 1 / (1 + np.exp(-rates)):
+        within, without = (
+            np.outer(chance, answer).ravel() for chance, answer in ((within, [right, 1 - right]), (without, [1 - right, right]))
+        )
+    return float(np.maximum(within, without).sum() / 2)
+
+
+def guess_success(cells: int, epsilon: float) -> float:
+    """Return the exact probability that the best attacker names the cell of a unit of one record, after a noisy count of each of k cells.
+
+    Proof: each count is an answer as in `membership_success`, "yes" with probability p = 1 / (1 + exp(-epsilon)) in the unit's cell and
+    q = 1 - p in the others. The best guess is any cell with "yes", or any at all if there is none. It wins with probability p times the
+    mean of 1 / (1 + B), where B, the other cells with "yes", is binomial (k - 1, q): (1 - p**k) / (k q). If all say "no", with
+    probability q p**(k - 1), it is right once in k times. This is below `guess_bound`, which another mechanism attains.
+
+    Args:
+        cells: k, at least 2.
+        epsilon: of the counts for the unit, at least 0.
+
+    Raises:
+        SettingError: a number out of its range.
+
+    >>> round(guess_success(8, 1), 4), round(guess_bound(8, 1), 4)
+    (0.3158, 0.3398)
+    """
+    if cells < 2 or not epsilon >= 0:
+        raise SettingError("Exact success takes at least 2 cells and an epsilon of at least 0.")
+    yes = 1 / (1 + math.exp(-epsilon))
+    no = math.exp(-epsilon) * yes
+    others = -math.expm1(cells * math.log(yes)) / no if no else cells
+    return (yes * others + no * yes ** (cells - 1)) / cells
 
 
 def membership_log_odds(noisy: Integers, others: Integers, epsilon: Sequence[float], shift: int = 1) -> Floats:
