@@ -148,30 +148,33 @@ def membership_success(epsilon: Sequence[float]) -> float:
     return float(np.maximum(within, without).sum() / 2)
 
 
-def guess_success(cells: int, epsilon: float) -> float:
-    """Return the exact probability that the best attacker names the cell of a unit of one record, after a noisy count of each of k cells.
+def guess_success(places: int, counts: int, epsilon: float) -> float:
+    """Return the exact probability that the best attacker names the place of one record, after noisy counts of all places.
 
-    Proof: each count is an answer as in `membership_success`, "yes" with probability p = 1 / (1 + exp(-epsilon)) in the unit's cell and
-    q = 1 - p in the others. The best guess is any cell with "yes", or any at all if there is none. It wins with probability p times the
-    mean of 1 / (1 + B), where B, the other cells with "yes", is binomial (k - 1, q): (1 - p**k) / (k q). If all say "no", with
-    probability q p**(k - 1), it is right once in k times. This is below `guess_bound`, which another mechanism attains.
+    Proof: let Q be the distribution of the counts without the record, and P_i with the record at place i. Each count is an answer as in
+    `membership_success`, and P_i / Q is e**epsilon if the count of place i says "in", else e**-epsilon. The best guess wins with the sum
+    over all answers of max P_i, over k. The largest ratio is e**epsilon unless all n counts say "out", with probability Q of p**n for
+    p = 1 / (1 + exp(-epsilon)). So it is (e**epsilon (1 - p**n) + e**-epsilon p**n) / k: below e**epsilon / k, but near it for many counts.
 
     Args:
-        cells: k, at least 2.
-        epsilon: of the counts for the unit, at least 0.
+        places: k, all equally likely, at least 2.
+        counts: n, in how many separate counts they are: k, or fewer if some places share one.
+        epsilon: of each count for the record, at least 0.
 
     Raises:
         SettingError: a number out of its range.
 
-    >>> round(guess_success(8, 1), 4), round(guess_bound(8, 1), 4)
-    (0.3158, 0.3398)
+    >>> [round(guess_success(8, counts, 1), 4) for counts in (8, 1)], round(guess_bound(8, 1), 4)
+    ([0.3158, 0.125], 0.3398)
     """
-    if cells < 2 or not epsilon >= 0:
-        raise SettingError("Exact success takes at least 2 cells and an epsilon of at least 0.")
-    yes = 1 / (1 + math.exp(-epsilon))
-    no = math.exp(-epsilon) * yes
-    others = -math.expm1(cells * math.log(yes)) / no if no else cells
-    return (yes * others + no * yes ** (cells - 1)) / cells
+    if places < 2 or not 1 <= counts <= places or not epsilon >= 0:
+        raise SettingError(
+            "Exact success takes at least 2 places, in 1 count or more, but not more than places, and epsilon of at least 0."
+        )
+    shrink = math.exp(-epsilon)
+    power = -counts * math.log1p(shrink)
+    some = -math.expm1(power) / shrink if shrink else float(counts)
+    return (some + shrink * math.exp(power)) / places
 
 
 def membership_log_odds(noisy: Integers, others: Integers, epsilon: Sequence[float], shift: int = 1) -> Floats:

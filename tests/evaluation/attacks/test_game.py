@@ -91,11 +91,13 @@ def test_exact_successes_are_those_of_all_possible_counts_and_keep_the_bound_whi
         assert membership_success(rates) == pytest.approx(best_on_counts([[1] * len(rates), [0] * len(rates)], rates), abs=1e-8)
         assert membership_success(rates) <= membership_bound(sum(rates)) + 1e-12
     for cells, epsilon in itertools.product((2, 3), (1.0, 2.0)):
-        assert guess_success(cells, epsilon) == pytest.approx(best_on_counts(np.eye(cells), [epsilon] * cells), abs=1e-8)
+        assert guess_success(cells, cells, epsilon) == pytest.approx(best_on_counts(np.eye(cells), [epsilon] * cells), abs=1e-8)
+    shared = best_on_counts([[1, 0], [1, 0], [0, 1]], [1.0, 1.0])
+    assert guess_success(3, 2, 1.0) == pytest.approx(shared, abs=1e-8)
     for epsilon in (0, 0.1, 1, 5, 800):
         assert membership_success([epsilon]) == pytest.approx(membership_bound(epsilon), rel=1e-12)
-        assert all(guess_success(cells, epsilon) <= guess_bound(cells, epsilon) + 1e-12 for cells in (2, 8, 64))
-    for wrong in (lambda: membership_success([0.1] * 21), lambda: membership_success([-1]), lambda: guess_success(1, 1)):
+        assert all(guess_success(cells, cells, epsilon) <= guess_bound(cells, epsilon) + 1e-12 for cells in (2, 8, 64))
+    for wrong in (lambda: membership_success([0.1] * 21), lambda: membership_success([-1]), lambda: guess_success(2, 3, 1)):
         with pytest.raises(SettingError, match="Exact success"):
             wrong()
 
