@@ -92,7 +92,8 @@ class Trust(Lesson):
 _NOTE = (
     "Maps: squares of 1.1 km; what is below 0 is not drawn. Curves: typical error in percent of an average square, from one run. The line"
     " of the same ε without trust is theory, for a usual way to answer (optimized unary encoding) with all of ε on one level; where it is"
-    " above 100 % nothing is left to see. Blurred places keep the number of people, and err by moving them."
+    " above 100 % nothing is left to see. Its ε is for changing an answer, that of the office for adding or removing a person; for changing"
+    " one, the office's error would be up to twice as large. Blurred places keep the number of people, and err by moving them."
 )
 _SOURCE = (
     "Andres et al., Geo-indistinguishability, CCS 2013; Wang, Blocki, Li, Jha, Locally differentially private protocols for frequency"

@@ -309,7 +309,7 @@ def expected_by_zoom(table: pd.DataFrame, unit: str, *, total: float | None = No
     return finish(curve, "Expected accuracy by zoom level", summary, height)
 
 
-def _one_curve(table: pd.DataFrame, names: dict[str, str], column: str, title: str) -> alt.LayerChart:
+def _one_curve(table: pd.DataFrame, names: dict[str, str], column: str, title: str) -> Any:
     """Draw one column by zoom level on a logarithmic axis; `names` are the columns of the tooltip, `title` is that of the axis."""
     rows, ticks = prepare_log_axis(table[list(names)], [column])
     base, data = _base_chart(rows, names)
