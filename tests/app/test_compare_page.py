@@ -937,7 +937,7 @@ def test_a_contrast_has_one_release_without_an_epsilon_whatever_a_link_says(monk
 @pytest.mark.parametrize(("contrast", "epsilon"), [(6.0, 0.1), (2.2, 1.0), (18.0, 0.1), (1.0, 1.0)])
 def test_contrasts_are_paired_with_the_private_release_that_is_as_useful_at_the_nearest_epsilon(contrast, epsilon):
     job = SimpleNamespace(study=study(mechanisms={"A": SuppressedCounts(), "B": Quadtree()}, epsilons=(0.1, 1)))
-    rows = TestAnswer().rows((contrast, 9), (contrast, 2))
+    rows = TestAnswer().rows((contrast, 2), (contrast, 9))
     rows["private"] = rows["label"] != "A"
     assert _pair_contrasts(job, rows) == [("B", epsilon), ("A", 1.0)]
     assert _pair_contrasts(job, rows[rows["label"] == "B"]) == []
