@@ -1,5 +1,6 @@
 """What `import dpviz as dv` offers. The package imports all of it when the first of these names is used."""
 
+import dpviz.papers  # noqa: F401  (for dv.papers.run)
 from dpviz.data.areas import AreaCounts
 from dpviz.data.counting.files import read_areas, read_flows, read_points
 from dpviz.data.flows import Flows

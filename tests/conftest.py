@@ -2,6 +2,7 @@
 
 import gc
 import os
+import sys
 
 import pytest
 from hypothesis import settings
@@ -13,6 +14,12 @@ from dpviz.privacy.ledger import Ledger
 settings.register_profile("dpviz", deadline=None)  # how long an example takes says more about the machine than about the code
 settings.load_profile("dpviz")
 LONGEST = ("test_psd.py", "test_published.py", "test_audits.py", "test_contract.py")
+
+
+def pytest_configure():
+    """Keep bytecode, whatever the environment says: each process, and each command that a test starts, would compile everything again."""
+    sys.dont_write_bytecode = False
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
 def pytest_xdist_auto_num_workers(config):

@@ -14,25 +14,26 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from threading import Condition
+from threading import Condition, Thread
 from typing import TypeVar
 
 from dpviz.app.class_mode import class_mode, is_class
 from dpviz.errors import RefusedError, SettingError
 
 RUNS_AT_ONCE = max(2, os.cpu_count() or 1)
-STUDIES_AT_ONCE = 1
+STUDIES_AT_ONCE, LONG_RUNS_AT_ONCE = 1, 1
 SECONDS_OF_RUN, SECONDS_OF_STUDY = 20.0, 120.0  # from the end of the wait for a turn
 MOST_NODES = 250_000  # partitions of one release, about 130 bytes each
 MOST_RELEASES = 500  # of one study
 PATIENCE_OF_CLASS, TICK_OF_CLASS = 5.0, 2.0  # seconds that a page waits for its run, and between two looks: each look costs all others time
 _SESSION_SHARE = 6  # part of the earlier results that a session of a class keeps
 _SECONDS_BETWEEN_CHECKS = 0.1
-_SECONDS_BETWEEN_TRIMS = 10.0
+SECONDS_BETWEEN_TRIMS = 20.0
 _MEMORY_OF_PROCESS = Path("/proc/self/statm")
 _RUN_TOO_LONG = (
     f"This run took longer than the {SECONDS_OF_RUN:g} seconds that a class allows. Choose a lower resolution or a smaller sample."
 )
+_TOO_LONG = f"This took longer than the {SECONDS_OF_STUDY:g} seconds that a class allows. Try again when fewer others work."
 _STUDY_TOO_LONG = (
     f"A study of a class runs for {SECONDS_OF_STUDY:g} seconds, since others wait. Its releases are kept: the button goes on with it."
 )
@@ -75,28 +76,30 @@ class Turns:
                 self._changed.notify_all()
 
 
-_runs, _studies = Turns(RUNS_AT_ONCE), Turns(STUDIES_AT_ONCE)
+_runs, _long_runs, _studies = Turns(RUNS_AT_ONCE), Turns(LONG_RUNS_AT_ONCE), Turns(STUDIES_AT_ONCE)
 
 
-def run_within_limits(work: Callable[[Check], Result], check: Check) -> Result:
+def run_within_limits(work: Callable[[Check], Result], check: Check, *, is_long: bool = False) -> Result:
     """Do some work. In a class it waits for a turn, and ends when its time is over.
 
     Args:
         work: calls its argument now and then, which raises once the work must end.
         check: raises once the work is stopped.
+        is_long: whether it may take as long as a study, as figures of papers do; it then waits for others of its kind only.
 
     Raises:
         RefusedError: the memory is full, or the time is over.
     """
     if not is_class():
         return work(check)
-    with _runs.take(check):
+    turns, seconds, text = (_long_runs, SECONDS_OF_STUDY, _TOO_LONG) if is_long else (_runs, SECONDS_OF_RUN, _RUN_TOO_LONG)
+    with turns.take(check):
         refuse_full_memory()
-        end = time.monotonic() + SECONDS_OF_RUN
+        end = time.monotonic() + seconds
 
         def check_both() -> None:
             check()
-            _refuse_after(end, _RUN_TOO_LONG)
+            _refuse_after(end, text)
 
         return work(check_both)
 
@@ -168,15 +171,19 @@ def used_memory() -> float:
         return 0.0
 
 
-_last_trim = -_SECONDS_BETWEEN_TRIMS
-
-
 def give_memory_back() -> None:
-    """Collect garbage, and give free memory back to the system, unless that was done a moment ago."""
-    global _last_trim  # noqa: PLW0603
-    if time.monotonic() < _last_trim + _SECONDS_BETWEEN_TRIMS:
-        return
-    _last_trim = time.monotonic()
-    gc.collect()
-    with suppress(OSError, AttributeError):  # only glibc has it
+    """Give memory that is free within this process back to the system; only with glibc, which keeps hundreds of MiB after a class."""
+    with suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)
+
+
+def keep_giving_memory_back() -> None:
+    """Look for what ended sessions left, and give memory back, every `SECONDS_BETWEEN_TRIMS`, in the background."""
+
+    def repeat() -> None:
+        while True:
+            time.sleep(SECONDS_BETWEEN_TRIMS)
+            gc.collect()
+            give_memory_back()
+
+    Thread(target=repeat, name="give memory back", daemon=True).start()

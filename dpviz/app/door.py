@@ -12,6 +12,9 @@ from html import escape
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
+from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
+from streamlit.proto.BackMsg_pb2 import BackMsg
+
 from dpviz.app.class_mode import LEFT_OUT
 
 TOKEN = "token"  # noqa: S105  (the name of a parameter)
@@ -53,6 +56,8 @@ _CLASS_IS_FULL = (
 _LOOK_AGAIN = '<meta http-equiv="refresh" content="15">'
 _PAGE_PATH = re.compile("/[a-z]*")
 _STREAM = "/_stcore/stream"
+_MESSAGES_OF_PAGE = frozenset({"rerun_script", "stop_script", "app_heartbeat"})
+_PARTS_OF_PAGE = frozenset({"deferred_file", "dataframe_chunk"})
 _PARTS = (
     "/static/",
     "/media/",
@@ -69,7 +74,8 @@ class ClassDoor:
 
     Only these names of the server are answered, so that no page of elsewhere can reach it under another one, and requests of pages of
     other origins are refused. Only pages and their parts are served, and only read: no upload, no statistics, no page that a class has not.
-    As many WebSockets as there are places are open at once; while all are, a new page says so.
+    As many WebSockets as there are places are open at once; while all are, a new page says so. Of Streamlit's messages, only those pass
+    that pages send: others would clear the caches of all sessions, or write files on the server.
 
     Args:
         app: the application that is protected.
@@ -99,7 +105,7 @@ class ClassDoor:
         else:
             self._open += 1
             try:
-                await self._app(scope, receive, send)
+                await self._app(scope, _only_of_pages(receive), send)
             finally:
                 self._open -= 1
 
@@ -126,6 +132,29 @@ class ClassDoor:
 
     def _has_no_place(self) -> bool:
         return self._open >= self._sessions or self._is_full()
+
+
+def _only_of_pages(receive: Receive) -> Receive:
+    """Return a `receive` that leaves out messages that pages of a class never send, such as one that clears the caches of all sessions."""
+
+    async def receive_from_page() -> Message:
+        message = await receive()
+        while message["type"] == "websocket.receive" and not _is_of_page(message.get("bytes")):
+            message = await receive()
+        return message
+
+    return receive_from_page
+
+
+def _is_of_page(content: bytes | None) -> bool:
+    """Return whether a message runs the page, stops that, or asks for a part of what is shown."""
+    try:
+        sent = BackMsg.FromString(content or b"")
+    except DecodeError:
+        return False
+    kind = sent.WhichOneof("type")
+    asks = kind == "backend_operation_request" and sent.backend_operation_request.WhichOneof("payload") in _PARTS_OF_PAGE
+    return asks or kind in _MESSAGES_OF_PAGE
 
 
 class Door:

@@ -444,7 +444,7 @@ class InverseJob:
     def _work(self) -> None:
         for label in self._mechanisms:
             try:
-                self.rows.append(run_within_limits(partial(self._answer, label), self._check))
+                self.rows.append(run_within_limits(partial(self._answer, label), self._check, is_long=True))
             except _StoppedError:
                 return
             except DpvizError as refusal:  # a limit of a class
@@ -530,7 +530,7 @@ class FigureJob:
 
     def _work(self) -> None:
         try:
-            run_within_limits(self._measure, self._check)
+            run_within_limits(self._measure, self._check, is_long=True)
         except _StoppedError:
             return
         except DpvizError as error:
@@ -539,7 +539,8 @@ class FigureJob:
             self.error = f"The run failed unexpectedly ({type(error).__name__})."
 
     def _measure(self, check: Callable[[], None]) -> None:
-        """Measure the seeds that are not known."""
+        """Measure the seeds that are not known; others may have measured some while this waited."""
+        self._parts = self._known[: self.total]
         if self.made == self.total:
             return
         for part in self.figure.measure(self.size, self.total - self.made, first=self.made + 1):

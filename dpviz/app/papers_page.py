@@ -84,7 +84,7 @@ def papers_page() -> None:
     _write_address(config, figure)
     st.header(f"Figure {markdown(figure.key)}: {markdown(figure.title)}", anchor=False)
     st.caption(f"{markdown(paper.title)}. {markdown(paper.source)}.")
-    _choose_size(figure, size, seeds)
+    _choose_size(paper, figure, size, seeds)
     job = _find_job(paper, figure, size, seeds)
     with st.container(key="papers-status"):
         _show_state(paper, figure, size, seeds, job)
@@ -111,6 +111,12 @@ def _change(**values: Any) -> None:
     st.session_state[_CONFIG], st.session_state[_CHANGED] = replace(st.session_state[_CONFIG], **values), True
 
 
+def _change_of(figure: Figure, **values: Any) -> None:
+    """Change how a figure runs, unless another one is shown by now: a browser may still send a value of a widget that is gone."""
+    if st.session_state[_CONFIG].build() is figure:
+        _change(**values)
+
+
 def _write_address(config: PapersConfig, figure: Figure) -> None:
     query = to_query(replace(config, figure=figure.key))
     if st.query_params.to_dict() != query:
@@ -124,7 +130,7 @@ def _choose_figure(paper: Paper, figure: Figure) -> None:
         "Paper",
         list(PAPERS),
         key=_PAPER,
-        format_func=lambda key: markdown(PAPERS[key].title),
+        format_func=lambda key: PAPERS[key].title,
         on_change=when_chosen(_PAPER, lambda key: _change(paper=key, figure="", size=SMALL, seeds=0)),
     )
     key = f"papers figure {paper.key}"
@@ -139,13 +145,13 @@ def _choose_figure(paper: Paper, figure: Figure) -> None:
     st.caption(_ABOUT)
 
 
-def _choose_size(figure: Figure, size: str, seeds: int) -> None:
+def _choose_size(paper: Paper, figure: Figure, size: str, seeds: int) -> None:
     """Ask how large the run is, where there is a choice."""
     if figure.exact or is_class():  # a class has the smallest size with its usual seeds
         return
     left, right = st.columns(2, gap="medium")
     if len(figure.sizes) > 1:
-        key = f"papers size {figure.key}"
+        key = f"papers size {paper.key} {figure.key}"
         show_value(key, size)
         left.select_slider(
             "Size",
@@ -153,9 +159,9 @@ def _choose_size(figure: Figure, size: str, seeds: int) -> None:
             key=key,
             format_func=markdown,
             help="How many records, levels and queries a run has.",
-            on_change=when_chosen(key, lambda name: _change(size=name, seeds=0)),
+            on_change=when_chosen(key, lambda name: _change_of(figure, size=name, seeds=0)),
         )
-    key = f"papers seeds {figure.key}"
+    key = f"papers seeds {paper.key} {figure.key}"
     show_value(key, seeds)
     right.slider(
         "Seeds",
@@ -163,7 +169,7 @@ def _choose_size(figure: Figure, size: str, seeds: int) -> None:
         max(_MOST_SHOWN_SEEDS, seeds),
         key=key,
         help="Runs with fresh noise. More of them make the intervals narrower.",
-        on_change=when_chosen(key, lambda number: _change(seeds=number)),
+        on_change=when_chosen(key, lambda number: _change_of(figure, seeds=number)),
     )
 
 

@@ -21,7 +21,7 @@ import streamlit as st
 from starlette.middleware import Middleware
 
 from dpviz.app import class_mode, warm_up
-from dpviz.app.class_limits import memory_is_full, used_memory
+from dpviz.app.class_limits import keep_giving_memory_back, memory_is_full, used_memory
 from dpviz.app.door import TOKEN, ClassDoor, Door
 from dpviz.bundled import app_script
 from dpviz.cli.class_options import SHORTEST_CODE, ClassOptions, add_class_arguments, read_code
@@ -74,6 +74,7 @@ def main() -> None:
 def _begin_class(options: ClassOptions, code: str | None) -> Middleware:
     """Make this process the server of a class, and return the door in front of it."""
     class_mode.begin(class_mode.ClassMode(code=code, memory=_memory_of(options)))
+    keep_giving_memory_back()
     return Middleware(ClassDoor, hosts=options.hosts, sessions=options.sessions, is_full=memory_is_full)
 
 
@@ -115,6 +116,8 @@ def _announce(address: str, note: str, *, open_browser: bool) -> Callable[[Any],
 
     @asynccontextmanager
     async def announce(_: Any) -> AsyncIterator[None]:
+        if class_mode.is_class():
+            warm_up.finish()
         say(f"dpviz: {address}")
         say(note)
         warm_up.begin()

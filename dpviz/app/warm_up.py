@@ -29,6 +29,15 @@ def begin(seconds: float = 0.0) -> None:
             _begun[0].start()
 
 
+def finish() -> None:
+    """Prepare the pages, and wait until that is done, before a class is served.
+
+    What is there at the end is never searched for garbage again: a session that had begun by then would keep its memory for ever.
+    """
+    begin()
+    _begun[0].join()
+
+
 def _prepare() -> None:
     import_module(f"dpviz.app.{PAGES[0]}")
     _run_first_page()

@@ -132,7 +132,7 @@ def count_kinds(lesson: FalsePositives) -> dict[str, int]:
 def _map(lesson: FalsePositives) -> alt.LayerChart:
     counts = count_kinds(lesson)
     text = "; ".join(f"{kind}: {count:,} squares" for kind, count in counts.items()) + "."
-    title = f"Squares with a released count of {_whole(lesson):,} or more"
+    title = f"Squares released with {_whole(lesson):,} or more"
     return _square_map(kinds_of_squares(lesson), lesson.zoom, (KINDS, SQUARE_COLORS), (title, text))
 
 

@@ -183,7 +183,7 @@ class Run:
         """
         from dpviz.view.charts import picture  # noqa: PLC0415
 
-        texts = [self.source, self.figure.size(self.size).about, *(verdict.sentence for verdict in self.verdicts)]
+        texts = [self.source, self.figure.size(self.size).about, *(f"{verdict.claim.text} {verdict.sentence}" for verdict in self.verdicts)]
         return picture(self.charts(), self.figure.title, "\n".join(texts), kind, dark=dark, stamp=STAMP)
 
     def html(self) -> str:

@@ -49,6 +49,7 @@ from tests.app.start import AREA_REGIONS, VISITS, areas_uploaded, pages_app, que
 from tests.app.test_opened_config import choose as choose_files
 from tests.app.test_opened_config import opened as configuration_opened
 from tests.app.walk import ROOT, go, press_draw, protect, public, truth_switch
+from tests.often import often
 from tests.scenes import unpack
 
 PUBLIC = {"Typical noise (standard deviation)", "Released total", "Budget of this draw", "Narrow intervals"}
@@ -133,6 +134,7 @@ class TestMaps:
         assert len(header["areas"]["first"]["texts"]) == regions.size(regions.depth)
         assert len(arrays["0 fill 0"]) == 4 * regions.size(regions.depth)
 
+    @pytest.mark.slow
     def test_every_view_is_drawn_with_counts_rates_and_densities(self):
         app = areas_app(CITY | {"level": "2"})
         for measure, title in (("Counts", "of a region"), ("Rates", "per 1,000 residents"), ("Per km²", "per km²")):
@@ -183,6 +185,7 @@ class TestMaps:
         changed(app, asked=(place,))
         assert figures(opened(app, ASK_TAB))["Released answer"] == "not shown"
 
+    @pytest.mark.slow
     def test_gaussian_noise_takes_a_delta(self):
         app = areas_app()
         assert "delta" not in keys(app.select_slider)
@@ -444,7 +447,7 @@ class TestCurate:
         assert areas_drawn(fine(press_draw(app))).release.receipt.total.epsilon == 0.25
         assert app.session_state["areas config"].noise == "Laplace"
 
-    @pytest.mark.parametrize("kind", ["Hexagons", "Squares"])
+    @pytest.mark.parametrize("kind", often(["Hexagons", "Squares"], 1))
     def test_points_alone_are_counted_in_cells_of_a_declared_box_and_the_configuration_opens_again(self, kind):
         if kind == "Hexagons":
             pytest.importorskip("h3")

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from dpviz.app.learn_walk import ALL, BY_KEY, PATHS, path_of
+from dpviz.app.learn_walk import BY_KEY, PATHS, SHORT, path_of
 from tests.app.browse import background, until, visit
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -63,10 +63,11 @@ def descriptions(page):
 
 
 def operate(page, stop):
-    """Move the first slider of the stop with the keyboard; returns figures and address before."""
+    """Move the first slider of the stop with the keyboard, to the left if it can be; returns figures and address before."""
     before = figures(page), where(page)
-    page.locator(".st-key-learn-controls").get_by_role("slider").first.focus()
-    page.keyboard.press("ArrowLeft")
+    slider = page.locator(".st-key-learn-controls").get_by_role("slider").first
+    slider.focus()
+    page.keyboard.press("ArrowRight" if slider.input_value() == slider.get_attribute("min") else "ArrowLeft")
     until(lambda: where(page) != before[1], f"the address of {stop} after a control was moved")
     assert f"stop={stop}" in where(page)
     return before
@@ -81,12 +82,13 @@ def operate_and_reset(page, stop):
     until(lambda: figures(page) == shown, f"the first figures of {stop} after the reset")
 
 
-def test_a_walk_through_all_stops_every_other_one_operated(chromium, address, tmp_path):
-    stops = PATHS[ALL]
-    with visit(chromium, address, f"learn?stop={stops[0]}&path=all", scheme="light", tmp_path=tmp_path) as (page, _):
+@pytest.mark.parametrize("path", PATHS)
+def test_a_walk_through_all_stops_of_a_path_those_of_the_short_one_operated(chromium, address, path, tmp_path):
+    stops = PATHS[path]
+    with visit(chromium, address, f"learn?stop={stops[0]}&path={path}", scheme="light", tmp_path=tmp_path) as (page, _):
         for place, stop in enumerate(stops):
-            arrive(page, stop, ALL)
-            if place % 2 == 0:
+            arrive(page, stop, path)
+            if path == SHORT:
                 operate_and_reset(page, stop)
             if place + 1 < len(stops):
                 page.get_by_role("button", name="Next").last.click()
@@ -96,7 +98,7 @@ def test_a_walk_through_all_stops_every_other_one_operated(chromium, address, tm
             settled(page)
             if f"stop={stops[-2]}" in where(page):
                 break
-        arrive(page, stops[-2], ALL)
+        arrive(page, stops[-2], path)
 
 
 def test_a_choice_shows_the_answer_and_the_whole_figure_and_a_slide_has_the_question(chromium, address, tmp_path):

@@ -5,9 +5,14 @@ import math
 import threading
 import time
 
+import numpy as np
 import pytest
+from streamlit.proto.BackMsg_pb2 import BackendOperationRequest, BackMsg
+from streamlit.proto.ClientState_pb2 import ClientState
+from streamlit.proto.Common_pb2 import FileURLsRequest
 
 from dpviz.app import cached, class_limits, files, guess, ledger, opened_config, release_page
+from dpviz.app.areas import teach as areas
 from dpviz.app.class_limits import Turns, run_within_limits, study_turn
 from dpviz.app.class_link import write_class_link
 from dpviz.app.class_mode import ClassMode, restrict
@@ -15,7 +20,9 @@ from dpviz.app.compare.earlier import read_table
 from dpviz.app.compare.state import CompareConfig
 from dpviz.app.door import ClassDoor
 from dpviz.app.jobs import STOPPED, StudyJob
+from dpviz.app.points import teach as points
 from dpviz.app.points.state import POINTS, Config
+from dpviz.app.trips import teach as trips
 from dpviz.app.trips.state import TripsConfig
 from dpviz.errors import RefusedError, SettingError
 from tests.app.calls import ask, handshake
@@ -55,6 +62,7 @@ PAGES = [
     rarely(("areas", HOSTILE)),
     rarely(("compare", HOSTILE | {"order": "12", "steps": "1", "repeats": "1"})),
     rarely(("learn", HOSTILE | {"stop": "sums"})),
+    rarely(("papers", HOSTILE)),
 ]
 
 
@@ -68,7 +76,7 @@ def test_a_page_shows_a_sample_in_teach_whatever_link_and_session_say(a_class, l
     assert not [box for box in app.selectbox if box.label == "Engine"]
     assert query_of(app).get("mode", "Teach") == "Teach"
     assert int(query_of(app).get("order", "1")) <= 10
-    if page != "learn":
+    if page not in ("learn", "papers"):
         assert any("A class has samples in Teach" in note.value for note in app.warning)
     assert not list(ledger_path.parent.iterdir()), "no ledger, and no draft"
 
@@ -217,6 +225,29 @@ class TestDoor:
         for path in ("/", "/_stcore/upload_file/a/b", "/media/a.png"):
             assert knock(self.door(), path, host="lab.example.org", method=method)[0] == 404
 
+    def test_messages_that_no_page_sends_do_not_pass(self):
+        """Streamlit would clear the caches of all sessions, hand out places for uploads, or write files for coding agents."""
+        allowed = [BackMsg(rerun_script=ClientState(query_string="a")), BackMsg(stop_script=True), BackMsg(app_heartbeat=True)]
+        sent = [BackMsg(clear_cache=True), BackMsg(set_run_on_save=True), BackMsg(load_git_info=True), BackMsg(debug_shutdown_runtime=True)]
+        sent += [BackMsg(file_urls_request=FileURLsRequest(request_id="a")), BackMsg(backend_operation_request=BackendOperationRequest())]
+        for name in ("deferred_file", "dataframe_chunk", "install_skills", "dismiss_skills_nudge"):
+            asked = BackendOperationRequest(request_id="a")
+            getattr(asked, name).SetInParent()
+            (allowed if name in ("deferred_file", "dataframe_chunk") else sent).append(BackMsg(backend_operation_request=asked))
+        queue = [*(message.SerializeToString() for message in [*sent, *allowed]), b"\xff", None]
+        messages, passed = iter([*({"type": "websocket.receive", "bytes": each} for each in queue), {"type": "websocket.disconnect"}]), []
+
+        async def receive():
+            return next(messages)
+
+        async def listening(scope, receive, send):
+            while (message := await receive())["type"] == "websocket.receive":
+                passed.append(message["bytes"])
+            await send({"type": "websocket.close"})
+
+        knock(self.door(app=listening), "/_stcore/stream", kind="websocket", receive=receive, host="lab.example.org")
+        assert passed == [message.SerializeToString() for message in allowed]
+
     def test_a_page_beyond_the_places_says_so_and_a_place_is_given_back(self):
         met = []
 
@@ -239,6 +270,31 @@ def test_the_link_for_a_class_has_everything_but_what_is_one_person_s():
     link = write_class_link("https://lab.example.org/points", query, "abc-def-ghij")
     assert link == "https://lab.example.org/points?mechanism=quadtree&run=7&camera=%5B1%2C2%2C3%5D&token=abc-def-ghij"
     assert write_class_link("http://a/learn", {}, None) == "http://a/learn"
+
+
+SAME = [
+    ("points", SMALL | {"run": "7"}, "config first run", lambda drawn: drawn.release.count),
+    rarely(("trips", FLIGHTS | {"run": "7"}, "trips config first run", lambda drawn: drawn.releases[0].stages[-1].count)),
+    rarely(("areas", {"run": "7"}, "areas config first run", lambda drawn: drawn.release.count[-1])),
+    rarely(("compare", {"seed": "7", "steps": "1", "repeats": "1"}, "compare config", None)),
+    rarely(("learn", {"stop": "sums", "draw": "7"}, "learn knobs", None)),
+    rarely(("papers", {"paper": "psd", "figure": "3"}, "papers config", None)),
+]
+
+
+@pytest.mark.parametrize(("page", "link", "slot", "numbers"), SAME)
+def test_two_students_with_one_link_see_the_same_noise(a_class, page, link, slot, numbers):
+    first = pages_app(page, link)
+    for live in (points.LIVE, trips.LIVE, areas.LIVE):
+        live.shared.clear()  # so that the second makes its own run
+    second = pages_app(page, query_of(first))
+    assert query_of(second) == query_of(first)
+    one, other = (app.session_state[slot] for app in (first, second))
+    if numbers is None:
+        assert one == other
+    else:
+        assert np.array_equal(numbers(one[-1]), numbers(other[-1]))
+        assert not np.array_equal(numbers(one[-1]), numbers(pages_app(page, query_of(first) | {"run": "8"}).session_state[slot][-1]))
 
 
 @pytest.mark.slow

@@ -26,6 +26,7 @@ from tests.app.start import (
 )
 from tests.app.walk import go, public
 from tests.hostile import NAMES
+from tests.often import named
 from tests.publishing.test_code import made_by, same_runs
 from tests.release_cases import assert_same
 
@@ -95,7 +96,7 @@ STUDIES = {
 }
 
 
-@pytest.mark.parametrize("link", STUDIES.values(), ids=STUDIES)
+@pytest.mark.parametrize("link", named(STUDIES, ["varied"]))
 def test_compare_shows_the_code_of_the_study_that_it_starts(link):
     app = fine(pages_app("compare", link))
     text = blocks(app)["python"].removesuffix("table = dv.tidy(study, dv.compare(study))\n")

@@ -457,6 +457,7 @@ class TestStudy:
         assert shown_on_canvas(fine(app.run()))[1] == ("Released", 16)
         assert json.loads(app.query_params["picked"]) == [["Quadtree", 2.0], ["Every cell (Identity)", 0.1]]
 
+    @pytest.mark.slow
     def test_changed_settings_have_a_note_and_finished_releases_are_not_made_again(self):
         app = finished(started(compare_app()))
         before = runs_of(app)
@@ -468,6 +469,7 @@ class TestStudy:
         assert before < runs_of(app)
         assert set(pd.DataFrame(job.rows).groupby("run").size()) == {len(job.study.questions.names())}
 
+    @pytest.mark.slow
     def test_the_accounting_of_every_mechanism_of_trips_is_stated_where_it_differs(self, flights):
         assert "Accounting of ε and δ: exact for Fitted tree; tight for TopDown (InfTDA)" in captions(flights)
         assert "Part of the difference is this, not the method" in captions(flights)
@@ -498,6 +500,7 @@ class TestStudy:
             1,
         ),
     )
+    @pytest.mark.slow
     def test_each_figure_of_trips_has_its_axis_at_every_level_and_its_columns(self, flights, figure, scale, title, other, column):
         app = flights
         app.session_state["compare tab"] = "By level"
@@ -515,7 +518,7 @@ class TestStudy:
         assert table[column].tolist() == pytest.approx(means.tolist())
         assert title in captions(app)
 
-    @pytest.mark.parametrize("figure", ["false_positives", "false_negatives"])
+    @pytest.mark.parametrize("figure", often(["false_positives", "false_negatives"], 1))
     def test_each_figure_of_points_has_its_axis_by_zoom_level_and_references_have_it_too(self, exact, figure):
         app, title = exact, f"{figure.replace('_', ' ')} (number of blocks)"
         app.session_state["compare tab"] = "By level"
@@ -697,6 +700,7 @@ class TestFoundAgain:
         assert again.session_state[JOB] is app.session_state[JOB]
         assert "have changed since this study" in captions(again)
 
+    @pytest.mark.slow
     def test_a_study_whose_page_was_gone_for_long_goes_on_but_not_one_that_was_stopped(self, slow):
         app = started(compare_app(SEEDED | {"seed": "93"}))
         job = app.session_state[JOB]
@@ -750,6 +754,7 @@ class TestFoundAgain:
         good(labelled(app.multiselect, "Mechanisms").set_value(["identity"]).run())
         assert "Done: 4 of 4 releases" in fine(app).get("progress")[0].proto.text
 
+    @pytest.mark.slow
     def test_rows_of_a_loaded_table_are_never_shared(self, before):
         run, forged = before.session_state[JOB].rows[0]["run"], "0" * 16
         app = load(compare_app(SEEDED), table_of(before).replace(run.encode(), forged.encode()))
@@ -788,7 +793,7 @@ class TestFoundAgain:
         cached.sample_study_rows.clear()
         for seed in (80, 79):
             finished(started(good(labelled(app.number_input, "Seed").set_value(seed).run())))
-            monkeypatch.setattr(jobs, "compare", lambda *_, **__: ())
+            monkeypatch.setattr(jobs, "compare", lambda *_, **__: (row for row in ()))
         assert app.session_state[JOB].made == 8
 
     def test_no_table_at_all_is_refused_and_the_study_on_screen_stays(self, before):
@@ -923,6 +928,7 @@ def test_a_click_is_put_beside_the_others(monkeypatch):
 
 
 class TestAreas:
+    @pytest.mark.slow
     def test_a_study_of_areas_shows_errors_by_level_and_maps_of_regions(self):
         link = {"kind": "Areas", "low": "0.2", "high": "0.5", "steps": "2", "repeats": "2", "mechanisms": '["region_tree","flat"]'}
         app = fine(finished(started(compare_app(link))))

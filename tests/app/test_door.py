@@ -26,7 +26,7 @@ async def behind(scope, receive, send):
         await send({"type": "http.response.body", "body": b"inside"})
 
 
-def knock(door, path="/", query="", *, cookies=(), kind="http", method="GET", **more):
+def knock(door, path="/", query="", *, cookies=(), kind="http", method="GET", receive=None, **more):
     """Status (or the WebSocket's answer), headers and body."""
     sent = []
 
@@ -36,7 +36,7 @@ def knock(door, path="/", query="", *, cookies=(), kind="http", method="GET", **
     headers = [(b"cookie", each.encode()) for each in cookies] + [(name.encode(), value.encode()) for name, value in more.items()]
     scope = {"type": kind, "method": method, "path": path, "query_string": query.encode(), "headers": headers}
     with ThreadPoolExecutor(1) as other:  # a browser that another test keeps open has a running loop in this thread
-        other.submit(asyncio.run, door(scope, None, send)).result()
+        other.submit(asyncio.run, door(scope, receive, send)).result()
     first = sent[0]
     found = {name.decode(): value.decode() for name, value in first.get("headers", ())}
     return first.get("status", first["type"]), found, sent[-1].get("body", b"").decode()

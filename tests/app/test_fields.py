@@ -70,6 +70,7 @@ def test_epsilon_is_what_was_typed_exactly(text, meant):
     assert read_link(Config, to_query(app.session_state["config"])).budget().epsilon == meant
 
 
+@pytest.mark.slow
 def test_trips_are_paid_exactly_too_and_what_is_shown_of_them_is_checked():
     app = trips_app(CURATE_TRIPS)
     typed(app, "text_input", "epsilon", "1/3")

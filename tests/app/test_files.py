@@ -20,6 +20,7 @@ from tests.app.test_points_data import by_path as typed_path
 from tests.app.test_points_data import declare
 from tests.app.test_saved_config import released, saved
 from tests.app.walk import by_record, choose, press_draw, protect
+from tests.often import often
 
 HOMES = pd.DataFrame({"lon": [-118.2, -80.25, -100.125, -100.125], "lat": [34.1, 25.5, 40.5, 40.5], "who": list("abcc")})
 FAR = pd.DataFrame({"lon": [10.0, -90.0], "lat": [50.0, None], "who": list("de")})
@@ -49,7 +50,7 @@ def tables_of(app, key="config"):
     return from_tables(tomllib.loads(saved(app, key)))
 
 
-@pytest.mark.parametrize("pattern", ["*.parquet", ""])
+@pytest.mark.parametrize("pattern", often(["*.parquet", ""], 1))
 def test_a_glob_and_a_folder_are_counted_and_saved(homes, pattern, tmp_path, capsys):
     app = fine(by_path(homes / pattern))
     assert "2 files, " in captions(app)

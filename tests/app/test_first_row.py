@@ -5,6 +5,7 @@ import gc
 import types
 from unittest.mock import Mock
 
+import pytest
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 
 from dpviz.app import cached
@@ -82,6 +83,7 @@ def test_what_a_busy_session_knew_is_gone_and_what_it_spent_stays():
     assert len(entries()) == 2
 
 
+@pytest.mark.slow
 def test_pages_start_afresh_and_another_session_is_not_touched(monkeypatch):
     monkeypatch.setattr(MemoryUploadedFileManager, "remove_session_files", dropped := Mock())
     app, other = fine(press_draw(points_app(CURATE))), fine(press_draw(points_app(CURATE)))

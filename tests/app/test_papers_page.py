@@ -64,6 +64,7 @@ def test_a_larger_run_waits_for_a_press_shows_its_progress_and_can_be_stopped(sl
     slow_figures.set()
 
 
+@pytest.mark.slow
 def test_a_small_run_starts_by_itself_and_another_figure_ends_it(slow_figures):
     app = good(papers_app(paper="psd", figure="7a"))
     assert app.button(key="papers stop")

@@ -80,6 +80,7 @@ class TestUploads:
         assert not truth_switch(app).value
         assert "released true" not in released_map(app)[1]
 
+    @pytest.mark.slow
     def test_a_domain_may_have_a_crs_of_its_own_or_be_a_plane_that_needs_none(self):
         app = uploaded(frame="Type the bounds")
         app.text_input(key="domain crs").set_value("EPSG:5070")

@@ -41,6 +41,7 @@ def press(title):
     return fine(next(each for each in app.button if each.label == title).click().run())
 
 
+@pytest.mark.slow
 def test_three_epsilons_are_a_study_that_begins_by_itself_and_shows_its_maps():
     app = press("A city at three epsilons")
     study = app.session_state["study"]

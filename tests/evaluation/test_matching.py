@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import dpviz as dv
-from dpviz.evaluation.matching import Blocking, block, made_up_holders
+from dpviz.evaluation.matching import Blocking, block, guess_presence, made_up_holders
 from dpviz.mechanisms import HilbertTree, Kdtree
 
 DOMAIN = dv.Domain(bounds=(10.0, -5.0, 26.0, 3.0), crs=None, order=4)
@@ -130,3 +130,48 @@ def test_what_does_not_fit_is_refused():
             made_up_holders(*people(10).T, domain=DOMAIN, **wrong)
     with pytest.raises(dv.InputError, match="inside"):
         made_up_holders([0.0], [0.0], domain=DOMAIN)
+
+
+LEAVES_ONLY = dv.Quadtree(height=8, split="leaf", least_squares=False)
+WIDE = dv.Domain(bounds=(0.0, 0.0, 256.0, 256.0), crs=None, order=8)
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 2.0])
+def test_an_attacker_is_right_as_often_as_the_noise_says(epsilon):
+    """In theory: exp(e) / (1 + exp(e)) for the release, which is the most that epsilon allows; a / (2 + 2 a) less than 1 with dummies."""
+    x, y = np.random.default_rng(3).uniform(0, 256, (2, 30_000))
+    points = dv.PointCounts.from_xy(x, y, domain=WIDE)
+    found = guess_presence(points, LEAVES_ONLY, dv.PureBudget(str(epsilon)), people=20_000, threshold=-np.inf)
+    allowed, less = 1 / (1 + np.exp(-epsilon)), np.exp(-epsilon)
+    assert found.released == pytest.approx(allowed, abs=0.015)
+    assert found.padded == pytest.approx(1 - less / (2 + 2 * less), abs=0.015)
+    assert found.sizes == 1.0
+    assert found == guess_presence(points, LEAVES_ONLY, dv.PureBudget(str(epsilon)), people=20_000, threshold=-np.inf)
+
+
+def test_an_attacker_who_sees_ten_times_the_noise_hardly_guesses():
+    """A wrong scale would show: with a tenth of epsilon the rate of the whole epsilon is far away."""
+    x, y = np.random.default_rng(3).uniform(0, 256, (2, 30_000))
+    points = dv.PointCounts.from_xy(x, y, domain=WIDE)
+    found = guess_presence(points, LEAVES_ONLY, dv.PureBudget("0.2"), people=20_000)
+    assert abs(found.released - 1 / (1 + np.exp(-2.0))) > 0.3
+
+
+def test_blocks_of_exactly_the_released_size_hide_the_true_one_and_cost_matches():
+    """A slow count: every kept leaf takes part with its released count, and a person with the chance to be among the records kept."""
+    holders = made_up_holders(*people(400).T, domain=DOMAIN, common=0.5, disagreement=0.2)
+    release = MECHANISMS["quadtree, budget on leaves"].release(holders.first, dv.PureBudget("0.4"), dv.Entropy.seeded(5))
+    found = block(release, holders, threshold=1, margin=0.3)
+    tree, second = release.tree, cells(holders.second)
+    true = np.bincount(tree.leaf_of(*cells(holders.first).T), minlength=len(tree))
+    pairs, kept = 0, 0.0
+    for leaf in tree.leaves[release.count[tree.leaves] >= 1]:
+        west, south, east, north = DOMAIN.coordinates(tree.rectangles(np.array([leaf])))[0] + [-0.3, -0.3, 0.3, 0.3]
+        x, y = (np.array(DOMAIN.bounds[:2]) + (second + 0.5) * DOMAIN.cell_size).T
+        pairs += int(np.ceil(release.count[leaf])) * ((west < x) & (x < east) & (south < y) & (y < north)).sum()
+        known = holders.known[tree.leaf_of(holders.known[:, 0], holders.known[:, 1]) == leaf]
+        kx, ky = (np.array(DOMAIN.bounds[:2]) + (known[:, 2:] + 0.5) * DOMAIN.cell_size).T
+        near = ((west < kx) & (kx < east) & (south < ky) & (ky < north)).sum()
+        kept += near * min(1.0, np.ceil(release.count[leaf]) / max(true[leaf], 1))
+    assert (found.cut, found.cut_found) == (pairs, pytest.approx(kept))
+    assert found.cut_recall < found.recall

@@ -7,6 +7,7 @@ import pytest
 from dpviz.papers.e2epriv import TUNING_SETS, figure_11c
 from dpviz.papers.e2epriv_figures import E2EPRIV
 from dpviz.papers.figures import run_figure
+from tests.often import often
 from tests.papers.planted import all_claims, assert_flips, crossed, with_seeds
 
 LEVEL = {"Heuristic": 1.0, "E2EPriv": 0.9, "Tuned": 0.8, "Leaky": 0.7, "BestNonPriv": 0.3}
@@ -61,7 +62,7 @@ def test_a_planted_reversal_flips_the_claim(figure, number):
     assert_flips(E2EPRIV.figures[figure], number, tables()[figure], column, *REVERSALS[figure, number])
 
 
-@pytest.mark.parametrize(("figure", "titles"), [("5", 1), ("10", 3), ("11b", 2), ("11c", 1)])
+@pytest.mark.parametrize(("figure", "titles"), often([("10", 3), ("5", 1), ("11b", 2), ("11c", 1)], 1))
 def test_there_is_a_chart_per_data_set_or_method(figure, titles):
     charts = E2EPRIV.figures[figure].draw(tables()[figure])
     assert len({chart.title["text"] for chart in charts}) == len(charts) == titles
@@ -71,6 +72,6 @@ def test_there_is_a_chart_per_data_set_or_method(figure, titles):
 @pytest.mark.parametrize("key", E2EPRIV.figures)
 def test_a_small_run_has_a_verdict_on_every_claim(key):
     figure = E2EPRIV.figures[key]
-    run = run_figure(E2EPRIV, figure, seeds=2)
-    assert [verdict.seeds for verdict in run.verdicts] == [1 if figure.exact else 2] * len(figure.claims)
+    run = run_figure(E2EPRIV, figure, seeds=1)
+    assert [verdict.seeds for verdict in run.verdicts] == [1] * len(figure.claims)
     assert run.charts()

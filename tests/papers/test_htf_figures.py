@@ -8,6 +8,7 @@ import pytest
 from dpviz.papers import htf
 from dpviz.papers.figures import run_figure
 from dpviz.papers.htf_figures import HTF
+from tests.often import often
 from tests.papers.planted import all_claims, assert_flips, crossed, with_seeds
 
 FORMS, OURS = list(htf.SPLIT_EPSILONS), htf.OUR_NAME
@@ -84,7 +85,7 @@ def test_a_planted_reversal_flips_the_claim(figure, number):
     assert_flips(HTF.figures[figure], number, tables()[figure], "mre", *REVERSALS[figure, number])
 
 
-@pytest.mark.parametrize(("figure", "titles"), [("3", 6), ("4", 7), ("5", 6), ("6", 3)])
+@pytest.mark.parametrize(("figure", "titles"), often([("6", 3), ("3", 6), ("4", 7), ("5", 6)], 1))
 def test_the_charts_are_the_paper_s_panels(figure, titles):
     """Two budgets or three stop counts with random queries, three sizes of squares, one chart by size; a panel per kind of data."""
     charts = HTF.figures[figure].draw(tables()[figure])
@@ -95,6 +96,6 @@ def test_the_charts_are_the_paper_s_panels(figure, titles):
 @pytest.mark.parametrize("key", HTF.figures)
 def test_a_small_run_has_a_verdict_on_every_claim(key):
     figure = HTF.figures[key]
-    run = run_figure(HTF, figure, seeds=2)
-    assert [verdict.seeds for verdict in run.verdicts] == [2] * len(figure.claims)
+    run = run_figure(HTF, figure, seeds=1)
+    assert [verdict.seeds for verdict in run.verdicts] == [1] * len(figure.claims)
     assert run.charts()

@@ -9,6 +9,7 @@ import pytest
 from dpviz.papers.figures import run_figure
 from dpviz.papers.inftda import METHODS
 from dpviz.papers.inftda_figures import INFTDA
+from tests.often import often
 from tests.papers.planted import all_claims, assert_flips, crossed, with_seeds
 
 RATE = {"InfTDA": 10.0, "TDA-l2": 20.0, "TDA-linf": 20.0, "VanillaGauss": 30.0, "SH": 1e-12}
@@ -91,7 +92,7 @@ def test_a_planted_reversal_flips_the_claim(figure, number):
     assert_flips(INFTDA.figures[figure], number, tables()[figure], "mean", *REVERSALS[figure, number])
 
 
-@pytest.mark.parametrize(("figure", "titles"), [("3", 7), ("4", 6), ("5", 4), ("6", 3)])
+@pytest.mark.parametrize(("figure", "titles"), often([("6", 3), ("3", 7), ("4", 6), ("5", 4)], 1))
 def test_there_is_a_chart_per_set_and_budget(figure, titles):
     charts = INFTDA.figures[figure].draw(tables()[figure])
     assert len({chart.title["text"] for chart in charts}) == len(charts) == titles
@@ -101,6 +102,6 @@ def test_there_is_a_chart_per_set_and_budget(figure, titles):
 @pytest.mark.parametrize("key", INFTDA.figures)
 def test_a_small_run_has_a_verdict_on_every_claim(key):
     figure = INFTDA.figures[key]
-    run = run_figure(INFTDA, figure, seeds=2)
-    assert [verdict.seeds for verdict in run.verdicts] == [2] * len(figure.claims)
+    run = run_figure(INFTDA, figure, seeds=1)
+    assert [verdict.seeds for verdict in run.verdicts] == [1] * len(figure.claims)
     assert run.charts()

@@ -112,7 +112,13 @@ def test_a_planted_reversal_flips_the_claim(figure, number):
     assert_flips(PSD.figures[figure], number, tables()[figure], *REVERSALS[figure, number])
 
 
-@pytest.mark.parametrize(("figure", "panels"), [("2", 1), ("3", 2), ("4a", 1), ("4b", 1), ("5", 2), ("6", 3), ("7a", 1), ("7b", 5)])
+def test_the_charts_of_matching_show_work_matches_and_the_attack():
+    charts = PSD.figures["7b"].draw(tables()["7b"])
+    assert len({chart.title["text"] for chart in charts}) == len(charts) == 5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("figure", "panels"), [("2", 1), ("3", 2), ("4a", 1), ("4b", 1), ("5", 2), ("6", 3), ("7a", 1)])
 def test_the_charts_are_the_paper_s_panels(figure, panels):
     charts = PSD.figures[figure].draw(tables()[figure])
     assert len({chart.title["text"] for chart in charts}) == len(charts) == panels
