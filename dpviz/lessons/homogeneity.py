@@ -203,4 +203,5 @@ def percent_near_best(curve: ObjectiveCurve, chosen: pd.DataFrame) -> float:
 def lines_near_best(curve: ObjectiveCurve) -> Integers:
     """Return the tried lines that gain, over no split, at least half of what the best tried line gains."""
     gain = curve.unsplit - curve.tried_objective
-    return curve.tried[gain >= gain.max() / 2]
+    near_best: Integers = curve.tried[gain >= gain.max() / 2]
+    return near_best
