@@ -41,7 +41,7 @@ class Averaging(Lesson):
         " better, since its mean converges to the truth. Noise alone does not help, but a ledger does: it adds up ε over the releases,"
         " refuses what passes its cap, and so bounds what all of them say together."
     )
-    task: ClassVar[str] = "go on for 30 and for 100 days, and find the cap that keeps an attacker below three games of four."
+    task: ClassVar[str] = "go on for 30 and for 100 days, and find the largest cap that keeps an attacker below three games of four."
     question: ClassVar[str] = (
         "The same count is published every day with fresh Laplace noise, ε = 0.5 each day. After five days an attacker who looks for one"
         " person in it is right about 7 times of 10. Nobody adds up the ε in a ledger, and it goes on for 100 days: how often is the"

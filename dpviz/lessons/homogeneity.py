@@ -43,7 +43,7 @@ class Homogeneity(Lesson):
         " least sum of all cells' distances from the mean of their part. One person changes that sum by at most 2, so noise of a known size"
         " makes the choice private, and where the noise is larger than the dip of the curve at its best line, the choice is mostly chance."
     )
-    task: ClassVar[str] = "lower ε to 0.001 and find out which town's best line survives the noise longest."
+    task: ClassVar[str] = "lower ε to 0.001 in every town: where is the choice still better than by chance?"
     question: ClassVar[str] = (
         "HTF, a tree that follows the data, looks for the line that splits a town of 20,000 people into two parts that are as even as"
         " possible, and spends ε = 0.01 on it: noise of ± 400 people. How often is its line at least half as good as the best one?"
@@ -57,7 +57,7 @@ class Homogeneity(Lesson):
     in_class: ClassVar[str] = (
         "For those who know trees. The wrong belief is that a tiny ε always means chance: what counts is the noise against the depth of"
         " the dip. Lower ε step by step, and let them say beforehand when the bars become flat. An even town has hardly a dip,"
-        " and nothing to find: the help of *good choices* says how many of the tried lines are good by chance."
+        " and nothing to find: two of its three lines are good by chance."
     )
 
     town: str = setting(TWO_CROWDS, "Town", choices=TOWNS, help=f"{PEOPLE:,} made-up people.")
@@ -84,7 +84,7 @@ class Homogeneity(Lesson):
                     help="The choice is as if exponential noise of this standard deviation, 4/ε people, were on each line that is tried.",
                 ),
                 Figure(
-                    label="Good choices",
+                    label=f"Good choices; by chance {100 * len(lines_near_best(curve)) / len(curve.tried):.0f} %",
                     value=f"{percent_near_best(curve, choices):.0f} %",
                     help="Runs whose line removes at least half as much unevenness as the best tried line:"
                     f" {len(lines_near_best(curve))} of the {len(curve.tried)} tried lines do.",
