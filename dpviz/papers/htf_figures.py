@@ -249,7 +249,7 @@ _FIGURE_4 = Figure(
             about="100,000 homes in place of 3.5 million points, two budgets and 300 queries of each kind.",
             settings={"size": 100_000, "epsilons": (0.1, 0.5), "queries": 300},
             seeds=6,
-            seconds=16,
+            seconds=14,
         ),
         MEDIUM: Size(
             about="1,000,000 homes in place of 3.5 million points, two budgets and 1,000 queries of each kind.",
@@ -363,7 +363,7 @@ _FIGURE_6 = Figure(
             about="50,000 records in each of four sets: homes in Los Angeles, and one cluster for each σ; 400 queries.",
             settings={"size": 50_000, "cluster_size": 50_000, "names": _FOUR_SETS, "queries": 400},
             seeds=6,
-            seconds=21,
+            seconds=17,
         ),
         MEDIUM: Size(
             about="300,000 records in each of the paper's seven sets, and 1,000 queries.",
