@@ -198,7 +198,7 @@ _FIGURE_4A = Figure(
 _FIGURE_4B = Figure(
     key="4b",
     title="Time of private medians by depth",
-    differs=_MEDIANS + " Times are of this computer; verdicts compare two times of the same run.",
+    differs=_MEDIANS + " Times are seconds of this computer's processor; verdicts compare two times of the same run.",
     sizes=_MEDIAN_SIZES,
     prepare=_prepare_medians,
     draw=_draw("figure_4", ("seconds",), "seconds", "records", "error"),
@@ -418,7 +418,7 @@ _QUADTREES = ("quad-baseline", "quad-opt")
 _FIGURE_7A = Figure(
     key="7a",
     title="Time to build a decomposition",
-    differs=_CROSSINGS + " Times are of this computer, after counting on the lattice; verdicts compare two times of the same run.",
+    differs=_CROSSINGS + " Times are seconds of this computer's processor, after counting on the lattice, and are compared in one run.",
     sizes={
         SMALL: Size(
             about="100,000 crossings, a sixteenth; so trees two levels lower than the paper's, and cells of 0.04 degrees.",
