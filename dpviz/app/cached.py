@@ -70,9 +70,9 @@ def digest_of_fingerprints(file_fingerprints: Iterable[str]) -> str:
 
 
 @st.cache_resource(max_entries=100, show_spinner=False)
-def seeds_of_figure(paper: str, figure: str, size: str) -> list[pd.DataFrame]:  # noqa: ARG001
-    """Return the rows of the first seeds of a paper's figure that were measured so far; all sessions share and extend the list."""
-    return []
+def seeds_of_figure(paper: str, figure: str, size: str) -> dict[int, pd.DataFrame]:  # noqa: ARG001
+    """Return the rows of a paper's figure by the seeds that were measured so far; all sessions share them, and add their own."""
+    return {}
 
 
 @st.cache_resource(max_entries=6, show_spinner="Loading the sample ...")

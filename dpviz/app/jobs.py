@@ -15,6 +15,7 @@ from collections.abc import Callable, Collection
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
+from itertools import takewhile
 from threading import Event, Lock, Thread, Timer
 from typing import Any, Protocol
 from weakref import WeakValueDictionary
@@ -30,12 +31,12 @@ from dpviz.evaluation.compare import compare
 from dpviz.evaluation.study import Run, Study
 from dpviz.evaluation.tables import finished_runs, tidy
 from dpviz.mechanisms.base import AnyMechanism
-from dpviz.papers.figures import Figure, Paper
+from dpviz.papers.figures import Figure, OneSeed, Paper
 from dpviz.papers.figures import Run as FigureRun
 from dpviz.publishing.dry_run import MOST_ATTEMPTS, WantedError, find_epsilon
 from dpviz.publishing.private_data import OpenedData
 
-RUNNING, STOPPED, DONE, FAILED = "running", "stopped", "done", "failed"
+RUNNING, STOPPING, STOPPED, DONE, FAILED = "running", "stopping", "stopped", "done", "failed"
 SECONDS_TO_STOP = 10.0  # seconds in which a stopped study or search ends
 SECONDS_WITHOUT_PAGE = 60.0  # seconds for which a study on a sample goes on after the last page that held it is gone
 SECONDS_TO_STOP_COUNT = 30.0  # seconds to wait at most until a stopped count has removed its temporary files
@@ -480,16 +481,18 @@ class FigureJob:
         figure: one of its figures.
         size: the name of a size of the figure.
         seeds: how many.
-        known: the rows of the first seeds that any session has measured; the job goes on from them, and adds its own.
+        known: the rows of each seed that any session has measured. The job measures no seed that is there, and adds its own; of a seed
+            that two sessions measure at once, the first rows count for both.
 
     Attributes:
         total: all seeds.
         error: why the run failed; else "".
     """
 
-    def __init__(self, paper: Paper, figure: Figure, size: str, seeds: int, known: list[pd.DataFrame]) -> None:
+    def __init__(self, paper: Paper, figure: Figure, size: str, seeds: int, known: dict[int, pd.DataFrame]) -> None:
         self.paper, self.figure, self.size, self.total, self.error = paper, figure, size, seeds, ""
-        self._known, self._parts, self._stop = known, known[:seeds], Event()
+        self._known, self._stop = known, Event()
+        self._parts = [known[seed] for seed in takewhile(known.__contains__, range(1, seeds + 1))]
         self._start, self._seconds = time.monotonic(), 0.0
         self._run: FigureRun | None = None
         self._thread = Thread(target=self._work, name="figure", daemon=True)
@@ -512,16 +515,18 @@ class FigureJob:
 
     @property
     def state(self) -> str:
-        """The state: running, stopped, done or failed."""
+        """The state: running, stopping (until the seed that it measures is done), stopped, done or failed."""
         if self.error:
             return FAILED
         if self.made >= self.total:
             return DONE
-        return STOPPED if self._stop.is_set() else RUNNING
+        if not self._stop.is_set():
+            return RUNNING
+        return STOPPING if self._thread.is_alive() else STOPPED
 
     def run(self) -> FigureRun | None:
         """Return the run with the seeds that are done, once it has ended; None before that, or if no seed is done."""
-        if self.state != RUNNING and self.made and self._run is None:
+        if self.state not in (RUNNING, STOPPING) and self.made and self._run is None:
             parts = self._parts[: self.made]
             self._run = FigureRun(
                 paper=self.paper, figure=self.figure, size=self.size, table=pd.concat(parts, ignore_index=True), seconds=self._seconds
@@ -540,15 +545,14 @@ class FigureJob:
 
     def _measure(self, check: Callable[[], None]) -> None:
         """Measure the seeds that are not known; others may have measured some while this waited."""
-        self._parts = self._known[: self.total]
-        if self.made == self.total:
-            return
-        for part in self.figure.measure(self.size, self.total - self.made, first=self.made + 1):
+        measure: OneSeed | None = None
+        for seed in range(self.made + 1, self.total + 1):
             check()
+            if seed not in self._known:
+                measure = measure or self.figure.one_seed(self.size)
+                self._known.setdefault(seed, measure(seed))
             self._seconds = time.monotonic() - self._start
-            if len(self._known) == self.made:
-                self._known.append(part)
-            self._parts.append(part)
+            self._parts.append(self._known[seed])
 
     def _check(self) -> None:
         if self._stop.is_set():

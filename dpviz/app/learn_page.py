@@ -49,6 +49,8 @@ def learn_page() -> None:
     if is_asked_first(lesson):
         shown = _compute_shown(lesson)
         _charts(lesson, shown.asked or shown.rows, columns=2)
+        with st.container(horizontal=True, key="learn-take"):
+            _slides(lesson, shown, shown.asked or shown.slide or shown.rows)
     else:
         _figure_to_move(lesson)
     if lesson.in_class:
@@ -100,16 +102,21 @@ def _words(shown: Shown) -> None:
 def _downloads(lesson: Lesson, shown: Shown) -> None:
     """Offer the charts as files, each made when its button is pressed, and the Python that makes them."""
     settings, dark = describe(lesson), is_dark()
-    slide = Slide(rows=shown.slide or shown.rows, title=lesson.title, question=lesson.question, settings=settings, source=shown.source)
     with st.container(horizontal=True, key="learn-take"):
         for kind in ("svg", "png"):
             make = partial(picture, shown.charts, lesson.title, settings, kind, dark=dark)
             help_text = "This figure with its settings, as a file in the colours of this theme. Made on this computer."
             _download("Picture", lesson, kind, make, help_text)
-        for kind in ("svg", "png"):
-            help_text = "This figure under its question, 1920 by 1080, in the colours of this theme. Made on this computer."
-            _download("Slide", lesson, kind, partial(draw_slide, slide, kind, dark=dark), help_text)
+        _slides(lesson, shown, shown.slide or shown.rows)
         show_code(write_lesson_python(lesson), None)
+
+
+def _slides(lesson: Lesson, shown: Shown, rows: Sequence[Sequence[Any]]) -> None:
+    """Offer what is on the page as a slide; while the question is open, without what answers it."""
+    slide = Slide(rows=rows, title=lesson.title, question=lesson.question, settings=describe(lesson), source=shown.source)
+    for kind in ("svg", "png"):
+        help_text = "The figure as it stands here under its question, 1920 by 1080, in the colours of this theme. Made on this computer."
+        _download("Slide", lesson, kind, partial(draw_slide, slide, kind, dark=is_dark()), help_text)
 
 
 def _download(what: str, lesson: Lesson, kind: str, make: Callable[[], bytes], help_text: str) -> None:

@@ -10,7 +10,7 @@ import streamlit as st
 
 from dpviz.app.cached import keeper, seeds_of_figure
 from dpviz.app.class_mode import is_class
-from dpviz.app.jobs import FAILED, RUNNING, STOPPED, FigureJob
+from dpviz.app.jobs import FAILED, RUNNING, STOPPED, STOPPING, FigureJob
 from dpviz.app.session import Reader, choice_reader, is_dark, number_reader, read_link, show_error, show_value, to_query, when_chosen
 from dpviz.papers.catalogue import PAPERS
 from dpviz.papers.claims import FAILS, HOLDS, UNDECIDED, Verdict
@@ -21,13 +21,15 @@ from dpviz.view.escape import markdown
 _CONFIG, _ADDRESS, _CHANGED, _JOBS, _PAPER = "papers config", "papers address", "papers changed", "papers jobs", "papers paper"
 _MOST_JOBS = 8
 _PATIENCE, _TICK = 0.5, 1.0  # seconds that a start waits for the end, and between two refreshes
-_MOST_SHOWN_SEEDS = 50
+_FEWEST_SEEDS, _MOST_SHOWN_SEEDS = 2, 50  # one seed has no interval
 _LOOKS = {HOLDS: ("green", "check_circle"), FAILS: ("red", "cancel"), UNDECIDED: ("orange", "help")}
 _ABOUT = "All data here are made up or public and all noise is seeded: nothing is private, and nothing is spent."
+_ABOUT_VERDICTS = "Verdicts are about this run, and none is a verdict on the paper: what differs is said below."
 _HOW = (
     "Every claim becomes a number for each case, such as the ratio of two errors. Each seed gives it once more; the interval holds what"
-    " remains uncertain. *Holds*: the interval lies wholly on the claim's side, in every case. *Does not hold here*: in some case it lies"
-    " wholly on the other side. *Undecided*: neither."
+    " other seeds, but not other data, might give. *Holds*: the interval lies wholly on the claim's side, in every case. *Does not hold"
+    " here*: in some case it lies wholly on the other side. *Undecided*: neither; more seeds may decide. (A claim about at least one case"
+    ' holds by one, and fails only in all.) "We ask for" and "we allow" are our lines where the paper gives no number.'
 )
 
 
@@ -39,7 +41,7 @@ class PapersConfig:
         paper: key of a paper.
         figure: number of a figure; the first one of the paper if it has none of that number.
         size: name of a size; the smallest one of the figure if it has none of that name.
-        seeds: how many; 0 for the usual number.
+        seeds: how many, at least two; 0 for the usual number.
     """
 
     always_in_link: ClassVar[tuple[str, ...]] = ("paper", "figure")
@@ -72,7 +74,7 @@ class PapersConfig:
         figure = self.build()
         size = self.size if self.size in figure.sizes and not is_class() else next(iter(figure.sizes))
         seeds = min(self.seeds, figure.sizes[size].seeds) if is_class() else self.seeds
-        return PAPERS[self.paper], figure, size, figure.seeds(size, seeds or None)
+        return PAPERS[self.paper], figure, size, figure.seeds(size, max(seeds, _FEWEST_SEEDS) if seeds else None)
 
 
 def papers_page() -> None:
@@ -85,6 +87,7 @@ def papers_page() -> None:
     st.header(f"Figure {markdown(figure.key)}: {markdown(figure.title)}", anchor=False)
     st.caption(f"{markdown(paper.title)}. {markdown(paper.source)}.")
     _choose_size(paper, figure, size, seeds)
+    st.markdown(f"**This run:** {markdown(figure.sizes[size].about)} {_ABOUT_VERDICTS}")
     job = _find_job(paper, figure, size, seeds)
     with st.container(key="papers-status"):
         _show_state(paper, figure, size, seeds, job)
@@ -92,7 +95,7 @@ def papers_page() -> None:
     if run is not None:
         _show_run(run)
     st.markdown("##### What differs from the paper")
-    st.markdown(f"{markdown(figure.sizes[size].about)} {markdown(figure.differs)}")
+    st.markdown(markdown(figure.differs))
     st.caption(_HOW)
 
 
@@ -165,7 +168,7 @@ def _choose_size(paper: Paper, figure: Figure, size: str, seeds: int) -> None:
     show_value(key, seeds)
     right.slider(
         "Seeds",
-        2,
+        _FEWEST_SEEDS,
         max(_MOST_SHOWN_SEEDS, seeds),
         key=key,
         help="Runs with fresh noise. More of them make the intervals narrower.",
@@ -200,22 +203,25 @@ def _show_state(paper: Paper, figure: Figure, size: str, seeds: int, job: Figure
     if job is None:
         st.button("Run", key="papers run", type="primary", on_click=start)
         st.caption(_describe_duration(figure.sizes[size], seeds))
-    elif job.state == RUNNING:
+    elif job.state in (RUNNING, STOPPING):
         st.fragment(_tick, run_every=_TICK)(job)
-    elif job.state == FAILED:
-        show_error(job.error)
-    elif job.state == STOPPED:
+    elif job.state in (FAILED, STOPPED):
+        if job.error:
+            show_error(job.error)
         with st.container(horizontal=True, vertical_alignment="center"):
             st.markdown(f"Stopped after {int(job.made)} of {int(job.total)} seeds.")
             st.button("Go on", key="papers again", on_click=start)
 
 
 def _tick(job: FigureJob) -> None:
-    if job.state != RUNNING:
+    """Show the progress of a run until it has ended; a stop takes effect once the seed that is being measured is done."""
+    if job.state not in (RUNNING, STOPPING):
         st.rerun()
+    stops, done = job.state == STOPPING, f"{int(job.made)} of {int(job.total)} seeds"
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.progress(job.made / job.total, text=f"Running: {int(job.made)} of {int(job.total)} seeds. The verdict follows the last one.")
-        st.button("Stop", key="papers stop", on_click=job.stop)
+        text = f"Stopping after this seed: {done} are done." if stops else f"Running: {done}. The verdict follows the last one."
+        st.progress(job.made / job.total, text=text)
+        st.button("Stop", key="papers stop", on_click=job.stop, disabled=stops)
 
 
 def _describe_duration(size: Size, seeds: int) -> str:

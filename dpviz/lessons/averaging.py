@@ -41,10 +41,11 @@ class Averaging(Lesson):
         " better, since its mean converges to the truth. Noise alone does not help, but a ledger does: it adds up ε over the releases,"
         " refuses what passes its cap, and so bounds what all of them say together."
     )
-    task: ClassVar[str] = "go on for 30 and for 100 days, and find the cap that keeps an attacker below three games of four."
+    task: ClassVar[str] = "go on for 30 and for 100 days, and find the largest cap that keeps an attacker below three games of four."
     question: ClassVar[str] = (
         "The same count is published every day with fresh Laplace noise, ε = 0.5 each day. After five days an attacker who looks for one"
-        " person in it is right about 7 times of 10. Nobody keeps a ledger, and it goes on for 100 days: how often is that right then?"
+        " person in it is right about 7 times of 10. Nobody adds up the ε in a ledger, and it goes on for 100 days: how often is the"
+        " attacker right then?"
     )
     choices: ClassVar[tuple[str, ...]] = ("nearly always", "about 8 times of 10", "still 7 times of 10: the noise is fresh")
     right: ClassVar[int] = 0
@@ -80,8 +81,10 @@ class Averaging(Lesson):
             bound=bound,
             epsilon=f"a sum of ε = {allowed * self.epsilon:g}",
         )
+        means = _means(self)
         return Shown(
-            rows=((_means(self), success_chart(game)), (_curves(self, played), _sums(self))),
+            asked=((means,),),
+            rows=((means, success_chart(game)), (_curves(self, played), _sums(self))),
             figures=(
                 Figure(
                     label="Rounded", value=describe_success(today), help=f"Games won after {self.releases} releases, with 95 % interval."

@@ -104,7 +104,7 @@ def _flat() -> alt.Scale:
 def write_count(count: float) -> str:
     """Write a count as it stands in a table; a question mark if it is hidden.
 
-    >>> write_count(-3.0), write_count(np.nan)
-    ('−3', '?')
+    >>> write_count(-3.0), write_count(-1e-12), write_count(np.nan)
+    ('−3', '0', '?')
     """
-    return "?" if np.isnan(count) else f"{count:.0f}".replace("-", "−")
+    return "?" if np.isnan(count) else f"{round(count)}".replace("-", "−")

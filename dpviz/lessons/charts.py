@@ -112,7 +112,8 @@ def x_axis(look: Look, table: pd.DataFrame) -> Any:
     if look.log_x:
         scale, axis = alt.Scale(type="log", base=2, nice=False), alt.Axis(format=FORMAT, values=sorted(set(table["x"])), labelOverlap=True)
     else:
-        scale, axis = alt.Scale(zero=False, nice=False), alt.Axis(format=FORMAT, tickCount=6)
+        least_step = 1 if table["x"].dtype.kind in "iu" else alt.Undefined
+        scale, axis = alt.Scale(zero=False, nice=False), alt.Axis(format=FORMAT, tickCount=6, tickMinStep=least_step)
     return alt.X(field="x", type="quantitative", title=look.x, scale=scale, axis=axis)
 
 

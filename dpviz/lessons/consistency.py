@@ -52,7 +52,7 @@ class Consistency(Lesson):
     )
     question: ClassVar[str] = (
         "A street was counted as a whole, in halves, in quarters and as eight areas, each count with noise of the same size. Now you"
-        " need the number of people in the whole street. Which is nearest to the truth?"
+        " need the number of people in the whole street. Which is usually nearest to the truth?"
     )
     choices: ClassVar[tuple[str, ...]] = ("the street's own count", "all fifteen counts, weighed together", "the eight areas added up")
     right: ClassVar[int] = 1
@@ -100,10 +100,10 @@ class Consistency(Lesson):
                 Figure(label="Areas added up", value=f"± {added:.3g}", help="The same for the sum of the eight measured areas."),
                 Figure(label="Least squares", value=f"± {after:.3g}", help="The same for all fifteen counts together, by theory."),
             ),
-            note="Orange: a count that its own parts contradict; in small print what they add up to. A street of eight areas is halved"
-            " three"
-            f" times and counted on every level. Lines: theory. Rings: {REPEATS} seeded runs. No other unbiased linear combination of the"
-            " same measurements has a smaller variance, for any count or sum.",
+            note=f"In truth {table['true'].iloc[0]:,.0f} people live in the street. Orange: a count that its own parts contradict; in"
+            " small print what they add up to. A street of eight areas is halved three times and counted on every level. Lines: theory."
+            f" Rings: {REPEATS} seeded runs. No other unbiased linear combination of the same measurements has a smaller variance, for any"
+            " count or sum.",
         )
 
 

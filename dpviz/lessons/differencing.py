@@ -30,7 +30,7 @@ class Differencing(Lesson):
     """Tables with hidden small counts, what their differences give away, and private releases of the same tables."""
 
     key: ClassVar[str] = "differencing"
-    title: ClassVar[str] = "Hidden small counts come back"
+    title: ClassVar[str] = "Hidden small counts"
     text: ClassVar[str] = (
         "An office hides every small count and publishes all others exactly, with totals of districts (rows) and of school areas (columns):"
         " a total minus the counts beside it is the hidden count, and one that is found helps to find the next. Noise from a budget that"
@@ -38,14 +38,15 @@ class Differencing(Lesson):
     )
     task: ClassVar[str] = "subtract round by round; then hide more with a larger threshold, and publish one more table."
     question: ClassVar[str] = (
-        "The seven blocks with fewer than 5 people are hidden. The exact totals of the rows (right) and of the columns (below) are shown."
+        "The seven blocks with 1 to 4 people are hidden. The exact totals of the rows (right) and of the columns (below) are shown."
         " How many of the seven can a reader work out with a pencil?"
     )
     choices: ClassVar[tuple[str, ...]] = ("none: they are hidden", "three or four", "all seven")
     right: ClassVar[int] = 2
     answer: ClassVar[str] = (
-        "A row with one hidden block gives it away at once, as its total minus the rest; that opens a column, and so on. With a threshold"
-        " of 8 only 3 of 12 come back - and 12 of 12 once one more table is published, that of the squares."
+        "A row with one hidden block gives it away at once, as its total minus the rest; that opens a column, and so on. It turns when more"
+        " is hidden: with 8 as the smallest count shown, only 3 of 12 come back. Publish one more table, that of squares of four blocks,"
+        " and 12 of 12 do."
     )
     in_class: ClassVar[str] = (
         "Let them solve one row by hand first: it takes ten seconds, and nobody forgets it. Expect the belief that hiding is safe because"
@@ -78,10 +79,12 @@ class Differencing(Lesson):
             bound=bound,
             epsilon=f"ε = {self.epsilon:g}",
         )
+        today_map = _map([recovered, *published[1:]], hidden & ~found, found, "Today: small counts are hidden")
         return Shown(
+            asked=((today_map,),),
             rows=(
                 (
-                    _map([recovered, *published[1:]], hidden & ~found, found, "Today: small counts are hidden"),
+                    today_map,
                     _map(
                         [table.astype(np.float64) for table in noisy], none, none, f"The same tables, private: ε = {self.epsilon:g}", NOISY
                     ),

@@ -50,8 +50,9 @@ class FalsePositives(Lesson):
     right: ClassVar[int] = 2
     answer: ClassVar[str] = (
         "401 of 852: noise goes up as often as down, and nobody can tell orange squares from grey ones. A threshold of 2 standard"
-        " deviations (28 people) leaves 23 of them, but then 1,073 squares with somebody vanish, and 6.3 of 100 people with them. It turns"
-        " with larger squares: at zoom level 4 the same threshold leaves 1 false positive, and 0.26 of 100 people vanish."
+        " deviations (28 people) leaves 23 of them, but then 1,073 squares with somebody vanish, and 6.3 of 100 people with them. It"
+        " turns with larger squares: at zoom level 4, squares of 4.4 km, the same threshold leaves 1 false positive, and 0.26 of 100"
+        " people vanish."
     )
     in_class: ClassVar[str] = (
         "Let them find the coast on the first map and guess. The wrong belief is that noise which is 0 on average leaves empty places"

@@ -37,6 +37,7 @@ AREA = Area.of(DOMAIN)
 HEIGHT = 3
 SIDE = 1 << HEIGHT
 """Areas of 2 km per side: a home is looked for among SIDE**2 of them."""
+MOST_POINTS = 50
 RADII = (0.5, 1.0, 2.0, 3.0, 5.0)
 _WIDE = DOMAIN.side // SIDE
 _CELLS = np.stack(np.divmod(np.arange(DOMAIN.side**2), DOMAIN.side)[::-1], axis=1)
@@ -49,13 +50,13 @@ class FindingHome(Lesson):
     """Where a person can live by the jittered points, and by a private release of the same points."""
 
     key: ClassVar[str] = "finding_home"
-    title: ClassVar[str] = "Blurred points still lead home"
+    title: ClassVar[str] = "Blurred points from home"
     text: ClassVar[str] = (
         "Each of a person's points from home is moved at random by at most a fixed radius, so the home lies within that radius of every"
         " one of them: the discs around the points have ever less in common. The private release protects the *person* with all points:"
         " its noise grows with their number, and no attacker finds the home more often than ε allows."
     )
-    task: ClassVar[str] = "find, for a radius of 5 km, how many points give the home away."
+    task: ClassVar[str] = "add one point at a time; then find, for a radius of 5 km, how many points leave less than one square kilometre."
     question: ClassVar[str] = (
         "One point from home, moved at random by up to 2 km, leaves a disc of 15 square kilometres (with the squares at its edge) in which"
         " the home can be. Now the person shares 20 points from home, each moved by itself. How many square kilometres are left?"
@@ -63,18 +64,18 @@ class FindingHome(Lesson):
     choices: ClassVar[tuple[str, ...]] = ("15: each is moved by up to 2 km", "about 5", "less than 1")
     right: ClassVar[int] = 2
     answer: ClassVar[str] = (
-        "0.75 square kilometres: the home is in *all* of the discs, and 20 discs have little in common. With a radius of 5 km the 20 points"
-        " leave 2.19, and 50 points leave 0.688."
+        "0.563 square kilometres: the home is in *all* of the discs, and 20 discs have little in common. With a radius of 5 km the 20"
+        " points leave 2.81, but 50 points leave 0.688."
     )
     in_class: ClassVar[str] = (
         "Begin with one point and add one at a time: the coloured area shrinks before their eyes. Expect the belief that 2 km of blur are"
-        " 2 km of safety; the blur protects a single point, and people have many. Then ask what is published on the right: counts in which"
-        " the person's points are hidden *together*, as the unit is the person. The last chart is the proof: whatever the attacker"
-        " computes, the line at ε is not passed."
+        " 2 km of safety; the blur protects a single point, and people have many. Then ask what is published instead, below: counts in"
+        " which the person's points are hidden *together*, as the unit is the person. In the last chart even the best attack on these"
+        " counts stays below the line at ε, which none can pass."
     )
 
     points: int = setting(
-        1, "Points of the person", low=1, high=50, help="All from home, each moved by itself. The release counts them all."
+        1, "Points of the person", low=1, high=MOST_POINTS, help="All from home, each moved by itself. The release counts them all."
     )
     radius: float = setting(2.0, "Radius of the jitter, km", choices=RADII, help="Each point moves evenly within a disc of this radius.")
     epsilon: float = epsilon_setting(1.0, "Of the private release, for the person with all points.")
@@ -83,7 +84,7 @@ class FindingHome(Lesson):
     def show(self) -> Shown:
         """Compute the figures for these settings."""
         home = choose_home(self.draw)
-        moved = jitter(home, self.points, self.radius, Entropy.seeded(self.draw))
+        moved = jitter(home, MOST_POINTS, self.radius, Entropy.seeded(self.draw))[: self.points]  # one point more keeps those before it
         discs = count_discs(moved, _CELLS, 1000 * self.radius, cell_size())
         possible = discs == discs.max()
         release = release_privately(home, self.points, self.epsilon, self.draw)
@@ -92,17 +93,19 @@ class FindingHome(Lesson):
         bound, blind = guess_bound(SIDE**2, self.epsilon), 1 / SIDE**2
         game = Game(
             title="In which of 64 areas is the home?",
-            contrast=(f"{self.points} jittered points (NOT PRIVATE)", today),
+            contrast=(f"{self.points} jittered point{'s' * (self.points != 1)} (NOT PRIVATE)", today),
             private=(f"private counts, ε = {self.epsilon:g}", private),
             blind=blind,
             bound=bound,
             epsilon=f"ε = {self.epsilon:g}",
         )
         left = possible.sum() * np.prod(cell_size()) / 1e6
-        true = belief[_AREA_OF_CELL[home[1] * DOMAIN.side + home[0]]]
+        true = belief[area_of(home)]
+        jittered = _jittered_map(home, moved, possible, self.radius)
         return Shown(
+            asked=((jittered,),),
             rows=(
-                (_jittered_map(home, moved, possible, self.radius), _belief_map(home, belief, self.epsilon)),
+                (jittered, _belief_map(home, belief, self.epsilon)),
                 (_release_map(release), success_chart(game)),
             ),
             figures=(
@@ -134,6 +137,11 @@ def choose_home(seed: int) -> tuple[int, int]:
     """Return column and row of the home of a made-up person: any cell, equally likely."""
     column, row = np.random.default_rng((17, seed)).integers(0, DOMAIN.side, 2)
     return int(column), int(row)
+
+
+def area_of(home: tuple[int, int]) -> int:
+    """Return the area of a home: the row of areas times `SIDE`, plus the column."""
+    return int(_AREA_OF_CELL[home[1] * DOMAIN.side + home[0]])
 
 
 def jitter(home: tuple[int, int], points: int, radius: float, entropy: Entropy) -> Integers:
@@ -204,7 +212,7 @@ def play_jittered(points: int, radius: float) -> Success:
         home = choose_home(seed + 1)
         moved = jitter(home, points, radius, Entropy.seeded(seed + 1))
         said[seed] = guess_home(moved, _CELLS, _AREA_OF_CELL, 1000 * radius, cell_size())
-        truth[seed] = _AREA_OF_CELL[home[1] * DOMAIN.side + home[0]]
+        truth[seed] = area_of(home)
     return count_wins(said, truth)
 
 

@@ -10,6 +10,7 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
+from dpviz.arrays import Integers
 from dpviz.data.points import PointCounts
 from dpviz.evaluation.split_objective import DEFAULTS, ObjectiveCurve, objective_curve, split_objectives
 from dpviz.lessons.charts import AMBER, GREEN, band, horizontal_line, style_channel
@@ -42,21 +43,21 @@ class Homogeneity(Lesson):
         " least sum of all cells' distances from the mean of their part. One person changes that sum by at most 2, so noise of a known size"
         " makes the choice private, and where the noise is larger than the dip of the curve at its best line, the choice is mostly chance."
     )
-    task: ClassVar[str] = "lower ε to 0.001 and find out which town's best line survives the noise longest."
+    task: ClassVar[str] = "lower ε to 0.001 in every town: where is the choice still better than by chance?"
     question: ClassVar[str] = (
-        "HTF looks for the line that splits a town of 20,000 people into two parts that are as even as possible, and spends ε = 0.01 on"
-        " it: noise of ± 400 people. How often is the line that it finds a good one, with at least half of the best gain?"
+        "HTF, a tree that follows the data, looks for the line that splits a town of 20,000 people into two parts that are as even as"
+        " possible, and spends ε = 0.01 on it: noise of ± 400 people. How often is its line at least half as good as the best one?"
     )
     choices: ClassVar[tuple[str, ...]] = ("in most runs", "about half of the time", "hardly ever: ε is tiny")
     right: ClassVar[int] = 0
     answer: ClassVar[str] = (
-        "In 87 % of the runs: the curve dips deeper than the noise, and many lines beside the best one are nearly as good. It turns"
-        " where the dip is shallower than the noise: at ε = 0.001 it is 42 % of the runs."
+        "In 87 % of the runs: HTF tries three lines, and the curve dips at one of them by more than twice the noise. It turns where the"
+        " dip is shallower than the noise: at ε = 0.001 it is 42 % of the runs, little more than one in three, which is chance."
     )
     in_class: ClassVar[str] = (
         "For those who know trees. The wrong belief is that a tiny ε always means chance: what counts is the noise against the depth of"
-        " the dip. Lower ε step by step, and let them say beforehand when the bars become flat. An even town has no dip at all, and"
-        " nothing to find."
+        " the dip. Lower ε step by step, and let them say beforehand when the bars become flat. An even town has hardly a dip,"
+        " and nothing to find: two of its three lines are good by chance."
     )
 
     town: str = setting(TWO_CROWDS, "Town", choices=TOWNS, help=f"{PEOPLE:,} made-up people.")
@@ -83,9 +84,10 @@ class Homogeneity(Lesson):
                     help="The choice is as if exponential noise of this standard deviation, 4/ε people, were on each line that is tried.",
                 ),
                 Figure(
-                    label="Good choices",
+                    label=f"Good choices; by chance {100 * len(lines_near_best(curve)) / len(curve.tried):.0f} %",
                     value=f"{percent_near_best(curve, choices):.0f} %",
-                    help="Runs whose line removes at least half as much unevenness as the best tried line.",
+                    help="Runs whose line removes at least half as much unevenness as the best tried line:"
+                    f" {len(lines_near_best(curve))} of the {len(curve.tried)} tried lines do.",
                 ),
             ),
             note="Unevenness: how far each cell is from the mean of its part, added up. Grey band: the noise of the choice. Bars: where"
@@ -194,7 +196,12 @@ def chosen_lines(points: PointCounts, epsilon: float, draw: int, *, across: bool
 
 
 def percent_near_best(curve: ObjectiveCurve, chosen: pd.DataFrame) -> float:
-    """Return the percentage of runs whose line gains, over no split, at least half of what the best tried line gains."""
+    """Return the percentage of runs whose line is one of `lines_near_best`."""
+    return float(chosen.loc[chosen["place"].isin(lines_near_best(curve).tolist()), "percent"].sum())
+
+
+def lines_near_best(curve: ObjectiveCurve) -> Integers:
+    """Return the tried lines that gain, over no split, at least half of what the best tried line gains."""
     gain = curve.unsplit - curve.tried_objective
-    good_lines = curve.tried[gain >= gain.max() / 2]
-    return float(chosen.loc[chosen["place"].isin(good_lines.tolist()), "percent"].sum())
+    near_best: Integers = curve.tried[gain >= gain.max() / 2]
+    return near_best

@@ -49,18 +49,18 @@ class Interval(Lesson):
         " that people are spread evenly in them adds a bias that no interval shows."
     )
     task: ClassVar[str] = (
-        "choose the block of partitions; then go back to the area that cuts through them, and make the tree higher: how do bias, noise and"
-        " the number of intervals that contain the true count change?"
+        "choose the block of partitions; then go back to the area that cuts through them, and make the tree higher (smaller partitions):"
+        " how do bias, noise and the number of intervals that contain the true count change?"
     )
     question: ClassVar[str] = (
-        "A release states a 95 % interval for the number of people in the framed area, which cuts through its partitions. It is made a"
-        " hundred times from the same data. How many of the hundred intervals contain the true count?"
+        "A release has a count for every partition (thin lines). For the framed area, which cuts through them, it states a 95 % interval"
+        " of the number of people. It is made a hundred times from the same data. How many of the intervals contain the true count?"
     )
     choices: ClassVar[tuple[str, ...]] = ("none", "about half", "about 95")
     right: ClassVar[int] = 0
     answer: ClassVar[str] = (
         "The noise is only ± 18 people, but taking people as evenly spread inside the partitions that are cut moves every estimate by"
-        " about −89, and no interval knows of that. The 95 % covers the noise and nothing else. It turns for an area that is made of"
+        " about −89 people, and no interval knows of that. The 95 % covers the noise and nothing else. It turns for an area that is made of"
         " whole partitions, where 98 of 100 contain the true count, and in smaller partitions, where the bias is smaller and the noise"
         " larger."
     )
@@ -79,7 +79,7 @@ class Interval(Lesson):
         """Compute the figures for these settings."""
         result = intervals(self.area, self.epsilon, self.height, self.draw)
         low, high = expected_range()
-        width = (1 << ORDER) >> self.height
+        width = 1 << (FINE - self.height)
         area = _map(self)
         return Shown(
             asked=((area,),),
@@ -98,8 +98,8 @@ class Interval(Lesson):
                 ),
                 Figure(label="True count", value=f"{result.truth:,.0f}", help="Shown here because the town is made up."),
             ),
-            note=f"Frame: the area. Partitions are {width} × {width} cells. Intervals reach 2.12 standard deviations to both sides and are"
-            " rounded outwards: exact for one Laplace count, cautious for sums of many.",
+            note=f"Frame: the area. A partition is {width} × {width} squares of the map. Intervals reach 2.12 standard deviations to both"
+            " sides and are rounded outwards: exact for one Laplace count, cautious for sums of many.",
         )
 
 

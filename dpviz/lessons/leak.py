@@ -38,7 +38,7 @@ class Leak(Lesson):
     """An attacker's belief after seeing the lines of an exact tree, and of a private one."""
 
     key: ClassVar[str] = "leak"
-    title: ClassVar[str] = "Why exact medians leak"
+    title: ClassVar[str] = "Lines at medians"
     text: ClassVar[str] = (
         "Splits at exact medians are exact facts about the data: an attacker who knows everybody but one tries that person in every cell"
         " and keeps the cells that give the published lines, often a single one. One person changes the probability of each private split"
@@ -51,7 +51,7 @@ class Leak(Lesson):
         "A map shows only lines: where 40 people were divided into halves at their median, and the halves again, four times each way."
         " No count and no dot is published. Somebody knows where 39 of them live (dots). What do the lines tell about person 5 (ring)?"
     )
-    choices: ClassVar[tuple[str, ...]] = ("nothing: lines are no data", "the very cell", "the rough neighbourhood")
+    choices: ClassVar[tuple[str, ...]] = ("nothing: lines are no data", "the very cell, one of 4,096", "the rough neighbourhood")
     right: ClassVar[int] = 1
     answer: ClassVar[str] = (
         "Of 4,096 cells only 1 gives just these lines, and the same attack finds the cell of 22 of the 40 people. Medians chosen with"

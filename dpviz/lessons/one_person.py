@@ -54,14 +54,14 @@ class OnePerson(Lesson):
     task: ClassVar[str] = "set ε to 0.1 and then to 5: when can one release make a 50 % guess nearly certain?"
     question: ClassVar[str] = (
         "An attacker knows everybody in a group but you, and thinks it 50 % likely that you are in it, too. One noisy count of the"
-        " group is released with ε = 1. How sure of you can the attacker be afterwards, at most?"
+        " group is released with a privacy budget of ε = 1. How sure of you can the attacker be afterwards, at most?"
     )
     choices: ClassVar[tuple[str, ...]] = ("50 %: nothing is learned", "73 %", "95 %", "100 %, if the count is far off")
     right: ClassVar[int] = 1
     answer: ClassVar[str] = (
-        "A count of ε = 1 multiplies the odds 1 : 1 by at most $e^1$ = 2.72, so that 50 % becomes 73.1 % at most, and 26.9 % at least."
-        " Something is learned from every release, but never more than that, however strange the count is. The limit turns with ε and"
-        " with the belief before: at ε = 0.1 it is 52.5 %, at ε = 5 it is 99.3 %."
+        "50 % are odds of 1 : 1. A count with ε = 1 multiplies them by at most $e^1$ = 2.72, and odds of 2.72 : 1 are 73.1 % (those of"
+        " 1 : 2.72 are 26.9 %). Something is learned from every release, but never more than that, however strange the count is. The"
+        " limit depends on ε and on the belief before: at ε = 0.1 it is 52.5 %, at ε = 5 it is 99.3 %."
     )
     in_class: ClassVar[str] = (
         "Let each student first write a number between 50 and 100, then show the figure. Two wrong beliefs are to be expected: that"

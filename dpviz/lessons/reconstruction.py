@@ -30,7 +30,7 @@ class Reconstruction(Lesson):
     """Rounded tables, the counts that still fit all of them, and private releases of the same tables."""
 
     key: ClassVar[str] = "reconstruction"
-    title: ClassVar[str] = "Rounded tables are a puzzle with one solution"
+    title: ClassVar[str] = "Rounded tables"
     text: ClassVar[str] = (
         "An office rounds every number to a multiple of 3 or 5, and counts the same town by blocks, districts, school areas and so on: each"
         " number says in which range a sum lies, and a computer finds the least and the largest count that fit all of them together."
@@ -82,12 +82,14 @@ class Reconstruction(Lesson):
         )
         certain = f"{pinned.sum()} of {BLOCKS} counts are known for certain."
         right = int((estimate == counts).sum())
+        rounded = (
+            _map(published[0], np.full(BLOCKS, SHOWN), f"Published: rounded to {self.base}", "Every count is rounded."),
+            _map(_ranges(least, most), np.where(pinned, _CERTAIN, _SEVERAL), "What fits all tables", certain),
+        )
         return Shown(
+            asked=(rounded,),
             rows=(
-                (
-                    _map(published[0], np.full(BLOCKS, SHOWN), f"Published: rounded to {self.base}", "Every count is rounded."),
-                    _map(_ranges(least, most), np.where(pinned, _CERTAIN, _SEVERAL), "What fits all tables", certain),
-                ),
+                rounded,
                 (
                     _map(
                         estimate,

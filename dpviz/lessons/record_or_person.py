@@ -114,7 +114,8 @@ class RecordOrPerson(Lesson):
             ),
             note="Squares: the largest counts once everybody else is taken away, at most as many as the person has visited. Ring: the home;"
             " small square: the place of work; cross: the attacker's guess, the most likely of the eight addresses. Below: bars are 95 %"
-            " limits. Everything about the person is invented.",
+            " limits from 400 games, which cross the line where the success comes near it; the success itself never does, as is proved."
+            " Everything about the person is invented.",
         )
 
 

@@ -33,11 +33,11 @@ class Releases(Lesson):
     """An attacker's beliefs after some days, and the total epsilon of all releases."""
 
     key: ClassVar[str] = "releases"
-    title: ClassVar[str] = "What is not protected: many releases"
+    title: ClassVar[str] = "Many releases"
     text: ClassVar[str] = (
-        "An ε is the promise of one release: for a person whose home and work stand in two tables on each of d days the promises add up to"
-        " 2 d ε, and fresh noise every day averages out. One budget shared by all tables keeps the promise, with more noise in each; zCDP"
-        " adds up ρ = ε²/2 instead and gives a smaller total for many releases, at the price of a δ."
+        "An ε is the promise of one release: a person who is in two tables a day spends 2 ε a day, the sum grows, and fresh noise every"
+        " day averages out. One budget shared by all tables keeps the promise, with more noise in each; zCDP is another way to add up,"
+        " which gives a smaller total for many releases at the price of a small probability δ that it does not hold."
     )
     task: ClassVar[str] = "find the day from which home and work are no secret any more; then let ε be for all tables together."
     question: ClassVar[str] = (
@@ -47,9 +47,9 @@ class Releases(Lesson):
     choices: ClassVar[tuple[str, ...]] = ("both, nearly for sure", "a hint: each one chance in three", "as little as after one day")
     right: ClassVar[int] = 0
     answer: ClassVar[str] = (
-        "From day 66 on the attacker is at least 95 % sure of both cells: noise that is fresh every day averages out, and 200 tables of"
-        " ε = 0.5 promise no more than ε = 100 together. After the first month both are still open. It turns if one ε is shared by all"
-        " tables: then the attacker learns hardly anything, at the price of far more noise in each table."
+        "In this run the attacker is at least 95 % sure of both cells from day 66 on: noise that is fresh every day averages out, and 200"
+        " tables of ε = 0.5 promise no more than ε = 100 together. After the first month both are still open. It turns if one ε is shared"
+        " by all tables: then the attacker learns hardly anything, at the price of far more noise in each table."
     )
     in_class: ClassVar[str] = (
         "Ask who would publish a table a day under the same ε, and for how long. The wrong belief is that each release is as safe as"
@@ -77,7 +77,8 @@ class Releases(Lesson):
             height=330,
         )
         totals = composed_epsilons(round(epsilon, 9)).rename(columns={"days": "x", "epsilon": "y"})
-        maps = _map(result.home[self.days], HOME, "Where is home?"), _map(result.work[self.days], WORK, "Where is work?")
+        after = f"after {self.days} day{'s' * (self.days != 1)}"
+        maps = _map(result.home[self.days], HOME, f"Home: belief {after}"), _map(result.work[self.days], WORK, f"Work: belief {after}")
         return Shown(
             asked=(maps,),
             rows=(

@@ -60,8 +60,8 @@ class ShapesOfRegions(Lesson):
     )
     task: ClassVar[str] = "choose fewer people, and see which shape still has regions that are known well."
     question: ClassVar[str] = (
-        "The same 20,000 people of Georgia are counted in counties, in squares and in hexagons of the same average size, all with the"
-        " same noise and ε = 0.1. In which are the most regions known well?"
+        "The same 20,000 people in the state of Georgia are counted in counties, in squares and in hexagons of the same average size, all"
+        " with the same noise and ε = 0.1. In which are the most regions known well, to within a quarter of their count?"
     )
     choices: ClassVar[tuple[str, ...]] = ("counties", "squares", "hexagons", "alike: the noise is the same")
     right: ClassVar[int] = 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import pandas as pd
@@ -49,7 +49,7 @@ class Split(Lesson):
     )
     question: ClassVar[str] = (
         "Six levels of a tree share one ε. The split *leaf* gives all of it to the single cells, so that larger areas are only sums of"
-        " cells. For which squares, placed anywhere, is it the best of the four splits drawn here?"
+        " cells. For which squares, placed anywhere, is it better than the three others drawn here?"
     )
     choices: ClassVar[tuple[str, ...]] = ("for all but the whole town", "for single cells only", "for none")
     right: ClassVar[int] = 0
@@ -104,7 +104,10 @@ class Split(Lesson):
         )
         table = pd.concat([rows.assign(series=name) for name, rows in lines.items()], ignore_index=True)
         chart = curve_chart(_rename_columns(table), look, dots=_rename_columns(dots))
+        others = replace(look, order=look.order[:-1], colors=look.colors[:-1])
+        without_leaf = curve_chart(_rename_columns(table[table["series"] != SIMPLE[-1]]), others, dots=_rename_columns(dots))
         return Shown(
+            asked=((without_leaf,),),
             rows=((chart,),),
             figures=_figures(lines),
             note=f"Lines: theory. Dots: {REPEATS} seeded runs of your split. The finest level keeps at least 1 %, because"

@@ -42,8 +42,8 @@ class Sums(Lesson):
         " which size does the tree win now?"
     )
     question: ClassVar[str] = (
-        "A town of 65,536 cells is released twice with the same ε: once with noise on every cell, and once as a tree, which also counts"
-        " quarters, sixteenths and so on, and so has less of ε for each. Which of the two has the smaller error?"
+        "A town of 65,536 small squares (cells) is released twice with the same ε: once with noise on every cell, and once as a tree,"
+        " which also counts quarters, sixteenths and so on, and so has less of ε for each. Which of the two has the smaller error?"
     )
     choices: ClassVar[tuple[str, ...]] = (
         "the tree, for areas of every size",
@@ -53,8 +53,8 @@ class Sums(Lesson):
     right: ClassVar[int] = 1
     answer: ClassVar[str] = (
         "One cell is off by about ± 2.8 people under flat noise and by ± 10.8 in the tree; the whole town by ± 717 and by ± 59. For"
-        " squares anywhere the tree wins from 4,096 cells on. It turns earlier for squares that are nodes of the tree: there it wins"
-        " from 64 cells on."
+        " squares anywhere the tree wins from 4,096 cells on. It turns earlier for squares that the tree itself counts (its nodes): there"
+        " it wins from 64 cells on."
     )
     in_class: ClassVar[str] = (
         "Take a vote before the figure moves, and ask the two sides for their reason: both are right, at one end each. The wrong belief"

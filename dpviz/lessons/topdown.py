@@ -96,7 +96,9 @@ class Stages(Lesson):
         missed = int((pairs["kind"] == MISSED).sum())
         description = f"{len(pairs)} pairs, {wrong} false positives, {missed} false negatives."
         matrix = pair_matrix(pairs, f"Level {self.stage}: {BETWEEN[self.stage]}", description)
+        truth = pair_matrix(pairs.assign(released=pairs["true"], kind=RIGHT), f"True trips: {BETWEEN[self.stage]}", f"{len(pairs)} pairs.")
         return Shown(
+            asked=((truth,),),
             rows=((matrix, _by_stage(false_positives)), (_family(release.stages[-1].variance, self.draw),)),
             figures=(
                 Figure(

@@ -47,12 +47,12 @@ class Trust(Lesson):
         " counts, so that the two cannot be compared by ε alone."
     )
     task: ClassVar[str] = (
-        "turn the radius: at which one are the districts as good as those of the office, and would you send your own place blurred so"
+        "change the radius: at which one are the districts as good as those of the office, and would you send your own place blurred so"
         " little?"
     )
     question: ClassVar[str] = (
-        "An office that knows where 200,000 people live publishes counts of districts, 4 km wide, with ε = 0.5. Now nobody trusts it: with"
-        " the same promise, every telephone adds noise to its own answer with ε = 0.5. How much larger is the error of a district?"
+        "An office that knows where 200,000 people live publishes counts of districts, 4.4 km wide, with ε = 0.5. Now nobody trusts it:"
+        " every telephone says itself in which district it is, with noise of the same ε = 0.5. How much larger is the error of a district?"
     )
     choices: ClassVar[tuple[str, ...]] = ("not at all: the same ε", "about ten times", "more than fifty times")
     right: ClassVar[int] = 2
@@ -92,7 +92,8 @@ class Trust(Lesson):
 _NOTE = (
     "Maps: squares of 1.1 km; what is below 0 is not drawn. Curves: typical error in percent of an average square, from one run. The line"
     " of the same ε without trust is theory, for a usual way to answer (optimized unary encoding) with all of ε on one level; where it is"
-    " above 100 % nothing is left to see. Blurred places keep the number of people, and err by moving them."
+    " above 100 % nothing is left to see. Its ε is for changing an answer, that of the office for adding or removing a person; for changing"
+    " one, the office's error would be up to twice as large. Blurred places keep the number of people, and err by moving them."
 )
 _SOURCE = (
     "Andres et al., Geo-indistinguishability, CCS 2013; Wang, Blocki, Li, Jha, Locally differentially private protocols for frequency"

@@ -55,7 +55,7 @@ class Zoom(Lesson):
         "You zoom in from squares of 8.7 km to squares of 1.1 km. The noise of a square falls from ± 135 to ± 70 people. What happens to"
         " its error in percent of the people who live there?"
     )
-    choices: ClassVar[tuple[str, ...]] = ("it falls, too", "it stays about the same", "it grows, to above 100 %")
+    choices: ClassVar[tuple[str, ...]] = ("it falls, too", "it stays about the same", "it grows")
     right: ClassVar[int] = 2
     answer: ClassVar[str] = (
         "It grows from 4 % to 113 %: the noise halves, but a square of 1.1 km has 55 times fewer people. At ε = 0.1, 72 of 100 people"
@@ -64,9 +64,9 @@ class Zoom(Lesson):
     )
     in_class: ClassVar[str] = (
         "The wrong belief is that a finer map is a more accurate one, because the error in people falls; the numbers beside the dots say"
-        " so, and they are right. Ask what ± 70 people mean for a square with 60 residents. Let each group find the finest zoom level that"
-        " it would print for its ε: a third of the ε costs about one level. The sea is orange at every level: where nobody lives, the map"
-        " can only say that few do."
+        " so, and they are right. Ask what ± 70 people mean for a square with 60 residents. Let each group find the finest zoom level"
+        " that it would print for its ε: a third of the ε costs about one level. From level 3 on the sea is orange, whatever ε is: where"
+        " nobody lives, the map can only say that few do."
     )
 
     zoom: int = setting(6, "Zoom level", low=1, high=FINEST_SHOWN, help="Each level cuts every square into four; 0 is the whole map.")

@@ -38,13 +38,13 @@ class Size:
         about: what it runs on and how that differs from the paper, in one sentence.
         settings: keyword arguments of the figure's `prepare`.
         seeds: the usual number of seeds.
-        seconds: of such a run on one core, about; measured.
+        seconds: of one core, about, that such a run takes: tests/benchmarks/test_papers.py measures it, for larger runs from one seed.
     """
 
     about: str
     settings: Mapping[str, Any] = field(default_factory=dict)
     seeds: int = 10
-    seconds: float = 10.0
+    seconds: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,11 +112,22 @@ class Figure:
             SettingError: there is no such size, or the number of seeds is out of range.
         """
         number = self.seeds(size, seeds)
-        one_seed = self.prepare(**self.size(size).settings)
-        for seed in range(first, first + number):
-            rows = one_seed(seed)
+        yield from map(self.one_seed(size), range(first, first + number))
+
+    def one_seed(self, size: str = SMALL) -> OneSeed:
+        """Make the data of a size, and return the function that measures one seed, with the seed in a first column `seed`.
+
+        Raises:
+            SettingError: there is no such size.
+        """
+        measure = self.prepare(**self.size(size).settings)
+
+        def with_seed(seed: int) -> pd.DataFrame:
+            rows = measure(seed)
             rows.insert(0, "seed", seed)
-            yield rows
+            return rows
+
+        return with_seed
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,7 +6,6 @@ once if you want several of them.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
@@ -22,6 +21,7 @@ from dpviz.mechanisms.noisy_flows import FlowMechanism
 from dpviz.mechanisms.trips.flat_gaussian import FlatGaussian
 from dpviz.mechanisms.trips.stability_histogram import StabilityHistogram
 from dpviz.mechanisms.trips.top_down import TopDown
+from dpviz.papers.clock import seconds_now
 from dpviz.privacy.budget import ApproxBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.samples.flows import DENSITIES, PAPER_SEED, PARTITIONS, made_up_country, synthetic_flows
@@ -138,9 +138,9 @@ class _MeasuredRuns:
 
     def add(self, mechanism: FlowMechanism, epsilon: float, entropy: Entropy) -> None:
         """Make one more release and measure it."""
-        start = time.perf_counter()
+        start = seconds_now()
         release = mechanism.release(self.flows, ApproxBudget(str(epsilon), DELTA), entropy)
-        self.seconds.append(time.perf_counter() - start)
+        self.seconds.append(seconds_now() - start)
         self.stages.append(evaluate_flows(release, self.flows).by_stage)
 
     def rows(self) -> list[dict[str, object]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
@@ -24,6 +23,7 @@ from dpviz.mechanisms.points.hilbert_tree import HilbertTree
 from dpviz.mechanisms.points.kdtree import Kdtree
 from dpviz.mechanisms.points.quadtree import Quadtree
 from dpviz.mechanisms.references import ExactKdtree
+from dpviz.papers.clock import seconds_now
 from dpviz.privacy.allocation import worst_case_variance
 from dpviz.privacy.budget import ApproxBudget, PureBudget
 from dpviz.privacy.entropy import Entropy
@@ -367,9 +367,9 @@ def _time_fastest(work: Callable[[], object], repeats: int) -> float:
     """Measure the seconds of the fastest of several runs."""
     durations = []
     for _ in range(repeats):
-        start = time.perf_counter()
+        start = seconds_now()
         work()
-        durations.append(time.perf_counter() - start)
+        durations.append(seconds_now() - start)
     return min(durations)
 
 
@@ -524,18 +524,18 @@ def figure_4(
 
 def _split_tree(nodes: NodeValues, method: str, entropy: Entropy, levels: int, cell: int) -> list[dict[str, float]]:
     """Split one tree by a method, and return one row of results per depth."""
-    rows, start = [], time.perf_counter()
+    rows, start = [], seconds_now()
     medians = _medians(nodes, method, entropy, levels, cell)
     for depth in range(levels):
         line = medians(nodes)
-        seconds = time.perf_counter() - start
+        seconds = seconds_now() - start
         below, occupied = _count_below(nodes, line), nodes.records > 0
         error = np.abs(2 * below - nodes.records)[occupied] / nodes.records[occupied]
         rows.append(
             {"depth": depth, "records": float(nodes.records[occupied].mean()), "error": float(100 * error.mean()), "seconds": seconds}
         )
         nodes = _halve(nodes, line)
-        start = time.perf_counter()
+        start = seconds_now()
     return rows
 
 

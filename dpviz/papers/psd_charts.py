@@ -142,7 +142,7 @@ def figure_7b(table: pd.DataFrame, steps: int, measure: str = "reduction", *, he
     axis = alt.Axis(format=FORMAT, tickCount=5)
     y = alt.Y(field=measure, type="quantitative", title=MATCHING[measure], scale=alt.Scale(zero=False), axis=axis)
     lines = _line_marks(rows, ("epsilon", "method", measure), names).encode(y=y)
-    title = f"Record matching, trees of height {steps}: {'work saved' if measure == 'reduction' else 'matches found'}"
+    title = f"Trees of height {steps}: {'work saved' if measure == 'reduction' else 'matches found'}"
     return finish(alt.layer(lines), title, _describe_lines(rows, ("epsilon", "method", measure), names), height)
 
 

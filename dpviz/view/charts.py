@@ -267,24 +267,29 @@ def accuracy_by_zoom(by_zoom: pd.DataFrame, unit: str, *, total: float | None = 
     """Draw the measured error of squares at each zoom level, with the 95 % band that is expected from the noise alone.
 
     Args:
-        by_zoom: `Evaluation.by_zoom`. CURATOR ONLY: the error is measured against the truth.
+        by_zoom: `Evaluation.by_zoom`. CURATOR ONLY: the error is measured against the truth. Without a stated noise, as of contrasts, there
+            is no band.
         unit: what is counted, in the plural.
         total: count of the whole domain: errors are then in percent of an average square; None for errors in `unit`. A square four times
             smaller has a smaller error in `unit`, but mostly a larger one in percent.
         height: of the whole chart, in pixels.
     """
     by_zoom, unit = _in_percent(by_zoom, ["rmse", "mae", "expected", "low", "high"], unit, total)
+    summary = f"Typical error per zoom level: {describe_values(by_zoom, 'zoom', 'rmse')} {unit}"
+    names = {"zoom": "zoom", "blocks": "squares", "rmse": f"measured ({unit})", "mae": f"mean error ({unit})"}
+    if by_zoom["expected"].isna().all():
+        return finish(
+            _one_curve(by_zoom, names, "rmse", _axis_title("typical error", unit)), "Accuracy by zoom level", f"{summary}.", height
+        )
     floor = np.maximum(by_zoom["low"], by_zoom["expected"] / _DEEPEST_BAND)
     table, ticks = prepare_log_axis(by_zoom.assign(floor=floor), ["rmse", "expected", "floor", "high"])
-    names = {"zoom": "zoom", "blocks": "squares", "rmse": f"measured ({unit})", "expected": f"noise alone ({unit})"}
-    names |= {"low": "95 % from", "high": "95 % to", "mae": f"mean error ({unit})"}
+    names |= {"expected": f"noise alone ({unit})", "low": "95 % from", "high": "95 % to"}
     base, data = _base_chart(table, names)
     y = partial(log_y, _axis_title("typical error", unit), ticks)
     band = _colour_series(base.mark_area(opacity=0.3, aria=False), _NOISE).encode(y=y("floor drawn"), y2="high drawn")
     expected = _colour_series(base.mark_line(strokeDash=[4, 3], strokeWidth=1.5, aria=False), _NOISE).encode(y=y("expected drawn"))
     measured = _colour_series(base.mark_line(strokeWidth=2.5, point=POINT), _MEASURED).encode(y=y("rmse drawn"))
-    summary = f"Typical error per zoom level: {describe_values(by_zoom, 'zoom', 'rmse')} {unit}; "
-    summary += f"expected from the noise alone: {describe_values(by_zoom, 'zoom', 'expected')}."
+    summary += f"; expected from the noise alone: {describe_values(by_zoom, 'zoom', 'expected')}."
     return finish(alt.layer(band, expected, measured, data=data), "Accuracy by zoom level", summary, height)
 
 
@@ -298,12 +303,18 @@ def expected_by_zoom(table: pd.DataFrame, unit: str, *, total: float | None = No
         height: of the whole chart, in pixels.
     """
     table, unit = _in_percent(table.assign(blocks=4 ** table["zoom"].to_numpy(np.int64)), ["expected"], unit, total)
-    rows, ticks = prepare_log_axis(table, ["expected"])
-    base, data = _base_chart(rows, {"zoom": "zoom", "blocks": "squares", "expected": f"expected error ({unit})"})
-    y = log_y(_axis_title("expected error", unit), ticks, "expected drawn")
-    curve = base.mark_line(color=ACCENT, strokeWidth=2.5, point=alt.OverlayMarkDef(size=55, filled=True, color=ACCENT)).encode(y=y)
+    names = {"zoom": "zoom", "blocks": "squares", "expected": f"expected error ({unit})"}
+    curve = _one_curve(table, names, "expected", _axis_title("expected error", unit))
     summary = f"Error expected from the noise alone per zoom level: {describe_values(table, 'zoom', 'expected')} {unit}."
-    return finish(alt.layer(curve, data=data), "Expected accuracy by zoom level", summary, height)
+    return finish(curve, "Expected accuracy by zoom level", summary, height)
+
+
+def _one_curve(table: pd.DataFrame, names: dict[str, str], column: str, title: str) -> Any:
+    """Draw one column by zoom level on a logarithmic axis; `names` are the columns of the tooltip, `title` is that of the axis."""
+    rows, ticks = prepare_log_axis(table[list(names)], [column])
+    base, data = _base_chart(rows, names)
+    curve = base.mark_line(color=ACCENT, strokeWidth=2.5, point=alt.OverlayMarkDef(size=55, filled=True, color=ACCENT))
+    return alt.layer(curve.encode(y=log_y(title, ticks, f"{column} drawn")), data=data)
 
 
 def _axis_title(what: str, unit: str) -> str:

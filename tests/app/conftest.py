@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from streamlit.components.v2 import manifest_scanner
 
+from dpviz.app.jobs import FigureJob
 from tests.app.calls import ask
 
 ROOT = Path(__file__).parents[2]
@@ -61,6 +62,16 @@ def results_of_each_test():
     yield
     for module in filter(None, map(sys.modules.get, ("dpviz.app.points.teach", "dpviz.app.trips.teach", "dpviz.app.areas.teach"))):
         module.LIVE.shared.clear()
+
+
+@pytest.fixture(autouse=True)
+def figures_end_with_their_test(monkeypatch):
+    """Papers' figures that a page measures in the background draw noise, which other tests would count."""
+    start, started = FigureJob.start, list[FigureJob]()
+    monkeypatch.setattr(FigureJob, "start", lambda job, *args: (started.append(job), start(job, *args)))
+    yield
+    for job in started:
+        job.stop(wait=True)
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -5,6 +5,7 @@ from collections import Counter
 from fractions import Fraction
 from itertools import islice
 from threading import Semaphore
+from types import SimpleNamespace
 from unittest.mock import Mock
 
 import numpy as np
@@ -12,11 +13,11 @@ import pandas as pd
 import pytest
 
 from dpviz.app import cached, jobs
-from dpviz.app.compare.answer import describe_answer, describe_contrasts
+from dpviz.app.compare.answer import _pair_contrasts, describe_answer, describe_contrasts
 from dpviz.app.compare.earlier import LOADED, WANTED, table_with_link
 from dpviz.app.compare.looks import add_variants, looks_by_label
 from dpviz.app.compare.page import FOUND, NOT_OF_AREAS, TABS, pick
-from dpviz.app.compare.state import COMPARE, FAMILY, JOB, CompareConfig, possible_picks, replace, study_of
+from dpviz.app.compare.state import COMPARE, FAMILY, JOB, CompareConfig, describe_pick, middle_of, picks, possible_picks, replace, study_of
 from dpviz.app.jobs import DONE, FAILED, RUNNING, STOPPED, StudyJob
 from dpviz.app.session import check_link, describe_refused, read_link, to_query
 from dpviz.app.start_page import PRESETS
@@ -24,7 +25,7 @@ from dpviz.cli.compare import csv_text
 from dpviz.errors import DpvizError, SettingError
 from dpviz.evaluation import compare as real
 from dpviz.evaluation.tables import tidy
-from dpviz.mechanisms import Identity, Quadtree, UniformGrid
+from dpviz.mechanisms import Identity, Quadtree, SuppressedCounts, UniformGrid
 from dpviz.privacy.ledger import Ledger
 from dpviz.view.study_figures import FIGURES
 from tests.app.browse import until
@@ -925,6 +926,26 @@ def test_a_click_is_put_beside_the_others(monkeypatch):
     pick(made, ("nothing", 1.0))
     pick(made, None)
     assert len(state["config"].picked) == 3, "the truth is the fourth map"
+
+
+def test_a_contrast_has_one_release_without_an_epsilon_whatever_a_link_says(monkeypatch):
+    made = StudyJob(study(mechanisms={"private": Quadtree(height=4), "contrast": SuppressedCounts(side=16)}), None, [])
+    epsilons = [float(each) for each in made.study.epsilons]
+    once = ("contrast", middle_of(epsilons))
+    assert list(possible_picks(made)) == [*(("private", each) for each in epsilons), once]
+    assert [describe_pick(made, pick) for pick in list(possible_picks(made))[-2:]] == [f"private, ε {epsilons[-1]:g}", "contrast"]
+    picked = tuple(("contrast", each) for each in epsilons)
+    monkeypatch.setattr(type(COMPARE), "config", lambda self: CompareConfig(picked=picked))
+    assert picks(made) == [once]
+
+
+@pytest.mark.parametrize(("contrast", "epsilon"), [(6.0, 0.1), (2.2, 1.0), (18.0, 0.1), (1.0, 1.0)])
+def test_contrasts_are_paired_with_the_private_release_that_is_as_useful_at_the_nearest_epsilon(contrast, epsilon):
+    job = SimpleNamespace(study=study(mechanisms={"A": SuppressedCounts(), "B": Quadtree()}, epsilons=(0.1, 1)))
+    rows = TestAnswer().rows((contrast, 2), (contrast, 9))
+    rows["private"] = rows["label"] != "A"
+    assert _pair_contrasts(job, rows) == [("B", epsilon), ("A", 1.0)]
+    assert _pair_contrasts(job, rows[rows["label"] == "B"]) == []
 
 
 class TestAreas:

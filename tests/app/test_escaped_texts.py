@@ -225,7 +225,7 @@ OURS_IN_FILES = {
         *("number_of(len(study.mechanisms), 'configuration')", "number_of(study.repeats, 'repeat')"),
         # its names pass the door there: see test_compare_page.py
         "describe_answer(rows, figure_unit(figure, data, workload), workload_words(workload, data))",
-        "describe_contrasts(rows, _list_contrasts(study_job))",
+        "describe_contrasts(rows, list_contrasts(study_job))",
     ),
     "bundle.py": ("label",),
     "cards.py": ("card", "where"),

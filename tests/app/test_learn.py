@@ -225,6 +225,7 @@ class TestQuestions:
     def test_the_figure_is_shown_but_not_moved_until_a_choice_is_made_and_the_choice_stays(self):
         app = self.unanswered()
         assert (charts(app) != [], list(app.slider), list(app.metric), app.success) == (True, [], [], [])
+        assert keys(app.get("download_button")) == {"learn slide svg", "learn slide png"}
         self.choose(app, 1)
         assert "Yes: tree" in app.success[0].value
         assert "Because." in app.success[0].value

@@ -9,6 +9,7 @@ from dpviz.errors import SettingError
 from dpviz.lessons import GROUPS, LESSONS, SHORT_PATH
 from dpviz.lessons.lesson import ShareBar
 from dpviz.lessons.split import Split
+from tests.often import often
 
 LINKED = {"one_person", "sums", "split", "consistency", "leak", "structure", "homogeneity", "topdown", "interval", "releases"}
 lessons = pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.key)
@@ -42,6 +43,14 @@ def test_it_asks_a_question_with_one_right_choice_and_says_what_to_say_in_class(
     assert 0 <= lesson.right < len(lesson.choices)
     assert 2 <= sentences(lesson.answer) <= 4
     assert 3 <= sentences(lesson.in_class) <= 6
+
+
+@pytest.mark.parametrize("lesson", often(list(LESSONS), 3), ids=lambda lesson: lesson.key)
+def test_the_figure_begins_with_less_than_answers_the_question(lesson):
+    shown = lesson().show()
+    begun = [chart for row in shown.asked for chart in row]
+    assert begun
+    assert len(begun) < len(shown.charts) or begun[0] is not shown.charts[0]
 
 
 def sentences(text):

@@ -85,6 +85,9 @@ def test_the_band_and_both_lines_share_one_legend_and_false_positives_are_shares
     assert [layer["mark"]["type"] for layer in layers] == ["area", "line", "line"]
     assert [layer["transform"][0]["calculate"] for layer in layers] == ["'noise alone (95 % band)'"] * 2 + ["'measured'"]
     assert layers[2]["encoding"]["color"]["scale"]["range"] == ["#0b6e8f", GREY]
+    contrast = charts.accuracy_by_zoom(a_table().assign(expected=math.nan, low=math.nan, high=math.nan), "people").to_dict()
+    assert [layer["mark"]["type"] for layer in contrast["layer"]] == ["line"], "no band, and none in a legend, where no noise is stated"
+    assert "noise" not in json.dumps(contrast)
     chart = charts.false_positives_by_zoom(a_table(), "people").to_dict()
     shares = {(row["kind"], row["zoom"]): row["share"] for row in rows(chart)}
     assert shares["false positives, of empty squares", 2] == pytest.approx(100 * 2 / 4)

@@ -11,7 +11,7 @@ import pandas as pd
 from dpviz.amounts import format_decimal
 from dpviz.app.compare.earlier import is_first_look
 from dpviz.app.compare.figures import shown_figure, shown_workload
-from dpviz.app.compare.state import MOST_PICKED, Pick, picks
+from dpviz.app.compare.state import MOST_PICKED, Pick, middle_of, picks, settle_pick
 from dpviz.app.jobs import RUNNING, StudyJob
 from dpviz.app.session import list_words
 from dpviz.arrays import Floats
@@ -95,11 +95,17 @@ def _describe_equal(private: str, epsilon: float, ends: tuple[float, float]) -> 
     return f"about as useful as {name} at ε {format_decimal(epsilon, 2)}"
 
 
+def list_contrasts(job: StudyJob) -> list[str]:
+    """List the labels of configurations that have no ε."""
+    return [label for label, mechanism in job.study.mechanisms.items() if not mechanism.spends]
+
+
 def shown_picks(job: StudyJob) -> list[Pick]:
     """Return the releases on the maps: those that were picked, or else the configurations with the least errors at the middle ε.
 
-    While a study runs, and where a release takes long, nothing is shown that was not picked. A first look does not ask how long they
-    took, which differs from computer to computer.
+    Contrasts, if there are any, are shown beside the private configuration that is as useful as the first of them, at the nearest ε. While
+    a study runs, and where a release takes long, nothing is shown that was not picked. A first look does not ask how long they took, which
+    differs from computer to computer.
     """
     if (picked := picks(job)) or job.state == RUNNING:
         return picked
@@ -107,18 +113,30 @@ def shown_picks(job: StudyJob) -> list[Pick]:
     if not len(table):
         return []
     rows = summary(table[table["workload"] == shown_workload(job.study.questions.names(), figure)])
-    ranked = rank_at_middle(_comparable(rows[rows["figure"] == figure]))
+    rows = rows[rows["figure"] == figure]
+    ranked = rank_at_middle(_comparable(rows))
     pairs = [(str(label), float(epsilon)) for label, epsilon in zip(ranked["label"], ranked["epsilon"], strict=True)]
+    pairs = _pair_contrasts(job, rows) or pairs
     if not is_first_look(job):
         seconds = table.groupby(["label", "epsilon"])["seconds"].min()  # the quickest repeat, whatever else the computer did
         pairs = [pair for pair in pairs if seconds[pair] <= MOST_SECONDS]
     return pairs[: MOST_PICKED - 1]
 
 
+def _pair_contrasts(job: StudyJob, rows: pd.DataFrame) -> list[Pick]:
+    """Return the private configuration that is as useful as the first contrast, at the nearest ε, and all contrasts; [] without both."""
+    equal = equal_epsilons(rows, list_contrasts(job))
+    if not equal:
+        return []
+    best, epsilon, ends = next(iter(equal.values()))
+    wanted = math.log(min(max(epsilon, ends[0]), ends[1]))
+    nearest = min(map(float, job.study.epsilons), key=lambda each: abs(math.log(each) - wanted))
+    return [(best, nearest), *(settle_pick(job, (label, nearest)) for label in equal)]
+
+
 def rank_at_middle(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of the middle ε, the least error first."""
-    epsilons = sorted(rows["epsilon"].unique())
-    return rows[rows["epsilon"] == epsilons[len(epsilons) // 2]].sort_values("mean", kind="stable") if epsilons else rows
+    return rows[rows["epsilon"] == middle_of(rows["epsilon"].unique())].sort_values("mean", kind="stable") if len(rows) else rows
 
 
 def _comparable(rows: pd.DataFrame) -> pd.DataFrame:

@@ -87,21 +87,22 @@ def side_by_side(job: StudyJob, data: CompareData) -> None:
     st.caption("Simulations with seeded noise: the same releases that the study measured, repeated from their seeds.")
 
 
-def _choose_maps(data: CompareData) -> Callable[[CompareData, dict[Pick, Any], bool], None]:
+def _choose_maps(data: CompareData) -> Callable[[CompareData, dict[str, Any], bool], None]:
     """Return the function that shows the maps of this kind of data."""
     if isinstance(data.data, AreaCounts):
         return _show_area_maps
     return _point_maps if is_points(data) else _trip_maps
 
 
-def _repeat_releases(job: StudyJob, runs: dict[Pick, Run]) -> dict[Pick, Any]:
-    """Make the releases of some runs again from their seeds. A run that failed in the study fails again, and its error is shown."""
+def _repeat_releases(job: StudyJob, runs: dict[Pick, Run]) -> dict[str, Any]:
+    """Make the releases of some runs again from their seeds, by their names. A run that failed fails again, and its error is shown."""
     releases = {}
     for pick, run in runs.items():
+        title = describe_pick(job, pick)
         try:
-            releases[pick] = job.release(run)
+            releases[title] = job.release(run)
         except DpvizError as error:
-            show_error(f"{describe_pick(pick)}: {error}")
+            show_error(f"{title}: {error}")
     return releases
 
 
@@ -114,7 +115,7 @@ def _pick_controls(job: StudyJob, picked: list[Pick]) -> None:
         range(len(options)),
         key="compare picked",
         max_selections=MOST_PICKED,
-        format_func=lambda index: describe_pick(options[index]),
+        format_func=lambda index: describe_pick(job, options[index]),
         on_change=lambda: COMPARE.change(picked=tuple(options[index] for index in st.session_state["compare picked"])),
     )
 
@@ -141,7 +142,7 @@ def _map_columns(number: int) -> list[Any]:
     return columns[:number]
 
 
-def _point_maps(data: CompareData, releases: dict[Pick, Release], link: bool) -> None:
+def _point_maps(data: CompareData, releases: dict[str, Release], link: bool) -> None:
     """Show releases of points, and the truth beside them if there are at most three, in one canvas with one camera.
 
     Args:
@@ -154,8 +155,8 @@ def _point_maps(data: CompareData, releases: dict[Pick, Release], link: bool) ->
     left, right = st.columns([3, 2], vertical_alignment="center")
     shown = _shown_control(left)
     zoom = _zoom_control(right, height) if height else 0
-    truths = {pick: _true_counts(data, release) for pick, release in releases.items()}
-    levels = {pick: level_like(release, zoom) for pick, release in releases.items()}
+    truths = {title: _true_counts(data, release) for title, release in releases.items()}
+    levels = {title: level_like(release, zoom) for title, release in releases.items()}
     if canvas_failed():
         _separate_point_maps(data, releases, levels, truths, shown)
         return
@@ -182,18 +183,16 @@ def _point_maps(data: CompareData, releases: dict[Pick, Release], link: bool) ->
 
 
 def _make_panes(
-    points: PointCounts, releases: dict[Pick, Release], levels: dict[Pick, int], truths: dict[Pick, Any], unit: str, shown: str, zoom: int
+    points: PointCounts, releases: dict[str, Release], levels: dict[str, int], truths: dict[str, Any], unit: str, shown: str, zoom: int
 ) -> tuple[dict[str, Cells], list[Pane]]:
     """Make the panes of releases of points, the truth first if there is room, and the rectangles that they show, by name."""
     views = [
-        ReleaseView.of(release, levels[pick], unit=unit, dark=is_dark(), truth=truths[pick], about=describe_pick(pick))
-        for pick, release in releases.items()
+        ReleaseView.of(release, levels[title], unit=unit, dark=is_dark(), truth=truths[title], about=title)
+        for title, release in releases.items()
     ]
     density = public_density_top(points, views[0].release, unit)
     if shown == FALSE_POSITIVES:
-        squares = [
-            SquaresView.of(release, points.blocks, zoom, dark=is_dark(), about=describe_pick(pick)) for pick, release in releases.items()
-        ]
+        squares = [SquaresView.of(release, points.blocks, zoom, dark=is_dark(), about=title) for title, release in releases.items()]
         cells = {str(place): view.cells() for place, view in enumerate(squares) if view.fits}
         made = [_name_first(view.pane(cells=str(place))) for place, view in enumerate(squares)]
     else:
@@ -213,16 +212,16 @@ def _name_first(pane: Pane) -> Pane:
 
 
 def _separate_point_maps(
-    data: CompareData, releases: dict[Pick, Release], levels: dict[Pick, int], truths: dict[Pick, Any], shown: str
+    data: CompareData, releases: dict[str, Release], levels: dict[str, int], truths: dict[str, Any], shown: str
 ) -> None:
     """Show the same maps one by one, where the browser could not load the canvas."""
-    top = max(choose_scale_top(release, levels[pick], shown, unit=data.unit) for pick, release in releases.items())
-    for column, (pick, release) in zip(_map_columns(len(releases)), releases.items(), strict=True):
+    top = max(choose_scale_top(release, levels[title], shown, unit=data.unit) for title, release in releases.items())
+    for column, (title, release) in zip(_map_columns(len(releases)), releases.items(), strict=True):
         with column:
-            st.markdown(f"**{markdown(describe_pick(pick))}**")
-            picture = points_map(release, levels[pick], shown, unit=data.unit, dark=is_dark(), truth=truths[pick], top=top)
-            alt_text = f"{describe_pick(pick)}. {picture.description}"
-            show_picture(picture, f"compare map {describe_pick(pick)}", MAP_HEIGHT, alt=alt_text)
+            st.markdown(f"**{markdown(title)}**")
+            picture = points_map(release, levels[title], shown, unit=data.unit, dark=is_dark(), truth=truths[title], top=top)
+            alt_text = f"{title}. {picture.description}"
+            show_picture(picture, f"compare map {title}", MAP_HEIGHT, alt=alt_text)
 
 
 def level_like(release: Release, zoom: int) -> int:
@@ -235,7 +234,7 @@ def _true_counts(data: CompareData, release: Release) -> Any:
     return release.tree.sums(counts.column, counts.row, counts.count).astype(np.int64)
 
 
-def _trip_maps(data: CompareData, releases: dict[Pick, Any], link: bool) -> None:
+def _trip_maps(data: CompareData, releases: dict[str, Any], link: bool) -> None:
     """Show releases of trips; the arguments are those of `_point_maps`."""
     flows: Any = data.data
     regions: Regions = flows.regions
@@ -281,21 +280,21 @@ def _level_control(column: Any, regions: Regions, easy: int = EASY_TO_SEE) -> in
     return int(chosen)
 
 
-def _trip_canvas(data: CompareData, level: int, shown: str, releases: dict[Pick, Any], link: bool) -> None:
+def _trip_canvas(data: CompareData, level: int, shown: str, releases: dict[str, Any], link: bool) -> None:
     """Show releases of trips, and the truth beside them if there are at most three, in one canvas with one camera."""
     flows: Any = data.data
     truth = evaluate_flows(next(iter(releases.values())), flows).true_level(level)
     view = TripsMapSettings(level=level, shown=shown, top=FEWER_ARCS, unit=data.unit, dark=is_dark())
     view = replace(view, tops=merge_tops([choose_public_tops(release, truth, view) for release in releases.values()]))
-    drawings = {pick: draw_trips(release, view, truth) for pick, release in releases.items()}
-    names = {pick: str(place) for place, pick in enumerate(releases)}
-    made = [_name_first(make_pane(drawing, areas=names[pick], about=describe_pick(pick))) for pick, drawing in drawings.items()]
+    drawings = {title: draw_trips(release, view, truth) for title, release in releases.items()}
+    names = {title: str(place) for place, title in enumerate(releases)}
+    made = [_name_first(make_pane(drawing, areas=names[title], about=title)) for title, drawing in drawings.items()]
     if shown != TRUE and len(made) < MOST_PICKED:
         first = next(iter(releases.values()))
         made.insert(0, make_pane(draw_trips(first, replace(view, shown=TRUE), truth), areas="0", about=""))
     areas: dict[str, Areas] = {}
-    for pick, drawing in drawings.items():
-        areas |= areas_of(drawing, names[pick])
+    for title, drawing in drawings.items():
+        areas |= areas_of(drawing, names[title])
     bounds, opens = bounds_of(next(iter(releases.values()))), opening(COMPARE, (flows.regions, flows.ends))
     scene = Scene(
         bounds=bounds,
@@ -320,26 +319,26 @@ def _trip_canvas(data: CompareData, level: int, shown: str, releases: dict[Pick,
     streets_switch(_STREETS)
 
 
-def _separate_trip_maps(flows: Flows, unit: str, level: int, shown: str, releases: dict[Pick, Any]) -> None:
+def _separate_trip_maps(flows: Flows, unit: str, level: int, shown: str, releases: dict[str, Any]) -> None:
     """Show the maps one by one, where the browser could not load the canvas, or matrices of regions without geometry."""
     view = TripsMapSettings(level=level, shown=shown, top=FEWER_ARCS, unit=unit, dark=is_dark(), width=MAP_WIDTH, height=MAP_HEIGHT)
     view = replace(view, tops=merge_tops([choose_tops(release, view) for release in releases.values()]))
-    for column, (pick, release) in zip(_map_columns(len(releases)), releases.items(), strict=True):
+    for column, (title, release) in zip(_map_columns(len(releases)), releases.items(), strict=True):
         with column:
-            st.markdown(f"**{markdown(describe_pick(pick))}**")
-            _trip_map(release, flows, view, pick)
+            st.markdown(f"**{markdown(title)}**")
+            _trip_map(release, flows, view, title)
 
 
-def _trip_map(release: Any, flows: Flows, view: TripsMapSettings, pick: Pick) -> None:
+def _trip_map(release: Any, flows: Flows, view: TripsMapSettings, title: str) -> None:
     if not has_geometry(flows.regions, view.level):
         show_chart(matrix_chart(release, view.level, view.unit))
         return
     picture = trips_map(release, view, evaluate_flows(release, flows).true_level(view.level))
-    alt_text = f"{describe_pick(pick)}. {picture.description}"
-    show_picture(picture, f"compare map {describe_pick(pick)}", MAP_HEIGHT, alt=alt_text)
+    alt_text = f"{title}. {picture.description}"
+    show_picture(picture, f"compare map {title}", MAP_HEIGHT, alt=alt_text)
 
 
-def _show_area_maps(data: CompareData, releases: dict[Pick, Any], link: bool) -> None:
+def _show_area_maps(data: CompareData, releases: dict[str, Any], link: bool) -> None:
     """Show releases of areas, and the truth beside them if there are at most three; the arguments are those of `_point_maps`."""
     areas: Any = data.data
     left, right = st.columns([3, 2], vertical_alignment="center")
@@ -356,16 +355,16 @@ def _show_area_maps(data: CompareData, releases: dict[Pick, Any], link: bool) ->
     if canvas_failed():
         _separate_area_maps(releases, view, truth, on_map)
         return
-    drawings = {pick: draw_areas(release, on_map, view, truth) for pick, release in releases.items()}
-    names = {pick: str(place) for place, pick in enumerate(releases)}
-    made = [_name_first(make_area_pane(drawing, areas=names[pick], about=describe_pick(pick))) for pick, drawing in drawings.items()]
+    drawings = {title: draw_areas(release, on_map, view, truth) for title, release in releases.items()}
+    names = {title: str(place) for place, title in enumerate(releases)}
+    made = [_name_first(make_area_pane(drawing, areas=names[title], about=title)) for title, drawing in drawings.items()]
     if shown != TRUE and len(made) < MOST_PICKED:
         first = next(iter(releases.values()))
         made.insert(0, make_area_pane(draw_areas(first, on_map, replace(view, shown=TRUE), truth), areas="0", about=""))
     opens = opening(COMPARE, areas.regions)
     scene = Scene(
         bounds=on_map.bounds,
-        areas={names[pick]: area_texts_of(drawing) for pick, drawing in drawings.items()},
+        areas={names[title]: area_texts_of(drawing) for title, drawing in drawings.items()},
         panes=tuple(made),
         description="; ".join(f"{pane.title} {pane.about}" for pane in made),
         dark=is_dark(),
@@ -394,11 +393,11 @@ def _on_map(regions: Regions) -> RegionsOnMap:
     return known
 
 
-def _separate_area_maps(releases: dict[Pick, Any], view: AreasMapSettings, truth: Any, on_map: RegionsOnMap) -> None:
+def _separate_area_maps(releases: dict[str, Any], view: AreasMapSettings, truth: Any, on_map: RegionsOnMap) -> None:
     """Show the same maps one by one, where the browser could not load the canvas."""
-    for column, (pick, release) in zip(_map_columns(len(releases)), releases.items(), strict=True):
+    for column, (title, release) in zip(_map_columns(len(releases)), releases.items(), strict=True):
         with column:
-            st.markdown(f"**{markdown(describe_pick(pick))}**")
+            st.markdown(f"**{markdown(title)}**")
             picture = areas_map(release, view, truth, on_map)
-            alt_text = f"{describe_pick(pick)}. {picture.description}"
-            show_picture(picture, f"compare map {describe_pick(pick)}", MAP_HEIGHT, alt=alt_text)
+            alt_text = f"{title}. {picture.description}"
+            show_picture(picture, f"compare map {title}", MAP_HEIGHT, alt=alt_text)

@@ -16,7 +16,7 @@ from streamlit.delta_generator import DeltaGenerator
 from dpviz.app.cached import keeper
 from dpviz.app.class_mode import is_class
 from dpviz.app.code import OF_STUDY, show_code
-from dpviz.app.compare.answer import describe_answer, describe_contrasts, equal_epsilons, shown_picks
+from dpviz.app.compare.answer import describe_answer, describe_contrasts, equal_epsilons, list_contrasts, shown_picks
 from dpviz.app.compare.controls import compare_data, study_controls
 from dpviz.app.compare.earlier import (
     WANTED,
@@ -56,6 +56,7 @@ from dpviz.app.compare.state import (
     job,
     picks,
     possible_picks,
+    settle_pick,
     still_public,
     study_config_of,
     study_of,
@@ -328,13 +329,8 @@ def _show_answer(study_job: StudyJob, rows: pd.DataFrame, figure: str, workload:
     looks_first = study_job.state == STOPPED and is_first_look(study_job)
     so_far = "" if study_job.state == DONE else ", a first look" if looks_first else ", so far"
     st.markdown(f"{markdown(data.title)}{so_far}: {text}", help=ABOUT)
-    if text := describe_contrasts(rows, _list_contrasts(study_job)):
+    if text := describe_contrasts(rows, list_contrasts(study_job)):
         st.markdown(f"{text} {CONTRASTS}")
-
-
-def _list_contrasts(study_job: StudyJob) -> list[str]:
-    """List the labels of configurations that have no ε."""
-    return [label for label, mechanism in study_job.study.mechanisms.items() if not mechanism.spends]
 
 
 def _show_chart(rows: pd.DataFrame, figure: str, workload: str, study_job: StudyJob) -> Pick | None:
@@ -387,7 +383,8 @@ def _clicked_point(chart_state: Any) -> Pick | None:
 
 def pick(study_job: StudyJob, clicked: Pick | None) -> None:
     """Add a configuration to those shown side by side; if four are shown already, the first of them is removed."""
-    if clicked is None or clicked not in set(possible_picks(study_job)):
+    clicked = None if clicked is None else settle_pick(study_job, clicked)
+    if clicked not in set(possible_picks(study_job)):
         return
     others = tuple(other for other in shown_picks(study_job) if other != clicked)
     COMPARE.change(picked=(*others, clicked)[-(MOST_PICKED - 1) :])  # the truth keeps its place
@@ -517,7 +514,7 @@ def _show_table(study_job: StudyJob, data: CompareData, rows: pd.DataFrame) -> N
     workload = shown_workload(study_job.study.questions.names(), figure)
     further = [name for name in figures_of(data) if FIGURES[name].families and name != figure]
     table = summary_table(rows[rows["workload"] == workload], figure, further)
-    equal = equal_epsilons(rows[(rows["workload"] == workload) & (rows["figure"] == figure)], _list_contrasts(study_job))
+    equal = equal_epsilons(rows[(rows["workload"] == workload) & (rows["figure"] == figure)], list_contrasts(study_job))
     if equal:
         best = next(iter(equal.values()))[0]
         found = table["label"].map({label: epsilon for label, (_, epsilon, _) in equal.items()})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from itertools import chain
@@ -349,12 +349,34 @@ def is_in_address(study_job: StudyJob) -> bool:
 
 def picks(study_job: StudyJob) -> list[Pick]:
     """Return the picked pairs of configuration and epsilon that the study has."""
-    return [pick for pick in COMPARE.config().picked if pick in set(possible_picks(study_job))]
+    possible = set(possible_picks(study_job))
+    return [pick for pick in dict.fromkeys(settle_pick(study_job, pick) for pick in COMPARE.config().picked) if pick in possible]
 
 
 def possible_picks(study_job: StudyJob) -> Iterator[Pick]:
-    """Return every pair of configuration and epsilon of a study."""
-    return ((label, float(epsilon)) for label in study_job.study.mechanisms for epsilon in study_job.study.epsilons)
+    """Return every pair of configuration and epsilon of a study; of a configuration without ε only one."""
+    pairs = ((label, float(epsilon)) for label in study_job.study.mechanisms for epsilon in study_job.study.epsilons)
+    return (pick for pick in pairs if settle_pick(study_job, pick) == pick)
+
+
+def settle_pick(study_job: StudyJob, pick: Pick) -> Pick:
+    """Return a pick as it is, or with the middle ε of the study if the configuration has no ε, as its releases are alike at every ε."""
+    return pick if _spends(study_job, pick) else (pick[0], middle_of(map(float, study_job.study.epsilons)))
+
+
+def middle_of(epsilons: Iterable[float]) -> float:
+    """Return the middle one of some ε, the larger one of two.
+
+    >>> middle_of([1.0, 0.1, 0.5, 2.0])
+    1.0
+    """
+    ascending = sorted(epsilons)
+    return ascending[len(ascending) // 2]
+
+
+def _spends(study_job: StudyJob, pick: Pick) -> bool:
+    mechanism = study_job.study.mechanisms.get(pick[0])
+    return mechanism is None or mechanism.spends
 
 
 def _read_keys(text: str) -> tuple[str, ...]:
@@ -387,6 +409,6 @@ def is_points(data: CompareData) -> bool:
     return isinstance(data.data, PointCounts)
 
 
-def describe_pick(pick: Pick) -> str:
-    """Return a configuration and its epsilon as one text."""
-    return f"{pick[0]}, ε {pick[1]:g}"
+def describe_pick(study_job: StudyJob, pick: Pick) -> str:
+    """Return a configuration and its epsilon, if it has one, as one text."""
+    return f"{pick[0]}, ε {pick[1]:g}" if _spends(study_job, pick) else pick[0]

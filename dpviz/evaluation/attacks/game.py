@@ -15,6 +15,7 @@ from dpviz.mechanisms.base import ADD_REMOVE, BOUNDED
 from dpviz.privacy.audit import lower_limit, upper_limit
 
 CONFIDENCE = 0.95
+_MOST_COUNTS = 20
 Table = NDArray[np.integer]
 """(n,) the index of each block's region: a partition of the blocks by which records are counted."""
 
@@ -117,6 +118,63 @@ def guess_bound(cells: int, epsilon: float, delta: float = 0.0, *, neighbours: s
     if neighbours == BOUNDED:
         return min(1.0, (1 + (cells - 1) * delta * shrink) / (1 + (cells - 1) * shrink))
     return min(1.0, 1 - shrink * (1 - 1 / cells - delta), math.exp(min(epsilon, 700.0)) / cells + delta)
+
+
+def membership_success(epsilon: Sequence[float]) -> float:
+    """Return the exact probability that the best attacker wins on noisy counts, in each of which the unit is one record or none.
+
+    Proof: a count with discrete Laplace noise of scale 1 / e favours "in" exactly if it is above that of the others, and then its log-odds
+    are e, else -e (`membership_log_odds`). That is right with probability 1 / (1 + exp(-e)), in or out: P(noise >= 0) is 1 / (1 + exp(-e)),
+    and P(noise >= 1) is the rest. So t counts say no more than t independent answers, and the best attacker wins with half the sum of the
+    larger probabilities of all 2**t patterns. A single count attains `membership_bound`; several that share an epsilon stay below it.
+
+    Args:
+        epsilon: (t,) epsilon of each count for the unit, t up to 20.
+
+    Raises:
+        SettingError: more than 20 counts, or a negative epsilon.
+
+    >>> [round(membership_success([1 / t] * t), 4) for t in (1, 3, 12)], round(membership_bound(1), 4)
+    ([0.7311, 0.6227, 0.5562], 0.7311)
+    """
+    rates = np.asarray(epsilon, np.float64)
+    if len(rates) > _MOST_COUNTS or not (rates >= 0).all():
+        raise SettingError(f"Exact success is computed for up to {_MOST_COUNTS} counts, each with an epsilon of at least 0.")
+    within, without = np.ones(1), np.ones(1)
+    for right in 1 / (1 + np.exp(-rates)):
+        within, without = (
+            np.outer(chance, answer).ravel() for chance, answer in ((within, [right, 1 - right]), (without, [1 - right, right]))
+        )
+    return float(np.maximum(within, without).sum() / 2)
+
+
+def guess_success(places: int, counts: int, epsilon: float) -> float:
+    """Return the exact probability that the best attacker names the place of one record, after noisy counts of all places.
+
+    Proof: let Q be the distribution of the counts without the record, and P_i with the record at place i. Each count is an answer as in
+    `membership_success`, and P_i / Q is e**epsilon if the count of place i says "in", else e**-epsilon. The best guess wins with the sum
+    over all answers of max P_i, over k. The largest ratio is e**epsilon unless all n counts say "out", with probability Q of p**n for
+    p = 1 / (1 + exp(-epsilon)). So it is (e**epsilon (1 - p**n) + e**-epsilon p**n) / k: below e**epsilon / k, but near it for many counts.
+
+    Args:
+        places: k, all equally likely, at least 2.
+        counts: n, in how many separate counts they are: k, or fewer if some places share one.
+        epsilon: of each count for the record, at least 0.
+
+    Raises:
+        SettingError: a number out of its range.
+
+    >>> [round(guess_success(8, counts, 1), 4) for counts in (8, 1)], round(guess_bound(8, 1), 4)
+    ([0.3158, 0.125], 0.3398)
+    """
+    if places < 2 or not 1 <= counts <= places or not epsilon >= 0:
+        raise SettingError(
+            "Exact success takes at least 2 places, in 1 count or more, but not more than places, and epsilon of at least 0."
+        )
+    shrink = math.exp(-epsilon)
+    power = -counts * math.log1p(shrink)
+    some = -math.expm1(power) / shrink if shrink else float(counts)
+    return (some + shrink * math.exp(power)) / places
 
 
 def membership_log_odds(noisy: Integers, others: Integers, epsilon: Sequence[float], shift: int = 1) -> Floats:

@@ -379,11 +379,13 @@ class Htf(PointMechanism):
         mostly cuts off thin margins, which uses up the height.
 
     What does not hold here:
-        In the paper HTF consistently beats grids and quadtrees (Figures 4 to 6). On a million made-up homes in Los Angeles, at epsilon 0.1,
-        the paper's form has mean relative errors of 6.9 to 10.1 %, depending on its settings, the default one 5.6 %, UG 9.1 % and AG 3.2 %;
-        at epsilon 0.5 3.1 to 5.6 %, 1.6 %, 4.0 % and 1.7 % (5 runs: dpviz paper htf 4 --size medium). On 100,000 homes at epsilon 0.1 it
-        errs 1.9 times as much as a quadtree of 8 binary levels (1.3 to 2.8; 8 runs: dpviz paper htf 5). The search is what loses: with
-        search="middle" and all else as in the paper, its error is 10.7 % in place of 25.2 % (100,000 homes, epsilon 0.1, 8 runs).
+        In the paper HTF consistently beats grids and quadtrees (Figures 4 to 6). On a million made-up homes in Los Angeles, at epsilon
+        0.1, the paper's form has mean relative errors of 6.9 to 10.1 %, depending on its settings, the default one 5.6 %, UG 9.1 % and AG
+        3.2 %; at epsilon 0.5 3.1 to 5.6 %, 1.6 %, 4.0 % and 1.7 % (5 runs: dpviz paper htf 4 --size medium). On the paper's 3.5 million,
+        at epsilon 0.1, it has 5.6 to 10.1 %, the default form 3.4 %, UG 15.9 % and AG 5.4 % (5 runs: dpviz paper htf 4 --size paper
+        --seeds 5). On 100,000 homes at epsilon 0.1 it errs 1.9 times as much as a quadtree of 8 binary levels (1.3 to 2.8; 8 runs: dpviz
+        paper htf 5). The search is what loses: with search="middle" and all else as in the paper, its error is 10.7 % in place of 25.2 %
+        (100,000 homes, epsilon 0.1, 8 runs).
 
     >>> import dpviz as dv
     >>> points = dv.load_sample("gaussian_cluster")

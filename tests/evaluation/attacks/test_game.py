@@ -1,5 +1,6 @@
 """Bounds of games are exact, and a mechanism with too little noise is seen to pass them."""
 
+import functools
 import itertools
 import math
 
@@ -14,8 +15,10 @@ from dpviz.evaluation.attacks.game import (
     count_wins,
     gaussian_log_odds,
     guess_bound,
+    guess_success,
     membership_bound,
     membership_log_odds,
+    membership_success,
 )
 from dpviz.lessons.one_person import GAUSSIAN, LAPLACE, Noise
 from dpviz.lessons.success import play_noisy
@@ -74,6 +77,29 @@ def test_log_odds_are_ratios_of_exact_probabilities():
     noise = Noise(kind=GAUSSIAN, epsilon=0.9)
     ratio = [noise.probabilities(noisy - more) for more in (1, 0)]
     assert gaussian_log_odds(noisy[:, None], np.array([0]), [noise.variance]) == pytest.approx(np.log(ratio[0] / ratio[1]))
+
+
+def best_on_counts(inputs, rates):
+    """The exact success of the best guess of the input, all equally likely, by enumerating counts with noise: one input per row."""
+    reach = np.arange(-25, 27)
+    laws = [[math.tanh(rate / 2) * np.exp(-rate * np.abs(reach - true)) for true, rate in zip(row, rates, strict=True)] for row in inputs]
+    return float(np.max([functools.reduce(np.multiply.outer, law) for law in laws], axis=0).sum() / len(inputs))
+
+
+def test_exact_successes_are_those_of_all_possible_counts_and_keep_the_bound_which_one_count_attains():
+    for rates in ([1.3], [2.0, 1.0], [1.0, 2.5, 1.2]):
+        assert membership_success(rates) == pytest.approx(best_on_counts([[1] * len(rates), [0] * len(rates)], rates), abs=1e-8)
+        assert membership_success(rates) <= membership_bound(sum(rates)) + 1e-12
+    for cells, epsilon in itertools.product((2, 3), (1.0, 2.0)):
+        assert guess_success(cells, cells, epsilon) == pytest.approx(best_on_counts(np.eye(cells), [epsilon] * cells), abs=1e-8)
+    shared = best_on_counts([[1, 0], [1, 0], [0, 1]], [1.0, 1.0])
+    assert guess_success(3, 2, 1.0) == pytest.approx(shared, abs=1e-8)
+    for epsilon in (0, 0.1, 1, 5, 800):
+        assert membership_success([epsilon]) == pytest.approx(membership_bound(epsilon), rel=1e-12)
+        assert all(guess_success(cells, cells, epsilon) <= guess_bound(cells, epsilon) + 1e-12 for cells in (2, 8, 64))
+    for wrong in (lambda: membership_success([0.1] * 21), lambda: membership_success([-1]), lambda: guess_success(2, 3, 1)):
+        with pytest.raises(SettingError, match="Exact success"):
+            wrong()
 
 
 def play(epsilon, spent, games=20_000):
