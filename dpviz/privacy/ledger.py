@@ -90,8 +90,10 @@ class Ledger:
         """The account of one dataset, by its name.
 
         Raises:
-            RefusedError: no dataset has that name, or the ledger cannot be read or fails its checks.
+            RefusedError: there is no ledger yet, no dataset has that name, or the ledger cannot be read or fails its checks.
         """
+        if not self._file.exists():
+            raise RefusedError(f"There is no ledger {self.path} yet: the first paid release or draw makes it.")
         with self._file.reading() as db:
             return _read_account(db, _find_by_name(db, name))
 

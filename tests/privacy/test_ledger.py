@@ -70,6 +70,11 @@ def test_entries_keep_what_was_given_and_rho_counts_half_the_square_of_a_pure_bu
     assert ledger.account("visits").spent == {"rho": Fraction(3, 4)}
 
 
+def test_a_ledger_that_is_not_there_yet_is_not_called_unreadable(path):
+    with pytest.raises(RefusedError, match="There is no ledger .* yet"):
+        Ledger(path).remaining("visits")
+
+
 def test_data_are_recognised_by_any_mark_under_any_name(path):
     ledger = opened(path, marks=[MARK, OTHER_MARK])
     draw(ledger, PureBudget(0.9))
