@@ -71,7 +71,7 @@ def test_entries_keep_what_was_given_and_rho_counts_half_the_square_of_a_pure_bu
 
 
 def test_a_ledger_that_is_not_there_yet_is_not_called_unreadable(path):
-    with pytest.raises(RefusedError, match="There is no ledger .* yet"):
+    with pytest.raises(RefusedError, match="first paid release or draw makes it"):
         Ledger(path).remaining("visits")
 
 
