@@ -408,6 +408,7 @@ class TestCurate:
         fine(public(app).check().run())
         assert areas_drawn(app).release.simulation
 
+    @pytest.mark.slow
     def test_a_configuration_opens_asks_for_its_files_and_is_saved_as_the_same(self):
         folder = ROOT / "sample_data"
         app = fine(configuration_opened((folder / "areas.toml").read_bytes(), "areas", areas_app(CURATE)))

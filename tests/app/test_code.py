@@ -73,6 +73,7 @@ def test_an_uploaded_file_is_named_and_none_of_its_values_is_in_the_code(tmp_pat
     assert tomllib.loads(blocks(app)["toml"])["data"]["points"] == name
 
 
+@pytest.mark.slow
 def test_trips_show_the_code_of_their_run():
     app = fine(trips_app(FLIGHTS))
     assert_same(python(app)["release"], trips_drawn(app).releases[0])
@@ -97,6 +98,7 @@ STUDIES = {
 
 
 @pytest.mark.parametrize("link", named(STUDIES, ["varied"]))
+@pytest.mark.slow
 def test_compare_shows_the_code_of_the_study_that_it_starts(link):
     app = fine(pages_app("compare", link))
     text = blocks(app)["python"].removesuffix("table = dv.tidy(study, dv.compare(study))\n")

@@ -269,6 +269,7 @@ class TestFirstLook:
         assert not scene(app)[0]["link"]
         assert JOB not in compare_app({"seed": "5"}).session_state
 
+    @pytest.mark.slow
     def test_it_is_made_once_for_all_sessions(self, monkeypatch):
         rows = fine(compare_app({})).session_state[JOB].rows
         monkeypatch.setattr("dpviz.app.compare.earlier.compare", Mock(side_effect=AssertionError("made again")))
@@ -308,6 +309,7 @@ class TestPreset:
     RUNNING = LINK | {"repeats": "200", "order": "8", "seed": "95"}
 
     @pytest.mark.parametrize("before", named({"running": RUNNING, "first look": {}, "done": LINK, "the same": PRESET}, 1))
+    @pytest.mark.slow
     def test_it_shows_what_its_picture_shows_whatever_was_there_before(self, before):
         app = compare_app(before)
         if before:
@@ -480,6 +482,7 @@ class TestStudy:
         assert "Accounting of ε and δ: tight." in captions(fine(alike))
         assert "Accounting of" not in captions(fine(compare_app()))
 
+    @pytest.mark.slow
     def test_trips_too(self, flights):
         for name in TABS:
             fine(tab(flights, name))
@@ -520,6 +523,7 @@ class TestStudy:
         assert title in captions(app)
 
     @pytest.mark.parametrize("figure", often(["false_positives", "false_negatives"], 1))
+    @pytest.mark.slow
     def test_each_figure_of_points_has_its_axis_by_zoom_level_and_references_have_it_too(self, exact, figure):
         app, title = exact, f"{figure.replace('_', ' ')} (number of blocks)"
         app.session_state["compare tab"] = "By level"
@@ -891,6 +895,7 @@ class TestHidden:
     """Data of one's own go when they are not public in Teach any more."""
 
     @pytest.mark.parametrize("kind", often(["Points", "Trips"], 1))
+    @pytest.mark.slow
     def test_data_and_study_come_and_go_with_the_declaration(self, kind):
         app = own_data(kind, "Teach")
         assert KEY[kind] not in app.session_state

@@ -155,6 +155,7 @@ class TestExpectedError:
         assert f"Use ε {app.session_state['config'].epsilon:g}" == use.label
         assert app.button(key="draw").label == f"Run and pay ε {app.session_state['config'].epsilon:g}"
 
+    @pytest.mark.slow
     def test_an_earlier_release_says_how_many_records_there_are_and_how_they_lie(self):
         app = points_app(CURATE | {"sample": "la_residents", "order": "8", "mechanism": "path_tree", "settings": "{}"})
         labelled(app.selectbox, "They lie").set_value("as in an earlier release")
@@ -289,6 +290,7 @@ class TestPolygons:
         good(app.text_input(key="domain crs").set_value("EPSG:4326").run())
         assert bounds_of(app) == list(self.BOX)
 
+    @pytest.mark.slow
     def test_a_switch_says_that_nobody_can_be_outside_them(self):
         app = choose_polygons(self.open(), gpd.GeoSeries([self.TOWN], crs="EPSG:4326"))
         assert scene(app)[0]["masked"] == []

@@ -51,6 +51,7 @@ def tables_of(app, key="config"):
 
 
 @pytest.mark.parametrize("pattern", often(["*.parquet", ""], 1))
+@pytest.mark.slow
 def test_a_glob_and_a_folder_are_counted_and_saved(homes, pattern, tmp_path, capsys):
     app = fine(by_path(homes / pattern))
     assert "2 files, " in captions(app)
@@ -155,6 +156,7 @@ def test_too_large_for_memory_names_the_engines_that_take_it(homes, monkeypatch)
     assert "Choose duckdb or dask." in errors(app)
 
 
+@pytest.mark.slow
 def test_trips_between_coordinates_are_found_and_saved(tmp_path):
     boxes = [shapely.box(west, 0, west + 1, 1) for west in (0, 1)]
     squares = geopandas.GeoDataFrame({"id": ["A", "B"]}, geometry=boxes).to_json().encode()

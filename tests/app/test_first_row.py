@@ -99,6 +99,7 @@ def test_pages_start_afresh_and_another_session_is_not_touched(monkeypatch):
     assert "ε 1. The next draw makes it ε 1.5," in captions(points_app(CURATE))
 
 
+@pytest.mark.slow
 def test_a_file_is_read_again_afterwards(monkeypatch):
     monkeypatch.setattr(cached, "read_points", reads := Mock(wraps=cached.read_points))
     app = fine(uploaded(PLACES, link={"mode": "Curate"}).run())

@@ -82,6 +82,7 @@ class TestSums:
         assert len(entries()) == 2
         assert drawn(one).release is not drawn(two).release
 
+    @pytest.mark.slow
     def test_a_renamed_file_on_another_frame_keeps_its_sum_and_another_file_has_its_own(self):
         app = fine(press_draw(uploaded()))
         assert SPENT in captions(app)
@@ -93,6 +94,7 @@ class TestSums:
             assert "**Homes 1**" in captions(app)
             assert "ε 0.5. The next draw makes it ε 1," in captions(app)
 
+    @pytest.mark.slow
     def test_another_version_under_a_known_name_joins_its_account(self):
         fine(press_draw(uploaded()))
         app = uploaded(OTHER)

@@ -211,6 +211,7 @@ class TestPoints:
         again = same_again(text, "points", uploaded=("homes.csv", content))
         assert missing(again) == []
 
+    @pytest.mark.slow
     def test_what_was_chosen_by_hand_comes_back(self):
         app = uploaded(PLACES, unit=None, link=CURATE | {"epsilon": "2/7", "mechanism": "hilbert_rtree", "settings": "{}"})
         protect(app, "note", 3)

@@ -62,6 +62,7 @@ class TestUploads:
         assert drawn(app).data.points.count.sum() == 2
         assert labelled(choose(app, PLACES).selectbox, "Longitude or easting").value == "lon"
 
+    @pytest.mark.slow
     def test_a_person_column_is_proposed_and_not_applied_until_it_is_chosen(self):
         app = uploaded(b"lon,lat,person_id\n-118.2,34.1,a\n-118.2,34.1,a\n-80.25,25.5,b\n")
         assert "There is a column *person_id*" in captions(app)
@@ -69,6 +70,7 @@ class TestUploads:
         fine(press_draw(protect(app := uploaded(PLACES), "note")))
         assert (drawn(app).release.receipt.unit, drawn(app).data.unit) == ("person", "records")
 
+    @pytest.mark.slow
     def test_the_release_and_the_truth_of_one_file_are_not_shown_for_the_next(self):
         app = press_draw(uploaded())
         assert "have changed since draw" not in captions(app)

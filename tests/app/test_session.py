@@ -49,6 +49,7 @@ class TestClicks:
         assert len(entries()) == 1
         assert drawn(app).release is kept(app)[0].paid.release
 
+    @pytest.mark.slow
     def test_both_mechanisms_of_a_comparison_are_drawn_and_shown(self, monkeypatch):
         app, clicks = trips_app(PAIR), click_in_the_middle(monkeypatch)
         fine(press_draw(app))

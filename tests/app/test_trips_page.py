@@ -116,6 +116,7 @@ class TestDrawing:
         assert header["panes"][0]["areas"] == header["panes"][1]["areas"] == ["first 0"]
         assert all("true: " in text for text in header["areas"]["first 0"]["texts"])
 
+    @pytest.mark.slow
     def test_a_second_run_has_a_mechanism_and_a_budget_of_its_own_and_stands_beside_the_first_in_every_tab(self):
         app = fine(changed(trips_app(), left="Second run", second=TripsConfig(mechanism="stability_histogram", settings={}).as_second()))
         titles = [(pane["title"], pane["about"].split(",")[0]) for pane in scene(app)[0]["panes"]]
@@ -181,6 +182,7 @@ class TestDrawing:
         assert texts_of_arcs
         assert all(text.split("\n")[1].startswith("released −") for text in texts_of_arcs)
 
+    @pytest.mark.slow
     def test_two_mechanisms_stand_side_by_side_in_curate(self):
         app = fine(press_draw(trips_app(CURATE_TRIPS | {"beside": "stability_histogram"})))
         assert len(app.get("deck_gl_json_chart")) == 2

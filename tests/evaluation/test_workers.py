@@ -229,6 +229,7 @@ def test_a_mechanism_of_the_running_script_needs_one_process():
         list(compare(which, workers=2))
 
 
+@pytest.mark.slow
 def test_mechanisms_of_other_packages_join_in_workers_too(patient, tmp_path):
     with installed(tmp_path):
         which = study(mechanisms={"theirs": POINT_MECHANISMS["their_halves"](share=0.3), "cells": Identity()})

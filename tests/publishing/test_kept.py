@@ -101,6 +101,7 @@ def test_public_inputs_that_break_the_report_spend_nothing(ledger, words, monkey
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals are POSIX's")
+@pytest.mark.slow
 def test_a_release_survives_a_process_killed_before_writing(run, ledger, tmp_path):
     config = written(tmp_path, POINTS)
     code = """

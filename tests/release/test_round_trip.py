@@ -237,6 +237,7 @@ VALUES = st.recursive(
 
 @settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(chosen=st.dictionaries(TEXTS, VALUES, max_size=5), words=st.lists(TEXTS, min_size=4, max_size=4))
+@pytest.mark.slow
 def test_any_settings_and_texts_survive_the_files(chosen, words, tmp_path_factory):
     receipt = replace(point_release().receipt, notes=tuple(words), unprotected=(words[2],), neighbours=words[3])
     odd = {"settings": chosen, "mechanism": words[0], "steps": tuple(words), "approximate": words[1], "receipt": receipt}

@@ -138,6 +138,7 @@ def test_below_the_finest_raster_answers_are_even_in_large_leaves_and_exact_in_s
     np.testing.assert_allclose(release.answer(tree.rectangles(small).astype(float), inside="interpolated"), release.count[small], atol=1e-7)
 
 
+@pytest.mark.slow
 def test_a_lattice_of_order_24_is_answered_with_leaves_of_single_cells():
     domain = Domain(bounds=(0, 0, 2**24, 2**24), crs=None, order=24)
     points = PointCounts.from_xy([3.0], [9.0], domain=domain, count=[5000])

@@ -222,6 +222,7 @@ def grid(points):
 @given(
     st.sampled_from(list(ENCODINGS)), st.sampled_from(SEPARATORS), st.lists(st.binary(max_size=12) | st.just(b'"'), max_size=4), st.data()
 )
+@pytest.mark.slow
 def test_whatever_a_row_holds_it_adds_the_same_beside_others(encoding, separator, pieces, data):
     codec = data.draw(st.sampled_from(MARKS[encoding]))
     form = TextFormat(separator=separator, decimal=",", encoding=encoding)
