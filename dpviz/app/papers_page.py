@@ -13,7 +13,7 @@ from dpviz.app.class_mode import is_class
 from dpviz.app.jobs import FAILED, RUNNING, STOPPED, STOPPING, FigureJob
 from dpviz.app.session import Reader, choice_reader, is_dark, number_reader, read_link, show_error, show_value, to_query, when_chosen
 from dpviz.papers.catalogue import PAPERS
-from dpviz.papers.claims import FAILS, HOLDS, UNDECIDED, Verdict
+from dpviz.papers.claims import FAILS, HOLDS, UNDECIDED, Claim, Verdict
 from dpviz.papers.figures import MOST_SEEDS, SMALL, Figure, Paper, Run, Size
 from dpviz.publishing.code import write_figure_python
 from dpviz.view.escape import markdown
@@ -92,7 +92,10 @@ def papers_page() -> None:
     with st.container(key="papers-status"):
         _show_state(paper, figure, size, seeds, job)
     run = None if job is None else job.run()
-    if run is not None:
+    if run is None:
+        for claim in figure.claims:
+            _show_claim(claim)
+    else:
         _show_run(run)
     st.markdown("##### What differs from the paper")
     st.markdown(markdown(figure.differs))
@@ -245,13 +248,17 @@ def _show_run(run: Run) -> None:
             st.dataframe(run.table, hide_index=True, key="papers table")
 
 
+def _show_claim(claim: Claim) -> None:
+    whose = "Not in the paper" if claim.ours else "The paper says"
+    st.markdown(f"**{whose}:** {markdown(claim.text)}")
+
+
 def _show_verdict(verdict: Verdict, number: int) -> None:
     """Show a claim with its verdict as a large line, the number that decided, and every case."""
     color, icon = _LOOKS[verdict.answer]
     answer = f"{verdict.answer[:1].upper()}{verdict.answer[1:]}"
     with st.container(border=True, key=f"papers-claim-{number}"):
-        whose = "Not in the paper" if verdict.claim.ours else "The paper says"
-        st.markdown(f"**{whose}:** {markdown(verdict.claim.text)}")
+        _show_claim(verdict.claim)
         st.markdown(f"### :{color}[:material/{icon}: {markdown(answer)}]")
         st.markdown(markdown(verdict.finding if len(verdict.cases) == 1 else f"I{verdict.finding[1:]}"))
         st.caption(f"The claim needs a number {markdown(verdict.claim.need)}. {markdown(verdict.others)}")

@@ -62,6 +62,7 @@ def test_a_larger_run_waits_for_a_press_shows_its_progress_and_can_be_stopped(sl
     app = good(papers_app(paper="psd", figure="3", size="paper", seeds="2"))
     assert not app.get("vega_lite_chart")
     assert "its heights and its 600 queries" in texts(app)
+    assert texts(app).count("**The paper says:**") == len(find_figure("psd", "3")[1].claims)
     good(app.button(key="papers run").click().run())
     assert app.get("progress")[0].proto.text.startswith("Running: 0 of 2 seeds")
     good(app.button(key="papers stop").click().run())
