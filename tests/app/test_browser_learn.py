@@ -32,10 +32,10 @@ def arrive(page, key, path=None):
     until(lambda: f"stop={key}" in where(page), "the address of the stop")
     shown, skip = BY_KEY[key]().show(), page.get_by_role("button", name="Skip to the answer")
     settled(page)
-    if not page.get_by_role("button", name="Reset").is_visible():
+    if not page.get_by_role("button", name="Reset", exact=True).is_visible():
         charts_are_drawn(page, shown.asked or shown.rows)
         skip.click()
-        page.get_by_role("button", name="Reset").wait_for()
+        page.get_by_role("button", name="Reset", exact=True).wait_for()
     charts_are_drawn(page, shown.rows)
     settled(page)
 
