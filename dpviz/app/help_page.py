@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from dpviz.app.session import describe_refused, show_refused_link
 from dpviz.view.escape import html, line, markdown
 from dpviz.view.help import LONGEST_QUERY, MOST_HITS, Hit, Link, Page, Section, pages, search
 
@@ -33,6 +34,8 @@ def help_page() -> None:
         if query:
             _show_results(query)
         else:
+            is_other = st.query_params.get("page", page.key) != page.key
+            show_refused_link(describe_refused({"page": page.key} if is_other else {}))
             _show_page(page)
 
 
