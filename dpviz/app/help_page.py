@@ -19,6 +19,9 @@ _STYLE = """<style>
 .st-key-help-text { max-width: 60rem; }
 .st-key-help-text [data-testid="stBaseButton-tertiary"] p { text-decoration: underline; text-underline-offset: 0.2em; }
 [class*="st-key-help-section-"] { scroll-margin-top: 4.5rem; }
+@media print { .st-key-help-text { max-width: none; } .st-key-help-section-for-the-teacher { break-before: page; }
+  [class*="st-key-help-section-stop-"] { break-inside: avoid; }
+  html, body, [data-testid="stApp"], [data-testid="stApp"] * { color: black !important; background-color: white !important; } }
 </style>"""
 _SCROLL = """<script>document.querySelector(".st-key-help-section-SECTION")?.scrollIntoView();  // of PAGE</script>"""
 
