@@ -55,8 +55,8 @@ class Split(Lesson):
     right: ClassVar[int] = 0
     answer: ClassVar[str] = (
         "A square that lies anywhere cuts through large nodes, so that most of it is put together from small ones, and their accuracy"
-        " decides. Only for all 1,024 cells the split of Google's reports is far better, ± 10.9 against ± 89.6 people. It turns for squares that are"
-        " nodes of the tree: there *leaf* loses from 64 cells on."
+        " decides. Only for all 1,024 cells the split of Google's reports is far better, ± 10.9 against ± 89.6 people. It turns for squares"
+        " that are nodes of the tree: there *leaf* loses from 64 cells on."
     )
     in_class: ClassVar[str] = (
         "This stop is for those who will choose a split themselves. The wrong belief is that every level deserves its share. Compare"

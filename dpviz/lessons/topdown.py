@@ -56,7 +56,7 @@ class Stages(Lesson):
     title: ClassVar[str] = "TopDown, level by level"
     text: ClassVar[str] = (
         "From level to level TopDown adds noise to the children of every released pair, and moves them to the nearest whole numbers of at"
-        " least 0 that add up to their parent. An empty pair that stays above 0 is a false positive. On sparse families like these IntOpt"
+        " least 0 that add up to their parent; an empty pair that stays above 0 is a false positive. On sparse families like these IntOpt"
         " leaves fewer of them than least squares, and sets more small true counts to 0."
     )
     task: ClassVar[str] = "go back to level 2, then up to 4, and see where the crosses begin; then switch the optimiser."

@@ -41,9 +41,9 @@ class Trust(Lesson):
     key: ClassVar[str] = "trust"
     title: ClassVar[str] = "Who do you have to trust?"
     text: ClassVar[str] = (
-        "In the central model an office knows everybody's place and adds noise once; in the local model every telephone adds noise itself,"
-        " and nobody needs to be trusted. Blurred places (planar Laplace noise) are a third way: two places within a radius are told apart"
-        f" by a factor of at most {FACTOR}. That promise fades with distance, and is no ε of the counts."
+        "A trusted office knows every place and adds noise once (the central model); without trust every telephone adds noise to its own"
+        " answer (the local model). Blurred places (planar Laplace) lie between: two places within a radius are told apart by a factor"
+        f" of at most {FACTOR}, a promise that fades with distance and is no ε of the counts."
     )
     task: ClassVar[str] = (
         "change the radius: at which one are the districts as good as those of the office, and would you send your own place blurred so"
