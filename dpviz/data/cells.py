@@ -7,6 +7,7 @@ unreadable.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -210,18 +211,23 @@ def polygons_as_points(shapes: NDArray[np.object_]) -> NDArray[np.object_]:
     """Return (n,) geometries in which each polygon or multipolygon is replaced by its centroid; None where it has none."""
     points = shapes.copy()
     are_polygons = np.isin(shapely.get_type_id(shapes), (shapely.GeometryType.POLYGON, shapely.GeometryType.MULTIPOLYGON))
-    points[are_polygons] = _centroids(shapes[are_polygons])
+    points[are_polygons] = _convert_each(shapely.centroid, shapes[are_polygons])
     return points
 
 
-def _centroids(polygons: NDArray[np.object_]) -> NDArray[np.object_]:
-    """Return (n,) centroids. If shapely fails, the polygons are halved until only the one that it cannot use has none."""
-    with suppress(Exception):  # a polygon of one row may not decide on other rows
-        return np.asarray(shapely.centroid(polygons), object)
-    if len(polygons) == 1:
-        return np.array([None], object)
-    middle = len(polygons) // 2
-    return np.concatenate([_centroids(polygons[:middle]), _centroids(polygons[middle:])])
+def shapes_of_wkb(entries: NDArray[np.object_]) -> NDArray[np.object_]:
+    """Return (n,) geometries; None where WKB is missing or malformed, or is a curve, which shapely has not."""
+    return _convert_each(lambda part: shapely.from_wkb(part, on_invalid="ignore"), entries)
+
+
+def _convert_each(convert: Callable[[NDArray[np.object_]], Any], values: NDArray[np.object_]) -> NDArray[np.object_]:
+    """Return (n,) converted values. If shapely fails, they are halved until only the one that it cannot convert is None."""
+    with suppress(Exception):  # the value of one row may not decide on other rows
+        return np.asarray(convert(values), object)
+    if len(values) <= 1:
+        return np.full(len(values), None, object)
+    middle = len(values) // 2
+    return np.concatenate([_convert_each(convert, values[:middle]), _convert_each(convert, values[middle:])])
 
 
 def pairs_of(origin: NDArray[np.signedinteger[Any]], destination: NDArray[np.signedinteger[Any]], width: int) -> Integers:

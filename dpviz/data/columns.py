@@ -305,8 +305,16 @@ def _arrow_people(column: pa.ChunkedArray) -> People:
     codes = encoded.indices.fill_null(-1).to_numpy().astype(np.int64)
     missing = np.asarray(encoded.dictionary.is_null(nan_is_null=True).to_numpy(zero_copy_only=False), bool)
     is_number = pa.types.is_integer(kind) and not missing.any()
-    distinct = plain_values(encoded.dictionary.to_numpy()) if is_number else encoded.dictionary.to_pylist()
+    distinct = plain_values(encoded.dictionary.to_numpy()) if is_number else values_of(encoded.dictionary)
     return People(codes=np.where(np.r_[missing, True][codes], -1, codes), distinct=distinct)
+
+
+def values_of(entries: pa.Array) -> list[Any]:
+    """Return (n,) entries as Python's values. A date or time that Python has not is the number that is stored."""
+    values = attempt(entries.to_pylist)
+    if values is not None:
+        return values
+    return [entry.value if (value := attempt(entry.as_py)) is None and entry.is_valid else value for entry in entries]
 
 
 def raw_points(columns: PointColumns, read: Callable[[str], Any], **geometry: Any) -> RawPoints:

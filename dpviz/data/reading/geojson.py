@@ -9,6 +9,7 @@ import numpy as np
 import shapely
 from pyproj import CRS
 
+from dpviz.data.bounding import canonical_text
 from dpviz.data.cells import polygons_as_points, xy_of
 from dpviz.data.columns import NOT_POINTS, OpenFile, PointColumns, RawPoints, fold_name, raw_points
 from dpviz.data.library_errors import attempt, guard
@@ -162,7 +163,7 @@ def _centroids(polygons: list[str | None]) -> tuple[Floats, Floats]:
 
 
 def _read_property(value: Any, as_text: bool) -> Any:
-    """Return a property as a text if `as_text`; otherwise as it is if it is a number or a text, else None."""
+    """Return a property as a canonical text if `as_text`, None for NaN; otherwise as it is if it is a number or a text, else None."""
     if as_text:
-        return None if value is None else str(value)
+        return None if value is None or value != value else canonical_text(value).decode("utf-8", "surrogatepass")
     return value if type(value) in (int, float, str) else None

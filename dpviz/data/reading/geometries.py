@@ -20,7 +20,7 @@ import shapely
 from pyproj import CRS, Transformer
 
 from dpviz.arrays import Floats
-from dpviz.data.cells import REMEDY, polygons_as_points, xy_of
+from dpviz.data.cells import REMEDY, polygons_as_points, shapes_of_wkb, xy_of
 from dpviz.data.columns import NOT_POINTS, OpenFile, PointColumns, RawPoints, decode_texts, is_text, plain_type, raw_points
 from dpviz.data.library_errors import attempt, guard
 from dpviz.data.reading.geojson import NAMED_TWICE, TWICE, object_of_pairs, open_geojson
@@ -146,7 +146,7 @@ def _points_of_column(column: pa.ChunkedArray, encoding: str, *, centroids: bool
         return {axis: pc.struct_field(column, axis).to_numpy(zero_copy_only=False).astype(np.float64) for axis in "xy"}
     if encoding != "WKB":
         raise InputError(NOT_POINTS)
-    return _points_of_geometries(shapely.from_wkb(column.to_numpy(zero_copy_only=False), on_invalid="ignore"), centroids=centroids)
+    return _points_of_geometries(shapes_of_wkb(column.to_numpy(zero_copy_only=False)), centroids=centroids)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -195,8 +195,7 @@ def _open_points_layer(kind: str, data: bytes, *, centroids: bool) -> OpenFile:
         if bad_rows == "refuse" and any(column.null_count > table.column(name).null_count for name, column in cells.items()):
             raise InputError(_DAMAGED)
         geometry = table.column(meta["geometry_name"] or _DEFAULT_GEOMETRY_NAME).to_numpy(zero_copy_only=False)
-        shapes = shapely.from_wkb(geometry, on_invalid="ignore")
-        return raw_points(columns, cells.__getitem__, **_points_of_geometries(shapes, centroids=centroids))
+        return raw_points(columns, cells.__getitem__, **_points_of_geometries(shapes_of_wkb(geometry), centroids=centroids))
 
     return OpenFile(format=kind, names=layer.columns, has_geometry=True, crs=layer.crs, rows=layer.rows, take=take)
 
