@@ -311,7 +311,7 @@ def _arrow_people(column: pa.ChunkedArray) -> People:
 
 def values_of(entries: pa.Array) -> list[Any]:
     """Return (n,) entries as Python's values. A date or time that Python has not is the number that is stored."""
-    values = attempt(entries.to_pylist)
+    values: list[Any] | None = attempt(entries.to_pylist)
     if values is not None:
         return values
     return [entry.value if (value := attempt(entry.as_py)) is None and entry.is_valid else value for entry in entries]
