@@ -44,6 +44,20 @@ NOT_POINTS = (
 )
 
 
+class UnusableFileError(InputError):
+    """The error for a file of which a column, or the geometries, have entries, and not one can be used.
+
+    A single row may be all that a file has. So where bad rows are dropped, it refuses several files only if it is true of each of them.
+
+    Attributes:
+        rows: number of rows of the file; private.
+    """
+
+    def __init__(self, text: str, rows: int = 0) -> None:
+        super().__init__(text)
+        self.rows = rows
+
+
 @dataclass(frozen=True, kw_only=True)
 class PointColumns:
     """Names of the columns of a file of points. None stands for no column, or for a column that is still to be found by its name.
@@ -220,7 +234,7 @@ def parse_numbers(values: NDArray[np.generic] | pa.ChunkedArray, name: str) -> F
         )
         filled = bool((texts.notna() & (texts != "")).any())
     if filled and np.isnan(numbers).all():
-        raise no_number(name)
+        raise UnusableFileError(str(no_number(name)), len(numbers))
     return numbers
 
 

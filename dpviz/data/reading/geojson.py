@@ -11,7 +11,7 @@ from pyproj import CRS
 
 from dpviz.data.bounding import canonical_text
 from dpviz.data.cells import polygons_as_points, xy_of
-from dpviz.data.columns import NOT_POINTS, OpenFile, PointColumns, RawPoints, fold_name, raw_points
+from dpviz.data.columns import NOT_POINTS, OpenFile, PointColumns, RawPoints, UnusableFileError, fold_name, raw_points
 from dpviz.data.library_errors import attempt, guard
 from dpviz.data.reading.text_rows import NOT_UTF8
 from dpviz.errors import InputError
@@ -142,7 +142,7 @@ def _geojson_crs(top: dict[str, Any]) -> CRS:
 def _from_features(features: list[_Feature], columns: PointColumns) -> RawPoints:
     others = sum(feature.is_other_shape for feature in features)
     if others and others == len(features):
-        raise InputError(NOT_POINTS)
+        raise UnusableFileError(NOT_POINTS, len(features))
     x = np.array([feature.x for feature in features], np.float64)
     y = np.array([feature.y for feature in features], np.float64)
     polygons = [index for index, feature in enumerate(features) if feature.polygon is not None]
