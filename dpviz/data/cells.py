@@ -185,24 +185,26 @@ def xy_of(shapes: NDArray[np.object_]) -> tuple[Floats, Floats]:
     return shapely.get_x(points), shapely.get_y(points)
 
 
-def xy_of_frame(frame: Any, crs: str | CRS | None, target: str) -> tuple[Floats, Floats]:
-    """Return (n,) x and (n,) y of a GeoDataFrame's points; NaN where a geometry is missing or empty.
+def xy_of_frame(frame: Any, crs: str | CRS | None, target: str, bad_rows: object = "refuse") -> tuple[Floats, Floats]:
+    """Return (n,) x and (n,) y of a GeoDataFrame's points; NaN where a geometry is missing or empty, or under "drop" no point.
 
     Args:
         frame: a GeoDataFrame whose geometries are points.
         crs: the CRS to which points are reprojected; None for a plane without a map.
         target: what has this CRS, for errors.
+        bad_rows: "refuse" or "drop".
 
     Raises:
-        InputError: there is no geometry column, no CRS although one is needed, or a geometry that is not a point; or the points cannot
-            be reprojected.
+        InputError: there is no geometry column, no CRS although one is needed, or a geometry that is not a point, under "drop" not one
+            that is; or the points cannot be reprojected.
     """
     geometry, own_crs = guard("The frame must be a GeoDataFrame with a geometry column.", lambda: (frame.geometry, frame.crs))
     if crs is not None:
         if own_crs is None:
             raise InputError("The GeoDataFrame has no CRS; set it with frame.set_crs(...), it is never guessed.")
         geometry = guard(f"The geometries cannot be reprojected to the {target}'s CRS.", lambda: frame.geometry.to_crs(crs))
-    if set(geometry.geom_type.dropna().unique()) - {"Point"}:
+    kinds = set(geometry.geom_type.dropna().unique())
+    if kinds - {"Point"} and (bad_rows != "drop" or "Point" not in kinds):
         raise InputError("The geometry column must hold points only.")
     return xy_of(np.asarray(geometry.to_numpy(), object))
 
