@@ -49,7 +49,7 @@ def open_geojson(data: bytes, wanted: PointColumns, *, centroids: bool = False) 
     """
     text = flatten_json(data).decode("utf-8-sig", "replace")
     names: dict[str, None] = {}
-    folded_names = {fold_name(str(name)) for name in (wanted.count, wanted.person) if name is not None}
+    wanted_names = {fold_name(str(name)): str(name) for name in (wanted.count, wanted.person) if name is not None}
 
     def collapse(pairs: list[tuple[str, Any]]) -> Any:
         member = object_of_pairs(pairs)
@@ -59,8 +59,10 @@ def open_geojson(data: bytes, wanted: PointColumns, *, centroids: bool = False) 
         if properties is TWICE:
             return _Feature()
         properties = properties if isinstance(properties, dict) else {}
+        if wanted_names:
+            properties = _rename_wanted(properties, wanted_names)
         names.update(dict.fromkeys(properties))
-        wanted_properties = {name: value for name, value in properties.items() if fold_name(name) in folded_names} if folded_names else {}
+        wanted_properties = {name: properties[name] for name in wanted_names.values() if name in properties}
         return _make_feature(member.get("geometry"), wanted_properties, centroids=centroids)
 
     top = json.loads(text, object_pairs_hook=collapse, parse_int=_parse_integer, strict=False)
@@ -80,6 +82,14 @@ def open_geojson(data: bytes, wanted: PointColumns, *, centroids: bool = False) 
     if not features:
         names = dict.fromkeys(filter(None, (wanted.count, wanted.person)))
     return OpenFile(format="GeoJSON", names=tuple(names), has_geometry=True, crs=crs, rows=len(features), take=take)
+
+
+def _rename_wanted(properties: dict[str, Any], wanted_names: dict[str, str]) -> dict[str, Any]:
+    """Return a feature's properties, in which one that has a wanted name in other letters, upper or lower case, has it as it is wanted.
+
+    Each feature has names of its own: a single one with other letters may not make a name ambiguous for all.
+    """
+    return {name if (own := wanted_names.get(fold_name(name), name)) in properties else own: value for name, value in properties.items()}
 
 
 def _parse_integer(digits: str) -> int | str:

@@ -290,6 +290,12 @@ def test_a_person_of_geojson_is_one_however_the_id_is_written(ids, people):
     assert left_out(collection(*(feature({"who": each}) for each in ids)), person="who")[0] == people
 
 
+def test_a_feature_that_writes_a_name_in_other_letters_makes_it_ambiguous_for_no_other():
+    source = collection(*(feature({name: "a"}) for name in ("who", "who", "Who")), feature({"who": "b", "Who": "a"}))
+    assert [left_out(source, person=name, contributions=9) for name in ("who", "WHO")] == [(4, 0)] * 2
+    assert people_of(source) == ["a", "a", "a", "b"]
+
+
 CURVE = struct.pack("<BII6d", 1, 8, 3, 0, 0, 1, 1, 2, 0)  # a CircularString, for which shapely raises an error
 
 
