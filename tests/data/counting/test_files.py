@@ -20,6 +20,7 @@ from dpviz.space.domain import Domain
 from dpviz.space.regions import Regions
 from tests.data.reading import files
 from tests.data.reading.files import PLANE, TOWNS, text, upload
+from tests.often import often
 
 DEGREES = Domain(bounds=(0.0, 0.0, 8.0, 8.0), crs="EPSG:4326", order=3)
 MERCATOR = Domain(bounds=(0.0, 0.0, 1e6, 1e6), crs="EPSG:3857", order=3)
@@ -315,7 +316,7 @@ LONE_ROWS = [(POINTS_HEADER, "zq,1.5,1"), (POINTS_HEADER, "1.5,1.5,zq"), (POINTS
 LONE_ROWS += [(TRIPS_HEADER, "a,b,zq"), (TRIPS_HEADER, "a,b,1.5"), (IDS_HEADER, "a,zq")]
 
 
-@pytest.mark.parametrize("engine", ["numpy", "duckdb"])
+@pytest.mark.parametrize("engine", often(["numpy", "duckdb"], 1))
 @pytest.mark.parametrize(("good", "row"), LONE_ROWS, ids=lambda value: value.split("\n")[0])
 def test_a_file_whose_only_row_is_bad_refuses_no_other_file(good, row, engine, tmp_path):
     """Else this one row would decide whether there is a release. Only if no row of any file can be used, the files are refused."""
