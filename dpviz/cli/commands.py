@@ -29,7 +29,7 @@ from dpviz.publishing.config import ReleaseConfig, read_config
 from dpviz.publishing.dry_run import ExpectedErrors, compute_expected_errors
 from dpviz.publishing.kept import differences, kept_draws, recover
 from dpviz.publishing.order import TEXT_NAMES, Order, PublicationTexts, Published
-from dpviz.publishing.private_data import PrivateData, file_fingerprints, left_out, open_data, open_frame, resolve_path
+from dpviz.publishing.private_data import file_fingerprints, left_out, open_data, open_frame, resolve_path
 from dpviz.publishing.publish import preview_payment, publish, write
 from dpviz.publishing.toml_tables import SEED_REFUSED
 from dpviz.space.regions import Regions
@@ -120,7 +120,7 @@ def run_release(arguments: Namespace) -> int:
     if arguments.paid is not None:
         _print_published(_write_kept(arguments.paid, config, words), None, as_json=arguments.json)
         return DONE
-    order, engine = _read_order(config, scheduler)
+    order, engine = _read_order(config, scheduler, shows=arguments.left_out)
     if arguments.dry_run:
         return _print_dry_run(order, engine, unfit, config.left_out, as_json=arguments.json)
     _print_published(publish(order, words, Ledger(), say=say), engine, as_json=arguments.json)
@@ -166,15 +166,38 @@ def publication_texts(config: ReleaseConfig) -> PublicationTexts:
     return PublicationTexts(folder=resolve_path(config.base, output.folder), formats=output.formats, **own_texts)
 
 
-def _read_order(config: ReleaseConfig, scheduler: Scheduler | None = None) -> tuple[Order, str | None]:
-    """Return `order_of` a configuration, and tell the curator on stderr how its data were counted, and what was left out."""
+def _read_order(config: ReleaseConfig, scheduler: Scheduler | None = None, *, shows: bool) -> tuple[Order, str | None]:
+    """Return `order_of` a configuration, and tell the curator on stderr how its data were counted; if `shows`, what was left out, too.
+
+    How many records were left out is a true number, by which settings could be chosen, the bounds of a domain above all. So the ledger
+    records first that it is looked at, as in the app.
+    """
     say("Reading the data.")
     order, engine = order_of(config, scheduler)
     if engine is not None:
         say(f"Counted by engine {engine}.")
-    for line in dropped_notes(order.data):
+        say(_LEFT_OUT_HINT if not shows else _record_look(order) or _describe_left_out(order))
+    for line in getattr(order.data, "notes", ()):
         say(f"Curator only: {line}")
     return order, engine
+
+
+_LEFT_OUT_HINT = (
+    "How many records were left out, and why, is shown with --left-out: it comes from the private data, and the ledger notes the look."
+)
+
+
+def _record_look(order: Order) -> str:
+    """Record that true numbers of the data are looked at; return why they are not shown, "" if they may be."""
+    try:
+        Ledger().note_truth_seen(order.fingerprints)
+    except RefusedError as error:
+        return f"What was left out is not shown, since the ledger cannot record the look. {error}"
+    return ""
+
+
+def _describe_left_out(order: Order) -> str:
+    return f"Curator only: {left_out(order.data) or 'nothing was left out.'}"
 
 
 def order_of(config: ReleaseConfig, scheduler: Scheduler | None = None) -> tuple[Order, str | None]:
@@ -203,11 +226,6 @@ def order_of(config: ReleaseConfig, scheduler: Scheduler | None = None) -> tuple
         person=config.data.person or "",
     )
     return order, opened.engine
-
-
-def dropped_notes(data: PrivateData) -> list[str]:
-    """Return sentences about records that were left out. CURATOR ONLY: they hold true numbers, for the curator's terminal."""
-    return [*getattr(data, "notes", ()), *filter(None, [left_out(data)])]
 
 
 def _find_unfit(config: ReleaseConfig, words: PublicationTexts) -> DpvizError | None:
@@ -291,7 +309,7 @@ def run_check(arguments: Namespace) -> int:
     """Print what a file contains, what it can be used for and which settings are missing; of a configuration, what its release costs."""
     path = Path(arguments.file)
     if path.suffix.lower() == ".toml":
-        return _check_config(path, as_json=arguments.json)
+        return _check_config(path, as_json=arguments.json, shows=arguments.left_out)
     facts = check.check(path)
     columns = check.repeated(path, facts)
     if columns is not None:
@@ -305,10 +323,10 @@ def run_check(arguments: Namespace) -> int:
     return DONE
 
 
-def _check_config(path: Path, *, as_json: bool) -> int:
+def _check_config(path: Path, *, as_json: bool, shows: bool) -> int:
     """Print what the release of a configuration would cost, and why it would be refused, as `release --dry-run` does."""
     config = read_config(path, for_dry_run=True)
-    order, engine = _read_order(config)
+    order, engine = _read_order(config, shows=shows)
     return _print_dry_run(order, engine, _find_unfit(config, publication_texts(config)), config.left_out, as_json=as_json)
 
 

@@ -17,7 +17,7 @@ from dpviz.arrays import Integers, Places
 from dpviz.data.bounding import KEEP, bound_of, check_people, refuse_bound_without_persons
 from dpviz.data.cell_counts import CellCounts, count_rows
 from dpviz.data.cells import BAD, MOST_RECORDS, REMEDY, check_bad_rows, clip_counts, freeze, pairs_of, too_many
-from dpviz.data.columns import WEIGHTS_REFUSED, people_of
+from dpviz.data.columns import WEIGHTS_REFUSED, UnusableFileError, people_of
 from dpviz.data.frame_columns import column_of
 from dpviz.data.library_errors import guard
 from dpviz.errors import InputError
@@ -257,7 +257,7 @@ def check_counts(counts: Counts, bad_rows: str) -> Integers:
         raise InputError(_fault_text(counts, counts.fault))
     faults = counts.fault[counts.fault != _BLANK]
     if len(faults) and faults.all():
-        raise InputError(f"{counts.source} holds no whole number. {_fault_text(counts, faults)}")
+        raise UnusableFileError(f"{counts.source} holds no whole number. {_fault_text(counts, faults)}", len(counts.fault))
     return np.where(bad, -1, counts.trips)
 
 

@@ -113,8 +113,8 @@ def read_points(
         bad_rows: "refuse" raises on a row with a missing or malformed cell, and on two files of equal content. "drop" leaves the
             row out, and counts both files; the result's `dropped` says how many records were left out. Under "drop" no single row
             raises, but faults of a whole file or column still do: damage, limits, a wrong CRS, a column without a single number,
-            geometries without a single point, a counts column without a single whole number. A syntax error in GeoJSON is a fault of
-            the whole file.
+            geometries without a single point, a counts column without a single whole number (of several files, the last three only
+            if no file is better). A syntax error in GeoJSON is a fault of the whole file.
         separator: declares the character between the cells of text tables: "," or ";" or "|" or a tab; if None, a comma in .csv and a
             tab in .tsv files. Between tabs a quotation mark is an ordinary character. Nothing is detected, because what a file holds
             would then decide how it is read; `detect_text_format` proposes what to declare.

@@ -20,6 +20,7 @@ from dpviz.data.columns import (
     OpenFile,
     PointColumns,
     RawPoints,
+    UnusableFileError,
     fold_name,
     is_number_text,
     only_candidate,
@@ -214,7 +215,7 @@ def _check_counts(raw: RawPoints, columns: PointColumns) -> None:
     if raw.count is None or not np.isfinite(raw.count).any():
         return
     if not (raw.count == np.floor(raw.count)).any():
-        raise InputError(f"Column {columns.count!r} holds no whole number. {WEIGHTS_REFUSED}")
+        raise UnusableFileError(f"Column {columns.count!r} holds no whole number. {WEIGHTS_REFUSED}", len(raw.x) + raw.ragged)
 
 
 def _refuse_faults(raw: RawPoints, columns: PointColumns, crs: CRS | None) -> None:
