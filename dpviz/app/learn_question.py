@@ -21,7 +21,7 @@ def show_question(lesson: Lesson) -> None:
     key, answers = f"learn answer {lesson.key}", _answers()
     st.session_state[key] = answers.get(lesson.key)
     with st.container(key="learn-question"):
-        st.markdown(f"**{_keep_signs(lesson.question)}**")
+        st.markdown(f"**{lesson.question}**")
         st.radio(
             lesson.question,
             list(range(len(lesson.choices))),
@@ -49,15 +49,10 @@ def _take_answer(key: str, choice: int | None) -> None:
 
 
 def _show_answer(lesson: Lesson, choice: int | None) -> None:
-    right, answer = lesson.choices[lesson.right], _keep_signs(lesson.answer)
+    right = lesson.choices[lesson.right]
     if choice == lesson.right:
-        st.success(f"**Yes: {right}.** {answer}", icon=":material/check_circle:")
+        st.success(f"**Yes: {right}.** {lesson.answer}", icon=":material/check_circle:")
     elif choice is None:
-        st.info(f"**The answer: {right}.** {answer}", icon=":material/lightbulb:")
+        st.info(f"**The answer: {right}.** {lesson.answer}", icon=":material/lightbulb:")
     else:
-        st.info(f"**Not yet, though many believe it. The answer: {right}.** {answer}", icon=":material/lightbulb:")
-
-
-def _keep_signs(text: str) -> str:
-    """Return a text in which no line ends between ± and its number."""
-    return text.replace("± ", "±\u00a0")
+        st.info(f"**Not yet, though many believe it. The answer: {right}.** {lesson.answer}", icon=":material/lightbulb:")

@@ -85,8 +85,8 @@ def _show_declared(declared: Declared, expected: Expected | None, unit: str) -> 
     can_drag = config().source != "sample" and asks_for_box()
     if declared.regions is None:
         if can_drag:
-            scene = empty_scene(None, None, boxes_in_degrees(), unit=unit, dark=is_dark(), height=DECLARED_HEIGHT)
-            _show_map_to_drag(replace(scene, nothing="Drag a box to declare where the regions are."))
+            world = empty_scene(None, None, boxes_in_degrees(), unit=unit, dark=is_dark(), height=DECLARED_HEIGHT)
+            _show_map_to_drag(replace(world, nothing="Drag a box to declare where the regions are."))
         else:
             st.caption("The map of the regions is shown here once their file is chosen.")
         return
