@@ -13,11 +13,11 @@ from dpviz.amounts import format_decimal
 from dpviz.arrays import Floats, Integers, Mask, Places
 from dpviz.data.points import PointCounts
 from dpviz.errors import DomainError
-from dpviz.mechanisms.base import TODAY, Share, setting
+from dpviz.mechanisms.base import setting
 from dpviz.mechanisms.disclosure_control import (
-    NO_BUDGET,
     NO_NOISE,
     PUBLISHED,
+    Contrast,
     base_setting,
     is_small,
     round_counts,
@@ -60,16 +60,11 @@ class Table:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PointContrast(PointMechanism):
+class PointContrast(Contrast, PointMechanism):
     """Base of the contrasts for points: a table that no central budget pays for. NOT PRIVATE.
 
     Protects: nothing that a proof covers. No noise is stated: standard deviations and intervals are NaN. The budget is passed on unused.
     """
-
-    menu_group: ClassVar[str] = TODAY
-    private: ClassVar[bool] = False
-    spends: ClassVar[bool] = False
-    whole_budget: ClassVar[str] = NO_BUDGET
 
     @abstractmethod
     def tabulate(self, points: PointCounts, entropy: Entropy) -> Table:
@@ -80,6 +75,7 @@ class PointContrast(PointMechanism):
         self.check_data(points)
         table = self.tabulate(points, require_entropy(entropy))
         nothing = np.full(len(table.tree), np.nan)
+        unprotected = (*Receipt.unprotected, *describe_mask(points.domain), NO_PROOF)
         return Release(
             mechanism=self.key,
             settings=self.chosen(),
@@ -89,15 +85,7 @@ class PointContrast(PointMechanism):
             noise_variance=nothing,
             count=table.count,
             spread=None,
-            receipt=Receipt(
-                total=budget,
-                steps=(),
-                unit=points.unit,
-                contributions=points.contributions,
-                unprotected=(*Receipt.unprotected, *describe_mask(points.domain), NO_PROOF),
-                notes=(f"NOT PRIVATE: {self.attack}", NO_BUDGET, *self.notes(points.domain)),
-                private=False,
-            ),
+            receipt=self.write_receipt(points, budget, unprotected, self.notes(points.domain)),
             steps=table.steps,
             simulation=entropy.simulation,
             height=table.tree.height,
@@ -107,10 +95,6 @@ class PointContrast(PointMechanism):
     def notes(self, domain: Domain) -> tuple[str, ...]:  # noqa: ARG002
         """Return further notes for the receipt; none by default."""
         return ()
-
-    def shares(self, frame: Domain) -> list[Share]:  # noqa: ARG002
-        """List one share: nothing is spent."""
-        return [Share(label="nothing: no budget is spent", share=1.0)]
 
 
 def side_setting() -> Any:
