@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from dpviz.amounts import format_budget, format_decimal
-from dpviz.cli.console import DONE, REFUSED, give, run_with_bar, say
+from dpviz.cli.console import DONE, REFUSED, finite, give, run_with_bar, say
 from dpviz.cli.ledger import account_facts, draws, exact_texts
 from dpviz.data.counting.scheduler import Scheduler, scheduler_at
 from dpviz.errors import DpvizError, RefusedError, SettingError
@@ -184,7 +183,7 @@ def _cost_line(order: Order, account: Account, errors: ExpectedErrors) -> str:
 
 def _dry_run_facts(order: Order, account: Account | None, refusal: str | None, errors: ExpectedErrors) -> Facts:
     """Describe a dry run as JSON values; `account` is the account after the release, None if the release would be refused."""
-    levels = [{name: _finite(value) for name, value in row.items()} for row in errors.by_level.to_dict("records")]
+    levels = [finite(row) for row in errors.by_level.to_dict("records")]
     receipt = errors.receipt
     return {
         "budget": str(order.budget),
@@ -196,10 +195,6 @@ def _dry_run_facts(order: Order, account: Account | None, refusal: str | None, e
         "levels": levels,
         "note": errors.note,
     }
-
-
-def _finite(value: Any) -> Any:
-    return None if value is None or (isinstance(value, float) and not math.isfinite(value)) else value
 
 
 def _error_lines(errors: ExpectedErrors) -> list[str]:
