@@ -286,7 +286,7 @@ def figure_5(
     seed: int = SEED,
     also: Mapping[str, FlowMechanism] | None = None,
 ) -> pd.DataFrame:
-    """Measure the false discovery rate per stage on sparse synthetic sets; arguments as for `figure_4`, but None stands for two sets. CURATOR ONLY.
+    """Measure the false discovery rate per stage on the sparse synthetic sets; arguments as for `figure_4`. CURATOR ONLY.
 
     Returns:
         As `measure_sets`, with the measure "false_discovery" (percent) only.
