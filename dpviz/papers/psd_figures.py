@@ -307,8 +307,8 @@ _FIGURE_5 = Figure(
             reading="kd-noisymean's error is {value} times that of {case}",
             below=False,
             reasons={
-                UNDECIDED: "With the paper's number of crossings it holds at ε = 0.1 and 0.5; at ε = 1 the two err about as much on 1 × 1 and"
-                " 15 × 0.2 degrees."
+                UNDECIDED: "With the paper's number of crossings it holds at ε = 0.1; at 0.5 and 1 the two err about as much on 15 × 0.2"
+                " degrees, and at 1 on 1 × 1."
             },
         ),
         Claim(
