@@ -387,7 +387,8 @@ _FIGURE_6 = Figure(
     differs=_CROSSINGS
     + _SHARP
     + " Trees are pruned at 32 records; the paper says so of the kd-trees of Figure 5, and of this figure nothing. The Hilbert curve has"
-    " order 16 in place of 18; the paper found no difference from 16 on.",
+    " order 16 in place of 18; the paper found no difference from 16 on. Two series are other readings of it: quad-opt, not pruned, and"
+    " Hilbert-R, binary, whose steps halve the curve.",
     sizes={
         SMALL: Size(
             about="100,000 crossings, a sixteenth; so heights 4, 6 and 8 in place of 6 to 11, and cells of 0.04 in place of 0.01 degrees.",
