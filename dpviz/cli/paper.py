@@ -66,6 +66,7 @@ def _list_facts() -> list[Facts]:
         {
             "paper": paper.key,
             "figure": figure.key,
+            "section": figure.section,
             "title": figure.title,
             "source": paper.source,
             "claims": [claim.text for claim in figure.claims],
@@ -81,7 +82,7 @@ def _list_lines() -> list[str]:
     for paper in PAPERS.values():
         lines.append(f"{paper.title} ({paper.source}):")
         for figure in paper.figures.values():
-            lines.append(f"  dpviz paper {paper.key} {figure.key}  {figure.title}")
+            lines.append(f"  dpviz paper {paper.key} {figure.key}  {figure.title} ({figure.section})")
             lines += [f"      {claim.text}{' (ours)' * claim.ours}" for claim in figure.claims]
     return lines
 
@@ -90,6 +91,7 @@ def _facts(run: Run, output: Path | None) -> Facts:
     return {
         "paper": run.paper.key,
         "figure": run.figure.key,
+        "section": run.figure.section,
         "title": run.figure.title,
         "size": run.size,
         "about": run.figure.size(run.size).about,
