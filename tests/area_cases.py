@@ -1,6 +1,7 @@
 """Counts of regions for tests: small builders, and the slow definitions that fast code is held against."""
 
 import numpy as np
+from scipy import linalg
 
 from dpviz.data.areas import AreaCounts
 from dpviz.space.regions import Regions
@@ -44,4 +45,5 @@ def dense_fit(release) -> tuple[np.ndarray, np.ndarray]:
     measured = np.isfinite(variance)
     weighted = nodes[measured] / np.sqrt(variance[measured])[:, None]
     wanted = np.concatenate(release.noisy)[measured] / np.sqrt(variance[measured])
-    return np.linalg.lstsq(weighted, wanted, rcond=None)[0], np.linalg.inv(weighted.T @ weighted)
+    estimates = linalg.lstsq(weighted, wanted, lapack_driver="gelsy")[0]  # by QR, which is several times faster than by singular values
+    return estimates, np.linalg.inv(weighted.T @ weighted)
