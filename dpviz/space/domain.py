@@ -84,7 +84,7 @@ class Domain(Shown):
     @property
     def is_geographic(self) -> bool:
         """Whether coordinates are longitude and latitude in degrees."""
-        return self.crs is not None and CRS(self.crs).is_geographic
+        return self.crs is not None and _is_geographic(self.crs)
 
     def open_blocks(self, zoom: int) -> NDArray[np.bool_]:
         """Return (2**zoom, 2**zoom) whether records can be in each equal block, [row, column], row 0 in the south."""
@@ -287,9 +287,24 @@ def _share_on_globe(crs: str, bounds: tuple[float, float, float, float], steps: 
     return float(np.isfinite(degrees).all(axis=0).mean())
 
 
+@lru_cache(maxsize=256)
+def _is_geographic(crs: str) -> bool:
+    return bool(CRS(crs).is_geographic)
+
+
 def _crs_text(crs: object) -> str | None:
+    """Return what a CRS is stored as. Names are looked up once: in each new thread the first look-up opens the table of all of them."""
     if crs is None:
         return None
+    return _text_of_name(crs) if isinstance(crs, str) else _text_of(crs)
+
+
+@lru_cache(maxsize=256)
+def _text_of_name(crs: str) -> str:
+    return _text_of(crs)
+
+
+def _text_of(crs: object) -> str:
     try:
         parsed = CRS.from_user_input(crs)
     except CRSError:

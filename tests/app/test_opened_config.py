@@ -422,7 +422,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize(("tables", "reason"), each_often(REFUSED, 10))
+@pytest.mark.parametrize(("tables", "reason"), each_often(REFUSED, 6))
 def test_what_does_not_fit_is_refused_and_the_page_is_as_it_was(tables, reason):
     app = uploaded(BARE, link=CURATE | {"epsilon": "2/7"})
     fine(name_dataset(app, "Homes 2024"))

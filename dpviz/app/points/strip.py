@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from functools import partial
+from functools import lru_cache, partial
 
 import numpy as np
 import streamlit as st
@@ -174,5 +174,10 @@ def size_of_squares(domain: Domain, zoom: int) -> str:
     """
     if domain.crs is None:
         return ""
-    area = float(domain.areas_km2(np.array([[0, 0, domain.side, domain.side]]))[0]) / 4**zoom
-    return f"{math.sqrt(area):.3g} km"
+    return f"{math.sqrt(_area_km2(domain.bounds, domain.crs) / 4**zoom):.3g} km"
+
+
+@lru_cache(maxsize=64)
+def _area_km2(bounds: tuple[float, float, float, float], crs: str) -> float:
+    """Compute the area of a domain, once: a page that is run again would prepare the projection again in its new thread."""
+    return float(Domain(bounds=bounds, crs=crs, order=1).areas_km2(np.array([[0, 0, 2, 2]]))[0])
