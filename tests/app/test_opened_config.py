@@ -202,7 +202,7 @@ POINT_CASES = {
 
 
 class TestPoints:
-    @pytest.mark.parametrize(("tables", "content"), each_often(POINT_CASES, 5))
+    @pytest.mark.parametrize(("tables", "content"), each_often(POINT_CASES, 3))
     def test_what_is_opened_is_saved_again(self, tables, content):
         app = fine(opened(tables))
         assert "Choose homes.csv again" in captions(app)
@@ -346,7 +346,7 @@ FLOW_CASES = {
 
 
 class TestTrips:
-    @pytest.mark.parametrize(("tables", "files"), each_often(FLOW_CASES, 4))
+    @pytest.mark.parametrize(("tables", "files"), each_often(FLOW_CASES, 2))
     def test_what_is_opened_is_saved_again(self, tables, files):
         text = saved(choose(opened(tables, "trips"), **files))
         assert from_tables(tables_of(text)) == from_tables(tables)
