@@ -205,6 +205,20 @@ class Domain(Shown):
         return Transformer.from_crs(self.crs, target, always_xy=True)
 
 
+@lru_cache(maxsize=256)
+def area_of_bounds(bounds: tuple[float, float, float, float], crs: str) -> float:
+    """Compute the area within bounds, see `Domain.areas_km2`, once for all threads: each would prepare the projection again.
+
+    Args:
+        bounds: west, south, east, north in the units of the CRS.
+        crs: the CRS, as a domain stores it.
+
+    >>> round(area_of_bounds((4.6, 45.5, 5.1, 45.9), "EPSG:4326"))
+    1733
+    """
+    return float(Domain(bounds=bounds, crs=crs, order=1).areas_km2([[0, 0, 2, 2]])[0])
+
+
 def as_domain(domain: Domain | Sequence[float], crs: object) -> Domain:
     """Return a domain as it is, or the one with these bounds in a CRS.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from functools import lru_cache, partial
+from functools import partial
 
 import numpy as np
 import streamlit as st
@@ -20,7 +20,7 @@ from dpviz.mechanisms import POINT_FAMILY
 from dpviz.release.point_release import Release
 from dpviz.release.verdict import Verdict, square_verdict, with_false_positives
 from dpviz.samples.points import SAMPLES
-from dpviz.space.domain import Domain
+from dpviz.space.domain import Domain, area_of_bounds
 
 FEW_SQUARES = 16
 EASY_ZOOM = 6  # zoom level whose squares can be told apart on a map
@@ -174,10 +174,4 @@ def size_of_squares(domain: Domain, zoom: int) -> str:
     """
     if domain.crs is None:
         return ""
-    return f"{math.sqrt(_area_km2(domain.bounds, domain.crs) / 4**zoom):.3g} km"
-
-
-@lru_cache(maxsize=64)
-def _area_km2(bounds: tuple[float, float, float, float], crs: str) -> float:
-    """Compute the area of a domain, once: a page that is run again would prepare the projection again in its new thread."""
-    return float(Domain(bounds=bounds, crs=crs, order=1).areas_km2(np.array([[0, 0, 2, 2]]))[0])
+    return f"{math.sqrt(area_of_bounds(domain.bounds, domain.crs) / 4**zoom):.3g} km"
