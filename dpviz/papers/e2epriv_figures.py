@@ -152,10 +152,12 @@ def _prepare_11c() -> OneSeed:
     return lambda _: e2epriv.figure_11c()
 
 
-def _draw(name: str, table: pd.DataFrame) -> list[Any]:
+def _draw(name: str, table: pd.DataFrame, *, value: str = "error", panels: str = "") -> list[Any]:
+    """Draw averages over the seeds by a function of `e2epriv_charts`: one chart, or one for each value of the column `panels`."""
     from dpviz.papers import e2epriv_charts  # noqa: PLC0415  (Altair is an extra)
 
-    return [getattr(e2epriv_charts, name)(average(table, "error"))]
+    chart, rows = getattr(e2epriv_charts, name), average(table, value)
+    return [chart(rows, panel) for panel in rows[panels].unique()] if panels else [chart(rows)]
 
 
 def _draw_10(table: pd.DataFrame) -> list[Any]:
@@ -163,19 +165,6 @@ def _draw_10(table: pd.DataFrame) -> list[Any]:
 
     rows = average(table, "error")
     return [e2epriv_charts.figure_10(part.drop(columns="data"), _NAMES[str(key)]) for key, part in rows.groupby("data", sort=False)]
-
-
-def _draw_11b(table: pd.DataFrame) -> list[Any]:
-    from dpviz.papers import e2epriv_charts  # noqa: PLC0415
-
-    rows = average(table, "error")
-    return [e2epriv_charts.figure_11b(rows, method) for method in rows["method"].unique()]
-
-
-def _draw_11c(table: pd.DataFrame) -> list[Any]:
-    from dpviz.papers import e2epriv_charts  # noqa: PLC0415
-
-    return [e2epriv_charts.figure_11c(table)]
 
 
 _FIGURE_5 = Figure(
@@ -318,7 +307,7 @@ _FIGURE_11B = Figure(
     },
     explanation=_METHODS,
     prepare=partial(_prepare_storage, e2epriv.figure_11b),
-    draw=_draw_11b,
+    draw=partial(_draw, "figure_11b", panels="method"),
     claims=(
         Claim(
             text="With up to half of the budget for tuning the error is almost the same; we allow a tenth more than with the least share.",
@@ -337,7 +326,7 @@ _FIGURE_11C = Figure(
     " middle δ as 0.001, but its ρ = 89.38 belongs to 0.01.",
     sizes={SMALL: Size(about="The paper's grids, sanity bounds and budget, 0.8.", seeds=1, seconds=0.1)},
     prepare=_prepare_11c,
-    draw=_draw_11c,
+    draw=partial(_draw, "figure_11c", value="sensitivity"),
     exact=True,
     claims=(
         Claim(

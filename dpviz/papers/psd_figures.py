@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -14,6 +14,7 @@ from dpviz.papers.figures import PAPER, SMALL, Figure, OneSeed, Paper, Size, ave
 from dpviz.samples.points import PAPER_SIZE
 
 _SHAPED = {"epsilon": "ε = {:g}", "shape": "queries of {}"}
+_BY_STEPS = {"steps": "height {}", "shape": "queries of {}"}
 _CROSSINGS = (
     "The paper's road crossings of Washington and New Mexico are replaced by made-up ones in the same area, along roads and in towns."
     " Each seed draws new queries and new noise; the crossings stay the same."
@@ -32,11 +33,13 @@ def _with_shape(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.assign(shape=[f"{width:g} × {height:g}" for width, height in zip(rows["width"], rows["height"], strict=True)])
 
 
-def _error_ratios(rows: pd.DataFrame, method: str, others: Sequence[str], **wanted: Any) -> dict[str, float]:
-    """Divide a method's errors by those of others, for each epsilon and shape; of the rows with the wanted values alone."""
+def _error_ratios(
+    rows: pd.DataFrame, method: str, others: Sequence[str], by: Mapping[str, str] = _SHAPED, **wanted: Sequence[Any]
+) -> dict[str, float]:
+    """Divide a method's errors by those of others, by default for each epsilon and shape; of the rows with the wanted values alone."""
     for column, values in wanted.items():
         rows = rows[rows[column].isin(values)]
-    return ratios(_with_shape(rows), method, others, by=_SHAPED, value="error")
+    return ratios(_with_shape(rows), method, others, by=by, value="error")
 
 
 def _draw(name: str, panels: str | list[str] | Sequence[Any] | None, *values: str) -> Callable[[pd.DataFrame], list[Any]]:
@@ -330,13 +333,6 @@ def _best_steps(rows: pd.DataFrame) -> int:
     return int(max(steps for steps in rows["steps"] if steps % 2 == 0))
 
 
-def _at_steps(rows: pd.DataFrame, method: str, others: Sequence[str], **wanted: Any) -> dict[str, float]:
-    """Divide a method's errors by those of others, for each height and shape; of the rows with the wanted values alone."""
-    for column, values in wanted.items():
-        rows = rows[rows[column].isin(values)]
-    return ratios(_with_shape(rows), method, others, by={"steps": "height {}", "shape": "queries of {}"}, value="error")
-
-
 def _hybrid_against_quadtree(rows: pd.DataFrame) -> dict[str, float]:
     """Compare a hybrid of height 8 with a quadtree of height 10 on larger queries, both ways; in the small run 6 and 8."""
     steps = _best_steps(rows)
@@ -365,7 +361,7 @@ _FIGURE_6 = Figure(
     claims=(
         Claim(
             text="At height 10 (8 in the small run) the quadtree is the most accurate of all.",
-            cases=lambda rows: _at_steps(rows, "quad-opt", ["kd-cell", "kd-hybrid", "Hilbert-R"], steps=[_best_steps(rows)]),
+            cases=lambda rows: _error_ratios(rows, "quad-opt", ["kd-cell", "kd-hybrid", "Hilbert-R"], _BY_STEPS, steps=[_best_steps(rows)]),
             reading="the quadtree's error is {value} times that of {case}",
         ),
         Claim(
@@ -376,7 +372,7 @@ _FIGURE_6 = Figure(
         ),
         Claim(
             text="kd-cell is the worst on larger queries.",
-            cases=lambda rows: _at_steps(rows, "kd-cell", ["quad-opt", "kd-hybrid", "Hilbert-R"], width=[10, 15]),
+            cases=lambda rows: _error_ratios(rows, "kd-cell", ["quad-opt", "kd-hybrid", "Hilbert-R"], _BY_STEPS, width=[10, 15]),
             reading="kd-cell's error is {value} times that of {case}",
             below=False,
             reasons={
@@ -388,13 +384,13 @@ _FIGURE_6 = Figure(
         ),
         Claim(
             text="kd-cell is good on small, square queries: better than kd-hybrid and Hilbert-R on 1 × 1.",
-            cases=lambda rows: _at_steps(rows, "kd-cell", ["kd-hybrid", "Hilbert-R"], width=[1]),
+            cases=lambda rows: _error_ratios(rows, "kd-cell", ["kd-hybrid", "Hilbert-R"], _BY_STEPS, width=[1]),
             reading="kd-cell's error is {value} times that of {case}",
             reasons={FAILS: _TOO_MANY_CELLS},
         ),
         Claim(
             text="The Hilbert R-tree has much higher errors on some queries than the hybrid (we say: twice as high).",
-            cases=lambda rows: _at_steps(rows, "Hilbert-R", ["kd-hybrid"]),
+            cases=lambda rows: _error_ratios(rows, "Hilbert-R", ["kd-hybrid"], _BY_STEPS),
             reading="the Hilbert R-tree's error is {value} times that of {case}",
             below=False,
             line=2.0,
