@@ -202,7 +202,7 @@ POINT_CASES = {
 
 
 class TestPoints:
-    @pytest.mark.parametrize(("tables", "content"), each_often(POINT_CASES, 5))
+    @pytest.mark.parametrize(("tables", "content"), each_often(POINT_CASES, 3))
     def test_what_is_opened_is_saved_again(self, tables, content):
         app = fine(opened(tables))
         assert "Choose homes.csv again" in captions(app)
@@ -346,7 +346,7 @@ FLOW_CASES = {
 
 
 class TestTrips:
-    @pytest.mark.parametrize(("tables", "files"), each_often(FLOW_CASES, 4))
+    @pytest.mark.parametrize(("tables", "files"), each_often(FLOW_CASES, 2))
     def test_what_is_opened_is_saved_again(self, tables, files):
         text = saved(choose(opened(tables, "trips"), **files))
         assert from_tables(tables_of(text)) == from_tables(tables)
@@ -422,7 +422,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize(("tables", "reason"), each_often(REFUSED, 10))
+@pytest.mark.parametrize(("tables", "reason"), each_often(REFUSED, 6))
 def test_what_does_not_fit_is_refused_and_the_page_is_as_it_was(tables, reason):
     app = uploaded(BARE, link=CURATE | {"epsilon": "2/7"})
     fine(name_dataset(app, "Homes 2024"))
@@ -464,3 +464,12 @@ def test_the_command_line_runs_what_the_page_saves(tables, at, files, tmp_path, 
     assert main(["release", str(tmp_path / "release.toml"), "--json"]) == 0, capsys.readouterr().err
     manifest = json.loads((tmp_path / "release" / "manifest.json").read_text("utf-8"))
     assert manifest["data_product"]["name"] == "Homes"
+
+
+def test_a_sample_on_land_opens_on_land_and_a_file_on_land_is_for_the_command_line():
+    land = {**POINTS["domain"], "study_area": "land"}
+    own = dv.SAMPLES["la_residents"].domain
+    sample = {"bounds": list(own.bounds), "crs": "EPSG:4326", "order": 6, "study_area": "land"}
+    app = opened(points(data={"sample": "la_residents"}, domain=sample))
+    assert (app.session_state["config"].sample, app.session_state["config"].study_area) == ("la_residents", "land")
+    assert "by polygons of a file, not by land" in errors(opened(points(domain=land)))

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from dpviz.__main__ import main
-from dpviz.cli import commands
+from dpviz.cli import audit, commands
 from dpviz.errors import DpvizError, RefusedError
 from dpviz.mechanisms import UniformGrid
 from dpviz.mechanisms.audit_points import Added
@@ -238,7 +238,7 @@ def test_audit_gives_a_lower_bound_and_fails_on_a_fault(run, monkeypatch):
     code, _, err = run("audit", "no such")
     assert (code, "; " in err) == (2, True), "names with commas stay distinct"
     table = pd.DataFrame([{**row, "passed": False}])
-    monkeypatch.setattr(commands, "audit_all", lambda *_, **__: table)
+    monkeypatch.setattr(audit, "audit_all", lambda *_, **__: table)
     assert run("audit", "uniform_grid", "--runs", "100")[0] == 1
 
 
