@@ -51,6 +51,13 @@ _STYLE = """<style>
   [class*="st-key-trips-map"] [data-testid="stDeckGlJsonChart"] { zoom: 0.5; }
   .st-key-multiples [data-testid="stDeckGlJsonChart"] { zoom: 0.62; } }
 @media (max-width: 640px) { .st-key-learn-steps-top > :has(h2) { order: 9; flex-basis: 100% !important; } }
+@page { margin: 15mm; }
+@media print {
+  [data-testid="stApp"] :is([data-testid="stSidebar"], [data-testid="stHeader"], [data-testid="stButton"], [data-testid="stDownloadButton"],
+    [data-testid="stPopover"], [data-testid="stExpander"]:has(details:not([open]))) { display: none; }
+  [data-testid="stApp"] [data-testid="stMainBlockContainer"] { padding: 0; }
+  tr, [data-testid="stVegaLiteChart"] { break-inside: avoid; }
+  :is(h1, h2, h3) { break-after: avoid; } }
 </style>"""
 
 

@@ -29,7 +29,7 @@ DELTAS = [10.0**power for power in range(-12, -3)]
 SPLIT_SETTINGS = ("split", "weights")
 CUSTOM = "custom"  # a split by weights of its own
 SHAPE_SETTINGS = ("height", "fan_out", "neighbours")
-MOST_BUTTONS, LONGEST_BUTTONS = 4, 30
+MOST_BUTTONS, LONGEST_BUTTONS, _EDGES = 4, 42, 4  # in letters; the edges of a button are as wide as four
 _NAME = "dpviz_split_bar"
 _UNCHANGED = 1e-6
 _HTML = """<div class="bar" role="group" aria-label="Split of the privacy budget"></div><div class="note" aria-hidden="true"></div>"""
@@ -150,7 +150,7 @@ def _unchanged_number(typed: Any) -> Any:
 
 def fits_buttons(choices: Sequence[Any]) -> bool:
     """Return whether choices have room side by side in the sidebar."""
-    return len(choices) <= MOST_BUTTONS and sum(len(str(choice)) for choice in choices) <= LONGEST_BUTTONS
+    return len(choices) <= MOST_BUTTONS and sum(len(str(choice)) + _EDGES for choice in choices) <= LONGEST_BUTTONS
 
 
 def numbers_in(text: str) -> tuple[float, ...] | str:

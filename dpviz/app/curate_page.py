@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -16,6 +17,7 @@ from dpviz.app.components.panes import canvas_failed, load_deck, panes
 from dpviz.app.first_row import curate_row, truth_switch
 from dpviz.app.ledger import Draws, LoadedData, find_paid
 from dpviz.app.one_release import drawn_slot
+from dpviz.app.page_changes import note_change, rerun_if_changed
 from dpviz.app.page_config import PageConfig
 from dpviz.app.page_state import PageState
 from dpviz.app.paid_list import show_waiting
@@ -23,6 +25,7 @@ from dpviz.app.session import newest_result, show_value, when_chosen
 from dpviz.app.words import verdict_row
 from dpviz.release.nouns import AnyRelease
 from dpviz.space.regions import Regions
+from dpviz.view.basemap import Bounds
 from dpviz.view.canvas import Scene
 from dpviz.view.escape import markdown
 
@@ -156,6 +159,29 @@ def choose_map(page: PageState, options: Sequence[str], place: Any = st) -> str:
         on_change=when_chosen(key, lambda value: page.change(shown=value)),
     )
     return str(shown)
+
+
+def show_map_to_drag(page: PageState, scene: Scene, key: str, take: Callable[[Bounds], None]) -> None:
+    """Show the map of what is declared. A box that is dragged on it is taken, the draft is saved, and the page runs again.
+
+    Args:
+        page: state of the page.
+        scene: the map; it asks for a box.
+        key: of the map.
+        take: declares a box, west, south, east and north in degrees.
+    """
+    if canvas_failed():
+        st.caption("This browser could not load the map library: type the bounds.")
+        return
+    with st.container(key="declared area"):
+        panes(scene.pack(), key=key, on_box=partial(_take_dragged, page, key, take))
+    rerun_if_changed(key, also=canvas_failed())
+
+
+def _take_dragged(page: PageState, key: str, take: Callable[[Bounds], None], box: Bounds) -> None:
+    take(box)
+    drafts.save(page)  # at once: a reload may come before the page has run again
+    note_change(key)
 
 
 def show_declared_regions(scene: Scene | None, key: str) -> None:

@@ -12,7 +12,6 @@ from dpviz.app.ledger import LoadedData
 from dpviz.app.page_state import CURATE, TEACH, PageState, truth_key, truth_wanted
 from dpviz.app.session import show_value, when_chosen
 from dpviz.mechanisms import AnyMechanism
-from dpviz.view.escape import markdown
 
 _FORGOTTEN = "forgotten"
 _STAMP = """<style>
@@ -103,13 +102,6 @@ def show_forgotten() -> bool:
     )
     st.button("Start again", type="primary")
     return True
-
-
-def show_refused(page_state: PageState) -> None:
-    """Say which parameters of the link were not understood. The place is always there, so that nothing below it moves in the browser."""
-    with st.container():
-        if text := page_state.refused:
-            st.warning(markdown(text))
 
 
 def mode_switch(page_state: PageState) -> None:

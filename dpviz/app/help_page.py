@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from dpviz.app.session import describe_refused, show_refused_link
 from dpviz.view.escape import html, line, markdown
 from dpviz.view.help import LONGEST_QUERY, MOST_HITS, Hit, Link, Page, Section, pages, search
 
@@ -18,6 +19,9 @@ _STYLE = """<style>
 .st-key-help-text { max-width: 60rem; }
 .st-key-help-text [data-testid="stBaseButton-tertiary"] p { text-decoration: underline; text-underline-offset: 0.2em; }
 [class*="st-key-help-section-"] { scroll-margin-top: 4.5rem; }
+@media print { .st-key-help-text { max-width: none; } .st-key-help-section-for-the-teacher { break-before: page; }
+  [class*="st-key-help-section-stop-"] { break-inside: avoid; }
+  html, body, [data-testid="stApp"], [data-testid="stApp"] * { color: black !important; background-color: white !important; } }
 </style>"""
 _SCROLL = """<script>document.querySelector(".st-key-help-section-SECTION")?.scrollIntoView();  // of PAGE</script>"""
 
@@ -33,6 +37,8 @@ def help_page() -> None:
         if query:
             _show_results(query)
         else:
+            is_other = st.query_params.get("page", page.key) != page.key
+            show_refused_link(describe_refused({"page": page.key} if is_other else {}))
             _show_page(page)
 
 

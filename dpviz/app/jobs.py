@@ -37,7 +37,7 @@ from dpviz.publishing.dry_run import MOST_ATTEMPTS, WantedError, find_epsilon
 from dpviz.publishing.private_data import OpenedData
 
 RUNNING, STOPPING, STOPPED, DONE, FAILED = "running", "stopping", "stopped", "done", "failed"
-SECONDS_TO_STOP = 10.0  # seconds in which a stopped study or search ends
+SECONDS_TO_STOP = 10.0  # seconds in which stopped work ends
 SECONDS_WITHOUT_PAGE = 60.0  # seconds for which a study on a sample goes on after the last page that held it is gone
 SECONDS_TO_STOP_COUNT = 30.0  # seconds to wait at most until a stopped count has removed its temporary files
 _FEWEST_WORKERS, _MOST_WORKERS = 2, 8
@@ -60,7 +60,34 @@ class _StoppedError(Exception):
     """Raised inside a job to end it."""
 
 
-class StudyJob:
+class _ThreadJob:
+    """Work in a thread of its own, which ends at its next `_check` once it is stopped.
+
+    Args:
+        work: does all of it, and calls `_check` between its steps.
+        name: of the thread.
+    """
+
+    def __init__(self, work: Callable[[], None], name: str) -> None:
+        self._stop, self._thread = Event(), Thread(target=work, name=name, daemon=True)
+
+    def start(self, patience: float = 0.0) -> None:
+        """Start the thread; call it once. Wait up to `patience` seconds for its end."""
+        self._thread.start()
+        self._thread.join(patience)
+
+    def stop(self, *, wait: bool = True) -> None:
+        """End the work after its present step; what is done stays. With `wait`, wait for its end, at most `SECONDS_TO_STOP`."""
+        self._stop.set()
+        if wait and self._thread.is_alive():
+            self._thread.join(SECONDS_TO_STOP)
+
+    def _check(self) -> None:
+        if self._stop.is_set():
+            raise _StoppedError
+
+
+class StudyJob(_ThreadJob):
     """One study and its rows so far. The page reads its state; the job does not use the page.
 
     Args:
@@ -84,17 +111,16 @@ class StudyJob:
         self.made, self.total = len(finished_runs(study, done) & {run.id for run in study.runs()}) if rows else 0, len(study)
         self.known_rows = known_rows
         self._rows = rows
-        self._stop = Event()
         self._lock, self._lock_of_releases = Lock(), Lock()
         self._holders: set[Keeper] = set()
         self._timer: Timer | None = None
         self._releases: dict[str, Any] = {}
         self._table: tuple[int, pd.DataFrame] = (-1, pd.DataFrame())
-        self._thread = Thread(target=self._work, args=(done,), name="study", daemon=True)
+        super().__init__(partial(self._work, done), "study")
 
     def start(self, patience: float = 0.0) -> None:
         """Start the thread; call it once. Wait up to `patience` seconds for the first rows."""
-        self._thread.start()
+        super().start()
         self.wait_for_rows(patience)
 
     def wait_for_rows(self, patience: float) -> None:
@@ -102,12 +128,6 @@ class StudyJob:
         until = time.monotonic() + patience
         while self._thread.is_alive() and not self._rows and time.monotonic() < until:
             time.sleep(_SECONDS_BETWEEN_CHECKS)
-
-    def stop(self, *, wait: bool = True) -> None:
-        """End the study and its workers; its rows are kept. With `wait`, wait until the thread has ended, at most `SECONDS_TO_STOP`."""
-        self._stop.set()
-        if wait and self._thread.is_alive():
-            self._thread.join(SECONDS_TO_STOP)
 
     def hold(self, keeper: Keeper) -> bool:
         """Let a session hold this job, so that it goes on; return False if it is ending already."""
@@ -192,10 +212,6 @@ class StudyJob:
             self.error = str(error)
         except Exception as error:  # noqa: BLE001  (a thread has no caller that could catch it; data of studies are public)
             self.error = f"The study failed unexpectedly ({type(error).__name__})."
-
-    def _check(self) -> None:
-        if self._stop.is_set():
-            raise _StoppedError
 
     def _count(self, made: int, total: int) -> None:
         self.made, self.total = made, total
@@ -396,7 +412,7 @@ class SessionCounts:
         self._jobs.clear()
 
 
-class InverseJob:
+class InverseJob(_ThreadJob):
     """The search for the epsilon of each of several mechanisms. The page reads its state; the job does not use the page.
 
     Args:
@@ -412,19 +428,8 @@ class InverseJob:
     ) -> None:
         self.question, self.rows = question, list[dict[str, Any]]()
         self._data, self._mechanisms, self._wanted, self._gaussian = data, mechanisms, wanted, gaussian
-        self._attempts, self._stop = 0, Event()
-        self._thread = Thread(target=self._work, name="inverse", daemon=True)
-
-    def start(self, patience: float = 0.0) -> None:
-        """Start the search, and wait up to `patience` seconds, in which most searches end."""
-        self._thread.start()
-        self._thread.join(patience)
-
-    def stop(self, *, wait: bool = False) -> None:
-        """End the search after the release that it is making; answers stay. With `wait`, return only once it has ended."""
-        self._stop.set()
-        if wait:
-            self._thread.join()
+        self._attempts = 0
+        super().__init__(self._work, "inverse")
 
     @property
     def running(self) -> bool:
@@ -464,16 +469,12 @@ class InverseJob:
             return _no_answer(label, refusal)
         return {"Configuration": label, "ε": result.epsilon, "error": result.error, "note": result.note}
 
-    def _check(self) -> None:
-        if self._stop.is_set():
-            raise _StoppedError
-
 
 def _no_answer(label: str, refusal: DpvizError) -> dict[str, Any]:
     return {"Configuration": label, "ε": None, "error": np.nan, "note": str(refusal)}
 
 
-class FigureJob:
+class FigureJob(_ThreadJob):
     """One run of a figure of a paper in a thread. The page reads its state; the job does not use the page.
 
     Args:
@@ -491,22 +492,11 @@ class FigureJob:
 
     def __init__(self, paper: Paper, figure: Figure, size: str, seeds: int, known: dict[int, pd.DataFrame]) -> None:
         self.paper, self.figure, self.size, self.total, self.error = paper, figure, size, seeds, ""
-        self._known, self._stop = known, Event()
+        self._known = known
         self._parts = [known[seed] for seed in takewhile(known.__contains__, range(1, seeds + 1))]
         self._start, self._seconds = time.monotonic(), 0.0
         self._run: FigureRun | None = None
-        self._thread = Thread(target=self._work, name="figure", daemon=True)
-
-    def start(self, patience: float = 0.0) -> None:
-        """Start the run, and wait up to `patience` seconds for its end."""
-        self._thread.start()
-        self._thread.join(patience)
-
-    def stop(self, *, wait: bool = False) -> None:
-        """End the run after the seed that it measures; those that are done stay. With `wait`, return only once it has ended."""
-        self._stop.set()
-        if wait:
-            self._thread.join(SECONDS_TO_STOP)
+        super().__init__(self._work, "figure")
 
     @property
     def made(self) -> int:
@@ -553,7 +543,3 @@ class FigureJob:
                 self._known.setdefault(seed, measure(seed))
             self._seconds = time.monotonic() - self._start
             self._parts.append(self._known[seed])
-
-    def _check(self) -> None:
-        if self._stop.is_set():
-            raise _StoppedError

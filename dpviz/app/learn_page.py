@@ -11,8 +11,8 @@ import streamlit as st
 from dpviz.app.code import show_code
 from dpviz.app.learn_controls import show_controls
 from dpviz.app.learn_question import is_asked_first, show_question
-from dpviz.app.learn_walk import current_lesson, is_at_the_beginning, page_was_shown, show_walk, step_buttons, write_address
-from dpviz.app.session import is_dark
+from dpviz.app.learn_walk import current_lesson, is_at_the_beginning, page_was_shown, refused, show_walk, step_buttons, write_address
+from dpviz.app.session import is_dark, show_refused_link
 from dpviz.lessons.lesson import Lesson, Shown
 from dpviz.publishing.code import write_lesson_python
 from dpviz.view.charts import picture
@@ -44,6 +44,7 @@ def learn_page() -> None:
     with st.sidebar:
         show_walk(lesson)
     write_address(lesson, plain=keep_empty and is_at_the_beginning(lesson))
+    show_refused_link(refused())
     step_buttons(lesson, "top")
     show_question(lesson)
     if is_asked_first(lesson):

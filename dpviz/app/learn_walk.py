@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import streamlit as st
 
-from dpviz.app.session import read_link
+from dpviz.app.session import check_link, describe_refused
 from dpviz.lessons import GROUPS, LESSONS, SHORT_PATH
 from dpviz.lessons.lesson import Lesson
 
@@ -19,22 +19,39 @@ _PATH_NAMES = {SHORT: "Short path", ALL: "All stops"}
 _ABOUT_PATH = {SHORT: f"{len(PATHS[SHORT])} stops, 45 minutes.", ALL: f"{len(PATHS[ALL])} stops, in groups."}
 _LESSON_KEY, _PATH, _SETTINGS = "learn at", "learn path", "learn knobs"
 _PATH_WIDGET, _CONTENTS, _CHANGED, _ADDRESS = "learn which path", "learn contents", "learn moved", "learn address"
+_REFUSED = "learn refused"
 
 
 def current_lesson() -> Lesson:
     """Return the lesson of this session with its settings; the address decides on the first visit, and after the browser's back button."""
     query, changed = st.query_params.to_dict(), st.session_state.pop(_CHANGED, False)
     gone_back = page_was_shown() and not changed and query != st.session_state[_ADDRESS]
+    if changed:
+        st.session_state.pop(_REFUSED, None)
     if _LESSON_KEY not in st.session_state or gone_back or (not page_was_shown() and "stop" in query):
-        kind = BY_KEY.get(query.get("stop", ""), LESSONS[0])
-        st.session_state[_LESSON_KEY] = kind.key
-        st.session_state[_PATH] = ALL if query.get("path") == ALL else path_of(kind.key)
-        st.session_state.setdefault(_SETTINGS, {})[kind.key] = read_link(kind, query)
+        _open_link(query)
     kind = BY_KEY[st.session_state[_LESSON_KEY]]
     if kind.key not in PATHS[current_path()]:
         st.session_state[_PATH] = ALL
     lesson: Lesson = st.session_state[_SETTINGS].setdefault(kind.key, kind())
     return lesson
+
+
+def _open_link(query: Mapping[str, str]) -> None:
+    """Take lesson, path and settings from a link, and keep what of it was not understood."""
+    kind = BY_KEY.get(query.get("stop", ""), LESSONS[0])
+    path = ALL if query.get("path") == ALL else path_of(kind.key)
+    settings, names = check_link(kind, query)
+    walked = {"stop": kind.key, "path": path}
+    used = {name: value for name, value in walked.items() if query.get(name, value) != value}
+    used |= {name: getattr(settings, name) for name in names}
+    st.session_state[_LESSON_KEY], st.session_state[_PATH], st.session_state[_REFUSED] = kind.key, path, describe_refused(used)
+    st.session_state.setdefault(_SETTINGS, {})[kind.key] = settings
+
+
+def refused() -> str:
+    """Return what of the last link was not understood, until the next change; "" if all was."""
+    return str(st.session_state.get(_REFUSED, ""))
 
 
 def page_was_shown() -> bool:

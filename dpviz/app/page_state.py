@@ -85,7 +85,8 @@ class PageState:
     def _read(self, link: Mapping[str, str]) -> Any:
         """Return the configuration of a link, and keep what was not understood for `refused`."""
         read, names = check_link(self.kind, link)
-        st.session_state[self._refused] = " ".join(filter(None, (describe_refused(read, names), describe_restricted(read))))
+        refused = describe_refused({name: getattr(read, name) for name in names})
+        st.session_state[self._refused] = " ".join(filter(None, (refused, describe_restricted(read))))
         return read
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar
@@ -11,7 +12,19 @@ import streamlit as st
 from dpviz.app.cached import keeper, seeds_of_figure
 from dpviz.app.class_mode import is_class
 from dpviz.app.jobs import FAILED, RUNNING, STOPPED, STOPPING, FigureJob
-from dpviz.app.session import Reader, choice_reader, is_dark, number_reader, read_link, show_error, show_value, to_query, when_chosen
+from dpviz.app.session import (
+    Reader,
+    check_link,
+    choice_reader,
+    describe_refused,
+    is_dark,
+    number_reader,
+    show_error,
+    show_refused_link,
+    show_value,
+    to_query,
+    when_chosen,
+)
 from dpviz.papers.catalogue import PAPERS
 from dpviz.papers.claims import FAILS, HOLDS, UNDECIDED, Claim, Verdict
 from dpviz.papers.figures import MOST_SEEDS, SMALL, Figure, Paper, Run, Size
@@ -19,6 +32,7 @@ from dpviz.publishing.code import write_figure_python
 from dpviz.view.escape import markdown
 
 _CONFIG, _ADDRESS, _CHANGED, _JOBS, _PAPER = "papers config", "papers address", "papers changed", "papers jobs", "papers paper"
+_REFUSED = "papers refused"
 _MOST_JOBS = 8
 _PATIENCE, _TICK = 0.5, 1.0  # seconds that a start waits for the end, and between two refreshes
 _FEWEST_SEEDS, _MOST_SHOWN_SEEDS = 2, 50  # one seed has no interval
@@ -68,6 +82,11 @@ class PapersConfig:
         figures = PAPERS[self.paper].figures
         return figures.get(self.figure, next(iter(figures.values())))
 
+    def misfits(self) -> list[str]:
+        """Return the names of parameters that the chosen paper or figure does not have."""
+        fits = {"figure": self.figure in PAPERS[self.paper].figures, "size": self.size in self.build().sizes}
+        return [name for name, does_fit in fits.items() if not does_fit]
+
     @property
     def chosen(self) -> tuple[Paper, Figure, str, int]:
         """Paper, figure, name of the size and number of seeds."""
@@ -84,6 +103,7 @@ def papers_page() -> None:
     with st.sidebar:
         _choose_figure(paper, figure)
     _write_address(config, figure)
+    show_refused_link(st.session_state.get(_REFUSED, ""))
     st.header(f"Figure {markdown(figure.key)}: {markdown(figure.title)}", anchor=False)
     st.caption(f"{markdown(paper.title)}. {markdown(paper.source)}, {markdown(figure.section)}.")
     _choose_size(paper, figure, size, seeds)
@@ -108,13 +128,22 @@ def _current_config() -> PapersConfig:
     is_shown = _PAPER in st.session_state and _ADDRESS in st.session_state
     has_gone_back = is_shown and not changed and query != st.session_state[_ADDRESS]
     if _CONFIG not in st.session_state or has_gone_back or (not is_shown and "paper" in query):
-        st.session_state[_CONFIG] = read_link(PapersConfig, query)
+        st.session_state[_CONFIG], names = check_link(PapersConfig, query)
+        _keep_refused(names)
     config: PapersConfig = st.session_state[_CONFIG]
     return config
 
 
+def _keep_refused(names: Sequence[str]) -> None:
+    """Keep what was not understood in a link, until the next change."""
+    paper, figure, size, seeds = st.session_state[_CONFIG].chosen
+    used = {"paper": paper.key, "figure": figure.key, "size": size, "seeds": seeds}
+    st.session_state[_REFUSED] = describe_refused({name: used[name] for name in names})
+
+
 def _change(**values: Any) -> None:
     st.session_state[_CONFIG], st.session_state[_CHANGED] = replace(st.session_state[_CONFIG], **values), True
+    st.session_state.pop(_REFUSED, None)
 
 
 def _change_of(figure: Figure, **values: Any) -> None:
@@ -224,7 +253,7 @@ def _tick(job: FigureJob) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         text = f"Stopping after this seed: {done} are done." if stops else f"Running: {done}. The verdict follows the last one."
         st.progress(job.made / job.total, text=text)
-        st.button("Stop", key="papers stop", on_click=job.stop, disabled=stops)
+        st.button("Stop", key="papers stop", on_click=partial(job.stop, wait=False), disabled=stops)
 
 
 def _describe_duration(size: Size, seeds: int) -> str:

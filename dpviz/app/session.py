@@ -259,18 +259,30 @@ def _refuse_long(text: str) -> str:
     return text
 
 
-def describe_refused(config: Any, names: Sequence[str]) -> str:
+def describe_refused(used: Mapping[str, object]) -> str:
     """Write which parameters of a link were not understood and what was used instead; "" if there are none.
 
+    >>> describe_refused({"zoom": None, "epsilon": 0.5})
+    'Not understood in this link: zoom and epsilon. Used instead: the usual zoom and epsilon 0.5.'
+
     Args:
-        config: as it was read; the parameters have their defaults.
-        names: of the parameters.
+        used: what was used instead, by the name of the parameter.
     """
-    if not names:
+    if not used:
         return ""
-    values = [(name, getattr(config, name)) for name in names]
-    used = [f"{name} {value}" if type(value) in (str, int, float) and value != "" else f"the usual {name}" for name, value in values]
-    return f"Not understood in this link: {list_words(names)}. Used instead: {list_words(used)}."
+    texts = [f"{name} {value}" if type(value) in (str, int, float) and value != "" else f"the usual {name}" for name, value in used.items()]
+    return f"Not understood in this link: {list_words(list(used))}. Used instead: {list_words(texts)}."
+
+
+def show_refused_link(text: str) -> None:
+    """Say which parameters of the link were not understood. The place is always there, so that nothing below it moves in the browser.
+
+    Args:
+        text: as of `describe_refused`; it is not read as Markdown.
+    """
+    with st.container():
+        if text:
+            st.warning(markdown(text))
 
 
 def list_words(words: Sequence[str]) -> str:

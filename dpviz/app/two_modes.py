@@ -9,9 +9,9 @@ import streamlit as st
 
 from dpviz.app.class_mode import refuse_in_class
 from dpviz.app.components.panes import load_deck
-from dpviz.app.first_row import show_forgotten, show_refused, teach_row
+from dpviz.app.first_row import show_forgotten, teach_row
 from dpviz.app.page_state import TEACH, PageState
-from dpviz.app.session import accept_presses
+from dpviz.app.session import accept_presses, show_refused_link
 from dpviz.app.teach_maps import ShowTeach
 
 
@@ -33,7 +33,7 @@ def show_in_mode(
     """
     if show_forgotten():
         return
-    show_refused(page)
+    show_refused_link(page.refused)
     if page.config().mode == TEACH:
         load_deck()
         row = teach_row(page)

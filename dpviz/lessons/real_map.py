@@ -215,16 +215,18 @@ def _name_layers(area: Area, most: int) -> list[Any]:
         dy=-8, fontSize=11, color=paper, stroke=paper, strokeWidth=3, strokeJoin="round", opacity=0.75, clip=True, aria=False
     )
     names = base.mark_text(dy=-8, fontSize=11, color=ink, clip=True, aria=False)
-    return [dots, halos.encode(text=text), names.encode(text=text), _attribution(area)]
+    return [dots, halos.encode(text=text), names.encode(text=text), *_attribution(area)]
 
 
-def _attribution(area: Area) -> Any:
-    """Return the layer of the attribution, in the lower right corner."""
+def _attribution(area: Area) -> list[Any]:
+    """Return the layers of the attribution with its halo, in the lower right corner."""
     width, height = area.pixels()
-    mark = alt.Chart(pd.DataFrame({"text": [ATTRIBUTION]})).mark_text(align="right", baseline="bottom", fontSize=9, color=GREY, aria=False)
-    return mark.encode(
+    base = alt.Chart(pd.DataFrame({"text": [ATTRIBUTION]})).encode(
         x=alt.value(alt.ExprRef(f"{width} - 4")), y=alt.value(alt.ExprRef(f"{height} - 3")), text=alt.Text(field="text", type="nominal")
     )
+    place: dict[str, Any] = {"align": "right", "baseline": "bottom", "fontSize": 9, "aria": False}
+    halo = base.mark_text(color=alt.ExprRef(_PAPER), stroke=alt.ExprRef(_PAPER), strokeWidth=3, strokeJoin="round", opacity=0.85, **place)
+    return [halo, base.mark_text(color=alt.ExprRef(INK), **place)]
 
 
 def _places(area: Area, most: int) -> pd.DataFrame:

@@ -36,7 +36,7 @@ SOURCES = {published.title: f"{published.source}. {_ADDRESS_OF_SOURCE[published.
 
 @dataclass(frozen=True, kw_only=True)
 class Split(Lesson):
-    """Expected errors of the simple splits and of the reader's split, and runs of the reader's split."""
+    """Expected errors of the simple splits and of the chosen one, and runs of the chosen one."""
 
     key: ClassVar[str] = "split"
     title: ClassVar[str] = "Where the budget goes in a tree"
@@ -49,14 +49,14 @@ class Split(Lesson):
     )
     question: ClassVar[str] = (
         "Six levels of a tree share one ε. The split *leaf* gives all of it to the single cells, so that larger areas are only sums of"
-        " cells. For which squares, placed anywhere, is it better than the three others drawn here?"
+        " cells. For which squares, placed anywhere, is it better than the three splits drawn here?"
     )
     choices: ClassVar[tuple[str, ...]] = ("for all but the whole town", "for single cells only", "for none")
     right: ClassVar[int] = 0
     answer: ClassVar[str] = (
         "A square that lies anywhere cuts through large nodes, so that most of it is put together from small ones, and their accuracy"
-        " decides. Only for all 1,024 cells the first split is far better, ± 10.9 against ± 89.6 people. It turns for squares that are"
-        " nodes of the tree: there *leaf* loses from 64 cells on."
+        " decides. Only for all 1,024 cells the split of Google's reports is far better, ± 10.9 against ± 89.6 people. It turns for squares"
+        " that are nodes of the tree: there *leaf* loses from 64 cells on."
     )
     in_class: ClassVar[str] = (
         "This stop is for those who will choose a split themselves. The wrong belief is that every level deserves its share. Compare"
@@ -89,18 +89,19 @@ class Split(Lesson):
     def show(self) -> Shown:
         """Compute the figures for these settings."""
         shares, options = with_leaf_share(self.levels), {"least_squares": self.least_squares, "placement": self.squares}
-        lines = {name: _expected_errors(PRESETS[name], self) for name in SIMPLE} | {YOURS: _expected_errors(shares, self)}
-        dots = split_draws(shares, self.epsilon, options, self.draw, REPEATS).assign(series=YOURS)
+        chosen = self.name_of_split()
+        lines = {name: _expected_errors(PRESETS[name], self) for name in SIMPLE} | {chosen: _expected_errors(shares, self)}
+        dots = split_draws(shares, self.epsilon, options, self.draw, REPEATS).assign(series=chosen)
         look = Look(
             title="Expected error by size of the question",
             x="cells in the square",
             y="typical error (people)",
-            order=(YOURS, *SIMPLE),
+            order=(chosen, *SIMPLE),
             colors=(RED, *COLORS[:1], *COLORS[2:]),
             log_x=True,
             log_y=True,
             height=400,
-            description=f"Lines are theory, dots {REPEATS} runs of your split.",
+            description=f"Lines are theory, dots {REPEATS} runs of {chosen}.",
         )
         table = pd.concat([rows.assign(series=name) for name, rows in lines.items()], ignore_index=True)
         chart = curve_chart(_rename_columns(table), look, dots=_rename_columns(dots))
@@ -109,13 +110,18 @@ class Split(Lesson):
         return Shown(
             asked=((without_leaf,),),
             rows=((chart,),),
-            figures=_figures(lines),
-            note=f"Lines: theory. Dots: {REPEATS} seeded runs of your split. The finest level keeps at least 1 %, because"
+            figures=_figures(lines, chosen),
+            note=f"Lines: theory. Dots: {REPEATS} seeded runs of {chosen}. The finest level keeps at least 1 %, because"
             " a tree has no counts below its last measured level. Only noise is in these errors. Geometric shares grow by the cube root of"
             " 2 from level to level: without least squares they make the published bound on the error of any range query smallest (Cormode"
             " et al. 2012, Lemma 3).",
-            source=SOURCES.get(self.share_bar.preset_of(self.levels) or "", ""),
+            source=SOURCES.get(chosen, ""),
         )
+
+    def name_of_split(self) -> str:
+        """Return the name of the chosen shares in the chart: that of who published them, or that they are the reader's."""
+        preset = self.share_bar.preset_of(self.levels)
+        return preset if preset in SOURCES else YOURS
 
 
 def _expected_errors(shares: tuple[float, ...], lesson: Split) -> pd.DataFrame:
@@ -126,14 +132,14 @@ def _rename_columns(table: pd.DataFrame) -> pd.DataFrame:
     return table.rename(columns={"cells": "x", "error": "y"})
 
 
-def _figures(lines: dict[str, Any]) -> tuple[Figure, ...]:
-    yours, geometric = lines[YOURS], lines["geometric"]
-    sizes = (("One cell", 0), (f"{yours['cells'].iloc[3]:,} cells", 3), ("Whole town", -1))
+def _figures(lines: dict[str, Any], chosen: str) -> tuple[Figure, ...]:
+    errors, geometric = lines[chosen], lines["geometric"]
+    sizes = (("One cell", 0), (f"{errors['cells'].iloc[3]:,} cells", 3), ("Whole town", -1))
     return tuple(
         Figure(
             label=name,
-            value=f"± {yours['error'].iloc[row]:.3g}",
-            help=f"Typical error of your split, in people; the geometric split has {geometric['error'].iloc[row]:.3g}.",
+            value=f"± {errors['error'].iloc[row]:.3g}",
+            help=f"Typical error of {chosen}, in people; the geometric split has {geometric['error'].iloc[row]:.3g}.",
         )
         for name, row in sizes
     )

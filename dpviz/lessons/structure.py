@@ -93,7 +93,7 @@ class Structure(Lesson):
             figures=(
                 Figure(label=f"Error at {self.share} %", value=f"± {errors[float(self.share)]:.3g}", help="Typical error, in people."),
                 Figure(label="Least error", value=f"± {errors[best]:.3g}", help="Of the shares tried; it differs from run to run."),
-                Figure(label="at a share of", value=f"{best:.0f} %", help="Where the least error was found in these runs."),
+                Figure(label="Best share", value=f"{best:.0f} %", help="Where the least error was found in these runs."),
                 Figure(label="Quadtree", value=f"± {quad:.3g}", help="Equal quarters need no data, so all of ε counts."),
             ),
             note=f"{QUESTIONS} random rectangles, {REPEATS} seeded runs per share, kd-trees of height {HEIGHT}. Noise and uniformity"

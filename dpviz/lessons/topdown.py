@@ -55,10 +55,9 @@ class Stages(Lesson):
     key: ClassVar[str] = "topdown"
     title: ClassVar[str] = "TopDown, level by level"
     text: ClassVar[str] = (
-        "TopDown measures the children of every released pair with noise and moves them to the nearest whole numbers that are at least 0"
-        " and add up to their parent; noise on an empty pair that stays above 0 is a false positive. IntOpt keeps the largest change small"
-        " (Chebyshev) and so is free to lower small counts to 0: on sparse families like these that gives fewer false positives than least"
-        " squares, and more small true counts set to 0."
+        "From level to level TopDown adds noise to the children of every released pair, and moves them to the nearest whole numbers of at"
+        " least 0 that add up to their parent; an empty pair that stays above 0 is a false positive. On sparse families like these IntOpt"
+        " leaves fewer of them than least squares, and sets more small true counts to 0."
     )
     task: ClassVar[str] = "go back to level 2, then up to 4, and see where the crosses begin; then switch the optimiser."
     question: ClassVar[str] = (
@@ -68,14 +67,14 @@ class Stages(Lesson):
     choices: ClassVar[tuple[str, ...]] = ("none", "about one in nine", "about half")
     right: ClassVar[int] = 1
     answer: ClassVar[str] = (
-        "33 of 284 are. Noise alone would lift half of them above 0; but a pair of regions that was released as 0 has no children to"
-        " measure, and moving the numbers to the sum of their parent lowers small ones to 0. It turns with the optimiser: least squares"
-        " leaves 49 of them."
+        "33 of 284 are. Noise alone would lift half of them above 0; but a pair that was released as 0 has no children to measure, and the"
+        " sum of the parent pulls small numbers down to 0. It turns with the optimiser: least squares leaves 49 of them."
     )
     in_class: ClassVar[str] = (
         "For those who release trips. Ask first what noise does to a 0, and what happens when negative numbers are cut off. Go from"
         " level 2 to level 4 and watch where the crosses begin: the more pairs are empty, the more false positives there are. False"
-        " negatives are the price: small true counts that became 0."
+        " negatives are the price: small true counts that became 0. IntOpt keeps the largest change small: noise below 0 must go up to 0 in"
+        " any case, and then all others may be lowered by as much."
     )
 
     stage: int = setting(
@@ -115,8 +114,7 @@ class Stages(Lesson):
                 ),
             ),
             note=f"Stronger blue: more trips. Curves: mean over {REPEATS} seeded runs, bars their middle 80 %. Table: one family with the"
-            " noise of a level; both optimisers see the same noisy numbers and the same sum. Noise below 0 must go up to 0 in any case;"
-            " IntOpt may then lower all others by as much.",
+            " noise of a level; both optimisers see the same noisy numbers and the same sum.",
             source="Boninsegna, Silvestri, Differentially Private Release of Hierarchical Origin/Destination Data with a TopDown Approach,"
             " 2025.",
         )

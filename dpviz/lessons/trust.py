@@ -41,10 +41,9 @@ class Trust(Lesson):
     key: ClassVar[str] = "trust"
     title: ClassVar[str] = "Who do you have to trust?"
     text: ClassVar[str] = (
-        "In the central model an office is trusted with everybody's true place, and adds noise once to its counts; in the local model every"
-        " telephone adds noise to its own answer, and nobody needs to be trusted. Planar Laplace noise blurs each place so that two"
-        f" places within a radius are told apart by a factor of at most {FACTOR}: that promise fades with distance and is no ε of the"
-        " counts, so that the two cannot be compared by ε alone."
+        "A trusted office knows every place and adds noise once (the central model); without trust every telephone adds noise to its own"
+        " answer (the local model). Blurred places (planar Laplace) lie between: two places within a radius are told apart by a factor"
+        f" of at most {FACTOR}, a promise that fades with distance and is no ε of the counts."
     )
     task: ClassVar[str] = (
         "change the radius: at which one are the districts as good as those of the office, and would you send your own place blurred so"
@@ -52,20 +51,19 @@ class Trust(Lesson):
     )
     question: ClassVar[str] = (
         "An office that knows where 200,000 people live publishes counts of districts, 4.4 km wide, with ε = 0.5. Now nobody trusts it:"
-        " every telephone says itself in which district it is, with noise of the same ε = 0.5. How much larger is the error of a district?"
+        " every telephone reports its own district, with noise of the same ε = 0.5. How much larger is the error of a district?"
     )
     choices: ClassVar[tuple[str, ...]] = ("not at all: the same ε", "about ten times", "more than fifty times")
     right: ClassVar[int] = 2
     answer: ClassVar[str] = (
-        "The office is off by ± 15.8 people, answers with ε = 0.5 of their own by ± 1,770: 200,000 noises add up. Blurred places lie"
-        " between, with ± 76.2, since they promise less: a factor of 4 within 1 km, and across the city nothing that would help. It turns"
-        " with the number of people: at 2,000 a district has only 8, blurred places are off by ± 2.65 and the office by ± 4.1."
+        "The office is off by ± 15.8 people, answers without trust by ± 1,770: 200,000 noises add up. Blurred places are off by ± 76.2, but"
+        " promise less: across the city, hardly anything. It turns with few people: at 2,000 a district has only 8, blurred places are off"
+        " by ± 2.65 and the office by ± 4.1."
     )
     in_class: ClassVar[str] = (
-        "Ask who knows where each student's telephone is now, and who had to be trusted for that. The wrong belief is that ε says it all:"
-        " the same number costs 112 times the error if nobody is trusted, and the ε of blurred places is per distance. Let them turn the"
-        " radius to 5 km and look at the coast: the blur moves people into the sea and the mountains, and more runs do not mend it."
-        " Then ask what happens to one person's promise after 100 blurred places a day: they add up."
+        "Ask who knows where each student's telephone is now. The wrong belief is that ε says it all: the same number costs 112 times the"
+        " error if nobody is trusted. Let them turn the radius to 5 km and look at the coast: the blur moves people into the sea. Then ask"
+        " what 100 blurred places a day promise to one person: they add up."
     )
 
     radius: str = setting("1 km", "Radius of the blur", choices=tuple(RADII), help=f"Places this far apart differ by a factor of {FACTOR}.")
@@ -90,10 +88,9 @@ class Trust(Lesson):
 
 
 _NOTE = (
-    "Maps: squares of 1.1 km; what is below 0 is not drawn. Curves: typical error in percent of an average square, from one run. The line"
-    " of the same ε without trust is theory, for a usual way to answer (optimized unary encoding) with all of ε on one level; where it is"
-    " above 100 % nothing is left to see. Its ε is for changing an answer, that of the office for adding or removing a person; for changing"
-    " one, the office's error would be up to twice as large. Blurred places keep the number of people, and err by moving them."
+    "Maps: squares of 1.1 km; what is below 0 is not drawn. Curves: one run; above 100 % nothing is left to see. The line without trust is"
+    " theory (optimized unary encoding, all of ε on one level). Its ε is for changing an answer, that of the office for adding or removing"
+    " a person; for changing one, the office's error would be up to twice as large."
 )
 _SOURCE = (
     "Andres et al., Geo-indistinguishability, CCS 2013; Wang, Blocki, Li, Jha, Locally differentially private protocols for frequency"

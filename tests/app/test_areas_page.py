@@ -8,6 +8,7 @@ from unittest.mock import Mock
 import numpy as np
 import pandas as pd
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from dpviz.amounts import MISSING, format_decimal
 from dpviz.app.areas import strip as areas_strip
@@ -79,6 +80,17 @@ def areas_in_cells(kind, **state):
     state = {"areas config": AreasConfig(mode="Curate", source="upload"), "areas uploaded": ("homes.csv", HOMES)} | state
     state |= {"areas regions kind": kind, "areas crs": "EPSG:4326", f"unit areas Curate {digest_of(HOMES)}": "each"}
     return good(pages_app("areas", {}, state))
+
+
+def dragged():
+    from dpviz.app.areas.regions import take_dragged_box  # noqa: PLC0415 - only this function's text runs
+
+    take_dragged_box((4.6, 45.5, 5.1, 46.0))
+
+
+def asks_for_box(app):
+    """Whether a box can be dragged on the first map."""
+    return unpack(scenes(app)[0])[0]["asks"]
 
 
 def areas_app(link=CITY):
@@ -473,6 +485,15 @@ class TestCurate:
         assert missing(again) == []
         (saved,) = [each.value.split("\n", 1)[1] for each in again.code if each.value.startswith("# dpviz release")]
         assert tomllib.loads(saved)["regions"] == tables["regions"]
+
+    def test_a_box_is_dragged_on_the_map_where_cells_are_made_in_one(self):
+        assert asks_for_box(areas_in_cells("Squares"))
+        app = AppTest.from_function(dragged)
+        app.session_state["areas regions kind"], app.session_state["areas grid place"] = "Squares", "Lyon"
+        state = good(app.run()).session_state
+        assert [state[f"areas grid {name}"] for name in ("west", "south", "east", "north")] == [4.6, 45.5, 5.1, 46.0]
+        assert (state["areas grid crs"], state["areas grid place"]) == ("EPSG:4326", "")
+        assert not asks_for_box(areas_app(CURATE))
 
     def test_hexagons_cover_public_polygons_never_the_private_file(self):
         pytest.importorskip("h3")

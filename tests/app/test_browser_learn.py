@@ -144,6 +144,20 @@ def test_dragging_the_split_by_keyboard_moves_the_curve(chromium, address, tmp_p
         until(lambda: figures(page) != shown, "other errors")
 
 
+def test_the_worksheet_is_printed_without_the_left_side_and_buttons_in_black_on_white(chromium, address, tmp_path):
+    with visit(chromium, address, "help?page=worksheet", scheme="dark", tmp_path=tmp_path) as (page, _):
+        title = page.get_by_role("heading", name="For the teacher")
+        title.wait_for()
+        page.get_by_test_id("stSidebar").wait_for()
+        page.emulate_media(media="print")
+        for part in ("stSidebar", "stHeader", "stButton"):
+            page.get_by_test_id(part).first.wait_for(state="hidden")
+        assert title.evaluate("e => [getComputedStyle(e).color, getComputedStyle(document.body).backgroundColor]") == [
+            "rgb(0, 0, 0)",
+            "rgb(255, 255, 255)",
+        ]
+
+
 LEGENDS_CUT = """[...document.querySelectorAll("svg.marks")].flatMap(chart =>
   [...chart.querySelectorAll(".role-legend text, .role-title text")]
   .filter(text => text.getBoundingClientRect().right > chart.getBoundingClientRect().right + 1 || text.textContent.endsWith("…"))

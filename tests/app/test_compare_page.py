@@ -218,8 +218,9 @@ class TestLinks:
         ],
     )
     def test_what_the_maps_cannot_show_is_named(self, link, text):
-        assert check_link(CompareConfig, link)[0].build()
-        assert describe_refused(*check_link(CompareConfig, link)) == f"Not understood in this link: {text}."
+        config, names = check_link(CompareConfig, link)
+        assert config.build()
+        assert describe_refused({name: getattr(config, name) for name in names}) == f"Not understood in this link: {text}."
         fitting = {"repeats": "3", "repeat": "3", "order": "4", "zoom": "4", "level": "9"}
         assert check_link(CompareConfig, fitting)[1] == []
 

@@ -136,7 +136,7 @@ def test_a_stopped_run_keeps_the_seed_that_it_measured_and_another_goes_on_from_
     known, measured = {}, Measured()
     job = FigureJob(*measured.figure, "small", 3, known)
     job.start()
-    job.stop()
+    job.stop(wait=False)
     assert (job.state, job.run()) == (STOPPING, None)
     measured.together.wait(20)
     until(lambda: job.state == STOPPED, "the end of the seed")

@@ -117,6 +117,15 @@ class TestBadLinks:
             ),
             ("trips", {"sample": "<b>", "mechanism": "top_down"}, "Not understood in this link: sample. Used instead: sample us_flights."),
             ("compare", {"seed": "1" * 5000, "low": "0.2"}, "Not understood in this link: seed. Used instead: seed 0."),
+            ("help", {"page": "<b>"}, "Not understood in this link: page. Used instead: page start."),
+            (
+                *("papers", {"paper": "xyz", "figure": "10", "size": "**big**"}),  # another paper has a figure 10
+                "Not understood in this link: paper, size and figure. Used instead: paper psd, size small and figure 3.",
+            ),
+            (
+                *("learn", {"stop": "nonsense", "path": "[x](y)", "epsilon": "-1", "draw": "2"}),
+                "Not understood in this link: stop, path and epsilon. Used instead: stop one_person, path short and epsilon 1.0.",
+            ),
         ],
     )
     def test_a_page_names_what_it_did_not_understand(self, page, link, text):
@@ -128,6 +137,12 @@ class TestBadLinks:
         app.button(key="again").click().run()
         assert not app.warning
         assert not points_app(SMALL | {"utm_source": "mail"}).warning
+
+    def test_a_stop_of_learn_says_it_until_the_next_change(self):
+        app = pages_app("learn", {"stop": "split", "path": "short", "epsilon": "<b>"})
+        assert "path and epsilon" in app.warning[0].value
+        app.button(key="learn next top").click().run()
+        assert not app.warning
 
 
 def choice_after(wait):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import cast
 
@@ -16,11 +17,21 @@ from dpviz.app.areas.level import (
     shown_rate,
     toggle_asked,
 )
+from dpviz.app.areas.regions import asks_for_box, boxes_in_degrees, take_dragged_box
 from dpviz.app.areas.state import AREAS, AreasData, AreasDrawn, config, draw, drawn, truth_of
 from dpviz.app.areas.tabs import ASK_TAB, key_figures, show_tabs
 from dpviz.app.cached import regions_on_map
 from dpviz.app.components.panes import Chosen, canvas_failed, panes
-from dpviz.app.curate_page import begin_curate, begin_release, choose_level, choose_map, end_curate, list_draws, show_declared_regions
+from dpviz.app.curate_page import (
+    begin_curate,
+    begin_release,
+    choose_level,
+    choose_map,
+    end_curate,
+    list_draws,
+    show_declared_regions,
+    show_map_to_drag,
+)
 from dpviz.app.first_row import NO_EXPORT, WATERMARK
 from dpviz.app.how_good import Expected, Levels, show_expected
 from dpviz.app.left_side import curate_controls
@@ -33,6 +44,8 @@ from dpviz.space.regions import Regions
 from dpviz.view.areas_canvas import declared_scene, released_scene
 from dpviz.view.areas_drawing import SHOWN_AREAS, AreasDrawing, AreasMapSettings, draw_areas
 from dpviz.view.areas_map import areas_map
+from dpviz.view.canvas import Scene
+from dpviz.view.declared_canvas import declared_scene as empty_scene
 
 MAP_HEIGHT, DECLARED_HEIGHT = 620, 380  # pixels
 
@@ -69,13 +82,27 @@ def _levels_of(regions: Regions) -> Levels:
 @st.fragment
 def _show_declared(declared: Declared, expected: Expected | None, unit: str) -> None:
     """Show the declared regions, with the expected error at the level of the third card; the coarsest level while it is not known."""
+    can_drag = config().source != "sample" and asks_for_box()
     if declared.regions is None:
-        st.caption("The map of the regions is shown here once their file is chosen.")
+        if can_drag:
+            world = empty_scene(None, None, boxes_in_degrees(), unit=unit, dark=is_dark(), height=DECLARED_HEIGHT)
+            _show_map_to_drag(replace(world, nothing="Drag a box to declare where the regions are."))
+        else:
+            st.caption("The map of the regions is shown here once their file is chosen.")
         return
     on_map = regions_on_map(declared.regions.key, declared.regions) if declared.data is None else declared.data.on_map
     level, error = (1, None) if expected is None else (expected.level, expected.error)
     scene = declared_scene(on_map, level, error, unit=unit, dark=is_dark(), height=DECLARED_HEIGHT)
-    show_declared_regions(scene, "declared areas")
+    if can_drag and scene is not None:
+        _show_map_to_drag(scene)
+    else:
+        show_declared_regions(scene, "declared areas")
+
+
+def _show_map_to_drag(scene: Scene) -> None:
+    """Show a map on which a box declares where the regions are."""
+    scene = replace(scene, asks=True, what_box="Drag a box on the map: the regions are made in it. Shift and drag does the same")
+    show_map_to_drag(AREAS, scene, "declared areas", take_dragged_box)
 
 
 def _show_release(what: AreasDrawn, same_data: bool) -> None:

@@ -19,6 +19,7 @@ from dpviz.app.session import show_error
 from dpviz.errors import DpvizError, InputError, SettingError
 from dpviz.publishing.config import NO_CRS, RegionsPart
 from dpviz.view.basemap import WGS84, Bounds
+from dpviz.view.declared_canvas import DeclaredBox
 from dpviz.view.escape import markdown
 
 ROLE = "areas regions"  # beginning of the slots of the file of regions
@@ -45,7 +46,11 @@ def choose_kind() -> str:
 
 def comes_from_file() -> bool:
     """Return whether the regions are those of a file."""
-    return bool(st.session_state.get("areas regions kind", A_FILE) == A_FILE)
+    return _kind() == A_FILE
+
+
+def _kind() -> str:
+    return str(st.session_state.get("areas regions kind", A_FILE))
 
 
 def choose_areas_regions(cards: Cards) -> cached.UploadedRegions | None:
@@ -84,7 +89,7 @@ def part_of(regions: cached.UploadedRegions) -> RegionsPart:
 
 def _choose_grid(kind: str) -> cached.UploadedRegions | None:
     """Ask for a box, or polygons, and the levels of hexagons or squares; None while something is missing."""
-    choose_place(_take_box, "areas grid ")
+    choose_place(take_box, "areas grid ")
     left, right = st.columns(2)
     for side, column in zip(("west", "east", "south", "north"), (left, right, left, right), strict=True):
         column.number_input(side.capitalize(), value=None, key=f"areas grid {side}", persist_state="session", format="%.12g")
@@ -146,10 +151,32 @@ def _choose_levels(kind: str) -> tuple[int, ...]:
     return tuple(map(int, parts))
 
 
-def _take_box(box: Bounds) -> None:
+def asks_for_box() -> bool:
+    """Return whether the regions are cells in a box that is declared: those of a file, or around its polygons, need none."""
+    return not comes_from_file() and not (_kind() == HEXAGONS and st.session_state.get(f"{opened_config.OUTLINE} uploaded"))
+
+
+def boxes_in_degrees() -> list[DeclaredBox]:
+    """Return the box that is declared, to be shown while no regions can be made in it; none if it is missing, or not in degrees."""
+    if _kind() == SQUARES and str(st.session_state.get("areas grid crs", "") or "").strip() != WGS84:
+        return []
+    try:
+        bounds = _typed_bounds()
+    except SettingError:
+        return []
+    return [] if bounds is None else [DeclaredBox(name="the box", bounds=bounds)]
+
+
+def take_dragged_box(box: Bounds) -> None:
+    """Declare a box that was dragged on the map, in degrees."""
+    st.session_state["areas grid place"] = ""  # the box is no longer around a place that was typed
+    take_box(box)
+
+
+def take_box(box: Bounds) -> None:
     """Declare a box in degrees: as it is for hexagons, in the CRS that is typed for squares."""
     typed = str(st.session_state.get("areas grid crs", "") or "").strip()
-    squares = st.session_state.get("areas regions kind") == SQUARES
+    squares = _kind() == SQUARES
     crs = typed if squares and typed and typed.lower() != NO_CRS else WGS84
     found = box_in(crs, box)
     if found is None:

@@ -65,10 +65,10 @@ from dpviz.app.compare.state import (
 )
 from dpviz.app.components.panes import load_deck
 from dpviz.app.fields import in_range, show_lock, show_problem, start_checks
-from dpviz.app.first_row import forget_button, show_forgotten, show_refused
+from dpviz.app.first_row import forget_button, show_forgotten
 from dpviz.app.jobs import DONE, FAILED, RUNNING, STOPPED, InverseJob, StudyJob
 from dpviz.app.ledger import record_public_look
-from dpviz.app.session import accept_presses, list_words, serve_press, show_error, show_refusal
+from dpviz.app.session import accept_presses, list_words, serve_press, show_error, show_refusal, show_refused_link
 from dpviz.app.words import number_of, show_chart
 from dpviz.data.areas import AreaCounts
 from dpviz.data.points import PointCounts
@@ -144,7 +144,7 @@ def compare_page() -> None:
     if show_forgotten():
         return
     load_deck()
-    show_refused(COMPARE)
+    show_refused_link(COMPARE.refused)
     first_row = st.container()  # the button is beside what it changes, on a phone, too, where the settings are in a menu
     with st.sidebar:
         data = _sidebar(first_row)
@@ -661,7 +661,7 @@ def _show_answers(search: InverseJob, data: CompareData, was_running: bool) -> N
         left, right = st.columns([6, 1], vertical_alignment="center")
         left.progress(search.share, f"{markdown(search.at)}: one ε after the other is tried ...")
         if right.button("Stop", key="stop inverse", width="stretch"):
-            search.stop()
+            search.stop(wait=False)
             st.rerun()
     elif search.at:
         st.caption(f":orange[Stopped at {markdown(search.at)}: press *Find ε* to search again.]")

@@ -1,6 +1,7 @@
 // Two or more maps of one area in one deck.gl canvas: one camera, linked hover, a swipe bar, a box that is dragged. deck.gl itself comes from
 // the loader component, under a name of its own.
 const POLL = 40, SETTLED = 600, NARROW = 640, WIDE = 250, PADDING = 14, STEP = 80, MOST_LINES = 6000, CLICK = 5, HINT = 1500, LONG = 130;
+const LEAST_HEIGHT = 420, CONTROLS = 280; // pixels: of a map, and of what stands above and below it
 const held = new WeakMap(), ruler = document.createElement("canvas").getContext("2d");
 const TILES_WAIT = 200, FINEST_TILES = 19, MOST_TILES = 80, KEPT_TILES = 400;
 let away = null;  // how the maps were left: they may be gone for a while within a visit of the page, as on another tab
@@ -130,11 +131,12 @@ function begin(canvas) {
   names(canvas);
 }
 
-// Maps that lie over each other, on a narrow screen, need more height.
+// Maps that lie over each other, on a narrow screen, need more height; a single map leaves room for its controls in the window.
 function fitHeight(canvas) {
   const { scene } = canvas, narrow = canvas.root.clientWidth < NARROW && count(canvas) > 1 && !swipes(canvas);
   const rows = count(canvas) > 2 && isWide(canvas) ? 0.5 : 1; // the height of more than two maps is that of two rows
-  canvas.root.style.height = `${Math.round(scene.height * (narrow ? 0.8 + 0.35 * count(canvas) : rows))}px`;
+  const most = count(canvas) > 1 ? Infinity : Math.max(LEAST_HEIGHT, window.innerHeight - CONTROLS);
+  canvas.root.style.height = `${Math.round(Math.min(most, scene.height * (narrow ? 0.8 + 0.35 * count(canvas) : rows)))}px`;
 }
 
 const size = (canvas) => [Math.max(canvas.map.clientWidth, 1), Math.max(canvas.map.clientHeight, 1)];

@@ -8,14 +8,12 @@ from typing import cast
 
 import streamlit as st
 
-from dpviz.app import drafts
 from dpviz.app.components.panes import Chosen, canvas_failed, panes
-from dpviz.app.curate_page import begin_curate, begin_release, end_curate, list_draws
+from dpviz.app.curate_page import begin_curate, begin_release, end_curate, list_draws, show_map_to_drag
 from dpviz.app.first_row import NO_EXPORT, NOT_PRIVATE, WATERMARK
 from dpviz.app.how_good import Expected, Levels, show_expected
 from dpviz.app.kept_map import find_readable_level
 from dpviz.app.left_side import curate_controls
-from dpviz.app.page_changes import note_change, rerun_if_changed
 from dpviz.app.pay import show_account, show_button
 from dpviz.app.plain_map import show_picture
 from dpviz.app.points.data import Declared, points_controls
@@ -83,21 +81,14 @@ def _levels_of(domain: Domain | None) -> Levels | None:
 def _show_declared(declared: Declared, expected: Expected | None) -> None:
     """Show the declared domain on land, with the expected error of its squares; a box that is dragged declares the domain."""
     squares = None if expected is None else ExpectedSquares(level=expected.level, error=expected.error, guess=expected.guess)
-    if canvas_failed():
-        st.caption("This browser could not load the map library: type the bounds of the domain.")
-        return
     boxes, outline = list(declared.boxes), declared.outline
     scene = declared_scene(declared.domain, squares, boxes, unit=RECORDS, dark=is_dark(), height=DECLARED_HEIGHT, outline=outline)
-    with st.container(key="declared area"):
-        panes(scene.pack(), key=_DECLARED_MAP, on_box=_take_box)
-    rerun_if_changed(_DECLARED_MAP, also=canvas_failed())
+    show_map_to_drag(POINTS, scene, _DECLARED_MAP, _take_box)
 
 
 def _take_box(box: Bounds) -> None:
     st.session_state["place"] = ""  # the box is no longer around a place that was typed
     take_box(box)
-    drafts.save(POINTS)  # at once: a reload may come before the page has run again
-    note_change(_DECLARED_MAP)
 
 
 def _show_release(what: Drawn, same_data: bool) -> None:
