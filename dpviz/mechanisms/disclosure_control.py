@@ -9,7 +9,7 @@ from typing import Any
 
 from dpviz.arrays import Integers, Mask
 from dpviz.mechanisms.base import setting
-from dpviz.privacy.entropy import Entropy
+from dpviz.privacy.entropy import Entropy, require_entropy
 
 PUBLISHED, SUMMED = "published", "summed"
 TOTALS = (PUBLISHED, SUMMED)
@@ -89,5 +89,5 @@ def round_counts(counts: Integers, base: int, rounding: str, entropy: Entropy) -
     np.float64(4.0)
     """
     above = counts % base
-    up = entropy.below(base, len(counts)) < above if rounding == RANDOM else 2 * above >= base
+    up = require_entropy(entropy).below(base, len(counts)) < above if rounding == RANDOM else 2 * above >= base
     return counts - above + base * up

@@ -409,4 +409,4 @@ def each_record(points: PointCounts) -> tuple[Places, Places]:
 
 def uniform(n: int, entropy: Entropy) -> Floats:
     """Return (n,) random numbers from 0 up to 1, with 53 bits. Good enough where nothing is proved."""
-    return (entropy.words(n) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+    return (require_entropy(entropy).words(n) >> np.uint64(11)).astype(np.float64) * 2.0**-53

@@ -172,7 +172,7 @@ def read_rows(source: Source, request: PointsRequest) -> RawPoints:
         InputError: as `read_points`.
     """
     opened = _open_source(source, request)
-    columns = resolve_columns(opened.names, request.columns, has_geometry=opened.has_geometry)
+    columns = resolve_columns(opened.names, request.columns, has_geometry=opened.has_geometry, is_text=opened.format in SEPARATORS)
     crs = crs_of_file(opened.format, opened.crs, request.crs, request.target)
     raw = _read_rows(opened, columns, request.bad_rows, request.limits)
     _check_counts(raw, columns)
