@@ -134,14 +134,14 @@ def only_candidate(names: Iterable[str], aliases: Sequence[str]) -> str | None:
     return matches[0] if len(matches) == 1 else None
 
 
-def resolve_columns(names: Sequence[str], wanted: PointColumns, *, has_geometry: bool, is_text: bool = True) -> PointColumns:
+def resolve_columns(names: Sequence[str], wanted: PointColumns, *, has_geometry: bool, is_file: bool = True) -> PointColumns:
     """Return the wanted columns as the file spells them. x and y are found by their names if they are None.
 
     Args:
         names: the columns.
         wanted: names of columns.
         has_geometry: whether points are geometries.
-        is_text: whether this is a text table, whose first line may be a row of entries: then a search for x and y lists no name.
+        is_file: whether the names are of a file, and may be private: then a search for x and y lists none of them.
 
     Raises:
         InputError: no column has a wanted name, or several have; the column of counts has the name of a survey weight.
@@ -152,8 +152,8 @@ def resolve_columns(names: Sequence[str], wanted: PointColumns, *, has_geometry:
         raise InputError("A point is in two columns x and y, or in one column geometry: leave out what does not apply.")
     geometry = None if wanted.geometry is None else _find_column(names, wanted.geometry)
     by_axes = not has_geometry and geometry is None
-    x = _find_axis(names, wanted.x, "x", is_text) if by_axes else None
-    y = _find_axis(names, wanted.y, "y", is_text) if by_axes else None
+    x = _find_axis(names, wanted.x, "x", is_file) if by_axes else None
+    y = _find_axis(names, wanted.y, "y", is_file) if by_axes else None
     if x is not None and x == y:
         raise InputError(f"x and y are the same column {x!r}; they must differ.")
     count = None if wanted.count is None else _find_column(names, wanted.count)
@@ -163,7 +163,7 @@ def resolve_columns(names: Sequence[str], wanted: PointColumns, *, has_geometry:
     return PointColumns(x=x, y=y, count=count, person=person, geometry=geometry)
 
 
-def _find_axis(names: Sequence[str], wanted: str | None, axis: str, is_text: bool) -> str:
+def _find_axis(names: Sequence[str], wanted: str | None, axis: str, is_file: bool) -> str:
     if wanted is not None:
         return _find_column(names, wanted)
     aliases = X_NAMES if axis == "x" else Y_NAMES
@@ -171,7 +171,7 @@ def _find_axis(names: Sequence[str], wanted: str | None, axis: str, is_text: boo
     if not matches:
         shapes = candidates(names, GEOMETRY_NAMES)
         in_wkt = f" If column {shapes[0]!r} holds points in WKT, declare geometry={shapes[0]!r} instead." if shapes else ""
-        raise InputError(no_column_for(axis, aliases, [] if is_text else names) + in_wkt)
+        raise InputError(no_column_for(axis, aliases, [] if is_file else names) + in_wkt)
     if len(matches) > 1:
         raise InputError(f"Several columns could be {axis}: {' and '.join(map(repr, matches))}. Say which one it is with {axis}='...'.")
     return matches[0]
@@ -259,7 +259,7 @@ def _is_filled(column: pa.ChunkedArray) -> bool:
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     if is_number(kind):
         return False
-    if is_text(kind):
+    if is_file(kind):
         return bool(pc.any(pc.not_equal(column.cast(kind), "")).as_py())
     return len(column) > 0 and not pa.types.is_null(kind)
 
@@ -269,7 +269,7 @@ def is_number(kind: pa.DataType) -> bool:
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
 
 
-def is_text(kind: pa.DataType) -> bool:
+def is_file(kind: pa.DataType) -> bool:
     """Return whether an Arrow type is one of texts."""
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
@@ -289,7 +289,7 @@ def decode_texts(column: pa.ChunkedArray, encoding: str) -> pa.ChunkedArray:
 def readable_texts(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return a column of a Parquet file in which texts that are not UTF-8 are missing. Parquet does not check texts."""
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    if not is_text(kind):
+    if not is_file(kind):
         return column
     if attempt(lambda: column.validate(full=True) or column) is None:
         return decode_texts(column.cast(kind), "utf-8")
@@ -302,7 +302,7 @@ def readable_numbers(column: pa.ChunkedArray) -> Floats:
         column = column.cast(column.type.value_type)
     if is_number(column.type):
         return np.asarray(column.cast(pa.float64(), safe=False).to_numpy(), np.float64)
-    if not is_text(column.type):
+    if not is_file(column.type):
         return np.full(len(column), np.nan)
     trimmed = pc.ascii_trim_whitespace(column)
     written = pc.if_else(pc.match_substring_regex(trimmed, NUMBER), trimmed, pa.scalar(None, trimmed.type))

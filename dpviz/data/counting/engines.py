@@ -28,7 +28,7 @@ from dpviz.data.reading.areas import resolve_area_columns
 from dpviz.data.reading.flows import cut_length, is_matrix, resolve_flow_columns
 from dpviz.data.reading.geometries import NO_SHAPES, crs_of_file, same_crs
 from dpviz.data.reading.sources import TABLES
-from dpviz.data.reading.text_rows import SEPARATORS, UTF16
+from dpviz.data.reading.text_rows import UTF16
 from dpviz.errors import InputError, check_choice
 
 if TYPE_CHECKING:
@@ -221,7 +221,7 @@ def _resolve_points(files: FoundFiles, request: PointsRequest, target: object, n
     geo = None if request.columns.coordinates else files.geo
     schema = _schema(files)
     names = [name for name in schema.names if geo is None or name not in geo.columns]
-    columns = resolve_columns(names, request.columns, has_geometry=geo is not None, is_text=files.format in SEPARATORS)
+    columns = resolve_columns(names, request.columns, has_geometry=geo is not None)
     if columns.geometry is not None:
         raise OnlyNumpyError(_NO_WKT)
     if request.centroids and geo is None:
@@ -242,7 +242,7 @@ def make_flows_job(files: FoundFiles, request: FlowsRequest, bound: Bound | None
     names = _schema(files).names
     if is_matrix(names, request.columns, request.sides):
         raise OnlyNumpyError(_MATRIX)
-    columns = resolve_flow_columns(names, request.columns, is_text=files.format in SEPARATORS)
+    columns = resolve_flow_columns(names, request.columns)
     sides = []
     for name, side in zip((str(columns.origin), str(columns.destination)), request.sides, strict=True):
         if request.bad_rows == "drop" and is_number(_type_of(files, name)):

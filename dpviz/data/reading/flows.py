@@ -38,6 +38,7 @@ from dpviz.data.flows import (
     leaf_indexes,
     refuse_missing,
 )
+from dpviz.data.reading.memory_tables import TableUpload
 from dpviz.data.reading.safety import DEFAULT_LIMITS, Limits, Source, read_checked
 from dpviz.data.reading.tables import Cells, OpenTable, open_table
 from dpviz.data.reading.text_format import PLAIN_TEXT, TextFormat
@@ -114,20 +115,20 @@ def propose_columns(names: Sequence[str]) -> FlowColumns:
     )
 
 
-def resolve_flow_columns(names: Sequence[str], wanted: FlowColumns, *, is_text: bool = True) -> FlowColumns:
+def resolve_flow_columns(names: Sequence[str], wanted: FlowColumns, *, is_file: bool = True) -> FlowColumns:
     """Return the wanted columns as the file spells them. Origin, destination and count are found by their names if they are None.
 
     Args:
         names: the columns.
         wanted: names of columns.
-        is_text: as for `resolve_columns`.
+        is_file: as for `resolve_columns`.
 
     Raises:
         InputError: no column or several have a wanted name; one column has two roles; the column of counts has the name of a survey
             weight.
     """
-    origin = _find_side(names, wanted.origin, ORIGIN_NAMES, "origin", [] if is_text else names)
-    destination = _find_side(names, wanted.destination, DESTINATION_NAMES, "destination", [] if is_text else names)
+    origin = _find_side(names, wanted.origin, ORIGIN_NAMES, "origin", [] if is_file else names)
+    destination = _find_side(names, wanted.destination, DESTINATION_NAMES, "destination", [] if is_file else names)
     if origin == destination:
         raise InputError(f"origin and destination are the same column {origin!r}; they must differ.")
     count = wanted.count
@@ -378,7 +379,7 @@ def read_trips(source: Source, request: FlowsRequest) -> Trips:
     if is_matrix(opened.names, request.columns, sides):
         rows = _read_matrix(opened, bad_rows)
     else:
-        columns = resolve_flow_columns(opened.names, request.columns, is_text=opened.format in SEPARATORS)
+        columns = resolve_flow_columns(opened.names, request.columns, is_file=not isinstance(source, TableUpload))
         rows = _read_table(opened, columns, sides, bad_rows)
     return _find_leaves(rows, sides, bad_rows)
 
