@@ -259,7 +259,7 @@ def _is_filled(column: pa.ChunkedArray) -> bool:
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     if is_number(kind):
         return False
-    if is_file(kind):
+    if is_text(kind):
         return bool(pc.any(pc.not_equal(column.cast(kind), "")).as_py())
     return len(column) > 0 and not pa.types.is_null(kind)
 
@@ -269,7 +269,7 @@ def is_number(kind: pa.DataType) -> bool:
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
 
 
-def is_file(kind: pa.DataType) -> bool:
+def is_text(kind: pa.DataType) -> bool:
     """Return whether an Arrow type is one of texts."""
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
@@ -289,7 +289,7 @@ def decode_texts(column: pa.ChunkedArray, encoding: str) -> pa.ChunkedArray:
 def readable_texts(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return a column of a Parquet file in which texts that are not UTF-8 are missing. Parquet does not check texts."""
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    if not is_file(kind):
+    if not is_text(kind):
         return column
     if attempt(lambda: column.validate(full=True) or column) is None:
         return decode_texts(column.cast(kind), "utf-8")
@@ -302,7 +302,7 @@ def readable_numbers(column: pa.ChunkedArray) -> Floats:
         column = column.cast(column.type.value_type)
     if is_number(column.type):
         return np.asarray(column.cast(pa.float64(), safe=False).to_numpy(), np.float64)
-    if not is_file(column.type):
+    if not is_text(column.type):
         return np.full(len(column), np.nan)
     trimmed = pc.ascii_trim_whitespace(column)
     written = pc.if_else(pc.match_substring_regex(trimmed, NUMBER), trimmed, pa.scalar(None, trimmed.type))
