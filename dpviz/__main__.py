@@ -40,9 +40,9 @@ def parser() -> argparse.ArgumentParser:
     _add_init_arguments(_add_command(commands, "init", "write the configuration of a release for a file, with comments"))
     _add_release_arguments(_add_command(commands, "release", "publish what a configuration describes: check, spend, draw, write"))
     _add_compare_arguments(_add_command(commands, "compare", "compare mechanisms on public data: one table"))
-    _add_command(commands, "check", "say what a file is and what is missing to use it").add_argument(
-        "file", help="data, a release, or the configuration of one"
-    )
+    checking = _add_command(commands, "check", "say what a file is and what is missing to use it")
+    checking.add_argument("file", help="data, a release, or the configuration of one")
+    _add_left_out(checking)
     _add_audit_arguments(_add_command(commands, "audit", "measure a lower bound on the epsilon of a mechanism"))
     mechanisms = _add_command(commands, "mechanisms", "list the mechanisms, or the settings of one")
     mechanisms.add_argument("key", nargs="?", help="of a mechanism")
@@ -94,12 +94,17 @@ def _add_release_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("config", help="a TOML file; see the app's Help page, Publishing a release")
     command.add_argument("--output", metavar="FOLDER", help="write there instead of where the configuration says")
     _add_engine_arguments(command)
+    _add_left_out(command)
     instead = command.add_mutually_exclusive_group()
     instead.add_argument("--dry-run", action="store_true", help="expected error from the mechanism alone; spends nothing")
     instead.add_argument(
         "--paid", type=int, metavar="DRAW", help="publish a draw that is paid for and kept (see: dpviz ledger show); spends nothing"
     )
     command.add_argument("--seed", help=argparse.SUPPRESS)  # accepted here, so that the error can say why there is no seed
+
+
+def _add_left_out(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--left-out", action="store_true", help="how many records a configuration leaves out; the ledger notes the look")
 
 
 def _add_engine_arguments(command: argparse.ArgumentParser) -> None:

@@ -38,10 +38,21 @@ def membership(regions: Regions) -> np.ndarray:
 
 def dense_fit(release) -> tuple[np.ndarray, np.ndarray]:
     """Least squares and its covariance by dense matrices: (leaves,) estimates and (leaves, leaves) covariance."""
+    weighted, wanted = _weighted(release)
+    return np.linalg.lstsq(weighted, wanted, rcond=None)[0], dense_covariance(release)
+
+
+def dense_covariance(release) -> np.ndarray:
+    """The (leaves, leaves) covariance alone, which takes much less time."""
+    weighted, _ = _weighted(release)
+    return np.linalg.inv(weighted.T @ weighted)
+
+
+def _weighted(release) -> tuple[np.ndarray, np.ndarray]:
+    """The measured sums of leaves and their noisy values, each divided by its standard deviation."""
     nodes = membership(release.regions)
     sizes = [len(level) for level in release.noisy]
     variance = np.repeat(np.maximum(release.noise_variance, 1e-12), sizes)
     measured = np.isfinite(variance)
-    weighted = nodes[measured] / np.sqrt(variance[measured])[:, None]
-    wanted = np.concatenate(release.noisy)[measured] / np.sqrt(variance[measured])
-    return np.linalg.lstsq(weighted, wanted, rcond=None)[0], np.linalg.inv(weighted.T @ weighted)
+    spread = np.sqrt(variance[measured])
+    return nodes[measured] / spread[:, None], np.concatenate(release.noisy)[measured] / spread

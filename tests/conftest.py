@@ -45,11 +45,17 @@ def pytest_collection_modifyitems(items):
     items.sort(key=lambda item: item.path.name not in LONGEST and not item.path.name.startswith("test_browser"))
 
 
+def pytest_collectstart():
+    """Next to nothing is garbage until all tests are collected."""
+    gc.disable()
+
+
 def pytest_collection_finish():
     """What was imported stays until the end: the garbage collector need not go through it again and again."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 50, 100)
+    gc.enable()
 
 
 def pytest_unconfigure():

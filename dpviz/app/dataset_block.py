@@ -68,7 +68,7 @@ def _fund_new_data(data: LoadedData, draws: Draws) -> Funding:
             problem="The account that paid for this draw is no longer in the ledger: the draw cannot be published.",
         )
     name, cap = _name_field(data), _cap_fields(data)
-    existing = next((account for account in open_ledger().accounts() if account.name == name), None) if name else None
+    existing = open_ledger().find_by_name(name) if name else None
     if existing is not None:
         st.caption(":orange[The ledger has a dataset of this name: a draw adds these data to its account, as another version of it.]")
         return _fund_from_account(existing, data, draws)

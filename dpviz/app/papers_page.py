@@ -85,7 +85,7 @@ def papers_page() -> None:
         _choose_figure(paper, figure)
     _write_address(config, figure)
     st.header(f"Figure {markdown(figure.key)}: {markdown(figure.title)}", anchor=False)
-    st.caption(f"{markdown(paper.title)}. {markdown(paper.source)}.")
+    st.caption(f"{markdown(paper.title)}. {markdown(paper.source)}, {markdown(figure.section)}.")
     _choose_size(paper, figure, size, seeds)
     st.markdown(f"**This run:** {markdown(figure.sizes[size].about)} {_ABOUT_VERDICTS}")
     job = _find_job(paper, figure, size, seeds)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import os
 import zipfile
+from argparse import Namespace
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,8 @@ from typing import Any
 import numpy as np
 import shapely
 
+from dpviz.cli.console import DONE, give, say
+from dpviz.cli.release import check_config
 from dpviz.data.counting.engines import AUTO, choose_engine
 from dpviz.data.leaf_regions import describe_overlaps
 from dpviz.data.library_errors import attempt
@@ -34,7 +37,9 @@ from dpviz.data.reading.sources import TABLES, FoundFiles, find_files, list_file
 from dpviz.data.reading.tables import open_table
 from dpviz.data.reading.text_format import PLAIN_TEXT, TextFormat, detect_text_format
 from dpviz.data.reading.text_rows import SEPARATORS
-from dpviz.errors import DpvizError, InputError
+from dpviz.errors import DpvizError, InputError, RefusedError
+from dpviz.privacy.ledger import Ledger
+from dpviz.publishing.private_data import file_fingerprints
 from dpviz.release.area_release import AreaRelease
 from dpviz.release.files import read_release
 from dpviz.release.flow_release import FlowRelease
@@ -51,6 +56,24 @@ _LIMITS = Limits()
 _PARTS = {"points": "partitions", "trips": "pairs", "areas": "regions"}
 
 Facts = dict[str, Any]
+
+
+def run_check(arguments: Namespace) -> int:
+    """Print what a file contains, what it can be used for and which settings are missing; of a configuration, what its release costs."""
+    path = Path(arguments.file)
+    if path.suffix.lower() == ".toml":
+        return check_config(path, as_json=arguments.json, shows=arguments.left_out)
+    facts = check(path)
+    columns = find_repeated(path, facts)
+    if columns is not None:
+        try:
+            Ledger().note_truth_seen(file_fingerprints([path]))  # before anything is shown
+            facts = add_repeated_columns(facts, columns)
+            say("Columns were searched for ids of persons: the ledger records that, and releases of these data will say so.")
+        except RefusedError as error:
+            say(f"Columns that look like ids of persons are not shown, since the ledger cannot record that the data were searched. {error}")
+    give(facts, write_lines(facts), as_json=arguments.json)
+    return DONE
 
 
 def check(path: Path) -> Facts:
@@ -77,25 +100,37 @@ def check(path: Path) -> Facts:
     if (folder and os.path.isfile(path / MANIFEST)) or (not folder and _holds_manifest(path)):  # noqa: PTH113
         return _release_facts(path)
     large = _find_several_or_large(path, folder=folder)
-    tabular = large is not None or FORMATS.get(path.suffix.lower()) in (*SEPARATORS, "Parquet")
-    text_format = PLAIN_TEXT if large is not None else _propose_text_format(path)
-    tables = large if large is not None or not tabular else attempt(lambda: find_files(path, text_format))
+    return _file_uses(path) if large is None else _table_uses(large)
+
+
+def _file_uses(path: Path) -> Facts:
+    """Find what a single file can be used for; all of its rows are read."""
+    tabular = FORMATS.get(path.suffix.lower()) in (*SEPARATORS, "Parquet")
+    text_format = _propose_text_format(path)
+    tables = attempt(lambda: find_files(path, text_format)) if tabular else None
     if tables is not None:
         refuse_rowless(tables)
-    if large is None:
-        _refuse_bad_lines(path, text_format)
-        attempts = [*([lambda: _as_trips(inspect_flows(path, through=True, text_format=text_format))] if tabular else [])]
-        attempts += [lambda: _as_areas(inspect_areas(path, text_format=text_format))] if tabular else []
-        attempts += [lambda: _as_points(_inspect_points(path, text_format), lambda: _shapes(path)), lambda: _as_regions(path, text_format)]
-        return _with_text_format(_data_facts(attempts), text_format)
-    refuse_copies(large)
-    attempts = [lambda: _as_trips(describe_flows(large))]
-    if large.schema is not None:
-        names = large.schema.names
-        attempts.append(lambda: _as_areas(propose_area_columns(large.format, names)))
-    attempts.append(lambda: _as_points(describe_points(large), lambda: {"point"}))
-    facts = {**_data_facts(attempts), "files": len(large.sources), "engine": choose_engine(large, AUTO, None, _LIMITS)}
-    return _with_text_format(facts, large.text_format)
+    _refuse_bad_lines(path, text_format)
+    attempts: list[Callable[[], Facts]] = []
+    if tabular:
+        attempts.append(lambda: _as_trips(inspect_flows(path, through=True, text_format=text_format)))
+        attempts.append(lambda: _as_areas(inspect_areas(path, text_format=text_format)))
+    attempts.append(lambda: _as_points(_inspect_points(path, text_format), lambda: _shapes(path)))
+    attempts.append(lambda: _as_regions(path, text_format))
+    return _with_text_format(_data_facts(attempts), text_format)
+
+
+def _table_uses(found: FoundFiles) -> Facts:
+    """Find what several tables or a large one can be used for, by their headers alone."""
+    refuse_rowless(found)
+    refuse_copies(found)
+    attempts: list[Callable[[], Facts]] = [lambda: _as_trips(describe_flows(found))]
+    if found.schema is not None:
+        names = found.schema.names
+        attempts.append(lambda: _as_areas(propose_area_columns(found.format, names)))
+    attempts.append(lambda: _as_points(describe_points(found), lambda: {"point"}))
+    facts = {**_data_facts(attempts), "files": len(found.sources), "engine": choose_engine(found, AUTO, None, _LIMITS)}
+    return _with_text_format(facts, found.text_format)
 
 
 def _propose_text_format(source: Source) -> TextFormat:
@@ -316,7 +351,7 @@ def _count_numbers(release: AnyRelease) -> int:
     return len(release.count[-1]) if isinstance(release, AreaRelease) else len(release.tree.leaves)
 
 
-def repeated(path: Path, facts: Facts) -> tuple[RepeatedColumn, ...] | None:
+def find_repeated(path: Path, facts: Facts) -> tuple[RepeatedColumn, ...] | None:
     """Find columns of points or trips whose repeated values may identify persons. CURATOR ONLY: numbers come from private data.
 
     Args:
@@ -360,7 +395,7 @@ def _protection_line(facts: Facts) -> str:
     return f"Protects one {facts['unit']}{bound} ({facts['neighbours']})."
 
 
-def lines(facts: Facts) -> list[str]:
+def write_lines(facts: Facts) -> list[str]:
     """Write the facts of `check` as lines of text."""
     if facts["kind"] == "release":
         number = f"{facts['numbers']:,} {_PARTS[facts['of']]}"

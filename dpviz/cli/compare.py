@@ -3,81 +3,30 @@
 from __future__ import annotations
 
 import os
-import secrets
 import sys
 import time
 from argparse import Namespace
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager, redirect_stdout, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from pandas.api.types import is_string_dtype
 
 from dpviz.cli.console import give, run_with_bar, say, step_bar
+from dpviz.cli.output_files import check_target, write_file
 from dpviz.data.counting.scheduler import scheduler_at
 from dpviz.errors import DpvizError, RefusedError, SettingError
 from dpviz.evaluation.compare import compare
 from dpviz.evaluation.study import Study
-from dpviz.evaluation.tables import finished_runs, read_rows, tidy
+from dpviz.evaluation.tables import csv_text, finished_runs, read_rows, tidy
 from dpviz.evaluation.workers import MOST_WORKERS
 from dpviz.privacy.ledger import Ledger
 from dpviz.publishing.study_config import StudyConfig, read_study
-from dpviz.release.tables import escape_formulas
 from dpviz.view.escape import clean
 
 ENDINGS = (".csv", ".json")
-
-
-def csv_text(table: pd.DataFrame) -> str:
-    """Write a table as CSV text; texts that a spreadsheet would read as formulas are escaped."""
-    texts = {str(name): escape_formulas(column.to_numpy(object)) for name, column in table.items() if is_string_dtype(column)}
-    return str(table.assign(**texts).to_csv(index=False, lineterminator="\n"))
-
-
-def checked_target(path: Path, endings: Collection[str] = ENDINGS, what: str = "The table's file") -> Path:
-    """Check, before the long work begins, that a file can be written, and return the path.
-
-    Args:
-        path: of the file.
-        endings: that it may have, in lower case.
-        what: the file in a message.
-
-    Raises:
-        SettingError: another ending, or no folder to write into.
-    """
-    if path.suffix.lower() not in endings:
-        *first, last = endings
-        raise SettingError(f"{what} must end in {', '.join(first)} or {last}.")
-    parent = path.absolute().parent
-    if os.path.isdir(path) or not os.path.isdir(parent) or not os.access(parent, os.W_OK | os.X_OK):  # noqa: PTH112
-        raise SettingError(f"{what} must be in a folder that exists and can be written.")
-    return path
-
-
-def write_table(path: Path, text: str | bytes) -> None:
-    """Write a file completely or not at all, by way of a temporary file; texts in UTF-8.
-
-    Raises:
-        DpvizError: the file cannot be written; nothing is left behind.
-    """
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}.partial")
-    is_failed = False
-    try:
-        with temporary.open("xb") as file:
-            file.write(text.encode() if isinstance(text, str) else text)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    except OSError:
-        is_failed = True
-    finally:
-        temporary.unlink(missing_ok=True)
-    if is_failed:
-        raise DpvizError("The file could not be written: is there room, and may you write there?")
-
 
 FEW_RUNS = 20  # below this number of runs, starting workers takes longer than the runs
 SECONDS_BETWEEN_WRITES = 10.0  # the shortest pause between two writes of the table
@@ -130,7 +79,7 @@ def _output_path(arguments: Namespace) -> Path | None:
     Raises:
         SettingError: the file cannot be written; it exists without --resume; or --resume is given without --output.
     """
-    output = None if arguments.output is None else checked_target(Path(arguments.output))
+    output = None if arguments.output is None else check_target(Path(arguments.output), ENDINGS, "The table's file")
     if arguments.resume and output is None:
         raise SettingError("--resume needs --output, the file of the table.")
     if output is not None and not arguments.resume and os.path.lexists(output):
@@ -174,7 +123,7 @@ class _Table:
             sys.stdout.write(clean(text) if sys.stdout.isatty() else text)  # a name must not control a terminal
             sys.stdout.flush()
         else:
-            write_table(self.output, text)
+            write_file(self.output, text)
         self._written = len(self._rows)
 
     def keep(self) -> str:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
@@ -63,6 +64,15 @@ def give(result: Any, lines: Iterable[str], *, as_json: bool) -> None:
     text = json.dumps(result, indent=2) if as_json else "\n".join(clean_lines)
     sys.stdout.write(text + "\n")
     sys.stdout.flush()
+
+
+def finite(row: Mapping[Any, Any]) -> dict[str, Any]:
+    """Replace numbers that are not finite, which JSON lacks, by None.
+
+    >>> finite({"value": math.inf, "case": "all"})
+    {'value': None, 'case': 'all'}
+    """
+    return {name: None if isinstance(value, float) and not math.isfinite(value) else value for name, value in row.items()}
 
 
 def report_error(error: BaseException, *, as_json: bool) -> int:

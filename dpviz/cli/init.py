@@ -10,7 +10,7 @@ import os
 import sys
 import tomllib
 from argparse import Namespace
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -132,19 +132,8 @@ def _choose(arguments: Namespace, use: Facts, columns: Iterable[str]) -> _Choice
         raise SettingError(
             f"Still to be said, as this is no terminal that could be asked: {'; '.join(map(_GIVE.__getitem__, open_questions))}."
         )
+    _ask_open(open_questions, arguments, use, columns)
     asks = bool(open_questions)
-    if "who" in open_questions:
-        _ask_who(arguments, use["found"].get("person"), columns)
-    if "bounds" in open_questions:
-        answer = _ask("West, south, east and north of the area in which records are counted, from public knowledge")
-        arguments.bounds = _read_numbers(answer)
-    if "regions" in open_questions:
-        arguments.regions = _ask("File of the public regions")
-        arguments.levels = (
-            _ask("Its columns of ids, coarsest first (nothing if it names each region's parent)", "").replace(",", " ").split()
-        )
-    if "crs" in open_questions:
-        arguments.crs = _ask("CRS of the coordinates, such as EPSG:4326 for degrees, or none for a plain plane")
     return _Choices(
         kind=kind,
         person=arguments.person,
@@ -158,6 +147,21 @@ def _choose(arguments: Namespace, use: Facts, columns: Iterable[str]) -> _Choice
         cap=arguments.cap or (_ask("The most epsilon that may ever be spent on these data (nothing: later)", "") if asks else ""),
         curator=arguments.curator or (_ask("Who answers for the publication (nothing: later)", "") if asks else ""),
     )
+
+
+def _ask_open(open_questions: Collection[str], arguments: Namespace, use: Facts, columns: Iterable[str]) -> None:
+    """Ask what is open, but for the budget, and put the answers among the arguments."""
+    if "who" in open_questions:
+        _ask_who(arguments, use["found"].get("person"), columns)
+    if "bounds" in open_questions:
+        answer = _ask("West, south, east and north of the area in which records are counted, from public knowledge")
+        arguments.bounds = _read_numbers(answer)
+    if "regions" in open_questions:
+        arguments.regions = _ask("File of the public regions")
+        levels = _ask("Its columns of ids, coarsest first (nothing if it names each region's parent)", "")
+        arguments.levels = levels.replace(",", " ").split()
+    if "crs" in open_questions:
+        arguments.crs = _ask("CRS of the coordinates, such as EPSG:4326 for degrees, or none for a plain plane")
 
 
 def _check_flags(arguments: Namespace, kind: str) -> None:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import math
 import os
 from argparse import Namespace
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from dpviz.cli.compare import checked_target, write_table
-from dpviz.cli.console import give, say, step_bar
+from dpviz.cli.console import finite, give, say, step_bar
+from dpviz.cli.output_files import check_target, write_file
 from dpviz.errors import SettingError
 from dpviz.papers.catalogue import PAPERS, find_figure
 from dpviz.papers.claims import Verdict
@@ -37,24 +36,24 @@ def run_paper(arguments: Namespace) -> None:
     if arguments.figure is None and arguments.paper in PAPERS:
         raise SettingError(f"Give the number of a figure: {', '.join(PAPERS[arguments.paper].figures)}.")
     paper, figure = find_figure(arguments.paper, arguments.figure or "")
-    output = None if arguments.output is None else _checked_output(Path(arguments.output))
+    output = None if arguments.output is None else _check_output(Path(arguments.output))
     number = figure.seeds(arguments.size, arguments.seeds)
     say(f"{paper.source}, Figure {figure.key}: {number} seed{'s' * (number != 1)}. {figure.size(arguments.size).about}")
     with step_bar(number, f"figure {figure.key}") as step:
         run = run_figure(paper, figure, size=arguments.size, seeds=number, progress=lambda *_: step())
     if output is not None:
-        write_table(output, WRITERS[output.suffix.lower()](run))
+        write_file(output, WRITERS[output.suffix.lower()](run))
     written = [] if output is None else [f"Written to {output}."]
     give(_facts(run, output), [*str(run).splitlines(), *written], as_json=arguments.json)
 
 
-def _checked_output(path: Path) -> Path:
+def _check_output(path: Path) -> Path:
     """Check, before the run, that a file can be written, and return its path.
 
     Raises:
         SettingError: another ending, an existing file, no folder to write into, or no library that draws.
     """
-    checked_target(path, WRITERS, "The file of --output")
+    check_target(path, WRITERS, "The file of --output")
     if os.path.lexists(path):
         raise SettingError("The file of --output exists already; nothing is overwritten. Choose another one.")
     if path.suffix.lower() != ".csv" and not (find_spec("altair") and find_spec("vl_convert")):
@@ -67,6 +66,7 @@ def _list_facts() -> list[Facts]:
         {
             "paper": paper.key,
             "figure": figure.key,
+            "section": figure.section,
             "title": figure.title,
             "source": paper.source,
             "claims": [claim.text for claim in figure.claims],
@@ -82,7 +82,7 @@ def _list_lines() -> list[str]:
     for paper in PAPERS.values():
         lines.append(f"{paper.title} ({paper.source}):")
         for figure in paper.figures.values():
-            lines.append(f"  dpviz paper {paper.key} {figure.key}  {figure.title}")
+            lines.append(f"  dpviz paper {paper.key} {figure.key}  {figure.title} ({figure.section})")
             lines += [f"      {claim.text}{' (ours)' * claim.ours}" for claim in figure.claims]
     return lines
 
@@ -91,6 +91,7 @@ def _facts(run: Run, output: Path | None) -> Facts:
     return {
         "paper": run.paper.key,
         "figure": run.figure.key,
+        "section": run.figure.section,
         "title": run.figure.title,
         "size": run.size,
         "about": run.figure.size(run.size).about,
@@ -111,11 +112,6 @@ def _verdict_facts(verdict: Verdict) -> Facts:
         "sentence": verdict.sentence,
         "reason": verdict.reason or None,
         "case": case,
-        **_finite({"value": value, "low": low, "high": high}),
-        "cases": [_finite(row) for row in verdict.cases.to_dict("records")],
+        **finite({"value": value, "low": low, "high": high}),
+        "cases": [finite(row) for row in verdict.cases.to_dict("records")],
     }
-
-
-def _finite(row: Mapping[Any, Any]) -> Facts:
-    """Replace numbers that are not finite, which JSON lacks, by None."""
-    return {name: None if isinstance(value, float) and not math.isfinite(value) else value for name, value in row.items()}

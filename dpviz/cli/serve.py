@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import tomllib
+from argparse import Namespace
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,12 @@ HOST, PORT = "127.0.0.1", 8501
 _THEME = "theme"
 _NO_LEDGER = {"DPVIZ_LEDGER": f"{os.devnull}/none"}
 _FEW_ARENAS = {"MALLOC_ARENA_MAX": "2"}  # glibc keeps less memory of threads that have ended
+
+
+def run_app(arguments: Namespace) -> int:
+    """Start the app; return its exit code."""
+    options = ClassOptions.of(arguments)
+    return serve(port=arguments.port, headless=arguments.headless, token=not arguments.no_token, options=options)
 
 
 def serve(*, port: int = PORT, headless: bool = False, token: bool = True, options: ClassOptions | None = None) -> int:

@@ -175,11 +175,11 @@ class AreaCounts(Private):
 
         Raises:
             InputError: there is no geometry column, no such column, no CRS although the regions have one, or a geometry that is not a
-                point; the points cannot be reprojected; or as for `from_xy`.
+                point, under "drop" not one that is; the points cannot be reprojected; or as for `from_xy`.
             DomainError: as for `from_xy`.
         """
         check_regions(regions)
-        xy = xy_of_frame(frame, crs_of_leaves(regions), "regions")
+        xy = xy_of_frame(frame, crs_of_leaves(regions), "regions", options.get("bad_rows"))
         return cls.from_xy(*xy, regions=regions, **options | named_columns(frame, options))
 
     @classmethod

@@ -116,9 +116,20 @@ def find_people(values: ArrayLike | People) -> People:
         return values
     with suppress(Exception):  # an error of pandas or of the objects may quote an entry
         as_texts = not hasattr(values, "dtype") or values.dtype.kind in "OU"  # as objects: Arrow's texts cannot hold lone surrogates
-        codes, distinct = pd.factorize(pd.Series(values, dtype=object if as_texts else None), use_na_sentinel=True)
+        column = pd.Series(values, dtype=object if as_texts else None)
+        codes, distinct = factorize_objects(np.asarray(column, object)) if as_texts else pd.factorize(column, use_na_sentinel=True)
         return People(codes=codes.astype(np.int64, copy=False), distinct=plain_values(distinct))
     raise InputError("The person column must be one column of texts or numbers.")
+
+
+def factorize_objects(values: NDArray[np.object_]) -> tuple[Integers, NDArray[np.object_]]:
+    """Return (n,) indexes into the distinct objects, -1 where one is missing, and the distinct objects.
+
+    A missing object is added at the end and taken off again. If all are texts, pandas before version 3 compares them up to their first NUL
+    only: whether two of them are one person would depend on whether any other row has no text.
+    """
+    codes, distinct = pd.factorize(np.append(values, [None]), use_na_sentinel=True)
+    return codes[:-1], np.asarray(distinct, object)
 
 
 def plain_values(values: Any) -> list[Any] | Integers:

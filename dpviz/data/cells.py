@@ -7,6 +7,7 @@ unreadable.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -184,24 +185,26 @@ def xy_of(shapes: NDArray[np.object_]) -> tuple[Floats, Floats]:
     return shapely.get_x(points), shapely.get_y(points)
 
 
-def xy_of_frame(frame: Any, crs: str | CRS | None, target: str) -> tuple[Floats, Floats]:
-    """Return (n,) x and (n,) y of a GeoDataFrame's points; NaN where a geometry is missing or empty.
+def xy_of_frame(frame: Any, crs: str | CRS | None, target: str, bad_rows: object = "refuse") -> tuple[Floats, Floats]:
+    """Return (n,) x and (n,) y of a GeoDataFrame's points; NaN where a geometry is missing or empty, or under "drop" no point.
 
     Args:
         frame: a GeoDataFrame whose geometries are points.
         crs: the CRS to which points are reprojected; None for a plane without a map.
         target: what has this CRS, for errors.
+        bad_rows: "refuse" or "drop".
 
     Raises:
-        InputError: there is no geometry column, no CRS although one is needed, or a geometry that is not a point; or the points cannot
-            be reprojected.
+        InputError: there is no geometry column, no CRS although one is needed, or a geometry that is not a point, under "drop" not one
+            that is; or the points cannot be reprojected.
     """
     geometry, own_crs = guard("The frame must be a GeoDataFrame with a geometry column.", lambda: (frame.geometry, frame.crs))
     if crs is not None:
         if own_crs is None:
             raise InputError("The GeoDataFrame has no CRS; set it with frame.set_crs(...), it is never guessed.")
         geometry = guard(f"The geometries cannot be reprojected to the {target}'s CRS.", lambda: frame.geometry.to_crs(crs))
-    if set(geometry.geom_type.dropna().unique()) - {"Point"}:
+    kinds = set(geometry.geom_type.dropna().unique())
+    if kinds - {"Point"} and (bad_rows != "drop" or "Point" not in kinds):
         raise InputError("The geometry column must hold points only.")
     return xy_of(np.asarray(geometry.to_numpy(), object))
 
@@ -210,18 +213,23 @@ def polygons_as_points(shapes: NDArray[np.object_]) -> NDArray[np.object_]:
     """Return (n,) geometries in which each polygon or multipolygon is replaced by its centroid; None where it has none."""
     points = shapes.copy()
     are_polygons = np.isin(shapely.get_type_id(shapes), (shapely.GeometryType.POLYGON, shapely.GeometryType.MULTIPOLYGON))
-    points[are_polygons] = _centroids(shapes[are_polygons])
+    points[are_polygons] = _convert_each(shapely.centroid, shapes[are_polygons])
     return points
 
 
-def _centroids(polygons: NDArray[np.object_]) -> NDArray[np.object_]:
-    """Return (n,) centroids. If shapely fails, the polygons are halved until only the one that it cannot use has none."""
-    with suppress(Exception):  # a polygon of one row may not decide on other rows
-        return np.asarray(shapely.centroid(polygons), object)
-    if len(polygons) == 1:
-        return np.array([None], object)
-    middle = len(polygons) // 2
-    return np.concatenate([_centroids(polygons[:middle]), _centroids(polygons[middle:])])
+def shapes_of_wkb(entries: NDArray[np.object_]) -> NDArray[np.object_]:
+    """Return (n,) geometries; None where WKB is missing or malformed, or is a curve, which shapely has not."""
+    return _convert_each(lambda part: shapely.from_wkb(part, on_invalid="ignore"), entries)
+
+
+def _convert_each(convert: Callable[[NDArray[np.object_]], Any], values: NDArray[np.object_]) -> NDArray[np.object_]:
+    """Return (n,) converted values. If shapely fails, they are halved until only the one that it cannot convert is None."""
+    with suppress(Exception):  # the value of one row may not decide on other rows
+        return np.asarray(convert(values), object)
+    if len(values) <= 1:
+        return np.full(len(values), None, object)
+    middle = len(values) // 2
+    return np.concatenate([_convert_each(convert, values[:middle]), _convert_each(convert, values[middle:])])
 
 
 def pairs_of(origin: NDArray[np.signedinteger[Any]], destination: NDArray[np.signedinteger[Any]], width: int) -> Integers:

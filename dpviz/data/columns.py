@@ -44,6 +44,20 @@ NOT_POINTS = (
 )
 
 
+class UnusableFileError(InputError):
+    """The error for a file of which a column, or the geometries, have entries, and not one can be used.
+
+    A single row may be all that a file has. So where bad rows are dropped, it refuses several files only if it is true of each of them.
+
+    Attributes:
+        rows: number of rows of the file; private.
+    """
+
+    def __init__(self, text: str, rows: int = 0) -> None:
+        super().__init__(text)
+        self.rows = rows
+
+
 @dataclass(frozen=True, kw_only=True)
 class PointColumns:
     """Names of the columns of a file of points. None stands for no column, or for a column that is still to be found by its name.
@@ -242,7 +256,7 @@ def parse_numbers(values: NDArray[np.generic] | pa.ChunkedArray, name: str) -> F
         )
         filled = bool((texts.notna() & (texts != "")).any())
     if filled and np.isnan(numbers).all():
-        raise no_number(name)
+        raise UnusableFileError(str(no_number(name)), len(numbers))
     return numbers
 
 
@@ -327,8 +341,16 @@ def _arrow_people(column: pa.ChunkedArray) -> People:
     codes = encoded.indices.fill_null(-1).to_numpy().astype(np.int64)
     missing = np.asarray(encoded.dictionary.is_null(nan_is_null=True).to_numpy(zero_copy_only=False), bool)
     is_number = pa.types.is_integer(kind) and not missing.any()
-    distinct = plain_values(encoded.dictionary.to_numpy()) if is_number else encoded.dictionary.to_pylist()
+    distinct = plain_values(encoded.dictionary.to_numpy()) if is_number else values_of(encoded.dictionary)
     return People(codes=np.where(np.r_[missing, True][codes], -1, codes), distinct=distinct)
+
+
+def values_of(entries: pa.Array) -> list[Any]:
+    """Return (n,) entries as Python's values. A date or time that Python has not is the number that is stored."""
+    values: list[Any] | None = attempt(entries.to_pylist)
+    if values is not None:
+        return values
+    return [entry.value if (value := attempt(entry.as_py)) is None and entry.is_valid else value for entry in entries]
 
 
 def raw_points(columns: PointColumns, read: Callable[[str], Any], **geometry: Any) -> RawPoints:

@@ -16,8 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 from dpviz.arrays import Integers, Places
 from dpviz.data.bounding import KEEP, bound_of, check_people, refuse_bound_without_persons
 from dpviz.data.cell_counts import CellCounts, count_rows
-from dpviz.data.cells import BAD, MOST_RECORDS, REMEDY, check_bad_rows, clip_counts, freeze, pairs_of, too_many
-from dpviz.data.columns import WEIGHTS_REFUSED, people_of
+from dpviz.data.cells import BAD, MOST_RECORDS, REMEDY, check_bad_rows, check_whole, clip_counts, freeze, pairs_of, too_many
+from dpviz.data.columns import WEIGHTS_REFUSED, UnusableFileError, people_of
 from dpviz.data.frame_columns import column_of
 from dpviz.data.library_errors import guard
 from dpviz.errors import InputError
@@ -257,7 +257,7 @@ def check_counts(counts: Counts, bad_rows: str) -> Integers:
         raise InputError(_fault_text(counts, counts.fault))
     faults = counts.fault[counts.fault != _BLANK]
     if len(faults) and faults.all():
-        raise InputError(f"{counts.source} holds no whole number. {_fault_text(counts, faults)}")
+        raise UnusableFileError(f"{counts.source} holds no whole number. {_fault_text(counts, faults)}", len(counts.fault))
     return np.where(bad, -1, counts.trips)
 
 
@@ -328,7 +328,7 @@ class Flows(Private):
             object.__setattr__(self, "destinations", self.regions)
         for name, kind in (("origin", np.int32), ("destination", np.int32), ("count", np.int64)):
             object.__setattr__(self, name, freeze(getattr(self, name), kind, name))
-        object.__setattr__(self, "contributions", _check_contributions(self.contributions))
+        object.__setattr__(self, "contributions", check_whole(self.contributions, "contributions", 1))
         if not isinstance(self.exactly, bool | np.bool_):
             raise InputError("exactly must be True or False: it is a declaration.")
         if self.unit not in (TRIP, PERSON) or (self.unit == TRIP and self.contributions > 1):
@@ -451,7 +451,7 @@ class Flows(Private):
             InputError: a bound that is no whole number of at least 1, `distinct` without persons, another number of persons than of rows,
                 a bad row under "refuse", or hierarchies of different depths.
         """
-        most = _check_contributions(contributions)
+        most = check_whole(contributions, "contributions", 1)
         refuse_bound_without_persons(trips.person, 1, distinct=distinct)
         pair = pairs_of(trips.origin, trips.destination, destinations.size(destinations.depth))
         fewer = KEEP if not exactly else bad_rows
@@ -493,9 +493,3 @@ def match_depths(regions: Regions, destinations: Regions) -> tuple[Regions, Regi
     if regions.depth != destinations.depth:
         raise InputError("Origins and destinations need hierarchies of the same depth.")
     return regions, destinations
-
-
-def _check_contributions(contributions: object) -> int:
-    if isinstance(contributions, bool) or not isinstance(contributions, int | np.integer) or contributions < 1:
-        raise InputError("contributions must be a whole number, at least 1.")
-    return int(contributions)

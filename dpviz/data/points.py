@@ -174,11 +174,11 @@ class PointCounts(Private):
 
         Raises:
             InputError: there is no geometry column, no such column, no CRS although the domain has one, or a geometry that is not a
-                point; the points cannot be reprojected; or as for `from_xy`.
+                point, under "drop" not one that is; the points cannot be reprojected; or as for `from_xy`.
             DomainError: bounds without a CRS, or as for `Domain`.
         """
         domain = as_domain(domain, getattr(frame, "crs", None))
-        xy = xy_of_frame(frame, domain.crs, "domain")
+        xy = xy_of_frame(frame, domain.crs, "domain", options.get("bad_rows"))
         return cls.from_xy(*xy, domain=domain, **options | named_columns(frame, options))
 
     @classmethod

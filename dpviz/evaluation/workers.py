@@ -79,11 +79,6 @@ class WorkerPool:
             process.wait()
             _close_pipes(process)
 
-    @property
-    def pids(self) -> list[int]:
-        """Process ids of the workers that are alive."""
-        return [process.pid for process in self._processes if process.poll() is None]
-
     def next(self, seconds: float) -> tuple[int, Result | None] | None:
         """Return the next finished run's number and result (None for a skipped run); None if no run finishes within some seconds."""
         try:

@@ -10,7 +10,8 @@ from dpviz.data.points import PointCounts
 from dpviz.mechanisms.areas.flat import FlatAreas
 from dpviz.mechanisms.areas.region_tree import RegionTree
 from dpviz.mechanisms.base import AnyFamily, AnyMechanism, Family, Mechanism, Registry, Settings, setting
-from dpviz.mechanisms.disclosure_points import JitteredPoints, MergedCells, RoundedCounts, SuppressedCounts
+from dpviz.mechanisms.disclosure_moved import JitteredPoints
+from dpviz.mechanisms.disclosure_points import MergedCells, RoundedCounts, SuppressedCounts
 from dpviz.mechanisms.disclosure_trips import MergedFlows, RoundedFlows, SuppressedFlows
 from dpviz.mechanisms.noisy_areas import AreaMechanism
 from dpviz.mechanisms.noisy_counts import PointMechanism

@@ -8,11 +8,20 @@ from fractions import Fraction
 from typing import Any
 
 from dpviz.errors import BudgetError
-from dpviz.mechanisms.noisy_flows import accounting_notes
+from dpviz.mechanisms.base import setting
 from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, ZcdpBudget
-from dpviz.privacy.exact_accounting import find_gaussian_rho
+from dpviz.privacy.exact_accounting import ACCOUNTING, LARGEST_STDDEV, find_gaussian_rho
 from dpviz.privacy.noise import gaussian_variance, laplace_variance
 from dpviz.privacy.receipt import Step
+
+_SEVERAL = (
+    "Exact accounting was chosen, and the tight conversion was used: the exact one is proved for one {noun} per person only, and here a"
+    " person has up to {most:,}."
+)
+_TOO_MUCH_NOISE = (
+    "Exact accounting was chosen, and the tight conversion was used: the exact one is not computed where a level has noise with a"
+    f" standard deviation above {LARGEST_STDDEV:,.0f}, or for a delta below 1e-250, and it is not taken where it saves nothing."
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,3 +133,28 @@ def split_budget(budget: Budget, mechanism: str, weights: Sequence[float], chang
         conversion=conversion,
         notes=tuple(accounting_notes(accounting, conversion, most, "record")),
     )
+
+
+def accounting_setting(default: str, noun: str = "trip") -> Any:
+    """Declare the setting `accounting`; `noun` is what is counted."""
+    return setting(
+        default,
+        "Accounting",
+        choices=ACCOUNTING,
+        help="How much noise (ε, δ) asks for. exact: what this noise really costs, for one "
+        f"{noun} per person. tight: through ρ, about 5 % more noise. paper: through ρ by the paper's formula, which wastes some.",
+    )
+
+
+def accounting_notes(accounting: str, conversion: str | None, most: int, noun: str = "trip") -> list[str]:
+    """Write a note for the receipt if exact accounting was chosen and another conversion was used.
+
+    Args:
+        accounting: the chosen one.
+        conversion: the conversion that was used; None without one.
+        most: the bound m per person.
+        noun: what is counted.
+    """
+    if accounting != "exact" or conversion in ("exact", None):
+        return []
+    return [_TOO_MUCH_NOISE if most == 1 else _SEVERAL.format(most=most, noun=noun)]

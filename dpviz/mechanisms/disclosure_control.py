@@ -5,11 +5,15 @@ NOT PRIVATE: these rules bound what one table shows, not what several tables tog
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from dpviz.arrays import Integers, Mask
-from dpviz.mechanisms.base import setting
+from dpviz.data.flows import Flows
+from dpviz.data.points import PointCounts
+from dpviz.mechanisms.base import TODAY, Share, setting
+from dpviz.privacy.budget import Budget
 from dpviz.privacy.entropy import Entropy, require_entropy
+from dpviz.privacy.receipt import Receipt
 
 PUBLISHED, SUMMED = "published", "summed"
 TOTALS = (PUBLISHED, SUMMED)
@@ -18,6 +22,34 @@ ROUNDINGS = (RANDOM, NEAREST)
 NO_NOISE = "the error of this method is not stated, so that no interval can be given"
 """Why a release of this kind has neither standard deviations nor intervals."""
 NO_BUDGET = "No budget is spent: this method has no ε."
+
+
+class Contrast:
+    """What every contrast declares beside its family's base, which comes after it: a table that no budget pays for. NOT PRIVATE."""
+
+    menu_group: ClassVar[str] = TODAY
+    private: ClassVar[bool] = False
+    spends: ClassVar[bool] = False
+    whole_budget: ClassVar[str] = NO_BUDGET
+    attack: ClassVar[str]
+
+    def shares(self, frame: Any) -> list[Share]:  # noqa: ARG002
+        """List one share: nothing is spent."""
+        return [Share(label="nothing: no budget is spent", share=1.0)]
+
+    def write_receipt(
+        self, data: PointCounts | Flows, budget: Budget, unprotected: tuple[str, ...], notes: tuple[str, ...] = ()
+    ) -> Receipt:
+        """Write a receipt without steps. `unprotected` lists what is public; `notes` follow those on the attack and the budget."""
+        return Receipt(
+            total=budget,
+            steps=(),
+            unit=data.unit,
+            contributions=data.contributions,
+            unprotected=unprotected,
+            notes=(f"NOT PRIVATE: {self.attack}", NO_BUDGET, *notes),
+            private=False,
+        )
 
 
 def totals_setting(done: str) -> Any:

@@ -1,4 +1,4 @@
-"""What people do today with points: small counts suppressed, counts rounded, cells merged, points jittered. NOT PRIVATE: contrasts."""
+"""What people do today with points: small counts suppressed, counts rounded, cells merged. NOT PRIVATE: contrasts."""
 
 from __future__ import annotations
 
@@ -7,17 +7,14 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dpviz.amounts import format_decimal
-from dpviz.arrays import Floats, Integers, Mask, Places
+from dpviz.arrays import Floats, Integers, Mask
 from dpviz.data.points import PointCounts
-from dpviz.errors import DomainError
-from dpviz.mechanisms.base import TODAY, Share, setting
+from dpviz.mechanisms.base import setting
 from dpviz.mechanisms.disclosure_control import (
-    NO_BUDGET,
     NO_NOISE,
     PUBLISHED,
+    Contrast,
     base_setting,
     is_small,
     round_counts,
@@ -33,12 +30,8 @@ from dpviz.privacy.receipt import Receipt
 from dpviz.release.point_release import Release
 from dpviz.space.domain import Domain
 from dpviz.space.grids import grid, quadtree, refuse_too_large
-from dpviz.space.lengths import cell_lengths
 from dpviz.space.tree import Tree, remove_descendants
 
-MOST_MOVED = 2**25
-"""The most records that are moved one by one."""
-_USUAL_SHARE = 1 / 50  # of the domain's shorter side: the radius that is taken if none is given
 NO_PROOF = "the records themselves: NOT PRIVATE"
 
 
@@ -60,16 +53,11 @@ class Table:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PointContrast(PointMechanism):
+class PointContrast(Contrast, PointMechanism):
     """Base of the contrasts for points: a table that no central budget pays for. NOT PRIVATE.
 
     Protects: nothing that a proof covers. No noise is stated: standard deviations and intervals are NaN. The budget is passed on unused.
     """
-
-    menu_group: ClassVar[str] = TODAY
-    private: ClassVar[bool] = False
-    spends: ClassVar[bool] = False
-    whole_budget: ClassVar[str] = NO_BUDGET
 
     @abstractmethod
     def tabulate(self, points: PointCounts, entropy: Entropy) -> Table:
@@ -80,6 +68,7 @@ class PointContrast(PointMechanism):
         self.check_data(points)
         table = self.tabulate(points, require_entropy(entropy))
         nothing = np.full(len(table.tree), np.nan)
+        unprotected = (*Receipt.unprotected, *describe_mask(points.domain), NO_PROOF)
         return Release(
             mechanism=self.key,
             settings=self.chosen(),
@@ -89,15 +78,7 @@ class PointContrast(PointMechanism):
             noise_variance=nothing,
             count=table.count,
             spread=None,
-            receipt=Receipt(
-                total=budget,
-                steps=(),
-                unit=points.unit,
-                contributions=points.contributions,
-                unprotected=(*Receipt.unprotected, *describe_mask(points.domain), NO_PROOF),
-                notes=(f"NOT PRIVATE: {self.attack}", NO_BUDGET, *self.notes(points.domain)),
-                private=False,
-            ),
+            receipt=self.write_receipt(points, budget, unprotected, self.notes(points.domain)),
             steps=table.steps,
             simulation=entropy.simulation,
             height=table.tree.height,
@@ -108,32 +89,21 @@ class PointContrast(PointMechanism):
         """Return further notes for the receipt; none by default."""
         return ()
 
-    def shares(self, frame: Domain) -> list[Share]:  # noqa: ARG002
-        """List one share: nothing is spent."""
-        return [Share(label="nothing: no budget is spent", share=1.0)]
-
 
 def side_setting() -> Any:
     """Declare the setting `side` of a grid."""
     return setting(128, "Cells per side", low=1, high=MOST_PER_SIDE, help="Cells of the grid that is published; cut to the resolution.")
 
 
-def radius_setting(label: str) -> Any:
-    """Declare the setting `radius` of a method that moves records."""
-    return setting(
-        None,
-        label,
-        optional=True,
-        low=1e-6,
-        high=1e8,
-        help="In metres; on a plane without a map, in its units. Left empty: a fiftieth of the domain's shorter side.",
-    )
+def fit_grid(domain: Domain, side: int) -> Tree:
+    """Make the grid of `side` x `side` cells, or of all cells of the lattice if these are fewer."""
+    fitting = min(side, domain.side)
+    return grid(domain, fitting, fitting)
 
 
-def _grid_of(points: PointCounts, side: int) -> tuple[Tree, Integers]:
+def _count_grid(points: PointCounts, side: int) -> tuple[Tree, Integers]:
     """Count points exactly on a grid: return its tree, and (n,) true counts of the nodes. PRIVATE."""
-    fitting = min(side, points.domain.side)
-    tree = grid(points.domain, fitting, fitting)
+    tree = fit_grid(points.domain, side)
     return tree, tree.sums(points.column, points.row, points.count)
 
 
@@ -189,7 +159,7 @@ class SuppressedCounts(PointContrast):
 
     def tabulate(self, points: PointCounts, entropy: Entropy) -> Table:  # noqa: ARG002
         """Count the grid exactly, and leave out counts from 1 to `threshold` - 1; nothing is random."""
-        tree, true = _grid_of(points, self.side)
+        tree, true = _count_grid(points, self.side)
         shown = np.where(is_small(true, self.threshold), np.nan, true)
         return _publish(tree, shown, self.totals, (f"counts from 1 to {self.threshold - 1:,} left out, and taken as 0",))
 
@@ -229,7 +199,7 @@ class RoundedCounts(PointContrast):
 
     def tabulate(self, points: PointCounts, entropy: Entropy) -> Table:
         """Count the grid exactly, and round every count by itself."""
-        tree, true = _grid_of(points, self.side)
+        tree, true = _count_grid(points, self.side)
         shown = round_counts(true, self.base, self.rounding, entropy).astype(np.float64)
         return _publish(tree, shown, self.totals, (f"counts rounded to multiples of {self.base} ({self.rounding})",))
 
@@ -299,114 +269,3 @@ def has_small_child(tree: Tree, count: Integers, k: int) -> Mask:
     small, merge = is_small(count, k), np.zeros(len(tree), np.bool_)
     merge[tree.parent[1:][small[1:]]] = True
     return merge
-
-
-@dataclass(frozen=True, kw_only=True)
-class JitteredPoints(PointContrast):
-    """Each record is moved to a random place within a fixed radius, and then counted. NOT PRIVATE: no one leaves the circle.
-
-    Protects: nothing that a proof covers. A moved point shows a circle that surely holds the true one; several points of one person,
-    moved independently, show it ever more closely.
-
-    Source:
-        Random perturbation within a disc, a geographic mask: Kwan, Casas, Schmitz, "Protection of geoprivacy and accuracy of spatial
-        information", Cartographica 39(2), 2004.
-
-    Deviations:
-        Records are known by their cell of the lattice, from whose middle they are moved, evenly within the disc and independently of each
-        other. Cells have the width of their row of the map. Records that would leave the domain go to its nearest cell. Counts are shown on
-        a grid. Without a radius, it is a fiftieth of the shorter side of the domain.
-
-    >>> import dpviz as dv
-    >>> points = dv.load_sample("gaussian_cluster", size=1000)
-    >>> release = dv.JitteredPoints(side=16).release(points, dv.PureBudget(1), dv.Entropy.seeded(1))
-    >>> release.count[0] == points.count.sum()
-    np.True_
-    """
-
-    key: ClassVar[str] = "jittered_points"
-    title: ClassVar[str] = "Jittered points (NOT PRIVATE)"
-    summary: ClassVar[str] = "NOT PRIVATE: each point is moved at random within a fixed radius, as shared research data often are."
-    attack: ClassVar[str] = "the mean of one person's moved points is near the true place, and no point leaves its circle."
-    lesson: ClassVar[str] = "finding_home"
-
-    radius: float | None = radius_setting("Radius (m)")
-    side: int = side_setting()
-
-    def tabulate(self, points: PointCounts, entropy: Entropy) -> Table:
-        """Move every record, and count the grid."""
-        columns, rows = self.move(points, entropy)
-        return count_moved(
-            points.domain, self.side, columns, rows, f"every record moved at random by at most {format_decimal(self._radius(points), 3)}"
-        )
-
-    def notes(self, domain: Domain) -> tuple[str, ...]:
-        """Note a lattice that is too coarse for the radius."""
-        return note_coarse_lattice(domain, usual_radius(domain) if self.radius is None else self.radius)
-
-    def move(self, points: PointCounts, entropy: Entropy) -> tuple[Places, Places]:
-        """Move every record.
-
-        Args:
-            points: n records. PRIVATE.
-            entropy: the stream from which directions and distances are drawn.
-
-        Returns:
-            (n,) columns and (n,) rows of the moved records, in the order of the cells.
-        """
-        column, row = each_record(points)
-        angle, reach = 2 * np.pi * uniform(len(row), entropy), self._radius(points) * np.sqrt(uniform(len(row), entropy))
-        width, height = cell_lengths(points.domain, row)
-        east, north = np.floor(0.5 + reach * np.cos(angle) / width), np.floor(0.5 + reach * np.sin(angle) / height)
-        return into_domain(points.domain, column + east, row + north)
-
-    def _radius(self, points: PointCounts) -> float:
-        return usual_radius(points.domain) if self.radius is None else self.radius
-
-
-def note_coarse_lattice(domain: Domain, radius: float) -> tuple[str, ...]:
-    """Return a note for the receipt if cells of the lattice are larger than a radius: records are moved from cell to cell."""
-    widths, heights = cell_lengths(domain, np.array([domain.side // 2]))
-    if radius >= max(widths[0], heights[0]):
-        return ()
-    return ("The cells of the lattice are larger than the radius, so that few records leave theirs: choose a finer resolution.",)
-
-
-def into_domain(domain: Domain, column: NDArray[Any], row: NDArray[Any]) -> tuple[Places, Places]:
-    """Return the nearest cell in the domain of each (n,) column and (n,) row, which may lie outside."""
-    last = domain.side - 1
-    return np.clip(column, 0, last).astype(np.int32), np.clip(row, 0, last).astype(np.int32)
-
-
-def count_moved(domain: Domain, side: int, column: Places, row: Places, step: str) -> Table:
-    """Count (n,) moved records on a grid; `step` describes how they were moved."""
-    fitting = min(side, domain.side)
-    tree = grid(domain, fitting, fitting)
-    shown = tree.sums(column, row, np.ones(len(row), np.int64)).astype(np.float64)
-    return Table(tree=tree, shown=shown, count=shown, steps=(step,))
-
-
-def usual_radius(domain: Domain) -> float:
-    """Return a fiftieth of the domain's shorter side, in metres (or units of the plane).
-
-    >>> usual_radius(Domain(bounds=(0, 0, 100, 200), crs=None, order=4))
-    2.0
-    """
-    widths, heights = cell_lengths(domain, np.array([domain.side // 2]))
-    return float(min(widths[0], heights[0])) * domain.side * _USUAL_SHARE
-
-
-def each_record(points: PointCounts) -> tuple[Places, Places]:
-    """Return the (n,) columns and (n,) rows of all records, one by one. PRIVATE.
-
-    Raises:
-        DomainError: there are more records than are moved one by one.
-    """
-    if int(points.count.sum()) > MOST_MOVED:
-        raise DomainError(f"At most {MOST_MOVED:,} records are moved one by one; take a sample of them.")
-    return np.repeat(points.column, points.count), np.repeat(points.row, points.count)
-
-
-def uniform(n: int, entropy: Entropy) -> Floats:
-    """Return (n,) random numbers from 0 up to 1, with 53 bits. Good enough where nothing is proved."""
-    return (require_entropy(entropy).words(n) >> np.uint64(11)).astype(np.float64) * 2.0**-53

@@ -11,11 +11,11 @@ import numpy as np
 
 from dpviz.arrays import Integers, Mask
 from dpviz.data.flows import Flows
-from dpviz.mechanisms.base import TODAY, Share, setting
+from dpviz.mechanisms.base import setting
 from dpviz.mechanisms.disclosure_control import (
-    NO_BUDGET,
     NO_NOISE,
     PUBLISHED,
+    Contrast,
     base_setting,
     is_small,
     round_counts,
@@ -26,23 +26,16 @@ from dpviz.mechanisms.disclosure_control import (
 from dpviz.mechanisms.noisy_flows import FlowMechanism, add_coarser_stages, make_summed_stage
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.entropy import Entropy, require_entropy
-from dpviz.privacy.receipt import Receipt
 from dpviz.release.flow_release import FlowRelease, StageCounts
 from dpviz.space.pair_tree import PairTree
-from dpviz.space.regions import Regions
 
 
 @dataclass(frozen=True, kw_only=True)
-class FlowContrast(FlowMechanism):
+class FlowContrast(Contrast, FlowMechanism):
     """Base of the contrasts for trips: a table that is published today without differential privacy. NOT PRIVATE.
 
     Protects: nothing that a proof covers. No noise is stated: standard deviations and intervals are NaN. The budget is passed on unused.
     """
-
-    menu_group: ClassVar[str] = TODAY
-    private: ClassVar[bool] = False
-    spends: ClassVar[bool] = False
-    whole_budget: ClassVar[str] = NO_BUDGET
 
     @property
     def needs_delta(self) -> bool:
@@ -65,29 +58,17 @@ class FlowContrast(FlowMechanism):
         tree = PairTree(origins=flows.regions, destinations=flows.ends)
         true = add_coarser_stages(tree, make_summed_stage(flows.origin, flows.destination, flows.count), tree.height)
         stages, steps = self.tabulate(tree, true, require_entropy(entropy))
-        receipt = Receipt(
-            total=budget,
-            steps=(),
-            unit=flows.unit,
-            contributions=flows.contributions,
-            unprotected=("the regions and their levels", "the mechanism and its settings", "the trips themselves: NOT PRIVATE"),
-            notes=(f"NOT PRIVATE: {self.attack}", NO_BUDGET),
-            private=False,
-        )
+        unprotected = ("the regions and their levels", "the mechanism and its settings", "the trips themselves: NOT PRIVATE")
         return FlowRelease(
             mechanism=self.key,
             settings=self.chosen(),
             tree=tree,
             stages=tuple(stages),
-            receipt=receipt,
+            receipt=self.write_receipt(flows, budget, unprotected),
             steps=steps,
             simulation=entropy.simulation,
             approximate=NO_NOISE,
         )
-
-    def shares(self, frame: Regions) -> list[Share]:  # noqa: ARG002
-        """List one share: nothing is spent."""
-        return [Share(label="nothing: no budget is spent", share=1.0)]
 
 
 def _select(stage: StageCounts, kept: Mask) -> StageCounts:

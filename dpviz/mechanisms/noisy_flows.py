@@ -14,24 +14,17 @@ from dpviz.data.flows import Flows
 from dpviz.errors import InputError, SettingError
 from dpviz.mechanisms.audit_trips import PEOPLE, TRIPS, read_flow_release
 from dpviz.mechanisms.base import BOUNDED, NEIGHBOURS, LevelError, Mechanism, setting
+from dpviz.mechanisms.budget_noise import accounting_notes
 from dpviz.privacy.audit import Neighbours, Observation
 from dpviz.privacy.budget import Budget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy, require_entropy
-from dpviz.privacy.exact_accounting import ACCOUNTING, LARGEST_STDDEV, find_gaussian_rho
+from dpviz.privacy.exact_accounting import find_gaussian_rho
 from dpviz.privacy.noise import discrete_gaussian, gaussian_variance
 from dpviz.privacy.receipt import Receipt, Step
 from dpviz.release.flow_release import INTERVAL_STDDEVS, FlowRelease, StageCounts, sum_pairs
 from dpviz.space.pair_tree import SIDES, PairTree
 from dpviz.space.regions import ROOT, Regions
 
-_SEVERAL = (
-    "Exact accounting was chosen, and the tight conversion was used: the exact one is proved for one {noun} per person only, and here a"
-    " person has up to {most:,}."
-)
-_TOO_MUCH_NOISE = (
-    "Exact accounting was chosen, and the tight conversion was used: the exact one is not computed where a level has noise with a"
-    f" standard deviation above {LARGEST_STDDEV:,.0f}, or for a delta below 1e-250, and it is not taken where it saves nothing."
-)
 WEIGHTS = "weights"
 """The name of the setting that holds custom weights."""
 
@@ -51,31 +44,6 @@ def first_side_setting() -> Any:
     return setting(
         "destination", "Refine first", choices=SIDES, help="Which side of a pair becomes finer first, from one level to the next."
     )
-
-
-def accounting_setting(default: str, noun: str = "trip") -> Any:
-    """Declare the setting `accounting`; `noun` is what is counted."""
-    return setting(
-        default,
-        "Accounting",
-        choices=ACCOUNTING,
-        help="How much noise (ε, δ) asks for. exact: what this noise really costs, for one "
-        f"{noun} per person. tight: through ρ, about 5 % more noise. paper: through ρ by the paper's formula, which wastes some.",
-    )
-
-
-def accounting_notes(accounting: str, conversion: str | None, most: int, noun: str = "trip") -> list[str]:
-    """Write a note for the receipt if exact accounting was chosen and another conversion was used.
-
-    Args:
-        accounting: the chosen one.
-        conversion: the conversion that was used; None without one.
-        most: the bound m per person.
-        noun: what is counted.
-    """
-    if accounting != "exact" or conversion in ("exact", None):
-        return []
-    return [_TOO_MUCH_NOISE if most == 1 else _SEVERAL.format(most=most, noun=noun)]
 
 
 def add_coarser_stages(tree: PairTree, finest: StageCounts, stage: int) -> list[StageCounts]:

@@ -152,10 +152,12 @@ def _prepare_11c() -> OneSeed:
     return lambda _: e2epriv.figure_11c()
 
 
-def _draw(name: str, table: pd.DataFrame) -> list[Any]:
+def _draw(name: str, table: pd.DataFrame, *, value: str = "error", panels: str = "") -> list[Any]:
+    """Draw averages over the seeds by a function of `e2epriv_charts`: one chart, or one for each value of the column `panels`."""
     from dpviz.papers import e2epriv_charts  # noqa: PLC0415  (Altair is an extra)
 
-    return [getattr(e2epriv_charts, name)(average(table, "error"))]
+    chart, rows = getattr(e2epriv_charts, name), average(table, value)
+    return [chart(rows, panel) for panel in rows[panels].unique()] if panels else [chart(rows)]
 
 
 def _draw_10(table: pd.DataFrame) -> list[Any]:
@@ -165,21 +167,9 @@ def _draw_10(table: pd.DataFrame) -> list[Any]:
     return [e2epriv_charts.figure_10(part.drop(columns="data"), _NAMES[str(key)]) for key, part in rows.groupby("data", sort=False)]
 
 
-def _draw_11b(table: pd.DataFrame) -> list[Any]:
-    from dpviz.papers import e2epriv_charts  # noqa: PLC0415
-
-    rows = average(table, "error")
-    return [e2epriv_charts.figure_11b(rows, method) for method in rows["method"].unique()]
-
-
-def _draw_11c(table: pd.DataFrame) -> list[Any]:
-    from dpviz.papers import e2epriv_charts  # noqa: PLC0415
-
-    return [e2epriv_charts.figure_11c(table)]
-
-
 _FIGURE_5 = Figure(
     key="5",
+    section="Section 5",
     title="Error of uniform grids by their size, on Storage",
     differs=_STAND_INS,
     sizes={
@@ -209,6 +199,7 @@ _FIGURE_5 = Figure(
 
 _FIGURE_10 = Figure(
     key="10",
+    section="Section 8.5",
     title="Tuned grids by the size of queries",
     differs=_STAND_INS,
     sizes={
@@ -266,7 +257,7 @@ _FIGURE_10 = Figure(
             reading="the error is {value} times the paper's on {case}",
         ),
         Claim(
-            text="Errors are larger for smaller queries.",
+            text="Errors are generally larger for smaller queries; we ask for it on every set, by every method and at every size.",
             cases=lambda rows: _neighbours(
                 rows.assign(size=(100 * rows["size"]).round(6)), "size", ["data", "method"], "queries of {:g} % of the side against {:g} %"
             ),
@@ -279,6 +270,7 @@ _FIGURE_10 = Figure(
 
 _FIGURE_11A = Figure(
     key="11a",
+    section="Section 8.6",
     title="Tuned grids by budget, on Storage",
     differs=_STAND_INS,
     sizes={
@@ -310,6 +302,7 @@ _FIGURE_11A = Figure(
 
 _FIGURE_11B = Figure(
     key="11b",
+    section="Section 8.7",
     title="E2EPriv by the share of the budget spent on tuning, on Storage",
     differs=_STAND_INS,
     sizes={
@@ -318,7 +311,7 @@ _FIGURE_11B = Figure(
     },
     explanation=_METHODS,
     prepare=partial(_prepare_storage, e2epriv.figure_11b),
-    draw=_draw_11b,
+    draw=partial(_draw, "figure_11b", panels="method"),
     claims=(
         Claim(
             text="With up to half of the budget for tuning the error is almost the same; we allow a tenth more than with the least share.",
@@ -332,12 +325,13 @@ _FIGURE_11B = Figure(
 
 _FIGURE_11C = Figure(
     key="11c",
+    section="Section 8.8",
     title="Bounds on the sensitivity of the tuning error, on Storage",
     differs="Nothing differs but the boxes for tuning, which are drawn anew: only the number of records is needed. Table 2 gives the"
     " middle δ as 0.001, but its ρ = 89.38 belongs to 0.01.",
     sizes={SMALL: Size(about="The paper's grids, sanity bounds and budget, 0.8.", seeds=1, seconds=0.1)},
     prepare=_prepare_11c,
-    draw=_draw_11c,
+    draw=partial(_draw, "figure_11c", value="sensitivity"),
     exact=True,
     claims=(
         Claim(

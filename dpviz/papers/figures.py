@@ -53,6 +53,7 @@ class Figure:
 
     Attributes:
         key: its number, in lower case and without blanks: "4a".
+        section: where the paper says what its claims say: "Section VIII-B".
         title: what it shows, without a full stop.
         differs: what is always different from the paper, in whole sentences.
         sizes: from the smallest to the largest, by name (`SMALL`, `MEDIUM`, `PAPER`).
@@ -66,6 +67,7 @@ class Figure:
     """
 
     key: str
+    section: str
     title: str
     differs: str
     sizes: Mapping[str, Size]
@@ -214,8 +216,8 @@ class Run:
 
     @property
     def source(self) -> str:
-        """Authors, venue, year and the number of the figure."""
-        return f"{self.paper.source}, Figure {self.figure.key}"
+        """Authors, venue, year, the number of the figure, and the section of its claims."""
+        return f"{self.paper.source}, Figure {self.figure.key} and {self.figure.section}"
 
     @property
     def _about(self) -> str:

@@ -286,14 +286,7 @@ def figure_5(
     seed: int = SEED,
     also: Mapping[str, FlowMechanism] | None = None,
 ) -> pd.DataFrame:
-    """Measure the false discovery rate per stage on sparse synthetic sets. CURATOR ONLY.
-
-    Args:
-        sets: the trips by name; None for the two sparse ones of `paper_sets()`.
-        epsilons: budgets; delta is the paper's 1e-8.
-        repeats: releases with fresh noise; the paper has 10.
-        seed: of the noise.
-        also: further methods by name, beside the paper's.
+    """Measure the false discovery rate per stage on the sparse synthetic sets; arguments as for `figure_4`. CURATOR ONLY.
 
     Returns:
         As `measure_sets`, with the measure "false_discovery" (percent) only.
@@ -328,14 +321,7 @@ def figure_6(
     seed: int = SEED,
     also: Mapping[str, FlowMechanism] | None = None,
 ) -> pd.DataFrame:
-    """Measure the run time of InfTDA and of its variants TDA-l2 and TDA-linf on synthetic sets, by budget.
-
-    Args:
-        sets: the trips by name; None for `paper_sets()`.
-        epsilons: budgets; delta is the paper's 1e-8.
-        repeats: releases with fresh noise; the paper has 10.
-        seed: of the noise.
-        also: further methods by name, beside the paper's.
+    """Measure the run time of InfTDA and of its variants TDA-l2 and TDA-linf on synthetic sets; arguments as for `figure_4`.
 
     Returns:
         As `measure_sets`, with the measure "seconds" only, so that there is one row per set, method and epsilon.

@@ -165,6 +165,7 @@ def _draw_6(table: pd.DataFrame) -> list[Any]:
 
 _FIGURE_3 = Figure(
     key="3",
+    section="Section 5.1",
     title="Largest errors, false positives and run times on a whole country",
     differs=_COUNTRY,
     sizes={
@@ -247,6 +248,7 @@ _FIGURE_3 = Figure(
 
 _FIGURE_4 = Figure(
     key="4",
+    section="Section 5.1",
     title="Largest errors on synthetic sets",
     differs=_SETS + " TDA-linf is left out where a level has more than 50,000 numbers for its solver.",
     sizes={
@@ -309,6 +311,7 @@ _FIGURE_4 = Figure(
 
 _FIGURE_5 = Figure(
     key="5",
+    section="Section 5.1",
     title="False positives on sparse synthetic sets",
     differs=_SETS,
     sizes={
@@ -352,6 +355,7 @@ _FIGURE_5 = Figure(
 
 _FIGURE_6 = Figure(
     key="6",
+    section="Section 5.1",
     title="Run times on synthetic sets",
     differs=_SETS + " TDA-linf is solved by HiGHS in place of GLPK, TDA-l2 by a projection of our own in place of CLARABEL.",
     sizes={

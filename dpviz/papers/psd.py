@@ -270,7 +270,7 @@ def figure_6(
     repeats: int = REPEATS,
     seed: int = SEED,
 ) -> pd.DataFrame:
-    """Measure the accuracy of the best tree of each family by height, all pruned at 32. CURATOR ONLY.
+    """Measure the accuracy of the best tree of each family by height, pruned at 32, and of two other readings. CURATOR ONLY.
 
     Args:
         points: `paper_points()` for the paper's setting.
@@ -286,7 +286,7 @@ def figure_6(
         As `median_errors`, with the height of the trees as first column `steps`.
 
     Source:
-        Cormode et al., ICDE 2012, Figure 6. The paper does not say whether its quadtree is pruned;
+        Cormode et al., ICDE 2012, Figure 6. The paper does not say whether the trees of this figure are pruned;
         Section VII recommends pruning for all trees.
     """
     questions = [occupied_boxes(points, shape, queries, seed=seed) for shape in shapes]
@@ -297,12 +297,18 @@ def figure_6(
 
 
 def families(height: int, cell_order: int = CELL_ORDER) -> dict[str, PointMechanism]:
-    """Build the trees of Figure 6, by name; kd-cell has the paper's cells of 0.01 degrees, although coarser ones are better here."""
+    """Build the trees of Figure 6, by name; kd-cell has the paper's cells of 0.01 degrees, although coarser ones are better here.
+
+    Two are other readings of the paper. "quad-opt, not pruned" keeps all nodes: the paper introduces pruning where it compares kd-trees.
+    "Hilbert-R, binary" halves a piece of the curve once per step, as in Section III-C; by Section VI-B all trees have a fan-out of 4.
+    """
     return {
         "quad-opt": Quadtree(height=height, prune=PRUNED),
         "kd-cell": Kdtree(variant="cell", cell_order=cell_order, height=height, prune=PRUNED),
         "kd-hybrid": Kdtree(variant="hybrid", height=height, prune=PRUNED),
         "Hilbert-R": HilbertTree(height=height, prune=PRUNED),
+        "quad-opt, not pruned": Quadtree(height=height),
+        "Hilbert-R, binary": HilbertTree(height=height, fan_out=2, prune=PRUNED),
     }
 
 
@@ -490,9 +496,9 @@ def figure_4(
     """Rank errors of private medians, by level of a binary tree over uniformly distributed whole numbers.
 
     Every method splits a tree of its own, with epsilon 0.01 per level, delta 1e-4 for smooth sensitivity, and samples of 1 %
-    for EM_s and SS_s. The cell method needs one noisy grid for the whole tree; the paper does not state the grid's budget. "cell" spends
-    the epsilon of one level on the grid, so that all methods cost the same per level. "cell_t" spends the epsilon of all levels, so that
-    all methods cost the same per tree.
+    for EM_s and SS_s. EM has the exponent of Definition 5, epsilon / 2 per rank. The cell method needs one noisy grid for the
+    whole tree; the paper does not state the grid's budget. "cell" spends the epsilon of one level on the grid, so that all methods
+    cost the same per level. "cell_t" spends the epsilon of all levels, so that all methods cost the same per tree.
 
     Args:
         size: records.
@@ -547,7 +553,7 @@ def _medians(nodes: NodeValues, method: str, entropy: Entropy, levels: int, cell
     rate = RATE if method.endswith("_s") else Fraction(1)
     epsilon = epsilon_before_sampling(EPSILON, rate)
     if method.startswith("EM"):
-        return lambda part: exponential_medians(sample_records(part, rate, entropy), epsilon, entropy)
+        return lambda part: exponential_medians(sample_records(part, rate, entropy), epsilon, entropy, exponent="paper")
     budget = ApproxBudget(epsilon, delta_before_sampling(_MEDIANS_DELTA, rate))
     return lambda part: smooth_medians(sample_records(part, rate, entropy), budget, entropy)
 

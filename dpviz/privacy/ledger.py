@@ -8,6 +8,7 @@ import json
 import os
 import re
 import sqlite3
+import unicodedata
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -148,6 +149,18 @@ class Ledger:
         fingerprints = _check_fingerprints(fingerprints)
         with self._file.reading() as db:
             row = _find_by_fingerprints(db, _hash_with_key(db, fingerprints))
+            return _read_account(db, row) if row else None
+
+    def find_by_name(self, name: str) -> Account | None:
+        """The account of one dataset, by its name; None if there is none.
+
+        Raises:
+            RefusedError: the ledger cannot be read or fails its checks.
+        """
+        if not self._file.exists():
+            return None
+        with self._file.reading() as db:
+            row = db.execute("SELECT * FROM dataset WHERE name = ?", (_stored_name(db, name),)).fetchone()
             return _read_account(db, row) if row else None
 
     def entry(self, entry_id: int) -> tuple[Account, Entry]:
@@ -398,17 +411,30 @@ def _check_fingerprints(fingerprints: Iterable[str]) -> list[str]:
 
 
 def _find_by_name(db: sqlite3.Connection, name: str) -> sqlite3.Row:
-    row: sqlite3.Row | None = db.execute("SELECT * FROM dataset WHERE name = ?", (name,)).fetchone()
+    row: sqlite3.Row | None = db.execute("SELECT * FROM dataset WHERE name = ?", (_stored_name(db, name),)).fetchone()
     if row is None:
         raise RefusedError("The ledger has no dataset of that name: open it first.")
     return row
+
+
+def _stored_name(db: sqlite3.Connection, name: object) -> str | None:
+    """A dataset's name as the ledger stores it; None if there is no such dataset.
+
+    A letter with an accent can be one character or two, and looks the same. File systems and keyboards write it in different ways, so that
+    one name would have two accounts, each with a cap of its own.
+    """
+    if not isinstance(name, str):
+        return None
+    names = [str(row["name"]) for row in db.execute("SELECT name FROM dataset ORDER BY id")]
+    alike = [stored for stored in names if unicodedata.normalize("NFC", stored) == unicodedata.normalize("NFC", name)]
+    return name if name in alike else next(iter(alike), None)
 
 
 def _find_by_fingerprints(db: sqlite3.Connection, digests: list[str], name: str | None = None) -> sqlite3.Row | None:
     """The one dataset to which the fingerprints or the name belong; None if there is none."""
     by_fingerprint = "SELECT dataset FROM mark WHERE digest IN (SELECT value FROM json_each(?))"
     query = f"SELECT * FROM dataset WHERE name = ? OR id IN ({by_fingerprint}) ORDER BY id"  # noqa: S608  (our own text)
-    rows = db.execute(query, (name, json.dumps(digests))).fetchall()
+    rows = db.execute(query, (_stored_name(db, name), json.dumps(digests))).fetchall()
     if len(rows) > 1:
         names = " and ".join(f"'{row['name']}'" for row in rows)
         raise RefusedError(

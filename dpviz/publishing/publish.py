@@ -325,9 +325,7 @@ def preview_payment(order: Order, ledger: Ledger) -> Account:
 
 def _find_account(order: Order, ledger: Ledger) -> Account | None:
     """Find the account of the data by their fingerprints or by name; None if there is none yet."""
-    return ledger.find_by_fingerprints(order.fingerprints) or next(
-        (account for account in ledger.accounts() if account.name == order.dataset), None
-    )
+    return ledger.find_by_fingerprints(order.fingerprints) or ledger.find_by_name(order.dataset)
 
 
 def _check_price(receipt: Receipt, order: Order) -> None:

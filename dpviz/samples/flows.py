@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cache
 
 import geopandas
 import numpy as np
@@ -412,14 +413,19 @@ def _northeast_regions() -> Regions:
 
 
 def _load_us_flights() -> Flows:
+    return Flows.from_table(_read_table("us_flights"), regions=_flight_regions())
+
+
+@cache
+def _flight_regions() -> Regions:
+    """Make the regions of airports: division > state > airport. They are kept, for to unite counties takes most of the time of a load."""
     airports = _read_table("us_airports")
     points = geopandas.points_from_xy(airports["longitude"], airports["latitude"])
     table = geopandas.GeoDataFrame(airports, geometry=points, crs="EPSG:4326")
     table["label"] = table["city"] + " (" + table["airport"] + ")"
     regions = Regions.from_table(table, levels=AIRPORT_LEVELS, names={"state": "state_name", "airport": "label"})
     outlines = _outline_states(table).loc[regions.ids_of(2)].reset_index(drop=True)
-    regions = replace(regions, geometry=(None, outlines, regions.geometry[-1]))
-    return Flows.from_table(_read_table("us_flights"), regions=regions)
+    return replace(regions, geometry=(None, outlines, regions.geometry[-1]))
 
 
 def _outline_states(airports: geopandas.GeoDataFrame) -> geopandas.GeoSeries:

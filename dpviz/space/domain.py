@@ -87,7 +87,7 @@ class Domain(Shown):
     @property
     def is_geographic(self) -> bool:
         """Whether coordinates are longitude and latitude in degrees."""
-        return self.crs is not None and CRS(self.crs).is_geographic
+        return self.crs is not None and _is_geographic(self.crs)
 
     def open_blocks(self, zoom: int) -> NDArray[np.bool_]:
         """Return (2**zoom, 2**zoom) whether records can be in each equal block, [row, column], row 0 in the south."""
@@ -208,6 +208,20 @@ class Domain(Shown):
         return Transformer.from_crs(self.crs, target, always_xy=True)
 
 
+@lru_cache(maxsize=256)
+def area_of_bounds(bounds: tuple[float, float, float, float], crs: str) -> float:
+    """Compute the area within bounds, see `Domain.areas_km2`, once for all threads: each would prepare the projection again.
+
+    Args:
+        bounds: west, south, east, north in the units of the CRS.
+        crs: the CRS, as a domain stores it.
+
+    >>> round(area_of_bounds((4.6, 45.5, 5.1, 45.9), "EPSG:4326"))
+    1731
+    """
+    return float(Domain(bounds=bounds, crs=crs, order=1).areas_km2([[0, 0, 2, 2]])[0])
+
+
 def as_domain(domain: Domain | Bounds, crs: object) -> Domain:
     """Return a domain as it is, or the one with these bounds in a CRS.
 
@@ -291,9 +305,24 @@ def _share_on_globe(crs: str, bounds: tuple[float, float, float, float], steps: 
     return float(np.isfinite(degrees).all(axis=0).mean())
 
 
+@lru_cache(maxsize=256)
+def _is_geographic(crs: str) -> bool:
+    return bool(CRS(crs).is_geographic)
+
+
 def _crs_text(crs: object) -> str | None:
+    """Return what a CRS is stored as. Names are looked up once: in each new thread the first look-up opens the table of all of them."""
     if crs is None:
         return None
+    return _text_of_name(crs) if isinstance(crs, str) else _text_of(crs)
+
+
+@lru_cache(maxsize=256)
+def _text_of_name(crs: str) -> str:
+    return _text_of(crs)
+
+
+def _text_of(crs: object) -> str:
     try:
         parsed = CRS.from_user_input(crs)
     except CRSError:

@@ -148,20 +148,24 @@ def _area_in_degrees(area: Any) -> Any:
         parts = shapely.get_parts(shapely.make_valid(area.to_crs(H3_CRS).to_numpy()))
         area = shapely.union_all(parts[np.isin(shapely.get_type_id(parts), (3, 6))])
     elif isinstance(area, Sequence | np.ndarray) and not isinstance(area, str):
-        bounds = (
-            np.asarray(area, np.float64) if len(area) == 4 and all(isinstance(bound, int | float | np.number) for bound in area) else None
-        )
-        if bounds is None or not np.isfinite(bounds).all():
-            raise DomainError("The bounds of an area must be four numbers: west, south, east, north.")
-        if bounds[0] >= bounds[2] or bounds[1] >= bounds[3]:
-            raise DomainError(f"The bounds of an area: {WRONG_ORDER}")
-        area = shapely.box(*bounds)
+        area = _box_of(area)
     if not isinstance(area, shapely.Polygon | shapely.MultiPolygon) or area.is_empty or not area.is_valid:
         raise DomainError("An area must be bounds (west, south, east, north), or a valid polygon, in degrees.")
     west, south, east, north = area.bounds
     if west < -180 or east > 180 or south < -90 or north > 90:
         raise DomainError("The area's longitudes or latitudes are out of range; give them in degrees, or polygons with their CRS.")
     return area
+
+
+def _box_of(bounds: Any) -> Any:
+    """Return bounds west, south, east, north as a polygon."""
+    numbers = len(bounds) == 4 and all(isinstance(bound, int | float | np.number) for bound in bounds)
+    if not numbers or not np.isfinite(np.asarray(bounds, np.float64)).all():
+        raise DomainError("The bounds of an area must be four numbers: west, south, east, north.")
+    west, south, east, north = bounds
+    if west >= east or south >= north:
+        raise DomainError(f"The bounds of an area: {WRONG_ORDER}")
+    return shapely.box(west, south, east, north)
 
 
 def _refuse_too_many_cells(shape: Any, edge: float) -> None:

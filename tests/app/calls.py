@@ -8,7 +8,7 @@ import socket
 
 def ask(address, path, method="GET", body=None, **headers):
     """The status, the headers and the body of an answer; `Host` may be another one than the address."""
-    connection = http.client.HTTPConnection(address.removeprefix("http://"), timeout=20)
+    connection = http.client.HTTPConnection(address.removeprefix("http://"), timeout=60)
     try:
         connection.request(method, path, body, {name.replace("_", "-"): value for name, value in headers.items()})
         answer = connection.getresponse()
@@ -23,6 +23,6 @@ def handshake(address, **headers):
     words = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": key, **headers}
     host, port = address.removeprefix("http://").split(":")
     lines = [f"{name}: {value}" for name, value in ({"Host": f"{host}:{port}"} | words).items()]
-    with socket.create_connection((host, int(port)), timeout=20) as line:
+    with socket.create_connection((host, int(port)), timeout=60) as line:
         line.sendall("\r\n".join(["GET /_stcore/stream HTTP/1.1", *lines, "", ""]).encode())
         return int(line.recv(4096).split()[1])

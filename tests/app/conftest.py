@@ -28,7 +28,7 @@ FLAGS = [
     "--no-first-run",
     "--no-proxy-server",
 ]
-PATIENCE = 40.0
+PATIENCE = 120.0
 MAIN = sys.modules["__main__"]  # before any test: a fixture of a whole module may run a page before a test begins
 
 

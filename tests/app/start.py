@@ -42,7 +42,7 @@ def pages():
 
 def pages_app(at="points", link=CURATE, state=()):
     """All pages in one session, with what it knows from before; `go` is the navigation between them."""
-    app = AppTest.from_function(pages, default_timeout=60)
+    app = AppTest.from_function(pages, default_timeout=120)
     app.query_params.update(link)
     for key, value in {**TABS, "at": at, **dict(state)}.items():
         app.session_state[key] = value

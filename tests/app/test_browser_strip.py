@@ -30,7 +30,7 @@ def visit(chromium, address):
     def start(query="", width=900, scheme="light", **options):
         page = chromium.new_context(viewport={"width": width, "height": 500}, color_scheme=scheme, **options).new_page()
         pages.append(page)
-        page.set_default_timeout(15_000)
+        page.set_default_timeout(40_000)
         page.on("pageerror", lambda error: wrong.append(str(error)))
         page.goto(f"{address}/?{query}")
         page.get_by_text("drags 0; runs").wait_for()

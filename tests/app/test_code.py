@@ -139,7 +139,7 @@ def curate():
 
 
 def test_curate_needs_data_mechanism_and_budget_only():
-    app = AppTest.from_function(curate, default_timeout=60)
+    app = AppTest.from_function(curate, default_timeout=120)
     made = python(good(app.run()))
     assert not made["release"].simulation
     assert "Only that pays in the ledger" in blocks(app)["python"]

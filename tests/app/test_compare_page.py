@@ -21,10 +21,9 @@ from dpviz.app.compare.state import COMPARE, FAMILY, JOB, CompareConfig, describ
 from dpviz.app.jobs import DONE, FAILED, RUNNING, STOPPED, StudyJob
 from dpviz.app.session import check_link, describe_refused, read_link, to_query
 from dpviz.app.start_page import PRESETS
-from dpviz.cli.compare import csv_text
 from dpviz.errors import DpvizError, SettingError
 from dpviz.evaluation import compare as real
-from dpviz.evaluation.tables import tidy
+from dpviz.evaluation.tables import csv_text, tidy
 from dpviz.mechanisms import Identity, Quadtree, SuppressedCounts, UniformGrid
 from dpviz.privacy.ledger import Ledger
 from dpviz.view.study_figures import FIGURES

@@ -48,7 +48,7 @@ def address(serve, tmp_path_factory):
 @pytest.fixture
 def page(chromium, address):
     page = chromium.new_page(viewport={"width": 900, "height": 500})
-    page.set_default_timeout(15_000)
+    page.set_default_timeout(40_000)
     page.goto(address)
     page.get_by_text("pair: 1.00 0.00").wait_for()
     page.locator(".handle").nth(5).wait_for(state="attached")

@@ -2,6 +2,7 @@
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -265,7 +266,12 @@ OURS_IN_FILES = {
 }
 OURS = {part for parts in OURS_ANYWHERE.values() for part in parts}
 OURS |= {f"{file}: {part}" for file, parts in OURS_IN_FILES.items() for part in parts}
-MODULES = [Module(path) for path in sorted(APP.rglob("*.py"))]
+
+
+@cache
+def modules():
+    """All files of the app."""
+    return [Module(path) for path in sorted(APP.rglob("*.py"))]
 
 
 def file_of(module):
@@ -283,7 +289,7 @@ def test_every_part_of_what_is_read_as_markdown_or_html_is_known():
     ours = {key for key in OURS if ": " not in key}
     found = [
         f"{file_of(module)}:{call.lineno} {name}: {part}"
-        for module in MODULES
+        for module in modules()
         for call, name, value in read_texts(module)
         for part in foreign(module, value, ours)
         if named(module, part) not in OURS
@@ -292,11 +298,11 @@ def test_every_part_of_what_is_read_as_markdown_or_html_is_known():
 
 
 def test_every_function_of_streamlit_has_an_entry():
-    assert [(file_of(module), use) for module in MODULES for use in unknown_uses(module)] == []
+    assert [(file_of(module), use) for module in modules() for use in unknown_uses(module)] == []
 
 
 def test_no_entry_is_left_over():
-    parts = {named(module, part) for module in MODULES for _, _, value in read_texts(module) for part in foreign(module, value, ())}
+    parts = {named(module, part) for module in modules() for _, _, value in read_texts(module) for part in foreign(module, value, ())}
     assert OURS - parts == set()
 
 

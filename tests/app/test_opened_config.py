@@ -202,7 +202,7 @@ POINT_CASES = {
 
 
 class TestPoints:
-    @pytest.mark.parametrize(("tables", "content"), each_often(POINT_CASES, 5))
+    @pytest.mark.parametrize(("tables", "content"), each_often(POINT_CASES, 3))
     def test_what_is_opened_is_saved_again(self, tables, content):
         app = fine(opened(tables))
         assert "Choose homes.csv again" in captions(app)
@@ -346,7 +346,7 @@ FLOW_CASES = {
 
 
 class TestTrips:
-    @pytest.mark.parametrize(("tables", "files"), each_often(FLOW_CASES, 4))
+    @pytest.mark.parametrize(("tables", "files"), each_often(FLOW_CASES, 2))
     def test_what_is_opened_is_saved_again(self, tables, files):
         text = saved(choose(opened(tables, "trips"), **files))
         assert from_tables(tables_of(text)) == from_tables(tables)
@@ -422,7 +422,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize(("tables", "reason"), each_often(REFUSED, 10))
+@pytest.mark.parametrize(("tables", "reason"), each_often(REFUSED, 6))
 def test_what_does_not_fit_is_refused_and_the_page_is_as_it_was(tables, reason):
     app = uploaded(BARE, link=CURATE | {"epsilon": "2/7"})
     fine(name_dataset(app, "Homes 2024"))

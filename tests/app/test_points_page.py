@@ -69,7 +69,7 @@ def press_default(app):
 class TestBeforeTheFirstDraw:
     @pytest.mark.parametrize(("button", "there"), [("Open the map", "again"), ("Learn in short lessons", "learn skip")])
     def test_the_start_page_leads_to_the_others(self, button, there):
-        app = fine(AppTest.from_file(ROOT / "app.py", default_timeout=30).run())
+        app = fine(AppTest.from_file(ROOT / "app.py", default_timeout=120).run())
         assert app.title[0].value == "What would you publish?"
         fine(next(each for each in app.button if each.label == button).click().run())
         assert there in keys(app.button)

@@ -248,7 +248,7 @@ def test_a_link_opens_the_box_of_the_range_query_while_its_tab_is_open():
     app = open_tab(points_app(), "Range query")
     west, *_ = app.session_state["query box"]
     fine(app.number_input(key="query West").set_value(west * 0.99).run())
-    linked = AppTest.from_function(pages, default_timeout=60)
+    linked = AppTest.from_function(pages, default_timeout=120)
     linked.query_params.update(query_of(app))
     good(linked.run())
     assert linked.session_state["query box"] == app.session_state["query box"]

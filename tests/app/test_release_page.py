@@ -44,7 +44,7 @@ class TestWhatCanBeChosen:
 
             release_page("points", "trips", "areas")
 
-        buttons = [button.label for button in fine(AppTest.from_function(page, default_timeout=60).run()).button]
+        buttons = [button.label for button in fine(AppTest.from_function(page, default_timeout=120).run()).button]
         assert buttons[-3:] == ["Open the map", "Open the trips", "Open the areas"]
 
     @pytest.mark.parametrize("config", [{"mechanism": "exact_kdtree"}, {"source": "upload"}])

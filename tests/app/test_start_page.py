@@ -32,12 +32,12 @@ def test_a_dark_page_has_dark_pictures(monkeypatch):
     shown = []
     monkeypatch.setattr("dpviz.app.start_page.is_dark", lambda: True)
     monkeypatch.setattr("streamlit.image", lambda file, **_: shown.append(file.name))
-    fine(AppTest.from_file(ROOT / "app.py", default_timeout=60).run())
+    fine(AppTest.from_file(ROOT / "app.py", default_timeout=120).run())
     assert shown == [preset.picture_in("dark") for preset in PRESETS]
 
 
 def press(title):
-    app = fine(AppTest.from_file(ROOT / "app.py", default_timeout=60).run())
+    app = fine(AppTest.from_file(ROOT / "app.py", default_timeout=120).run())
     return fine(next(each for each in app.button if each.label == title).click().run())
 
 

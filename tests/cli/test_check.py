@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 import shapely
 
-from dpviz.cli.check import check, lines, repeated
+from dpviz.cli.check import check, find_repeated, write_lines
 from dpviz.data.reading.areas import inspect_areas
 from dpviz.errors import InputError
 from dpviz.privacy.ledger import Ledger
@@ -44,11 +44,11 @@ PLACES = geopandas.GeoDataFrame({"note": ["Rosa", "Emil"]}, geometry=geopandas.p
 def test_a_table_says_what_was_found_and_what_is_missing(tmp_path, text, use, found, missing):
     (tmp_path / "a.csv").write_text(text, "utf-8")
     facts = check(tmp_path / "a.csv")
-    assert "Rosa" not in json.dumps(facts) + "".join(lines(facts))
+    assert "Rosa" not in json.dumps(facts) + "".join(write_lines(facts))
     assert (facts["kind"], facts["format"], facts["columns"]) == ("data", "CSV", text.splitlines()[0].split(","))
     shown = next(each for each in facts["uses"] if each["as"] == use)
     assert (shown["found"], [each.partition(":")[0] for each in shown["missing"]]) == (found, missing)
-    assert (lines(facts)[-1] == "  nothing is missing") == (not missing)
+    assert (write_lines(facts)[-1] == "  nothing is missing") == (not missing)
 
 
 @pytest.mark.parametrize("ending", ["geojson", "gpkg", "parquet"])
@@ -76,14 +76,14 @@ def test_a_text_table_says_what_to_declare(tmp_path, content, declared, use):
     (tmp_path / "b.csv").write_bytes(content.replace("Ros", "Emm").encode("latin-1"))
     for path in (tmp_path / "a.csv", tmp_path / "*.csv"):
         facts = check(path)
-        assert "Ros" not in json.dumps(facts) + "".join(lines(facts))
+        assert "Ros" not in json.dumps(facts) + "".join(write_lines(facts))
         assert facts.get("text_format", {}) == declared
         missing = [each.partition(":")[0] for each in facts["uses"][0]["missing"]]
         assert facts["uses"][0]["as"] == use
         assert missing[: len(declared)] == [f'[data] {name} = "{value}"' for name, value in declared.items()]
         assert ('[data] geometry = "wkt"' in missing) == content.startswith("wkt")
-        assert any("between cells" in line for line in lines(facts)) == bool(declared)
-    assert repeated(tmp_path / "a.csv", check(tmp_path / "a.csv")) in ((), None)
+        assert any("between cells" in line for line in write_lines(facts)) == bool(declared)
+    assert find_repeated(tmp_path / "a.csv", check(tmp_path / "a.csv")) in ((), None)
 
 
 LINES = {"1,2": "fewer cells", '1,2,"Rosa': "not closed on its line"}
@@ -142,7 +142,7 @@ def released(tmp_path_factory):
 def test_a_release_is_verified_as_folder_and_as_zip(released, tmp_path, name, mechanism):
     found = check(released / name)
     assert (found["kind"], found["of"], found["mechanism"], found["numbers"] > 0) == ("release", name, mechanism, True)
-    assert "Verified" in lines(found)[-1]
+    assert "Verified" in write_lines(found)[-1]
     (tmp_path / "packed.zip").write_bytes(zip_release(released / name))
     assert check(tmp_path / "packed.zip") == found
 
@@ -151,7 +151,7 @@ def test_long_headers_are_cut(tmp_path):
     pd.DataFrame([range(100)], columns=["lon", "lat", *(f"c{number}" for number in range(98))]).to_csv(tmp_path / "wide.csv", index=False)
     found = check(tmp_path / "wide.csv")
     assert (len(found["columns"]), found["further_columns"]) == (40, 60)
-    assert "and 60 more" in lines(found)[0]
+    assert "and 60 more" in write_lines(found)[0]
 
 
 def test_a_pattern_and_a_folder_are_described_by_their_headers(tmp_path):
@@ -162,7 +162,7 @@ def test_a_pattern_and_a_folder_are_described_by_their_headers(tmp_path):
         assert (facts["files"], facts["engine"], facts["format"]) == (2, "numpy", "Parquet")
         (use,) = facts["uses"]
         assert (use["as"], use["found"]) == ("points", {"x": "lon", "y": "lat", "person": "user"})
-        assert "2 files, which engine numpy would count; no row was read now." in lines(facts)
+        assert "2 files, which engine numpy would count; no row was read now." in write_lines(facts)
     pd.DataFrame({"a": [1.0]}).to_parquet(tmp_path / "3.parquet")
     with pytest.raises(InputError, match="have different columns"):
         check(tmp_path / "*.parquet")

@@ -8,23 +8,45 @@ import pandas as pd
 import pytest
 
 from dpviz.__main__ import main
-from dpviz.cli import commands
+from dpviz.cli import audit, commands
 from dpviz.errors import DpvizError, RefusedError
 from dpviz.mechanisms import UniformGrid
 from dpviz.mechanisms.audit_points import Added
+from tests.often import often
 from tests.publishing.configs import CROWD, FLOWS, POINTS, changed, written
 
 SAMPLES = Path(__file__).parents[2] / "sample_data"
 
 
 def test_release_publishes_and_tells_the_curator_alone_what_was_left_out(run, tmp_path, ledger):
-    code, out, err = run("release", written(tmp_path, POINTS))
+    code, out, err = run("release", written(tmp_path, POINTS), "--left-out")
     assert code == 0
     assert str(tmp_path / "out") in out
     assert "left: epsilon 0.5" in err
     assert "Curator only: left out 1: 1 outside the domain." in err
     assert "left out" not in (tmp_path / "out" / "manifest.json").read_text("utf-8")
     assert ledger.account("crowd").draws == 1
+
+
+@pytest.mark.parametrize("command", often(["check", "release"], 1))
+def test_how_many_records_are_left_out_is_a_look_at_the_truth_that_the_ledger_notes(command, run, tmp_path, ledger):
+    """By these numbers the bounds of a domain could be chosen, and the manifest would say that nobody looked at the truth."""
+    config, options = written(tmp_path, POINTS), ["--dry-run"] * (command == "release")
+    _, out, err = run(command, config, *options)
+    assert "1 outside" not in out + err
+    assert not ledger.path.exists()
+    assert "Curator only: left out 1: 1 outside the domain." in run(command, config, *options, "--left-out")[2]
+    run("release", config)
+    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text("utf-8"))
+    assert ledger.account("crowd").truth_seen
+    assert manifest["implementation"]["tuning"]["truth_seen"] is True
+
+
+def test_what_is_left_out_is_not_shown_where_the_look_cannot_be_noted(run, tmp_path, ledger):
+    ledger.path.write_bytes(b"no ledger")
+    err = run("check", written(tmp_path, POINTS), "--left-out")[2]
+    assert "is not shown, since the ledger cannot record the look" in err
+    assert "1 outside" not in err
 
 
 def test_release_of_trips_as_json_into_a_folder_from_here(run, tmp_path, monkeypatch):
@@ -216,7 +238,7 @@ def test_audit_gives_a_lower_bound_and_fails_on_a_fault(run, monkeypatch):
     code, _, err = run("audit", "no such")
     assert (code, "; " in err) == (2, True), "names with commas stay distinct"
     table = pd.DataFrame([{**row, "passed": False}])
-    monkeypatch.setattr(commands, "audit_all", lambda *_, **__: table)
+    monkeypatch.setattr(audit, "audit_all", lambda *_, **__: table)
     assert run("audit", "uniform_grid", "--runs", "100")[0] == 1
 
 

@@ -186,7 +186,7 @@ def test_the_table_is_written_from_time_to_time(run, tmp_path, config, monkeypat
 
 
 def test_a_disk_that_is_full_for_a_while_costs_no_row(run, tmp_path, config, monkeypatch, no_pause):
-    real, failed = study_command.write_table, []
+    real, failed = study_command.write_file, []
 
     def write(*given):
         if len(failed) < 5:
@@ -194,7 +194,7 @@ def test_a_disk_that_is_full_for_a_while_costs_no_row(run, tmp_path, config, mon
             raise DpvizError("no room")
         real(*given)
 
-    monkeypatch.setattr(study_command, "write_table", write)
+    monkeypatch.setattr(study_command, "write_file", write)
     assert run("compare", config, "--output", tmp_path / "a.csv", "--workers", 1)[0] == 0
     assert len(pd.read_csv(tmp_path / "a.csv")) == 12
 

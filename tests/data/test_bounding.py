@@ -26,6 +26,7 @@ from dpviz.data.bounding import (
 from dpviz.data.columns import people_of
 from dpviz.data.counting.files import read_points
 from dpviz.data.counting.in_memory import join_people
+from dpviz.data.counting.job import person_texts
 from dpviz.data.points import PointCounts
 from tests.data.reading.files import PLANE as SQUARE
 from tests.data.reading.files import refused, upload
@@ -149,6 +150,25 @@ def test_people_that_are_days_or_truths_are_known_by_their_texts():
     assert [canonical_text(truth) for truth in find_people(np.array([True, False])).distinct] == [b"1", b"0"]
     assert find_people(np.array([2**64 - 1, 7], np.uint64)).distinct == [2**64 - 1, 7]
     assert find_people(np.array([7, 9, 7], np.uint8)).distinct.tolist() == [7, 9]
+
+
+DAYS = [pa.array([0, 2**31 - 2], pa.date32()), pa.array([0, 2**62], pa.timestamp("us")), pa.array([0, 2**62], pa.duration("s"))]
+
+
+@pytest.mark.parametrize("days", DAYS, ids=lambda days: str(days.type))
+def test_a_day_beyond_the_calendar_of_python_is_one_more_person(days):
+    """Such an entry of one row may not decide whether the file is read."""
+    columns = {"x": [1.5, 2.5], "y": [1.5, 2.5], "who": days}
+    assert read_points(columns, domain=SQUARE, person="who", bad_rows="drop").count.sum() == 2
+    assert len(set(person_texts(pa.chunked_array([days]), in_text_table=False).to_pylist())) == 2
+
+
+@pytest.mark.parametrize("others", [[], [None], [7]], ids=str)
+def test_texts_that_differ_behind_a_nul_are_two_people_whoever_else_is_there(others):
+    """Before version 3, pandas compares texts up to their first NUL only, unless there is something else among them."""
+    people = find_people(["a\0b", "a\0c", *others])
+    assert people.codes[:2].tolist() == [0, 1]
+    assert people.codes[2:].tolist() == [-1 if each is None else 2 for each in others]
 
 
 def chi2(seen, expected):

@@ -142,6 +142,10 @@ def test_geodataframes_are_reprojected_and_need_a_crs():
     frame = gpd.GeoDataFrame(geometry=gpd.GeoSeries.from_wkt(["POINT (1 1)", None, "POINT EMPTY"]))
     assert "missing" in refused(PointCounts.from_geodataframe, frame, domain=SQUARE)
     assert PointCounts.from_geodataframe(frame, domain=SQUARE, bad_rows="drop").dropped == 2
+    mixed = gpd.GeoDataFrame(geometry=[shapely.Point(1, 1), shapely.box(0, 0, 1, 1)])
+    assert "points only" in refused(PointCounts.from_geodataframe, mixed, domain=SQUARE)
+    assert PointCounts.from_geodataframe(mixed, domain=SQUARE, bad_rows="drop").bad == 1
+    assert "points only" in refused(PointCounts.from_geodataframe, mixed[1:], domain=SQUARE, bad_rows="drop")
 
 
 NO_NUMBERS = [["zq17"], [True], [1j], [b"1"], [10**400], RAGGED, np.array(["2020-01-01"], "M8[D]"), pd.Series(["1"])]

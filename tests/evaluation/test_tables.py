@@ -9,13 +9,12 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from dpviz.cli.compare import csv_text
 from dpviz.errors import BudgetError, InputError, SettingError
 from dpviz.evaluation.compare import compare
 from dpviz.evaluation.flow_metrics import evaluate_flows
 from dpviz.evaluation.rows import make_rows
 from dpviz.evaluation.study import accounting_of, trip_figures, with_true_counts
-from dpviz.evaluation.tables import finished_runs, frontier, parse_rows, summary, tidy
+from dpviz.evaluation.tables import csv_text, finished_runs, frontier, parse_rows, summary, tidy
 from dpviz.mechanisms import ExactKdtree, FittedTree, Identity, PathTree, Quadtree, StabilityHistogram, TopDown
 from tests.evaluation.test_compare import COMMUTERS, CROWD, study
 

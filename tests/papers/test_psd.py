@@ -75,7 +75,7 @@ def test_figures_of_queries_have_a_row_per_method_budget_and_shape(few):
     heights = psd.figure_6(few, heights=[2, 3], **how)
     assert list(quad.columns) == list(kd.columns) == COLUMNS
     assert list(heights.columns) == ["steps", *COLUMNS]
-    assert [len(table) for table in (quad, kd, heights)] == [4 * 2 * 2, 8 * 2, 2 * 4 * 2]
+    assert [len(table) for table in (quad, kd, heights)] == [4 * 2 * 2, 8 * 2, 2 * 6 * 2]
     assert list(quad["method"].unique()) == ["quad-baseline", "quad-geo", "quad-post", "quad-opt"]
     assert np.isfinite(quad[["error", "spread"]].to_numpy()).all()
     pd.testing.assert_frame_equal(kd, psd.figure_5(few, epsilons=[1.0], height=3, **how))

@@ -39,7 +39,9 @@ def kd_trees():
 
 
 def families():
-    table = by_shape({"quad-opt": 1.0, "kd-hybrid": 1.2, "kd-cell": 4.0, "Hilbert-R": 3.0}, steps=[6, 8, 10], epsilon=[0.5])
+    readings = {"quad-opt, not pruned": 1.1, "Hilbert-R, binary": 6.0}
+    errors = {"quad-opt": 1.0, "kd-hybrid": 1.2, "kd-cell": 4.0, "Hilbert-R": 3.0, **readings}
+    table = by_shape(errors, steps=[6, 8, 10], epsilon=[0.5])
     small = table["method"].eq("kd-cell") & table["width"].eq(1) & table["steps"].ne(10)
     table = table.assign(error=np.where(small, 0.2 * table["error"], table["error"]))
     best = table["method"].eq("kd-cell") & table["width"].eq(1) & table["steps"].eq(10)
@@ -93,6 +95,8 @@ REVERSALS = {
     ("6", 2): ("error", "method == 'kd-cell' and width == 15 and steps == 6", 0.1),
     ("6", 3): ("error", "method == 'kd-cell' and width == 1 and steps == 8", 9),
     ("6", 4): ("error", "method == 'Hilbert-R'", 0.5),
+    ("6", 5): ("error", "method == 'quad-opt, not pruned' and width == 10 and steps == 10", 3),
+    ("6", 6): ("error", "method == 'Hilbert-R, binary'", 0.2),
     ("7a", 0): ("seconds", "method == 'quad-opt'", 9),
     ("7a", 1): ("seconds", "method == 'kd-hybrid'", 4),
     ("7a", 2): ("seconds", "method == 'Hilbert-R'", 0.1),

@@ -22,6 +22,7 @@ from dpviz.privacy.nonnegative_fit import NoisyStage, Root, fit_unbiased
 from dpviz.space.domain import Domain
 from dpviz.space.grids import quadtree
 from dpviz.space.tree import Tree
+from tests.often import often
 
 LATTICE = Domain(bounds=(0, 0, 1, 1), crs=None, order=5)
 
@@ -151,10 +152,10 @@ def test_a_published_split_keeps_its_total_and_its_order_on_any_tree(published, 
         assert [weight for weight in weights if weight] == list(published.parts)
 
 
-FANS = ([4, 4, 8, 8], [2] * 14, [12, 12, 9, 9, 8.3, 8.3], [50, 50], [1, 1, 5, 5], [3, 3, 1, 1])
+FANS = ([4, 4, 8, 8], [50, 50], [1, 1, 5, 5], [3, 3, 1, 1], [2] * 14, [12, 12, 9, 9, 8.3, 8.3])
 
 
-@pytest.mark.parametrize("fan", FANS)
+@pytest.mark.parametrize("fan", often(FANS, 4))
 @pytest.mark.parametrize("root", [False, True])
 @pytest.mark.parametrize("between", [False, True])
 @pytest.mark.parametrize("pruned", [False, True])

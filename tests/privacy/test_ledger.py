@@ -88,6 +88,18 @@ def test_data_are_recognised_by_any_mark_under_any_name(path):
     assert ledger.find_by_fingerprints([LAST_MARK]).name == "visits"
 
 
+def test_a_name_is_the_same_however_its_accents_are_written(path):
+    """A file system may write é as e and an accent; another spelling may not open an account with a cap of its own."""
+    ledger = Ledger(path)
+    composed, decomposed = "Caf\u00e9s", "Cafe\u0301s"
+    pay(ledger, decomposed, [MARK], RECORDS, TENTH)
+    account, _ = pay(ledger, composed, [OTHER_MARK], RECORDS, TENTH)
+    assert (account.name, account.draws, len(ledger.accounts())) == (decomposed, 2, 1)
+    assert ledger.account(composed) == ledger.find_by_name(composed) == ledger.find_by_name(decomposed) == account
+    assert ledger.preview(composed, [NEW_MARK], RECORDS, TENTH).draws == 3
+    assert [ledger.find_by_name(other) for other in ("Cafes", "\ud800", "")] == [None] * 3
+
+
 def test_marks_or_names_that_point_to_two_accounts_are_refused(ledger):
     ledger.open("trips", [OTHER_MARK], PEOPLE)
     for action in (

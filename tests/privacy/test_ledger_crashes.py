@@ -255,7 +255,7 @@ def failing(path, tmp_path, faults):
         assert needed >= {"pwrite": 8, "fsync": 4, "unlink": 1}[kind]
         for number in range(1 if every else needed, needed + 1):
             under = traced(trace, f"inject={KINDS[kind]}:{fault}:when={number}")
-            done = subprocess.run(program(SPEND, path, under), capture_output=True, text=True, timeout=60, check=False)
+            done = subprocess.run(program(SPEND, path, under), capture_output=True, text=True, timeout=240, check=False)
             assert "Traceback" not in done.stderr
             grants.append(done.stdout.strip().isdigit())
             before, counted = counted, Ledger(path).account("visits").draws

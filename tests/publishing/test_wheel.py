@@ -123,7 +123,7 @@ def test_the_app_starts_from_another_folder(installed, tmp_path):
         assert answer(app, f"http://127.0.0.1:{port}/_stcore/health") == b"ok", (tmp_path / "log").read_text("utf-8")
     finally:
         app.send_signal(signal.SIGINT)
-        app.wait(timeout=30)
+        app.wait(timeout=120)
 
 
 def answer(app, address):

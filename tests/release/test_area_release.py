@@ -12,7 +12,7 @@ from dpviz.release.area_fitness import fitness
 from dpviz.release.verdict import verdict
 from dpviz.samples.areas import area_population, load_area_sample
 from dpviz.space.area_shares import leaf_shares
-from tests.area_cases import areas_of, dense_fit, membership, records_of
+from tests.area_cases import areas_of, dense_covariance, dense_fit, membership, records_of
 from tests.flow_cases import regular
 
 MECHANISMS = {"flat": dv.FlatAreas(), "tree": dv.RegionTree(), "non-negative": dv.RegionTree(nonnegative=True)}
@@ -126,8 +126,7 @@ def test_answers_for_polygons_are_shares_with_their_exact_spread(city):
     polygons = gpd.GeoSeries([city.regions.outlines(1)[3], *boxes], crs="EPSG:4326")
     count, stddev, covered = release.answer_areas(polygons, spread=True, outside="inside_part")
     share, _ = leaf_shares(city.regions, polygons.to_numpy())
-    _, covariance = dense_fit(release)
-    dense = share.toarray()
+    covariance, dense = dense_covariance(release), share.toarray()
     np.testing.assert_allclose(count, dense @ release.count[-1])
     np.testing.assert_allclose(stddev**2, np.diag(dense @ covariance @ dense.T), rtol=1e-6)
     assert count[0] == pytest.approx(release.count[1][3])

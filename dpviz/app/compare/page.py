@@ -68,12 +68,11 @@ from dpviz.app.jobs import DONE, FAILED, RUNNING, STOPPED, InverseJob, StudyJob
 from dpviz.app.ledger import record_public_look
 from dpviz.app.session import accept_presses, serve_press, show_error, show_refusal
 from dpviz.app.words import number_of, show_chart
-from dpviz.cli.compare import csv_text
 from dpviz.data.areas import AreaCounts
 from dpviz.data.points import PointCounts
 from dpviz.errors import DpvizError, SettingError
 from dpviz.evaluation.study import Study
-from dpviz.evaluation.tables import frontier, summary
+from dpviz.evaluation.tables import csv_text, frontier, summary
 from dpviz.mechanisms.base import AnyMechanism
 from dpviz.publishing.code import write_study_python
 from dpviz.publishing.dry_run import WantedError

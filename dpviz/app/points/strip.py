@@ -20,7 +20,7 @@ from dpviz.mechanisms import POINT_FAMILY
 from dpviz.release.point_release import Release
 from dpviz.release.verdict import Verdict, square_verdict, with_false_positives
 from dpviz.samples.points import SAMPLES
-from dpviz.space.domain import Domain
+from dpviz.space.domain import Domain, area_of_bounds
 
 FEW_SQUARES = 16
 EASY_ZOOM = 6  # zoom level whose squares can be told apart on a map
@@ -174,5 +174,4 @@ def size_of_squares(domain: Domain, zoom: int) -> str:
     """
     if domain.crs is None:
         return ""
-    area = float(domain.areas_km2(np.array([[0, 0, domain.side, domain.side]]))[0]) / 4**zoom
-    return f"{math.sqrt(area):.3g} km"
+    return f"{math.sqrt(area_of_bounds(domain.bounds, domain.crs) / 4**zoom):.3g} km"

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dpviz.arrays import Integers
-from dpviz.data.bounding import REFUSE, Bound, group_pairs, keep_records, person_hashes
+from dpviz.data.bounding import REFUSE, Bound, factorize_objects, group_pairs, keep_records, person_hashes
 from dpviz.data.cells import MOST_RECORDS, total_of
 from dpviz.data.columns import is_number, readable_texts
 from dpviz.data.counting.job import Job
@@ -150,7 +150,8 @@ def bound_table(rows: pd.DataFrame, bound: Bound, size: int) -> pd.DataFrame:
     """Bound the records of people, all of whose records must be in `rows`. Return the kept records per cell, and the counters."""
     is_cell = rows["cell"].to_numpy() >= 0
     persons = rows["person"][is_cell]
-    codes, distinct = pd.factorize(persons.to_numpy() if persons.dtype == np.int64 else persons.to_numpy(dtype=object))
+    are_numbers = persons.dtype == np.int64
+    codes, distinct = pd.factorize(persons.to_numpy()) if are_numbers else factorize_objects(persons.to_numpy(dtype=object))
     cells, records = (rows[name].to_numpy()[is_cell] for name in ("cell", "count"))
     holdings = group_pairs(codes.astype(np.int64), distinct, cells, records, bound)
     kept_records, fewer = keep_records(holdings, bound)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from pyproj import CRS
@@ -13,8 +13,8 @@ from pyproj import CRS
 from dpviz.data.areas import AreaCounts
 from dpviz.data.bounding import KEEP, Bound, bound_of, refuse_bound_without_persons
 from dpviz.data.cell_counts import count_rows
-from dpviz.data.cells import check_bad_rows, whole_counts
-from dpviz.data.columns import PointColumns
+from dpviz.data.cells import whole_counts
+from dpviz.data.columns import PointColumns, RawPoints
 from dpviz.data.counting.engines import (
     AUTO,
     NUMPY,
@@ -36,6 +36,7 @@ from dpviz.data.reading.areas import AreaColumns, AreasRequest
 from dpviz.data.reading.flows import FlowColumns, FlowsRequest
 from dpviz.data.reading.geometries import same_crs
 from dpviz.data.reading.points import PointsRequest, count_points
+from dpviz.data.reading.rules import ReadingRules
 from dpviz.data.reading.safety import DEFAULT_LIMITS
 from dpviz.data.reading.sources import FoundFiles, Sources, find_files, refuse_copies
 from dpviz.data.reading.text_format import TextFormat
@@ -45,6 +46,7 @@ from dpviz.space.domain import as_domain, refuse_degrees
 if TYPE_CHECKING:
     from dpviz.data.cell_counts import CellCounts
     from dpviz.data.counting.job import Job
+    from dpviz.data.counting.scheduler import Scheduler
     from dpviz.data.reading.safety import Limits
     from dpviz.space.domain import Domain
     from dpviz.space.rectangle import Bounds
@@ -52,6 +54,7 @@ if TYPE_CHECKING:
 
 Columns: TypeAlias = str | tuple[str, str] | None
 Report: TypeAlias = Callable[[float], object] | None
+T = TypeVar("T")
 
 _MIXED = (
     "origin and destination must both be columns of ids, or both pairs of columns of coordinates such as ('lon', 'lat');"
@@ -115,8 +118,8 @@ def read_points(
         bad_rows: "refuse" raises on a row with a missing or malformed cell, and on two files of equal content. "drop" leaves the
             row out, and counts both files; the result's `dropped` says how many records were left out. Under "drop" no single row
             raises, but faults of a whole file or column still do: damage, limits, a wrong CRS, a column without a single number,
-            geometries without a single point, a counts column without a single whole number. A syntax error in GeoJSON is a fault of
-            the whole file.
+            geometries without a single point, a counts column without a single whole number (of several files, the last three only
+            if no file is better). A syntax error in GeoJSON is a fault of the whole file.
         separator: declares the character between the cells of text tables: "," or ";" or "|" or a tab; if None, a comma in .csv and a
             tab in .tsv files. Between tabs a quotation mark is an ordinary character. Nothing is detected, because what a file holds
             would then decide how it is read; `detect_text_format` proposes what to declare.
@@ -161,28 +164,21 @@ def read_points(
     (0.0, 0.0, 8.0, 8.0)
     """
     domain = as_domain(domain, crs)
-    scheduler = scheduler_at(address, insecure=insecure_address)
-    refuse_degrees(domain)
-    refuse_bound_without_persons(person, contributions, distinct=distinct)
-    bound = None if person is None else bound_of(contributions, key, distinct=distinct)
     text_format = TextFormat(separator=separator, decimal=decimal, encoding=encoding)
-    request = PointsRequest(
-        target=domain.crs,
-        columns=PointColumns(x=x, y=y, count=count, person=person, geometry=geometry),
-        crs=crs,
-        bad_rows=bad_rows,
-        limits=limits,
-        quoted_newlines=quoted_newlines,
-        text_format=text_format,
-        centroids=centroids,
+    rules = ReadingRules(bad_rows=bad_rows, limits=limits, quoted_newlines=quoted_newlines, text_format=text_format)
+    engines = _Engines(engine=engine, scheduler=scheduler_at(address, insecure=insecure_address), progress=progress, cancel=cancel)
+    refuse_degrees(domain)
+    bound = _bound_persons(person, contributions, key, distinct=distinct)
+    columns = PointColumns(x=x, y=y, count=count, person=person, geometry=geometry)
+    request = PointsRequest(target=domain.crs, columns=columns, crs=crs, centroids=centroids, **vars(rules))
+    reader = _Reader(
+        lambda files, progress: read_all_points(files.sources, request, progress),
+        lambda files: make_points_job(files, request, domain, bound),
     )
-    files, job_progress = _find_files(source, text_format, bad_rows), Progress(progress=progress, cancel=cancel)
-    plan = make_plan(
-        files, _engine_for_line_ends(engine, quoted_newlines), scheduler, limits, lambda: make_points_job(files, request, domain, bound)
-    )
-    if plan.job is not None:
-        return PointCounts.from_cell_counts(run_engine(plan, scheduler, job_progress), domain, bound)
-    return count_points(read_all_points(files.sources, request, job_progress), domain, bound)
+    found = engines.read(source, rules, reader)
+    if isinstance(found, RawPoints):
+        return count_points(found, domain, bound)
+    return PointCounts.from_cell_counts(found, domain, bound)
 
 
 def read_areas(
@@ -261,70 +257,23 @@ def read_areas(
     ([0, 2], [900, 500])
     """
     check_regions(regions)
-    check_bad_rows(bad_rows)
-    scheduler = scheduler_at(address, insecure=insecure_address)
-    refuse_bound_without_persons(person, contributions, distinct=distinct)
-    bound = None if person is None else bound_of(contributions, key, distinct=distinct)
     text_format = TextFormat(separator=separator, decimal=decimal, encoding=encoding)
+    rules = ReadingRules(bad_rows=bad_rows, limits=limits, quoted_newlines=quoted_newlines, text_format=text_format)
+    engines = _Engines(engine=engine, scheduler=scheduler_at(address, insecure=insecure_address), progress=progress, cancel=cancel)
+    bound = _bound_persons(person, contributions, key, distinct=distinct)
     if region is None:
-        request = PointsRequest(
-            target=crs_of_leaves(regions),
-            columns=PointColumns(x=x, y=y, count=count, person=person, geometry=geometry),
-            crs=crs,
-            bad_rows=bad_rows,
-            limits=limits,
-            quoted_newlines=quoted_newlines,
-            text_format=text_format,
-            centroids=centroids,
-        )
-        counter = _counter_of_points(request, regions, bound)
+        columns = PointColumns(x=x, y=y, count=count, person=person, geometry=geometry)
+        request = PointsRequest(target=crs_of_leaves(regions), columns=columns, crs=crs, centroids=centroids, **vars(rules))
+        reader = _reader_of_points_in(regions, request, bound)
     elif centroids or any(value is not None for value in (x, y, geometry, crs)):
         raise InputError("region names a column of ids, which have no coordinates: leave x, y, geometry, centroids and crs out.")
     else:
-        ids_request = AreasRequest(
-            regions=regions,
-            columns=AreaColumns(region=region, count=count, person=person),
-            bad_rows=bad_rows,
-            limits=limits,
-            quoted_newlines=quoted_newlines,
-            text_format=text_format,
-        )
-        counter = _counter_of_ids(ids_request, bound)
-    files, job_progress = _find_files(source, text_format, bad_rows), Progress(progress=progress, cancel=cancel)
-    plan = make_plan(files, _engine_for_line_ends(engine, quoted_newlines), scheduler, limits, lambda: counter.job(files))
-    counted = counter.read(files, job_progress) if plan.job is None else run_engine(plan, scheduler, job_progress)
-    areas = AreaCounts.from_leaf_counts(counted, regions, bound)
+        ids = AreasRequest(regions=regions, columns=AreaColumns(region=region, count=count, person=person), **vars(rules))
+        reader = _reader_of_ids(ids, bound)
+    areas = AreaCounts.from_leaf_counts(engines.read(source, rules, reader), regions, bound)
     if bad_rows == "refuse":
         areas.refuse_none_inside()
     return areas
-
-
-class _Counter(NamedTuple):
-    """Two functions: `read` counts records per leaf in memory; `job` makes the counting job for an engine that reads the files itself."""
-
-    read: Callable[[FoundFiles, Progress], CellCounts]
-    job: Callable[[FoundFiles], Job]
-
-
-def _counter_of_points(request: PointsRequest, regions: Regions, bound: Bound | None) -> _Counter:
-    find, size = leaf_finder(regions), regions.size(regions.depth)
-
-    def count(files: FoundFiles, progress: Progress) -> CellCounts:
-        raw = read_all_points(files.sources, request, progress)
-        weight = None if raw.count is None else whole_counts(raw.count, len(raw.x), "drop")
-        counted = count_rows(find(raw.x, raw.y).astype(np.int64), weight, raw.person, bound, size)
-        return replace(counted, bad=counted.bad + raw.ragged)
-
-    return _Counter(count, lambda files: make_leaves_job(files, request, find, size, bound))
-
-
-def _counter_of_ids(request: AreasRequest, bound: Bound | None) -> _Counter:
-    def count(files: FoundFiles, progress: Progress) -> CellCounts:
-        rows = read_all_areas(files.sources, request, progress)
-        counted = count_rows(rows.leaf, rows.count, rows.person, bound, request.regions.size(request.regions.depth))
-        return replace(counted, bad=counted.bad + rows.ragged)
-
-    return _Counter(count, lambda files: make_ids_job(files, request, bound))
 
 
 def read_flows(
@@ -407,92 +356,105 @@ def read_flows(
     >>> flows.origin.tolist(), flows.destination.tolist(), flows.count.tolist()
     ([0, 1], [2, 1], [8, 2])
     """
-    check_bad_rows(bad_rows)
-    scheduler = scheduler_at(address, insecure=insecure_address)
+    text_format = TextFormat(separator=separator, decimal=decimal, encoding=encoding)
+    rules = ReadingRules(bad_rows=bad_rows, limits=limits, quoted_newlines=quoted_newlines, text_format=text_format)
+    engines = _Engines(engine=engine, scheduler=scheduler_at(address, insecure=insecure_address), progress=progress, cancel=cancel)
     refuse_bound_without_persons(person, 1, distinct=distinct)
     bound = bound_of(contributions, key, distinct=distinct, fewer=bad_rows if exactly else KEEP)
-    hierarchies = match_depths(regions, destinations or regions)
-    text_format = TextFormat(separator=separator, decimal=decimal, encoding=encoding)
+    enforced = None if person is None else bound
+    starts, ends = match_depths(regions, destinations or regions)
     if isinstance(origin, tuple) and isinstance(destination, tuple):
-        finder, columns = _pair_finder(origin, destination, hierarchies), PointColumns(count=count, person=person)
-        request = PointsRequest(target=finder.crs, columns=columns, crs=crs, bad_rows=bad_rows, limits=limits, text_format=text_format)
-        reader = _reader_of_coordinates(finder, replace(request, quoted_newlines=quoted_newlines))
+        finder = _pair_finder(origin, destination, (starts, ends))
+        request = PointsRequest(target=finder.crs, columns=PointColumns(count=count, person=person), crs=crs, **vars(rules))
+        reader = _reader_of_coordinates(finder, request, enforced)
     elif isinstance(origin, tuple) or isinstance(destination, tuple) or crs is not None:
         raise InputError(_MIXED)
     else:
-        columns_of_ids = FlowColumns(origin=origin, destination=destination, count=count, person=person)
-        flows_request = FlowsRequest(
-            sides=hierarchies,
-            columns=columns_of_ids,
-            bad_rows=bad_rows,
-            limits=limits,
-            quoted_newlines=quoted_newlines,
-            text_format=text_format,
-        )
-        reader = _reader_of_ids(flows_request)
-    files, job_progress = _find_files(source, text_format, bad_rows), Progress(progress=progress, cancel=cancel)
-    enforced = bound if person is not None else None
-    plan = make_plan(files, _engine_for_line_ends(engine, quoted_newlines), scheduler, limits, lambda: reader.job(files, enforced))
-    if plan.job is None:
-        return Flows.from_trips(
-            reader.read(files, job_progress),
-            regions=hierarchies[0],
-            destinations=hierarchies[1],
-            contributions=bound.most,
-            distinct=distinct,
-            exactly=exactly,
-            bad_rows=bad_rows,
-            key=bound.key,
-        )
-    return Flows.from_cell_counts(
-        run_engine(plan, scheduler, job_progress),
-        regions=hierarchies[0],
-        destinations=hierarchies[1],
-        contributions=bound.most,
-        exactly=exactly,
-        enforced=enforced is not None,
-    )
+        columns = FlowColumns(origin=origin, destination=destination, count=count, person=person)
+        reader = _reader_of_pairs(FlowsRequest(sides=(starts, ends), columns=columns, **vars(rules)), enforced)
+    found = engines.read(source, rules, reader)
+    declared: dict[str, Any] = {"regions": starts, "destinations": ends, "contributions": bound.most, "exactly": exactly}
+    if isinstance(found, Trips):
+        return Flows.from_trips(found, distinct=distinct, bad_rows=bad_rows, key=bound.key, **declared)
+    return Flows.from_cell_counts(found, enforced=enforced is not None, **declared)
 
 
-def _find_files(source: Sources, text_format: TextFormat, bad_rows: str) -> FoundFiles:
-    """Find the files of a source. Files of equal content are refused unless bad rows are dropped."""
-    files = find_files(source, text_format)
-    if bad_rows == "refuse":
-        refuse_copies(files)
-    return files
+def _bound_persons(person: str | None, contributions: int, key: bytes | None, *, distinct: bool) -> Bound | None:
+    """Return the bound on each person's records; None if the unit is a record."""
+    refuse_bound_without_persons(person, contributions, distinct=distinct)
+    return None if person is None else bound_of(contributions, key, distinct=distinct)
 
 
-def _engine_for_line_ends(engine: str, quoted_newlines: bool) -> str:
-    """Return the engine, or "numpy" if cells may hold line ends, which only "numpy" reads.
+class _Reader(NamedTuple, Generic[T]):
+    """Two functions: `read` reads the rows of files into memory; `job` makes the counting job for an engine that reads the files itself."""
 
-    Raises:
-        InputError: another engine was named.
-    """
-    if not quoted_newlines:
-        return engine
-    if engine not in (AUTO, NUMPY):
-        raise InputError(f"Engine {engine!r} reads a row per line: convert files with quoted_newlines to Parquet, or choose 'numpy'.")
-    return NUMPY
+    read: Callable[[FoundFiles, Progress], T]
+    job: Callable[[FoundFiles], Job]
 
 
-class _Reader(NamedTuple):
-    """Two functions: `read` reads trips into memory; `job` makes the counting job for an engine that reads the files itself."""
+@dataclass(frozen=True, kw_only=True)
+class _Engines:
+    """Which engine reads files, and where it reports."""
 
-    read: Callable[[FoundFiles, Progress], Trips]
-    job: Callable[[FoundFiles, Bound | None], Job]
+    engine: str
+    scheduler: Scheduler | None
+    progress: Report
+    cancel: threading.Event | None
+
+    def read(self, source: Sources, rules: ReadingRules, reader: _Reader[T]) -> T | CellCounts:
+        """Find the files of a source, and read them into memory, or count them by an engine that reads them itself.
+
+        Files of equal content are refused unless bad rows are dropped.
+        """
+        files, progress = find_files(source, rules.text_format), Progress(progress=self.progress, cancel=self.cancel)
+        if rules.bad_rows == "refuse":
+            refuse_copies(files)
+        plan = make_plan(files, self._engine_for(rules), self.scheduler, rules.limits, lambda: reader.job(files))
+        return reader.read(files, progress) if plan.job is None else run_engine(plan, self.scheduler, progress)
+
+    def _engine_for(self, rules: ReadingRules) -> str:
+        """Return the engine, or "numpy" if entries may hold line ends, which only "numpy" reads; refuse another one that was named."""
+        if not rules.quoted_newlines:
+            return self.engine
+        if self.engine not in (AUTO, NUMPY):
+            raise InputError(
+                f"Engine {self.engine!r} reads a row per line: convert files with quoted_newlines to Parquet, or choose 'numpy'."
+            )
+        return NUMPY
 
 
-def _reader_of_ids(request: FlowsRequest) -> _Reader:
+def _reader_of_points_in(regions: Regions, request: PointsRequest, bound: Bound | None) -> _Reader[CellCounts]:
+    find, size = leaf_finder(regions), regions.size(regions.depth)
+
+    def count(files: FoundFiles, progress: Progress) -> CellCounts:
+        raw = read_all_points(files.sources, request, progress)
+        weight = None if raw.count is None else whole_counts(raw.count, len(raw.x), "drop")
+        counted = count_rows(find(raw.x, raw.y).astype(np.int64), weight, raw.person, bound, size)
+        return replace(counted, bad=counted.bad + raw.ragged)
+
+    return _Reader(count, lambda files: make_leaves_job(files, request, find, size, bound))
+
+
+def _reader_of_ids(request: AreasRequest, bound: Bound | None) -> _Reader[CellCounts]:
+    def count(files: FoundFiles, progress: Progress) -> CellCounts:
+        rows = read_all_areas(files.sources, request, progress)
+        counted = count_rows(rows.leaf, rows.count, rows.person, bound, request.regions.size(request.regions.depth))
+        return replace(counted, bad=counted.bad + rows.ragged)
+
+    return _Reader(count, lambda files: make_ids_job(files, request, bound))
+
+
+def _reader_of_pairs(request: FlowsRequest, bound: Bound | None) -> _Reader[Trips]:
     return _Reader(
         lambda files, progress: read_all_trips(files.sources, request, progress),
-        lambda files, bound: make_flows_job(files, request, bound),
+        lambda files: make_flows_job(files, request, bound),
     )
 
 
-def _reader_of_coordinates(finder: XyPairs, request: PointsRequest) -> _Reader:
+def _reader_of_coordinates(finder: XyPairs, request: PointsRequest, bound: Bound | None) -> _Reader[Trips]:
     return _Reader(
         lambda files, progress: read_coordinate_trips(files.sources, finder, request, progress),
-        lambda files, bound: make_pairs_job(files, finder, request, bound),
+        lambda files: make_pairs_job(files, finder, request, bound),
     )
 
 

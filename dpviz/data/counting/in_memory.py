@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dpviz.data.bounding import People
 from dpviz.data.cells import whole_counts
-from dpviz.data.columns import PointColumns, RawPoints
+from dpviz.data.columns import PointColumns, RawPoints, UnusableFileError
 from dpviz.data.counting.job import Progress, XyPairs
 from dpviz.data.flows import Trips
 from dpviz.data.reading.areas import AreaRows, AreasRequest, read_area_rows
@@ -26,12 +26,16 @@ T = TypeVar("T")
 
 def read_all_points(sources: Sequence[Source], request: PointsRequest, progress: Progress) -> RawPoints:
     """Read the rows of all files of points. A person with the same text in several files is one person."""
-    return join_points(_read_each(sources, lambda source: read_rows(source, request), progress))
+    parts, bad = _read_each(sources, lambda source: read_rows(source, request), request.bad_rows, progress)
+    points = join_points(parts)
+    return replace(points, ragged=points.ragged + bad)
 
 
 def read_all_trips(sources: Sequence[Source], request: FlowsRequest, progress: Progress) -> Trips:
     """Read the trips of all files."""
-    return join_trips(_read_each(sources, lambda source: read_trips(source, request), progress))
+    parts, bad = _read_each(sources, lambda source: read_trips(source, request), request.bad_rows, progress)
+    trips = join_trips(parts)
+    return replace(trips, ragged=trips.ragged + bad)
 
 
 def read_coordinate_trips(sources: Sequence[Source], finder: XyPairs, request: PointsRequest, progress: Progress) -> Trips:
@@ -57,29 +61,41 @@ def read_coordinate_trips(sources: Sequence[Source], finder: XyPairs, request: P
             ragged=starts.ragged,
         )
 
-    return join_trips(_read_each(sources, read, progress))
+    parts, bad = _read_each(sources, read, request.bad_rows, progress)
+    trips = join_trips(parts)
+    return replace(trips, ragged=trips.ragged + bad)
 
 
 def read_all_areas(sources: Sequence[Source], request: AreasRequest, progress: Progress) -> AreaRows:
     """Read the rows of all tables of ids of regions. A person with the same text in several files is one person."""
-    parts = _read_each(sources, lambda source: read_area_rows(source, request), progress)
-    if len(parts) == 1:
-        return parts[0]
+    parts, bad = _read_each(sources, lambda source: read_area_rows(source, request), request.bad_rows, progress)
     return AreaRows(
         leaf=np.concatenate([part.leaf for part in parts]),
         count=_join_columns([part.count for part in parts]),
-        person=join_people([part.person for part in parts]),
-        ragged=sum(part.ragged for part in parts),
+        person=parts[0].person if len(parts) == 1 else join_people([part.person for part in parts]),
+        ragged=sum(part.ragged for part in parts) + bad,
     )
 
 
-def _read_each(sources: Sequence[Source], read: Callable[[Source], T], progress: Progress) -> list[T]:
-    parts = []
+def _read_each(sources: Sequence[Source], read: Callable[[Source], T], bad_rows: str, progress: Progress) -> tuple[list[T], int]:
+    """Read all files. Return what was read, and the number of rows of files of which no row can be used.
+
+    Raises:
+        UnusableFileError: no row of any file can be used, or under "refuse" no row of one of them.
+    """
+    parts, faults = [], list[UnusableFileError]()
     for number, source in enumerate(sources):
         progress.report(number / len(sources))
-        parts.append(read(source))
+        try:
+            parts.append(read(source))
+        except UnusableFileError as fault:
+            if bad_rows == "refuse":
+                raise
+            faults.append(fault)
+    if not parts:
+        raise faults[0]
     progress.report(1.0)
-    return parts
+    return parts, sum(fault.rows for fault in faults)
 
 
 def join_points(parts: Sequence[RawPoints]) -> RawPoints:

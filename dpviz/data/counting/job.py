@@ -16,12 +16,11 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
-import shapely
 
 from dpviz.arrays import Floats, Integers
 from dpviz.data.bounding import Bound, canonical_text
-from dpviz.data.cells import BAD, REMEDY, cells_of, clip_counts, pairs_of, polygons_as_points, xy_of
-from dpviz.data.columns import WEIGHTS_REFUSED, is_text, no_number, plain_type, readable_numbers
+from dpviz.data.cells import BAD, REMEDY, cells_of, clip_counts, pairs_of, polygons_as_points, shapes_of_wkb, xy_of
+from dpviz.data.columns import WEIGHTS_REFUSED, is_text, no_number, plain_type, readable_numbers, values_of
 from dpviz.data.flows import BLOCK_CODE, counts_of, ids_of
 from dpviz.data.reading.text_format import PLAIN_TEXT, TextFormat
 from dpviz.data.reading.text_rows import MISSING_WORDS, NO_BAD_LINES, SEPARATORS, BadLines, TextLayout
@@ -124,7 +123,7 @@ def person_texts(column: pa.ChunkedArray, *, in_text_table: bool) -> pa.ChunkedA
     encoded = pa.concat_arrays(column.chunks or [pa.array([], column.type)]).dictionary_encode()
     missing = encoded.dictionary.is_null(nan_is_null=True).to_pylist()
     texts_of_values = [
-        None if absent else canonical_text(value).decode() for value, absent in zip(encoded.dictionary.to_pylist(), missing, strict=True)
+        None if absent else canonical_text(value).decode() for value, absent in zip(values_of(encoded.dictionary), missing, strict=True)
     ]
     return pa.chunked_array([pa.array(texts_of_values, pa.large_string()).take(encoded.indices)])
 
@@ -306,7 +305,7 @@ def _coordinates_of(shapes: pa.ChunkedArray, encoding: str, *, centroids: bool) 
     """Return (n,) x and (n,) y of the points of a GeoParquet file; NaN where a geometry is missing or not a point."""
     if encoding == "point":
         return readable_numbers(pc.struct_field(shapes, "x")), readable_numbers(pc.struct_field(shapes, "y"))
-    geometries = shapely.from_wkb(shapes.to_numpy(zero_copy_only=False), on_invalid="ignore")
+    geometries = shapes_of_wkb(shapes.to_numpy(zero_copy_only=False))
     return xy_of(polygons_as_points(geometries) if centroids else geometries)
 
 

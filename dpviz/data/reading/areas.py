@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from dpviz.arrays import Integers
-from dpviz.data.cells import REMEDY, check_bad_rows
+from dpviz.data.cells import REMEDY
 from dpviz.data.columns import COUNT_NAMES, PERSON_NAMES, PointColumns, only_candidate, people_of, resolve_columns
 from dpviz.data.flows import check_counts, counts_of, ids_of, leaf_indexes, refuse_missing
 from dpviz.data.reading.flows import blank_missing_words, block_ids, open_rows, read_columns
+from dpviz.data.reading.rules import ReadingRules
 from dpviz.data.reading.safety import DEFAULT_LIMITS, Limits, Source
 from dpviz.data.reading.text_format import PLAIN_TEXT, TextFormat
 from dpviz.data.reading.text_rows import SEPARATORS
@@ -109,27 +110,16 @@ class AreaColumns:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AreasRequest:
+class AreasRequest(ReadingRules):
     """How the rows of tables of ids of regions are read.
 
     Attributes:
         regions: the public regions.
         columns: the columns that the caller names.
-        bad_rows: "refuse" or "drop".
-        limits: the most that a file may hold.
-        quoted_newlines: whether entries of text tables may hold line ends.
-        text_format: the declared format of text tables.
     """
 
     regions: Regions
     columns: AreaColumns
-    bad_rows: str = "refuse"
-    limits: Limits = DEFAULT_LIMITS
-    quoted_newlines: bool = False
-    text_format: TextFormat = PLAIN_TEXT
-
-    def __post_init__(self) -> None:
-        check_bad_rows(self.bad_rows)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dpviz.arrays import Integers, Mask
-from dpviz.data.cells import REMEDY, check_bad_rows
+from dpviz.data.cells import REMEDY
 from dpviz.data.columns import (
     PERSON_NAMES,
     PointColumns,
@@ -39,6 +39,7 @@ from dpviz.data.flows import (
     refuse_missing,
 )
 from dpviz.data.reading.memory_tables import TableUpload
+from dpviz.data.reading.rules import ReadingRules
 from dpviz.data.reading.safety import DEFAULT_LIMITS, Limits, Source, read_checked
 from dpviz.data.reading.tables import Cells, OpenTable, open_table
 from dpviz.data.reading.text_format import PLAIN_TEXT, TextFormat
@@ -83,27 +84,16 @@ class FlowColumns:
 
 
 @dataclass(frozen=True, kw_only=True)
-class FlowsRequest:
+class FlowsRequest(ReadingRules):
     """How the rows of files of trips are read.
 
     Attributes:
         sides: the regions where trips begin, and the regions where they end.
         columns: the columns that the caller names; origin, destination and count are found by their names if they are None.
-        bad_rows: "refuse" or "drop".
-        limits: the most that a file may hold.
-        quoted_newlines: whether entries of text tables may hold line ends.
-        text_format: the declared format of text tables.
     """
 
     sides: tuple[Regions, Regions]
     columns: FlowColumns
-    bad_rows: str = "refuse"
-    limits: Limits = DEFAULT_LIMITS
-    quoted_newlines: bool = False
-    text_format: TextFormat = PLAIN_TEXT
-
-    def __post_init__(self) -> None:
-        check_bad_rows(self.bad_rows)
 
 
 def propose_columns(names: Sequence[str]) -> FlowColumns:

@@ -9,8 +9,9 @@ import numpy as np
 import shapely
 from pyproj import CRS
 
+from dpviz.data.bounding import canonical_text
 from dpviz.data.cells import polygons_as_points, xy_of
-from dpviz.data.columns import NOT_POINTS, OpenFile, PointColumns, RawPoints, fold_name, raw_points
+from dpviz.data.columns import NOT_POINTS, OpenFile, PointColumns, RawPoints, UnusableFileError, fold_name, raw_points
 from dpviz.data.library_errors import attempt, guard
 from dpviz.data.reading.text_rows import NOT_UTF8
 from dpviz.errors import InputError
@@ -48,7 +49,7 @@ def open_geojson(data: bytes, wanted: PointColumns, *, centroids: bool = False) 
     """
     text = flatten_json(data).decode("utf-8-sig", "replace")
     names: dict[str, None] = {}
-    folded_names = {fold_name(str(name)) for name in (wanted.count, wanted.person) if name is not None}
+    wanted_names = {fold_name(str(name)): str(name) for name in (wanted.count, wanted.person) if name is not None}
 
     def collapse(pairs: list[tuple[str, Any]]) -> Any:
         member = object_of_pairs(pairs)
@@ -58,8 +59,10 @@ def open_geojson(data: bytes, wanted: PointColumns, *, centroids: bool = False) 
         if properties is TWICE:
             return _Feature()
         properties = properties if isinstance(properties, dict) else {}
+        if wanted_names:
+            properties = _rename_wanted(properties, wanted_names)
         names.update(dict.fromkeys(properties))
-        wanted_properties = {name: value for name, value in properties.items() if fold_name(name) in folded_names} if folded_names else {}
+        wanted_properties = {name: properties[name] for name in wanted_names.values() if name in properties}
         return _make_feature(member.get("geometry"), wanted_properties, centroids=centroids)
 
     top = json.loads(text, object_pairs_hook=collapse, parse_int=_parse_integer, strict=False)
@@ -79,6 +82,14 @@ def open_geojson(data: bytes, wanted: PointColumns, *, centroids: bool = False) 
     if not features:
         names = dict.fromkeys(filter(None, (wanted.count, wanted.person)))
     return OpenFile(format="GeoJSON", names=tuple(names), has_geometry=True, crs=crs, rows=len(features), take=take)
+
+
+def _rename_wanted(properties: dict[str, Any], wanted_names: dict[str, str]) -> dict[str, Any]:
+    """Return a feature's properties, in which one that has a wanted name in other letters, upper or lower case, has it as it is wanted.
+
+    Each feature has names of its own: a single one with other letters may not make a name ambiguous for all.
+    """
+    return {name if (own := wanted_names.get(fold_name(name), name)) in properties else own: value for name, value in properties.items()}
 
 
 def _parse_integer(digits: str) -> int | str:
@@ -141,7 +152,7 @@ def _geojson_crs(top: dict[str, Any]) -> CRS:
 def _from_features(features: list[_Feature], columns: PointColumns) -> RawPoints:
     others = sum(feature.is_other_shape for feature in features)
     if others and others == len(features):
-        raise InputError(NOT_POINTS)
+        raise UnusableFileError(NOT_POINTS, len(features))
     x = np.array([feature.x for feature in features], np.float64)
     y = np.array([feature.y for feature in features], np.float64)
     polygons = [index for index, feature in enumerate(features) if feature.polygon is not None]
@@ -162,7 +173,7 @@ def _centroids(polygons: list[str | None]) -> tuple[Floats, Floats]:
 
 
 def _read_property(value: Any, as_text: bool) -> Any:
-    """Return a property as a text if `as_text`; otherwise as it is if it is a number or a text, else None."""
+    """Return a property as a canonical text if `as_text`, None for NaN; otherwise as it is if it is a number or a text, else None."""
     if as_text:
-        return None if value is None else str(value)
+        return None if value is None or value != value else canonical_text(value).decode("utf-8", "surrogatepass")
     return value if type(value) in (int, float, str) else None

@@ -20,8 +20,18 @@ import shapely
 from pyproj import CRS, Transformer
 
 from dpviz.arrays import Floats
-from dpviz.data.cells import REMEDY, polygons_as_points, xy_of
-from dpviz.data.columns import NOT_POINTS, OpenFile, PointColumns, RawPoints, decode_texts, is_text, plain_type, raw_points
+from dpviz.data.cells import REMEDY, polygons_as_points, shapes_of_wkb, xy_of
+from dpviz.data.columns import (
+    NOT_POINTS,
+    OpenFile,
+    PointColumns,
+    RawPoints,
+    UnusableFileError,
+    decode_texts,
+    is_text,
+    plain_type,
+    raw_points,
+)
 from dpviz.data.library_errors import attempt, guard
 from dpviz.data.reading.geojson import NAMED_TWICE, TWICE, object_of_pairs, open_geojson
 from dpviz.data.reading.safety import Limits, check_geopackage, repack_shapefile, too_many_rows
@@ -137,7 +147,7 @@ def _points_in_wkt(column: pa.ChunkedArray, name: str) -> tuple[Floats, Floats]:
     point_texts = pc.if_else(pc.match_substring_regex(texts, _WKT_POINT), texts, pa.scalar(None, texts.type))
     shapes = np.asarray(shapely.from_wkt(point_texts.to_numpy(zero_copy_only=False), on_invalid="ignore"), object)
     if texts.null_count < len(texts) and not (shapely.get_type_id(shapes) == shapely.GeometryType.POINT).any():
-        raise InputError(_NO_WKT.format(name=name))
+        raise UnusableFileError(_NO_WKT.format(name=name), len(texts))
     return xy_of(shapes)
 
 
@@ -146,7 +156,7 @@ def _points_of_column(column: pa.ChunkedArray, encoding: str, *, centroids: bool
         return {axis: pc.struct_field(column, axis).to_numpy(zero_copy_only=False).astype(np.float64) for axis in "xy"}
     if encoding != "WKB":
         raise InputError(NOT_POINTS)
-    return _points_of_geometries(shapely.from_wkb(column.to_numpy(zero_copy_only=False), on_invalid="ignore"), centroids=centroids)
+    return _points_of_geometries(shapes_of_wkb(column.to_numpy(zero_copy_only=False)), centroids=centroids)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -195,8 +205,7 @@ def _open_points_layer(kind: str, data: bytes, *, centroids: bool) -> OpenFile:
         if bad_rows == "refuse" and any(column.null_count > table.column(name).null_count for name, column in cells.items()):
             raise InputError(_DAMAGED)
         geometry = table.column(meta["geometry_name"] or _DEFAULT_GEOMETRY_NAME).to_numpy(zero_copy_only=False)
-        shapes = shapely.from_wkb(geometry, on_invalid="ignore")
-        return raw_points(columns, cells.__getitem__, **_points_of_geometries(shapes, centroids=centroids))
+        return raw_points(columns, cells.__getitem__, **_points_of_geometries(shapes_of_wkb(geometry), centroids=centroids))
 
     return OpenFile(format=kind, names=layer.columns, has_geometry=True, crs=layer.crs, rows=layer.rows, take=take)
 
@@ -216,7 +225,7 @@ def _points_of_geometries(geometries: NDArray[np.object_], *, centroids: bool) -
     type_ids = shapely.get_type_id(geometries)
     are_others = type_ids > 0
     if are_others.any() and not (type_ids == 0).any():
-        raise InputError(NOT_POINTS)
+        raise UnusableFileError(NOT_POINTS, len(geometries))
     x, y = xy_of(geometries)
     return {"x": x, "y": y, "has_other_shapes": bool(are_others.any())}
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from dpviz.arrays import Floats
 from dpviz.data.cell_counts import count_rows
-from dpviz.data.cells import REMEDY, cells_of, check_bad_rows, whole_counts
+from dpviz.data.cells import REMEDY, cells_of, whole_counts
 from dpviz.data.columns import (
     COUNT_NAMES,
     GEOMETRY_NAMES,
@@ -20,6 +20,7 @@ from dpviz.data.columns import (
     OpenFile,
     PointColumns,
     RawPoints,
+    UnusableFileError,
     fold_name,
     is_number_text,
     only_candidate,
@@ -29,6 +30,7 @@ from dpviz.data.library_errors import guard
 from dpviz.data.points import PointCounts
 from dpviz.data.reading.geometries import check_on_map, crs_of_file, open_format, reproject
 from dpviz.data.reading.memory_tables import TableUpload
+from dpviz.data.reading.rules import ReadingRules
 from dpviz.data.reading.safety import DEFAULT_LIMITS, Limits, Source, read_checked, too_many_rows
 from dpviz.data.reading.text_format import PLAIN_TEXT, TextFormat
 from dpviz.data.reading.text_rows import SEPARATORS
@@ -139,31 +141,20 @@ def inspect_points(
 
 
 @dataclass(frozen=True, kw_only=True)
-class PointsRequest:
+class PointsRequest(ReadingRules):
     """How the rows of files of points are read.
 
     Attributes:
         target: the CRS to which coordinates are reprojected; None if the domain has no CRS, so that they are used as they are.
         columns: the columns that the caller names; x and y are found by their names if they are None.
         crs: the CRS of the files' coordinates, if the files do not state it.
-        bad_rows: "refuse" or "drop".
-        limits: the most that a file may hold.
-        quoted_newlines: whether entries of text tables may hold line ends.
-        text_format: the declared format of text tables.
         centroids: whether polygons are read as their centroids.
     """
 
     target: object
     columns: PointColumns
     crs: object = None
-    bad_rows: str = "refuse"
-    limits: Limits = DEFAULT_LIMITS
-    quoted_newlines: bool = False
-    text_format: TextFormat = PLAIN_TEXT
     centroids: bool = False
-
-    def __post_init__(self) -> None:
-        check_bad_rows(self.bad_rows)
 
 
 def read_rows(source: Source, request: PointsRequest) -> RawPoints:
@@ -215,7 +206,7 @@ def _check_counts(raw: RawPoints, columns: PointColumns) -> None:
     if raw.count is None or not np.isfinite(raw.count).any():
         return
     if not (raw.count == np.floor(raw.count)).any():
-        raise InputError(f"Column {columns.count!r} holds no whole number. {WEIGHTS_REFUSED}")
+        raise UnusableFileError(f"Column {columns.count!r} holds no whole number. {WEIGHTS_REFUSED}", len(raw.x) + raw.ragged)
 
 
 def _refuse_faults(raw: RawPoints, columns: PointColumns, crs: CRS | None) -> None:

@@ -7,7 +7,7 @@ import hashlib
 import io
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, TypeAlias, cast
 
@@ -130,12 +130,18 @@ def find_files(source: Sources, text_format: TextFormat = PLAIN_TEXT) -> FoundFi
         sources=tuple(sources),
         format=kinds[0],
         schema=descriptions[0].schema,
-        geo=descriptions[0].geo,
+        geo=_join_geo([description.geo for description in descriptions]),
         sizes=tuple(map(_size_of, sources)),
         most_rows=max(row_counts, default=None),
         rowless=tuple(description.rows == 0 or description.rowless for description in descriptions),
         text_format=text_format,
     )
+
+
+def _join_geo(descriptions: Sequence[GeoColumns | None]) -> GeoColumns | None:
+    """Return the description of the geometries of all files: they may be points if those of one file may be."""
+    first = descriptions[0]
+    return None if first is None else replace(first, may_be_points=any(geo is not None and geo.may_be_points for geo in descriptions))
 
 
 def refuse_rowless(files: FoundFiles) -> None:

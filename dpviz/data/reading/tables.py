@@ -216,14 +216,15 @@ class GeoColumns:
         encoding: WKB, point, or another encoding of GeoArrow.
         columns: all columns of geometries, in the order of their names.
         declared_crs: the CRS as the file writes it; None if it is unknown.
-        may_be_points: whether points are among the declared types of geometries, or no type is declared.
+        may_be_points: whether points are among the declared types of geometries, or no type is declared. Files may differ in it: writers
+            declare the types of the rows.
     """
 
     primary: str
     encoding: str
     columns: tuple[str, ...]
     declared_crs: Any = field(repr=False)
-    may_be_points: bool
+    may_be_points: bool = field(compare=False)
 
     @property
     def crs(self) -> CRS | None:

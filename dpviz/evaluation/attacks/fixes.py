@@ -50,13 +50,9 @@ def home_scores(noisy: NDArray[np.number], others: Integers, traces: Integers, r
         (games, k) logarithms.
     """
     noise = np.asarray(noisy - others, np.float64)
-    gains = [np.abs(noise[:, cells]).sum(axis=1) - np.abs(noise[:, cells] - trace[cells]).sum(axis=1) for trace, cells in _occupied(traces)]
+    visited = ((trace, np.flatnonzero(trace)) for trace in traces)  # in other cells all homes mean the same noise
+    gains = [np.abs(noise[:, cells]).sum(axis=1) - np.abs(noise[:, cells] - trace[cells]).sum(axis=1) for trace, cells in visited]
     return np.asarray(rate * np.stack(gains, axis=1), np.float64)
-
-
-def _occupied(traces: Integers) -> list[tuple[Integers, Integers]]:
-    """Pair each trace with the cells in which it has fixes; elsewhere all homes mean the same noise."""
-    return [(trace, np.flatnonzero(trace)) for trace in traces]
 
 
 def guess_homes(noisy: NDArray[np.number], others: Integers, traces: Integers, rate: float) -> Integers:

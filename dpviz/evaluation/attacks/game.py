@@ -217,14 +217,14 @@ def gaussian_log_odds(noisy: Integers, others: Integers, variance: Sequence[floa
     return np.asarray(gain.sum(axis=-1), np.float64)
 
 
-def count_wins(said: NDArray[np.generic], truth: NDArray[np.generic]) -> Success:
-    """Count the games in which the attacker said the truth.
+def count_wins(guesses: NDArray[np.generic], truth: NDArray[np.generic]) -> Success:
+    """Count the games in which the attacker guessed right.
 
     Args:
-        said: (games,) what the attacker said.
+        guesses: (games,) what the attacker said.
         truth: (games,) what is true.
 
     >>> count_wins(np.array([True, False, True]), np.array([True, True, True]))
     Success(wins=2, games=3)
     """
-    return Success(wins=int((said == truth).sum()), games=len(truth))
+    return Success(wins=int((guesses == truth).sum()), games=len(truth))

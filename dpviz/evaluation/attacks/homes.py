@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from dpviz.arrays import Floats, Integers
-from dpviz.evaluation.attacks.game import Table
+from dpviz.evaluation.attacks.game import Table, membership_log_odds
 
 _TIE = 1e-9
 
@@ -83,10 +83,8 @@ def home_log_odds(
     >>> home_log_odds(noisy, others, [np.array([0, 0, 1, 1]), np.arange(4)], [0.5, 0.5], 2).tolist()
     [1.0, 0.5, -1.0, -1.0]
     """
-    gains = []
-    for seen, known, table, rate in zip(noisy, others, tables, epsilon, strict=True):
-        excess = seen - known
-        gains.append((rate / shift * (np.abs(excess) - np.abs(excess - shift)))[..., table])
+    found = zip(noisy, others, tables, epsilon, strict=True)
+    gains = [membership_log_odds(seen[..., None], known[..., None], [rate], shift)[..., table] for seen, known, table, rate in found]
     return np.asarray(sum(gains), np.float64)
 
 

@@ -7,8 +7,8 @@ from typing import ClassVar
 
 from dpviz.data.areas import AreaCounts
 from dpviz.mechanisms.base import setting
+from dpviz.mechanisms.budget_noise import accounting_setting
 from dpviz.mechanisms.noisy_areas import AreaMechanism, NoisyAreas, neighbours_setting
-from dpviz.mechanisms.noisy_flows import accounting_setting
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.area_release import AreaRelease

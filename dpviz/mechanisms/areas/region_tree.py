@@ -8,9 +8,8 @@ from typing import ClassVar
 
 from dpviz.data.areas import AreaCounts
 from dpviz.mechanisms.base import Share, setting
-from dpviz.mechanisms.budget_noise import is_gaussian
+from dpviz.mechanisms.budget_noise import accounting_setting, is_gaussian
 from dpviz.mechanisms.noisy_areas import AreaMechanism, NoisyAreas, neighbours_setting
-from dpviz.mechanisms.noisy_flows import accounting_setting
 from dpviz.privacy.allocation import REGION_STRATEGIES, region_weights
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.entropy import Entropy

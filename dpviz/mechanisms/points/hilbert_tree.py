@@ -45,10 +45,11 @@ class HilbertTree(MedianTree):
         n/2 itself, so that a median may use all of its epsilon ("sharp"). Noise is exact and discrete.
 
     Measured:
-        In the setting of the paper's Figure 6 (1.63 million made-up road crossings, pruned at 32, epsilon 0.5; mean over 5 seeds of the
-        median relative error) it beats the hybrid kd-tree on every shape of queries, where the paper found much higher errors on some: at
-        height 8 it has 0.8 % on 1 x 1 degrees (hybrid 2.1 %), 0.13 % on 10 x 10 (0.17 %) and 1.4 % on 15 x 0.2 (1.9 %). A quadtree of
-        height 10 is better than both: 0.5 %, 0.09 % and 1.1 %. `dpviz paper psd 6` repeats this on a smaller scale.
+        In the setting of the paper's Figure 6 (1.63 million made-up road crossings, pruned at 32, epsilon 0.5; mean over the seeds of the
+        median relative error) it beats the hybrid kd-tree on every shape of queries: at height 8 it has 0.9 % on 1 x 1 degrees (hybrid
+        2.1 %), 0.13 % on 10 x 10 (0.17 %) and 1.5 % on 15 x 0.2 (1.9 %). A quadtree of height 10 is better than both: 0.5 %, 0.09 % and
+        1.0 %. The paper found much higher errors on some. So has fan_out=2, which is how Section III-C describes the tree: 8 to 14 times
+        the hybrid's at height 8. `dpviz paper psd 6 --size paper` repeats this.
 
     >>> import dpviz as dv
     >>> points = dv.load_sample("gaussian_cluster")

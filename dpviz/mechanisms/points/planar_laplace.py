@@ -13,17 +13,15 @@ from dpviz.amounts import format_decimal
 from dpviz.arrays import Places
 from dpviz.data.points import PointCounts
 from dpviz.mechanisms.base import LOCAL, setting
-from dpviz.mechanisms.disclosure_points import (
-    PointContrast,
-    Table,
+from dpviz.mechanisms.disclosure_moved import (
+    clip_to_domain,
     count_moved,
-    each_record,
-    into_domain,
+    list_records,
     note_coarse_lattice,
     radius_setting,
-    side_setting,
     usual_radius,
 )
+from dpviz.mechanisms.disclosure_points import PointContrast, Table, side_setting
 from dpviz.privacy.budget import exact
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.planar_laplace import planar_laplace
@@ -96,9 +94,9 @@ class PlanarLaplace(PointContrast):
         Returns:
             (n,) columns and (n,) rows of the perturbed locations, in the order of the cells.
         """
-        column, row = each_record(points)
+        column, row = list_records(points)
         east, north = planar_laplace(len(row), self.rates(points.domain), entropy)
-        return into_domain(points.domain, column + east, row + north)
+        return clip_to_domain(points.domain, column + east, row + north)
 
     def notes(self, domain: Domain) -> tuple[str, ...]:
         """State the guarantee of one location in words, for the receipt."""

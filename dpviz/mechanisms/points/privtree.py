@@ -17,7 +17,7 @@ from dpviz.mechanisms.base import TREES, Share, setting, shares_of
 from dpviz.mechanisms.noisy_counts import Finish, NoisyCounts, PointMechanism, finish_settings, negative_setting
 from dpviz.privacy.budget import Budget, PureBudget, require_pure
 from dpviz.privacy.entropy import Entropy
-from dpviz.privacy.noise import discrete_laplace, laplace_variance
+from dpviz.privacy.noise import LARGEST_SCALE, discrete_laplace, laplace_variance
 from dpviz.privacy.receipt import Step
 from dpviz.release.point_release import Release
 from dpviz.space.domain import Domain
@@ -104,7 +104,7 @@ class PrivTree(PointMechanism):
         domain, cells = counter.points.domain, CurveCells.of(counter.points)
         order = domain.order
         scale = self._scale(counter, epsilon)
-        delta = math.ceil(scale * Fraction(math.log(self.fan_out) * (1 + 1e-12)))
+        delta = math.ceil(min(scale, LARGEST_SCALE) * Fraction(math.log(self.fan_out) * (1 + 1e-12)))  # a larger scale is refused below
         nodes, halved, number_of_nodes = [np.zeros(1, np.int64)], [0], 1
         children: list[Integers] = []
         true: list[Integers] = []

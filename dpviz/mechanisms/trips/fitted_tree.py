@@ -14,10 +14,10 @@ from dpviz.arrays import Floats, Integers, Mask, Places
 from dpviz.data.flows import Flows
 from dpviz.errors import BudgetError
 from dpviz.mechanisms.base import ADD_REMOVE, BOUNDED, Share, setting
+from dpviz.mechanisms.budget_noise import accounting_setting
 from dpviz.mechanisms.noisy_flows import (
     FlowMechanism,
     NoisyFlows,
-    accounting_setting,
     first_side_setting,
     neighbours_setting,
     plan_variances,

@@ -13,10 +13,10 @@ from dpviz.arrays import Floats, Integers, Places
 from dpviz.data.flows import Flows
 from dpviz.errors import DomainError
 from dpviz.mechanisms.base import BOUNDED, NEIGHBOURS, setting
+from dpviz.mechanisms.budget_noise import accounting_setting
 from dpviz.mechanisms.noisy_flows import (
     FlowMechanism,
     NoisyFlows,
-    accounting_setting,
     add_coarser_stages,
     bound_largest_noise,
     count_most_leaf_pairs,

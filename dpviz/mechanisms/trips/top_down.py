@@ -14,10 +14,10 @@ from dpviz.arrays import Floats, Integers
 from dpviz.data.flows import Flows
 from dpviz.errors import SettingError
 from dpviz.mechanisms.base import ADD_REMOVE, BOUNDED, Share, setting
+from dpviz.mechanisms.budget_noise import accounting_setting
 from dpviz.mechanisms.noisy_flows import (
     FlowMechanism,
     NoisyFlows,
-    accounting_setting,
     bound_largest_noise,
     first_side_setting,
     neighbours_setting,

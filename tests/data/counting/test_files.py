@@ -20,6 +20,7 @@ from dpviz.space.domain import Domain
 from dpviz.space.regions import Regions
 from tests.data.reading import files
 from tests.data.reading.files import PLANE, TOWNS, text, upload
+from tests.often import often
 
 DEGREES = Domain(bounds=(0.0, 0.0, 8.0, 8.0), crs="EPSG:4326", order=3)
 MERCATOR = Domain(bounds=(0.0, 0.0, 1e6, 1e6), crs="EPSG:3857", order=3)
@@ -308,3 +309,38 @@ def test_a_note_on_several_files_is_said_once():
     parts = [text(f"origin,destination,count\na,b,{n}\ntotal,b,{n}\n", f"{n}.csv") for n in (3, 4)]
     flows = read_flows(parts, regions=TOWNS)
     assert (flows.count.tolist(), flows.notes) == ([7], ("rows or columns of totals, which equal the sums of the others",))
+
+
+POINTS_HEADER, TRIPS_HEADER, IDS_HEADER = "x,y,n\n1.5,1.5,2\n", "origin,destination,count\na,b,3\n", "town,n\na,3\n"
+LONE_ROWS = [(POINTS_HEADER, "zq,1.5,1"), (POINTS_HEADER, "1.5,1.5,zq"), (POINTS_HEADER, "1.5,1.5,0.5")]
+LONE_ROWS += [(TRIPS_HEADER, "a,b,zq"), (TRIPS_HEADER, "a,b,1.5"), (IDS_HEADER, "a,zq")]
+
+
+@pytest.mark.parametrize("engine", often(["numpy", "duckdb"], 1))
+@pytest.mark.parametrize(("good", "row"), LONE_ROWS, ids=lambda value: value.split("\n")[0])
+def test_a_file_whose_only_row_is_bad_refuses_no_other_file(good, row, engine, tmp_path):
+    """Else this one row would decide whether there is a release. Only if no row of any file can be used, the files are refused."""
+    header = good.split("\n")[0]
+    read, options = {
+        POINTS_HEADER: (read_points, {"domain": PLANE, "count": "n"}),
+        TRIPS_HEADER: (read_flows, {"regions": TOWNS}),
+        IDS_HEADER: (read_areas, {"regions": TOWNS, "region": "town", "count": "n"}),
+    }[good]
+    for name, content in (("a", f"{header}\n{row}\n"), ("b", good)):
+        (tmp_path / f"{name}.csv").write_text(content)
+    alone = read(tmp_path / "b.csv", bad_rows="drop", engine=engine, **options)
+    both = read(str(tmp_path / "*.csv"), bad_rows="drop", engine=engine, **options)
+    assert (arrays(both), both.bad) == (arrays(alone), 1)
+    (tmp_path / "b.csv").write_text(f"{header}\n{row}\n\n")
+    assert "holds no" in refused(read, str(tmp_path / "*.csv"), bad_rows="drop", engine=engine, **options)
+
+
+@pytest.mark.parametrize("form", ["geojson", "parquet"])
+def test_a_file_of_one_polygon_refuses_no_file_of_points(form, tmp_path):
+    for name, shape in (("a", shapely.box(0, 0, 1, 1)), ("b", shapely.Point(1, 1))):
+        frame = gpd.GeoDataFrame({"who": [name]}, geometry=[shape], crs="EPSG:4326")
+        path = tmp_path / f"{name}.{form}"
+        frame.to_parquet(path) if form == "parquet" else frame.to_file(path, driver="GeoJSON")
+    found = read_points(str(tmp_path / f"*.{form}"), domain=DEGREES, bad_rows="drop")
+    assert (found.count.tolist(), found.bad) == ([1], 1)
+    assert "not points" in refused(read_points, tmp_path / f"a.{form}", domain=DEGREES, bad_rows="drop")

@@ -23,6 +23,7 @@ from dpviz.data.counting.duckdb import count_with_duckdb
 from dpviz.data.counting.job import Job, Progress, XyCells
 from tests.data.reading.files import PLANE
 from tests.data.slow_bound import slow_bound
+from tests.often import often
 
 WHOLE = st.one_of(st.integers(0, 5), st.sampled_from([-3, 2**31, 2**53 + 1, 2**63 - 1]))
 SMALL = st.integers(0, 5)
@@ -121,7 +122,7 @@ def test_all_engines_keep_what_the_definition_says(case):
         assert by_memory(paths, weighted, bound) == by_duckdb(job) == by_dask(job) == expected.tolist()
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", often(KINDS, ["int64", "decimal", "large texts"]))
 def test_people_keep_the_same_in_files_of_every_type(tmp_path, kind):
     """Files of more rows than DuckDB hands over at once."""
     rng, size = np.random.default_rng(5), 20_000

@@ -1,0 +1,229 @@
+"""The subcommand `dpviz release`: publish what a configuration describes, or say what that would cost."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from dpviz.amounts import format_budget, format_decimal
+from dpviz.cli.console import DONE, REFUSED, finite, give, run_with_bar, say
+from dpviz.cli.ledger import account_facts, draws, exact_texts
+from dpviz.data.counting.scheduler import Scheduler, scheduler_at
+from dpviz.errors import DpvizError, RefusedError, SettingError
+from dpviz.privacy.accounts import Account, amount_of
+from dpviz.privacy.ledger import Ledger
+from dpviz.publishing.config import ReleaseConfig, read_config
+from dpviz.publishing.dry_run import ExpectedErrors, compute_expected_errors
+from dpviz.publishing.kept import differences, recover
+from dpviz.publishing.order import TEXT_NAMES, Order, PublicationTexts, Published
+from dpviz.publishing.private_data import left_out, open_data, open_frame, resolve_path
+from dpviz.publishing.publish import preview_payment, publish, write
+from dpviz.publishing.toml_tables import SEED_REFUSED
+from dpviz.space.regions import Regions
+
+Facts = dict[str, Any]
+
+
+def run_release(arguments: Namespace) -> int:
+    """Make and publish the release of a configuration; with --dry-run, print its cost and expected errors. Return the exit code."""
+    if arguments.seed is not None:
+        raise RefusedError(SEED_REFUSED)
+    scheduler = scheduler_at(arguments.address, insecure=arguments.insecure_address)
+    config = read_config(Path(arguments.config), for_dry_run=arguments.dry_run)
+    config = replace(config, data=config.data.with_engine(arguments.engine, scheduler))
+    words = publication_texts(config) if arguments.output is None else replace(publication_texts(config), folder=Path(arguments.output))
+    unfit = _find_unfit(config, words)
+    if unfit is not None and not arguments.dry_run:
+        raise unfit
+    if arguments.paid is not None:
+        _print_published(_write_kept(arguments.paid, config, words), None, as_json=arguments.json)
+        return DONE
+    order, engine = _read_order(config, scheduler, shows=arguments.left_out)
+    if arguments.dry_run:
+        return _print_dry_run(order, engine, unfit, config.left_out, as_json=arguments.json)
+    _print_published(publish(order, words, Ledger(), say=say), engine, as_json=arguments.json)
+    return DONE
+
+
+def _write_kept(entry: int, config: ReleaseConfig, words: PublicationTexts) -> Published:
+    """Publish a paid release kept on the disk, with the texts of a configuration; no private data are read, and nothing is spent.
+
+    Raises:
+        SettingError: no release of that entry is kept, or the configuration describes another release.
+    """
+    paid = recover(entry, Ledger())
+    different = differences(paid, config)
+    if different:
+        raise SettingError(f"Draw {entry} was made with another {', '.join(different)}: give the configuration that it was drawn with.")
+    say(f"Publishing draw {entry} of {paid.account.name!r} as it was drawn; nothing is spent.")
+    return write(paid, words, Ledger(), say=say)
+
+
+def _print_published(published: Published, engine: str | None, *, as_json: bool) -> None:
+    """Print folder, files and account of a published release."""
+    facts = {
+        "folder": str(published.folder),
+        "release_id": published.manifest["identity"]["release_id"],
+        "files": sorted(path.name for path in published.folder.iterdir()),
+        "dataset": account_facts(published.account),
+        "engine": engine,
+    }
+    left = format_budget(published.account.left)
+    message = f"Published in {published.folder}."
+    try:
+        give(facts, [message, f"{published.account.name}: {draws(published.account)}, left {left}."], as_json=as_json)
+    except OSError:
+        say(f"{message} The details could not be printed, as the output is closed.")
+        raise
+
+
+def publication_texts(config: ReleaseConfig) -> PublicationTexts:
+    """Return the curator's texts and the folder of a configuration."""
+    texts, output = config.publication, config.output
+    own_texts = {name: getattr(texts, name) for name in TEXT_NAMES}
+    return PublicationTexts(folder=resolve_path(config.base, output.folder), formats=output.formats, **own_texts)
+
+
+def _read_order(config: ReleaseConfig, scheduler: Scheduler | None = None, *, shows: bool) -> tuple[Order, str | None]:
+    """Return `order_of` a configuration, and tell the curator on stderr how its data were counted; if `shows`, what was left out, too.
+
+    How many records were left out is a true number, by which settings could be chosen, the bounds of a domain above all. So the ledger
+    records first that it is looked at, as in the app.
+    """
+    say("Reading the data.")
+    order, engine = order_of(config, scheduler)
+    if engine is not None:
+        say(f"Counted by engine {engine}.")
+        say(_LEFT_OUT_HINT if not shows else _record_look(order) or _describe_left_out(order))
+    for line in getattr(order.data, "notes", ()):
+        say(f"Curator only: {line}")
+    return order, engine
+
+
+_LEFT_OUT_HINT = (
+    "How many records were left out, and why, is shown with --left-out: it comes from the private data, and the ledger notes the look."
+)
+
+
+def _record_look(order: Order) -> str:
+    """Record that true numbers of the data are looked at; return why they are not shown, "" if they may be."""
+    try:
+        Ledger().note_truth_seen(order.fingerprints)
+    except RefusedError as error:
+        return f"What was left out is not shown, since the ledger cannot record the look. {error}"
+    return ""
+
+
+def _describe_left_out(order: Order) -> str:
+    return f"Curator only: {left_out(order.data) or 'nothing was left out.'}"
+
+
+def order_of(config: ReleaseConfig, scheduler: Scheduler | None = None) -> tuple[Order, str | None]:
+    """Read the data of a configuration, without bad rows, and make its order.
+
+    Returns:
+        The order, and the engine that counted the data; None for a sample.
+
+    Raises:
+        DpvizError: settings, domain, regions or files cannot be used.
+    """
+    mechanism, budget = config.mechanism.build(config.family), config.budget.budget()
+    frame = open_frame(config)
+    if isinstance(frame, Regions):
+        mechanism.check(frame)
+    opened = run_with_bar("counting", lambda watch: open_data(config, frame, bad_rows="drop", watch=watch, scheduler=scheduler))
+    for note in opened.notes:
+        say(f"Curator only: {note}")
+    order = Order(
+        data=opened.data,
+        mechanism=mechanism,
+        budget=budget,
+        dataset=config.dataset.name,
+        fingerprints=opened.fingerprints,
+        cap=config.dataset.cap(),
+        person=config.data.person or "",
+    )
+    return order, opened.engine
+
+
+def _find_unfit(config: ReleaseConfig, words: PublicationTexts) -> DpvizError | None:
+    """Return what is wrong with the texts of a publication; None if they can be published, or are left out for a dry run."""
+    if {"publication", "output"} & set(config.left_out):
+        return None
+    try:
+        words.check()
+    except DpvizError as error:
+        return error
+    return None
+
+
+def _print_dry_run(order: Order, engine: str | None, unfit: DpvizError | None, left_out: Sequence[str], *, as_json: bool) -> int:
+    """Print what a release would cost and its expected errors, or why it would be refused; return the exit code of that.
+
+    Texts that cannot be published yet, as in a configuration that was saved before they were written, are named beside the cost. Of
+    tables that are left out it is said what is not known without them; without [dataset] the ledger is not asked.
+    """
+    errors = compute_expected_errors(order.mechanism, order.data, order.budget)
+    account, refusal = None, None if unfit is None else str(unfit)
+    try:
+        account = None if "dataset" in left_out else preview_payment(order, Ledger())
+    except DpvizError as error:
+        refusal = str(error)
+    unknown = [_UNKNOWN[name] for name in left_out]
+    cost = [] if account is None else [_cost_line(order, account, errors)]
+    refused = [] if refusal is None else [f"This release would be refused: {refusal}"]
+    lines = [*refused, *cost, *_error_lines(errors), *unknown]
+    give({**_dry_run_facts(order, account, refusal, errors), "unknown": unknown, "engine": engine}, lines, as_json=as_json)
+    return DONE if refusal is None else REFUSED
+
+
+_UNKNOWN = {
+    "dataset": "Not known without [dataset]: whether the ledger would allow the release, and what the cap would leave. A release needs it,"
+    " and for data without a person column its unit.",
+    "publication": "Not known without [publication]: what readers would be told. A release needs it.",
+    "output": "Not known without [output]: whether the files could be written. A release needs it.",
+}
+"""For each table that a dry run works without, what it cannot say then."""
+
+
+def _cost_line(order: Order, account: Account, errors: ExpectedErrors) -> str:
+    """Say what a release would spend, and what its account would have left."""
+    amount, cost = amount_of(order.budget), account.terms.cost(order.budget)
+    counted = "" if set(amount) <= set(cost) else f" (in the ledger {format_budget(cost)})"
+    return (
+        f"Would spend {format_budget(amount)}{counted}, protecting one {errors.receipt.unit} ({errors.receipt.neighbours});"
+        f" left after it: {format_budget(account.left)}. Nothing was spent."
+    )
+
+
+def _dry_run_facts(order: Order, account: Account | None, refusal: str | None, errors: ExpectedErrors) -> Facts:
+    """Describe a dry run as JSON values; `account` is the account after the release, None if the release would be refused."""
+    levels = [finite(row) for row in errors.by_level.to_dict("records")]
+    receipt = errors.receipt
+    return {
+        "budget": str(order.budget),
+        "cost": None if account is None else exact_texts(account.terms.cost(order.budget)),
+        "left": None if account is None else exact_texts(account.left),
+        "refused": refusal,
+        "unit": receipt.unit,
+        "neighbours": receipt.neighbours,
+        "levels": levels,
+        "note": errors.note,
+    }
+
+
+def _error_lines(errors: ExpectedErrors) -> list[str]:
+    """Format expected errors as a table, and the note under it."""
+    table = errors.by_level.dropna(axis=1, how="all")
+    table_text = table.to_string(index=False, na_rep="-", float_format=lambda number: format_decimal(number, 3))
+    return [*table_text.splitlines(), errors.note]
+
+
+def check_config(path: Path, *, as_json: bool, shows: bool) -> int:
+    """Print what the release of a configuration would cost, and why it would be refused, as `release --dry-run` does."""
+    config = read_config(path, for_dry_run=True)
+    order, engine = _read_order(config, shows=shows)
+    return _print_dry_run(order, engine, _find_unfit(config, publication_texts(config)), config.left_out, as_json=as_json)
