@@ -6,7 +6,7 @@ from dpviz.data.counting.files import read_areas, read_flows, read_points
 from dpviz.data.flows import Flows
 from dpviz.data.points import PointCounts
 from dpviz.data.reading.flows import inspect_flows
-from dpviz.data.reading.outline import read_outline, read_polygons
+from dpviz.data.reading.outline import land_outline, read_outline, read_polygons
 from dpviz.data.reading.points import inspect_points
 from dpviz.data.reading.regions import inspect_regions, read_regions
 from dpviz.data.reading.safety import Limits
@@ -172,6 +172,7 @@ __all__ = [
     "inspect_flows",
     "inspect_points",
     "inspect_regions",
+    "land_outline",
     "load_area_sample",
     "load_flow_sample",
     "load_sample",

@@ -22,7 +22,7 @@ from dpviz.data.flows import Flows
 from dpviz.data.points import PointCounts
 from dpviz.data.reading.flows import FlowsFile
 from dpviz.data.reading.inspect import RepeatedColumn, describe_flows, describe_points, find_repeated_columns
-from dpviz.data.reading.outline import OUTLINE_LIMITS, read_outline, read_polygons
+from dpviz.data.reading.outline import OUTLINE_LIMITS, land_outline, read_outline, read_polygons
 from dpviz.data.reading.points import PointsFile
 from dpviz.data.reading.regions import RegionsFile, inspect_regions, list_denominators, propose_levels, read_regions
 from dpviz.data.reading.sources import FoundFiles, find_files
@@ -232,6 +232,12 @@ def mask_domain(digest: str, name: str, _content: bytes, domain: Domain) -> Doma
     return mask_outside(domain, outline)
 
 
+@st.cache_resource(max_entries=4, scope="session", show_spinner="Masking the domain ...")
+def mask_to_land(domain: Domain) -> Domain:
+    """Mask the cells of a domain that touch no land."""
+    return mask_outside(domain, land_outline())
+
+
 @st.cache_resource(max_entries=2, scope="session", show_spinner="Counting the sample ...")
 def masked_sample(digest: str, key: str, size: int | None, domain: Domain) -> PointCounts:  # noqa: ARG001
     """Load a public sample and count it on a domain with a mask, whose content `digest` identifies."""
@@ -302,6 +308,7 @@ PER_SESSION = (
     make_regions_without_file,
     read_outline_file,
     mask_domain,
+    mask_to_land,
     masked_sample,
     declared_level,
     declared_bounds,

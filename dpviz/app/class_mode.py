@@ -13,6 +13,7 @@ from dpviz.errors import RefusedError
 
 LARGEST_ORDER = 10  # of the lattice of points: 1,024 x 1,024 cells, as the Points page opens
 MOST_RECORDS = 1_000_000  # of a made-up sample
+NO_FILE = "everywhere"  # the study area of points in place of one from a file
 LEFT_OUT = frozenset({"release"})  # pages, by the ends of their addresses
 Config = TypeVar("Config")
 
@@ -72,6 +73,7 @@ def restrict(config: Config) -> Config:
     usual: Any = type(config)
     allowed = {name: getattr(usual, name) for name in ("mode", "source") if hasattr(config, name)}
     allowed |= {name: most for name, most in (("order", LARGEST_ORDER), ("size", MOST_RECORDS)) if (getattr(config, name, 0) or 0) > most}
+    allowed |= {"study_area": NO_FILE} if getattr(config, "study_area", NO_FILE) == "file" else {}
     changed = {name: value for name, value in allowed.items() if getattr(config, name) != value}
     return replace(config, **changed) if changed else config  # type: ignore[type-var]
 
@@ -82,6 +84,6 @@ def describe_restricted(config: object) -> str:
         return ""
     side = 2**LARGEST_ORDER
     return (
-        f"A class has samples in Teach, with at most {side:,} x {side:,} cells and {MOST_RECORDS:,} records. This link asks for more, and"
-        " is shown within these limits."
+        f"A class has samples in Teach, with at most {side:,} x {side:,} cells and {MOST_RECORDS:,} records, and no study area from a file."
+        " This link asks for more, and is shown within these limits."
     )

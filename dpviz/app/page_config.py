@@ -27,6 +27,9 @@ from dpviz.mechanisms.base import GAUSSIAN, LAPLACE, NOISES, Share
 from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, ZcdpBudget
 
 MOST_SCALES = 40
+EVERYWHERE, ON_LAND, IN_A_FILE = "everywhere", "land", "file"
+STUDY_AREAS = (EVERYWHERE, ON_LAND, IN_A_FILE)
+"""Where people can be: the values of the parameter `study_area` of points. The file of polygons itself is in no link."""
 SECOND = "Second run"
 """What the left map shows: another mechanism, settings or budget."""
 

@@ -17,13 +17,14 @@ import streamlit as st
 
 from dpviz.app.dataset_block import CURRENCIES, LARGEST_CAP, LARGEST_CAP_DELTA, SMALLEST_CAP, SMALLEST_RHO_CAP
 from dpviz.app.ledger import Funding, LoadedData, Source, convert_to_currency
-from dpviz.app.page_config import PageConfig
+from dpviz.app.page_config import EVERYWHERE, ON_LAND, PageConfig
 from dpviz.app.page_state import LARGEST_DELTA, LARGEST_EPSILON, LARGEST_RHO, SMALLEST_DELTA, SMALLEST_EPSILON, SMALLEST_RHO
 from dpviz.app.points.state import LARGEST_ORDER, OWN_BOUNDS, SIDES
 from dpviz.app.session import read_amount
 from dpviz.app.trips.state import ALONE
 from dpviz.app.unit_controls import EVERY_ROW, MOST_PER_PERSON, PERSON, VOUCHED
 from dpviz.data.counting.engines import AUTO
+from dpviz.data.reading.outline import LAND
 from dpviz.data.reading.safety import format_of
 from dpviz.data.reading.text_rows import SEPARATORS
 from dpviz.errors import DpvizError, SettingError
@@ -191,6 +192,7 @@ def parts_of_page(config: ReleaseConfig, page: PageConfig) -> dict[str, Any]:
         return parts | {"level": None, "asked": ()}
     if not data.is_points:
         return parts | {"beside": ALONE, "level": None, "region": None}
+    parts["study_area"] = ON_LAND if config.domain is not None and config.domain.study_area == LAND else EVERYWHERE
     return parts | {"order": _order_of(config), "zoom": None} | ({"size": _size_of(data)} if data.sample is not None else {})
 
 
@@ -251,8 +253,10 @@ def _order_of(config: ReleaseConfig) -> int:
         raise SettingError("Points need a [domain].")
     if own is not None and (domain.bounds, domain.crs) != (own.bounds, own.crs):
         raise SettingError("The page counts a sample on its own domain only: run this configuration with the command line.")
-    if own is not None and config.domain is not None and config.domain.study_area is not None:
+    if own is not None and config.domain is not None and config.domain.study_area not in (None, LAND):
         raise SettingError("The page cannot open the study area of a sample: run this configuration with the command line.")
+    if own is None and config.domain is not None and config.domain.study_area == LAND:
+        raise SettingError("The page masks files by polygons of a file, not by land: run this configuration with the command line.")
     if domain.order > LARGEST_ORDER:
         raise SettingError(f"The page takes an order of at most {LARGEST_ORDER}: run finer domains with the command line.")
     return domain.order
@@ -307,7 +311,7 @@ def _regions_values(config: ReleaseConfig) -> Values:
 
 
 def _domain_values(part: DomainPart) -> Values:
-    values = {"frame": OWN_BOUNDS, "place": "", "domain crs": part.crs, "only inside": part.study_area is not None}
+    values = {"frame": OWN_BOUNDS, "place": "", "domain crs": part.crs, "only inside": part.study_area not in (None, LAND)}
     return values | dict(zip(SIDES, part.bounds, strict=True))
 
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from dpviz.data.reading.outline import LAND
 from dpviz.lessons.lesson import Lesson
 from dpviz.mechanisms import FAMILIES, AnyMechanism
 from dpviz.privacy.budget import Budget
@@ -281,6 +282,8 @@ def _write_domain(part: DomainPart) -> str:
     rectangle = _call("dv.Domain", [f"bounds={_literal(part.bounds)}", f"crs={_literal(crs)}", *order], room)
     if part.study_area is None:
         return rectangle
+    if part.study_area == LAND:
+        return _call("dv.mask_outside", [rectangle, "dv.land_outline()"], room)
     outline = _call("dv.read_outline", [_quote(part.study_area), f"unstated_crs={_literal(crs)}"], room)
     return _call("dv.mask_outside", [rectangle, outline], room)
 

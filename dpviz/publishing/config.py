@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from dpviz.data.counting.engines import AUTO, DASK, DUCKDB, ENGINES
 from dpviz.data.counting.scheduler import Scheduler
+from dpviz.data.reading.outline import LAND
 from dpviz.data.reading.text_format import TextFormat
 from dpviz.data.reading.text_rows import UTF16
 from dpviz.errors import BudgetError, RefusedError, SettingError, check_choice, did_you_mean
@@ -39,8 +40,8 @@ class DomainPart:
         crs: CRS of the bounds; "none" for a plain plane without a map.
         order: the lattice has 2**order columns and rows.
         study_area: a public file of polygons in which all people can be, relative to the configuration's folder. Cells that do not touch
-            them are masked: nobody can be there. Its CRS is that of the bounds, if the file states none. If left out, people can be
-            everywhere.
+            them are masked: nobody can be there. Its CRS is that of the bounds, if the file states none. "land"
+            stands for the land of the Earth, whose coarse outline comes with dpviz. If left out, people can be everywhere.
     """
 
     bounds: tuple[float, ...]
@@ -590,7 +591,7 @@ class DataConfig:
     def frame_files(self) -> list[tuple[str, str]]:
         """List the files of the public frame: the name of each in messages, and its path."""
         study_area = None if self.domain is None else self.domain.study_area
-        found = [("[domain] study_area", study_area)]
+        found = [("[domain] study_area", None if study_area == LAND else study_area)]
         for name in ("regions", "destinations"):
             part = getattr(self, name)
             found += [(f"[{name}] {key}", getattr(part, key)) for key in ("file", "polygons", "area_file") if part is not None]

@@ -25,7 +25,7 @@ from dpviz.data.flows import Flows
 from dpviz.data.leaf_regions import refuse_overlaps
 from dpviz.data.library_errors import attempt, guard
 from dpviz.data.points import PointCounts
-from dpviz.data.reading.outline import read_outline, read_polygons
+from dpviz.data.reading.outline import LAND, land_outline, read_outline, read_polygons
 from dpviz.data.reading.regions import read_regions
 from dpviz.data.reading.safety import Limits, Source, is_path, refuse_share
 from dpviz.data.reading.sources import FoundFiles, describe_copies, find_files, list_files
@@ -225,6 +225,8 @@ def _open_domain(part: DomainPart, base: Path) -> Domain:
     domain = part.domain()
     if part.study_area is None:
         return domain
+    if part.study_area == LAND:
+        return mask_outside(domain, land_outline())
     path = resolve_path(base, part.study_area)
     try:
         return mask_outside(domain, read_outline(path, unstated_crs=domain.crs))

@@ -82,5 +82,6 @@ def test_everything_kept_has_an_end_and_private_things_stay_in_their_session_and
     for _, node, decorator in decorators():
         assert "max_entries=" in decorator, node.name
         assert node.name in (*PUBLIC, *private)
-        keyed = (*PUBLIC, "keeper", "counting_jobs", "make_regions_without_file")  # others are known by the content of a file
+        # others are known by the content of a file
+        keyed = (*PUBLIC, "keeper", "counting_jobs", "make_regions_without_file", "mask_to_land")
         assert node.name in keyed or node.args.args[0].arg == "digest"

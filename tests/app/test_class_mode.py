@@ -88,7 +88,8 @@ def test_a_configuration_in_the_session_is_cut_wherever_it_is_read(a_class):
     assert restrict(asked) == Config(order=10, size=1_000_000, run=7)
     assert restrict(TripsConfig(mode="Curate", source="upload", beside="top_down")) == TripsConfig(beside="top_down")
     assert restrict(CompareConfig(source="own", order=12)) == CompareConfig(order=10)
-    assert restrict(usual := Config()) is usual
+    assert restrict(CompareConfig(study_area="file")) == CompareConfig(), "the polygons would be a file of one's own"
+    assert restrict(usual := Config(study_area="land")) is usual
 
 
 REFUSING = {

@@ -8,9 +8,11 @@ from threading import Semaphore
 from types import SimpleNamespace
 from unittest.mock import Mock
 
+import geopandas as gpd
 import numpy as np
 import pandas as pd
 import pytest
+import shapely
 
 from dpviz.app import cached, jobs
 from dpviz.app.compare.answer import _pair_contrasts, describe_answer, describe_contrasts
@@ -973,3 +975,40 @@ class TestAreas:
     def test_a_link_to_areas_keeps_a_level_that_its_regions_have(self):
         assert read_link(CompareConfig, {"kind": "Areas", "sample": "us_residents", "level": "2"}).level == 2
         assert read_link(CompareConfig, {"kind": "Areas", "sample": "us_residents", "level": "3"}).level is None
+
+
+LAND = {"sample": "la_residents", "order": "5", "mechanisms": '["quadtree","htf","dawa"]', "steps": "1", "repeats": "1", "seed": "78"}
+
+
+@pytest.mark.slow
+def test_a_link_says_that_people_are_on_land_and_mechanisms_that_take_no_study_area_are_left_out():
+    app = finished(started(compare_app(LAND | {"study_area": "land"})))
+    job = app.session_state[JOB]
+    assert [*job.study.mechanisms] == ["Quadtree", "DAWA"]
+    assert job.study.data.domain.share_open == pytest.approx(0.88, abs=0.02)
+    assert "Left out, for taking no study area: HTF" in captions(app)
+    assert scene(tab(app, "On the map"))[0]["masked"]
+    assert query_of(app)["study_area"] == "land"
+    assert 'study_area = "land"' in " ".join(each.value for each in app.code)
+    good(app.selectbox(key="compare study area kind").set_value("everywhere").run())
+    assert "have changed since this study" in captions(app)
+
+
+@pytest.mark.slow
+def test_a_link_that_lacks_its_file_of_polygons_asks_for_it_and_shows_no_numbers():
+    app = good(compare_app(LAND | {"study_area": "file"}))
+    assert "a link does not carry the file" in infos(app)
+    assert JOB not in app.session_state
+    assert app.button(key="draw").disabled
+    west = gpd.GeoSeries([shapely.box(-118.7, 33.7, -118.3, 34.4)], crs="EPSG:4326").to_json().encode()
+    good(app.file_uploader(key="study area file").set_value(("west.geojson", west, "text/plain")).run())
+    job = finished(started(app)).session_state[JOB]
+    assert not job.is_shared, "other sessions do not see what was made with a file of one's own"
+    east = gpd.GeoSeries([shapely.box(-118.3, 33.7, -117.8, 34.4)], crs="EPSG:4326").to_json().encode()
+    good(app.file_uploader(key="study area file").set_value(("east.geojson", east, "text/plain")).run())
+    assert "have changed since this study" in captions(app), "another file makes another study"
+
+
+def test_without_a_mechanism_that_takes_a_study_area_there_is_no_study():
+    app = compare_app(LAND | {"mechanisms": '["htf"]', "study_area": "land"})
+    assert "HTF cannot be told where nobody can be" in errors(app)

@@ -220,7 +220,7 @@ OURS_IN_FILES = {
     "__init__.py": ("st.get_option(f\"theme.{st.context.theme.type or 'light'}.secondaryBackgroundColor\")",),
     "file_questions.py": ("fault",),
     "columns.py": ("text", "title"),
-    "compare/controls.py": ("names", "option", "text", "title"),
+    "compare/controls.py": ("masked.asks", "names", "option", "text", "title"),
     "compare/page.py": (
         *("name", "number", "size_words(name)", "number_of(study_job.total, 'release')", "number_of(len(study), 'release')"),
         *("number_of(len(study.mechanisms), 'configuration')", "number_of(study.repeats, 'repeat')"),

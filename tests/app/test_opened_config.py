@@ -464,3 +464,12 @@ def test_the_command_line_runs_what_the_page_saves(tables, at, files, tmp_path, 
     assert main(["release", str(tmp_path / "release.toml"), "--json"]) == 0, capsys.readouterr().err
     manifest = json.loads((tmp_path / "release" / "manifest.json").read_text("utf-8"))
     assert manifest["data_product"]["name"] == "Homes"
+
+
+def test_a_sample_on_land_opens_on_land_and_a_file_on_land_is_for_the_command_line():
+    land = {**POINTS["domain"], "study_area": "land"}
+    own = dv.SAMPLES["la_residents"].domain
+    sample = {"bounds": list(own.bounds), "crs": "EPSG:4326", "order": 6, "study_area": "land"}
+    app = opened(points(data={"sample": "la_residents"}, domain=sample))
+    assert (app.session_state["config"].sample, app.session_state["config"].study_area) == ("la_residents", "land")
+    assert "by polygons of a file, not by land" in errors(opened(points(domain=land)))

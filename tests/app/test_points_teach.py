@@ -14,7 +14,7 @@ from dpviz.app import live_controls
 from dpviz.app.components.panes import FAILED
 from dpviz.app.points import strip, teach
 from dpviz.mechanisms import Identity
-from tests.app.seen import captions, drawn, errors, fine, good, keys, labelled, layers_of, scene, scenes
+from tests.app.seen import captions, drawn, errors, fine, good, infos, keys, labelled, layers_of, scene, scenes
 from tests.app.start import CURATE, SMALL, pages, points_app, query_of, uploaded
 from tests.app.walk import open_tab, public
 
@@ -275,6 +275,9 @@ def test_a_public_file_of_polygons_says_where_people_can_be():
     app = points_app({"sample": "la_residents", "order": "6", "mechanism": "quadtree", "shown": "False positives"})
     empty = scene(app)[0]["panes"][1]["legend"]["marks"][0][1]
     land = gpd.GeoSeries([shapely.box(-118.3, 33.7, -117.8, 34.4)], crs="EPSG:4326").to_json().encode()
+    app = good(app.selectbox(key="study area kind").set_value("file").run())
+    assert "a link does not carry the file" in infos(app)
+    assert not scenes(app), "no numbers are shown without the mask"
     app = fine(app.file_uploader(key="study area file").set_value(("land.geojson", land, "text/plain")).run())
     assert "People can be in 5" in captions(app)
     assert scene(app)[0]["masked"]

@@ -27,6 +27,8 @@ TAKING = {
     "path tree": dv.PathTree(tau=0.5),
     "hilbert tree": dv.HilbertTree(height=3),
     "hilbert tree of halves": dv.HilbertTree(height=5, fan_out=2),
+    "dawa": dv.Dawa(zero=False),
+    "dawa in halves": dv.Dawa(fan_out=2),
 }
 REFUSING = {key for key, row in dv.POINT_MECHANISMS.items() if not row.takes_mask}
 OFTEN = ("quadtree", "adaptive grid", "privtree", "path tree")
@@ -105,6 +107,8 @@ def test_no_person_in_open_cells_costs_more_than_epsilon(monkeypatch, mechanism,
         assert max(found) > EPSILON * 0.99
     if isinstance(mechanism, dv.PrivTree):  # the rest is that of the splits: see the next test
         assert max(found) == EPSILON / 2
+    if isinstance(mechanism, dv.Dawa):  # the rest is that of the partition: see its own tests
+        assert max(found) == EPSILON - mechanism._epsilons(domain_of(2, MASK), PureBudget(EPSILON))[0]
 
 
 GAUSSIAN = {name: mechanism for name, mechanism in TAKING.items() if mechanism.noise_by_budget}
@@ -182,7 +186,7 @@ def test_the_spread_is_that_of_many_runs_and_smaller_than_without_the_mask():
 
 @pytest.mark.parametrize("key", sorted(REFUSING))
 def test_other_mechanisms_refuse_a_mask_before_anything_is_drawn(monkeypatch, key):
-    own = {"dawa", "htf", "kdtree", "tuned", "tuned_grid", "privelet"}
+    own = {"htf", "kdtree", "tuned", "tuned_grid", "privelet"}
     assert key in own or not dv.POINT_MECHANISMS[key].__module__.startswith("dpviz.")
     mechanism, points = dv.POINT_MECHANISMS[key](), counted(np.ones((4, 4), np.int64), MASK)
     script = Script()

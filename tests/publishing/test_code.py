@@ -362,7 +362,7 @@ def compare_study(config):
     data = dv.load_flow_sample(config.chosen_sample) if data is None else data
     shown = CompareData(data=data, key="", digest="", fingerprints=(), title="", unit="", bundled=True)
     study = study_of(shown, config)
-    return study, study_config_of(study, config)
+    return study, study_config_of(study, shown, config)
 
 
 def same_runs(one, other):

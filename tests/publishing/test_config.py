@@ -128,6 +128,15 @@ def test_a_study_area_masks_the_domain_and_is_never_the_file_of_the_data(tmp_pat
         open_frame(config)
 
 
+def test_the_land_is_a_study_area_without_a_file(tmp_path):
+    part = {"bounds": [-118.63, 33.73, -117.86, 34.37], "crs": "EPSG:4326", "order": 6, "study_area": "land"}
+    config = from_tables(changed(POINTS, "domain", part), base=tmp_path)
+    assert open_frame(config).share_open == pytest.approx(0.88, abs=0.02)
+    assert config.frame_files() == []
+    assert "dv.land_outline()" in write_data(config)
+    assert "read_outline" not in write_data(config)
+
+
 def test_references_that_are_not_private_and_line_ends_within_cells_are_for_studies_only(tmp_path):
     with pytest.raises(RefusedError, match="NOT PRIVATE"):
         from_tables(changed(POINTS, "mechanism", {"key": "exact_kdtree"}))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 import streamlit as st
@@ -28,7 +28,10 @@ from dpviz.app.compare.state import (
 )
 from dpviz.app.controls import DELTAS, EPSILONS
 from dpviz.app.fields import Field, in_range, problem_with
+from dpviz.app.page_config import EVERYWHERE
+from dpviz.app.points.study_area import ask_study_area
 from dpviz.app.resolution import resolution_slider
+from dpviz.data.reading.outline import LAND
 from dpviz.errors import SettingError
 from dpviz.mechanisms.base import LAPLACE, NOISES, AnyMechanism, Rule
 from dpviz.publishing.private_data import PrivateData
@@ -50,7 +53,15 @@ def compare_data() -> CompareData | None:
     """Show the data controls and return the chosen data; without data, show a note on what is missing and return None."""
     config: CompareConfig = COMPARE.config()
     st.markdown("##### 1 Data")
-    reset: dict[str, Any] = {"sample": "", "mechanisms": (), "settings": {}, "workload": "", "picked": (), "level": None}
+    reset: dict[str, Any] = {
+        "sample": "",
+        "mechanisms": (),
+        "settings": {},
+        "workload": "",
+        "picked": (),
+        "level": None,
+        "study_area": EVERYWHERE,
+    }
     _choice_buttons("kind", tuple(FAMILY), "Kind of data", **reset)
     if not is_class():
         _choice_buttons("source", (SAMPLE, OWN), "Where from", names=_SOURCE_NAMES)
@@ -73,11 +84,25 @@ def compare_data() -> CompareData | None:
     if config.kind == AREAS_KIND:
         return _sample_data(about, cached.area_sample(about.key).areas, f"areas {about.key}")
     resolution_slider("compare order", config.order, largest_order(LARGEST_ORDER), lambda order: COMPARE.change(order=order, zoom=None))
-    points = cached.sample(about.key, USUAL_SIZE, config.order)
-    return _sample_data(about, points, f"{about.key} {USUAL_SIZE}", (config.order,))
+    return _sample_of_points(about, config.order)
 
 
-def _sample_data(about: SampleInfo, data: PrivateData, digest: str, frame: tuple[int, ...] = ()) -> CompareData:
+def _sample_of_points(about: SampleInfo, order: int) -> CompareData | None:
+    """Ask where people can be, and return a sample of points; None, with a note, while the study area is missing or wrong."""
+    points, digest = cached.sample(about.key, USUAL_SIZE, order), f"{about.key} {USUAL_SIZE}"
+    masked = ask_study_area(COMPARE, points.domain)
+    if masked.domain is None:
+        st.info(masked.asks)
+        return None
+    if masked.domain.mask is None:
+        return _sample_data(about, points, digest, (order,))
+    mask = cached.digest_of(masked.domain.mask.packed)
+    points = cached.masked_sample(mask, about.key, USUAL_SIZE, masked.domain)
+    data = _sample_data(about, points, digest, (order, mask))
+    return replace(data, title=f"{data.title}, {'on land' if masked.file == LAND else f'in {masked.file}'}", study_area=masked.file)
+
+
+def _sample_data(about: SampleInfo, data: PrivateData, digest: str, frame: tuple[object, ...] = ()) -> CompareData:
     """Return a sample as data to compare on, with the digest and fingerprints that it has on the page of its kind."""
     fingerprints = cached.fingerprints(digest, frame, data, f"sample {digest}".encode())
     return CompareData(

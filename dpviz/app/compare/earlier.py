@@ -65,7 +65,7 @@ def known_rows(study: Study, data: CompareData) -> KnownRows | None:
 
 def is_shared(data: CompareData) -> bool:
     """Return whether the rows of studies on these data are shared by sessions: only those of samples that come with the package."""
-    return data.bundled and COMPARE.config().source != OWN
+    return data.is_shared and COMPARE.config().source != OWN
 
 
 def earlier_rows(study: Study, data: CompareData) -> tuple[list[dict[str, Any]], bool]:

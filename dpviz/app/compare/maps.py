@@ -48,6 +48,7 @@ from dpviz.view.areas_map import areas_map
 from dpviz.view.basemap import map_bounds
 from dpviz.view.canvas import Areas, Cells, Pane, Scene, ground_in, ground_of, names_in, names_of
 from dpviz.view.escape import markdown
+from dpviz.view.masked_area import find_masked_area
 from dpviz.view.points_canvas import ERROR, FALSE_POSITIVES, TRUE, ReleaseView, SquaresView
 from dpviz.view.points_map import SHOWN, choose_scale_top, error_top, points_map
 from dpviz.view.trips_canvas import areas_of, bounds_of, make_pane, names_of_dots
@@ -172,6 +173,7 @@ def _point_maps(data: CompareData, releases: dict[str, Release], link: bool) -> 
         title=data.title,
         stamp="Simulations with seeded noise, not private.",
         ground=ground_of(points.domain),
+        masked=find_masked_area(points.domain),
         places=names_of(points.domain),
         camera=opens.camera,
         visit=opens.visit,

@@ -52,8 +52,10 @@ from dpviz.app.compare.state import (
     OWN,
     CompareData,
     Pick,
+    is_current,
     is_points,
     job,
+    leave_out_by_mask,
     picks,
     possible_picks,
     settle_pick,
@@ -66,7 +68,7 @@ from dpviz.app.fields import in_range, show_lock, show_problem, start_checks
 from dpviz.app.first_row import forget_button, show_forgotten, show_refused
 from dpviz.app.jobs import DONE, FAILED, RUNNING, STOPPED, InverseJob, StudyJob
 from dpviz.app.ledger import record_public_look
-from dpviz.app.session import accept_presses, serve_press, show_error, show_refusal
+from dpviz.app.session import accept_presses, list_words, serve_press, show_error, show_refusal
 from dpviz.app.words import number_of, show_chart
 from dpviz.data.areas import AreaCounts
 from dpviz.data.points import PointCounts
@@ -157,7 +159,7 @@ def compare_page() -> None:
     if study_job is None:
         _show_introduction(data)
     elif still_public(study_job):
-        _show_results(study_job)
+        _show_results(study_job, is_chosen=is_current(study_job, data))
     else:
         _show_hidden(study_job)
     accept_presses("compare")
@@ -192,11 +194,12 @@ def _sidebar(first_row: DeltaGenerator) -> CompareData | None:
 def _start_button(study: Study | None, data: CompareData | None) -> None:
     study_job = job()
     state = None if study_job is None else study_job.state
-    is_done = study_job is not None and state == DONE and study_job.config[0].same_study(COMPARE.config())
+    is_chosen = study_job is not None and is_current(study_job, data)
+    is_done = is_chosen and state == DONE
     label, about = "Start the study", ""
     if study is not None:
         parts = f"{number_of(len(study.mechanisms), 'configuration')} x {len(study.epsilons)} ε x {number_of(study.repeats, 'repeat')}"
-        about = f"{number_of(len(study), 'release')}: {parts}."
+        about = f"{number_of(len(study), 'release')}: {parts}.{_describe_left_out(data)}"
         is_begun = state in (STOPPED, FAILED) and data is not None and has_earlier_rows(study, data)
         label = "Resume the study" if is_begun and study_job is not None and not is_first_look(study_job) else label
     if is_done:
@@ -204,20 +207,26 @@ def _start_button(study: Study | None, data: CompareData | None) -> None:
     is_locked, is_running = show_lock(), state == RUNNING
     with st.container(horizontal=True, vertical_alignment="center"):
         pressed = st.button(label, type="primary", disabled=is_locked or study is None or is_running or is_done, key="draw")
-        if study is not None:
-            _show_study_code(study)
+        if study is not None and data is not None:
+            _show_study_code(study, data)
         if about:
             st.caption(about, width="content")
-    is_shown = is_done or (study_job is not None and is_running and study_job.config[0].same_study(COMPARE.config()))
+    is_shown = is_chosen and state in (DONE, RUNNING)
     wanted = st.session_state.pop(WANTED, False) and not is_shown
     if (pressed or wanted) and not is_locked and study is not None and data is not None:
         serve_press("compare", lambda: _start_study(study, data), "Starting ...")
     show_refusal("compare")
 
 
-def _show_study_code(study: Study) -> None:
+def _describe_left_out(data: CompareData | None) -> str:
+    """Write which of the chosen mechanisms take no mask, and so are not in the study; "" if all are."""
+    titles = () if data is None else leave_out_by_mask(data, COMPARE.config())[1]
+    return f" :orange[Left out, for taking no study area: {markdown(list_words(titles))}.]" if titles else ""
+
+
+def _show_study_code(study: Study, data: CompareData) -> None:
     """Show the popover with the code of the study that the controls describe."""
-    config = study_config_of(study, COMPARE.config())
+    config = study_config_of(study, data, COMPARE.config())
     if config is None:
         return
     try:
@@ -254,7 +263,7 @@ def _show_introduction(data: CompareData | None) -> None:
     )
     if data is not None:
         st.markdown("##### Which ε is enough?")
-        mechanisms = COMPARE.config().build()
+        mechanisms = leave_out_by_mask(data, COMPARE.config())[0].build()
         inverse_block(data, _with_epsilon(mechanisms))
         _show_accounting(mechanisms, COMPARE.config().gaussian(), data)
 
@@ -269,13 +278,13 @@ def _show_hidden(study_job: StudyJob) -> None:
     )
 
 
-def _show_results(study_job: StudyJob) -> None:
-    """Show the chart, which follows a running study, and the tabs under it."""
+def _show_results(study_job: StudyJob, *, is_chosen: bool) -> None:
+    """Show the chart, which follows a running study, and the tabs under it; `is_chosen` says whether it is the one on the left."""
     config, data = study_job.config
     if not record_public_look(data):
         return
     with st.container():  # always there, so that the fragment below keeps its place in the page
-        if not config.same_study(COMPARE.config()):
+        if not is_chosen:
             st.caption(f":orange[{CHANGED}]")
         if config.source == OWN:
             st.caption("This study is kept for this session only: download study.csv under *Table*, and load it again on the left.")

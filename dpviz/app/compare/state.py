@@ -19,11 +19,13 @@ from dpviz.app.areas.state import AREAS
 from dpviz.app.class_limits import refuse_large_study
 from dpviz.app.jobs import StudyJob
 from dpviz.app.opening import Camera, read_camera
+from dpviz.app.page_config import EVERYWHERE, STUDY_AREAS
 from dpviz.app.page_state import LARGEST_DELTA, LARGEST_EPSILON, SMALLEST_DELTA, SMALLEST_EPSILON, PageState
 from dpviz.app.points.state import POINTS
-from dpviz.app.session import Reader, choice_reader, number_reader, read_settings
+from dpviz.app.session import Reader, choice_reader, list_words, number_reader, read_settings
 from dpviz.app.trips.state import TRIPS
 from dpviz.data.points import PointCounts
+from dpviz.data.reading.outline import LAND
 from dpviz.errors import SettingError
 from dpviz.evaluation.study import LEVELS, POINT_WORKLOADS, SIZES, Study
 from dpviz.mechanisms import AREA_FAMILY, POINT_FAMILY, TRIP_FAMILY, AnyFamily, AnyMechanism
@@ -67,6 +69,7 @@ class CompareConfig:
         source: "sample", or "own": public data as loaded in Teach; a link always opens a sample.
         sample: key of the sample; empty for the usual one.
         order: order of the lattice on which a sample of points is counted.
+        study_area: where people of a sample of points can be, one of `STUDY_AREAS`; a link that says "file" asks for the file of polygons.
         mechanisms: keys of the compared mechanisms; empty for the usual ones.
         settings: by key of a mechanism, its varied settings with the list of values of each; every combination is compared. Where the
             kind of the budget decides the noise, "noise" stands among them.
@@ -108,6 +111,7 @@ class CompareConfig:
     source: str = SAMPLE
     sample: str = ""
     order: int = 8
+    study_area: str = EVERYWHERE
     mechanisms: tuple[str, ...] = ()
     settings: dict[str, Any] = field(default_factory=dict)
     low: float = 0.1
@@ -235,6 +239,7 @@ class CompareConfig:
             "kind": choice_reader(*FAMILY),
             "sample": choice_reader(*(key for samples in SAMPLES_OF.values() for key in samples)),
             "order": number_reader(1, LARGEST_ORDER, int),
+            "study_area": choice_reader(*STUDY_AREAS),
             "mechanisms": _read_keys,
             "settings": read_settings,
             "low": number_reader(SMALLEST_EPSILON, LARGEST_EPSILON, float),
@@ -271,6 +276,7 @@ class CompareData:
         title: name of the data on screen.
         unit: what one record or trip is.
         bundled: whether the data are a sample, which comes with the package and is public.
+        study_area: name of the file of polygons in which all people of a sample can be, or "land"; None without one.
     """
 
     data: PrivateData
@@ -280,6 +286,32 @@ class CompareData:
     title: str
     unit: str
     bundled: bool = False
+    study_area: str | None = None
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether all sessions share what is made of the data, and a link finds it: of samples, unless a file of one's own masks them."""
+        return self.bundled and self.study_area in (None, LAND)
+
+
+def leave_out_by_mask(data: CompareData, config: CompareConfig) -> tuple[CompareConfig, tuple[str, ...]]:
+    """Leave out mechanisms that cannot be told where nobody can be, if the data have a mask.
+
+    Returns:
+        The configuration with the others, and the titles of those that are left out.
+
+    Raises:
+        SettingError: no mechanism is left.
+    """
+    has_mask = isinstance(data.data, PointCounts) and data.data.domain.mask is not None
+    taken = tuple(key for key in config.chosen if not has_mask or getattr(config.offered[key], "takes_mask", False))
+    titles = tuple(str(config.offered[key].title) for key in config.chosen if key not in taken)
+    if not taken:
+        raise SettingError(
+            f"{list_words(titles)} cannot be told where nobody can be: choose others, such as the path-budget tree, or say that people can"
+            " be everywhere."
+        )
+    return (replace(config, mechanisms=taken) if titles else config), titles
 
 
 def study_of(data: CompareData, config: CompareConfig) -> Study:
@@ -289,6 +321,7 @@ def study_of(data: CompareData, config: CompareConfig) -> Study:
         SettingError: the study is too large for a class.
         DpvizError: what `Study` raises.
     """
+    config, _ = leave_out_by_mask(data, config)
     study = Study(
         data=data.data,
         public=True,
@@ -305,18 +338,20 @@ def study_of(data: CompareData, config: CompareConfig) -> Study:
     return study
 
 
-def study_config_of(study: Study, config: CompareConfig) -> StudyConfig | None:
+def study_config_of(study: Study, data: CompareData, config: CompareConfig) -> StudyConfig | None:
     """Return the configuration of a study for the command line; None for data that are no longer loaded on their page.
 
     Args:
         study: as `study_of` makes it.
+        data: the data of the study.
         config: the page's configuration of this study.
     """
+    config, _ = leave_out_by_mask(data, config)
     names = ("epsilons", "repeats", "seed", "workloads", "parts")
     needs_delta = bool(study.gaussian) or any(mechanism.needs_delta for mechanism in study.mechanisms.values())
     options = {name: getattr(study, name) for name in names} | ({"delta": study.delta} if needs_delta else {})
     if config.source != OWN:
-        domain = DomainPart.of(study.data.domain) if isinstance(study.data, PointCounts) else None
+        domain = DomainPart.of(study.data.domain, data.study_area) if isinstance(study.data, PointCounts) else None
         part = PublicDataPart(sample=config.chosen_sample)
         return StudyConfig(data=part, domain=domain, mechanisms=config.varied_parts(), **options)
     loaded = config.page_state.offered_data()
@@ -339,12 +374,18 @@ def still_public(study_job: StudyJob) -> bool:
     return loaded is not None and loaded.digest == data.digest
 
 
+def is_current(study_job: StudyJob, data: CompareData | None) -> bool:
+    """Return whether a study is the one that is chosen on the left, on the data chosen there; None while data are missing."""
+    config, data_of_study = study_job.config
+    return bool(config.same_study(COMPARE.config()) and (data is None or data.key == data_of_study.key))
+
+
 def is_in_address(study_job: StudyJob) -> bool:
     """Return whether the address of the page opens this study for somebody else: one on a sample, with the settings on the left."""
     config, data = study_job.config
     shown: CompareConfig = COMPARE.config()
     is_named = shown.study in (study_job.id, study_job.study.fingerprint) or (shown.is_usual and not shown.study)
-    return bool(data.bundled and config.source != OWN and config.same_study(shown) and is_named)
+    return bool(data.is_shared and config.source != OWN and config.same_study(shown) and is_named)
 
 
 def picks(study_job: StudyJob) -> list[Pick]:

@@ -109,9 +109,9 @@ def _choose_sample(cards: Cards) -> Declared:
     size_made_up = page_config.size if about.synthetic else None
     points = cached.sample(page_config.sample, size_made_up, page_config.order)
     with cards.where if cards.curates else nullcontext():
-        masked = ask_study_area(points.domain)
+        masked = ask_study_area(POINTS, points.domain)
     if masked.domain is None:
-        cards.ask(WHERE, "Correct the study area, in which all people are.")
+        cards.ask(WHERE, masked.asks)
         return Declared(data=None)
     if masked.domain.mask is not None:
         digest = cached.digest_of(masked.domain.mask.packed)

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from dpviz.app.class_limits import refuse_large_release
 from dpviz.app.ledger import Funding
 from dpviz.app.one_release import OneRelease, drawn_slot, find_truth, make_run, pay_for_release
-from dpviz.app.page_config import SECOND, PageConfig
+from dpviz.app.page_config import EVERYWHERE, SECOND, STUDY_AREAS, PageConfig
 from dpviz.app.page_data import PageData
 from dpviz.app.page_state import PageState
 from dpviz.app.session import Reader, choice_reader, newest_result, number_reader
@@ -38,6 +38,7 @@ class Config(PageConfig):
         sample: key of the sample.
         size: records of a made-up sample, None for its usual number.
         order: order of the domain's lattice.
+        study_area: where people can be, one of `STUDY_AREAS`; a link that says "file" asks for the file of polygons.
         zoom: the zoom level shown; None for a level that is easy to read.
         box: west, south, east, north of the range query in the domain's coordinates while its tab is open in Teach; else None.
     """
@@ -49,6 +50,7 @@ class Config(PageConfig):
     size: int | None = None
     mechanism: str = POINT_FAMILY.usual[0]
     order: int = 10
+    study_area: str = EVERYWHERE
     zoom: int | None = None
     box: Bounds | None = None
     shown: str = RELEASED
@@ -71,6 +73,7 @@ class Config(PageConfig):
             "sample": choice_reader(*SAMPLES),
             "size": number_reader(1, 10_000_000, int),
             "order": number_reader(1, LARGEST_ORDER, int),
+            "study_area": choice_reader(*STUDY_AREAS),
             "zoom": number_reader(0, 24, int),
             "box": read_box,
             "shown": choice_reader(*SHOWN, INTERPOLATED),

@@ -1,16 +1,20 @@
-"""Where people can be: a public file of polygons masks the cells of the domain that do not touch them."""
+"""Where people can be: on land, or in a public file of polygons; cells of the domain that touch neither are masked."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import streamlit as st
 
-from dpviz.app import cached, drafts
+from dpviz.app import cached
 from dpviz.app.class_mode import is_class
 from dpviz.app.files import ask_for_file
+from dpviz.app.page_config import EVERYWHERE, IN_A_FILE, ON_LAND
+from dpviz.app.page_state import PageState
 from dpviz.app.points.outline import TYPES, IsPrivate
-from dpviz.app.session import show_error
+from dpviz.app.session import show_error, show_value, when_chosen
+from dpviz.data.reading.outline import LAND
 from dpviz.errors import DpvizError, InputError
 from dpviz.space.domain import Domain
 from dpviz.view.escape import markdown
@@ -18,8 +22,15 @@ from dpviz.view.escape import markdown
 ONLY_INSIDE = "only inside"
 """Key of the switch that takes the polygons of Curate as the study area."""
 MISSING = "Choose the file of polygons again: nobody can be outside them."
+MISSING_OF_LINK = (
+    "Nobody can be outside a public file of polygons, and a link does not carry the file: choose it under Where people can be, or say there"
+    " that people can be anywhere."
+)
 _ROLE = "study area"
+_NAMES = {EVERYWHERE: "anywhere in the domain", ON_LAND: "on land", IN_A_FILE: "in the polygons of a file"}
 _PRIVATE = "This is the file of the data, and where people can be must not be taken from it: choose a public file of polygons."
+_NO_LINK = "A link does not carry this file: who opens one is asked for it."
+_NO_LAND = "A plain plane has no land: people can be everywhere in the domain."
 _HELP = (
     "Declared in public, never taken from the data. Cells that do not touch the polygons are known to be empty: they cost nothing and get"
     " no noise, and records there count as outside the domain. Some mechanisms cannot use this, and say so."
@@ -32,11 +43,13 @@ class Masked:
 
     Attributes:
         domain: the domain; None if the study area is missing or wrong.
-        file: name of the file of polygons; None without a study area.
+        file: name of the file of polygons, or "land"; None without a study area.
+        asks: what is to be done while the domain is None.
     """
 
     domain: Domain | None
     file: str | None = None
+    asks: str = "Correct the study area, in which all people are."
 
 
 def switch_study_area(domain: Domain | None, kept: tuple[str, bytes] | None, is_private: IsPrivate) -> Masked:
@@ -53,43 +66,72 @@ def switch_study_area(domain: Domain | None, kept: tuple[str, bytes] | None, is_
         return Masked(domain=domain)
     if kept is None:
         st.caption(f":orange[{MISSING}]")
-        return Masked(domain=None)
-    return _mask(domain, *kept, is_private)
+        return Masked(domain=None, asks=MISSING)
+    return _mask_by_file(domain, *kept, is_private)
 
 
-def ask_study_area(domain: Domain | None, is_private: IsPrivate = lambda _digest, _size: False) -> Masked:
-    """Ask in Teach, and for samples, for a public file of polygons in which all people are; a class has no files.
+def ask_study_area(page: PageState, domain: Domain | None, is_private: IsPrivate = lambda _digest, _size: False) -> Masked:
+    """Ask in Teach, for samples and on the Compare page where all people are; a class has no files.
 
     Args:
+        page: state of the page, whose configuration and link say which it is, but do not hold the file.
         domain: the declared domain; None while it is missing.
         is_private: says whether a file is that of the data, which is refused.
     """
-    if is_class():
+    chosen, key = page.config().study_area, f"{page.prefix}study area kind"
+    with st.expander("Where people can be", expanded=chosen != EVERYWHERE):
+        show_value(key, chosen)
+        st.selectbox(
+            "All people are",
+            [name for name in _NAMES if not (is_class() and name == IN_A_FILE)],
+            key=key,
+            format_func=_NAMES.__getitem__,
+            help=_HELP,
+            on_change=when_chosen(key, lambda name: page.change(study_area=name)),
+        )
+        if chosen == ON_LAND:
+            return _mask_to_land(domain)
+        if chosen == IN_A_FILE:
+            return _ask_for_polygons(domain, is_private)
         return Masked(domain=domain)
-    with st.expander("Where people can be", expanded=st.session_state.get(f"{_ROLE} uploaded") is not None):
-        kept = ask_for_file("A public file of polygons", TYPES, _ROLE, _HELP)
-        if kept is None:
-            st.caption("Everywhere in the domain. Choose an outline of land, or of a city, if nobody can be outside it.")
-            return Masked(domain=domain)
-        return _mask(domain, *kept, is_private)
 
 
-def is_missing() -> bool:
-    """Return whether the switch of Curate is on while its file of polygons is not there, as after a reload."""
-    return bool(st.session_state.get(ONLY_INSIDE)) and st.session_state.get(drafts.OUTLINE) is None
+def _mask_to_land(domain: Domain | None) -> Masked:
+    if domain is None:
+        return Masked(domain=None)
+    if domain.crs is None:
+        st.caption(_NO_LAND)
+        return Masked(domain=domain)
+    return _mask(LAND, "the land, whose outline is coarse", lambda: cached.mask_to_land(domain))
 
 
-def _mask(domain: Domain | None, name: str, body: bytes, is_private: IsPrivate) -> Masked:
-    """Mask the domain, and say how much of it; an error is shown."""
-    digest = cached.digest_of(body)
+def _ask_for_polygons(domain: Domain | None, is_private: IsPrivate) -> Masked:
+    kept = ask_for_file("A public file of polygons", TYPES, _ROLE, _HELP)
+    if kept is None:
+        return Masked(domain=None, asks=MISSING_OF_LINK)
+    st.caption(_NO_LINK)
+    return _mask_by_file(domain, *kept, is_private)
+
+
+def _mask_by_file(domain: Domain | None, name: str, body: bytes, is_private: IsPrivate) -> Masked:
     if domain is None:
         return Masked(domain=None, file=name)
-    try:
+    digest = cached.digest_of(body)
+
+    def mask() -> Domain:
         if is_private(digest, len(body)):
             raise InputError(_PRIVATE)
-        masked = cached.mask_domain(digest, name, body, domain)
+        return cached.mask_domain(digest, name, body, domain)
+
+    return _mask(name, name, mask)
+
+
+def _mask(file: str, words: str, mask: Callable[[], Domain]) -> Masked:
+    """Mask the domain, and say how much of it; an error is shown."""
+    try:
+        masked = mask()
     except DpvizError as error:
         show_error(str(error))
-        return Masked(domain=None, file=name)
-    st.caption(f"People can be in {100 * masked.share_open:.3g} % of the cells, those that touch {markdown(name)}.")
-    return Masked(domain=masked, file=name)
+        return Masked(domain=None, file=file)
+    st.caption(f"People can be in {100 * masked.share_open:.3g} % of the cells, those that touch {markdown(words)}.")
+    return Masked(domain=masked, file=file)

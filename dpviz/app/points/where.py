@@ -16,8 +16,8 @@ from dpviz.app.drafts import OUTLINE
 from dpviz.app.fields import problem_with, show_problem
 from dpviz.app.points.order import choose_order
 from dpviz.app.points.outline import IsPrivate, Rings, choose_outline, follow_crs, forget_box
-from dpviz.app.points.state import OWN_BOUNDS, SIDES
-from dpviz.app.points.study_area import MISSING, Masked, ask_study_area, is_missing, switch_study_area
+from dpviz.app.points.state import OWN_BOUNDS, POINTS, SIDES
+from dpviz.app.points.study_area import Masked, ask_study_area, switch_study_area
 from dpviz.app.session import carry_out, show_error
 from dpviz.errors import DpvizError
 from dpviz.space.domain import Domain, refuse_degrees
@@ -84,7 +84,7 @@ def choose_where(cards: Cards, *, file_crs: str | None, asks_for_crs: bool, is_p
     if needs_crs:
         cards.ask(WHERE, "Say which CRS the coordinates are in.")
     if declared is not None and domain is None:
-        cards.ask(WHERE, MISSING if is_missing() else "Correct the study area, in which all people are.")
+        cards.ask(WHERE, masked.asks)
     elif domain is None and not (needs_crs and _typed_bounds() is not None):
         text = (
             "Drag a box on the map, or type the bounds of the domain."
@@ -98,7 +98,7 @@ def choose_where(cards: Cards, *, file_crs: str | None, asks_for_crs: bool, is_p
 def _choose_study_area(cards: Cards, domain: Domain | None, is_private: IsPrivate) -> Masked:
     """Ask where people can be: in Curate by the polygons around which the domain was declared, in Teach by a file of its own."""
     if not cards.curates:
-        return ask_study_area(domain, is_private)
+        return ask_study_area(POINTS, domain, is_private)
     return switch_study_area(domain, st.session_state.get(OUTLINE), is_private)
 
 

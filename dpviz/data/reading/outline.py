@@ -11,6 +11,7 @@ import shapely
 from numpy.typing import NDArray
 from pyproj import CRS
 
+from dpviz.bundled import folder
 from dpviz.data.columns import GEOMETRY_NAMES, candidates
 from dpviz.data.library_errors import attempt, guard
 from dpviz.data.reading.geometries import OpenShapes, open_shapes
@@ -21,6 +22,8 @@ from dpviz.space.outline import POLYGONS, Outline
 
 MOST_POLYGONS = 5_000
 OUTLINE_LIMITS = replace(DEFAULT_LIMITS, rows=MOST_POLYGONS, file_bytes=64 * 2**20)
+LAND = "land"
+"""The name of the study area of `land_outline`, where others have the name of a file."""
 _WKT_POLYGON = r"(?i)\s*(?:MULTI)?POLYGON[\sZM(]"
 
 
@@ -58,6 +61,18 @@ def read_outline(source: Source, *, unstated_crs: str | None = None, limits: Lim
             f"The file has more than {limits.rows:,} polygons: choose the outline of the whole area, or drag a box on the map."
         )
     return Outline(shapes=shapes, crs=opened.crs or _parse_crs(unstated_crs))
+
+
+def land_outline() -> Outline:
+    """Read the outline of the land that comes with dpviz: public, and coarse.
+
+    It is finest in the contiguous United States, by the Census Bureau, and around Los Angeles, by Natural Earth at 1:10 million; elsewhere
+    it is by Natural Earth at 1:50 million, with steps of some kilometres and without islands under 100 km2.
+
+    >>> len(land_outline().shapes) > 100
+    True
+    """
+    return read_outline(folder("assets") / "land.json", unstated_crs="EPSG:4326")
 
 
 def read_polygons(source: Source, *, crs: object = None, limits: Limits = DEFAULT_LIMITS) -> geopandas.GeoSeries:

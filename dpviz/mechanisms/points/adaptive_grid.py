@@ -46,8 +46,11 @@ class AdaptiveGrid(PointMechanism):
     Deviations:
         The paper uses the number of records N as if it were public. Here a share of epsilon buys a noisy one, unless a number is
         declared, which is then listed as unprotected. The formulas use the epsilon that is left for the grids, divided by m. Edges snap
-        to lattice lines, and no cell is cut finer than the lattice. If only a share s of the domain is open, m1 has c s in place of c.
-        Noise is exact and discrete. The paper's closed form of least squares is replaced by the general method.
+        to lattice lines, and no cell is cut finer than the lattice. If only a share s of the domain is open, m1 has c s in place of c. The
+        same for m2, with the open share of each cell, is not done, since it did not help: with the sea masked, the mean error of random
+        boxes rose from 70 to 77 records on the sample us_places at epsilon 0.1 (20 paired seeds; the difference has standard error 2.1),
+        and changed by at most 1.3 standard errors at 0.5 and 2, and on la_residents. Noise is exact and discrete. The paper's closed form
+        of least squares is replaced by the general method.
 
     >>> import dpviz as dv
     >>> points = dv.load_sample("gaussian_cluster")

@@ -22,8 +22,9 @@ from dpviz.privacy.receipt import Step
 from dpviz.release.point_release import Release
 from dpviz.space.domain import Domain
 from dpviz.space.grids import tree_of
-from dpviz.space.hilbert import boxes, hilbert
+from dpviz.space.hilbert import Curve, boxes, hilbert
 from dpviz.space.interpolate import INSIDE
+from dpviz.space.mask import open_cells
 from dpviz.space.tree import Tree
 
 FINEST = 11
@@ -68,6 +69,13 @@ class Dawa(PointMechanism):
         node whole on which they differ, from the top down and along the curve. The second stage counts the nodes of a tree that is public
         by then; the epsilons of its depths add up along a path.
 
+    Mask:
+        A masked cell has no record, whatever the data are. So dev and L are over the open cells of an interval. An interval without open
+        cells is no candidate: it gets neither a price nor noise, costs 0, stays whole, and its count is 0. Which intervals these are is
+        public. Whatever partition is chosen, exactly one of its intervals contains the record's cell j. It has an open cell, so that its
+        cost has noise. In it, |count - mean| changes by at most 1 - 1 / L in j, and by at most 1 / L in each other open cell. This is all
+        that the proof uses. A cell of this mechanism's grid is open if a part of it is.
+
     Source:
         Li, Hay, Miklau, "A data- and workload-aware algorithm for range queries under differential privacy", VLDB 2014: cost and noisy
         partition, with intervals whose lengths are powers of two, along the Hilbert curve in two dimensions.
@@ -87,6 +95,7 @@ class Dawa(PointMechanism):
     Release(dawa, 2,956 partitions, epsilon 1, SIMULATION: not private)
     """
 
+    takes_mask: ClassVar[bool] = True
     key: ClassVar[str] = "dawa"
     title: ClassVar[str] = "DAWA"
     menu_group: ClassVar[str] = DATA_DEPENDENT
@@ -133,7 +142,6 @@ class Dawa(PointMechanism):
         """Spend a pure budget on `points`; raises `BudgetError` for any other budget, or for custom weights that do not fit."""
         budget = require_pure(budget, self.title)
         counter, epsilons = NoisyCounts(points=points, entropy=entropy), self._epsilons(points.domain, budget)
-        self.refuse_mask(points.domain)
         tree = self._choose(counter, epsilons)
         noisy, variance = counter.count_levels(tree, _end_with(epsilons[1:], tree.height))
         finish = Finish(mechanism=self, budget=budget, notes=self._notes(points.domain), **finish_settings(self))
@@ -142,8 +150,9 @@ class Dawa(PointMechanism):
     def _choose(self, counter: NoisyCounts, epsilons: list[Fraction]) -> Tree:
         """Choose the partition with the smallest noisy cost, and write the step to the receipt."""
         points, epsilon = counter.points, epsilons[0]
-        sensitivity = points.contributions * SENSITIVITY
-        costs = [discrete_laplace(cost, PureBudget(epsilon), counter.entropy, 2 * sensitivity) for cost in self._costs(points, epsilons)]
+        sensitivity, levels = points.contributions * SENSITIVITY, list(self._costs(points, epsilons))
+        for cost, is_candidate in levels:
+            cost[is_candidate] = discrete_laplace(cost[is_candidate], PureBudget(epsilon), counter.entropy, 2 * sensitivity)
         counter.steps.append(
             Step(
                 purpose="partition",
@@ -151,20 +160,30 @@ class Dawa(PointMechanism):
                 sensitivity=Fraction(sensitivity),
                 noise="noisy minimum, discrete Laplace",
                 scale=2 * sensitivity / epsilon,
-                counts=sum(map(len, costs)),
+                counts=sum(int(np.count_nonzero(is_candidate)) for _, is_candidate in levels),
             )
         )
-        return self._tree(cheapest(costs), points.domain)
+        return self._tree(cheapest([cost for cost, _ in levels]), points.domain)
 
-    def _costs(self, points: PointCounts, epsilons: list[Fraction]) -> Iterator[Integers]:
-        """Compute the costs of all candidates without noise, depth by depth, the whole row first. PRIVATE."""
+    def _costs(self, points: PointCounts, epsilons: list[Fraction]) -> Iterator[tuple[Integers, Mask]]:
+        """Compute the costs of all intervals without noise, depth by depth, the whole row first, and which are candidates. PRIVATE."""
         order, domain = self._order(points.domain), points.domain
         coarser = domain.order - order
         position = hilbert(points.column >> coarser, points.row >> coarser, order)
         count = np.bincount(position, weights=points.count, minlength=4**order).astype(np.int64)
         price = self._price(points.contributions, epsilons[0], sum(epsilons[1:], Fraction(0)))
-        for depth in range(len(epsilons) - 1):
-            yield deviations(count, len(count) // self.fan_out**depth) + price
+        for cells in self._open_cells(domain, len(epsilons) - 1):
+            yield np.where(cells > 0, deviations(count, cells) + price, 0), cells > 0
+
+    def _open_cells(self, domain: Domain, depths: int) -> Iterator[Integers]:
+        """Count the open cells of all intervals, depth by depth, the whole row first."""
+        order = self._order(domain)
+        mask = None if domain.mask is None else domain.mask.coarsened(order)
+        for depth in range(depths):
+            length = 4**order // self.fan_out**depth
+            first = np.arange(0, 4**order, length)
+            curve = Curve(order=order, first=first, last=first + length)
+            yield np.full(len(first), length) if mask is None else mask.positions_in(curve)
 
     def _price(self, contributions: int, structure: Fraction, counts: Fraction) -> int:
         """Compute the price of a bucket, in units of 2**-16 records: m / epsilon_2, and a multiple of the scale of the noise on costs.
@@ -217,13 +236,14 @@ class Dawa(PointMechanism):
     def count_variances(self, release: Release, budget: Budget) -> Floats | None:
         """Compute the variance of the noise on the count of each node, where the released partition stays as it is."""
         epsilons = self._epsilons(release.domain, require_pure(budget, self.title))[1:]
-        return level_variances(release.tree, _end_with(epsilons, release.tree.height), release.receipt.contributions)
+        return level_variances(release.tree, _end_with(epsilons, release.tree.height), release.receipt.contributions, release.open_cells)
 
     def partition_exactly(self, points: PointCounts, budget: Budget) -> tuple[Tree, Floats] | None:
         """Choose the partition by costs that have no noise, and state the noise that its counts would have. NOT PRIVATE."""
         epsilons = self._epsilons(points.domain, require_pure(budget, self.title))
-        tree = self._tree(cheapest(list(self._costs(points, epsilons))), points.domain)
-        variance = level_variances(tree, _end_with(epsilons[1:], tree.height), points.contributions)
+        tree = self._tree(cheapest([cost for cost, _ in self._costs(points, epsilons)]), points.domain)
+        cells = open_cells(tree, points.domain.mask)
+        variance = level_variances(tree, _end_with(epsilons[1:], tree.height), points.contributions, cells)
         return None if variance is None else (tree, variance)
 
     def shares(self, frame: Domain) -> list[Share]:
@@ -249,25 +269,26 @@ class Dawa(PointMechanism):
         return replace(mechanism, split="custom", weights=tuple(share / counts for share in shares[1:])) if counts else mechanism
 
 
-def deviations(count: Integers, length: int) -> Integers:
-    """Compute floor(2**16 dev) of consecutive intervals, dev the sum of |count - mean| over the cells; at most 2**58.
+def deviations(count: Integers, cells: Integers) -> Integers:
+    """Compute floor(2**16 dev) of equally long intervals, dev the sum of |count - mean| over the open cells; at most 2**58.
 
     With k cells above the mean q + r / L, dev = 2 (the sum of max(count - q, 0) over all cells - k r / L), since as much lies above the
-    mean as below it. This is computed in whole numbers.
+    mean as below it. This is computed in whole numbers. Masked cells add nothing to the sum, nor to k, as they have count 0.
 
     Args:
-        count: (n,) counts of cells, at least 0, at most 2**53 in all.
-        length: L, the number of cells of an interval, which divides n; at most 2**22.
+        count: (n,) counts of cells, at least 0, at most 2**53 in all; 0 for masked cells.
+        cells: (intervals,) L, the number of open cells of each interval, at most 2**22; 0 gives dev = 0. There are n / intervals cells,
+            open and masked ones, in each.
 
     Returns:
-        (n / length,) whole numbers.
+        (intervals,) whole numbers.
 
-    >>> (deviations(np.array([3, 0, 0, 0, 2, 2, 2, 2]), 4) / GRAIN).tolist()
+    >>> (deviations(np.array([3, 0, 0, 0, 2, 2, 2, 0]), np.array([4, 3])) / GRAIN).tolist()
     [4.5, 0.0]
     """
-    cells = count.reshape(-1, length)
-    mean, rest = np.divmod(cells.sum(axis=1), length)
-    above = np.maximum(cells - mean[:, None], 0)
+    by_interval, length = count.reshape(len(cells), -1), np.maximum(cells, 1)
+    mean, rest = np.divmod(by_interval.sum(axis=1), length)
+    above = np.maximum(by_interval - mean[:, None], 0)
     excess = np.minimum(above.sum(axis=1), _LARGEST_EXCESS)
     too_much = -(-2 * GRAIN * np.count_nonzero(above, axis=1) * rest // length)
     return np.asarray(np.minimum(2 * GRAIN * excess - too_much, _LARGEST_COST))

@@ -16,6 +16,7 @@ from dpviz.mechanisms.points.dawa import cheapest, deviations
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.space.domain import Domain
+from dpviz.space.mask import CellMask
 from tests import laws
 from tests.often import often
 from tests.transcripts import EPSILON, Script, compared, loss, pair
@@ -36,7 +37,15 @@ def test_deviations_are_those_of_the_definition_rounded_down(most):
     rng = np.random.default_rng(1)
     for length in (1, 2, 4, 8):
         count = rng.integers(0, most, 8) * rng.integers(0, 2, 8)
-        assert deviations(count, length).tolist() == by_definition(count, length)
+        assert deviations(count, np.full(8 // length, length)).tolist() == by_definition(count, length)
+
+
+def test_deviations_of_masked_intervals_are_those_of_their_open_cells_alone():
+    rng = np.random.default_rng(1)
+    is_open = rng.random((50, 8)) < 0.4
+    count = rng.integers(0, 9, (50, 8)) * is_open
+    found = deviations(count.ravel(), is_open.sum(axis=1))
+    assert found.tolist() == [by_definition(row[own], own.sum())[0] if own.any() else 0 for row, own in zip(count, is_open, strict=True)]
 
 
 def test_one_record_changes_a_cost_by_less_than_the_sensitivity_and_sometimes_by_nearly_all_of_it():
@@ -45,7 +54,8 @@ def test_one_record_changes_a_cost_by_less_than_the_sensitivity_and_sometimes_by
         for most in (1, 2, 50):
             count = rng.integers(0, most, (40, length))
             more = count + np.eye(length, dtype=np.int64)[rng.integers(0, length, 40)]
-            changes.append(np.abs(deviations(more.ravel(), length) - deviations(count.ravel(), length)).max())
+            cells = np.full(40, length)
+            changes.append(np.abs(deviations(more.ravel(), cells) - deviations(count.ravel(), cells)).max())
     assert 0.98 * 2**17 < max(changes) <= 2**17 < dawa.SENSITIVITY
 
 
@@ -79,9 +89,9 @@ def test_the_cheapest_partition_is_the_first_of_the_smallest_of_all_also_beyond_
 
 
 def laplace(cost: int, scale: float) -> tuple[int, np.ndarray]:
-    """A cost with discrete Laplace noise: its smallest value, and the probabilities of all values."""
+    """A cost with discrete Laplace noise, without noise if the scale is 0: its smallest value, and the probabilities of all values."""
     reach = int(25 * scale)
-    weight = np.exp(-np.abs(np.arange(-reach, reach + 1)) / scale)
+    weight = np.exp(-np.abs(np.arange(-reach, reach + 1)) / max(scale, 1))
     return cost - reach, weight / weight.sum()
 
 
@@ -91,35 +101,45 @@ def at_least(law: tuple[int, np.ndarray], low: int, size: int) -> np.ndarray:
     return tail[np.clip(low - law[0] + np.arange(size), 0, len(law[1]))]
 
 
-def partition_law(costs: list[np.ndarray], scale: float) -> dict[tuple, float]:
-    """The exact probability of each partition: with that of each value of its sum, from the cells up."""
-    nodes = [{((len(costs) - 1, node),): laplace(cost, scale)} for node, cost in enumerate(costs[-1].tolist())]
-    for depth in range(len(costs) - 2, -1, -1):
-        parts, above = len(costs[depth + 1]) // len(costs[depth]), []
-        for node, cost in enumerate(costs[depth].tolist()):
+def partition_law(levels: list[tuple[np.ndarray, np.ndarray]], scale: float) -> dict[tuple, float]:
+    """The exact probability of each partition: with that of each value of its sum, from the cells up.
+
+    Per depth there are the costs, and whether they are those of candidates, which alone have noise.
+    """
+    laws = [[laplace(cost, scale * own) for cost, own in zip(*level, strict=True)] for level in levels]
+    nodes = [{((len(laws) - 1, node),): law} for node, law in enumerate(laws[-1])]
+    for depth in range(len(laws) - 2, -1, -1):
+        parts, above = len(laws[depth + 1]) // len(laws[depth]), []
+        for node, (low, own) in enumerate(laws[depth]):
             cut = {}
             for each in product(*(below.items() for below in nodes[parts * node : parts * (node + 1)])):
                 total = each[0][1][1]
                 for _, (_, weight) in each[1:]:
                     total = np.convolve(total, weight)
                 cut[tuple(name for names, _ in each for name in names)] = sum(low for _, (low, _) in each), total
-            low, own = laplace(cost, scale)
             found = {((depth, node),): (low, own * sum(at_least(law, low, len(own)) for law in cut.values()))}
             for names, (first, weight) in cut.items():
                 found[names] = first, weight * at_least((low, own), first + 1, len(weight))
             above.append(found)
         nodes = above
-    return {names: weight.sum() for names, (_, weight) in nodes[0].items()}
+    return {names: weight.sum() for names, (_, weight) in nodes[0].items() if weight.sum() > 0}
 
 
 def worst(count: list[int], more: list[int], parts: int, scale: float, price: int = 0) -> float:
     """The largest log-ratio of the probabilities of a partition for two rows of cells."""
     both = []
     for row in (np.array(count), np.array(count) + np.bincount(more, minlength=len(count))):
-        lengths = [len(row) // parts**depth for depth in range(round(math.log(len(row), parts)) + 1)]
-        both.append(partition_law([deviations(row, length) + price for length in lengths], scale))
-    assert all(sum(law.values()) == pytest.approx(1) for law in both)
-    return max(abs(math.log(both[0][names] / both[1][names])) for names in both[0])
+        sizes = [parts**depth for depth in range(round(math.log(len(row), parts)) + 1)]
+        levels = [(deviations(row, np.full(size, len(row) // size)) + price, np.ones(size, np.bool_)) for size in sizes]
+        both.append(partition_law(levels, scale))
+    return worst_ratio(*both)
+
+
+def worst_ratio(one: dict[tuple, float], other: dict[tuple, float]) -> float:
+    """The largest log-ratio of the probabilities of a partition under two laws."""
+    assert all(sum(law.values()) == pytest.approx(1) for law in (one, other))
+    assert one.keys() == other.keys()
+    return max(abs(math.log(one[names] / other[names])) for names in one)
 
 
 @pytest.fixture
@@ -149,9 +169,52 @@ def test_a_persons_records_in_several_buckets_cost_at_most_epsilon_and_a_wrong_s
     assert worst(count, more, 4, scale / max(2, len(more)), price) > 1.1 * STRUCTURE
 
 
-def test_partitions_come_as_often_as_their_exact_chances_say(coarse):
-    mechanism = Dawa(fan_out=2, price=1, structure_share=0.5)
-    points, runs = PointCounts.from_matrix([[3, 1], [0, 1]]), 200
+def masked(is_open: list[list[int]]) -> Domain:
+    side = len(is_open)
+    mask = CellMask.from_open(np.array(is_open, np.bool_))
+    return Domain(bounds=(0, 0, side, side), crs=None, order=side.bit_length() - 1, mask=mask)
+
+
+THREE_QUARTERS = masked([[1, 1, 1, 1], [1, 0, 0, 1], [1, 1, 0, 0], [1, 1, 0, 0]])
+"""One quarter is wholly masked, two are masked in part."""
+MASKED_PEOPLE = [
+    ([[0, 0, 0, 0], [0, 0, 0, 0], [9, 9, 0, 0], [9, 8, 0, 0]], [13]),
+    ([[20, 19, 19, 20], [20, 0, 0, 20], [0, 0, 0, 0], [0, 0, 0, 0]], [1, 2]),
+]
+"""Counts, and the open cells in which a person has a record, of one quarter or of two."""
+
+
+@pytest.mark.parametrize(("count", "more"), MASKED_PEOPLE)
+def test_a_persons_records_in_open_cells_cost_at_most_epsilon_beside_masked_ones_and_a_wrong_scale_shows(coarse, count, more):
+    """By the exact law of all partitions, with the costs of the mechanism. Too small is half the scale."""
+    mechanism, inputs = Dawa(price=0, structure_share=0.5), [replace(each, domain=THREE_QUARTERS) for each in pair(np.array(count), more)]
+    levels = [list(mechanism._costs(each, mechanism._epsilons(THREE_QUARTERS, PureBudget(2 * STRUCTURE)))) for each in inputs]
+    scale = 2 * len(more) * SENSITIVITY / STRUCTURE
+    assert worst_ratio(*(partition_law(each, scale) for each in levels)) <= STRUCTURE
+    assert worst_ratio(*(partition_law(each, scale / 2) for each in levels)) > 1.1 * STRUCTURE
+
+
+def test_masked_intervals_are_no_candidates_stay_whole_and_get_no_noise(monkeypatch):
+    noise = lambda cost, budget, entropy, sensitivity: seen.append(len(cost)) or cost - (10**9 if len(cost) > 3 else 0)  # noqa: E731
+    monkeypatch.setattr(dawa, "discrete_laplace", noise)
+    seen: list[int] = []
+    points = PointCounts.from_matrix(np.ones((4, 4), int), domain=THREE_QUARTERS)
+    release = Dawa().release(points, PureBudget(1), Entropy.seeded(1))
+    step = release.receipt.steps[0]
+    assert (seen, step.counts, step.scale) == ([1, 3, 10], 14, 2 * dawa.SENSITIVITY / step.amount)
+    leaves = release.tree.rectangles(release.tree.leaves).tolist()
+    assert len(leaves) == 13
+    assert [2, 2, 4, 4] in leaves, "single cells are cheapest; the masked quarter is not cut"
+    assert [step.counts for step in release.receipt.steps[1:]] == [1, 3, 10]
+    has_people = release.open_cells > 0
+    assert (release.count[~has_people] == 0).all()
+    np.testing.assert_array_equal(Dawa().count_variances(release, PureBudget(1))[has_people], release.noise_variance[has_people])
+
+
+@pytest.mark.parametrize("is_open", often([[[1, 1], [1, 1]], [[1, 1], [0, 1]]], 1))
+def test_partitions_come_as_often_as_their_exact_chances_say(coarse, is_open):
+    mechanism, domain = Dawa(fan_out=2, price=1, structure_share=0.5), masked(is_open)
+    points, runs = PointCounts.from_matrix([[3, 1], [0, 1]], domain=domain), 200
     epsilons = mechanism._epsilons(points.domain, PureBudget(2 * STRUCTURE))
     law = partition_law(list(mechanism._costs(points, epsilons)), 2 * SENSITIVITY / STRUCTURE)
     seen = dict.fromkeys(law, 0)
