@@ -10,6 +10,7 @@ DpvizError
 All are ``ValueError`` too, so that code which does not know dpviz can still catch them.
 """
 
+import re
 from collections.abc import Iterable
 from difflib import get_close_matches
 
@@ -96,6 +97,21 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     folded = {each.casefold(): each for each in known}
     alike = get_close_matches(name.casefold(), list(folded), n=1)
     return f" Did you mean {folded[alike[0]]!r}?" if alike else ""
+
+
+def reword(text: str, words: Iterable[tuple[str, str]]) -> str:
+    """Return the text of an error with its advice for Python in other words, such as those of the app.
+
+    Args:
+        text: the text.
+        words: patterns, and what stands in place of them, in the order in which they are replaced.
+
+    >>> reword("Correct the data, or pass bad_rows='drop'.", [(r", or pass bad_rows='drop'", "")])
+    'Correct the data.'
+    """
+    for pattern, other in words:
+        text = re.sub(pattern, other, text)
+    return text
 
 
 def check_choice(value: object, choices: Iterable[object], name: str, error: type[DpvizError] = SettingError) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+from dpviz.errors import reword
 
 _WORDS = (
     (r"pass bad_rows='drop' to leave such rows out", "switch on “Leave out bad rows”"),
@@ -30,7 +30,6 @@ _WORDS = (
         "If there really is no record, a saved configuration can say so, for the command line",
     ),
 )
-_PATTERNS = tuple((re.compile(pattern), words) for pattern, words in _WORDS)
 
 
 def advise_in_app(text: str) -> str:
@@ -39,6 +38,4 @@ def advise_in_app(text: str) -> str:
     >>> advise_in_app("Column 'n' has a negative count. Correct the data, or pass bad_rows='drop' to leave such rows out.")
     "Column 'n' has a negative count. Correct the data, or switch on “Leave out bad rows”."
     """
-    for pattern, words in _PATTERNS:
-        text = pattern.sub(words, text)
-    return text
+    return reword(text, _WORDS)

@@ -5,8 +5,10 @@ For a class the token is a code that can be typed, and `ClassDoor` stands in fro
 
 from __future__ import annotations
 
+import asyncio
 import re
 import secrets
+import time
 from collections.abc import Awaitable, Callable, Collection, Iterable, MutableMapping
 from html import escape
 from typing import Any
@@ -49,6 +51,7 @@ _CODE_FORM = (
     " <button>Open</button>{rest}</form><p>"
 )
 _WRONG_CODE = " What was typed is not this code."
+_WRONG_CODES, _SECONDS_LATE = 30, 2.0
 _REST = '<input type="hidden" name="{name}" value="{value}">'
 _OTHER_NAME = "This server of a class answers to the name that its address was given out with, and to no other."
 _NO_PAGE = "There is no such page."
@@ -160,6 +163,28 @@ def _is_of_page(content: bytes | None) -> bool:
     return asks or kind in _MESSAGES_OF_PAGE
 
 
+class Guesses:
+    """Wrong codes of a class: 30 at once and 30 more in each minute are usual. While there are more, every code is answered 2 seconds late.
+
+    All clients are counted together, since behind a proxy all have one address. A right code always passes. It waits as long as a wrong
+    one, or an answer that is late would say that the code is wrong before it is there.
+    """
+
+    def __init__(self) -> None:
+        self._wrong, self._counted_at = 0.0, time.monotonic()
+
+    async def wait(self) -> None:
+        """Wait if there are more wrong codes than usual."""
+        now = time.monotonic()
+        self._wrong, self._counted_at = max(0.0, self._wrong - (now - self._counted_at) * _WRONG_CODES / 60), now
+        if self._wrong > _WRONG_CODES:
+            await asyncio.sleep(_SECONDS_LATE)
+
+    def count(self, *, is_right: bool) -> None:
+        """Count a code if it is wrong. Answers are late for a minute after the last one, however many there were."""
+        self._wrong = min(self._wrong + (not is_right), 2.0 * _WRONG_CODES)
+
+
 class Door:
     """ASGI middleware: an address with the right token is exchanged for a cookie, and without that cookie nothing is served.
 
@@ -170,6 +195,8 @@ class Door:
     The answer to the exchange is a page that opens the app at once, not a redirect: if the address was a link in a file or on
     another site, a browser would follow a redirect without the cookie.
 
+    An address has one token: of several, the first counts. Wrong codes of a class are slowed down, see `Guesses`.
+
     Args:
         app: the application that is protected.
         token: the token in the printed address.
@@ -179,7 +206,7 @@ class Door:
 
     def __init__(self, app: App, *, token: str, name: str, is_code: bool = False) -> None:
         self._app, self._token, self._name, self._is_code = app, token, name, is_code
-        self._secret = secrets.token_urlsafe(32)
+        self._secret, self._guesses = secrets.token_urlsafe(32), Guesses()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request, exchange its token for the cookie, or refuse it."""
@@ -196,7 +223,7 @@ class Door:
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         tokens, path, others = _split_address(scope)
         address = f"{path}?{urlencode(others)}" if others else path
-        is_right = any(same(given.strip().lower() if self._is_code else given, self._token) for given in tokens)
+        is_right = await self._is_right(tokens[0], self._has_cookie(scope)) if tokens else False
         if scope["method"] == "GET" and tokens and (is_right or self._has_cookie(scope)):
             secure = "; Secure" if scope.get("scheme") == "https" else ""
             cookie = f"{self._name}={self._secret}; Path=/; HttpOnly; SameSite=Strict{secure}" if is_right else None
@@ -209,6 +236,16 @@ class Door:
             await _send_page(send, 403, _PAGE.format(head="", body=_CODE_FORM.format(path=escape(path), rest=rest, wrong=wrong)))
         else:
             await _send_page(send, 403, _PAGE.format(head="", body=_REFUSAL.format(address=escape(address))))
+
+    async def _is_right(self, given: str, is_inside: bool) -> bool:
+        """Return whether a token is right; a code is compared without its upper case, and late after many wrong ones."""
+        if not self._is_code:
+            return same(given, self._token)
+        is_right = same(given.strip().lower(), self._token)
+        if not is_inside:
+            await self._guesses.wait()
+            self._guesses.count(is_right=is_right)
+        return is_right
 
     def _has_cookie(self, scope: Scope) -> bool:
         """Return whether the request has the app's cookie; all are checked, since another port may have set one with the same name."""

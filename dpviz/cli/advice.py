@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+from dpviz.errors import reword
 
 _LEVELS = 'levels = ["county", "tract"]'
 _CRS = 'write crs = "EPSG:4326", say, beside its name'
@@ -22,7 +22,6 @@ _WORDS = (
     (r"distinct=True", "distinct = true"),
     (r"pass centroids=True|centroids=True", "write centroids = true under [data]"),
 )
-_PATTERNS = tuple((re.compile(pattern), words) for pattern, words in _WORDS)
 
 
 def advise_on_command_line(text: str) -> str:
@@ -31,6 +30,4 @@ def advise_on_command_line(text: str) -> str:
     >>> advise_on_command_line("Rename all but one, or pass levels=[...].")
     'Rename all but one, or write levels = ["county", "tract"] under [regions].'
     """
-    for pattern, words in _PATTERNS:
-        text = pattern.sub(words, text)
-    return text
+    return reword(text, _WORDS)

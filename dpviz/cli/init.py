@@ -17,7 +17,7 @@ from typing import Any
 
 from dpviz.cli import check
 from dpviz.cli.console import give, say
-from dpviz.data.columns import columns_called, propose_name, quote_names
+from dpviz.data.columns import columns_called, no_such_column
 from dpviz.data.reading.text_format import TextFormat
 from dpviz.errors import InputError, SettingError, did_you_mean
 from dpviz.mechanisms import FAMILIES
@@ -106,7 +106,7 @@ def _check_person(person: str | None, facts: Facts) -> None:
     """Refuse a column of persons that the file does not have; of very wide files only the first columns are known."""
     columns = facts["columns"]
     if person is not None and not facts["further_columns"] and not columns_called(columns, person):
-        raise InputError(f"There is no column named {person!r}. The file has {quote_names(columns)}.{propose_name(columns, person)}")
+        raise InputError(no_such_column(columns, person))
 
 
 def _choose_use(facts: Facts, kind: str | None) -> Facts:

@@ -148,20 +148,26 @@ def only_candidate(names: Iterable[str], aliases: Sequence[str]) -> str | None:
     return matches[0] if len(matches) == 1 else None
 
 
-def resolve_columns(names: Sequence[str], wanted: PointColumns, *, has_geometry: bool) -> PointColumns:
+def resolve_columns(names: Sequence[str], wanted: PointColumns, *, has_geometry: bool, is_file: bool = True) -> PointColumns:
     """Return the wanted columns as the file spells them. x and y are found by their names if they are None.
+
+    Args:
+        names: the columns.
+        wanted: names of columns.
+        has_geometry: whether points are geometries.
+        is_file: whether the names are of a file, and may be private: then a search for x and y lists none of them.
 
     Raises:
         InputError: no column has a wanted name, or several have; the column of counts has the name of a survey weight.
     """
     if has_geometry and wanted.coordinates:
-        raise InputError("The file has point geometries of its own: leave x and y out, or geometry.")
+        raise InputError("The points are geometries already: leave x and y out, or geometry.")
     if wanted.geometry is not None and (wanted.x is not None or wanted.y is not None):
         raise InputError("A point is in two columns x and y, or in one column geometry: leave out what does not apply.")
     geometry = None if wanted.geometry is None else _find_column(names, wanted.geometry)
     by_axes = not has_geometry and geometry is None
-    x = _find_axis(names, wanted.x, X_NAMES, "x") if by_axes else None
-    y = _find_axis(names, wanted.y, Y_NAMES, "y") if by_axes else None
+    x = _find_axis(names, wanted.x, "x", is_file) if by_axes else None
+    y = _find_axis(names, wanted.y, "y", is_file) if by_axes else None
     if x is not None and x == y:
         raise InputError(f"x and y are the same column {x!r}; they must differ.")
     count = None if wanted.count is None else _find_column(names, wanted.count)
@@ -171,17 +177,15 @@ def resolve_columns(names: Sequence[str], wanted: PointColumns, *, has_geometry:
     return PointColumns(x=x, y=y, count=count, person=person, geometry=geometry)
 
 
-def _find_axis(names: Sequence[str], wanted: str | None, aliases: Sequence[str], axis: str) -> str:
+def _find_axis(names: Sequence[str], wanted: str | None, axis: str, is_file: bool) -> str:
     if wanted is not None:
         return _find_column(names, wanted)
+    aliases = X_NAMES if axis == "x" else Y_NAMES
     matches = candidates(names, aliases)
     if not matches:
         shapes = candidates(names, GEOMETRY_NAMES)
         in_wkt = f" If column {shapes[0]!r} holds points in WKT, declare geometry={shapes[0]!r} instead." if shapes else ""
-        raise InputError(
-            f"No column for {axis}: the header names none of {', '.join(aliases)}. Say which one it is with {axis}='...';"
-            " the first line of a text table must hold the names, separated by commas (.csv) or tabs (.tsv), or as it is declared." + in_wkt
-        )
+        raise InputError(no_column_for(axis, aliases, [] if is_file else names) + in_wkt)
     if len(matches) > 1:
         raise InputError(f"Several columns could be {axis}: {' and '.join(map(repr, matches))}. Say which one it is with {axis}='...'.")
     return matches[0]
@@ -202,16 +206,34 @@ def quote_names(names: Sequence[str]) -> str:
     return ", ".join(map(repr, shown)) + (f" and {more:,} more" if more else "")
 
 
-def propose_name(names: Sequence[str], wanted: str) -> str:
-    """Return a sentence that proposes the column most like a wanted one, with a space before it. Only what looks like a name is shown."""
-    return did_you_mean(wanted, filter(_LIKE_A_NAME.fullmatch, names))
+def list_columns(names: Sequence[str], wanted: str = "") -> str:
+    """Return a sentence that lists the columns, and one that proposes the most like a wanted one, with a space before each.
+
+    Where entries seem to stand in place of names, none is shown.
+
+    >>> list_columns(["longitud", "lat"], "longitude")
+    " The columns are 'longitud', 'lat'. Did you mean 'longitud'?"
+    """
+    like_names = list(filter(_LIKE_A_NAME.fullmatch, names))
+    if any(map(is_number_text, names)) or not like_names:
+        return " In a text table, the first line must hold the names, separated by commas (.csv) or tabs (.tsv), or as it is declared."
+    return f" The columns are {quote_names(names)}.{did_you_mean(wanted, like_names)}"
+
+
+def no_column_for(role: str, aliases: Sequence[str], names: Sequence[str]) -> str:
+    """Return the text of an error about a column that was searched by its name, among columns that may be listed."""
+    return f"No column for {role}: none is called {', '.join(aliases)}.{list_columns(names)} Say which one it is with {role}='...'."
+
+
+def no_such_column(names: Sequence[str], wanted: str) -> str:
+    """Return the text of an error about a column that is missing."""
+    return f"There is no column named {wanted!r}.{list_columns(names, wanted)}"
 
 
 def _find_column(names: Sequence[str], wanted: str) -> str:
     matches = columns_called(names, wanted)
     if not matches:
-        there = "" if any(map(is_number_text, names)) else f" The file has {quote_names(names)}.{propose_name(names, wanted)}"
-        raise InputError(f"There is no column named {wanted!r}.{there}")
+        raise InputError(no_such_column(names, wanted))
     if len(matches) > 1:
         raise InputError(f"Several columns have the name {wanted!r}, in upper or lower case; rename all but one.")
     return matches[0]

@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from dpviz.data.columns import list_columns
 from dpviz.errors import InputError
 
 _MAY_BE_NAMES = ("count", "person")
@@ -18,7 +19,7 @@ def column_of(table: pd.DataFrame, name: str, counted: str = "trips") -> pd.Seri
         raise InputError(f"The table of {counted} must be a DataFrame.")
     positions = [index for index, column in enumerate(table.columns) if column == name]
     if not positions:
-        raise InputError(f"The table of {counted} has no column {name!r}.")
+        raise InputError(f"The table of {counted} has no column {name!r}.{list_columns(list(map(str, table.columns)), name)}")
     if len(positions) > 1:
         raise InputError(f"The table of {counted} has several columns {name!r}; rename all but one.")
     return table.iloc[:, positions[0]]

@@ -26,10 +26,12 @@ from dpviz.data.cells import (
 from dpviz.data.frame_columns import named_columns
 from dpviz.errors import DomainError, InputError, check_choice
 from dpviz.shown import Private
-from dpviz.space.domain import Domain
+from dpviz.space.domain import Domain, as_domain
 
 if TYPE_CHECKING:
     import geopandas
+
+    from dpviz.space.rectangle import Bounds
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -112,7 +114,7 @@ class PointCounts(Private):
         x: ArrayLike,
         y: ArrayLike,
         *,
-        domain: Domain,
+        domain: Domain | Bounds,
         count: ArrayLike | None = None,
         person: ArrayLike | People | None = None,
         contributions: int = 1,
@@ -126,6 +128,7 @@ class PointCounts(Private):
             x: (n,) easting or longitude, in the domain's CRS.
             y: (n,) northing or latitude.
             domain: the public domain; points outside it or in its masked cells are dropped, points on its east and north edge are kept.
+                Or a rectangle with a CRS: a GeoSeries or GeoDataFrame of one row.
             count: (n,) records that each row stands for, whole and >= 0; if None, each row is one record.
             person: (n,) who a record belongs to; each person then keeps at most `contributions` of the records inside
                 the domain, chosen at random. Without it the protected unit is one record.
@@ -136,7 +139,9 @@ class PointCounts(Private):
 
         Raises:
             InputError: shapes differ, a column holds no numbers, or a row is bad under "refuse".
+            DomainError: `domain` is neither a domain nor a rectangle with a CRS.
         """
+        domain = as_domain(domain, None)
         counted, bound = count_coordinates(
             (x, y),
             lambda x, y: cells_of(x, y, domain),
@@ -158,18 +163,21 @@ class PointCounts(Private):
         return cls._from_cells(counted.cells, counted.counts, domain, dropped=sum(left_out.values()), **left_out, **unit)
 
     @classmethod
-    def from_geodataframe(cls, frame: geopandas.GeoDataFrame, *, domain: Domain, **options: Any) -> PointCounts:
+    def from_geodataframe(cls, frame: geopandas.GeoDataFrame, *, domain: Domain | Bounds, **options: Any) -> PointCounts:
         """Count a GeoDataFrame's points, reprojected to the domain's CRS.
 
         Args:
             frame: n rows with points as geometry, in a CRS if the domain has one.
-            domain: the public domain; points outside it are dropped.
+            domain: the public domain; points outside it are dropped. Or bounds: four numbers or a rectangle, in the CRS of `frame` unless
+                they state their own.
             options: count, person, contributions, distinct, bad_rows and key, as for `from_xy`; count and person may be names of columns.
 
         Raises:
             InputError: there is no geometry column, no such column, no CRS although the domain has one, or a geometry that is not a
                 point, under "drop" not one that is; the points cannot be reprojected; or as for `from_xy`.
+            DomainError: bounds without a CRS, or as for `Domain`.
         """
+        domain = as_domain(domain, getattr(frame, "crs", None))
         xy = xy_of_frame(frame, domain.crs, "domain", options.get("bad_rows"))
         return cls.from_xy(*xy, domain=domain, **options | named_columns(frame, options))
 

@@ -11,7 +11,7 @@ from dpviz.errors import InputError
 from dpviz.evaluation.flow_metrics import evaluate_flows
 from dpviz.mechanisms import FittedTree, FlowMechanism, StabilityHistogram, TopDown
 from dpviz.privacy.budget import ApproxBudget
-from dpviz.privacy.entropy import Entropy
+from dpviz.privacy.entropy import Entropy, require_entropy
 
 RATES = (0.01, 0.02, 0.05, 0.1, 0.2)  # values of the fitted tree's `false_discovery`
 DIALS = (4.0, 3.0, 2.0, 1.0, 0.0)  # values of TopDown's `dial`
@@ -43,7 +43,7 @@ def compare_lists(flows: Flows, budget: ApproxBudget, entropy: Entropy, *, neigh
     [0.0]
     """
     variants, rows = list(_list_variants()), []
-    for (setting, defaults), stream in zip(variants, entropy.spawn(len(variants)), strict=True):
+    for (setting, defaults), stream in zip(variants, require_entropy(entropy).spawn(len(variants)), strict=True):
         mechanism = defaults.from_settings({**defaults.chosen(), "neighbours": neighbours})
         if _refuses(mechanism, flows):
             continue

@@ -12,7 +12,7 @@ from dpviz.data.flows import Flows
 from dpviz.data.points import PointCounts
 from dpviz.mechanisms.base import TODAY, Share, setting
 from dpviz.privacy.budget import Budget
-from dpviz.privacy.entropy import Entropy
+from dpviz.privacy.entropy import Entropy, require_entropy
 from dpviz.privacy.receipt import Receipt
 
 PUBLISHED, SUMMED = "published", "summed"
@@ -121,5 +121,5 @@ def round_counts(counts: Integers, base: int, rounding: str, entropy: Entropy) -
     np.float64(4.0)
     """
     above = counts % base
-    up = entropy.below(base, len(counts)) < above if rounding == RANDOM else 2 * above >= base
+    up = require_entropy(entropy).below(base, len(counts)) < above if rounding == RANDOM else 2 * above >= base
     return counts - above + base * up

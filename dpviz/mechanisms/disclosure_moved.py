@@ -14,7 +14,7 @@ from dpviz.data.points import PointCounts
 from dpviz.errors import DomainError
 from dpviz.mechanisms.base import setting
 from dpviz.mechanisms.disclosure_points import PointContrast, Table, fit_grid, side_setting
-from dpviz.privacy.entropy import Entropy
+from dpviz.privacy.entropy import Entropy, require_entropy
 from dpviz.space.domain import Domain
 from dpviz.space.lengths import cell_lengths
 
@@ -142,4 +142,4 @@ def list_records(points: PointCounts) -> tuple[Places, Places]:
 
 def draw_uniform(n: int, entropy: Entropy) -> Floats:
     """Return (n,) random numbers from 0 up to 1, with 53 bits. Good enough where nothing is proved."""
-    return (entropy.words(n) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+    return (require_entropy(entropy).words(n) >> np.uint64(11)).astype(np.float64) * 2.0**-53

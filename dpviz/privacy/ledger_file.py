@@ -95,7 +95,7 @@ class LedgerFile:
             if _read_version(db) == VERSION:
                 yield db
             else:
-                with closing(_copy_in_memory(db)) as copy:
+                with _copy_in_memory(db) as copy:
                     yield copy
 
     @contextmanager
@@ -140,7 +140,7 @@ class LedgerFile:
             handle, name = tempfile.mkstemp(prefix=".new-", suffix=".sqlite", dir=self.path.parent)
             os.close(handle)
             try:
-                with closing(self._connect(Path(name))) as db:
+                with self._connect(Path(name)) as db:
                     _create_tables(db)
                 os.link(name, self.path)
             except FileExistsError:
@@ -151,7 +151,7 @@ class LedgerFile:
 
     @contextmanager
     def _open_checked(self, begin: str) -> Iterator[sqlite3.Connection]:
-        with _LOCK, self._translate_errors(), closing(self._connect(self.path)) as db:
+        with _LOCK, self._translate_errors(), self._connect(self.path) as db:
             db.execute(begin)
             if _read_version(db) > VERSION and _read_pragma(db, "application_id") == APPLICATION:
                 raise RefusedError(f"The ledger {self.path} was written by a newer version of dpviz: update dpviz.")
@@ -159,12 +159,13 @@ class LedgerFile:
                 raise RefusedError(f"The ledger {self.path} {_DAMAGED}.")
             yield db
 
-    def _connect(self, path: Path) -> sqlite3.Connection:
-        db = sqlite3.connect(f"{path.as_uri()}?mode=rw", uri=True, timeout=BUSY, isolation_level=None)
-        db.row_factory = sqlite3.Row
-        for setting in _SETTINGS:
-            db.execute(f"PRAGMA {setting}")
-        return db
+    @contextmanager
+    def _connect(self, path: Path) -> Iterator[sqlite3.Connection]:
+        with closing(sqlite3.connect(f"{path.as_uri()}?mode=rw", uri=True, timeout=BUSY, isolation_level=None)) as db:
+            db.row_factory = sqlite3.Row
+            for setting in _SETTINGS:
+                db.execute(f"PRAGMA {setting}")
+            yield db
 
     @contextmanager
     def _translate_errors(self) -> Iterator[None]:
@@ -205,13 +206,14 @@ def _upgrade(db: sqlite3.Connection) -> None:
             db.execute(step)
 
 
-def _copy_in_memory(db: sqlite3.Connection) -> sqlite3.Connection:
-    """Return an upgraded copy of the ledger, in memory."""
-    copy = sqlite3.connect(":memory:", isolation_level=None)
-    copy.row_factory = sqlite3.Row
-    db.backup(copy)
-    _upgrade(copy)
-    return copy
+@contextmanager
+def _copy_in_memory(db: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
+    """Yield an upgraded copy of the ledger, in memory."""
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as copy:
+        copy.row_factory = sqlite3.Row
+        db.backup(copy)
+        _upgrade(copy)
+        yield copy
 
 
 def _is_intact(db: sqlite3.Connection, size: int) -> bool:

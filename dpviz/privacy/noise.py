@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dpviz.arrays import Integers
 from dpviz.errors import BudgetError, InputError
 from dpviz.privacy.budget import PureBudget, ZcdpBudget, exact
-from dpviz.privacy.entropy import Entropy
+from dpviz.privacy.entropy import Entropy, require_entropy
 from dpviz.privacy.inversion import BASE, Rate, geometric_digit, geometric_start, half_gaussian, rounded_exponential
 
 LARGEST_SCALE = Fraction(10**15)
@@ -37,6 +37,7 @@ def discrete_laplace(counts: Integers, budget: PureBudget, entropy: Entropy, sen
     Raises:
         BudgetError: the budget is not a PureBudget, the sensitivity is below 1, or the scale sensitivity / epsilon is over 1e15.
         InputError: a count is not a whole number or exceeds 2**60.
+        SettingError: `entropy` is no stream.
 
     Source:
         Ghosh, Roughgarden, Sundararajan, "Universally utility-maximizing privacy mechanisms", STOC 2009. The magnitude is sampled
@@ -47,6 +48,7 @@ def discrete_laplace(counts: Integers, budget: PureBudget, entropy: Entropy, sen
     >>> discrete_laplace(np.array([100, 0, 7]), PureBudget(1), Entropy.seeded(1)).tolist()
     [105, -1, 6]
     """
+    require_entropy(entropy)
     if not isinstance(budget, PureBudget):
         raise BudgetError("Discrete Laplace noise takes a PureBudget(epsilon).")
     if isinstance(sensitivity, bool) or not isinstance(sensitivity, int | np.integer) or sensitivity < 1:
@@ -76,6 +78,7 @@ def discrete_gaussian(counts: Integers, budget: ZcdpBudget, entropy: Entropy, sq
     Raises:
         BudgetError: the budget is not a ZcdpBudget, the squared sensitivity is 0 or less, or the variance is over 1e16.
         InputError: a count is not a whole number or exceeds 2**60.
+        SettingError: `entropy` is no stream.
 
     Source:
         Canonne, Kamath, Steinke, "The discrete Gaussian for differential privacy", NeurIPS 2020, Theorem 4 (privacy) and
@@ -85,6 +88,7 @@ def discrete_gaussian(counts: Integers, budget: ZcdpBudget, entropy: Entropy, sq
     >>> discrete_gaussian(np.array([100, 0, 7]), ZcdpBudget("1/2"), Entropy.seeded(1)).tolist()
     [103, -1, 6]
     """
+    require_entropy(entropy)
     if not isinstance(budget, ZcdpBudget):
         raise BudgetError("Discrete Gaussian noise takes a ZcdpBudget(rho); ApproxBudget(...).to_zcdp() gives one.")
     squared = exact(squared_sensitivity, "The squared sensitivity")

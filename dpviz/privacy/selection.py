@@ -15,7 +15,7 @@ import numpy as np
 from dpviz.arrays import Floats, Integers, Mask
 from dpviz.errors import BudgetError, InputError, check_choice
 from dpviz.privacy.budget import PureBudget
-from dpviz.privacy.entropy import Entropy
+from dpviz.privacy.entropy import Entropy, require_entropy
 from dpviz.privacy.inversion import exp_minus, toss_coins
 from dpviz.privacy.receipt import Step
 
@@ -56,6 +56,7 @@ def permute_and_flip(scores: Integers, valid: Mask, budget: PureBudget, entropy:
         McKenna, Sheldon, "Permute-and-flip: a new mechanism for differentially private selection", NeurIPS 2020, Algorithm 1;
         Ding et al., "The permute-and-flip mechanism is identical to report-noisy-max with exponential noise", 2021.
     """
+    require_entropy(entropy)
     if not isinstance(budget, PureBudget):
         raise BudgetError("Permute-and-flip takes a PureBudget(epsilon).")
     if isinstance(sensitivity, bool) or not isinstance(sensitivity, int | np.integer) or sensitivity < 1:

@@ -16,6 +16,7 @@ from dpviz.errors import BudgetError, RefusedError, SettingError, check_choice, 
 from dpviz.mechanisms import AREA_FAMILY, FAMILIES, POINT_FAMILY, TRIP_FAMILY, AnyFamily, AnyMechanism
 from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, ZcdpBudget
 from dpviz.publishing.toml_tables import check_keys, read_file, table_of, to_table, to_text
+from dpviz.release.manifest import CuratorTexts
 from dpviz.samples.areas import AREA_SAMPLES
 from dpviz.samples.flows import FLOW_SAMPLES
 from dpviz.samples.points import SAMPLES
@@ -251,36 +252,11 @@ class DatasetPart:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PublicationPart:
-    """[publication]: the curator's texts for the manifest and the report.
+class PublicationPart(CuratorTexts):
+    """[publication]: the curator's texts for the manifest and the report."""
 
-    Attributes:
-        name: name of the publication.
-        curator: person or institution that is responsible for it.
-        description: what was counted, when and how.
-        region: where it was counted.
-        intended_use: what the release is suited for.
-        trust_model: who is trusted with the records; "" for dpviz's own, a curator who holds them all.
-        budget_reason: why this epsilon, or this rho, was chosen.
-        unit_in_words: whom or what the release protects, in words that a reader knows.
-        licence: under which the release may be used, such as CC BY 4.0.
-        contact: whom to ask, such as a mail address.
-        url: where the release, or a page on it, can be found; begins with https:// or http://.
-        citation: how to cite the release.
-    """
-
-    name: str
-    curator: str
-    description: str
     region: str = ""
     intended_use: str = ""
-    trust_model: str = ""
-    budget_reason: str = ""
-    unit_in_words: str = ""
-    licence: str = ""
-    contact: str = ""
-    url: str = ""
-    citation: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,7 +15,7 @@ from dpviz.privacy.accounts import Account
 from dpviz.privacy.budget import Budget
 from dpviz.publishing.private_data import PrivateData
 from dpviz.release.files import choose_partial_path
-from dpviz.release.manifest import Publication
+from dpviz.release.manifest import CuratorTexts, Publication
 from dpviz.release.nouns import AnyRelease
 from dpviz.release.tables import FORMATS, USUAL_FORMATS
 
@@ -93,39 +93,18 @@ class Published:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PublicationTexts:
+class PublicationTexts(CuratorTexts):
     """The curator's texts for a publication, and its folder.
 
     Attributes:
-        name: name of the publication.
-        curator: person or institution that is responsible for it.
         folder: for the files; it must not exist yet, its parent must.
-        description: what was counted, when and how.
-        region: where it was counted.
-        intended_use: what the release is suited for.
-        trust_model: who is trusted with the records; "" for dpviz's own, a curator who holds them all.
-        budget_reason: why this epsilon, or this rho, was chosen.
-        unit_in_words: whom or what the release protects, in words that a reader knows.
-        licence: under which the release may be used, such as CC BY 4.0.
-        contact: whom to ask, such as a mail address.
-        url: where the release, or a page on it, can be found; begins with https:// or http://.
-        citation: how to cite the release.
         formats: of the files: geoparquet, and perhaps geojson, csv and geopackage.
     """
 
-    name: str
-    curator: str
     folder: Path
     description: str = ""
     region: str = ""
     intended_use: str = ""
-    trust_model: str = ""
-    budget_reason: str = ""
-    unit_in_words: str = ""
-    licence: str = ""
-    contact: str = ""
-    url: str = ""
-    citation: str = ""
     formats: Sequence[str] = USUAL_FORMATS
 
     def check(self) -> None:
@@ -150,7 +129,7 @@ class PublicationTexts:
         return Publication(**{name: getattr(self, name) for name in TEXT_NAMES}, **ledger_fields)
 
 
-TEXT_NAMES = tuple(item.name for item in fields(PublicationTexts) if item.name not in ("folder", "formats"))
+TEXT_NAMES = tuple(item.name for item in fields(CuratorTexts))
 """Names of the texts of a publication: in a configuration under [publication], in `dv.publish`, in the manifest under data_product."""
 
 

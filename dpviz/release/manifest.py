@@ -160,22 +160,43 @@ _LIMITS = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Publication:
-    """The curator's part of a manifest. PUBLIC: every word of it is published. It is escaped wherever it is shown.
+class CuratorTexts:
+    """The curator's texts on a release. PUBLIC: every word of them is published. They are escaped wherever they are shown.
 
     Attributes:
-        name: of the data product.
-        curator: the person or institution responsible for it.
-        description: what was counted, when and how it was collected; may be "".
-        region: name of the part of the world that the data product covers.
-        intended_use: what the data product was made for, and what it is unsuitable for.
-        trust_model: who is trusted with the records; "" for `TRUST_MODEL`, the one that dpviz is made for.
-        budget_reason: why this epsilon, or this rho, was chosen; this and the texts below may be "".
+        name: name of the publication.
+        curator: person or institution that is responsible for it.
+        description: what was counted, when and how.
+        region: where it was counted.
+        intended_use: what the release is suited for.
+        trust_model: who is trusted with the records; "" for dpviz's own, a curator who holds them all.
+        budget_reason: why this epsilon, or this rho, was chosen.
         unit_in_words: whom or what the release protects, in words that a reader knows.
-        licence: under which the data product may be used.
-        contact: whom to ask.
-        url: where the data product, or a page on it, can be found; begins with https:// or http://.
-        citation: how to cite the data product.
+        licence: under which the release may be used, such as CC BY 4.0.
+        contact: whom to ask, such as a mail address.
+        url: where the release, or a page on it, can be found; begins with https:// or http://.
+        citation: how to cite the release.
+    """
+
+    name: str
+    curator: str
+    description: str
+    region: str
+    intended_use: str
+    trust_model: str = ""
+    budget_reason: str = ""
+    unit_in_words: str = ""
+    licence: str = ""
+    contact: str = ""
+    url: str = ""
+    citation: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Publication(CuratorTexts):
+    """The curator's part of a manifest: the texts of `CuratorTexts`, and what the ledger knows.
+
+    Attributes:
         draws: the number of releases of this dataset in the ledger, this one included; at least 1.
         truth_seen: whether anyone looked at true counts while the settings were chosen.
         dataset_spent: sum of all budgets spent on this dataset according to the ledger, this release included, as exact text such as
@@ -191,18 +212,6 @@ class Publication:
     'A town'
     """
 
-    name: str
-    curator: str
-    description: str
-    region: str
-    intended_use: str
-    trust_model: str = ""
-    budget_reason: str = ""
-    unit_in_words: str = ""
-    licence: str = ""
-    contact: str = ""
-    url: str = ""
-    citation: str = ""
     draws: int
     truth_seen: bool
     dataset_spent: str | None = None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -16,6 +15,7 @@ from pyproj.exceptions import CRSError, ProjError
 from dpviz.errors import DomainError
 from dpviz.shown import Shown
 from dpviz.space.mask import CellMask
+from dpviz.space.rectangle import Bounds, bounds_of, crs_of
 
 # PROJ must not download parts of shift grids, because its requests would reveal where the private records are.
 network.set_network_enabled(active=False)  # type: ignore[attr-defined]
@@ -32,7 +32,8 @@ class Domain(Shown):
     A domain cannot be made from data, because the bounding box of private points is itself private.
 
     Attributes:
-        bounds: west, south, east, north in the units of `crs` (degrees for a geographic CRS).
+        bounds: west, south, east, north in the units of `crs` (degrees for a geographic CRS). May be given as a rectangle: a shapely
+            polygon, or a GeoSeries or GeoDataFrame with one, in `crs`.
         crs: the coordinate reference system: anything that pyproj understands, stored as text; None for a plane without a map.
         order: the lattice has ``2**order`` columns and rows; 1 to 24.
         mask: the cells in which records can be; records in other cells count as outside the domain. A finer mask becomes one of blocks, of
@@ -40,8 +41,9 @@ class Domain(Shown):
             `mask_outside`.
 
     Raises:
-        DomainError: the bounds are not finite, enclose no area or are mostly off the globe; the CRS is unknown or not
-            two-dimensional; the order is out of range; or cells are finer than floating-point coordinates.
+        DomainError: the bounds are not finite, enclose no area or are mostly off the globe, or are a shape other than a rectangle or
+            of another CRS; the CRS is unknown or not two-dimensional; the order is out of range; or cells are finer than
+            floating-point coordinates.
 
     >>> domain = Domain(bounds=(0, 0, 8, 4), crs=None, order=2)
     >>> domain.side, domain.cell_size
@@ -55,7 +57,8 @@ class Domain(Shown):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "crs", _crs_text(self.crs))
-        object.__setattr__(self, "bounds", _check_bounds(self.bounds, self.is_geographic))
+        _refuse_other_crs(crs_of(self.bounds), self.crs)
+        object.__setattr__(self, "bounds", _check_bounds(bounds_of(self.bounds), self.is_geographic))
         if isinstance(self.order, bool) or not isinstance(self.order, int | np.integer) or not 1 <= self.order <= FINEST_ORDER:
             raise DomainError(f"The lattice's order must be a whole number from 1 to {FINEST_ORDER}.")
         object.__setattr__(self, "order", int(self.order))
@@ -219,12 +222,12 @@ def area_of_bounds(bounds: tuple[float, float, float, float], crs: str) -> float
     return float(Domain(bounds=bounds, crs=crs, order=1).areas_km2([[0, 0, 2, 2]])[0])
 
 
-def as_domain(domain: Domain | Sequence[float], crs: object) -> Domain:
+def as_domain(domain: Domain | Bounds, crs: object) -> Domain:
     """Return a domain as it is, or the one with these bounds in a CRS.
 
     Args:
-        domain: a domain; or west, south, east, north.
-        crs: the CRS of bounds; anything that pyproj understands.
+        domain: a domain; or its bounds, as four numbers or as a rectangle.
+        crs: the CRS of bounds that state none; anything that pyproj understands.
 
     Raises:
         DomainError: bounds without a CRS, or neither a domain nor four numbers; or as for `Domain`.
@@ -234,9 +237,10 @@ def as_domain(domain: Domain | Sequence[float], crs: object) -> Domain:
     """
     if isinstance(domain, Domain):
         return domain
+    crs = crs_of(domain) or crs
     if crs is None:
         raise DomainError(
-            'Bounds need a CRS: pass crs="EPSG:4326" (or another one) beside them, or a domain, dv.Domain(bounds=..., crs=...).'
+            'Bounds need a CRS: pass a domain, dv.Domain(bounds=..., crs="EPSG:4326"), or crs="EPSG:4326" beside them where files are read.'
         )
     return Domain(bounds=domain, crs=crs)  # type: ignore[arg-type]
 
@@ -329,6 +333,12 @@ def _text_of(crs: object) -> str:
             " such as 'EPSG:4326' or a UTM zone, or None for a plane without a map."
         )
     return str(parsed.to_string())
+
+
+def _refuse_other_crs(stated: CRS | None, crs: str | None) -> None:
+    """Refuse bounds that state a CRS if it is not that of the domain."""
+    if stated is not None and (crs is None or not stated.equals(CRS(crs), ignore_axis_order=True)):
+        raise DomainError("The rectangle states another CRS than crs: pass its own, crs=shape.crs, or reproject it with shape.to_crs(...).")
 
 
 def _as_numbers(values: ArrayLike) -> NDArray[np.float64] | None:

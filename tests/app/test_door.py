@@ -6,6 +6,7 @@ import signal
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -40,6 +41,35 @@ def knock(door, path="/", query="", *, cookies=(), kind="http", method="GET", re
     first = sent[0]
     found = {name.decode(): value.decode() for name, value in first.get("headers", ())}
     return first.get("status", first["type"]), found, sent[-1].get("body", b"").decode()
+
+
+class TestCodeOfAClass:
+    """Every code is answered late after many wrong ones, by a clock and a sleep that the test holds in its hands."""
+
+    @pytest.fixture(autouse=True)
+    def waits(self, monkeypatch):
+        found = {"late": 0, "now": 0.0}
+
+        async def sleep(_seconds):
+            found["late"] += 1
+
+        monkeypatch.setattr("dpviz.app.door.asyncio", SimpleNamespace(sleep=sleep))
+        monkeypatch.setattr("dpviz.app.door.time", SimpleNamespace(monotonic=lambda: found["now"]))
+        return found
+
+    def test_a_right_code_always_passes_and_is_as_late_as_a_wrong_one(self, waits):
+        door = Door(behind, token=TOKEN, name="dpviz_1", is_code=True)
+        assert [knock(door, "/", "token=wrong")[0] for _ in range(31)] == [403] * 31
+        assert waits["late"] == 0
+        assert (knock(door, "/", f"token={TOKEN.upper()}")[0], waits["late"]) == (200, 1)
+        assert (knock(door, "/", "token=wrong")[0], waits["late"]) == (403, 2)
+        assert (knock(door, "/", cookies=[cookie_of(door)])[2], waits["late"]) == ("inside", 3)
+        waits["now"] = 60.0
+        assert (knock(door, "/", "token=wrong")[0], waits["late"]) == (403, 3)
+
+    def test_one_address_is_one_guess(self):
+        door = Door(behind, token=TOKEN, name="dpviz_1", is_code=True)
+        assert knock(door, "/", f"token=wrong&token={TOKEN}")[0] == 403
 
 
 @pytest.fixture

@@ -204,7 +204,7 @@ MISTAKES = {
     ),
     "no such denominator": (
         other("regions.denominator", "people"),
-        "There is no column named 'people'; the file has 'county', 'tract', 'called'.",
+        "There is no column named 'people'. The columns are 'county', 'tract', 'called'.",
     ),
     "a denominator of texts": (other("regions.denominator", "called"), "The denominator 'called' is not numeric"),
     "a delta of 0": (other("budget", {"epsilon": 1, "delta": 0}), "[budget] delta is 0: leave delta out for Laplace noise"),
@@ -245,7 +245,7 @@ MISTAKES = {
     ),
     "no such column of ids": (
         other("data", {"points": "counts.csv", "region": "tract"}),
-        "There is no column named 'tract'. The file has 'area', 'n'.",
+        "There is no column named 'tract'. The columns are 'area', 'n'.",
     ),
     "a missing file of regions": (
         other("regions.file", "nowhere.geojson"),
@@ -275,7 +275,7 @@ MISTAKES = {
             "dataset.unit",
             None,
         ),
-        "There is no column named 'patient'. The file has 'lon', 'lat', 'who'.",
+        "There is no column named 'patient'. The columns are 'lon', 'lat', 'who'.",
     ),
     "nobody says whom it protects": (other("dataset.unit", None), "Say whom the release protects."),
     "weights that do not fit the levels": (

@@ -2,9 +2,11 @@
 
 import math
 
+import geopandas
 import numpy as np
 import pytest
 import shapely
+import shapely.affinity
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyproj import CRS, Geod, Transformer
@@ -64,6 +66,38 @@ def test_domains_that_make_no_sense_are_refused(rule):
         for wrong in wrongs:
             with pytest.raises(DomainError, match=rule):
                 Domain(**{"bounds": (0, 0, 1, 1), "crs": None} | {name: wrong})
+
+
+SQUARE = shapely.box(1, 2, 3, 4)
+SHAPES = [
+    SQUARE,
+    shapely.MultiPolygon([SQUARE]),
+    shapely.segmentize(SQUARE, 0.3),
+    geopandas.GeoSeries([SQUARE], crs=DEGREES),
+    geopandas.GeoDataFrame(geometry=[SQUARE]),
+]
+NO_RECTANGLES = [
+    (shapely.box(1, 2, 3, 4).difference(shapely.box(1, 2, 2, 3)), "mask_outside"),
+    (shapely.affinity.rotate(SQUARE, 1), "mask_outside"),
+    (SQUARE.buffer(1).difference(SQUARE), "mask_outside"),
+    (shapely.Point(1, 2), "mask_outside"),
+    (shapely.Polygon(), "mask_outside"),
+    (geopandas.GeoSeries([SQUARE, SQUARE]), "one row"),
+    (geopandas.GeoSeries([None]), "four numbers"),
+    (geopandas.GeoDataFrame({"a": [1]}), "four numbers"),
+    (geopandas.GeoSeries([SQUARE], crs=METRES), "another CRS"),
+]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_rectangle_along_the_axes_is_its_bounds(shape):
+    assert Domain(bounds=shape, crs=DEGREES) == Domain(bounds=(1, 2, 3, 4), crs=DEGREES)
+
+
+@pytest.mark.parametrize(("shape", "words"), NO_RECTANGLES)
+def test_other_shapes_are_refused_with_what_to_write(shape, words):
+    with pytest.raises(DomainError, match=words):
+        Domain(bounds=shape, crs=DEGREES)
 
 
 @pytest.mark.parametrize(("crs", "bounds", "rule"), BEYOND)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeAlias, TypeVar
 
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from dpviz.data.counting.scheduler import Scheduler
     from dpviz.data.reading.safety import Limits
     from dpviz.space.domain import Domain
+    from dpviz.space.rectangle import Bounds
     from dpviz.space.regions import Regions
 
 Columns: TypeAlias = str | tuple[str, str] | None
@@ -64,7 +65,7 @@ _MIXED = (
 def read_points(
     source: Sources,
     *,
-    domain: Domain | Sequence[float],
+    domain: Domain | Bounds,
     x: str | None = None,
     y: str | None = None,
     geometry: str | None = None,
@@ -97,8 +98,9 @@ def read_points(
         source: a path, a glob such as ``"trips/*.parquet"``, a folder of Parquet files, an open binary file (an upload) with a `name`,
             a table in memory (a DataFrame, GeoDataFrame, Arrow table, dict of arrays, or a table of Polars or DuckDB), or a list of
             these; all of one format with the same columns. Never a URL.
-        domain: the public domain; points are reprojected to its CRS, and dropped if they are outside. Or its bounds, west, south, east,
-            north, in the CRS of `crs`.
+        domain: the public domain; points are reprojected to its CRS, and dropped if they are outside. Or its bounds in the CRS of `crs`:
+            west, south, east, north, or a shapely polygon that is a rectangle along the axes. Or such a rectangle as the one row of a
+            GeoSeries or GeoDataFrame, whose own CRS is then the domain's.
         x: column of easting or longitude; found by its name if None (lon, lng, long, longitude, x, easting, in any case).
         y: column of northing or latitude, likewise.
         geometry: column of points in WKT, texts such as POINT (13.4 52.5), instead of x and y; other shapes are bad rows. Engine "numpy"

@@ -54,13 +54,14 @@ class Scheduler:
 
 
 def _is_this_computer(host: str) -> bool:
-    """Return whether a host is the loopback interface; other spellings of it, such as 0.0.0.0 and 127.1, are not accepted."""
+    """Return whether a host is the loopback interface; other spellings, such as 0.0.0.0, 127.1 and ::ffff:127.0.0.1, are not accepted."""
     if host.lower() == "localhost":
         return True
     try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
+        address = ipaddress.ip_address(host.strip("[]"))
     except ValueError:
         return False
+    return address.is_loopback and getattr(address, "ipv4_mapped", None) is None
 
 
 def scheduler_at(address: str | None, *, insecure: bool) -> Scheduler | None:

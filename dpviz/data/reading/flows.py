@@ -15,7 +15,17 @@ import pyarrow.compute as pc
 
 from dpviz.arrays import Integers, Mask
 from dpviz.data.cells import REMEDY
-from dpviz.data.columns import PERSON_NAMES, PointColumns, candidates, fold_name, is_number_text, only_candidate, people_of, resolve_columns
+from dpviz.data.columns import (
+    PERSON_NAMES,
+    PointColumns,
+    candidates,
+    fold_name,
+    is_number_text,
+    no_column_for,
+    only_candidate,
+    people_of,
+    resolve_columns,
+)
 from dpviz.data.flows import (
     BLOCK_CODE,
     Counts,
@@ -28,6 +38,7 @@ from dpviz.data.flows import (
     leaf_indexes,
     refuse_missing,
 )
+from dpviz.data.reading.memory_tables import TableUpload
 from dpviz.data.reading.rules import ReadingRules
 from dpviz.data.reading.safety import DEFAULT_LIMITS, Limits, Source, read_checked
 from dpviz.data.reading.tables import Cells, OpenTable, open_table
@@ -94,15 +105,20 @@ def propose_columns(names: Sequence[str]) -> FlowColumns:
     )
 
 
-def resolve_flow_columns(names: Sequence[str], wanted: FlowColumns) -> FlowColumns:
+def resolve_flow_columns(names: Sequence[str], wanted: FlowColumns, *, is_file: bool = True) -> FlowColumns:
     """Return the wanted columns as the file spells them. Origin, destination and count are found by their names if they are None.
+
+    Args:
+        names: the columns.
+        wanted: names of columns.
+        is_file: as for `resolve_columns`.
 
     Raises:
         InputError: no column or several have a wanted name; one column has two roles; the column of counts has the name of a survey
             weight.
     """
-    origin = _find_side(names, wanted.origin, ORIGIN_NAMES, "origin")
-    destination = _find_side(names, wanted.destination, DESTINATION_NAMES, "destination")
+    origin = _find_side(names, wanted.origin, ORIGIN_NAMES, "origin", [] if is_file else names)
+    destination = _find_side(names, wanted.destination, DESTINATION_NAMES, "destination", [] if is_file else names)
     if origin == destination:
         raise InputError(f"origin and destination are the same column {origin!r}; they must differ.")
     count = wanted.count
@@ -117,15 +133,12 @@ def resolve_flow_columns(names: Sequence[str], wanted: FlowColumns) -> FlowColum
     return columns
 
 
-def _find_side(names: Sequence[str], wanted: str | None, aliases: Sequence[str], side: str) -> str:
+def _find_side(names: Sequence[str], wanted: str | None, aliases: Sequence[str], side: str, shown: Sequence[str]) -> str:
     if wanted is not None:
         return str(resolve_columns(names, PointColumns(person=wanted), has_geometry=True).person)
     matches = candidates(names, aliases)
     if not matches:
-        raise InputError(
-            f"No column for {side}: the header names none of {', '.join(aliases)}. Say which one it is with {side}='...';"
-            " the first line must hold the names. The header of a matrix holds the ids of the destinations."
-        )
+        raise InputError(f"{no_column_for(side, aliases, shown)} The header of a matrix holds the ids of the destinations.")
     if len(matches) > 1:
         raise InputError(f"Several columns could be {side}: {_join_names(matches)}. Say which one it is with {side}='...'.")
     return matches[0]
@@ -356,7 +369,8 @@ def read_trips(source: Source, request: FlowsRequest) -> Trips:
     if is_matrix(opened.names, request.columns, sides):
         rows = _read_matrix(opened, bad_rows)
     else:
-        rows = _read_table(opened, resolve_flow_columns(opened.names, request.columns), sides, bad_rows)
+        columns = resolve_flow_columns(opened.names, request.columns, is_file=not isinstance(source, TableUpload))
+        rows = _read_table(opened, columns, sides, bad_rows)
     return _find_leaves(rows, sides, bad_rows)
 
 

@@ -12,7 +12,7 @@ import pandas as pd
 import shapely
 from pyproj import CRS
 
-from dpviz.data.columns import X_NAMES, Y_NAMES, candidates, columns_called, fold_name, propose_name, quote_names
+from dpviz.data.columns import X_NAMES, Y_NAMES, candidates, columns_called, fold_name, no_such_column, quote_names
 from dpviz.data.library_errors import attempt, guard
 from dpviz.data.reading.geometries import OpenShapes, open_shapes
 from dpviz.data.reading.safety import DEFAULT_LIMITS, Limits, Source, read_checked
@@ -257,7 +257,7 @@ def _are_locations(names: Sequence[str]) -> bool:
 def _find_column(names: Sequence[str], wanted: str) -> str:
     matches = columns_called(names, wanted)
     if not matches:
-        raise DomainError(f"There is no column named {wanted!r}; the file has {quote_names(names)}.{propose_name(names, wanted)}")
+        raise DomainError(no_such_column(names, wanted))
     if len(matches) > 1:
         raise DomainError(f"Several columns have the name {wanted!r}, in upper or lower case; rename all but one.")
     return matches[0]

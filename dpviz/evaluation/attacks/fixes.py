@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from dpviz.arrays import Floats, Integers, Mask
 from dpviz.evaluation.attacks.game import Success, count_wins, guess_bound
 from dpviz.privacy.budget import PureBudget
-from dpviz.privacy.entropy import Entropy
+from dpviz.privacy.entropy import Entropy, require_entropy
 from dpviz.privacy.noise import discrete_laplace
 
 
@@ -84,7 +84,7 @@ def play_homes(traces: Integers, epsilon: float, most: int, games: int, entropy:
     >>> play_homes(traces, 1.0, 1, 20, Entropy.seeded(1)).rate
     1.0
     """
-    homes = entropy.below(len(traces), games)
+    homes = require_entropy(entropy).below(len(traces), games)
     visited = np.flatnonzero(traces.any(axis=0))
     counts = traces[:, visited]
     noisy = discrete_laplace(counts[homes].ravel(), PureBudget(epsilon), entropy, most).reshape(games, len(visited))

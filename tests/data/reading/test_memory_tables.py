@@ -95,11 +95,38 @@ def test_a_table_beyond_the_limits_says_how_to_read_it():
     assert dv.read_points(FRAME, domain=DOMAIN, crs="EPSG:4326", limits=dv.Limits(file_bytes=10**6)).count.sum() == 3
 
 
+@pytest.mark.parametrize(
+    ("columns", "options", "words"),
+    [
+        (["longitud", "lat"], {}, "No column for x: none is called lon, .* The columns are 'longitud', 'lat'. Say which"),
+        (
+            ["longitud", "lat"],
+            {"x": "longitude"},
+            "no column named 'longitude'. The columns are 'longitud', 'lat'. Did you mean 'longitud'?",
+        ),
+    ],
+)
+def test_a_missing_column_is_named_beside_those_there_are(columns, options, words):
+    with pytest.raises(dv.InputError, match=words) as raised:
+        dv.read_points(FRAME[["lon", "lat"]].set_axis(columns, axis=1), domain=DOMAIN, crs="EPSG:4326", **options)
+    assert "text table" not in str(raised.value)
+
+
 def test_bounds_with_a_crs_are_a_domain_and_without_one_say_what_to_write():
     read = dv.read_points(FRAME.iloc[:3], domain=(0, 0, 8, 8), crs="EPSG:4326")
     assert read.domain == dv.Domain(bounds=(0, 0, 8, 8), crs="EPSG:4326")
-    with pytest.raises(dv.DomainError, match=r"crs=\"EPSG:4326\".*dv\.Domain"):
+    with pytest.raises(dv.DomainError, match=r"dv\.Domain.*crs=\"EPSG:4326\" beside"):
         dv.read_points(FRAME, domain=(0, 0, 8, 8))
+
+
+def test_a_rectangle_is_a_domain_in_its_own_crs_or_in_that_of_the_points():
+    square, metres = shapely.box(0, 0, 8, 8), geopandas.GeoSeries([shapely.box(0, 0, 9e5, 9e5)], crs="EPSG:3857")
+    domain, points = dv.Domain(bounds=(0, 0, 8, 8), crs="EPSG:4326"), FRAME.iloc[:3]
+    assert dv.read_points(points, domain=square, crs="EPSG:4326").domain == domain
+    assert dv.read_points(points, domain=metres, crs="EPSG:4326").domain.crs == "EPSG:3857"
+    frame = geopandas.GeoDataFrame(geometry=geopandas.points_from_xy([1], [2]), crs="EPSG:4326")
+    assert all(dv.PointCounts.from_geodataframe(frame, domain=given).domain == domain for given in (square, (0, 0, 8, 8)))
+    assert dv.PointCounts.from_xy([1], [2], domain=geopandas.GeoDataFrame(geometry=[square], crs="EPSG:4326")).domain == domain
 
 
 def test_one_box_one_polygon_and_a_seed_need_no_wrapping_or_say_which(expected):
@@ -109,3 +136,7 @@ def test_one_box_one_polygon_and_a_seed_need_no_wrapping_or_say_which(expected):
     assert release.coverage(shapely.box(0, 0, 4, 4)) == [1]
     with pytest.raises(dv.SettingError, match=r"dv\.Entropy\.seeded\(7\)"):
         dv.Quadtree().release(expected, dv.PureBudget(1), 7)
+    with pytest.raises(dv.SettingError, match=r"dv\.Entropy\.seeded\(7\)"):
+        dv.discrete_laplace(np.array([1]), dv.PureBudget(1), 7)
+    with pytest.raises(dv.SettingError, match=r"dv\.Entropy\.seeded\(7\)"):
+        dv.discrete_gaussian(np.array([1]), dv.ZcdpBudget(1), 7)

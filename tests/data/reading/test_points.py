@@ -168,7 +168,7 @@ UNCLEAR = [("lon,x,lat", {}, ["'lon'", "'x'", "x='...'"]), ("lon,LAT,latitude", 
 UNCLEAR += [("lon,lon,lat", {}, ["x='...'"]), ("zq1,lat,c", {}, ["No column for x"]), ("lon,zq2,c", {}, ["No column for y"])]
 UNCLEAR += [
     ("lon,lat,c", {"x": "easting"}, ["no column named 'easting'"]),
-    ("lon,lat,c", {"person": "who"}, ["no column named 'who'. The file has 'lon', 'lat', 'c'."]),
+    ("lon,lat,c", {"person": "who"}, ["no column named 'who'. The columns are 'lon', 'lat', 'c'."]),
 ]
 UNCLEAR += [("lon,lat,c", {"count": "people"}, ["no column named 'people'"]), ("lon,lat,c", {"x": "lon", "y": "Lon"}, ["the same column"])]
 UNCLEAR += [("c,C,lat", {"x": " c "}, ["Several columns have the name"]), ("lon;lat;zq", {}, ["commas"])]
@@ -181,7 +181,9 @@ def test_unclear_columns_are_refused_with_their_names(header, options, words):
 
 
 def test_a_file_that_may_have_no_header_is_not_quoted():
-    assert refusal(text("4.9,52.4,Kowalska\n4.8,52.3,Nowak\n"), domain=PLANE, x="lon", y="lat") == "There is no column named 'lon'."
+    message = refusal(text("4.9,52.4,Kowalska\n4.8,52.3,Nowak\n"), domain=PLANE, x="lon", y="lat")
+    assert message.startswith("There is no column named 'lon'. In a text table, the first line must hold the names")
+    assert not any(entry in message for entry in ("4.9", "52.4", "Kowalska"))
 
 
 def test_geometries_leave_no_choice_of_coordinates(tmp_path):
