@@ -114,8 +114,8 @@ def _choose_use(facts: Facts, kind: str | None) -> Facts:
     uses = {use["as"]: use for use in facts.get("uses", ()) if use["as"] in KINDS}
     if not uses:
         raise InputError("A configuration is for data: points, areas or trips. This is a release, or a file of regions.")
-    if kind == "areas" and kind not in uses and "points" in uses:  # points are areas where they are counted in regions
-        return uses["points"]
+    if kind == "areas" and kind not in uses and "points" in uses:
+        kind = "points"  # which are areas where they are counted in regions
     if kind is not None and kind not in uses:
         raise InputError(f"The file's columns do not fit {kind}; they fit {' or '.join(uses)}.")
     return uses[kind] if kind is not None else next(iter(uses.values()))

@@ -161,7 +161,9 @@ class Domain(Shown):
         if numbers is not None and numbers.shape == (4,):
             numbers = numbers[np.newaxis]
         if numbers is None or numbers.ndim != 2 or numbers.shape[1] != 4:
-            raise DomainError("Boxes must be numbers in an array of shape (q, 4): west, south, east, north. For polygons there is answer_areas.")
+            raise DomainError(
+                "Boxes must be numbers in an array of shape (q, 4): west, south, east, north. For polygons there is answer_areas."
+            )
         if not np.isfinite(numbers).all():
             raise DomainError("Boxes must have finite bounds.")
         if (numbers[:, :2] > numbers[:, 2:]).any():
