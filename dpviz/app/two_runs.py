@@ -171,7 +171,11 @@ def show_in_rows(
     if shown is not None:
         show(shown, above, below)
     else:
-        above.caption("The first picture is being made ..." if live.runs().running else "There is no picture yet.")
+        above.caption(
+            "The first picture is being made ..."
+            if live.runs().running
+            else "There is no picture yet. If something does not fit, the left side says what."
+        )
 
 
 def list_code(shown: Shown) -> list[CodeRun]:

@@ -37,7 +37,7 @@ from dpviz.data.reading.sources import TABLES, FoundFiles, find_files, list_file
 from dpviz.data.reading.tables import open_table
 from dpviz.data.reading.text_format import PLAIN_TEXT, TextFormat, detect_text_format
 from dpviz.data.reading.text_rows import SEPARATORS
-from dpviz.errors import DpvizError, InputError, RefusedError
+from dpviz.errors import DpvizError, InputError, RefusedError, SettingError
 from dpviz.privacy.ledger import Ledger
 from dpviz.publishing.private_data import file_fingerprints
 from dpviz.release.area_release import AreaRelease
@@ -63,6 +63,8 @@ def run_check(arguments: Namespace) -> int:
     path = Path(arguments.file)
     if path.suffix.lower() == ".toml":
         return check_config(path, as_json=arguments.json, shows=arguments.left_out)
+    if arguments.left_out:
+        raise SettingError("--left-out counts the records that a configuration leaves out: give its TOML file in place of data.")
     facts = check(path)
     columns = find_repeated(path, facts)
     if columns is not None:

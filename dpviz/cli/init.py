@@ -21,6 +21,7 @@ from dpviz.data.columns import columns_called, no_such_column
 from dpviz.data.reading.text_format import TextFormat
 from dpviz.errors import InputError, SettingError, did_you_mean
 from dpviz.mechanisms import FAMILIES
+from dpviz.mechanisms.base import BOUNDED
 from dpviz.publishing.config import NO_CRS, from_tables
 from dpviz.publishing.config_schema import RELEASE_FILE
 
@@ -92,9 +93,8 @@ def run_init(arguments: Namespace) -> None:
     except (OSError, ValueError):
         raise SettingError("The configuration cannot be written there: choose another name with --output.") from None
     following = f"Next: dpviz release {target} --dry-run"
-    give(
-        {"config": str(target), "kind": use["as"]}, [f"Wrote {target}, a configuration of {use['as']}.", following], as_json=arguments.json
-    )
+    facts_written = {"config": str(target), "kind": choices.kind}
+    give(facts_written, [f"Wrote {target}, a configuration of {choices.kind}.", following], as_json=arguments.json)
 
 
 def _refuse_existing(target: Path) -> None:
@@ -114,6 +114,8 @@ def _choose_use(facts: Facts, kind: str | None) -> Facts:
     uses = {use["as"]: use for use in facts.get("uses", ()) if use["as"] in KINDS}
     if not uses:
         raise InputError("A configuration is for data: points, areas or trips. This is a release, or a file of regions.")
+    if kind == "areas" and kind not in uses and "points" in uses:
+        kind = "points"  # which are areas where they are counted in regions
     if kind is not None and kind not in uses:
         raise InputError(f"The file's columns do not fit {kind}; they fit {' or '.join(uses)}.")
     return uses[kind] if kind is not None else next(iter(uses.values()))
@@ -125,7 +127,7 @@ def _choose(arguments: Namespace, use: Facts, columns: Iterable[str]) -> _Choice
     Raises:
         SettingError: something is open and this is no terminal (the text lists all of it), or flags contradict each other.
     """
-    kind = "areas" if use["as"] == "points" and arguments.regions is not None else use["as"]
+    kind = "areas" if use["as"] == "points" and (arguments.regions is not None or arguments.kind == "areas") else use["as"]
     _check_flags(arguments, kind)
     open_questions = _open_questions(arguments, use, kind)
     if open_questions and not sys.stdin.isatty():
@@ -290,11 +292,20 @@ def _mechanism_part(choices: _Choices) -> list[str]:
     return [
         f"[mechanism]    # dpviz mechanisms lists them; dpviz mechanisms {choices.mechanism} its settings",
         _line("key", choices.mechanism),
+        *_neighbours_line(choices),
         "",
         '[budget]    # exact: 0.1 is one tenth, "1/3" a third',
         _line("epsilon", _number(choices.epsilon)),
         *delta,
     ]
+
+
+def _neighbours_line(choices: _Choices) -> list[str]:
+    """Let people have different numbers of trips, where a mechanism's usual neighbours, bounded ones, refuse several trips per person."""
+    bounded = getattr(FAMILIES[choices.kind].mechanisms[choices.mechanism], "neighbours", None) == BOUNDED
+    if not bounded or (choices.contributions or 1) == 1:
+        return []
+    return ['settings = { neighbours = "add_remove" }    # people have different numbers of trips, up to contributions']
 
 
 def _dataset_part(choices: _Choices, name: str) -> list[str]:

@@ -13,6 +13,7 @@ from dpviz.cli.console import DONE, REFUSED, finite, give, run_with_bar, say
 from dpviz.cli.ledger import account_facts, draws, exact_texts
 from dpviz.data.counting.scheduler import Scheduler, scheduler_at
 from dpviz.errors import DpvizError, RefusedError, SettingError
+from dpviz.mechanisms.noisy_counts import PointMechanism
 from dpviz.privacy.accounts import Account, amount_of
 from dpviz.privacy.ledger import Ledger
 from dpviz.publishing.config import ReleaseConfig, read_config
@@ -22,6 +23,7 @@ from dpviz.publishing.order import TEXT_NAMES, Order, PublicationTexts, Publishe
 from dpviz.publishing.private_data import left_out, open_data, open_frame, resolve_path
 from dpviz.publishing.publish import preview_payment, publish, write
 from dpviz.publishing.toml_tables import SEED_REFUSED
+from dpviz.space.domain import Domain
 from dpviz.space.regions import Regions
 
 Facts = dict[str, Any]
@@ -132,7 +134,9 @@ def order_of(config: ReleaseConfig, scheduler: Scheduler | None = None) -> tuple
     """
     mechanism, budget = config.mechanism.build(config.family), config.budget.budget()
     frame = open_frame(config)
-    if isinstance(frame, Regions):
+    if isinstance(frame, Domain) and isinstance(mechanism, PointMechanism):
+        mechanism.refuse_mask(frame)
+    if isinstance(frame, Domain | Regions):
         mechanism.check(frame)
     opened = run_with_bar("counting", lambda watch: open_data(config, frame, bad_rows="drop", watch=watch, scheduler=scheduler))
     for note in opened.notes:

@@ -19,6 +19,7 @@ from dpviz.data.cell_counts import CellCounts, count_rows
 from dpviz.data.cells import BAD, MOST_RECORDS, REMEDY, check_bad_rows, check_whole, clip_counts, freeze, pairs_of, too_many
 from dpviz.data.columns import WEIGHTS_REFUSED, UnusableFileError, people_of
 from dpviz.data.frame_columns import column_of
+from dpviz.data.leaf_regions import check_regions
 from dpviz.data.library_errors import guard
 from dpviz.errors import InputError
 from dpviz.shown import Private
@@ -403,7 +404,9 @@ class Flows(Private):
                 numbers where ids of the regions have leading zeros.
         """
         check_bad_rows(bad_rows)
-        ends = destinations or regions
+        ends = regions if destinations is None else destinations
+        check_regions(regions)
+        check_regions(ends)
         sides = ((column_of(table, "origin"), regions), (column_of(table, "destination"), ends))
         origin, destination = (leaf_indexes(ids_of(cells, f"Column {cells.name!r}"), side, bad_rows) for cells, side in sides)
         count = np.ones(len(table), np.int64)

@@ -480,7 +480,8 @@ def _refuse_other_terms(account: Account, terms: Terms) -> None:
     differences = [f"its {name} is {current[name]}, not {given[name]}" for name in current if current[name] != given[name]]
     if differences:
         raise RefusedError(
-            f"'{account.name}' was opened with other terms, which its first draw has fixed: {'; '.join(differences)}. Use those terms."
+            f"These data have the account '{account.name}', which was opened with other terms; its first draw has fixed them:"
+            f" {'; '.join(differences)}. Use those terms."
         )
 
 

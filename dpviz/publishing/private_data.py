@@ -234,7 +234,8 @@ def _open_domain(part: DomainPart, base: Path) -> Domain:
     try:
         return mask_outside(domain, read_outline(path, unstated_crs=domain.crs))
     except InputError as error:
-        raise InputError(f"[domain] study_area {part.study_area!r}: {error}") from None
+        hint = "" if path.suffix else f' The outline of the land needs no file: study_area = "{LAND}".'
+        raise InputError(f"[domain] study_area {part.study_area!r}: {error}{hint}") from None
 
 
 def _read_regions(title: str, part: RegionsPart, base: Path) -> Regions:

@@ -22,6 +22,7 @@ network.set_network_enabled(active=False)  # type: ignore[attr-defined]
 EQUAL_AREA = "+proj=cea +ellps=WGS84 +units=m"
 FINEST_ORDER = 24
 _FARTHEST = 1e300  # in cells; coordinates are clipped to this distance, so that widths stay finite
+_OF_BOUNDS = "of the bounds"  # stands for a CRS that is left out
 GEOGRAPHIC_LIMITS = (-180.0, -90.0, 180.0, 90.0)
 
 
@@ -34,7 +35,8 @@ class Domain(Shown):
     Attributes:
         bounds: west, south, east, north in the units of `crs` (degrees for a geographic CRS). May be given as a rectangle: a shapely
             polygon, or a GeoSeries or GeoDataFrame with one, in `crs`.
-        crs: the coordinate reference system: anything that pyproj understands, stored as text; None for a plane without a map.
+        crs: the coordinate reference system: anything that pyproj understands, stored as text; None for a plane without a map. May be
+            left out where the bounds are a GeoSeries or GeoDataFrame, which states its own.
         order: the lattice has ``2**order`` columns and rows; 1 to 24.
         mask: the cells in which records can be; records in other cells count as outside the domain. A finer mask becomes one of blocks, of
             which those with an open part are open. None if records can be everywhere, and also if all cells of the mask are open. See
@@ -51,11 +53,13 @@ class Domain(Shown):
     """
 
     bounds: tuple[float, float, float, float]
-    crs: str | None
+    crs: str | None = _OF_BOUNDS
     order: int = 10
     mask: CellMask | None = None
 
     def __post_init__(self) -> None:
+        if isinstance(self.crs, str) and self.crs == _OF_BOUNDS:
+            object.__setattr__(self, "crs", _stated_crs(self.bounds))
         object.__setattr__(self, "crs", _crs_text(self.crs))
         _refuse_other_crs(crs_of(self.bounds), self.crs)
         object.__setattr__(self, "bounds", _check_bounds(bounds_of(self.bounds), self.is_geographic))
@@ -157,7 +161,9 @@ class Domain(Shown):
         if numbers is not None and numbers.shape == (4,):
             numbers = numbers[np.newaxis]
         if numbers is None or numbers.ndim != 2 or numbers.shape[1] != 4:
-            raise DomainError("Boxes must be numbers in an array of shape (q, 4): west, south, east, north.")
+            raise DomainError(
+                "Boxes must be numbers in an array of shape (q, 4): west, south, east, north. For polygons there is answer_areas."
+            )
         if not np.isfinite(numbers).all():
             raise DomainError("Boxes must have finite bounds.")
         if (numbers[:, :2] > numbers[:, 2:]).any():
@@ -220,6 +226,16 @@ def area_of_bounds(bounds: tuple[float, float, float, float], crs: str) -> float
     1731
     """
     return float(Domain(bounds=bounds, crs=crs, order=1).areas_km2([[0, 0, 2, 2]])[0])
+
+
+def _stated_crs(bounds: object) -> CRS:
+    """Return the CRS that bounds state; raise `DomainError` if they state none."""
+    stated = crs_of(bounds)
+    if stated is None:
+        raise DomainError(
+            "Bounds need a CRS, which is never guessed: crs='EPSG:4326', for instance, or crs=None for a plane without a map."
+        )
+    return stated
 
 
 def as_domain(domain: Domain | Bounds, crs: object) -> Domain:

@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Any
+from typing import Any, cast
 
 import geopandas
 import numpy as np
@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 
 from dpviz.arrays import Floats, Integers, Texts
 from dpviz.errors import DomainError
-from dpviz.space.domain import Domain
+from dpviz.space.domain import Domain, as_domain
 from dpviz.space.morton import cells_at
+from dpviz.space.rectangle import Bounds
 
 H3_CRS = "EPSG:4326"
 FINEST_H3 = 15
@@ -104,7 +105,7 @@ def nest_h3_cells(area: Any, resolutions: Sequence[int]) -> tuple[geopandas.GeoD
         DomainError: the area is no polygon, off the globe, or crosses the 180th meridian; resolutions do not grow; there are too many
             cells; or the package h3 is missing.
     """
-    levels = [_check_resolution(resolution) for resolution in resolutions]
+    levels = [_check_resolution(resolution) for resolution in _listed(resolutions, "resolutions", (5, 7, 9))]
     if not levels or any(finer <= coarser for coarser, finer in itertools.pairwise(levels)):
         raise DomainError("The resolutions of H3 cells must grow from level to level, such as 5, 7, 9.")
     h3, shape = _import_h3(), _area_in_degrees(area)
@@ -178,11 +179,18 @@ def _refuse_too_many_cells(shape: Any, edge: float) -> None:
         )
 
 
-def nest_squares(domain: Domain, zooms: Sequence[int]) -> tuple[pd.DataFrame, list[str], Domain]:
+def _listed(numbers: object, name: str, example: tuple[int, ...]) -> Sequence[Any]:
+    """Return numbers that are listed; raise `DomainError` if there is no list."""
+    if isinstance(numbers, str | bytes) or not hasattr(numbers, "__len__") or not hasattr(numbers, "__getitem__"):
+        raise DomainError(f"{name} must be a list of whole numbers, coarsest first, such as {name}={example}.")
+    return cast("Sequence[Any]", numbers)
+
+
+def nest_squares(domain: Domain | Bounds, zooms: Sequence[int]) -> tuple[pd.DataFrame, list[str], Domain]:
     """List the squares of a domain's lattice, nested by zoom.
 
     Args:
-        domain: the public domain.
+        domain: the public domain; or a GeoSeries or GeoDataFrame that is its rectangle.
         zooms: of the levels, coarsest first, at least 1: there are 2**zoom x 2**zoom squares.
 
     Returns:
@@ -192,6 +200,7 @@ def nest_squares(domain: Domain, zooms: Sequence[int]) -> tuple[pd.DataFrame, li
     Raises:
         DomainError: zooms that are out of range or do not grow, or a domain with a mask.
     """
+    domain, zooms = as_domain(domain, None), _listed(zooms, "zooms", (2, 4, 6))
     if domain.mask is not None:
         raise DomainError("Squares are regions of a whole domain: leave its mask out.")
     whole = all(isinstance(zoom, int | np.integer) and not isinstance(zoom, bool) for zoom in zooms)

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from dpviz.arrays import Integers, Places, Texts
-from dpviz.errors import DomainError
+from dpviz.errors import DomainError, did_you_mean
 from dpviz.space.denominators import read_denominator
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def cells_of(table: pd.DataFrame, column: str) -> pd.Series:
         raise DomainError("The table of regions must be a DataFrame.")
     positions = [index for index, name in enumerate(table.columns) if name == column]
     if not positions:
-        raise DomainError(f"The table of regions has no column {column!r}.")
+        raise DomainError(f"The table of regions has no column {column!r}.{did_you_mean(column, [str(name) for name in table.columns])}")
     if len(positions) > 1:
         raise DomainError(f"The table of regions has several columns {column!r}; rename all but one.")
     return table.iloc[:, positions[0]]

@@ -22,6 +22,7 @@ from dpviz.errors import DomainError
 from dpviz.shown import Shown
 from dpviz.space.denominators import check_denominator
 from dpviz.space.domain import Domain, is_horizontal
+from dpviz.space.rectangle import Bounds
 from dpviz.space.region_builders import H3_CRS, Grid, H3Cells, h3_outlines, list_polygons, nest_h3_cells, nest_squares
 from dpviz.space.region_tables import fields_from_columns, fields_from_parents, fields_from_prefixes
 
@@ -252,15 +253,15 @@ class Regions(Shown):
         return replace(regions, geometry=(*coarser, regions.geometry[-1]))
 
     @classmethod
-    def squares(cls, domain: Domain, *, zooms: Sequence[int]) -> Regions:
+    def squares(cls, domain: Domain | Bounds, *, zooms: Sequence[int]) -> Regions:
         """Make regions of the squares of a domain's lattice, nested by zoom. A point on a common border is in the square east or north.
 
         Args:
-            domain: the public domain.
+            domain: the public domain; or a GeoSeries or GeoDataFrame that is its rectangle.
             zooms: of the levels, coarsest first: a level has 2**zoom x 2**zoom squares; from 1 to the domain's order, at most 10.
 
         Raises:
-            DomainError: zooms that are out of range or do not grow.
+            DomainError: zooms that are out of range or do not grow, or bounds without a CRS.
 
         >>> Regions.squares(Domain(bounds=(0, 0, 16, 16), crs=None, order=4), zooms=(1, 3))
         Regions(4 zoom 1, 64 zoom 3)

@@ -180,3 +180,9 @@ def test_tables_of_ids_of_regions_may_be_areas_unless_they_are_regions_themselve
         inspect_areas(tmp_path / "towns.csv")
     (tmp_path / "points.csv").write_text("lon,lat,tract,n\n1,2,01,3\n", "utf-8")
     assert [use["as"] for use in check(tmp_path / "points.csv")["uses"]] == ["points"]
+
+
+def test_what_is_left_out_is_asked_of_a_configuration_only(run, tmp_path):
+    (tmp_path / "homes.csv").write_text("lon,lat\n1,2\n")
+    code, out, err = run("check", tmp_path / "homes.csv", "--left-out")
+    assert (code, out, "configuration" in err) == (2, "", True)

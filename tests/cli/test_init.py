@@ -62,6 +62,20 @@ def test_what_flags_say_runs_as_a_dry_run_and_the_ledger_is_not_touched(run, fil
     assert not ledger.path.exists()
 
 
+def test_trips_of_people_with_several_get_neighbours_that_fit_them(run, files):
+    who = ("--person", "who", "--contributions", 3, "--regions", "towns.csv", "--levels", "state", "town", "--epsilon", 1)
+    pd.read_csv("trips.csv", dtype=str).assign(who="a").to_csv("several.csv", index=False)
+    assert run("init", "several.csv", *who)[0] == 0
+    assert tables(files)["mechanism"] == {"key": "fitted_tree", "settings": {"neighbours": "add_remove"}}
+    assert run("release", "release.toml", "--dry-run")[0] == 0
+
+
+def test_points_in_a_file_of_regions_are_areas_and_are_called_so(run, files):
+    code, out, _ = run("init", "people.csv", "--kind", "areas", "--each-row", "--crs", "none", "--regions", "towns.csv", "--epsilon", 1)
+    assert (code, "a configuration of areas" in out, tables(files)["mechanism"]["key"]) == (0, True, "region_tree")
+    assert "--regions" in run("init", "people.csv", "--kind", "areas", "--each-row", "--output", "other.toml")[2]
+
+
 def test_with_a_cap_and_a_curator_it_can_be_published(run, files):
     assert run("init", "people.csv", *RECORDS, "--cap", 2, "--curator", 'The "town"')[0] == 0
     assert tables(files)["budget"] == {"epsilon": "1/3"}

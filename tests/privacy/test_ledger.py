@@ -219,7 +219,7 @@ def test_other_terms_are_refused_with_what_differs(ledger, change, reason):
     terms = Terms(**{"unit": "record", "neighbours": "add or remove one", "cap": PureBudget(1)} | change)
     draw(ledger, PureBudget("1/1000"))
     for name, mark in (("visits", OTHER_MARK), ("other", MARK)):
-        with pytest.raises(RefusedError, match=f"'visits' was opened with other terms.*{re.escape(reason)}"):
+        with pytest.raises(RefusedError, match=f"the account 'visits', which was opened with other terms.*{re.escape(reason)}"):
             ledger.open(name, [mark], terms)
     assert ledger.find_by_fingerprints([OTHER_MARK]) is None, "a refusal leaves no mark"
 

@@ -94,6 +94,12 @@ def test_a_rectangle_along_the_axes_is_its_bounds(shape):
     assert Domain(bounds=shape, crs=DEGREES) == Domain(bounds=(1, 2, 3, 4), crs=DEGREES)
 
 
+def test_a_crs_may_be_left_out_only_where_the_bounds_state_one():
+    assert Domain(bounds=geopandas.GeoSeries([SQUARE], crs=METRES)).crs == METRES
+    with pytest.raises(DomainError, match="crs=None for a plane"):
+        Domain(bounds=SQUARE)
+
+
 @pytest.mark.parametrize(("shape", "words"), NO_RECTANGLES)
 def test_other_shapes_are_refused_with_what_to_write(shape, words):
     with pytest.raises(DomainError, match=words):

@@ -150,3 +150,13 @@ def test_levels_have_numbers_and_names():
     assert [regions.level_number(level) for level in (0, 1, "zoom 2", 2)] == [0, 1, 2, 2]
     for level in (3, -1, True, "zoom 3", 1.0):
         assert "Levels are 0 to 2, or zoom 1, zoom 2" in refusal(lambda level=level: regions.level_number(level))
+
+
+def test_squares_take_a_rectangle_with_a_crs_and_a_single_level_is_still_a_list():
+    rectangle = gpd.GeoSeries([shapely.box(4, 52, 5, 53)], crs="EPSG:4326")
+    assert len(Regions.squares(rectangle, zooms=(1, 2)).ids[-1]) == 16
+    with pytest.raises(DomainError, match="Bounds need a CRS"):
+        Regions.squares((4, 52, 5, 53), zooms=(1, 2))
+    for build in (lambda: Regions.squares(rectangle, zooms=2), lambda: Regions.h3((4, 52, 5, 53), resolutions=5)):
+        with pytest.raises(DomainError, match="must be a list of whole numbers"):
+            build()

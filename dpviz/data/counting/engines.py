@@ -226,7 +226,7 @@ def _resolve_points(files: FoundFiles, request: PointsRequest, target: object, n
         raise OnlyNumpyError(_NO_WKT)
     if request.centroids and geo is None:
         raise InputError(NO_SHAPES)
-    kind = files.format if geo is None else "GeoParquet"
+    kind = f"{files.format if geo is None else 'GeoParquet'} file"
     _refuse_other_crs(crs_of_file(kind, None if geo is None else geo.crs, request.crs, request.target), target, name)
     if geo is not None and not ((geo.may_be_points or request.centroids) and geo.encoding in ("WKB", "point")):
         raise InputError(NOT_POINTS)
@@ -258,7 +258,7 @@ def make_pairs_job(files: FoundFiles, finder: XyPairs, request: PointsRequest, b
     starts = resolve_columns(names, replace(columns, x=finder.origin[0], y=finder.origin[1]), has_geometry=False)
     ends = resolve_columns(names, PointColumns(x=finder.destination[0], y=finder.destination[1]), has_geometry=False)
     finder = replace(finder, origin=(str(starts.x), str(starts.y)), destination=(str(ends.x), str(ends.y)))
-    _refuse_other_crs(crs_of_file(files.format, None, request.crs, request.target), request.target, "regions")
+    _refuse_other_crs(crs_of_file(f"{files.format} file", None, request.crs, request.target), request.target, "regions")
     return _make_job(files, finder, (starts.count, starts.person), bound, drop=request.bad_rows == "drop")
 
 

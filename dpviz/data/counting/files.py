@@ -362,6 +362,8 @@ def read_flows(
     refuse_bound_without_persons(person, 1, distinct=distinct)
     bound = bound_of(contributions, key, distinct=distinct, fewer=bad_rows if exactly else KEEP)
     enforced = None if person is None else bound
+    for declared_regions in (regions, regions if destinations is None else destinations):
+        check_regions(declared_regions)
     starts, ends = match_depths(regions, destinations or regions)
     if isinstance(origin, tuple) and isinstance(destination, tuple):
         finder = _pair_finder(origin, destination, (starts, ends))

@@ -362,7 +362,7 @@ def crs_of_file(kind: str, declared: CRS | None, crs: object, target: object) ->
     """Return the CRS of the file's coordinates; None if the domain has no CRS, so that coordinates are used as they are.
 
     Args:
-        kind: the format, for errors.
+        kind: what the source is, such as "CSV file", for errors.
         declared: the CRS that the file declares.
         crs: the CRS that the caller gives.
         target: the domain's CRS; None if it has none.
@@ -376,11 +376,12 @@ def crs_of_file(kind: str, declared: CRS | None, crs: object, target: object) ->
         return None
     if crs is None:
         if declared is None:
-            raise InputError(f"This {kind} file does not state its CRS, which is never guessed: pass crs=..., such as crs='EPSG:4326'.")
+            raise InputError(f"This {kind} does not state its CRS, which is never guessed: pass crs=..., such as crs='EPSG:4326'.")
         return check_on_map(declared)
     chosen = guard("The CRS is not known; give an EPSG code such as 'EPSG:4326'.", lambda: CRS.from_user_input(crs))
     if declared is not None and not same_crs(chosen, declared):
-        raise InputError("The file declares another CRS than crs=...; leave crs out, or correct the file.")
+        noun = kind.rpartition(" ")[2]
+        raise InputError(f"The {noun} declares another CRS than crs=...; leave crs out, or correct the {noun}.")
     return check_on_map(chosen)
 
 

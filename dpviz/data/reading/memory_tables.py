@@ -21,6 +21,10 @@ _UNUSABLE = (
     "The table in memory cannot be read: a column must hold values of one kind, such as numbers or texts. Convert it first, for example"
     " with table['who'] = table['who'].astype(str)."
 )
+_NO_COLUMNS = (
+    "A dict is a table of columns, each of them an array or a list; make records a table first, for example with pandas.DataFrame(records)."
+)
+_SAME_NAME = "Two columns of the table have the same name; rename one."
 
 
 class TableUpload(io.BytesIO):
@@ -31,8 +35,14 @@ class TableUpload(io.BytesIO):
 
 
 def is_table(source: object) -> bool:
-    """Return whether an object is a DataFrame, an Arrow table, a dict of arrays, or a table that Arrow takes over, as of Polars."""
-    return isinstance(source, pd.DataFrame | pa.Table | pa.RecordBatch | Mapping) or hasattr(source, "__arrow_c_stream__")
+    """Return whether an object is a DataFrame, a GeoSeries, an Arrow table, a dict of arrays, or what Arrow takes over, as of Polars."""
+    kinds = pd.DataFrame | geopandas.GeoSeries | pa.Table | pa.RecordBatch | Mapping
+    return isinstance(source, kinds) or hasattr(source, "__arrow_c_stream__")
+
+
+def describe_source(source: object, kind: str) -> str:
+    """Return "table", or "CSV file" of a kind: what the texts of errors call a source."""
+    return "table" if isinstance(source, TableUpload) else f"{kind} file"
 
 
 def table_upload(table: Any) -> TableUpload:
@@ -46,6 +56,12 @@ def table_upload(table: Any) -> TableUpload:
     ['lon', 'lat']
     """
     upload = TableUpload()
+    if isinstance(table, geopandas.GeoSeries):
+        table = table.to_frame("geometry")
+    if isinstance(table, Mapping) and any(isinstance(column, str) or not hasattr(column, "__len__") for column in table.values()):
+        raise InputError(_NO_COLUMNS)
+    if isinstance(table, pd.DataFrame) and not table.columns.is_unique:
+        raise InputError(_SAME_NAME)
     if isinstance(table, geopandas.GeoDataFrame):
         guard("The GeoDataFrame cannot be read: it needs one geometry column.", lambda: table.to_parquet(upload, index=False))
     else:
@@ -69,4 +85,4 @@ def _arrow_table(table: Any) -> pa.Table:
 
 def _check_names(names: list[str]) -> None:
     if len(set(names)) < len(names):
-        raise InputError("Two columns of the table have the same name; rename one.")
+        raise InputError(_SAME_NAME)

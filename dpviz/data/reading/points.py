@@ -29,7 +29,7 @@ from dpviz.data.columns import (
 from dpviz.data.library_errors import guard
 from dpviz.data.points import PointCounts
 from dpviz.data.reading.geometries import check_on_map, crs_of_file, open_format, reproject
-from dpviz.data.reading.memory_tables import TableUpload
+from dpviz.data.reading.memory_tables import TableUpload, describe_source
 from dpviz.data.reading.rules import ReadingRules
 from dpviz.data.reading.safety import DEFAULT_LIMITS, Limits, Source, read_checked, too_many_rows
 from dpviz.data.reading.text_format import PLAIN_TEXT, TextFormat
@@ -165,7 +165,7 @@ def read_rows(source: Source, request: PointsRequest) -> RawPoints:
     """
     opened = _open_source(source, request)
     columns = resolve_columns(opened.names, request.columns, has_geometry=opened.has_geometry, is_file=not isinstance(source, TableUpload))
-    crs = crs_of_file(opened.format, opened.crs, request.crs, request.target)
+    crs = crs_of_file(describe_source(source, opened.format), opened.crs, request.crs, request.target)
     raw = _read_rows(opened, columns, request.bad_rows, request.limits)
     _check_counts(raw, columns)
     if request.bad_rows == "refuse":

@@ -129,6 +129,7 @@ def name_of(source: Source) -> str:
         raise InputError(
             "A source must be a path, or an open binary file that has a name; read_points, read_areas and read_flows take tables in memory,"
             " too: a DataFrame, an Arrow table, or a dict of arrays, such as {'x': array[:, 0], 'y': array[:, 1]}."
+            " Regions.from_table makes regions of one."
         )
     return name
 

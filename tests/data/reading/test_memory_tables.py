@@ -64,6 +64,15 @@ def test_a_geodataframe_keeps_its_crs_and_its_columns(expected):
         dv.PointCounts.from_geodataframe(usable, domain=DOMAIN, person="whom")
 
 
+def test_a_table_without_a_crs_is_called_a_table_and_a_geoseries_has_its_own(expected):
+    with pytest.raises(dv.InputError, match="This table does not state its CRS"):
+        dv.read_points(FRAME, domain=DOMAIN)
+    shapes = geopandas.GeoSeries(geopandas.points_from_xy([1.5], [2.5]), crs="EPSG:4326")
+    assert dv.read_points(shapes, domain=DOMAIN).count.tolist() == [1]
+    with pytest.raises(dv.InputError, match="regions must be Regions"):
+        dv.read_flows({"origin": ["a"], "destination": ["a"]}, regions=shapes.to_frame())
+
+
 def test_trips_and_areas_are_read_from_tables_too():
     table = pd.DataFrame({"state": ["A", "A", "B"], "town": ["01", "02", "03"]})
     regions = dv.Regions.from_table(table, levels=["state", "town"])
@@ -77,9 +86,10 @@ def test_trips_and_areas_are_read_from_tables_too():
     ("table", "words"),
     [
         (pd.DataFrame({"lon": [1, "MARY"], "lat": [2, 3]}), "values of one kind"),
-        (pd.DataFrame([[1.0, 2.0, 3.0]], columns=["lon", "lat", "lat"]), "same name|one kind"),
+        (pd.DataFrame([[1.0, 2.0, 3.0]], columns=["lon", "lat", "lat"]), "same name"),
         (pd.DataFrame({"lon": [1.0], "latt": [2.0]}), "column"),
         (7, "DataFrame"),
+        ([{"lon": 1.0, "lat": 2.0}], r"pandas\.DataFrame\(records\)"),
     ],
 )
 def test_what_cannot_be_read_is_named_without_a_value(table, words):
