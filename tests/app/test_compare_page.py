@@ -1015,7 +1015,7 @@ def test_a_link_that_lacks_its_file_of_polygons_asks_for_it_and_shows_no_numbers
     assert "have changed" not in captions(app)
     good(app.button(key="study area forget").click().run())
     assert "study area forget" not in {each.key for each in app.button}
-    assert "makes no study yet: the one shown here was made before" in captions(app)
+    assert "makes no study yet" in captions(app)
     assert "All of them are made" not in captions(app)
 
 

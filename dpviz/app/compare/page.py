@@ -286,7 +286,7 @@ def _show_results(study_job: StudyJob, note: str) -> None:
         return
     with st.container():  # always there, so that the fragment below keeps its place in the page
         if note:
-            st.caption(f":orange[{note}]")
+            st.caption(f":orange[{markdown(note)}]")
         if config.source == OWN:
             st.caption("This study is kept for this session only: download study.csv under *Table*, and load it again on the left.")
     state, table = study_job.state, study_job.table()

@@ -309,7 +309,7 @@ def leave_out_by_mask(data: CompareData, config: CompareConfig) -> tuple[Compare
     if not taken:
         raise SettingError(
             f"{list_words(titles)} cannot be told where nobody can be: choose others, such as the path-budget tree, or say that people can"
-            " be everywhere."
+            " be anywhere."
         )
     return (replace(config, mechanisms=taken) if titles else config), titles
 
