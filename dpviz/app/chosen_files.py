@@ -6,21 +6,27 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+import streamlit as st
+
 from dpviz.app import cached, opened_config
 from dpviz.app.advice import advise_in_app
 from dpviz.app.cards import DATA, Cards
-from dpviz.app.files import count_by_path, path_files
+from dpviz.app.files import LIMITS, count_by_path, path_files
 from dpviz.app.page_state import PageState
 from dpviz.app.session import show_error
 from dpviz.app.text_format import choose_text_format
 from dpviz.data.counting.engines import NUMPY
+from dpviz.data.reading.safety import read_checked
 from dpviz.data.reading.sources import FoundFiles, find_files
-from dpviz.errors import DpvizError
+from dpviz.errors import DpvizError, InputError
 from dpviz.publishing.config import DataPart
 from dpviz.publishing.private_data import CountRequest, OpenedData, refuse_empty_data
 
 About = TypeVar("About")
 Frame = TypeVar("Frame")
+_PRIVATE = (
+    "This is the file of the private data, and regions that are taken from it would tell where its records lie: choose a public file."
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,6 +128,28 @@ def choose_paths(kind: FileKind[About, Frame], cards: Cards) -> ChosenFiles[Abou
         found=lambda: files.found,
         written=tuple(files.found.text_format.declarations().items()),
     )
+
+
+def is_among(chosen: ChosenFiles[Any, Any], digest: str, size: int) -> bool:
+    """Return whether one of the files has this digest and so many bytes."""
+    found = chosen.found()
+    same_size = [source for source, own in zip(found.sources, found.sizes, strict=True) if own == size]
+    return any(cached.digest_of(read_checked(source, LIMITS)[1]) == digest for source in same_size)
+
+
+def refuse_as_regions(chosen: ChosenFiles[Any, Any], role: str) -> None:
+    """Refuse a file of the private data as that of regions: which regions there are would tell where its records lie.
+
+    Args:
+        chosen: the private files.
+        role: beginning of the slots of the file of regions, or of the polygons that regions cover.
+
+    Raises:
+        InputError: they are the same.
+    """
+    kept = st.session_state.get(f"{role} uploaded")
+    if kept is not None and is_among(chosen, cached.digest_of(kept[1]), len(kept[1])):
+        raise InputError(_PRIVATE)
 
 
 def _ignore(_: str) -> None:

@@ -220,7 +220,8 @@ def record_public_look(data: IdentifiedData) -> bool:
     """
     if is_class():
         return data.bundled
-    if data.digest in seen_digests():
+    recorded: set[str] = st.session_state.setdefault("recorded fingerprints", set())  # those of counts change with the public frame
+    if data.digest in seen_digests() and (data.bundled or recorded.issuperset(data.fingerprints)):
         return True
     try:
         open_ledger().note_truth_seen(data.fingerprints)
@@ -230,6 +231,7 @@ def record_public_look(data: IdentifiedData) -> bool:
         show_error(f"{_NOT_RECORDED} {error} DPVIZ_LEDGER can name a file that can be written.")
         return False
     seen_digests().add(data.digest)
+    recorded.update(data.fingerprints)
     return True
 
 

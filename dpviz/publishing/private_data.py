@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import filecmp
 import glob
 import hashlib
 import os
@@ -9,6 +10,7 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -210,14 +212,15 @@ def open_frame(config: DataConfig) -> PublicFrame | None:
 
 
 def _refuse_frame_of_data(config: DataConfig) -> None:
-    """Refuse a file of the data, by whatever path or pattern it is named, as the file of a public frame; nothing is read.
+    """Refuse a file of the data, by whatever path or pattern it is named, or a copy of it, as the file of a public frame.
 
     Raises:
         SettingError: the study area or the regions would be read from a file of the data.
     """
-    data = [attempt(Path(os.fspath(file)).resolve) for file in attempt(lambda: list_files(resolve_sources(config))) or () if is_path(file)]
+    data = [os.fspath(file) for file in attempt(lambda: list_files(resolve_sources(config))) or () if is_path(file)]
     for name, path in config.frame_files():
-        if attempt(resolve_path(config.base, path).resolve) in data:
+        public = resolve_path(config.base, path)
+        if any(attempt(partial(filecmp.cmp, public, file, shallow=False)) for file in data):  # reads files of equal size only
             raise SettingError(f"{name} is a file of the data: what is public is declared, never taken from the data.")
 
 

@@ -145,7 +145,7 @@ def _area_in_degrees(area: Any) -> Any:
     if isinstance(area, geopandas.GeoDataFrame | geopandas.GeoSeries):
         if area.crs is None:
             raise DomainError("The area has no CRS; set it with set_crs(...), it is never guessed.")
-        parts = shapely.get_parts(shapely.make_valid(area.to_crs(H3_CRS).to_numpy()))
+        parts = shapely.get_parts(shapely.make_valid(area.geometry.to_crs(H3_CRS).to_numpy()))
         area = shapely.union_all(parts[np.isin(shapely.get_type_id(parts), (3, 6))])
     elif isinstance(area, Sequence | np.ndarray) and not isinstance(area, str):
         area = _box_of(area)

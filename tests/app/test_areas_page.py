@@ -506,6 +506,12 @@ class TestCurate:
         app = good(app.run())
         assert "This is the file of the private data" in errors(app)
 
+    def test_regions_are_never_the_private_file(self):
+        tracts = b"district,tract\nA,A1\nB,B1\n"  # the regions that have records
+        app = areas_uploaded(points=tracts, regions=tracts)
+        assert "This is the file of the private data" in errors(app)
+        assert "This is the file of the private data" not in errors(areas_uploaded("Teach", points=tracts, regions=tracts))
+
     def test_without_the_package_h3_one_sentence_says_what_to_install(self, monkeypatch):
         monkeypatch.setitem(sys.modules, "h3", None)
         app = areas_in_cells(

@@ -4,6 +4,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from dpviz.app import ledger as curate
 from dpviz.app.points.state import Config, draw
@@ -246,7 +247,21 @@ class TestTwoMechanisms:
         assert len(entries()) == 1
 
 
+def looks():
+    """Look at one file, counted in two public frames."""
+    from types import SimpleNamespace  # noqa: PLC0415 - only this function's text runs
+
+    from dpviz.app.ledger import record_public_look  # noqa: PLC0415
+
+    for counts in ("a" * 64, "b" * 64):
+        assert record_public_look(SimpleNamespace(digest="file", fingerprints=("f" * 64, counts), bundled=False))
+
+
 class TestTruth:
+    def test_a_look_at_each_count_of_a_file_is_recorded(self):
+        fine(AppTest.from_function(looks).run())
+        assert all(Ledger().seen([letter * 64]) for letter in "fab")
+
     def test_truth_seen_in_teach_in_another_tab_before_the_account_existed_is_recorded_with_it(self):
         fine(press_draw(points_app(SMALL)))
         app = points_app(CURATE)

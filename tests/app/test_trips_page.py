@@ -7,6 +7,7 @@ from unittest.mock import Mock
 import pytest
 
 from dpviz.app import cached
+from dpviz.app.cached import digest_of
 from dpviz.app.session import read_link, to_query
 from dpviz.app.trips.state import TripsConfig
 from dpviz.app.trips.tabs import TAB_TITLES
@@ -300,6 +301,12 @@ class TestControls:
             {"accounting": "paper"},
         ]
         assert (old.shows_second, old.second_run().mechanism, old.beside) == (True, "flat_gaussian", "nothing")
+
+    def test_regions_are_never_the_private_file(self):
+        both = b"origin,dest\nA1,B1\nB1,A1\n"  # the regions that have trips
+        app = trips_uploaded(regions=("regions.csv", both), trips=("trips.csv", both))
+        app.session_state[f"regions levels {digest_of(both)}"] = ["origin"]
+        assert "This is the file of the private data" in errors(good(app.run()))
 
     def test_uploads_may_end_in_a_hierarchy_of_their_own(self):
         ends = b"id,lat,lon\n1,50.5,8.2\n2,51.5,9.5\n3,52,9\n"

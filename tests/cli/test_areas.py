@@ -177,6 +177,11 @@ def no_rows(folder, tables):
     return changed(tables, "regions.file", "none.csv")
 
 
+def copied_regions(folder, tables):
+    (folder / "regions.csv").write_bytes((folder / "homes.csv").read_bytes())
+    return changed(tables, "regions.file", "regions.csv")
+
+
 DOMAIN = {"bounds": [0, 50, 4, 51], "crs": "EPSG:4326"}
 NOTHING_SPENT = "Nothing was spent. If data without records are right, write may_be_empty = true under [data]."
 EMPTY = f"{NONE_INSIDE} {NOTHING_SPENT}"
@@ -218,6 +223,7 @@ MISTAKES = {
         "[regions] squares: The zooms of squares must be whole numbers from 1 to 10",
     ),
     "regions taken from the data": (other("regions", {"polygons": "homes.csv"}), "[regions] polygons is a file of the data"),
+    "regions of a copy of the data": (copied_regions, "[regions] file is a file of the data"),
     "both frames": (
         other("domain", DOMAIN),
         "[domain] and [regions] both say where points are counted: keep [regions] for areas, or [domain] for points.",

@@ -69,6 +69,7 @@ def test_the_area_may_have_any_crs():
     area = gpd.GeoSeries([shapely.box(*TOWN)], crs="EPSG:4326")
     flat = gpd.GeoSeries([shapely.segmentize(shapely.box(*TOWN), 0.001)], crs="EPSG:4326").to_crs("EPSG:3857")
     assert Regions.h3(area, resolutions=(7,)) == Regions.h3(TOWN, resolutions=(7,)) == Regions.h3(flat, resolutions=(7,))
+    assert Regions.h3(area.to_frame("geometry"), resolutions=(7,)) == Regions.h3(TOWN, resolutions=(7,))
 
 
 @pytest.mark.parametrize(

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
 import streamlit as st
 
 from dpviz.app import cached, opened_config
-from dpviz.app.areas.regions import choose_areas_regions, comes_from_file, part_of, refuse_private_polygons
+from dpviz.app.areas.regions import choose_areas_regions, comes_from_file, part_of, role_of
 from dpviz.app.areas.state import AREAS, AreasData, config
 from dpviz.app.cards import DATA, Cards
-from dpviz.app.chosen_files import ChosenFiles, FileKind, choose_paths, count_chosen, read_upload
+from dpviz.app.chosen_files import ChosenFiles, FileKind, choose_paths, count_chosen, read_upload, refuse_as_regions
 from dpviz.app.columns import choose_point_columns, lacking_column, pick
 from dpviz.app.file_questions import are_public, ask_whom, leave_out_bad_rows, show_repeats
 from dpviz.app.files import TYPES, ask_for_file
 from dpviz.app.ledger import Source
 from dpviz.app.page_state import CURATE
-from dpviz.app.points.data import is_among
 from dpviz.app.regions_file import ask_for_regions, describe_regions
 from dpviz.app.saved_config import COORDINATES, IDS, NONE
 from dpviz.app.source_controls import choose_sample, choose_source
@@ -112,7 +110,8 @@ def _choose_files(cards: Cards) -> Declared:
         file = "a file of points, or of ids of the finest regions"
         ask_for_regions(cards, file, "points", has_regions=has_regions, has_records=chosen is not None)
         return Declared(regions=regions)
-    refuse_private_polygons(regions, partial(is_among, chosen))
+    if config().mode == CURATE and (role := role_of(regions)) is not None:
+        refuse_as_regions(chosen, role)
     return _ask_and_count(chosen, regions, cards)
 
 

@@ -11,12 +11,12 @@ import streamlit as st
 from dpviz.app import cached, opened_config
 from dpviz.app.cards import WHERE, Cards
 from dpviz.app.files import ask_for_file
-from dpviz.app.points.outline import TYPES, IsPrivate
+from dpviz.app.points.outline import TYPES
 from dpviz.app.points.where import box_in, choose_place
 from dpviz.app.regions_file import choose_regions, make_regions_part
 from dpviz.app.saved_config import A_FILE, GRID_SIDES, HEXAGONS, KINDS_OF_REGIONS, SQUARES, file_name
 from dpviz.app.session import show_error
-from dpviz.errors import DpvizError, InputError, SettingError
+from dpviz.errors import DpvizError, SettingError
 from dpviz.publishing.config import NO_CRS, RegionsPart
 from dpviz.view.basemap import WGS84, Bounds
 from dpviz.view.declared_canvas import DeclaredBox
@@ -25,10 +25,6 @@ from dpviz.view.escape import markdown
 ROLE = "areas regions"  # beginning of the slots of the file of regions
 _WITHOUT_CRS = (".csv", ".tsv", ".parquet")  # endings of files of polygons that may not state their CRS
 _USUAL = {HEXAGONS: ("areas h3", "5, 7, 9"), SQUARES: ("areas squares", "2, 4, 6")}
-_PRIVATE = (
-    "This is the file of the private data, and hexagons around them would tell where they lie: choose a public file of polygons, or type"
-    " a box."
-)
 _MISSING = {
     HEXAGONS: "Declare the area of the hexagons: a place, its west, south, east and north, or a file of polygons.",
     SQUARES: "Declare the bounds of the squares and their CRS: a place, or west, south, east and north.",
@@ -70,16 +66,11 @@ def choose_areas_regions(cards: Cards) -> cached.UploadedRegions | None:
     return regions
 
 
-def refuse_private_polygons(regions: cached.UploadedRegions, is_private: IsPrivate) -> None:
-    """Refuse polygons that are the file of the private data: hexagons around them would tell where they lie.
-
-    Raises:
-        InputError: they are.
-    """
-    kept = st.session_state.get(f"{opened_config.OUTLINE} uploaded")
-    covers_polygons = regions.part is not None and regions.part.area_file is not None
-    if covers_polygons and kept is not None and is_private(cached.digest_of(kept[1]), len(kept[1])):
-        raise InputError(_PRIVATE)
+def role_of(regions: cached.UploadedRegions) -> str | None:
+    """Return the beginning of the slots of the file from which regions were made; None if they were made without one."""
+    if regions.part is None:
+        return ROLE
+    return None if regions.part.area_file is None else opened_config.OUTLINE
 
 
 def part_of(regions: cached.UploadedRegions) -> RegionsPart:

@@ -11,12 +11,12 @@ import streamlit as st
 
 from dpviz.app import cached, drafts, opened_config
 from dpviz.app.cards import DATA, WHERE, Cards
-from dpviz.app.chosen_files import ChosenFiles, FileKind, choose_paths, count_chosen, read_upload
+from dpviz.app.chosen_files import ChosenFiles, FileKind, choose_paths, count_chosen, is_among, read_upload
 from dpviz.app.class_mode import most_records, refuse_in_class
 from dpviz.app.columns import choose_point_columns, lacking_column
 from dpviz.app.fields import Field, in_range
 from dpviz.app.file_questions import are_public, ask_whom, leave_out_bad_rows, show_repeats
-from dpviz.app.files import LIMITS, TYPES
+from dpviz.app.files import TYPES
 from dpviz.app.ledger import Source
 from dpviz.app.page_state import CURATE
 from dpviz.app.points.order import choose_order
@@ -30,7 +30,6 @@ from dpviz.app.source_controls import choose_sample, choose_source
 from dpviz.app.unit_controls import UnitQuestion, show_left_out
 from dpviz.data.reading.inspect import describe_points
 from dpviz.data.reading.points import PointsFile
-from dpviz.data.reading.safety import read_checked
 from dpviz.publishing.config import DataPart, DomainPart
 from dpviz.publishing.private_data import OpenedData, left_out
 from dpviz.release.nouns import RECORDS
@@ -194,13 +193,6 @@ def _ask_and_count(chosen_files: PointFiles, cards: Cards) -> Declared:
         used = tuple(sorted(options[role] for role in ("x", "y", "count") if role in options))
         show_repeats(POINTS, chosen_files, data, used, "record", cards)
     return replace(_declared(data), outline=where.outline)
-
-
-def is_among(chosen_files: ChosenFiles[PointsFile, Any], digest: str, size: int) -> bool:
-    """Return whether one of the private files has this digest and so many bytes."""
-    found = chosen_files.found()
-    same_size = [source for source, own in zip(found.sources, found.sizes, strict=True) if own == size]
-    return any(cached.digest_of(read_checked(source, LIMITS)[1]) == digest for source in same_size)
 
 
 def _offer_swap(digest: str, options: dict[str, Any], error: str) -> None:

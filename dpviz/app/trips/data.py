@@ -10,7 +10,7 @@ import streamlit as st
 
 from dpviz.app import cached, opened_config
 from dpviz.app.cards import DATA, Cards
-from dpviz.app.chosen_files import ChosenFiles, FileKind, choose_paths, count_chosen, read_upload
+from dpviz.app.chosen_files import ChosenFiles, FileKind, choose_paths, count_chosen, read_upload, refuse_as_regions
 from dpviz.app.columns import pick
 from dpviz.app.file_questions import are_public, ask_whom, leave_out_bad_rows, show_repeats
 from dpviz.app.files import ask_for_file
@@ -135,6 +135,9 @@ def _choose_files(cards: Cards) -> Declared:
         file, has_records = "a file of trips between them: origin, destination, count", chosen_files is not None
         ask_for_regions(cards, file, "trips", has_regions=both is not None, has_records=has_records)
         return Declared(regions=both)
+    if TRIPS.config().mode == CURATE:
+        for role in ("regions", "ends") if apart else ("regions",):
+            refuse_as_regions(chosen_files, role)
     return _ask_and_count(chosen_files, both, cards)
 
 

@@ -63,6 +63,7 @@ DESTINATION_NAMES = (
     *("end", "end_id", "work", "work_id", "workplace", LODES_NAMES[1]),
 )
 TRIP_NAMES = ("count", "counts", "flow", "flows", "trips", "s000", "commuters", "journeys", "passengers")
+_COLUMN_NAMES = (*ORIGIN_NAMES, *DESTINATION_NAMES, *TRIP_NAMES)
 NO_HEADER = "The first line must hold the names of the columns (of a matrix, the ids of the destinations); this one starts with data."
 
 
@@ -156,23 +157,26 @@ def may_be_matrix(names: Sequence[str]) -> bool:
 def is_matrix(names: Sequence[str], wanted: FlowColumns, sides: tuple[Regions, Regions]) -> bool:
     """Return whether a file is a matrix of trips.
 
-    The header of a matrix passes `may_be_matrix` and has the id of a destination, and the caller names neither origin nor destination.
+    The header of a matrix has the id of a destination after its first name, and the caller names neither origin nor destination. An id that
+    is no usual name of a column decides, whatever the other names are: a single trip to a place called "d" or "to" may have made one of
+    them, and must not turn a matrix into a table. Without such an id, the header must pass `may_be_matrix`.
 
     Raises:
-        InputError: ids in the header have lost their leading zeros; the header is a row of data, or holds an id twice; the caller
-            names a column of counts or people, which a matrix lacks.
+        InputError: ids in the header have lost their leading zeros; the header is a row of data; the caller names a column of counts or
+            people, which a matrix lacks.
     """
-    if not may_be_matrix(names) or wanted.origin is not None or wanted.destination is not None:
+    if len(names) < 2 or wanted.origin is not None or wanted.destination is not None:
         return False
     ids, (starts, ends) = [name.strip() for name in names[1:]], sides
-    if not (ends.find(ids, ends.depth) >= 0).any():
+    known = [name for name, leaf in zip(ids, ends.find(ids, ends.depth).tolist(), strict=True) if leaf >= 0]
+    if len(candidates(known, _COLUMN_NAMES)) == len(known) and not may_be_matrix(names):
+        return False
+    if not known:
         if any_lost_zeros([name for name in ids if name.isdecimal()], ends):
             raise InputError("The header holds ids that have lost the leading zeros of the regions' ids; write them as text.")
         return False
     if starts_with_data(names) or starts.find([names[0].strip()], starts.depth)[0] >= 0:
         raise InputError(NO_HEADER)
-    if len(set(ids)) < len(ids):
-        raise InputError("The header names a destination twice; add up or rename its columns.")
     if wanted.count is not None or wanted.person is not None:
         raise InputError("The file is a matrix of trips: every cell is a count, so leave count and person out.")
     return True
@@ -430,7 +434,14 @@ def blank_missing_words(cells: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _read_matrix(opened: OpenTable, bad_rows: str) -> _Rows:
-    """Turn a matrix into rows: one for each cell that is not 0, or that is in a row or column of totals."""
+    """Turn a matrix into rows: one for each cell that is not 0, or that is in a row or column of totals.
+
+    Raises:
+        InputError: under "refuse", a cell is bad, or the header names a destination twice. Under "drop" the columns of a destination are
+            added up: one trip to a place that is written with a blank may have made one of them.
+    """
+    if bad_rows == "refuse" and len({name.strip() for name in opened.names[1:]}) < len(opened.names) - 1:
+        raise InputError("The header names a destination twice; add up or rename its columns.")
     table = read_columns(opened, range(len(opened.names)), bad_rows, range(1, len(opened.names)))
     origin = ids_of(table.columns[0], "The first column")
     texts = [name.strip() for name in opened.names[1:]]

@@ -239,6 +239,20 @@ def test_a_matrix_leaves_no_choice_of_columns_and_names_a_destination_once():
     assert "names a destination twice" in refusal(trips("from,36001,36001\n36001,1,2\n"))
 
 
+@pytest.mark.parametrize("place", ["d", "to", "Home", "count", "36001 ", "origin"])
+def test_one_trip_that_adds_a_column_to_a_matrix_changes_nothing_else(place):
+    known = place.strip() in IDS
+    assert dropped(trips(f"from,36001,{place}\n36001,5,1\n")) == ({("36001", "36001"): 5 + known}, 1 - known)
+
+
+def test_zones_that_are_called_as_columns_are_make_a_matrix():
+    zones = Regions.from_table(pd.DataFrame({"zone": list("ABCD")}), levels=["zone"])
+    flows = read_flows(trips("from,A,B,C,D\nA,1,0,0,2\n"), regions=zones)
+    assert pairs(flows) == {("A", "A"): 1, ("A", "D"): 2}
+    lower = Regions.from_table(pd.DataFrame({"zone": ["o", "d"]}), levels=["zone"])
+    assert pairs(read_flows(trips("o,d,count\no,d,3\n"), regions=lower)) == {("o", "d"): 3}
+
+
 def test_matrices_may_have_other_regions_as_destinations():
     ports = Regions.from_prefixes(["AKzz", "CAxx"], lengths=[2, 4], levels=["state", "port"])
     flows = read_flows(trips("from,AKzz,CAxx\n36001,2,\n01001,,9\n"), regions=REGIONS, destinations=ports)
