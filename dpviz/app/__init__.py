@@ -72,8 +72,9 @@ def main() -> None:
     papers = st.Page(_page("papers_page"), title="Papers", url_path="papers")
     help_entry = st.Page(_page("help_page"), title="Help", url_path="help")
     opened = {"points": points, "trips": trips, "areas": areas, "compare": compare, "learn": learn}
-    start = st.Page(_page("start_page", opened), title="Start", url_path="start", default=True)
-    page = st.navigation([start, points, trips, areas, compare, learn, papers, *release, help_entry], position="top")
+    start = st.Page(_page("start_page", opened), title="Start", url_path="", default=True)
+    named = st.Page(lambda: st.switch_page(start), title="Start", url_path="start", visibility="hidden")  # the start page lives at /
+    page = st.navigation([start, points, trips, areas, compare, learn, papers, *release, help_entry, named], position="top")
     if st.session_state.get("page") != page.title:
         st.session_state["page"], st.session_state["visit"] = page.title, st.session_state.get("visit", 0) + 1
     title = "dpviz" if page is start else f"{page.title} - dpviz"

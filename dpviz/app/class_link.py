@@ -10,11 +10,13 @@ import streamlit as st
 
 from dpviz.app.class_mode import class_mode
 from dpviz.app.door import TOKEN
+from dpviz.app.page_config import EVERYWHERE, IN_A_FILE
 
 _SAME = "Whoever opens this address sees the same: sample, settings, what is shown, and the noise, by its seed."
 _WITH_CODE = " It holds the code of the class."
 _OWN_COMPUTER = " It leads to this computer only: for a class, start dpviz app --class --host NAME on a server, and take the link there."
 _NO_LINK = "Links have samples in Teach only: neither data of a file nor what is chosen in Curate."
+_NO_POLYGONS = "Links do not carry the polygons of a file: for a class, say that people can be on land, or anywhere."
 _CONFIGS = {
     "Points": "config",
     "Trips": "trips config",
@@ -46,6 +48,9 @@ def _show_link(page: str) -> None:
         return
     if getattr(config, "source", "sample") != "sample" or getattr(config, "mode", "Teach") != "Teach":
         st.caption(_NO_LINK)
+        return
+    if getattr(config, "study_area", EVERYWHERE) == IN_A_FILE:
+        st.caption(_NO_POLYGONS)
         return
     mode = class_mode()
     code = None if mode is None else mode.code

@@ -96,10 +96,9 @@ def ask_for_file(
     st.file_uploader(title, types, key=key, on_change=keep, help=text)
     kept: tuple[str, bytes] | None = st.session_state.get(slot)
     if kept is not None and st.session_state[key] is None:
-        left, right = st.columns([3, 2], vertical_alignment="center")
-        left.caption(f"{title}: kept from before.")
-        if right.button("Forget it", key=f"{role} forget"):
-            st.session_state[slot] = kept = None
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.caption(f"{title}: kept from before.")
+            st.button("Forget it", key=f"{role} forget", on_click=lambda: st.session_state.update({slot: None}))
     return kept
 
 

@@ -13,6 +13,7 @@ from dpviz.view.escape import html, line, markdown
 from dpviz.view.help import LONGEST_QUERY, MOST_HITS, Hit, Link, Page, Section, pages, search
 
 _PAGE, _SEARCH = "help page", "help search"
+_NO_SECTION = "This page has no section of the name that the link asks for: it is shown from its beginning."
 _STYLE = """<style>
 .dpviz-hit { font-size: 0.92rem; line-height: 1.5; max-width: 52rem; overflow-wrap: anywhere; }
 .dpviz-hit mark { background: rgba(230, 159, 0, 0.35); color: inherit; border-radius: 2px; padding: 0 0.1em; }
@@ -37,8 +38,7 @@ def help_page() -> None:
         if query:
             _show_results(query)
         else:
-            is_other = st.query_params.get("page", page.key) != page.key
-            show_refused_link(describe_refused({"page": page.key} if is_other else {}))
+            show_refused_link(_describe_refused(page))
             _show_page(page)
 
 
@@ -46,6 +46,14 @@ def _page_of_address() -> Page:
     """Return the page that the address names; the first page if there is no page of that name."""
     all_pages = pages()
     return all_pages.get(st.query_params.get("page", ""), next(iter(all_pages.values())))
+
+
+def _describe_refused(page: Page) -> str:
+    """Write what of the address was not understood: a page that is not there, or a section that this page does not have."""
+    if st.query_params.get("page", page.key) != page.key:
+        return describe_refused({"page": page.key})
+    section = st.query_params.get("section", "")
+    return "" if section in ("", *(each.key for each in page.sections)) else _NO_SECTION
 
 
 def _sidebar(page: Page, query: str) -> None:

@@ -38,6 +38,7 @@ _PATIENCE, _TICK = 0.5, 1.0  # seconds that a start waits for the end, and betwe
 _FEWEST_SEEDS, _MOST_SHOWN_SEEDS = 2, 50  # one seed has no interval
 _LOOKS = {HOLDS: ("green", "check_circle"), FAILS: ("red", "cancel"), UNDECIDED: ("orange", "help")}
 _ABOUT = "All data here are made up or public and all noise is seeded: nothing is private, and nothing is spent."
+_CUT = "A class has the smallest size of each figure, with its usual seeds. This link asks for more, and is shown within these limits."
 _ABOUT_VERDICTS = "Verdicts are about this run, and none is a verdict on the paper: what differs is said below."
 _HOW = (
     "Every claim becomes a number for each case, such as the ratio of two errors. Each seed gives it once more; the interval holds what"
@@ -138,7 +139,10 @@ def _keep_refused(names: Sequence[str]) -> None:
     """Keep what was not understood in a link, until the next change."""
     paper, figure, size, seeds = st.session_state[_CONFIG].chosen
     used = {"paper": paper.key, "figure": figure.key, "size": size, "seeds": seeds}
-    st.session_state[_REFUSED] = describe_refused({name: used[name] for name in names})
+    asked: PapersConfig = st.session_state[_CONFIG]
+    is_cut = is_class() and (size != asked.size or seeds < asked.seeds) and not figure.exact
+    texts = describe_refused({name: used[name] for name in names}), _CUT if is_cut else ""
+    st.session_state[_REFUSED] = " ".join(filter(None, texts))
 
 
 def _change(**values: Any) -> None:

@@ -22,18 +22,21 @@ def describe_regions(regions: Regions) -> str:
     return f"Regions: {sizes}."
 
 
-def ask_for_regions(cards: Cards, file: str, noun: str, *, has_regions: bool) -> None:
-    """Ask for a file of regions and one of records, of which one is missing or both.
+def ask_for_regions(cards: Cards, file: str, noun: str, *, has_regions: bool, has_records: bool) -> None:
+    """Ask for a file of regions and one of records, as far as they are missing.
 
     Args:
         cards: say what is missing.
         file: what the file of records is.
         noun: what it holds: "points" or "trips".
         has_regions: whether the regions are there, or need no file.
+        has_records: whether the file of records is there.
     """
-    cards.ask(DATA, f"Choose {file}." if has_regions else f"Choose a public file of regions, and {file}.")
+    missing = [*([] if has_regions else ["a public file of regions"]), *([] if has_records else [file])]
+    if missing:
+        cards.ask(DATA, f"Choose {', and '.join(missing)}.")
     if cards.curates:
-        cards.whom.caption(f"Asked once the file of {noun} is read.")
+        cards.whom.caption("Asked once the regions are there." if has_records else f"Asked once the file of {noun} is read.")
         if not has_regions:
             cards.where.caption("Shown once the file of regions is read.")
 

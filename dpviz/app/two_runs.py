@@ -23,6 +23,7 @@ ShowResult = Callable[["Shown", DeltaGenerator, DeltaGenerator], None]
 LEFT_RUN, RIGHT_RUN = "Left map", "Right map"
 SECONDS_FOR_MAPS = 0.8  # that the browser gets for the maps of a page, before what is below them
 SECOND_BUDGET = 10  # the second run begins with this part of the first run's ε
+_NO_PICTURE = "There is no picture yet. If something is missing or wrong, a message on the left or below says what."
 SELECT_WIDTH = 176  # pixels of the choice of what a map shows
 
 
@@ -171,11 +172,7 @@ def show_in_rows(
     if shown is not None:
         show(shown, above, below)
     else:
-        above.caption(
-            "The first picture is being made ..."
-            if live.runs().running
-            else "There is no picture yet. If something does not fit, the left side says what."
-        )
+        above.caption("The first picture is being made ..." if live.runs().running else _NO_PICTURE)
 
 
 def list_code(shown: Shown) -> list[CodeRun]:

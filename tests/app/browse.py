@@ -12,7 +12,7 @@ from PIL import Image
 
 LARGEST_MESSAGE = 5_000_000
 # Streamlit's own frontend looks for its server below the page that was opened first, then at the root.
-KNOWN_404 = re.compile(r"/(points|trips|areas|compare|learn|papers|release|help)/_stcore/(health|host-config)$")
+KNOWN_404 = re.compile(r"/(start|points|trips|areas|compare|learn|papers|release|help)/_stcore/(health|host-config)$")
 
 
 @contextmanager

@@ -465,7 +465,7 @@ class TestCurate:
         if kind == "Hexagons":
             pytest.importorskip("h3")
         app = areas_in_cells(kind)
-        assert any(text.startswith("Declare the ") for text in missing(app))
+        assert missing(app)[0].startswith("Declare the "), "the file of points is there"
         for side, value in zip(("west", "east", "south", "north"), (4.6, 5.1, 45.5, 46.0), strict=True):
             app.number_input(key=f"areas grid {side}").set_value(value)
         if kind == "Squares":

@@ -10,6 +10,7 @@ import pytest
 from streamlit.proto.BackMsg_pb2 import BackendOperationRequest, BackMsg
 from streamlit.proto.ClientState_pb2 import ClientState
 from streamlit.proto.Common_pb2 import FileURLsRequest
+from streamlit.testing.v1 import AppTest
 
 from dpviz.app import cached, class_limits, class_link, files, guess, ledger, opened_config, release_page
 from dpviz.app.areas import teach as areas
@@ -273,6 +274,22 @@ def test_the_link_for_a_class_has_everything_but_what_is_one_person_s():
     link = write_class_link("https://lab.example.org/points", query, "abc-def-ghij")
     assert link == "https://lab.example.org/points?mechanism=quadtree&run=7&camera=%5B1%2C2%2C3%5D&token=abc-def-ghij"
     assert write_class_link("http://a/learn", {}, None) == "http://a/learn"
+
+
+def link_to_polygons():
+    import streamlit as st  # noqa: PLC0415 - only this function's text runs
+
+    from dpviz.app import class_link  # noqa: PLC0415
+    from dpviz.app.compare.state import CompareConfig  # noqa: PLC0415
+
+    st.session_state["compare config"] = CompareConfig(study_area="file")
+    class_link._show_link("Compare")
+
+
+def test_no_link_for_a_class_promises_the_polygons_of_a_file():
+    app = AppTest.from_function(link_to_polygons).run()
+    assert not app.code
+    assert "do not carry the polygons of a file" in app.caption[0].value
 
 
 def test_the_link_for_a_class_names_the_seed_also_where_it_is_the_usual_one():

@@ -1008,6 +1008,15 @@ def test_a_link_that_lacks_its_file_of_polygons_asks_for_it_and_shows_no_numbers
     east = gpd.GeoSeries([shapely.box(-118.3, 33.7, -117.8, 34.4)], crs="EPSG:4326").to_json().encode()
     good(app.file_uploader(key="study area file").set_value(("east.geojson", east, "text/plain")).run())
     assert "have changed since this study" in captions(app), "another file makes another study"
+    app.session_state["study area uploaded"] = ("west.geojson", west)  # as after a visit of another page
+    app = good(app.file_uploader(key="study area file").set_value(None).run())
+    app.session_state["study area uploaded"] = ("west.geojson", west)
+    app = good(app.run())
+    assert "have changed" not in captions(app)
+    good(app.button(key="study area forget").click().run())
+    assert "study area forget" not in {each.key for each in app.button}
+    assert "makes no study yet" in captions(app)
+    assert "All of them are made" not in captions(app)
 
 
 def test_without_a_mechanism_that_takes_a_study_area_there_is_no_study():

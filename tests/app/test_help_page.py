@@ -39,6 +39,13 @@ class TestPages:
     def test_an_address_that_names_nothing_shows_a_page(self, query):
         assert not [each for each in help_app(**query).get("html") if "alert" in each.value]
 
+    @pytest.mark.parametrize(
+        ("link", "said"), [("people", False), ("", False), ("no-such", "no section of the name")], ids=["known", "none", "unknown"]
+    )
+    def test_a_section_that_the_page_does_not_have_is_said(self, link, said):
+        warnings = [each.value for each in help_app(page="reading", section=link).warning]
+        assert (said in warnings[0]) if said else not warnings
+
     def test_a_link_leads_to_a_section_of_another_page(self):
         app = help_app(page="app")
         next(button for button in app.button if button.label == "Reading data: People").click()

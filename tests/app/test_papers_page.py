@@ -146,6 +146,16 @@ def test_a_stopped_run_keeps_the_seed_that_it_measured_and_another_goes_on_from_
     assert job.run().table["number"].tolist() == [0, 1, 2]
 
 
+def test_in_a_class_a_link_to_more_than_the_small_size_says_what_is_shown(monkeypatch):
+    monkeypatch.setattr("dpviz.app.class_mode._mode", ClassMode(code=None, memory=math.inf))
+    monkeypatch.setattr("dpviz.app.papers_page._find_job", lambda *_: None)
+    large = [each.value for each in papers_app(paper="psd", figure="3", size="paper").warning]
+    assert len(large) == 1
+    assert "smallest size of each figure" in large[0]
+    assert papers_app(paper="psd", figure="3", seeds="50").warning
+    assert not papers_app(paper="psd", figure="3", seeds="2").warning
+
+
 def test_in_a_class_a_run_that_takes_too_long_keeps_its_seeds_and_says_so(monkeypatch):
     monkeypatch.setattr("dpviz.app.class_mode._mode", ClassMode(code=None, memory=math.inf))
     monkeypatch.setattr("dpviz.app.class_limits.SECONDS_OF_STUDY", 0.0)

@@ -8,6 +8,7 @@ from streamlit.testing.v1 import AppTest
 from dpviz.app.session import check_link
 from dpviz.app.start_page import PRESETS
 from dpviz.bundled import folder
+from tests.app.browse import until, visit
 from tests.app.seen import fine
 from tests.app.walk import ROOT
 
@@ -70,3 +71,12 @@ def test_with_a_bound_nothing_of_the_routes_is_released():
     assert app.session_state["config"].sample == "daily_routes_bounded"
     said = "Only 10 positions of this person count, and ε 0.5 protects all of them together: the routes stay hidden. No level is usable"
     assert said in verdict_on_person(app)
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+def test_its_name_as_an_address_leads_to_it(chromium, address, tmp_path):
+    with visit(chromium, address, "start", scheme="light", tmp_path=tmp_path) as (page, _):
+        page.get_by_role("heading", name="What would you publish?").wait_for()
+        until(lambda: page.url.rstrip("/") == address.rstrip("/"), "the address of the start page")
+        assert not page.get_by_text("Page not found").count()

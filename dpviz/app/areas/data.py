@@ -107,7 +107,8 @@ def _choose_files(cards: Cards) -> Declared:
         cards.where.caption(describe_regions(regions.regions))
     if regions is None or chosen is None:
         has_regions = regions is not None or not comes_from_file()
-        ask_for_regions(cards, "a file of points, or of ids of the finest regions", "points", has_regions=has_regions)
+        file = "a file of points, or of ids of the finest regions"
+        ask_for_regions(cards, file, "points", has_regions=has_regions, has_records=chosen is not None)
         return Declared(regions=regions)
     if config().mode == CURATE and (role := role_of(regions)) is not None:
         refuse_as_regions(chosen, role)

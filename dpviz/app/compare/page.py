@@ -118,6 +118,7 @@ ABOUT = (
     " against the truth. Nothing is spent, and no private data can be chosen here."
 )
 CHANGED = "Data, mechanisms or budgets on the left have changed since this study: press the button to run what has changed."
+NO_STUDY = "What is chosen on the left makes no study yet: the one shown here was made before."
 CONTRASTS = "A method without ε is a contrast: its error is the same at every ε, and no ε bounds what it reveals."
 NO_FIGURE = "These runs have no such figure: they were made before it was measured. Choose another error, or start the study again."
 WAITING = "Another study of this class is running: this one begins when it has ended."
@@ -159,7 +160,7 @@ def compare_page() -> None:
     if study_job is None:
         _show_introduction(data)
     elif still_public(study_job):
-        _show_results(study_job, is_chosen=is_current(study_job, data))
+        _show_results(study_job, NO_STUDY if data is None else "" if is_current(study_job, data) else CHANGED)
     else:
         _show_hidden(study_job)
     accept_presses("compare")
@@ -278,14 +279,14 @@ def _show_hidden(study_job: StudyJob) -> None:
     )
 
 
-def _show_results(study_job: StudyJob, *, is_chosen: bool) -> None:
-    """Show the chart, which follows a running study, and the tabs under it; `is_chosen` says whether it is the one on the left."""
+def _show_results(study_job: StudyJob, note: str) -> None:
+    """Show the chart, which follows a running study, and the tabs under it; `note` says why it is not the study on the left, or is ""."""
     config, data = study_job.config
     if not record_public_look(data):
         return
     with st.container():  # always there, so that the fragment below keeps its place in the page
-        if not is_chosen:
-            st.caption(f":orange[{CHANGED}]")
+        if note:
+            st.caption(f":orange[{markdown(note)}]")
         if config.source == OWN:
             st.caption("This study is kept for this session only: download study.csv under *Table*, and load it again on the left.")
     state, table = study_job.state, study_job.table()

@@ -309,7 +309,7 @@ def leave_out_by_mask(data: CompareData, config: CompareConfig) -> tuple[Compare
     if not taken:
         raise SettingError(
             f"{list_words(titles)} cannot be told where nobody can be: choose others, such as the path-budget tree, or say that people can"
-            " be everywhere."
+            " be anywhere."
         )
     return (replace(config, mechanisms=taken) if titles else config), titles
 
@@ -375,9 +375,9 @@ def still_public(study_job: StudyJob) -> bool:
 
 
 def is_current(study_job: StudyJob, data: CompareData | None) -> bool:
-    """Return whether a study is the one that is chosen on the left, on the data chosen there; None while data are missing."""
+    """Return whether a study is the one that is chosen on the left, on the data chosen there; `data` is None while they are missing."""
     config, data_of_study = study_job.config
-    return bool(config.same_study(COMPARE.config()) and (data is None or data.key == data_of_study.key))
+    return bool(data is not None and config.same_study(COMPARE.config()) and data.key == data_of_study.key)
 
 
 def is_in_address(study_job: StudyJob) -> bool:

@@ -132,7 +132,8 @@ def _choose_files(cards: Cards) -> Declared:
         for each in dict.fromkeys(both):
             cards.where.caption(describe_regions(each.regions))
     if both is None or chosen_files is None:
-        ask_for_regions(cards, "a file of trips between them: origin, destination, count", "trips", has_regions=both is not None)
+        file, has_records = "a file of trips between them: origin, destination, count", chosen_files is not None
+        ask_for_regions(cards, file, "trips", has_regions=both is not None, has_records=has_records)
         return Declared(regions=both)
     if TRIPS.config().mode == CURATE:
         for role in ("regions", "ends") if apart else ("regions",):
