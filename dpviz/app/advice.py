@@ -14,7 +14,7 @@ _WORDS = (
     (r"Say which one it is with \{?\w+\}?='\.\.\.'", "Choose it under “Columns”"),
     (r"pass crs=\.\.\., (?:such as crs=|say )'EPSG:4326'", "say it under “CRS of the coordinates”, for example EPSG:4326"),
     (r"pass crs=\.\.\., or rename them", "rename them, or take a file that states it"),
-    (r"The file declares another CRS than crs=\.\.\.; leave crs out", "The file declares another CRS than the one typed; leave it empty"),
+    (r"declares another CRS than crs=\.\.\.; leave crs out", "declares another CRS than the one typed; leave it empty"),
     (r", in Python insecure_address=True", ""),
     (r"Pass levels=\[\.\.\.\], the columns of ids", "Choose the columns of ids"),
     (r"[Pp]ass levels=\[\.\.\.\]", "choose the columns of ids"),
