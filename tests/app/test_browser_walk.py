@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.app.browse import draw, visit
+from tests.app.browse import draw, until, visit
 from tests.app.test_browser_release import typed
 from tests.app.walk import ROOT
 
@@ -73,8 +73,14 @@ def walk(page):
         page.get_by_role("link", name=name.strip(), exact=True).first.click()
         page.get_by_text(SHOWN.get(name.strip(), name.strip())).first.wait_for()
         settled(page)
+        pictures_are_there(page)
         seen.append(page.content())
     return seen
+
+
+def pictures_are_there(page):
+    """Wait for the pictures of a page: the server forgets them as soon as it is left, and those still on their way are not found."""
+    until(lambda: page.evaluate("[...document.images].every(picture => picture.complete)"), "the pictures of the page")
 
 
 @pytest.mark.slow
@@ -101,6 +107,9 @@ def other_session(chromium, address, tmp_path):
     with visit(chromium, address, "", scheme="dark", tmp_path=tmp_path) as (page, _):
         frames = []
         page.on("websocket", lambda line: line.on("framereceived", lambda frame: frames.append(frame)))
+        page.get_by_role("button", name="Open the map").wait_for()
+        settled(page)
+        pictures_are_there(page)
         page.reload()
         page.get_by_role("button", name="Open the map").wait_for()
         shown = walk(page)
