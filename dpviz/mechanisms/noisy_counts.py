@@ -77,8 +77,8 @@ class PointMechanism(Mechanism[PointCounts, Domain, Release]):
         """Raise a `DomainError` if the domain has a mask and the mechanism cannot use the knowledge that masked cells are empty."""
         if frame.mask is not None and not self.takes_mask:
             raise DomainError(
-                f"{self.title} cannot be told where nobody can be: leave out the study area (the mask of the domain), or choose a mechanism"
-                " that takes one, such as the path-budget tree or the quadtree."
+                f"{self.title} cannot take a study area into account: leave out the study area (the mask of the domain), or choose a"
+                " mechanism that takes one, such as the path-budget tree or the quadtree."
             )
 
     def check_data(self, data: PointCounts) -> None:

@@ -1021,4 +1021,4 @@ def test_a_link_that_lacks_its_file_of_polygons_asks_for_it_and_shows_no_numbers
 
 def test_without_a_mechanism_that_takes_a_study_area_there_is_no_study():
     app = compare_app(LAND | {"mechanisms": '["htf"]', "study_area": "land"})
-    assert "HTF cannot be told where nobody can be" in errors(app)
+    assert "HTF cannot take a study area into account" in errors(app)

@@ -304,7 +304,7 @@ class TestPolygons:
         labelled(app.number_input, "How many records, about?").set_value(release.domain.count_open_blocks(4) * 1000)
         assert "of an average one (1,000)" in texts(good(app.run()))
         good(app.selectbox(key="mechanism").set_value("htf").run())
-        assert "HTF cannot be told where nobody can be" in errors(app)
+        assert "HTF cannot take a study area into account" in errors(app)
         app.session_state["outline uploaded"] = None
         assert missing(good(app.run())) == ["Choose the file of polygons again: nobody can be outside them."]
 

@@ -283,4 +283,4 @@ def test_a_public_file_of_polygons_says_where_people_can_be():
     assert scene(app)[0]["masked"]
     assert drawn(app).release.domain.share_open == pytest.approx(0.57, abs=0.02)
     assert scene(app)[0]["panes"][1]["legend"]["marks"][0][1] != empty
-    assert "HTF cannot be told where nobody can be" in errors(good(app.selectbox(key="mechanism").set_value("htf").run()))
+    assert "HTF cannot take a study area into account" in errors(good(app.selectbox(key="mechanism").set_value("htf").run()))

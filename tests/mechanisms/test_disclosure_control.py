@@ -123,7 +123,7 @@ def test_grids_take_a_mask_and_moved_points_do_not():
     masked = PointCounts.from_matrix(MATRIX, domain=Domain(bounds=(0, 0, 16, 16), crs=None, order=4, mask=mask))
     release = released(SuppressedCounts(side=16), masked)
     assert release.count[0] == masked.count.sum()
-    with pytest.raises(DomainError, match="cannot be told where nobody can be"):
+    with pytest.raises(DomainError, match="cannot take a study area into account"):
         released(JitteredPoints(), masked)
 
 

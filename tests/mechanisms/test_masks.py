@@ -193,7 +193,7 @@ def test_other_mechanisms_refuse_a_mask_before_anything_is_drawn(monkeypatch, ke
     with monkeypatch.context() as patched:
         script.install(patched)
         for refuse in (lambda: mechanism.check_data(points), lambda: mechanism.release(points, PureBudget(1), script.entropy)):
-            with pytest.raises(dv.DomainError, match="cannot be told where nobody can be"):
+            with pytest.raises(dv.DomainError, match="cannot take a study area into account"):
                 refuse()
     assert not script.requests
 

@@ -295,7 +295,7 @@ class CompareData:
 
 
 def leave_out_by_mask(data: CompareData, config: CompareConfig) -> tuple[CompareConfig, tuple[str, ...]]:
-    """Leave out mechanisms that cannot be told where nobody can be, if the data have a mask.
+    """Leave out mechanisms that take no mask, if the data have one.
 
     Returns:
         The configuration with the others, and the titles of those that are left out.
@@ -308,8 +308,8 @@ def leave_out_by_mask(data: CompareData, config: CompareConfig) -> tuple[Compare
     titles = tuple(str(config.offered[key].title) for key in config.chosen if key not in taken)
     if not taken:
         raise SettingError(
-            f"{list_words(titles)} cannot be told where nobody can be: choose others, such as the path-budget tree, or say that people can"
-            " be anywhere."
+            f"{list_words(titles)} cannot take a study area into account: choose others, such as the path-budget tree, or say that people"
+            " can be anywhere."
         )
     return (replace(config, mechanisms=taken) if titles else config), titles
 
