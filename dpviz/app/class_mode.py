@@ -13,7 +13,6 @@ from dpviz.errors import RefusedError
 
 LARGEST_ORDER = 10  # of the lattice of points: 1,024 x 1,024 cells, as the Points page opens
 MOST_RECORDS = 1_000_000  # of a made-up sample
-NO_FILE = "everywhere"  # the study area of points in place of one from a file
 LEFT_OUT = frozenset({"release"})  # pages, by the ends of their addresses
 Config = TypeVar("Config")
 
@@ -73,7 +72,7 @@ def restrict(config: Config) -> Config:
     usual: Any = type(config)
     allowed = {name: getattr(usual, name) for name in ("mode", "source") if hasattr(config, name)}
     allowed |= {name: most for name, most in (("order", LARGEST_ORDER), ("size", MOST_RECORDS)) if (getattr(config, name, 0) or 0) > most}
-    allowed |= {"study_area": NO_FILE} if getattr(config, "study_area", NO_FILE) == "file" else {}
+    allowed |= {"study_area": usual.study_area} if getattr(config, "study_area", "") == "file" else {}
     changed = {name: value for name, value in allowed.items() if getattr(config, name) != value}
     return replace(config, **changed) if changed else config  # type: ignore[type-var]
 
