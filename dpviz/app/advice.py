@@ -27,7 +27,7 @@ _WORDS = (
     (r"contributions above 1, or distinct=True, need", "More than one record per person, or one per cell, needs"),
     (r"pass centroids=True|centroids=True", "switch on “Polygons by their centroid”"),
     (
-        r"If data without records are right, write may_be_empty = true under \[data\]",
+        r"If data without records are right, pass may_be_empty=True",
         "If there really is no record, a saved configuration can say so, for the command line",
     ),
 )

@@ -16,11 +16,12 @@ from dpviz.app.page_state import PageState
 from dpviz.app.session import show_error
 from dpviz.app.text_format import choose_text_format
 from dpviz.data.counting.engines import NUMPY
+from dpviz.data.empty import refuse_empty_data
 from dpviz.data.reading.safety import read_checked
 from dpviz.data.reading.sources import FoundFiles, find_files
 from dpviz.errors import DpvizError, InputError
 from dpviz.publishing.config import DataPart
-from dpviz.publishing.private_data import CountRequest, OpenedData, refuse_empty_data
+from dpviz.publishing.private_data import CountRequest, OpenedData
 
 About = TypeVar("About")
 Frame = TypeVar("Frame")
@@ -91,7 +92,7 @@ def read_upload(kind: FileKind[About, Frame], name: str, body: bytes, cards: Car
 
     def count(frame: Frame, options: cached.Options) -> OpenedData:
         counts = kind.count_upload(digest, name, body, frame, options)
-        refuse_empty_data(counts, by_ids="region" in dict(options))
+        refuse_empty_data(counts)
         fingerprints = cached.fingerprints(digest, (kind.key_of(frame), options), counts, body)
         return OpenedData(data=counts, fingerprints=fingerprints, engine=NUMPY)
 

@@ -177,6 +177,7 @@ def make_order(data: LoadedData, mechanism: AnyMechanism, budget: Budget, fundin
         fingerprints=data.fingerprints,
         cap=funding.cap,
         person=data.source.data_part.person or "",
+        may_be_empty=data.source.data_part.may_be_empty,
     )
 
 

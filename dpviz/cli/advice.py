@@ -20,6 +20,7 @@ _WORDS = (
     (r"\(exactly=True\)", "(exactly = true under [data])"),
     (r"choose neighbours='add_remove'", 'write neighbours = "add_remove" under [mechanism]'),
     (r"distinct=True", "distinct = true"),
+    (r"pass may_be_empty=True", "write may_be_empty = true under [data]"),
     (r"pass centroids=True|centroids=True", "write centroids = true under [data]"),
 )
 

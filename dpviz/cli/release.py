@@ -149,6 +149,7 @@ def order_of(config: ReleaseConfig, scheduler: Scheduler | None = None) -> tuple
         fingerprints=opened.fingerprints,
         cap=config.dataset.cap(),
         person=config.data.person or "",
+        may_be_empty=config.data.may_be_empty,
     )
     return order, opened.engine
 

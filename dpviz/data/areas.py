@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -22,6 +22,7 @@ from dpviz.data.cells import (
     whole_counts,
     xy_of_frame,
 )
+from dpviz.data.empty import NONE_IN_REGIONS, refuse_none_inside
 from dpviz.data.flows import check_counts, counts_of, ids_of, leaf_indexes
 from dpviz.data.frame_columns import column_of, named_columns
 from dpviz.data.leaf_regions import check_regions, crs_of_leaves, leaf_finder
@@ -33,15 +34,6 @@ if TYPE_CHECKING:
     import geopandas
 
 RECORD, PERSON = "record", "person"
-NONE_INSIDE = (
-    "No record lies in a region: are the coordinates and the regions both in the units of their CRS (degrees, or metres), is it the right"
-    " CRS, are x and y swapped?"
-)
-NONE_KNOWN = (
-    "No record has the id of a region of the finest level ({level}): is it the right column, and are they the regions of these data? Ids"
-    " are compared letter by letter."
-)
-"""What is likely wrong where all records lie in no region: of coordinates, and of ids."""
 _NOUN = "records"
 
 
@@ -76,6 +68,8 @@ class AreaCounts(Private):
     >>> int(areas.count.sum()), areas.over
     (3, 1)
     """
+
+    none_inside: ClassVar[str] = NONE_IN_REGIONS
 
     regions: Regions
     leaf: Places
@@ -161,7 +155,7 @@ class AreaCounts(Private):
         )
         areas = cls.from_leaf_counts(counted, regions, bound)
         if bad_rows == "refuse":
-            areas.refuse_none_inside()
+            refuse_none_inside(areas)
         return areas
 
     @classmethod
@@ -252,11 +246,6 @@ class AreaCounts(Private):
         for array in (leaf, counted.counts):
             array.flags.writeable = False  # the constructor takes read-only arrays without a copy
         return cls(regions=regions, leaf=leaf, count=counted.counts, dropped=sum(left_out.values()), **left_out, **unit)
-
-    def refuse_none_inside(self) -> None:
-        """Refuse points that all lie in no leaf: their coordinates are then of another CRS, or swapped. Counts without records pass."""
-        if self.outside and not len(self.count):
-            raise InputError(NONE_INSIDE)
 
     def level_counts(self) -> list[Integers]:
         """Add up the true counts of every region: one array per level, the whole first. PRIVATE."""

@@ -6,7 +6,7 @@ import math
 import re
 from dataclasses import KW_ONLY, dataclass, field, replace
 from decimal import Decimal
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -18,6 +18,7 @@ from dpviz.data.bounding import KEEP, bound_of, check_people, refuse_bound_witho
 from dpviz.data.cell_counts import CellCounts, count_rows
 from dpviz.data.cells import BAD, MOST_RECORDS, REMEDY, check_bad_rows, check_whole, clip_counts, freeze, pairs_of, too_many
 from dpviz.data.columns import WEIGHTS_REFUSED, UnusableFileError, people_of
+from dpviz.data.empty import NONE_BETWEEN
 from dpviz.data.frame_columns import column_of
 from dpviz.data.leaf_regions import check_regions
 from dpviz.data.library_errors import guard
@@ -306,6 +307,8 @@ class Flows(Private):
     >>> flows.total, flows.over
     (3, 1)
     """
+
+    none_inside: ClassVar[str] = NONE_BETWEEN
 
     regions: Regions
     origin: Places

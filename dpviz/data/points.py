@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,6 +23,7 @@ from dpviz.data.cells import (
     whole_counts,
     xy_of_frame,
 )
+from dpviz.data.empty import NONE_IN_DOMAIN
 from dpviz.data.frame_columns import named_columns
 from dpviz.errors import DomainError, InputError, check_choice
 from dpviz.shown import Private
@@ -66,6 +67,8 @@ class PointCounts(Private):
     >>> people.unit, people.count.tolist(), people.over
     ('person', [1, 1], 1)
     """
+
+    none_inside: ClassVar[str] = NONE_IN_DOMAIN
 
     domain: Domain
     column: NDArray[np.int32]

@@ -27,6 +27,7 @@ def publish(
     cap: Budget | None = None,
     person: str = "",
     files: Iterable[Path | str] = (),
+    may_be_empty: bool = False,
     formats: Sequence[str] = USUAL_FORMATS,
     ledger: Ledger | None = None,
     say: Callable[[str], object] = lambda _: None,
@@ -47,6 +48,8 @@ def publish(
         cap: the most that may ever be spent on these data; needed for data that are new to the ledger.
         person: the column whose values were persons, where persons are protected.
         files: the files that were read, by whose content the ledger recognises the data, too.
+        may_be_empty: whether data without any record are published; otherwise they are refused as a probable mistake, since their
+            coordinates are nearly always of another CRS, or swapped.
         formats: of the tables: geoparquet, and perhaps geojson, csv and geopackage.
         ledger: the ledger; None for this computer's own.
         say: called with each line of progress, such as `print`.
@@ -55,7 +58,7 @@ def publish(
         The folder, the manifest, and the dataset's account after this release.
 
     Raises:
-        InputError: `private` is no counted data.
+        InputError: `private` is no counted data, or has no record.
         SettingError: a mechanism or text of the wrong kind, a mechanism for other data, or a folder that cannot be used.
         BudgetError: a budget that the mechanism does not take, or no cap for data that are new to the ledger.
         RefusedError: the cap would be exceeded, the ledger cannot be trusted, or the mechanism is not private.
@@ -82,6 +85,7 @@ def publish(
         fingerprints=fingerprints_of(private, files=file_fingerprints([Path(file) for file in files])),
         cap=cap,
         person=person,
+        may_be_empty=may_be_empty,
     )
     return steps.publish(order, _texts(publication, Path(folder), formats), Ledger() if ledger is None else ledger, say=say)
 

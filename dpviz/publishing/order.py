@@ -32,6 +32,7 @@ class Order:
         fingerprints: fingerprints by which the ledger recognises the data; see `fingerprints_of`.
         cap: the most that may ever be spent on the data; None if the ledger already has an account for the data.
         person: if persons are protected, the column whose values are persons; "" if there is no such column.
+        may_be_empty: whether data without any record are released; otherwise they are refused as a probable mistake.
     """
 
     data: PrivateData
@@ -41,6 +42,7 @@ class Order:
     fingerprints: tuple[str, ...]
     cap: Budget | None = None
     person: str = ""
+    may_be_empty: bool = False
 
     def __repr__(self) -> str:
         return f"Order({self.mechanism.key}, {self.budget}, {self.data!r})"

@@ -17,12 +17,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpviz.data.areas import NONE_INSIDE, NONE_KNOWN, AreaCounts
+from dpviz.data.areas import AreaCounts
 from dpviz.data.cells import leave_masked_out
 from dpviz.data.counting.engines import AUTO, NUMPY, OnlyNumpyError, choose_engine, falls_back
 from dpviz.data.counting.files import read_areas, read_flows, read_points
 from dpviz.data.counting.job import Progress
 from dpviz.data.counting.scheduler import Scheduler
+from dpviz.data.empty import refuse_empty_data
 from dpviz.data.flows import Flows
 from dpviz.data.leaf_regions import refuse_overlaps
 from dpviz.data.library_errors import attempt, guard
@@ -373,7 +374,7 @@ def count_files(found: FoundFiles, request: CountRequest, watch: Progress = UNWA
     if file_stamps(paths) != before:
         raise InputError("A file was changed while it was read: nothing was kept. Try again when no other program writes to it.")
     if not request.may_be_empty:
-        refuse_empty_data(data, by_ids=bool(request.options.get("region")))
+        refuse_empty_data(data)
     notes = tuple(describe_copies(found)) if request.options.get("bad_rows") == "drop" else ()
     return OpenedData(
         data=data, fingerprints=fingerprints_of(data, files=of_files_with_rows), engine=engine, of_files=of_files_with_rows, notes=notes
@@ -390,39 +391,6 @@ def _read_with(engine: str, sources: list[Source], request: CountRequest, watch:
     if isinstance(request.frame, Regions):
         return read_areas(sources, regions=request.frame, **arguments)
     return read_points(sources, domain=request.frame, **arguments)
-
-
-def refuse_empty_data(data: PrivateData, *, by_ids: bool = False) -> None:
-    """Refuse data without a single counted record, before anything is spent. The usual reason is coordinates in other units.
-
-    An observer who sees whether a release appears learns from this only whether there is any record. A curator who must hide that, too,
-    or expects data without records, declares `may_be_empty`, and this check is not made.
-
-    Args:
-        data: the private counts.
-        by_ids: whether records of areas name their region; otherwise they have coordinates.
-
-    Raises:
-        InputError: there is no record; the text names the likeliest reason.
-    """
-    if data.count.any():
-        return
-    if not data.dropped:
-        reason = "There is no record: do the files have rows after their headers?"
-    elif data.outside < data.dropped:
-        reason = "No record can be used: all are unreadable, or lie outside."
-    elif isinstance(data, AreaCounts):
-        reason = NONE_KNOWN.format(level=data.regions.levels[-1]) if by_ids else NONE_INSIDE
-    elif isinstance(data, Flows):
-        reason = "No trip runs between the regions: are these their ids, or for coordinates, is the CRS right, are x and y swapped?"
-    else:
-        reason = (
-            "No record lies in the domain: are the coordinates and the bounds both in the units of their CRS (degrees, or metres), is"
-            " it the right CRS, are x and y swapped?"
-        )
-        if data.domain.mask is not None:
-            reason += " Does the study area hold the places of the records?"
-    raise InputError(f"{reason} Nothing was spent. If data without records are right, write may_be_empty = true under [data].")
 
 
 def file_stamps(paths: Iterable[Path]) -> tuple[tuple[str, int, int], ...]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from dpviz.amounts import format_budget
+from dpviz.data.empty import refuse_empty_data
 from dpviz.errors import BudgetError, DpvizError, RefusedError
 from dpviz.privacy.accounts import Account, Entry, Terms, amount_of, exact_text
 from dpviz.privacy.entropy import Entropy
@@ -293,10 +294,13 @@ def check_order(order: Order, ledger: Ledger) -> Terms:
         RefusedError: the mechanism is not private, its receipt states another cost than the budget, or the data have an account with
             other terms.
         BudgetError: the data are new to the ledger and no cap is given.
+        InputError: the data have no record, and the order does not say that they may be empty.
         DpvizError: settings, domain, regions or budget do not fit the mechanism.
     """
     if not order.mechanism.private:
         raise RefusedError("NOT PRIVATE: this is a reference that shows what privacy costs; it is never run on private data.")
+    if not order.may_be_empty:
+        refuse_empty_data(order.data)
     order.mechanism.check_data(order.data)
     release = dry_run(order.mechanism, order.data, order.budget)
     receipt = release.receipt

@@ -12,7 +12,8 @@ import pytest
 import shapely
 import tomli_w
 
-from dpviz.data.areas import NONE_INSIDE, NONE_KNOWN, AreaCounts
+from dpviz.data.areas import AreaCounts
+from dpviz.data.empty import NONE_IN_REGIONS
 from dpviz.data.reading.regions import NO_REGIONS
 from dpviz.release.area_fitness import fitness
 from dpviz.release.area_release import AreaRelease
@@ -184,7 +185,7 @@ def copied_regions(folder, tables):
 
 DOMAIN = {"bounds": [0, 50, 4, 51], "crs": "EPSG:4326"}
 NOTHING_SPENT = "Nothing was spent. If data without records are right, write may_be_empty = true under [data]."
-EMPTY = f"{NONE_INSIDE} {NOTHING_SPENT}"
+EMPTY = f"{NONE_IN_REGIONS} {NOTHING_SPENT}"
 MISTAKES = {
     "no regions": (
         other("regions", None),
@@ -247,7 +248,7 @@ MISTAKES = {
     "no CRS": (other("data.crs", None), "This CSV file does not state its CRS, which is never guessed"),
     "unknown ids": (
         other("data", {"points": "homes.csv", "region": "who"}),
-        f"{NONE_KNOWN.format(level='tract')} {NOTHING_SPENT}",
+        EMPTY,
     ),
     "no such column of ids": (
         other("data", {"points": "counts.csv", "region": "tract"}),

@@ -98,7 +98,7 @@ LINES = {"1,2": "fewer cells", '1,2,"Rosa': "not closed on its line"}
         ("a.csv", "lon,lat,Rosa\r\n\n", "No row follows the header"),
         ("a.tsv", "lon\tlat\n", "No row follows the header"),
         ("a.csv", "lon,lat,note\n385000,3768000,Rosa\n391000,3771000,b\n", "in degrees"),
-        ("a.txt", "Rosa", "ending is not known"),
+        ("a.pdf", "Rosa", "ending says no format"),
         ("a.zip", "Rosa", "damaged"),
         ("a.parquet", "Rosa", "damaged|Parquet"),
         ("a.geojson", '{"Rosa"', "damaged|GeoJSON"),

@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpviz.data import leaf_regions
-from dpviz.data.areas import NONE_INSIDE, AreaCounts
+from dpviz.data.areas import AreaCounts
+from dpviz.data.empty import NONE_IN_REGIONS
 from dpviz.data.leaf_regions import leaf_finder
 from dpviz.data.points import PointCounts
 from dpviz.errors import DomainError, InputError
@@ -310,7 +311,7 @@ def test_points_in_another_crs_are_reprojected_and_without_one_refused():
         lambda: AreaCounts.from_geodataframe(points.set_crs(None, allow_override=True), regions=regions_of(GAPPED))
     )
     wrong = points.set_crs(4326, allow_override=True)
-    assert refused(lambda: AreaCounts.from_geodataframe(wrong, regions=regions_of(GAPPED))) == NONE_INSIDE
+    assert refused(lambda: AreaCounts.from_geodataframe(wrong, regions=regions_of(GAPPED))) == NONE_IN_REGIONS
     assert AreaCounts.from_geodataframe(wrong, regions=regions_of(GAPPED), bad_rows="drop").outside == len(points)
     assert not len(AreaCounts.from_geodataframe(wrong.iloc[:0], regions=regions_of(GAPPED)).count)
     lines = gpd.GeoDataFrame(geometry=[shapely.LineString([(0, 0), (1, 1)])], crs=CRS)

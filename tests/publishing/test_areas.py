@@ -11,6 +11,7 @@ import shapely
 import tomli_w
 
 from dpviz.data.areas import AreaCounts
+from dpviz.data.empty import refuse_empty_data
 from dpviz.errors import DpvizError, InputError, SettingError
 from dpviz.evaluation.compare import compare
 from dpviz.evaluation.tables import tidy
@@ -28,7 +29,6 @@ from dpviz.publishing.private_data import (
     make_up_records,
     open_data,
     open_frame,
-    refuse_empty_data,
     without_records,
 )
 from dpviz.publishing.publish import publish, write

@@ -29,6 +29,7 @@ from dpviz.data.counting.engines import (
 from dpviz.data.counting.in_memory import read_all_areas, read_all_points, read_all_trips, read_coordinate_trips
 from dpviz.data.counting.job import Progress, XyPairs
 from dpviz.data.counting.scheduler import scheduler_at
+from dpviz.data.empty import refuse_none_inside
 from dpviz.data.flows import Flows, Trips, match_depths
 from dpviz.data.leaf_regions import check_regions, crs_of_leaves, leaf_finder
 from dpviz.data.points import PointCounts
@@ -176,9 +177,10 @@ def read_points(
         lambda files: make_points_job(files, request, domain, bound),
     )
     found = engines.read(source, rules, reader)
-    if isinstance(found, RawPoints):
-        return count_points(found, domain, bound)
-    return PointCounts.from_cell_counts(found, domain, bound)
+    points = count_points(found, domain, bound) if isinstance(found, RawPoints) else PointCounts.from_cell_counts(found, domain, bound)
+    if bad_rows == "refuse":
+        refuse_none_inside(points)
+    return points
 
 
 def read_areas(
@@ -272,7 +274,7 @@ def read_areas(
         reader = _reader_of_ids(ids, bound)
     areas = AreaCounts.from_leaf_counts(engines.read(source, rules, reader), regions, bound)
     if bad_rows == "refuse":
-        areas.refuse_none_inside()
+        refuse_none_inside(areas)
     return areas
 
 
@@ -377,8 +379,12 @@ def read_flows(
     found = engines.read(source, rules, reader)
     declared: dict[str, Any] = {"regions": starts, "destinations": ends, "contributions": bound.most, "exactly": exactly}
     if isinstance(found, Trips):
-        return Flows.from_trips(found, distinct=distinct, bad_rows=bad_rows, key=bound.key, **declared)
-    return Flows.from_cell_counts(found, enforced=enforced is not None, **declared)
+        flows = Flows.from_trips(found, distinct=distinct, bad_rows=bad_rows, key=bound.key, **declared)
+    else:
+        flows = Flows.from_cell_counts(found, enforced=enforced is not None, **declared)
+    if bad_rows == "refuse":
+        refuse_none_inside(flows)
+    return flows
 
 
 def _bound_persons(person: str | None, contributions: int, key: bytes | None, *, distinct: bool) -> Bound | None:

@@ -1,4 +1,7 @@
-"""Read GeoJSON files of points as rows, with checks that the reader of regions uses, too."""
+"""Read GeoJSON files of points as rows, with checks that the reader of regions uses, too.
+
+A feature's member `id` (RFC 7946, Section 3.2) is read as its property `id`, unless it has a property of that name.
+"""
 
 from __future__ import annotations
 
@@ -11,19 +14,26 @@ from pyproj import CRS
 
 from dpviz.data.bounding import canonical_text
 from dpviz.data.cells import polygons_as_points, xy_of
-from dpviz.data.columns import NOT_POINTS, OpenFile, PointColumns, RawPoints, UnusableFileError, fold_name, raw_points
+from dpviz.data.columns import NOT_POINTS, OpenFile, PointColumns, RawPoints, UnusableFileError, fold_name, quote_names, raw_points
 from dpviz.data.library_errors import attempt, guard
 from dpviz.data.reading.text_rows import NOT_UTF8
 from dpviz.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     from dpviz.arrays import Floats
 
 TWICE = object()
+_COLLECTION = "FeatureCollection"
 NAMED_TWICE = "The GeoJSON names a member twice, and which one is meant is not guessed; save the file again."
+_LINE_BY_LINE = (
+    "The file has a JSON text in each line. If each is a GeoJSON Feature, let the file's name end in .geojsonl; each line is then one row."
+)
 _MOST_NESTED = 100
+_RECORD_SEPARATOR = b"\x1e"  # begins each text in RFC 8142
 _OPENINGS, _BRACKETS = (np.frombuffer(characters, np.uint8) for characters in (b"[{", b"[{]}"))
 
 
@@ -37,17 +47,18 @@ class _Feature(NamedTuple):
     polygon: str | None = None
 
 
-def open_geojson(data: bytes, wanted: PointColumns, *, centroids: bool = False) -> OpenFile:
-    """Open a GeoJSON FeatureCollection, or one Feature; of the properties only the wanted columns are read.
+def open_geojson(data: bytes, wanted: PointColumns, *, centroids: bool = False, by_line: bool = False) -> OpenFile:
+    """Open a GeoJSON FeatureCollection, a list of Features, or one Feature; of the properties only the wanted columns are read.
 
-    An error in the syntax of JSON damages the file as a whole. Control characters within texts and deep nesting are accepted.
+    An error in the syntax of JSON damages the file as a whole, or where each line is a Feature, its line alone. Control characters within
+    texts and deep nesting are accepted.
 
     Args:
         data: the content.
         wanted: the columns that the caller names.
         centroids: whether polygons are read as their centroids.
+        by_line: whether each line is a Feature.
     """
-    text = flatten_json(data).decode("utf-8-sig", "replace")
     names: dict[str, None] = {}
     wanted_names = {fold_name(str(name)): str(name) for name in (wanted.count, wanted.person) if name is not None}
 
@@ -59,29 +70,73 @@ def open_geojson(data: bytes, wanted: PointColumns, *, centroids: bool = False) 
         if properties is TWICE:
             return _Feature()
         properties = properties if isinstance(properties, dict) else {}
+        if "id" in member:
+            properties = {"id": member["id"], **properties}
         if wanted_names:
             properties = _rename_wanted(properties, wanted_names)
         names.update(dict.fromkeys(properties))
         wanted_properties = {name: properties[name] for name in wanted_names.values() if name in properties}
         return _make_feature(member.get("geometry"), wanted_properties, centroids=centroids)
 
-    top = json.loads(text, object_pairs_hook=collapse, parse_int=_parse_integer, strict=False)
-    if top is TWICE:
-        raise InputError(NAMED_TWICE)
-    features = [top] if isinstance(top, _Feature) else top.get("features") if isinstance(top, dict) else None
-    if not isinstance(features, list) or not (isinstance(top, _Feature) or top.get("type") == "FeatureCollection"):
-        raise InputError("The file is no GeoJSON FeatureCollection of points.")
-    features = [feature if isinstance(feature, _Feature) else _Feature() for feature in features]
+    def parse(text: bytes) -> Any:
+        flat = flatten_json(text).decode("utf-8-sig", "replace")
+        return json.loads(flat, object_pairs_hook=collapse, parse_int=_parse_integer, strict=False)
+
+    top = [attempt(lambda line=line: parse(line)) for line in split_lines(data)] if by_line else load_json(data, parse)  # type: ignore[misc]
+    features = [feature if isinstance(feature, _Feature) else _Feature() for feature in features_of(top, _Feature)]
 
     def take(columns: PointColumns, bad_rows: str) -> RawPoints:
         if bad_rows == "refuse" and attempt(lambda: data.decode("utf-8")) is None:
             raise InputError(NOT_UTF8)
         return _from_features(features, columns)
 
-    crs = _geojson_crs(top) if isinstance(top, dict) else CRS("OGC:CRS84")
     if not features:
         names = dict.fromkeys(filter(None, (wanted.count, wanted.person)))
-    return OpenFile(format="GeoJSON", names=tuple(names), has_geometry=True, crs=crs, rows=len(features), take=take)
+    return OpenFile(format="GeoJSON", names=tuple(names), has_geometry=True, crs=geojson_crs(top), rows=len(features), take=take)
+
+
+def split_lines(data: bytes) -> list[bytes]:
+    """Return the lines of a text of JSON texts, without blank ones and the record separators of RFC 8142."""
+    return [line for line in (line.strip().removeprefix(_RECORD_SEPARATOR) for line in data.split(b"\n")) if line]
+
+
+def load_json(data: bytes, parse: Callable[[bytes], Any]) -> Any:
+    """Parse a file that is one JSON text.
+
+    Raises:
+        InputError: each line is a JSON text of its own.
+        ValueError: the text is no JSON.
+    """
+    top = attempt(lambda: parse(data))
+    if top is None and attempt(lambda: parse(split_lines(data)[0])) is not None and len(split_lines(data)) > 1:
+        raise InputError(_LINE_BY_LINE)
+    return parse(data) if top is None else top
+
+
+def features_of(top: Any, feature: type) -> list[Any]:
+    """Return the features of a GeoJSON text: of a FeatureCollection, a list of features, or one feature.
+
+    Args:
+        top: the parsed text.
+        feature: the type of a parsed feature.
+
+    Raises:
+        InputError: the text is TopoJSON, or another JSON; the text names its members as far as they look like names.
+    """
+    if top is TWICE:
+        raise InputError(NAMED_TWICE)
+    if isinstance(top, feature) and not (isinstance(top, dict) and top.get("type") != "Feature"):
+        return [top]
+    features = top.get("features") if isinstance(top, dict) and top.get("type", _COLLECTION) == _COLLECTION else top
+    if isinstance(features, list):
+        return features
+    if isinstance(top, dict) and top.get("type") == "Topology":
+        raise InputError("The file is TopoJSON, which is not read: ogr2ogr -f GeoJSON new.geojson FILE makes a GeoJSON of it.")
+    members = f" with the members {quote_names(list(top))}" if isinstance(top, dict) else ""
+    raise InputError(
+        f"The file is JSON{members}, and no GeoJSON: that is a FeatureCollection with a list of features. Save it as GeoJSON, or its rows"
+        " as CSV."
+    )
 
 
 def _rename_wanted(properties: dict[str, Any], wanted_names: dict[str, str]) -> dict[str, Any]:
@@ -139,9 +194,9 @@ def _make_feature(geometry: Any, properties: dict[str, Any], *, centroids: bool)
     return _Feature(properties=properties)
 
 
-def _geojson_crs(top: dict[str, Any]) -> CRS:
-    """Return CRS84, unless the file has the member `crs` of GeoJSON before RFC 7946."""
-    declared = top.get("crs")
+def geojson_crs(top: Any) -> CRS:
+    """Return CRS84, unless the parsed file has the member `crs` of GeoJSON before RFC 7946."""
+    declared = top.get("crs") if isinstance(top, dict) else None
     if declared is None:
         return CRS("OGC:CRS84")
     if not isinstance(declared, dict) or declared.get("type") != "name":

@@ -33,8 +33,8 @@ from dpviz.data.columns import (
     raw_points,
 )
 from dpviz.data.library_errors import attempt, guard
-from dpviz.data.reading.geojson import NAMED_TWICE, TWICE, object_of_pairs, open_geojson
-from dpviz.data.reading.safety import Limits, check_geopackage, repack_shapefile, too_many_rows
+from dpviz.data.reading.geojson import NAMED_TWICE, TWICE, features_of, geojson_crs, load_json, object_of_pairs, open_geojson, split_lines
+from dpviz.data.reading.safety import LINES, Limits, check_flatgeobuf, check_geopackage, repack_shapefile, too_many_rows
 from dpviz.data.reading.tables import OpenTable, open_table
 from dpviz.data.reading.text_format import PLAIN_TEXT, TextFormat
 from dpviz.data.reading.text_rows import NOT_UTF8, SEPARATORS
@@ -86,6 +86,8 @@ def open_format(
     """
     readers: dict[str, Callable[[], OpenFile]] = {
         "GeoJSON": lambda: open_geojson(data, wanted, centroids=centroids),
+        LINES: lambda: open_geojson(data, wanted, centroids=centroids, by_line=True),
+        "FlatGeobuf": lambda: _open_points_layer(kind, check_flatgeobuf(data), centroids=centroids),
         "GeoPackage": lambda: _open_points_layer(kind, check_geopackage(data), centroids=centroids),
         "Shapefile": lambda: _open_points_layer(kind, repack_shapefile(data, limits), centroids=centroids),
     }
@@ -94,7 +96,7 @@ def open_format(
         return _open_points_table(table, wanted, centroids=centroids)
     text_format.refuse_for(kind)
     opened = guard(f"The content cannot be read as {kind}: the file is damaged, or its ending is wrong.", readers[kind])
-    if kind != "GeoJSON" and len(opened.names) > limits.columns:  # features of GeoJSON each have names of their own
+    if kind not in ("GeoJSON", LINES) and len(opened.names) > limits.columns:  # features of GeoJSON each have names of their own
         raise InputError(f"The file has more columns than the limit of {limits.columns:,}.")
     if opened.rows is not None and opened.rows > limits.rows:
         raise too_many_rows(limits)
@@ -182,7 +184,7 @@ def _describe_only_layer(data: bytes) -> _Layer:
     if len(layers) > 1:
         raise InputError("The file has several layers with geometries; save the one to be read by itself.")
     info = pyogrio.read_info(io.BytesIO(data), layer=layers[0], force_feature_count=True)
-    if info["driver"] not in ("GPKG", "ESRI Shapefile"):
+    if info["driver"] not in ("GPKG", "ESRI Shapefile", "FlatGeobuf"):
         raise InputError("The file's content is not what its ending says.")
     crs = CRS.from_user_input(info["crs"]) if info["crs"] else None
     crs = None if crs is not None and crs.name.lower().startswith("undefined") else crs
@@ -204,10 +206,17 @@ def _open_points_layer(kind: str, data: bytes, *, centroids: bool) -> OpenFile:
         cells = {name: _decode_layer_texts(table.column(name), meta["encoding"]) for name in wanted}
         if bad_rows == "refuse" and any(column.null_count > table.column(name).null_count for name, column in cells.items()):
             raise InputError(_DAMAGED)
+        _refuse_cut_short(len(table), layer)
         geometry = table.column(meta["geometry_name"] or _DEFAULT_GEOMETRY_NAME).to_numpy(zero_copy_only=False)
         return raw_points(columns, cells.__getitem__, **_points_of_geometries(shapes_of_wkb(geometry), centroids=centroids))
 
     return OpenFile(format=kind, names=layer.columns, has_geometry=True, crs=layer.crs, rows=layer.rows, take=take)
+
+
+def _refuse_cut_short(rows: int, layer: _Layer) -> None:
+    """Refuse a layer of which fewer rows are read than it declares: GDAL reads the rest of a cut FlatGeobuf in silence."""
+    if rows != layer.rows:
+        raise InputError("The file holds fewer rows than it declares: it is cut short or damaged.")
 
 
 def _decode_layer_texts(column: pa.ChunkedArray, encoding: str) -> pa.ChunkedArray:
@@ -258,6 +267,8 @@ def open_shapes(kind: str, data: bytes, limits: Limits) -> OpenShapes:
     """
     readers: dict[str, Callable[[], OpenShapes]] = {
         "GeoJSON": lambda: _open_geojson(data, limits),
+        LINES: lambda: _open_geojson(data, limits, by_line=True),
+        "FlatGeobuf": lambda: _open_shapes_layer(kind, check_flatgeobuf(data), limits),
         "GeoPackage": lambda: _open_shapes_layer(kind, check_geopackage(data), limits),
         "Shapefile": lambda: _open_shapes_layer(kind, repack_shapefile(data, limits), limits),
     }
@@ -270,19 +281,21 @@ def open_shapes(kind: str, data: bytes, limits: Limits) -> OpenShapes:
     return opened
 
 
-def _open_geojson(data: bytes, limits: Limits) -> OpenShapes:
-    text = attempt(lambda: data.decode("utf-8-sig"))
-    if text is None:
+def _open_geojson(data: bytes, limits: Limits, *, by_line: bool = False) -> OpenShapes:
+    if attempt(lambda: data.decode("utf-8-sig")) is None:
         raise InputError(NOT_UTF8)
-    top = json.loads(text, object_pairs_hook=_refuse_repeated_names)
-    features = [top] if isinstance(top, dict) and top.get("type") == "Feature" else top.get("features")
-    if not isinstance(features, list) or not all(map(_is_feature, features)):
+
+    def parse(text: bytes) -> Any:
+        return json.loads(text.decode("utf-8-sig"), object_pairs_hook=_refuse_repeated_names)
+
+    top = list(map(parse, split_lines(data))) if by_line else load_json(data, parse)
+    features = features_of(top, dict)
+    if not all(map(_is_feature, features)):
         raise InputError("The file is no GeoJSON FeatureCollection.")
     if len(features) > limits.rows:
         raise too_many_rows(limits)
-    empty = {"type": "FeatureCollection", "crs": top.get("crs"), "features": []}
-    crs = open_geojson(json.dumps(empty).encode(), PointColumns()).crs
-    properties = [feature.get("properties") or {} for feature in features]
+    crs = geojson_crs(top)
+    properties = [{name: feature[name] for name in ("id",) if name in feature} | (feature.get("properties") or {}) for feature in features]
     names = dict.fromkeys(name for feature_properties in properties for name in feature_properties)
 
     def take(wanted: Sequence[str]) -> tuple[pd.DataFrame, Shapes]:
@@ -349,6 +362,7 @@ def _open_shapes_layer(kind: str, data: bytes, limits: Limits) -> OpenShapes:
     def take(wanted: Sequence[str]) -> tuple[pd.DataFrame, Shapes]:
         options = {"layer": layer.name, "columns": list(wanted), "force_2d": True, "max_features": layer.rows}
         meta, _fids, shapes, cells = guard(_DAMAGED, lambda: pyogrio.raw.read(io.BytesIO(data), **options))
+        _refuse_cut_short(len(shapes), layer)
         table = pd.DataFrame({name: pd.Series(list(column), dtype=object) for name, column in zip(meta["fields"], cells, strict=True)})
         return table, shapely.from_wkb(shapes, on_invalid="raise")
 

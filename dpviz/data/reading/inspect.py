@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -18,8 +18,20 @@ import pyogrio  # type: ignore[import-untyped]
 from dpviz.data.columns import COUNT_NAMES, GEOMETRY_NAMES, PERSON_NAMES, X_NAMES, Y_NAMES, fold_name, is_number_text, only_candidate
 from dpviz.data.library_errors import attempt
 from dpviz.data.reading.flows import NO_HEADER, FlowsFile, inspect_flows, may_be_matrix, propose_columns, starts_with_data
+from dpviz.data.reading.geojson import features_of, load_json, split_lines
 from dpviz.data.reading.points import PointsFile, inspect_points
-from dpviz.data.reading.safety import DEFAULT_LIMITS, Limits, Source, check_geopackage, first_bytes, is_path, read_checked, repack_shapefile
+from dpviz.data.reading.safety import (
+    DEFAULT_LIMITS,
+    LINES,
+    Limits,
+    Source,
+    check_flatgeobuf,
+    check_geopackage,
+    first_bytes,
+    is_path,
+    read_checked,
+    repack_shapefile,
+)
 from dpviz.data.reading.sources import FoundFiles
 from dpviz.data.reading.tables import open_table
 from dpviz.data.reading.text_format import TextFormat
@@ -171,7 +183,7 @@ def find_repeated_columns(
             rows_seen += max(map(len, columns.values()), default=0)
             for name, cells in columns.items():
                 may_be_id = fold_name(name) not in skipped and _may_be_ids(cells.type)
-                is_untyped = files.format == "GeoJSON" and fold_name(name) not in skipped  # GeoJSON declares no types
+                is_untyped = files.format in ("GeoJSON", LINES) and fold_name(name) not in skipped  # GeoJSON declares no types
                 entries_read = entries_read or may_be_id or is_untyped
                 if may_be_id:
                     counts.setdefault(name, []).append(_value_counts(cells))
@@ -201,7 +213,7 @@ def _read_first_rows(source: Source, files: FoundFiles, limits: Limits) -> Itera
         yield _read_text(source, files.format, files.text_format, limits)
     else:
         kind, data = read_checked(source, limits)
-        yield _read_geojson(data) if kind == "GeoJSON" else _read_layer(kind, data, limits)
+        yield _read_geojson(data, kind) if kind in ("GeoJSON", LINES) else _read_layer(kind, data, limits)
 
 
 def _read_parquet(source: Source, files: FoundFiles) -> Iterator[_Columns]:
@@ -227,8 +239,12 @@ def _read_text(source: Source, kind: str, text_format: TextFormat, limits: Limit
     return dict(zip(table.names, table.take(range(len(table.names))).columns, strict=True))
 
 
-def _read_geojson(data: bytes) -> _Columns:
-    features = [feature.get("properties") or {} for feature in json.loads(data.decode("utf-8-sig", "replace"))["features"][:MOST_ROWS]]
+def _read_geojson(data: bytes, kind: str) -> _Columns:
+    def parse(text: bytes) -> Any:
+        return json.loads(text.decode("utf-8-sig", "replace"))
+
+    top = [attempt(lambda line=line: parse(line)) or {} for line in split_lines(data)] if kind == LINES else load_json(data, parse)  # type: ignore[misc]
+    features = [feature.get("properties") or {} for feature in features_of(top, dict)[:MOST_ROWS]]
     names = dict.fromkeys(name for properties in features for name in properties)
     cells = {name: [properties.get(name) for properties in features] for name in names}
     arrays = {name: attempt(lambda values=values: pa.array(values)) for name, values in cells.items()}  # type: ignore[misc]
@@ -236,7 +252,8 @@ def _read_geojson(data: bytes) -> _Columns:
 
 
 def _read_layer(kind: str, data: bytes, limits: Limits) -> _Columns:
-    checked = repack_shapefile(data, limits) if kind == "Shapefile" else check_geopackage(data)
+    checks = {"Shapefile": lambda: repack_shapefile(data, limits), "FlatGeobuf": lambda: check_flatgeobuf(data)}
+    checked = checks.get(kind, lambda: check_geopackage(data))()
     layer = next(name for name, geometry in pyogrio.list_layers(io.BytesIO(checked)) if geometry is not None)
     layer_content = pyogrio.raw.read(io.BytesIO(checked), layer=layer, read_geometry=False, max_features=MOST_ROWS)
     return {name: pa.array(cells, from_pandas=True) for name, cells in zip(layer_content[0]["fields"], layer_content[3], strict=True)}

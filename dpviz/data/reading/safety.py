@@ -20,21 +20,37 @@ from pathlib import Path, PurePosixPath
 from typing import BinaryIO, TypeGuard, cast
 
 from dpviz.data.library_errors import guard
-from dpviz.errors import InputError, SettingError, check_choice
+from dpviz.errors import InputError, SettingError
 
 Source = str | os.PathLike[str] | BinaryIO
 
+LINES = "GeoJSON lines"
 FORMATS = {
     ".csv": "CSV",
     ".tsv": "TSV",
+    ".txt": "CSV",
     ".geojson": "GeoJSON",
     ".json": "GeoJSON",
+    ".geojsonl": LINES,
+    ".geojsons": LINES,
+    ".ndjson": LINES,
+    ".jsonl": LINES,
     ".gpkg": "GeoPackage",
+    ".fgb": "FlatGeobuf",
     ".parquet": "Parquet",
     ".geoparquet": "Parquet",
     ".zip": "Shapefile",
 }
 _PACKED = (".gz", ".bz2", ".xz", ".zst", ".7z", ".rar", ".tar", ".tgz", ".zip", ".kmz")
+_TO_GEOJSON = "ogr2ogr -f GeoJSON new.geojson {name} makes a GeoJSON of it."
+_CONVERSIONS = {
+    **dict.fromkeys((".kml", ".gml", ".topojson", ".mif", ".gdb", ".osm", ".pbf", ".gpx"), _TO_GEOJSON),
+    ".gpx": "ogr2ogr -f GeoJSON new.geojson {name} track_points makes a GeoJSON of its recorded positions.",
+    **dict.fromkeys((".xlsx", ".xls", ".ods"), "Save the sheet as CSV in UTF-8."),
+    **dict.fromkeys((".feather", ".arrow", ".orc"), "Save the table as Parquet."),
+    ".shp": "A Shapefile is several files: put its .shp, .shx, .dbf and .prj into one .zip.",
+}
+_FLATGEOBUF = b"fgb\x03fgb"
 _SHAPEFILE_PARTS = (".shp", ".shx", ".dbf", ".prj", ".cpg")
 _MOST_STEPS = 10_000  # of a thousand SQLite instructions each
 _INSTRUCTIONS_PER_STEP = 1000
@@ -142,11 +158,13 @@ def format_of(name: str) -> str:
     """
     refuse_url(name)
     ending = PurePosixPath(name).suffix.lower()
-    if ending == ".shp":
-        raise InputError("A Shapefile is several files: put its .shp, .shx, .dbf and .prj into one .zip.")
+    if ending in _CONVERSIONS:
+        name = "FILE" + ending  # a file's name may be private
+        raise InputError(f"Files of the kind {ending} are not read. {_CONVERSIONS[ending].format(name=name)}")
     if ending in _PACKED and ending not in FORMATS:
         raise InputError("Compressed files are not opened, except a zipped Shapefile (.zip): unpack the file first.")
-    check_choice(ending, FORMATS, "The file's ending is not known; it", InputError)
+    if ending not in FORMATS:
+        raise InputError(f"The file's ending says no format that is read; there are {', '.join(FORMATS)}.")
     return FORMATS[ending]
 
 
@@ -188,6 +206,13 @@ def first_bytes(source: Source, most: int) -> bytes:
     upload.seek(0)
     if not isinstance(data, bytes):
         raise InputError("An upload must be opened in binary mode.")
+    return data
+
+
+def check_flatgeobuf(data: bytes) -> bytes:
+    """Check that bytes begin as a FlatGeobuf, and return them: GDAL would open any of its formats under the ending .fgb."""
+    if not data.startswith(_FLATGEOBUF):
+        raise InputError("The file is not a FlatGeobuf, whatever its ending says.")
     return data
 
 

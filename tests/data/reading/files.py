@@ -21,7 +21,7 @@ TOWNS = Regions.from_table(pd.DataFrame({"state": ["A", "A", "B"], "town": ["a",
 X, Y = [10.0, 10.1, -70.5, 151.2], [50.0, 50.1, 42.25, -33.9]
 USER, N = ["a", "007", "7", "7"], [1, 2, 0, 4]
 TABLES = ("csv", "tsv", "plain")
-GEOMETRIES = ("geojson", "gpkg", "parquet", "geoarrow", "zip")
+GEOMETRIES = ("geojson", "gpkg", "parquet", "geoarrow", "zip", "geojsonl", "fgb")
 NAMES = {"plain": "parquet", "geoarrow": "geoparquet"}
 
 
@@ -71,7 +71,7 @@ def stored(table, form, folder=None, stem="points", **options):
     elif form == "zip":
         buffer.write(zipped(shapefile(table, folder, stem, **options)))
     else:
-        exact = {"COORDINATE_PRECISION": 17} if form == "geojson" else {}
+        exact = {"COORDINATE_PRECISION": 17} if form.startswith("geojson") else {"SPATIAL_INDEX": "NO"} if form == "fgb" else {}
         pyogrio.write_dataframe(table, folder / f"{stem}.{form}", layer=stem, **exact | options)
         buffer.write((folder / f"{stem}.{form}").read_bytes())
     return upload(buffer.getvalue(), f"points.{NAMES.get(form, form)}")

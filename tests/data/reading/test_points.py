@@ -80,7 +80,7 @@ def test_tables_are_read_however_they_are_written(content, rows):
     assert (points.count.tolist(), points.dropped) == ([1] * rows, 0)
 
 
-@pytest.mark.parametrize("form", [*TABLES, "geojson", "gpkg", "parquet", "zip"])
+@pytest.mark.parametrize("form", [*TABLES, "geojson", "fgb", "gpkg", "parquet", "zip"])
 def test_files_without_rows_have_no_records(form, tmp_path):
     source = stored(frame().iloc[:0], form, tmp_path, geometry_type="Point")
     points = read_points(source, domain=WORLD, crs=declared(form), person="user", count="n")
@@ -93,10 +93,49 @@ def test_a_parquet_file_with_geometry_can_be_read_by_its_columns(tmp_path):
     assert "CRS" in refusal(source, x="lon", y="lat")
 
 
+def test_a_bad_line_of_geojson_lines_is_one_bad_row_and_takes_nothing_with_it():
+    line = json.dumps(feature({"user": 7}))
+    bad = ["{", '{"type": "Feature"', "[" * 5000, '"', "7", '{"a": {"type": "Feature"}}', "\x1e", line.replace("1, 2", "null, 2")]
+    for end in ("\n", "\r\n"):
+        source = text(end.join([line, *bad, f"\x1e{line}", ""]), "a.geojsonl")
+        assert left_out(source) == (2, len(bad) - 1)
+    assert "each line" in refusal(text(f"{line}\n{line}\n", "a.geojson"))
+
+
+def test_the_id_of_a_feature_is_its_column_id_unless_it_has_a_property_of_that_name():
+    named, unnamed = {**feature({"id": "b"}), "id": "a"}, {**feature({}), "id": "b"}
+    counts = read_points(collection(named, unnamed, {**feature({}), "id": 7}), domain=WORLD, person="id")
+    assert (int(counts.count.sum()), counts.over) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    ("top", "words"), [({"type": "Topology", "objects": {}}, "ogr2ogr"), ({"locations": []}, "'locations'"), (7, "no GeoJSON")]
+)
+def test_json_that_is_no_geojson_says_what_was_seen(top, words):
+    assert words in refusal(text(json.dumps(top), "a.json"))
+
+
+@pytest.mark.parametrize("top", [[feature({})], {"features": [feature({})]}])
+def test_json_that_is_geojson_without_saying_so_is_read(top):
+    assert read_points(text(json.dumps(top), "a.json"), domain=WORLD).count.tolist() == [1]
+
+
+def test_a_flatgeobuf_that_is_cut_short_is_refused(tmp_path):
+    whole = stored(frame(), "fgb", tmp_path).getvalue()
+    for length in range(8, len(whole), 3):
+        assert refusal(upload(whole[:length], "points.fgb"))
+    assert "not a FlatGeobuf" in refusal(upload(b'{"type": "FeatureCollection", "features": []}', "points.fgb"))
+
+
+def test_no_record_inside_is_said_before_anything_is_counted():
+    town = Domain(bounds=(-118.7, 33.7, -117.8, 34.4), crs="EPSG:4326", order=4)
+    assert "No record lies in the domain" in refusal(text("x,y\n34.05,-58.24\n34.1,-58.3\n"), domain=town, crs="EPSG:4326")
+
+
 def test_geojson_features_may_be_alone_and_have_heights_and_topologies_are_none():
     feature = {"type": "Feature", "geometry": {"type": "Point", "coordinates": [1, 2.5, 99]}, "properties": {"user": 7, "type": "Feature"}}
     assert read_points(text(json.dumps(feature), "one.json"), domain=WORLD).count.sum() == 1
-    assert "no GeoJSON FeatureCollection" in refusal(text('{"type": "Topology", "features": []}', "a.geojson"))
+    assert "TopoJSON" in refusal(text('{"type": "Topology", "features": []}', "a.geojson"))
     several = collection(feature, *({**feature, "properties": {"user": user}} for user in "78"))
     assert read_points(several, domain=WORLD, person="USER").count.sum() == 2
 

@@ -50,7 +50,7 @@ def test_shapes_give_the_regions_that_were_written(form, data):
     rows = data.draw(paths(most_depth=3, ids=st.from_regex(r"[0-9A-Za-z]{1,5}", fullmatch=True)))
     points = data.draw(st.booleans())
     geometry = [shape.centroid for shape in squares(len(rows))] if points else squares(len(rows))
-    crs = "EPSG:4326" if form == "geojson" else data.draw(st.sampled_from(["EPSG:4326", "EPSG:32633", "EPSG:4269"]))
+    crs = "EPSG:4326" if form.startswith("geojson") else data.draw(st.sampled_from(["EPSG:4326", "EPSG:32633", "EPSG:4269"]))
     frame = map_of(rows, geometry, crs)
     with tempfile.TemporaryDirectory() as folder:
         found = read_regions(stored(frame, form, Path(folder)), levels=level_names(len(rows[0])))
@@ -252,7 +252,8 @@ def test_a_file_says_what_it_may_be_read_as(header, nested, levels):
 
 
 def test_a_file_of_shapes_says_so(tmp_path):
-    for form, name in zip(GEOMETRIES, ("GeoJSON", "GeoPackage", "GeoParquet", "GeoParquet", "Shapefile"), strict=True):
+    names = ("GeoJSON", "GeoPackage", "GeoParquet", "GeoParquet", "Shapefile", "GeoJSON", "FlatGeobuf")
+    for form, name in zip(GEOMETRIES, names, strict=True):
         found = inspect_regions(stored(COLUMN_PER_LEVEL, form, tmp_path))
         assert (found.format, found.columns, found.has_geometry) == (name, ("state", "county"), True)
 

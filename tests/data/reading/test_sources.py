@@ -97,13 +97,13 @@ def test_the_geometry_of_a_geoparquet_is_found(tmp_path):
 
 
 def test_sources_without_a_file_to_read_are_refused(tmp_path):
-    (tmp_path / "a.txt").write_text("lon,lat\n")
+    (tmp_path / "a.pdf").write_text("lon,lat\n")
     assert "'*.parquet'" in refusal(tmp_path / "*.parquet")
     assert "holds no Parquet file" in refusal(tmp_path)
     assert "The file cannot be read" in refusal(tmp_path / "none.csv")
     assert "'none.csv'" in refusal([tmp_path / "none.csv", tmp_path / "other.csv"])
     assert "at least one" in refusal([])
-    assert "ending" in refusal(tmp_path / "*.txt")
+    assert "ending" in refusal(tmp_path / "*.pdf")
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes of POSIX")
