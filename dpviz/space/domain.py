@@ -373,7 +373,12 @@ def _check_bounds(bounds: object, geographic: bool) -> tuple[float, float, float
     if not all(map(math.isfinite, (west, south, east, north))):
         raise DomainError("Bounds must be finite numbers: west, south, east, north.")
     if not (west < east and south < north):
-        raise DomainError("A domain needs an area: west < east and south < north.")
+        crossing = (
+            " A box across 180 degrees needs a CRS whose map is not cut there, such as EPSG:3832 for the Pacific, and bounds in metres."
+            if geographic and west > east and south < north
+            else ""
+        )
+        raise DomainError(f"A domain needs an area: west < east and south < north.{crossing}")
     if not (math.isfinite(east - west) and math.isfinite(north - south) and (east - west) * (north - south) > 0):
         raise DomainError("Bounds are too far apart or too close together for floating-point numbers.")
     low, high = GEOGRAPHIC_LIMITS[:2], GEOGRAPHIC_LIMITS[2:]

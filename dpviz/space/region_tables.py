@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Codes = NDArray[np.int64]
+NO_ID = "Column {column!r} must hold texts or whole numbers, since ids are names: name another column, or write its ids as texts."
+DISSOLVE = "Join the shapes of each id into one row first, as frame.dissolve(by=...) of geopandas does."
 
 
 def fields_from_columns(
@@ -170,10 +172,10 @@ def is_blank(cells: pd.Series) -> NDArray[np.bool_]:
 def _to_texts(cells: pd.Series, column: str) -> Texts:
     values = cells.to_numpy(object)
     kind = pd.api.types.infer_dtype(values, skipna=False)
-    if kind not in ("string", "integer", "empty"):
-        raise DomainError(f"Column {column!r} must hold texts (or whole numbers): ids are names, not measurements.")
     texts = np.empty(len(values), object)
-    texts[:] = [str(value) for value in values]
+    texts[:] = [_id_text(value) if kind == "floating" else str(value) for value in values]  # Shapefiles store whole numbers as floats
+    if kind not in ("string", "integer", "floating", "empty") or any(text is None for text in texts):
+        raise DomainError(NO_ID.format(column=column))
     return texts
 
 
@@ -194,7 +196,7 @@ def _refuse_duplicate_leaves(codes: list[Codes], leaf: str) -> None:
     if codes[-1].max() + 1 == len(codes[-1]):
         return
     if pd.DataFrame(np.stack(codes, axis=1)).duplicated().any():
-        raise DomainError(f"Column {leaf!r} has a duplicate id: every leaf region has one row.")
+        raise DomainError(f"Column {leaf!r} has a duplicate id: every leaf region has one row. {DISSOLVE}")
     raise DomainError(f"Column {leaf!r} has an id under two different parents: ids are unique in their level.")
 
 
@@ -251,7 +253,7 @@ def fields_from_parents(table: pd.DataFrame, denominator: str | None = None) -> 
     level, levels = _read_levels(cells_of(table, LEVEL))
     rows = _Rows(ids=ids, parents=_read_parents(cells_of(table, PARENT)), level=level, levels=levels)
     if pd.DataFrame({LEVEL: level, ID: ids}).duplicated().any():
-        raise DomainError(f"Column {ID!r} has a duplicate id: every region has one row on its level.")
+        raise DomainError(f"Column {ID!r} has a duplicate id: every region has one row on its level. {DISSOLVE}")
     _refuse_cycles(rows)
     if any(name is not None for name in levels):
         rows = _order_levels(rows)
@@ -314,7 +316,7 @@ def _read_parents(cells: pd.Series) -> Texts:
     texts = np.full(len(cells), "", object)
     texts[~missing] = [_id_text(value) for value in cells.to_numpy(object)[~missing]]
     if any(text is None for text in texts):
-        raise DomainError(f"Column {PARENT!r} must hold texts (or whole numbers): ids are names, not measurements.")
+        raise DomainError(NO_ID.format(column=PARENT))
     return texts
 
 

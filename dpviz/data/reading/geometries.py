@@ -395,8 +395,18 @@ def crs_of_file(kind: str, declared: CRS | None, crs: object, target: object) ->
     chosen = guard("The CRS is not known; give an EPSG code such as 'EPSG:4326'.", lambda: CRS.from_user_input(crs))
     if declared is not None and not same_crs(chosen, declared):
         noun = kind.rpartition(" ")[2]
-        raise InputError(f"The {noun} declares another CRS than crs=...; leave crs out, or correct the {noun}.")
+        raise InputError(f"The {noun} declares another CRS than crs=...; leave crs out, or correct the {noun}.{advise_metres(declared)}")
     return check_on_map(chosen)
+
+
+def advise_metres(declared: CRS) -> str:
+    """Say what helps where a GeoJSON holds metres: without a crs member, it is in degrees by its standard."""
+    if not same_crs(declared, CRS("OGC:CRS84")):
+        return ""
+    return (
+        " A GeoJSON that names no CRS is in longitude and latitude (RFC 7946). If this one holds metres, convert it:"
+        " ogr2ogr -f GeoJSON -s_srs EPSG:2056 -t_srs EPSG:4326 new.geojson FILE, with its own CRS in place of EPSG:2056."
+    )
 
 
 def check_on_map(crs: CRS) -> CRS:

@@ -125,7 +125,6 @@ def inspect_points(
         crs = None if opened.crs is None else check_on_map(opened.crs)
         raw = _read_rows(opened, columns, "refuse", limits)
         _refuse_faults(raw, columns, crs)
-        _refuse_metres_as_degrees(raw, columns, crs)
     return PointsFile(
         format=opened.format,
         columns=names,
@@ -210,9 +209,10 @@ def _check_counts(raw: RawPoints, columns: PointColumns) -> None:
 
 
 def _refuse_faults(raw: RawPoints, columns: PointColumns, crs: CRS | None) -> None:
-    """Refuse bad rows, and coordinates that seem to be swapped."""
+    """Refuse bad rows, and coordinates that seem to be swapped, or metres where degrees are declared."""
     _refuse_bad_rows(raw, columns)
-    _refuse_swapped(raw, crs)
+    _refuse_beyond_poles(raw, columns, crs)
+    _refuse_metres_as_degrees(raw, columns, crs)
 
 
 def _refuse_bad_rows(raw: RawPoints, columns: PointColumns) -> None:
@@ -254,6 +254,12 @@ def _refuse_metres_as_degrees(raw: RawPoints, columns: PointColumns, crs: CRS | 
         )
 
 
-def _refuse_swapped(raw: RawPoints, crs: CRS | None) -> None:
-    if crs is not None and crs.is_geographic and (np.abs(raw.y) > 90).any() and (np.abs(raw.x) <= 90).all():
-        raise InputError("A latitude lies beyond the poles, while no longitude is that large: are x and y swapped?")
+def _refuse_beyond_poles(raw: RawPoints, columns: PointColumns, crs: CRS | None) -> None:
+    """Refuse latitudes beyond the poles: columns that seem to be swapped if most rows have one, else bad rows."""
+    beyond = np.abs(raw.y) > 90
+    if crs is None or not crs.is_geographic or not beyond.any() or (np.abs(raw.x) > 180).all():
+        return
+    if 2 * beyond.sum() > len(beyond) and (np.abs(raw.x) <= 90).all():
+        raise InputError("Most latitudes lie beyond the poles, while no longitude is that large: are x and y swapped?")
+    name = "A geometry" if columns.y is None else f"Column {columns.y!r}"
+    raise InputError(f"{name} has a latitude beyond the poles; some systems write 91 where none is known. {REMEDY}")

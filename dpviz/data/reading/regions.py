@@ -14,7 +14,7 @@ from pyproj import CRS
 
 from dpviz.data.columns import X_NAMES, Y_NAMES, candidates, columns_called, fold_name, no_such_column, quote_names
 from dpviz.data.library_errors import attempt, guard
-from dpviz.data.reading.geometries import OpenShapes, open_shapes
+from dpviz.data.reading.geometries import OpenShapes, advise_metres, open_shapes
 from dpviz.data.reading.safety import DEFAULT_LIMITS, Limits, Source, read_checked
 from dpviz.errors import DomainError
 from dpviz.space.denominators import parse_numbers
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 ID_NAMES = (ID, "id", "geoid", "fips", "tile_id", "code", "region", "region_code", "zone", "zone_id", "area_id")
 PARENT_NAMES = (PARENT, "parent", "parent_region", "parent_region_id", "parent_code", "parent_geoid")
-LEVEL_NAMES = (LEVEL, "level_name", "lvl", "admin_level")
+LEVEL_NAMES = (LEVEL, "level_name", "lvl", "admin_level", "levl_code")
 LABEL_NAMES = (NAME, "label", "region_name", "title")
 NO_REGIONS = "The file of regions has no rows: there is no region to count in."
 _IN_DEGREES = ("lon", "lng", "long", "longitude", "lat", "latitude")
@@ -235,11 +235,22 @@ def _make_regions(
         labels = _find_labels(
             opened.names, columns, None if names is None else {_find_column(opened.names, key): names[key] for key in names}
         )
+        _refuse_several_levels(opened, columns)
         table = _read_table(opened, [*columns, *labels.values(), *also], crs)
         return Regions.from_table(table, levels=columns, names=labels, denominator=number)
     canonical = _find_parent_columns(opened.names)
     table = _read_table(opened, [*canonical, *also], crs)
     return Regions.from_parents(table.rename(columns=canonical), denominator=None if number is None else canonical.get(number, number))
+
+
+def _refuse_several_levels(opened: OpenShapes, levels: Sequence[str]) -> None:
+    """Refuse a file whose rows are regions of several levels where its columns are read as those of the finest one."""
+    of_level = [name for name in candidates(opened.names, LEVEL_NAMES) if name not in levels]
+    if len(of_level) == 1 and (found := _read_rows(opened, of_level)[0][of_level[0]].dropna().nunique()) > 1:
+        raise DomainError(
+            f"Column {of_level[0]!r} says that the rows are regions of {found} levels: keep those of the finest one, with a column of ids"
+            " per level above; or add a column of parents, parent_id, and leave levels out."
+        )
 
 
 def _refuse_no_features(opened: OpenShapes) -> None:
@@ -346,7 +357,7 @@ def crs_of(opened: OpenShapes, crs: object) -> CRS:
         return opened.crs
     chosen = _parse_crs(crs)
     if opened.crs is not None and not chosen.equals(opened.crs, ignore_axis_order=True):
-        raise DomainError("The file declares another CRS than crs=...; leave crs out, or correct the file.")
+        raise DomainError(f"The file declares another CRS than crs=...; leave crs out, or correct the file.{advise_metres(opened.crs)}")
     return chosen
 
 

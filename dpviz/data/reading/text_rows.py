@@ -57,7 +57,7 @@ _RULES = {
     "marks": (
         "A row has a quotation mark that is not closed on its line, or that is within a cell: a cell begins and ends with a mark or"
         " holds none, and marks within are doubled. If cells hold line ends between marks, convert the file to Parquet, or pass"
-        " quoted_newlines=True, which studies allow and releases do not."
+        " quoted_newlines=True, which studies allow and releases do not. If they are degrees, minutes and seconds, write decimal degrees."
     ),
     "cells": "A row has more or fewer cells than the header has names (a decimal comma makes two cells).",
 }

@@ -127,6 +127,15 @@ def test_a_flatgeobuf_that_is_cut_short_is_refused(tmp_path):
     assert "not a FlatGeobuf" in refusal(upload(b'{"type": "FeatureCollection", "features": []}', "points.fgb"))
 
 
+def test_a_latitude_beyond_the_poles_is_a_bad_row_and_in_most_rows_a_sign_of_swapped_columns():
+    one, most = "lon,lat\n12.6,55.7\n12.5,55.6\n181,91\n", "lon,lat\n34,-118\n35,-117\n36,-80\n"
+    assert "write 91 where none is known" in refusal(text(one), crs="EPSG:4326")
+    assert left_out(text(one), crs="EPSG:4326") == (2, 1)
+    assert "swapped" in refusal(text(most), crs="EPSG:4326")
+    metres = json.dumps(feature({})).replace("1, 2", "2600000, 1200000")
+    assert "metres" in refusal(text(metres, "a.geojson"))
+
+
 def test_no_record_inside_is_said_before_anything_is_counted():
     town = Domain(bounds=(-118.7, 33.7, -117.8, 34.4), crs="EPSG:4326", order=4)
     assert "No record lies in the domain" in refusal(text("x,y\n34.05,-58.24\n34.1,-58.3\n"), domain=town, crs="EPSG:4326")

@@ -279,3 +279,26 @@ def test_levels_are_proposed_only_where_all_columns_are_nested_in_one_way(table,
 def test_levels_of_polygons_are_proposed(tmp_path):
     squares_of_counties = COLUMN_PER_LEVEL.to_crs("EPSG:4326") if COLUMN_PER_LEVEL.crs else COLUMN_PER_LEVEL.set_crs("EPSG:4326")
     assert propose_levels(stored(squares_of_counties, "gpkg", tmp_path)) == ("state", "county")
+
+
+SHAPES = {"one": shapely.box(0, 0, 1, 1), "two": shapely.box(1, 0, 2, 1)}
+
+
+@pytest.mark.parametrize(
+    ("columns", "options", "words"),
+    [
+        ({"zone": ["a", "a"]}, {}, "dissolve"),
+        ({"zone": ["a", "b"], "LEVL_CODE": [0, 1]}, {}, "levels: keep those of the finest one"),
+        ({"zone": [1.5, 2.0]}, {}, "write its ids as texts"),
+        ({"zone": ["a", "b"]}, {"crs": "EPSG:2056"}, "ogr2ogr -f GeoJSON -s_srs"),
+    ],
+)
+def test_a_refusal_of_regions_says_the_next_step(columns, options, words):
+    shapes = gpd.GeoDataFrame(columns, geometry=[*SHAPES.values()], crs="EPSG:4326")
+    with pytest.raises((DomainError, InputError), match=words):
+        read_regions(text(shapes.to_json(), "zones.geojson"), levels=["zone"], **options)
+
+
+def test_whole_numbers_that_a_shapefile_stores_as_floats_are_ids():
+    shapes = gpd.GeoDataFrame({"zone": [1.0, 2.0]}, geometry=[*SHAPES.values()], crs="EPSG:4326")
+    assert read_regions(text(shapes.to_json(), "zones.geojson"), levels=["zone"]).ids[0].tolist() == ["1", "2"]
