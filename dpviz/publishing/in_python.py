@@ -48,11 +48,11 @@ def publish(
         person: the column whose values were persons, where persons are protected.
         files: the files that were read, by whose content the ledger recognises the data, too.
         formats: of the tables: geoparquet, and perhaps geojson, csv and geopackage.
-        ledger: the ledger; None for this computer's own.
+        ledger: the ledger, as from `Ledger.new` or `Ledger`; None for this computer's own.
         say: called with each line of progress, such as `print`.
 
     Returns:
-        The folder, the manifest, and the dataset's account after this release.
+        The folder, the manifest, the dataset's account after this release, and the path of the ledger.
 
     Raises:
         InputError: `private` is no counted data.
@@ -65,7 +65,7 @@ def publish(
     >>> import dpviz as dv
     >>> homes = dv.load_sample("la_residents", size=1_000)
     >>> with tempfile.TemporaryDirectory() as place:
-    ...     ledger = dv.Ledger(f"{place}/ledger.sqlite")
+    ...     ledger = dv.Ledger.new(f"{place}/ledger.sqlite")
     ...     published = dv.publish(
     ...         homes, dv.PathTree(), dv.PureBudget(1), dataset="homes", publication={"name": "Homes", "curator": "A town"},
     ...         folder=f"{place}/homes", cap=dv.PureBudget(3), ledger=ledger,
