@@ -140,7 +140,8 @@ def show_all_draws(datasets: set[str]) -> None:
             if account.name in datasets
             for entry in ledger.entries(account.name)
         ]
-    except DpvizError:
+    except DpvizError as error:  # on the Release page nothing else may say that the ledger is missing, in use or damaged
+        show_error(str(error))
         return
     for number in sorted({row["draw"] for row in rows} & set(lost)):
         st.caption(markdown(lost[number]))

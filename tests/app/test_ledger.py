@@ -14,7 +14,7 @@ from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.privacy.ledger import Ledger
 from dpviz.publishing import publish
 from tests.app.seen import account, captions, drawn, entries, errors, fine, good, infos, labelled, released_map, trips_drawn, warnings
-from tests.app.start import CURATE, CURATE_TRIPS, PLACES, SMALL, STATES, points_app, trips_app, uploaded
+from tests.app.start import CURATE, CURATE_TRIPS, PLACES, SMALL, STATES, pages_app, points_app, trips_app, uploaded
 from tests.app.walk import choose, name_dataset, press_draw, protect, truth_switch
 from tests.ledgers import is_empty
 
@@ -186,6 +186,7 @@ class TestRefusals:
         app = points_app(CURATE)
         assert f"DPVIZ_LEDGER names the ledger {ledger_path}, which is not there" in errors(app)
         assert app.button(key="draw").disabled
+        assert "which is not there" in errors(pages_app("release", {}))
         assert list(ledger_path.parent.iterdir()) == []
         fine(press_draw(points_app(SMALL)))
         Ledger.new(ledger_path)
