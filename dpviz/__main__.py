@@ -43,13 +43,15 @@ def parser() -> argparse.ArgumentParser:
     checking = _add_command(commands, "check", "say what a file is and what is missing to use it")
     checking.add_argument("file", help="data, a release, or the configuration of one")
     _add_left_out(checking)
+    people = "search the columns of data for persons: distinct values are counted, and the ledger notes that"
+    checking.add_argument("--people", action="store_true", help=people)
     _add_audit_arguments(_add_command(commands, "audit", "measure a lower bound on the epsilon of a mechanism"))
     mechanisms = _add_command(commands, "mechanisms", "list the mechanisms, or the settings of one")
     mechanisms.add_argument("key", nargs="?", help="of a mechanism")
     _add_paper_arguments(_add_command(commands, "paper", "run a figure of a paper again, and judge its claims"))
     ledger = _add_command(commands, "ledger", "what each dataset has spent (DPVIZ_LEDGER says which ledger)")
-    ledger.add_argument("action", choices=["show"], help="show every account, or one with its draws")
-    ledger.add_argument("name", nargs="?", help="of a dataset")
+    ledger.add_argument("action", choices=["show", "new"], help="show every account, or one with its draws; or make a new ledger")
+    ledger.add_argument("name", nargs="?", metavar="NAME|PATH", help="of a dataset to show; path of a new ledger")
     return top
 
 

@@ -88,8 +88,9 @@ def counted_by(address):
 @pytest.fixture
 def ledger(tmp_path_factory, monkeypatch):
     """A ledger of the test's own, still empty, that the command line uses as well."""
-    monkeypatch.setenv("DPVIZ_LEDGER", str(tmp_path_factory.mktemp("ledger") / "ledger.sqlite"))
-    return Ledger()
+    ledger = Ledger.new(tmp_path_factory.mktemp("ledger") / "ledger.sqlite")
+    monkeypatch.setenv("DPVIZ_LEDGER", str(ledger.path))
+    return ledger
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ import dpviz
 from dpviz.privacy.accounts import Terms
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.privacy.ledger import Ledger
+from dpviz.privacy.ledger_file import TABLES, LedgerFile
 
 FIRST_VERSION = Path(__file__).parent / "golden" / "ledger_1.sqlite"  # as version 1 wrote it: never written again
 MARK = "a1" * 32
@@ -30,11 +31,21 @@ sys.modules["dpviz"] = package
 from dpviz.errors import RefusedError
 from dpviz.privacy.accounts import Terms
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
+from dpviz.privacy import ledger_file
 from dpviz.privacy.ledger import Ledger
+from dpviz.privacy.ledger_file import LedgerFile
 
 MARK = {MARK!r}
 RECORDS = Terms(unit="record", neighbours="add or remove one", cap=PureBudget(1))
-ledger = Ledger(sys.argv[1])
+
+def usual(path):
+    # made when it is used first, as the usual one is
+    ledger = Ledger(path)
+    ledger._file = LedgerFile(ledger.path)
+    return ledger
+
+ledger_file.BUSY = 60.0  # these programs write without a pause
+ledger = usual(sys.argv[1])
 
 def attempt(action):
     try:
@@ -69,8 +80,21 @@ def _works(*under):
     return shutil.which(under[0]) and not subprocess.run([*under, "true"], capture_output=True, check=False).returncode
 
 
+def usual(path):
+    """A ledger that is made when it is used first, as the usual one is."""
+    ledger = Ledger(path)
+    ledger._file = LedgerFile(ledger.path)
+    return ledger
+
+
+def is_empty(ledger):
+    """Whether a ledger knows of nothing: no account, and no look or search."""
+    with ledger._file.reading() as db:
+        return not any(db.execute(f"SELECT 1 FROM {table}").fetchone() for table in TABLES.keys() - {"ledger"})  # noqa: S608
+
+
 def opened(path, terms=RECORDS, name="visits", marks=(MARK,)):
     """A ledger with one dataset."""
-    ledger = Ledger(path)
+    ledger = usual(path)
     ledger.open(name, marks, terms)
     return ledger

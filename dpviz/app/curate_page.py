@@ -15,7 +15,7 @@ from dpviz.app.bundle import show_bundle
 from dpviz.app.cards import RELEASED, Cards, show_cards
 from dpviz.app.components.panes import canvas_failed, load_deck, panes
 from dpviz.app.first_row import curate_row, truth_switch
-from dpviz.app.ledger import Draws, LoadedData, find_paid
+from dpviz.app.ledger import Draws, LoadedData, find_paid, show_missing_ledger
 from dpviz.app.one_release import drawn_slot
 from dpviz.app.page_changes import note_change, rerun_if_changed
 from dpviz.app.page_config import PageConfig
@@ -65,6 +65,8 @@ def begin_curate(page: PageState, protected: str, where: str) -> Places:
     drafts.restore(page)
     load_deck()
     curate_row(page, protected)
+    with st.container():  # always there, so that nothing below it moves in the browser
+        show_missing_ledger()
     declared, cards = st.container(), show_cards(where)
     account, button, release, publish = (st.container() for _ in range(4))
     return Places(declared=declared, cards=cards, account=account, button=button, release=release, publish=publish)

@@ -41,7 +41,10 @@ def dataset_block(
     if title:
         st.markdown(title)
     try:
-        account = open_ledger().find_by_fingerprints(data.fingerprints)
+        ledger = open_ledger()
+        made = "" if ledger.exists() else ", which the first release that is paid for makes"
+        st.caption(f"Ledger: {markdown(str(ledger.path))}{made}")
+        account = ledger.find_by_fingerprints(data.fingerprints)
         funding = _fund_new_data(data, draws) if account is None else _fund_from_account(account, data, draws)
     except DpvizError as error:  # the ledger cannot be read, or does not accept the name of the person column
         show_error(str(error))
@@ -77,8 +80,8 @@ def _fund_new_data(data: LoadedData, draws: Draws) -> Funding:
         missing = f"{', and '.join(wanted).capitalize()}: it never changes once something is drawn."
         return Funding(name=name, cap=None, account=None, problem=missing)
     terms = Terms(unit=data.private.unit, neighbours=_neighbours(draws[0][0]), cap=cap, person=data.source.data_part.person or "")
-    zero = dict.fromkeys(terms.limit, Fraction(0))
-    account = Account(name=name, terms=terms, spent=zero, draws=0, created="", truth_seen=open_ledger().seen(data.fingerprints))
+    zero, ledger = dict.fromkeys(terms.limit, Fraction(0)), open_ledger()
+    account = Account(name=name, terms=terms, spent=zero, draws=0, created="", truth_seen=ledger.seen(data.fingerprints))
     return Funding(name=name, cap=cap, account=account, problem=_find_refusal(account, data, draws))
 
 
@@ -198,6 +201,7 @@ def _show_terms(account: Account) -> None:
     """Show the account's name and terms."""
     draws = f"{account.draws:,} draws so far" if account.draws != 1 else "1 draw so far"
     truth_text = " The truth was looked at." if account.truth_seen else ""
+    truth_text += " Columns were searched for persons." if account.persons_searched else ""
     terms = account.terms
     name, protected = markdown(account.name), f"one {markdown(terms.unit)} ({markdown(terms.neighbours)})"
     st.caption(f"**{name}**: protects {protected}, cap {budget_words(terms.cap)}; {draws}.{truth_text}")

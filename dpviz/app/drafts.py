@@ -19,6 +19,7 @@ import streamlit as st
 
 from dpviz.app.ledger import open_ledger
 from dpviz.app.page_state import DRAFT, DRAFT_WORD, SOURCES, PageState
+from dpviz.errors import RefusedError
 from dpviz.view.escape import markdown
 
 OUTLINE = "outline uploaded"  # slot of a public file whose box is the domain: the box is kept, so that the file is not needed again
@@ -105,7 +106,8 @@ def save(page: PageState) -> None:
     if text == st.session_state.get("draft written") or not (choices or names):
         return
     st.session_state["draft written"] = text
-    with suppress(OSError):
+    with suppress(OSError, RefusedError):  # without the ledger that was named, no folder is made beside its path
+        open_ledger().exists()
         _write(text)
 
 

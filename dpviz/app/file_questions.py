@@ -50,7 +50,7 @@ def are_public(page: PageState, digest: str) -> bool:
 
 
 def show_repeats(page: PageState, chosen: ChosenFiles[Any, Any], data: PageData, used: tuple[str, ...], noun: str, cards: Cards) -> None:
-    """In Curate show which columns look like ids, for files of which each row counts as a person.
+    """In Curate offer to search for columns that look like ids, for files of which each row counts as a person.
 
     Args:
         page: state of the page.
@@ -62,4 +62,4 @@ def show_repeats(page: PageState, chosen: ChosenFiles[Any, Any], data: PageData,
     """
     if page.config().mode == CURATE:
         with cards.whom:
-            show_repeated(data, cached.find_id_columns(f"{chosen.digest} {chosen.written}", used, chosen.found()), noun)
+            show_repeated(data, lambda: cached.find_id_columns(f"{chosen.digest} {chosen.written}", used, chosen.found()), noun)

@@ -229,7 +229,8 @@ def record_public_look(data: IdentifiedData) -> bool:
     except RefusedError as error:
         if data.bundled:
             return True
-        show_error(f"{_NOT_RECORDED} {error} DPVIZ_LEDGER can name a file that can be written.")
+        another = "" if "DPVIZ_LEDGER" in str(error) else " DPVIZ_LEDGER can name a ledger that can be written."
+        show_error(f"{_NOT_RECORDED} {error}{another}")
         return False
     seen_digests().add(data.digest)
     recorded.update(data.fingerprints)
@@ -248,6 +249,27 @@ def record_private_look(data: LoadedData, account: str) -> bool:
         recorded.add(data.digest)
         seen_digests().add(data.digest)
     return True
+
+
+def record_search(data: IdentifiedData) -> bool:
+    """Record in the ledger that columns are searched for persons, before that is done. Return whether that succeeded; if not, show why."""
+    recorded: set[str] = st.session_state.setdefault("recorded searches", set())
+    if not recorded.issuperset(data.fingerprints):
+        try:
+            open_ledger().note_persons_searched(data.fingerprints)
+        except RefusedError as error:
+            show_error(f"The columns are not searched, since the ledger cannot record it. {error}")
+            return False
+        recorded.update(data.fingerprints)
+    return True
+
+
+def show_missing_ledger() -> None:
+    """Say that the ledger that was named is not there, as long as that is so."""
+    try:
+        open_ledger().exists()
+    except RefusedError as error:
+        show_error(f"{error} Until then nothing can be paid for here; Teach works with data that are public.")
 
 
 def describe_look(account: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pandas as pd
 import streamlit as st
 
@@ -12,9 +14,10 @@ from dpviz.app.session import show_error
 from dpviz.app.words import budget_words, verdict_row
 from dpviz.errors import DpvizError
 from dpviz.privacy.accounts import Entry
-from dpviz.publishing.kept import kept_draws, recover
+from dpviz.privacy.ledger import Ledger
+from dpviz.publishing.kept import describe_interrupted, kept_draws, recover, remove_interrupted
 from dpviz.publishing.order import PaidRelease
-from dpviz.view.escape import line
+from dpviz.view.escape import line, markdown
 
 _KNOWN = "datasets of this session"
 
@@ -104,26 +107,44 @@ def _describe(entry: Entry) -> str:
     return f"Draw {entry.id:d}, {line(entry.time[:16].replace('T', ' '))}, {line(entry.mechanism)}, {budget_words(entry.budget)}"
 
 
+def _find_lost(ledger: Ledger, datasets: set[str]) -> dict[int, str]:
+    """Remove what is left of releases whose keeping was interrupted; return those of this session by number, each with what is said."""
+    lost: dict[int, str] = st.session_state.setdefault("interrupted draws", {})
+    lost.update({entry.id: describe_interrupted(account, entry) for account, entry in remove_interrupted(ledger, datasets)})
+    return lost
+
+
+def _describe_state(entry: Entry, waiting: set[int], lost: dict[int, str]) -> str:
+    if entry.published:
+        return "published"
+    kept = "no, kept on this computer" if entry.id in waiting else "no"
+    return "no, interrupted: nothing can be recovered" if entry.id in lost else kept
+
+
 def show_all_draws(datasets: set[str]) -> None:
     """List all draws of these datasets, published or not."""
     try:
         ledger = open_ledger()
+        lost = _find_lost(ledger, datasets)
         waiting = {entry.id for _, entry in kept_draws(ledger)}
-        rows = [
+        rows: list[dict[str, Any]] = [
             {
                 "draw": entry.id,
                 "time (UTC)": entry.time[:16].replace("T", " "),
                 "dataset": account.name,
                 "mechanism": entry.mechanism,
                 "spent": budget_words(entry.budget),
-                "published": "published" if entry.published else "no, kept on this computer" if entry.id in waiting else "no",
+                "published": _describe_state(entry, waiting, lost),
             }
             for account in ledger.accounts()
             if account.name in datasets
             for entry in ledger.entries(account.name)
         ]
-    except DpvizError:
+    except DpvizError as error:  # on the Release page nothing else may say that the ledger is missing, in use or damaged
+        show_error(str(error))
         return
+    for number in sorted({row["draw"] for row in rows} & set(lost)):
+        st.caption(markdown(lost[number]))
     if rows:
         with st.expander(f"All draws that are paid for ({len(rows):,})"):
             st.dataframe(pd.DataFrame(rows).sort_values("draw", ascending=False), hide_index=True, width="stretch")

@@ -300,6 +300,8 @@ def show_outcome(outcome: Bundle) -> None:
     else:
         where = "kept on this computer until you download it" if paid is not None and paid.kept is not None else "kept in this session only"
         st.info(f"The bundle of {markdown(name)} is made and paid for, and {where}. Nothing is published yet.")
+    if paid is not None:
+        st.caption(f"Ledger: {markdown(str(open_ledger().path))}")
     show_verdict(*(manifest["verdict"][part] for part in ("headline", "detail", "rule")))
     zip_name = name_archive(name)
     report_name = zip_name.replace("release.zip", "report.html")
@@ -338,6 +340,7 @@ def _show_summary(manifest: dict[str, Any]) -> None:
         "Draws of this dataset": f"{dataset['draws']:,}, this one included",
         "Spent on it in all": f"{format_amount(dataset['spent'])} (cap {format_amount(dataset['cap'])})",
         "Truth looked at while tuning": "yes" if manifest["implementation"]["tuning"]["truth_seen"] else "no",
+        "Columns searched for persons": "yes" if manifest["implementation"]["tuning"]["persons_searched"] else "no",
         "Created": manifest["identity"]["created"],
         "Release": manifest["identity"]["release_id"],
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,7 @@ import streamlit as st
 
 from dpviz.app.cards import WHOM, Cards
 from dpviz.app.fields import in_range, show_problem
-from dpviz.app.ledger import IdentifiedData, record_public_look
+from dpviz.app.ledger import IdentifiedData, record_public_look, record_search
 from dpviz.data.reading.inspect import MOST_SHOWN, RepeatedColumn
 from dpviz.view.escape import markdown
 
@@ -144,20 +144,21 @@ def show_left_out(data: IdentifiedData, notes: Iterable[str], *, private: bool) 
         st.caption(sentence)
 
 
-def show_repeated(data: IdentifiedData, columns: Sequence[RepeatedColumn] | None, noun: str) -> None:
-    """Show the curator which columns look like ids, if each row counts as a person. The look at the data is recorded first.
+def show_repeated(data: IdentifiedData, search: Callable[[], Sequence[RepeatedColumn] | None], noun: str) -> None:
+    """If the curator asks for it, show which columns look like ids, where each row counts as a person. The search is recorded first.
 
     Args:
         data: data as loaded.
-        columns: columns whose values repeat; None if no column's content was looked at.
+        search: finds the columns whose values repeat; it returns None if no column can be searched.
         noun: what a row is.
     """
-    if columns is None:
+    text = "Counts the distinct values of the other columns, to find persons with several rows. The ledger records the search."
+    asked = st.toggle("Search the other columns for persons", key=f"search {data.digest}", help=text, persist_state="session")
+    if not asked or not record_search(data):
         return
-    if not record_public_look(data):
-        return
+    columns = search()
     if not columns:
-        st.caption("Curator only: no other column's values repeat as ids do. That the data were looked at is recorded.")
+        st.caption("Curator only: no other column's values repeat as ids do. That the columns were searched is recorded.")
         return
     shown = "\n".join(f"- *{markdown(column.name)}*: {column.consequence}" for column in columns[:MOST_SHOWN])
     more = len(columns) - MOST_SHOWN
@@ -165,4 +166,4 @@ def show_repeated(data: IdentifiedData, columns: Sequence[RepeatedColumn] | None
         f"Curator only: is one of these columns a person, a household or a vehicle? Then choose it above.\n{shown}"
         + (f"\n- {more} more with values that repeat" if more > 0 else "")
     )
-    st.caption(f"If none of them is, each {noun} is its own person. That the data were looked at is recorded.")
+    st.caption(f"If none of them is, each {noun} is its own person. That the columns were searched is recorded.")

@@ -14,6 +14,7 @@ import numpy as np
 import shapely
 
 from dpviz.cli.console import DONE, give, say
+from dpviz.cli.ledger import ledger_facts, note_look
 from dpviz.cli.release import check_config
 from dpviz.data.counting.engines import AUTO, choose_engine
 from dpviz.data.leaf_regions import describe_overlaps
@@ -37,7 +38,7 @@ from dpviz.data.reading.sources import TABLES, FoundFiles, find_files, list_file
 from dpviz.data.reading.tables import open_table
 from dpviz.data.reading.text_format import PLAIN_TEXT, TextFormat, detect_text_format
 from dpviz.data.reading.text_rows import SEPARATORS
-from dpviz.errors import DpvizError, InputError, RefusedError, SettingError
+from dpviz.errors import DpvizError, InputError, SettingError
 from dpviz.privacy.ledger import Ledger
 from dpviz.publishing.private_data import file_fingerprints
 from dpviz.release.area_release import AreaRelease
@@ -62,20 +63,36 @@ def run_check(arguments: Namespace) -> int:
     """Print what a file contains, what it can be used for and which settings are missing; of a configuration, what its release costs."""
     path = Path(arguments.file)
     if path.suffix.lower() == ".toml":
+        if arguments.people:
+            raise SettingError("--people searches the columns of data: give the data in place of a configuration.")
         return check_config(path, as_json=arguments.json, shows=arguments.left_out)
     if arguments.left_out:
         raise SettingError("--left-out counts the records that a configuration leaves out: give its TOML file in place of data.")
     facts = check(path)
-    columns = find_repeated(path, facts)
-    if columns is not None:
-        try:
-            Ledger().note_truth_seen(file_fingerprints([path]))  # before anything is shown
-            facts = add_repeated_columns(facts, columns)
-            say("Columns were searched for ids of persons: the ledger records that, and releases of these data will say so.")
-        except RefusedError as error:
-            say(f"Columns that look like ids of persons are not shown, since the ledger cannot record that the data were searched. {error}")
+    if arguments.people:
+        facts |= _search_persons(path, facts)
     give(facts, write_lines(facts), as_json=arguments.json)
     return DONE
+
+
+def _search_persons(path: Path, facts: Facts) -> Facts:
+    """Search the columns of a file for persons; the ledger records that before anything is read. Return what is added to the facts.
+
+    Raises:
+        SettingError: the file's columns cannot be searched.
+        RefusedError: the ledger cannot record the search.
+    """
+    use = _searchable_use(facts)
+    if use is None:
+        raise SettingError("--people searches a single file of points, areas or trips that is not large; leave it out.")
+    ledger = Ledger()
+    note_look(ledger, file_fingerprints([path]), searches=True)
+    say(
+        f"Distinct values of columns are counted, to find persons: the ledger {ledger.path} records that, and releases of these data"
+        " will say so."
+    )
+    columns = find_repeated(path, facts)
+    return {"may_be_persons": _describe_repeated(columns or ()), **ledger_facts(ledger)}
 
 
 def check(path: Path) -> Facts:
@@ -353,6 +370,12 @@ def _count_numbers(release: AnyRelease) -> int:
     return len(release.count[-1]) if isinstance(release, AreaRelease) else len(release.tree.leaves)
 
 
+def _searchable_use(facts: Facts) -> Facts | None:
+    """Return the use of a file whose columns may be searched for persons; None for releases, regions, and several or large files."""
+    use = next(iter(facts["uses"]), None)
+    return None if use is None or "files" in facts or use["as"] == "regions" or "matrix" in use["found"] else use
+
+
 def find_repeated(path: Path, facts: Facts) -> tuple[RepeatedColumn, ...] | None:
     """Find columns of points or trips whose repeated values may identify persons. CURATOR ONLY: numbers come from private data.
 
@@ -363,8 +386,8 @@ def find_repeated(path: Path, facts: Facts) -> tuple[RepeatedColumn, ...] | None
     Returns:
         The columns; None for releases, regions, and several or large files, whose content is not searched.
     """
-    use = next(iter(facts["uses"]), None)
-    if use is None or "files" in facts or use["as"] == "regions" or "matrix" in use["found"]:
+    use = _searchable_use(facts)
+    if use is None:
         return None
     used = [use["found"][role] for role in ("x", "y", "geometry", "region", "origin", "destination", "count") if role in use["found"]]
     used = [columns for columns in used if columns is not True]
@@ -374,12 +397,9 @@ def find_repeated(path: Path, facts: Facts) -> tuple[RepeatedColumn, ...] | None
     )
 
 
-def add_repeated_columns(facts: Facts, columns: Sequence[RepeatedColumn]) -> Facts:
-    """Add the columns that are likeliest to identify persons to the facts."""
-    return {
-        **facts,
-        "may_be_persons": [{"column": c.name, "values": c.values, "rows": c.rows, "once": c.once} for c in columns[:MOST_SHOWN]],
-    }
+def _describe_repeated(columns: Sequence[RepeatedColumn]) -> list[Facts]:
+    """Describe the columns that are likeliest to identify persons."""
+    return [{"column": c.name, "values": c.values, "rows": c.rows, "once": c.once} for c in columns[:MOST_SHOWN]]
 
 
 def _questions(columns: Sequence[Facts]) -> list[str]:

@@ -15,6 +15,7 @@ from typing import Any
 import pandas as pd
 
 from dpviz.cli.console import give, run_with_bar, say, step_bar
+from dpviz.cli.ledger import ledger_facts, note_look
 from dpviz.cli.output_files import check_target, write_file
 from dpviz.data.counting.scheduler import scheduler_at
 from dpviz.errors import DpvizError, RefusedError, SettingError
@@ -40,7 +41,7 @@ def run_compare(arguments: Namespace) -> None:
     config = read_study(Path(arguments.config))
     config = replace(config, data=config.data.with_engine(arguments.engine, scheduler))
     opened = run_with_bar("counting", lambda watch: config.opened(watch, scheduler))
-    _note_look(config, opened.fingerprints)
+    ledger = _note_look(config, opened.fingerprints)
     study = config.build_study(opened.data)
     earlier_rows = read_rows(output) if arguments.resume and output is not None and output.exists() else None
     finished = len(finished_runs(study, earlier_rows))
@@ -53,23 +54,25 @@ def run_compare(arguments: Namespace) -> None:
     if output is None:
         table.write()
     else:
-        give({"table": str(output), "runs": len(study)}, [f"{len(study):,} runs in {output}."], as_json=arguments.json)
+        give({"table": str(output), "runs": len(study), **ledger}, [f"{len(study):,} runs in {output}."], as_json=arguments.json)
 
 
-def _note_look(config: StudyConfig, fingerprints: tuple[str, ...]) -> None:
-    """Record in the ledger, before anything is compared, that the true data are looked at.
+def _note_look(config: StudyConfig, fingerprints: tuple[str, ...]) -> dict[str, Any]:
+    """Record in the ledger, before anything is compared, that the true data are looked at; return which ledger, as JSON values.
 
     Raises:
         RefusedError: the look cannot be recorded. For a sample, which is public, this is no error.
     """
+    ledger = Ledger()
     try:
-        Ledger().note_truth_seen(fingerprints)
+        note_look(ledger, fingerprints)
     except RefusedError as error:
         if config.data.sample is not None:
-            return
+            return {}
         refusal = RefusedError(f"Nothing is compared, since the ledger cannot record that the true data are looked at. {error}")
     else:
-        return
+        say(f"The ledger {ledger.path} records that the true data are looked at.")
+        return ledger_facts(ledger)
     raise refusal
 
 

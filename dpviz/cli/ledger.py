@@ -1,31 +1,53 @@
-"""The subcommand `dpviz ledger`: accounts and entries of the ledger, as text and as JSON."""
+"""The subcommand `dpviz ledger`: a new ledger, and accounts and entries of one, as text and as JSON."""
 
 from __future__ import annotations
 
+import os
+import shlex
 from argparse import Namespace
+from collections.abc import Iterable
 from typing import Any
 
 from dpviz.amounts import format_budget
-from dpviz.cli.console import give
-from dpviz.errors import SettingError, did_you_mean
+from dpviz.cli.console import give, say
+from dpviz.errors import RefusedError, SettingError, did_you_mean
 from dpviz.privacy.accounts import Account, Amount, Entry, amount_of
 from dpviz.privacy.ledger import Ledger
-from dpviz.publishing.kept import kept_draws
+from dpviz.publishing.kept import describe_interrupted, kept_draws, remove_interrupted
+from dpviz.publishing.publish import describe_made
 
 Facts = dict[str, Any]
 
 
 def run_ledger(arguments: Namespace) -> None:
-    """Print all accounts, or one account with its entries."""
+    """Make a new ledger, or print all accounts of one, or one account with its entries.
+
+    Raises:
+        RefusedError: there is no ledger, or it cannot be trusted.
+        SettingError: a new ledger has no place, or the ledger has no such dataset.
+    """
+    if arguments.action == "new":
+        _make(arguments.name, as_json=arguments.json)
+        return
     ledger = Ledger()
+    if not ledger.exists():
+        raise RefusedError(f"There is no ledger {ledger.path} yet: the first paid release makes it. DPVIZ_LEDGER can name another one.")
+    lost = remove_interrupted(ledger)
+    for account, entry in lost:
+        say(describe_interrupted(account, entry))
     if arguments.name is None:
         accounts = ledger.accounts()
         listed = [account_facts(account) for account in accounts]
         kept = [(account.name, entry.id) for account, entry in kept_draws(ledger)]
         lines = [account_line(account) for account in accounts] or ["The ledger is empty."]
         lines += [kept_line(name, entry) for name, entry in kept]
-        facts: Facts = {"ledger": str(ledger.path), "datasets": listed, "kept": [{"dataset": name, "entry": entry} for name, entry in kept]}
-        give(facts, lines, as_json=arguments.json)
+        facts: Facts = {
+            "ledger": str(ledger.path),
+            "datasets": listed,
+            "kept": [{"dataset": name, "entry": entry} for name, entry in kept],
+            "interrupted": [{"dataset": account.name, "entry": entry.id} for account, entry in lost],
+        }
+        give(facts, [f"Ledger: {ledger.path}", *lines], as_json=arguments.json)
         return
     if arguments.name not in (names := [account.name for account in ledger.accounts()]):
         raise SettingError(
@@ -33,9 +55,49 @@ def run_ledger(arguments: Namespace) -> None:
         )
     account, entries = ledger.account(arguments.name), ledger.entries(arguments.name)
     kept_entries = [entry.id for owner, entry in kept_draws(ledger) if owner.name == account.name]
-    facts = {**account_facts(account), "entries": [entry_facts(entry) for entry in entries], "kept": kept_entries}
+    facts = {
+        **account_facts(account),
+        "ledger": str(ledger.path),
+        "entries": [entry_facts(entry) for entry in entries],
+        "kept": kept_entries,
+        "interrupted": [entry.id for owner, entry in lost if owner.name == account.name],
+    }
     lines = [account_line(account), *map(entry_line, entries), *(kept_line(account.name, entry) for entry in kept_entries)]
     give(facts, lines, as_json=arguments.json)
+
+
+def _make(path: str | None, *, as_json: bool) -> None:
+    """Make a new, empty ledger, and say how it is used."""
+    if not path:
+        raise SettingError("Say where the new ledger is to be: dpviz ledger new PATH")
+    ledger = Ledger.new(path)
+    lines = [f"Made the ledger {ledger.path}, which only you can read."]
+    if os.environ.get("DPVIZ_LEDGER") is None or Ledger().path != ledger.path:
+        lines.append(f"To use it: export DPVIZ_LEDGER={shlex.quote(str(ledger.path))}")
+    give(ledger_facts(ledger), lines, as_json=as_json)
+
+
+def ledger_facts(ledger: Ledger) -> Facts:
+    """Describe the ledger that a command used, and whether the command made it, as JSON values."""
+    return {"ledger": str(ledger.path), "ledger_made": ledger.made}
+
+
+def note_look(ledger: Ledger, fingerprints: Iterable[str], *, searches: bool = False) -> None:
+    """Record that true numbers of data are looked at, or only that their columns are searched for persons.
+
+    Args:
+        ledger: if this makes it, the curator is told.
+        fingerprints: of the data.
+        searches: whether distinct values of columns are counted, to find persons, and nothing else is shown.
+
+    Raises:
+        RefusedError: the ledger cannot record it: show nothing then.
+    """
+    was_made = ledger.made
+    note = ledger.note_persons_searched if searches else ledger.note_truth_seen
+    note(fingerprints)
+    if ledger.made and not was_made:
+        say(describe_made(ledger))
 
 
 def account_facts(account: Account) -> Facts:
@@ -53,6 +115,7 @@ def account_facts(account: Account) -> Facts:
         "draws": account.draws,
         "created": account.created,
         "truth_seen": account.truth_seen,
+        "persons_searched": account.persons_searched,
     }
 
 
@@ -64,6 +127,7 @@ def exact_texts(amount: Amount) -> dict[str, str]:
 def account_line(account: Account) -> str:
     """Format an account as one line of text."""
     seen = "; the truth was looked at" if account.truth_seen else ""
+    seen += "; distinct values of columns were counted, to find persons" if account.persons_searched else ""
     spent, left = format_budget(account.spent), format_budget(account.left)
     terms = account.terms
     unit = f"one person ({terms.person_text})" if terms.unit == "person" else f"one {terms.unit}"

@@ -10,7 +10,7 @@ from typing import Any
 
 from dpviz.amounts import format_budget, format_decimal
 from dpviz.cli.console import DONE, REFUSED, finite, give, run_with_bar, say
-from dpviz.cli.ledger import account_facts, draws, exact_texts
+from dpviz.cli.ledger import account_facts, draws, exact_texts, ledger_facts, note_look
 from dpviz.data.counting.scheduler import Scheduler, scheduler_at
 from dpviz.errors import DpvizError, RefusedError, SettingError
 from dpviz.mechanisms.noisy_counts import PointMechanism
@@ -40,43 +40,48 @@ def run_release(arguments: Namespace) -> int:
     unfit = _find_unfit(config, words)
     if unfit is not None and not arguments.dry_run:
         raise unfit
+    ledger = Ledger()
+    if not arguments.dry_run:
+        ledger.exists()  # one that was named and is not there is refused before the data are read
     if arguments.paid is not None:
-        _print_published(_write_kept(arguments.paid, config, words), None, as_json=arguments.json)
+        _print_published(_write_kept(arguments.paid, config, words, ledger), ledger, None, as_json=arguments.json)
         return DONE
-    order, engine = _read_order(config, scheduler, shows=arguments.left_out)
+    order, engine = _read_order(config, ledger, scheduler, shows=arguments.left_out)
     if arguments.dry_run:
-        return _print_dry_run(order, engine, unfit, config.left_out, as_json=arguments.json)
-    _print_published(publish(order, words, Ledger(), say=say), engine, as_json=arguments.json)
+        return _print_dry_run(order, ledger, engine, unfit, config.left_out, as_json=arguments.json)
+    _print_published(publish(order, words, ledger, say=say), ledger, engine, as_json=arguments.json)
     return DONE
 
 
-def _write_kept(entry: int, config: ReleaseConfig, words: PublicationTexts) -> Published:
+def _write_kept(entry: int, config: ReleaseConfig, words: PublicationTexts, ledger: Ledger) -> Published:
     """Publish a paid release kept on the disk, with the texts of a configuration; no private data are read, and nothing is spent.
 
     Raises:
         SettingError: no release of that entry is kept, or the configuration describes another release.
     """
-    paid = recover(entry, Ledger())
+    paid = recover(entry, ledger)
     different = differences(paid, config)
     if different:
         raise SettingError(f"Draw {entry} was made with another {', '.join(different)}: give the configuration that it was drawn with.")
     say(f"Publishing draw {entry} of {paid.account.name!r} as it was drawn; nothing is spent.")
-    return write(paid, words, Ledger(), say=say)
+    return write(paid, words, ledger, say=say)
 
 
-def _print_published(published: Published, engine: str | None, *, as_json: bool) -> None:
-    """Print folder, files and account of a published release."""
+def _print_published(published: Published, ledger: Ledger, engine: str | None, *, as_json: bool) -> None:
+    """Print folder, files, account and ledger of a published release."""
     facts = {
         "folder": str(published.folder),
         "release_id": published.manifest["identity"]["release_id"],
         "files": sorted(path.name for path in published.folder.iterdir()),
         "dataset": account_facts(published.account),
+        **ledger_facts(ledger),
         "engine": engine,
     }
     left = format_budget(published.account.left)
     message = f"Published in {published.folder}."
     try:
-        give(facts, [message, f"{published.account.name}: {draws(published.account)}, left {left}."], as_json=as_json)
+        account_text = f"{published.account.name}: {draws(published.account)}, left {left}."
+        give(facts, [message, f"Ledger: {ledger.path}", account_text], as_json=as_json)
     except OSError:
         say(f"{message} The details could not be printed, as the output is closed.")
         raise
@@ -89,7 +94,7 @@ def publication_texts(config: ReleaseConfig) -> PublicationTexts:
     return PublicationTexts(folder=resolve_path(config.base, output.folder), formats=output.formats, **own_texts)
 
 
-def _read_order(config: ReleaseConfig, scheduler: Scheduler | None = None, *, shows: bool) -> tuple[Order, str | None]:
+def _read_order(config: ReleaseConfig, ledger: Ledger, scheduler: Scheduler | None = None, *, shows: bool) -> tuple[Order, str | None]:
     """Return `order_of` a configuration, and tell the curator on stderr how its data were counted; if `shows`, what was left out, too.
 
     How many records were left out is a true number, by which settings could be chosen, the bounds of a domain above all. So the ledger
@@ -99,7 +104,7 @@ def _read_order(config: ReleaseConfig, scheduler: Scheduler | None = None, *, sh
     order, engine = order_of(config, scheduler)
     if engine is not None:
         say(f"Counted by engine {engine}.")
-        say(_LEFT_OUT_HINT if not shows else _record_look(order) or _describe_left_out(order))
+        say(_LEFT_OUT_HINT if not shows else _record_look(order, ledger) or _describe_left_out(order))
     for line in getattr(order.data, "notes", ()):
         say(f"Curator only: {line}")
     return order, engine
@@ -110,10 +115,10 @@ _LEFT_OUT_HINT = (
 )
 
 
-def _record_look(order: Order) -> str:
+def _record_look(order: Order, ledger: Ledger) -> str:
     """Record that true numbers of the data are looked at; return why they are not shown, "" if they may be."""
     try:
-        Ledger().note_truth_seen(order.fingerprints)
+        note_look(ledger, order.fingerprints)
     except RefusedError as error:
         return f"What was left out is not shown, since the ledger cannot record the look. {error}"
     return ""
@@ -165,7 +170,9 @@ def _find_unfit(config: ReleaseConfig, words: PublicationTexts) -> DpvizError | 
     return None
 
 
-def _print_dry_run(order: Order, engine: str | None, unfit: DpvizError | None, left_out: Sequence[str], *, as_json: bool) -> int:
+def _print_dry_run(
+    order: Order, ledger: Ledger, engine: str | None, unfit: DpvizError | None, left_out: Sequence[str], *, as_json: bool
+) -> int:
     """Print what a release would cost and its expected errors, or why it would be refused; return the exit code of that.
 
     Texts that cannot be published yet, as in a configuration that was saved before they were written, are named beside the cost. Of
@@ -174,14 +181,15 @@ def _print_dry_run(order: Order, engine: str | None, unfit: DpvizError | None, l
     errors = compute_expected_errors(order.mechanism, order.data, order.budget)
     account, refusal = None, None if unfit is None else str(unfit)
     try:
-        account = None if "dataset" in left_out else preview_payment(order, Ledger())
+        account = None if "dataset" in left_out else preview_payment(order, ledger)
     except DpvizError as error:
         refusal = str(error)
     unknown = [_UNKNOWN[name] for name in left_out]
     cost = [] if account is None else [_cost_line(order, account, errors)]
     refused = [] if refusal is None else [f"This release would be refused: {refusal}"]
     lines = [*refused, *cost, *_error_lines(errors), *unknown]
-    give({**_dry_run_facts(order, account, refusal, errors), "unknown": unknown, "engine": engine}, lines, as_json=as_json)
+    facts = {**_dry_run_facts(order, account, refusal, errors), **ledger_facts(ledger), "unknown": unknown, "engine": engine}
+    give(facts, lines, as_json=as_json)
     return DONE if refusal is None else REFUSED
 
 
@@ -230,5 +238,6 @@ def _error_lines(errors: ExpectedErrors) -> list[str]:
 def check_config(path: Path, *, as_json: bool, shows: bool) -> int:
     """Print what the release of a configuration would cost, and why it would be refused, as `release --dry-run` does."""
     config = read_config(path, for_dry_run=True)
-    order, engine = _read_order(config, shows=shows)
-    return _print_dry_run(order, engine, _find_unfit(config, publication_texts(config)), config.left_out, as_json=as_json)
+    ledger = Ledger()
+    order, engine = _read_order(config, ledger, shows=shows)
+    return _print_dry_run(order, ledger, engine, _find_unfit(config, publication_texts(config)), config.left_out, as_json=as_json)

@@ -142,6 +142,7 @@ class Account:
         draws: the number of draws.
         created: when it was opened, UTC, ISO 8601.
         truth_seen: whether figures made from the true data were looked at, through this account or before it existed.
+        persons_searched: whether distinct values of columns were counted, to find persons.
 
     >>> terms = Terms(unit="record", neighbours="add or remove one", cap=PureBudget(2))
     >>> spent = {"epsilon": Fraction(1, 2), "delta": Fraction(0)}
@@ -156,6 +157,7 @@ class Account:
     draws: int
     created: str
     truth_seen: bool
+    persons_searched: bool = False
 
     @property
     def left(self) -> Amount:

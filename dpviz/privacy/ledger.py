@@ -22,7 +22,7 @@ from platformdirs import user_data_path
 from dpviz.errors import BudgetError, RefusedError, SettingError, check_choice
 from dpviz.privacy.accounts import Account, Entry, Terms, amount_of, budget_of, exact_amount, exact_text, require_short_text
 from dpviz.privacy.budget import Budget
-from dpviz.privacy.ledger_file import LedgerFile
+from dpviz.privacy.ledger_file import NAMED_BY_PATH, NAMED_BY_VARIABLE, LedgerFile
 
 __all__ = ["Account", "Entry", "Ledger", "Terms", "default_path"]
 
@@ -52,15 +52,20 @@ class Ledger:
     restored from an old backup forgets. Draws made without it are not counted. It protects an honest curator from mistakes, but does
     not stop a dishonest one. Keep the file on a local disk: locks on network drives are unreliable.
 
+    Args:
+        path: of the file, which must be there: `Ledger.new` makes one. None for the usual ledger: the one that the environment variable
+            DPVIZ_LEDGER names, which must be there, too, or else a file in the user's data directory, which the first `open`, `pay` or
+            note makes.
+
     Attributes:
-        path: the file. It is created by the first `open`, `pay` or `note_truth_seen`.
+        path: the file.
 
     >>> import tempfile
     >>> from dpviz.privacy.budget import PureBudget
     >>> terms = Terms(unit="record", neighbours="add or remove one", cap=PureBudget(2))
     >>> fingerprint = hashlib.sha256(b"the content of a file").hexdigest()
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     ledger = Ledger(Path(folder) / "ledger.sqlite")
+    ...     ledger = Ledger.new(Path(folder) / "ledger.sqlite")
     ...     account, entry = ledger.pay("walks", [fingerprint], terms, PureBudget(0.5), mechanism="quadtree")
     >>> exact_text(account.left)
     'epsilon 3/2, delta 0'
@@ -68,7 +73,38 @@ class Ledger:
 
     def __init__(self, path: Path | str | None = None) -> None:
         self.path = Path(os.path.expanduser(path or default_path())).absolute()  # noqa: PTH111
-        self._file = LedgerFile(self.path)
+        self._file = LedgerFile(self.path, NAMED_BY_PATH if path else NAMED_BY_VARIABLE if os.environ.get("DPVIZ_LEDGER") else "")
+
+    @classmethod
+    def new(cls, path: Path | str) -> Self:
+        """Make a new, empty ledger that only its owner can read, and open it.
+
+        Args:
+            path: of the file, which must not be there yet; its folder must.
+
+        Raises:
+            SettingError: there is something at the path, or its folder is missing.
+            RefusedError: the folder cannot be written.
+        """
+        ledger = cls(path)
+        if not ledger.path.parent.is_dir():
+            raise SettingError(f"The folder {ledger.path.parent} is not there: make it first, or correct the ledger's path.")
+        if os.path.lexists(ledger.path) or not ledger._file.make():
+            raise SettingError(f"There is something at {ledger.path} already, and no ledger is overwritten: choose another path.")
+        return ledger
+
+    @property
+    def made(self) -> bool:
+        """Whether this object made the file; then nothing that was spent before is known to it."""
+        return self._file.made
+
+    def exists(self) -> bool:
+        """Return whether the file is there; False only for the usual ledger, before it is used first.
+
+        Raises:
+            RefusedError: a ledger that was named or used is not there, or the system cannot tell.
+        """
+        return self._file.exists()
 
     def __enter__(self) -> Self:
         return self
@@ -82,7 +118,7 @@ class Ledger:
         Raises:
             RefusedError: the ledger cannot be read, or fails its checks.
         """
-        if not self._file.exists():
+        if not self.exists():
             return []
         with self._file.reading() as db:
             return [_read_account(db, row) for row in db.execute("SELECT * FROM dataset ORDER BY id").fetchall()]
@@ -93,8 +129,6 @@ class Ledger:
         Raises:
             RefusedError: there is no ledger yet, no dataset has that name, or the ledger cannot be read or fails its checks.
         """
-        if not self._file.exists():
-            raise RefusedError(f"There is no ledger {self.path} yet: the first paid release or draw makes it.")
         with self._file.reading() as db:
             return _read_account(db, _find_by_name(db, name))
 
@@ -107,7 +141,7 @@ class Ledger:
         >>> import tempfile
         >>> from dpviz.privacy.budget import PureBudget
         >>> terms = Terms(unit="record", neighbours="add or remove one", cap=PureBudget(2))
-        >>> with tempfile.TemporaryDirectory() as folder, Ledger(f"{folder}/ledger.sqlite") as ledger:
+        >>> with tempfile.TemporaryDirectory() as folder, Ledger.new(f"{folder}/ledger.sqlite") as ledger:
         ...     _ = ledger.pay("walks", [hashlib.sha256(b"a file").hexdigest()], terms, PureBudget(0.5), mechanism="quadtree")
         ...     ledger.remaining("walks")
         PureBudget(epsilon=Fraction(3, 2))
@@ -144,7 +178,7 @@ class Ledger:
             RefusedError: the fingerprints belong to different accounts, or the ledger cannot be read or fails its checks.
             SettingError: the fingerprints are not hex digests.
         """
-        if not self._file.exists():
+        if not self.exists():
             return None
         fingerprints = _check_fingerprints(fingerprints)
         with self._file.reading() as db:
@@ -157,7 +191,7 @@ class Ledger:
         Raises:
             RefusedError: the ledger cannot be read or fails its checks.
         """
-        if not self._file.exists():
+        if not self.exists():
             return None
         with self._file.reading() as db:
             row = db.execute("SELECT * FROM dataset WHERE name = ?", (_stored_name(db, name),)).fetchone()
@@ -254,7 +288,7 @@ class Ledger:
         name, fingerprints = require_short_text(name, "The dataset's name"), _check_fingerprints(fingerprints)
         zero = dict.fromkeys(terms.limit, Fraction(0))
         account = Account(name=name, terms=terms, spent=zero, draws=0, created="", truth_seen=False)
-        if self._file.exists():
+        if self.exists():
             with self._file.reading() as db:
                 row = _find_by_fingerprints(db, _hash_with_key(db, fingerprints), name)
                 if row is not None:
@@ -330,10 +364,28 @@ class Ledger:
             RefusedError: the ledger cannot be written or fails its checks: show nothing then.
             SettingError: the fingerprints are not hex digests.
         """
+        self._note("seen", fingerprints)
+
+    def note_persons_searched(self, fingerprints: Iterable[str]) -> None:
+        """Record that distinct values of columns are counted, to find persons. Call it before they are shown; it is never undone.
+
+        No figure of a place is seen by that, so it is no look at the truth.
+
+        Args:
+            fingerprints: as for `note_truth_seen`.
+
+        Raises:
+            RefusedError: as for `note_truth_seen`.
+            SettingError: as for `note_truth_seen`.
+        """
+        self._note("searched", fingerprints)
+
+    def _note(self, table: str, fingerprints: Iterable[str]) -> None:
         fingerprints = _check_fingerprints(fingerprints)
         self._file.create()
         with self._file.writing() as db:
-            db.executemany("INSERT OR IGNORE INTO seen VALUES (?)", [(digest,) for digest in _hash_with_key(db, fingerprints)])
+            rows = [(digest,) for digest in _hash_with_key(db, fingerprints)]
+            db.executemany(f"INSERT OR IGNORE INTO {table} VALUES (?)", rows)  # noqa: S608  (our own text)
 
     def seen(self, fingerprints: Iterable[str]) -> bool:
         """Whether figures made from true data with any of these fingerprints were looked at, with or without an account.
@@ -345,7 +397,7 @@ class Ledger:
             RefusedError: the ledger cannot be read or fails its checks.
             SettingError: the fingerprints are not hex digests.
         """
-        if not self._file.exists():
+        if not self.exists():
             return False
         fingerprints = _check_fingerprints(fingerprints)
         with self._file.reading() as db:
@@ -496,6 +548,7 @@ def _read_account(db: sqlite3.Connection, row: sqlite3.Row) -> Account:
             draws=sum(times for _, times in counts_of_budgets),
             created=row["created"],
             truth_seen=_was_truth_seen(db, row),
+            persons_searched=_is_noted(db, "searched", row),
         )
         costs = [(account.terms.cost(_parse_budget(text)), times) for text, times in counts_of_budgets]
     sums = {name: sum((cost[name] * times for cost, times in costs), Fraction(0)) for name in account.terms.limit}
@@ -506,8 +559,13 @@ def _read_account(db: sqlite3.Connection, row: sqlite3.Row) -> Account:
 
 def _was_truth_seen(db: sqlite3.Connection, row: sqlite3.Row) -> bool:
     """Whether true figures were looked at through this account, or figures of data with one of its fingerprints."""
-    by_fingerprint = "SELECT 1 FROM mark JOIN seen USING (digest) WHERE mark.dataset = ? LIMIT 1"
-    return bool(row["truth_seen"]) or db.execute(by_fingerprint, (row["id"],)).fetchone() is not None
+    return bool(row["truth_seen"]) or _is_noted(db, "seen", row)
+
+
+def _is_noted(db: sqlite3.Connection, table: str, row: sqlite3.Row) -> bool:
+    """Whether a table of notes has one of the fingerprints of an account."""
+    by_fingerprint = f"SELECT 1 FROM mark JOIN {table} USING (digest) WHERE mark.dataset = ? LIMIT 1"  # noqa: S608  (our own text)
+    return db.execute(by_fingerprint, (row["id"],)).fetchone() is not None
 
 
 def _parse_budget(text: str) -> Budget:

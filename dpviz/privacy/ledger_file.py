@@ -7,6 +7,7 @@ import hmac
 import json
 import os
 import secrets
+import shlex
 import sqlite3
 import tempfile
 import threading
@@ -17,8 +18,9 @@ from pathlib import Path
 from dpviz.errors import RefusedError
 
 APPLICATION = 0x44505631  # "DPV1" in the file's header, to distinguish it from other SQLite files
-VERSION = 2
-BUSY = 60.0  # seconds to wait for another process
+VERSION = 3
+BUSY = 5.0  # seconds to wait for another process, or another thread
+NAMED_BY_VARIABLE, NAMED_BY_PATH = "variable", "path"
 _TABLES_1 = {
     "ledger": "CREATE TABLE ledger (key TEXT NOT NULL, seal TEXT NOT NULL)",
     "dataset": "CREATE TABLE dataset (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, created TEXT NOT NULL, unit TEXT NOT NULL,"
@@ -27,20 +29,25 @@ _TABLES_1 = {
     "draw": "CREATE TABLE draw (id INTEGER PRIMARY KEY, dataset INTEGER NOT NULL REFERENCES dataset, time TEXT NOT NULL,"
     " mechanism TEXT NOT NULL, purpose TEXT NOT NULL, contributions INTEGER NOT NULL, budget TEXT NOT NULL, published TEXT)",
 }
-TABLES = {
+_TABLES_2 = {
     **_TABLES_1,
     "dataset": f"{_TABLES_1['dataset'][:-1]}, person TEXT)",
     "seen": "CREATE TABLE seen (digest TEXT NOT NULL UNIQUE)",
 }
-"""The tables of this version. `mark` holds the fingerprints of datasets; `seen`, those of data whose true figures were looked at.
-`dataset.person` is NULL if an older version opened the account without storing it."""
-_TABLES_OF_VERSION = {1: _TABLES_1, VERSION: TABLES}
-_UPGRADE_FROM_1 = (
-    "ALTER TABLE dataset ADD COLUMN person TEXT",
-    "UPDATE dataset SET person = '' WHERE unit <> 'person'",
-    TABLES["seen"],
-    f"PRAGMA user_version = {VERSION}",
-)
+TABLES = {**_TABLES_2, "searched": "CREATE TABLE searched (digest TEXT NOT NULL UNIQUE)"}
+"""The tables of this version. `mark` holds the fingerprints of datasets; `seen`, those of data whose true figures were looked at;
+`searched`, those of data whose columns were searched for persons. `dataset.person` is NULL if an older version opened the account
+without storing it."""
+_TABLES_OF_VERSION = {1: _TABLES_1, 2: _TABLES_2, VERSION: TABLES}
+_UPGRADES = {
+    1: (
+        "ALTER TABLE dataset ADD COLUMN person TEXT",
+        "UPDATE dataset SET person = '' WHERE unit <> 'person'",
+        TABLES["seen"],
+    ),
+    2: (TABLES["searched"],),
+}
+"""For each older version, the statements that bring its file to the next one."""
 _SETTINGS = ("synchronous = EXTRA", "fullfsync = ON", "trusted_schema = OFF", "cell_size_check = ON", "foreign_keys = ON")
 _REASONS = {
     **dict.fromkeys((sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED), "is in use by another process: try again"),
@@ -54,10 +61,47 @@ _REASONS = {
 }
 _DAMAGED = "is empty, cut short, altered or not a ledger of dpviz: restore it from a backup; no new ledger is made instead"
 
-# The process runs one operation at a time, and none while it forks, so that a child process never inherits an unfinished one.
-_LOCK = threading.RLock()
+
+class _Gate:
+    """Operations pass side by side; a fork waits until none is under way, and none begins until it is done.
+
+    So a child process never inherits an unfinished operation, and an operation that waits for another process holds up no other thread.
+    """
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition(threading.Lock())
+        self._running = self._forks = 0
+
+    @contextmanager
+    def passing(self) -> Iterator[None]:
+        """Pass, for as long as the block lasts."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self._forks)
+            self._running += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._running -= 1
+                self._changed.notify_all()
+
+    def close(self) -> None:
+        """Wait until no operation is under way, and let none begin."""
+        self._changed.acquire()
+        self._forks += 1
+        self._changed.wait_for(lambda: not self._running)
+
+    def open(self) -> None:
+        """Let operations begin again, in the parent process and in the child."""
+        self._forks -= 1
+        self._changed.notify_all()
+        self._changed.release()
+
+
+_GATE = _Gate()
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_LOCK.acquire, after_in_parent=_LOCK.release, after_in_child=_LOCK.release)
+    os.register_at_fork(before=_GATE.close, after_in_parent=_GATE.open, after_in_child=_GATE.open)
+_used: set[Path] = set()  # the ledgers that this process has read or written: one that is gone is not made anew
 
 
 class LedgerFile:
@@ -78,11 +122,14 @@ class LedgerFile:
     No other code of the process may open this file: closing it would release SQLite's locks (POSIX).
 
     Attributes:
-        path: the path of the file, which need not exist before `create`.
+        path: the path of the file.
+        named_by: who named the path: the environment ("variable") or the caller ("path"). Such a file is never made by `create`: a
+            path that is mistyped would begin a new ledger, which knows of nothing that was spent. "" for the usual path.
+        made: whether `create` or `make` made the file.
     """
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, named_by: str = "") -> None:
+        self.path, self.named_by, self.made = path, named_by, False
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
@@ -119,44 +166,68 @@ class LedgerFile:
         """Return whether there is a file (or anything else) at the path.
 
         Raises:
-            RefusedError: the system cannot tell, or there is a journal without its ledger.
+            RefusedError: the system cannot tell; there is no file though the path was named, or this process or a release that is kept
+                has used it; or there is a journal without its ledger.
         """
         with self._translate_errors():
             exists = os.path.lexists(self.path)
             if not exists and os.path.lexists(f"{self.path}-journal"):
                 raise RefusedError(f"The ledger {self.path} is gone, but its journal is still there: restore the ledger.")
+            if not exists and (self.named_by or self.path in _used or os.path.lexists(f"{self.path}.paid")):
+                raise RefusedError(self._describe_missing())
         return exists
 
     def create(self) -> None:
-        """Create an empty ledger with mode 0600, and its folder with mode 0700 if it is missing. Do nothing if the file exists.
+        """Make an empty ledger at the usual path if there is none, and its folder with mode 0700 if it is missing.
 
         Raises:
-            RefusedError: the folder cannot be created or written.
+            RefusedError: as for `exists`, or the folder cannot be created or written.
         """
-        if self.exists():
-            return
+        if not self.exists():
+            with self._translate_errors():
+                _make_folder(self.path.parent)
+            self.make()
+
+    def make(self) -> bool:
+        """Make an empty ledger with mode 0600. Return False if there is something at the path, which is left alone.
+
+        Raises:
+            RefusedError: the folder is missing or cannot be written.
+        """
         with self._translate_errors():
-            _make_folder(self.path.parent)
             handle, name = tempfile.mkstemp(prefix=".new-", suffix=".sqlite", dir=self.path.parent)
             os.close(handle)
             try:
                 with self._connect(Path(name)) as db:
                     _create_tables(db)
                 os.link(name, self.path)
+                self.made = True
             except FileExistsError:
-                return  # another process created it in the meantime
+                return False  # another process created it in the meantime
             finally:
                 Path(name).unlink()
                 _sync_folder(self.path.parent)
+        return True
+
+    def _describe_missing(self) -> str:
+        if self.named_by == NAMED_BY_PATH:
+            return f"There is no ledger {self.path}: correct the path, or begin a new ledger there with dpviz.Ledger.new(path)."
+        command = f"dpviz ledger new {shlex.quote(str(self.path))}"
+        if self.named_by:
+            return f"DPVIZ_LEDGER names the ledger {self.path}, which is not there: correct it, or begin a new ledger there with: {command}"
+        return f"The ledger {self.path} was used and is gone: restore it from a backup, or begin a new one with: {command}"
 
     @contextmanager
     def _open_checked(self, begin: str) -> Iterator[sqlite3.Connection]:
-        with _LOCK, self._translate_errors(), self._connect(self.path) as db:
+        if not self.exists():
+            raise RefusedError(f"There is no ledger {self.path} yet: the first paid release or draw makes it.")
+        with _GATE.passing(), self._translate_errors(), self._connect(self.path) as db:
             db.execute(begin)
             if _read_version(db) > VERSION and _read_pragma(db, "application_id") == APPLICATION:
                 raise RefusedError(f"The ledger {self.path} was written by a newer version of dpviz: update dpviz.")
             if not _is_intact(db, self.path.stat().st_size):
                 raise RefusedError(f"The ledger {self.path} {_DAMAGED}.")
+            _used.add(self.path)
             yield db
 
     @contextmanager
@@ -174,9 +245,16 @@ class LedgerFile:
             yield
         except (sqlite3.Error, UnicodeDecodeError) as error:  # SQLite quotes a broken table definition, which may not be UTF-8
             code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
-            raise RefusedError(f"The ledger {self.path} {_REASONS.get(code, _DAMAGED)}.") from None
+            raise RefusedError(f"The ledger {self.path} {self._describe_place() or _REASONS.get(code, _DAMAGED)}.") from None
         except OSError as error:
             raise RefusedError(f"The ledger {self.path} cannot be opened and written: {error.strerror}.") from None
+
+    def _describe_place(self) -> str:
+        """Say what is at the path if it is no file; "" if it is one."""
+        if os.path.isdir(self.path):  # noqa: PTH112  (gives False without permission, where Path.is_dir raises)
+            return "cannot be opened and written: it is a folder, and a ledger is a file"
+        is_dangling = os.path.islink(self.path) and not os.path.exists(self.path)  # noqa: PTH110, PTH114
+        return "cannot be opened and written: it is a link to a file that is not there" if is_dangling else ""
 
 
 def _create_tables(db: sqlite3.Connection) -> None:
@@ -201,8 +279,8 @@ def _read_version(db: sqlite3.Connection) -> int:
 
 def _upgrade(db: sqlite3.Connection) -> None:
     """Add the columns and tables that the version that wrote the file did not have. Its content stays."""
-    if _read_version(db) != VERSION:
-        for step in _UPGRADE_FROM_1:
+    for version in range(_read_version(db), VERSION):
+        for step in (*_UPGRADES[version], f"PRAGMA user_version = {version + 1}"):
             db.execute(step)
 
 

@@ -51,11 +51,11 @@ def publish(
         may_be_empty: whether data without any record are published; otherwise they are refused as a probable mistake, since their
             coordinates are nearly always of another CRS, or swapped.
         formats: of the tables: geoparquet, and perhaps geojson, csv and geopackage.
-        ledger: the ledger; None for this computer's own.
+        ledger: the ledger, as from `Ledger.new` or `Ledger`; None for this computer's own.
         say: called with each line of progress, such as `print`.
 
     Returns:
-        The folder, the manifest, and the dataset's account after this release.
+        The folder, the manifest, the dataset's account after this release, and the path of the ledger.
 
     Raises:
         InputError: `private` is no counted data, or has no record.
@@ -68,7 +68,7 @@ def publish(
     >>> import dpviz as dv
     >>> homes = dv.load_sample("la_residents", size=1_000)
     >>> with tempfile.TemporaryDirectory() as place:
-    ...     ledger = dv.Ledger(f"{place}/ledger.sqlite")
+    ...     ledger = dv.Ledger.new(f"{place}/ledger.sqlite")
     ...     published = dv.publish(
     ...         homes, dv.PathTree(), dv.PureBudget(1), dataset="homes", publication={"name": "Homes", "curator": "A town"},
     ...         folder=f"{place}/homes", cap=dv.PureBudget(3), ledger=ledger,

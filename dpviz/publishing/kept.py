@@ -7,6 +7,7 @@ import os
 import re
 import secrets
 import shutil
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ from dpviz.privacy.accounts import Account, Entry
 from dpviz.privacy.ledger import Ledger
 from dpviz.publishing.order import PaidRelease
 from dpviz.publishing.private_data import PublicFrame, open_frame
-from dpviz.release.files import read_release, write_release
+from dpviz.release.files import read_release, remove_remains, write_release
 from dpviz.release.flow_release import FlowRelease
 from dpviz.release.manifest import Publication, describe
 from dpviz.release.nouns import AnyRelease
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from dpviz.publishing.config import ReleaseConfig
 
 _NAME = re.compile("([1-9][0-9]{0,17})-[0-9]{14}")
+_REMAINS = re.compile(r"\.([1-9][0-9]{0,17})-[0-9]{14}\.[0-9a-f]{16}\.(partial|published)")
 
 
 def keep(release: AnyRelease, account: Account, entry: Entry, ledger: Ledger) -> Path:
@@ -59,6 +61,7 @@ def keep(release: AnyRelease, account: Account, entry: Entry, ledger: Ledger) ->
         intended_use="",
         draws=account.draws,
         truth_seen=account.truth_seen,
+        persons_searched=account.persons_searched,
     )
     write_release(release, folder, describe(release, publication), formats=("geoparquet",))
     folder.chmod(0o700)
@@ -73,13 +76,57 @@ def kept_draws(ledger: Ledger) -> list[tuple[Account, Entry]]:
     Raises:
         RefusedError: the ledger cannot be read or trusted.
     """
+    names = _list_kept_folder(ledger)
+    payments = _find_payments(ledger, {int(match[1]) for name in names if (match := _NAME.fullmatch(name))})
+    return [payment for payment in payments if _payment_folder(ledger, payment[1]).name in names]
+
+
+def remove_interrupted(ledger: Ledger, datasets: Collection[str] | None = None) -> list[tuple[Account, Entry]]:
+    """Remove what is left of releases whose process was killed while it kept them; what a live process writes stays.
+
+    Such a release was paid for, and stays so; it is not complete, so that nothing of it can be recovered. What is left of releases that
+    were removed after their publication goes, too.
+
+    Args:
+        ledger: the releases were to be kept beside its file.
+        datasets: only of these accounts; None for all.
+
+    Returns:
+        The payments whose releases are lost, oldest first, each with its account.
+
+    Raises:
+        RefusedError: the ledger cannot be read or trusted.
+    """
+    remains = [match for name in _list_kept_folder(ledger) if (match := _REMAINS.fullmatch(name))]
+    for match in remains:
+        if match[2] == "published":
+            shutil.rmtree(_kept_folder(ledger) / match[0], ignore_errors=True)
+    payments = _find_payments(ledger, {int(match[1]) for match in remains if match[2] == "partial"})
+    asked = [payment for payment in payments if datasets is None or payment[0].name in datasets]
+    return [payment for payment in asked if remove_remains(_payment_folder(ledger, payment[1]))]
+
+
+def describe_interrupted(account: Account, entry: Entry) -> str:
+    """Say what became of a release that `remove_interrupted` found."""
+    return (
+        f"Draw {entry.id} of {account.name!r} was paid for and interrupted while it was kept: nothing can be recovered, and it stays"
+        " counted; its remains were removed."
+    )
+
+
+def _list_kept_folder(ledger: Ledger) -> list[str]:
     try:
-        names = [path.name for path in _kept_folder(ledger).iterdir()]
+        return [path.name for path in _kept_folder(ledger).iterdir()]
     except OSError:  # the folder does not exist or cannot be read
         return []
-    numbers = sorted({int(match[1]) for name in names if (match := _NAME.fullmatch(name))})
-    payments = {entry.id: (account, entry) for account in ledger.accounts() for entry in ledger.entries(account.name)}
-    return [payments[number] for number in numbers if number in payments and _payment_folder(ledger, payments[number][1]).name in names]
+
+
+def _find_payments(ledger: Ledger, numbers: Collection[int]) -> list[tuple[Account, Entry]]:
+    """Find the payments with these numbers, oldest first, each with its account; numbers of another ledger are left out."""
+    if not numbers:
+        return []
+    payments = [(account, entry) for account in ledger.accounts() for entry in ledger.entries(account.name)]
+    return sorted((payment for payment in payments if payment[1].id in numbers), key=lambda payment: payment[1].id)
 
 
 def recover(entry_id: int, ledger: Ledger) -> PaidRelease:

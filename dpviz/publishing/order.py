@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -87,11 +88,13 @@ class Published:
         folder: the folder with data, manifest and report.
         manifest: content of the manifest.
         account: account of the dataset.
+        ledger: file of the ledger that paid.
     """
 
     folder: Path
     manifest: dict[str, Any]
     account: Account
+    ledger: Path
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,7 +147,8 @@ def _try_folder(folder: Path) -> None:
     trial, reason = choose_partial_path(folder), None
     try:
         trial.mkdir()
-        trial.rmdir()
+        with suppress(FileNotFoundError):  # another process that writes there may have taken it for remains
+            trial.rmdir()
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else "unknown reason"
     except ValueError:  # a null character or a lone surrogate in the name

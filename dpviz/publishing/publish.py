@@ -32,6 +32,7 @@ __all__ = [
     "Published",
     "call_after_payment",
     "check_order",
+    "describe_made",
     "draw",
     "note_publication",
     "preview_payment",
@@ -87,7 +88,7 @@ def draw(
     Raises:
         DpvizError: as `publish`.
     """
-    terms = check_order(order, ledger)
+    terms, was_made = check_order(order, ledger), ledger.made
     account_before, definition = _find_account(order, ledger), unit_definition(order)
     joins_account = account_before is not None and ledger.find_by_fingerprints(order.fingerprints) is None
     if words is not None:
@@ -96,6 +97,8 @@ def draw(
     lines = _payment_lines(order, account_before, account)
     if joins_account:
         lines.insert(0, _NEW_VERSION.format(name=account.name))
+    if ledger.made and not was_made:
+        lines.insert(0, describe_made(ledger))
 
     def make_paid_release() -> PaidRelease:
         for line in lines:
@@ -105,6 +108,11 @@ def draw(
         return PaidRelease(release=release, account=account, entry=entry.id, kept=kept)
 
     return call_after_payment(account.name, entry.id, make_paid_release)
+
+
+def describe_made(ledger: Ledger) -> str:
+    """Say that the usual ledger was made by this use of it, which a curator who expects another one must hear."""
+    return f"Made a new ledger, {ledger.path}: there was none yet, so nothing that was spent before counts in it."
 
 
 def _payment_lines(order: Order, account_before: Account | None, account: Account) -> list[str]:
@@ -182,6 +190,7 @@ def write(
     publication = words.publication(
         draws=account.draws,
         truth_seen=account.truth_seen,
+        persons_searched=account.persons_searched,
         dataset_spent=exact_text(account.spent),
         dataset_cap=exact_text(account.terms.limit),
     )
@@ -202,7 +211,7 @@ def write(
     folder = _write_or_rescue(write_into, words.folder, say) if rescue else write_into(words.folder)
     if notes and paid.kept is not None and folder == words.folder:  # a release in a temporary folder stays kept
         discard(paid.kept)
-    return Published(folder=folder, manifest=manifest, account=account)
+    return Published(folder=folder, manifest=manifest, account=account, ledger=ledger.path)
 
 
 def note_publication(paid: PaidRelease, release_id: str, ledger: Ledger) -> None:

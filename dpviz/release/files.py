@@ -10,9 +10,10 @@ import os
 import re
 import secrets
 import shutil
+import sys
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -21,6 +22,9 @@ from typing import Any, BinaryIO, TypeVar
 import geopandas
 import pyarrow as pa
 import pyarrow.parquet as pq
+
+if sys.platform != "win32":
+    import fcntl
 
 from dpviz.arrow_memory import copy_to_arrow
 from dpviz.errors import DpvizError, InputError, SettingError
@@ -325,22 +329,77 @@ def write_folder(target: Path, fill: Callable[[Path], None]) -> None:
     Raises:
         DpvizError: writing failed; nothing is left behind.
     """
-    temporary = choose_partial_path(target)
     reason = None
     try:
-        temporary.mkdir()
-        fill(temporary)
-        for path in sorted(temporary.iterdir()):
-            _sync(path)
-        _sync(temporary)
-        temporary.rename(target)
-        _sync(target.parent)
+        remove_remains(target)
+        with _partial_folder(target) as temporary:
+            fill(temporary)
+            for path in sorted(temporary.iterdir()):
+                _sync(path)
+            _sync(temporary)
+            temporary.rename(target)
+            _sync(target.parent)
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else "unknown reason"
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
     if reason is not None:
         raise DpvizError(f"The release could not be written ({reason}).")
+
+
+def remove_remains(target: Path) -> bool:
+    """Remove the temporary folders of `target` whose process was killed, and return whether there were any.
+
+    A process locks the folder that it fills, and the system takes the lock back when the process ends. So a folder that can be locked
+    is one that nobody fills any more. On Windows, which has no such locks, nothing is removed.
+    """
+    pattern = re.compile(rf"\.{re.escape(target.name)}\.[0-9a-f]{{16}}\.partial")
+    removed = False
+    with suppress(OSError):
+        for folder in [path for path in target.parent.iterdir() if pattern.fullmatch(path.name)]:
+            handle = _lock(folder, waits=False)
+            if handle is not None:
+                shutil.rmtree(folder, ignore_errors=True)
+                os.close(handle)
+                removed = removed or not folder.exists()
+    return removed
+
+
+@contextmanager
+def _partial_folder(target: Path) -> Iterator[Path]:
+    """Make a temporary folder for `target` and lock it; it is removed if the block did not rename it."""
+    temporary, handle = _make_locked(target)
+    try:
+        yield temporary
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+        if handle is not None:
+            os.close(handle)
+
+
+def _make_locked(target: Path) -> tuple[Path, int | None]:
+    """Make a temporary folder for `target`, and return it with the handle that locks it; None if the system has no such locks."""
+    while True:
+        temporary = choose_partial_path(target)
+        temporary.mkdir()
+        handle = _lock(temporary, waits=True)
+        if temporary.exists():  # else it was taken for remains before it was locked
+            return temporary, handle
+        if handle is not None:
+            os.close(handle)
+
+
+def _lock(folder: Path, *, waits: bool) -> int | None:
+    """Lock a folder until the handle is closed or the process ends; None if it cannot be locked."""
+    if sys.platform == "win32":
+        return None
+    with suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | (0 if waits else fcntl.LOCK_NB))
+        except OSError:
+            os.close(handle)
+        else:
+            return handle
+    return None
 
 
 def _sync(path: Path) -> None:

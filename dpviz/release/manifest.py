@@ -141,9 +141,11 @@ _LAPLACE_INTERVAL = "count_unbiased ± ln(20) / √2 ≈ 2.12 stddev, rounded ou
 _GAUSSIAN_INTERVAL = "count_unbiased ± 1.96 stddev, rounded outwards and not under 0."
 _COVERS = "Covers the noise only: neither what is assumed inside partitions nor what was wrong in the data."
 
-SCHEMA_VERSION = "2.2"
+SCHEMA_VERSION = "2.3"
 SCHEMA_FILE = Path(__file__).with_name("manifest.schema.json")
-SCHEMA_FILES = {"1.0": Path(__file__).with_name("manifest_1_0.schema.json")} | dict.fromkeys(("2.0", "2.1", SCHEMA_VERSION), SCHEMA_FILE)
+SCHEMA_FILES = {"1.0": Path(__file__).with_name("manifest_1_0.schema.json")} | dict.fromkeys(
+    ("2.0", "2.1", "2.2", SCHEMA_VERSION), SCHEMA_FILE
+)
 """The schema of each version, oldest first. A manifest is checked by the schema of the version that wrote it."""
 _LIBRARIES = ("dpviz", "numpy", "scipy", "pandas", "geopandas", "shapely", "pyproj", "pyarrow")
 _RELEASE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -202,6 +204,7 @@ class Publication(CuratorTexts):
         dataset_spent: sum of all budgets spent on this dataset according to the ledger, this release included, as exact text such as
             "epsilon 3/10, delta 1/100000000" or "rho 1/2"; None if no ledger was kept.
         dataset_cap: the cap of the dataset's account, in the same form.
+        persons_searched: whether distinct values of columns were counted, to find out which column says whose record a row is.
 
     Raises:
         SettingError: name or curator is blank, or a value is of the wrong type, too long, or not printable.
@@ -216,6 +219,7 @@ class Publication(CuratorTexts):
     truth_seen: bool
     dataset_spent: str | None = None
     dataset_cap: str | None = None
+    persons_searched: bool = False
 
     def __post_init__(self) -> None:
         for item in fields(self):
@@ -232,6 +236,8 @@ class Publication(CuratorTexts):
             raise SettingError("The publication's draws must be a whole number of at least 1, since this release counts, too.")
         if not isinstance(self.truth_seen, bool):
             raise SettingError("The publication's truth_seen must be True or False.")
+        if not isinstance(self.persons_searched, bool):
+            raise SettingError("The publication's persons_searched must be True or False.")
 
 
 def describe_columns(release: AnyRelease) -> dict[str, str]:
@@ -748,13 +754,13 @@ def read_schema(version: str = SCHEMA_VERSION) -> Facts:
     """Read the JSON Schema (2020-12) of manifests. Its descriptions document every field.
 
     Args:
-        version: "2.2" for today's manifests, "1.0", "2.0" or "2.1" for manifests of earlier versions of dpviz.
+        version: "2.3" for today's manifests, "1.0", "2.0", "2.1" or "2.2" for manifests of earlier versions of dpviz.
 
     Raises:
         SettingError: an unknown version.
 
     >>> read_schema()["$id"]
-    'urn:dpviz:manifest:2.2'
+    'urn:dpviz:manifest:2.3'
     """
     if version not in SCHEMA_FILES:
         raise SettingError(f"There are schemas of versions {', '.join(SCHEMA_FILES)}.")
@@ -809,5 +815,5 @@ def _describe_implementation(publication: Publication) -> Facts:
         "arithmetic": "budgets and scales are exact fractions, noise is drawn and added on whole numbers; scores that only choose a"
         " structure may be floating-point numbers whose rounding is paid for; estimates after the noise are 64-bit floating-point",
         "timing_hardened": False,
-        "tuning": {"truth_seen": publication.truth_seen},
+        "tuning": {"truth_seen": publication.truth_seen, "persons_searched": publication.persons_searched},
     }

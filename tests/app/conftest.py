@@ -14,6 +14,7 @@ import pytest
 from streamlit.components.v2 import manifest_scanner
 
 from dpviz.app.jobs import FigureJob
+from dpviz.privacy.ledger import Ledger
 from tests.app.calls import ask
 
 ROOT = Path(__file__).parents[2]
@@ -35,7 +36,7 @@ MAIN = sys.modules["__main__"]  # before any test: a fixture of a whole module m
 @pytest.fixture(autouse=True)
 def ledger_path(tmp_path, monkeypatch):
     """A ledger of each test's own: none may write into the user's."""
-    path = tmp_path / "ledger.sqlite"
+    path = Ledger.new(tmp_path / "ledger.sqlite").path
     monkeypatch.setenv("DPVIZ_LEDGER", str(path))
     return path
 
@@ -115,6 +116,8 @@ def launch(tmp_path_factory):
         folder, port = tmp_path_factory.mktemp("server"), _free_port()
         paths = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
         variables = {**os.environ, "PYTHONPATH": paths, "DPVIZ_LEDGER": str(folder / "ledger.sqlite"), **dict(env)}
+        if not Path(variables["DPVIZ_LEDGER"]).exists():
+            Ledger.new(variables["DPVIZ_LEDGER"])
         log = folder / "log.txt"
         with log.open("wb") as output:
             words = [sys.executable, "-m", *command(port)]

@@ -22,7 +22,7 @@ def fast(request):
 @pytest.fixture
 def slow(fast, chromium, serve, tmp_path):
     """A visit to the app with slow draws, and its ledger."""
-    path = tmp_path / "own.sqlite"
+    path = Ledger.new(tmp_path / "own.sqlite").path
     address = serve(SLOW, *["--runner.fastReruns=true"] * fast, env={"DPVIZ_LEDGER": str(path)})
 
     @contextmanager

@@ -14,7 +14,7 @@ LINK = 'points?mode=Curate&sample=gaussian_cluster&size=2000&order=7&epsilon=1&s
 @pytest.fixture
 def own(serve, tmp_path):
     """A server whose ledger the test can read."""
-    path = tmp_path / "own.sqlite"
+    path = Ledger.new(tmp_path / "own.sqlite").path
     return serve(ROOT / "app.py", env={"DPVIZ_LEDGER": str(path)}), Ledger(path)
 
 

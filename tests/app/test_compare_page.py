@@ -51,7 +51,7 @@ def one_process(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(jobs, "_FEWEST_WORKERS", 1)
         patch.setattr(jobs, "_MOST_WORKERS", 1)
-        patch.setenv("DPVIZ_LEDGER", str(tmp_path_factory.mktemp("compare") / "ledger.sqlite"))
+        patch.setenv("DPVIZ_LEDGER", str(Ledger.new(tmp_path_factory.mktemp("compare") / "ledger.sqlite").path))
         yield
 
 
@@ -872,7 +872,7 @@ class TestLooks:
     def test_a_study_is_a_look_and_so_is_the_number_of_records_behind_an_epsilon(self, kind, look, monkeypatch, tmp_path):
         app = to_compare(declared(kind), kind)
         app.session_state["looked_at"] = set()
-        monkeypatch.setenv("DPVIZ_LEDGER", str(tmp_path / "fresh.sqlite"))  # which knows nothing of the true map
+        monkeypatch.setenv("DPVIZ_LEDGER", str(Ledger.new(tmp_path / "fresh.sqlite").path))  # which knows nothing of the true map
         look(app)
         assert Ledger().seen(app.session_state[KEY[kind]].fingerprints)
 

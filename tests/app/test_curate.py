@@ -4,6 +4,7 @@ import io
 import re
 import zipfile
 from dataclasses import replace
+from pathlib import Path
 from unittest.mock import Mock
 
 import geopandas as gpd
@@ -484,6 +485,18 @@ class TestBundle:
         assert (app.session_state["recovered draws"][1].release.noisy == drawn(first).release.noisy).all()
         (table,) = [frame.value for frame in app.dataframe if "published" in frame.value.columns]
         assert table["published"].tolist() == ["no, kept on this computer"]
+
+    def test_a_draw_whose_process_was_killed_while_it_was_kept_is_named_and_its_remains_go(self):
+        fine(press_draw(points_app(CURATE)))
+        folder = next(Path(f"{Ledger().path}.paid").iterdir())
+        folder.rename(folder.with_name(f".{folder.name}.{'0' * 16}.partial"))
+        app = fine(pages_app("release", {}))
+        for _ in range(2):  # also once the remains are gone
+            fine(app.text_input(key="earlier dataset").set_value(Ledger().accounts()[0].name).run())
+            assert "was paid for and interrupted while it was kept: nothing can be recovered" in captions(app)
+            (table,) = [frame.value for frame in app.dataframe if "published" in frame.value.columns]
+            assert table["published"].tolist() == ["no, interrupted: nothing can be recovered"]
+        assert list(folder.parent.iterdir()) == []
 
     def test_paying_twice_needs_a_second_choice(self):
         app = fine(press_draw(points_app(CURATE)))

@@ -14,8 +14,9 @@ from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.privacy.ledger import Ledger
 from dpviz.publishing import publish
 from tests.app.seen import account, captions, drawn, entries, errors, fine, good, infos, labelled, released_map, trips_drawn, warnings
-from tests.app.start import CURATE, CURATE_TRIPS, PLACES, SMALL, STATES, points_app, trips_app, uploaded
+from tests.app.start import CURATE, CURATE_TRIPS, PLACES, SMALL, STATES, pages_app, points_app, trips_app, uploaded
 from tests.app.walk import choose, name_dataset, press_draw, protect, truth_switch
+from tests.ledgers import is_empty
 
 BAR = 'class="dpviz-budget"'
 NOTHING_SPENT, SPENT = "Nothing has been spent on these data yet.", "Spent on these data so far: ε 0.5."
@@ -34,7 +35,6 @@ def spending(app):
 
 class TestFirstDraw:
     def test_a_file_is_named_and_capped_before_anything_is_drawn(self):
-        """Only that the columns of a file were looked at is recorded before."""
         app = uploaded()
         assert "Say the most that may ever be spent on it" in infos(app)
         assert app.button(key="draw").disabled
@@ -42,8 +42,7 @@ class TestFirstDraw:
         assert app.button(key="draw").disabled
         labelled(app.number_input, "Cap, ε").set_value(2.0)
         assert NOTHING_SPENT in spending(fine(app.run()))
-        assert Ledger().accounts() == []
-        assert Ledger().seen(app.session_state["loaded config"][0].fingerprints)
+        assert is_empty(Ledger()), "no account, and no look"
         fine(press_draw(app))
         assert (account().name, account().terms.unit, account().terms.neighbours) == ("Homes 2024", "record", "add or remove one")
         assert account().terms.cap == ApproxBudget(2, "1e-5")
@@ -56,10 +55,10 @@ class TestFirstDraw:
         fine(press_draw(name_dataset(app)))
         assert account().terms.cap == PureBudget(10)
 
-    def test_a_sample_has_a_name_of_its_own_and_leaves_no_ledger_before_the_button(self, ledger_path):
+    def test_a_sample_has_a_name_of_its_own_and_no_account_before_the_button(self):
         app = fine(points_app(CURATE))
         assert NOTHING_SPENT in spending(app)
-        assert not ledger_path.exists()
+        assert Ledger().accounts() == []
         assert labelled(app.text_input, "Name of the dataset").value == "Sample gaussian_cluster of 1,000"
         fine(press_draw(app))
         assert account().name == "Sample gaussian_cluster of 1,000"
@@ -180,6 +179,19 @@ class TestRefusals:
         assert ledger_path.read_bytes() == b"not a ledger"
         fine(press_draw(points_app(SMALL)))
         assert "no new ledger is made instead" in errors(trips_app(CURATE_TRIPS))
+
+    def test_a_ledger_that_was_named_and_is_not_there_stops_curate_and_not_teach(self, ledger_path):
+        """Also one that is deleted while the app runs; no draft makes a folder where it should be."""
+        ledger_path.unlink()
+        app = points_app(CURATE)
+        assert f"DPVIZ_LEDGER names the ledger {ledger_path}, which is not there" in errors(app)
+        assert app.button(key="draw").disabled
+        assert "which is not there" in errors(pages_app("release", {}))
+        assert list(ledger_path.parent.iterdir()) == []
+        fine(press_draw(points_app(SMALL)))
+        Ledger.new(ledger_path)
+        fine(press_draw(fine(app.run())))
+        assert f"Ledger: {ledger_path}" in captions(app)
 
     def test_a_ledger_that_breaks_between_draws_loses_no_draw_and_shows_no_truth(self, ledger_path):
         app = press_draw(points_app(CURATE))

@@ -216,6 +216,9 @@ class TestPaidDraw:
     def test_a_draw_whose_ledger_is_gone_is_not_published(self, ledger_path):
         app = choose_paid(at_release(draws=1))
         ledger_path.unlink()
+        assert "which is not there" in errors(good(app.run()))
+        assert app.button(key="publish").disabled
+        Ledger.new(ledger_path)
         assert "account that paid for this draw is no longer in the ledger" in infos(good(app.run()))
         assert app.button(key="publish").disabled
 

@@ -6,6 +6,7 @@ from dpviz.privacy.ledger import Ledger
 from tests.app.seen import account, captions, drawn, errors, fine, good, labelled, missing, warnings
 from tests.app.start import BARE, SMALL, trips_uploaded, uploaded
 from tests.app.walk import choose, name_dataset, press_draw, protect, to_mode
+from tests.ledgers import is_empty
 
 TRACKS = b"lon,lat,Fahrzeug-ID,v\n" + b"".join(f"-1{n % 10}0,40,B-{n % 3},{n}.5\n".encode() for n in range(30))
 
@@ -55,25 +56,33 @@ def test_persons_are_protected_with_the_bound_that_was_typed_and_fits():
     assert "Curator only: is one of" not in warnings(app)
 
 
-def test_a_column_that_looks_like_ids_is_shown_with_its_consequence_and_recorded():
+def searched(app):
+    """Ask for the search of the other columns for persons."""
+    return fine(labelled(app.toggle, "Search the other columns for persons").set_value(True).run())
+
+
+def test_a_column_that_looks_like_ids_is_shown_with_its_consequence_once_it_is_asked_for_and_recorded():
     app = fine(tracks())
+    assert "is one of these columns" not in warnings(app)
+    assert is_empty(Ledger())
+    app = searched(app)
     assert "is one of these columns a person, a household or a vehicle? Then choose it above." in warnings(app)
     assert "*Fahrzeug-ID*: 3 values, 30 rows: publishing by record would not hide any of them" in warnings(app)
     assert "*v*" not in warnings(app)
     fine(press_draw(app))
-    assert account().truth_seen
-    assert "*rider*: 2 values, 3 rows" in warnings(fine(press_draw(trips_uploaded())))
-    assert all(each.truth_seen for each in Ledger().accounts())
+    assert (account().persons_searched, account().truth_seen) == (True, False)
+    assert "Columns were searched for persons." in captions(app)
+    assert "*rider*: 2 values, 3 rows" in warnings(searched(fine(press_draw(trips_uploaded()))))
+    assert all(each.persons_searched and not each.truth_seen for each in Ledger().accounts())
 
 
-def test_a_look_that_finds_nothing_is_a_look_and_names_and_types_alone_are_none():
-    app = fine(tracks(b"lon,lat,note\n1,2,a\n3,4,b\n"))
-    assert "no other column's values repeat as ids do. That the data were looked at is recorded." in captions(app)
+def test_a_search_that_finds_nothing_is_a_search_and_without_one_nothing_is_recorded():
+    app = searched(tracks(b"lon,lat,note\n1,2,a\n3,4,b\n"))
+    assert "no other column's values repeat as ids do. That the columns were searched is recorded." in captions(app)
     fine(press_draw(app))
-    assert account().truth_seen
-    bare = fine(press_draw(name_dataset(tracks(BARE), name="Bare")))
-    assert "looked at" not in captions(bare).replace("The truth was looked at", "")
-    assert not Ledger().account("Bare").truth_seen
+    assert account().persons_searched
+    fine(press_draw(name_dataset(tracks(BARE), name="Bare")))
+    assert not Ledger().account("Bare").persons_searched
 
 
 def test_a_bound_of_trips_that_the_curator_vouches_for():

@@ -19,6 +19,7 @@ from dpviz.release.area_fitness import fitness
 from dpviz.release.area_release import AreaRelease
 from dpviz.release.files import read_manifest, read_release
 from dpviz.space.regions import Regions
+from tests.ledgers import is_empty
 from tests.publishing.configs import changed
 
 SAMPLES = Path(__file__).parents[2] / "sample_data"
@@ -67,7 +68,7 @@ def test_points_and_polygons_become_a_bundle_that_reads_back(run, folder, ledger
     assert code == 0, err
     assert "Nothing was spent" in out
     assert re.search("the whole.*county.*tract", out, re.DOTALL)
-    assert not ledger.path.exists()
+    assert is_empty(ledger)
     code, out, err = run("release", folder / "release.toml", "--json", "--left-out")
     assert code == 0, err
     assert re.search(r"Curator only: left out \d+: \d+ in no region\.", err)
@@ -144,7 +145,7 @@ def test_hexagons_are_released_and_without_their_package_one_sentence_says_so(ru
     with monkeypatch.context() as without:
         without.setitem(sys.modules, "h3", None)
         code, _, err = run("release", configured(folder, tables))
-    assert (code, ledger.path.exists()) == (2, False)
+    assert (code, is_empty(ledger)) == (2, True)
     assert "[regions] h3: H3 cells need the package h3: install dpviz with its extra, pip install 'dpviz[h3]'." in err
     code, _, err = run("release", folder / "release.toml")
     assert code == 0, err
@@ -306,7 +307,7 @@ def test_a_mistake_is_one_sentence_and_nothing_is_spent_or_written(run, folder, 
         last = err.splitlines()[-1]
         assert last.startswith(f"dpviz: {message}"), last
         assert "P0" not in err
-    assert not ledger.path.exists() or not ledger.accounts()
+    assert not ledger.accounts()
     assert not (folder / "out").exists()
 
 

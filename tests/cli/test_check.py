@@ -132,9 +132,10 @@ def test_a_folder_of_something_else_is_refused(tmp_path):
 @pytest.fixture(scope="module")
 def released(tmp_path_factory):
     folder = tmp_path_factory.mktemp("released")
+    ledger = Ledger.new(folder / "ledger.sqlite")
     for name, paid in (("points", order()), ("trips", of_trips())):
         words = PublicationTexts(name=name, curator="The town", folder=folder / name, formats=("geoparquet",))
-        publish(paid, words, Ledger(folder / "ledger.sqlite"))
+        publish(paid, words, ledger)
     return folder
 
 

@@ -8,12 +8,15 @@ import pandas as pd
 import pytest
 
 from dpviz.__main__ import main
-from dpviz.cli import audit, commands
+from dpviz.cli import audit, check, commands
 from dpviz.errors import DpvizError, RefusedError
 from dpviz.mechanisms import UniformGrid
 from dpviz.mechanisms.audit_points import Added
+from dpviz.privacy import ledger as ledger_module
+from dpviz.release.files import read_manifest
+from tests.ledgers import is_empty
 from tests.often import often
-from tests.publishing.configs import CROWD, FLOWS, POINTS, changed, written
+from tests.publishing.configs import FLOWS, POINTS, changed, written
 
 SAMPLES = Path(__file__).parents[2] / "sample_data"
 
@@ -34,7 +37,7 @@ def test_how_many_records_are_left_out_is_a_look_at_the_truth_that_the_ledger_no
     config, options = written(tmp_path, POINTS), ["--dry-run"] * (command == "release")
     _, out, err = run(command, config, *options)
     assert "1 outside" not in out + err
-    assert not ledger.path.exists()
+    assert is_empty(ledger)
     assert "Curator only: left out 1: 1 outside the domain." in run(command, config, *options, "--left-out")[2]
     run("release", config)
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text("utf-8"))
@@ -67,7 +70,7 @@ def test_a_dry_run_spends_nothing_and_prints_expected_errors(run, tmp_path, ledg
     assert [level["numbers"] for level in found["levels"]] == [1, 4, 16, 64]
     assert all(level["stddev"] > 0 for level in found["levels"])
     assert "Nothing was spent" in run("release", written(tmp_path, POINTS), "--dry-run")[1]
-    assert not ledger.path.exists(), "no account, and no look at the truth"
+    assert is_empty(ledger), "no account, and no look at the truth"
 
 
 @pytest.mark.parametrize("path", ["first", "second"])
@@ -99,7 +102,7 @@ def test_a_dry_run_of_a_configuration_without_texts_shows_its_cost_and_names_wha
     assert (code, "This release would be refused: The publication's curator must not be blank" in out) == (1, True)
     assert "Would spend" in out
     assert run("release", early)[0] != 0
-    assert not ledger.path.exists()
+    assert is_empty(ledger)
 
 
 def test_a_dry_run_states_the_price_of_a_pure_epsilon_in_rho(run, tmp_path):
@@ -185,46 +188,78 @@ def test_every_failure_is_one_line_without_a_traceback(run, monkeypatch, raised,
     assert not re.search("Rosa|\x1b", err)
 
 
-def test_check_shows_columns_that_look_like_ids_and_notes_that_it_looked(run, tmp_path, ledger):
+def test_check_looks_at_no_value_of_a_column_unless_persons_are_to_be_searched(run, tmp_path, ledger, monkeypatch):
     path = written(tmp_path, POINTS)
-    assert run("release", path)[0] == 0
-    assert not ledger.account("crowd").truth_seen
-    _, out, _ = run("check", tmp_path / "crowd.csv")
+    with monkeypatch.context() as patch:
+        patch.setattr(check, "find_repeated_columns", lambda *_, **__: pytest.fail("values were counted"))
+        assert run("check", tmp_path / "crowd.csv")[0] == 0
+    assert is_empty(ledger)
+    code, out, err = run("check", tmp_path / "crowd.csv", "--people")
     assert "Is one of these columns a person, a household or a vehicle? Then name it under [data] person:" in out
     assert "  secret: 1 value, 5 rows: publishing by record would not hide it" in out
-    assert ledger.account("crowd").truth_seen
-    assert json.loads(run("check", tmp_path / "crowd.csv", "--json")[1])["may_be_persons"] == [
-        {"column": "secret", "values": 1, "rows": 5, "once": 0}
-    ]
-
-
-def test_reading_names_and_types_is_not_recorded(run, tmp_path, ledger):
-    path = written(tmp_path, POINTS)
-    CROWD[["lon", "lat"]].to_csv(tmp_path / "crowd.csv", index=False)
+    assert (code, f"Distinct values of columns are counted, to find persons: the ledger {ledger.path} records that" in err) == (0, True)
+    found = json.loads(run("check", tmp_path / "crowd.csv", "--people", "--json")[1])
+    assert found["may_be_persons"] == [{"column": "secret", "values": 1, "rows": 5, "once": 0}]
+    assert found["ledger"] == str(ledger.path)
     assert run("release", path)[0] == 0
-    assert "may_be_persons" not in json.loads(run("check", tmp_path / "crowd.csv", "--json")[1])
-    assert "person" not in run("check", tmp_path / "towns.csv")[1]
-    assert not ledger.account("crowd").truth_seen
+    assert read_manifest(tmp_path / "out")["implementation"]["tuning"] == {"truth_seen": False, "persons_searched": True}
+    report = (tmp_path / "out" / "report.html").read_text("utf-8")
+    assert "the true numbers were not looked at while settings were chosen. Distinct values of its columns were counted" in report
+    assert "distinct values of columns were counted, to find persons" in run("ledger", "show")[1]
 
 
-def test_columns_are_not_shown_if_the_ledger_cannot_record_it(run, tmp_path, ledger):
-    written(tmp_path, POINTS)
+def test_columns_are_not_searched_if_the_ledger_cannot_record_it(run, tmp_path, ledger, monkeypatch):
+    path = written(tmp_path, POINTS)
+    monkeypatch.setattr(check, "find_repeated_columns", lambda *_, **__: pytest.fail("values were counted"))
     ledger.path.write_bytes(b"not a ledger")
-    code, out, err = run("check", tmp_path / "crowd.csv")
-    assert (code, "secret: 1 value" in out) == (0, False)
-    assert "cannot record" in err
+    assert run("check", tmp_path / "crowd.csv", "--people")[:2] == (1, "")
+    assert "give the data in place of a configuration" in run("check", path, "--people")[2]
 
 
-def test_check_and_ledger_show_give_text_and_json(run, tmp_path):
+@pytest.mark.parametrize(
+    "words", ["release {}", "release {} --dry-run", "release {} --paid 1", "check {0}/../crowd.csv --people", "ledger show"]
+)
+def test_a_mistyped_ledger_is_refused_by_its_name_and_nothing_is_made(run, tmp_path, monkeypatch, words):
+    config, there = written(tmp_path, POINTS), {path.name for path in tmp_path.iterdir()}
+    mistyped = tmp_path / "lefgers" / "ledger.sqlite"
+    monkeypatch.setenv("DPVIZ_LEDGER", str(mistyped))
+    code, out, err = run(*words.format(config).replace(f"{config}/..", str(tmp_path)).split())
+    assert (code, f"begin a new ledger there with: dpviz ledger new {mistyped}" in out + err) == (1, True)
+    assert {path.name for path in tmp_path.iterdir()} == there
+
+
+def test_a_new_ledger_is_used_once_it_is_made(run, tmp_path, monkeypatch):
+    path = tmp_path / "own.sqlite"
+    code, out, _ = run("ledger", "new", path)
+    assert (code, out) == (0, f"Made the ledger {path}, which only you can read.\nTo use it: export DPVIZ_LEDGER={path}\n")
+    assert run("ledger", "new", path)[0] == run("ledger", "new")[0] == 2
+    monkeypatch.setenv("DPVIZ_LEDGER", str(path))
+    published = json.loads(run("release", written(tmp_path, POINTS), "--json")[1])
+    assert (published["ledger"], published["ledger_made"]) == (str(path), False)
+
+
+def test_the_usual_ledger_says_where_it_is_made(run, tmp_path, monkeypatch):
+    monkeypatch.delenv("DPVIZ_LEDGER")
+    monkeypatch.setattr(ledger_module, "user_data_path", lambda *_, **__: tmp_path / "data")
+    path = tmp_path / "data" / "ledger.sqlite"
+    code, _, err = run("ledger", "show")
+    assert (code, f"There is no ledger {path} yet" in err) == (1, True)
+    code, out, err = run("release", written(tmp_path, POINTS), "--json")
+    assert f"Made a new ledger, {path}: there was none yet" in err
+    assert (json.loads(out)["ledger"], json.loads(out)["ledger_made"]) == (str(path), True)
+    assert run("ledger", "show")[1].splitlines()[0] == f"Ledger: {path}"
+
+
+def test_check_and_ledger_show_give_text_and_json(run, tmp_path, ledger):
     path = written(tmp_path, POINTS)
     lines = run("check", tmp_path / "crowd.csv")[1].splitlines()
     assert lines[:2] == ["CSV; columns: lon, lat, secret.", "As points: x = lon, y = lat."]
     assert [line.split(":")[1] for line in lines[2:4]] == [" [data] crs", " [domain] bounds and crs"]
-    assert run("ledger", "show")[:2] == (0, "The ledger is empty.\n")
+    assert run("ledger", "show")[:2] == (0, f"Ledger: {ledger.path}\nThe ledger is empty.\n")
     assert run("ledger", "show", "crowd")[0] == 2
     run("release", path)
-    line = "crowd: 1 draw, spent epsilon 0.5, left epsilon 0.5; one record, add or remove one; the truth was looked at\n"
-    assert run("ledger", "show")[:2] == (0, line)
+    line = "crowd: 1 draw, spent epsilon 0.5, left epsilon 0.5; one record, add or remove one\n"
+    assert run("ledger", "show")[:2] == (0, f"Ledger: {ledger.path}\n{line}")
     assert "quadtree  epsilon 0.5  release, published as" in run("ledger", "show", "crowd")[1]
     found = json.loads(run("ledger", "show", "crowd", "--json")[1])
     assert (found["spent"]["epsilon"], len(found["entries"])) == ("1/2", 1)

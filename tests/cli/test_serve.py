@@ -11,7 +11,7 @@ import tomllib
 import pytest
 
 from dpviz.bundled import app_script
-from dpviz.cli.serve import check_port, command, settings_of, without_streamlit_variables
+from dpviz.cli.serve import check_port, command, serve, settings_of, without_streamlit_variables
 from dpviz.errors import SettingError
 
 SETTINGS = tomllib.loads((app_script().parent / ".streamlit" / "config.toml").read_text("utf-8"))
@@ -66,6 +66,17 @@ def test_hostile_settings_at_home_in_the_folder_and_in_the_environment_change_no
     assert {name: found[name] for name in ours} == ours
     assert (found["server.port"], found["server.headless"]) == (8599, True)
     assert "elsewhere" not in json.dumps({name: value for name, value in found.items() if not name.startswith("theme")})
+
+
+def test_the_app_starts_without_the_ledger_that_was_named_and_says_so(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("DPVIZ_LEDGER", str(tmp_path / "lefger.sqlite"))
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: subprocess.CompletedProcess((), 7))
+    monkeypatch.setattr(os, "execve", lambda *_: None)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    assert serve(port=port) == 7
+    assert f"dpviz ledger new {tmp_path / 'lefger.sqlite'} Until then Curate and the Release page refuse" in capsys.readouterr().err
 
 
 def test_the_app_runs_with_this_python_and_its_own_modules():

@@ -13,6 +13,7 @@ from dpviz.__main__ import main
 from dpviz.errors import SettingError
 from dpviz.evaluation.audits import audit_targets
 from dpviz.mechanisms import AREA_MECHANISMS, FAMILIES, FLOW_MECHANISMS, POINT_MECHANISMS, Quadtree
+from dpviz.privacy.ledger import Ledger
 from dpviz.publishing.code import write_mechanism
 from tests.mechanisms.joined import install, installed
 from tests.often import often
@@ -24,7 +25,7 @@ KEYS = ("their_halves", "their_pairs")
 
 @pytest.fixture
 def joined(tmp_path, monkeypatch):
-    monkeypatch.setenv("DPVIZ_LEDGER", str(tmp_path / "ledger.sqlite"))
+    monkeypatch.setenv("DPVIZ_LEDGER", str(Ledger.new(tmp_path / "ledger.sqlite").path))
     (tmp_path / "package").mkdir()
     with installed(tmp_path / "package"):
         yield

@@ -15,7 +15,7 @@ from dpviz.privacy import ledger as module
 from dpviz.privacy.accounts import Terms
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.privacy.ledger import Ledger
-from tests.ledgers import LOOSE, MARK, OTHER_MARK, PEOPLE, RECORDS, opened
+from tests.ledgers import LOOSE, MARK, OTHER_MARK, PEOPLE, RECORDS, opened, usual
 
 NEW_MARK, LAST_MARK = "e5" * 32, "f6" * 32
 TENTH = PureBudget(0.1)
@@ -72,7 +72,7 @@ def test_entries_keep_what_was_given_and_rho_counts_half_the_square_of_a_pure_bu
 
 def test_a_ledger_that_is_not_there_yet_is_not_called_unreadable(path):
     with pytest.raises(RefusedError, match="first paid release or draw makes it"):
-        Ledger(path).remaining("visits")
+        usual(path).remaining("visits")
 
 
 def test_data_are_recognised_by_any_mark_under_any_name(path):
@@ -90,7 +90,7 @@ def test_data_are_recognised_by_any_mark_under_any_name(path):
 
 def test_a_name_is_the_same_however_its_accents_are_written(path):
     """A file system may write é as e and an accent; another spelling may not open an account with a cap of its own."""
-    ledger = Ledger(path)
+    ledger = usual(path)
     composed, decomposed = "Caf\u00e9s", "Cafe\u0301s"
     pay(ledger, decomposed, [MARK], RECORDS, TENTH)
     account, _ = pay(ledger, composed, [OTHER_MARK], RECORDS, TENTH)
@@ -119,11 +119,11 @@ def test_data_in_very_many_files_are_recognised_by_any_of_them(ledger):
 
 
 def test_unknown_data_are_not_recognised_and_reading_makes_no_ledger(path):
-    assert Ledger(path).find_by_fingerprints([MARK]) is None
-    assert not Ledger(path).seen([MARK])
+    assert usual(path).find_by_fingerprints([MARK]) is None
+    assert not usual(path).seen([MARK])
     for wrong in ([], ["visits.csv"]):
         with pytest.raises(DpvizError):
-            Ledger(path).note_truth_seen(wrong)
+            usual(path).note_truth_seen(wrong)
     assert list(path.parent.iterdir()) == []
     assert opened(path).find_by_fingerprints([OTHER_MARK]) is None
 
@@ -308,7 +308,7 @@ def test_a_preview_is_the_account_after_the_payment_and_leaves_no_trace(used, pa
     assert used.path.read_bytes() == before
     account, _ = pay(used, name, marks, terms, budget)
     assert replace(foreseen, created=account.created) == account
-    nowhere = Ledger(path.parent / "none.sqlite")
+    nowhere = usual(path.parent / "none.sqlite")
     assert nowhere.preview(name, marks, terms, budget).draws == 1
     assert not nowhere.path.exists()
 
@@ -322,13 +322,21 @@ def test_how_many_records_of_a_person_are_counted_may_differ(used):
 
 def test_a_look_before_there_is_an_account_is_remembered(path):
     """Also one in another process, or one at the same file on another frame."""
-    Ledger(path).note_truth_seen([MARK, OTHER_MARK])
+    usual(path).note_truth_seen([MARK, OTHER_MARK])
     ledger = Ledger(path)
     assert ledger.accounts() == []
     assert ledger.seen([NEW_MARK, OTHER_MARK])
     assert not ledger.seen([NEW_MARK])
     assert pay(ledger, "visits", [NEW_MARK, OTHER_MARK], RECORDS, TENTH)[0].truth_seen
     assert not pay(ledger, "others", [LAST_MARK], RECORDS, TENTH)[0].truth_seen
+
+
+def test_a_search_for_persons_is_no_look_and_is_remembered_under_every_mark(path):
+    ledger = Ledger.new(path)
+    ledger.note_persons_searched([MARK])
+    assert not ledger.seen([MARK])
+    searched, others = (pay(ledger, name, [mark], RECORDS, TENTH)[0] for name, mark in (("visits", MARK), ("others", OTHER_MARK)))
+    assert [(each.persons_searched, each.truth_seen) for each in (searched, others)] == [(True, False), (False, False)]
 
 
 def test_a_look_afterwards_counts_for_the_account_and_for_all_its_marks(used):

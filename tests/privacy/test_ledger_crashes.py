@@ -111,7 +111,7 @@ def work(number):
 
 folder = sys.argv[1]
 for turn in range(6):
-    ledger = Ledger(f"{{folder}}/new-{{turn}}/ledger.sqlite")
+    ledger = usual(f"{{folder}}/new-{{turn}}/ledger.sqlite")
     names = ["visits"] * 5 if turn % 2 else ["a", "b", "c", "d", "e"]
     answers = together(5, work)
     print(json.dumps([answers, len(ledger.accounts()), str(ledger.accounts()[0].left["epsilon"]), os.listdir(ledger.path.parent)]))
@@ -136,7 +136,7 @@ def work(number):
 
 folder = sys.argv[1]
 for turn in range(8):
-    ledger = Ledger(f"{{folder}}/new-{{turn}}.sqlite")
+    ledger = usual(f"{{folder}}/new-{{turn}}.sqlite")
     ledger.open("visits", [MARK], RECORDS)
     answers = together(2, work)
     account = ledger.account("visits")

@@ -4,18 +4,21 @@ import os
 import random
 import shutil
 import sqlite3
+import stat
+import threading
 from contextlib import closing
 from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
-from dpviz.errors import RefusedError
+from dpviz.errors import RefusedError, SettingError
+from dpviz.privacy import ledger as module
 from dpviz.privacy import ledger_file
 from dpviz.privacy.accounts import Terms
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.privacy.ledger import Ledger
-from tests.ledgers import FIRST_VERSION, LOOSE, MARK, OTHER_MARK, PEOPLE, RECORDS, opened, run, usable
+from tests.ledgers import FIRST_VERSION, LOOSE, MARK, OTHER_MARK, PEOPLE, RECORDS, opened, run, usable, usual
 from tests.often import often
 
 PERSONS_MARK = "c3" * 32
@@ -142,11 +145,48 @@ def test_a_change_past_dpviz_is_refused(path, change):
         assert DAMAGED in refusal(action, path)
 
 
-def test_a_ledger_that_is_gone_is_not_made_anew_by_a_draw_nor_is_its_journal_played_into_a_new_one(path):
+@pytest.mark.parametrize("action", [*READS.values(), *WRITES.values()])
+def test_a_ledger_that_was_named_and_is_not_there_is_refused_and_no_folder_is_made(tmp_path, monkeypatch, action):
+    """A mistyped path must not begin a new ledger, which would know of nothing that was spent."""
+    path = tmp_path / "new" / "lefger.sqlite"
+    assert "correct the path, or begin a new ledger there with dpviz.Ledger.new(path)" in refusal(action, path)
+    monkeypatch.setenv("DPVIZ_LEDGER", str(path))
+    assert f"begin a new ledger there with: dpviz ledger new {path}" in refusal(lambda _: action(Ledger()), path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_usual_ledger_is_made_once_and_not_again_where_it_was_used(tmp_path, monkeypatch):
+    monkeypatch.delenv("DPVIZ_LEDGER", raising=False)
+    monkeypatch.setattr(module, "user_data_path", lambda *_, **__: tmp_path / "data")
+    ledger = Ledger()
+    assert (ledger.exists(), ledger.accounts(), ledger.made) == (False, [], False)
+    ledger.note_truth_seen([MARK])
+    assert (ledger.made, Ledger().exists(), Ledger().made) == (True, True, False)
+    ledger.path.unlink()
+    for action in (*READS.values(), WRITES["pay"]):
+        assert "was used and is gone: restore it" in refusal(lambda _, action=action: action(Ledger()), ledger.path)
+    Ledger.new(ledger.path)
+    ledger.path.unlink()
+    monkeypatch.setattr(ledger_file, "_used", set())  # as in another process
+    ledger.path.with_name("ledger.sqlite.paid").mkdir()
+    assert "was used and is gone" in refusal(lambda _: WRITES["pay"](Ledger()), ledger.path)
+
+
+def test_a_new_ledger_is_the_owner_s_alone_and_replaces_nothing(tmp_path, path):
+    assert stat.S_IMODE(Ledger.new(tmp_path / "new.sqlite").path.stat().st_mode) == 0o600
+    assert Ledger(tmp_path / "new.sqlite").accounts() == []
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    before = path.read_bytes()
+    taken = dict.fromkeys((path, tmp_path, tmp_path / "link"), "something at")
+    for place, reason in {**taken, tmp_path / "a" / "b": "make it first"}.items():
+        with pytest.raises(SettingError, match=reason):
+            Ledger.new(place)
+    assert path.read_bytes() == before
+    assert not (tmp_path / "a").exists()
+
+
+def test_the_journal_of_a_ledger_that_is_gone_is_not_played_into_a_new_one(path):
     path.unlink()
-    assert "read-only, or is not yours" in refusal(WRITES["spend"], path)
-    assert not path.exists()
-    assert Ledger(path).accounts() == []
     path.with_name(f"{path.name}-journal").write_bytes(b"half a transaction")
     assert "is gone, but its journal is still there" in refusal(WRITES["open"], path)
     assert not path.exists()
@@ -162,9 +202,11 @@ def test_a_place_where_no_file_can_be_is_refused(tmp_path, place):
     else:
         blocked.write_text("not a folder")
         blocked /= "ledger.sqlite"
-        assert actions.pop(0)(Ledger(blocked)) == []
+    reason = {"folder": "it is a folder", "dangling link": "a link to a file that is not there", "below a file": "There is no ledger"}[
+        place
+    ]
     for action in actions:
-        assert "cannot be opened and written" in refusal(action, blocked)
+        assert reason in refusal(action, blocked)
     assert not (tmp_path / "nowhere").exists()
 
 
@@ -173,7 +215,7 @@ def test_a_file_system_without_links_is_refused_and_left_clean(tmp_path, monkeyp
         raise PermissionError(1, "Operation not permitted")
 
     monkeypatch.setattr(os, "link", refuse)
-    assert "Operation not permitted" in refusal(WRITES["open"], tmp_path / "ledger.sqlite")
+    assert "Operation not permitted" in refusal(lambda ledger: WRITES["open"](usual(ledger.path)), tmp_path / "ledger.sqlite")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -187,6 +229,23 @@ def test_a_ledger_in_use_is_refused_after_a_while(path, monkeypatch):
         other.execute("BEGIN EXCLUSIVE")
         assert "is in use by another process" in refusal(READS["account"], path)
     assert WRITES["spend"](Ledger(path)) == 5
+
+
+def test_a_wait_ends_after_five_seconds_and_holds_up_no_other_thread(path, tmp_path, monkeypatch):
+    with ledger_file.LedgerFile(path).reading() as db:
+        assert db.execute("PRAGMA busy_timeout").fetchone()[0] == 5000
+    free, connects, waits, answers = opened(tmp_path / "free.sqlite"), sqlite3.connect, threading.Event(), []
+    monkeypatch.setattr(ledger_file, "BUSY", 120.0)
+    first = threading.Thread(target=lambda: answers.append(Ledger(path).account("visits").draws))
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        monkeypatch.setattr(ledger_file.sqlite3, "connect", lambda *given, **more: waits.set() or connects(*given, **more))
+        first.start()
+        assert waits.wait(60)
+        assert free.account("visits").draws == 0
+        assert (first.is_alive(), answers) == (True, [])
+    first.join(60)
+    assert answers == [3]
 
 
 def test_each_commit_waits_for_the_disk(path):
@@ -244,7 +303,7 @@ def test_the_ledger_of_another_process_that_was_faster_is_kept(tmp_path, monkeyp
         link(source, target)
 
     monkeypatch.setattr(os, "link", late)
-    account = Ledger(path).open("trips", [OTHER_MARK], PEOPLE)
+    account = usual(path).open("trips", [OTHER_MARK], PEOPLE)
     assert [each.name for each in Ledger(path).accounts()] == ["visits", account.name]
     assert not list(tmp_path.glob(".new-*"))
 
@@ -291,8 +350,9 @@ def test_an_account_without_a_definition_of_a_person_takes_the_first_that_is_nam
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ("PRAGMA user_version = 3", "was written by a newer version of dpviz: update dpviz"),
+        ("PRAGMA user_version = 4", "was written by a newer version of dpviz: update dpviz"),
         ("PRAGMA user_version = 2", DAMAGED),
+        ("PRAGMA user_version = 3", DAMAGED),
         ("UPDATE dataset SET spent = 'epsilon 0, delta 0'", DAMAGED),
     ],
 )

@@ -11,7 +11,7 @@ POINTS = dv.PointCounts.from_matrix([[9, 0], [0, 4]])
 @pytest.fixture
 def place(tmp_path):
     """A ledger, and what every call of these tests shares."""
-    ledger = dv.Ledger(tmp_path / "ledger.sqlite")
+    ledger = dv.Ledger.new(tmp_path / "ledger.sqlite")
 
     def publish(private=POINTS, mechanism=None, budget=None, **options):
         plain = {"dataset": "homes", "publication": WORDS, "folder": tmp_path / "out", "cap": dv.PureBudget(2), "ledger": ledger}

@@ -1,5 +1,6 @@
 """A paid release is not lost: publication is rehearsed before payment, and the release is kept on the disk until it is published."""
 
+import json
 import os
 import re
 import signal
@@ -13,6 +14,7 @@ import pytest
 from dpviz.errors import DpvizError, RefusedError, SettingError
 from dpviz.mechanisms import StabilityHistogram
 from dpviz.privacy.budget import PureBudget
+from dpviz.privacy.ledger import Ledger
 from dpviz.publishing import kept as module
 from dpviz.publishing.kept import kept_draws, recover
 from dpviz.publishing.publish import draw, publish, write
@@ -20,6 +22,8 @@ from dpviz.release.files import read_manifest, read_release
 from dpviz.view import report
 from tests.publishing.configs import POINTS, changed, written
 from tests.publishing.test_publish import of_trips, order
+
+fcntl = pytest.importorskip("fcntl") if os.name == "posix" else None
 
 
 def failing(*_, **__):
@@ -84,6 +88,7 @@ def test_releases_kept_for_another_ledger_are_not_confused_with_this_ones(ledger
     with pytest.raises(DpvizError):
         publish(order(), words, ledger)
     ledger.path.unlink()
+    Ledger.new(ledger.path)
     monkeypatch.setattr("dpviz.privacy.ledger._now", lambda: "2020-01-01T00:00:01+00:00")
     draw(order(), ledger)
     assert kept_draws(ledger) == []
@@ -125,3 +130,42 @@ main(["release", sys.argv[1]])
     assert "nothing is spent" in err
     np.testing.assert_array_equal(read_release(tmp_path / "out").noisy, noisy)
     assert "kept" not in run("ledger", "show")[1]
+
+
+KILLED_WHILE = """
+import os, signal, sys
+from pathlib import Path
+from dpviz.release import files
+sync = files._sync
+files._sync = lambda path: os.kill(os.getpid(), signal.SIGKILL) if path.name == "manifest.json" and sys.argv[1] in str(path) else sync(path)
+from dpviz.__main__ import main
+main(["release", sys.argv[2]])
+"""
+
+
+def hidden(folder):
+    return [path.name for path in folder.iterdir() if path.name.startswith(".")]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals are POSIX's")
+@pytest.mark.parametrize("where", [".paid", ".out."], ids=["while it is kept", "while it is written"])
+def test_what_a_killed_process_left_is_named_and_removed_and_what_a_live_one_writes_stays(run, ledger, tmp_path, where):
+    config = written(tmp_path, POINTS)
+    killed = subprocess.run([sys.executable, "-c", KILLED_WHILE, where, str(config)], capture_output=True, timeout=120, check=False)
+    assert killed.returncode == -signal.SIGKILL
+    kept = ledger.path.with_name("ledger.sqlite.paid")
+    (left,) = hidden(kept if where == ".paid" else tmp_path)
+    if where == ".paid":
+        live = os.open(kept / left, os.O_RDONLY)  # as a second process holds the folder that it fills
+        fcntl.flock(live, fcntl.LOCK_EX)
+        assert "interrupted" not in "".join(map(str, run("ledger", "show")))
+        assert hidden(kept) == [left]
+        os.close(live)
+        _, out, err = run("ledger", "show", "crowd", "--json")
+        assert "Draw 1 of 'crowd' was paid for and interrupted while it was kept: nothing can be recovered" in err
+        assert (json.loads(out)["interrupted"], json.loads(out)["spent"]["epsilon"]) == ([1], "1/2")
+        assert (hidden(kept), kept_draws(ledger)) == ([], [])
+    else:
+        assert run("release", config, "--paid", 1)[0] == 0
+        assert hidden(tmp_path) == []
+        assert read_release(tmp_path / "out").receipt.total == PureBudget("1/2")

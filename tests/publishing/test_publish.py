@@ -172,7 +172,7 @@ def test_a_draw_can_be_published_later_and_its_manifest_has_the_exact_sums_of_al
     dataset = done.manifest["dataset"]
     assert (dataset["draws"], dataset["spent"]["epsilon"]["exact"], dataset["spent"]["rho"]) == (2, "1/2", None)
     assert dataset["cap"]["epsilon"] == {"exact": "7/6", "decimal": 7 / 6}
-    assert done.manifest["implementation"]["tuning"] == {"truth_seen": True}
+    assert done.manifest["implementation"]["tuning"]["truth_seen"] is True
     assert [(entry.purpose, entry.published is None) for entry in ledger.entries("crowd")] == [("draw", True), ("draw", False)]
 
 

@@ -50,7 +50,8 @@ def installed(wheel, tmp_path_factory):
 def environment(folder):
     """Environment variables of a user whose home is a folder."""
     others = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    return others | {"HOME": str(folder), "DPVIZ_LEDGER": str(folder / "ledger.sqlite")}
+    others.pop("DPVIZ_LEDGER", None)
+    return others | {"HOME": str(folder), "XDG_DATA_HOME": str(folder)}
 
 
 def ran(program, folder, *words):

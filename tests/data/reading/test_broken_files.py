@@ -54,7 +54,7 @@ def places(tmp_path, monkeypatch):
     """A folder for the broken file; wherever a library could write is watched, too."""
     for name in ("TMPDIR", "TEMP", "TMP", "CPL_TMPDIR", "HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME"):
         monkeypatch.setenv(name, str(tmp_path / "watched"))
-    monkeypatch.setenv("DPVIZ_LEDGER", str(tmp_path / "watched" / "ledger.sqlite"))
+    monkeypatch.delenv("DPVIZ_LEDGER", raising=False)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "watched"))
     (tmp_path / "watched").mkdir()
     monkeypatch.chdir(tmp_path / "watched")
