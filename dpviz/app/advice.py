@@ -19,6 +19,7 @@ _WORDS = (
     (r"Pass levels=\[\.\.\.\], the columns of ids", "Choose the columns of ids"),
     (r"[Pp]ass levels=\[\.\.\.\]", "choose the columns of ids"),
     (r", or pass quoted_newlines=True, which studies allow and releases do not", ""),
+    (r"pass copies=True", "tick “Count copies, too”"),
     (
         r"declare that everybody has exactly that many \(exactly=True\), or choose neighbours='add_remove'",
         "switch on “Everybody has exactly that many”, or choose add_remove under “Neighbours”",

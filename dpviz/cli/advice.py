@@ -17,6 +17,7 @@ _WORDS = (
     (r"Say which one it is with (\w+)='\.\.\.'", r'Say which one it is with \1 = "..." under [data]'),
     (r", in Python insecure_address=True", ""),
     (r"pass quoted_newlines=True, which studies allow", "write quoted_newlines = true under [data], which studies allow"),
+    (r"pass copies=True", "write copies = true under [data], or give --copies"),
     (r"\(exactly=True\)", "(exactly = true under [data])"),
     (r"choose neighbours='add_remove'", 'write neighbours = "add_remove" under [mechanism]'),
     (r"distinct=True", "distinct = true"),

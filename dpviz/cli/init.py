@@ -79,11 +79,11 @@ def run_init(arguments: Namespace) -> None:
     """
     source, target = Path(arguments.file), Path(arguments.output)
     _refuse_existing(target)
-    facts = check.check(source)
+    facts = check.check(source, copies=arguments.copies)
     use = _choose_use(facts, arguments.kind)
     choices = _choose(arguments, use, facts["columns"])
     _check_person(choices.person, facts)
-    text = _write(choices, use, facts, source, target)
+    text = _write(choices, use, {**facts, "copies": arguments.copies}, source, target)
     from_tables(tomllib.loads(text), base=target.parent, for_dry_run=True)
     try:
         with target.open("x", encoding="utf-8") as file:
@@ -267,6 +267,7 @@ def _data_part(choices: _Choices, use: Facts, facts: Facts, source: str) -> list
         lines.append(f"# {_line('count', found['count'])}    # if a row stands for several records, of which each is its own person")
     if choices.crs not in (None, NO_CRS) and _lacks_crs(use):
         lines.append(_line("crs", choices.crs))
+    lines += ["copies = true    # files count that are copies of others"] if facts["copies"] else []
     lines += TextFormat(**facts.get("text_format", {})).lines()
     if choices.person is None:
         return lines
