@@ -84,7 +84,7 @@ def test_copies_by_name_are_refused_and_equal_content_locks_the_button_until_a_t
     app.toggle(key="drop").set_value(True)
     protect(declare(app))
     fine(press_draw(app))
-    assert drawn(app).data.points.count.sum() == 7
+    assert drawn(app).data.points.count.sum() == 8
     assert tables_of(app).data.copies
 
 
