@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from dpviz.amounts import LONGEST_NUMBER
 from dpviz.cli import check
 from dpviz.cli.console import give, say
 from dpviz.data.columns import columns_called, no_such_column
@@ -222,7 +223,7 @@ def _ask_who(arguments: Namespace, guess: str | None, columns: Iterable[str]) ->
 
 
 def _read_whole(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
+    if not text.isdecimal() or len(text) > LONGEST_NUMBER or int(text) < 1:
         raise SettingError("The most records of one person must be a whole number of at least 1.")
     return int(text)
 
@@ -350,7 +351,7 @@ def _relative(path: Path, target: Path) -> str:
 def _number(text: str) -> int | float | str:
     """Return a number of TOML for a text that is one, so that it reads back exactly; a fraction stays a text."""
     try:
-        return int(text) if text.isdecimal() else float(text)
+        return text if len(text) > LONGEST_NUMBER else int(text) if text.isdecimal() else float(text)
     except ValueError:
         return text
 

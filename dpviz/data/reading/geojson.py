@@ -9,6 +9,7 @@ import numpy as np
 import shapely
 from pyproj import CRS
 
+from dpviz.amounts import LONGEST_NUMBER
 from dpviz.data.bounding import canonical_text
 from dpviz.data.cells import polygons_as_points, xy_of
 from dpviz.data.columns import NOT_POINTS, OpenFile, PointColumns, RawPoints, UnusableFileError, fold_name, raw_points
@@ -65,7 +66,7 @@ def open_geojson(data: bytes, wanted: PointColumns, *, centroids: bool = False) 
         wanted_properties = {name: properties[name] for name in wanted_names.values() if name in properties}
         return _make_feature(member.get("geometry"), wanted_properties, centroids=centroids)
 
-    top = json.loads(text, object_pairs_hook=collapse, parse_int=_parse_integer, strict=False)
+    top = json.loads(text, object_pairs_hook=collapse, parse_int=_parse_integer, parse_float=_parse_float, strict=False)
     if top is TWICE:
         raise InputError(NAMED_TWICE)
     features = [top] if isinstance(top, _Feature) else top.get("features") if isinstance(top, dict) else None
@@ -94,6 +95,10 @@ def _rename_wanted(properties: dict[str, Any], wanted_names: dict[str, str]) -> 
 
 def _parse_integer(digits: str) -> int | str:
     return int(digits) if len(digits) < 19 else digits
+
+
+def _parse_float(digits: str) -> float | str:
+    return float(digits) if len(digits) <= LONGEST_NUMBER else digits
 
 
 def flatten_json(data: bytes) -> bytes:

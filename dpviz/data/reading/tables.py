@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyproj import CRS
 
+from dpviz.amounts import LONGEST_NUMBER
 from dpviz.arrow_memory import copy_to_arrow
 from dpviz.data.columns import readable_texts
 from dpviz.data.library_errors import attempt, guard
@@ -28,6 +29,7 @@ from dpviz.data.reading.text_rows import (
     BadLines,
     Header,
     TextLayout,
+    any_longer,
     cut_text,
     header_of,
     refuse_other_mark,
@@ -336,7 +338,8 @@ def _open_text(kind: str, data: bytes, limits: Limits, text_format: TextFormat, 
             )
             return cut_text(data, header.end, layout)
 
-        as_numbers = attempt(lambda: cut(pa.float64())) if numbers else None
+        reads_numbers = bool(numbers) and not any_longer(data, LONGEST_NUMBER, header.end)  # Arrow takes numbers of any length
+        as_numbers = attempt(lambda: cut(pa.float64())) if reads_numbers else None
         table, bad = as_numbers or guard(NOT_CUT, lambda: cut(pa.string()))
         if table.num_rows + bad.total > limits.rows:
             raise too_many_rows(limits)
