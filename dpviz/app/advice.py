@@ -10,6 +10,11 @@ _WORDS = (
     (r", or choose 'numpy'", ", or choose the engine NumPy"),
     (r"choose engine='numpy' for others", "choose the engine NumPy for others"),
     (r"only engine='numpy'", "only the engine NumPy"),
+    (
+        r"Read it in parts with engine='duckdb' \(by its path\)",
+        "Type its path in place of the upload and choose the engine DuckDB",
+    ),
+    (r", or pass limits=dv\.Limits\(memory_bytes=\.\.\.\)", ""),
     (r"choose engine='dask'", "choose the engine Dask"),
     (r"Say which one it is with \{?\w+\}?='\.\.\.'", "Choose it under “Columns”"),
     (r"pass crs=\.\.\., (?:such as crs=|say )'EPSG:4326'", "say it under “CRS of the coordinates”, for example EPSG:4326"),

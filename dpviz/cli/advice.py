@@ -13,6 +13,8 @@ _WORDS = (
     (r"pass crs=\.\.\.", _CRS),
     (r"another CRS than crs=\.\.\.; leave crs out", "another CRS than the key crs; leave crs out"),
     (r", or pass bad_rows='drop' to leave such rows out", ""),
+    (r", or pass limits=dv\.Limits\(memory_bytes=\.\.\.\)", ""),
+    (r" \(by its path\)", ""),
     (r"engine='(\w+)'", r'engine = "\1"'),
     (r"Say which one it is with (\w+)='\.\.\.'", r'Say which one it is with \1 = "..." under [data]'),
     (r", in Python insecure_address=True", ""),

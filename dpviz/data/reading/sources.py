@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from dpviz.data.library_errors import attempt, guard
 from dpviz.data.reading.memory_tables import Table, is_table, table_upload
-from dpviz.data.reading.safety import Limits, Source, first_bytes, format_of, is_path, name_of, refuse_url
+from dpviz.data.reading.safety import NUMBER_BYTES, Limits, Source, first_bytes, format_of, is_path, name_of, refuse_url
 from dpviz.data.reading.tables import GeoColumns, as_utf8, geo_columns, open_header
 from dpviz.data.reading.text_format import PLAIN_TEXT, TextFormat
 from dpviz.data.reading.text_rows import HEAD_BYTES, NOT_LINE_END, SEPARATORS
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 Sources: TypeAlias = Source | Table | Sequence[Source | Table]
 
 LARGE_SHARE = 1 / 8
+_USUAL_COLUMNS = 4  # x, y, count and person; or origin, destination, count and person
 TABLES = ("Parquet", *SEPARATORS)
 _PARQUET_ENDINGS = (".parquet", ".geoparquet")
 _COPY, _NUMBER = "copy|kopie|kopia|kopi|copie|copia|cópia", r"\d{1,3}"  # four digits are a year
@@ -55,6 +56,7 @@ class FoundFiles:
         geo: GeoParquet's description of its geometries; None without any.
         sizes: (n,) bytes of each file; private.
         most_rows: number of rows of the longest file, where files state it; private.
+        all_rows: number of rows of all files, where files state it; private.
         rowless: (n,) whether each file is a table without a single row; private.
         text_format: the declared format of text tables.
     """
@@ -65,6 +67,7 @@ class FoundFiles:
     geo: GeoColumns | None
     sizes: tuple[int, ...] = field(repr=False)
     most_rows: int | None = field(repr=False)
+    all_rows: int = field(repr=False)
     rowless: tuple[bool, ...] = field(repr=False)
     text_format: TextFormat = PLAIN_TEXT
 
@@ -88,8 +91,13 @@ class FoundFiles:
         return max(self.sizes) <= limits.file_bytes and (self.most_rows or 0) <= limits.rows
 
     def fit_in_memory(self, limits: Limits) -> bool:
-        """Return whether the files fit in memory: each is within the limits, and together they have at most an eighth of the memory."""
-        return self.within(limits) and self.size <= LARGE_SHARE * memory_bytes()
+        """Return whether the files fit in memory: each is within the limits, and together they have at most an eighth of the memory.
+
+        Rows are as long as a table's usual columns are when they are unpacked, since a small Parquet file can have many rows.
+        """
+        row_bytes = NUMBER_BYTES * min(len(self.schema or ()), _USUAL_COLUMNS)
+        fits_each = (self.most_rows or 0) * row_bytes <= limits.decoded_bytes
+        return self.within(limits) and fits_each and max(self.size, self.all_rows * row_bytes) <= LARGE_SHARE * memory_bytes()
 
 
 def list_files(source: Sources) -> list[Source]:
@@ -146,6 +154,7 @@ def find_files(source: Sources, text_format: TextFormat = PLAIN_TEXT, *, copies:
         geo=_join_geo([description.geo for description in descriptions]),
         sizes=tuple(map(_size_of, sources)),
         most_rows=max(row_counts, default=None),
+        all_rows=sum(row_counts),
         rowless=tuple(description.rows == 0 or description.rowless for description in descriptions),
         text_format=text_format,
     )
