@@ -45,6 +45,7 @@ def parser() -> argparse.ArgumentParser:
     _add_left_out(checking)
     people = "search the columns of data for persons: distinct values are counted, and the ledger notes that"
     checking.add_argument("--people", action="store_true", help=people)
+    _add_copies(checking)
     _add_audit_arguments(_add_command(commands, "audit", "measure a lower bound on the epsilon of a mechanism"))
     mechanisms = _add_command(commands, "mechanisms", "list the mechanisms, or the settings of one")
     mechanisms.add_argument("key", nargs="?", help="of a mechanism")
@@ -76,6 +77,7 @@ def _add_init_arguments(command: argparse.ArgumentParser) -> None:
         "--output", metavar="FILE", default="release.toml", help="the configuration (default release.toml); never overwritten"
     )
     command.add_argument("--kind", choices=["points", "areas", "trips"], help="what the file holds, if its columns fit several")
+    _add_copies(command)
     who = command.add_argument_group("whom the release protects")
     who.add_argument("--person", metavar="COLUMN", help="whose record a row is")
     who.add_argument("--contributions", metavar="N", type=int, help="the most records of one person that count")
@@ -97,6 +99,7 @@ def _add_release_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("--output", metavar="FOLDER", help="write there instead of where the configuration says")
     _add_engine_arguments(command)
     _add_left_out(command)
+    _add_copies(command)
     instead = command.add_mutually_exclusive_group()
     instead.add_argument("--dry-run", action="store_true", help="expected error from the mechanism alone; spends nothing")
     instead.add_argument(
@@ -107,6 +110,10 @@ def _add_release_arguments(command: argparse.ArgumentParser) -> None:
 
 def _add_left_out(command: argparse.ArgumentParser) -> None:
     command.add_argument("--left-out", action="store_true", help="how many records a configuration leaves out; the ledger notes the look")
+
+
+def _add_copies(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--copies", action="store_true", help="count files that are copies of others, by their names or their content")
 
 
 def _add_engine_arguments(command: argparse.ArgumentParser) -> None:
@@ -123,6 +130,7 @@ def _add_compare_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("config", help="a TOML file; see the app's Help page, Studies")
     command.add_argument("--output", metavar="FILE", help="write the table to FILE (.csv or .json) instead of stdout")
     _add_engine_arguments(command)
+    _add_copies(command)
     command.add_argument("--workers", type=int, metavar="N", help="processes to work in (default: one per processor)")
     command.add_argument(
         "--resume",

@@ -11,6 +11,7 @@ from decimal import ROUND_CEILING, ROUND_DOWN, Decimal, localcontext
 from fractions import Fraction
 
 MISSING = "–"
+LONGEST_NUMBER = 400  # characters; a longer text is no number anywhere, since the time to read one can grow with the square of its length
 _BUDGET_DIGITS, _SYMBOL_DIGITS = 9, 6
 _SYMBOLS = {"epsilon": "ε", "delta": "δ", "rho": "ρ"}
 

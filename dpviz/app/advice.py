@@ -10,6 +10,11 @@ _WORDS = (
     (r", or choose 'numpy'", ", or choose the engine NumPy"),
     (r"choose engine='numpy' for others", "choose the engine NumPy for others"),
     (r"only engine='numpy'", "only the engine NumPy"),
+    (
+        r"Read it in parts with engine='duckdb' \(by its path\)",
+        "Type its path in place of the upload and choose the engine DuckDB",
+    ),
+    (r", or pass limits=dv\.Limits\(memory_bytes=\.\.\.\)", ""),
     (r"choose engine='dask'", "choose the engine Dask"),
     (r"Say which one it is with \{?\w+\}?='\.\.\.'", "Choose it under “Columns”"),
     (r"pass crs=\.\.\., (?:such as crs=|say )'EPSG:4326'", "say it under “CRS of the coordinates”, for example EPSG:4326"),
@@ -19,6 +24,7 @@ _WORDS = (
     (r"Pass levels=\[\.\.\.\], the columns of ids", "Choose the columns of ids"),
     (r"[Pp]ass levels=\[\.\.\.\]", "choose the columns of ids"),
     (r", or pass quoted_newlines=True, which studies allow and releases do not", ""),
+    (r"pass copies=True", "tick “Count copies, too”"),
     (
         r"declare that everybody has exactly that many \(exactly=True\), or choose neighbours='add_remove'",
         "switch on “Everybody has exactly that many”, or choose add_remove under “Neighbours”",

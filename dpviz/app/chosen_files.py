@@ -11,7 +11,7 @@ import streamlit as st
 from dpviz.app import cached, opened_config
 from dpviz.app.advice import advise_in_app
 from dpviz.app.cards import DATA, Cards
-from dpviz.app.files import LIMITS, count_by_path, path_files
+from dpviz.app.files import COUNT_COPIES, LIMITS, count_by_path, path_files
 from dpviz.app.page_state import PageState
 from dpviz.app.session import show_error
 from dpviz.app.text_format import choose_text_format
@@ -22,6 +22,7 @@ from dpviz.data.reading.sources import FoundFiles, find_files
 from dpviz.errors import DpvizError, InputError
 from dpviz.publishing.config import DataPart
 from dpviz.publishing.private_data import CountRequest, OpenedData
+from dpviz.view.escape import markdown
 
 About = TypeVar("About")
 Frame = TypeVar("Frame")
@@ -114,15 +115,18 @@ def choose_paths(kind: FileKind[About, Frame], cards: Cards) -> ChosenFiles[Abou
     files = path_files(prefix, kind.kind, cards)
     if files is None:
         return None
+    copies = {"copies": True} if files.copies else {}
 
     def count(frame: Frame, options: cached.Options) -> OpenedData | None:
-        request = CountRequest(frame=kind.frame_of(frame), options=dict(options), engine=files.engine, scheduler=files.scheduler)
-        return count_by_path(prefix, files, request, (kind.key_of(frame), options))
+        request = CountRequest(
+            frame=kind.frame_of(frame), options={**dict(options), **copies}, engine=files.engine, scheduler=files.scheduler
+        )
+        return count_by_path(prefix, files, request, (kind.key_of(frame), options, files.copies))
 
     return ChosenFiles(
         about=kind.describe(files.found),
         digest=files.digest,
-        part={kind.field: files.written, "engine": files.engine},
+        part={kind.field: files.written, "engine": files.engine, **copies},
         opened=files.opened,
         count=count,
         content=files.content,
@@ -184,4 +188,8 @@ def count_chosen(
         return None
     if opened is None:
         cards.ask(DATA, f"Count the {noun}.")
+        return None
+    for note in map(advise_in_app, opened.notes):
+        st.warning(f"Curator only: {markdown(note)}")
+        cards.ask(DATA, f"Some files have the same content: delete a copy, or tick “{COUNT_COPIES}” on the left.")
     return opened

@@ -37,6 +37,10 @@ _TAKES = {
 }
 
 
+COUNT_COPIES = "Count copies, too"
+_COPIES_HELP = "Files count that are copies of others, by their names or their content: each of their records counts several times."
+
+
 @dataclass(frozen=True, kw_only=True)
 class PathFiles:
     """Files that the user named by a path.
@@ -48,6 +52,7 @@ class PathFiles:
         engine: the engine that the user chose; "auto" for the one that fits the size of the files.
         scheduler: the Dask scheduler that was set when the app was started; None for workers of this computer.
         counting: the engine that counts.
+        copies: whether files count that are copies of others.
         opened: the table [data] of an opened configuration, if it is for these files.
     """
 
@@ -57,6 +62,7 @@ class PathFiles:
     engine: str
     scheduler: Scheduler | None
     counting: str
+    copies: bool
     opened: DataPart | None
 
     def content(self, opened: OpenedData) -> str:
@@ -124,12 +130,14 @@ def path_files(page: str, kind: str, cards: Cards) -> PathFiles | None:
         return None
     refuse_share(text)
     expanded = os.path.expanduser(text)  # noqa: PTH111  (a pattern is no path)
-    first, path = list_files(expanded)[0], str(Path(expanded).absolute())
+    listed, path = list_files(expanded), str(Path(expanded).absolute())
+    first = listed[0]
     opened_config.fill_in_format(kind, path, str(first))
     text_format = choose_text_format(first, str(first), str(first), cards)
     if text_format is None:
         return None
-    found = find_files(expanded, text_format)
+    copies = len(listed) > 1 and st.checkbox(COUNT_COPIES, key=f"copies {path}", persist_state="session", help=_COPIES_HELP)
+    found = find_files(expanded, text_format, copies=copies)
     engine, scheduler = _engine_control(page)
     counting = choose_engine(found, engine, scheduler, LIMITS)
     if counting == NUMPY and not found.within(LIMITS):
@@ -137,7 +145,9 @@ def path_files(page: str, kind: str, cards: Cards) -> PathFiles | None:
     st.caption(_engine_sentences(found, engine, counting))
     digest = cached.digest_of(repr(file_stamps(found.paths or ())).encode())
     part = opened_config.fill_in_path(kind, path, digest)
-    return PathFiles(found=found, digest=digest, written=path, engine=engine, scheduler=scheduler, counting=counting, opened=part)
+    return PathFiles(
+        found=found, digest=digest, written=path, engine=engine, scheduler=scheduler, counting=counting, copies=copies, opened=part
+    )
 
 
 def _engine_control(page: str) -> tuple[str, Scheduler | None]:

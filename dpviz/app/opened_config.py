@@ -175,7 +175,7 @@ def fill_in_upload(kind: str, name: str, digest: str, text_key: str) -> DataPart
 
 
 def fill_in_format(kind: str, path: str, first: str) -> None:
-    """Say how files by path are written, if their path is that of the opened configuration.
+    """Say how files by path are written, and whether copies count, if their path is that of the opened configuration.
 
     Args:
         kind: "points", "trips" or "areas".
@@ -183,7 +183,10 @@ def fill_in_format(kind: str, path: str, first: str) -> None:
         first: path of the first of them, by which the question how they are written is known.
     """
     if (config := _opened_for(kind, path)) is not None:
-        _fill_in(f"{kind} written {first}", saved_config.written_values(config.data, PurePath(first).name, first))
+        _fill_in(
+            f"{kind} written {first}",
+            saved_config.written_values(config.data, PurePath(first).name, first) | {f"copies {path}": config.data.copies},
+        )
 
 
 def fill_in_path(kind: str, path: str, digest: str) -> DataPart | None:

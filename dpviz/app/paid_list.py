@@ -11,7 +11,7 @@ from dpviz.app.bundle import is_published, show_bundle
 from dpviz.app.kept_map import show_kept_map
 from dpviz.app.ledger import open_ledger
 from dpviz.app.session import show_error
-from dpviz.app.words import budget_words, verdict_row
+from dpviz.app.words import budget_words, show_table, verdict_row
 from dpviz.errors import DpvizError
 from dpviz.privacy.accounts import Entry
 from dpviz.privacy.ledger import Ledger
@@ -147,4 +147,4 @@ def show_all_draws(datasets: set[str]) -> None:
         st.caption(markdown(lost[number]))
     if rows:
         with st.expander(f"All draws that are paid for ({len(rows):,})"):
-            st.dataframe(pd.DataFrame(rows).sort_values("draw", ascending=False), hide_index=True, width="stretch")
+            show_table(pd.DataFrame(rows).sort_values("draw", ascending=False))

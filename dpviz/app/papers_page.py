@@ -25,6 +25,7 @@ from dpviz.app.session import (
     to_query,
     when_chosen,
 )
+from dpviz.app.words import show_table
 from dpviz.papers.catalogue import PAPERS
 from dpviz.papers.claims import FAILS, HOLDS, UNDECIDED, Claim, Verdict
 from dpviz.papers.figures import MOST_SEEDS, SMALL, Figure, Paper, Run, Size
@@ -278,7 +279,7 @@ def _show_run(run: Run) -> None:
             st.altair_chart(chart, width="stretch", key=f"papers chart {number}")
         _downloads(run)
         with st.expander("Table: the rows of every seed"):
-            st.dataframe(run.table, hide_index=True, key="papers table")
+            show_table(run.table, key="papers table")
 
 
 def _show_claim(claim: Claim) -> None:
@@ -300,7 +301,7 @@ def _show_verdict(verdict: Verdict, number: int) -> None:
         if len(verdict.cases) > 1:
             with st.expander(f"All {len(verdict.cases)} cases"):
                 names = {"case": "Case", "value": "Number", "low": "95 % from", "high": "95 % to"}
-                st.dataframe(verdict.cases[list(names)].rename(columns=names), hide_index=True, key=f"papers cases {number}")
+                show_table(verdict.cases[list(names)].rename(columns=names), key=f"papers cases {number}")
 
 
 def _downloads(run: Run) -> None:

@@ -37,7 +37,7 @@ from dpviz.app.points.state import POINTS
 from dpviz.app.saved_config import save_button
 from dpviz.app.session import accept_presses, carry_out, newest_result, result_slot, serve_press, show_error, show_refusal
 from dpviz.app.trips.state import TRIPS
-from dpviz.app.words import budget_words, show_verdict, verdict_row
+from dpviz.app.words import budget_words, show_table, show_verdict, verdict_row
 from dpviz.errors import DpvizError
 from dpviz.mechanisms.base import AnyMechanism
 from dpviz.privacy.accounts import Entry
@@ -234,7 +234,7 @@ def dry_run_block(data: LoadedData, mechanism: AnyMechanism, budget: Budget) -> 
     if table["numbers"].notna().all():
         rows["usable from"] = [compute_needed_total(*row) for row in zip(table["numbers"], table["stddev"], strict=True)]
     config = {name: st.column_config.NumberColumn(format="%.1f" if name.startswith("±") else "localized") for name in rows.columns[2:]}
-    st.dataframe(rows, hide_index=True, width="stretch", column_config=config)
+    show_table(rows, column_config=config)
     if "usable from" in rows:
         st.caption(f"A level is usable from that many {data.unit} in all: its noise is then at most 40 % of an average number.")
     st.caption(f"In {data.unit}, computed without a single record: nothing is spent. {markdown(errors.note)}")
@@ -354,9 +354,9 @@ def _show_tables(manifest: dict[str, Any], size: int) -> None:
     levels = pd.DataFrame(manifest["utility"]["levels"]).drop(columns=["stddev_p95"]).dropna(axis=1, how="all")
     names = {"partitions": "released counts", "stddev_median": "± typical noise", "interval_width_median": "width of the 95 % interval"}
     config = {name: st.column_config.NumberColumn(format="localized") for name in names.values()}
-    st.dataframe(levels.rename(columns=names).round(1), hide_index=True, width="stretch", column_config=config)
+    show_table(levels.rename(columns=names).round(1), column_config=config)
     st.markdown("##### Files")
     files = [{"file": entry["name"], "format": entry["format"], "KiB": round(entry["bytes"] / 1024, 1)} for entry in manifest["files"]]
-    st.dataframe(pd.DataFrame(files), hide_index=True, width="stretch")
+    show_table(pd.DataFrame(files))
     left_out = "".join(f" {entry['name']} is left out: {entry['reason']}" for entry in manifest["left_out"])
     st.caption(f"{size / 2**20:,.2f} MiB as a zip archive, which dv.read_release reads back.{markdown(left_out)}")

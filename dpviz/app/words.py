@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 import streamlit as st
+from pandas.io.formats.style import Styler
 
 from dpviz.amounts import format_budget_symbols
 from dpviz.mechanisms.base import ADD_REMOVE, BOUNDED
@@ -16,6 +17,7 @@ from dpviz.privacy.accounts import Amount, amount_of
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.receipt import Receipt
 from dpviz.release.nouns import AnyRelease
+from dpviz.release.tables import escape_texts
 from dpviz.release.verdict import verdict
 from dpviz.view.escape import html, markdown
 
@@ -23,6 +25,16 @@ AT_ONCE = "The 95 % intervals hold for all {numbers:,} numbers of the release at
 NO_INTERVALS = "This method states no noise: it has neither standard deviations nor intervals. That is not an error of 0."
 _CHOICES = {BOUNDED: "one is replaced", ADD_REMOVE: "one is added or removed"}
 CHOSEN_BEFOREHAND = "It holds for what was chosen without a look at the counts, not for the largest of many."
+
+
+def show_table(table: pd.DataFrame | Styler, **options: Any) -> None:
+    """Show a table, over which Streamlit offers a download as CSV: texts that a spreadsheet would take for formulas are escaped.
+
+    Args:
+        table: to show; one with a style has escaped texts already.
+        options: of `st.dataframe`.
+    """
+    st.dataframe(escape_texts(table) if isinstance(table, pd.DataFrame) else table, hide_index=True, width="stretch", **options)
 
 
 def budget_text(epsilon: Fraction | float, delta: Fraction | float = 0) -> str:
@@ -125,7 +137,7 @@ def receipt_table(receipt: Receipt, column: str = "", name_of: Callable[[int | N
         for step in receipt.steps
     ]
     exact_column = st.column_config.TextColumn(help="Parts are multiples of the whole / 2^32, so that they add up to it without rounding.")
-    st.dataframe(pd.DataFrame(rows), hide_index=True, width="stretch", column_config={f"{unit} exactly": exact_column})
+    show_table(pd.DataFrame(rows), column_config={f"{unit} exactly": exact_column})
     if receipt.private:
         st.caption(_sum_up(receipt))
     if has_early:

@@ -65,10 +65,10 @@ def run_check(arguments: Namespace) -> int:
     if path.suffix.lower() == ".toml":
         if arguments.people:
             raise SettingError("--people searches the columns of data: give the data in place of a configuration.")
-        return check_config(path, as_json=arguments.json, shows=arguments.left_out)
+        return check_config(path, as_json=arguments.json, shows=arguments.left_out, copies=arguments.copies)
     if arguments.left_out:
         raise SettingError("--left-out counts the records that a configuration leaves out: give its TOML file in place of data.")
-    facts = check(path)
+    facts = check(path, copies=arguments.copies)
     if arguments.people:
         facts |= _search_persons(path, facts)
     give(facts, write_lines(facts), as_json=arguments.json)
@@ -95,13 +95,14 @@ def _search_persons(path: Path, facts: Facts) -> Facts:
     return {"may_be_persons": _describe_repeated(columns or ()), **ledger_facts(ledger)}
 
 
-def check(path: Path) -> Facts:
+def check(path: Path, *, copies: bool = False) -> Facts:
     """Find out what a file or a release contains, and what it can be used for.
 
     If the columns are unambiguous, all rows of a single file are read, so that damage and bad rows are found before a release.
 
     Args:
         path: a file of points, trips or regions, a pattern or folder of such tables, or a release as a folder or zip.
+        copies: whether files are allowed that are copies of others.
 
     Returns:
         Facts with "kind": "data" or "release". For data: format, columns (the first 40) and uses (as points, areas, trips or regions), the
@@ -111,15 +112,15 @@ def check(path: Path) -> Facts:
         facts of its manifest and receipt.
 
     Raises:
-        InputError: the file does not exist, cannot be opened, is damaged, has bad rows or no rows, or cannot be used; or several files
-            have equal content.
+        InputError: the file does not exist, cannot be opened, is damaged, has bad rows or no rows, or cannot be used; or a file is a copy
+            of another, by its name or its content.
         DpvizError: the release was changed or is damaged.
     """
     folder = os.path.isdir(path)  # noqa: PTH112  (gives False without permission, where Path.is_dir raises)
     if (folder and os.path.isfile(path / MANIFEST)) or (not folder and _holds_manifest(path)):  # noqa: PTH113
         return _release_facts(path)
-    large = _find_several_or_large(path, folder=folder)
-    return _file_uses(path) if large is None else _table_uses(large)
+    large = _find_several_or_large(path, folder=folder, copies=copies)
+    return _file_uses(path) if large is None else _table_uses(large, copies=copies)
 
 
 def _file_uses(path: Path) -> Facts:
@@ -139,10 +140,11 @@ def _file_uses(path: Path) -> Facts:
     return _with_text_format(_data_facts(attempts), text_format)
 
 
-def _table_uses(found: FoundFiles) -> Facts:
+def _table_uses(found: FoundFiles, *, copies: bool) -> Facts:
     """Find what several tables or a large one can be used for, by their headers alone."""
     refuse_rowless(found)
-    refuse_copies(found)
+    if not copies:
+        refuse_copies(found)
     attempts: list[Callable[[], Facts]] = [lambda: _as_trips(describe_flows(found))]
     if found.schema is not None:
         names = found.schema.names
@@ -158,9 +160,9 @@ def _propose_text_format(source: Source) -> TextFormat:
     return (attempt(lambda: detect_text_format(source)) or PLAIN_TEXT) if kind in SEPARATORS else PLAIN_TEXT
 
 
-def _find_proposed(path: Path) -> FoundFiles:
+def _find_proposed(path: Path, *, copies: bool) -> FoundFiles:
     """Find the files that a path names, and read their headers as it is proposed for the first of them."""
-    return find_files(path, _propose_text_format(list_files(path)[0]))
+    return find_files(path, _propose_text_format(list_files(path)[0]), copies=copies)
 
 
 def _with_text_format(facts: Facts, text_format: TextFormat) -> Facts:
@@ -191,20 +193,20 @@ def _refuse_bad_lines(path: Path, text_format: TextFormat) -> None:
         table.take([0]).bad.refuse("Correct the file; a release would leave such rows out.")
 
 
-def _find_several_or_large(path: Path, *, folder: bool) -> FoundFiles | None:
+def _find_several_or_large(path: Path, *, folder: bool, copies: bool) -> FoundFiles | None:
     """Find the tables of a pattern or a folder, or one large table; they are not read into memory. None for a single ordinary file."""
     if folder:
         if os.path.isfile(path / SCHEMA):  # noqa: PTH113
             raise InputError(f"The folder holds a release without its {MANIFEST}, which describes its tables.")
         try:
-            return find_files(path)
+            return find_files(path, copies=copies)
         except InputError as error:
             refusal = f"The folder holds no release: there is no {MANIFEST}. {error}"
         raise InputError(refusal)
     if not os.path.isfile(path):  # noqa: PTH113
-        return _find_proposed(path) if glob.has_magic(str(path)) else None
+        return _find_proposed(path, copies=copies) if glob.has_magic(str(path)) else None
     large = path.stat().st_size > _LIMITS.file_bytes and FORMATS.get(path.suffix.lower()) in TABLES
-    return _find_proposed(path) if large else None
+    return _find_proposed(path, copies=copies) if large else None
 
 
 def _data_facts(attempts: Sequence[Callable[[], Facts]]) -> Facts:

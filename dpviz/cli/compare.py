@@ -39,7 +39,7 @@ def run_compare(arguments: Namespace) -> None:
     output = _output_path(arguments)
     scheduler = scheduler_at(arguments.address, insecure=arguments.insecure_address)
     config = read_study(Path(arguments.config))
-    config = replace(config, data=config.data.with_engine(arguments.engine, scheduler))
+    config = replace(config, data=config.data.with_engine(arguments.engine, scheduler).with_copies(arguments.copies))
     opened = run_with_bar("counting", lambda watch: config.opened(watch, scheduler))
     ledger = _note_look(config, opened.fingerprints)
     study = config.build_study(opened.data)

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from dpviz.amounts import LONGEST_NUMBER
 from dpviz.cli import check
 from dpviz.cli.console import give, say
 from dpviz.data.columns import columns_called, no_such_column
@@ -79,11 +80,11 @@ def run_init(arguments: Namespace) -> None:
     """
     source, target = Path(arguments.file), Path(arguments.output)
     _refuse_existing(target)
-    facts = check.check(source)
+    facts = check.check(source, copies=arguments.copies)
     use = _choose_use(facts, arguments.kind)
     choices = _choose(arguments, use, facts["columns"])
     _check_person(choices.person, facts)
-    text = _write(choices, use, facts, source, target)
+    text = _write(choices, use, {**facts, "copies": arguments.copies}, source, target)
     from_tables(tomllib.loads(text), base=target.parent, for_dry_run=True)
     try:
         with target.open("x", encoding="utf-8") as file:
@@ -222,7 +223,7 @@ def _ask_who(arguments: Namespace, guess: str | None, columns: Iterable[str]) ->
 
 
 def _read_whole(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
+    if not text.isdecimal() or len(text) > LONGEST_NUMBER or int(text) < 1:
         raise SettingError("The most records of one person must be a whole number of at least 1.")
     return int(text)
 
@@ -267,6 +268,7 @@ def _data_part(choices: _Choices, use: Facts, facts: Facts, source: str) -> list
         lines.append(f"# {_line('count', found['count'])}    # if a row stands for several records, of which each is its own person")
     if choices.crs not in (None, NO_CRS) and _lacks_crs(use):
         lines.append(_line("crs", choices.crs))
+    lines += ["copies = true    # files count that are copies of others"] if facts["copies"] else []
     lines += TextFormat(**facts.get("text_format", {})).lines()
     if choices.person is None:
         return lines
@@ -349,7 +351,7 @@ def _relative(path: Path, target: Path) -> str:
 def _number(text: str) -> int | float | str:
     """Return a number of TOML for a text that is one, so that it reads back exactly; a fraction stays a text."""
     try:
-        return int(text) if text.isdecimal() else float(text)
+        return text if len(text) > LONGEST_NUMBER else int(text) if text.isdecimal() else float(text)
     except ValueError:
         return text
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import replace
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from dpviz.amounts import format_budget, format_decimal
+from dpviz.cli.advice import advise_on_command_line
 from dpviz.cli.console import DONE, REFUSED, finite, give, run_with_bar, say
 from dpviz.cli.ledger import account_facts, draws, exact_texts, ledger_facts, note_look
 from dpviz.data.counting.scheduler import Scheduler, scheduler_at
@@ -35,7 +37,7 @@ def run_release(arguments: Namespace) -> int:
         raise RefusedError(SEED_REFUSED)
     scheduler = scheduler_at(arguments.address, insecure=arguments.insecure_address)
     config = read_config(Path(arguments.config), for_dry_run=arguments.dry_run)
-    config = replace(config, data=config.data.with_engine(arguments.engine, scheduler))
+    config = replace(config, data=config.data.with_engine(arguments.engine, scheduler).with_copies(arguments.copies))
     words = publication_texts(config) if arguments.output is None else replace(publication_texts(config), folder=Path(arguments.output))
     unfit = _find_unfit(config, words)
     if unfit is not None and not arguments.dry_run:
@@ -46,7 +48,7 @@ def run_release(arguments: Namespace) -> int:
     if arguments.paid is not None:
         _print_published(_write_kept(arguments.paid, config, words, ledger), ledger, None, as_json=arguments.json)
         return DONE
-    order, engine = _read_order(config, ledger, scheduler, shows=arguments.left_out)
+    order, engine = _read_order(config, ledger, scheduler, shows=arguments.left_out, asks=not arguments.dry_run)
     if arguments.dry_run:
         return _print_dry_run(order, ledger, engine, unfit, config.left_out, as_json=arguments.json)
     _print_published(publish(order, words, ledger, say=say), ledger, engine, as_json=arguments.json)
@@ -94,14 +96,16 @@ def publication_texts(config: ReleaseConfig) -> PublicationTexts:
     return PublicationTexts(folder=resolve_path(config.base, output.folder), formats=output.formats, **own_texts)
 
 
-def _read_order(config: ReleaseConfig, ledger: Ledger, scheduler: Scheduler | None = None, *, shows: bool) -> tuple[Order, str | None]:
+def _read_order(
+    config: ReleaseConfig, ledger: Ledger, scheduler: Scheduler | None = None, *, shows: bool, asks: bool = False
+) -> tuple[Order, str | None]:
     """Return `order_of` a configuration, and tell the curator on stderr how its data were counted; if `shows`, what was left out, too.
 
     How many records were left out is a true number, by which settings could be chosen, the bounds of a domain above all. So the ledger
     records first that it is looked at, as in the app.
     """
     say("Reading the data.")
-    order, engine = order_of(config, scheduler)
+    order, engine = order_of(config, scheduler, asks=asks)
     if engine is not None:
         say(f"Counted by engine {engine}.")
         say(_LEFT_OUT_HINT if not shows else _record_look(order, ledger) or _describe_left_out(order))
@@ -128,14 +132,20 @@ def _describe_left_out(order: Order) -> str:
     return f"Curator only: {left_out(order.data) or 'nothing was left out.'}"
 
 
-def order_of(config: ReleaseConfig, scheduler: Scheduler | None = None) -> tuple[Order, str | None]:
+def order_of(config: ReleaseConfig, scheduler: Scheduler | None = None, *, asks: bool = False) -> tuple[Order, str | None]:
     """Read the data of a configuration, without bad rows, and make its order.
+
+    Args:
+        config: of the release.
+        scheduler: a running Dask scheduler; None for workers on this computer.
+        asks: whether files of equal content are to be confirmed, if this is a terminal.
 
     Returns:
         The order, and the engine that counted the data; None for a sample.
 
     Raises:
         DpvizError: settings, domain, regions or files cannot be used.
+        RefusedError: files of equal content were not confirmed.
     """
     mechanism, budget = config.mechanism.build(config.family), config.budget.budget()
     frame = open_frame(config)
@@ -145,7 +155,9 @@ def order_of(config: ReleaseConfig, scheduler: Scheduler | None = None) -> tuple
         mechanism.check(frame)
     opened = run_with_bar("counting", lambda watch: open_data(config, frame, bad_rows="drop", watch=watch, scheduler=scheduler))
     for note in opened.notes:
-        say(f"Curator only: {note}")
+        say(f"Curator only: {advise_on_command_line(note)}")
+    if opened.notes and asks:
+        _confirm_copies()
     order = Order(
         data=opened.data,
         mechanism=mechanism,
@@ -157,6 +169,24 @@ def order_of(config: ReleaseConfig, scheduler: Scheduler | None = None) -> tuple
         may_be_empty=config.data.may_be_empty,
     )
     return order, opened.engine
+
+
+def _confirm_copies() -> None:
+    """Ask on the terminal whether copies are to count. Without a terminal they count: see `describe_copies`.
+
+    Raises:
+        RefusedError: the curator did not say yes.
+    """
+    if not sys.stdin.isatty():
+        say("All of these files count: no terminal is there to ask, and what files hold decides no release.")
+        return
+    say("Are all of these files to count? Type yes to go on:")
+    try:
+        answer = input().strip().lower()
+    except EOFError:
+        answer = ""
+    if answer not in ("y", "yes"):
+        raise RefusedError("Not confirmed: nothing was spent. Delete the copy or do not name it, or give --copies.")
 
 
 def _find_unfit(config: ReleaseConfig, words: PublicationTexts) -> DpvizError | None:
@@ -235,9 +265,10 @@ def _error_lines(errors: ExpectedErrors) -> list[str]:
     return [*table_text.splitlines(), errors.note]
 
 
-def check_config(path: Path, *, as_json: bool, shows: bool) -> int:
+def check_config(path: Path, *, as_json: bool, shows: bool, copies: bool) -> int:
     """Print what the release of a configuration would cost, and why it would be refused, as `release --dry-run` does."""
     config = read_config(path, for_dry_run=True)
+    config = replace(config, data=config.data.with_copies(copies))
     ledger = Ledger()
     order, engine = _read_order(config, ledger, shows=shows)
     return _print_dry_run(order, ledger, engine, _find_unfit(config, publication_texts(config)), config.left_out, as_json=as_json)

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from dpviz.amounts import LONGEST_NUMBER
 from dpviz.arrays import Floats
 from dpviz.data.bounding import People, find_people, plain_values
 from dpviz.data.library_errors import attempt
@@ -250,7 +251,7 @@ def parse_numbers(values: NDArray[np.generic] | pa.ChunkedArray, name: str) -> F
     elif values.dtype.kind in "iuf":
         return values.astype(np.float64, copy=False)
     else:
-        texts = pd.Series(values, dtype=object)
+        texts = _without_long(pd.Series(values, dtype=object))
         numbers = (
             np.asarray(pd.to_numeric(texts, errors="coerce"), np.float64) if values.dtype.kind in "OU" else np.full(len(values), np.nan)
         )
@@ -258,6 +259,12 @@ def parse_numbers(values: NDArray[np.generic] | pa.ChunkedArray, name: str) -> F
     if filled and np.isnan(numbers).all():
         raise UnusableFileError(str(no_number(name)), len(numbers))
     return numbers
+
+
+def _without_long(entries: pd.Series) -> pd.Series:
+    """Return entries of any kind in which texts that are too long for a number are no number ("-")."""
+    long = attempt(lambda: entries.str.len() > LONGEST_NUMBER)  # without any text there is no `str`
+    return entries if long is None or not long.any() else entries.mask(long, "-")
 
 
 def no_number(*names: str) -> InputError:
@@ -319,7 +326,8 @@ def readable_numbers(column: pa.ChunkedArray) -> Floats:
     if not is_text(column.type):
         return np.full(len(column), np.nan)
     trimmed = pc.ascii_trim_whitespace(column)
-    written = pc.if_else(pc.match_substring_regex(trimmed, NUMBER), trimmed, pa.scalar(None, trimmed.type))
+    is_written = pc.and_(pc.match_substring_regex(trimmed, NUMBER), pc.less_equal(pc.binary_length(column), LONGEST_NUMBER))
+    written = pc.if_else(is_written, trimmed, pa.scalar(None, trimmed.type))
     return np.asarray(written.cast(pa.float64()).to_numpy(), np.float64)
 
 

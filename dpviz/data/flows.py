@@ -13,6 +13,7 @@ import pandas as pd
 import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
+from dpviz.amounts import LONGEST_NUMBER
 from dpviz.arrays import Integers, Places
 from dpviz.data.bounding import KEEP, bound_of, check_people, refuse_bound_without_persons
 from dpviz.data.cell_counts import CellCounts, count_rows
@@ -235,17 +236,24 @@ def _read_each(cells: pd.Series | pa.ChunkedArray, texts: bool) -> tuple[Integer
     return number[codes], fault[codes]
 
 
+_WHOLE_FROM = Decimal(10) ** LONGEST_NUMBER  # a decimal number of a table in memory may have more digits than can be looked at
+
+
 def _parse_count(value: object, texts: bool = False) -> tuple[int, int]:
     """Return an entry as a whole number, cut to 2**53 (0 if the entry has a fault), and the number of its fault."""
-    if isinstance(value, str) and texts and _NUMBER.fullmatch(value.strip()):
+    if isinstance(value, str) and texts and len(value) <= LONGEST_NUMBER and _NUMBER.fullmatch(value.strip()):
         value = Decimal(value.strip())
     elif isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.integer | np.floating | Decimal):
         return 0, _NO_NUMBER
-    if not (value.is_finite() if isinstance(value, Decimal) else math.isfinite(value)):
+    if isinstance(value, int | np.integer):
+        return (min(int(value), MOST_RECORDS), _NO_FAULT) if value >= 0 else (0, _NEGATIVE)
+    number = value if isinstance(value, Decimal) else Decimal(float(value))
+    if not number.is_finite():
         return 0, _NO_NUMBER
-    if value < 0:
+    if number < 0:
         return 0, _NEGATIVE
-    return (min(int(value), MOST_RECORDS), _NO_FAULT) if value == math.floor(value) else (0, _FRACTION)
+    is_whole = number >= _WHOLE_FROM or number == number.to_integral_value()
+    return (int(min(number, Decimal(MOST_RECORDS))), _NO_FAULT) if is_whole else (0, _FRACTION)
 
 
 def check_counts(counts: Counts, bad_rows: str) -> Integers:

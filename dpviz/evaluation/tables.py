@@ -11,13 +11,13 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import scipy
-from pandas.api.types import is_bool_dtype, is_numeric_dtype, is_string_dtype
+from pandas.api.types import is_bool_dtype, is_numeric_dtype
 from pyarrow import csv
 
 from dpviz.errors import InputError, SettingError
 from dpviz.evaluation.study import Study
 from dpviz.privacy.receipt import NOT_PRIVATE, SIMULATION
-from dpviz.release.tables import escape_formulas
+from dpviz.release.tables import escape_texts
 
 METRICS = ("n3", "mae", "mean20", "median20")
 KEYS = ("label", "mechanism", "private", "status", "settings", "epsilon", "delta", "workload")
@@ -33,8 +33,7 @@ _AS_DOWNLOADED = "Load the table as it was downloaded."
 
 def csv_text(table: pd.DataFrame) -> str:
     """Write a table as CSV text; texts that a spreadsheet would read as formulas are escaped."""
-    texts = {str(name): escape_formulas(column.to_numpy(object)) for name, column in table.items() if is_string_dtype(column)}
-    return str(table.assign(**texts).to_csv(index=False, lineterminator="\n"))
+    return str(escape_texts(table).to_csv(index=False, lineterminator="\n"))
 
 
 def tidy(study: Study, rows: Iterable[dict[str, Any]] | pd.DataFrame) -> pd.DataFrame:

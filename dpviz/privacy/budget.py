@@ -12,6 +12,7 @@ from typing import Self
 
 import scipy
 
+from dpviz.amounts import LONGEST_NUMBER
 from dpviz.errors import BudgetError
 
 Number = Fraction | float | str
@@ -20,7 +21,6 @@ GRAIN = 2**32  # shares are multiples of the budget / GRAIN
 LARGEST = 10**15  # of an epsilon or rho
 WITH_GAUSSIAN_NOISE = "identity, uniform_grid, quadtree and privelet"
 _ROUNDING_MARGIN = 1e-9
-_LONGEST_NUMBER = 400
 
 
 def exact(value: object, name: str) -> Fraction:
@@ -55,7 +55,7 @@ def exact(value: object, name: str) -> Fraction:
 
 def _refuse_huge(text: str, name: str) -> None:
     """Refuse numbers with many digits: even a short text such as 1e-999999999 would need gigabytes as a fraction."""
-    if len(text) > _LONGEST_NUMBER or ("/" not in text and abs(Decimal(text).adjusted()) > _LONGEST_NUMBER):
+    if len(text) > LONGEST_NUMBER or ("/" not in text and abs(Decimal(text).adjusted()) > LONGEST_NUMBER):
         raise BudgetError(f"{name} is out of range: give a number of ordinary size.")
 
 

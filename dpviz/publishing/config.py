@@ -284,7 +284,7 @@ def _budget(epsilon: Fraction | None, delta: Fraction | None, rho: Fraction | No
 
 T = TypeVar("T", bound="DataPart")
 
-_FILE_KEYS = ("engine", "may_be_empty")
+_FILE_KEYS = ("engine", "may_be_empty", "copies")
 _TEXT_KEYS = ("separator", "decimal", "encoding")
 _COUNTING_KEYS = ("count", "person", "contributions", "distinct", *_TEXT_KEYS, "quoted_newlines")
 _NO_QUOTED_NEWLINES = (
@@ -326,6 +326,7 @@ class DataPart:
         encoding: declares the encoding of text tables: "utf-8", "utf-16" (engine "numpy" only), "latin-1" or "windows-1252".
         quoted_newlines: declares that cells of text tables contain line ends between quotation marks; for studies only.
         may_be_empty: declares that data may have no record at all; otherwise such data are refused as a probable mistake.
+        copies: declares that files count that are copies of others, by their names or by their content.
         engine: "numpy" (in memory), "duckdb" (larger than memory) or "dask" (on a cluster); "auto" chooses by the files' size.
     """
 
@@ -351,6 +352,7 @@ class DataPart:
     encoding: str = "utf-8"
     quoted_newlines: bool = False
     may_be_empty: bool = False
+    copies: bool = False
     engine: str = AUTO
 
     def __post_init__(self) -> None:
@@ -493,7 +495,13 @@ class DataPart:
         """Return the arguments of `read_points`, `read_areas` or `read_flows` that describe columns and rules, by name."""
         names: tuple[str, ...] = ("origin", "destination", "exactly") if self.is_trips else ("x", "y", "geometry", "centroids")
         names = names if self.region is None else ("region",)
-        return {name: getattr(self, name) for name in (*names, "crs", *_COUNTING_KEYS)} | {"contributions": self.contributions or 1}
+        return {name: getattr(self, name) for name in (*names, "crs", "copies", *_COUNTING_KEYS)} | {
+            "contributions": self.contributions or 1
+        }
+
+    def with_copies(self: T, copies: bool) -> T:
+        """Declare that copies count, if `copies` of the command line says so."""
+        return replace(self, copies=True) if copies else self
 
     def with_engine(self: T, engine: str | None, scheduler: Scheduler | None) -> T:
         """Replace the engine by the command line's `engine`, if there is one, and check that it fits the scheduler.

@@ -156,7 +156,7 @@ class OpenedData:
         fingerprints: fingerprints of the data; never shown.
         engine: the engine that counted the data; None for a sample.
         of_files: the fingerprints of files among `fingerprints`.
-        notes: sentences about the files, for the curator only.
+        notes: sentences on files of equal content that nobody has declared; for the curator only, who confirms them.
     """
 
     data: PrivateData
@@ -186,6 +186,11 @@ class CountRequest:
     engine: str = AUTO
     scheduler: Scheduler | None = None
     may_be_empty: bool = False
+
+    @property
+    def drops(self) -> bool:
+        """Whether bad rows are dropped, as in a release."""
+        return self.options.get("bad_rows") == "drop"
 
 
 def open_frame(config: DataConfig) -> PublicFrame | None:
@@ -328,7 +333,7 @@ def open_data(
     if part.sample is not None:
         data = _load_sample(part, frame)
         return OpenedData(data=data, fingerprints=(_sample_fingerprint(part), *fingerprints_of(data)))
-    files = find_files(resolve_sources(config), part.text_format())
+    files = find_files(resolve_sources(config), part.text_format(), copies=part.copies)
     request = CountRequest(
         frame=frame,  # type: ignore[arg-type]
         options={**part.options(), "bad_rows": bad_rows},
@@ -361,6 +366,7 @@ def count_files(found: FoundFiles, request: CountRequest, watch: Progress = UNWA
     engine = choose_engine(found, request.engine, request.scheduler, _LIMITS)
     paths, sources = found.paths, list(found.sources)
     before = file_stamps(paths)
+    notes = tuple(describe_copies(found)) if request.drops and not request.options.get("copies") else ()
     with_rows = [path for path, rowless in zip(paths, found.rowless, strict=False) if not rowless]
     of_files_with_rows = file_fingerprints(with_rows, replace(watch, progress=_part_progress(watch, 0.0, _FINGERPRINTS_SHARE)))
     reading = replace(watch, progress=_part_progress(watch, _FINGERPRINTS_SHARE, 1.0))
@@ -375,7 +381,6 @@ def count_files(found: FoundFiles, request: CountRequest, watch: Progress = UNWA
         raise InputError("A file was changed while it was read: nothing was kept. Try again when no other program writes to it.")
     if not request.may_be_empty:
         refuse_empty_data(data)
-    notes = tuple(describe_copies(found)) if request.options.get("bad_rows") == "drop" else ()
     return OpenedData(
         data=data, fingerprints=fingerprints_of(data, files=of_files_with_rows), engine=engine, of_files=of_files_with_rows, notes=notes
     )
@@ -384,6 +389,8 @@ def count_files(found: FoundFiles, request: CountRequest, watch: Progress = UNWA
 def _read_with(engine: str, sources: list[Source], request: CountRequest, watch: Progress) -> PrivateData:
     """Count the records of files with one engine, by `read_points`, `read_areas` or `read_flows`."""
     arguments: dict[str, Any] = {**request.options, "engine": engine, "progress": watch.progress, "cancel": watch.cancel}
+    if request.drops:
+        arguments["copies"] = True  # names are checked where the files are found, and equal content is among the notes
     if request.scheduler is not None:
         arguments |= {"address": request.scheduler.address, "insecure_address": request.scheduler.insecure}
     if isinstance(request.frame, tuple):

@@ -38,7 +38,6 @@ from dpviz.release.tables import (
     Member,
     Plan,
     decode_dictionaries,
-    escape_formulas,
     explain_missing_degrees,
     find_shapes,
     format_level,
@@ -114,13 +113,12 @@ def _make_rates(release: AreaRelease, level: int) -> Columns:
     return {name: rates[column].to_numpy() for name, column in columns.items()}
 
 
-def _make_level_table(release: AreaRelease, level: int, *, escape: bool = False) -> pa.Table:
+def _make_level_table(release: AreaRelease, level: int) -> pa.Table:
     """Make a table of the regions of a level, in their order, without the numbers of hidden regions.
 
     Args:
         release: of areas.
         level: 0 to g.
-        escape: whether to escape ids and names that a spreadsheet would interpret as formulas.
     """
     columns, regions = _make_columns(release, level), release.regions
     if release.hidden is not None and level == regions.depth:
@@ -130,7 +128,7 @@ def _make_level_table(release: AreaRelease, level: int, *, escape: bool = False)
     texts = {"region_id": regions.ids_of(level), "name": regions.names_of(level)}
     if level:
         texts["parent_id"] = regions.ids_of(level - 1)[regions.parent[level - 1]]
-    named = {name: pa.array(escape_formulas(values) if escape else values.tolist(), pa.string()) for name, values in texts.items()}
+    named = {name: pa.array(values.tolist(), pa.string()) for name, values in texts.items()}
     named.setdefault("parent_id", pa.nulls(1, pa.string()))
     place = {
         "level": np.full(regions.size(level), level, np.int32),
@@ -228,7 +226,7 @@ def _plan_csv(release: AreaRelease, level: int) -> Member:
     name = f"areas_{format_level(regions, level) if level else f'0_{WHOLE}'}.csv"
     what = f"Regions of level {level}, {regions.levels[level - 1]}, with their counts." if level else "The whole with its count."
     about = f"{what}{_describe_level_hidden(release, level)}{ESCAPED_NOTE}"
-    return Member(name=name, format=CSV, about=about, write=lambda path: write_csv(_make_level_table(release, level, escape=True), path))
+    return Member(name=name, format=CSV, about=about, write=lambda path: write_csv(_make_level_table(release, level), path))
 
 
 def _describe_level_hidden(release: AreaRelease, level: int) -> str:

@@ -6,8 +6,9 @@ The tables of areas are in `dpviz.release.area_tables`.
 from __future__ import annotations
 
 import re
+import unicodedata
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -24,6 +25,7 @@ import pyarrow.parquet as pq
 import pyogrio  # type: ignore[import-untyped]
 import shapely
 from numpy.typing import NDArray
+from pandas.api.types import is_numeric_dtype
 from pyproj import CRS, Transformer
 from pyproj.exceptions import ProjError
 
@@ -51,7 +53,7 @@ USUAL_FORMATS = FORMATS[:3]
 DEGREES = "EPSG:4326"
 NO_CRS = "There is no CRS: GeoJSON and longitudes need a place on the globe, and a plain plane has none."
 OFF_THE_GLOBE = "The CRS gives some corners no longitude and latitude."
-_FORMULA = re.compile(r"'*[=+\-@\t\r\n＝＋－＠]")  # how a text begins that a spreadsheet may take for a formula
+_INVISIBLE = ("Cc", "Cf", "Zl", "Zp", "Zs")  # categories of characters that a spreadsheet may leave out: controls, direction marks, blanks
 _COORDINATE_DIGITS = 10
 _GDAL_DATE, _FIXED_DATE = "OGR_CURRENT_DATE", "1980-01-01T00:00:00.000Z"
 Facts = dict[str, Any]
@@ -123,21 +125,32 @@ Plan = list[Member | LeftOut]
 """The files of a release: those to be written, and those that cannot be made."""
 
 
-def escape_formulas(texts: NDArray[np.object_]) -> list[str]:
-    """Put an apostrophe before each text that a spreadsheet would interpret as a formula.
+def escape_formulas(texts: Iterable[str]) -> list[str]:
+    """Put an apostrophe before each text that a spreadsheet might take for a formula: this is the one place that decides which.
 
-    Distinct texts stay distinct, since a text that already begins with apostrophes before a formula gets one more.
+    Such a text begins with =, +, - or @, in any width, after any blanks, tabs, line ends, direction marks and other invisible
+    characters; or it begins with a tab or a line end, which may end a cell. Distinct texts stay distinct: apostrophes at the
+    beginning are passed over, so that a text that already has one before a formula gets one more. Without it the text is as before.
 
-    Args:
-        texts: (n,) texts.
-
-    Returns:
-        (n,) texts.
-
-    >>> escape_formulas(np.array(["=1+1", "06037", "'=1+1"], object))
-    ["'=1+1", '06037', "''=1+1"]
+    >>> escape_formulas(["=1+1", "06037", "'=1+1", "\u200e =1+1"])
+    ["'=1+1", '06037', "''=1+1", "'\u200e =1+1"]
     """
-    return [f"'{text}" if _FORMULA.match(text) else text for text in texts.tolist()]
+    return [f"'{text}" if _is_like_a_formula(text) else text for text in texts]
+
+
+def _is_like_a_formula(text: str) -> bool:
+    first = next((character for character in text if character != "'" and unicodedata.category(character) not in _INVISIBLE), "")
+    return unicodedata.normalize("NFKC", first) in ("=", "+", "-", "@") or text.lstrip("'")[:1] in ("\t", "\r", "\n")
+
+
+def escape_texts(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a table whose texts are escaped by `escape_formulas`; all else stays as it is."""
+    texts = {str(name): column.map(_escape_cell) for name, column in table.items() if not is_numeric_dtype(column)}
+    return table.assign(**texts)
+
+
+def _escape_cell(cell: object) -> object:
+    return escape_formulas([cell])[0] if isinstance(cell, str) else cell
 
 
 def make_constant_column(text: str, rows: int) -> pa.DictionaryArray:
@@ -152,8 +165,16 @@ def decode_dictionaries(table: pa.Table) -> pa.Table:
 
 
 def write_csv(table: pa.Table, path: Path) -> None:
-    """Write a table as CSV in UTF-8: a header, numbers in full precision, missing numbers empty, texts in quotes."""
-    pyarrow.csv.write_csv(decode_dictionaries(table), path)
+    """Write a table as CSV in UTF-8: a header, numbers in full precision, missing numbers empty, texts in quotes and escaped."""
+    plain = decode_dictionaries(table)
+    columns = [_escape_column(column) if pa.types.is_string(column.type) else column for column in plain.columns]
+    pyarrow.csv.write_csv(pa.table(dict(zip(plain.column_names, columns, strict=True))), path)
+
+
+def _escape_column(texts: pa.ChunkedArray) -> pa.Array:
+    """Escape the texts of a column, each distinct one once."""
+    distinct = pc.unique(texts).drop_null()
+    return pa.array(escape_formulas(distinct.to_pylist()), pa.string()).take(pc.index_in(texts, distinct))
 
 
 def write_geojson(frame: geopandas.GeoDataFrame, path: Path) -> None:
@@ -481,20 +502,19 @@ def _make_stage_table(release: FlowRelease) -> pa.Table:
     return pa.concat_tables(parts)
 
 
-def _make_flow_table(release: FlowRelease, level: int, ids: Callable[[Texts], Any] = list, destination: str = "destination") -> pa.Table:
+def _make_flow_table(release: FlowRelease, level: int, destination: str = "destination") -> pa.Table:
     """Make a table of the released pairs of a level, ordered by origin, then destination.
 
     Args:
         release: of trips.
         level: 1 to g.
-        ids: converts the ids of all regions of a level to the texts in the table, for instance `escape_formulas`.
         destination: name of the column of destinations.
     """
     counts, tree = release.stages[2 * level], release.tree
     order = np.lexsort((counts.destination, counts.origin))
     regions = {
-        "origin": pa.array(ids(tree.origins.ids_of(level)), pa.string()).take(pa.array(counts.origin[order])),
-        destination: pa.array(ids(tree.destinations.ids_of(level)), pa.string()).take(pa.array(counts.destination[order])),
+        "origin": pa.array(tree.origins.ids_of(level), pa.string()).take(pa.array(counts.origin[order])),
+        destination: pa.array(tree.destinations.ids_of(level), pa.string()).take(pa.array(counts.destination[order])),
     }
     columns = _make_count_columns(counts.count[order], counts.noisy[order], release.stddev(2 * level)[order])
     return make_table(regions | columns | _make_status_column(release, len(order)))
@@ -560,12 +580,12 @@ def _describe_pairs(release: FlowRelease, level: int) -> str:
     return "listed pairs only; a pair that is missing is part of the rest, and need not be empty"
 
 
-def _make_rest_table(release: FlowRelease, levels: tuple[int, int], ids: Callable[[Texts], Any] = list) -> pa.Table:
+def _make_rest_table(release: FlowRelease, levels: tuple[int, int]) -> pa.Table:
     """Make a table of the trips between regions of two levels that are in no listed pair: origin, destination, count and status."""
     rest, tree = release.rest(*levels), release.tree
     columns = {
-        "origin": pa.array(ids(tree.origins.ids_of(levels[0])), pa.string()).take(pa.array(rest.origin)),
-        "destination": pa.array(ids(tree.destinations.ids_of(levels[1])), pa.string()).take(pa.array(rest.destination)),
+        "origin": pa.array(tree.origins.ids_of(levels[0]), pa.string()).take(pa.array(rest.origin)),
+        "destination": pa.array(tree.destinations.ids_of(levels[1]), pa.string()).take(pa.array(rest.destination)),
         "count": rest.count,
     }
     return make_table(columns | _make_status_column(release, len(rest.count)))
@@ -583,7 +603,7 @@ def _plan_rest(release: FlowRelease) -> Member:
     )
 
 
-def _make_totals_table(release: FlowRelease, ids: Callable[[Texts], Any] = list) -> pa.Table:
+def _make_totals_table(release: FlowRelease) -> pa.Table:
     """Make a table of the trips that leave and that arrive in each region of each level: released, estimated, and the spread.
 
     Returns:
@@ -600,7 +620,7 @@ def _make_totals_table(release: FlowRelease, ids: Callable[[Texts], Any] = list)
             columns = {
                 "direction": np.full(len(found), direction, object),
                 "level": np.full(len(found), level, np.int32),
-                "region_id": pa.array(ids(found), pa.string()),
+                "region_id": pa.array(found, pa.string()),
             }
             columns |= _make_count_columns(count, estimate, stddev) | _make_status_column(release, len(found))
             parts.append(decode_dictionaries(make_table(columns)))
@@ -867,9 +887,7 @@ def _plan_flows_csv(release: FlowRelease, level: int) -> Member:
     about = f"Trips, {release.tree.title(2 * level)}, {_describe_pairs(release, level)};"
     about += f" opens in flowmap.blue with the locations of this level.{ESCAPED_NOTE}"
     name = f"flows_{format_level(release.tree.origins, level)}.csv"
-    return Member(
-        name=name, format=CSV, about=about, write=lambda path: write_csv(_make_flow_table(release, level, escape_formulas, "dest"), path)
-    )
+    return Member(name=name, format=CSV, about=about, write=lambda path: write_csv(_make_flow_table(release, level, "dest"), path))
 
 
 def _plan_arcs_csv(release: FlowRelease, level: int) -> Member | LeftOut:
@@ -879,7 +897,7 @@ def _plan_arcs_csv(release: FlowRelease, level: int) -> Member | LeftOut:
         return LeftOut(name=name, reason=ends)
 
     def write(path: Path) -> None:
-        table = _make_flow_table(release, level, escape_formulas, "dest")
+        table = _make_flow_table(release, level, "dest")
         places = np.column_stack(_find_pair_ends(release, level, ends)).T
         for column, values in zip(("origin_lng", "origin_lat", "dest_lng", "dest_lat"), places, strict=True):
             table = table.append_column(column, pa.array(values))
@@ -893,16 +911,12 @@ def _plan_rest_csv(release: FlowRelease) -> Member:
     between = release.tree.title(release.tree.height - 1)
     about = f"The rest, {between}: trips of these pairs that are in no listed pair of the finest level.{ESCAPED_NOTE}"
     levels = release.tree.levels(release.tree.height - 1)
-    return Member(
-        name="rest.csv", format=CSV, about=about, write=lambda path: write_csv(_make_rest_table(release, levels, escape_formulas), path)
-    )
+    return Member(name="rest.csv", format=CSV, about=about, write=lambda path: write_csv(_make_rest_table(release, levels), path))
 
 
 def _plan_totals_csv(release: FlowRelease) -> Member:
     about = f"{_ABOUT_TOTALS}{ESCAPED_NOTE}"
-    return Member(
-        name="totals.csv", format=CSV, about=about, write=lambda path: write_csv(_make_totals_table(release, escape_formulas), path)
-    )
+    return Member(name="totals.csv", format=CSV, about=about, write=lambda path: write_csv(_make_totals_table(release), path))
 
 
 def _plan_locations_csv(release: FlowRelease, level: int) -> Member | LeftOut:
@@ -933,5 +947,5 @@ def _list_locations(regions: Regions, level: int) -> pd.DataFrame | str:
         return OFF_THE_GLOBE
     if centres is None:
         return NO_GEOMETRY
-    texts = {"id": escape_formulas(regions.ids_of(level)), "name": escape_formulas(regions.names_of(level))}
-    return pd.DataFrame({"id": texts["id"], "lat": centres[:, 1], "lon": centres[:, 0], "name": texts["name"]}, dtype=None)
+    columns = {"id": regions.ids_of(level), "lat": centres[:, 1], "lon": centres[:, 0], "name": regions.names_of(level)}
+    return pd.DataFrame(columns, dtype=None)

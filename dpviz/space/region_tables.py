@@ -13,6 +13,7 @@ import geopandas
 import numpy as np
 import pandas as pd
 
+from dpviz.amounts import LONGEST_NUMBER
 from dpviz.arrays import Integers, Places, Texts
 from dpviz.errors import DomainError, did_you_mean
 from dpviz.space.denominators import read_denominator
@@ -300,7 +301,7 @@ def _read_levels(cells: pd.Series) -> tuple[Integers, list[str | None]]:
     texts = [_id_text(value) for value in cells.to_numpy(object)]
     if any(text is None for text in texts):
         raise DomainError(f"Column {LEVEL!r} must hold whole numbers from 0 or 1, or the names of the levels.")
-    if not all(text is not None and text.lstrip("+-").isdecimal() for text in texts):
+    if not all(text is not None and len(text) <= LONGEST_NUMBER and text.lstrip("+-").isdecimal() for text in texts):
         code, names = pd.factorize(np.array(texts, object))
         return code.astype(np.int64), [str(name) for name in names]
     numbers = np.array([int(text) if text is not None else 0 for text in texts])

@@ -336,3 +336,8 @@ def test_another_function_of_streamlit_is_found(tmp_path, line):
     path = tmp_path / "page.py"
     path.write_text(f"import streamlit as st\n{line}\n", "utf-8")
     assert list(unknown_uses(Module(path)))
+
+
+def test_every_table_is_shown_by_the_function_that_escapes_formulas():
+    places = [path.name for path in APP.rglob("*.py") for call in calls(Module(path)) for _, name in called(call) if name == "dataframe"]
+    assert places == ["words.py"]

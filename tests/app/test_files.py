@@ -14,7 +14,7 @@ from dpviz.privacy.ledger import Ledger
 from dpviz.publishing.config import from_tables
 from dpviz.publishing.private_data import open_data, open_frame
 from tests.app.browse import until
-from tests.app.seen import captions, drawn, errors, fine, good, infos, labelled, trips_drawn
+from tests.app.seen import captions, drawn, errors, fine, good, infos, labelled, missing, trips_drawn, warnings
 from tests.app.start import CURATE, trips_uploaded
 from tests.app.test_points_data import by_path as typed_path
 from tests.app.test_points_data import declare
@@ -69,6 +69,23 @@ def test_a_glob_and_a_folder_are_counted_and_saved(homes, pattern, tmp_path, cap
     release, said = released(saved(app), tmp_path, capsys)
     assert (said["engine"], release.receipt.unit) == ("numpy", "person")
     assert [account.draws for account in Ledger().accounts()] == [2]
+
+
+def test_copies_by_name_are_refused_and_equal_content_locks_the_button_until_a_tick(homes):
+    (homes / "z.parquet").write_bytes((homes / "1.parquet").read_bytes())
+    app = fine(by_path(homes))
+    assert "'1.parquet' and 'z.parquet' have the same content" in warnings(app)
+    assert any(each.startswith("Some files have the same content") for each in missing(app))
+    assert app.button(key="draw").disabled
+    (homes / "z.parquet").rename(homes / "1 - Copy.parquet")
+    app = by_path(homes)
+    assert "tick “Count copies, too”" in errors(app)
+    fine(labelled(app.checkbox, "Count copies, too").check().run())
+    app.toggle(key="drop").set_value(True)
+    protect(declare(app))
+    fine(press_draw(app))
+    assert drawn(app).data.points.count.sum() == 8
+    assert tables_of(app).data.copies
 
 
 def test_an_engine_can_be_chosen_and_is_saved(homes):

@@ -1,5 +1,6 @@
 """Data are found relative to the configuration's folder and recognised by their content; mistakes are found before anything is spent."""
 
+import io
 from dataclasses import replace
 
 import geopandas
@@ -162,29 +163,52 @@ def test_a_file_that_is_written_meanwhile_is_refused(tmp_path, monkeypatch):
 
 @pytest.fixture
 def copies(tmp_path):
-    """The crowd, a copy of it, and two empty parts."""
+    """The crowd, a copy of it by another name, and two empty parts."""
     (tmp_path / "d").mkdir()
-    for name, rows in (("a", CROWD), ("a (1)", CROWD), ("b", CROWD.iloc[:0]), ("c", CROWD.iloc[:0])):
+    for name, rows in (("a", CROWD), ("z", CROWD), ("b", CROWD.iloc[:0]), ("c", CROWD.iloc[:0])):
         rows.to_csv(tmp_path / "d" / f"{name}.csv", index=False)
     return changed(POINTS, "data.points", "d/*.csv")
 
 
-def test_a_copy_is_refused_by_check_and_named_by_a_release(run, tmp_path, copies):
-    with pytest.raises(InputError, match=r"'a \(1\).csv' and 'a.csv' have the same content"):
+def test_equal_content_is_refused_by_check_and_decides_no_release_without_a_person(run, tmp_path, copies):
+    with pytest.raises(InputError, match=r"'a.csv' and 'z.csv' have the same content"):
         check(tmp_path / "d" / "*.csv")
+    assert check(tmp_path / "d" / "*.csv", copies=True)["files"] == 4
     with pytest.raises(InputError, match="have the same content"):
         opened(tmp_path, copies, "refuse")
     code, out, err = run("release", written(tmp_path, copies), "--json")
     assert code == 0
-    assert "Curator only: the files 'a (1).csv' and 'a.csv' have the same content, and all of them were counted" in err
+    assert "Curator only: the files 'a.csv' and 'z.csv' have the same content" in err
+    assert "or give --copies" in err
     public = [out, *((tmp_path / "out" / name).read_text() for name in ("manifest.json", "report.html"))]
     assert "have the same content" not in "".join(public)
+
+
+@pytest.mark.parametrize("answer", ["yes", "no", ""])
+def test_a_terminal_confirms_equal_content_before_anything_is_paid(run, tmp_path, ledger, copies, monkeypatch, answer):
+    monkeypatch.setattr("sys.stdin", io.StringIO(answer))
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
+    code, _, err = run("release", written(tmp_path, copies))
+    assert "Are all of these files to count?" in err
+    assert (code, len(ledger.accounts())) == ((0, 1) if answer == "yes" else (1, 0))
+
+
+@pytest.mark.parametrize("how", ["flag", "key"])
+def test_copies_are_declared_by_a_flag_or_a_key_and_nobody_is_asked(run, tmp_path, copies, monkeypatch, how):
+    (tmp_path / "d" / "a.csv").rename(tmp_path / "d" / "z - Copy.csv")
+    code, _, err = run("release", written(tmp_path, copies), "--dry-run")
+    assert code == 2
+    assert all(part in err for part in ("By their names, 'z - Copy.csv' and 'z.csv'", "write copies = true under [data], or give --copies"))
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    tables, flags = (copies, ["--copies"]) if how == "flag" else (changed(copies, "data.copies", True), [])
+    code, _, err = run("release", written(tmp_path, tables), *flags)
+    assert (code, "Curator only" in err) == (0, False)
 
 
 def test_empty_files_have_no_fingerprint(tmp_path, copies):
     one = opened(tmp_path, copies)
     (tmp_path / "d" / "a.csv").write_text("lon,lat,secret\n3,3,x\n")
-    (tmp_path / "d" / "a (1).csv").write_text("lon,lat,secret\n4,4,x\n")
+    (tmp_path / "d" / "z.csv").write_text("lon,lat,secret\n4,4,x\n")
     other = opened(tmp_path, copies)
     assert not {*one.fingerprints} & {*other.fingerprints}
     assert (len(one.of_files), len(other.of_files)) == (1, 2)

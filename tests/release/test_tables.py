@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpviz.data.points import PointCounts
-from dpviz.mechanisms import FlatGaussian, HilbertTree, Quadtree, TopDown
+from dpviz.mechanisms import FlatAreas, FlatGaussian, HilbertTree, Quadtree, TopDown
 from dpviz.privacy.budget import ApproxBudget, PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.files import read_manifest, write_release
@@ -23,7 +23,7 @@ from dpviz.release.tables import escape_formulas
 from dpviz.space.domain import Domain
 from dpviz.space.regions import Regions
 from tests.flow_cases import flows_of, regular
-from tests.release_cases import WORDS, flows_on, point_release, points_of, regions_with_shapes
+from tests.release_cases import WORDS, areas_on, flows_on, point_release, points_of, regions_with_shapes
 
 MEASURES = ["count_noisy", "count", "stddev", "ci_low", "ci_high", "reliability", "status"]
 BOUNDS = ["west", "south", "east", "north"]
@@ -270,11 +270,28 @@ def test_texts_that_a_spreadsheet_would_run_are_neutralised_in_csv_and_only_ther
     assert {row["origin"] for row in lines(folder / "flows_1_town.csv")} <= {"'=a", "''=a", "'-7"}
 
 
-@given(st.lists(st.text(alphabet="'=+-@\t\r\nab ＝", max_size=5), unique=True))
-def test_no_cell_begins_like_a_formula_and_different_texts_stay_different(texts):
-    found = escape_formulas(np.array(texts, object))
+INVISIBLE = " \t\r\n\x00\x85\xa0\u200b\u200e\u202a\u2028\u3000\ufeff\N{TAG SPACE}"
+
+
+@given(st.lists(st.text(alphabet=f"'=+-@ab1＝＋－＠﹢{INVISIBLE}", max_size=6), unique=True))
+def test_no_text_begins_like_a_formula_whatever_stands_before_it_and_different_texts_stay_different(texts):
+    found = escape_formulas(texts)
     assert len(set(found)) == len(texts)
-    assert not any(text[:1] in set("=+-@\t\r\n＝") - {""} for text in found if text)
+    assert not any(
+        text.lstrip(INVISIBLE)[:1] in set("=+-@＝＋－＠﹢") or text[:1] in set("\t\r\n") for text in found if text.strip(INVISIBLE)
+    )
+    assert all(new in (old, f"'{old}") for old, new in zip(texts, found, strict=True))
+
+
+@pytest.mark.parametrize("begin", INVISIBLE)
+def test_files_escape_a_formula_behind_invisible_characters_in_ids_names_and_levels(begin, tmp_path):
+    hostile = f"a{begin}=1"[1:]
+    table = geopandas.GeoDataFrame({hostile: [hostile, "b"]}, geometry=[shapely.box(x, 0, x + 1, 1) for x in range(2)], crs="EPSG:4326")
+    regions = Regions.from_table(table, levels=[hostile])
+    for private, mechanism in ((flows_on(regions), FlatGaussian()), (areas_on(regions), FlatAreas())):
+        folder = written(mechanism.release(private, BUDGET, Entropy.system()), tmp_path / mechanism.key)
+        texts = {cell for path in folder.glob("*.csv") for row in lines(path) for cell in row.values() if hostile in cell}
+        assert texts == {f"'{hostile}"}
 
 
 def test_names_of_levels_never_reach_the_file_system(tmp_path):

@@ -194,5 +194,5 @@ def _make_data(chosen: AreaFiles, opened: OpenedData, regions: cached.UploadedRe
         unit=nouns.RECORDS,
         source=Source(data_part=part, regions=part_of(regions)),
     )
-    show_left_out(data, (*opened.notes, left_out(areas)), private=config().mode == CURATE)
+    show_left_out(data, (left_out(areas),), private=config().mode == CURATE)
     return data

@@ -17,10 +17,11 @@ from dpviz.app.areas.level import asked_regions, shown_level, shown_rate
 from dpviz.app.areas.state import AREAS, MOST_ASKED, AreasDrawn, config
 from dpviz.app.release_tabs import MOST_PERCENT, MOST_ROWS, end_receipt, note_conversion, show_open_tab
 from dpviz.app.session import carry_out, show_value, when_chosen
-from dpviz.app.words import CHOSEN_BEFOREHAND, budget_words, receipt_table, show_chart
+from dpviz.app.words import CHOSEN_BEFOREHAND, budget_words, receipt_table, show_chart, show_table
 from dpviz.evaluation.area_metrics import AreaEvaluation
 from dpviz.release.area_fitness import fitness
 from dpviz.release.area_release import AreaRelease
+from dpviz.release.tables import escape_texts
 from dpviz.release.verdict import verdict
 from dpviz.view import areas_charts as charts
 from dpviz.view.escape import markdown
@@ -93,7 +94,7 @@ def _show_beside(runs: list[AreasDrawn], evaluations: list[AreaEvaluation | None
 def _show_accuracy(what: AreasDrawn, evaluation: AreaEvaluation | None, level: int) -> None:  # noqa: ARG001 - tabs are called alike
     """Show errors, false positives and narrow intervals of each level; without the truth what released numbers say."""
     if evaluation is None:
-        st.dataframe(style_fitness(what.release), hide_index=True, width="stretch")
+        show_table(style_fitness(what.release))
         st.caption(f"Judged by released numbers alone, in {what.data.unit}: nothing true was looked at.")
         return
     table = evaluation.by_level
@@ -104,7 +105,7 @@ def _show_accuracy(what: AreasDrawn, evaluation: AreaEvaluation | None, level: i
     columns = {"name": "level", "regions": "regions", "mae": "mean error", "rmse": "typical error", "expected": "expected from noise"}
     columns |= {"relative": "mean error, %", "empty": "empty", "false_positives": "false positives", "false_negatives": "missed"}
     columns |= {"max_error": "largest error", "worst": "of region", "narrow": "narrow intervals, %"}
-    st.dataframe(table[list(columns)].rename(columns=columns).round(3), hide_index=True, width="stretch")
+    show_table(table[list(columns)].rename(columns=columns).round(3))
     st.caption(
         f"Errors in {what.data.unit}; the mean error in percent divides by the true count, or by 20 where that is smaller. A region counts"
         " as occupied if 0.5 or more is released."
@@ -116,7 +117,7 @@ def style_fitness(release: AreaRelease) -> Styler:
     columns = {"name": "level", "regions": "regions", "mean": "average count", "stddev": "noise", "relative": "noise, %"}
     columns |= {"grade": "grade", "narrow": "narrow intervals, %"}
     table = fitness(release)[[*columns]].rename(columns=columns).replace(np.inf, np.nan)
-    return table.style.format(precision=2, thousands=",", na_rep=MISSING)
+    return escape_texts(table).style.format(precision=2, thousands=",", na_rep=MISSING)
 
 
 def _show_worst(what: AreasDrawn, evaluation: AreaEvaluation | None, level: int) -> None:
@@ -234,7 +235,7 @@ def _show_table(what: AreasDrawn, evaluation: AreaEvaluation | None, level: int)
     """Show the released regions of the level, the largest first."""
     table = pd.DataFrame(what.release.level(level).drop(columns="geometry")).sort_values("count", ascending=False, kind="stable")
     table = table.rename(columns={"ci_low": "95 % from", "ci_high": "to", "all_low": "all at once, from", "all_high": "all at once, to"})
-    st.dataframe(table.head(MOST_ROWS).round(2), hide_index=True, width="stretch")
+    show_table(table.head(MOST_ROWS).round(2))
     note = f" The {MOST_ROWS:,} largest of {len(table):,} regions." if len(table) > MOST_ROWS else ""
     stamp = " Simulation: seeded noise, not private." if what.release.simulation else ""
     st.caption(

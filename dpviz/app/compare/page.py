@@ -69,7 +69,7 @@ from dpviz.app.first_row import forget_button, show_forgotten
 from dpviz.app.jobs import DONE, FAILED, RUNNING, STOPPED, InverseJob, StudyJob
 from dpviz.app.ledger import record_public_look
 from dpviz.app.session import accept_presses, list_words, serve_press, show_error, show_refusal, show_refused_link
-from dpviz.app.words import number_of, show_chart
+from dpviz.app.words import number_of, show_chart, show_table
 from dpviz.data.areas import AreaCounts
 from dpviz.data.points import PointCounts
 from dpviz.errors import DpvizError, SettingError
@@ -533,7 +533,7 @@ def _show_table(study_job: StudyJob, data: CompareData, rows: pd.DataFrame) -> N
         table.insert(list(table.columns).index("delta") + 1, "Accounting", accounting)
     if len(table):
         table = table.rename(columns=COLUMNS | {name: figure_column(name, data, workload) for name in further})
-        st.dataframe(table, hide_index=True, width="stretch", column_config={"δ": st.column_config.NumberColumn(format="%.3g")})
+        show_table(table, column_config={"δ": st.column_config.NumberColumn(format="%.3g")})
     else:
         st.info(NO_FIGURE)
     about = " ".join(filter(None, (figure_about(name, data, workload) for name in (figure, *further))))
@@ -673,7 +673,7 @@ def _show_answers(search: InverseJob, data: CompareData, was_running: bool) -> N
 def _show_epsilons(rows: pd.DataFrame, data: CompareData) -> None:
     """Show the table of epsilons, and under it the notes on how they were found, each note once."""
     table = rows.drop(columns="note").rename(columns={"error": f"typical error there, noise alone ({data.unit})"})
-    st.dataframe(table.round(2), hide_index=True, width="stretch")
+    show_table(table.round(2))
     for note, rows_of_note in rows.groupby("note", sort=False):
         st.caption(f"**{markdown(', '.join(rows_of_note['Configuration']))}**: {markdown(note)}")
 

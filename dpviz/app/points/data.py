@@ -218,5 +218,5 @@ def _make_data(chosen_files: PointFiles, opened: OpenedData, domain: DomainPart,
         unit=RECORDS,
         source=Source(data_part=part, domain=domain),
     )
-    show_left_out(data, (*opened.notes, left_out(opened.data)), private=config().mode == CURATE)
+    show_left_out(data, (left_out(opened.data),), private=config().mode == CURATE)
     return data

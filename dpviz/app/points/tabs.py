@@ -18,7 +18,17 @@ from dpviz.app.points.state import FARTHEST, POINTS, Drawn, config
 from dpviz.app.points.strip import shown_zoom
 from dpviz.app.release_tabs import MOST_PERCENT, MOST_ROWS, end_receipt, note_conversion, show_open_tab
 from dpviz.app.session import carry_out
-from dpviz.app.words import AT_ONCE, CHOSEN_BEFOREHAND, NO_INTERVALS, budget_words, receipt_table, show_chart, show_interval, show_noise
+from dpviz.app.words import (
+    AT_ONCE,
+    CHOSEN_BEFOREHAND,
+    NO_INTERVALS,
+    budget_words,
+    receipt_table,
+    show_chart,
+    show_interval,
+    show_noise,
+    show_table,
+)
 from dpviz.evaluation.metrics import FINEST_ZOOM, PRESENT, Evaluation, error_by_size, expected_error, true_answers
 from dpviz.evaluation.split_objective import objective_curve
 from dpviz.mechanisms import POINT_FAMILY
@@ -343,7 +353,7 @@ def _table(what: Drawn, level: int) -> None:
     if not what.release.receipt.private:
         table = table.rename(columns={"count": "count (NOT PRIVATE)"})
         st.caption(":orange[**NOT PRIVATE**: this table must never be published.]")
-    st.dataframe(table, hide_index=True, width="stretch")
+    show_table(table)
     st.caption(AT_ONCE.format(numbers=count_of_numbers(what.release)) if what.release.states_noise else NO_INTERVALS)
     if len(nodes) > MOST_ROWS:
         st.caption(f"The {MOST_ROWS:,} largest of {len(nodes):,} partitions, by released count.")

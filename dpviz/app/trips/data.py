@@ -251,7 +251,7 @@ def _make_data(
             destinations=make_regions_part("ends", both[1]) if st.session_state.get("trips apart") else None,
         ),
     )
-    show_left_out(data, (*opened.notes, left_out(flows), *flows.notes), private=TRIPS.config().mode == CURATE)
+    show_left_out(data, (left_out(flows), *flows.notes), private=TRIPS.config().mode == CURATE)
     return data
 
 

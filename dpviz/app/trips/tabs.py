@@ -16,7 +16,7 @@ from dpviz.app.page_state import CURATE
 from dpviz.app.release_tabs import MOST_ROWS, end_receipt, note_conversion, show_open_tab
 from dpviz.app.session import show_error
 from dpviz.app.trips.state import TripsDrawn
-from dpviz.app.words import AT_ONCE, CHOSEN_BEFOREHAND, NO_INTERVALS, receipt_table, show_chart, show_interval, show_noise
+from dpviz.app.words import AT_ONCE, CHOSEN_BEFOREHAND, NO_INTERVALS, receipt_table, show_chart, show_interval, show_noise, show_table
 from dpviz.errors import DpvizError
 from dpviz.evaluation.flow_metrics import FlowEvaluation, error_bounds
 from dpviz.evaluation.pair_lists import compare_lists
@@ -205,7 +205,7 @@ def _show_region(what: TripsDrawn, truths: tuple[FlowEvaluation, ...], view: Tri
             show_title(what, index)
             rows = _list_totals(release, ident, view.level, truths[index] if truths else None)
             show_chart(charts.totals_bars(rows, what.data.unit))
-            st.dataframe(rows, hide_index=True, width="stretch")
+            show_table(rows)
             if "do both" not in set(rows["trips"]) and _regions_exist(release, ident, ident, (view.level, view.level)):
                 st.caption(f"Start and end here: {_describe_rest(release, (view.chosen, view.chosen), what.data.unit)}")
             if release.approximate:
@@ -337,10 +337,8 @@ def _show_consistency(what: TripsDrawn) -> None:
             rest = "; listed pairs do so together with their rest" if release.across is not None else ""
             text = f"{wrong:,} pairs do not add up{left_out}." if wrong else f"Every level adds up to the one above it, pair by pair{rest}."
             st.markdown(f":green[{text}]" if wrong == 0 else f":orange[{text}]")
-            st.dataframe(
+            show_table(
                 table.drop(columns="stage").rename(columns={"between": "level", "largest_gap": "largest gap"}),
-                hide_index=True,
-                width="stretch",
             )
     st.caption("Checked on the released numbers: each pair against the sum of the pairs that it is refined into.")
 
@@ -368,7 +366,7 @@ def _show_table(what: TripsDrawn, index: int, view: TripsMapSettings) -> None:
         table = table.rename(columns={"count": "count (NOT PRIVATE)"})
         st.caption(":orange[**NOT PRIVATE**: this table must never be published.]")
     table = table.iloc[np.argsort(-counts.count[order], kind="stable")]
-    st.dataframe(table.head(MOST_ROWS), hide_index=True, width="stretch")
+    show_table(table.head(MOST_ROWS))
     st.caption(AT_ONCE.format(numbers=count_of_numbers(release)) if release.states_noise else NO_INTERVALS)
     if len(table) > MOST_ROWS:
         st.caption(f"The {MOST_ROWS:,} largest of {len(table):,} released pairs.")

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from dpviz.amounts import LONGEST_NUMBER
 from dpviz.arrays import Floats
 from dpviz.data.cells import BAD, MOST_RECORDS, OUTSIDE, cells_of, leave_masked_out
 from dpviz.data.columns import is_text, readable_numbers, readable_texts
@@ -120,7 +121,8 @@ class Expressions:
         if _is_number(kind):
             return f"CAST({column} AS DOUBLE)"
         if is_text(kind):
-            return f"CASE WHEN contains({column}, '_') OR contains({column}, '+-') THEN NULL ELSE TRY_CAST({column} AS DOUBLE) END"
+            no_number = f"strlen({column}) > {LONGEST_NUMBER} OR contains({column}, '_') OR contains({column}, '+-')"
+            return f"CASE WHEN {no_number} THEN NULL ELSE TRY_CAST({column} AS DOUBLE) END"
         if not pa.types.is_decimal(kind):
             return "CAST(NULL AS DOUBLE)"
         return self._call_sql(f"number_{column}", lambda entries: pa.array(readable_numbers(entries)), (name,), "DOUBLE")

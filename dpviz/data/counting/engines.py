@@ -58,8 +58,9 @@ def choose_engine(files: FoundFiles, engine: str, scheduler: Scheduler | None, l
 
     Args:
         files: the files.
-        engine: one of ENGINES, or "auto". "auto" is "dask" if there is a scheduler; else "duckdb" for tables that are larger than an eighth
-            of the machine's memory or than the limits; else "numpy". Without DuckDB, "numpy" also counts large tables within the limits.
+        engine: one of ENGINES, or "auto". "auto" is "dask" if there is a scheduler; else "duckdb" for tables that, unpacked, are larger
+            than an eighth of the machine's memory or than the limits; else "numpy". Without DuckDB, "numpy" also counts large tables
+            within the limits.
         scheduler: a running Dask scheduler; None without one.
         limits: the most that a file may hold if it is read into memory.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeAlias, TypeVar
@@ -39,7 +40,7 @@ from dpviz.data.reading.geometries import same_crs
 from dpviz.data.reading.points import PointsRequest, count_points
 from dpviz.data.reading.rules import ReadingRules
 from dpviz.data.reading.safety import DEFAULT_LIMITS
-from dpviz.data.reading.sources import FoundFiles, Sources, find_files, refuse_copies
+from dpviz.data.reading.sources import FoundFiles, Sources, describe_copies, find_files, refuse_copies
 from dpviz.data.reading.text_format import TextFormat
 from dpviz.errors import InputError
 from dpviz.space.domain import as_domain, refuse_degrees
@@ -77,6 +78,7 @@ def read_points(
     contributions: int = 1,
     distinct: bool = False,
     bad_rows: str = "refuse",
+    copies: bool = False,
     separator: str | None = None,
     decimal: str = ".",
     encoding: str = "utf-8",
@@ -117,10 +119,12 @@ def read_points(
         contributions: m >= 1; the most records of a person.
         distinct: whether each person counts once in each cell, and keeps at most m distinct cells.
         bad_rows: "refuse" raises on a row with a missing or malformed cell, and on two files of equal content. "drop" leaves the
-            row out, and counts both files; the result's `dropped` says how many records were left out. Under "drop" no single row
+            row out, and warns of the two files; the result's `dropped` says how many records were left out. Under "drop" no single row
             raises, but faults of a whole file or column still do: damage, limits, a wrong CRS, a column without a single number,
             geometries without a single point, a counts column without a single whole number (of several files, the last three only
             if no file is better). A syntax error in GeoJSON is a fault of the whole file.
+        copies: whether files are counted that are copies of others. By their names (x (1), x - Copy, Copy of x) they are refused
+            otherwise; for those of equal content see `bad_rows`.
         separator: declares the character between the cells of text tables: "," or ";" or "|" or a tab; if None, a comma in .csv and a
             tab in .tsv files. Between tabs a quotation mark is an ordinary character. Nothing is detected, because what a file holds
             would then decide how it is read; `detect_text_format` proposes what to declare.
@@ -167,7 +171,9 @@ def read_points(
     domain = as_domain(domain, crs)
     text_format = TextFormat(separator=separator, decimal=decimal, encoding=encoding)
     rules = ReadingRules(bad_rows=bad_rows, limits=limits, quoted_newlines=quoted_newlines, text_format=text_format)
-    engines = _Engines(engine=engine, scheduler=scheduler_at(address, insecure=insecure_address), progress=progress, cancel=cancel)
+    engines = _Engines(
+        copies=copies, engine=engine, scheduler=scheduler_at(address, insecure=insecure_address), progress=progress, cancel=cancel
+    )
     refuse_degrees(domain)
     bound = _bound_persons(person, contributions, key, distinct=distinct)
     columns = PointColumns(x=x, y=y, count=count, person=person, geometry=geometry)
@@ -198,6 +204,7 @@ def read_areas(
     contributions: int = 1,
     distinct: bool = False,
     bad_rows: str = "refuse",
+    copies: bool = False,
     separator: str | None = None,
     decimal: str = ".",
     encoding: str = "utf-8",
@@ -230,6 +237,7 @@ def read_areas(
         contributions: m >= 1; the most records of a person.
         distinct: whether each person counts once in each leaf, and keeps at most m distinct leaves.
         bad_rows: as for `read_points`; "refuse" raises on an unknown id, too, and if all points lie in no leaf.
+        copies: as for `read_points`.
         separator: as for `read_points`.
         decimal: as for `read_points`; of coordinates and counts, never of ids.
         encoding: as for `read_points`.
@@ -261,7 +269,9 @@ def read_areas(
     check_regions(regions)
     text_format = TextFormat(separator=separator, decimal=decimal, encoding=encoding)
     rules = ReadingRules(bad_rows=bad_rows, limits=limits, quoted_newlines=quoted_newlines, text_format=text_format)
-    engines = _Engines(engine=engine, scheduler=scheduler_at(address, insecure=insecure_address), progress=progress, cancel=cancel)
+    engines = _Engines(
+        copies=copies, engine=engine, scheduler=scheduler_at(address, insecure=insecure_address), progress=progress, cancel=cancel
+    )
     bound = _bound_persons(person, contributions, key, distinct=distinct)
     if region is None:
         columns = PointColumns(x=x, y=y, count=count, person=person, geometry=geometry)
@@ -292,6 +302,7 @@ def read_flows(
     distinct: bool = False,
     exactly: bool = False,
     bad_rows: str = "refuse",
+    copies: bool = False,
     separator: str | None = None,
     decimal: str = ".",
     encoding: str = "utf-8",
@@ -332,6 +343,7 @@ def read_flows(
             contradict the other rows; "drop" leaves such rows out (the result's `dropped` counts trips, and one for each unreadable
             row or cell), and does not check totals. Coordinates outside all regions are never refused. Under "drop" no single row
             raises, only a fault of a whole file or column: see `Flows.from_table`.
+        copies: as for `read_points`.
         separator: as for `read_points`.
         decimal: as for `read_points`; of coordinates and counts, never of ids.
         encoding: as for `read_points`.
@@ -360,7 +372,9 @@ def read_flows(
     """
     text_format = TextFormat(separator=separator, decimal=decimal, encoding=encoding)
     rules = ReadingRules(bad_rows=bad_rows, limits=limits, quoted_newlines=quoted_newlines, text_format=text_format)
-    engines = _Engines(engine=engine, scheduler=scheduler_at(address, insecure=insecure_address), progress=progress, cancel=cancel)
+    engines = _Engines(
+        copies=copies, engine=engine, scheduler=scheduler_at(address, insecure=insecure_address), progress=progress, cancel=cancel
+    )
     refuse_bound_without_persons(person, 1, distinct=distinct)
     bound = bound_of(contributions, key, distinct=distinct, fewer=bad_rows if exactly else KEEP)
     enforced = None if person is None else bound
@@ -402,8 +416,9 @@ class _Reader(NamedTuple, Generic[T]):
 
 @dataclass(frozen=True, kw_only=True)
 class _Engines:
-    """Which engine reads files, and where it reports."""
+    """Which engine reads files, whether copies among them count, and where it reports."""
 
+    copies: bool
     engine: str
     scheduler: Scheduler | None
     progress: Report
@@ -412,11 +427,15 @@ class _Engines:
     def read(self, source: Sources, rules: ReadingRules, reader: _Reader[T]) -> T | CellCounts:
         """Find the files of a source, and read them into memory, or count them by an engine that reads them itself.
 
-        Files of equal content are refused unless bad rows are dropped.
+        Files of equal content are refused, or, if bad rows are dropped as in a release, warned of, unless they are declared.
         """
-        files, progress = find_files(source, rules.text_format), Progress(progress=self.progress, cancel=self.cancel)
-        if rules.bad_rows == "refuse":
+        files = find_files(source, rules.text_format, copies=self.copies)
+        progress = Progress(progress=self.progress, cancel=self.cancel)
+        if not self.copies and rules.bad_rows == "refuse":
             refuse_copies(files)
+        elif not self.copies:
+            for sentence in describe_copies(files):
+                warnings.warn(f"Curator only: {sentence}", stacklevel=3)
         plan = make_plan(files, self._engine_for(rules), self.scheduler, rules.limits, lambda: reader.job(files))
         return reader.read(files, progress) if plan.job is None else run_engine(plan, self.scheduler, progress)
 

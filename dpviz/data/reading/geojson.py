@@ -12,6 +12,7 @@ import numpy as np
 import shapely
 from pyproj import CRS
 
+from dpviz.amounts import LONGEST_NUMBER
 from dpviz.data.bounding import canonical_text
 from dpviz.data.cells import polygons_as_points, xy_of
 from dpviz.data.columns import NOT_POINTS, OpenFile, PointColumns, RawPoints, UnusableFileError, fold_name, quote_names, raw_points
@@ -80,7 +81,7 @@ def open_geojson(data: bytes, wanted: PointColumns, *, centroids: bool = False, 
 
     def parse(text: bytes) -> Any:
         flat = flatten_json(text).decode("utf-8-sig", "replace")
-        return json.loads(flat, object_pairs_hook=collapse, parse_int=_parse_integer, strict=False)
+        return json.loads(flat, object_pairs_hook=collapse, parse_int=_parse_integer, parse_float=_parse_float, strict=False)
 
     top = [attempt(lambda line=line: parse(line)) for line in split_lines(data)] if by_line else load_json(data, parse)  # type: ignore[misc]
     features = [feature if isinstance(feature, _Feature) else _Feature() for feature in features_of(top, _Feature)]
@@ -149,6 +150,10 @@ def _rename_wanted(properties: dict[str, Any], wanted_names: dict[str, str]) -> 
 
 def _parse_integer(digits: str) -> int | str:
     return int(digits) if len(digits) < 19 else digits
+
+
+def _parse_float(digits: str) -> float | str:
+    return float(digits) if len(digits) <= LONGEST_NUMBER else digits
 
 
 def flatten_json(data: bytes) -> bytes:

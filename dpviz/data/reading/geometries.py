@@ -34,7 +34,15 @@ from dpviz.data.columns import (
 )
 from dpviz.data.library_errors import attempt, guard
 from dpviz.data.reading.geojson import NAMED_TWICE, TWICE, features_of, geojson_crs, load_json, object_of_pairs, open_geojson, split_lines
-from dpviz.data.reading.safety import LINES, Limits, check_flatgeobuf, check_geopackage, repack_shapefile, too_many_rows
+from dpviz.data.reading.safety import (
+    LINES,
+    Limits,
+    check_flatgeobuf,
+    check_geojson,
+    check_geopackage,
+    repack_shapefile,
+    too_many_rows,
+)
 from dpviz.data.reading.tables import OpenTable, open_table
 from dpviz.data.reading.text_format import PLAIN_TEXT, TextFormat
 from dpviz.data.reading.text_rows import NOT_UTF8, SEPARATORS
@@ -85,8 +93,8 @@ def open_format(
         InputError: the content is not of that format, or passes a limit.
     """
     readers: dict[str, Callable[[], OpenFile]] = {
-        "GeoJSON": lambda: open_geojson(data, wanted, centroids=centroids),
-        LINES: lambda: open_geojson(data, wanted, centroids=centroids, by_line=True),
+        "GeoJSON": lambda: open_geojson(check_geojson(data, limits), wanted, centroids=centroids),
+        LINES: lambda: open_geojson(check_geojson(data, limits), wanted, centroids=centroids, by_line=True),
         "FlatGeobuf": lambda: _open_points_layer(kind, check_flatgeobuf(data), centroids=centroids),
         "GeoPackage": lambda: _open_points_layer(kind, check_geopackage(data), centroids=centroids),
         "Shapefile": lambda: _open_points_layer(kind, repack_shapefile(data, limits), centroids=centroids),
@@ -266,8 +274,8 @@ def open_shapes(kind: str, data: bytes, limits: Limits) -> OpenShapes:
         InputError: the content is not of that format, or passes a limit.
     """
     readers: dict[str, Callable[[], OpenShapes]] = {
-        "GeoJSON": lambda: _open_geojson(data, limits),
-        LINES: lambda: _open_geojson(data, limits, by_line=True),
+        "GeoJSON": lambda: _open_geojson(check_geojson(data, limits), limits),
+        LINES: lambda: _open_geojson(check_geojson(data, limits), limits, by_line=True),
         "FlatGeobuf": lambda: _open_shapes_layer(kind, check_flatgeobuf(data), limits),
         "GeoPackage": lambda: _open_shapes_layer(kind, check_geopackage(data), limits),
         "Shapefile": lambda: _open_shapes_layer(kind, repack_shapefile(data, limits), limits),

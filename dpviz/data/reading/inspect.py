@@ -15,7 +15,18 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pyogrio  # type: ignore[import-untyped]
 
-from dpviz.data.columns import COUNT_NAMES, GEOMETRY_NAMES, PERSON_NAMES, X_NAMES, Y_NAMES, fold_name, is_number_text, only_candidate
+from dpviz.amounts import LONGEST_NUMBER
+from dpviz.data.columns import (
+    COUNT_NAMES,
+    GEOMETRY_NAMES,
+    PERSON_NAMES,
+    X_NAMES,
+    Y_NAMES,
+    fold_name,
+    is_number_text,
+    is_text,
+    only_candidate,
+)
 from dpviz.data.library_errors import attempt
 from dpviz.data.reading.flows import NO_HEADER, FlowsFile, inspect_flows, may_be_matrix, propose_columns, starts_with_data
 from dpviz.data.reading.geojson import features_of, load_json, split_lines
@@ -282,15 +293,22 @@ def _are_ids(values: pa.Array) -> bool:
         return bool(np.all(np.isfinite(numbers) & (np.floor(numbers) == numbers)))
     if not (pa.types.is_string(values.type) or pa.types.is_large_string(values.type)):
         return True
-    numbers_in_texts = attempt(lambda: pc.cast(pc.utf8_trim_whitespace(values), pa.float64()))
+    numbers_in_texts = attempt(lambda: _as_numbers(pc.utf8_trim_whitespace(values)))
     if numbers_in_texts is not None:
         return _are_ids(numbers_in_texts)
     return not bool(pc.all(pc.match_substring_regex(values, _TIMES)).as_py())
 
 
+def _as_numbers(values: pa.Array) -> pa.Array | None:
+    """Return numbers, or texts as numbers; None if a text is too long to be one. Raises an error of Arrow if one is none."""
+    if is_text(values.type) and (pc.max(pc.binary_length(values)).as_py() or 0) > LONGEST_NUMBER:
+        return None
+    return pc.cast(values, pa.float64())
+
+
 def _are_codes(values: pa.Array) -> bool:
     """Return whether distinct values look like codes: texts with digits, or large numbers that are not Unix times."""
-    numbers = attempt(lambda: pc.cast(values, pa.float64()))
+    numbers = attempt(lambda: _as_numbers(values))
     if numbers is not None:
         median = float(np.median(numbers.to_numpy(zero_copy_only=False)))
         return median >= _CODE_FROM and not any(low <= median / scale <= high for scale in (1, 1000) for low, high in (_SECONDS,))

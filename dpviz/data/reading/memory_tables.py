@@ -31,7 +31,10 @@ class TableUpload(io.BytesIO):
     """A table in memory as an open Parquet file with a name."""
 
     name = "table in memory.parquet"
-    advice = " Pass limits=dv.Limits(file_bytes=..., rows=...) for a larger table in memory, or count arrays with PointCounts.from_xy."
+    advice = (
+        " Pass limits=dv.Limits(file_bytes=..., rows=..., memory_bytes=...) for a larger table in memory,"
+        " or count arrays with PointCounts.from_xy."
+    )
 
 
 def is_table(source: object) -> bool:

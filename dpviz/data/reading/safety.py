@@ -61,6 +61,9 @@ _VIRTUAL_REFUSED = "The GeoPackage has a virtual table, which could read other f
 _INDEX_MODULES = re.compile(
     r"create\s+virtual\s+table\b.*?\busing\s+[\"'`\[]?(rtree|rtree_i32|fts3|fts4|fts5)\b", re.IGNORECASE | re.DOTALL
 )
+MEMORY_PER_BYTE = 5  # measured: 3 to 5 bytes of memory at the peak of a count, for each byte of the columns that are read
+NUMBER_BYTES = 8
+_COPIES_IN_MEMORY, _LIST_BYTES = 4, 128  # copies of a file's content at the peak; bytes of a list or an object of JSON in memory
 _USUAL_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 
@@ -73,6 +76,9 @@ class Limits:
         unpacked_bytes: bytes of all members of an archive, or of all columns that are read from a Parquet file.
         members: number of files in an archive.
         expansion: unpacked bytes per packed byte of an archive.
+        memory_bytes: memory that a file which unpacks may take, estimated before it is used. Of Parquet, `MEMORY_PER_BYTE` times the bytes
+            of the columns that are read, of which each number has 8, and each text 8 and its length; of a Shapefile, 4 times its unpacked
+            parts; of GeoJSON, 4 times its bytes and 128 per bracket.
         rows: number of rows of the file, or of lines of a text table.
         columns: number of columns. It does not limit GeoJSON files of points, whose features name their own properties.
 
@@ -93,6 +99,7 @@ class Limits:
     unpacked_bytes: int = 2 * 2**30
     members: int = 64
     expansion: int = 200
+    memory_bytes: int = 2 * 2**30
     rows: int = 20_000_000
     columns: int = 1000
 
@@ -101,6 +108,11 @@ class Limits:
             value = getattr(self, field.name)
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:
                 raise SettingError(f"The limit {field.name} must be a whole number, at least 1.")
+
+    @property
+    def decoded_bytes(self) -> int:
+        """The most bytes of all columns that are read from a Parquet file."""
+        return min(self.unpacked_bytes, self.memory_bytes // MEMORY_PER_BYTE)
 
 
 DEFAULT_LIMITS = Limits()
@@ -255,6 +267,24 @@ def _check_schema(database: sqlite3.Connection) -> None:
         raise InputError(_VIEW_REFUSED)
 
 
+def check_geojson(data: bytes, limits: Limits) -> bytes:
+    """Check that GeoJSON does not take too much memory, and return it. A list or an object takes far more than its two brackets.
+
+    Raises:
+        InputError: it would pass `limits.memory_bytes`.
+    """
+    if _COPIES_IN_MEMORY * len(data) + _LIST_BYTES * (data.count(b"[") + data.count(b"{")) > limits.memory_bytes:
+        raise too_much_memory(limits, "Save it as GeoParquet or GeoPackage, or split it")
+    return data
+
+
+def too_much_memory(limits: Limits, remedy: str) -> InputError:
+    """Return the error for a file that takes more memory than the limit; `remedy` begins the sentence that says what to do."""
+    return InputError(
+        f"The file takes more memory than the limit of {limits.memory_bytes:,} bytes. {remedy}, or pass limits=dv.Limits(memory_bytes=...)."
+    )
+
+
 def repack_shapefile(data: bytes, limits: Limits) -> bytes:
     """Copy the parts of the one Shapefile in an archive into a fresh archive in memory, and nothing else.
 
@@ -268,6 +298,8 @@ def repack_shapefile(data: bytes, limits: Limits) -> bytes:
         for member in members:
             _check_member(member)
         parts = _find_shapefile([member for member in members if not _is_no_part(member)])
+        if _COPIES_IN_MEMORY * sum(part.file_size for part in parts.values()) > limits.memory_bytes:
+            raise too_much_memory(limits, "Save it as GeoParquet or GeoPackage, or split it")
         return _repack(archive, parts, limits)
 
 

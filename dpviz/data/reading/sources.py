@@ -6,6 +6,8 @@ import glob
 import hashlib
 import io
 import os
+import re
+import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,7 +18,7 @@ import pyarrow.parquet as pq
 
 from dpviz.data.library_errors import attempt, guard
 from dpviz.data.reading.memory_tables import Table, is_table, table_upload
-from dpviz.data.reading.safety import Limits, Source, first_bytes, format_of, is_path, name_of, refuse_url
+from dpviz.data.reading.safety import NUMBER_BYTES, Limits, Source, first_bytes, format_of, is_path, name_of, refuse_url
 from dpviz.data.reading.tables import GeoColumns, as_utf8, geo_columns, open_header
 from dpviz.data.reading.text_format import PLAIN_TEXT, TextFormat
 from dpviz.data.reading.text_rows import HEAD_BYTES, NOT_LINE_END, SEPARATORS
@@ -28,8 +30,17 @@ if TYPE_CHECKING:
 Sources: TypeAlias = Source | Table | Sequence[Source | Table]
 
 LARGE_SHARE = 1 / 8
+_USUAL_COLUMNS = 4  # x, y, count and person; or origin, destination, count and person
 TABLES = ("Parquet", *SEPARATORS)
 _PARQUET_ENDINGS = (".parquet", ".geoparquet")
+_COPY, _NUMBER = "copy|kopie|kopia|kopi|copie|copia|cópia", r"\d{1,3}"  # four digits are a year
+_COPY_MARKS = re.compile(
+    rf"[\s_-]*\({_NUMBER}\)$"  # x (1)
+    rf"|[\s_-]*\((?:\w+\s)?(?:{_COPY})\)$"  # x (copy), x (another copy)
+    rf"|[\s_-]+(?:{_COPY})(?:[\s_-]*(?:{_NUMBER}|\({_NUMBER}\)))?$"  # x - Copy, x - Copy (2), x copy 2, x_copy
+    rf"|^(?:{_COPY})\s*(?:\({_NUMBER}\))?[\s_-]+(?:of|von|van|af|av|de|di)[\s_-]+"  # Copy of x, Copy (2) of x, Kopie von x
+)
+"""What systems and browsers add to the name of a copy, after or before that of its original, in lower case."""
 _UNKNOWN_MEMORY = 8 * 2**30
 _CGROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
 
@@ -45,6 +56,7 @@ class FoundFiles:
         geo: GeoParquet's description of its geometries; None without any.
         sizes: (n,) bytes of each file; private.
         most_rows: number of rows of the longest file, where files state it; private.
+        all_rows: number of rows of all files, where files state it; private.
         rowless: (n,) whether each file is a table without a single row; private.
         text_format: the declared format of text tables.
     """
@@ -55,6 +67,7 @@ class FoundFiles:
     geo: GeoColumns | None
     sizes: tuple[int, ...] = field(repr=False)
     most_rows: int | None = field(repr=False)
+    all_rows: int = field(repr=False)
     rowless: tuple[bool, ...] = field(repr=False)
     text_format: TextFormat = PLAIN_TEXT
 
@@ -78,8 +91,13 @@ class FoundFiles:
         return max(self.sizes) <= limits.file_bytes and (self.most_rows or 0) <= limits.rows
 
     def fit_in_memory(self, limits: Limits) -> bool:
-        """Return whether the files fit in memory: each is within the limits, and together they have at most an eighth of the memory."""
-        return self.within(limits) and self.size <= LARGE_SHARE * memory_bytes()
+        """Return whether the files fit in memory: each is within the limits, and together they have at most an eighth of the memory.
+
+        Rows are as long as a table's usual columns are when they are unpacked, since a small Parquet file can have many rows.
+        """
+        row_bytes = NUMBER_BYTES * min(len(self.schema or ()), _USUAL_COLUMNS)
+        fits_each = (self.most_rows or 0) * row_bytes <= limits.decoded_bytes
+        return self.within(limits) and fits_each and max(self.size, self.all_rows * row_bytes) <= LARGE_SHARE * memory_bytes()
 
 
 def list_files(source: Sources) -> list[Source]:
@@ -102,7 +120,7 @@ def list_files(source: Sources) -> list[Source]:
     return sources
 
 
-def find_files(source: Sources, text_format: TextFormat = PLAIN_TEXT) -> FoundFiles:
+def find_files(source: Sources, text_format: TextFormat = PLAIN_TEXT, *, copies: bool = False) -> FoundFiles:
     """Find the files that a source names.
 
     Args:
@@ -110,12 +128,15 @@ def find_files(source: Sources, text_format: TextFormat = PLAIN_TEXT) -> FoundFi
             memory, or a list of these. In a folder, files and folders whose name begins with a dot or underscore are left out. A file
             that is found several times, by any path or link, is listed once.
         text_format: the declared format of text tables.
+        copies: whether files whose names say that they are copies are listed, too.
 
     Raises:
-        InputError: no file is found, a file cannot be read, or two files have different formats or schemas; a format of texts is
-            declared for files of another kind.
+        InputError: no file is found, a file cannot be read, two files have different formats or schemas, or a name says that its file
+            is a copy of another one; a format of texts is declared for files of another kind.
     """
     sources = list_files(source)
+    if not copies:
+        refuse_copied_names([Path(name_of(found_source)).name for found_source in sources])
     kinds = [format_of(name_of(found_source)) for found_source in sources]
     _refuse_unlike(sources, kinds, "different formats")
     text_format.refuse_for(kinds[0])
@@ -133,6 +154,7 @@ def find_files(source: Sources, text_format: TextFormat = PLAIN_TEXT) -> FoundFi
         geo=_join_geo([description.geo for description in descriptions]),
         sizes=tuple(map(_size_of, sources)),
         most_rows=max(row_counts, default=None),
+        all_rows=sum(row_counts),
         rowless=tuple(description.rows == 0 or description.rowless for description in descriptions),
         text_format=text_format,
     )
@@ -300,23 +322,59 @@ def find_copies(files: FoundFiles) -> list[tuple[str, ...]]:
     return sorted(tuple(sorted(Path(name_of(source)).name for source in group)) for group in groups)
 
 
+def refuse_copied_names(names: Sequence[str]) -> None:
+    """Refuse files whose names say that one is a copy of another, or that two are copies of one: x (1), x - Copy, Copy of x, x copy 2.
+
+    Names are public, unlike content, so every reader, releases included, may refuse by them.
+
+    Raises:
+        InputError: there are such files; the text says the names of two.
+    """
+    stems = [unicodedata.normalize("NFC", Path(name).stem).casefold() for name in names]
+    first: dict[str, str] = {}
+    originals = [_name_original(stem) for stem in stems]
+    marked = {original for stem, original in zip(stems, originals, strict=True) if stem != original}
+    for name, original in zip(names, originals, strict=True):
+        other = first.setdefault(original, name)
+        if original in marked and other.casefold() != name.casefold():
+            raise InputError(
+                f"By their names, {other!r} and {name!r} are a file and its copy, or two copies, and every record in both would count"
+                f" twice: {_COPIES_ADVICE}"
+            )
+
+
+def _name_original(stem: str) -> str:
+    """Return the name of the file of which a name, in lower case, says that it is a copy; the name itself if it says no such thing."""
+    while (shorter := _COPY_MARKS.sub("", stem, count=1).strip()) not in ("", stem):
+        stem = shorter
+    return stem
+
+
+_COPIES_ADVICE = "delete one of the two, or do not name it. If all are to count, pass copies=True."
+
+
 def refuse_copies(files: FoundFiles) -> None:
-    """Refuse files of equal content.
+    """Refuse files of equal content. Only for curators who look at their data, never in a release: see `describe_copies`.
 
     Raises:
         InputError: two files have the same content; the text says their names.
     """
     for one, two, *_others in find_copies(files):
-        raise InputError(
-            f"The files {one!r} and {two!r} have the same content, and every record in it would count twice:"
-            " delete one of the two, or do not name it."
-        )
+        raise InputError(f"The files {one!r} and {two!r} have the same content, and every record in it would count twice: {_COPIES_ADVICE}")
 
 
 def describe_copies(files: FoundFiles) -> list[str]:
-    """Return a sentence for each group of files of equal content, for the curator only."""
+    """Return a sentence for each group of files of equal content, for the curator only.
+
+    Whether two files are equal can depend on one person's row. A program that refused a release for it would tell everybody who waits
+    for the release whether that row is there, at no cost in budget. So equal content decides no release: it is a warning that the curator
+    confirms, in a dialogue that ends before anything is paid (the app, a terminal). Where nobody can be asked, as in a nightly job, all
+    files count, as they do without the row. What comes before a release (`dpviz check`, studies, the first reading in Python) may refuse
+    it: only the curator sees that.
+    """
     return [
-        f"the files {' and '.join(map(repr, names))} have the same content, and all of them were counted: is one a copy?"
+        f"the files {' and '.join(map(repr, names))} have the same content, and each of their records counts {len(names):,} times. Is one"
+        " a copy? If all are to count, pass copies=True."
         for names in find_copies(files)
     ]
 

@@ -12,10 +12,11 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyproj import CRS
 
+from dpviz.amounts import LONGEST_NUMBER
 from dpviz.arrow_memory import copy_to_arrow
 from dpviz.data.columns import readable_texts
 from dpviz.data.library_errors import attempt, guard
-from dpviz.data.reading.safety import Limits, too_many_rows
+from dpviz.data.reading.safety import NUMBER_BYTES, Limits, too_many_rows, too_much_memory
 from dpviz.data.reading.text_format import PLAIN_TEXT, SEPARATOR_NAMES, TextFormat
 from dpviz.data.reading.text_rows import (
     HEAD_BYTES,
@@ -28,6 +29,7 @@ from dpviz.data.reading.text_rows import (
     BadLines,
     Header,
     TextLayout,
+    any_longer,
     cut_text,
     header_of,
     refuse_other_mark,
@@ -79,7 +81,6 @@ def as_utf8(data: bytes, text_format: TextFormat) -> tuple[bytes, TextFormat]:
 
 _TEXT = "BYTE_ARRAY"
 _SHARED_PREFIXES = "DELTA_BYTE_ARRAY"
-_NUMBER_BYTES = 8
 _USUAL_BATCH, _SMALLEST_BATCH = 65_536, 16
 _SMALL_FILE = 8 * 2**20
 
@@ -112,7 +113,7 @@ def _read_columns(memory: pa.Buffer, names: Sequence[str], limits: Limits) -> pa
     texts = [chunk for chunk in chunks if chunk.physical_type == _TEXT]
     if any(chunk.path_in_schema not in names for chunk in texts):
         raise InputError("A column that is needed holds lists or records of texts; store one text or number per cell.")
-    rows_per_limit = limits.unpacked_bytes // 2 // max([chunk.total_uncompressed_size for chunk in texts], default=1)
+    rows_per_limit = limits.decoded_bytes // 2 // max([chunk.total_uncompressed_size for chunk in texts], default=1)
     has_shared_prefixes = any(_SHARED_PREFIXES in chunk.encodings for chunk in texts)  # Arrow cannot read these as dictionary-encoded
     dictionary_encoded = bool(texts) and not has_shared_prefixes and (memory.size < _SMALL_FILE or rows_per_limit < _SMALLEST_BATCH)
     batch_rows = (
@@ -132,15 +133,15 @@ def _list_chunks(file: pq.ParquetFile) -> Iterator[pq.ColumnChunkMetaData]:
 
 
 def _check_widths(file: pq.ParquetFile, chunks: Sequence[pq.ColumnChunkMetaData], limits: Limits) -> None:
-    """Refuse columns whose entries have a fixed length, such as numbers, if they take too many bytes when they are decoded."""
+    """Refuse columns that take too many bytes when they are decoded, by what the metadata state: numbers, and texts without letters."""
     leaves = [file.schema.column(index) for index in range(len(file.schema.names))]
-    widths = {leaf.path: max(leaf.length or 0, _NUMBER_BYTES) for leaf in leaves}
-    if sum(chunk.num_values * widths[chunk.path_in_schema] for chunk in chunks) > limits.unpacked_bytes:
+    widths = {leaf.path: max(leaf.length or 0, NUMBER_BYTES) for leaf in leaves}
+    if sum(chunk.num_values * widths[chunk.path_in_schema] for chunk in chunks) > limits.decoded_bytes:
         raise _too_many_bytes(limits)
 
 
 def _read_batches(file: pq.ParquetFile, schema: pa.Schema, batch_rows: int, limits: Limits) -> pa.Table:
-    batches, bytes_left = [], limits.unpacked_bytes
+    batches, bytes_left = [], limits.decoded_bytes
     for batch in file.iter_batches(batch_size=batch_rows, columns=schema.names):
         bytes_left -= sum(map(_decoded_bytes, batch.columns))
         if bytes_left < 0:
@@ -158,7 +159,7 @@ def _decoded_bytes(column: pa.Array) -> int:
     if not (pa.types.is_dictionary(column.type) and _is_text(column.type.value_type)):
         return int(column.nbytes)
     lengths = pc.cast(pc.binary_length(column.dictionary), pa.int64())
-    return int(pc.sum(lengths.take(column.indices)).as_py() or 0) + _NUMBER_BYTES * len(column)
+    return int(pc.sum(lengths.take(column.indices)).as_py() or 0) + NUMBER_BYTES * len(column)
 
 
 def _is_text(kind: pa.DataType) -> bool:
@@ -175,6 +176,8 @@ def _decode(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
 
 
 def _too_many_bytes(limits: Limits) -> InputError:
+    if limits.decoded_bytes < limits.unpacked_bytes:
+        return too_much_memory(limits, "Read it in parts with engine='duckdb' (by its path), or split it")
     return InputError(f"The file unpacks to more than the limit of {limits.unpacked_bytes:,} bytes.")
 
 
@@ -336,7 +339,8 @@ def _open_text(kind: str, data: bytes, limits: Limits, text_format: TextFormat, 
             )
             return cut_text(data, header.end, layout)
 
-        as_numbers = attempt(lambda: cut(pa.float64())) if numbers else None
+        reads_numbers = bool(numbers) and not any_longer(data, LONGEST_NUMBER, header.end)  # Arrow takes numbers of any length
+        as_numbers = attempt(lambda: cut(pa.float64())) if reads_numbers else None
         table, bad = as_numbers or guard(NOT_CUT, lambda: cut(pa.string()))
         if table.num_rows + bad.total > limits.rows:
             raise too_many_rows(limits)

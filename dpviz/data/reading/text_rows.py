@@ -298,7 +298,7 @@ def good_lines(lines: bytes, separator: str) -> tuple[bytes, BadLines]:
         The good lines, with a byte 0xFF in place of each carriage return within a line; and the numbers of bad lines.
     """
     long = not_utf8 = marks = 0
-    if _any_long(lines):
+    if any_longer(lines, LINE_BYTES):
         lines, long = _remove_bad(lines, _are_long)
     if not is_utf8(lines):
         lines, not_utf8 = _remove_bad(lines, _are_not_utf8)
@@ -331,11 +331,16 @@ def is_utf8(lines: bytes) -> bool:
         return False
 
 
-def _any_long(lines: bytes) -> bool:
-    """Return whether a line may be too long. The check is quick, because it jumps over most lines."""
-    begin = 0
-    while begin + LINE_BYTES < len(lines):
-        begin, previous = lines.rfind(b"\n", begin, begin + LINE_BYTES + 1) + 1, begin
+def any_longer(lines: bytes, most: int, begin: int = 0) -> bool:
+    """Return whether a line may be longer than `most` bytes. The check is quick, because it jumps over lines.
+
+    Args:
+        lines: the lines.
+        most: bytes, the line end not counted.
+        begin: the byte at which the first of them begins.
+    """
+    while begin + most < len(lines):
+        begin, previous = lines.rfind(b"\n", begin, begin + most + 1) + 1, begin
         if begin <= previous:
             return True
     return False

@@ -5,12 +5,14 @@ import sys
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pyogrio
 import pytest
 
 from dpviz.data.counting.files import read_points
-from dpviz.data.reading.safety import NO_FOLDER, PREFIX, Limits, private_folder
-from dpviz.errors import SettingError
+from dpviz.data.reading.regions import read_regions
+from dpviz.data.reading.safety import MEMORY_PER_BYTE, NO_FOLDER, PREFIX, Limits, private_folder
+from dpviz.errors import InputError, SettingError
 from tests.data.reading import files
 from tests.data.reading.broken_packed import geopackage
 from tests.data.reading.broken_packed import shapefile as packed_shapefile
@@ -111,6 +113,58 @@ def test_parquet_that_unpacks_to_too_much_is_refused():
     content = parquet(x=np.zeros(1_000_000), y=np.zeros(1_000_000))
     assert len(content) < 100_000
     assert "unpacks" in refusal(upload(content, "a.parquet"), domain=PLANE, limits=Limits(unpacked_bytes=1_000_000))
+
+
+ROWS = 200_000
+ZEROS, LETTERS = np.zeros(ROWS), pa.DictionaryArray.from_arrays(np.zeros(ROWS, np.int32), ["a" * 40]).cast(pa.string())
+LISTS = pa.array([[0.0] * 5] * ROWS)
+
+
+@pytest.mark.parametrize(
+    ("columns", "options", "decoded"),
+    [
+        ({"x": ZEROS, "y": ZEROS}, {}, 16),
+        ({"x": ZEROS, "y": ZEROS, "wide": ZEROS}, {}, 16),
+        ({"x": ZEROS, "y": ZEROS, "who": LETTERS}, {"person": "who"}, 16 + 48),
+        ({"x": LISTS, "y": ZEROS}, {}, 5 * 8 + 8),
+    ],
+    ids=["numbers", "a column that is not read", "texts", "lists"],
+)
+def test_rows_that_take_too_much_memory_are_refused_before_they_are_counted(tmp_path, columns, options, decoded):
+    """Of columns that are read, a small file may have as many rows as five times their bytes fit in the limit."""
+    content = parquet(**columns)
+    assert len(content) < ROWS / 10
+    most = MEMORY_PER_BYTE * decoded * ROWS
+    source, options = upload(content, "a.parquet"), {"domain": PLANE, "x": "x", "y": "y", **options}
+    message = refusal(source, **options, limits=Limits(memory_bytes=most - 5))
+    assert all(part in message for part in ("more memory than the limit", "duckdb", "limits=dv.Limits(memory_bytes=...)"))
+    assert "more memory" not in str(attempt_read(source, options, Limits(memory_bytes=5 * most // 4)))  # bitmaps and offsets
+
+
+def attempt_read(source, options, limits):
+    """The number of records that are read, or the refusal."""
+    try:
+        return read_points(source, **options, limits=limits).count.sum()
+    except InputError as error:
+        return error
+
+
+def test_auto_counts_a_small_file_of_many_rows_in_parts(tmp_path):
+    (tmp_path / "a.parquet").write_bytes(parquet(x=ZEROS, y=ZEROS))
+    limits = Limits(memory_bytes=MEMORY_PER_BYTE * 16 * ROWS - 5)
+    assert "more memory" in refusal(tmp_path / "a.parquet", domain=PLANE, limits=limits, engine="numpy")
+    assert read_points(tmp_path / "a.parquet", domain=PLANE, limits=limits).count.sum() == ROWS
+
+
+@pytest.mark.parametrize("regions", [False, True])
+def test_shapes_that_take_too_much_memory_are_refused_before_they_are_parsed(tmp_path, regions):
+    lists = upload(b'{"type": "FeatureCollection", "features": [' + b",".join([b"[]"] * 1000) + b"]}", "a.geojson")
+    archive = upload(zipped(shapefile(frame(), tmp_path)), "a.zip")
+    read, options = (read_regions, {"levels": ["user"]}) if regions else (read_points, {"domain": WORLD})
+    for source in (lists, archive):
+        message = files.refused(read, source, limits=Limits(memory_bytes=1500), **options)
+        assert all(part in message for part in ("more memory than the limit of 1,500 bytes", "GeoParquet"))
+    assert read_points(archive, domain=WORLD, limits=Limits(memory_bytes=100_000)).count.sum() == 4
 
 
 def test_an_archive_may_have_folders_and_litter_and_needs_neither_table_nor_code_page(tmp_path):

@@ -13,7 +13,7 @@ import pytest
 from dpviz.data.counting.files import read_flows, read_points
 from dpviz.data.reading import sources
 from dpviz.data.reading.safety import Limits
-from dpviz.data.reading.sources import describe_copies, find_copies, find_files, memory_bytes
+from dpviz.data.reading.sources import find_copies, find_files, memory_bytes
 from tests.data.reading.files import PLANE, TOWNS, refused, text, upload
 
 TABLE = pd.DataFrame({"lon": [1.0, 2.0], "lat": [1.0, 2.0], "who": ["zq17", "b"]})
@@ -179,10 +179,52 @@ def test_nothing_private_is_in_a_repr(folder):
 PLACES = pd.DataFrame({"lon": np.arange(9) - 0.5, "lat": 0.5})
 
 
+COPIES = ["d (1)", "d(2)", "d - Copy", "d - Copy (2)", "Copy of d", "copy of D", "Copy (2) of d", "d copy", "d copy 2", "d_copy", "d-copy2"]
+COPIES += [
+    "d - Kopie",
+    "Kopie von d",
+    "d - copie",
+    "Copie de d",
+    "Co\u0301pia de d",
+    "copia de d",
+    "d (copy)",
+    "d (another copy)",
+    "Copy of d (1)",
+    "Copy of Copy of d",
+]
+
+
+@pytest.mark.parametrize("name", COPIES)
+def test_a_name_that_says_copy_is_refused_beside_its_original_or_another_copy(name):
+    for other in ("d", "d (9)"):
+        files = [text("lon,lat\n1,1\n", f"{other}.csv"), text("lon,lat\n2,2\n", f"{name}.csv")]
+        for bad_rows in ("refuse", "drop"):
+            message = refused(read_points, files, domain=PLANE, bad_rows=bad_rows)
+            assert all(part in message for part in (f"{other}.csv'", f"{name}.csv'", "copies=True"))
+        assert read_points(files, domain=PLANE, copies=True).count.sum() == 2
+
+
+NO_COPIES = [
+    ["d (1)", "e"],
+    ["d (2019)", "d (2020)"],
+    ["hardcopy", "hard"],
+    ["copy", "of"],
+    ["copy of", "d"],
+    ["d1", "d2", "d"],
+    ["d (1)"],
+    ["(1)", "(2)"],
+]
+
+
+@pytest.mark.parametrize("names", NO_COPIES)
+def test_other_names_are_no_copies(names):
+    assert len(find_files([text(f"lon,lat\n{place},1\n", f"{name}.csv") for place, name in enumerate(names)]).sources) == len(names)
+
+
 @pytest.fixture
 def copies(tmp_path):
-    """Two part files, and a copy of one of them."""
-    for name, part in (("d", PLACES), ("d (1)", PLACES), ("e", PLACES[::-1])):
+    """Two part files, and a copy of one of them by another name."""
+    for name, part in (("d", PLACES), ("dd", PLACES), ("e", PLACES[::-1])):
         part.to_csv(tmp_path / f"{name}.csv", index=False)
         part.to_parquet(tmp_path / f"{name}.parquet", index=False)
     return tmp_path
@@ -190,20 +232,21 @@ def copies(tmp_path):
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 @pytest.mark.parametrize("engine", ["numpy", "duckdb"])
-def test_a_copy_is_refused_and_under_drop_both_count(copies, ending, engine):
+def test_equal_content_is_refused_at_first_warned_of_under_drop_and_declared_by_copies(copies, ending, engine):
     every = str(copies / f"*.{ending}")
     message = refused(read_points, every, domain=PLANE, engine=engine)
-    assert all(f"'{name}.{ending}'" in message for name in ("d", "d (1)"))
-    assert read_points(every, domain=PLANE, engine=engine, bad_rows="drop").count.sum() == 24
-    (warning,) = describe_copies(find_files(every))
-    assert f"'d (1).{ending}' and 'd.{ending}'" in warning
+    assert all(part in message for part in (f"'d.{ending}'", f"'dd.{ending}'", "copies=True"))
+    with pytest.warns(UserWarning, match=rf"'d.{ending}' and 'dd.{ending}' have the same content"):
+        assert read_points(every, domain=PLANE, engine=engine, bad_rows="drop").count.sum() == 24
+    for bad_rows in ("refuse", "drop"):
+        assert read_points(every, domain=PLANE, engine=engine, bad_rows=bad_rows, copies=True).count.sum() == 24
     trips = [text("from,to,count\na,b,3\n", f"{name}.csv") for name in "ab"]
     assert "'a.csv' and 'b.csv'" in refused(read_flows, trips, regions=TOWNS)
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 def test_links_and_empty_parts_are_no_copies(copies, ending):
-    (copies / f"d (1).{ending}").unlink()
+    (copies / f"dd.{ending}").unlink()
     (copies / f"link.{ending}").hardlink_to(copies / f"e.{ending}")
     for number in range(3):
         PLACES.iloc[:0].to_csv(copies / f"empty{number}.csv", index=False)
