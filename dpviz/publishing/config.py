@@ -606,6 +606,11 @@ class DataConfig:
             raise SettingError("[regions] denominator is for areas, whose counts it divides to rates: leave it out for trips.")
 
     @property
+    def declared_unit(self) -> str | None:
+        """The unit that is declared in place of persons, "record" or "trip"; None if there are persons, and in a study."""
+        return None
+
+    @property
     def family(self) -> AnyFamily:
         """The family of mechanisms that take the data: points that are counted in regions are areas."""
         return AREA_FAMILY if self.data.points is not None and self.regions is not None else self.data.family
@@ -635,6 +640,11 @@ class ReleaseConfig(DataConfig):
         super().__post_init__()
         if self.budget.delta == 0:
             raise BudgetError("[budget] delta is 0: leave delta out for Laplace noise; Gaussian noise needs a delta above 0.")
+
+    @property
+    def declared_unit(self) -> str | None:
+        """The unit that [dataset] declares in place of persons, "record" or "trip"; None if it does not, or there are persons."""
+        return None if self.dataset.unit == "person" else self.dataset.unit
 
 
 _STAND_INS = {

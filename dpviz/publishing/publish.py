@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from dpviz.amounts import format_budget
+from dpviz.data.marks import refuse_marked
 from dpviz.errors import BudgetError, DpvizError, RefusedError
 from dpviz.privacy.accounts import Account, Entry, Terms, amount_of, exact_text
 from dpviz.privacy.entropy import Entropy
@@ -290,14 +291,15 @@ def check_order(order: Order, ledger: Ledger) -> Terms:
     protects and what it costs.
 
     Raises:
-        RefusedError: the mechanism is not private, its receipt states another cost than the budget, or the data have an account with
-            other terms.
+        RefusedError: the mechanism is not private, the data are marked (one row could decide others, or what is protected was not said),
+            the receipt states another cost than the budget, or the data have an account with other terms.
         BudgetError: the data are new to the ledger and no cap is given.
         DpvizError: settings, domain, regions or budget do not fit the mechanism.
     """
     if not order.mechanism.private:
         raise RefusedError("NOT PRIVATE: this is a reference that shows what privacy costs; it is never run on private data.")
     order.mechanism.check_data(order.data)
+    refuse_marked(order.data)
     release = dry_run(order.mechanism, order.data, order.budget)
     receipt = release.receipt
     _check_price(receipt, order)
