@@ -181,7 +181,8 @@ def write_data(inputs: DataConfig, unit: str | None = None) -> str:
 
     Args:
         inputs: the data and their public frame.
-        unit: what is declared as protected, "record" or "trip"; None, or "person", if that follows from the columns.
+        unit: what is declared as protected, "record" or "trip"; "person" if that follows from the columns. None takes what
+            `inputs` declare.
 
     >>> from dpviz.publishing.config import DataPart, DomainPart
     >>> frame = DomainPart(bounds=(0.0, 0.0, 8.0, 8.0), crs="none", order=3)
@@ -204,7 +205,8 @@ def write_data(inputs: DataConfig, unit: str | None = None) -> str:
         frame.append("destinations=destinations")
     if data.person is not None:
         lines.append(f"# {RANDOM_CHOICE}")
-    declared = [f"unit={_quote(unit)}"] if unit and unit != "person" else []
+    unit = unit or inputs.declared_unit
+    declared = [f"unit={_literal(unit)}"] if unit not in (None, "person") else []
     lines.append(_call(_READERS[inputs.family.name], [_files(data), *frame, *_columns(data), *declared]))
     return "\n".join(lines)
 
