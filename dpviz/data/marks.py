@@ -10,7 +10,7 @@ RECORDS, TRIPS = ("record",), ("trip", "record")
 """The words that declare each record, or each trip, as the protected unit."""
 _NOT_STABLE = (
     "The data were read with quoted_newlines=True: one malformed row could then take thousands of others with it, which no budget covers."
-    " Such counts are for studies. To publish, convert the file to Parquet, and read it without quoted_newlines."
+    " Such counts are for studies. To publish, export the data as Parquet where they come from, and read them without quoted_newlines."
 )
 _NOT_DECLARED = (
     'A row may stand for any number here, and nothing says what is protected. Count again, with person="column" and contributions=m to'

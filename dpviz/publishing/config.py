@@ -289,7 +289,7 @@ _TEXT_KEYS = ("separator", "decimal", "encoding")
 _COUNTING_KEYS = ("count", "person", "contributions", "distinct", *_TEXT_KEYS, "quoted_newlines")
 _NO_QUOTED_NEWLINES = (
     "[data] quoted_newlines = true: in a text table whose cells hold line ends, one malformed row can take thousands of others with it,"
-    " more than the privacy guarantee covers. To publish the file, convert it to Parquet."
+    " more than the privacy guarantee covers. To publish the data, export them as Parquet where they come from."
 )
 _KEYS_OF_KIND = {
     "points": ("x", "y", "geometry", "centroids", "region", "crs"),
