@@ -171,6 +171,8 @@ def count_chosen(
 ) -> OpenedData | None:
     """Count the chosen files; None while the count is not finished, or if they are refused.
 
+    In Curate it has been said by now whom to protect; without persons it is each record or trip.
+
     Args:
         chosen: the files.
         frame: the public frame.
@@ -179,6 +181,8 @@ def count_chosen(
         noun: what is counted: "records" or "trips".
         offer_way_out: shows what may help against an error, from its text.
     """
+    if cards.curates and "person" not in options and options.get("contributions", 1) == 1:
+        options = {**options, "unit": "record"}
     try:
         opened = chosen.count(frame, tuple(sorted(options.items())))
     except DpvizError as error:

@@ -26,6 +26,7 @@ from dpviz.data.empty import NONE_IN_REGIONS, refuse_none_inside
 from dpviz.data.flows import check_counts, counts_of, ids_of, leaf_indexes
 from dpviz.data.frame_columns import column_of, named_columns
 from dpviz.data.leaf_regions import check_regions, crs_of_leaves, leaf_finder
+from dpviz.data.marks import declares_unit
 from dpviz.errors import InputError, check_choice
 from dpviz.shown import Private
 from dpviz.space.regions import Regions
@@ -53,6 +54,8 @@ class AreaCounts(Private):
         outside: dropped records in no leaf.
         bad: dropped records of rows with a missing or malformed entry; one for a row whose count is bad.
         over: dropped records that the bound leaves out, or that are beyond the most that a leaf holds (`most_per_cell`).
+        row_stable: whether each row decided only itself when the data were read; without that no release of them is published.
+        unit_declared: whether it was said what is protected, if rows stand for numbers of records; likewise.
 
     Raises:
         InputError: not Regions; the arrays differ in length; a leaf is unknown or out of order; a count is under 1; the counts add up to
@@ -80,6 +83,8 @@ class AreaCounts(Private):
     outside: int = 0
     bad: int = 0
     over: int = 0
+    row_stable: bool = True
+    unit_declared: bool = True
 
     def __post_init__(self) -> None:
         check_regions(self.regions)
@@ -121,6 +126,7 @@ class AreaCounts(Private):
         distinct: bool = False,
         bad_rows: str = "refuse",
         key: bytes | None = None,
+        unit: str | None = None,
     ) -> AreaCounts:
         """Count points in the leaves that contain them.
 
@@ -136,12 +142,14 @@ class AreaCounts(Private):
             bad_rows: "refuse" raises on a coordinate, count or person that is missing or not finite, and if all records lie in no leaf;
                 "drop" leaves the row out.
             key: bytes that decide which records a person keeps; fresh from the operating system if None.
+            unit: as for `PointCounts.from_xy`.
 
         Raises:
-            InputError: shapes differ, a column holds no numbers, a row is bad under "refuse", or all records lie in no leaf.
+            InputError: shapes differ, a column holds no numbers, a row is bad under "refuse", all records lie in no leaf, or `unit` is
+                given beside `person`.
             DomainError: the leaves have no polygons, or polygons overlap.
         """
-        find = leaf_finder(regions)
+        find, is_declared = leaf_finder(regions), declares_unit(unit, person)
         counted, bound = count_coordinates(
             (x, y),
             find,
@@ -153,7 +161,7 @@ class AreaCounts(Private):
             bad_rows=bad_rows,
             key=key,
         )
-        areas = cls.from_leaf_counts(counted, regions, bound)
+        areas = cls.from_leaf_counts(counted, regions, bound, unit_declared=is_declared or count is None)
         if bad_rows == "refuse":
             refuse_none_inside(areas)
         return areas
@@ -165,7 +173,8 @@ class AreaCounts(Private):
         Args:
             frame: n rows with points as geometry, in a CRS if the regions have one.
             regions: as for `from_xy`.
-            options: count, person, contributions, distinct, bad_rows and key, as for `from_xy`; count and person may be names of columns.
+            options: count, person, contributions, distinct, bad_rows, key and unit, as for `from_xy`; count and person may be names of
+                columns.
 
         Raises:
             InputError: there is no geometry column, no such column, no CRS although the regions have one, or a geometry that is not a
@@ -187,6 +196,7 @@ class AreaCounts(Private):
         distinct: bool = False,
         bad_rows: str = "refuse",
         key: bytes | None = None,
+        unit: str | None = None,
     ) -> AreaCounts:
         """Add up records per leaf by the leaves' ids.
 
@@ -199,15 +209,16 @@ class AreaCounts(Private):
             distinct: whether each person counts once in each leaf, and keeps at most m distinct leaves.
             bad_rows: "refuse" raises on an unknown id, a missing cell or a bad count, "drop" leaves the row out.
             key: bytes that decide which records a person keeps; fresh from the operating system if None.
+            unit: as for `PointCounts.from_xy`.
 
         Raises:
-            InputError: a column is missing, or a row is bad under "refuse"; the text names the column and the rule, never an entry.
-                Under "drop" only faults of a whole column raise: not one count is a whole number, or ids are stored as
-                numbers where ids of the regions have leading zeros.
+            InputError: a column is missing, `unit` is given beside `person`, or a row is bad under "refuse"; the text names the column and
+                the rule, never an entry. Under "drop" only faults of a whole column raise: not one count is a whole number, or ids are
+                stored as numbers where ids of the regions have leading zeros.
         """
         check_regions(regions)
         check_bad_rows(bad_rows)
-        contributions = check_whole(contributions, "contributions", 1)
+        contributions, is_declared = check_whole(contributions, "contributions", 1), declares_unit(unit, person)
         leaf = leaf_indexes(ids_of(column_of(table, "region", _NOUN), "Column 'region'"), regions, bad_rows)
         count = None
         if "count" in table.columns:
@@ -216,11 +227,12 @@ class AreaCounts(Private):
         refuse_bound_without_persons(people, contributions, distinct=distinct)
         bound = None if people is None else bound_of(contributions, key, distinct=distinct)
         owners = None if people is None else check_people(people, len(leaf), bad_rows)
-        return cls.from_leaf_counts(count_rows(leaf.astype(np.int64), count, owners, bound, regions.size(regions.depth)), regions, bound)
+        counted = count_rows(leaf.astype(np.int64), count, owners, bound, regions.size(regions.depth))
+        return cls.from_leaf_counts(counted, regions, bound, unit_declared=is_declared or count is None)
 
     @classmethod
     def from_counts(cls, counts: ArrayLike, *, regions: Regions) -> AreaCounts:
-        """Make area counts of an array with one count per leaf; the protected unit is one record.
+        """Make area counts of an array with one count per leaf; the protected unit is one of the records that are counted, whoever has it.
 
         Args:
             counts: (leaves,) whole counts of at least 0, in the order of the regions' leaves.
@@ -238,14 +250,17 @@ class AreaCounts(Private):
         return cls(regions=regions, leaf=occupied.astype(np.int32), count=whole[occupied])
 
     @classmethod
-    def from_leaf_counts(cls, counted: CellCounts, regions: Regions, bound: Bound | None) -> AreaCounts:
-        """Make area counts of the records per leaf that were counted with this `bound`; the unit is a record if there is none."""
+    def from_leaf_counts(cls, counted: CellCounts, regions: Regions, bound: Bound | None, **marks: Any) -> AreaCounts:
+        """Make area counts of the records per leaf that were counted with this `bound`; the unit is a record if there is none.
+
+        `marks` are the fields row_stable and unit_declared.
+        """
         left_out: dict[str, Any] = {"outside": counted.outside, "bad": counted.bad, "over": counted.over}
         unit: dict[str, Any] = {} if bound is None else {"contributions": int(bound.most), "unit": PERSON}
         leaf = counted.cells.astype(np.int32)
         for array in (leaf, counted.counts):
             array.flags.writeable = False  # the constructor takes read-only arrays without a copy
-        return cls(regions=regions, leaf=leaf, count=counted.counts, dropped=sum(left_out.values()), **left_out, **unit)
+        return cls(regions=regions, leaf=leaf, count=counted.counts, dropped=sum(left_out.values()), **left_out, **unit, **marks)
 
     def level_counts(self) -> list[Integers]:
         """Add up the true counts of every region: one array per level, the whole first. PRIVATE."""

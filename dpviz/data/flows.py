@@ -23,6 +23,7 @@ from dpviz.data.empty import NONE_BETWEEN
 from dpviz.data.frame_columns import column_of
 from dpviz.data.leaf_regions import check_regions
 from dpviz.data.library_errors import guard
+from dpviz.data.marks import TRIPS, declares_unit
 from dpviz.errors import InputError
 from dpviz.shown import Private
 from dpviz.space.regions import Regions
@@ -48,7 +49,7 @@ class Trips:
     Attributes:
         origin: (n,) indexes of leaf regions; OUTSIDE or BAD where a row is to be left out.
         destination: (n,) likewise.
-        count: (n,) trips of each row, -1 where a row is to be left out.
+        count: (n,) trips of each row, -1 where a row is to be left out; None if each row is one trip.
         person: (n,) who each row belongs to; None without a person column.
         ragged: number of further lines that could not be cut into entries.
         notes: texts, without a private number, that say what was left out on purpose.
@@ -56,7 +57,7 @@ class Trips:
 
     origin: Places = field(repr=False)
     destination: Places = field(repr=False)
-    count: Integers = field(repr=False)
+    count: Integers | None = field(repr=False)
     person: Any = field(default=None, repr=False)
     ragged: int = field(default=0, repr=False)
     notes: tuple[str, ...] = ()
@@ -300,6 +301,8 @@ class Flows(Private):
         over: dropped trips that the bound leaves out, plus `beyond`.
         beyond: dropped trips beyond the most that a pair holds (`most_per_cell`).
         notes: texts that say what the reader of a file left out on purpose, such as totals; for the curator only.
+        row_stable: whether each row decided only itself when the data were read; without that no release of them is published.
+        unit_declared: whether it was said what is protected, if rows stand for numbers of trips; likewise.
 
     Raises:
         InputError: arrays of different lengths, indexes outside the regions, pairs out of order or twice, counts under 1
@@ -334,6 +337,8 @@ class Flows(Private):
     over: int = 0
     beyond: int = 0
     notes: tuple[str, ...] = ()
+    row_stable: bool = True
+    unit_declared: bool = True
 
     def __post_init__(self) -> None:
         if self.destinations is None:
@@ -391,6 +396,7 @@ class Flows(Private):
         exactly: bool = False,
         bad_rows: str = "refuse",
         key: bytes | None = None,
+        unit: str | None = None,
     ) -> Flows:
         """Add up trips per pair of leaf regions.
 
@@ -408,11 +414,13 @@ class Flows(Private):
                 people with fewer are refused or dropped, as `bad_rows` says.
             bad_rows: "refuse" raises on an unknown id, a missing cell or a bad count, "drop" leaves the row out.
             key: bytes that decide which trips a person keeps; fresh from the operating system if None.
+            unit: "trip" (or "record") declares that each trip is protected by itself, whoever makes it. Needed to publish a column count
+                without `person` and with contributions = 1: without it the counts are marked, and a release of them is for studies.
 
         Raises:
-            InputError: a column is missing, or a row is bad under "refuse"; the text names the column and the rule, never an entry.
-                Under "drop" only faults of a whole column raise: not one count is a whole number, or ids are stored as
-                numbers where ids of the regions have leading zeros.
+            InputError: a column is missing, `unit` is given beside persons or their bound, or a row is bad under "refuse"; the text names
+                the column and the rule, never an entry. Under "drop" only faults of a whole column raise: not one count is a whole
+                number, or ids are stored as numbers where ids of the regions have leading zeros.
         """
         check_bad_rows(bad_rows)
         ends = regions if destinations is None else destinations
@@ -420,7 +428,7 @@ class Flows(Private):
         check_regions(ends)
         sides = ((column_of(table, "origin"), regions), (column_of(table, "destination"), ends))
         origin, destination = (leaf_indexes(ids_of(cells, f"Column {cells.name!r}"), side, bad_rows) for cells, side in sides)
-        count = np.ones(len(table), np.int64)
+        count = None
         if "count" in table.columns:
             count = check_counts(counts_of(column_of(table, "count"), "Column 'count'"), bad_rows)
         people = column_of(table, person) if isinstance(person, str) else person
@@ -433,6 +441,7 @@ class Flows(Private):
             exactly=exactly,
             bad_rows=bad_rows,
             key=key,
+            unit=unit,
         )
 
     @classmethod
@@ -447,6 +456,8 @@ class Flows(Private):
         exactly: bool = False,
         bad_rows: str = "refuse",
         key: bytes | None = None,
+        unit: str | None = None,
+        row_stable: bool = True,
     ) -> Flows:
         """Bound each person's trips, and add up the trips of each pair.
 
@@ -460,13 +471,16 @@ class Flows(Private):
             bad_rows: "refuse" raises on a missing person, and with `exactly` on a person with fewer trips; "drop" leaves such rows out.
                 Rows that `trips` marks are left out in any case.
             key: bytes that decide which trips a person keeps; fresh from the operating system if None.
+            unit: as for `from_table`.
+            row_stable: whether each row decided only itself when the trips were read.
 
         Raises:
             InputError: a bound that is no whole number of at least 1, `distinct` without persons, another number of persons than of rows,
-                a bad row under "refuse", or hierarchies of different depths.
+                `unit` beside persons or their bound, a bad row under "refuse", or hierarchies of different depths.
         """
         most = check_whole(contributions, "contributions", 1)
         refuse_bound_without_persons(trips.person, 1, distinct=distinct)
+        is_declared = declares_unit(unit, trips.person, most, words=TRIPS)
         pair = pairs_of(trips.origin, trips.destination, destinations.size(destinations.depth))
         fewer = KEEP if not exactly else bad_rows
         bound = None if trips.person is None else bound_of(most, key, distinct=distinct, fewer=fewer)
@@ -480,11 +494,13 @@ class Flows(Private):
             exactly=exactly,
             enforced=bound is not None,
             notes=trips.notes,
+            row_stable=row_stable,
+            unit_declared=is_declared or trips.count is None,
         )
 
     @classmethod
     def from_cell_counts(cls, counted: CellCounts, *, regions: Regions, destinations: Regions, **declared: Any) -> Flows:
-        """Make flows of the trips per pair that an engine counted; `declared` has the fields contributions, exactly, enforced and notes."""
+        """Make flows of the trips per pair that an engine counted; `declared` has contributions, exactly, enforced, notes and marks."""
         origin, destination = np.divmod(counted.cells, destinations.size(destinations.depth))
         return cls(
             regions,

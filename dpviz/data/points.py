@@ -25,6 +25,7 @@ from dpviz.data.cells import (
 )
 from dpviz.data.empty import NONE_IN_DOMAIN
 from dpviz.data.frame_columns import named_columns
+from dpviz.data.marks import declares_unit
 from dpviz.errors import DomainError, InputError, check_choice
 from dpviz.shown import Private
 from dpviz.space.domain import Domain, as_domain
@@ -50,6 +51,8 @@ class PointCounts(Private):
         outside: dropped records outside the domain, or in cells that its mask covers.
         bad: dropped records of rows with a missing or malformed entry; one for a row whose count is bad or that cannot be cut into cells.
         over: dropped records that the bound leaves out, or that are beyond the most that a cell holds (`most_per_cell`).
+        row_stable: whether each row decided only itself when the data were read; without that no release of them is published.
+        unit_declared: whether it was said what is protected, if rows stand for numbers of records; likewise.
 
     Raises:
         InputError: the arrays differ in length, a cell is outside the lattice, masked or out of order, a count is under 1, the counts add
@@ -80,6 +83,8 @@ class PointCounts(Private):
     outside: int = 0
     bad: int = 0
     over: int = 0
+    row_stable: bool = True
+    unit_declared: bool = True
 
     def __post_init__(self) -> None:
         for name, kind in (("column", np.int32), ("row", np.int32), ("count", np.int64)):
@@ -124,6 +129,7 @@ class PointCounts(Private):
         distinct: bool = False,
         bad_rows: str = "refuse",
         key: bytes | None = None,
+        unit: str | None = None,
     ) -> PointCounts:
         """Count coordinates on the domain's lattice.
 
@@ -139,12 +145,14 @@ class PointCounts(Private):
             distinct: whether each person counts once in each cell, and keeps at most m distinct cells.
             bad_rows: "refuse" raises on a coordinate, count or person that is missing or not finite, "drop" leaves the row out.
             key: bytes that decide which records a person keeps; fresh from the operating system if None.
+            unit: "record" declares that each record is protected by itself, whoever has it. Needed to publish `count` without `person`:
+                without it the counts are marked, and a release of them is for studies.
 
         Raises:
-            InputError: shapes differ, a column holds no numbers, or a row is bad under "refuse".
+            InputError: shapes differ, a column holds no numbers, a row is bad under "refuse", or `unit` is given beside `person`.
             DomainError: `domain` is neither a domain nor a rectangle with a CRS.
         """
-        domain = as_domain(domain, None)
+        domain, is_declared = as_domain(domain, None), declares_unit(unit, person)
         counted, bound = count_coordinates(
             (x, y),
             lambda x, y: cells_of(x, y, domain),
@@ -156,14 +164,17 @@ class PointCounts(Private):
             bad_rows=bad_rows,
             key=key,
         )
-        return cls.from_cell_counts(counted, domain, bound)
+        return cls.from_cell_counts(counted, domain, bound, unit_declared=is_declared or count is None)
 
     @classmethod
-    def from_cell_counts(cls, counted: CellCounts, domain: Domain, bound: Bound | None) -> PointCounts:
-        """Make point counts of the records per cell that an engine counted with this `bound`; the unit is a record if there is none."""
+    def from_cell_counts(cls, counted: CellCounts, domain: Domain, bound: Bound | None, **marks: bool) -> PointCounts:
+        """Make point counts of the records per cell that an engine counted with this `bound`; the unit is a record if there is none.
+
+        `marks` are the fields row_stable and unit_declared.
+        """
         left_out = {"outside": counted.outside, "bad": counted.bad, "over": counted.over}
         unit = {} if bound is None else {"contributions": bound.most, "unit": "person"}
-        return cls._from_cells(counted.cells, counted.counts, domain, dropped=sum(left_out.values()), **left_out, **unit)
+        return cls._from_cells(counted.cells, counted.counts, domain, dropped=sum(left_out.values()), **left_out, **unit, **marks)
 
     @classmethod
     def from_geodataframe(cls, frame: geopandas.GeoDataFrame, *, domain: Domain | Bounds, **options: Any) -> PointCounts:
@@ -173,7 +184,8 @@ class PointCounts(Private):
             frame: n rows with points as geometry, in a CRS if the domain has one.
             domain: the public domain; points outside it are dropped. Or bounds: four numbers or a rectangle, in the CRS of `frame` unless
                 they state their own.
-            options: count, person, contributions, distinct, bad_rows and key, as for `from_xy`; count and person may be names of columns.
+            options: count, person, contributions, distinct, bad_rows, key and unit, as for `from_xy`; count and person may be names of
+                columns.
 
         Raises:
             InputError: there is no geometry column, no such column, no CRS although the domain has one, or a geometry that is not a
@@ -186,7 +198,7 @@ class PointCounts(Private):
 
     @classmethod
     def from_matrix(cls, matrix: ArrayLike, *, domain: Domain | None = None) -> PointCounts:
-        """Make point counts of a dense frequency matrix.
+        """Make point counts of a dense frequency matrix; the protected unit is one of the records that are counted, whoever has it.
 
         Args:
             matrix: (side, side) whole counts, [row, column], row 0 in the south; side a power of two, at least 2.

@@ -276,6 +276,8 @@ class NoisyAreas:
             unit=self.areas.unit,
             neighbours="replace one" if bounded else "add or remove one",
             contributions=self.areas.contributions,
+            row_stable=self.areas.row_stable,
+            unit_declared=self.areas.unit_declared,
             unprotected=("the regions and their levels", "the mechanism and its settings", *((_SAME_NUMBER,) if bounded else ())),
             notes=tuple(self.notes),
             converted=converted,

@@ -337,6 +337,8 @@ class NoisyCounts:
             steps=tuple(self.steps),
             unit=self.points.unit,
             contributions=self.points.contributions,
+            row_stable=self.points.row_stable,
+            unit_declared=self.points.unit_declared,
             unprotected=(*Receipt.unprotected, *describe_mask(self.points.domain), *finish.unprotected),
             notes=(*finish.notes, *self.notes, *((SPREAD_NOTE,) if finish.is_nonnegative else ())),
             converted=converted,

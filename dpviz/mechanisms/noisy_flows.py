@@ -406,6 +406,8 @@ class NoisyFlows:
             unit=flows.unit,
             neighbours="replace one" if bounded else "add or remove one",
             contributions=flows.contributions,
+            row_stable=flows.row_stable,
+            unit_declared=flows.unit_declared,
             unprotected=("the regions and their levels", "the mechanism and its settings", *public_total, *public_bound),
             notes=(*self.notes, *(["The bound of trips per person is declared, not enforced."] if declared_only else [])),
             converted=converted if converted is not total else None,

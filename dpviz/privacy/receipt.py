@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import pandas as pd
 
+from dpviz.data.marks import refuse_marked
 from dpviz.errors import BudgetError, RefusedError
 from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, ZcdpBudget
 from dpviz.shown import Shown
@@ -67,6 +68,8 @@ class Receipt(Shown):
             these steps, and for this release alone; None without one.
         unit_definition: a definition of the unit, if its name is not enough: "a person is one value of the column ..."; else "".
         private: False for references that show the cost of privacy: no budget bounds what they reveal.
+        row_stable: False if one row could decide others when the data were read; see `dpviz.data.marks`.
+        unit_declared: False if rows stood for any number of records or trips, and it was not said what is protected.
 
     Raises:
         BudgetError: there is no step, or the steps add up to more than the total.
@@ -88,6 +91,8 @@ class Receipt(Shown):
     conversion: str | None = None
     unit_definition: str = ""
     private: bool = True
+    row_stable: bool = True
+    unit_declared: bool = True
 
     def __post_init__(self) -> None:
         if self.private and not self.steps:
@@ -170,7 +175,9 @@ class Receipt(Shown):
         """
         if not self.private:
             return NOT_PRIVATE
-        return SIMULATION if simulation else PRIVATE
+        if simulation:
+            return SIMULATION
+        return PRIVATE if self.row_stable else NOT_PRIVATE
 
     def refuse_unpublishable(self, *, simulation: bool) -> None:
         """Raise an error if a release with this receipt must not be published.
@@ -179,9 +186,10 @@ class Receipt(Shown):
             simulation: whether its noise came from a seed.
 
         Raises:
-            RefusedError: the release is a simulation, or was made by a reference that is not private.
+            RefusedError: the release is a simulation, was made by a reference that is not private, or of counts that are marked.
         """
         if not self.private:
             raise RefusedError("NOT PRIVATE: this is a reference that shows what privacy costs; it must not be published.")
         if simulation:
             raise RefusedError("A simulation must not be published: anyone who knows the seed can subtract the noise.")
+        refuse_marked(self)

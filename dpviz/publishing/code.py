@@ -59,12 +59,13 @@ class CodeRun:
     title: str = ""
 
 
-def write_python(inputs: DataConfig, runs: Sequence[CodeRun]) -> str:
+def write_python(inputs: DataConfig, runs: Sequence[CodeRun], *, unit: str | None = None) -> str:
     """Write the Python that makes releases: the data, and for each release its mechanism, budget and noise.
 
     Args:
         inputs: the data and their public frame: the first parts of a configuration. A `ReleaseConfig` will do.
         runs: the releases; the first is called `release`, the next `second_release`.
+        unit: as for `write_data`.
 
     Returns:
         Lines of Python. With a seed they make the same release, bit for bit; without one, a comment says how to publish.
@@ -82,7 +83,7 @@ def write_python(inputs: DataConfig, runs: Sequence[CodeRun]) -> str:
     budget = dv.PureBudget("1/3")
     release = mechanism.release(points, budget, dv.Entropy.seeded(1))
     """
-    blocks = [_IMPORT, write_data(inputs)]
+    blocks = [_IMPORT, write_data(inputs, unit)]
     for number, run in enumerate(runs):
         prefix = _PREFIXES[number] if number < len(_PREFIXES) else f"release_{number + 1}_"
         blocks.append(_write_run(run, _name_of(inputs), prefix))
@@ -173,13 +174,15 @@ def write_figure_python(paper: str, figure: str, size: str, seeds: int) -> str:
     return f"from dpviz import papers\n\n{call}\n{shown}\nrun.chart().save({_literal(f'{paper}-{figure}.svg')})\n"
 
 
-def write_data(inputs: DataConfig) -> str:
+def write_data(inputs: DataConfig, unit: str | None = None) -> str:
     """Write the lines that read the data: `points`, `areas` with `regions`, or `flows` with `regions` and perhaps `destinations`.
 
     Rows that cannot be read are left out, as for every release: no single row decides whether there is one.
 
     Args:
         inputs: the data and their public frame.
+        unit: what is declared as protected, "record" or "trip"; "person" if that follows from the columns. None takes what
+            `inputs` declare.
 
     >>> from dpviz.publishing.config import DataPart, DomainPart
     >>> frame = DomainPart(bounds=(0.0, 0.0, 8.0, 8.0), crs="none", order=3)
@@ -202,7 +205,9 @@ def write_data(inputs: DataConfig) -> str:
         frame.append("destinations=destinations")
     if data.person is not None:
         lines.append(f"# {RANDOM_CHOICE}")
-    lines.append(_call(_READERS[inputs.family.name], [_files(data), *frame, *_columns(data)]))
+    unit = unit or inputs.declared_unit
+    declared = [f"unit={_literal(unit)}"] if unit not in (None, "person") else []
+    lines.append(_call(_READERS[inputs.family.name], [_files(data), *frame, *_columns(data), *declared]))
     return "\n".join(lines)
 
 

@@ -289,7 +289,7 @@ _TEXT_KEYS = ("separator", "decimal", "encoding")
 _COUNTING_KEYS = ("count", "person", "contributions", "distinct", *_TEXT_KEYS, "quoted_newlines")
 _NO_QUOTED_NEWLINES = (
     "[data] quoted_newlines = true: in a text table whose cells hold line ends, one malformed row can take thousands of others with it,"
-    " more than the privacy guarantee covers. To publish the file, convert it to Parquet."
+    " more than the privacy guarantee covers. To publish the data, export them as Parquet where they come from."
 )
 _KEYS_OF_KIND = {
     "points": ("x", "y", "geometry", "centroids", "region", "crs"),
@@ -614,6 +614,11 @@ class DataConfig:
             raise SettingError("[regions] denominator is for areas, whose counts it divides to rates: leave it out for trips.")
 
     @property
+    def declared_unit(self) -> str | None:
+        """The unit that is declared in place of persons, "record" or "trip"; None if there are persons, and in a study."""
+        return None
+
+    @property
     def family(self) -> AnyFamily:
         """The family of mechanisms that take the data: points that are counted in regions are areas."""
         return AREA_FAMILY if self.data.points is not None and self.regions is not None else self.data.family
@@ -643,6 +648,11 @@ class ReleaseConfig(DataConfig):
         super().__post_init__()
         if self.budget.delta == 0:
             raise BudgetError("[budget] delta is 0: leave delta out for Laplace noise; Gaussian noise needs a delta above 0.")
+
+    @property
+    def declared_unit(self) -> str | None:
+        """The unit that [dataset] declares in place of persons, "record" or "trip"; None if it does not, or there are persons."""
+        return None if self.dataset.unit == "person" else self.dataset.unit
 
 
 _STAND_INS = {

@@ -61,7 +61,8 @@ def publish(
         InputError: `private` is no counted data, or has no record.
         SettingError: a mechanism or text of the wrong kind, a mechanism for other data, or a folder that cannot be used.
         BudgetError: a budget that the mechanism does not take, or no cap for data that are new to the ledger.
-        RefusedError: the cap would be exceeded, the ledger cannot be trusted, or the mechanism is not private.
+        RefusedError: the cap would be exceeded, the ledger cannot be trusted, the mechanism is not private, or the data are marked: they
+            were read with quoted_newlines, or sum a column of counts and nothing says what is protected.
         DpvizError: the release failed; the text says whether the budget is spent.
 
     >>> import tempfile

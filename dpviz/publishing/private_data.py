@@ -336,7 +336,7 @@ def open_data(
     files = find_files(resolve_sources(config), part.text_format(), copies=part.copies)
     request = CountRequest(
         frame=frame,  # type: ignore[arg-type]
-        options={**part.options(), "bad_rows": bad_rows},
+        options={**part.options(), "bad_rows": bad_rows, "unit": config.declared_unit},
         engine=part.engine,
         scheduler=scheduler,
         may_be_empty=part.may_be_empty,

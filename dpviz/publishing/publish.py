@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from dpviz.amounts import format_budget
 from dpviz.data.empty import refuse_empty_data
+from dpviz.data.marks import refuse_marked
 from dpviz.errors import BudgetError, DpvizError, RefusedError
 from dpviz.privacy.accounts import Account, Entry, Terms, amount_of, exact_text
 from dpviz.privacy.entropy import Entropy
@@ -300,8 +301,8 @@ def check_order(order: Order, ledger: Ledger) -> Terms:
     protects and what it costs.
 
     Raises:
-        RefusedError: the mechanism is not private, its receipt states another cost than the budget, or the data have an account with
-            other terms.
+        RefusedError: the mechanism is not private, the data are marked (one row could decide others, or what is protected was not said),
+            the receipt states another cost than the budget, or the data have an account with other terms.
         BudgetError: the data are new to the ledger and no cap is given.
         InputError: the data have no record, and the order does not say that they may be empty.
         DpvizError: settings, domain, regions or budget do not fit the mechanism.
@@ -311,6 +312,7 @@ def check_order(order: Order, ledger: Ledger) -> Terms:
     if not order.may_be_empty:
         refuse_empty_data(order.data)
     order.mechanism.check_data(order.data)
+    refuse_marked(order.data)
     release = dry_run(order.mechanism, order.data, order.budget)
     receipt = release.receipt
     _check_price(receipt, order)

@@ -248,7 +248,7 @@ def write_release(
         The folder. Its `manifest.json` lists each file with its SHA-256, and each file that could not be made with the reason.
 
     Raises:
-        RefusedError: a simulation, or a reference that is not private; nothing is written.
+        RefusedError: a simulation, a reference that is not private, or a release of counts that are marked; nothing is written.
         SettingError: the folder exists; unknown formats; an invalid name of a file; or the manifest of another release.
         DpvizError: writing failed, for instance because the disk is full; nothing is left behind.
 

@@ -655,7 +655,7 @@ def describe(release: AnyRelease, publication: Publication, *, created: datetime
 
     Raises:
         InputError: no release, such as private counts, which have no manifest.
-        RefusedError: a simulation, or a reference that is not private.
+        RefusedError: a simulation, a reference that is not private, or a release of counts that are marked.
         SettingError: a time without time zone, a malformed id, or a setting of the mechanism that cannot be written as JSON.
 
     >>> import dpviz as dv

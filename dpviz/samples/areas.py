@@ -174,7 +174,7 @@ def made_up_city(*, seed: int = SEED) -> tuple[AreaCounts, pd.Series]:
     visits = rng.multinomial(_VISITS, need / need.sum())
     population = pd.Series(residents, index=table["block"].to_numpy())
     counts = pd.DataFrame({"region": table["block"], "count": visits})
-    return AreaCounts.from_table(counts, regions=regions), population
+    return AreaCounts.from_table(counts, regions=regions, unit="record"), population
 
 
 def _make_blocks(rng: np.random.Generator) -> tuple[geopandas.GeoDataFrame, Floats]:
@@ -210,7 +210,7 @@ def _us_residents() -> AreaCounts:
     labelled = table.assign(label=table["name"] + ", " + table["state"].astype(str))
     regions = Regions.from_table(labelled, levels=STATE_LEVELS, names={"state": "state_name", "county": "label"})
     counts = pd.DataFrame({"region": table["county"].astype(str), "count": table["population"]})
-    return AreaCounts.from_table(counts, regions=regions)
+    return AreaCounts.from_table(counts, regions=regions, unit="record")
 
 
 def _us_population() -> pd.Series:

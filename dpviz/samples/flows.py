@@ -404,7 +404,7 @@ def northeast_of(commuters: Flows) -> Flows:
 
 
 def _load_northeast() -> Flows:
-    return Flows.from_table(_read_table("northeast_commuters"), regions=_northeast_regions())
+    return Flows.from_table(_read_table("northeast_commuters"), regions=_northeast_regions(), unit="trip")
 
 
 def _northeast_regions() -> Regions:
@@ -413,7 +413,7 @@ def _northeast_regions() -> Regions:
 
 
 def _load_us_flights() -> Flows:
-    return Flows.from_table(_read_table("us_flights"), regions=_flight_regions())
+    return Flows.from_table(_read_table("us_flights"), regions=_flight_regions(), unit="trip")
 
 
 @cache

@@ -144,7 +144,7 @@ def test_references_that_are_not_private_and_line_ends_within_cells_are_for_stud
         for key in keys:
             with pytest.raises(RefusedError, match="NOT PRIVATE"):
                 from_tables(changed(tables, "mechanism", {"key": key}))
-    with pytest.raises(RefusedError, match="convert it to Parquet"):
+    with pytest.raises(RefusedError, match="as Parquet where they come from"):
         from_tables(changed(POINTS, "data.quoted_newlines", True))
     study = changed(STUDY, "data", {"points": "across.csv", "public": True, "quoted_newlines": True})
     config = read_study(written(tmp_path, study))

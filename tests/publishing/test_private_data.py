@@ -14,7 +14,7 @@ from dpviz.data.points import PointCounts
 from dpviz.errors import DomainError, InputError
 from dpviz.publishing import private_data as opening
 from dpviz.publishing.config import from_tables, read_config
-from dpviz.publishing.private_data import file_fingerprints, fingerprints_of, left_out, open_frame, without_records
+from dpviz.publishing.private_data import file_fingerprints, fingerprints_of, left_out, open_data, open_frame, without_records
 from dpviz.samples.flows import load_flow_sample
 from dpviz.space.domain import Domain
 from tests.publishing.configs import CROWD, FLOWS, POINTS, TRIPS, changed, counted, opened, parts, per_person, written
@@ -262,3 +262,20 @@ def test_columns_are_those_of_the_configuration_and_reasons_for_left_out_records
     data = opened(tmp_path, per_person(POINTS, columns)).data
     assert (data.unit, data.contributions, data.row.tolist()) == ("person", 1, [2])
     assert left_out(data) == "left out 3: 1 outside the domain, 1 unreadable, 1 over the bound."
+
+
+COUNTED = {
+    "points": changed(POINTS, "data", {"points": "homes.csv", "count": "n"}),
+    "areas": changed({**FLOWS, "mechanism": {"key": "flat"}}, "data", {"points": "trips.csv", "region": "from", "count": "count"}),
+    "trips": FLOWS,
+}
+COUNTED["areas"] = changed(COUNTED["areas"], "dataset.unit", "record")
+
+
+@pytest.mark.parametrize("kind", sorted(COUNTED))
+def test_a_unit_that_is_declared_for_the_dataset_is_that_of_the_counts(kind, tmp_path):
+    (tmp_path / "homes.csv").write_text("lon,lat,n\n1,2,3\n", "utf-8")
+    tables = COUNTED[kind]
+    assert opened(tmp_path, tables).data.unit_declared
+    config = read_config(written(tmp_path, changed(tables, "dataset", None)), for_dry_run=True)
+    assert not open_data(config, open_frame(config), bad_rows="drop").data.unit_declared

@@ -33,6 +33,7 @@ from dpviz.data.counting.scheduler import scheduler_at
 from dpviz.data.empty import refuse_none_inside
 from dpviz.data.flows import Flows, Trips, match_depths
 from dpviz.data.leaf_regions import check_regions, crs_of_leaves, leaf_finder
+from dpviz.data.marks import TRIPS, declares_unit
 from dpviz.data.points import PointCounts
 from dpviz.data.reading.areas import AreaColumns, AreasRequest
 from dpviz.data.reading.flows import FlowColumns, FlowsRequest
@@ -85,6 +86,7 @@ def read_points(
     quoted_newlines: bool = False,
     limits: Limits = DEFAULT_LIMITS,
     key: bytes | None = None,
+    unit: str | None = None,
     engine: str = AUTO,
     address: str | None = None,
     insecure_address: bool = False,
@@ -132,9 +134,13 @@ def read_points(
         encoding: declares the encoding of text tables: "utf-8", "utf-16" (with a byte order mark, engine "numpy" only), "latin-1" or
             "windows-1252".
         quoted_newlines: declares that cells of a text table may hold line ends between quotation marks; engine "numpy" only. Without
-            it a row is one line. With it one malformed row can spoil all rows after it, so that releases do not read such files.
+            it a row is one line. With it one malformed row can spoil all rows after it: the counts are marked, and a release of them is
+            never published.
         limits: the most that a file may hold if it is read into memory.
-        key: bytes that decide which records a person keeps; fresh from the operating system if None.
+        key: bytes that decide which records a person keeps; fresh from the operating system if None. The guarantee holds for every key
+            that was not chosen by the data, also for one that readers know.
+        unit: "record" declares that each record is protected by itself, whoever has it. Needed to publish `count` without `person`: without
+            it the counts are marked, and a release of them is for studies.
         engine: "numpy" reads whole files into memory, all formats and any CRS. "duckdb" reads Parquet (GeoParquet too), CSV and TSV in
             parts, and spills to disk; the files must be given by path, and be in the domain's CRS. "dask" does the same on a cluster.
             "auto" is "dask" if there is an `address`; else "numpy" if the files fit an eighth of the memory and the limits, or no other
@@ -149,8 +155,9 @@ def read_points(
         The private counts, with the curator's counters `outside`, `bad` and `over`. Their repr shows no number, name or cell of the file.
 
     Raises:
-        InputError: no file is found, or the files differ in format or columns; a file, a column or a row cannot be used; the engine is
-            not installed or does not read such files. The text says the file, the column and the rule, never a cell's value.
+        InputError: no file is found, or the files differ in format or columns; a file, a column or a row cannot be used; `unit` is given
+            beside `person`; the engine is not installed or does not read such files. The text says the file, the column and the rule,
+            never a cell's value.
         DomainError: the domain's bounds are in degrees and its CRS is not.
         DpvizError: the count was cancelled.
 
@@ -176,14 +183,18 @@ def read_points(
     )
     refuse_degrees(domain)
     bound = _bound_persons(person, contributions, key, distinct=distinct)
+    marks = {"row_stable": not quoted_newlines, "unit_declared": declares_unit(unit, person) or count is None}
     columns = PointColumns(x=x, y=y, count=count, person=person, geometry=geometry)
     request = PointsRequest(target=domain.crs, columns=columns, crs=crs, centroids=centroids, **vars(rules))
     reader = _Reader(
         lambda files, progress: read_all_points(files.sources, request, progress),
         lambda files: make_points_job(files, request, domain, bound),
     )
-    found = engines.read(source, rules, reader)
-    points = count_points(found, domain, bound) if isinstance(found, RawPoints) else PointCounts.from_cell_counts(found, domain, bound)
+    found = engines.read(source, rules, reader)[0]
+    if isinstance(found, RawPoints):
+        points = count_points(found, domain, bound, **marks)
+    else:
+        points = PointCounts.from_cell_counts(found, domain, bound, **marks)
     if bad_rows == "refuse":
         refuse_none_inside(points)
     return points
@@ -211,6 +222,7 @@ def read_areas(
     quoted_newlines: bool = False,
     limits: Limits = DEFAULT_LIMITS,
     key: bytes | None = None,
+    unit: str | None = None,
     engine: str = AUTO,
     address: str | None = None,
     insecure_address: bool = False,
@@ -243,7 +255,8 @@ def read_areas(
         encoding: as for `read_points`.
         quoted_newlines: as for `read_points`.
         limits: as for `read_points`.
-        key: bytes that decide which records a person keeps; fresh from the operating system if None.
+        key: as for `read_points`.
+        unit: as for `read_points`.
         engine: as for `read_points`; "duckdb" and "dask" read points in the regions' CRS.
         address: as for `read_points`.
         insecure_address: as for `read_points`.
@@ -273,6 +286,7 @@ def read_areas(
         copies=copies, engine=engine, scheduler=scheduler_at(address, insecure=insecure_address), progress=progress, cancel=cancel
     )
     bound = _bound_persons(person, contributions, key, distinct=distinct)
+    marks = {"row_stable": not quoted_newlines, "unit_declared": declares_unit(unit, person) or count is None}
     if region is None:
         columns = PointColumns(x=x, y=y, count=count, person=person, geometry=geometry)
         request = PointsRequest(target=crs_of_leaves(regions), columns=columns, crs=crs, centroids=centroids, **vars(rules))
@@ -282,7 +296,7 @@ def read_areas(
     else:
         ids = AreasRequest(regions=regions, columns=AreaColumns(region=region, count=count, person=person), **vars(rules))
         reader = _reader_of_ids(ids, bound)
-    areas = AreaCounts.from_leaf_counts(engines.read(source, rules, reader), regions, bound)
+    areas = AreaCounts.from_leaf_counts(engines.read(source, rules, reader)[0], regions, bound, **marks)
     if bad_rows == "refuse":
         refuse_none_inside(areas)
     return areas
@@ -309,6 +323,7 @@ def read_flows(
     quoted_newlines: bool = False,
     limits: Limits = DEFAULT_LIMITS,
     key: bytes | None = None,
+    unit: str | None = None,
     engine: str = AUTO,
     address: str | None = None,
     insecure_address: bool = False,
@@ -349,7 +364,10 @@ def read_flows(
         encoding: as for `read_points`.
         quoted_newlines: as for `read_points`.
         limits: as for `read_points`.
-        key: bytes that decide which trips a person keeps; fresh from the operating system if None.
+        key: as for `read_points`.
+        unit: "trip" (or "record") declares that each trip is protected by itself, whoever makes it. Needed to publish trips from a column
+            of counts or a matrix, without `person` and with contributions = 1: without it the counts are marked, and a release of them is
+            for studies.
         engine: as for `read_points`.
         address: as for `read_points`.
         insecure_address: as for `read_points`.
@@ -377,7 +395,7 @@ def read_flows(
     )
     refuse_bound_without_persons(person, 1, distinct=distinct)
     bound = bound_of(contributions, key, distinct=distinct, fewer=bad_rows if exactly else KEEP)
-    enforced = None if person is None else bound
+    enforced, is_declared = None if person is None else bound, declares_unit(unit, person, contributions, words=TRIPS)
     for declared_regions in (regions, regions if destinations is None else destinations):
         check_regions(declared_regions)
     starts, ends = match_depths(regions, destinations or regions)
@@ -390,12 +408,15 @@ def read_flows(
     else:
         columns = FlowColumns(origin=origin, destination=destination, count=count, person=person)
         reader = _reader_of_pairs(FlowsRequest(sides=(starts, ends), columns=columns, **vars(rules)), enforced)
-    found = engines.read(source, rules, reader)
+    reading = engines.read(source, rules, reader)
+    found, job = reading
     declared: dict[str, Any] = {"regions": starts, "destinations": ends, "contributions": bound.most, "exactly": exactly}
+    declared["row_stable"] = not quoted_newlines
     if isinstance(found, Trips):
-        flows = Flows.from_trips(found, distinct=distinct, bad_rows=bad_rows, key=bound.key, **declared)
+        flows = Flows.from_trips(found, distinct=distinct, bad_rows=bad_rows, key=bound.key, unit=unit, **declared)
     else:
-        flows = Flows.from_cell_counts(found, enforced=enforced is not None, **declared)
+        is_declared |= job is None or job.count is None
+        flows = Flows.from_cell_counts(found, enforced=enforced is not None, unit_declared=is_declared, **declared)
     if bad_rows == "refuse":
         refuse_none_inside(flows)
     return flows
@@ -424,10 +445,13 @@ class _Engines:
     progress: Report
     cancel: threading.Event | None
 
-    def read(self, source: Sources, rules: ReadingRules, reader: _Reader[T]) -> T | CellCounts:
+    def read(self, source: Sources, rules: ReadingRules, reader: _Reader[T]) -> tuple[T | CellCounts, Job | None]:
         """Find the files of a source, and read them into memory, or count them by an engine that reads them itself.
 
         Files of equal content are refused, or, if bad rows are dropped as in a release, warned of, unless they are declared.
+
+        Returns:
+            What was read or counted; and the job of an engine that read the files itself, else None.
         """
         files = find_files(source, rules.text_format, copies=self.copies)
         progress = Progress(progress=self.progress, cancel=self.cancel)
@@ -437,7 +461,7 @@ class _Engines:
             for sentence in describe_copies(files):
                 warnings.warn(f"Curator only: {sentence}", stacklevel=3)
         plan = make_plan(files, self._engine_for(rules), self.scheduler, rules.limits, lambda: reader.job(files))
-        return reader.read(files, progress) if plan.job is None else run_engine(plan, self.scheduler, progress)
+        return reader.read(files, progress) if plan.job is None else run_engine(plan, self.scheduler, progress), plan.job
 
     def _engine_for(self, rules: ReadingRules) -> str:
         """Return the engine, or "numpy" if entries may hold line ends, which only "numpy" reads; refuse another one that was named."""

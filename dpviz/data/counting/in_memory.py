@@ -52,11 +52,10 @@ def read_coordinate_trips(sources: Sequence[Source], finder: XyPairs, request: P
         (x, y), (x_end, y_end) = finder.origin, finder.destination
         starts = read_rows(source, replace(request, columns=replace(request.columns, x=x, y=y)))
         ends = read_rows(source, replace(request, columns=PointColumns(x=x_end, y=y_end)))
-        length = len(starts.x)
         return Trips(
             origin=finder.starts(starts.x, starts.y).astype(np.int32),
             destination=finder.ends(ends.x, ends.y).astype(np.int32),
-            count=np.ones(length, np.int64) if starts.count is None else whole_counts(starts.count, length, "drop"),
+            count=None if starts.count is None else whole_counts(starts.count, len(starts.x), "drop"),
             person=starts.person,
             ragged=starts.ragged,
         )
@@ -118,7 +117,7 @@ def join_trips(parts: Sequence[Trips]) -> Trips:
     return Trips(
         origin=np.concatenate([part.origin for part in parts]),
         destination=np.concatenate([part.destination for part in parts]),
-        count=np.concatenate([part.count for part in parts]),
+        count=_join_columns([part.count for part in parts]),
         person=join_people([part.person for part in parts]),
         ragged=sum(part.ragged for part in parts),
         notes=tuple(dict.fromkeys(note for part in parts for note in part.notes)),

@@ -386,11 +386,15 @@ def open_rows(source: Source, limits: Limits, *, text_format: TextFormat, quoted
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Rows:
-    """Rows of a file before the leaf regions of their ids are found. `ragged` is the number of further, bad lines. PRIVATE."""
+    """Rows of a file before the leaf regions of their ids are found. PRIVATE.
+
+    `ragged` is the number of further, bad lines; `sums` says whether a row may stand for several trips.
+    """
 
     pairs: Pairs
     person: People | None = None
     ragged: int = 0
+    sums: bool = True
 
 
 def read_columns(opened: OpenTable, positions: Sequence[int], bad_rows: str, decimals: Sequence[int] = ()) -> Cells:
@@ -419,7 +423,8 @@ def _read_table(opened: OpenTable, columns: FlowColumns, sides: tuple[Regions, R
     if columns.person is not None:
         people = cells[columns.person]
         person = people_of(blank_missing_words(people) if opened.format in SEPARATORS else people)
-    return _Rows(pairs=Pairs(origin=origin, destination=destination, trips=count), person=person, ragged=table.bad.total)
+    pairs = Pairs(origin=origin, destination=destination, trips=count)
+    return _Rows(pairs=pairs, person=person, ragged=table.bad.total, sums=columns.count is not None)
 
 
 def block_ids(cells: pa.ChunkedArray, name: str, side: Regions) -> Ids:
@@ -475,7 +480,7 @@ def _find_leaves(rows: _Rows, sides: tuple[Regions, Regions], bad_rows: str) -> 
     return Trips(
         origin=leaf_indexes(pairs.origin, sides[0], bad_rows),
         destination=leaf_indexes(pairs.destination, sides[1], bad_rows),
-        count=pairs.trips,
+        count=pairs.trips if rows.sums else None,
         person=rows.person,
         ragged=rows.ragged,
         notes=tuple(notes),

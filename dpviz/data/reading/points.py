@@ -173,11 +173,14 @@ def read_rows(source: Source, request: PointsRequest) -> RawPoints:
     return replace(raw, x=east, y=north)
 
 
-def count_points(raw: RawPoints, domain: Domain, bound: Bound | None) -> PointCounts:
-    """Count rows whose coordinates are in the domain's CRS, and drop bad rows. Without a bound the unit is one record."""
+def count_points(raw: RawPoints, domain: Domain, bound: Bound | None, **marks: bool) -> PointCounts:
+    """Count rows whose coordinates are in the domain's CRS, and drop bad rows. Without a bound the unit is one record.
+
+    `marks` are the fields row_stable and unit_declared.
+    """
     weight = None if raw.count is None else whole_counts(raw.count, len(raw.x), "drop")
     counted = count_rows(cells_of(raw.x, raw.y, domain), weight, raw.person, bound, domain.side**2)
-    return PointCounts.from_cell_counts(replace(counted, bad=counted.bad + raw.ragged), domain, bound)
+    return PointCounts.from_cell_counts(replace(counted, bad=counted.bad + raw.ragged), domain, bound, **marks)
 
 
 def _open_source(source: Source, request: PointsRequest) -> OpenFile:
