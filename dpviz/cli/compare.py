@@ -71,7 +71,8 @@ def _note_look(config: StudyConfig, fingerprints: tuple[str, ...]) -> dict[str, 
             return {}
         refusal = RefusedError(f"Nothing is compared, since the ledger cannot record that the true data are looked at. {error}")
     else:
-        say(f"The ledger {ledger.path} records that the true data are looked at.")
+        if config.data.sample is None:
+            say(f"The ledger {ledger.path} records that the true data are looked at.")
         return ledger_facts(ledger)
     raise refusal
 

@@ -329,18 +329,23 @@ def write_folder(target: Path, fill: Callable[[Path], None]) -> None:
     Raises:
         DpvizError: writing failed; nothing is left behind.
     """
-    reason = None
+    temporary = choose_partial_path(target)
+    handle = reason = None
     try:
         remove_remains(target)
-        with _partial_folder(target) as temporary:
-            fill(temporary)
-            for path in sorted(temporary.iterdir()):
-                _sync(path)
-            _sync(temporary)
-            temporary.rename(target)
-            _sync(target.parent)
+        handle = _make_locked(temporary)
+        fill(temporary)
+        for path in sorted(temporary.iterdir()):
+            _sync(path)
+        _sync(temporary)
+        temporary.rename(target)
+        _sync(target.parent)
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else "unknown reason"
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+        if handle is not None:
+            os.close(handle)
     if reason is not None:
         raise DpvizError(f"The release could not be written ({reason}).")
 
@@ -363,26 +368,13 @@ def remove_remains(target: Path) -> bool:
     return removed
 
 
-@contextmanager
-def _partial_folder(target: Path) -> Iterator[Path]:
-    """Make a temporary folder for `target` and lock it; it is removed if the block did not rename it."""
-    temporary, handle = _make_locked(target)
-    try:
-        yield temporary
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
-        if handle is not None:
-            os.close(handle)
-
-
-def _make_locked(target: Path) -> tuple[Path, int | None]:
-    """Make a temporary folder for `target`, and return it with the handle that locks it; None if the system has no such locks."""
+def _make_locked(folder: Path) -> int | None:
+    """Make a temporary folder, and return the handle that locks it; None if the system has no such locks."""
     while True:
-        temporary = choose_partial_path(target)
-        temporary.mkdir()
-        handle = _lock(temporary, waits=True)
-        if temporary.exists():  # else it was taken for remains before it was locked
-            return temporary, handle
+        folder.mkdir()
+        handle = _lock(folder, waits=True)
+        if folder.exists():  # else it was taken for remains before it was locked
+            return handle
         if handle is not None:
             os.close(handle)
 

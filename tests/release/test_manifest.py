@@ -73,7 +73,16 @@ def test_the_schema_is_valid_closed_and_documents_every_field():
             assert "additionalProperties" in part, part
             if "properties" in part:
                 assert part["additionalProperties"] is False
-                optional = {"totals", "mask", "nonnegative", "grid_of_origins", "grid_of_destinations", "denominator", *MORE_TEXTS}
+                optional = {
+                    "totals",
+                    "mask",
+                    "nonnegative",
+                    "grid_of_origins",
+                    "grid_of_destinations",
+                    "denominator",
+                    "persons_searched",
+                    *MORE_TEXTS,
+                }
                 assert set(part["properties"]) - set(part["required"]) <= optional
                 for name, field in part["properties"].items():
                     described = field if "description" in field else schema["$defs"][field["$ref"].rpartition("/")[2]]
@@ -102,7 +111,7 @@ def test_every_field_that_registries_require_is_there(release, tmp_path):
     assert manifest["post_processing"] == list(made.steps)
     assert manifest["implementation"]["entropy"] == "operating system"
     assert "exact integer" in manifest["implementation"]["sampler"]
-    assert manifest["implementation"]["tuning"] == {"truth_seen": True}
+    assert manifest["implementation"]["tuning"] == {"truth_seen": True, "persons_searched": False}
     assert manifest["dataset"]["draws"] == 3
     assert manifest["dataset"]["spent"] == {"epsilon": {"exact": "3/2", "decimal": 1.5}, "delta": None, "rho": None}
     assert manifest["dataset"]["cap"]["epsilon"] == {"exact": "2", "decimal": 2.0}
