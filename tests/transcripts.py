@@ -26,8 +26,8 @@ from dpviz.privacy.node_values import NodeValues
 from dpviz.privacy.sampling import epsilon_before_sampling
 from dpviz.privacy.selection import GRAIN, LAWS
 from dpviz.release.point_release import Release
-from tests.laws import by_integral
-from tests.nodes import Histogram, exponential_logs, normed
+from tests.nodes import Histogram, exponential_logs
+from tests.replay import Choice, Noise, histograms_of
 
 EPSILON, DELTA = Fraction("1.3"), Fraction("1e-6")
 
@@ -37,41 +37,6 @@ def pair(matrix: np.ndarray, cells: Sequence, bound: int | None = None) -> tuple
     more = matrix.copy()
     np.add.at(more.ravel(), cells, 1)
     return tuple(replace(PointCounts.from_matrix(each), contributions=bound or len(cells)) for each in (matrix, more))
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Noise:
-    """Counts that were measured."""
-
-    true: np.ndarray
-    scale: Fraction
-    gaussian: bool = False
-
-    def gain(self, other: "Noise") -> Fraction:
-        """Largest loss of any answer, whichever way round; of Gaussian noise its rho."""
-        assert (self.scale, self.gaussian) == (other.scale, other.gaussian)
-        if self.gaussian:
-            return int(((self.true - other.true) ** 2).sum()) / (2 * self.scale)
-        return int(np.abs(self.true - other.true).sum()) / self.scale
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Choice:
-    """Choices among candidates, each by its errors."""
-
-    errors: list[list[int]]
-    rate: Fraction
-    law: str
-
-    def gain(self, other: "Choice") -> float:
-        """Largest loss of any choices, whichever way round."""
-        assert (self.rate, self.law, [*map(len, self.errors)]) == (other.rate, other.law, [*map(len, other.errors)])
-        rows = zip(self.errors, other.errors, strict=True)
-        return sum(float(np.abs(self._logs(one) - self._logs(two)).max()) for one, two in rows if one != two)
-
-    def _logs(self, errors: list[int]) -> np.ndarray:
-        scores, rate = [-error for error in errors], float(self.rate)
-        return normed([rate * score for score in scores]) if self.law == LAWS[1] else np.log(by_integral(scores, rate))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -120,14 +85,6 @@ class Smooth:
     budget: ApproxBudget
     bound: int
     sample: Fraction
-
-
-def histograms_of(nodes: NodeValues) -> list[Histogram]:
-    found = []
-    for node, (low, high) in enumerate(zip(nodes.low.tolist(), nodes.high.tolist(), strict=True)):
-        own = slice(nodes.start[node], nodes.start[node + 1])
-        found.append(tuple(np.bincount(nodes.value[own] - low, nodes.count[own], minlength=high - low).astype(int).tolist()))
-    return found
 
 
 @cache
