@@ -15,7 +15,7 @@ from dpviz.mechanisms import FLOW_MECHANISMS, FLOW_REFERENCES
 from dpviz.mechanisms import noisy_flows as flow_measure
 from dpviz.samples.flows import load_flow_sample
 from dpviz.view.trips_drawing import SHOWN_TRIPS
-from tests.app.seen import account, captions, entries, errors, figures, fine, good, noised, scene, shares_of, texts, trips_drawn
+from tests.app.seen import account, captions, entries, errors, figures, fine, good, labelled, noised, scene, shares_of, texts, trips_drawn
 from tests.app.start import CURATE_TRIPS, FLIGHTS, REGIONS, query_of, trips_app, trips_uploaded
 from tests.app.test_points_page import PUBLIC_FIGURES
 from tests.app.walk import open_tab, press_draw, public, truth_switch
@@ -251,6 +251,15 @@ class TestCurate:
         monkeypatch.setattr(cached, "flow_sample", lambda _: flows)
         assert "one trip per person only" in errors(press_draw(app))
         assert entries() == []
+
+    @pytest.mark.parametrize("unit", ["each", "vouched"])
+    def test_sums_of_a_column_are_released_once_it_is_said_whom_to_protect(self, unit):
+        app = trips_uploaded(unit=unit)
+        if unit == "vouched":
+            labelled(app.number_input, "Trips per person, at most").set_value(1).run()
+        app = fine(press_draw(app))
+        assert trips_drawn(app).data.flows.unit_declared
+        assert 'unit="trip"' in "".join(block.value for block in app.code)
 
     def test_that_the_truth_was_looked_at_in_teach_is_remembered(self):
         app = press_draw(trips_app())
