@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpviz.arrays import Integers
+from dpviz.arrays import Floats, Integers
 from dpviz.data.bounding import Bound, People
 from dpviz.data.cell_counts import CellCounts, count_coordinates
 from dpviz.data.cells import (
@@ -23,6 +23,7 @@ from dpviz.data.cells import (
     whole_counts,
     xy_of_frame,
 )
+from dpviz.data.fingerprints import UNKNOWN, Fingerprints, fingerprints_of_rows
 from dpviz.data.frame_columns import named_columns
 from dpviz.errors import DomainError, InputError, check_choice
 from dpviz.shown import Private
@@ -49,6 +50,7 @@ class PointCounts(Private):
         outside: dropped records outside the domain, or in cells that its mask covers.
         bad: dropped records of rows with a missing or malformed entry; one for a row whose count is bad or that cannot be cut into cells.
         over: dropped records that the bound leaves out, or that are beyond the most that a cell holds (`most_per_cell`).
+        fingerprints: of the files or rows that were counted; private, and not in a pickle.
 
     Raises:
         InputError: the arrays differ in length, a cell is outside the lattice, masked or out of order, a count is under 1, the counts add
@@ -77,6 +79,7 @@ class PointCounts(Private):
     outside: int = 0
     bad: int = 0
     over: int = 0
+    fingerprints: Fingerprints = field(default=UNKNOWN, repr=False)
 
     def __post_init__(self) -> None:
         for name, kind in (("column", np.int32), ("row", np.int32), ("count", np.int64)):
@@ -121,6 +124,7 @@ class PointCounts(Private):
         distinct: bool = False,
         bad_rows: str = "refuse",
         key: bytes | None = None,
+        _own: tuple[Floats, Floats] | None = None,
     ) -> PointCounts:
         """Count coordinates on the domain's lattice.
 
@@ -152,6 +156,7 @@ class PointCounts(Private):
             distinct=distinct,
             bad_rows=bad_rows,
             key=key,
+            own=_own,
         )
         return cls.from_cell_counts(counted, domain, bound)
 
@@ -160,7 +165,8 @@ class PointCounts(Private):
         """Make point counts of the records per cell that an engine counted with this `bound`; the unit is a record if there is none."""
         left_out = {"outside": counted.outside, "bad": counted.bad, "over": counted.over}
         unit = {} if bound is None else {"contributions": bound.most, "unit": "person"}
-        return cls._from_cells(counted.cells, counted.counts, domain, dropped=sum(left_out.values()), **left_out, **unit)
+        known = {"dropped": sum(left_out.values()), "fingerprints": fingerprints_of_rows(counted.rows)}
+        return cls._from_cells(counted.cells, counted.counts, domain, **known, **left_out, **unit)
 
     @classmethod
     def from_geodataframe(cls, frame: geopandas.GeoDataFrame, *, domain: Domain | Bounds, **options: Any) -> PointCounts:
@@ -178,8 +184,8 @@ class PointCounts(Private):
             DomainError: bounds without a CRS, or as for `Domain`.
         """
         domain = as_domain(domain, getattr(frame, "crs", None))
-        xy = xy_of_frame(frame, domain.crs, "domain", options.get("bad_rows"))
-        return cls.from_xy(*xy, domain=domain, **options | named_columns(frame, options))
+        xy, own = xy_of_frame(frame, domain.crs, "domain", options.get("bad_rows"))
+        return cls.from_xy(*xy, domain=domain, _own=own, **options | named_columns(frame, options))
 
     @classmethod
     def from_matrix(cls, matrix: ArrayLike, *, domain: Domain | None = None) -> PointCounts:

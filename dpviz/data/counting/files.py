@@ -13,7 +13,6 @@ from pyproj import CRS
 from dpviz.data.areas import AreaCounts
 from dpviz.data.bounding import KEEP, Bound, bound_of, refuse_bound_without_persons
 from dpviz.data.cell_counts import count_rows
-from dpviz.data.cells import whole_counts
 from dpviz.data.columns import PointColumns, RawPoints
 from dpviz.data.counting.engines import (
     AUTO,
@@ -26,6 +25,7 @@ from dpviz.data.counting.engines import (
     make_points_job,
     run_engine,
 )
+from dpviz.data.counting.file_fingerprints import source_fingerprints
 from dpviz.data.counting.in_memory import read_all_areas, read_all_points, read_all_trips, read_coordinate_trips
 from dpviz.data.counting.job import Progress, XyPairs
 from dpviz.data.counting.scheduler import scheduler_at
@@ -35,7 +35,7 @@ from dpviz.data.points import PointCounts
 from dpviz.data.reading.areas import AreaColumns, AreasRequest
 from dpviz.data.reading.flows import FlowColumns, FlowsRequest
 from dpviz.data.reading.geometries import same_crs
-from dpviz.data.reading.points import PointsRequest, count_points
+from dpviz.data.reading.points import PointsRequest, count_points, weights_of
 from dpviz.data.reading.rules import ReadingRules
 from dpviz.data.reading.safety import DEFAULT_LIMITS
 from dpviz.data.reading.sources import FoundFiles, Sources, find_files, refuse_copies
@@ -55,6 +55,8 @@ if TYPE_CHECKING:
 Columns: TypeAlias = str | tuple[str, str] | None
 Report: TypeAlias = Callable[[float], object] | None
 T = TypeVar("T")
+
+_FINGERPRINTS_SHARE = 0.2  # of the progress
 
 _MIXED = (
     "origin and destination must both be columns of ids, or both pairs of columns of coordinates such as ('lon', 'lat');"
@@ -176,9 +178,9 @@ def read_points(
         lambda files: make_points_job(files, request, domain, bound),
     )
     found = engines.read(source, rules, reader)
-    if isinstance(found, RawPoints):
-        return count_points(found, domain, bound)
-    return PointCounts.from_cell_counts(found, domain, bound)
+    rows = found.rows
+    points = count_points(rows, domain, bound) if isinstance(rows, RawPoints) else PointCounts.from_cell_counts(rows, domain, bound)
+    return replace(points, fingerprints=replace(points.fingerprints, files=found.files))
 
 
 def read_areas(
@@ -270,10 +272,11 @@ def read_areas(
     else:
         ids = AreasRequest(regions=regions, columns=AreaColumns(region=region, count=count, person=person), **vars(rules))
         reader = _reader_of_ids(ids, bound)
-    areas = AreaCounts.from_leaf_counts(engines.read(source, rules, reader), regions, bound)
+    found = engines.read(source, rules, reader)
+    areas = AreaCounts.from_leaf_counts(found.rows, regions, bound)
     if bad_rows == "refuse":
         areas.refuse_none_inside()
-    return areas
+    return replace(areas, fingerprints=replace(areas.fingerprints, files=found.files))
 
 
 def read_flows(
@@ -376,9 +379,11 @@ def read_flows(
         reader = _reader_of_pairs(FlowsRequest(sides=(starts, ends), columns=columns, **vars(rules)), enforced)
     found = engines.read(source, rules, reader)
     declared: dict[str, Any] = {"regions": starts, "destinations": ends, "contributions": bound.most, "exactly": exactly}
-    if isinstance(found, Trips):
-        return Flows.from_trips(found, distinct=distinct, bad_rows=bad_rows, key=bound.key, **declared)
-    return Flows.from_cell_counts(found, enforced=enforced is not None, **declared)
+    if isinstance(found.rows, Trips):
+        flows = Flows.from_trips(found.rows, distinct=distinct, bad_rows=bad_rows, key=bound.key, **declared)
+    else:
+        flows = Flows.from_cell_counts(found.rows, enforced=enforced is not None, **declared)
+    return replace(flows, fingerprints=replace(flows.fingerprints, files=found.files))
 
 
 def _bound_persons(person: str | None, contributions: int, key: bytes | None, *, distinct: bool) -> Bound | None:
@@ -394,6 +399,13 @@ class _Reader(NamedTuple, Generic[T]):
     job: Callable[[FoundFiles], Job]
 
 
+class _Found(NamedTuple, Generic[T]):
+    """The rows of files, or what an engine counted of them, and the fingerprints of the files."""
+
+    rows: T | CellCounts
+    files: tuple[str, ...]
+
+
 @dataclass(frozen=True, kw_only=True)
 class _Engines:
     """Which engine reads files, and where it reports."""
@@ -403,16 +415,18 @@ class _Engines:
     progress: Report
     cancel: threading.Event | None
 
-    def read(self, source: Sources, rules: ReadingRules, reader: _Reader[T]) -> T | CellCounts:
+    def read(self, source: Sources, rules: ReadingRules, reader: _Reader[T]) -> _Found[T]:
         """Find the files of a source, and read them into memory, or count them by an engine that reads them itself.
 
         Files of equal content are refused unless bad rows are dropped.
         """
-        files, progress = find_files(source, rules.text_format), Progress(progress=self.progress, cancel=self.cancel)
+        files, whole = find_files(source, rules.text_format), Progress(progress=self.progress, cancel=self.cancel)
+        progress = whole.part(0.0, 1.0 - _FINGERPRINTS_SHARE)
         if rules.bad_rows == "refuse":
             refuse_copies(files)
         plan = make_plan(files, self._engine_for(rules), self.scheduler, rules.limits, lambda: reader.job(files))
-        return reader.read(files, progress) if plan.job is None else run_engine(plan, self.scheduler, progress)
+        rows = reader.read(files, progress) if plan.job is None else run_engine(plan, self.scheduler, progress)
+        return _Found(rows, source_fingerprints(files, whole.part(1.0 - _FINGERPRINTS_SHARE, 1.0)))
 
     def _engine_for(self, rules: ReadingRules) -> str:
         """Return the engine, or "numpy" if entries may hold line ends, which only "numpy" reads; refuse another one that was named."""
@@ -430,9 +444,8 @@ def _reader_of_points_in(regions: Regions, request: PointsRequest, bound: Bound 
 
     def count(files: FoundFiles, progress: Progress) -> CellCounts:
         raw = read_all_points(files.sources, request, progress)
-        weight = None if raw.count is None else whole_counts(raw.count, len(raw.x), "drop")
-        counted = count_rows(find(raw.x, raw.y).astype(np.int64), weight, raw.person, bound, size)
-        return replace(counted, bad=counted.bad + raw.ragged)
+        counted = count_rows(find(raw.x, raw.y).astype(np.int64), weights_of(raw), raw.person, bound, size)
+        return replace(counted, bad=counted.bad + raw.ragged, rows=raw.rows)
 
     return _Reader(count, lambda files: make_leaves_job(files, request, find, size, bound))
 
@@ -441,7 +454,7 @@ def _reader_of_ids(request: AreasRequest, bound: Bound | None) -> _Reader[CellCo
     def count(files: FoundFiles, progress: Progress) -> CellCounts:
         rows = read_all_areas(files.sources, request, progress)
         counted = count_rows(rows.leaf, rows.count, rows.person, bound, request.regions.size(request.regions.depth))
-        return replace(counted, bad=counted.bad + rows.ragged)
+        return replace(counted, bad=counted.bad + rows.ragged, rows=rows.rows)
 
     return _Reader(count, lambda files: make_ids_job(files, request, bound))
 

@@ -13,6 +13,7 @@ from dpviz.data.bounding import People
 from dpviz.data.cells import whole_counts
 from dpviz.data.columns import PointColumns, RawPoints, UnusableFileError
 from dpviz.data.counting.job import Progress, XyPairs
+from dpviz.data.fingerprints import add_sums, sum_rows
 from dpviz.data.flows import Trips
 from dpviz.data.reading.areas import AreaRows, AreasRequest, read_area_rows
 from dpviz.data.reading.flows import FlowsRequest, read_trips
@@ -53,12 +54,14 @@ def read_coordinate_trips(sources: Sequence[Source], finder: XyPairs, request: P
         starts = read_rows(source, replace(request, columns=replace(request.columns, x=x, y=y)))
         ends = read_rows(source, replace(request, columns=PointColumns(x=x_end, y=y_end)))
         length = len(starts.x)
+        count = np.ones(length, np.int64) if starts.count is None else whole_counts(starts.count, length, "drop")
         return Trips(
             origin=finder.starts(starts.x, starts.y).astype(np.int32),
             destination=finder.ends(ends.x, ends.y).astype(np.int32),
-            count=np.ones(length, np.int64) if starts.count is None else whole_counts(starts.count, length, "drop"),
+            count=count,
             person=starts.person,
             ragged=starts.ragged,
+            rows=None if starts.person is None else sum_rows((starts.x, starts.y, ends.x, ends.y), count, starts.person),
         )
 
     parts, bad = _read_each(sources, read, request.bad_rows, progress)
@@ -74,6 +77,7 @@ def read_all_areas(sources: Sequence[Source], request: AreasRequest, progress: P
         count=_join_columns([part.count for part in parts]),
         person=parts[0].person if len(parts) == 1 else join_people([part.person for part in parts]),
         ragged=sum(part.ragged for part in parts) + bad,
+        rows=add_sums(part.rows for part in parts),
     )
 
 
@@ -108,6 +112,7 @@ def join_points(parts: Sequence[RawPoints]) -> RawPoints:
         count=_join_columns([part.count for part in parts]),
         person=join_people([part.person for part in parts]),
         ragged=sum(part.ragged for part in parts),
+        rows=add_sums(part.rows for part in parts),
     )
 
 
@@ -121,6 +126,7 @@ def join_trips(parts: Sequence[Trips]) -> Trips:
         count=np.concatenate([part.count for part in parts]),
         person=join_people([part.person for part in parts]),
         ragged=sum(part.ragged for part in parts),
+        rows=add_sums(part.rows for part in parts),
         notes=tuple(dict.fromkeys(note for part in parts for note in part.notes)),
     )
 
