@@ -78,7 +78,7 @@ def test_rows_are_recognised_in_any_order_and_frame_and_one_changed_row_is_not(c
     assert marks(ROWS.sample(frac=1, random_state=1)) == marks(ROWS, finer=True) == known
     changed = [
         ROWS.assign(x=ROWS["x"] + [0, 0, 0, 1e-9], region=["Aa", "Aa", "Ab", "Ab"]),
-        ROWS.assign(y=ROWS["y"] + [1e-9, 0, 0, 0], destination=["Aa", "Bc", "Aa", "Aa"]),
+        ROWS.assign(y=ROWS["y"] + [1e-9, 0, 0, 0], region=["Ab", "Aa", "Ab", "Bc"], destination=["Aa", "Bc", "Aa", "Aa"]),
         ROWS.assign(count=[2, 1, 1, 1]),
         ROWS.assign(who=["7", "b", "c", "b"]),
         ROWS.iloc[1:],
