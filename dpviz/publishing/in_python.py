@@ -83,6 +83,7 @@ def publish(
         fingerprints=fingerprints_of(private, files=file_fingerprints([Path(file) for file in files])),
         cap=cap,
         person=person,
+        looks_recorded=False,
     )
     return steps.publish(order, _texts(publication, Path(folder), formats), Ledger() if ledger is None else ledger, say=say)
 

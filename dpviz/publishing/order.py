@@ -15,7 +15,7 @@ from dpviz.privacy.accounts import Account
 from dpviz.privacy.budget import Budget
 from dpviz.publishing.private_data import PrivateData
 from dpviz.release.files import choose_partial_path
-from dpviz.release.manifest import CuratorTexts, Publication
+from dpviz.release.manifest import NOT_RECORDED, CuratorTexts, Publication, TruthSeen
 from dpviz.release.nouns import AnyRelease
 from dpviz.release.tables import FORMATS, USUAL_FORMATS
 
@@ -32,6 +32,7 @@ class Order:
         fingerprints: fingerprints by which the ledger recognises the data; see `fingerprints_of`.
         cap: the most that may ever be spent on the data; None if the ledger already has an account for the data.
         person: if persons are protected, the column whose values are persons; "" if there is no such column.
+        looks_recorded: whether looks at the truth were recorded where this was ordered: by app and command line, not in Python.
     """
 
     data: PrivateData
@@ -41,6 +42,7 @@ class Order:
     fingerprints: tuple[str, ...]
     cap: Budget | None = None
     person: str = ""
+    looks_recorded: bool = True
 
     def __repr__(self) -> str:
         return f"Order({self.mechanism.key}, {self.budget}, {self.data!r})"
@@ -69,12 +71,19 @@ class PaidRelease:
         account: account of the dataset, after the payment.
         entry: number of the payment in the ledger.
         kept: folder beside the ledger where the release is kept until it is published; None if it is in memory only.
+        looks_recorded: as in its order.
     """
 
     release: AnyRelease
     account: Account
     entry: int
     kept: Path | None = None
+    looks_recorded: bool = True
+
+
+def state_looks(account: Account, *, looks_recorded: bool) -> TruthSeen:
+    """Say for a manifest whether the truth was looked at: only where looks are recorded does a ledger without one say that nobody did."""
+    return account.truth_seen or (False if looks_recorded else NOT_RECORDED)
 
 
 @dataclass(frozen=True, kw_only=True)

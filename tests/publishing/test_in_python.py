@@ -40,6 +40,18 @@ def test_a_release_is_paid_for_and_reads_back(place):
     assert published.manifest["data_product"]["curator"] == "A town"
 
 
+def test_whether_the_truth_was_looked_at_is_not_recorded_in_python_until_a_look_is_known(place):
+    publish, ledger, folder = place
+    release = dv.Quadtree(height=1).release(POINTS, dv.PureBudget(1), dv.Entropy.seeded(1))
+    dv.evaluate(release, POINTS)
+    assert not ledger.path.exists(), "a comparison needs no ledger"
+    tenth = {"budget": dv.PureBudget("0.1")}
+    assert publish(**tenth).manifest["implementation"]["tuning"] == {"truth_seen": "not recorded"}
+    ledger.note_account_truth_seen("homes")
+    assert publish(**tenth, folder=folder / "later").manifest["implementation"]["tuning"] == {"truth_seen": True}
+    assert dv.read_release(folder / "out").receipt.total == dv.PureBudget("0.1")
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
