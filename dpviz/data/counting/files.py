@@ -421,12 +421,13 @@ class _Engines:
         Files of equal content are refused unless bad rows are dropped.
         """
         files, whole = find_files(source, rules.text_format), Progress(progress=self.progress, cancel=self.cancel)
-        progress = whole.part(0.0, 1.0 - _FINGERPRINTS_SHARE)
+        read_share = 1.0 - _FINGERPRINTS_SHARE if files.paths else 1.0
+        progress = whole.part(0.0, read_share)
         if rules.bad_rows == "refuse":
             refuse_copies(files)
         plan = make_plan(files, self._engine_for(rules), self.scheduler, rules.limits, lambda: reader.job(files))
         rows = reader.read(files, progress) if plan.job is None else run_engine(plan, self.scheduler, progress)
-        return _Found(rows, source_fingerprints(files, whole.part(1.0 - _FINGERPRINTS_SHARE, 1.0)))
+        return _Found(rows, source_fingerprints(files, whole.part(read_share, 1.0)))
 
     def _engine_for(self, rules: ReadingRules) -> str:
         """Return the engine, or "numpy" if entries may hold line ends, which only "numpy" reads; refuse another one that was named."""
