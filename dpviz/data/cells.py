@@ -209,7 +209,7 @@ def xy_of_frame(
     if kinds - {"Point"} and (bad_rows != "drop" or "Point" not in kinds):
         raise InputError("The geometry column must hold points only.")
     xy = xy_of(np.asarray(geometry.to_numpy(), object))
-    return xy, xy if geometry is frame.geometry or own_crs == geometry.crs else xy_of(np.asarray(frame.geometry.to_numpy(), object))
+    return xy, xy if geometry.crs == own_crs else xy_of(np.asarray(frame.geometry.to_numpy(), object))
 
 
 def polygons_as_points(shapes: NDArray[np.object_]) -> NDArray[np.object_]:

@@ -16,7 +16,7 @@ from dpviz.data.bounding import People, Persons, Words, canonical_text, person_h
 
 _KEY = b"fingerprint of rows"  # public: the ledger keys what it stores
 _LANES = 4
-_BLOCK = 2**14  # rows at once: their lanes fit the processor's cache
+_BLOCK = 2**13  # rows at once: their lanes fit the processor's cache
 _STARTS, _FACTORS = np.frombuffer(hashlib.shake_256(_KEY).digest(16 * _LANES), "<u8").astype(np.uint64).reshape(2, _LANES, 1)
 _FACTORS = _FACTORS | np.uint64(1)  # odd: a multiplication loses nothing
 _HALF = np.uint64(32)

@@ -109,7 +109,7 @@ def float_word(number):
     return struct.unpack("<Q", struct.pack("<d", np.nan if number != number else number + 0.0))[0]
 
 
-@pytest.mark.parametrize("block", [1, 3, 2**14])
+@pytest.mark.parametrize("block", [1, 3, 2**13])
 def test_the_sum_is_that_of_its_definition(monkeypatch, block):
     monkeypatch.setattr(fingerprints, "_BLOCK", block)
     x, y, count, who = [1.5, -0.0, np.nan, np.inf, 2.5], [0.0, 1.0, 2.0, -3.0, 4.0], [1, -1, 7, 2**53, 0], [7, "x", None, "ä", 7]
