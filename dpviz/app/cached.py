@@ -17,6 +17,7 @@ import streamlit as st
 from dpviz.app.class_mode import refuse_in_class
 from dpviz.app.jobs import Keeper, KnownRows, SessionCounts, SharedStudies
 from dpviz.data.areas import AreaCounts
+from dpviz.data.counting.file_fingerprints import content_fingerprint
 from dpviz.data.counting.files import read_areas, read_flows, read_points
 from dpviz.data.flows import Flows
 from dpviz.data.points import PointCounts
@@ -28,7 +29,7 @@ from dpviz.data.reading.regions import RegionsFile, inspect_regions, list_denomi
 from dpviz.data.reading.sources import FoundFiles, find_files
 from dpviz.data.reading.text_format import TextFormat
 from dpviz.publishing.config import RegionsPart
-from dpviz.publishing.private_data import PrivateData, content_fingerprint, fingerprints_of, make_regions
+from dpviz.publishing.private_data import PrivateData, fingerprints_of, make_regions
 from dpviz.samples.areas import area_denominators, load_area_sample, region_denominators
 from dpviz.samples.flows import load_flow_sample
 from dpviz.samples.points import SAMPLES, load_sample
@@ -102,9 +103,9 @@ def count_points_file(digest: str, name: str, _content: bytes, domain: Domain, o
 
 
 @st.cache_resource(max_entries=4, scope="session", show_spinner=False)
-def fingerprints(digest: str, frame_and_columns: tuple[object, ...], _data: PrivateData, _content: bytes) -> tuple[str, ...]:  # noqa: ARG001
+def fingerprints(digest: str, frame_and_columns: tuple[object, ...], _data: PrivateData) -> tuple[str, ...]:  # noqa: ARG001
     """Return the ledger's fingerprints of data; in the cache's key, `digest` identifies the content."""
-    return fingerprints_of(_data, _content)
+    return fingerprints_of(_data)
 
 
 def named_file(name: str, content: bytes) -> io.BytesIO:

@@ -94,7 +94,7 @@ def read_upload(kind: FileKind[About, Frame], name: str, body: bytes, cards: Car
     def count(frame: Frame, options: cached.Options) -> OpenedData:
         counts = kind.count_upload(digest, name, body, frame, options)
         refuse_empty_data(counts)
-        fingerprints = cached.fingerprints(digest, (kind.key_of(frame), options), counts, body)
+        fingerprints = cached.fingerprints(digest, (kind.key_of(frame), options), counts)
         return OpenedData(data=counts, fingerprints=fingerprints, engine=NUMPY)
 
     return ChosenFiles(

@@ -67,7 +67,7 @@ class PathFiles:
 
     def content(self, opened: OpenedData) -> str:
         """Return a digest of the files' content when they were counted."""
-        return cached.digest_of_fingerprints(opened.of_files)
+        return cached.digest_of_fingerprints(opened.data.fingerprints.files)
 
     @property
     def at_once(self) -> bool:

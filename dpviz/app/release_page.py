@@ -46,7 +46,7 @@ from dpviz.publishing import publish
 from dpviz.publishing.code import CodeRun
 from dpviz.publishing.dry_run import ExpectedErrors, compute_expected_errors
 from dpviz.release.files import MANIFEST, zip_release
-from dpviz.release.manifest import format_amount
+from dpviz.release.manifest import NOT_RECORDED, format_amount
 from dpviz.release.verdict import compute_needed_total
 from dpviz.view.escape import markdown
 
@@ -325,6 +325,9 @@ def _forget_outcome() -> None:
     st.session_state.pop("outcome", None)
 
 
+_LOOKS = {True: "yes", False: "no", NOT_RECORDED: NOT_RECORDED}
+
+
 def _show_summary(manifest: dict[str, Any]) -> None:
     """Show the main facts of the manifest as a list."""
     privacy, dataset, product = manifest["privacy"], manifest["dataset"], manifest["data_product"]
@@ -339,7 +342,7 @@ def _show_summary(manifest: dict[str, Any]) -> None:
         "Budget": ", ".join(f"{sign} {privacy[part]['decimal']:g}" for part, sign in _SIGNS.items() if privacy[part]),
         "Draws of this dataset": f"{dataset['draws']:,}, this one included",
         "Spent on it in all": f"{format_amount(dataset['spent'])} (cap {format_amount(dataset['cap'])})",
-        "Truth looked at while tuning": "yes" if manifest["implementation"]["tuning"]["truth_seen"] else "no",
+        "Truth looked at while tuning": _LOOKS[manifest["implementation"]["tuning"]["truth_seen"]],
         "Columns searched for persons": "yes" if manifest["implementation"]["tuning"]["persons_searched"] else "no",
         "Created": manifest["identity"]["created"],
         "Release": manifest["identity"]["release_id"],

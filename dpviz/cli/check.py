@@ -17,6 +17,7 @@ from dpviz.cli.console import DONE, give, say
 from dpviz.cli.ledger import ledger_facts, note_look
 from dpviz.cli.release import check_config
 from dpviz.data.counting.engines import AUTO, choose_engine
+from dpviz.data.counting.file_fingerprints import file_fingerprints
 from dpviz.data.leaf_regions import describe_overlaps
 from dpviz.data.library_errors import attempt
 from dpviz.data.reading.areas import AreasFile, inspect_areas, propose_area_columns
@@ -40,7 +41,6 @@ from dpviz.data.reading.text_format import PLAIN_TEXT, TextFormat, detect_text_f
 from dpviz.data.reading.text_rows import SEPARATORS
 from dpviz.errors import DpvizError, InputError, SettingError
 from dpviz.privacy.ledger import Ledger
-from dpviz.publishing.private_data import file_fingerprints
 from dpviz.release.area_release import AreaRelease
 from dpviz.release.files import read_release
 from dpviz.release.flow_release import FlowRelease

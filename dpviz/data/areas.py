@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from dpviz.arrays import Integers, Places
+from dpviz.arrays import Floats, Integers, Places
 from dpviz.data.bounding import Bound, People, bound_of, check_people, refuse_bound_without_persons
 from dpviz.data.cell_counts import CellCounts, count_coordinates, count_rows
 from dpviz.data.cells import (
@@ -23,6 +23,7 @@ from dpviz.data.cells import (
     xy_of_frame,
 )
 from dpviz.data.empty import NONE_IN_REGIONS, refuse_none_inside
+from dpviz.data.fingerprints import UNKNOWN, Fingerprints, fingerprints_of_rows, sum_rows
 from dpviz.data.flows import check_counts, counts_of, ids_of, leaf_indexes
 from dpviz.data.frame_columns import column_of, named_columns
 from dpviz.data.leaf_regions import check_regions, crs_of_leaves, leaf_finder
@@ -56,6 +57,7 @@ class AreaCounts(Private):
         over: dropped records that the bound leaves out, or that are beyond the most that a leaf holds (`most_per_cell`).
         row_stable: whether each row decided only itself when the data were read; without that no release of them is published.
         unit_declared: whether it was said what is protected, if rows stand for numbers of records; likewise.
+        fingerprints: of the files or rows that were counted; private, and not in a pickle.
 
     Raises:
         InputError: not Regions; the arrays differ in length; a leaf is unknown or out of order; a count is under 1; the counts add up to
@@ -85,6 +87,7 @@ class AreaCounts(Private):
     over: int = 0
     row_stable: bool = True
     unit_declared: bool = True
+    fingerprints: Fingerprints = field(default=UNKNOWN, repr=False)
 
     def __post_init__(self) -> None:
         check_regions(self.regions)
@@ -127,6 +130,7 @@ class AreaCounts(Private):
         bad_rows: str = "refuse",
         key: bytes | None = None,
         unit: str | None = None,
+        _own: tuple[Floats, Floats] | None = None,
     ) -> AreaCounts:
         """Count points in the leaves that contain them.
 
@@ -160,6 +164,7 @@ class AreaCounts(Private):
             distinct=distinct,
             bad_rows=bad_rows,
             key=key,
+            own=_own,
         )
         areas = cls.from_leaf_counts(counted, regions, bound, unit_declared=is_declared or count is None)
         if bad_rows == "refuse":
@@ -182,8 +187,8 @@ class AreaCounts(Private):
             DomainError: as for `from_xy`.
         """
         check_regions(regions)
-        xy = xy_of_frame(frame, crs_of_leaves(regions), "regions", options.get("bad_rows"))
-        return cls.from_xy(*xy, regions=regions, **options | named_columns(frame, options))
+        xy, own = xy_of_frame(frame, crs_of_leaves(regions), "regions", options.get("bad_rows"))
+        return cls.from_xy(*xy, regions=regions, _own=own, **options | named_columns(frame, options))
 
     @classmethod
     def from_table(
@@ -219,7 +224,8 @@ class AreaCounts(Private):
         check_regions(regions)
         check_bad_rows(bad_rows)
         contributions, is_declared = check_whole(contributions, "contributions", 1), declares_unit(unit, person)
-        leaf = leaf_indexes(ids_of(column_of(table, "region", _NOUN), "Column 'region'"), regions, bad_rows)
+        ids = ids_of(column_of(table, "region", _NOUN), "Column 'region'")
+        leaf = leaf_indexes(ids, regions, bad_rows)
         count = None
         if "count" in table.columns:
             count = check_counts(counts_of(column_of(table, "count", _NOUN), "Column 'count'", noun=_NOUN), bad_rows)
@@ -227,8 +233,9 @@ class AreaCounts(Private):
         refuse_bound_without_persons(people, contributions, distinct=distinct)
         bound = None if people is None else bound_of(contributions, key, distinct=distinct)
         owners = None if people is None else check_people(people, len(leaf), bad_rows)
+        rows = None if owners is None else sum_rows([ids.words()], count, owners)
         counted = count_rows(leaf.astype(np.int64), count, owners, bound, regions.size(regions.depth))
-        return cls.from_leaf_counts(counted, regions, bound, unit_declared=is_declared or count is None)
+        return cls.from_leaf_counts(replace(counted, rows=rows), regions, bound, unit_declared=is_declared or count is None)
 
     @classmethod
     def from_counts(cls, counts: ArrayLike, *, regions: Regions) -> AreaCounts:
@@ -257,10 +264,11 @@ class AreaCounts(Private):
         """
         left_out: dict[str, Any] = {"outside": counted.outside, "bad": counted.bad, "over": counted.over}
         unit: dict[str, Any] = {} if bound is None else {"contributions": int(bound.most), "unit": PERSON}
+        known: dict[str, Any] = {"dropped": sum(left_out.values()), "fingerprints": fingerprints_of_rows(counted.rows)}
         leaf = counted.cells.astype(np.int32)
         for array in (leaf, counted.counts):
             array.flags.writeable = False  # the constructor takes read-only arrays without a copy
-        return cls(regions=regions, leaf=leaf, count=counted.counts, dropped=sum(left_out.values()), **left_out, **unit, **marks)
+        return cls(regions=regions, leaf=leaf, count=counted.counts, **known, **left_out, **unit, **marks)
 
     def level_counts(self) -> list[Integers]:
         """Add up the true counts of every region: one array per level, the whole first. PRIVATE."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,6 +22,7 @@ from dpviz.data.cells import (
     total_of,
     whole_counts,
 )
+from dpviz.data.fingerprints import RowSum, sum_rows
 from dpviz.errors import InputError
 
 _DENSE_CELLS = 2**22
@@ -40,6 +41,7 @@ class CellCounts:
         bad: records of rows with a missing or malformed entry. A row whose count is bad, or that cannot be cut into cells, is one record.
         over: records of good rows inside that are not in `counts`, because of the bound or because their cell holds too many.
         beyond: the part of `over` that was left out because a cell holds too many.
+        rows: of the rows of persons that were counted in memory, by which the ledger recognises them; None for others.
     """
 
     cells: Integers = field(repr=False)
@@ -48,6 +50,7 @@ class CellCounts:
     bad: int = field(default=0, repr=False)
     over: int = field(default=0, repr=False)
     beyond: int = field(default=0, repr=False)
+    rows: RowSum | None = field(default=None, repr=False)
 
 
 def count_coordinates(
@@ -61,6 +64,7 @@ def count_coordinates(
     distinct: bool,
     bad_rows: str,
     key: bytes | None,
+    own: tuple[Floats, Floats] | None = None,
 ) -> tuple[CellCounts, Bound | None]:
     """Check coordinates and what belongs to them, bound each person's records, and count the records of each cell.
 
@@ -74,6 +78,7 @@ def count_coordinates(
         distinct: whether each person counts once in each cell.
         bad_rows: "refuse" or "drop".
         key: decides which records a person keeps; fresh from the operating system if None.
+        own: (n,) x and (n,) y in their own CRS, if `points` were reprojected: what the ledger goes by.
 
     Returns:
         The counts, and the bound that was enforced; None without persons.
@@ -93,7 +98,8 @@ def count_coordinates(
     refuse_bound_without_persons(person, contributions, distinct=distinct)
     bound = None if person is None else bound_of(contributions, key, distinct=distinct)
     owners = None if person is None else check_people(person, len(x), bad_rows)
-    return count_rows(cells, weight, owners, bound, size), bound
+    rows = None if owners is None else sum_rows(own or (x, y), weight, owners)
+    return replace(count_rows(cells, weight, owners, bound, size), rows=rows), bound
 
 
 def count_rows(cells: Integers, weight: Integers | None, owners: People | None, bound: Bound | None, size: int) -> CellCounts:

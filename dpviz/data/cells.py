@@ -185,8 +185,10 @@ def xy_of(shapes: NDArray[np.object_]) -> tuple[Floats, Floats]:
     return shapely.get_x(points), shapely.get_y(points)
 
 
-def xy_of_frame(frame: Any, crs: str | CRS | None, target: str, bad_rows: object = "refuse") -> tuple[Floats, Floats]:
-    """Return (n,) x and (n,) y of a GeoDataFrame's points; NaN where a geometry is missing or empty, or under "drop" no point.
+def xy_of_frame(
+    frame: Any, crs: str | CRS | None, target: str, bad_rows: object = "refuse"
+) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]:
+    """Return (n,) x and (n,) y of a GeoDataFrame's points, reprojected and as they are; NaN where one is missing, empty or no point.
 
     Args:
         frame: a GeoDataFrame whose geometries are points.
@@ -206,7 +208,8 @@ def xy_of_frame(frame: Any, crs: str | CRS | None, target: str, bad_rows: object
     kinds = set(geometry.geom_type.dropna().unique())
     if kinds - {"Point"} and (bad_rows != "drop" or "Point" not in kinds):
         raise InputError("The geometry column must hold points only.")
-    return xy_of(np.asarray(geometry.to_numpy(), object))
+    xy = xy_of(np.asarray(geometry.to_numpy(), object))
+    return xy, xy if geometry.crs == own_crs else xy_of(np.asarray(frame.geometry.to_numpy(), object))
 
 
 def polygons_as_points(shapes: NDArray[np.object_]) -> NDArray[np.object_]:

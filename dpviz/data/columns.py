@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from dpviz.amounts import LONGEST_NUMBER
 from dpviz.arrays import Floats
 from dpviz.data.bounding import People, find_people, plain_values
+from dpviz.data.fingerprints import RowSum
 from dpviz.data.library_errors import attempt
 from dpviz.errors import InputError, did_you_mean
 
@@ -94,6 +95,7 @@ class RawPoints:
         person: who each row belongs to; None without a person column.
         ragged: number of further, bad lines of a text table; see `BadLines`.
         has_other_shapes: whether some geometries are not points.
+        rows: of the rows of persons, by which the ledger recognises them; None without persons.
     """
 
     x: Floats = field(repr=False)
@@ -102,6 +104,7 @@ class RawPoints:
     person: People | None = field(repr=False)
     ragged: int = field(default=0, repr=False)
     has_other_shapes: bool = field(default=False, repr=False)
+    rows: RowSum | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,11 +15,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpviz.amounts import LONGEST_NUMBER
 from dpviz.arrays import Integers, Places
-from dpviz.data.bounding import KEEP, bound_of, check_people, refuse_bound_without_persons
+from dpviz.data.bounding import KEEP, Words, bound_of, check_people, refuse_bound_without_persons
 from dpviz.data.cell_counts import CellCounts, count_rows
 from dpviz.data.cells import BAD, MOST_RECORDS, REMEDY, check_bad_rows, check_whole, clip_counts, freeze, pairs_of, too_many
 from dpviz.data.columns import WEIGHTS_REFUSED, UnusableFileError, people_of
 from dpviz.data.empty import NONE_BETWEEN
+from dpviz.data.fingerprints import UNKNOWN, Fingerprints, RowSum, fingerprints_of_rows, sum_rows, words_of_ids
 from dpviz.data.frame_columns import column_of
 from dpviz.data.leaf_regions import check_regions
 from dpviz.data.library_errors import guard
@@ -53,6 +54,7 @@ class Trips:
         person: (n,) who each row belongs to; None without a person column.
         ragged: number of further lines that could not be cut into entries.
         notes: texts, without a private number, that say what was left out on purpose.
+        rows: of the rows of persons, by which the ledger recognises them; None without persons.
     """
 
     origin: Places = field(repr=False)
@@ -61,6 +63,7 @@ class Trips:
     person: Any = field(default=None, repr=False)
     ragged: int = field(default=0, repr=False)
     notes: tuple[str, ...] = ()
+    rows: RowSum | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -78,6 +81,10 @@ class Ids:
     texts: list[str] = field(repr=False)
     numeric: bool
     source: str
+
+    def words(self) -> Words:
+        """Return (n,) words by which the ledger recognises the ids: the same for one text, in whatever regions it is looked up."""
+        return words_of_ids(self.codes, self.texts)
 
 
 def ids_of(cells: pd.Series | pa.ChunkedArray, source: str) -> Ids:
@@ -303,6 +310,7 @@ class Flows(Private):
         notes: texts that say what the reader of a file left out on purpose, such as totals; for the curator only.
         row_stable: whether each row decided only itself when the data were read; without that no release of them is published.
         unit_declared: whether it was said what is protected, if rows stand for numbers of trips; likewise.
+        fingerprints: of the files or rows that were counted; private, and not in a pickle.
 
     Raises:
         InputError: arrays of different lengths, indexes outside the regions, pairs out of order or twice, counts under 1
@@ -339,6 +347,7 @@ class Flows(Private):
     notes: tuple[str, ...] = ()
     row_stable: bool = True
     unit_declared: bool = True
+    fingerprints: Fingerprints = field(default=UNKNOWN, repr=False)
 
     def __post_init__(self) -> None:
         if self.destinations is None:
@@ -427,13 +436,16 @@ class Flows(Private):
         check_regions(regions)
         check_regions(ends)
         sides = ((column_of(table, "origin"), regions), (column_of(table, "destination"), ends))
-        origin, destination = (leaf_indexes(ids_of(cells, f"Column {cells.name!r}"), side, bad_rows) for cells, side in sides)
+        ids = [ids_of(cells, f"Column {cells.name!r}") for cells, _ in sides]
+        origin, destination = (leaf_indexes(each, side, bad_rows) for each, (_, side) in zip(ids, sides, strict=True))
         count = None
         if "count" in table.columns:
             count = check_counts(counts_of(column_of(table, "count"), "Column 'count'"), bad_rows)
         people = column_of(table, person) if isinstance(person, str) else person
+        owners = None if people is None else check_people(people, len(table), bad_rows)
+        rows = None if owners is None else sum_rows([each.words() for each in ids], count, owners)
         return cls.from_trips(
-            Trips(origin=origin, destination=destination, count=count, person=people),
+            Trips(origin=origin, destination=destination, count=count, person=owners, rows=rows),
             regions=regions,
             destinations=ends,
             contributions=contributions,
@@ -487,7 +499,7 @@ class Flows(Private):
         owners = None if trips.person is None else check_people(trips.person, len(pair), bad_rows)
         counted = count_rows(pair, trips.count, owners, bound, regions.size(regions.depth) * destinations.size(destinations.depth))
         return cls.from_cell_counts(
-            replace(counted, bad=counted.bad + trips.ragged),
+            replace(counted, bad=counted.bad + trips.ragged, rows=trips.rows),
             regions=regions,
             destinations=destinations,
             contributions=most,
@@ -514,6 +526,7 @@ class Flows(Private):
             bad=counted.bad,
             over=counted.over,
             beyond=counted.beyond,
+            fingerprints=fingerprints_of_rows(counted.rows),
             **declared,
         )
 

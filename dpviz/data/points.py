@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpviz.arrays import Integers
+from dpviz.arrays import Floats, Integers
 from dpviz.data.bounding import Bound, People
 from dpviz.data.cell_counts import CellCounts, count_coordinates
 from dpviz.data.cells import (
@@ -24,6 +24,7 @@ from dpviz.data.cells import (
     xy_of_frame,
 )
 from dpviz.data.empty import NONE_IN_DOMAIN
+from dpviz.data.fingerprints import UNKNOWN, Fingerprints, fingerprints_of_rows
 from dpviz.data.frame_columns import named_columns
 from dpviz.data.marks import declares_unit
 from dpviz.errors import DomainError, InputError, check_choice
@@ -53,6 +54,7 @@ class PointCounts(Private):
         over: dropped records that the bound leaves out, or that are beyond the most that a cell holds (`most_per_cell`).
         row_stable: whether each row decided only itself when the data were read; without that no release of them is published.
         unit_declared: whether it was said what is protected, if rows stand for numbers of records; likewise.
+        fingerprints: of the files or rows that were counted; private, and not in a pickle.
 
     Raises:
         InputError: the arrays differ in length, a cell is outside the lattice, masked or out of order, a count is under 1, the counts add
@@ -85,6 +87,7 @@ class PointCounts(Private):
     over: int = 0
     row_stable: bool = True
     unit_declared: bool = True
+    fingerprints: Fingerprints = field(default=UNKNOWN, repr=False)
 
     def __post_init__(self) -> None:
         for name, kind in (("column", np.int32), ("row", np.int32), ("count", np.int64)):
@@ -130,6 +133,7 @@ class PointCounts(Private):
         bad_rows: str = "refuse",
         key: bytes | None = None,
         unit: str | None = None,
+        _own: tuple[Floats, Floats] | None = None,
     ) -> PointCounts:
         """Count coordinates on the domain's lattice.
 
@@ -163,6 +167,7 @@ class PointCounts(Private):
             distinct=distinct,
             bad_rows=bad_rows,
             key=key,
+            own=_own,
         )
         return cls.from_cell_counts(counted, domain, bound, unit_declared=is_declared or count is None)
 
@@ -174,7 +179,8 @@ class PointCounts(Private):
         """
         left_out = {"outside": counted.outside, "bad": counted.bad, "over": counted.over}
         unit = {} if bound is None else {"contributions": bound.most, "unit": "person"}
-        return cls._from_cells(counted.cells, counted.counts, domain, dropped=sum(left_out.values()), **left_out, **unit, **marks)
+        known = {"dropped": sum(left_out.values()), "fingerprints": fingerprints_of_rows(counted.rows)}
+        return cls._from_cells(counted.cells, counted.counts, domain, **known, **left_out, **unit, **marks)
 
     @classmethod
     def from_geodataframe(cls, frame: geopandas.GeoDataFrame, *, domain: Domain | Bounds, **options: Any) -> PointCounts:
@@ -193,8 +199,8 @@ class PointCounts(Private):
             DomainError: bounds without a CRS, or as for `Domain`.
         """
         domain = as_domain(domain, getattr(frame, "crs", None))
-        xy = xy_of_frame(frame, domain.crs, "domain", options.get("bad_rows"))
-        return cls.from_xy(*xy, domain=domain, **options | named_columns(frame, options))
+        xy, own = xy_of_frame(frame, domain.crs, "domain", options.get("bad_rows"))
+        return cls.from_xy(*xy, domain=domain, _own=own, **options | named_columns(frame, options))
 
     @classmethod
     def from_matrix(cls, matrix: ArrayLike, *, domain: Domain | None = None) -> PointCounts:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
+from dpviz.data.counting.file_fingerprints import file_fingerprints
 from dpviz.errors import InputError, SettingError, did_you_mean
 from dpviz.mechanisms import family_of
 from dpviz.mechanisms.base import AnyMechanism, Mechanism
@@ -12,7 +13,7 @@ from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, ZcdpBudget
 from dpviz.privacy.ledger import Ledger
 from dpviz.publishing import publish as steps
 from dpviz.publishing.order import TEXT_NAMES, Order, PublicationTexts, Published
-from dpviz.publishing.private_data import PrivateData, file_fingerprints, fingerprints_of
+from dpviz.publishing.private_data import PrivateData, fingerprints_of
 from dpviz.release.tables import USUAL_FORMATS
 
 
@@ -47,7 +48,7 @@ def publish(
         folder: for the files; it must not exist yet, its parent must.
         cap: the most that may ever be spent on these data; needed for data that are new to the ledger.
         person: the column whose values were persons, where persons are protected.
-        files: the files that were read, by whose content the ledger recognises the data, too.
+        files: files that you read yourself, by whose content the ledger recognises the data, too; those of the readers it knows.
         may_be_empty: whether data without any record are published; otherwise they are refused as a probable mistake, since their
             coordinates are nearly always of another CRS, or swapped.
         formats: of the tables: geoparquet, and perhaps geojson, csv and geopackage.
@@ -87,6 +88,7 @@ def publish(
         cap=cap,
         person=person,
         may_be_empty=may_be_empty,
+        looks_recorded=False,
     )
     return steps.publish(order, _texts(publication, Path(folder), formats), Ledger() if ledger is None else ledger, say=say)
 

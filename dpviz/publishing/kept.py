@@ -18,11 +18,11 @@ from dpviz.errors import DpvizError, SettingError
 from dpviz.mechanisms import POINT_FAMILY
 from dpviz.privacy.accounts import Account, Entry
 from dpviz.privacy.ledger import Ledger
-from dpviz.publishing.order import PaidRelease
+from dpviz.publishing.order import PaidRelease, state_looks
 from dpviz.publishing.private_data import PublicFrame, open_frame
-from dpviz.release.files import read_release, remove_remains, write_release
+from dpviz.release.files import read_manifest, read_release, remove_remains, write_release
 from dpviz.release.flow_release import FlowRelease
-from dpviz.release.manifest import Publication, describe
+from dpviz.release.manifest import NOT_RECORDED, Publication, describe
 from dpviz.release.nouns import AnyRelease
 from dpviz.release.point_release import Release
 from dpviz.space.domain import Domain
@@ -35,14 +35,13 @@ _NAME = re.compile("([1-9][0-9]{0,17})-[0-9]{14}")
 _REMAINS = re.compile(r"\.([1-9][0-9]{0,17})-[0-9]{14}\.[0-9a-f]{16}\.(partial|published)")
 
 
-def keep(release: AnyRelease, account: Account, entry: Entry, ledger: Ledger) -> Path:
+def keep(paid: PaidRelease, entry: Entry, ledger: Ledger) -> Path:
     """Write a paid release into a new folder beside the ledger, which only its owner can read.
 
     The folder holds the noisy counts as GeoParquet, and a manifest without the curator's texts.
 
     Args:
-        release: the paid release.
-        account: the account that paid for the release.
+        paid: the release, and the account that paid for it.
         entry: the payment.
         ledger: the new folder is made in the folder `<ledger file>.paid` beside its file.
 
@@ -59,11 +58,11 @@ def keep(release: AnyRelease, account: Account, entry: Entry, ledger: Ledger) ->
         description="",
         region="",
         intended_use="",
-        draws=account.draws,
-        truth_seen=account.truth_seen,
-        persons_searched=account.persons_searched,
+        draws=paid.account.draws,
+        truth_seen=state_looks(paid.account, looks_recorded=paid.looks_recorded),
+        persons_searched=paid.account.persons_searched,
     )
-    write_release(release, folder, describe(release, publication), formats=("geoparquet",))
+    write_release(paid.release, folder, describe(paid.release, publication), formats=("geoparquet",))
     folder.chmod(0o700)
     for file in folder.iterdir():
         file.chmod(0o600)
@@ -148,7 +147,8 @@ def recover(entry_id: int, ledger: Ledger) -> PaidRelease:
         raise SettingError(f"No release of draw {entry_id} is kept beside the ledger; releases are kept of draws: {numbers}.")
     account, entry = kept
     folder = _payment_folder(ledger, entry)
-    return PaidRelease(release=read_release(folder), account=account, entry=entry.id, kept=folder)
+    looks_recorded = read_manifest(folder)["implementation"]["tuning"]["truth_seen"] != NOT_RECORDED
+    return PaidRelease(release=read_release(folder), account=account, entry=entry.id, kept=folder, looks_recorded=looks_recorded)
 
 
 def differences(paid: PaidRelease, config: ReleaseConfig) -> list[str]:

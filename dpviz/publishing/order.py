@@ -16,7 +16,7 @@ from dpviz.privacy.accounts import Account
 from dpviz.privacy.budget import Budget
 from dpviz.publishing.private_data import PrivateData
 from dpviz.release.files import choose_partial_path
-from dpviz.release.manifest import CuratorTexts, Publication
+from dpviz.release.manifest import NOT_RECORDED, CuratorTexts, Publication, TruthSeen
 from dpviz.release.nouns import AnyRelease
 from dpviz.release.tables import FORMATS, USUAL_FORMATS
 
@@ -34,6 +34,7 @@ class Order:
         cap: the most that may ever be spent on the data; None if the ledger already has an account for the data.
         person: if persons are protected, the column whose values are persons; "" if there is no such column.
         may_be_empty: whether data without any record are released; otherwise they are refused as a probable mistake.
+        looks_recorded: whether looks at the truth were recorded where this was ordered: by app and command line, not in Python.
     """
 
     data: PrivateData
@@ -44,6 +45,7 @@ class Order:
     cap: Budget | None = None
     person: str = ""
     may_be_empty: bool = False
+    looks_recorded: bool = True
 
     def __repr__(self) -> str:
         return f"Order({self.mechanism.key}, {self.budget}, {self.data!r})"
@@ -72,12 +74,19 @@ class PaidRelease:
         account: account of the dataset, after the payment.
         entry: number of the payment in the ledger.
         kept: folder beside the ledger where the release is kept until it is published; None if it is in memory only.
+        looks_recorded: as in its order.
     """
 
     release: AnyRelease
     account: Account
     entry: int
     kept: Path | None = None
+    looks_recorded: bool = True
+
+
+def state_looks(account: Account, *, looks_recorded: bool) -> TruthSeen:
+    """Say for a manifest whether the truth was looked at: only where looks are recorded does a ledger without one say that nobody did."""
+    return account.truth_seen or (False if looks_recorded else NOT_RECORDED)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,9 +6,7 @@ import filecmp
 import glob
 import hashlib
 import os
-import threading
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -24,9 +22,10 @@ from dpviz.data.counting.files import read_areas, read_flows, read_points
 from dpviz.data.counting.job import Progress
 from dpviz.data.counting.scheduler import Scheduler
 from dpviz.data.empty import refuse_empty_data
+from dpviz.data.fingerprints import UNKNOWN
 from dpviz.data.flows import Flows
 from dpviz.data.leaf_regions import refuse_overlaps
-from dpviz.data.library_errors import attempt, guard
+from dpviz.data.library_errors import attempt
 from dpviz.data.points import PointCounts
 from dpviz.data.reading.outline import LAND, land_outline, read_outline, read_polygons
 from dpviz.data.reading.regions import read_regions
@@ -48,79 +47,31 @@ if TYPE_CHECKING:
 
     from dpviz.publishing.config import DataConfig, DataPart, DomainPart, RegionsPart
 
-_FILE = b"file"
-_PIECE_BYTES = 2**22
-_READERS = min(4, os.cpu_count() or 1)
-_UNWATCHED = Progress()
+PrivateData = PointCounts | Flows | AreaCounts
+PublicFrame = Domain | Regions | tuple[Regions, Regions]
+UNWATCHED = Progress()
+_LIMITS = Limits()
+_MADE_UP_RECORDS = np.int64(10_000)  # made-up records per cell: enough to pass the thresholds of mechanisms
 
 
-def fingerprints_of(
-    data: PointCounts | Flows | AreaCounts, content: bytes | None = None, *, files: tuple[str, ...] = ()
-) -> tuple[str, ...]:
-    """Compute the fingerprints by which the ledger recognises data: of the content of each file, and of the counts themselves.
+def fingerprints_of(data: PrivateData, *, files: Sequence[str] = ()) -> tuple[str, ...]:
+    """Return the fingerprints by which the ledger recognises data: of the content of files, of rows, and of the counts themselves.
 
-    If files have fingerprints, the counts get no fingerprint in two cases: if each person's records were bounded by a random choice,
-    since the counts then differ each time; and if there is no record, since all empty data would have the same fingerprint.
+    The counts get no fingerprint in two cases: if files have one and each person's records were bounded by a random choice, since the
+    counts then differ each time; and if something else has one and there is no record, since all empty data would have the same.
 
     Args:
-        data: the private counts.
-        content: content of the file, if there is one file.
-        files: `file_fingerprints` of several files. Files without rows are left out, since different datasets may share an empty file.
+        data: the private counts, with the fingerprints of what they were made of.
+        files: `file_fingerprints` of files that `data` do not know of.
 
     Returns:
         Hex digests (SHA-256), at least one. They are for the ledger, which stores them keyed, and must never be shown.
     """
     enforced = data.enforced if isinstance(data, Flows) else data.unit == "person"
-    fingerprints = [*files] if content is None else [*files, content_fingerprint(content)]
-    counts_identify = len(data.count) > 0 and not enforced
-    return tuple([*fingerprints, _counts_fingerprint(data)] if counts_identify or not fingerprints else fingerprints)
-
-
-def content_fingerprint(content: bytes) -> str:
-    """Compute the fingerprint of a file's content: its SHA-256 with a prefix, as a hex digest."""
-    digest = hashlib.sha256(_FILE)
-    digest.update(content)
-    return digest.hexdigest()
-
-
-def file_fingerprints(paths: Sequence[Path], watch: Progress = _UNWATCHED) -> tuple[str, ...]:
-    """Compute the fingerprints of files, sorted, so that their order reveals nothing about the files' names.
-
-    Args:
-        paths: paths of the files.
-        watch: reports progress, and may cancel.
-
-    Raises:
-        InputError: a file cannot be read.
-        DpvizError: the reading was cancelled.
-    """
-    sizes = [guard(f"The file {path.name!r} cannot be read.", path.stat).st_size for path in paths]
-    total, finished, lock = max(sum(sizes), 1), 0, threading.Lock()
-
-    def step(size: int) -> None:
-        nonlocal finished
-        with lock:
-            finished += size
-            watch.report(finished / total)
-
-    with ThreadPoolExecutor(_READERS) as readers:
-        try:
-            return tuple(sorted({*readers.map(lambda path: _file_fingerprint(path, step), paths)}))
-        finally:
-            readers.shutdown(cancel_futures=True)
-
-
-def _file_fingerprint(path: Path, step: Callable[[int], None]) -> str:
-    digest = hashlib.sha256(_FILE)
-
-    def read() -> None:
-        with path.open("rb") as file:
-            while piece := file.read(_PIECE_BYTES):
-                digest.update(piece)
-                step(len(piece))
-
-    guard(f"The file {path.name!r} cannot be read any more.", read)
-    return digest.hexdigest()
+    of_files = dict.fromkeys([*files, *data.fingerprints.files])
+    known = [*of_files, *data.fingerprints.rows]
+    counts_identify = len(data.count) > 0 and not (enforced and of_files)
+    return tuple([*known, _counts_fingerprint(data)] if counts_identify or not known else known)
 
 
 def _counts_fingerprint(data: PointCounts | Flows | AreaCounts) -> str:
@@ -139,14 +90,6 @@ def _counts_fingerprint(data: PointCounts | Flows | AreaCounts) -> str:
     return digest.hexdigest()
 
 
-PrivateData = PointCounts | Flows | AreaCounts
-PublicFrame = Domain | Regions | tuple[Regions, Regions]
-UNWATCHED = Progress()
-_LIMITS = Limits()
-_FINGERPRINTS_SHARE = 0.2
-_MADE_UP_RECORDS = np.int64(10_000)  # made-up records per cell: enough to pass the thresholds of mechanisms
-
-
 @dataclass(frozen=True, kw_only=True)
 class OpenedData:
     """The result of reading data: counts, fingerprints and notes. PRIVATE.
@@ -155,14 +98,12 @@ class OpenedData:
         data: the private counts.
         fingerprints: fingerprints of the data; never shown.
         engine: the engine that counted the data; None for a sample.
-        of_files: the fingerprints of files among `fingerprints`.
         notes: sentences on files of equal content that nobody has declared; for the curator only, who confirms them.
     """
 
     data: PrivateData
     fingerprints: tuple[str, ...]
     engine: str | None = None
-    of_files: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
@@ -332,7 +273,7 @@ def open_data(
     part = config.data
     if part.sample is not None:
         data = _load_sample(part, frame)
-        return OpenedData(data=data, fingerprints=(_sample_fingerprint(part), *fingerprints_of(data)))
+        return OpenedData(data=data, fingerprints=fingerprints_of(data))
     files = find_files(resolve_sources(config), part.text_format(), copies=part.copies)
     request = CountRequest(
         frame=frame,  # type: ignore[arg-type]
@@ -367,23 +308,18 @@ def count_files(found: FoundFiles, request: CountRequest, watch: Progress = UNWA
     paths, sources = found.paths, list(found.sources)
     before = file_stamps(paths)
     notes = tuple(describe_copies(found)) if request.drops and not request.options.get("copies") else ()
-    with_rows = [path for path, rowless in zip(paths, found.rowless, strict=False) if not rowless]
-    of_files_with_rows = file_fingerprints(with_rows, replace(watch, progress=_part_progress(watch, 0.0, _FINGERPRINTS_SHARE)))
-    reading = replace(watch, progress=_part_progress(watch, _FINGERPRINTS_SHARE, 1.0))
     try:
-        data = _read_with(engine, sources, request, reading)
+        data = _read_with(engine, sources, request, watch)
     except OnlyNumpyError:
         if not falls_back(found, request.engine, request.scheduler, _LIMITS):
             raise
         engine = NUMPY
-        data = _read_with(engine, sources, request, reading)
+        data = _read_with(engine, sources, request, watch)
     if file_stamps(paths) != before:
         raise InputError("A file was changed while it was read: nothing was kept. Try again when no other program writes to it.")
     if not request.may_be_empty:
         refuse_empty_data(data)
-    return OpenedData(
-        data=data, fingerprints=fingerprints_of(data, files=of_files_with_rows), engine=engine, of_files=of_files_with_rows, notes=notes
-    )
+    return OpenedData(data=data, fingerprints=fingerprints_of(data), engine=engine, notes=notes)
 
 
 def _read_with(engine: str, sources: list[Source], request: CountRequest, watch: Progress) -> PrivateData:
@@ -412,12 +348,6 @@ def file_stamps(paths: Iterable[Path]) -> tuple[tuple[str, int, int], ...]:
     return tuple((name, fact.st_size, fact.st_mtime_ns) for name, fact in facts if fact is not None)
 
 
-def _part_progress(watch: Progress, start: float, end: float) -> Callable[[float], object] | None:
-    """Make a function that reports the progress of a part of the work as progress of the whole, from `start` to `end`."""
-    report = watch.progress
-    return None if report is None else lambda share: report(start + (end - start) * share)
-
-
 def left_out(data: PrivateData) -> str:
     """Write how many records were left out when the data were read, and why; "" if there are none. CURATOR ONLY."""
     if not data.dropped:
@@ -426,11 +356,6 @@ def left_out(data: PrivateData) -> str:
     parts = [(data.outside, unknown), (data.bad, "unreadable"), (data.over, "over the bound")]
     reasons = ", ".join(f"{number:,} {reason}" for number, reason in parts if number)
     return f"left out {data.dropped:,}: {reasons}." if reasons else f"left out {data.dropped:,}."
-
-
-def _sample_fingerprint(part: Any) -> str:
-    """Compute the fingerprint of a sample; it does not depend on the domain."""
-    return hashlib.sha256(repr(("sample", part.sample, part.size if part.is_points else None)).encode()).hexdigest()
 
 
 def make_up_records(data: PrivateData) -> PrivateData:
@@ -459,8 +384,9 @@ def _evenly_spaced(size: int) -> NDArray[np.int64]:
 def without_records(data: PrivateData) -> PrivateData:
     """Return the data without any record; domain or regions, unit and bounds are unchanged. The result is public."""
     no_indices, count = np.zeros(0, np.int32), np.zeros(0, np.int64)
+    none_left_out: dict[str, Any] = {"dropped": 0, "outside": 0, "bad": 0, "over": 0, "fingerprints": UNKNOWN}
     if isinstance(data, Flows):
-        return replace(data, origin=no_indices, destination=no_indices, count=count, dropped=0, outside=0, bad=0, over=0, notes=())
+        return replace(data, origin=no_indices, destination=no_indices, count=count, **none_left_out, notes=())
     if isinstance(data, AreaCounts):
-        return replace(data, leaf=no_indices, count=count, dropped=0, outside=0, bad=0, over=0)
-    return replace(data, column=no_indices, row=no_indices, count=count, dropped=0, outside=0, bad=0, over=0)
+        return replace(data, leaf=no_indices, count=count, **none_left_out)
+    return replace(data, column=no_indices, row=no_indices, count=count, **none_left_out)

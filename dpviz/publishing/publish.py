@@ -6,6 +6,7 @@ import contextlib
 import json
 import tempfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -19,7 +20,7 @@ from dpviz.privacy.ledger import Ledger
 from dpviz.privacy.receipt import Receipt
 from dpviz.publishing.dry_run import dry_run
 from dpviz.publishing.kept import discard, keep
-from dpviz.publishing.order import Order, PaidRelease, PublicationTexts, Published, unit_definition
+from dpviz.publishing.order import Order, PaidRelease, PublicationTexts, Published, state_looks, unit_definition
 from dpviz.publishing.rehearsal import add_unit_definition, rehearse
 from dpviz.release.files import MANIFEST, write_release
 from dpviz.release.manifest import check_describable, describe
@@ -105,8 +106,8 @@ def draw(
         for line in lines:
             say(line)
         release = _make_release(order, account, definition)
-        kept = _keep_on_disk(release, account, entry, ledger, say) if keeps or words is not None else None
-        return PaidRelease(release=release, account=account, entry=entry.id, kept=kept)
+        paid = PaidRelease(release=release, account=account, entry=entry.id, looks_recorded=order.looks_recorded)
+        return replace(paid, kept=_keep_on_disk(paid, entry, ledger, say)) if keeps or words is not None else paid
 
     return call_after_payment(account.name, entry.id, make_paid_release)
 
@@ -137,10 +138,10 @@ def _make_release(order: Order, account: Account, definition: str) -> AnyRelease
     return add_unit_definition(release, definition)
 
 
-def _keep_on_disk(release: AnyRelease, account: Account, entry: Entry, ledger: Ledger, say: Say) -> Path | None:
+def _keep_on_disk(paid: PaidRelease, entry: Entry, ledger: Ledger, say: Say) -> Path | None:
     """Keep the release on the disk, and return its folder. If that fails, print a message and return None: it is then only in memory."""
     try:
-        return keep(release, account, entry, ledger)
+        return keep(paid, entry, ledger)
     except Exception as error:  # noqa: BLE001  (any failure: the release is paid for and must go on)
         reason = str(error) if isinstance(error, DpvizError) else f"{getattr(error, 'strerror', None) or type(error).__name__}."
     say(f"Draw {entry.id} is paid for, but its release could not be kept beside the ledger: {reason}")
@@ -190,7 +191,7 @@ def write(
     account = ledger.account(paid.account.name)
     publication = words.publication(
         draws=account.draws,
-        truth_seen=account.truth_seen,
+        truth_seen=state_looks(account, looks_recorded=paid.looks_recorded),
         persons_searched=account.persons_searched,
         dataset_spent=exact_text(account.spent),
         dataset_cap=exact_text(account.terms.limit),

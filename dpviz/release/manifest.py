@@ -19,7 +19,7 @@ from fractions import Fraction
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -147,6 +147,9 @@ SCHEMA_FILES = {"1.0": Path(__file__).with_name("manifest_1_0.schema.json")} | d
     ("2.0", "2.1", "2.2", SCHEMA_VERSION), SCHEMA_FILE
 )
 """The schema of each version, oldest first. A manifest is checked by the schema of the version that wrote it."""
+NOT_RECORDED: Literal["not recorded"] = "not recorded"
+"""What a manifest says of looks at the truth where nothing records them, as in Python."""
+TruthSeen: TypeAlias = bool | Literal["not recorded"]
 _LIBRARIES = ("dpviz", "numpy", "scipy", "pandas", "geopandas", "shapely", "pyproj", "pyarrow")
 _RELEASE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _URL = re.compile(r"https?://[^\s<>\"']+")
@@ -200,7 +203,7 @@ class Publication(CuratorTexts):
 
     Attributes:
         draws: the number of releases of this dataset in the ledger, this one included; at least 1.
-        truth_seen: whether anyone looked at true counts while the settings were chosen.
+        truth_seen: whether anyone looked at true counts while the settings were chosen: True, False, or "not recorded".
         dataset_spent: sum of all budgets spent on this dataset according to the ledger, this release included, as exact text such as
             "epsilon 3/10, delta 1/100000000" or "rho 1/2"; None if no ledger was kept.
         dataset_cap: the cap of the dataset's account, in the same form.
@@ -216,7 +219,7 @@ class Publication(CuratorTexts):
     """
 
     draws: int
-    truth_seen: bool
+    truth_seen: TruthSeen
     dataset_spent: str | None = None
     dataset_cap: str | None = None
     persons_searched: bool = False
@@ -234,8 +237,8 @@ class Publication(CuratorTexts):
         check_url(self.url)
         if isinstance(self.draws, bool) or not isinstance(self.draws, int) or self.draws < 1:
             raise SettingError("The publication's draws must be a whole number of at least 1, since this release counts, too.")
-        if not isinstance(self.truth_seen, bool):
-            raise SettingError("The publication's truth_seen must be True or False.")
+        if not isinstance(self.truth_seen, bool) and self.truth_seen != NOT_RECORDED:
+            raise SettingError(f"The publication's truth_seen must be True, False or {NOT_RECORDED!r}.")
         if not isinstance(self.persons_searched, bool):
             raise SettingError("The publication's persons_searched must be True or False.")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import geopandas
 import numpy as np
@@ -13,6 +13,7 @@ import shapely
 
 from dpviz.arrays import Floats, Integers
 from dpviz.data.areas import AreaCounts
+from dpviz.data.fingerprints import sample_fingerprint
 from dpviz.errors import InputError, did_you_mean
 from dpviz.samples.flows import us_counties
 from dpviz.samples.points import SEED, SQUARE, SampleInfo, sample_xy
@@ -96,7 +97,7 @@ def load_area_sample(key: str) -> AreaCounts:
     AreaCounts(Regions(51 state, 3,142 county), unit='record', contributions=1)
     """
     _check_key(key)
-    return _LOADERS[key]()
+    return replace(_LOADERS[key](), fingerprints=sample_fingerprint(key))
 
 
 def area_population(key: str) -> pd.Series:

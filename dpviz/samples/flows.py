@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from dpviz.arrays import Floats, Integers, Places
 from dpviz.bundled import folder
+from dpviz.data.fingerprints import sample_fingerprint
 from dpviz.data.flows import Flows
 from dpviz.errors import InputError, did_you_mean
 from dpviz.samples.points import SEED, SampleInfo
@@ -377,6 +378,10 @@ def load_flow_sample(key: str, *, seed: int | None = None) -> Flows:
     """
     if key not in FLOW_SAMPLES:
         raise InputError(f"There is no such sample; choose one of {', '.join(FLOW_SAMPLES)}.{did_you_mean(str(key), FLOW_SAMPLES)}")
+    return replace(_load_or_make_up(key, seed), fingerprints=sample_fingerprint(key, seed=seed))
+
+
+def _load_or_make_up(key: str, seed: int | None) -> Flows:
     if key == "us_flights":
         if seed is not None:
             raise InputError("This sample is real data; leave the seed out.")

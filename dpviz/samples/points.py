@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
+from typing import Any
 
 import geopandas
 import numpy as np
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 
 from dpviz.arrays import Floats, Integers
 from dpviz.bundled import folder
+from dpviz.data.fingerprints import sample_fingerprint
 from dpviz.data.points import PointCounts
 from dpviz.errors import InputError, did_you_mean
 from dpviz.samples import stand_ins
@@ -604,10 +606,9 @@ def load_sample(key: str, *, domain: Domain | None = None, size: int | None = No
     """
     x, y = sample_xy(key, size, seed)
     about = SAMPLES[key]
-    if about.most is None:
-        return PointCounts.from_xy(x, y, domain=domain or about.domain)
-    person = np.zeros(len(x), np.int64)
-    return PointCounts.from_xy(x, y, domain=domain or about.domain, person=person, contributions=about.most, key=b"one person")
+    one_person: dict[str, Any] = {"person": np.zeros(len(x), np.int64), "contributions": about.most, "key": b"one person"}
+    points = PointCounts.from_xy(x, y, domain=domain or about.domain, **({} if about.most is None else one_person))
+    return replace(points, fingerprints=sample_fingerprint(key, size, None if seed == SEED else seed))
 
 
 def sample_xy(key: str, size: int | None = None, seed: int = SEED) -> tuple[Floats, Floats]:

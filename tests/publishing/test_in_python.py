@@ -1,11 +1,22 @@
 """Publishing from Python: all or nothing, at the price that the ledger notes."""
 
+import sqlite3
+
+import numpy as np
+import pandas as pd
 import pytest
 
 import dpviz as dv
 
 WORDS = {"name": "Homes", "curator": "A town"}
 POINTS = dv.PointCounts.from_matrix([[9, 0], [0, 4]])
+PLANE = dv.Domain(bounds=(0, 0, 16, 16), crs=None, order=4)
+TOWNS = dv.Regions.from_prefixes([f"{state}{town}" for state in "AB" for town in "0123"], lengths=[1, 2], levels=["state", "town"])
+rng = np.random.default_rng(1)
+STAYS = pd.DataFrame(rng.uniform(0, 16, (400, 2)), columns=["x", "y"]).assign(
+    who=rng.integers(0, 40, 400), **{name: rng.choice(TOWNS.ids_of(2), 400) for name in ("region", "origin", "destination")}
+)
+PERSON = {"person": "who", "contributions": 3}
 
 
 @pytest.fixture
@@ -27,6 +38,18 @@ def test_a_release_is_paid_for_and_reads_back(place):
     assert published.folder == folder / "out"
     assert ledger.remaining("homes") == dv.PureBudget("0.5")
     assert published.manifest["data_product"]["curator"] == "A town"
+
+
+def test_whether_the_truth_was_looked_at_is_not_recorded_in_python_until_a_look_is_known(place):
+    publish, ledger, folder = place
+    release = dv.Quadtree(height=1).release(POINTS, dv.PureBudget(1), dv.Entropy.seeded(1))
+    dv.evaluate(release, POINTS)
+    assert not ledger.path.exists(), "a comparison needs no ledger"
+    tenth = {"budget": dv.PureBudget("0.1")}
+    assert publish(**tenth).manifest["implementation"]["tuning"] == {"truth_seen": "not recorded"}
+    ledger.note_account_truth_seen("homes")
+    assert publish(**tenth, folder=folder / "later").manifest["implementation"]["tuning"] == {"truth_seen": True}
+    assert dv.read_release(folder / "out").receipt.total == dv.PureBudget("0.1")
 
 
 @pytest.mark.parametrize(
@@ -66,3 +89,80 @@ def test_a_second_release_beyond_the_cap_is_refused_under_another_name_too(place
             publish(**other, files=[folder / "homes.csv"], folder=folder / "again")
     assert ledger.account("homes").draws == 1
     assert not (folder / "again").exists()
+
+
+def count_file(kind, place, engine):
+    """A function that counts rows through a file of them, which it writes first."""
+
+    def count(rows):
+        rows.to_csv(place, index=False)
+        if kind == "points":
+            return dv.read_points(place, domain=PLANE, engine=engine, **PERSON)
+        if kind == "areas":
+            return dv.read_areas(place, regions=TOWNS, region="region", engine=engine, **PERSON)
+        return dv.read_flows(place, regions=TOWNS, engine=engine, **PERSON)
+
+    return count
+
+
+IN_MEMORY = {
+    "arrays": lambda rows: dv.PointCounts.from_xy(rows["x"], rows["y"], domain=PLANE, person=rows["who"], contributions=3),
+    "frame of points": lambda rows: dv.read_points(rows, domain=PLANE, **PERSON),
+    "areas": lambda rows: dv.AreaCounts.from_table(rows, regions=TOWNS, **PERSON),
+    "trips": lambda rows: dv.Flows.from_table(rows, regions=TOWNS, **PERSON),
+}
+FROM_FILES = [(kind, engine) for kind in ("points", "areas", "trips") for engine in ("numpy", "duckdb")]
+MECHANISMS = {dv.PointCounts: dv.Quadtree(height=1), dv.AreaCounts: dv.FlatAreas(), dv.Flows: dv.TopDown(neighbours="add_remove")}
+
+
+def refuse_once_more(place, count, again):
+    """Publish rows under one name up to their cap; then refuse the same rows under another name, and take others."""
+    publish, ledger, folder = place
+    other = again.assign(**{name: again[name].to_numpy()[::-1] for name in ("x", "region", "origin")})
+    terms = {"budget": dv.ZcdpBudget(1), "cap": dv.ZcdpBudget(1), "person": "who"}
+
+    def publish_as(name, rows):
+        counts = count(rows)
+        return publish(counts, MECHANISMS[type(counts)], dataset=name, folder=folder / name, **terms)
+
+    publish_as("P", STAYS)
+    for name in ("Q", "R"):
+        with pytest.raises(dv.RefusedError, match="cap"):
+            publish_as(name, again)
+    publish_as("S", other)
+    assert [(account.name, account.draws) for account in ledger.accounts()] == [("P", 1), ("S", 1)]
+    return counts_marks(count(again)), ledger
+
+
+def counts_marks(counts):
+    return [*counts.fingerprints.files, *counts.fingerprints.rows]
+
+
+@pytest.mark.parametrize("count", IN_MEMORY.values(), ids=IN_MEMORY)
+def test_one_table_of_persons_spends_one_cap_under_any_names(place, count):
+    marks, ledger = refuse_once_more(place, count, STAYS.sample(frac=1, random_state=2))
+    stored = "".join(str(row) for row in sqlite3.connect(ledger.path).execute("SELECT digest FROM mark"))
+    assert len(marks) == 1
+    assert marks[0] not in stored
+
+
+@pytest.mark.parametrize(("kind", "engine"), FROM_FILES)
+def test_a_file_of_persons_spends_one_cap_under_any_names(place, kind, engine):
+    refuse_once_more(place, count_file(kind, place[2] / "stays.csv", engine), STAYS)
+
+
+def test_a_look_at_a_file_is_found_when_its_counts_are_published(place, run, monkeypatch):
+    publish, ledger, folder = place
+    monkeypatch.setenv("DPVIZ_LEDGER", str(ledger.path))
+    counts = count_file("points", folder / "stays.csv", "numpy")(STAYS)
+    assert run("check", str(folder / "stays.csv"))[0] == 0
+    assert publish(counts, person="who").manifest["implementation"]["tuning"] == {"truth_seen": True}
+
+
+def test_a_sample_is_known_on_every_domain_and_to_the_command_line(place):
+    publish, _, folder = place
+    publish(dv.load_sample("la_residents", size=1_000))
+    own = dv.samples.points.SAMPLES["la_residents"].domain
+    coarse = dv.load_sample("la_residents", size=1_000, domain=dv.Domain(bounds=own.bounds, crs=own.crs, order=5))
+    with pytest.raises(dv.RefusedError, match=r"0\.5"):
+        publish(coarse, dataset="other", folder=folder / "again")

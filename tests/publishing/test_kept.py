@@ -56,6 +56,16 @@ def test_a_release_whose_report_fails_is_kept_and_published_later(ledger, words,
     assert list((ledger.path.parent / "ledger.sqlite.paid").iterdir()) == []
 
 
+@pytest.mark.parametrize(("looks_recorded", "said"), [(True, False), (False, "not recorded")])
+def test_a_kept_release_remembers_whether_looks_were_recorded_where_it_was_drawn(ledger, words, report_fails, looks_recorded, said):
+    with pytest.raises(DpvizError):
+        publish(order(looks_recorded=looks_recorded), words, ledger)
+    report_fails.undo()
+    paid = recover(1, ledger)
+    assert read_manifest(paid.kept)["implementation"]["tuning"]["truth_seen"] == said
+    assert write(paid, words, ledger).manifest["implementation"]["tuning"]["truth_seen"] == said
+
+
 def test_a_kept_folder_is_private_to_its_owner_and_has_the_release_only(ledger, words, report_fails):
     with pytest.raises(DpvizError):
         publish(order(), words, ledger)

@@ -4,24 +4,24 @@ import io
 from dataclasses import replace
 
 import geopandas
-import numpy as np
 import pytest
 
 from dpviz.cli.check import check
+from dpviz.data.counting.file_fingerprints import content_fingerprint, file_fingerprints
 from dpviz.data.counting.files import read_points
 from dpviz.data.counting.job import Progress
+from dpviz.data.fingerprints import UNKNOWN
 from dpviz.data.points import PointCounts
 from dpviz.errors import DomainError, InputError
 from dpviz.publishing import private_data as opening
 from dpviz.publishing.config import from_tables, read_config
-from dpviz.publishing.private_data import file_fingerprints, fingerprints_of, left_out, open_data, open_frame, without_records
+from dpviz.publishing.private_data import fingerprints_of, left_out, make_up_records, open_data, open_frame, without_records
 from dpviz.samples.flows import load_flow_sample
 from dpviz.space.domain import Domain
 from tests.publishing.configs import CROWD, FLOWS, POINTS, TRIPS, changed, counted, opened, parts, per_person, written
 
 PLANE = Domain(bounds=(0, 0, 16, 16), crs=None, order=4)
 PUBLIC = PointCounts.from_xy([1.5, 1.5], [2.5, 2.5], domain=PLANE)
-NO_RECORDS = replace(without_records(PUBLIC), unit="person")
 
 
 def test_points_and_trips_come_from_the_folder_of_the_configuration(tmp_path, monkeypatch):
@@ -93,12 +93,20 @@ def test_a_sample_shares_a_mark_on_every_domain_and_only_with_its_size(tmp_path)
 
 def test_counts_have_a_fingerprint_unless_they_are_chance_or_nothing():
     more, empty = PointCounts.from_xy([1.5] * 3, [2.5] * 3, domain=PLANE), without_records(PUBLIC)
-    assert not set(fingerprints_of(PUBLIC, b"a")) & set(fingerprints_of(more, b"b"))
+    assert not set(fingerprints_of(PUBLIC, files=["a"])) & set(fingerprints_of(more, files=["b"]))
     bounded = replace(PUBLIC, unit="person", contributions=2)
-    assert len(fingerprints_of(bounded, b"file")) == 1
-    assert fingerprints_of(bounded, b"file") == fingerprints_of(replace(bounded, count=np.array([9])), b"file")
-    assert not set(fingerprints_of(empty, b"a")) & set(fingerprints_of(empty, b"b"))
+    assert fingerprints_of(bounded, files=["a"]) == ("a",)
+    assert fingerprints_of(empty, files=["a"]) == ("a",)
     assert len(fingerprints_of(empty)) == 1
+
+
+def test_rows_of_persons_are_recognised_beside_their_counts_unless_there_is_none():
+    people = PointCounts.from_xy([1.5, 1.5], [2.5, 2.5], domain=PLANE, person=["a", "a"])
+    assert fingerprints_of(people) == (*people.fingerprints.rows, *fingerprints_of(replace(people, fingerprints=UNKNOWN)))
+    outside = [PointCounts.from_xy([x], [99], domain=PLANE, person=["a"]) for x in (1, 2)]
+    assert [len(fingerprints_of(each)) for each in outside] == [1, 1]
+    assert fingerprints_of(outside[0]) != fingerprints_of(outside[1])
+    assert without_records(people).fingerprints == make_up_records(people).fingerprints == UNKNOWN, "what is public has no private mark"
 
 
 def test_fingerprints_are_digests_and_are_not_shown(tmp_path):
@@ -130,20 +138,20 @@ def test_several_files_have_the_fingerprints_of_each_whatever_their_order_and_na
     together, names = counted(tmp_path, {"points": "parts/*.parquet"}).fingerprints, [f"parts/{number}.parquet" for number in range(3)]
     for name in names:
         alone = set(counted(tmp_path, {"points": name}).fingerprints)
-        assert alone & set(together) == {fingerprints_of(NO_RECORDS, (tmp_path / name).read_bytes())[0]}
+        assert alone & set(together) == {content_fingerprint((tmp_path / name).read_bytes())}
     assert counted(tmp_path, {"points": names}).fingerprints == counted(tmp_path, {"points": names[::-1]}).fingerprints == together
     (folder / "0.parquet").rename(folder / "9.parquet")
     renamed = counted(tmp_path, {"points": "parts"})
     assert renamed.fingerprints == together
-    assert list(renamed.of_files) == sorted(renamed.of_files), "their order says nothing about names"
+    assert list(renamed.data.fingerprints.files) == sorted(renamed.data.fingerprints.files), "their order says nothing about names"
 
 
 def test_large_files_are_read_piece_by_piece(tmp_path, monkeypatch):
     path = tmp_path / "large"
     path.write_bytes(bytes(range(256)) * 100)
-    monkeypatch.setattr("dpviz.publishing.private_data._PIECE_BYTES", 1000)
+    monkeypatch.setattr("dpviz.data.counting.file_fingerprints._PIECE_BYTES", 1000)
     seen = []
-    assert file_fingerprints([path], Progress(progress=seen.append)) == fingerprints_of(NO_RECORDS, path.read_bytes())[:1]
+    assert file_fingerprints([path], Progress(progress=seen.append)) == (content_fingerprint(path.read_bytes()),)
     assert seen == sorted(seen)
     assert (len(seen), seen[-1]) == (26, 1.0)
 
@@ -211,7 +219,7 @@ def test_empty_files_have_no_fingerprint(tmp_path, copies):
     (tmp_path / "d" / "z.csv").write_text("lon,lat,secret\n4,4,x\n")
     other = opened(tmp_path, copies)
     assert not {*one.fingerprints} & {*other.fingerprints}
-    assert (len(one.of_files), len(other.of_files)) == (1, 2)
+    assert (len(one.data.fingerprints.files), len(other.data.fingerprints.files)) == (1, 2)
 
 
 @pytest.mark.parametrize(

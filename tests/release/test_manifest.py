@@ -252,7 +252,7 @@ WRONG_WORDS = {
     "control character": [{"description": "a\x00b"}, {"intended_use": "a\rb"}, {"dataset_spent": "\x1b[31m"}],
     "lone surrogate": [{"name": "\ud800"}],
     "draws must be a whole number": [{"draws": 0}, {"draws": True}, {"draws": 1.0}],
-    "truth_seen must be True or False": [{"truth_seen": 0}],
+    "truth_seen must be True, False or 'not recorded'": [{"truth_seen": 0}, {"truth_seen": "unknown"}],
 }
 
 

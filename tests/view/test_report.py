@@ -183,6 +183,9 @@ def test_the_curators_texts_are_shown():
     assert "the only draw from its data that the curator's ledger counted" in careful.text
     assert "According to the ledger, the true numbers were not looked at" in careful.text
     assert not re.search("Region|has been spent of", careful.text)
+    unknown = page_of(point_release(), replace(WORDS, truth_seen="not recorded"))
+    assert "Whether the true numbers were looked at while settings were chosen is not recorded." in unknown.text
+    assert "The true numbers" not in unknown.text
 
 
 def signed(value):

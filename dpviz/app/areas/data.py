@@ -91,7 +91,7 @@ def _choose_sample(cards: Cards) -> Declared:
         on_map=sample.on_map,
         denominators=sample.denominators,
         digest=key,
-        fingerprints=cached.fingerprints(key, (), sample.areas, f"sample {key}".encode()),
+        fingerprints=cached.fingerprints(key, (), sample.areas),
         title=about.title,
         unit=about.unit,
         source=Source(data_part=DataPart(sample=how.sample)),

@@ -104,7 +104,7 @@ def _sample_of_points(about: SampleInfo, order: int) -> CompareData | None:
 
 def _sample_data(about: SampleInfo, data: PrivateData, digest: str, frame: tuple[object, ...] = ()) -> CompareData:
     """Return a sample as data to compare on, with the digest and fingerprints that it has on the page of its kind."""
-    fingerprints = cached.fingerprints(digest, frame, data, f"sample {digest}".encode())
+    fingerprints = cached.fingerprints(digest, frame, data)
     return CompareData(
         data=data, key=f"{digest} {frame}", digest=digest, fingerprints=fingerprints, title=about.title, unit=about.unit, bundled=True
     )

@@ -121,7 +121,7 @@ def _choose_sample(cards: Cards) -> Declared:
     data = Data(
         points=points,
         digest=key,
-        fingerprints=cached.fingerprints(key, (points.domain,), points, f"sample {key}".encode()),
+        fingerprints=cached.fingerprints(key, (points.domain,), points),
         title=about.title,
         unit=about.unit,
         source=Source(data_part=source, domain=DomainPart.of(points.domain, masked.file)),

@@ -111,7 +111,7 @@ def _choose_sample(cards: Cards) -> Declared:
     data = TripsData(
         flows=flows,
         digest=key,
-        fingerprints=cached.fingerprints(key, (), flows, f"sample {key}".encode()),
+        fingerprints=cached.fingerprints(key, (), flows),
         title=about.title,
         unit=about.unit,
         source=Source(data_part=DataPart(sample=how.sample)),

@@ -14,7 +14,6 @@ from pyproj import CRS
 from dpviz.data.areas import AreaCounts
 from dpviz.data.bounding import KEEP, Bound, bound_of, refuse_bound_without_persons
 from dpviz.data.cell_counts import count_rows
-from dpviz.data.cells import whole_counts
 from dpviz.data.columns import PointColumns, RawPoints
 from dpviz.data.counting.engines import (
     AUTO,
@@ -27,6 +26,7 @@ from dpviz.data.counting.engines import (
     make_points_job,
     run_engine,
 )
+from dpviz.data.counting.file_fingerprints import source_fingerprints
 from dpviz.data.counting.in_memory import read_all_areas, read_all_points, read_all_trips, read_coordinate_trips
 from dpviz.data.counting.job import Progress, XyPairs
 from dpviz.data.counting.scheduler import scheduler_at
@@ -38,7 +38,7 @@ from dpviz.data.points import PointCounts
 from dpviz.data.reading.areas import AreaColumns, AreasRequest
 from dpviz.data.reading.flows import FlowColumns, FlowsRequest
 from dpviz.data.reading.geometries import same_crs
-from dpviz.data.reading.points import PointsRequest, count_points
+from dpviz.data.reading.points import PointsRequest, count_points, weights_of
 from dpviz.data.reading.rules import ReadingRules
 from dpviz.data.reading.safety import DEFAULT_LIMITS
 from dpviz.data.reading.sources import FoundFiles, Sources, describe_copies, find_files, refuse_copies
@@ -58,6 +58,8 @@ if TYPE_CHECKING:
 Columns: TypeAlias = str | tuple[str, str] | None
 Report: TypeAlias = Callable[[float], object] | None
 T = TypeVar("T")
+
+_FINGERPRINTS_SHARE = 0.2  # of the progress
 
 _MIXED = (
     "origin and destination must both be columns of ids, or both pairs of columns of coordinates such as ('lon', 'lat');"
@@ -190,14 +192,14 @@ def read_points(
         lambda files, progress: read_all_points(files.sources, request, progress),
         lambda files: make_points_job(files, request, domain, bound),
     )
-    found = engines.read(source, rules, reader)[0]
-    if isinstance(found, RawPoints):
-        points = count_points(found, domain, bound, **marks)
+    found = engines.read(source, rules, reader)
+    if isinstance(found.rows, RawPoints):
+        points = count_points(found.rows, domain, bound, **marks)
     else:
-        points = PointCounts.from_cell_counts(found, domain, bound, **marks)
+        points = PointCounts.from_cell_counts(found.rows, domain, bound, **marks)
     if bad_rows == "refuse":
         refuse_none_inside(points)
-    return points
+    return replace(points, fingerprints=replace(points.fingerprints, files=found.files))
 
 
 def read_areas(
@@ -296,10 +298,11 @@ def read_areas(
     else:
         ids = AreasRequest(regions=regions, columns=AreaColumns(region=region, count=count, person=person), **vars(rules))
         reader = _reader_of_ids(ids, bound)
-    areas = AreaCounts.from_leaf_counts(engines.read(source, rules, reader)[0], regions, bound, **marks)
+    found = engines.read(source, rules, reader)
+    areas = AreaCounts.from_leaf_counts(found.rows, regions, bound, **marks)
     if bad_rows == "refuse":
         refuse_none_inside(areas)
-    return areas
+    return replace(areas, fingerprints=replace(areas.fingerprints, files=found.files))
 
 
 def read_flows(
@@ -408,18 +411,17 @@ def read_flows(
     else:
         columns = FlowColumns(origin=origin, destination=destination, count=count, person=person)
         reader = _reader_of_pairs(FlowsRequest(sides=(starts, ends), columns=columns, **vars(rules)), enforced)
-    reading = engines.read(source, rules, reader)
-    found, job = reading
+    found = engines.read(source, rules, reader)
     declared: dict[str, Any] = {"regions": starts, "destinations": ends, "contributions": bound.most, "exactly": exactly}
     declared["row_stable"] = not quoted_newlines
-    if isinstance(found, Trips):
-        flows = Flows.from_trips(found, distinct=distinct, bad_rows=bad_rows, key=bound.key, unit=unit, **declared)
+    if isinstance(found.rows, Trips):
+        flows = Flows.from_trips(found.rows, distinct=distinct, bad_rows=bad_rows, key=bound.key, unit=unit, **declared)
     else:
-        is_declared |= job is None or job.count is None
-        flows = Flows.from_cell_counts(found, enforced=enforced is not None, unit_declared=is_declared, **declared)
+        is_declared |= found.job is None or found.job.count is None
+        flows = Flows.from_cell_counts(found.rows, enforced=enforced is not None, unit_declared=is_declared, **declared)
     if bad_rows == "refuse":
         refuse_none_inside(flows)
-    return flows
+    return replace(flows, fingerprints=replace(flows.fingerprints, files=found.files))
 
 
 def _bound_persons(person: str | None, contributions: int, key: bytes | None, *, distinct: bool) -> Bound | None:
@@ -435,6 +437,14 @@ class _Reader(NamedTuple, Generic[T]):
     job: Callable[[FoundFiles], Job]
 
 
+class _Found(NamedTuple, Generic[T]):
+    """The rows of files, or what an engine counted of them; the fingerprints of the files; and the job of an engine, if one read them."""
+
+    rows: T | CellCounts
+    files: tuple[str, ...]
+    job: Job | None
+
+
 @dataclass(frozen=True, kw_only=True)
 class _Engines:
     """Which engine reads files, whether copies among them count, and where it reports."""
@@ -445,23 +455,23 @@ class _Engines:
     progress: Report
     cancel: threading.Event | None
 
-    def read(self, source: Sources, rules: ReadingRules, reader: _Reader[T]) -> tuple[T | CellCounts, Job | None]:
+    def read(self, source: Sources, rules: ReadingRules, reader: _Reader[T]) -> _Found[T]:
         """Find the files of a source, and read them into memory, or count them by an engine that reads them itself.
 
         Files of equal content are refused, or, if bad rows are dropped as in a release, warned of, unless they are declared.
-
-        Returns:
-            What was read or counted; and the job of an engine that read the files itself, else None.
         """
         files = find_files(source, rules.text_format, copies=self.copies)
-        progress = Progress(progress=self.progress, cancel=self.cancel)
+        whole = Progress(progress=self.progress, cancel=self.cancel)
+        read_share = 1.0 - _FINGERPRINTS_SHARE if files.paths else 1.0
+        progress = whole.part(0.0, read_share)
         if not self.copies and rules.bad_rows == "refuse":
             refuse_copies(files)
         elif not self.copies:
             for sentence in describe_copies(files):
                 warnings.warn(f"Curator only: {sentence}", stacklevel=3)
         plan = make_plan(files, self._engine_for(rules), self.scheduler, rules.limits, lambda: reader.job(files))
-        return reader.read(files, progress) if plan.job is None else run_engine(plan, self.scheduler, progress), plan.job
+        rows = reader.read(files, progress) if plan.job is None else run_engine(plan, self.scheduler, progress)
+        return _Found(rows, source_fingerprints(files, whole.part(read_share, 1.0)), plan.job)
 
     def _engine_for(self, rules: ReadingRules) -> str:
         """Return the engine, or "numpy" if entries may hold line ends, which only "numpy" reads; refuse another one that was named."""
@@ -479,9 +489,8 @@ def _reader_of_points_in(regions: Regions, request: PointsRequest, bound: Bound 
 
     def count(files: FoundFiles, progress: Progress) -> CellCounts:
         raw = read_all_points(files.sources, request, progress)
-        weight = None if raw.count is None else whole_counts(raw.count, len(raw.x), "drop")
-        counted = count_rows(find(raw.x, raw.y).astype(np.int64), weight, raw.person, bound, size)
-        return replace(counted, bad=counted.bad + raw.ragged)
+        counted = count_rows(find(raw.x, raw.y).astype(np.int64), weights_of(raw), raw.person, bound, size)
+        return replace(counted, bad=counted.bad + raw.ragged, rows=raw.rows)
 
     return _Reader(count, lambda files: make_leaves_job(files, request, find, size, bound))
 
@@ -490,7 +499,7 @@ def _reader_of_ids(request: AreasRequest, bound: Bound | None) -> _Reader[CellCo
     def count(files: FoundFiles, progress: Progress) -> CellCounts:
         rows = read_all_areas(files.sources, request, progress)
         counted = count_rows(rows.leaf, rows.count, rows.person, bound, request.regions.size(request.regions.depth))
-        return replace(counted, bad=counted.bad + rows.ragged)
+        return replace(counted, bad=counted.bad + rows.ragged, rows=rows.rows)
 
     return _Reader(count, lambda files: make_ids_job(files, request, bound))
 

@@ -13,6 +13,7 @@ from dpviz.data.bounding import People
 from dpviz.data.cells import whole_counts
 from dpviz.data.columns import PointColumns, RawPoints, UnusableFileError
 from dpviz.data.counting.job import Progress, XyPairs
+from dpviz.data.fingerprints import add_sums, sum_rows
 from dpviz.data.flows import Trips
 from dpviz.data.reading.areas import AreaRows, AreasRequest, read_area_rows
 from dpviz.data.reading.flows import FlowsRequest, read_trips
@@ -52,12 +53,14 @@ def read_coordinate_trips(sources: Sequence[Source], finder: XyPairs, request: P
         (x, y), (x_end, y_end) = finder.origin, finder.destination
         starts = read_rows(source, replace(request, columns=replace(request.columns, x=x, y=y)))
         ends = read_rows(source, replace(request, columns=PointColumns(x=x_end, y=y_end)))
+        count = None if starts.count is None else whole_counts(starts.count, len(starts.x), "drop")
         return Trips(
             origin=finder.starts(starts.x, starts.y).astype(np.int32),
             destination=finder.ends(ends.x, ends.y).astype(np.int32),
-            count=None if starts.count is None else whole_counts(starts.count, len(starts.x), "drop"),
+            count=count,
             person=starts.person,
             ragged=starts.ragged,
+            rows=None if starts.person is None else sum_rows((starts.x, starts.y, ends.x, ends.y), count, starts.person),
         )
 
     parts, bad = _read_each(sources, read, request.bad_rows, progress)
@@ -73,6 +76,7 @@ def read_all_areas(sources: Sequence[Source], request: AreasRequest, progress: P
         count=_join_columns([part.count for part in parts]),
         person=parts[0].person if len(parts) == 1 else join_people([part.person for part in parts]),
         ragged=sum(part.ragged for part in parts) + bad,
+        rows=add_sums(part.rows for part in parts),
     )
 
 
@@ -107,6 +111,7 @@ def join_points(parts: Sequence[RawPoints]) -> RawPoints:
         count=_join_columns([part.count for part in parts]),
         person=join_people([part.person for part in parts]),
         ragged=sum(part.ragged for part in parts),
+        rows=add_sums(part.rows for part in parts),
     )
 
 
@@ -120,6 +125,7 @@ def join_trips(parts: Sequence[Trips]) -> Trips:
         count=_join_columns([part.count for part in parts]),
         person=join_people([part.person for part in parts]),
         ragged=sum(part.ragged for part in parts),
+        rows=add_sums(part.rows for part in parts),
         notes=tuple(dict.fromkeys(note for part in parts for note in part.notes)),
     )
 

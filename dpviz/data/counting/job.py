@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -202,6 +202,11 @@ class Progress:
     def cancelled(self) -> bool:
         """Whether the count was cancelled."""
         return self.cancel is not None and self.cancel.is_set()
+
+    def part(self, start: float, end: float) -> Progress:
+        """Return the progress of a part of the work, which is reported as progress of the whole, from `start` to `end`."""
+        report = self.progress
+        return self if report is None else replace(self, progress=lambda done: report(start + (end - start) * done))
 
     def report(self, done: float) -> None:
         """Report the part that is done, from 0 to 1.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from dpviz.arrays import Integers
 from dpviz.data.cells import REMEDY
 from dpviz.data.columns import COUNT_NAMES, PERSON_NAMES, PointColumns, only_candidate, people_of, resolve_columns
+from dpviz.data.fingerprints import RowSum, sum_rows
 from dpviz.data.flows import check_counts, counts_of, ids_of, leaf_indexes, refuse_missing
 from dpviz.data.reading.flows import blank_missing_words, block_ids, open_rows, read_columns
 from dpviz.data.reading.rules import ReadingRules
@@ -131,12 +132,14 @@ class AreaRows:
         count: (n,) records of each row, -1 where the count is bad; None where each row is one record.
         person: who each row belongs to; None where the unit is one record.
         ragged: number of further, bad lines.
+        rows: of the rows of persons, by which the ledger recognises them; None without persons.
     """
 
     leaf: Integers = field(repr=False)
     count: Integers | None = field(default=None, repr=False)
     person: People | None = field(default=None, repr=False)
     ragged: int = field(default=0, repr=False)
+    rows: RowSum | None = field(default=None, repr=False)
 
 
 def resolve_area_columns(names: Sequence[str], wanted: AreaColumns) -> AreaColumns:
@@ -165,7 +168,8 @@ def read_area_rows(source: Source, request: AreasRequest) -> AreaRows:
     decimals = [] if columns.count is None else [opened.names.index(columns.count)]
     table = read_columns(opened, [opened.names.index(name) for name in names], request.bad_rows, decimals)
     cells = dict(zip(names, table.columns, strict=True))
-    leaf = leaf_indexes(block_ids(cells[columns.region], columns.region, request.regions), request.regions, request.bad_rows)
+    ids = block_ids(cells[columns.region], columns.region, request.regions)
+    leaf = leaf_indexes(ids, request.regions, request.bad_rows)
     count, person = None, None
     if columns.count is not None:
         counts = counts_of(cells[columns.count], f"Column {columns.count!r}", texts=True, noun="records")
@@ -175,4 +179,5 @@ def read_area_rows(source: Source, request: AreasRequest) -> AreaRows:
         person = people_of(blank_missing_words(people) if opened.format in SEPARATORS else people)
         if request.bad_rows == "refuse" and (person.codes < 0).any():
             raise InputError(f"Column {columns.person!r} has a missing cell: every row must say whom it belongs to. {REMEDY}")
-    return AreaRows(leaf=leaf.astype("int64"), count=count, person=person, ragged=table.bad.total)
+    rows = None if person is None else sum_rows([ids.words()], count, person)
+    return AreaRows(leaf=leaf.astype("int64"), count=count, person=person, ragged=table.bad.total, rows=rows)

@@ -26,6 +26,7 @@ from dpviz.data.columns import (
     people_of,
     resolve_columns,
 )
+from dpviz.data.fingerprints import sum_rows
 from dpviz.data.flows import (
     BLOCK_CODE,
     Counts,
@@ -484,4 +485,5 @@ def _find_leaves(rows: _Rows, sides: tuple[Regions, Regions], bad_rows: str) -> 
         person=rows.person,
         ragged=rows.ragged,
         notes=tuple(notes),
+        rows=None if rows.person is None else sum_rows([pairs.origin.words(), pairs.destination.words()], pairs.trips, rows.person),
     )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpviz.arrays import Floats
+from dpviz.arrays import Floats, Integers
 from dpviz.data.cell_counts import count_rows
 from dpviz.data.cells import REMEDY, cells_of, whole_counts
 from dpviz.data.columns import (
@@ -26,6 +26,7 @@ from dpviz.data.columns import (
     only_candidate,
     resolve_columns,
 )
+from dpviz.data.fingerprints import RowSum, sum_rows
 from dpviz.data.library_errors import guard
 from dpviz.data.points import PointCounts
 from dpviz.data.reading.geometries import check_on_map, crs_of_file, open_format, reproject
@@ -170,7 +171,17 @@ def read_rows(source: Source, request: PointsRequest) -> RawPoints:
     if request.bad_rows == "refuse":
         _refuse_faults(raw, columns, crs)
     east, north = reproject(raw, crs, request.target)
-    return replace(raw, x=east, y=north)
+    return replace(raw, x=east, y=north, rows=_sum_rows(raw))
+
+
+def _sum_rows(raw: RawPoints) -> RowSum | None:
+    """Add up the rows, with coordinates in the file's CRS; None without persons."""
+    return None if raw.person is None else sum_rows((raw.x, raw.y), weights_of(raw), raw.person)
+
+
+def weights_of(raw: RawPoints) -> Integers | None:
+    """Return (n,) records of each row, -1 where the count is bad; None where each row is one record."""
+    return None if raw.count is None else whole_counts(raw.count, len(raw.x), "drop")
 
 
 def count_points(raw: RawPoints, domain: Domain, bound: Bound | None, **marks: bool) -> PointCounts:
@@ -178,9 +189,8 @@ def count_points(raw: RawPoints, domain: Domain, bound: Bound | None, **marks: b
 
     `marks` are the fields row_stable and unit_declared.
     """
-    weight = None if raw.count is None else whole_counts(raw.count, len(raw.x), "drop")
-    counted = count_rows(cells_of(raw.x, raw.y, domain), weight, raw.person, bound, domain.side**2)
-    return PointCounts.from_cell_counts(replace(counted, bad=counted.bad + raw.ragged), domain, bound, **marks)
+    counted = count_rows(cells_of(raw.x, raw.y, domain), weights_of(raw), raw.person, bound, domain.side**2)
+    return PointCounts.from_cell_counts(replace(counted, bad=counted.bad + raw.ragged, rows=raw.rows), domain, bound, **marks)
 
 
 def _open_source(source: Source, request: PointsRequest) -> OpenFile:
