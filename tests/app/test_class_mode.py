@@ -27,11 +27,13 @@ from dpviz.app.trips import teach as trips
 from dpviz.app.trips.state import TripsConfig
 from dpviz.errors import RefusedError, SettingError
 from dpviz.lessons import LESSONS
+from dpviz.privacy.ledger import Ledger
 from tests.app.calls import ask, handshake
 from tests.app.seen import keys
 from tests.app.start import FLIGHTS, PLACES, SMALL, pages_app, query_of
 from tests.app.test_door import behind, knock
 from tests.app.test_escaped_texts import APP
+from tests.ledgers import is_empty
 from tests.often import rarely
 
 
@@ -81,7 +83,8 @@ def test_a_page_shows_a_sample_in_teach_whatever_link_and_session_say(a_class, l
     assert int(query_of(app).get("order", "1")) <= 10
     if page not in ("learn", "papers"):
         assert any("A class has samples in Teach" in note.value for note in app.warning)
-    assert not list(ledger_path.parent.iterdir()), "no ledger, and no draft"
+    assert list(ledger_path.parent.iterdir()) == [ledger_path], "no draft"
+    assert is_empty(Ledger())
 
 
 def test_a_configuration_in_the_session_is_cut_wherever_it_is_read(a_class):
