@@ -19,8 +19,9 @@ import shapely
 from dpviz.arrays import Floats, Integers
 from dpviz.data.cells import OUTSIDE, cells_of
 from dpviz.errors import DomainError, InputError
+from dpviz.space.borders import borders_of
 from dpviz.space.domain import Domain
-from dpviz.space.leaf_lookup import LeafLookup, borders_of
+from dpviz.space.leaf_lookup import LeafLookup
 from dpviz.space.morton import morton
 from dpviz.space.region_builders import H3Cells
 from dpviz.space.regions import Regions

@@ -14,6 +14,7 @@ from pyproj import CRS
 
 from dpviz.arrays import Floats, Integers
 from dpviz.errors import DomainError, InputError
+from dpviz.space.borders import Borders, borders_of
 from dpviz.space.regions import Regions, are_areas
 
 if TYPE_CHECKING:
@@ -100,28 +101,6 @@ class LeafLattice:
         columns, rows = cells & (self.side - 1), cells >> self.order
         x, y = (columns + (0.5 - MARGIN)) / self.across + self.west, (rows + (0.5 - MARGIN)) / self.up + self.south
         return x.astype(np.float64, copy=False), y.astype(np.float64, copy=False)
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Borders:
-    """Every straight segment of every ring of the polygons, holes included.
-
-    Attributes:
-        ends: (4, s) x and y of one end, x and y of the other.
-        leaf: (s,) index of the polygon, ascending.
-    """
-
-    ends: Floats
-    leaf: Integers
-
-
-def borders_of(leaves: Shapes) -> Borders:
-    """Collect the border segments of (l,) polygons or multipolygons."""
-    parts, leaf = shapely.get_parts(np.array(leaves), return_index=True)  # before 2.2 shapely takes no array that is read-only
-    rings, part = shapely.get_rings(parts, return_index=True)
-    corners, ring = shapely.get_coordinates(rings, return_index=True)
-    first = np.flatnonzero(ring[1:] == ring[:-1])
-    return Borders(ends=np.concatenate([corners[first].T, corners[first + 1].T]), leaf=leaf[part[ring[first]]].astype(np.int64))
 
 
 def lattice_around(borders: Borders, order: int | None = None) -> LeafLattice:
