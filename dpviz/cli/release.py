@@ -133,7 +133,7 @@ def order_of(config: ReleaseConfig, scheduler: Scheduler | None = None) -> tuple
         DpvizError: settings, domain, regions or files cannot be used.
     """
     mechanism, budget = config.mechanism.build(config.family), config.budget.budget()
-    frame = open_frame(config)
+    frame = run_with_bar("reading what is public", lambda watch: open_frame(config, watch.report))
     if isinstance(frame, Domain) and isinstance(mechanism, PointMechanism):
         mechanism.refuse_mask(frame)
     if isinstance(frame, Domain | Regions):

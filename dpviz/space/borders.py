@@ -41,7 +41,7 @@ def borders_of(leaves: NDArray[np.object_]) -> Borders:
 
 
 def repaired_parts(shapes: NDArray[np.object_]) -> tuple[NDArray[np.object_], Integers]:
-    """Cut polygons into valid ones. In a part that crosses itself, that is inside which an odd number of borders separates from the outside.
+    """Cut polygons into valid ones. Inside a part that crosses itself is what an odd number of its borders divides from the outside.
 
     Args:
         shapes: (n,) polygons or multipolygons.

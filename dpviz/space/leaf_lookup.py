@@ -33,6 +33,7 @@ NO_LEAF = np.uint32(2**32 - 1)
 _CELLS_AT_ONCE = 2**20
 _BORDER_CELLS = 2**23
 _BORDER_SHARE = 1 / 64
+_BORDERS_COUNTED = 2**30  # by the tests of one cell in each gap, which count the borders between it and the outside
 _ULPS_PER_CELL = 16
 
 
@@ -119,7 +120,9 @@ def lattice_around(borders: Borders, order: int | None = None) -> LeafLattice:
     if not (math.isfinite(width) and math.isfinite(height) and finest >= 2**COARSEST_ORDER):
         raise DomainError("The regions' polygons span too little, or too much, for floating-point coordinates; scale or move them.")
     length = float(np.abs(np.diff(x, axis=0)).sum() / width + np.abs(np.diff(y, axis=0)).sum() / height)
-    side = min(length / _BORDER_SHARE, _BORDER_CELLS / length, finest)
+    rises = np.bincount(borders.leaf, np.abs(np.diff(y, axis=0))[0]) / height  # how often a line from west to east crosses each border
+    tests = float((rises * (np.bincount(borders.leaf, np.abs(np.diff(x, axis=0))[0]) / width + rises)).sum())
+    side = min(length / _BORDER_SHARE, _BORDER_CELLS / length, _BORDERS_COUNTED / tests, finest)
     chosen = min(max(math.ceil(math.log2(side)), COARSEST_ORDER), FINEST_ORDER) if order is None else order
     inner = (1 << chosen) - 2 * MARGIN
     if not (math.isfinite(inner / width) and math.isfinite(inner / height)):

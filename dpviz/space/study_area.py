@@ -10,13 +10,15 @@ from dpviz.space.coverage import shapes_of
 from dpviz.space.domain import Domain
 from dpviz.space.mask import FINEST_MASK, CellMask
 from dpviz.space.outline import Outline
-from dpviz.space.touched_cells import find_touched
+from dpviz.space.touched_cells import Report, find_touched
 
 if TYPE_CHECKING:
     import geopandas
 
 
-def mask_outside(domain: Domain, areas: geopandas.GeoDataFrame | geopandas.GeoSeries | Outline) -> Domain:
+def mask_outside(
+    domain: Domain, areas: geopandas.GeoDataFrame | geopandas.GeoSeries | Outline, *, report: Report = lambda _: None
+) -> Domain:
     """Mask the cells of a domain that do not touch a study area: the public polygons in which people can be.
 
     A cell is masked only if it and the polygons have no point in common, not even on an edge. On lattices of order above 11, this holds
@@ -27,13 +29,16 @@ def mask_outside(domain: Domain, areas: geopandas.GeoDataFrame | geopandas.GeoSe
 
     Args:
         domain: the public domain.
-        areas: polygons, which are reprojected to the domain's CRS.
+        areas: polygons, which are reprojected to the domain's CRS. Inside a polygon that crosses itself is what an odd number of its borders
+            divides from the outside.
+        report: called with the part that is done, from 0 to 1; it may raise an error to stop.
 
     Returns:
         The domain with the mask.
 
     Raises:
-        DomainError: polygons without CRS although the domain has one, or which cannot be reprojected; or no cell touches them.
+        DomainError: polygons without CRS although the domain has one, or which cannot be reprojected; no cell touches them; or
+            their edges cross too many cells.
 
     >>> import geopandas
     >>> domain = Domain(bounds=(0, 0, 4, 4), crs=None, order=2)
@@ -41,7 +46,7 @@ def mask_outside(domain: Domain, areas: geopandas.GeoDataFrame | geopandas.GeoSe
     CellMask(2 of 16 cells open)
     """
     shapes = areas.shapes_around(domain) if isinstance(areas, Outline) else shapes_of(domain, areas)
-    is_open = find_touched(domain, shapes, min(domain.order, FINEST_MASK))
+    is_open = find_touched(domain, shapes, min(domain.order, FINEST_MASK), report)
     if domain.mask is not None:
         is_open &= domain.mask.blocks(len(is_open).bit_length() - 1)
     if not is_open.any():

@@ -145,7 +145,7 @@ def _mark_strips(turns: Integers, walk: _Walk, edges: Integers, lines: Floats) -
 
 
 def _cross_strips(ends: Floats, near: Floats, far: Floats, lines: Floats) -> tuple[Floats, Floats, Floats]:
-    """Compute between which positions across the strips each edge lies in a strip, in blocks from the first line, and the bound of errors."""
+    """Compute from where to where each edge lies in its strip, in blocks from the first line, and the bound of their errors."""
     along, across, along_end, across_end = ends
     length = np.where(along_end > along, along_end - along, 1.0)
     enter, leave = ((np.clip(line, along, along_end) - along) / length for line in (near, far))
