@@ -29,8 +29,8 @@ def mask_outside(
 
     Args:
         domain: the public domain.
-        areas: polygons, which are reprojected to the domain's CRS. Inside a polygon that crosses itself is what an odd number of its borders
-            divides from the outside.
+        areas: polygons, which are reprojected to the domain's CRS. Inside a polygon that crosses itself is what an odd number of its
+            borders divides from the outside.
         report: called with the part that is done, from 0 to 1; it may raise an error to stop.
 
     Returns:

@@ -45,7 +45,7 @@ def test_the_search_for_overlaps_ends_early(monkeypatch):
     angle = np.linspace(0, 2 * np.pi, 3_000, endpoint=False)
     star = np.where(np.arange(3_000) % 2, 0.2, 0.95) * np.array([np.cos(angle), np.sin(angle)])
     with pytest.raises(dv.DomainError, match="lie across each other"):
-        find_overlaps(np.array([shapely.Polygon(star.T), shapely.Polygon(star.T + [0.3, 0])]))
+        find_overlaps(np.array([shapely.Polygon(star.T), shapely.Polygon((star + np.array([[0.3], [0]])).T)]))
     monkeypatch.setattr(regions, "_MOST_PAIRS", 1)
     monkeypatch.setattr(regions, "_PAIRS_AT_ONCE", 20)
     monkeypatch.setattr(regions, "_USUAL_PAIRS", 0)
