@@ -40,6 +40,12 @@ def borders_of(leaves: NDArray[np.object_]) -> Borders:
     return Borders(ends=np.concatenate([corners[first].T, corners[first + 1].T]), leaf=leaf[part[ring[first]]].astype(np.int64))
 
 
+def edges_of(polygons: NDArray[np.object_]) -> NDArray[np.object_]:
+    """Return the (s,) border segments of polygons as lines, without those of no length."""
+    ends = borders_of(polygons).ends
+    return np.asarray(shapely.linestrings(ends.T[(ends[:2] != ends[2:]).any(axis=0)].reshape(-1, 2, 2)), object)
+
+
 def repaired_parts(shapes: NDArray[np.object_]) -> tuple[NDArray[np.object_], Integers]:
     """Cut polygons into valid ones. Inside a part that crosses itself is what an odd number of its borders divides from the outside.
 
@@ -66,8 +72,7 @@ def repaired_parts(shapes: NDArray[np.object_]) -> tuple[NDArray[np.object_], In
 
 def _refuse_tangles(polygons: NDArray[np.object_]) -> None:
     """Refuse polygons whose edges meet too many edges that are not their neighbours; the search ends once there are too many."""
-    ends = borders_of(polygons).ends
-    edges = shapely.linestrings(ends.T[(ends[:2] != ends[2:]).any(axis=0)].reshape(-1, 2, 2))
+    edges = edges_of(polygons)
     tree, near, met = shapely.STRtree(edges), 0, 0
     step = max(_PAIRS_AT_ONCE // max(len(edges), 1), 1)
     for start in range(0, len(edges), step):

@@ -20,7 +20,7 @@ from pyproj.exceptions import ProjError
 from dpviz.arrays import Places, Texts
 from dpviz.errors import DomainError
 from dpviz.shown import Shown
-from dpviz.space.borders import borders_of, repaired_parts
+from dpviz.space.borders import edges_of, repaired_parts
 from dpviz.space.denominators import check_denominator
 from dpviz.space.domain import Domain, is_horizontal
 from dpviz.space.rectangle import Bounds
@@ -625,7 +625,7 @@ def _refuse_tangles(some: NDArray[np.object_], others: NDArray[np.object_]) -> N
     large = np.argsort(-corners)[: np.searchsorted(np.cumsum(np.sort(corners)[::-1]), corners.sum() - _MOST_EDGE_PAIRS) + 1]
     near = 0
     for one, other in zip(some[large].tolist(), others[large].tolist(), strict=True):
-        edges, across = (shapely.linestrings(borders_of(np.array([each])).ends.T.reshape(-1, 2, 2)) for each in (one, other))
+        edges, across = (edges_of(np.array([each])) for each in (one, other))
         tree, step = shapely.STRtree(edges), max(_PAIRS_AT_ONCE // len(edges), 1)
         for start in range(0, len(across), step):
             near += max(len(tree.query(across[start : start + step])[0]) - _USUAL_PAIRS * step, 0)
