@@ -226,17 +226,22 @@ def read_outline_file(digest: str, name: str, _content: bytes, unstated_crs: str
     return outline, outline_rings(outline.in_degrees)
 
 
+def _give_way(_done: float) -> None:
+    """End the run of the page if a person has stopped it or clicked meanwhile: reading the session state is a call that does so."""
+    st.session_state.get("", None)
+
+
 @st.cache_resource(max_entries=4, scope="session", show_spinner="Masking the domain ...")
 def mask_domain(digest: str, name: str, _content: bytes, domain: Domain) -> Domain:
     """Mask the cells of a domain that touch no polygon of a public file; the domain's CRS counts where the file states none."""
     outline, _ = read_outline_file(digest, name, _content, domain.crs)
-    return mask_outside(domain, outline)
+    return mask_outside(domain, outline, report=_give_way)
 
 
 @st.cache_resource(max_entries=4, scope="session", show_spinner="Masking the domain ...")
 def mask_to_land(domain: Domain) -> Domain:
     """Mask the cells of a domain that touch no land."""
-    return mask_outside(domain, land_outline())
+    return mask_outside(domain, land_outline(), report=_give_way)
 
 
 @st.cache_resource(max_entries=2, scope="session", show_spinner="Counting the sample ...")

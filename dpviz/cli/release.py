@@ -148,7 +148,7 @@ def order_of(config: ReleaseConfig, scheduler: Scheduler | None = None, *, asks:
         RefusedError: files of equal content were not confirmed.
     """
     mechanism, budget = config.mechanism.build(config.family), config.budget.budget()
-    frame = open_frame(config)
+    frame = run_with_bar("reading what is public", lambda watch: open_frame(config, watch.report))
     if isinstance(frame, Domain) and isinstance(mechanism, PointMechanism):
         mechanism.refuse_mask(frame)
     if isinstance(frame, Domain | Regions):

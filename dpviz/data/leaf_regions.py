@@ -19,11 +19,12 @@ import shapely
 from dpviz.arrays import Floats, Integers
 from dpviz.data.cells import OUTSIDE, cells_of
 from dpviz.errors import DomainError, InputError
+from dpviz.space.borders import borders_of
 from dpviz.space.domain import Domain
-from dpviz.space.leaf_lookup import LeafLookup, borders_of
+from dpviz.space.leaf_lookup import LeafLookup
 from dpviz.space.morton import morton
 from dpviz.space.region_builders import H3Cells
-from dpviz.space.regions import Regions
+from dpviz.space.regions import ENOUGH_OVERLAPS, Regions
 
 if TYPE_CHECKING:
     from pyproj import CRS
@@ -85,7 +86,8 @@ def describe_overlaps(regions: Regions) -> str | None:
         return None
     names = regions.names_of(regions.depth)
     pairs = [f"{str(names[one])[:40]} and {str(names[other])[:40]}" for one, other in overlaps[:_MOST_NAMED].tolist()]
-    more = f", and {len(overlaps) - _MOST_NAMED:,} more pairs" if len(overlaps) > _MOST_NAMED else ""
+    others = "many" if len(overlaps) >= ENOUGH_OVERLAPS else f"{len(overlaps) - _MOST_NAMED:,}"
+    more = f", and {others} more pairs" if len(overlaps) > _MOST_NAMED else ""
     return (
         f"Regions of level {regions.levels[-1]!r} overlap: {'; '.join(pairs)}{more}. Correct their polygons, so that a place is in one"
         " region at most."

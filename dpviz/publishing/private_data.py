@@ -134,8 +134,12 @@ class CountRequest:
         return self.options.get("bad_rows") == "drop"
 
 
-def open_frame(config: DataConfig) -> PublicFrame | None:
+def open_frame(config: DataConfig, report: Callable[[float], object] = lambda _: None) -> PublicFrame | None:
     """Build the public domain of points, with the mask of its study area, or read or make the public regions of areas or trips.
+
+    Args:
+        config: the domain or the regions, and the data.
+        report: called with the part of the mask that is done, from 0 to 1; it may raise an error to stop.
 
     Returns:
         A domain, regions, or the regions of origins and of destinations; None for a sample of trips or areas, which has its own.
@@ -147,7 +151,7 @@ def open_frame(config: DataConfig) -> PublicFrame | None:
     """
     _refuse_frame_of_data(config)
     if config.family is POINT_FAMILY:
-        return _open_domain(config.domain, config.base) if config.domain else SAMPLES[config.data.sample or ""].domain
+        return _open_domain(config.domain, config.base, report) if config.domain else SAMPLES[config.data.sample or ""].domain
     if config.regions is None:
         return None
     regions = _read_regions("regions", config.regions, config.base)
@@ -171,15 +175,15 @@ def _refuse_frame_of_data(config: DataConfig) -> None:
             raise SettingError(f"{name} is a file of the data: what is public is declared, never taken from the data.")
 
 
-def _open_domain(part: DomainPart, base: Path) -> Domain:
+def _open_domain(part: DomainPart, base: Path, report: Callable[[float], object]) -> Domain:
     domain = part.domain()
     if part.study_area is None:
         return domain
     if part.study_area == LAND:
-        return mask_outside(domain, land_outline())
+        return mask_outside(domain, land_outline(), report=report)
     path = resolve_path(base, part.study_area)
     try:
-        return mask_outside(domain, read_outline(path, unstated_crs=domain.crs))
+        return mask_outside(domain, read_outline(path, unstated_crs=domain.crs), report=report)
     except InputError as error:
         hint = "" if path.suffix else f' The outline of the land needs no file: study_area = "{LAND}".'
         raise InputError(f"[domain] study_area {part.study_area!r}: {error}{hint}") from None

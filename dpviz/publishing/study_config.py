@@ -144,7 +144,7 @@ class StudyConfig(DataConfig):
             DpvizError: mechanisms, data, domain or regions cannot be used.
         """
         self.build()
-        return open_data(self, open_frame(self), bad_rows="refuse", watch=watch, scheduler=scheduler)
+        return open_data(self, open_frame(self, lambda _: watch.report(0.0)), bad_rows="refuse", watch=watch, scheduler=scheduler)
 
     def build_study(self, data: PrivateData) -> Study:
         """Build the study of data that `opened` read.

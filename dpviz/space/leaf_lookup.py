@@ -14,6 +14,7 @@ from pyproj import CRS
 
 from dpviz.arrays import Floats, Integers
 from dpviz.errors import DomainError, InputError
+from dpviz.space.borders import Borders, borders_of
 from dpviz.space.regions import Regions, are_areas
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ NO_LEAF = np.uint32(2**32 - 1)
 _CELLS_AT_ONCE = 2**20
 _BORDER_CELLS = 2**23
 _BORDER_SHARE = 1 / 64
+_BORDERS_COUNTED = 2**30  # by the tests of one cell in each gap, which count the borders between it and the outside
 _ULPS_PER_CELL = 16
 
 
@@ -102,28 +104,6 @@ class LeafLattice:
         return x.astype(np.float64, copy=False), y.astype(np.float64, copy=False)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Borders:
-    """Every straight segment of every ring of the polygons, holes included.
-
-    Attributes:
-        ends: (4, s) x and y of one end, x and y of the other.
-        leaf: (s,) index of the polygon, ascending.
-    """
-
-    ends: Floats
-    leaf: Integers
-
-
-def borders_of(leaves: Shapes) -> Borders:
-    """Collect the border segments of (l,) polygons or multipolygons."""
-    parts, leaf = shapely.get_parts(np.array(leaves), return_index=True)  # before 2.2 shapely takes no array that is read-only
-    rings, part = shapely.get_rings(parts, return_index=True)
-    corners, ring = shapely.get_coordinates(rings, return_index=True)
-    first = np.flatnonzero(ring[1:] == ring[:-1])
-    return Borders(ends=np.concatenate([corners[first].T, corners[first + 1].T]), leaf=leaf[part[ring[first]]].astype(np.int64))
-
-
 def lattice_around(borders: Borders, order: int | None = None) -> LeafLattice:
     """Choose a lattice around polygons: the coarsest one in which borders cross few cells, within limits on memory.
 
@@ -140,7 +120,9 @@ def lattice_around(borders: Borders, order: int | None = None) -> LeafLattice:
     if not (math.isfinite(width) and math.isfinite(height) and finest >= 2**COARSEST_ORDER):
         raise DomainError("The regions' polygons span too little, or too much, for floating-point coordinates; scale or move them.")
     length = float(np.abs(np.diff(x, axis=0)).sum() / width + np.abs(np.diff(y, axis=0)).sum() / height)
-    side = min(length / _BORDER_SHARE, _BORDER_CELLS / length, finest)
+    rises = np.bincount(borders.leaf, np.abs(np.diff(y, axis=0))[0]) / height  # how often a line from west to east crosses each border
+    tests = float((rises * (np.bincount(borders.leaf, np.abs(np.diff(x, axis=0))[0]) / width + rises)).sum())
+    side = min(length / _BORDER_SHARE, _BORDER_CELLS / length, _BORDERS_COUNTED / tests, finest)
     chosen = min(max(math.ceil(math.log2(side)), COARSEST_ORDER), FINEST_ORDER) if order is None else order
     inner = (1 << chosen) - 2 * MARGIN
     if not (math.isfinite(inner / width) and math.isfinite(inner / height)):

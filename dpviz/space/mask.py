@@ -243,11 +243,11 @@ class CellMask:
         """
         west, south, east, north = np.ldexp(np.asarray(boxes, np.float64).T, self.order - order)
         first_row = south.astype(np.int64)
-        box, row = _count_up(first_row, np.ceil(north).astype(np.int64))
+        box, row = count_up(first_row, np.ceil(north).astype(np.int64))
         starts, ends = self._runs_of_rows
         line = row * (self.side + 1)
         first = np.searchsorted(ends, line + west[box], side="right")
-        pair, run = _count_up(first, np.maximum(first, np.searchsorted(starts, line + east[box], side="left")))
+        pair, run = count_up(first, np.maximum(first, np.searchsorted(starts, line + east[box], side="left")))
         box, row, line = box[pair], row[pair], line[pair]
         sides = [np.maximum(starts[run] - line, west[box]), np.maximum(row, south[box])]
         sides += [np.minimum(ends[run] - line, east[box]), np.minimum(row + 1, north[box])]
@@ -279,7 +279,7 @@ def open_cells(tree: Tree, mask: CellMask | None) -> Floats:
     return mask.cells_in(tree.rectangles(), tree.order)
 
 
-def _count_up(first: Integers, last: Integers) -> tuple[Integers, Integers]:
+def count_up(first: Integers, last: Integers) -> tuple[Integers, Integers]:
     """Return, for (n,) ranges of whole numbers first..last - 1, the index of the range of each number, and all numbers in order."""
     sizes = last - first
     index = np.repeat(np.arange(len(first)), sizes)

@@ -13,12 +13,15 @@ from pyproj import CRS, Transformer
 from pyproj.exceptions import ProjError
 
 from dpviz.errors import DomainError
+from dpviz.space.borders import repaired_parts
 from dpviz.space.domain import Domain, is_horizontal
 
 DEGREES = "EPSG:4326"
 _DECIMALS = 4  # of bounds in degrees, about ten metres; bounds in other units are whole numbers
 _STEPS = 100  # an edge that is reprojected has corners at least every hundredth of the extent
 POLYGONS = (3, 6)
+MOST_CORNERS = 2**23
+"""The most corners that polygons may have when they are reprojected, those included that long edges get before."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -86,8 +89,7 @@ class Outline:
             raise DomainError("A plain plane has no map for polygons in a CRS: give the domain their CRS, or leave the polygons out.")
         target = CRS(domain.crs)
         box = _box_around(domain, self.crs)
-        near = self.shapes if box is None else shapely.intersection(shapely.make_valid(self.shapes), box)
-        near = near[~shapely.is_empty(near)]
+        near = self.shapes if box is None else _cut(self.shapes, box)
         return _reproject(near, self.crs, target) if len(near) else near
 
     @cached_property
@@ -127,12 +129,26 @@ def _box_around(domain: Domain, crs: CRS) -> shapely.Polygon | None:
     return shapely.box(west - margin, south - margin, east + margin, north + margin)
 
 
+def _cut(shapes: NDArray[np.object_], box: shapely.Polygon) -> NDArray[np.object_]:
+    """Cut off what is outside a box. Only polygons that reach out of it are repaired for that."""
+    within = shapely.covers(box, shapely.box(*shapely.bounds(shapes).T))
+    parts, _ = repaired_parts(shapes[~within & shapely.intersects(box, shapely.box(*shapely.bounds(shapes).T))])
+    cut = shapely.intersection(parts, box)
+    areas = np.isin(shapely.get_type_id(cut), POLYGONS) & ~shapely.is_empty(cut)
+    return np.concatenate([shapes[within], cut[areas]])
+
+
 def _reproject(shapes: NDArray[np.object_], source: CRS, target: CRS) -> NDArray[np.object_]:
     """Reproject polygons. Their edges get further corners before, as straight lines become curves."""
     if source.equals(target, ignore_axis_order=True):
         return shapes
     west, south, east, north = shapely.total_bounds(shapes)
-    fine = shapely.segmentize(shapes, max(east - west, north - south) / _STEPS)
+    step = max(east - west, north - south) / _STEPS
+    if shapely.get_num_coordinates(shapes).sum() + shapely.length(shapes).sum() / step > MOST_CORNERS:
+        raise DomainError(
+            "The polygons have too many or too long edges to be reprojected: simplify them, or save them in the domain's CRS."
+        )
+    fine = shapely.segmentize(shapes, step)
     try:
         transformer = Transformer.from_crs(source, target, always_xy=True)
         moved = shapely.transform(fine, lambda corners: np.stack(transformer.transform(*corners.T), axis=1))

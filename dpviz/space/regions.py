@@ -20,6 +20,7 @@ from pyproj.exceptions import ProjError
 from dpviz.arrays import Places, Texts
 from dpviz.errors import DomainError
 from dpviz.shown import Shown
+from dpviz.space.borders import edges_of, repaired_parts
 from dpviz.space.denominators import check_denominator
 from dpviz.space.domain import Domain, is_horizontal
 from dpviz.space.rectangle import Bounds
@@ -399,7 +400,10 @@ class Regions(Shown):
 
     @cached_property
     def overlaps(self) -> Places:
-        """(k, 2) indices of leaves whose polygons overlap by more than 0.1 % of the smaller one; narrower slivers come from rounding."""
+        """(k, 2) indices of leaves whose polygons overlap by more than 0.1 % of the smaller one; the first ones, if they are many.
+
+        Narrower slivers come from rounding.
+        """
         shapes = self.geometry[-1]
         if shapes is None or not are_areas(shapes) or self.grid is not None:
             return np.zeros((0, 2), np.int32)
@@ -473,6 +477,15 @@ _POINT, _AREAS = 0, (3, 6)
 _FARTHEST_LATITUDE, _FARTHEST_LONGITUDE = 90.000001, 360.000001
 _SAME_AREA = 1e-9
 _MOST_OVERLAP = 1e-3
+ENOUGH_OVERLAPS = 500
+"""With so many pairs that overlap, the search for more ends."""
+_PAIRS_AT_ONCE, _PAIRS_CUT = 2**22, 1_000
+_MOST_PAIRS = 2**22
+_MOST_EDGE_PAIRS, _USUAL_PAIRS = 2**20, 8
+_TANGLED = (
+    "The regions' polygons lie across each other so often that it cannot be checked in minutes whether they overlap: simplify them, or"
+    " correct them, so that a place is in one region at most."
+)
 
 
 def are_areas(shapes: geopandas.GeoSeries) -> bool:
@@ -530,30 +543,94 @@ def _check_bounds(shapes: NDArray[np.object_], crs: CRS, level: str) -> None:
 
 
 def _repair(shapes: NDArray[np.object_], level: str) -> NDArray[np.object_]:
-    """Repair polygons: a polygon that crosses or touches itself is cut into parts that do not."""
+    """Repair polygons: one that crosses or touches itself is cut into parts that do not, and parts that overlap are united."""
     broken = np.flatnonzero(~shapely.is_valid(shapes))
     if not len(broken):
         return shapes
+    parts, owner = repaired_parts(shapes[broken])
     repaired = shapes.copy()
-    for index in broken.tolist():
-        parts = shapely.get_parts(shapely.make_valid(shapes[index]))
-        repaired[index] = shapely.union_all(parts[np.isin(shapely.get_type_id(parts), _AREAS)])
+    bounds = np.searchsorted(owner, np.arange(len(broken) + 1)).tolist()
+    repaired[broken] = [shapely.union_all(parts[start:stop]) for start, stop in itertools.pairwise(bounds)]
     if shapely.is_empty(repaired).any():
         raise DomainError(f"Level {level!r} has a polygon without area.")
     return repaired
 
 
 def find_overlaps(shapes: NDArray[np.object_]) -> Places:
-    """List the pairs of polygons that overlap by more than `_MOST_OVERLAP` of the smaller one: (k, 2) indices, ascending."""
-    if hasattr(shapely, "coverage_is_valid") and shapely.coverage_is_valid(shapes):  # shapely 2.1: far faster than pairs
+    """List pairs of polygons that overlap by more than `_MOST_OVERLAP` of the smaller one, until there are enough to be refused.
+
+    Args:
+        shapes: (n,) valid polygons or multipolygons.
+
+    Returns:
+        (k, 2) indices, ascending.
+
+    Raises:
+        DomainError: so many edges or polygons lie across each other that the search would take minutes.
+    """
+    parts, owner = shapely.get_parts(np.array(shapes), return_index=True)
+    smaller, (one, other) = shapely.area(shapes), _near_parts(parts, owner)
+    if len(one) <= _USUAL_PAIRS * len(parts) and shapely.coverage_is_valid(parts):  # far faster than pairs, but not if many overlap
         return np.zeros((0, 2), np.int32)
-    tree = shapely.STRtree(shapes)
-    one, other = np.concatenate([tree.query(shapes, predicate=predicate) for predicate in ("overlaps", "contains")], axis=1)
-    pairs = np.unique(np.sort(np.stack([one, other], axis=1)[one != other], axis=1), axis=0)
-    one, other = pairs.T
-    area = shapely.area(shapely.intersection(shapes[one], shapes[other]))
-    smaller = np.minimum(shapely.area(shapes[one]), shapely.area(shapes[other]))
-    return np.asarray(pairs[area > _MOST_OVERLAP * smaller], np.int32)
+    pair, pair_of = np.unique(owner[one] * np.int64(len(shapes)) + owner[other], return_inverse=True)
+    first, second = np.divmod(pair, len(shapes))
+    least = _MOST_OVERLAP * np.minimum(smaller[first], smaller[second])
+    may_overlap = np.flatnonzero((np.bincount(pair_of, _common_boxes(parts[one], parts[other]), len(pair)) > least)[pair_of])
+    common = np.zeros(len(pair))
+    for start in range(0, len(may_overlap), _PAIRS_CUT):
+        some = may_overlap[start : start + _PAIRS_CUT]
+        _refuse_tangles(parts[one[some]], parts[other[some]])
+        np.add.at(common, pair_of[some], shapely.area(shapely.intersection(parts[one[some]], parts[other[some]])))
+        if (common > least).sum() >= ENOUGH_OVERLAPS:
+            break
+    else:
+        if len(one) > _MOST_PAIRS + _USUAL_PAIRS * len(parts):
+            raise DomainError(_TANGLED)
+    return np.stack([first, second], axis=1)[common > least].astype(np.int32)
+
+
+def _portions(parts: NDArray[np.object_]) -> list[NDArray[np.int64]]:
+    """Divide (p,) polygons into portions whose boxes meet the boxes of few others: at most so many as meet them from west to east."""
+    west, _, east, _ = shapely.bounds(parts).T
+    met = np.searchsorted(np.sort(west), east, side="right") - np.searchsorted(np.sort(east), west)
+    portion = np.cumsum(met) // _PAIRS_AT_ONCE
+    return np.split(np.arange(len(parts)), np.flatnonzero(np.diff(portion)) + 1)
+
+
+def _near_parts(parts: NDArray[np.object_], owner: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """List pairs of (p,) parts of different polygons whose boxes meet, the earlier polygon first, until there are too many."""
+    tree, found, number = shapely.STRtree(parts), [np.zeros((2, 0), np.int64)], 0
+    for portion in _portions(parts):
+        one, other = tree.query(parts[portion])
+        pairs = np.stack([portion[one], other])
+        found.append(pairs[:, owner[pairs[0]] < owner[pairs[1]]])
+        number += found[-1].shape[1]
+        if number > _MOST_PAIRS + _USUAL_PAIRS * len(parts):
+            break
+    one, other = np.concatenate(found, axis=1)
+    return one, other
+
+
+def _common_boxes(some: NDArray[np.object_], others: NDArray[np.object_]) -> NDArray[np.float64]:
+    """Return the (k,) area that the boxes of each pair of polygons have in common."""
+    one, other = (shapely.bounds(each).T.reshape(2, 2, -1) for each in (some, others))
+    return np.asarray(np.maximum(np.minimum(one[1], other[1]) - np.maximum(one[0], other[0]), 0.0).prod(axis=0))
+
+
+def _refuse_tangles(some: NDArray[np.object_], others: NDArray[np.object_]) -> None:
+    """Refuse pairs of polygons in which too many edges lie across each other. Only polygons of many corners are looked at closely."""
+    corners = shapely.get_num_coordinates(some).astype(np.int64) * shapely.get_num_coordinates(others)
+    if corners.sum() <= _MOST_EDGE_PAIRS:
+        return
+    large = np.argsort(-corners)[: np.searchsorted(np.cumsum(np.sort(corners)[::-1]), corners.sum() - _MOST_EDGE_PAIRS) + 1]
+    near = 0
+    for one, other in zip(some[large].tolist(), others[large].tolist(), strict=True):
+        edges, across = (edges_of(np.array([each])) for each in (one, other))
+        tree, step = shapely.STRtree(edges), max(_PAIRS_AT_ONCE // len(edges), 1)
+        for start in range(0, len(across), step):
+            near += max(len(tree.query(across[start : start + step])[0]) - _USUAL_PAIRS * step, 0)
+            if near > _MOST_EDGE_PAIRS:
+                raise DomainError(_TANGLED)
 
 
 def dissolve(finer: geopandas.GeoSeries, parent: Places, size: int) -> geopandas.GeoSeries:

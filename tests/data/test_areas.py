@@ -19,8 +19,8 @@ from dpviz.data.leaf_regions import leaf_finder
 from dpviz.data.points import PointCounts
 from dpviz.errors import DomainError, InputError
 from dpviz.samples.areas import load_area_sample
+from dpviz.space.borders import borders_of
 from dpviz.space.domain import Domain
-from dpviz.space.leaf_lookup import borders_of
 from dpviz.space.region_builders import H3Cells
 from dpviz.space.regions import Regions
 from tests.area_cases import records_of, true_sums

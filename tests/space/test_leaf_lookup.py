@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 from dpviz.errors import DomainError, InputError
 from dpviz.space import leaf_lookup as leaf_lattice
-from dpviz.space.leaf_lookup import BAD, OUTSIDE, LeafLookup, border_pairs, borders_of, lattice_around
+from dpviz.space.borders import borders_of
+from dpviz.space.leaf_lookup import BAD, OUTSIDE, LeafLookup, border_pairs, lattice_around
 from dpviz.space.regions import Regions
 
 COUNTIES = Path(__file__).parents[2] / "sample_data" / "us_counties.parquet"

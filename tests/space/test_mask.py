@@ -15,7 +15,6 @@ from dpviz.space.grids import grid, quadtree
 from dpviz.space.hilbert import Curve, cells_at
 from dpviz.space.mask import open_cells
 from dpviz.space.outline import Outline
-from dpviz.space.study_area import find_touched
 
 DOMAIN = dv.Domain(bounds=(0, 0, 8, 8), crs=None, order=3)
 
@@ -92,12 +91,6 @@ def test_a_cell_is_masked_only_if_no_point_of_it_is_in_the_study_area():
     expected = np.zeros((8, 8), np.bool_)
     expected[0:3, 0:3] = expected[6, 6] = True
     np.testing.assert_array_equal(is_open, expected)
-    rng = np.random.default_rng(3)
-    for _ in range(5):
-        shapes = np.array([shapely.Polygon(rng.uniform(-1, 9, (3, 2))), shapely.Point(rng.uniform(0, 8, 2)).buffer(rng.uniform(0, 3))])
-        boxes = DOMAIN.boxes(np.array([[column, row, column + 1, row + 1] for row in range(8) for column in range(8)]))
-        expected = shapely.intersects(shapes[:, None], boxes).any(axis=0).reshape(8, 8)
-        np.testing.assert_array_equal(find_touched(DOMAIN, shapes, 3), expected)
 
 
 def test_a_second_study_area_leaves_what_both_leave_open():
