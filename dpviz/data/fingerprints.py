@@ -53,19 +53,25 @@ class RowSum:
         kind: says what the words of a row are.
         rows: number of rows.
         lanes: the four sums.
+        places: the four sums before each row's person is taken in: the same for other names of the same persons.
     """
 
     kind: str
     rows: int = field(repr=False)
     lanes: tuple[int, ...] = field(repr=False)
+    places: tuple[int, ...] = field(repr=False)
 
     def __add__(self, other: RowSum) -> RowSum:
-        lanes = tuple((one + two) % 2**64 for one, two in zip(self.lanes, other.lanes, strict=True))
-        return RowSum(kind=self.kind, rows=self.rows + other.rows, lanes=lanes)
+        lanes, places = (
+            tuple((one + two) % 2**64 for one, two in zip(mine, others, strict=True))
+            for mine, others in ((self.lanes, other.lanes), (self.places, other.places))
+        )
+        return RowSum(kind=self.kind, rows=self.rows + other.rows, lanes=lanes, places=places)
 
-    def fingerprint(self) -> str:
-        """Return the SHA-256 of the sums and of the number of rows, with a prefix per kind, as a hex digest."""
-        return hashlib.sha256(f"rows {self.kind} {self.rows} {self.lanes}".encode()).hexdigest()
+    def fingerprints(self) -> tuple[str, ...]:
+        """Return the SHA-256 of the number of rows and of either sums, with a prefix per kind, as hex digests."""
+        sums = {"rows": self.lanes, "places": self.places}
+        return tuple(hashlib.sha256(f"{name} {self.kind} {self.rows} {each}".encode()).hexdigest() for name, each in sums.items())
 
 
 def sum_rows(columns: Sequence[Floats | Words], count: Integers | None, owners: People) -> RowSum:
@@ -77,23 +83,24 @@ def sum_rows(columns: Sequence[Floats | Words], count: Integers | None, owners: 
         owners: who each row belongs to.
     """
     persons = _words_of_persons(owners)
-    total = np.zeros(_LANES, np.uint64)
+    total = np.zeros((2, _LANES), np.uint64)
     for start in range(0, len(owners.codes), _BLOCK):
         part = slice(start, start + _BLOCK)
         words = [np.uint64(1) if count is None else count[part].astype(np.uint64)]
         words += [_as_words(column[part]) for column in columns]
         total += _digest([*words, persons[owners.codes[part]]])
     kind = " ".join("id" if column.dtype == np.uint64 else "coordinate" for column in columns)
-    return RowSum(kind=kind, rows=len(owners.codes), lanes=tuple(total.tolist()))
+    lanes, places = map(tuple, total.tolist())
+    return RowSum(kind=kind, rows=len(owners.codes), lanes=lanes, places=places)
 
 
 def _digest(words: Sequence[Words | np.uint64]) -> Words:
-    """Return the (4,) sums of the digests of rows, from the words of each."""
-    lanes = _STARTS
+    """Return the (2, 4) sums of the digests of rows, from the words of each: of all words, and of all but the last one."""
+    lanes = before = _STARTS
     for word in words:
-        lanes = (lanes ^ word) * _FACTORS
+        before, lanes = lanes, (lanes ^ word) * _FACTORS
         lanes ^= lanes >> _HALF
-    return np.asarray(lanes.sum(axis=1, dtype=np.uint64))
+    return np.stack([each.sum(axis=1, dtype=np.uint64) for each in (lanes, before)])
 
 
 def _as_words(column: Floats | Words) -> Words:
@@ -118,7 +125,7 @@ def words_of_ids(codes: Integers, texts: Sequence[str]) -> Words:
 
 def fingerprints_of_rows(sums: RowSum | None) -> Fingerprints:
     """Return the fingerprints of counts that were made of rows; without a single row there is none, since all empty data would share it."""
-    return UNKNOWN if sums is None or not sums.rows else Fingerprints(rows=(sums.fingerprint(),))
+    return UNKNOWN if sums is None or not sums.rows else Fingerprints(rows=sums.fingerprints())
 
 
 def add_sums(sums: Iterable[RowSum | None]) -> RowSum | None:

@@ -41,7 +41,7 @@ from dpviz.space.regions import Regions
 from dpviz.space.study_area import mask_outside
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     import geopandas
 
