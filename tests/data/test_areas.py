@@ -59,8 +59,8 @@ def refused(call, *errors) -> str:
     [
         (0.5, 0.5, 0),
         (1.5, 0.5, 1),
-        (1.0, 0.5, 0),
-        (1.0, 0.0, 0),
+        (1.0, 0.5, 1),
+        (1.0, 0.0, 1),
         (2.0, 0.5, 1),
         (4.0, 1.0, 2),
         (2.5, 0.5, None),
@@ -68,8 +68,8 @@ def refused(call, *errors) -> str:
         (-1e9, 0.5, None),
     ],
 )
-def test_a_point_is_in_the_first_region_that_contains_it_or_in_none(x, y, leaf):
-    """Regions include their borders; a common border belongs to the first one; gaps and the surroundings to none."""
+def test_a_point_is_in_one_region_that_contains_it_or_in_none(x, y, leaf):
+    """Regions include their borders; a common border belongs to the one east of it; gaps and the surroundings to none."""
     areas = AreaCounts.from_xy([x], [y], regions=regions_of(GAPPED), bad_rows="drop")
     assert per_leaf(areas) == [int(number == leaf) for number in range(3)]
     assert areas.outside == areas.dropped == (leaf is None)
