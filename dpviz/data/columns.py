@@ -260,7 +260,8 @@ def parse_numbers(values: NDArray[np.generic] | pa.ChunkedArray, name: str, *, a
             np.asarray(pd.to_numeric(texts, errors="coerce"), np.float64) if values.dtype.kind in "OU" else np.full(len(values), np.nan)
         )
         if are_counts:
-            numbers[[isinstance(text, str) and re.match(MAY_BE_THOUSANDS, text.strip()) is not None for text in texts]] = np.nan
+            marked = [isinstance(text, str) and re.match(MAY_BE_THOUSANDS, text.strip()) is not None for text in texts]
+            numbers = np.where(marked, np.nan, numbers)
         filled = bool((texts.notna() & (texts != "")).any())
     if filled and np.isnan(numbers).all():
         raise UnusableFileError(str(no_number(name)), len(numbers))

@@ -68,37 +68,12 @@ def sources(kind, cells, folder):
         yield upload(json.dumps({"type": "FeatureCollection", "crs": crs, "features": features}).encode(), "a.geojson"), "numpy"
 
 
-@pytest.mark.parametrize("kind", READERS)
-def test_in_every_format_and_engine_a_count_that_may_have_a_mark_is_a_bad_row_of_its_own(kind, tmp_path):
-    cells = [*FINE, *MARKED, "5"]
-    for source, engine in sources(kind, cells, tmp_path):
-        own = {"x": None, "y": None} if str(getattr(source, "name", "")).endswith("geojson") else {}
-        counted = READERS[kind](source, engine=engine, bad_rows="drop", **own)
-        assert (counted.count.sum(), counted.bad) == (sum(FINE.values()) + 5, len(MARKED))
-    (tmp_path / "b.csv").write_text(table(kind, ["1.000", "2"]).to_csv(index=False))
-    for engine in ENGINES:
-        message = refused(READERS[kind], tmp_path / "b.csv", engine=engine)
-        assert re.search("declare thousands=.* or decimal=", message)
-
-
-@pytest.mark.parametrize("kind", READERS)
-def test_declared_marks_are_read_exactly_and_other_ways_are_bad(kind, tmp_path):
-    for decimal, thousands in dict.fromkeys(case[:2] for case in DECLARED):
-        cases = {written: count for *marks, written, count in DECLARED if tuple(marks) == (decimal, thousands)} | {"3": 3}
-        rows = table(kind, list(cases)).astype(str)
-        if decimal == ",":
-            rows = rows.apply(lambda cells: cells.str.replace(".", ",") if cells.name in "xy" else cells)
-        rows.to_csv(tmp_path / "a.csv", index=False, sep=";")
-        for engine in ENGINES:
-            declared = {"separator": ";", "decimal": decimal, "thousands": thousands, "engine": engine, "bad_rows": "drop"}
-            counted = READERS[kind](tmp_path / "a.csv", **declared)
-            assert counted.count.sum() == sum(count or 0 for count in cases.values())
-            assert counted.bad == list(cases.values()).count(None)
+marks = st.sampled_from([None, ".", ","])
 
 
 def slow_count(written, decimal, thousands):
     """A count as the rule says it, digit by digit; None if it is bad."""
-    sign, digits = re.fullmatch(r"([+]?)(.*)", written).groups()
+    digits = re.fullmatch(r"[+]?(.*)", written)[1]
     if decimal is None and re.fullmatch(r"[0-9]{1,3}[.][0-9]{3}", digits) and thousands != ".":
         return None
     point = decimal or (None if thousands == "." else ".")
@@ -112,11 +87,7 @@ def slow_count(written, decimal, thousands):
 
 
 @settings(max_examples=60, deadline=None, derandomize=True, database=None)
-@given(
-    st.lists(st.text("0123.,", min_size=1, max_size=9), min_size=1, max_size=30),
-    st.sampled_from([None, ".", ","]),
-    st.sampled_from([None, ".", ","]),
-)
+@given(st.lists(st.text("0123.,", min_size=1, max_size=9), min_size=1, max_size=30), marks, marks)
 def test_counts_follow_the_slow_definition(cells, decimal, thousands):
     if decimal == thousands is not None:
         return
@@ -125,6 +96,34 @@ def test_counts_follow_the_slow_definition(cells, decimal, thousands):
     source = stored(table("trips", cells), "tsv")
     flows = read_flows(source, regions=TOWNS, count="n", bad_rows="drop", decimal=decimal, thousands=thousands)
     assert (flows.count.sum(), flows.bad) == (sum(count or 0 for count in expected), expected.count(None))
+
+
+@pytest.mark.parametrize("kind", READERS)
+def test_in_every_format_and_engine_a_count_that_may_have_a_mark_is_a_bad_row_of_its_own(kind, tmp_path, counted_by):
+    cells = [*FINE, *MARKED, "5"]
+    for source, engine in sources(kind, cells, tmp_path):
+        own = {"x": None, "y": None} if str(getattr(source, "name", "")).endswith("geojson") else {}
+        counted = READERS[kind](source, bad_rows="drop", **own, **counted_by(engine))
+        assert (counted.count.sum(), counted.bad) == (sum(FINE.values()) + 5, len(MARKED))
+    (tmp_path / "b.csv").write_text(table(kind, ["1.000", "2"]).to_csv(index=False))
+    for engine in ENGINES:
+        message = refused(READERS[kind], tmp_path / "b.csv", **counted_by(engine))
+        assert re.search("declare thousands=.* or decimal=", message)
+
+
+@pytest.mark.parametrize("kind", READERS)
+def test_declared_marks_are_read_exactly_and_other_ways_are_bad(kind, tmp_path, counted_by):
+    for decimal, thousands in dict.fromkeys(case[:2] for case in DECLARED):
+        cases = {written: count for *marks, written, count in DECLARED if tuple(marks) == (decimal, thousands)} | {"3": 3}
+        rows = table(kind, list(cases)).astype(str)
+        if decimal == ",":
+            rows = rows.apply(lambda cells: cells.str.replace(".", ",") if cells.name in "xy" else cells)
+        rows.to_csv(tmp_path / "a.csv", index=False, sep=";")
+        for engine in ENGINES:
+            declared = {"separator": ";", "decimal": decimal, "thousands": thousands, "bad_rows": "drop"} | counted_by(engine)
+            counted = READERS[kind](tmp_path / "a.csv", **declared)
+            assert counted.count.sum() == sum(count or 0 for count in cases.values())
+            assert counted.bad == list(cases.values()).count(None)
 
 
 def test_matrices_and_weights_have_the_same_rule():
