@@ -39,7 +39,7 @@ NONE_INSIDE = (
 )
 NONE_KNOWN = (
     "No record has the id of a region of the finest level ({level}): is it the right column, and are they the regions of these data? Ids"
-    " are compared letter by letter."
+    " are compared letter by letter, apart from lost zeros in front."
 )
 """What is likely wrong where all records lie in no region: of coordinates, and of ids."""
 _NOUN = "records"
