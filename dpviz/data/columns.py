@@ -39,7 +39,7 @@ _LIKE_A_NAME = re.compile(r"\s*[^\W\d][\w .:/()%#-]{0,39}")
 NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"  # how a number is written, without blanks around it
 MAY_BE_THOUSANDS = r"^[+-]?[0-9]{1,3}\.[0-9]{3}$"  # how a count must not be written: the point may be a mark of thousands
 DECLARE_MARKS = (
-    'In 1,000 and 1.000 a mark of thousands cannot be told from decimals: in a text table, declare thousands="," (or another mark) or'
+    'A mark before three digits may be one of thousands: in a text table, declare thousands="," (or another mark) or'
     ' decimal="."; elsewhere, store numbers.'
 )
 

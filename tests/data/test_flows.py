@@ -111,7 +111,7 @@ def test_bad_rows_are_refused_with_a_reason_or_dropped(row, words, lost):
     rows = [("01001", "36001", 2), row, ("36001", "36003", 3)]
     message = refused(rows)
     assert words in message
-    assert not set("1456789") & set(message.replace("2**53", "").replace("1,000", "").replace("1.000", ""))
+    assert not set("1456789") & set(message.replace("2**53", ""))
     flows = read(rows, bad_rows="drop")
     assert (pairs(flows), flows.dropped) == ({("01001", "36001"): 2, ("36001", "36003"): 3}, lost)
 
