@@ -31,6 +31,15 @@ _WORDS = (
     ),
     (r"leave out the study area \(the mask of the domain\)", "let people be anywhere in the domain"),
     (r"contributions above 1, or distinct=True, need", "More than one record per person, or one per cell, needs"),
+    (
+        r'in a text table, declare thousands="," \(or another mark\) or decimal="\."',
+        "in a text table, choose the mark under “How the file is written”",
+    ),
+    (
+        r'declare the encoding in which it was saved, such as encoding="windows-1250"',
+        "choose the encoding in which it was saved under “How the file is written”",
+    ),
+    (r'declare thousands=","', "choose their mark under “How the file is written”"),
     (r"pass centroids=True|centroids=True", "switch on “Polygons by their centroid”"),
     (
         r"If data without records are right, pass may_be_empty=True",

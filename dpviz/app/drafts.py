@@ -39,7 +39,8 @@ _FILES = {
 _STARTS = (
     *("unit ", "person ", "contributions ", "distinct ", "exactly ", "column ", "trips column ", "trips ends ", "centroids "),
     *("dataset ", "publication ", "good records ", "good spread ", "good pairs ", "good level ", "good wanted "),
-    *("separator ", "decimal ", "encoding ", "text format ", "regions levels ", "regions prefixes ", "ends levels ", "ends prefixes "),
+    *("separator ", "decimal ", "thousands ", "encoding ", "text format "),
+    *("regions levels ", "regions prefixes ", "ends levels ", "ends prefixes "),
     *("areas regions levels ", "areas regions prefixes ", "areas regions denominator ", "areas ends ", "areas column "),
 )
 _NAMES = {

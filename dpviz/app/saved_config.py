@@ -21,6 +21,7 @@ from dpviz.app.page_config import EVERYWHERE, ON_LAND, PageConfig
 from dpviz.app.page_state import LARGEST_DELTA, LARGEST_EPSILON, LARGEST_RHO, SMALLEST_DELTA, SMALLEST_EPSILON, SMALLEST_RHO
 from dpviz.app.points.state import LARGEST_ORDER, OWN_BOUNDS, SIDES
 from dpviz.app.session import read_amount
+from dpviz.app.text_format import text_format_values
 from dpviz.app.trips.state import ALONE
 from dpviz.app.unit_controls import EVERY_ROW, MOST_PER_PERSON, PERSON, VOUCHED
 from dpviz.data.counting.engines import AUTO
@@ -335,8 +336,7 @@ def written_values(data: DataPart, name: str, key: str) -> Values:
     kind, written = format_of(name), data.text_format()
     if kind not in SEPARATORS:
         return {}
-    chosen = {"separator": written.separator_of(kind), "decimal": written.decimal, "encoding": written.encoding, "text format": True}
-    return {f"{question} {key}": value for question, value in chosen.items()}
+    return {f"{question} {key}": value for question, value in {**text_format_values(written, kind), "text format": True}.items()}
 
 
 def _point_columns(data: DataPart, digest: str) -> Values:

@@ -1,4 +1,4 @@
-"""How a text table is written: separator, decimal mark and encoding, as proposed from its header and confirmed by the person."""
+"""How a text table is written: separator, marks in numbers and encoding, as proposed from its first lines and confirmed by the person."""
 
 from __future__ import annotations
 
@@ -10,23 +10,32 @@ from dpviz.app.cards import DATA, Cards
 from dpviz.app.session import show_error
 from dpviz.data.reading.safety import Source, format_of
 from dpviz.data.reading.text_format import (
-    DECIMALS,
     ENCODINGS,
     PLAIN_TEXT,
     SEPARATOR_NAMES,
+    THOUSANDS,
     TextFormat,
     detect_text_format,
     is_header_only,
+    seems_utf8,
 )
 from dpviz.data.reading.text_rows import SEPARATORS
+from dpviz.errors import SettingError
 
 HEADER_ONLY = "The file has a line of column names and no other line: choose the file with the records."
+NOT_UTF8 = (
+    "The file is not in UTF-8. Save it as UTF-8 (spreadsheets call it “CSV UTF-8”), or choose the encoding in which it was saved. It is not"
+    " guessed: several would fit."
+)
+_NONE = ""  # stands for a mark that is not declared
+_DECIMALS = {_NONE: "point", ".": "point, also in counts such as 1.000", ",": "comma"}
+_THOUSANDS = {_NONE: "none", **THOUSANDS}
 
 
 def choose_text_format(source: Source, name: str, key: str, cards: Cards) -> TextFormat | None:
-    """Ask how a text table is written. Usual tables, with commas and points in UTF-8, and other kinds of files need no question.
+    """Ask how a text table is written. Usual tables, with commas and points in UTF-8, need no answer, and other kinds of files no question.
 
-    Where an opened configuration has said it, the question is shown even so, with that answer.
+    Where an opened configuration has said it, an answer is needed even so, and that one is preset.
 
     Args:
         source: the file, or the first of several that are written alike.
@@ -43,44 +52,66 @@ def choose_text_format(source: Source, name: str, key: str, cards: Cards) -> Tex
     kind = format_of(PurePath(name).name)
     if kind not in SEPARATORS:
         return PLAIN_TEXT
-    proposed = detect_text_format(source)
+    proposed, in_utf8 = detect_text_format(source), seems_utf8(source)
     if is_header_only(source):
         cards.ask(DATA, HEADER_ONLY)
         show_error(HEADER_ONLY)
         return None
-    if proposed == PLAIN_TEXT and not _differs_from_usual(kind, key):
-        return PLAIN_TEXT
+    if in_utf8 and proposed == PLAIN_TEXT and not _differs_from_usual(kind, key):
+        with st.expander("How the file is written"):
+            return _choose(proposed, kind, key, in_utf8=in_utf8)
     with st.container(border=True):
         st.markdown("**How the file is written**")
-        st.caption("Proposed from its first lines. Nothing of them is shown or kept.")
-        chosen = _choose(proposed, kind, key)
-        if not st.checkbox(f"Read it so: {chosen.describe(kind)}", key=f"text format {key}", persist_state="session"):
+        st.caption("Proposed from its first lines. Nothing of them is shown or kept." if in_utf8 else NOT_UTF8)
+        chosen = _choose(proposed, kind, key, in_utf8=in_utf8)
+        if chosen is None:
+            cards.ask(DATA, "Choose the file's encoding, or save it as UTF-8.")
+        elif not st.checkbox(f"Read it so: {chosen.describe(kind)}", key=f"text format {key}", persist_state="session"):
             cards.ask(DATA, "Confirm how the file is written.")
             return None
     return chosen
 
 
+def _usual(kind: str) -> dict[str, str]:
+    return {"separator": SEPARATORS[kind], "decimal": _NONE, "thousands": _NONE, "encoding": PLAIN_TEXT.encoding}
+
+
 def _differs_from_usual(kind: str, key: str) -> bool:
     """Return whether an answer is there that says something else than a usual table."""
-    usual = {"separator": SEPARATORS[kind], "decimal": PLAIN_TEXT.decimal, "encoding": PLAIN_TEXT.encoding}
-    return any(st.session_state.get(f"{name} {key}", value) != value for name, value in usual.items())
+    return any(st.session_state.get(f"{name} {key}", value) != value for name, value in _usual(kind).items())
 
 
-def _choose(proposed: TextFormat, kind: str, key: str) -> TextFormat:
-    """Ask for separator, decimal mark and encoding; what is proposed is preset."""
-    names = {"separator": SEPARATOR_NAMES, "decimal": DECIMALS, "encoding": ENCODINGS}
-    presets = {"separator": proposed.separator_of(kind), "decimal": proposed.decimal, "encoding": proposed.encoding}
-    titles = {"separator": "Between cells", "decimal": "Decimal mark", "encoding": "Encoding"}
+def text_format_values(written: TextFormat, kind: str) -> dict[str, str]:
+    """Return the answers to the questions, by their names, that a declared format of CSV or TSV files stands for."""
+    marks = {"decimal": written.decimal or _NONE, "thousands": written.thousands or _NONE}
+    return {"separator": written.separator_of(kind), **marks, "encoding": written.encoding}
+
+
+def _choose(proposed: TextFormat, kind: str, key: str, *, in_utf8: bool) -> TextFormat | None:
+    """Ask for separator, marks and encoding; what is proposed is preset. None without an encoding, or if the marks are equal."""
+    options = {"separator": SEPARATOR_NAMES, "decimal": _DECIMALS, "thousands": _THOUSANDS, "encoding": ENCODINGS}
+    presets = text_format_values(proposed, kind)
+    titles = {"separator": "Between cells", "decimal": "Decimal mark", "thousands": "Thousands mark of counts", "encoding": "Encoding"}
     chosen = {
         name: st.selectbox(
             titles[name],
-            list(options),
-            list(options).index(presets[name]),
+            list(names),
+            None if name == "encoding" and not in_utf8 else list(names).index(presets[name]),
             key=f"{name} {key}",
-            format_func=options.__getitem__,
+            format_func=names.__getitem__,
             persist_state="session",
         )
-        for name, options in names.items()
+        for name, names in options.items()
     }
-    separator = None if chosen["separator"] == SEPARATORS[kind] else chosen["separator"]
-    return TextFormat(separator=separator, decimal=str(chosen["decimal"]), encoding=str(chosen["encoding"]))
+    if chosen["encoding"] is None:
+        return None
+    try:
+        return TextFormat(
+            separator=None if chosen["separator"] == SEPARATORS[kind] else chosen["separator"],
+            decimal=chosen["decimal"] or None,
+            thousands=chosen["thousands"] or None,
+            encoding=chosen["encoding"],
+        )
+    except SettingError as error:
+        show_error(str(error))
+        return None

@@ -218,8 +218,7 @@ class AreaCounts(Private):
 
         Raises:
             InputError: a column is missing, `unit` is given beside `person`, or a row is bad under "refuse"; the text names the column and
-                the rule, never an entry. Under "drop" only faults of a whole column raise: not one count is a whole number, or ids are
-                stored as numbers where ids of the regions have leading zeros.
+                the rule, never an entry. Under "drop" only a fault of a whole column raises: not one count is a whole number.
         """
         check_regions(regions)
         check_bad_rows(bad_rows)

@@ -39,6 +39,11 @@ WEIGHTS_REFUSED = (
 _MOST_NAMED = 20
 _LIKE_A_NAME = re.compile(r"\s*[^\W\d][\w .:/()%#-]{0,39}")
 NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"  # how a number is written, without blanks around it
+MAY_BE_THOUSANDS = r"^[+-]?[0-9]{1,3}\.[0-9]{3}$"  # how a count must not be written: the point may be a mark of thousands
+DECLARE_MARKS = (
+    'A mark before three digits may be one of thousands: in a text table, declare thousands="," (or another mark) or'
+    ' decimal="."; elsewhere, store numbers.'
+)
 
 NOT_POINTS = (
     "The geometries are not points. Explode multipoints before loading; polygons are read as their centroids if that is asked for:"
@@ -243,14 +248,14 @@ def _find_column(names: Sequence[str], wanted: str) -> str:
     return matches[0]
 
 
-def parse_numbers(values: NDArray[np.generic] | pa.ChunkedArray, name: str) -> Floats:
-    """Return (n,) numbers of a column, NaN where an entry is no number.
+def parse_numbers(values: NDArray[np.generic] | pa.ChunkedArray, name: str, *, are_counts: bool = False) -> Floats:
+    """Return (n,) numbers of a column, NaN where an entry is no number, or where a count `MAY_BE_THOUSANDS`.
 
     Raises:
         InputError: the column has entries, and not one is a number.
     """
     if isinstance(values, pa.ChunkedArray):
-        numbers, filled = readable_numbers(values), _is_filled(values)
+        numbers, filled = readable_numbers(values, are_counts=are_counts), _is_filled(values)
     elif values.dtype.kind in "iuf":
         return values.astype(np.float64, copy=False)
     else:
@@ -258,6 +263,9 @@ def parse_numbers(values: NDArray[np.generic] | pa.ChunkedArray, name: str) -> F
         numbers = (
             np.asarray(pd.to_numeric(texts, errors="coerce"), np.float64) if values.dtype.kind in "OU" else np.full(len(values), np.nan)
         )
+        if are_counts:
+            marked = [isinstance(text, str) and re.match(MAY_BE_THOUSANDS, text.strip()) is not None for text in texts]
+            numbers = np.where(marked, np.nan, numbers)
         filled = bool((texts.notna() & (texts != "")).any())
     if filled and np.isnan(numbers).all():
         raise UnusableFileError(str(no_number(name)), len(numbers))
@@ -274,7 +282,8 @@ def no_number(*names: str) -> InputError:
     """Return the error for columns that have entries, none of which is a number."""
     return InputError(
         f"Column {' or '.join(map(repr, names))} holds no number. A number is written in digits, with a point before decimals,"
-        ' without thousands separators, units or degree signs. If decimals have commas in a text table, declare decimal=",".'
+        ' without units or degree signs. If decimals have commas in a text table, declare decimal=","; if counts have marks of thousands,'
+        ' declare thousands=",".'
     )
 
 
@@ -320,8 +329,11 @@ def readable_texts(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return column.cast(pa.large_string()) if pa.types.is_string_view(kind) else column  # Arrow lacks functions for views
 
 
-def readable_numbers(column: pa.ChunkedArray) -> Floats:
-    """Return (n,) numbers of a column of numbers or texts, NaN where an entry is none. Each number depends on its own entry alone."""
+def readable_numbers(column: pa.ChunkedArray, *, are_counts: bool = False) -> Floats:
+    """Return (n,) numbers of a column of numbers or texts, NaN where an entry is none, or where the text of a count `MAY_BE_THOUSANDS`.
+
+    Each number depends on its own entry alone.
+    """
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     if is_number(column.type):
@@ -329,8 +341,10 @@ def readable_numbers(column: pa.ChunkedArray) -> Floats:
     if not is_text(column.type):
         return np.full(len(column), np.nan)
     trimmed = pc.ascii_trim_whitespace(column)
-    is_written = pc.and_(pc.match_substring_regex(trimmed, NUMBER), pc.less_equal(pc.binary_length(column), LONGEST_NUMBER))
-    written = pc.if_else(is_written, trimmed, pa.scalar(None, trimmed.type))
+    are_numbers = pc.and_(pc.match_substring_regex(trimmed, NUMBER), pc.less_equal(pc.binary_length(column), LONGEST_NUMBER))
+    if are_counts:
+        are_numbers = pc.and_not(are_numbers, pc.match_substring_regex(trimmed, MAY_BE_THOUSANDS))
+    written = pc.if_else(are_numbers, trimmed, pa.scalar(None, trimmed.type))
     return np.asarray(written.cast(pa.float64()).to_numpy(), np.float64)
 
 
@@ -370,5 +384,5 @@ def raw_points(columns: PointColumns, read: Callable[[str], Any], **geometry: An
         assert columns.x is not None  # noqa: S101  (for the type checker: resolved columns have x and y, or geometry)
         assert columns.y is not None  # noqa: S101
         geometry |= {"x": parse_numbers(read(columns.x), columns.x), "y": parse_numbers(read(columns.y), columns.y)}
-    count = None if columns.count is None else parse_numbers(read(columns.count), columns.count)
+    count = None if columns.count is None else parse_numbers(read(columns.count), columns.count, are_counts=True)
     return RawPoints(count=count, person=None if columns.person is None else people_of(read(columns.person)), **geometry)

@@ -18,10 +18,11 @@ from dpviz.arrays import Integers, Places
 from dpviz.data.bounding import KEEP, Words, bound_of, check_people, refuse_bound_without_persons
 from dpviz.data.cell_counts import CellCounts, count_rows
 from dpviz.data.cells import BAD, MOST_RECORDS, REMEDY, check_bad_rows, check_whole, clip_counts, freeze, pairs_of, too_many
-from dpviz.data.columns import WEIGHTS_REFUSED, UnusableFileError, people_of
+from dpviz.data.columns import DECLARE_MARKS, MAY_BE_THOUSANDS, WEIGHTS_REFUSED, UnusableFileError, people_of
 from dpviz.data.empty import NONE_BETWEEN
 from dpviz.data.fingerprints import UNKNOWN, Fingerprints, RowSum, fingerprints_of_rows, sum_rows, words_of_ids
 from dpviz.data.frame_columns import column_of
+from dpviz.data.leaf_ids import COMPARED, find_leaves
 from dpviz.data.leaf_regions import check_regions
 from dpviz.data.library_errors import guard
 from dpviz.data.marks import TRIPS, declares_unit
@@ -29,18 +30,14 @@ from dpviz.errors import InputError
 from dpviz.shown import Private
 from dpviz.space.regions import Regions
 
-BLOCK_CODE = 15
 _NO_FAULT, _BLANK, _NO_NUMBER, _NEGATIVE, _FRACTION = range(5)
 _FAULTS = {
     _BLANK: "has a missing cell: every row needs its number of {noun}",
-    _NO_NUMBER: "has a cell that is no number: store numbers, or in text tables digits without thousands separators or units",
+    _NO_NUMBER: f"has a cell that is no number. {DECLARE_MARKS.removesuffix('.')}",
     _NEGATIVE: "has a negative count: a number of {noun} is at least 0",
     _FRACTION: "has a count that is no whole number",
 }
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,4})?", re.ASCII)
-_LOST_ZEROS = (
-    "holds numbers, which have lost the leading zeros of the regions' ids ({example}). Read or save the column as text, with its zeros."
-)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -73,13 +70,11 @@ class Ids:
     Attributes:
         codes: (n,) index into `texts`, -1 where the entry is missing, blank, or neither a text nor a whole number.
         texts: the distinct ids.
-        numeric: whether the column stores numbers, which cannot have leading zeros.
         source: the column's name in errors, such as "Column 'from'".
     """
 
     codes: Integers = field(repr=False)
     texts: list[str] = field(repr=False)
-    numeric: bool
     source: str
 
     def words(self) -> Words:
@@ -89,17 +84,13 @@ class Ids:
 
 def ids_of(cells: pd.Series | pa.ChunkedArray, source: str) -> Ids:
     """Return the ids in a column. A text stays as it is; a whole number becomes its digits, even if missing entries made it a float."""
-    if isinstance(cells, pa.ChunkedArray):
-        numeric = pa.types.is_integer(cells.type) or pa.types.is_floating(cells.type) or pa.types.is_decimal(cells.type)
-    else:
-        numeric = pd.api.types.is_numeric_dtype(cells.dtype)
-        if cells.dtype == object:  # one by one, because pandas takes the objects True and 1 for equal
-            cells = pd.Series([_id_text(value) for value in cells.to_numpy()], dtype=object)
+    if isinstance(cells, pd.Series) and cells.dtype == object:  # one by one, because pandas takes the objects True and 1 for equal
+        cells = pd.Series([_id_text(value) for value in cells.to_numpy()], dtype=object)
     entries = people_of(cells)
     texts = [_id_text(value) for value in entries.distinct]
     unusable = np.array([text is None for text in texts] + [True])
     codes = np.where(unusable[entries.codes], -1, entries.codes)
-    return Ids(codes=codes, texts=[text or "" for text in texts], numeric=numeric, source=source)
+    return Ids(codes=codes, texts=[text or "" for text in texts], source=source)
 
 
 def _id_text(value: object) -> str | None:
@@ -120,55 +111,17 @@ def refuse_missing(ids: Ids) -> None:
 def leaf_indexes(ids: Ids, side: Regions, bad_rows: str) -> Places:
     """Return (n,) indexes of the leaf regions with these ids: OUTSIDE where no leaf has the id, BAD where the id is missing.
 
-    Each distinct id is looked up as it is written and, if no leaf has it, without the blanks around it.
+    Each distinct id is looked up as `LeafIds` says.
 
     Raises:
-        InputError: under "refuse", an id is missing or not the id of a leaf region; under "drop", the column holds numbers, but the
-            leaves' ids have leading zeros.
+        InputError: under "refuse", an id is missing or not the id of a leaf region.
     """
     if bad_rows == "refuse":
         refuse_missing(ids)
-    leaves = side.find(ids.texts, side.depth)
-    unknown_texts = np.flatnonzero(leaves < 0)
-    leaves[unknown_texts] = side.find([ids.texts[index].strip() for index in unknown_texts.tolist()], side.depth)
-    indexes = np.append(leaves, np.int32(BAD))[ids.codes]
-    if bad_rows == "drop":
-        if ids.numeric:
-            refuse_lost_zeros(ids.source, side)
-        return indexes
-    if (unknown := np.unique(ids.codes[indexes < 0])).size:
-        if _have_leading_zeros(side) and any_lost_zeros([ids.texts[code] for code in unknown.tolist()], side):
-            raise InputError(f"{ids.source} {_lost_zeros_error(side)}")
-        raise InputError(f"{ids.source} has an id that is no leaf region ({side.levels[-1]}); ids are compared letter by letter. {REMEDY}")
+    indexes = np.append(find_leaves(ids.texts, side), np.int32(BAD))[ids.codes]
+    if bad_rows == "refuse" and (indexes < 0).any():
+        raise InputError(f"{ids.source} has an id that is no leaf region ({side.levels[-1]}); {COMPARED}. {REMEDY}")
     return indexes
-
-
-def refuse_lost_zeros(source: str, side: Regions) -> None:
-    """Refuse a column of numbers where the leaves' ids have leading zeros."""
-    if _have_leading_zeros(side):
-        raise InputError(f"{source} {_lost_zeros_error(side)}")
-
-
-def any_lost_zeros(texts: list[str], side: Regions) -> bool:
-    """Return whether any text would be the id of a leaf region, or a Census block code in one, if it had zeros in front."""
-    length = len(side.ids_of(side.depth)[0])
-
-    def restore(text: str) -> str:
-        """Put back the zeros of a leaf's id, or of a block code that has lost one zero, and cut the code to the leaf's id."""
-        return text.strip().zfill(BLOCK_CODE if len(text) == BLOCK_CODE - 1 else length)[:length]
-
-    padded = [restore(text) for text in texts if len(text) < BLOCK_CODE]
-    return bool((side.find(padded, side.depth) >= 0).any())
-
-
-def _have_leading_zeros(side: Regions) -> bool:
-    """Return whether the leaves' ids are numbers of one length, some with a leading zero."""
-    ids = side.ids_of(side.depth)
-    return len({len(text) for text in ids}) == 1 and all(text.isdecimal() for text in ids) and any(text[0] == "0" for text in ids)
-
-
-def _lost_zeros_error(side: Regions) -> str:
-    return _LOST_ZEROS.format(example=f"{len(side.ids_of(side.depth)[0])} digits each")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -247,9 +200,14 @@ def _read_each(cells: pd.Series | pa.ChunkedArray, texts: bool) -> tuple[Integer
 _WHOLE_FROM = Decimal(10) ** LONGEST_NUMBER  # a decimal number of a table in memory may have more digits than can be looked at
 
 
+def _is_count(text: str) -> bool:
+    """Return whether a text is a number that a count may be: not too long, and without what may be marks of thousands."""
+    return len(text) <= LONGEST_NUMBER and bool(_NUMBER.fullmatch(text.strip())) and not re.match(MAY_BE_THOUSANDS, text.strip())
+
+
 def _parse_count(value: object, texts: bool = False) -> tuple[int, int]:
     """Return an entry as a whole number, cut to 2**53 (0 if the entry has a fault), and the number of its fault."""
-    if isinstance(value, str) and texts and len(value) <= LONGEST_NUMBER and _NUMBER.fullmatch(value.strip()):
+    if isinstance(value, str) and texts and _is_count(value):
         value = Decimal(value.strip())
     elif isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.integer | np.floating | Decimal):
         return 0, _NO_NUMBER
@@ -428,8 +386,8 @@ class Flows(Private):
 
         Raises:
             InputError: a column is missing, `unit` is given beside persons or their bound, or a row is bad under "refuse"; the text names
-                the column and the rule, never an entry. Under "drop" only faults of a whole column raise: not one count is a whole
-                number, or ids are stored as numbers where ids of the regions have leading zeros.
+                the column and the rule, never an entry. Under "drop" only a fault of a whole column raises: not one count is a whole
+                number.
         """
         check_bad_rows(bad_rows)
         ends = regions if destinations is None else destinations

@@ -1,8 +1,8 @@
 """The leaf region of each point: by the grid of regions that have one, else by the leaves' polygons.
 
 The rules: a point belongs to one leaf or to none. A point in a gap, or outside all regions, belongs to none. A region includes its border;
-a point on a border that several leaves share belongs to the first of them in the order of the regions. On a grid, a point belongs to
-the cell that the grid says: of a lattice's squares, the one east or north of the border.
+a point on a border that several leaves share belongs to the one east of it, or north of it where the border runs east, as on a lattice
+(`LeafLookup` has the whole rule). On a grid of H3, a point belongs to the cell that H3 says.
 """
 
 from __future__ import annotations

@@ -316,7 +316,7 @@ def _columns(data: DataPart) -> list[str]:
     """Return a reader's arguments that describe columns, rules and engine; defaults are left out."""
     own = ("origin", "destination", "exactly") if data.is_trips else ("x", "y", "geometry", "centroids", "region")
     people = ("crs", "count", "person", "contributions", "distinct")
-    names = (*own, *people, "separator", "decimal", "encoding", "quoted_newlines", "copies")
+    names = (*own, *people, "separator", "decimal", "thousands", "encoding", "quoted_newlines", "copies")
     return [*_keywords(data, names), 'bad_rows="drop"', *_keywords(data, ("engine",))]
 
 

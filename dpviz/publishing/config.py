@@ -285,7 +285,7 @@ def _budget(epsilon: Fraction | None, delta: Fraction | None, rho: Fraction | No
 T = TypeVar("T", bound="DataPart")
 
 _FILE_KEYS = ("engine", "may_be_empty", "copies")
-_TEXT_KEYS = ("separator", "decimal", "encoding")
+_TEXT_KEYS = ("separator", "decimal", "thousands", "encoding")
 _COUNTING_KEYS = ("count", "person", "contributions", "distinct", *_TEXT_KEYS, "quoted_newlines")
 _NO_QUOTED_NEWLINES = (
     "[data] quoted_newlines = true: in a text table whose cells hold line ends, one malformed row can take thousands of others with it,"
@@ -322,8 +322,10 @@ class DataPart:
         distinct: whether each person counts once per cell or pair.
         exactly: declares that every person has exactly `contributions` trips.
         separator: declares the character between cells of text tables: ",", ";", "|" or "\t"; if left out, the files' ending decides.
-        decimal: declares the decimal mark of numbers in text tables: "." or ",".
-        encoding: declares the encoding of text tables: "utf-8", "utf-16" (engine "numpy" only), "latin-1" or "windows-1252".
+        decimal: declares the decimal mark of numbers in text tables: "." or ",". A count such as 1.000 needs it, or thousands.
+        thousands: declares the mark of thousands in counts of text tables: ",", ".", "'" or " ".
+        encoding: declares the encoding of text tables: "utf-8", "utf-16" (engine "numpy" only), or another one that extends ASCII, such as
+            "windows-1250" or "shift_jis".
         quoted_newlines: declares that cells of text tables contain line ends between quotation marks; for studies only.
         may_be_empty: declares that data may have no record at all; otherwise such data are refused as a probable mistake.
         copies: declares that files count that are copies of others, by their names or by their content.
@@ -348,7 +350,8 @@ class DataPart:
     distinct: bool = False
     exactly: bool = False
     separator: str | None = None
-    decimal: str = "."
+    decimal: str | None = None
+    thousands: str | None = None
     encoding: str = "utf-8"
     quoted_newlines: bool = False
     may_be_empty: bool = False
@@ -414,9 +417,9 @@ class DataPart:
         """Return the declared format of text tables.
 
         Raises:
-            SettingError: the separator, the decimal mark or the encoding is not known.
+            SettingError: the separator, a mark or the encoding is not known.
         """
-        return TextFormat(separator=self.separator, decimal=self.decimal, encoding=self.encoding)
+        return TextFormat(separator=self.separator, decimal=self.decimal, thousands=self.thousands, encoding=self.encoding)
 
     def _check_ends(self) -> None:
         """Refuse trips with coordinates at one end and ids at the other."""

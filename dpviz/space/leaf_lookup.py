@@ -18,7 +18,7 @@ from dpviz.space.borders import Borders, borders_of
 from dpviz.space.regions import Regions, are_areas
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from numpy.typing import NDArray
 
@@ -35,6 +35,8 @@ _BORDER_CELLS = 2**23
 _BORDER_SHARE = 1 / 64
 _BORDERS_COUNTED = 2**30  # by the tests of one cell in each gap, which count the borders between it and the outside
 _ULPS_PER_CELL = 16
+_HAIR = (2.0**-26, 2.0**-42)  # of a cell
+_BESIDE = ((1, 1), (1, -1), (-1, 1), (-1, -1))  # east or west, and north or south, in the order in which they are tried
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,6 +66,13 @@ class LeafLattice:
     def size(self) -> int:
         """The number of cells."""
         return 1 << 2 * self.order
+
+    @property
+    def hair(self) -> tuple[float, float]:
+        """How far a point on a border is moved in x, and in y: far less than a cell, but more than rounding takes back; much less in y."""
+        (across, up), ends = _HAIR, (self.west + self.side / self.across, self.south + self.side / self.up)
+        ulps = [math.ulp(max(abs(start), abs(end))) for start, end in zip((self.west, self.south), ends, strict=True)]
+        return max(across / self.across, 4 * ulps[0]), max(up / self.up, ulps[1])
 
     def exact(self, x: Floats, y: Floats) -> tuple[Floats, Floats]:
         """Convert coordinates to lattice units.
@@ -241,11 +250,16 @@ _TESTED_AT_ONCE = 2**20
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LeafLookup:
-    """A table that finds the leaf region of coordinates, with the same results as `shapely.intersects_xy`. PUBLIC: made from regions.
+    """A table that finds the leaf region of coordinates. PUBLIC: made from regions.
 
-    A region includes its border. If several regions contain a point, on a common border or because they overlap, the region with the
-    smallest index gets the point. Polygons that cross themselves are used as `Regions` has repaired them. The table takes at most 64 MB
-    (16 million cells); pickling stores the runs of equal entries instead, which are much smaller. Threads may share a look-up.
+    A point inside a region belongs to it; if regions overlap, to the one with the smallest index. A point on borders alone belongs, as on
+    a lattice, to the region east of it, and where the border runs east, north of it: to the one in which it is once it is moved by
+    `LeafLattice.hair`. If no region is there, the point is on an outer edge: then to the one south-east of it, north-west or south-west,
+    and if none is there either, to the one with the smallest index whose border it is on. So each point is in one of the regions that
+    it touches, whatever their order, and corners of a grid of squares go where a lattice has them.
+
+    Polygons that cross themselves are used as `Regions` has repaired them. The table takes at most 64 MB (16 million cells); pickling
+    stores the runs of equal entries instead, which are much smaller. Threads may share a look-up.
 
     Attributes:
         leaves: (l,) polygons, prepared.
@@ -341,20 +355,49 @@ class LeafLookup:
         return entries
 
     def _test_candidates(self, lists: NDArray[np.int64], x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.int32]:
-        """Find the (n,) leaves of points in cells that a border may cross: the first candidate that contains the point.
+        """Find the (n,) leaves of points in cells that a border may cross."""
+        leaves = self._first_that(shapely.contains_xy, lists, x, y, self.otherwise[lists])
+        outside = np.flatnonzero(leaves == OUTSIDE)
+        touched = self._first_that(shapely.intersects_xy, lists[outside], x[outside], y[outside], leaves[outside])
+        on_border = outside[touched != OUTSIDE]
+        leaves[on_border] = self._beside(x[on_border], y[on_border], touched[touched != OUTSIDE])
+        return leaves
+
+    def _beside(self, x: NDArray[np.float64], y: NDArray[np.float64], touched: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Find the (n,) leaves of points on borders: those that contain the points moved by a hair, else those that they touch."""
+        leaves, (across, up) = np.full(len(x), OUTSIDE, np.int32), self.lattice.hair
+        for east, north in _BESIDE:
+            left = np.flatnonzero(leaves == OUTSIDE)
+            moved_x, moved_y = x[left] + east * across, y[left] + north * up
+            found = self._look_up(moved_x, moved_y)
+            tested = np.flatnonzero(found < BAD)
+            lists = (_LISTS - found[tested]).astype(np.int64)
+            found[tested] = self._first_that(shapely.contains_xy, lists, moved_x[tested], moved_y[tested], self.otherwise[lists])
+            leaves[left] = found
+        return np.where(leaves == OUTSIDE, touched, leaves)
+
+    def _first_that(
+        self,
+        holds: Callable[..., NDArray[np.bool_]],
+        lists: NDArray[np.int64],
+        x: NDArray[np.float64],
+        y: NDArray[np.float64],
+        otherwise: NDArray[np.int32],
+    ) -> NDArray[np.int32]:
+        """Find the first candidate of (n,) points that contains or touches the point; `otherwise` if none does.
 
         Points are sorted by polygon before they are tested, which takes less than half the time of a random order.
         """
-        leaves = self.otherwise[lists]
+        leaves = otherwise.copy()
         untested, candidate, stop = np.arange(len(lists)), self.first[lists], self.first[lists + 1]
         while len(untested):
             leaf = self.candidates[candidate[untested]]
             ranked = np.argsort(leaf)
             untested, leaf = untested[ranked], leaf[ranked]
-            contains = shapely.intersects_xy(self.leaves[leaf], x[untested], y[untested])
-            leaves[untested[contains]] = leaf[contains]
+            found = holds(self.leaves[leaf], x[untested], y[untested])
+            leaves[untested[found]] = leaf[found]
             candidate[untested] += 1
-            untested = untested[~contains & (candidate[untested] < stop[untested])]
+            untested = untested[~found & (candidate[untested] < stop[untested])]
         return leaves
 
 

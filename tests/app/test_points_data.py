@@ -155,3 +155,18 @@ class TestRefusals:
         assert app.error
         fine(press_draw(fine(app.toggle(key="drop").set_value(True).run())))
         assert drawn(app).data.points.count.sum() == 3
+
+    def test_a_usual_table_may_declare_marks_and_a_text_that_is_not_in_utf8_needs_its_encoding(self):
+        app = fine(uploaded(PLACES))
+        labelled(app.selectbox, "Thousands mark of counts").set_value(",")
+        fine(app.run())
+        assert "Confirm how the file is written." in missing(app)
+        app = uploaded("lon,lat,ort\n-118.2,34.1,Łódź\n".encode("cp1250"))
+        assert "The file is not in UTF-8" in captions(app)
+        assert "Choose the file's encoding" in missing(app)
+        labelled(app.selectbox, "Encoding").set_value("windows-1250")
+        labelled(
+            fine(app.run()).checkbox,
+            "Read it so: commas between cells, decimal points, windows-1250 (Central European)".replace("w", "W", 1),
+        ).check()
+        assert "how the file is written" not in missing(fine(app.run()))

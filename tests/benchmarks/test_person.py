@@ -37,7 +37,8 @@ import dpviz as dv
 from dpviz.data.bounding import bound_of
 from dpviz.data.counting.duckdb import count_with_duckdb
 from dpviz.data.counting.duckdb_session import DuckDBSettings
-from dpviz.data.counting.job import IdPairs, Job, LeafIds, Progress, XyCells
+from dpviz.data.counting.job import IdPairs, Job, Progress, XyCells
+from dpviz.data.leaf_ids import LeafIds
 
 which, path, folder, side, leaves, most = json.loads(sys.argv[1])
 domain = dv.Domain(bounds=(0.0, 0.0, 1.0, 1.0), crs=None, order=10)

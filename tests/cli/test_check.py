@@ -65,7 +65,7 @@ def test_shapes_tell_regions_from_points(tmp_path, frame, name, ending):
 @pytest.mark.parametrize(
     ("content", "declared", "use"),
     [
-        ("lon;lat;user\n1,5;2,5;Ros\xe4\n", {"separator": ";", "decimal": ",", "encoding": "windows-1252"}, "points"),
+        ("lon;lat;user\n1,5;2,5;Rosa\n", {"separator": ";", "decimal": ","}, "points"),
         ("home|work|trips\nRosa|b|3\n", {"separator": "|"}, "trips"),
         ("wkt;user\nPOINT (1.5 2.5);Rosa\n", {"separator": ";"}, "points"),
         ("lon,lat,user\n1.5,2.5,Rosa\n", {}, "points"),
@@ -107,7 +107,8 @@ LINES = {"1,2": "fewer cells", '1,2,"Rosa': "not closed on its line"}
         ("a.csv", "lon,lat,\xc3\xa4\n1,2,\xc3\xa4\n1,2,Ros\xe4\n", "UTF-8"),
         ("a.csv", "lon;lat\n", "No row follows the header"),
         ("a.csv", "lon;lat\n1,5\n", "fewer cells"),
-        ("a.csv", "Ort;L\xe4nge\nRosa;2,5\n", "semicolons between cells, decimal commas, Windows-1252"),
+        ("a.csv", "Ort;L\xe4nge\nRosa;2,5\n", "not encoded in UTF-8.*save the file as UTF-8"),
+        ("a.csv", 'from,to,trips\nRosa,b,50\nRosa,b,"1,000"\n', "declare thousands"),
         ("a.csv", "wkt,note\nPOINT (1 2),a\nRosa,b\n", "no point in WKT"),
         ("a.geojson", '{"type": "FeatureCollection", "features": []}', "no feature"),
         *(

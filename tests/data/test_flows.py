@@ -88,11 +88,9 @@ def test_ids_that_are_numbers_are_spelt_out(dtype):
     assert pairs(Flows.from_table(rows, regions=regions)) == {("7", "36001"): 2, ("12", "12"): 1}
 
 
-def test_numbers_that_lost_their_zeros_are_not_guessed():
-    assert "'origin' holds numbers, which have lost the leading zeros" in refused([(1001, 36001, 2), (36001, 36003, 1)])
-    assert "lost the leading zeros" in refused([(36001, 36001, 2)], bad_rows="drop")
-    assert pairs(read([(36001, 36003, 1)])) == {("36001", "36003"): 1}
-    assert read([("1001", "36001", 2), ("36001", "36001", 1)], bad_rows="drop").dropped == 2
+def test_numbers_that_lost_their_zeros_have_them_put_back():
+    for one in (1001, "1001", 1001.0):
+        assert pairs(read([(one, 36001, 2), (36001, 36003, 1)])) == {("01001", "36001"): 2, ("36001", "36003"): 1}
 
 
 NO_LEAF, MISSING, NO_NUMBER = "has an id that is no leaf region", "has an id that is missing", "'count' has a cell that is no number"

@@ -173,7 +173,7 @@ def _choose_columns(about: PointsFile, digest: str, cards: Cards) -> dict[str, A
 def _choose_ids(about: PointsFile, digest: str, cards: Cards) -> dict[str, Any]:
     """Ask for the column of ids of the finest regions, and that of counts."""
     names = [NONE, *about.columns]
-    region = pick("Ids of the finest regions", names, None, f"areas column region {digest}", "Compared letter by letter.")
+    region = pick("Ids of the finest regions", names, None, f"areas column region {digest}", "Zeros in front may be lost.")
     count = pick("Records per row", names, None, f"areas column count {digest}", "Whole numbers; without it each row is one record.")
     if region is None:
         cards.ask(DATA, "Choose the column of ids of regions on the left.")

@@ -13,10 +13,10 @@ import pyarrow.parquet as pq
 from dpviz.amounts import LONGEST_NUMBER
 from dpviz.arrays import Floats
 from dpviz.data.cells import BAD, MOST_RECORDS, OUTSIDE, cells_of, leave_masked_out
-from dpviz.data.columns import is_text, readable_numbers, readable_texts
+from dpviz.data.columns import MAY_BE_THOUSANDS, is_text, readable_numbers, readable_texts
 from dpviz.data.counting.duckdb_session import quote, quote_list
-from dpviz.data.counting.job import CellFinder, GeometryCells, GeometryLeaves, IdPairs, LeafColumn, LeafIds, XyCells, XyLeaves, XyPairs
-from dpviz.data.flows import BLOCK_CODE
+from dpviz.data.counting.job import CellFinder, GeometryCells, GeometryLeaves, IdPairs, LeafColumn, XyCells, XyLeaves, XyPairs, leaves_of
+from dpviz.data.leaf_ids import BLOCK_CODE, LeafIds
 from dpviz.data.library_errors import guard
 from dpviz.data.reading.tables import open_header
 from dpviz.data.reading.text_rows import (
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
 BAD_COUNT, NO_PERSON = -3, -4
 _INT32 = 2**31
+
+_MARKED = rf"[\s\x0b]*{MAY_BE_THOUSANDS[1:-1]}[\s\x0b]*"
 
 _MARGIN = 2.0**-30  # of the width of the domain: far more than rounding can move a coordinate
 _WKB_POINT_HEADER, _WKB_POINT_BYTES = b"\x01\x01\x00\x00\x00", 21  # little-endian, a point
@@ -115,14 +117,15 @@ class Expressions:
             return f"CAST({column}.x AS DOUBLE)", f"CAST({column}.y AS DOUBLE)"
         return self.number_sql(finder.x), self.number_sql(finder.y)
 
-    def number_sql(self, name: str) -> str:
+    def number_sql(self, name: str, *, are_counts: bool = False) -> str:
         """Return SQL for a column's entries as numbers, by the rules of `readable_numbers`."""
         column, kind = self._column(name), self._kind(name)
         if _is_number(kind):
             return f"CAST({column} AS DOUBLE)"
         if is_text(kind):
             no_number = f"strlen({column}) > {LONGEST_NUMBER} OR contains({column}, '_') OR contains({column}, '+-')"
-            return f"CASE WHEN {no_number} THEN NULL ELSE TRY_CAST({column} AS DOUBLE) END"
+            marked = f" OR regexp_full_match({column}, '{_MARKED}')" if are_counts else ""
+            return f"CASE WHEN {no_number}{marked} THEN NULL ELSE TRY_CAST({column} AS DOUBLE) END"
         if not pa.types.is_decimal(kind):
             return "CAST(NULL AS DOUBLE)"
         return self._call_sql(f"number_{column}", lambda entries: pa.array(readable_numbers(entries)), (name,), "DOUBLE")
@@ -189,7 +192,7 @@ class Expressions:
     def _leaf_sql(self, table: str, name: str, ids: LeafIds) -> str:
         """Return SQL for the leaf of an id: by a join if the id is written as in the regions, else by a call of Python."""
         kind = self._kind(name)
-        call = self._call_sql(f"{table}_of", lambda entries: pa.array(ids.leaves(entries)), (name,), "BIGINT")
+        call = self._call_sql(f"{table}_of", lambda entries: pa.array(leaves_of(entries, ids)), (name,), "BIGINT")
         if not (is_text(kind) or pa.types.is_integer(kind)):
             return call
         self.tables[table] = pa.table({"id": pa.array(ids.texts, pa.string()), "leaf": np.arange(len(ids.texts))})
@@ -212,7 +215,7 @@ class Expressions:
             return None
         column, kind = self._column(name), self._kind(name)
         if isinstance(self.job.finder, XyCells | GeometryCells):
-            return _count_sql(self.number_sql(name))
+            return _count_sql(self.number_sql(name, are_counts=True))
         if _is_number(kind):
             return _count_sql(column if pa.types.is_integer(kind) else f"CAST({column} AS DOUBLE)")
         call = self._call_sql("weights", lambda entries: pa.array(self.job.weights(entries)), (name,), "BIGINT")

@@ -17,13 +17,12 @@ from dpviz.data.counting.job import (
     IdPairs,
     Job,
     LeafColumn,
-    LeafIds,
     XyCells,
     XyLeaves,
     XyPairs,
     is_by_id,
 )
-from dpviz.data.flows import refuse_lost_zeros
+from dpviz.data.leaf_ids import LeafIds
 from dpviz.data.reading.areas import resolve_area_columns
 from dpviz.data.reading.flows import cut_length, is_matrix, resolve_flow_columns
 from dpviz.data.reading.geometries import NO_SHAPES, crs_of_file, same_crs
@@ -200,11 +199,9 @@ def make_ids_job(files: FoundFiles, request: AreasRequest, bound: Bound | None) 
     """Make the job of counting tables of ids of leaf regions.
 
     Raises:
-        InputError: a column is missing or has the wrong type, or ids have lost their leading zeros.
+        InputError: a column is missing or has the wrong type.
     """
     columns = resolve_area_columns(_schema(files).names, request.columns)
-    if request.bad_rows == "drop" and is_number(_type_of(files, columns.region)):
-        refuse_lost_zeros(f"Column {columns.region!r}", request.regions)
     leaves = LeafIds.from_regions(request.regions, cut_length(columns.region, request.regions))
     finder = LeafColumn(region=columns.region, leaves=leaves)
     return _make_job(files, finder, (columns.count, columns.person), bound, drop=request.bad_rows == "drop")
@@ -238,7 +235,7 @@ def make_flows_job(files: FoundFiles, request: FlowsRequest, bound: Bound | None
     """Make the job of counting tables of trips between leaf regions, which are given by their ids.
 
     Raises:
-        InputError: a column is missing or has the wrong type, ids have lost their leading zeros, or the table is a matrix.
+        InputError: a column is missing or has the wrong type, or the table is a matrix.
     """
     names = _schema(files).names
     if is_matrix(names, request.columns, request.sides):
@@ -246,8 +243,6 @@ def make_flows_job(files: FoundFiles, request: FlowsRequest, bound: Bound | None
     columns = resolve_flow_columns(names, request.columns)
     sides = []
     for name, side in zip((str(columns.origin), str(columns.destination)), request.sides, strict=True):
-        if request.bad_rows == "drop" and is_number(_type_of(files, name)):
-            refuse_lost_zeros(f"Column {name!r}", side)
         sides.append(LeafIds.from_regions(side, cut_length(name, side)))
     finder = IdPairs(origin=str(columns.origin), destination=str(columns.destination), starts=sides[0], ends=sides[1])
     return _make_job(files, finder, (columns.count, columns.person), bound, drop=request.bad_rows == "drop")

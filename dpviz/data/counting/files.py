@@ -83,7 +83,8 @@ def read_points(
     bad_rows: str = "refuse",
     copies: bool = False,
     separator: str | None = None,
-    decimal: str = ".",
+    decimal: str | None = None,
+    thousands: str | None = None,
     encoding: str = "utf-8",
     quoted_newlines: bool = False,
     limits: Limits = DEFAULT_LIMITS,
@@ -132,9 +133,12 @@ def read_points(
         separator: declares the character between the cells of text tables: "," or ";" or "|" or a tab; if None, a comma in .csv and a
             tab in .tsv files. Between tabs a quotation mark is an ordinary character. Nothing is detected, because what a file holds
             would then decide how it is read; `detect_text_format` proposes what to declare.
-        decimal: declares the decimal mark of numbers in text tables: "." or ",".
-        encoding: declares the encoding of text tables: "utf-8", "utf-16" (with a byte order mark, engine "numpy" only), "latin-1" or
-            "windows-1252".
+        decimal: declares the decimal mark of numbers in text tables: "." or ","; a point if None, and then a count such as 1.000 is a bad
+            cell, whose point may be a mark of thousands.
+        thousands: declares the mark of thousands in counts of text tables: ",", ".", "'" (also ’) or " " (also one that does not break
+            the line, or is thin). If None, a count with such a mark is a bad cell.
+        encoding: declares the encoding of text tables: "utf-8", "utf-16" (with a byte order mark, engine "numpy" only), or another one
+            that extends ASCII, such as "windows-1250", "iso-8859-2", "shift_jis" or "gb18030"; see `TextFormat`.
         quoted_newlines: declares that cells of a text table may hold line ends between quotation marks; engine "numpy" only. Without
             it a row is one line. With it one malformed row can spoil all rows after it: the counts are marked, and a release of them is
             never published.
@@ -178,7 +182,7 @@ def read_points(
     (0.0, 0.0, 8.0, 8.0)
     """
     domain = as_domain(domain, crs)
-    text_format = TextFormat(separator=separator, decimal=decimal, encoding=encoding)
+    text_format = TextFormat(separator=separator, decimal=decimal, thousands=thousands, encoding=encoding)
     rules = ReadingRules(bad_rows=bad_rows, limits=limits, quoted_newlines=quoted_newlines, text_format=text_format)
     engines = _Engines(
         copies=copies, engine=engine, scheduler=scheduler_at(address, insecure=insecure_address), progress=progress, cancel=cancel
@@ -219,7 +223,8 @@ def read_areas(
     bad_rows: str = "refuse",
     copies: bool = False,
     separator: str | None = None,
-    decimal: str = ".",
+    decimal: str | None = None,
+    thousands: str | None = None,
     encoding: str = "utf-8",
     quoted_newlines: bool = False,
     limits: Limits = DEFAULT_LIMITS,
@@ -244,7 +249,7 @@ def read_areas(
         y: as for `read_points`.
         geometry: as for `read_points`.
         centroids: as for `read_points`.
-        region: column of ids of leaves, instead of coordinates; compared as text, zeros in front included.
+        region: column of ids of leaves, instead of coordinates; compared as text; see `read_flows`.
         crs: the CRS of the files' coordinates, if the files do not state it; not needed if the regions are squares of a plain plane.
         count: column of records per row, whole and >= 0; each row is one record if None. Survey weights are refused.
         person: column that says who a row belongs to; each person then keeps at most `contributions` records, chosen as by `read_points`.
@@ -254,6 +259,7 @@ def read_areas(
         copies: as for `read_points`.
         separator: as for `read_points`.
         decimal: as for `read_points`; of coordinates and counts, never of ids.
+        thousands: as for `read_points`.
         encoding: as for `read_points`.
         quoted_newlines: as for `read_points`.
         limits: as for `read_points`.
@@ -282,7 +288,7 @@ def read_areas(
     ([0, 2], [900, 500])
     """
     check_regions(regions)
-    text_format = TextFormat(separator=separator, decimal=decimal, encoding=encoding)
+    text_format = TextFormat(separator=separator, decimal=decimal, thousands=thousands, encoding=encoding)
     rules = ReadingRules(bad_rows=bad_rows, limits=limits, quoted_newlines=quoted_newlines, text_format=text_format)
     engines = _Engines(
         copies=copies, engine=engine, scheduler=scheduler_at(address, insecure=insecure_address), progress=progress, cancel=cancel
@@ -321,7 +327,8 @@ def read_flows(
     bad_rows: str = "refuse",
     copies: bool = False,
     separator: str | None = None,
-    decimal: str = ".",
+    decimal: str | None = None,
+    thousands: str | None = None,
     encoding: str = "utf-8",
     quoted_newlines: bool = False,
     limits: Limits = DEFAULT_LIMITS,
@@ -337,8 +344,12 @@ def read_flows(
 
     Formats: CSV and TSV (a header, and unless declared otherwise UTF-8) and Parquet, as a table with the columns that are named here,
     or as a matrix: ids of origins in the first column, ids of destinations in the header, counts in the cells, blank where there are
-    none. Ids are compared as text, zeros in front included. Only engine "numpy" reads matrices, and recognises totals: rows and columns
-    whose id is a word for a total ("total", "all", "sum"), and is not the id of a region, are left out, and the result's `notes` say so.
+    none. Ids are compared as text, first as they are written; an id that no leaf has is then compared in a plain form, if only one leaf has
+    that: without blanks around it, in Unicode's NFC, 7.0 as 7; with zeros in front up to the leaves' length, if their ids are all digits
+    of one length; and whole numbers as hexadecimal ones, if the leaves are H3 cells.
+
+    Only engine "numpy" reads matrices, and recognises totals: rows and columns whose id is a word for a total ("total", "all", "sum"), and
+    is not the id of a region, are left out, and the result's `notes` say so.
     Otherwise all engines give the same counts.
 
     Args:
@@ -364,6 +375,7 @@ def read_flows(
         copies: as for `read_points`.
         separator: as for `read_points`.
         decimal: as for `read_points`; of coordinates and counts, never of ids.
+        thousands: as for `read_points`.
         encoding: as for `read_points`.
         quoted_newlines: as for `read_points`.
         limits: as for `read_points`.
@@ -391,7 +403,7 @@ def read_flows(
     >>> flows.origin.tolist(), flows.destination.tolist(), flows.count.tolist()
     ([0, 1], [2, 1], [8, 2])
     """
-    text_format = TextFormat(separator=separator, decimal=decimal, encoding=encoding)
+    text_format = TextFormat(separator=separator, decimal=decimal, thousands=thousands, encoding=encoding)
     rules = ReadingRules(bad_rows=bad_rows, limits=limits, quoted_newlines=quoted_newlines, text_format=text_format)
     engines = _Engines(
         copies=copies, engine=engine, scheduler=scheduler_at(address, insecure=insecure_address), progress=progress, cancel=cancel

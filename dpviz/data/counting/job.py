@@ -8,27 +8,23 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from dpviz.arrays import Floats, Integers
 from dpviz.data.bounding import Bound, canonical_text
 from dpviz.data.cells import BAD, REMEDY, cells_of, clip_counts, pairs_of, polygons_as_points, shapes_of_wkb, xy_of
-from dpviz.data.columns import WEIGHTS_REFUSED, is_text, no_number, plain_type, readable_numbers, values_of
-from dpviz.data.flows import BLOCK_CODE, counts_of, ids_of
+from dpviz.data.columns import DECLARE_MARKS, WEIGHTS_REFUSED, is_text, no_number, plain_type, readable_numbers, values_of
+from dpviz.data.flows import counts_of, ids_of
+from dpviz.data.leaf_ids import COMPARED, LeafIds
 from dpviz.data.reading.text_format import PLAIN_TEXT, TextFormat
 from dpviz.data.reading.text_rows import MISSING_WORDS, NO_BAD_LINES, SEPARATORS, BadLines, TextLayout
 from dpviz.errors import DpvizError, InputError
 from dpviz.space.domain import Domain
-
-if TYPE_CHECKING:
-    from dpviz.space.regions import Regions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,14 +71,16 @@ class Job:
         """Return how the lines of text tables are cut into the job's columns, in their order; all are read as texts."""
         names = self.schema.names
         coordinates = self.finder.columns if isinstance(self.finder, XyCells | XyLeaves | XyPairs) else ()
-        numbers = {*coordinates, self.count} - {self.person, None}
         return TextLayout(
             separator=self.text_format.separator_of(self.format),
             width=len(names),
             types={names.index(name): pa.string() for name in self.columns},
             missing=("",),
             encoding=self.text_format.encoding,
-            decimal_commas={names.index(name) for name in numbers} if self.text_format.decimal == "," else (),
+            coordinates={names.index(name) for name in {*coordinates} - {self.person}},
+            counts={names.index(name) for name in {self.count} - {self.person, None}},
+            decimal=self.text_format.decimal,
+            thousands=self.text_format.thousands,
         )
 
     def weights(self, column: pa.ChunkedArray) -> Integers:
@@ -90,7 +88,7 @@ class Job:
         if is_by_id(self.finder):
             counts = counts_of(column, "", texts=True)
             return np.where(counts.fault != 0, -1, counts.trips)
-        records, valid = clip_counts(readable_numbers(column))
+        records, valid = clip_counts(readable_numbers(column, are_counts=True))
         return np.where(valid, records, -1)
 
     @property
@@ -161,12 +159,13 @@ class Faults:
         if self.cell:
             raise InputError(f"{_cell_fault_text(job.finder)} {REMEDY}")
         if self.count:
-            raise InputError(f"Column {job.count!r} has a cell that is not a whole number, at least 0. {WEIGHTS_REFUSED} {REMEDY}")
+            fault = f"Column {job.count!r} has a cell that is not a whole number, at least 0."
+            raise InputError(f"{fault} {DECLARE_MARKS} {WEIGHTS_REFUSED} {REMEDY}")
         if self.person:
             raise InputError(f"Column {job.person!r} has a missing cell: every row must say whom it belongs to. {REMEDY}")
         if self.outside and job.refuse_outside:
             column_list = " or ".join(map(repr, job.finder.columns))
-            raise InputError(f"Column {column_list} has an id that is no leaf region; ids are compared letter by letter. {REMEDY}")
+            raise InputError(f"Column {column_list} has an id that is no leaf region; {COMPARED}. {REMEDY}")
 
     def _refuse_unreadable_columns(self, job: Job) -> None:
         """Refuse text columns of coordinates without a single number, and a column of counts without a single whole number."""
@@ -368,35 +367,10 @@ class GeometryLeaves:
         return self.find(*_coordinates_of(columns[self.geometry], self.encoding, centroids=self.centroids)).astype(np.int64)
 
 
-@dataclass(frozen=True, kw_only=True)
-class LeafIds:
-    """Ids of leaf regions. Ids are compared letter by letter, first as they are written, then without the blanks around them.
-
-    Attributes:
-        texts: (leaves,) the ids, in the order of the leaf regions.
-        cut: length to which Census block codes of 15 characters are cut first; None where they are not cut.
-    """
-
-    texts: tuple[str, ...] = field(repr=False)
-    cut: int | None = None
-
-    @classmethod
-    def from_regions(cls, regions: Regions, cut: int | None = None) -> LeafIds:
-        """Return the ids of a hierarchy's finest level."""
-        return cls(texts=tuple(regions.ids_of(regions.depth).tolist()), cut=cut)
-
-    def leaves(self, column: pa.ChunkedArray) -> Integers:
-        """Return (n,) indexes of the leaves: OUTSIDE where no leaf has the id, BAD where the entry is missing or cannot be an id."""
-        ids = ids_of(column, "")
-        texts = [text[: self.cut] if self.cut and len(text) == BLOCK_CODE else text for text in ids.texts]
-        leaves = self._index.get_indexer(pd.Index(texts, dtype=object))
-        unknown = np.flatnonzero(leaves < 0)
-        leaves[unknown] = self._index.get_indexer(pd.Index([texts[index].strip() for index in unknown.tolist()], dtype=object))
-        return np.append(leaves.astype(np.int64), BAD)[ids.codes]  # code -1: no id
-
-    @cached_property
-    def _index(self) -> pd.Index[str]:
-        return pd.Index(self.texts, dtype=object)
+def leaves_of(column: pa.ChunkedArray, leaves: LeafIds) -> Integers:
+    """Return (n,) indexes of the leaves of ids: OUTSIDE where no leaf has the id, BAD where the entry is missing or cannot be an id."""
+    ids = ids_of(column, "")
+    return np.append(leaves.find(ids.texts), BAD)[ids.codes]  # code -1: no id
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -423,7 +397,7 @@ class LeafColumn:
 
     def cells(self, columns: Columns) -> Integers:
         """Return (n,) the leaf of each row."""
-        return self.leaves.leaves(columns[self.region])
+        return leaves_of(columns[self.region], self.leaves)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -454,7 +428,8 @@ class IdPairs:
 
     def cells(self, columns: Columns) -> Integers:
         """Return (n,) the pair of each row."""
-        return pairs_of(self.starts.leaves(columns[self.origin]), self.ends.leaves(columns[self.destination]), len(self.ends.texts))
+        starts, ends = leaves_of(columns[self.origin], self.starts), leaves_of(columns[self.destination], self.ends)
+        return pairs_of(starts, ends, len(self.ends.texts))
 
 
 @dataclass(frozen=True, kw_only=True)

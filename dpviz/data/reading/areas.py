@@ -165,8 +165,8 @@ def read_area_rows(source: Source, request: AreasRequest) -> AreaRows:
     opened = open_rows(source, request.limits, quoted_newlines=request.quoted_newlines, text_format=request.text_format)
     columns = resolve_area_columns(opened.names, request.columns)
     names = [name for name in (columns.region, columns.count, columns.person) if name is not None]
-    decimals = [] if columns.count is None else [opened.names.index(columns.count)]
-    table = read_columns(opened, [opened.names.index(name) for name in names], request.bad_rows, decimals)
+    counted = [] if columns.count is None else [opened.names.index(columns.count)]
+    table = read_columns(opened, [opened.names.index(name) for name in names], request.bad_rows, counted)
     cells = dict(zip(names, table.columns, strict=True))
     ids = block_ids(cells[columns.region], columns.region, request.regions)
     leaf = leaf_indexes(ids, request.regions, request.bad_rows)

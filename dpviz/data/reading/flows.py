@@ -28,17 +28,16 @@ from dpviz.data.columns import (
 )
 from dpviz.data.fingerprints import sum_rows
 from dpviz.data.flows import (
-    BLOCK_CODE,
     Counts,
     Ids,
     Trips,
-    any_lost_zeros,
     check_counts,
     counts_of,
     ids_of,
     leaf_indexes,
     refuse_missing,
 )
+from dpviz.data.leaf_ids import cut_block_code, find_leaves
 from dpviz.data.reading.memory_tables import TableUpload
 from dpviz.data.reading.rules import ReadingRules
 from dpviz.data.reading.safety import DEFAULT_LIMITS, Limits, Source, read_checked
@@ -160,21 +159,18 @@ def is_matrix(names: Sequence[str], wanted: FlowColumns, sides: tuple[Regions, R
 
     The header of a matrix has the id of a destination after its first name, and the caller names neither origin nor destination. An id that
     is no usual name of a column decides, whatever the other names are: a single trip to a place called "d" or "to" may have made one of
-    them, and must not turn a matrix into a table. Without such an id, the header must pass `may_be_matrix`.
+    them, and must not turn a matrix into a table. Without such an id, and for ids that are written otherwise than in the regions, the
+    header must pass `may_be_matrix`.
 
     Raises:
-        InputError: ids in the header have lost their leading zeros; the header is a row of data; the caller names a column of counts or
-            people, which a matrix lacks.
+        InputError: the header is a row of data; the caller names a column of counts or people, which a matrix lacks.
     """
     if len(names) < 2 or wanted.origin is not None or wanted.destination is not None:
         return False
     ids, (starts, ends) = [name.strip() for name in names[1:]], sides
-    known = [name for name, leaf in zip(ids, ends.find(ids, ends.depth).tolist(), strict=True) if leaf >= 0]
-    if len(candidates(known, _COLUMN_NAMES)) == len(known) and not may_be_matrix(names):
-        return False
-    if not known:
-        if any_lost_zeros([name for name in ids if name.isdecimal()], ends):
-            raise InputError("The header holds ids that have lost the leading zeros of the regions' ids; write them as text.")
+    found = find_leaves(ids, ends) if may_be_matrix(names) else ends.find(ids, ends.depth)
+    known = [name for name, leaf in zip(ids, found.tolist(), strict=True) if leaf >= 0]
+    if len(candidates(known, _COLUMN_NAMES)) == len(known) and (not known or not may_be_matrix(names)):
         return False
     if starts_with_data(names) or starts.find([names[0].strip()], starts.depth)[0] >= 0:
         raise InputError(NO_HEADER)
@@ -348,7 +344,7 @@ def _read_through(opened: OpenTable, proposed: FlowColumns, matrix: bool) -> Non
     else:
         names = [name for name in (proposed.origin, proposed.destination, proposed.count) if name is not None]
         positions = [opened.names.index(name) for name in names]
-        cells_read = read_columns(opened, positions, "refuse", decimals=positions[2:])
+        cells_read = read_columns(opened, positions, "refuse", counts=positions[2:])
         for name, cells in zip(names[:2], cells_read.columns, strict=False):
             refuse_missing(ids_of(cells, f"Column {name!r}"))
         for name, cells in zip(names[2:], cells_read.columns[2:], strict=True):
@@ -398,12 +394,12 @@ class _Rows:
     sums: bool = True
 
 
-def read_columns(opened: OpenTable, positions: Sequence[int], bad_rows: str, decimals: Sequence[int] = ()) -> Cells:
+def read_columns(opened: OpenTable, positions: Sequence[int], bad_rows: str, counts: Sequence[int] = ()) -> Cells:
     """Read the columns at some positions, and refuse nested columns. Bad lines are refused, or under "drop" left out.
 
-    `decimals` are the positions of numbers, in which a declared decimal comma becomes a point.
+    `counts` are the positions of columns of counts.
     """
-    read = opened.take(positions, decimals=decimals)
+    read = opened.take(positions, counts=counts)
     if bad_rows == "refuse":
         read.bad.refuse(REMEDY)
     if any(pa.types.is_nested(cells.type) for cells in read.columns):
@@ -413,8 +409,8 @@ def read_columns(opened: OpenTable, positions: Sequence[int], bad_rows: str, dec
 
 def _read_table(opened: OpenTable, columns: FlowColumns, sides: tuple[Regions, Regions], bad_rows: str) -> _Rows:
     names = [name for name in (columns.origin, columns.destination, columns.count, columns.person) if name is not None]
-    decimals = [] if columns.count in (None, columns.person) else [opened.names.index(str(columns.count))]
-    table = read_columns(opened, [opened.names.index(name) for name in names], bad_rows, decimals)
+    counts = [] if columns.count in (None, columns.person) else [opened.names.index(str(columns.count))]
+    table = read_columns(opened, [opened.names.index(name) for name in names], bad_rows, counts)
     cells = dict(zip(names, table.columns, strict=True))
     origin, destination = (block_ids(cells[name], name, side) for name, side in zip(names[:2], sides, strict=True))
     count = np.ones(len(origin.codes), np.int64)
@@ -431,7 +427,7 @@ def _read_table(opened: OpenTable, columns: FlowColumns, sides: tuple[Regions, R
 def block_ids(cells: pa.ChunkedArray, name: str, side: Regions) -> Ids:
     """Return the ids in a column. In a column with a name of LODES, Census block codes are cut to the length of the leaves' ids."""
     ids, length = ids_of(cells, f"Column {name!r}"), cut_length(name, side)
-    return ids if length is None else replace(ids, texts=[text[:length] if len(text) == BLOCK_CODE else text for text in ids.texts])
+    return ids if length is None else replace(ids, texts=[cut_block_code(text, length) for text in ids.texts])
 
 
 def blank_missing_words(cells: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -459,9 +455,7 @@ def _read_matrix(opened: OpenTable, bad_rows: str) -> _Rows:
     is_row = trips != 0
     is_row |= total_words(texts)[:-1, None] | total_words(origin.texts)[origin.codes]
     column, row = np.nonzero(is_row)
-    destination = Ids(
-        codes=np.where([not text for text in texts], -1, np.arange(len(texts)))[column], texts=texts, numeric=False, source="The header"
-    )
+    destination = Ids(codes=np.where([not text for text in texts], -1, np.arange(len(texts)))[column], texts=texts, source="The header")
     pairs = Pairs(origin=replace(origin, codes=origin.codes[row]), destination=destination, trips=trips[column, row])
     return _Rows(pairs=pairs, ragged=table.bad.total)
 

@@ -120,8 +120,9 @@ def _open_points_table(opened: OpenTable, wanted: PointColumns, *, centroids: bo
     def take(columns: PointColumns, bad_rows: str) -> RawPoints:
         names = [columns.x, columns.y, columns.count, columns.person, columns.geometry if geo is None else geo.primary]
         needed = list(dict.fromkeys(name for name in names if name is not None))
-        numbers = {opened.names.index(name) for name in names[:3] if name is not None and name != columns.person}
-        read_cells = opened.take([opened.names.index(name) for name in needed], numbers=numbers, missing_words=True)
+        numbers = [{opened.names.index(name) for name in some if name not in (None, columns.person)} for some in (names[:2], names[2:3])]
+        positions = [opened.names.index(name) for name in needed]
+        read_cells = opened.take(positions, numbers=numbers[0], counts=numbers[1], missing_words=True)
         if bad_rows == "refuse":
             read_cells.bad.refuse(REMEDY)
         cells = dict(zip(needed, read_cells.columns, strict=True))

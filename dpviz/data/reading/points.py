@@ -12,6 +12,7 @@ from dpviz.data.cell_counts import count_rows
 from dpviz.data.cells import REMEDY, cells_of, whole_counts
 from dpviz.data.columns import (
     COUNT_NAMES,
+    DECLARE_MARKS,
     GEOMETRY_NAMES,
     PERSON_NAMES,
     WEIGHTS_REFUSED,
@@ -250,7 +251,7 @@ def _coordinate_fault(axis: str | None, geometry: str | None) -> str:
 
 def _refuse_bad_counts(counts: Floats, name: str | None) -> None:
     if not np.isfinite(counts).all():
-        raise InputError(f"Column {name!r} has a cell that is no finite number. {REMEDY}")
+        raise InputError(f"Column {name!r} has a cell that is no finite number. {DECLARE_MARKS} {REMEDY}")
     if (counts != np.floor(counts)).any():
         raise InputError(f"Column {name!r} has a cell that is not a whole number. {WEIGHTS_REFUSED}")
     if (counts < 0).any():

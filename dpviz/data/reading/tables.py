@@ -197,14 +197,15 @@ class Take(Protocol):
     """A function that reads columns of an open table."""
 
     def __call__(
-        self, positions: Sequence[int], *, numbers: Collection[int] = (), decimals: Collection[int] = (), missing_words: bool = False
+        self, positions: Sequence[int], *, numbers: Collection[int] = (), counts: Collection[int] = (), missing_words: bool = False
     ) -> Cells:
         """Read columns by their positions.
 
         Args:
             positions: positions of the columns.
-            numbers: positions of columns of text tables to read as numbers. They are read as texts if an entry is not a number.
-            decimals: positions of further columns of text tables that hold numbers, to be read as texts with decimal points.
+            numbers: positions of columns of coordinates, to be read as numbers in text tables. They are read as texts if an entry is not
+                a number.
+            counts: positions of columns of counts, to be read as texts in text tables, in one way of writing: see `TextLayout.counts`.
             missing_words: whether NA, null, NaN and the like are missing entries in text tables, like empty ones.
         """
         ...
@@ -282,10 +283,10 @@ class OpenTable:
         order = (*self.index, *(position for position in range(len(self.names)) if position not in self.index))
 
         def take(
-            positions: Sequence[int], *, numbers: Collection[int] = (), decimals: Collection[int] = (), missing_words: bool = False
+            positions: Sequence[int], *, numbers: Collection[int] = (), counts: Collection[int] = (), missing_words: bool = False
         ) -> Cells:
-            stored, stored_numbers, stored_decimals = ([order[position] for position in each] for each in (positions, numbers, decimals))
-            return self.take(stored, numbers=stored_numbers, decimals=stored_decimals, missing_words=missing_words)
+            stored, stored_numbers, stored_counts = ([order[position] for position in each] for each in (positions, numbers, counts))
+            return self.take(stored, numbers=stored_numbers, counts=stored_counts, missing_words=missing_words)
 
         return replace(self, names=tuple(self.names[position] for position in order), take=take, index=tuple(range(len(self.index))))
 
@@ -325,17 +326,20 @@ def _open_text(kind: str, data: bytes, limits: Limits, text_format: TextFormat, 
     header = open_header(kind, data[:HEAD_BYTES], text_format)
 
     def take(
-        positions: Sequence[int], *, numbers: Collection[int] = (), decimals: Collection[int] = (), missing_words: bool = False
+        positions: Sequence[int], *, numbers: Collection[int] = (), counts: Collection[int] = (), missing_words: bool = False
     ) -> Cells:
         def cut(number: pa.DataType) -> tuple[pa.Table, BadLines]:
             layout = TextLayout(
                 separator=text_format.separator_of(kind),
                 width=len(header.names),
-                types={position: number if position in numbers else pa.string() for position in positions},
+                types={position: number if position in numbers and position not in counts else pa.string() for position in positions},
                 missing=MISSING_WORDS if missing_words else ("",),
                 quoted_newlines=quoted_newlines,
                 encoding=text_format.encoding,
-                decimal_commas={*numbers, *decimals} & {*positions} if text_format.decimal == "," else (),
+                coordinates=numbers,
+                counts=counts,
+                decimal=text_format.decimal,
+                thousands=text_format.thousands,
             )
             return cut_text(data, header.end, layout)
 
@@ -360,7 +364,7 @@ def _open_parquet(data: bytes, limits: Limits) -> OpenTable:
         positions: Sequence[int],
         *,
         numbers: Collection[int] = (),  # noqa: ARG001
-        decimals: Collection[int] = (),  # noqa: ARG001
+        counts: Collection[int] = (),  # noqa: ARG001
         missing_words: bool = False,  # noqa: ARG001
     ) -> Cells:
         needed = list(dict.fromkeys(names[position] for position in positions))

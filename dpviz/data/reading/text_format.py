@@ -5,6 +5,7 @@ A read follows the declaration and detects nothing. `detect_text_format` only pr
 
 from __future__ import annotations
 
+import codecs
 import csv
 import json
 import os
@@ -12,28 +13,56 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
+from dpviz.data.columns import X_NAMES, Y_NAMES, fold_name
 from dpviz.data.library_errors import attempt
 from dpviz.data.reading.safety import Source, first_bytes, format_of, is_path, name_of
 from dpviz.data.reading.text_rows import (
+    CODECS,
     EMPTY_FILE,
     HEAD_BYTES,
-    LATIN,
     SEPARATORS,
     TAB,
     UTF8,
     UTF16,
-    WINDOWS,
     is_utf8,
     marked_encoding,
-    utf8_lines,
     utf16_to_utf8,
 )
 from dpviz.errors import InputError, SettingError, check_choice
 
 SEPARATOR_NAMES = {",": "comma", ";": "semicolon", "|": "bar", TAB: "tab"}
 DECIMALS = {".": "point", ",": "comma"}
-ENCODINGS = {UTF8: "UTF-8", UTF16: "UTF-16", LATIN: "Latin-1", WINDOWS: "Windows-1252"}
-_OTHER_NAMES = {"utf8": UTF8, "utf-8-sig": UTF8, "utf16": UTF16, "latin1": LATIN, "iso-8859-1": LATIN, "cp1252": WINDOWS}
+THOUSANDS = {",": "comma", ".": "point", "'": "apostrophe", " ": "blank"}
+_SCRIPTS = {
+    "Western European": ("latin-1", "windows-1252", "iso-8859-15", "cp437", "cp850", "macintosh"),
+    "Central European": ("windows-1250", "iso-8859-2", "iso-8859-16", "cp852"),
+    "Cyrillic": ("windows-1251", "iso-8859-5", "koi8-r", "koi8-u", "cp866"),
+    "Greek": ("windows-1253", "iso-8859-7"),
+    "Turkish": ("windows-1254", "iso-8859-9"),
+    "Hebrew": ("windows-1255", "iso-8859-8"),
+    "Arabic": ("windows-1256", "iso-8859-6"),
+    "Baltic": ("windows-1257", "iso-8859-4", "iso-8859-13"),
+    "Northern European": ("iso-8859-10",),
+    "Celtic": ("iso-8859-14",),
+    "Maltese and Esperanto": ("iso-8859-3",),
+    "Vietnamese": ("windows-1258",),
+    "Thai": ("windows-874", "iso-8859-11"),
+    "Japanese": ("shift_jis", "euc-jp"),
+    "Chinese": ("gb18030", "big5"),
+    "Korean": ("euc-kr",),
+}
+ENCODINGS = {UTF8: "UTF-8", UTF16: "UTF-16"} | {
+    name: f"{name.replace('windows', 'Windows')} ({script})" for script, names in _SCRIPTS.items() for name in names
+}
+_OTHER_NAMES = {
+    **{codec: name for name, codec in CODECS.items()},
+    "utf-8-sig": UTF8,
+    "iso8859-1": "latin-1",
+    "windows-31j": "shift_jis",
+    "gbk": "gb18030",
+    "gb2312": "gb18030",
+    "euc_kr": "euc-kr",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,11 +72,14 @@ class TextFormat:
     Attributes:
         separator: the character between cells: a comma, a semicolon, a bar or a tab; if None, a comma in .csv and a tab in .tsv files.
             Between tabs a quotation mark is an ordinary character; otherwise a cell may be in quotation marks.
-        decimal: the decimal mark of coordinates and counts: a point or a comma. With a comma, a number with a point is a bad cell.
-        encoding: "utf-8" (with or without a byte order mark), "utf-16" (with one), "latin-1" or "windows-1252".
+        decimal: the decimal mark of coordinates and counts: a point or a comma. With a comma, a number with a point is a bad cell. If it
+            is not declared, it is a point, and a count such as 1.000 is a bad cell: the point may be a mark of thousands.
+        thousands: the mark between groups of three digits, in counts only: a comma, a point, an apostrophe (also ’) or a blank (also one
+            that does not break the line, or is thin). If it is not declared, a count with such a mark is a bad cell.
+        encoding: "utf-8" (with or without a byte order mark), "utf-16" (with one), or a name in `ENCODINGS`, such as "windows-1250".
 
     Raises:
-        SettingError: a setting has another value.
+        SettingError: a setting has another value, or decimal and thousands are equal.
 
     >>> TextFormat(separator=";", decimal=",").declarations()
     {'separator': ';', 'decimal': ','}
@@ -60,16 +92,23 @@ class TextFormat:
     """
 
     separator: str | None = None
-    decimal: str = "."
+    decimal: str | None = None
+    thousands: str | None = None
     encoding: str = UTF8
 
     def __post_init__(self) -> None:
         if self.separator is not None and self.separator not in SEPARATOR_NAMES:
             raise SettingError('separator must be a comma ",", a semicolon ";", a bar "|" or a tab "\\t".')
-        if self.decimal not in DECIMALS:
+        if self.decimal is not None and self.decimal not in DECIMALS:
             raise SettingError('decimal must be a point "." or a comma ",".')
+        if self.thousands is not None and self.thousands not in THOUSANDS:
+            raise SettingError('thousands must be a comma ",", a point ".", an apostrophe "\'" or a blank " ".')
+        if self.thousands is not None and self.thousands == self.decimal:
+            raise SettingError("decimal and thousands must be different marks.")
         name = str(self.encoding).lower()
-        name = _OTHER_NAMES.get(name, name)
+        if name not in ENCODINGS:
+            known = attempt(lambda: codecs.lookup(name).name) or name
+            name = _OTHER_NAMES.get(known, known)
         check_choice(name, ENCODINGS, "encoding")
         object.__setattr__(self, "encoding", name)
 
@@ -95,7 +134,9 @@ class TextFormat:
         >>> TextFormat(decimal=",").describe("CSV")
         'commas between cells, decimal commas, UTF-8'
         """
-        return f"{SEPARATOR_NAMES[self.separator_of(kind)]}s between cells, decimal {DECIMALS[self.decimal]}s, {ENCODINGS[self.encoding]}"
+        groups = "" if self.thousands is None else f"{THOUSANDS[self.thousands]}s between thousands, "
+        separator, decimal = SEPARATOR_NAMES[self.separator_of(kind)], DECIMALS[self.decimal or "."]
+        return f"{separator}s between cells, decimal {decimal}s, {groups}{ENCODINGS[self.encoding]}"
 
     def refuse_for(self, kind: str) -> None:
         """Refuse declared settings for files of a format that is no text table.
@@ -112,13 +153,15 @@ PLAIN_TEXT = TextFormat()
 _LINES = 100  # after the header; the most that a proposal looks at
 _DIGITS = r"[+-]?\d+{}\d+"
 _COMMA_NUMBER, _POINT_NUMBER = re.compile(_DIGITS.format(",")), re.compile(_DIGITS.format(r"\."))
+_MAY_BE_THOUSANDS, _WORD = re.compile(r"\+?[1-9]\d{0,2}[,.]\d{3}"), re.compile(r"[^\W\d_]+")
 _NO_MARK = "The text seems to be in UTF-16 without a byte order mark: save the file as UTF-8."
 
 
 def detect_text_format(source: Source) -> TextFormat:
     r"""Propose how a text table is written, by its byte order mark, its header and the structure of its first lines.
 
-    The result holds no entry of the file. It is a proposal: no reader uses it unless it is declared.
+    The result holds no entry of the file. It is a proposal: no reader uses it unless it is declared. Of encodings only UTF-8 and UTF-16
+    are proposed: others give a letter to nearly every byte, so that several fit any file, and with a wrong one ids would be lost.
 
     Args:
         source: a path, or an open binary file with a `name`.
@@ -130,10 +173,10 @@ def detect_text_format(source: Source) -> TextFormat:
         InputError: the file is no CSV or TSV file by its ending, cannot be read, or is empty.
 
     >>> import io
-    >>> upload = io.BytesIO("Länge;Breite\n13,4;52,5\n".encode("latin-1"))
+    >>> upload = io.BytesIO("Länge;Breite\n13,4;52,5\n".encode("utf-16"))
     >>> upload.name = "homes.csv"
     >>> detect_text_format(upload)
-    TextFormat(separator=';', decimal=',', encoding='windows-1252')
+    TextFormat(separator=';', decimal=',', thousands=None, encoding='utf-16')
     """
     kind = format_of(name_of(source))
     if kind not in SEPARATORS:
@@ -145,6 +188,18 @@ def detect_text_format(source: Source) -> TextFormat:
     if not head:
         raise InputError(EMPTY_FILE)
     return propose_text_format(kind, head)
+
+
+def seems_utf8(source: Source) -> bool:
+    r"""Return whether the first lines of a text table seem to be in UTF-8, or in UTF-16 with its mark: most that are not ASCII are valid.
+
+    >>> import io
+    >>> seems_utf8(io.BytesIO("Länge\n".encode())), seems_utf8(io.BytesIO("Länge\n".encode("latin-1")))
+    (True, False)
+    """
+    head = attempt(lambda: first_bytes(source, HEAD_BYTES)) or b""
+    lines = [line for line in head.split(b"\n")[: -1 if len(head) == HEAD_BYTES else None] if not line.isascii()]
+    return marked_encoding(head) is not None or 2 * sum(map(is_utf8, lines)) >= len(lines)
 
 
 def is_header_only(source: Source) -> bool:
@@ -171,21 +226,11 @@ def propose_text_format(kind: str, head: bytes) -> TextFormat:
         raise InputError(_NO_MARK)
     if len(head) >= HEAD_BYTES:
         head = head[: head.rfind(b"\n") + 1]
-    encoding = encoding or _propose_encoding(head)
-    text = utf8_lines(head, encoding if encoding in (LATIN, WINDOWS) else UTF8).decode("utf-8-sig", "replace")
+    text = head.decode("utf-8-sig", "replace")
     lines = [line for line in text.replace("\r\n", "\n").split("\n") if line.strip("\r")][: _LINES + 1]
     separator = _propose_separator(lines, SEPARATORS[kind])
-    decimal = _propose_decimal([cell for line in lines[1:] for cell in _cut(line, separator)])
-    return TextFormat(separator=None if separator == SEPARATORS[kind] else separator, decimal=decimal, encoding=encoding)
-
-
-def _propose_encoding(head: bytes) -> str:
-    """Propose UTF-8 unless more lines break its rules than use it; then Windows-1252, or Latin-1 if a byte is no letter of Windows-1252."""
-    lines = [line for line in head.split(b"\n") if not line.isascii()]
-    invalid = [line for line in lines if not is_utf8(line)]
-    if not invalid or 2 * len(invalid) < len(lines):
-        return UTF8
-    return LATIN if attempt(lambda: b"".join(invalid).decode("cp1252")) is None else WINDOWS
+    decimal = _propose_decimal([_cut(line, separator) for line in lines])
+    return TextFormat(separator=None if separator == SEPARATORS[kind] else separator, decimal=decimal, encoding=encoding or UTF8)
 
 
 def _propose_separator(lines: Sequence[str], usual: str) -> str:
@@ -204,7 +249,18 @@ def _cut(line: str, separator: str) -> list[str]:
     return attempt(lambda: next(csv.reader([line], delimiter=separator))) or []
 
 
-def _propose_decimal(cells: Sequence[str]) -> str:
-    """Propose a decimal comma if more cells are numbers with a comma than numbers with a point."""
-    commas, points = (sum(number.fullmatch(cell.strip()) is not None for cell in cells) for number in (_COMMA_NUMBER, _POINT_NUMBER))
-    return "," if commas > points else "."
+def _propose_decimal(lines: Sequence[Sequence[str]]) -> str | None:
+    """Propose a decimal comma if more cells are numbers with a comma than numbers with a point.
+
+    A mark before three digits may be one of thousands, and decides nothing, unless the column is called like one of coordinates.
+    """
+    names, *rows = lines or [[]]
+    are_coordinates = [bool({*_WORD.findall(fold_name(name))} & {*X_NAMES, *Y_NAMES}) for name in names]
+    cells = [
+        cell.strip()
+        for row in rows
+        for cell, is_coordinate in zip(row, are_coordinates, strict=False)
+        if is_coordinate or not _MAY_BE_THOUSANDS.fullmatch(cell.strip())
+    ]
+    commas, points = (sum(number.fullmatch(cell) is not None for cell in cells) for number in (_COMMA_NUMBER, _POINT_NUMBER))
+    return "," if commas > points else None

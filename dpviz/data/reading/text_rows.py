@@ -5,9 +5,9 @@ is longer than `LINE_BYTES`, is not UTF-8, has more or fewer cells than the head
 4180: a cell begins and ends with a mark or holds none, and marks within are doubled. Between tabs a quotation mark is an ordinary
 character. So a malformed line is one bad row and spoils no other row, in every engine.
 
-Lines in an encoding of one byte per letter (Latin-1, Windows-1252) become UTF-8 block by block; the bytes of their line ends are those of
-UTF-8. A text in UTF-16 is converted as a whole, and its line ends are those of its 16-bit units. What the encoding does not have becomes
-bytes that are not UTF-8, in its own line alone.
+Lines in an encoding of `CODECS` become UTF-8 block by block: in all of them lines end with the byte of UTF-8, which no letter has. A text
+in UTF-16 is converted as a whole, and its line ends are those of its 16-bit units. What the encoding does not have becomes bytes that are
+not UTF-8, in its own line alone.
 """
 
 from __future__ import annotations
@@ -36,24 +36,39 @@ Bytes = NDArray[np.uint8]
 
 TAB = "\t"
 SEPARATORS = {"CSV": ",", "TSV": TAB}
-UTF8, UTF16, LATIN, WINDOWS = "utf-8", "utf-16", "latin-1", "windows-1252"
+UTF8, UTF16 = "utf-8", "utf-16"
+CODECS = {
+    "latin-1": "latin-1",
+    **{f"windows-{page}": f"cp{page}" for page in (*range(1250, 1259), 874)},
+    **{f"iso-8859-{part}": f"iso8859-{part}" for part in (*range(2, 12), *range(13, 17))},
+    **{name: name for name in ("koi8-r", "koi8-u", "cp437", "cp850", "cp852", "cp866")},
+    "macintosh": "mac-roman",
+    "shift_jis": "cp932",
+    "euc-jp": "euc_jp",
+    "gb18030": "gb18030",
+    "big5": "cp950",
+    "euc-kr": "cp949",
+}
+"""Encodings that extend ASCII byte by byte, so that lines can be cut before they are decoded -> Python's name of the codec."""
 LINE_BYTES = 2**20
 HEAD_BYTES = 2**20
 MISSING_WORDS = tuple(pyarrow.csv.ConvertOptions().null_values)  # "", NA, null, NaN and the like
 TEXT_BLOCK = 2**22
 NOT_UTF8 = "The text is not encoded in UTF-8; save the file as UTF-8."
+SAVE_AS_UTF8 = (
+    'save the file as UTF-8 (spreadsheets call it "CSV UTF-8"), or declare the encoding in which it was saved, such as'
+    ' encoding="windows-1250"; it is not guessed, since several would fit'
+)
 NOT_CUT = "The text cannot be cut into rows and cells."
 HEADER_TOO_LONG = "The first line must hold the names of the columns; this one does not end."
 EMPTY_FILE = "The file is empty: a text table starts with a line of column names."
-_HEADER_NOT_UTF8 = (
-    'The header is not encoded in UTF-8: declare the file\'s encoding, for example encoding="windows-1252", or save the file as UTF-8.'
-)
+_HEADER_NOT_UTF8 = f"The header is not encoded in UTF-8, or in the encoding that is declared: {SAVE_AS_UTF8}."
 _NO_MARK = 'The file has no byte order mark of UTF-16, although encoding="utf-16" is declared: declare its encoding, or save it as UTF-8.'
 _OLD_ENDS = "The file's lines end in carriage returns alone; save it with line ends of Unix or Windows."
 _HEADER_MARKS = "The header's quotation marks do not fit: a name begins and ends with a mark, or holds none; the header is a single line."
 _RULES = {
     "long": f"A row is longer than {LINE_BYTES:,} bytes.",
-    "not_utf8": "A row is not encoded in UTF-8, or in the encoding that is declared; save the file as UTF-8, or declare its encoding.",
+    "not_utf8": f"A row is not encoded in UTF-8, or in the encoding that is declared: {SAVE_AS_UTF8}.",
     "marks": (
         "A row has a quotation mark that is not closed on its line, or that is within a cell: a cell begins and ends with a mark or"
         " holds none, and marks within are doubled. If cells hold line ends between marks, convert the file to Parquet, or pass"
@@ -63,12 +78,12 @@ _RULES = {
 }
 _BOM = b"\xef\xbb\xbf"
 _UTF16_MARKS = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
-_CODECS = {LATIN: "latin-1", WINDOWS: "cp1252"}
 _PARSED_AT_ONCE = 2**23  # bytes; larger than `LINE_BYTES`, so that a block holds at least one whole line
 _ONE_BLOCK = 2**31 - 1
 _CARRIAGE = b"\xff"  # a byte that UTF-8 never has; it replaces a carriage return within a line, at which Arrow would end the row
 _END, _MARK, _SURROGATE, _FIRST_SURROGATE = ord("\n"), ord('"'), 0xED, 0xA0
 NOT_LINE_END = re.compile(rb"[^\r\n]")
+THOUSANDS_MARKS = {",": ",", ".": ".", "'": "'\u2019", " ": " \u00a0\u2009\u202f"}  # a declared mark -> what is taken for it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,9 +149,12 @@ class TextLayout:
         types: the columns to read: position -> Arrow type.
         missing: texts that stand for a missing entry.
         quoted_newlines: whether a cell in quotation marks may hold line ends; then one malformed row can spoil others.
-        encoding: UTF-8, Latin-1 or Windows-1252.
-        decimal_commas: the columns in `types` that hold numbers with decimal commas. They are read with points in place of commas, and a
-            number with a point in it becomes a text that is no number.
+        encoding: UTF-8, or one of `CODECS`.
+        coordinates: the columns in `types` that hold coordinates.
+        counts: the columns in `types` that hold counts, as texts. Numbers come out as all readers take them, with decimal points and
+            without marks of thousands; a number that is not written as declared becomes a text that is none.
+        decimal: the declared decimal mark of coordinates and counts; None if it is not declared.
+        thousands: the declared mark of thousands in counts, a key of `THOUSANDS_MARKS`.
     """
 
     separator: str
@@ -145,7 +163,10 @@ class TextLayout:
     missing: Sequence[str] = MISSING_WORDS
     quoted_newlines: bool = False
     encoding: str = UTF8
-    decimal_commas: Collection[int] = ()
+    coordinates: Collection[int] = ()
+    counts: Collection[int] = ()
+    decimal: str | None = None
+    thousands: str | None = None
 
 
 def marked_encoding(head: bytes) -> str | None:
@@ -183,10 +204,10 @@ def utf16_to_utf8(data: bytes) -> bytes:
 
 
 def utf8_lines(lines: bytes, encoding: str) -> bytes:
-    """Convert whole lines in UTF-8, Latin-1 or Windows-1252 to UTF-8. A byte without a letter stays as it is, which is not UTF-8."""
+    """Convert whole lines in UTF-8, or in an encoding of `CODECS`, to UTF-8. Bytes without a letter become surrogates: no valid UTF-8."""
     if encoding == UTF8 or lines.isascii():
         return lines
-    return lines.decode(_CODECS[encoding], "surrogateescape").encode("utf-8", "surrogateescape")
+    return lines.decode(CODECS[encoding], "surrogateescape").encode("utf-8", "surrogatepass")
 
 
 def header_of(head: bytes, separator: str, encoding: str = UTF8) -> Header:
@@ -195,7 +216,7 @@ def header_of(head: bytes, separator: str, encoding: str = UTF8) -> Header:
     Args:
         head: the file's first `HEAD_BYTES` bytes, or all if it has fewer.
         separator: the character between cells.
-        encoding: UTF-8, Latin-1 or Windows-1252.
+        encoding: UTF-8, or one of `CODECS`.
 
     Raises:
         InputError: every line is empty; the header has no end, is not in the encoding, or has wrong line ends or quotation marks.
@@ -243,7 +264,9 @@ def cut_text(data: bytes, begin: int, layout: TextLayout) -> tuple[pa.Table, Bad
 
 def cut_lines(lines: bytes, layout: TextLayout) -> tuple[pa.Table, BadLines]:
     r"""Cut whole lines into rows and cells, as `cut_text` does. The last line ends with ``\n``."""
+    lines, long = _remove_bad(lines, _are_long) if _any_long(lines) else (lines, 0)  # before a text becomes shorter in UTF-8
     text, bad = good_lines(utf8_lines(lines, layout.encoding), layout.separator)
+    bad += BadLines(long=long)
     if _CARRIAGE in text:  # Arrow does not call its handler for rows with this byte
         text, ragged = _remove_bad(text, lambda content, line_ends: _have_other_widths(content, line_ends, layout))
         bad += BadLines(cells=ragged)
@@ -437,7 +460,7 @@ def _parse(text: bytes, layout: TextLayout, *, newlines: bool, block: int = _PAR
             strings_can_be_null=True,
             check_utf8=False,
             null_values=list(layout.missing),
-            decimal_point="," if layout.decimal_commas else ".",
+            decimal_point=layout.decimal or ".",
         ),
         delimiter=layout.separator,
         quote_char='"' if newlines or layout.separator != TAB else False,
@@ -446,8 +469,11 @@ def _parse(text: bytes, layout: TextLayout, *, newlines: bool, block: int = _PAR
     cells = dict(zip(layout.types, table.columns, strict=True))
     if escaped:
         cells = {position: pc.replace_substring(column, _CARRIAGE, b"\r").cast(pa.string()) for position, column in cells.items()}
-    for position in set(layout.decimal_commas) & {position for position, column in cells.items() if pa.types.is_string(column.type)}:
-        cells[position] = _with_decimal_points(cells[position])
+    for position in {position for position, column in cells.items() if pa.types.is_string(column.type)}:
+        if position in layout.counts:
+            cells[position] = _plain_counts(cells[position], layout)
+        elif position in layout.coordinates and layout.decimal == ",":
+            cells[position] = _with_decimal_points(cells[position])
     columns = [cells[position].cast(kind) for position, kind in layout.types.items()]
     return pa.table(columns, names=table.column_names), ragged
 
@@ -455,3 +481,26 @@ def _parse(text: bytes, layout: TextLayout, *, newlines: bool, block: int = _PAR
 def _with_decimal_points(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return texts with points in place of commas. Points become question marks first, so that such a text is no number."""
     return pc.replace_substring(pc.replace_substring(column, ".", "?"), ",", ".")
+
+
+def _plain_counts(column: pa.ChunkedArray, layout: TextLayout) -> pa.ChunkedArray:
+    """Return texts of counts as all readers take them: see `TextLayout.counts`.
+
+    Where the decimal mark is declared, three decimals become four, because readers take a point before three digits for a mark of
+    thousands.
+    """
+    if layout.thousands is not None:
+        column = _without_groups(pc.utf8_trim_whitespace(column), layout.thousands, layout.decimal or ".")
+    if layout.decimal == ",":
+        column = _with_decimal_points(column)
+    if layout.decimal is not None:
+        column = pc.replace_substring_regex(column, r"^(\s*[+-]?[0-9]{1,3}[.][0-9]{3})(\s*)$", r"\10\2")
+    return column
+
+
+def _without_groups(column: pa.ChunkedArray, thousands: str, decimal: str) -> pa.ChunkedArray:
+    """Return texts without the marks between groups of three digits; elsewhere marks become question marks, so that it is no number."""
+    marks = f"[{THOUSANDS_MARKS[thousands]}]"
+    decimals = "" if decimal == thousands else f"([{decimal}][0-9]*)?"
+    are_grouped = pc.match_substring_regex(column, f"^[+-]?[0-9]{{1,3}}({marks}[0-9]{{3}})+{decimals}$")
+    return pc.if_else(are_grouped, pc.replace_substring_regex(column, marks, ""), pc.replace_substring_regex(column, marks, "?"))

@@ -30,8 +30,9 @@ from dpviz.data.counting import dask as count_dask
 from dpviz.data.counting import dask_cluster
 from dpviz.data.counting.dask import DaskCluster, count_with_client, count_with_dask
 from dpviz.data.counting.dask_cluster import connect
-from dpviz.data.counting.job import GeometryCells, IdPairs, Job, LeafIds, Progress, XyCells, XyPairs
+from dpviz.data.counting.job import GeometryCells, IdPairs, Job, Progress, XyCells, XyPairs
 from dpviz.data.counting.scheduler import Scheduler
+from dpviz.data.leaf_ids import LeafIds
 from dpviz.data.reading import safety
 from dpviz.data.reading.safety import PREFIX
 from dpviz.errors import DpvizError, InputError

@@ -284,12 +284,6 @@ def test_columns_of_wrong_types_are_refused_before_any_row_is_read(tmp_path, job
     assert "no column named 'zz'" in refused(read_points, tmp_path, domain=PLANE, engine="duckdb", person="zz")
 
 
-def test_ids_that_lost_their_zeros_are_refused(tmp_path, jobs_seen):
-    regions = Regions.from_prefixes(["01001", "36003"], lengths=[2, 5], levels=["state", "county"])
-    pd.DataFrame({"origin": [1001], "destination": [36003]}).to_parquet(tmp_path / "a.parquet")
-    assert "leading zeros" in refused(read_flows, tmp_path, regions=regions, engine="duckdb", bad_rows="drop")
-
-
 def test_progress_is_reported_and_a_count_can_be_cancelled():
     uploads, shares = [text(f"x,y,part\n1,1,{name}\n", f"{name}.csv") for name in "abcd"], []
     read_points(uploads, domain=PLANE, progress=shares.append)

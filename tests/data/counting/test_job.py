@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from dpviz.data.bounding import bound_of
 from dpviz.data.cells import BAD, OUTSIDE, cells_of, pairs_of
 from dpviz.data.columns import readable_numbers
-from dpviz.data.counting.job import Faults, GeometryCells, IdPairs, Job, LeafIds, Progress, XyCells, XyPairs, person_texts
+from dpviz.data.counting.job import Faults, GeometryCells, IdPairs, Job, Progress, XyCells, XyPairs, leaves_of, person_texts
 from dpviz.data.flows import Flows
+from dpviz.data.leaf_ids import LeafIds
 from dpviz.data.points import PointCounts
 from dpviz.data.reading.text_rows import BadLines
 from dpviz.space.leaf_lookup import LeafLookup
@@ -102,8 +103,8 @@ def test_pairs_of_ids_are_those_of_the_flows(rows):
 
 def test_block_codes_are_cut():
     ids = LeafIds(texts=("36001", "36003"), cut=5)
-    assert ids.leaves(column(["360010001001001", "36003", "3600100010010011"])).tolist() == [0, 1, OUTSIDE]
-    assert ids.leaves(column([36003, 36001])).tolist() == [1, 0]
+    assert leaves_of(column(["360010001001001", "36003", "3600100010010011"]), ids).tolist() == [0, 1, OUTSIDE]
+    assert leaves_of(column([36003, 36001]), ids).tolist() == [1, 0]
 
 
 def test_pairs_of_coordinates_are_looked_up():

@@ -6,6 +6,7 @@ import os
 from functools import partial
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -17,29 +18,31 @@ from dpviz.data.reading import text_rows
 from dpviz.data.reading.inspect import find_repeated_columns
 from dpviz.data.reading.sources import find_files, refuse_rowless
 from dpviz.data.reading.text_format import ENCODINGS, TextFormat, detect_text_format
-from dpviz.data.reading.text_rows import utf16_to_utf8
+from dpviz.data.reading.text_rows import CODECS, TextLayout, cut_lines, utf8_lines, utf16_to_utf8
 from dpviz.errors import SettingError
 from tests.data.reading.files import PLANE, TOWNS, read_or_refused, refusal, refused, text, upload
 
-MARKS = {"utf-8": ("utf-8", "utf-8-sig"), "utf-16": ("utf-16-le", "utf-16-be"), "latin-1": ("latin-1",), "windows-1252": ("cp1252",)}
+MARKS = {"utf-8": ("utf-8", "utf-8-sig"), "utf-16": ("utf-16-le", "utf-16-be"), **{name: (codec,) for name, codec in CODECS.items()}}
+TRIED = ("utf-8", "utf-16", "latin-1", "windows-1250", "gb18030")
 SEPARATORS = (",", ";", "|", "\t")
 formats = st.builds(
-    TextFormat, separator=st.sampled_from(SEPARATORS), decimal=st.sampled_from(".,"), encoding=st.sampled_from(list(ENCODINGS))
+    TextFormat, separator=st.sampled_from(SEPARATORS), decimal=st.sampled_from((None, ".", ",")), encoding=st.sampled_from(TRIED)
 )
 coordinates = st.floats(-1, 9).map(lambda value: round(value, 3) + 0.0)
-people = st.text('aé;|,". ÿß', max_size=3).map(lambda name: f"w{name}")
+people = st.text('aé;|,". äß', max_size=3).map(lambda name: f"w{name}")
 rows = st.lists(st.tuples(coordinates, coordinates, st.integers(0, 5), people), max_size=8)
 
 
 def encoded(lines, codec):
-    """Bytes with the byte order mark that the codec needs."""
+    """Bytes with the byte order mark that the codec needs; letters that it lacks are replaced by one that it has."""
     mark = "\ufeff" if codec.startswith("utf-16") else ""
-    return (mark + lines).encode(codec)
+    letter = next(letter for letter in "äéЖأ가" if attempt(lambda letter=letter: letter.encode(codec)))
+    return (mark + "".join(one if attempt(lambda one=one: one.encode(codec)) else letter for one in lines)).encode(codec)
 
 
 def written(table, form, codec, end="\n"):
     """The lines of a table, in a declared format."""
-    cells = [[cell if isinstance(cell, str) else str(cell).replace(".", form.decimal) for cell in row] for row in table]
+    cells = [[cell if isinstance(cell, str) else str(cell).replace(".", form.decimal or ".") for cell in row] for row in table]
     if form.separator == "\t":
         return encoded("".join("\t".join(row) + end for row in cells), codec)
     buffer = io.StringIO()
@@ -72,18 +75,46 @@ def test_the_usual_format_needs_no_declaration():
 
 
 @pytest.mark.parametrize(
-    ("setting", "value", "words"), [("separator", ":", "semicolon"), ("decimal", ";", "a comma"), ("encoding", "zq8", "windows-1252")]
+    ("setting", "value", "words"),
+    [("separator", ":", "semicolon"), ("decimal", ";", "a comma"), ("thousands", "|", "a blank"), ("encoding", "zq8", "windows-1252")],
 )
 def test_unknown_settings_are_refused(setting, value, words):
     assert words in refused(read_points, text("x,y\n1,2\n"), domain=PLANE, error=SettingError, **{setting: value})
     assert words in refused(read_flows, text("from,to\na,b\n"), regions=TOWNS, error=SettingError, **{setting: value})
 
 
+@pytest.mark.parametrize("mark", [".", ","])
+def test_one_mark_for_decimals_and_thousands_is_refused(mark):
+    assert "different marks" in refused(read_points, text("x,y\n1,2\n"), domain=PLANE, error=SettingError, decimal=mark, thousands=mark)
+
+
+def test_encodings_have_the_other_names_that_python_knows():
+    names = {"CP1250": "windows-1250", "gbk": "gb18030", "latin2": "iso-8859-2", "SJIS": "shift_jis", "mac_roman": "macintosh"}
+    assert {name: TextFormat(encoding=name).encoding for name in names} == names
+    assert {*ENCODINGS} == {*CODECS, "utf-8", "utf-16"}
+
+
+@settings(max_examples=40, deadline=None, derandomize=True, database=None)
+@given(st.sampled_from(list(CODECS)), st.lists(st.binary(max_size=8).map(lambda line: line.replace(b"\n", b"")), min_size=1, max_size=6))
+def test_lines_of_every_encoding_become_utf8_each_by_itself_and_what_has_no_letter_is_no_utf8(encoding, lines):
+    together = utf8_lines(b"".join(line + b"\n" for line in lines), encoding).split(b"\n")
+    assert together == [*(utf8_lines(line, encoding) for line in lines), b""]
+    for line, converted in zip(lines, together, strict=False):
+        letters = attempt(lambda line=line: line.decode(CODECS[encoding]).encode("utf-8"))
+        assert converted == letters if letters is not None else attempt(lambda converted=converted: converted.decode("utf-8")) is None
+
+
+def test_a_line_is_long_by_its_own_bytes_although_it_is_shorter_in_utf8(monkeypatch):
+    monkeypatch.setattr(text_rows, "LINE_BYTES", 10)
+    layout = TextLayout(separator=",", width=1, types={0: pa.string()}, encoding="gb18030")
+    assert [cut_lines("þ".encode("gb18030") * number + b"\n", layout)[1].long for number in (2, 3)] == [0, 1]
+
+
 GOOD = ["1,5;2,5;ä", "6;7;b", '"3,0";4;";"']
 BAD = ["1.5;2;a", "1;2", "1;2;3;4", '1;2;"a', "1.000,5;2;a", "zq;1;a", ";;", "1_5;2;a", "0x1;2;a", "1,5,5;2;a"]
 
 
-@pytest.mark.parametrize("encoding", ENCODINGS)
+@pytest.mark.parametrize("encoding", TRIED)
 @pytest.mark.parametrize("line", BAD)
 def test_a_malformed_row_changes_no_other(encoding, line):
     options = {"separator": ";", "decimal": ",", "encoding": encoding, "person": "who", "key": b"k", "domain": PLANE, "bad_rows": "drop"}
@@ -132,7 +163,12 @@ UNDECLARED = {
     "UTF-16": (SEMICOLONS.encode("utf-16"), "a.csv", {}, ["byte order mark of UTF-16", 'encoding="utf-16"']),
     "UTF-16 without a mark": (SEMICOLONS.encode("utf-16-le"), "a.csv", {"encoding": "utf-16"}, ["no byte order mark"]),
     "a mark of UTF-8": (b"\xef\xbb\xbflon,lat\n1,2\n", "a.csv", {"encoding": "latin-1"}, ["byte order mark of UTF-8"]),
-    "umlauts": ("lon,lat,größe\n1,2,3\n".encode("latin-1"), "a.csv", {}, ["not encoded in UTF-8", "declare the file's encoding"]),
+    "umlauts": (
+        "lon,lat,größe\n1,2,3\n".encode("latin-1"),
+        "a.csv",
+        {},
+        ["not encoded in UTF-8", "save the file", "declare"],
+    ),
     "no text table": (b"{}", "a.geojson", {"separator": ";", "decimal": ","}, ["separator and decimal", "text tables"]),
     "Parquet": (b"PAR1", "a.parquet", {"encoding": "latin-1"}, ["encoding can be declared for text tables"]),
     "empty": (b"", "a.csv", {}, ["is empty", "line of column names"]),
@@ -150,8 +186,14 @@ def test_what_does_not_fit_the_declaration_is_refused_with_what_to_declare(name)
 PROPOSED = {
     "semicolons and decimal commas": (SEMICOLONS, "utf-8", TextFormat(separator=";", decimal=",")),
     "UTF-16": (SEMICOLONS, "utf-16", TextFormat(separator=";", decimal=",", encoding="utf-16")),
-    "umlauts in the header": ("Länge;Breite\n13,4;52,5\n", "latin-1", TextFormat(separator=";", decimal=",", encoding="windows-1252")),
-    "bytes that Windows lacks": ("lon,lat,größe\n1.5,2.5,\x81\n", "latin-1", TextFormat(encoding="latin-1")),
+    "umlauts, whose encoding is not guessed": (
+        "Länge;Breite\n13,4;52,5\n",
+        "latin-1",
+        TextFormat(separator=";", decimal=","),
+    ),
+    "thousands": ('from,to,trips\na,b,"1,000"\na,b,50\n', "utf-8", TextFormat()),
+    "thousands beside semicolons": ("from;to;trips\na;b;1,000\na;b;2,000\n", "utf-8", TextFormat(separator=";")),
+    "three decimals of coordinates": ("start lon;start lat\n13,405;52,520\n", "utf-8", TextFormat(separator=";", decimal=",")),
     "bars": ("lon|lat|note\n1.5|2.5|a, b; c\n", "utf-8", TextFormat(separator="|")),
     "a header alone": ("lon;lat;who", "utf-8", TextFormat(separator=";")),
     "the usual": ("lon,lat,note\n1.5,2.5,a;b;c\n", "utf-8", TextFormat()),
