@@ -264,7 +264,7 @@ def cut_text(data: bytes, begin: int, layout: TextLayout) -> tuple[pa.Table, Bad
 
 def cut_lines(lines: bytes, layout: TextLayout) -> tuple[pa.Table, BadLines]:
     r"""Cut whole lines into rows and cells, as `cut_text` does. The last line ends with ``\n``."""
-    lines, long = _remove_bad(lines, _are_long) if _any_long(lines) else (lines, 0)  # before a text becomes shorter in UTF-8
+    lines, long = _remove_bad(lines, _are_long) if any_longer(lines, LINE_BYTES) else (lines, 0)  # before a text becomes shorter in UTF-8
     text, bad = good_lines(utf8_lines(lines, layout.encoding), layout.separator)
     bad += BadLines(long=long)
     if _CARRIAGE in text:  # Arrow does not call its handler for rows with this byte
