@@ -173,10 +173,12 @@ def test_a_file_in_another_crs_and_with_counts(here):
 def test_a_text_that_is_written_in_another_way_and_points_in_wkt(here):
     frame = DomainPart(bounds=(8.0, 49.0, 10.0, 51.0), crs="EPSG:4326", order=5)
     (here / "german.csv").write_text("Länge;Breite\n9,25;50,5\n8,5;49,5\n", encoding="windows-1252")
-    german = DataPart(points="german.csv", x="Länge", y="Breite", crs="EPSG:4326", separator=";", decimal=",", encoding="windows-1252")
+    german = DataPart(
+        points="german.csv", x="Länge", y="Breite", crs="EPSG:4326", separator=";", decimal=",", thousands=".", encoding="windows-1252"
+    )
     inputs = DataConfig(data=german, domain=frame)
     code = check_page(inputs, points_page(inputs, mechanism="identity", settings={}))
-    assert all(part in code for part in ('separator=";"', 'decimal=","', 'encoding="windows-1252"'))
+    assert all(part in code for part in ('separator=";"', 'decimal=","', 'thousands="."', 'encoding="windows-1252"'))
     (here / "wkt.csv").write_text('shape\n"POINT(9.25 50.5)"\n"POINT(8.5 49.5)"\n')
     inputs = DataConfig(data=DataPart(points="wkt.csv", geometry="shape", crs="EPSG:4326", engine="numpy"), domain=frame)
     assert 'geometry="shape"' in check_page(inputs, points_page(inputs, mechanism="identity", settings={}))

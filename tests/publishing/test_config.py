@@ -68,6 +68,7 @@ def test_a_configuration_has_the_values_of_its_tables_and_exact_decimals(tmp_pat
         ("data.origin", ["a", "b"], "[data] origin has no meaning beside points"),
         ("data.separator", ":", '[data] separator must be a comma ",", a semicolon ";", a bar "|" or a tab'),
         ("data.decimal", "'", '[data] decimal must be a point "." or a comma ","'),
+        ("data", {"points": "a.csv", "decimal": ",", "thousands": ","}, "[data] decimal and thousands must be different marks"),
         ("data.encoding", "utf-7", "[data] encoding must be one of utf-8, utf-16, latin-1, windows-1252"),
         ("data", {"sample": "la_residents", "separator": ";"}, "[data] separator has no meaning beside sample"),
         ("data", {"trips": "a.csv", "centroids": True}, "[data] centroids has no meaning beside trips"),
@@ -206,7 +207,11 @@ ENDS = {"trips": "t/*.csv", "origin": ["x", "y"], "destination": ["x2", "y2"], "
         changed(POINTS, "data", {"points": ["one.csv"], "engine": "duckdb"}),
         changed(POINTS, "data", {"points": "a.csv", "separator": "\t", "decimal": ",", "encoding": "utf-16", "geometry": "wkt"}),
         changed(POINTS, "data", {"points": "a.gpkg", "centroids": True}),
-        changed(FLOWS, "data", {"trips": "a.csv", "separator": ";", "decimal": ",", "encoding": "ISO-8859-1", "engine": "dask"}),
+        changed(
+            FLOWS,
+            "data",
+            {"trips": "a.csv", "separator": ";", "decimal": ",", "thousands": ".", "encoding": "ISO-8859-1", "engine": "dask"},
+        ),
         changed(POINTS, "mechanism.settings", {"split": "custom", "height": 2, "weights": [1, 2, 0.5], "least_squares": False}),
         changed(POINTS, "mechanism", {"key": "tuned_grid", "settings": {"seed": 3}}),  # a public seed, of boxes
         changed(POINTS, "output.formats", ["geoparquet", "csv"]),
