@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import ClassVar, Protocol
 
+from dpviz.arrays import Integers
 from dpviz.errors import InputError
-
-if TYPE_CHECKING:
-    from dpviz.data.areas import AreaCounts
-    from dpviz.data.flows import Flows
-    from dpviz.data.points import PointCounts
 
 _CHECK = "in the units of their CRS (degrees, or metres), is it the right CRS, are x and y swapped?"
 NONE_IN_DOMAIN = f"No record lies in the domain: are the coordinates and the bounds both {_CHECK}"
@@ -20,7 +16,20 @@ NONE_IN_REGIONS = (
 NONE_BETWEEN = "No trip runs between the regions: are these their ids, or for coordinates, is the CRS right, are x and y swapped?"
 
 
-def refuse_none_inside(data: PointCounts | Flows | AreaCounts) -> None:
+class Counts(Protocol):
+    """Private counts of any family; see `PointCounts`."""
+
+    none_inside: ClassVar[str]
+
+    @property
+    def count(self) -> Integers: ...
+    @property
+    def dropped(self) -> int: ...
+    @property
+    def outside(self) -> int: ...
+
+
+def refuse_none_inside(data: Counts) -> None:
     """Refuse data of which all records lie outside. Data without records pass.
 
     Raises:
@@ -30,7 +39,7 @@ def refuse_none_inside(data: PointCounts | Flows | AreaCounts) -> None:
         raise InputError(data.none_inside)
 
 
-def refuse_empty_data(data: PointCounts | Flows | AreaCounts) -> None:
+def refuse_empty_data(data: Counts) -> None:
     """Refuse data without a single counted record, before anything is spent.
 
     An observer who sees whether a release appears learns from this only whether there is any record. A curator who must hide that, too,

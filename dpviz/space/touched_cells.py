@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import shapely
-from scipy import ndimage
+import scipy
 
 from dpviz.arrays import Floats, Integers, Mask
 from dpviz.errors import DomainError
@@ -179,7 +179,7 @@ def _fill_gaps(touched: Mask, polygons: Shapes, lines: Floats, report: Report) -
     Such blocks that share a corner are all inside or all outside, so one of them is tested for each connected set. GEOS counts the borders
     between a point and the outside, so that polygons need no repair.
     """
-    sets, number = ndimage.label(~touched, structure=np.ones((3, 3)))
+    sets, number = scipy.ndimage.label(~touched, structure=np.ones((3, 3)))
     block = np.zeros(number + 1, np.int64)
     block[sets.ravel()] = np.arange(sets.size)
     row, column = np.divmod(block[1:], len(touched))

@@ -47,7 +47,7 @@ def marks(counts):
 
 
 def publish(counts, kind, folder):
-    with dv.Ledger(folder / "ledger.sqlite") as ledger:
+    with dv.Ledger.new(folder / "ledger.sqlite") as ledger:
         words = {"name": "Homes", "curator": "A town"}
         budget = dv.ZcdpBudget(1) if kind == "trips" else dv.PureBudget(1)
         options = {"dataset": "homes", "publication": words, "folder": folder / "out", "cap": budget, "ledger": ledger}

@@ -70,6 +70,7 @@ def by_memory(paths, weighted, bound):
         key=bound.key,
         engine="numpy",
         bad_rows="drop",
+        copies=True,
     )
     return dense(points.row * 8 + points.column, points.count)
 
