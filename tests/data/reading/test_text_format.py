@@ -36,7 +36,7 @@ rows = st.lists(st.tuples(coordinates, coordinates, st.integers(0, 5), people), 
 def encoded(lines, codec):
     """Bytes with the byte order mark that the codec needs; letters that it lacks are replaced by one that it has."""
     mark = "\ufeff" if codec.startswith("utf-16") else ""
-    letter = next(letter for letter in "äéЖأ가" if attempt(lambda letter=letter: letter.encode(codec)))
+    letter = next(letter for letter in "äéЖαאأกあ가" if attempt(lambda letter=letter: letter.encode(codec)))
     return (mark + "".join(one if attempt(lambda one=one: one.encode(codec)) else letter for one in lines)).encode(codec)
 
 
