@@ -22,11 +22,16 @@ class Counts(Protocol):
     none_inside: ClassVar[str]
 
     @property
-    def count(self) -> Integers: ...
+    def count(self) -> Integers:
+        """(k,) records of each occupied place."""
+
     @property
-    def dropped(self) -> int: ...
+    def dropped(self) -> int:
+        """Records that were left out."""
+
     @property
-    def outside(self) -> int: ...
+    def outside(self) -> int:
+        """Dropped records in no place of the frame."""
 
 
 def refuse_none_inside(data: Counts) -> None:

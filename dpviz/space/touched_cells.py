@@ -11,8 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import shapely
 import scipy
+import shapely
 
 from dpviz.arrays import Floats, Integers, Mask
 from dpviz.errors import DomainError

@@ -11,6 +11,7 @@ import shapely
 
 import dpviz as dv
 from dpviz.publishing.private_data import make_up_records, without_records
+from tests.ledgers import usual
 from tests.release_cases import WORDS
 
 SQUARE = dv.Domain(bounds=(0, 0, 4, 4), crs=None, order=2)
@@ -47,7 +48,7 @@ def marks(counts):
 
 
 def publish(counts, kind, folder):
-    with dv.Ledger.new(folder / "ledger.sqlite") as ledger:
+    with usual(folder / "ledger.sqlite") as ledger:
         words = {"name": "Homes", "curator": "A town"}
         budget = dv.ZcdpBudget(1) if kind == "trips" else dv.PureBudget(1)
         options = {"dataset": "homes", "publication": words, "folder": folder / "out", "cap": budget, "ledger": ledger}
