@@ -20,6 +20,9 @@ _WORDS = (
     (r"\(exactly=True\)", "(exactly = true under [data])"),
     (r"choose neighbours='add_remove'", 'write neighbours = "add_remove" under [mechanism]'),
     (r"distinct=True", "distinct = true"),
+    (r"count='none'", 'count = "none" under [data]'),
+    (r"with x='...' and y='...'", 'with x = "..." and y = "..." under [data], or --x and --y'),
+    (r"with origin='...' and destination='...'", 'with origin = "..." and destination = "..." under [data], or --origin and --destination'),
     (r"pass centroids=True|centroids=True", "write centroids = true under [data]"),
 )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,8 +23,9 @@ from dpviz.data.cells import (
     xy_of_frame,
 )
 from dpviz.data.flows import check_counts, counts_of, ids_of, leaf_indexes
-from dpviz.data.frame_columns import column_of, named_columns
+from dpviz.data.frame_columns import column_of, count_of, each_row_of_frame, named_columns
 from dpviz.data.leaf_regions import check_regions, crs_of_leaves, leaf_finder
+from dpviz.data.roles import EachRow, warn_each_row
 from dpviz.errors import InputError, check_choice
 from dpviz.shown import Private
 from dpviz.space.regions import Regions
@@ -61,6 +62,8 @@ class AreaCounts(Private):
         outside: dropped records in no leaf.
         bad: dropped records of rows with a missing or malformed entry; one for a row whose count is bad.
         over: dropped records that the bound leaves out, or that are beyond the most that a leaf holds (`most_per_cell`).
+        each_row: what is said because no column of counts was chosen, and one may be there; None if there is nothing to say. Public, but
+            for names of columns that the file does not declare.
 
     Raises:
         InputError: not Regions; the arrays differ in length; a leaf is unknown or out of order; a count is under 1; the counts add up to
@@ -86,6 +89,7 @@ class AreaCounts(Private):
     outside: int = 0
     bad: int = 0
     over: int = 0
+    each_row: EachRow | None = None
 
     def __post_init__(self) -> None:
         check_regions(self.regions)
@@ -171,7 +175,8 @@ class AreaCounts(Private):
         Args:
             frame: n rows with points as geometry, in a CRS if the regions have one.
             regions: as for `from_xy`.
-            options: count, person, contributions, distinct, bad_rows and key, as for `from_xy`; count and person may be names of columns.
+            options: count, person, contributions, distinct, bad_rows and key, as for `from_xy`; count and person may be names of columns,
+                and count "none" says that each row is one record. Without it, an `UnreadColumnsWarning` names columns of numbers.
 
         Raises:
             InputError: there is no geometry column, no such column, no CRS although the regions have one, or a geometry that is not a
@@ -180,7 +185,10 @@ class AreaCounts(Private):
         """
         check_regions(regions)
         xy = xy_of_frame(frame, crs_of_leaves(regions), "regions", options.get("bad_rows"))
-        return cls.from_xy(*xy, regions=regions, **options | named_columns(frame, options))
+        areas = cls.from_xy(*xy, regions=regions, **options | named_columns(frame, options))
+        each_row = each_row_of_frame("record", frame, options.get("count"), [options.get("person")])
+        warn_each_row(each_row)
+        return replace(areas, each_row=each_row)
 
     @classmethod
     def from_table(
@@ -188,6 +196,7 @@ class AreaCounts(Private):
         table: pd.DataFrame,
         *,
         regions: Regions,
+        count: str | None = None,
         person: str | ArrayLike | People | None = None,
         contributions: int = 1,
         distinct: bool = False,
@@ -200,6 +209,8 @@ class AreaCounts(Private):
             table: columns region (ids of leaves: texts, or whole numbers, which stand for their digits) and count (whole numbers, >= 0;
                 each row is one record without it).
             regions: their leaves need no shapes.
+            count: another name of the column of counts, or "none", which says that each row is one record. Without both, an
+                `UnreadColumnsWarning` names columns of numbers.
             person: a column of `table`, or (n,) entries, that say who a row belongs to; as for `from_xy`.
             contributions: m >= 1.
             distinct: whether each person counts once in each leaf, and keeps at most m distinct leaves.
@@ -215,14 +226,16 @@ class AreaCounts(Private):
         check_bad_rows(bad_rows)
         contributions = check_whole(contributions, "contributions", 1)
         leaf = leaf_indexes(ids_of(column_of(table, "region", _NOUN), "Column 'region'"), regions, bad_rows)
-        count = None
-        if "count" in table.columns:
-            count = check_counts(counts_of(column_of(table, "count", _NOUN), "Column 'count'", noun=_NOUN), bad_rows)
+        cells = count_of(table, count, _NOUN)
+        counts = None if cells is None else check_counts(counts_of(cells, f"Column {cells.name!r}", noun=_NOUN), bad_rows)
+        each_row = None if cells is not None else each_row_of_frame(RECORD, table, count, ["region", person])
+        warn_each_row(each_row)
         people = column_of(table, person, _NOUN) if isinstance(person, str) else person
         refuse_bound_without_persons(people, contributions, distinct=distinct)
         bound = None if people is None else bound_of(contributions, key, distinct=distinct)
         owners = None if people is None else check_people(people, len(leaf), bad_rows)
-        return cls.from_leaf_counts(count_rows(leaf.astype(np.int64), count, owners, bound, regions.size(regions.depth)), regions, bound)
+        counted = count_rows(leaf.astype(np.int64), counts, owners, bound, regions.size(regions.depth))
+        return replace(cls.from_leaf_counts(counted, regions, bound), each_row=each_row)
 
     @classmethod
     def from_counts(cls, counts: ArrayLike, *, regions: Regions) -> AreaCounts:

@@ -15,7 +15,18 @@ from numpy.typing import NDArray
 from dpviz.arrays import Floats
 from dpviz.data.bounding import People, find_people, plain_values
 from dpviz.data.library_errors import attempt
-from dpviz.data.roles import AXES, NO_COUNT, PublicHeader, complete_pairs, find_wkt, fold_name, is_like_name, say_ten_millionths, says_none
+from dpviz.data.roles import (
+    AXES,
+    NO_COUNT,
+    PublicHeader,
+    complete_pairs,
+    find_wkt,
+    fold_name,
+    is_like_name,
+    missing_role,
+    say_ten_millionths,
+    says_none,
+)
 from dpviz.errors import InputError, did_you_mean
 
 if TYPE_CHECKING:
@@ -153,8 +164,6 @@ def resolve_columns(names: Sequence[str], wanted: PointColumns, *, has_geometry:
     by_axes = not has_geometry and geometry is None
     x, y = _find_axes(names, wanted, is_file) if by_axes else (None, None)
     count = find_count(names, wanted.count)
-    if count is not None and _WEIGHT.search(fold_name(count)):
-        raise InputError(f"Column {count!r} is called a weight. {WEIGHTS_REFUSED}")
     person = None if wanted.person is None else find_column(names, wanted.person)
     return PointColumns(x=x, y=y, count=count, person=person, geometry=geometry)
 
@@ -163,10 +172,16 @@ def find_count(names: Sequence[str], wanted: str | None) -> str | None:
     """Return the wanted column of counts as the file spells it; None if none is wanted, or "none", which says that each row is one.
 
     Raises:
-        InputError: no column or several have the name; or "none" is also the name of a column, so that either could be meant.
+        InputError: no column or several have the name; it is that of a survey weight; or "none" is also the name of a column, so that
+            either could be meant.
     """
+    if wanted is None:
+        return None
     if not says_none(wanted):
-        return None if wanted is None else find_column(names, wanted)
+        count = find_column(names, wanted)
+        if _WEIGHT.search(fold_name(count)):
+            raise InputError(f"Column {count!r} is called a weight. {WEIGHTS_REFUSED}")
+        return count
     if any(fold_name(name) == NO_COUNT for name in names):
         raise InputError(
             f"A column is called {NO_COUNT!r}, and count={NO_COUNT!r} says that each row is one: rename the column to count by it, or leave"
@@ -181,13 +196,13 @@ def _find_axes(names: Sequence[str], wanted: PointColumns, is_file: bool) -> tup
     if len(named) < 2:
         pairs = complete_pairs(names, AXES, named)
         if not pairs:
-            raise InputError(_no_axes(names, is_file, next(axis for axis in AXES if axis not in named)))
+            raise InputError(_no_axes(names, is_file, missing_role(names, AXES, named)))
         if len(pairs) > 1:
             found = join_pairs(pairs)
             raise InputError(f"Several pairs of columns could be x and y: {found}. Say which one it is with x='...' and y='...'.")
         if divide := say_ten_millionths(pairs[0]):
             raise InputError(f"{divide}.")
-        named = dict(zip(AXES, pairs[0], strict=True))
+        named = {axis: find_column(names, name) for axis, name in zip(AXES, pairs[0], strict=True)}
     if named["x"] == named["y"]:
         raise InputError(f"x and y are the same column {named['x']!r}; they must differ.")
     return named["x"], named["y"]

@@ -18,9 +18,10 @@ from dpviz.data.bounding import KEEP, bound_of, check_people, refuse_bound_witho
 from dpviz.data.cell_counts import CellCounts, count_rows
 from dpviz.data.cells import BAD, MOST_RECORDS, REMEDY, check_bad_rows, check_whole, clip_counts, freeze, pairs_of, too_many
 from dpviz.data.columns import WEIGHTS_REFUSED, UnusableFileError, people_of
-from dpviz.data.frame_columns import column_of
+from dpviz.data.frame_columns import column_of, count_of, each_row_of_frame
 from dpviz.data.leaf_regions import check_regions
 from dpviz.data.library_errors import guard
+from dpviz.data.roles import EachRow, warn_each_row
 from dpviz.errors import InputError
 from dpviz.shown import Private
 from dpviz.space.regions import Regions
@@ -291,6 +292,8 @@ class Flows(Private):
         over: dropped trips that the bound leaves out, plus `beyond`.
         beyond: dropped trips beyond the most that a pair holds (`most_per_cell`).
         notes: texts that say what the reader of a file left out on purpose, such as totals; for the curator only.
+        each_row: what is said because no column of counts was chosen, and one may be there; None if there is nothing to say. Public, but
+            for names of columns that the file does not declare.
 
     Raises:
         InputError: arrays of different lengths, indexes outside the regions, pairs out of order or twice, counts under 1
@@ -323,6 +326,7 @@ class Flows(Private):
     over: int = 0
     beyond: int = 0
     notes: tuple[str, ...] = ()
+    each_row: EachRow | None = None
 
     def __post_init__(self) -> None:
         if self.destinations is None:
@@ -374,6 +378,7 @@ class Flows(Private):
         *,
         regions: Regions,
         destinations: Regions | None = None,
+        count: str | None = None,
         person: str | ArrayLike | None = None,
         contributions: int = 1,
         distinct: bool = False,
@@ -388,6 +393,8 @@ class Flows(Private):
                 (whole numbers, >= 0; each row is one trip without it).
             regions: where trips begin.
             destinations: where they end, a hierarchy of the same depth; `regions` if None.
+            count: another name of the column of counts, or "none", which says that each row is one trip. Without both, an
+                `UnreadColumnsWarning` names columns of numbers.
             person: a column of `table`, or (n,) entries, that say who a row belongs to; each person then keeps at most
                 `contributions` trips, chosen at random. Without `person`, the protected unit is one trip if
                 contributions = 1; if contributions > 1, the curator vouches that no person has more.
@@ -409,12 +416,13 @@ class Flows(Private):
         check_regions(ends)
         sides = ((column_of(table, "origin"), regions), (column_of(table, "destination"), ends))
         origin, destination = (leaf_indexes(ids_of(cells, f"Column {cells.name!r}"), side, bad_rows) for cells, side in sides)
-        count = np.ones(len(table), np.int64)
-        if "count" in table.columns:
-            count = check_counts(counts_of(column_of(table, "count"), "Column 'count'"), bad_rows)
+        cells = count_of(table, count)
+        trips = np.ones(len(table), np.int64) if cells is None else check_counts(counts_of(cells, f"Column {cells.name!r}"), bad_rows)
+        each_row = None if cells is not None else each_row_of_frame(TRIP, table, count, ["origin", "destination", person])
+        warn_each_row(each_row)
         people = column_of(table, person) if isinstance(person, str) else person
-        return cls.from_trips(
-            Trips(origin=origin, destination=destination, count=count, person=people),
+        flows = cls.from_trips(
+            Trips(origin=origin, destination=destination, count=trips, person=people),
             regions=regions,
             destinations=ends,
             contributions=contributions,
@@ -423,6 +431,7 @@ class Flows(Private):
             bad_rows=bad_rows,
             key=key,
         )
+        return replace(flows, each_row=each_row)
 
     @classmethod
     def from_trips(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,7 +23,8 @@ from dpviz.data.cells import (
     whole_counts,
     xy_of_frame,
 )
-from dpviz.data.frame_columns import named_columns
+from dpviz.data.frame_columns import each_row_of_frame, named_columns
+from dpviz.data.roles import EachRow, warn_each_row
 from dpviz.errors import DomainError, InputError, check_choice
 from dpviz.shown import Private
 from dpviz.space.domain import Domain, as_domain
@@ -49,6 +50,8 @@ class PointCounts(Private):
         outside: dropped records outside the domain, or in cells that its mask covers.
         bad: dropped records of rows with a missing or malformed entry; one for a row whose count is bad or that cannot be cut into cells.
         over: dropped records that the bound leaves out, or that are beyond the most that a cell holds (`most_per_cell`).
+        each_row: what is said because no column of counts was chosen, and one may be there; None if there is nothing to say. Public, but
+            for names of columns that the file does not declare.
 
     Raises:
         InputError: the arrays differ in length, a cell is outside the lattice, masked or out of order, a count is under 1, the counts add
@@ -77,6 +80,7 @@ class PointCounts(Private):
     outside: int = 0
     bad: int = 0
     over: int = 0
+    each_row: EachRow | None = None
 
     def __post_init__(self) -> None:
         for name, kind in (("column", np.int32), ("row", np.int32), ("count", np.int64)):
@@ -170,7 +174,8 @@ class PointCounts(Private):
             frame: n rows with points as geometry, in a CRS if the domain has one.
             domain: the public domain; points outside it are dropped. Or bounds: four numbers or a rectangle, in the CRS of `frame` unless
                 they state their own.
-            options: count, person, contributions, distinct, bad_rows and key, as for `from_xy`; count and person may be names of columns.
+            options: count, person, contributions, distinct, bad_rows and key, as for `from_xy`; count and person may be names of columns,
+                and count "none" says that each row is one record. Without it, an `UnreadColumnsWarning` names columns of numbers.
 
         Raises:
             InputError: there is no geometry column, no such column, no CRS although the domain has one, or a geometry that is not a
@@ -179,7 +184,10 @@ class PointCounts(Private):
         """
         domain = as_domain(domain, getattr(frame, "crs", None))
         xy = xy_of_frame(frame, domain.crs, "domain", options.get("bad_rows"))
-        return cls.from_xy(*xy, domain=domain, **options | named_columns(frame, options))
+        points = cls.from_xy(*xy, domain=domain, **options | named_columns(frame, options))
+        each_row = each_row_of_frame("record", frame, options.get("count"), [options.get("person")])
+        warn_each_row(each_row)
+        return replace(points, each_row=each_row)
 
     @classmethod
     def from_matrix(cls, matrix: ArrayLike, *, domain: Domain | None = None) -> PointCounts:

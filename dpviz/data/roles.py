@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
@@ -15,6 +16,8 @@ from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
+
+from dpviz.errors import UnreadColumnsWarning
 
 Pair = tuple[str, str]
 AXES, ENDS = ("x", "y"), ("origin", "destination")
@@ -267,11 +270,21 @@ def complete_pairs(names: Sequence[str], roles: Pair, chosen: Mapping[str, Any])
     if fitting or not chosen:
         return fitting
     (said, column), missing = next(iter(chosen.items())), next(role for role in roles if role not in chosen)
-    if roles == AXES:
-        others = [name for name in names if (axis := _axis(name)) is not None and axis[0] == missing]
-    else:
-        others = [name for name in names if any(end == missing and not set(rest) - _IDS for end, rest in _sides(name))]
-    return tuple((column, name) if said == roles[0] else (name, column) for name in others if name != column)
+    others = [name for name in _names_of(names, missing) if name != column]
+    return tuple((column, name) if said == roles[0] else (name, column) for name in others)
+
+
+def _names_of(names: Iterable[str], role: str) -> list[str]:
+    """Return the columns whose names say an axis, or an end of trips and nothing else."""
+    if role in AXES:
+        return [name for name in names if (axis := _axis(name)) is not None and axis[0] == role]
+    return [name for name in names if any(end == role and not set(rest) - _IDS for end, rest in _sides(name))]
+
+
+def missing_role(names: Sequence[str], roles: Pair, chosen: Collection[str]) -> str:
+    """Return which of two roles no column is known for; the first one if that is true of both."""
+    still_open = [role for role in roles if role not in chosen]
+    return next((role for role in still_open if not _names_of(names, role)), still_open[0])
 
 
 def between_pairs(names: Sequence[str]) -> tuple[Pair, Pair] | None:
@@ -331,11 +344,9 @@ def find_levels(names: Sequence[str]) -> tuple[str, ...]:
     >>> find_levels(["continent", "iso2", "name"]), find_levels(["LAD/UA", "MSOA (2021)"])
     (('continent', 'iso2'), ('LAD/UA', 'MSOA (2021)'))
     """
-    return tuple(
-        name
-        for name in names
-        if squeeze(name) in _COARSE or (_has_only(name, _REGIONS | _IDS) and set(words_of(name)) & (_REGIONS | {"id", "code", "cd", "iso"}))
-    )
+    known = _REGIONS | _IDS
+    plain = _REGIONS - {"location", "geo"} | {"id", "code", "cd", "iso"}
+    return tuple(name for name in names if squeeze(name) in _COARSE or (_has_only(name, known) and set(words_of(name)) & plain))
 
 
 def are_levels(names: Iterable[str]) -> bool:
@@ -518,3 +529,49 @@ def say_each_row(noun: str, unread: Sequence[str]) -> str:
     "each row counts as one trip; not read: 'volume'"
     """
     return f"each row counts as one {noun}; not read: {quote_unread(unread)}" if unread else ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class EachRow:
+    """What is said where no column of counts is chosen, and one may be there: each row counts once.
+
+    Attributes:
+        noun: "record" or "trip".
+        unread: the columns that are not read and may hold the number of records of a row.
+        declared: whether the file or frame declares its columns as a whole. Otherwise, as in GeoJSON, a single feature may have named one,
+            and the names are for the curator only.
+    """
+
+    noun: str
+    unread: tuple[str, ...]
+    declared: bool = True
+
+    def __str__(self) -> str:
+        return say_each_row(self.noun, self.unread)
+
+    @property
+    def to_publish(self) -> str:
+        """The same for the readers of a release; "" if the names are not public."""
+        return str(self) if self.declared else ""
+
+    @property
+    def example(self) -> str:
+        """The column that is likeliest to be a count."""
+        shown = list(filter(is_like_name, self.unread)) or ["..."]
+        return next(filter(may_count, shown), shown[0])
+
+
+def each_row_of(noun: str, unread: Sequence[str], *, declared: bool = True) -> EachRow | None:
+    """Return what is to be said of columns that are not read; None if there are none."""
+    return EachRow(noun=noun, unread=tuple(unread), declared=declared) if unread else None
+
+
+def warn_each_row(each_row: EachRow | None) -> None:
+    """Warn the caller of the caller that each row counts once, and what to pass; None warns of nothing."""
+    if each_row is not None:
+        text = str(each_row)
+        warnings.warn(
+            f"{text[:1].upper()}{text[1:]}. Pass count={each_row.example!r}, say, or count='none' if each row is one {each_row.noun}.",
+            UnreadColumnsWarning,
+            stacklevel=3,
+        )

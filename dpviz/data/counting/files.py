@@ -40,6 +40,7 @@ from dpviz.data.reading.rules import ReadingRules
 from dpviz.data.reading.safety import DEFAULT_LIMITS
 from dpviz.data.reading.sources import FoundFiles, Sources, find_files, refuse_copies
 from dpviz.data.reading.text_format import TextFormat
+from dpviz.data.reading.unread import unread_between, unread_in_areas, unread_in_points, unread_in_trips
 from dpviz.errors import InputError
 from dpviz.space.domain import as_domain, refuse_degrees
 
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from dpviz.data.counting.job import Job
     from dpviz.data.counting.scheduler import Scheduler
     from dpviz.data.reading.safety import Limits
+    from dpviz.data.roles import EachRow
     from dpviz.space.domain import Domain
     from dpviz.space.rectangle import Bounds
     from dpviz.space.regions import Regions
@@ -108,8 +110,9 @@ def read_points(
         centroids: whether polygons of GeoJSON, GeoPackage, GeoParquet and Shapefiles are read as their centroids, in the files' CRS.
             Otherwise files of polygons are refused, and a polygon among points is a bad row.
         crs: the CRS of the files' coordinates, if the files do not state it (tables never do); not needed if the domain has no CRS.
-        count: column of records per row, whole and >= 0; each row is one record if None. Survey weights are refused. The count of a
-            lattice cell is cut to a thousand million records (less on very fine lattices).
+        count: column of records per row, whole and >= 0; each row is one record if None, or if "none", which says so: unless one of the
+            two is given, `dv.read_points` warns of other columns of numbers. Survey weights are refused. The count of a lattice cell is
+            cut to a thousand million records (less on very fine lattices).
         person: column that says who a row belongs to; each person then keeps at most `contributions` records, chosen at random by a
             keyed hash of the person, the cell and the record's number in it. A blank entry, and in text tables NA, null or NaN, is
             missing. Without `person` the protected unit is one record.
@@ -174,11 +177,11 @@ def read_points(
     reader = _Reader(
         lambda files, progress: read_all_points(files.sources, request, progress),
         lambda files: make_points_job(files, request, domain, bound),
+        lambda files: unread_in_points(files, request),
     )
-    found = engines.read(source, rules, reader)
-    if isinstance(found, RawPoints):
-        return count_points(found, domain, bound)
-    return PointCounts.from_cell_counts(found, domain, bound)
+    found, each_row = engines.read(source, rules, reader)
+    counted = count_points(found, domain, bound) if isinstance(found, RawPoints) else PointCounts.from_cell_counts(found, domain, bound)
+    return replace(counted, each_row=each_row)
 
 
 def read_areas(
@@ -223,7 +226,7 @@ def read_areas(
         centroids: as for `read_points`.
         region: column of ids of leaves, instead of coordinates; compared as text, zeros in front included.
         crs: the CRS of the files' coordinates, if the files do not state it; not needed if the regions are squares of a plain plane.
-        count: column of records per row, whole and >= 0; each row is one record if None. Survey weights are refused.
+        count: as for `read_points`.
         person: column that says who a row belongs to; each person then keeps at most `contributions` records, chosen as by `read_points`.
         contributions: m >= 1; the most records of a person.
         distinct: whether each person counts once in each leaf, and keeps at most m distinct leaves.
@@ -270,7 +273,8 @@ def read_areas(
     else:
         ids = AreasRequest(regions=regions, columns=AreaColumns(region=region, count=count, person=person), **vars(rules))
         reader = _reader_of_ids(ids, bound)
-    areas = AreaCounts.from_leaf_counts(engines.read(source, rules, reader), regions, bound)
+    found, each_row = engines.read(source, rules, reader)
+    areas = replace(AreaCounts.from_leaf_counts(found, regions, bound), each_row=each_row)
     if bad_rows == "refuse":
         areas.refuse_none_inside()
     return areas
@@ -320,7 +324,7 @@ def read_flows(
         destination: likewise (destination, to, target, work, w_geocode, ...).
         crs: the CRS of coordinates; ids have none.
         count: column of trips per row, whole and >= 0; beside ids found by its name if None (count, flow, trips, S000, ...); each row
-            is one trip if there is none. Survey weights are refused.
+            is one trip if there is none, or if "none", as for `read_points`. Survey weights are refused.
         person: column that says who a row belongs to; each person then keeps at most `contributions` trips, chosen as by `read_points`.
         contributions: m >= 1; above 1 without `person`, the curator vouches that no person has more.
         distinct: whether each person counts once in each pair, and keeps at most m distinct pairs.
@@ -374,11 +378,13 @@ def read_flows(
     else:
         columns = FlowColumns(origin=origin, destination=destination, count=count, person=person)
         reader = _reader_of_pairs(FlowsRequest(sides=(starts, ends), columns=columns, **vars(rules)), enforced)
-    found = engines.read(source, rules, reader)
+    found, each_row = engines.read(source, rules, reader)
     declared: dict[str, Any] = {"regions": starts, "destinations": ends, "contributions": bound.most, "exactly": exactly}
     if isinstance(found, Trips):
-        return Flows.from_trips(found, distinct=distinct, bad_rows=bad_rows, key=bound.key, **declared)
-    return Flows.from_cell_counts(found, enforced=enforced is not None, **declared)
+        flows = Flows.from_trips(found, distinct=distinct, bad_rows=bad_rows, key=bound.key, **declared)
+    else:
+        flows = Flows.from_cell_counts(found, enforced=enforced is not None, **declared)
+    return replace(flows, each_row=each_row)
 
 
 def _bound_persons(person: str | None, contributions: int, key: bytes | None, *, distinct: bool) -> Bound | None:
@@ -388,10 +394,15 @@ def _bound_persons(person: str | None, contributions: int, key: bytes | None, *,
 
 
 class _Reader(NamedTuple, Generic[T]):
-    """Two functions: `read` reads the rows of files into memory; `job` makes the counting job for an engine that reads the files itself."""
+    """Three functions of files.
+
+    `read` reads their rows into memory; `job` makes the counting job for an engine that reads them itself; `unread` finds the columns that
+    are not read and may be counts, by names and declared types alone.
+    """
 
     read: Callable[[FoundFiles, Progress], T]
     job: Callable[[FoundFiles], Job]
+    unread: Callable[[FoundFiles], EachRow | None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -403,7 +414,7 @@ class _Engines:
     progress: Report
     cancel: threading.Event | None
 
-    def read(self, source: Sources, rules: ReadingRules, reader: _Reader[T]) -> T | CellCounts:
+    def read(self, source: Sources, rules: ReadingRules, reader: _Reader[T]) -> tuple[T | CellCounts, EachRow | None]:
         """Find the files of a source, and read them into memory, or count them by an engine that reads them itself.
 
         Files of equal content are refused unless bad rows are dropped.
@@ -412,7 +423,8 @@ class _Engines:
         if rules.bad_rows == "refuse":
             refuse_copies(files)
         plan = make_plan(files, self._engine_for(rules), self.scheduler, rules.limits, lambda: reader.job(files))
-        return reader.read(files, progress) if plan.job is None else run_engine(plan, self.scheduler, progress)
+        found: T | CellCounts = reader.read(files, progress) if plan.job is None else run_engine(plan, self.scheduler, progress)
+        return found, reader.unread(files)
 
     def _engine_for(self, rules: ReadingRules) -> str:
         """Return the engine, or "numpy" if entries may hold line ends, which only "numpy" reads; refuse another one that was named."""
@@ -434,7 +446,7 @@ def _reader_of_points_in(regions: Regions, request: PointsRequest, bound: Bound 
         counted = count_rows(find(raw.x, raw.y).astype(np.int64), weight, raw.person, bound, size)
         return replace(counted, bad=counted.bad + raw.ragged)
 
-    return _Reader(count, lambda files: make_leaves_job(files, request, find, size, bound))
+    return _Reader(count, lambda files: make_leaves_job(files, request, find, size, bound), lambda files: unread_in_points(files, request))
 
 
 def _reader_of_ids(request: AreasRequest, bound: Bound | None) -> _Reader[CellCounts]:
@@ -443,13 +455,14 @@ def _reader_of_ids(request: AreasRequest, bound: Bound | None) -> _Reader[CellCo
         counted = count_rows(rows.leaf, rows.count, rows.person, bound, request.regions.size(request.regions.depth))
         return replace(counted, bad=counted.bad + rows.ragged)
 
-    return _Reader(count, lambda files: make_ids_job(files, request, bound))
+    return _Reader(count, lambda files: make_ids_job(files, request, bound), lambda files: unread_in_areas(files, request))
 
 
 def _reader_of_pairs(request: FlowsRequest, bound: Bound | None) -> _Reader[Trips]:
     return _Reader(
         lambda files, progress: read_all_trips(files.sources, request, progress),
         lambda files: make_flows_job(files, request, bound),
+        lambda files: unread_in_trips(files, request),
     )
 
 
@@ -457,6 +470,7 @@ def _reader_of_coordinates(finder: XyPairs, request: PointsRequest, bound: Bound
     return _Reader(
         lambda files, progress: read_coordinate_trips(files.sources, finder, request, progress),
         lambda files: make_pairs_job(files, finder, request, bound),
+        lambda files: unread_between(files, (*finder.origin, *finder.destination), request.columns),
     )
 
 

@@ -51,6 +51,7 @@ from dpviz.data.roles import (
     find_ends,
     find_trips,
     fold_name,
+    missing_role,
     only,
     propose_trips,
 )
@@ -132,15 +133,16 @@ def _find_ends(names: Sequence[str], wanted: FlowColumns, shown: Sequence[str]) 
         return named[ENDS[0]], named[ENDS[1]]
     pairs = complete_pairs(names, ENDS, named)
     if not pairs:
-        missing = next(role for role in ENDS if role not in named)
         other = "a pair of names such as origin and destination, from and to, or home and work"
-        raise InputError(f"{no_column_for(missing, other, shown)} The header of a matrix holds the ids of the destinations.")
+        raise InputError(
+            f"{no_column_for(missing_role(names, ENDS, named), other, shown)} The header of a matrix holds the ids of the destinations."
+        )
     if len(pairs) > 1:
         raise InputError(
             f"Several pairs of columns could be origin and destination: {join_pairs(pairs)}. Say which one it is with origin='...' and"
             " destination='...'."
         )
-    return pairs[0]
+    return find_column(names, pairs[0][0]), find_column(names, pairs[0][1])
 
 
 def may_be_matrix(names: Sequence[str]) -> bool:
@@ -201,6 +203,7 @@ _CONTRADICTION = (
     "Rows or columns whose id is a word for a total, such as total, sum or all, do not equal the sum of the other rows or columns:"
     " the file contradicts itself. Correct them, or leave them out of the file."
 )
+_CODE_LENGTH = 5  # digits of an id in a header; shorter numbers may be years or classes
 TOTALS_CHECKED = "rows or columns of totals, which equal the sums of the others"
 TOTALS_UNCHECKED = "rows or columns of totals, unchecked"
 
@@ -366,9 +369,11 @@ def _read_through(opened: OpenTable, proposed: FlowsFile) -> None:
 
 
 def _looks_like_matrix(opened: OpenTable) -> bool:
-    """Return whether most names after the first, words for totals left out, are entries of the first column."""
-    first_column = {text.strip() for text in ids_of(read_columns(opened, [0], "drop").columns[0], "").texts}
+    """Return whether most names after the first, words for totals left out, are entries of the first column; or all are long codes."""
     names = [name.strip() for name in opened.names[1:] if fold_name(name) not in TOTAL_WORDS]
+    if names and all(name.isdecimal() and len(name) == len(names[0]) >= _CODE_LENGTH for name in names):
+        return True
+    first_column = {text.strip() for text in ids_of(read_columns(opened, [0], "drop").columns[0], "").texts}
     return 2 * sum(name in first_column for name in names) > len(names)
 
 

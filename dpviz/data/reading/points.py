@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from dpviz.data.bounding import Bound
+    from dpviz.data.reading.sources import FoundFiles
     from dpviz.data.roles import PublicHeader
     from dpviz.space.domain import Domain
 
@@ -182,6 +183,21 @@ def read_rows(source: Source, request: PointsRequest) -> RawPoints:
         _refuse_faults(raw, columns, crs)
     east, north = reproject(raw, crs, request.target)
     return replace(raw, x=east, y=north)
+
+
+def header_of(files: FoundFiles, request: PointsRequest) -> tuple[PublicHeader, PointColumns]:
+    """Return the header of files of points, and the columns that are read; of tables no row is read again.
+
+    Raises:
+        InputError: as `read_points`.
+    """
+    if files.schema is None:
+        opened = _open_source(files.sources[0], request)
+        header = opened.header
+    else:
+        geo = None if request.columns.coordinates else files.geo
+        header = replace(files.header(geo), has_geometry=geo is not None)
+    return header, resolve_columns(header.names, _without_none(request.columns), has_geometry=header.has_geometry)
 
 
 def count_points(raw: RawPoints, domain: Domain, bound: Bound | None) -> PointCounts:
