@@ -42,6 +42,9 @@ def parser() -> argparse.ArgumentParser:
     _add_compare_arguments(_add_command(commands, "compare", "compare mechanisms on public data: one table"))
     checking = _add_command(commands, "check", "say what a file is and what is missing to use it")
     checking.add_argument("file", help="data, a release, or the configuration of one")
+    checking.add_argument("regions", nargs="?", help="the public regions that its ids name")
+    looked = "how many ids fit the regions after which rewriting: a look at private values, which the ledger notes"
+    checking.add_argument("--ids", action="store_true", help=looked)
     _add_column_arguments(checking)
     checking.add_argument("--person", metavar="COLUMN", help="whose record a row is")
     checking.add_argument("--levels", nargs="+", metavar="COLUMN", help="of regions: ids, coarsest first")

@@ -14,7 +14,7 @@ _WORDS = (
     (r"another CRS than crs=\.\.\.; leave crs out", "another CRS than the key crs; leave crs out"),
     (r", or pass bad_rows='drop' to leave such rows out", ""),
     (r"engine='(\w+)'", r'engine = "\1"'),
-    (r"Say which one it is with (\w+)='\.\.\.'", r'Say which one it is with \1 = "..." under [data]'),
+    (r"Say which one it is with (\w+)='\.\.\.'", r'Say which one it is with \1 = "..." under [data], or --\1'),
     (r", in Python insecure_address=True", ""),
     (r"pass quoted_newlines=True, which studies allow", "write quoted_newlines = true under [data], which studies allow"),
     (r"\(exactly=True\)", "(exactly = true under [data])"),

@@ -24,6 +24,7 @@ from dpviz.data.library_errors import attempt
 from dpviz.data.reading.areas import AreasFile, inspect_areas
 from dpviz.data.reading.flows import FlowsFile, inspect_flows
 from dpviz.data.reading.geometries import open_shapes
+from dpviz.data.reading.id_fits import NO_REGION, count_id_fits, read_ids
 from dpviz.data.reading.inspect import (
     MOST_SHOWN,
     RepeatedColumn,
@@ -60,6 +61,7 @@ from dpviz.release.area_release import AreaRelease
 from dpviz.release.files import read_release
 from dpviz.release.flow_release import FlowRelease
 from dpviz.release.nouns import AnyRelease, kind_of
+from dpviz.space.regions import Regions
 
 MANIFEST, SCHEMA = "manifest.json", "manifest.schema.json"
 MOST_NAMED = 40
@@ -93,7 +95,14 @@ def run_check(arguments: Namespace) -> int:
         return check_config(path, as_json=arguments.json, shows=arguments.left_out)
     if arguments.left_out:
         raise SettingError("--left-out counts the records that a configuration leaves out: give its TOML file in place of data.")
-    facts = check(path, chosen_columns(arguments))
+    if arguments.ids and arguments.regions is None:
+        raise SettingError("--ids compares ids with those of regions: give the file of regions, too.")
+    chosen = chosen_columns(arguments)
+    if arguments.regions is None:
+        facts = check(path, chosen)
+    else:  # whose columns the levels are
+        facts = check(path, {role: column for role, column in chosen.items() if role != "levels"})
+        facts = {**facts, **_compare_ids(path, facts, arguments)}
     columns = find_repeated(path, facts)
     if columns is not None:
         try:
@@ -104,6 +113,36 @@ def run_check(arguments: Namespace) -> int:
             say(f"Columns that look like ids of persons are not shown, since the ledger cannot record that the data were searched. {error}")
     give(facts, write_lines(facts), as_json=arguments.json)
     return DONE
+
+
+def _compare_ids(path: Path, facts: Facts, arguments: Namespace) -> Facts:
+    """Count how many ids fit public regions after which rewriting, if that is asked for: it is a look at private values.
+
+    Raises:
+        InputError: the file has no column of ids, or a file cannot be read.
+        DomainError: the regions are not valid.
+        RefusedError: the ledger cannot note the look.
+    """
+    found: Facts = next((use["found"] for use in facts["uses"] if use["as"] in ("trips", "areas") and "matrix" not in use["found"]), {})
+    columns = [found[role] for role in (*ENDS, "region") if isinstance(found.get(role), str)]
+    if "files" in facts or not columns:
+        raise InputError("Ids are compared of one file with a column of ids: name it with --region, or with --origin and --destination.")
+    regions = _read_public_regions(Path(arguments.regions), arguments.levels)
+    if not arguments.ids:
+        return {"ids": None}
+    _note_look(path)
+    return {"ids": count_id_fits(read_ids(path, columns, TextFormat(**facts.get("text_format", {}))), regions)}
+
+
+def _note_look(path: Path) -> None:
+    """Note in the ledger that private values are looked at, before anything is shown."""
+    Ledger().note_truth_seen(file_fingerprints([path]))
+    say("Ids were compared with those of the regions: the ledger records that, and releases of these data will say so.")
+
+
+def _read_public_regions(path: Path, levels: Sequence[str] | None) -> Regions:
+    file = inspect_regions(path)
+    return read_regions(path, levels=levels or (None if file.nested else file.levels or propose_levels(path)) or None)
 
 
 def chosen_columns(arguments: Namespace) -> dict[str, Any]:
@@ -470,6 +509,16 @@ def add_repeated_columns(facts: Facts, columns: Sequence[RepeatedColumn]) -> Fac
     }
 
 
+def _write_ids(facts: Facts) -> list[str]:
+    """Write how many ids fit the regions, or how to ask for it."""
+    if "ids" not in facts:
+        return []
+    if facts["ids"] is None:
+        return ["How many ids fit the regions was not counted, since that is a look at private values: add --ids. The ledger will note it."]
+    numbers = [f"{number:,} {'of no region' if name == NO_REGION else name}" for name, number in facts["ids"].items()]
+    return [f"Curator only: of {sum(facts['ids'].values()):,} different ids, those of regions are {'; '.join(numbers)}."]
+
+
 def _questions(columns: Sequence[Facts]) -> list[str]:
     """Write the question to the curator about columns with repeated values, as lines of text."""
     repeated_columns = [
@@ -507,5 +556,6 @@ def write_lines(facts: Facts) -> list[str]:
         texts += [f"  missing: {missing}" for missing in use["missing"]] or ["  nothing is missing"]
         if each_row := say_each_row(NOUNS.get(use["as"], ""), use["unread"]):
             texts.append(f"  {each_row} (--count COLUMN, or --count none)")
+    texts += _write_ids(facts)
     texts += [f"Not as {kind}: {advise_on_command_line(refusal)}" for kind, refusal in facts.get("refused", {}).items()]
     return texts + _questions(facts.get("may_be_persons", ()))

@@ -538,8 +538,7 @@ class EachRow:
     Attributes:
         noun: "record" or "trip".
         unread: the columns that are not read and may hold the number of records of a row.
-        declared: whether the file or frame declares its columns as a whole. Otherwise, as in GeoJSON, a single feature may have named one,
-            and the names are for the curator only.
+        declared: whether the file or frame declares its columns as a whole. Otherwise, as in GeoJSON, a single feature may have named one.
     """
 
     noun: str
@@ -551,8 +550,14 @@ class EachRow:
 
     @property
     def to_publish(self) -> str:
-        """The same for the readers of a release; "" if the names are not public."""
-        return str(self) if self.declared else ""
+        """The same for the readers of a release: of columns that nobody named, only those are named that are called a number.
+
+        "" if a single feature may have named them, which would otherwise decide what is published.
+        """
+        if not self.declared:
+            return ""
+        named = list(filter(may_count, self.unread))
+        return say_each_row(self.noun, named) or f"each row counts as one {self.noun}"
 
     @property
     def example(self) -> str:

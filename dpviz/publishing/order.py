@@ -48,8 +48,9 @@ class Order:
 
 def unit_definition(order: Order) -> str:
     """Define what one person is, and which columns were not read, for manifest and report; "" if there is nothing to say."""
-    each_row = "" if order.data.each_row is None else order.data.each_row.to_publish
-    return "; ".join(filter(None, (_person_definition(order), each_row)))
+    each_row = order.data.each_row
+    rows = "" if each_row is None else each_row.to_publish
+    return "; ".join(filter(None, (_person_definition(order), rows)))
 
 
 def _person_definition(order: Order) -> str:

@@ -179,7 +179,8 @@ def read_points(
         lambda files: make_points_job(files, request, domain, bound),
         lambda files: unread_in_points(files, request),
     )
-    found, each_row = engines.read(source, rules, reader)
+    answer = engines.read(source, rules, reader)
+    found, each_row = answer
     counted = count_points(found, domain, bound) if isinstance(found, RawPoints) else PointCounts.from_cell_counts(found, domain, bound)
     return replace(counted, each_row=each_row)
 
@@ -378,7 +379,8 @@ def read_flows(
     else:
         columns = FlowColumns(origin=origin, destination=destination, count=count, person=person)
         reader = _reader_of_pairs(FlowsRequest(sides=(starts, ends), columns=columns, **vars(rules)), enforced)
-    found, each_row = engines.read(source, rules, reader)
+    answer = engines.read(source, rules, reader)
+    found, each_row = answer
     declared: dict[str, Any] = {"regions": starts, "destinations": ends, "contributions": bound.most, "exactly": exactly}
     if isinstance(found, Trips):
         flows = Flows.from_trips(found, distinct=distinct, bad_rows=bad_rows, key=bound.key, **declared)

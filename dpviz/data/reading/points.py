@@ -114,7 +114,7 @@ def inspect_points(
     named = PointColumns(x=chosen.get("x"), y=chosen.get("y"), geometry=geometry or chosen.get("geometry"))
     opened = _open_source(source, PointsRequest(target=None, columns=named, limits=limits, text_format=text_format, centroids=centroids))
     described = describe_header(opened.format, opened.header, opened.crs, opened.rows, chosen)
-    if through and (opened.has_geometry or named.geometry is not None or described.x is not None):
+    if through and (opened.has_geometry or named.geometry is not None or (described.x is not None and described.y is not None)):
         columns = PointColumns(x=described.x, y=described.y) if named.geometry is None else named
         columns = resolve_columns(opened.names, columns, has_geometry=opened.has_geometry)
         declared = opened.crs if opened.crs is not None or chosen.get("crs") is None else CRS.from_user_input(chosen["crs"])
