@@ -230,7 +230,7 @@ def _file_uses(path: Path, chosen: Mapping[str, Any]) -> Facts:
     if not text_format.declarations():
         attempts["regions"] = lambda: _as_regions(path, chosen)
     nothing = _say_nothing(() if tables is None else tables.header(None).names, text_format, path)
-    return _with_text_format(_data_facts(_only_wanted(attempts, chosen), nothing), text_format)
+    return _with_text_format(_data_facts(_only_wanted(attempts, chosen), nothing, says_counts="count" in chosen), text_format)
 
 
 def _table_uses(found: FoundFiles, chosen: Mapping[str, Any]) -> Facts:
@@ -244,7 +244,8 @@ def _table_uses(found: FoundFiles, chosen: Mapping[str, Any]) -> Facts:
         chosen = resolve_chosen(names, chosen)
         attempts["areas"] = lambda: _as_areas(describe_ids(found, chosen))
     attempts["points"] = lambda: _as_points(describe_points(found, chosen), chosen, lambda: {"point"})
-    uses = _data_facts(_only_wanted(attempts, chosen), _say_nothing(names, found.text_format, found.sources[0]))
+    nothing = _say_nothing(names, found.text_format, found.sources[0])
+    uses = _data_facts(_only_wanted(attempts, chosen), nothing, says_counts="count" in chosen)
     facts = {**uses, "files": len(found.sources), "engine": choose_engine(found, AUTO, None, _LIMITS)}
     return _with_text_format(facts, found.text_format)
 
@@ -316,7 +317,7 @@ def _find_several_or_large(path: Path, *, folder: bool) -> FoundFiles | None:
     return _find_proposed(path) if large else None
 
 
-def _data_facts(attempts: Mapping[str, Callable[[], Facts]], nothing: str) -> Facts:
+def _data_facts(attempts: Mapping[str, Callable[[], Facts]], nothing: str, *, says_counts: bool) -> Facts:
     """Collect the uses that fit the data: each function of `attempts` tries one use, and raises an error if it cannot."""
     uses, refusals = [], {}
     for kind, try_use in attempts.items():
@@ -325,7 +326,7 @@ def _data_facts(attempts: Mapping[str, Callable[[], Facts]], nothing: str) -> Fa
         except DpvizError as error:
             refusals[kind] = str(error)
     fitting = sorted((use for use in uses if use.pop("fits")), key=lambda use: ("matrix" in use["found"], len(use["missing"])))
-    fitting = _leave_unlikely_out(fitting)
+    fitting = _leave_unlikely_out(fitting, says_counts=says_counts)
     if not fitting:
         raise InputError(" ".join(dict.fromkeys(refusals.values())) or nothing)
     file_facts = [use.pop("about") for use in fitting]
@@ -333,11 +334,11 @@ def _data_facts(attempts: Mapping[str, Callable[[], Facts]], nothing: str) -> Fa
     return {"kind": "data", **file_facts[0], "uses": fitting, **({"refused": refused} if refused else {})}
 
 
-def _leave_unlikely_out(fitting: list[Facts]) -> list[Facts]:
+def _leave_unlikely_out(fitting: list[Facts], *, says_counts: bool) -> list[Facts]:
     """Leave out ids of regions beside coordinates or trips, and where nothing is counted beside them; and regions by a vague name alone."""
     only_by_name = any(use.pop("vague", False) for use in fitting)
     others = {use["as"] for use in fitting} - {"areas"}
-    counts = any(use["as"] == "areas" and (len(use["found"]) > 1 or any(map(may_count, use["unread"]))) for use in fitting)
+    counts = says_counts or any(use["as"] == "areas" and (len(use["found"]) > 1 or any(map(may_count, use["unread"]))) for use in fitting)
     left_out = {"areas"} if others - {"regions"} or (others and not counts) else set()
     left_out |= {"regions"} if only_by_name and others - {"regions"} else set()
     return [use for use in fitting if use["as"] not in left_out]

@@ -135,7 +135,10 @@ def _choose_use(facts: Facts, kind: str | None) -> Facts:
     """Return the use of the file that is wanted, or else the likeliest one."""
     uses = {use["as"]: use for use in facts.get("uses", ()) if use["as"] in KINDS}
     if not uses:
-        raise InputError("A configuration is for data: points, areas or trips. This is a release, or a file of regions.")
+        raise InputError(
+            "A configuration is for data: points, areas or trips. This is a release, or a file of regions; if its ids are those of records,"
+            " say --region COLUMN."
+        )
     if kind == "areas" and kind not in uses and "points" in uses:
         kind = "points"  # which are areas where they are counted in regions
     if kind is not None and kind not in uses:
