@@ -576,7 +576,8 @@ def warn_each_row(each_row: EachRow | None) -> None:
     if each_row is not None:
         text = str(each_row)
         warnings.warn(
-            f"{text[:1].upper()}{text[1:]}. Pass count={each_row.example!r}, say, or count='none' if each row is one {each_row.noun}.",
+            f"{text[:1].upper()}{text[1:]}. Pass count={each_row.example!r}, say, or count={NO_COUNT!r} if each row is one"
+            f" {each_row.noun}.",
             UnreadColumnsWarning,
             stacklevel=3,
         )
