@@ -14,15 +14,17 @@ _WORDS = (
     (r"another CRS than crs=\.\.\.; leave crs out", "another CRS than the key crs; leave crs out"),
     (r", or pass bad_rows='drop' to leave such rows out", ""),
     (r"engine='(\w+)'", r'engine = "\1"'),
-    (r"Say which one it is with (\w+)='\.\.\.'", r'Say which one it is with \1 = "..." under [data], or --\1'),
+    (
+        r"Say which one it is with (\w+)='\.\.\.' and (\w+)='\.\.\.'",
+        r'Say which one it is with \1 = "..." and \2 = "..." under [data] (check and init take --\1 and --\2)',
+    ),
+    (r"Say which one it is with (\w+)='\.\.\.'", r'Say which one it is with \1 = "..." under [data] (check and init take --\1)'),
     (r", in Python insecure_address=True", ""),
     (r"pass quoted_newlines=True, which studies allow", "write quoted_newlines = true under [data], which studies allow"),
     (r"\(exactly=True\)", "(exactly = true under [data])"),
     (r"choose neighbours='add_remove'", 'write neighbours = "add_remove" under [mechanism]'),
     (r"distinct=True", "distinct = true"),
     (r"count='none'", 'count = "none" under [data]'),
-    (r"with x='...' and y='...'", 'with x = "..." and y = "..." under [data], or --x and --y'),
-    (r"with origin='...' and destination='...'", 'with origin = "..." and destination = "..." under [data], or --origin and --destination'),
     (r"pass centroids=True|centroids=True", "write centroids = true under [data]"),
 )
 
