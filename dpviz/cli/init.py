@@ -306,7 +306,7 @@ def _data_part(choices: _Choices, use: Facts, facts: Facts, source: str) -> list
     lines = ["[data]", _line(key, source), *(_line(name, column) for name, column in columns.items())]
     if choices.count is not None:
         noun = check.NOUNS[choices.kind]
-        meaning = f"each row is one {noun}" if choices.count == NO_COUNT else f"the {noun}s of a row; none if each row is one"
+        meaning = f"each row is one {noun}" if choices.count == NO_COUNT else f'the {noun}s of a row; "none" if each row is one'
         lines.append(f"{_line('count', choices.count)}    # {meaning}")
     if choices.crs not in (None, NO_CRS) and _lacks_crs(use):
         lines.append(_line("crs", choices.crs))

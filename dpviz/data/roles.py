@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 import warnings
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
@@ -187,7 +188,8 @@ def find_pairs(names: Sequence[str]) -> tuple[Pair, ...]:
         for (east, (first, rest)), (north, (second, other)) in product(axes.items(), axes.items())
         if first == "x" and second == "y" and rest == other and _are_one_system(east, north)
     ]
-    alone = [pair for pair in pairs if sum(set(pair) & set(other) != set() for other in pairs) == 1]
+    times = Counter(name for pair in pairs for name in pair)
+    alone = [pair for pair in pairs if max(times[name] for name in pair) == 1]
     return tuple(sorted(alone or pairs, key=lambda pair: min(names.index(name) for name in pair)))
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import io
+import itertools
 import json
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
@@ -135,8 +136,9 @@ def find_repeated_columns(
     for source in files.sources:
         for columns in attempt(lambda source=source: list(_read_first_rows(source, files, limits))) or ():  # type: ignore[misc]
             rows_seen += max(map(len, columns.values()), default=0)
+            known = {*itertools.chain(*find_pairs(list(columns))), *find_counts(columns)}  # whose values are no ids
             for name, cells in columns.items():
-                is_other = fold_name(name) not in skipped and not _has_known_role(name, columns)
+                is_other = fold_name(name) not in skipped and name not in known
                 may_be_id = is_other and _may_be_ids(cells.type)
                 is_untyped = files.format == "GeoJSON" and is_other  # GeoJSON declares no types
                 entries_read = entries_read or may_be_id or is_untyped
@@ -158,11 +160,6 @@ def find_repeated_columns(
             column = RepeatedColumn(name=name, values=len(values), rows=rows[name], once=single, all_rows=all_rows)
             ranked.append(((not _is_called_like_id(name), not _are_codes(values), -len(values)), column))
     return tuple(column for _, column in sorted(ranked, key=lambda rank_and_column: rank_and_column[0]))
-
-
-def _has_known_role(name: str, names: Iterable[str]) -> bool:
-    """Return whether a column is called a coordinate or a count, so that its values are not ids."""
-    return bool(find_counts([name])) or any(name in pair for pair in find_pairs(list(names)))
 
 
 def _read_first_rows(source: Source, files: FoundFiles, limits: Limits) -> Iterator[_Columns]:
