@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
 from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
 from dpviz.data.columns import find_count, list_columns
@@ -63,4 +64,5 @@ def each_row_of_frame(noun: str, frame: pd.DataFrame, count: object, used: Itera
     if count is not None:
         return None
     numbers = [str(name) for name, kind in frame.dtypes.items() if is_numeric_dtype(kind) and not is_bool_dtype(kind)]
-    return each_row_of(noun, unread_columns(PublicHeader(names=tuple(numbers)), {name for name in used if isinstance(name, str)}))
+    header = PublicHeader(names=tuple(numbers), types=dict.fromkeys(numbers, pa.float64()))
+    return each_row_of(noun, unread_columns(header, {name for name in used if isinstance(name, str)}))

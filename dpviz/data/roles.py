@@ -108,14 +108,14 @@ _NAMES = {
 }
 _TIMES = {
     *("time", "times", "date", "datetime", "timestamp", "timestampms", "ts", "day", "month", "year", "hour", "week", "weekday", "minute"),
-    *("datum", "zeit", "uhrzeit", "fecha", "hora", "heure", "jour", "data", "godzina", "periodo", "createdate", "started", "ended"),
+    *("datum", "zeit", "uhrzeit", "fecha", "hora", "heure", "jour", "godzina", "periodo", "createdate", "started", "ended"),
     "quarter",
 }
 _COUNTS = {
     *("count", "counts", "n", "records", "people", "trips", "flow", "flows", "s000", "commuters", "journeys", "passengers", "volume"),
     *("value", "total", "all", "viajes", "anzahl", "population", "boardings", "numero", "nombre", "liczba", "cases", "visits", "persons"),
     *("number", "freq", "frequency", "aantal", "menge", "personas", "pop", "ridership", "quantity", "qty", "effectif", "totale", "fahrten"),
-    *("sum", "residents", "einwohner", "habitants", "viajeros", "人数", "数量", "次数", "passenger"),
+    *("sum", "num", "boarding", "alighting", "residents", "einwohner", "habitants", "viajeros", "人数", "数量", "次数", "passenger"),
 }
 READ_AS_TRIPS = ("count", "counts", "flow", "flows", "trips", "s000", "commuters", "journeys", "passengers")
 """Names of columns that are read as the trips of a row without being named; any other one is a question to the curator."""
@@ -494,15 +494,15 @@ def unread_columns(header: PublicHeader, used: Collection[str]) -> tuple[str, ..
     >>> unread_columns(PublicHeader(names=("origin", "destination", "date", "volume")), ("origin", "destination"))
     ('volume',)
     """
-    other = _IDS | _NAMES | _TIMES | _X | _Y | _REGIONS | _COARSE | _SHAPES | _STARTS | _ENDS | {"type", "category", "status", "who"}
-    return tuple(
-        name
-        for name in header.names
-        if name not in used
-        and name.strip()
-        and (may_be_number(header.types[name]) if name in header.types else True)
-        and (may_count(name) or (not set(words_of(name)) & other and not find_persons([name])))
-    )
+    other = _IDS | _NAMES | _TIMES | _X | _Y | _REGIONS | _COARSE | _SHAPES | {"type", "category", "status", "who"}
+
+    def may_be_count(name: str) -> bool:
+        if name in header.types and not may_be_number(header.types[name]):
+            return False
+        said = other if name in header.types else other | _STARTS | _ENDS  # a text table may have names of ends, and numbers are no such
+        return may_count(name) or not (set(words_of(name)) & said or find_persons([name]))
+
+    return tuple(name for name in header.names if name not in used and name.strip() and may_be_count(name))
 
 
 def may_be_number(kind: pa.DataType) -> bool:

@@ -158,6 +158,11 @@ def test_declared_types_leave_out_what_is_no_number():
     assert unread_columns(names, ["share"]) == ("volume",)
 
 
+@pytest.mark.parametrize("name", ["home", "boarding", "num", "data"])
+def test_a_column_of_numbers_may_be_a_count_although_its_name_says_something_else(name):
+    assert unread_columns(PublicHeader(names=(name,), types={name: pa.int64()}), ()) == (name,)
+
+
 def test_what_does_not_look_like_a_name_is_only_counted():
     assert quote_unread(["volume", "4.9", "-"]) == "'volume' and 2 more"
     assert quote_unread(["4.9", "52.1"]) == "2 columns"
