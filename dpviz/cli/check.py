@@ -91,13 +91,15 @@ Facts = dict[str, Any]
 def run_check(arguments: Namespace) -> int:
     """Print what a file contains, what it can be used for and which settings are missing; of a configuration, what its release costs."""
     path = Path(arguments.file)
+    chosen = chosen_columns(arguments)
     if path.suffix.lower() == ".toml":
+        if chosen or arguments.regions is not None:
+            raise SettingError("A configuration names its columns and regions itself, under [data] and [regions]: leave these options out.")
         return check_config(path, as_json=arguments.json, shows=arguments.left_out)
     if arguments.left_out:
         raise SettingError("--left-out counts the records that a configuration leaves out: give its TOML file in place of data.")
     if arguments.ids and arguments.regions is None:
         raise SettingError("--ids compares ids with those of regions: give the file of regions, too.")
-    chosen = chosen_columns(arguments)
     if arguments.regions is None:
         facts = check(path, chosen)
     else:  # whose columns the levels are

@@ -135,6 +135,10 @@ def test_what_a_file_is_and_what_is_still_to_be_said(run, folder, content, texts
     assert all(text in out for text in texts), out
 
 
+def test_options_for_columns_are_refused_beside_a_configuration(run, folder):
+    assert "names its columns and regions itself" in run("check", "release.toml", "--x", "lon")[2]
+
+
 def test_degrees_times_ten_million_are_not_written_into_a_configuration(run, folder):
     (folder / "a.csv").write_text("latitudeE7,longitudeE7\n340522342,-1182436849\n", "utf-8")
     assert "divide them by that in the file first" in run("init", "a.csv", *POINTS)[2]
