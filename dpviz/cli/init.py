@@ -141,6 +141,8 @@ def _choose_use(facts: Facts, kind: str | None) -> Facts:
         )
     if kind == "areas" and kind not in uses and "points" in uses:
         kind = "points"  # which are areas where they are counted in regions
+    if refused := facts.get("refused", {}).get(kind):
+        raise InputError(refused)
     if kind is not None and kind not in uses:
         raise InputError(f"The file's columns do not fit {kind}; they fit {' or '.join(uses)}. Or say what they are: {_COLUMNS_OF[kind]}.")
     return uses[kind] if kind is not None else next(iter(uses.values()))

@@ -283,6 +283,12 @@ def _names_of(names: Iterable[str], role: str) -> list[str]:
     return [name for name in names if any(end == role and not set(rest) - _IDS for end, rest in _sides(name))]
 
 
+def find_one_axis(names: Sequence[str]) -> dict[str, str]:
+    """Return the only column that is called x, or y, if none is called the other one, which may have a name of its own."""
+    x, y = (_names_of(names, axis) for axis in AXES)
+    return {axis: alone[0] for axis, alone, other in (("x", x, y), ("y", y, x)) if len(alone) == 1 and not other}
+
+
 def missing_role(names: Sequence[str], roles: Pair, chosen: Collection[str]) -> str:
     """Return which of two roles no column is known for; the first one if that is true of both."""
     still_open = [role for role in roles if role not in chosen]
@@ -330,6 +336,7 @@ def find_regions(names: Sequence[str]) -> tuple[str, ...]:
     """
     if "parent_id" in map(fold_name, names):
         return ()
+    names = list(filter(is_like_name, names))
     plain = [name for name in names if squeeze(name) in _REGIONS]
     return tuple(plain or [name for name in names if _has_only(name, _REGIONS | _IDS) and set(words_of(name)) & _REGIONS])
 
@@ -346,7 +353,7 @@ def find_levels(names: Sequence[str]) -> tuple[str, ...]:
     >>> find_levels(["continent", "iso2", "name"]), find_levels(["LAD/UA", "MSOA (2021)"])
     (('continent', 'iso2'), ('LAD/UA', 'MSOA (2021)'))
     """
-    known = _REGIONS | _IDS
+    names, known = list(filter(is_like_name, names)), _REGIONS | _IDS
     plain = _REGIONS - {"location", "geo"} | {"id", "code", "cd", "iso"}
     return tuple(name for name in names if squeeze(name) in _COARSE or (_has_only(name, known) and set(words_of(name)) & plain))
 

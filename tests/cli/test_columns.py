@@ -153,3 +153,9 @@ def test_ids_are_compared_with_regions_only_if_that_is_asked_for_and_the_ledger_
     assert (before, json.loads(out)["ids"]) == (None, {"as they are written": 1, "with leading zeros": 2, "no region": 1})
     assert "the ledger records that" in err
     assert run("check", "a.csv", "--ids")[0] == 2
+
+
+def test_what_a_file_is_not_is_said_with_the_reason(run, folder):
+    (folder / "a.csv").write_text("start_id,end_id,lon,lat\na,,1,2\nb,c,1,2\n", "utf-8")
+    assert "Not as trips: Column 'end_id' has an id that is missing" in run("check", "a.csv")[1]
+    assert "'end_id' has an id that is missing" in run("init", "a.csv", "--kind", "trips", *TRIPS)[2]

@@ -28,7 +28,7 @@ from dpviz.data.reading.rules import ReadingRules
 from dpviz.data.reading.safety import DEFAULT_LIMITS, Limits, Source, read_checked, too_many_rows
 from dpviz.data.reading.text_format import PLAIN_TEXT, TextFormat
 from dpviz.data.reading.text_rows import SEPARATORS
-from dpviz.data.roles import NOTHING_CHOSEN, Use, find_wkt, in_degrees, only, propose_points, says_none
+from dpviz.data.roles import AXES, NOTHING_CHOSEN, Use, find_one_axis, find_wkt, in_degrees, only, propose_points, says_none
 from dpviz.errors import InputError
 
 if TYPE_CHECKING:
@@ -132,7 +132,8 @@ def describe_header(kind: str, header: PublicHeader, crs: CRS | None, rows: int 
         InputError: numbers stand in place of the names of columns.
     """
     use = propose_points(header, chosen)
-    x, y = use.found.get("x"), use.found.get("y")
+    found = use.found if header.has_geometry or set(AXES) & set(use.found) else {**find_one_axis(header.names), **use.found}
+    x, y = found.get("x"), found.get("y")
     if kind in SEPARATORS and any(map(is_number_text, header.names)) and x is None and y is None:
         raise InputError("The first line must hold the names of the columns; this one holds numbers.")
     return PointsFile(
