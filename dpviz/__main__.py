@@ -42,6 +42,13 @@ def parser() -> argparse.ArgumentParser:
     _add_compare_arguments(_add_command(commands, "compare", "compare mechanisms on public data: one table"))
     checking = _add_command(commands, "check", "say what a file is and what is missing to use it")
     checking.add_argument("file", help="data, a release, or the configuration of one")
+    checking.add_argument("regions", nargs="?", help="the public regions that its ids name")
+    looked = "how many ids fit the regions after which rewriting: a look at private values, which the ledger notes"
+    checking.add_argument("--ids", action="store_true", help=looked)
+    _add_column_arguments(checking)
+    checking.add_argument("--person", metavar="COLUMN", help="whose record a row is")
+    checking.add_argument("--levels", nargs="+", metavar="COLUMN", help="of regions: ids, coarsest first")
+    checking.add_argument("--crs", help="of the coordinates, such as EPSG:4326; none for a plain plane")
     _add_left_out(checking)
     people = "search the columns of data for persons: distinct values are counted, and the ledger notes that"
     checking.add_argument("--people", action="store_true", help=people)
@@ -62,6 +69,17 @@ def _add_command(commands: argparse._SubParsersAction[_Parser], name: str, text:
     return command
 
 
+def _add_column_arguments(command: argparse.ArgumentParser) -> None:
+    group = command.add_argument_group("what the columns are, where their names do not say so")
+    group.add_argument("--x", metavar="COLUMN", help="of points: longitude or easting")
+    group.add_argument("--y", metavar="COLUMN", help="latitude or northing")
+    group.add_argument("--geometry", metavar="COLUMN", help="of points: texts in WKT")
+    group.add_argument("--region", metavar="COLUMN", help="of areas: ids of the finest regions")
+    group.add_argument("--origin", nargs="+", metavar="COLUMN", help="of trips: ids, or x and y")
+    group.add_argument("--destination", nargs="+", metavar="COLUMN", help="ids, or x and y")
+    group.add_argument("--count", metavar="COLUMN", help="the number of records or trips of a row; none if each row is one")
+
+
 def _add_app_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("--port", type=int, default=8501, help="on 127.0.0.1, or where a class listens (default 8501)")
     command.add_argument("--headless", action="store_true", help="open no browser")
@@ -77,6 +95,7 @@ def _add_init_arguments(command: argparse.ArgumentParser) -> None:
         "--output", metavar="FILE", default="release.toml", help="the configuration (default release.toml); never overwritten"
     )
     command.add_argument("--kind", choices=["points", "areas", "trips"], help="what the file holds, if its columns fit several")
+    _add_column_arguments(command)
     _add_copies(command)
     who = command.add_argument_group("whom the release protects")
     who.add_argument("--person", metavar="COLUMN", help="whose record a row is")

@@ -88,6 +88,19 @@ class RefusedError(DpvizError):
     """
 
 
+class UnreadColumnsWarning(UserWarning):
+    """Each row was counted once, while a column that was not read may hold the number of records of a row.
+
+    >>> import warnings
+    >>> import dpviz as dv
+    >>> with warnings.catch_warnings(record=True) as told:
+    ...     warnings.simplefilter("always")
+    ...     _ = dv.read_points({"lon": [1.5, 2.5], "lat": [1.5, 2.5], "visits": [7, 9]}, domain=(0, 0, 8, 8), crs="EPSG:4326")
+    >>> print(told[0].message)
+    Each row counts as one record; not read: 'visits'. Pass count='visits', say, or count='none' if each row is one record.
+    """
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return a sentence that proposes the name most like an unknown one, with a space before it; "" if none is much like it.
 

@@ -2,7 +2,7 @@
 
 import dpviz.papers  # noqa: F401  (for dv.papers.run)
 from dpviz.data.areas import AreaCounts
-from dpviz.data.counting.files import read_areas, read_flows, read_points
+from dpviz.data.counting.warned import read_areas, read_flows, read_points
 from dpviz.data.flows import Flows
 from dpviz.data.points import PointCounts
 from dpviz.data.reading.flows import inspect_flows
@@ -11,7 +11,7 @@ from dpviz.data.reading.points import inspect_points
 from dpviz.data.reading.regions import inspect_regions, read_regions
 from dpviz.data.reading.safety import Limits
 from dpviz.data.reading.text_format import TextFormat, detect_text_format
-from dpviz.errors import BudgetError, DomainError, DpvizError, InputError, RefusedError, SettingError
+from dpviz.errors import BudgetError, DomainError, DpvizError, InputError, RefusedError, SettingError, UnreadColumnsWarning
 from dpviz.evaluation.area_metrics import evaluate_areas
 from dpviz.evaluation.attacks.differencing import recover_hidden
 from dpviz.evaluation.attacks.game import guess_bound, membership_bound
@@ -153,6 +153,7 @@ __all__ = [
     "Tuned",
     "TunedGrid",
     "UniformGrid",
+    "UnreadColumnsWarning",
     "ZcdpBudget",
     "audit_all",
     "audit_mechanism",

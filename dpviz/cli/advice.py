@@ -19,7 +19,11 @@ _WORDS = (
     (r'such as encoding="windows-1250"', 'such as encoding = "windows-1250" under [data]'),
     (r'declare thousands=","', 'declare thousands = "," under [data]'),
     (r"engine='(\w+)'", r'engine = "\1"'),
-    (r"Say which one it is with (\w+)='\.\.\.'", r'Say which one it is with \1 = "..." under [data]'),
+    (
+        r"Say which one it is with (\w+)='\.\.\.' and (\w+)='\.\.\.'",
+        r'Say which one it is with \1 = "..." and \2 = "..." under [data] (check and init take --\1 and --\2)',
+    ),
+    (r"Say which one it is with (\w+)='\.\.\.'", r'Say which one it is with \1 = "..." under [data] (check and init take --\1)'),
     (r", in Python insecure_address=True", ""),
     (r"pass quoted_newlines=True, which studies allow", "write quoted_newlines = true under [data], which studies allow"),
     (r"pass copies=True", "write copies = true under [data], or give --copies"),
@@ -27,6 +31,7 @@ _WORDS = (
     (r"choose neighbours='add_remove'", 'write neighbours = "add_remove" under [mechanism]'),
     (r"distinct=True", "distinct = true"),
     (r"pass may_be_empty=True", "write may_be_empty = true under [data]"),
+    (r"count='none'", 'count = "none" under [data]'),
     (r"pass centroids=True|centroids=True", "write centroids = true under [data]"),
 )
 

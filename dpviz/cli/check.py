@@ -6,29 +6,32 @@ import glob
 import os
 import zipfile
 from argparse import Namespace
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import shapely
+from pyproj import CRS
 
+from dpviz.cli.advice import advise_on_command_line
 from dpviz.cli.console import DONE, give, say
 from dpviz.cli.ledger import ledger_facts, note_look
 from dpviz.cli.release import check_config
+from dpviz.data.columns import find_column, find_count, join_pairs, list_columns
 from dpviz.data.counting.engines import AUTO, choose_engine
 from dpviz.data.counting.file_fingerprints import file_fingerprints
 from dpviz.data.leaf_regions import describe_overlaps
 from dpviz.data.library_errors import attempt
-from dpviz.data.reading.areas import AreasFile, inspect_areas, propose_area_columns
+from dpviz.data.reading.areas import AreasFile, inspect_areas
 from dpviz.data.reading.flows import FlowsFile, inspect_flows
 from dpviz.data.reading.geometries import open_shapes
+from dpviz.data.reading.id_fits import NO_REGION, count_id_fits, read_ids
 from dpviz.data.reading.inspect import (
     MOST_SHOWN,
-    Pair,
     RepeatedColumn,
-    coordinate_columns,
     describe_flows,
+    describe_ids,
     describe_points,
     find_repeated_columns,
 )
@@ -39,19 +42,46 @@ from dpviz.data.reading.sources import TABLES, FoundFiles, find_files, list_file
 from dpviz.data.reading.tables import open_table
 from dpviz.data.reading.text_format import PLAIN_TEXT, TextFormat, detect_text_format
 from dpviz.data.reading.text_rows import SEPARATORS
+from dpviz.data.roles import (
+    AXES,
+    ENDS,
+    NOTHING_CHOSEN,
+    Use,
+    are_levels,
+    fold_name,
+    may_count,
+    quote_unread,
+    say_each_row,
+    say_ten_millionths,
+    says_none,
+)
 from dpviz.errors import DpvizError, InputError, SettingError
 from dpviz.privacy.ledger import Ledger
+from dpviz.publishing.config import NO_CRS
 from dpviz.release.area_release import AreaRelease
 from dpviz.release.files import read_release
 from dpviz.release.flow_release import FlowRelease
 from dpviz.release.nouns import AnyRelease, kind_of
+from dpviz.space.regions import Regions
 
 MANIFEST, SCHEMA = "manifest.json", "manifest.schema.json"
 MOST_NAMED = 40
-NOTHING = (
-    "The file can be read, but its columns cannot be used: points need a longitude and a latitude or geometries, trips an origin and a"
-    " destination, regions an id per level."
+_NOTHING = (
+    "The file can be read, but its columns cannot be used by their names alone.{columns} Say what they are: points have"
+    " --x COLUMN --y COLUMN, or --geometry COLUMN; trips --origin COLUMN --destination COLUMN; records with ids of regions --region COLUMN;"
+    " regions --levels COLUMN ..., an id per level.{text}"
 )
+OPTIONS = {
+    "x and y": "--x COLUMN --y COLUMN",
+    "origin and destination": "--origin COLUMN --destination COLUMN",
+    "x": "--x COLUMN",
+    "y": "--y COLUMN",
+    "origin": "--origin COLUMN",
+    "destination": "--destination COLUMN",
+    "region": "--region COLUMN",
+}
+NOUNS = {"points": "record", "areas": "record", "trips": "trip"}
+_ROLES_OF_KIND = {"points": (*AXES, "geometry"), "trips": ENDS, "areas": ("region",), "regions": ("levels",)}
 _LIMITS = Limits()
 
 _PARTS = {"points": "partitions", "trips": "pairs", "areas": "regions"}
@@ -62,13 +92,22 @@ Facts = dict[str, Any]
 def run_check(arguments: Namespace) -> int:
     """Print what a file contains, what it can be used for and which settings are missing; of a configuration, what its release costs."""
     path = Path(arguments.file)
+    chosen = chosen_columns(arguments)
     if path.suffix.lower() == ".toml":
+        if chosen or arguments.regions is not None:
+            raise SettingError("A configuration names its columns and regions itself, under [data] and [regions]: leave these options out.")
         if arguments.people:
             raise SettingError("--people searches the columns of data: give the data in place of a configuration.")
         return check_config(path, as_json=arguments.json, shows=arguments.left_out, copies=arguments.copies)
     if arguments.left_out:
         raise SettingError("--left-out counts the records that a configuration leaves out: give its TOML file in place of data.")
-    facts = check(path, copies=arguments.copies)
+    if arguments.ids and arguments.regions is None:
+        raise SettingError("--ids compares ids with those of regions: give the file of regions, too.")
+    if arguments.regions is None:
+        facts = check(path, chosen, copies=arguments.copies)
+    else:  # whose columns the levels are
+        facts = check(path, {role: column for role, column in chosen.items() if role != "levels"}, copies=arguments.copies)
+        facts = {**facts, **_compare_ids(path, facts, arguments)}
     if arguments.people:
         facts |= _search_persons(path, facts)
     give(facts, write_lines(facts), as_json=arguments.json)
@@ -95,18 +134,63 @@ def _search_persons(path: Path, facts: Facts) -> Facts:
     return {"may_be_persons": _describe_repeated(columns or ()), **ledger_facts(ledger)}
 
 
-def check(path: Path, *, copies: bool = False) -> Facts:
+def _compare_ids(path: Path, facts: Facts, arguments: Namespace) -> Facts:
+    """Count how many ids fit public regions after which rewriting, if that is asked for: it is a look at private values.
+
+    Raises:
+        InputError: the file has no column of ids, or a file cannot be read.
+        DomainError: the regions are not valid.
+        RefusedError: the ledger cannot note the look.
+    """
+    found: Facts = next((use["found"] for use in facts["uses"] if use["as"] in ("trips", "areas") and "matrix" not in use["found"]), {})
+    columns = [found[role] for role in (*ENDS, "region") if isinstance(found.get(role), str)]
+    if "files" in facts or not columns:
+        raise InputError("Ids are compared of one file with a column of ids: name it with --region, or with --origin and --destination.")
+    regions = _read_public_regions(Path(arguments.regions), arguments.levels)
+    if not arguments.ids:
+        return {"ids": None}
+    ledger = Ledger()
+    note_look(ledger, file_fingerprints([path]))
+    say(f"Ids are compared with those of the regions: the ledger {ledger.path} records that, and releases of these data will say so.")
+    return {**ledger_facts(ledger), "ids": count_id_fits(read_ids(path, columns, TextFormat(**facts.get("text_format", {}))), regions)}
+
+
+def _read_public_regions(path: Path, levels: Sequence[str] | None) -> Regions:
+    file = inspect_regions(path)
+    return read_regions(path, levels=levels or (None if file.nested else file.levels or propose_levels(path)) or None)
+
+
+def chosen_columns(arguments: Namespace) -> dict[str, Any]:
+    """Return the columns and the CRS that options name, by role.
+
+    Raises:
+        SettingError: an end of trips is neither one column nor a pair, or the CRS is not known.
+    """
+    chosen = {role: getattr(arguments, role) for role in (*AXES, "geometry", *ENDS, "count", "region", "person", "levels", "crs")}
+    for role in ENDS:
+        if chosen[role] is not None and len(chosen[role]) > len(AXES):
+            raise SettingError(f"--{role} is one column of ids, or two of coordinates.")
+        chosen[role] = None if chosen[role] is None else chosen[role][0] if len(chosen[role]) == 1 else tuple(chosen[role])
+    if chosen["crs"] is not None and fold_name(chosen["crs"]) != NO_CRS and attempt(lambda: CRS.from_user_input(chosen["crs"])) is None:
+        raise SettingError("--crs is not known: give an EPSG code such as EPSG:4326.")
+    return {role: column for role, column in chosen.items() if column}
+
+
+def check(path: Path, chosen: Mapping[str, Any] = NOTHING_CHOSEN, *, copies: bool = False) -> Facts:
     """Find out what a file or a release contains, and what it can be used for.
 
     If the columns are unambiguous, all rows of a single file are read, so that damage and bad rows are found before a release.
 
     Args:
         path: a file of points, trips or regions, a pattern or folder of such tables, or a release as a folder or zip.
+        chosen: the columns that the curator names, by role: x, y, geometry, region, origin and destination (each one column, or a pair of
+            coordinates), count (or "none"), person, and levels of regions; and crs.
         copies: whether files are allowed that are copies of others.
 
     Returns:
         Facts with "kind": "data" or "release". For data: format, columns (the first 40) and uses (as points, areas, trips or regions), the
-        likeliest first. Each use has the columns that were found, and the entries of the configuration that are missing; if a text
+        likeliest first. Each use has the columns that were found, the entries of the configuration that are missing, and the columns that
+        are not read and may hold the number of records of a row, if no column of counts is known; if a text
         table is written in another way than the usual one, these are the settings that say how, which are "text_format", too. For several
         tables or a large one, whose rows are not read, also the number of files and the engine that would count them. For a release:
         facts of its manifest and receipt.
@@ -120,38 +204,76 @@ def check(path: Path, *, copies: bool = False) -> Facts:
     if (folder and os.path.isfile(path / MANIFEST)) or (not folder and _holds_manifest(path)):  # noqa: PTH113
         return _release_facts(path)
     large = _find_several_or_large(path, folder=folder, copies=copies)
-    return _file_uses(path) if large is None else _table_uses(large, copies=copies)
+    return _file_uses(path, chosen) if large is None else _table_uses(large, chosen, copies=copies)
 
 
-def _file_uses(path: Path) -> Facts:
+def resolve_chosen(names: Sequence[str], chosen: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the columns that the curator names as the file spells them.
+
+    Raises:
+        InputError: no column or several have such a name.
+    """
+
+    def resolve(role: str, column: Any) -> Any:
+        if role == "crs" or (role == "count" and says_none(column)):
+            find_count(names, column if role == "count" else None)
+            return column
+        return find_column(names, column) if isinstance(column, str) else type(column)(find_column(names, name) for name in column)
+
+    return {role: resolve(role, column) for role, column in chosen.items() if column}
+
+
+def _only_wanted(attempts: Mapping[str, Callable[[], Facts]], chosen: Mapping[str, Any]) -> dict[str, Callable[[], Facts]]:
+    """Return the attempts at the uses that the named columns ask for; all if none of them says where."""
+    wanted = {kind for kind, roles in _ROLES_OF_KIND.items() if set(roles) & set(chosen)} or set(attempts)
+    return {kind: try_use for kind, try_use in attempts.items() if kind in wanted}
+
+
+def _file_uses(path: Path, chosen: Mapping[str, Any]) -> Facts:
     """Find what a single file can be used for; all of its rows are read."""
     tabular = FORMATS.get(path.suffix.lower()) in (*SEPARATORS, "Parquet")
     text_format = _propose_text_format(path)
     tables = attempt(lambda: find_files(path, text_format)) if tabular else None
     if tables is not None:
         refuse_rowless(tables)
+        chosen = resolve_chosen(tables.header(None).names, chosen)
     _refuse_bad_lines(path, text_format)
-    attempts: list[Callable[[], Facts]] = []
+    attempts: dict[str, Callable[[], Facts]] = {}
     if tabular:
-        attempts.append(lambda: _as_trips(inspect_flows(path, through=True, text_format=text_format)))
-        attempts.append(lambda: _as_areas(inspect_areas(path, text_format=text_format)))
-    attempts.append(lambda: _as_points(_inspect_points(path, text_format), lambda: _shapes(path)))
-    attempts.append(lambda: _as_regions(path, text_format))
-    return _with_text_format(_data_facts(attempts), text_format)
+        attempts["trips"] = lambda: _as_trips(inspect_flows(path, through=True, text_format=text_format, chosen=chosen), chosen)
+        attempts["areas"] = lambda: _as_areas(inspect_areas(path, text_format=text_format, chosen=chosen))
+    attempts["points"] = lambda: _as_points(_inspect_points(path, text_format, chosen), chosen, lambda: _shapes(path))
+    if not text_format.declarations():
+        attempts["regions"] = lambda: _as_regions(path, chosen)
+    nothing = _say_nothing(() if tables is None else tables.header(None).names, text_format, path)
+    return _with_text_format(_data_facts(_only_wanted(attempts, chosen), nothing, says_counts="count" in chosen), text_format)
 
 
-def _table_uses(found: FoundFiles, *, copies: bool) -> Facts:
+def _table_uses(found: FoundFiles, chosen: Mapping[str, Any], *, copies: bool) -> Facts:
     """Find what several tables or a large one can be used for, by their headers alone."""
     refuse_rowless(found)
     if not copies:
         refuse_copies(found)
-    attempts: list[Callable[[], Facts]] = [lambda: _as_trips(describe_flows(found))]
+    names: tuple[str, ...] = ()
+    attempts: dict[str, Callable[[], Facts]] = {"trips": lambda: _as_trips(describe_flows(found, chosen), chosen)}
     if found.schema is not None:
-        names = found.schema.names
-        attempts.append(lambda: _as_areas(propose_area_columns(found.format, names)))
-    attempts.append(lambda: _as_points(describe_points(found), lambda: {"point"}))
-    facts = {**_data_facts(attempts), "files": len(found.sources), "engine": choose_engine(found, AUTO, None, _LIMITS)}
+        names = found.header(None).names
+        chosen = resolve_chosen(names, chosen)
+        attempts["areas"] = lambda: _as_areas(describe_ids(found, chosen))
+    attempts["points"] = lambda: _as_points(describe_points(found, chosen), chosen, lambda: {"point"})
+    nothing = _say_nothing(names, found.text_format, found.sources[0])
+    uses = _data_facts(_only_wanted(attempts, chosen), nothing, says_counts="count" in chosen)
+    facts = {**uses, "files": len(found.sources), "engine": choose_engine(found, AUTO, None, _LIMITS)}
     return _with_text_format(facts, found.text_format)
+
+
+def _say_nothing(names: Sequence[str], text_format: TextFormat, source: Source) -> str:
+    """Return the refusal of a file of which no use is known: its columns, and what can be said of them."""
+    text = ""
+    if text_format.declarations():
+        written = text_format.describe(format_of(name_of(source)))
+        text = f" The text seems to have {written}; regions are read from commas or tabs, decimal points and UTF-8 only."
+    return _NOTHING.format(columns=list_columns(names) if names else "", text=text)
 
 
 def _propose_text_format(source: Source) -> TextFormat:
@@ -175,12 +297,15 @@ def _with_text_format(facts: Facts, text_format: TextFormat) -> Facts:
     return {**facts, "uses": uses, "text_format": declared}
 
 
-def _inspect_points(path: Path, text_format: TextFormat) -> PointsFile:
+def _inspect_points(path: Path, text_format: TextFormat, chosen: Mapping[str, Any]) -> PointsFile:
     """Inspect points, and read them through; if a column may hold points in WKT, and no two hold coordinates, read that one."""
-    file = inspect_points(path, through=True, text_format=text_format)
+    chosen = {role: column for role, column in chosen.items() if role != "crs" or fold_name(column) != NO_CRS}
+    file = inspect_points(path, through=True, text_format=text_format, chosen=chosen)
+    if file.has_geometry:  # whose other columns are known only now
+        file = inspect_points(path, text_format=text_format, chosen=resolve_chosen(file.columns, chosen))
     if file.rows == 0:
         raise InputError("The file holds no feature and no row: nothing could be counted or released.")
-    if file.geometry is not None and file.x is None and file.y is None:
+    if "geometry" in file.use.found and not chosen.get("geometry"):
         inspect_points(path, through=True, text_format=text_format, geometry=file.geometry)
     return file
 
@@ -209,23 +334,31 @@ def _find_several_or_large(path: Path, *, folder: bool, copies: bool) -> FoundFi
     return _find_proposed(path, copies=copies) if large else None
 
 
-def _data_facts(attempts: Sequence[Callable[[], Facts]]) -> Facts:
+def _data_facts(attempts: Mapping[str, Callable[[], Facts]], nothing: str, *, says_counts: bool) -> Facts:
     """Collect the uses that fit the data: each function of `attempts` tries one use, and raises an error if it cannot."""
-    uses, refusals = [], []
-    for try_use in attempts:
+    uses, refusals = [], {}
+    for kind, try_use in attempts.items():
         try:
             uses.append(try_use())
         except DpvizError as error:
-            refusals.append(str(error))
+            refusals[kind] = str(error)
     fitting = sorted((use for use in uses if use.pop("fits")), key=lambda use: ("matrix" in use["found"], len(use["missing"])))
-    others = {use["as"] for use in fitting} - {"areas"}
-    counts = any(use["as"] == "areas" and len(use["found"]) > 1 for use in fitting)  # beside ids: regions themselves are not counted
-    if others - {"regions"} or (others and not counts):
-        fitting = [use for use in fitting if use["as"] != "areas"]
+    fitting = _leave_unlikely_out(fitting, says_counts=says_counts)
     if not fitting:
-        raise InputError(" ".join(dict.fromkeys(refusals)) or NOTHING)
+        raise InputError(" ".join(dict.fromkeys(refusals.values())) or nothing)
     file_facts = [use.pop("about") for use in fitting]
-    return {"kind": "data", **file_facts[0], "uses": fitting}
+    refused = {kind: refusals[kind] for kind in ("trips", "points") if kind in refusals}
+    return {"kind": "data", **file_facts[0], "uses": fitting, **({"refused": refused} if refused else {})}
+
+
+def _leave_unlikely_out(fitting: list[Facts], *, says_counts: bool) -> list[Facts]:
+    """Leave out ids of regions beside coordinates or trips, and where nothing is counted beside them; and regions by a vague name alone."""
+    only_by_name = any(use.pop("vague", False) for use in fitting)
+    others = {use["as"] for use in fitting} - {"areas"}
+    counts = says_counts or any(use["as"] == "areas" and (len(use["found"]) > 1 or any(map(may_count, use["unread"]))) for use in fitting)
+    left_out = {"areas"} if others - {"regions"} or (others and not counts) else set()
+    left_out |= {"regions"} if only_by_name and others - {"regions"} else set()
+    return [use for use in fitting if use["as"] not in left_out]
 
 
 def _holds_manifest(path: Path) -> bool:
@@ -238,98 +371,91 @@ def _holds_manifest(path: Path) -> bool:
         return False
 
 
-def _as_trips(file: FlowsFile) -> Facts:
-    pairs = None if file.matrix else coordinate_columns(file.columns)
-    columns = {"origin": file.origin, "destination": file.destination, "count": file.count, "person": file.person}
-    found = {role: name for role, name in columns.items() if name is not None}
-    missing_roles = [role for role in ("origin", "destination") if role not in found and not file.matrix]
-    if pairs is not None and missing_roles:
-        return _between_coordinates(file, pairs, found)
+def _say_open(use: Use) -> list[str]:
+    """Say which columns are still to be named, and with which options."""
+    lines = []
+    for role, among in use.open.items():
+        which = f"which of {join_pairs(among)} are meant" if among else "the column"
+        lines.append(f"[data] {role}: {which} ({OPTIONS[role]})")
+    return lines
+
+
+def _use_facts(use: Use, missing: Sequence[str], about: Facts, **found: Any) -> Facts:
+    """Describe a use as facts: what was found by role, what is missing, and which columns are not read."""
+    columns = {role: list(column) if isinstance(column, tuple) else column for role, column in use.found.items()}
     return {
-        "as": "trips",
-        "fits": file.matrix or bool({"origin", "destination"} & set(found)),
-        "found": {"matrix": True} if file.matrix else found,
-        "missing": [*(f"[data] {role}: the column" for role in missing_roles), "[regions] file: the public regions that its ids name"],
-        "about": _file_facts(file.format, () if file.matrix else file.columns),
+        "as": use.kind,
+        "fits": use.fits,
+        "found": {**found, **columns},
+        "missing": [*_say_open(use), *missing],
+        "open": {role: list(among) for role, among in use.open.items()},
+        "unread": list(use.unread),
+        "about": about,
     }
 
 
-def _between_coordinates(file: FlowsFile, pairs: tuple[Pair, Pair], found: Facts) -> Facts:
-    others = {role: name for role, name in found.items() if role in ("count", "person")}
-    return {
-        "as": "trips",
-        "fits": True,
-        "found": {"origin": list(pairs[0]), "destination": list(pairs[1]), **others},
-        "missing": [
-            "[data] origin and destination: the pairs of columns, if they are meant",
-            "[data] crs: which CRS the coordinates are in; it is never guessed",
-            "[regions] file: the public regions, with polygons; or h3 or squares",
-        ],
-        "about": _file_facts(file.format, file.columns),
-    }
+def _as_trips(file: FlowsFile, chosen: Mapping[str, Any]) -> Facts:
+    if file.use is None:
+        missing = ["[regions] file: the public regions that its ids name"]
+        about = _file_facts(file.format, ())
+        return {"as": "trips", "fits": True, "found": {"matrix": True}, "missing": missing, "open": {}, "unread": [], "about": about}
+    missing = ["[regions] file: the public regions that its ids name"]
+    if isinstance(file.use.found.get("origin"), tuple):
+        missing = ["[regions] file: the public regions, with polygons; or h3 or squares"]
+        missing[:0] = [] if chosen.get("crs") else ["[data] crs: which CRS the coordinates are in; it is never guessed"]
+        missing[:0] = [] if chosen.get("origin") else ["[data] origin and destination: the pairs of columns, if they are meant"]
+    return _use_facts(file.use, missing, _file_facts(file.format, file.columns))
 
 
-def _as_points(file: PointsFile, shapes: Callable[[], set[str]]) -> Facts:
-    kinds = shapes() if file.has_geometry else set()
-    columns = {"x": file.x, "y": file.y, "count": file.count, "person": file.person}
-    in_wkt = file.geometry is not None and file.x is None and file.y is None
-    columns |= {"geometry": file.geometry} if in_wkt else {}
-    found = {role: name for role, name in columns.items() if name is not None}
-    missing = [f"[data] {role}: the column" for role in ("x", "y") if role not in found and not (file.has_geometry or in_wkt)]
-    missing += [f'[data] geometry = "{file.geometry}": its column holds points in WKT'] if in_wkt else []
-    missing += ["[data] crs: which CRS the coordinates are in; it is never guessed"] if file.needs_crs else []
-    return {
-        "as": "points",
-        "fits": "point" in kinds or {"x", "y"} <= set(found) or in_wkt,
-        "found": {"geometry": True, **found} if file.has_geometry else found,
-        "missing": [
-            *missing,
-            "[domain] bounds and crs: declared in public, never taken from the file; or for areas [regions] file, h3 or squares",
-        ],
-        "about": _file_facts(file.format, file.columns),
-    }
+def _as_points(file: PointsFile, chosen: Mapping[str, Any], shapes: Callable[[], set[str]]) -> Facts:
+    found = file.use.found
+    divide = say_ten_millionths([str(found.get(axis, "")) for axis in AXES])
+    missing = [f"[data] x and y: {divide}"] if divide else []
+    missing += [f'[data] geometry = "{found["geometry"]}": its column holds points in WKT'] if "geometry" in found else []
+    missing += ["[data] crs: which CRS the coordinates are in; it is never guessed"] if file.needs_crs and not chosen.get("crs") else []
+    missing.append("[domain] bounds and crs: declared in public, never taken from the file; or for areas [regions] file, h3 or squares")
+    about = _file_facts(file.format, file.columns)
+    if not file.has_geometry:
+        return _use_facts(file.use, missing, about)
+    return {**_use_facts(file.use, missing, about, geometry=True), "fits": "point" in shapes()}
 
 
 def _as_areas(file: AreasFile) -> Facts:
-    columns = {"region": file.region, "count": file.count, "person": file.person}
-    return {
-        "as": "areas",
-        "fits": file.region is not None,
-        "found": {role: name for role, name in columns.items() if name is not None},
-        "missing": [
-            f'[data] region = "{file.region}": if its column holds ids of the finest regions',
-            "[regions] file: the public regions that its ids name",
-        ],
-        "about": _file_facts(file.format, file.columns),
-    }
+    missing = [
+        f'[data] region = "{file.region}": if its column holds ids of the finest regions',
+        "[regions] file: the public regions that its ids name",
+    ]
+    return _use_facts(file.use, missing, _file_facts(file.format, file.columns))
 
 
-def _as_regions(path: Path, text_format: TextFormat) -> Facts:
-    if text_format.declarations():
-        written = text_format.describe(format_of(str(path)))
-        raise InputError(
-            f"{NOTHING} The text seems to have {written}; regions are read from commas or tabs, decimal points and UTF-8 only."
-        )
+def _as_regions(path: Path, chosen: Mapping[str, Any]) -> Facts:
     file = inspect_regions(path, through=True)
+    levels = tuple(resolve_chosen(file.columns, {"levels": chosen.get("levels")}).get("levels", ()))
+    if levels:
+        read_regions(path, levels=levels, crs=chosen.get("crs"))
     polygons = file.has_geometry and "polygon" in _shapes(path)
-    properties = {"nested": file.nested, "levels": list(file.levels), "geometry": file.has_geometry}
-    overlap = _find_overlap(path, file) if polygons else None
+    properties = {"nested": file.nested, "levels": list(levels or file.levels), "geometry": file.has_geometry}
+    overlap = _find_overlap(path, file, levels) if polygons else None
+    among = f", out of {quote_unread(file.ids)}" if len(file.ids) > 1 else ""
     return {
         "as": "regions",
-        "fits": file.nested or bool(file.levels) or polygons,
+        "fits": file.nested or bool(levels or file.ids) or polygons,
+        "vague": not (levels or file.nested or polygons or are_levels(file.columns)),
         "found": {name: value for name, value in properties.items() if value},
         "missing": [
-            *([] if file.nested else ["[regions] levels: the columns of ids, coarsest first (one is enough)"]),
+            *([] if file.nested or levels else [f"[regions] levels: the columns of ids, coarsest first (one is enough){among}"]),
             *([] if overlap is None else [f"for records with coordinates: {overlap}"]),
         ],
+        "open": {},
+        "unread": [],
         "about": _file_facts(file.format, file.columns),
     }
 
 
-def _find_overlap(path: Path, file: RegionsFile) -> str | None:
+def _find_overlap(path: Path, file: RegionsFile, chosen: tuple[str, ...]) -> str | None:
     """Return which polygons of a public file overlap; None if none do, or if its levels or its CRS are not known."""
     try:
-        levels = None if file.nested else file.levels or propose_levels(path)
+        levels = chosen or (None if file.nested else file.levels or propose_levels(path))
         regions = None if levels == () else read_regions(path, levels=levels)
     except DpvizError:
         return None
@@ -404,6 +530,16 @@ def _describe_repeated(columns: Sequence[RepeatedColumn]) -> list[Facts]:
     return [{"column": c.name, "values": c.values, "rows": c.rows, "once": c.once} for c in columns[:MOST_SHOWN]]
 
 
+def _write_ids(facts: Facts) -> list[str]:
+    """Write how many ids fit the regions, or how to ask for it."""
+    if "ids" not in facts:
+        return []
+    if facts["ids"] is None:
+        return ["How many ids fit the regions was not counted, since that is a look at private values: add --ids. The ledger will note it."]
+    numbers = [f"{number:,} {'of no region' if name == NO_REGION else name}" for name, number in facts["ids"].items()]
+    return [f"Curator only: of {sum(facts['ids'].values()):,} different ids, those of regions are {'; '.join(numbers)}."]
+
+
 def _questions(columns: Sequence[Facts]) -> list[str]:
     """Write the question to the curator about columns with repeated values, as lines of text."""
     repeated_columns = [
@@ -437,6 +573,10 @@ def write_lines(facts: Facts) -> list[str]:
         texts.append(f"{facts['files']:,} files, which engine {facts['engine']} would count; {seen}.")
     for use in facts["uses"]:
         found_text = ", ".join(name if value is True else f"{name} = {value}" for name, value in use["found"].items())
-        texts.append(f"As {use['as']}: {found_text}.")
+        texts.append(f"As {use['as']}: {found_text or 'still to be said'}.")
         texts += [f"  missing: {missing}" for missing in use["missing"]] or ["  nothing is missing"]
+        if each_row := say_each_row(NOUNS.get(use["as"], ""), use["unread"]):
+            texts.append(f"  {each_row} (--count COLUMN, or --count none)")
+    texts += _write_ids(facts)
+    texts += [f"Not as {kind}: {advise_on_command_line(refusal)}" for kind, refusal in facts.get("refused", {}).items()]
     return texts + _questions(facts.get("may_be_persons", ()))

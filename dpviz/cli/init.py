@@ -10,7 +10,7 @@ import os
 import sys
 import tomllib
 from argparse import Namespace
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,8 +18,9 @@ from typing import Any
 from dpviz.amounts import LONGEST_NUMBER
 from dpviz.cli import check
 from dpviz.cli.console import give, say
-from dpviz.data.columns import columns_called, no_such_column
+from dpviz.data.columns import join_pairs
 from dpviz.data.reading.text_format import TextFormat
+from dpviz.data.roles import AXES, ENDS, NO_COUNT, say_each_row, say_ten_millionths, says_none
 from dpviz.errors import InputError, SettingError, did_you_mean
 from dpviz.mechanisms import FAMILIES
 from dpviz.mechanisms.base import BOUNDED
@@ -29,9 +30,16 @@ from dpviz.publishing.config_schema import RELEASE_FILE
 Facts = dict[str, Any]
 
 KINDS = ("points", "areas", "trips")
+_COLUMNS_OF = {
+    "points": "--x COLUMN --y COLUMN, or --geometry COLUMN",
+    "areas": "--region COLUMN, or --x COLUMN --y COLUMN",
+    "trips": "--origin COLUMN --destination COLUMN",
+}
 _FIRST_CHOICE = {"points": "path_tree", "areas": "region_tree", "trips": "fitted_tree"}
 _USUAL_DELTA = "1e-8"
 _GIVE = {
+    "columns": "which columns are read: {columns}",
+    "count": "how many {noun}s a row stands for, as {each_row}: --count COLUMN, or --count none",
     "who": "whom the release protects: --person COLUMN and --contributions N, or --each-row if each row is its own person",
     "crs": "the CRS of the coordinates: --crs EPSG:4326, for instance",
     "bounds": "where records are counted, from public knowledge: --bounds WEST SOUTH EAST NORTH",
@@ -46,6 +54,7 @@ class _Choices:
 
     Attributes:
         kind: one of `KINDS`.
+        count: the column of the number of records of a row; "none" if it is said that there is none, None if there is no question.
         person: the column that identifies persons; None if each row is its own person.
         contributions: the most records of one person that count.
         crs: of the coordinates and the bounds; None where there are none, or where the file says it.
@@ -59,6 +68,7 @@ class _Choices:
     """
 
     kind: str
+    count: str | None
     person: str | None
     contributions: int | None
     crs: str | None
@@ -80,10 +90,15 @@ def run_init(arguments: Namespace) -> None:
     """
     source, target = Path(arguments.file), Path(arguments.output)
     _refuse_existing(target)
-    facts = check.check(source, copies=arguments.copies)
+    facts = check.check(source, _chosen_columns(arguments), copies=arguments.copies)
     use = _choose_use(facts, arguments.kind)
+    if use["open"] and sys.stdin.isatty():
+        _ask_columns(arguments, use["open"])
+        facts = check.check(source, _chosen_columns(arguments), copies=arguments.copies)
+        use = _choose_use(facts, arguments.kind)
+    if divide := say_ten_millionths([str(use["found"].get(axis, "")) for axis in AXES]):
+        raise InputError(f"{divide}.")
     choices = _choose(arguments, use, facts["columns"])
-    _check_person(choices.person, facts)
     text = _write(choices, use, {**facts, "copies": arguments.copies}, source, target)
     from_tables(tomllib.loads(text), base=target.parent, for_dry_run=True)
     try:
@@ -103,26 +118,38 @@ def _refuse_existing(target: Path) -> None:
         raise SettingError("There is such a configuration already, and none is overwritten: choose another name with --output.")
 
 
-def _check_person(person: str | None, facts: Facts) -> None:
-    """Refuse a column of persons that the file does not have; of very wide files only the first columns are known."""
-    columns = facts["columns"]
-    if person is not None and not facts["further_columns"] and not columns_called(columns, person):
-        raise InputError(no_such_column(columns, person))
+def _chosen_columns(arguments: Namespace) -> dict[str, Any]:
+    """Return the columns of the data that options name; the levels are those of the regions, and the CRS is written as it is."""
+    return {role: column for role, column in check.chosen_columns(arguments).items() if role not in ("levels", "crs")}
+
+
+def _ask_columns(arguments: Namespace, still_open: Mapping[str, Any]) -> None:
+    """Ask for the columns that are not clear from their names."""
+    for roles, among in still_open.items():
+        hint = f" ({join_pairs(among)})" if among else ""
+        for role in roles.split(" and "):
+            column = _ask(f"Column of {role}{hint}")
+            setattr(arguments, role, [column] if role in ENDS else column)
 
 
 def _choose_use(facts: Facts, kind: str | None) -> Facts:
     """Return the use of the file that is wanted, or else the likeliest one."""
     uses = {use["as"]: use for use in facts.get("uses", ()) if use["as"] in KINDS}
     if not uses:
-        raise InputError("A configuration is for data: points, areas or trips. This is a release, or a file of regions.")
+        raise InputError(
+            "A configuration is for data: points, areas or trips. This is a release, or a file of regions; if its ids are those of records,"
+            " say --region COLUMN."
+        )
     if kind == "areas" and kind not in uses and "points" in uses:
         kind = "points"  # which are areas where they are counted in regions
+    if refused := facts.get("refused", {}).get(kind):
+        raise InputError(refused)
     if kind is not None and kind not in uses:
-        raise InputError(f"The file's columns do not fit {kind}; they fit {' or '.join(uses)}.")
+        raise InputError(f"The file's columns do not fit {kind}; they fit {' or '.join(uses)}. Or say what they are: {_COLUMNS_OF[kind]}.")
     return uses[kind] if kind is not None else next(iter(uses.values()))
 
 
-def _choose(arguments: Namespace, use: Facts, columns: Iterable[str]) -> _Choices:
+def _choose(arguments: Namespace, use: Facts, columns: Sequence[str]) -> _Choices:
     """Take the flags, and ask for the rest.
 
     Raises:
@@ -131,14 +158,19 @@ def _choose(arguments: Namespace, use: Facts, columns: Iterable[str]) -> _Choice
     kind = "areas" if use["as"] == "points" and (arguments.regions is not None or arguments.kind == "areas") else use["as"]
     _check_flags(arguments, kind)
     open_questions = _open_questions(arguments, use, kind)
+    words = {"columns": _say_columns(use["open"]), **_count_words(use)}
     if open_questions and not sys.stdin.isatty():
-        raise SettingError(
-            f"Still to be said, as this is no terminal that could be asked: {'; '.join(map(_GIVE.__getitem__, open_questions))}."
-        )
+        give_these = "; ".join(_GIVE[question].format(**words) for question in open_questions)
+        raise SettingError(f"Still to be said, as this is no terminal that could be asked: {give_these}.")
+    if "count" in open_questions:
+        arguments.count = _ask("Column of the number of {noun}s that a row stands for, or none, as {each_row}".format(**words))
+        if len(columns) < check.MOST_NAMED:  # of a wider file not all are known here
+            check.resolve_chosen(columns, {"count": arguments.count})
     _ask_open(open_questions, arguments, use, columns)
     asks = bool(open_questions)
     return _Choices(
         kind=kind,
+        count=NO_COUNT if says_none(arguments.count) else use["found"].get("count", arguments.count),
         person=arguments.person,
         contributions=arguments.contributions,
         crs=arguments.crs,
@@ -185,12 +217,25 @@ def _open_questions(arguments: Namespace, use: Facts, kind: str) -> list[str]:
     has_coordinates = "region" not in use["found"] and (kind != "trips" or isinstance(use["found"].get("origin"), list))
     frame = "bounds" if kind == "points" else "regions"
     wanted = {
+        "columns": bool(use["open"]),
+        "count": bool(use["unread"]),
         "who": not knows_who,
         frame: getattr(arguments, frame) is None,
         "crs": arguments.crs is None and has_coordinates and (kind == "points" or _lacks_crs(use)),
         "epsilon": arguments.epsilon is None,
     }
     return [name for name, is_open in wanted.items() if is_open]
+
+
+def _say_columns(still_open: Mapping[str, Any]) -> str:
+    """Say which columns are still to be named, and with which options."""
+    parts = [check.OPTIONS[role] + (f" ({join_pairs(among)})" if among else "") for role, among in still_open.items()]
+    return " and ".join(parts)
+
+
+def _count_words(use: Facts) -> dict[str, str]:
+    noun = check.NOUNS[use["as"]]
+    return {"noun": noun, "each_row": say_each_row(noun, use["unread"])}
 
 
 def _lacks_crs(use: Facts) -> bool:
@@ -259,13 +304,13 @@ def _head(target: Path) -> list[str]:
 
 def _data_part(choices: _Choices, use: Facts, facts: Facts, source: str) -> list[str]:
     found, key = use["found"], "trips" if choices.kind == "trips" else "points"
-    names = ("origin", "destination", "count") if choices.kind == "trips" else ("region",) if "region" in found else ("x", "y", "geometry")
+    names = ENDS if choices.kind == "trips" else ("region",) if "region" in found else (*AXES, "geometry")
     columns = {name: found[name] for name in names if found.get(name) not in (None, True)}
-    if choices.person is not None:
-        columns.pop("count", None)
     lines = ["[data]", _line(key, source), *(_line(name, column) for name, column in columns.items())]
-    if choices.kind != "trips" and choices.person is None and "count" in found:
-        lines.append(f"# {_line('count', found['count'])}    # if a row stands for several records, of which each is its own person")
+    if choices.count is not None:
+        noun = check.NOUNS[choices.kind]
+        meaning = f"each row is one {noun}" if choices.count == NO_COUNT else f'the {noun}s of a row; "none" if each row is one'
+        lines.append(f"{_line('count', choices.count)}    # {meaning}")
     if choices.crs not in (None, NO_CRS) and _lacks_crs(use):
         lines.append(_line("crs", choices.crs))
     lines += ["copies = true    # files count that are copies of others"] if facts["copies"] else []

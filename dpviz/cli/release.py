@@ -111,7 +111,20 @@ def _read_order(
         say(_LEFT_OUT_HINT if not shows else _record_look(order, ledger) or _describe_left_out(order))
     for line in getattr(order.data, "notes", ()):
         say(f"Curator only: {line}")
+    if order.data.each_row is not None:
+        say(say_each_row(order))
     return order, engine
+
+
+def say_each_row(order: Order) -> str:
+    """Say that each row counts once, and what to declare; "" if there is no question."""
+    each_row = order.data.each_row
+    if each_row is None:
+        return ""
+    text, column = str(each_row), each_row.example.replace('"', "")
+    return (
+        f'{text[:1].upper()}{text[1:]}. Write count = "{column}", say, or count = "none" if each row is one {each_row.noun}, under [data].'
+    )
 
 
 _LEFT_OUT_HINT = (
@@ -255,6 +268,7 @@ def _dry_run_facts(order: Order, account: Account | None, refusal: str | None, e
         "neighbours": receipt.neighbours,
         "levels": levels,
         "note": errors.note,
+        "each_row": say_each_row(order) or None,
     }
 
 

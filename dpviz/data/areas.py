@@ -25,9 +25,10 @@ from dpviz.data.cells import (
 from dpviz.data.empty import NONE_IN_REGIONS, refuse_none_inside
 from dpviz.data.fingerprints import UNKNOWN, Fingerprints, fingerprints_of_rows, sum_rows
 from dpviz.data.flows import check_counts, counts_of, ids_of, leaf_indexes
-from dpviz.data.frame_columns import column_of, named_columns
+from dpviz.data.frame_columns import column_of, count_of, each_row_of_frame, named_columns
 from dpviz.data.leaf_regions import check_regions, crs_of_leaves, leaf_finder
 from dpviz.data.marks import declares_unit
+from dpviz.data.roles import EachRow, warn_each_row
 from dpviz.errors import InputError, check_choice
 from dpviz.shown import Private
 from dpviz.space.regions import Regions
@@ -58,6 +59,8 @@ class AreaCounts(Private):
         row_stable: whether each row decided only itself when the data were read; without that no release of them is published.
         unit_declared: whether it was said what is protected, if rows stand for numbers of records; likewise.
         fingerprints: of the files or rows that were counted; private, and not in a pickle.
+        each_row: what is said because no column of counts was chosen, and one may be there; None if there is nothing to say. Public, but
+            for names of columns that the file does not declare.
 
     Raises:
         InputError: not Regions; the arrays differ in length; a leaf is unknown or out of order; a count is under 1; the counts add up to
@@ -88,6 +91,7 @@ class AreaCounts(Private):
     row_stable: bool = True
     unit_declared: bool = True
     fingerprints: Fingerprints = field(default=UNKNOWN, repr=False)
+    each_row: EachRow | None = None
 
     def __post_init__(self) -> None:
         check_regions(self.regions)
@@ -179,7 +183,7 @@ class AreaCounts(Private):
             frame: n rows with points as geometry, in a CRS if the regions have one.
             regions: as for `from_xy`.
             options: count, person, contributions, distinct, bad_rows, key and unit, as for `from_xy`; count and person may be names of
-                columns.
+                columns, and count "none" says that each row is one record. Without it, an `UnreadColumnsWarning` names columns of numbers.
 
         Raises:
             InputError: there is no geometry column, no such column, no CRS although the regions have one, or a geometry that is not a
@@ -188,7 +192,10 @@ class AreaCounts(Private):
         """
         check_regions(regions)
         xy, own = xy_of_frame(frame, crs_of_leaves(regions), "regions", options.get("bad_rows"))
-        return cls.from_xy(*xy, regions=regions, _own=own, **options | named_columns(frame, options))
+        areas = cls.from_xy(*xy, regions=regions, _own=own, **options | named_columns(frame, options))
+        each_row = each_row_of_frame("record", frame, options.get("count"), [options.get("person")])
+        warn_each_row(each_row)
+        return replace(areas, each_row=each_row)
 
     @classmethod
     def from_table(
@@ -196,6 +203,7 @@ class AreaCounts(Private):
         table: pd.DataFrame,
         *,
         regions: Regions,
+        count: str | None = None,
         person: str | ArrayLike | People | None = None,
         contributions: int = 1,
         distinct: bool = False,
@@ -209,6 +217,8 @@ class AreaCounts(Private):
             table: columns region (ids of leaves: texts, or whole numbers, which stand for their digits) and count (whole numbers, >= 0;
                 each row is one record without it).
             regions: their leaves need no shapes.
+            count: another name of the column of counts, or "none", which says that each row is one record. Without both, an
+                `UnreadColumnsWarning` names columns of numbers.
             person: a column of `table`, or (n,) entries, that say who a row belongs to; as for `from_xy`.
             contributions: m >= 1.
             distinct: whether each person counts once in each leaf, and keeps at most m distinct leaves.
@@ -225,16 +235,17 @@ class AreaCounts(Private):
         contributions, is_declared = check_whole(contributions, "contributions", 1), declares_unit(unit, person)
         ids = ids_of(column_of(table, "region", _NOUN), "Column 'region'")
         leaf = leaf_indexes(ids, regions, bad_rows)
-        count = None
-        if "count" in table.columns:
-            count = check_counts(counts_of(column_of(table, "count", _NOUN), "Column 'count'", noun=_NOUN), bad_rows)
+        cells = count_of(table, count, _NOUN)
+        counts = None if cells is None else check_counts(counts_of(cells, f"Column {cells.name!r}", noun=_NOUN), bad_rows)
+        each_row = None if cells is not None else each_row_of_frame(RECORD, table, count, ["region", person])
+        warn_each_row(each_row)
         people = column_of(table, person, _NOUN) if isinstance(person, str) else person
         refuse_bound_without_persons(people, contributions, distinct=distinct)
         bound = None if people is None else bound_of(contributions, key, distinct=distinct)
         owners = None if people is None else check_people(people, len(leaf), bad_rows)
-        rows = None if owners is None else sum_rows([ids.words()], count, owners)
-        counted = count_rows(leaf.astype(np.int64), count, owners, bound, regions.size(regions.depth))
-        return cls.from_leaf_counts(replace(counted, rows=rows), regions, bound, unit_declared=is_declared or count is None)
+        rows = None if owners is None else sum_rows([ids.words()], counts, owners)
+        counted = replace(count_rows(leaf.astype(np.int64), counts, owners, bound, regions.size(regions.depth)), rows=rows)
+        return replace(cls.from_leaf_counts(counted, regions, bound, unit_declared=is_declared or counts is None), each_row=each_row)
 
     @classmethod
     def from_counts(cls, counts: ArrayLike, *, regions: Regions) -> AreaCounts:

@@ -17,27 +17,32 @@ from dpviz.arrays import Floats
 from dpviz.data.bounding import People, find_people, plain_values
 from dpviz.data.fingerprints import RowSum
 from dpviz.data.library_errors import attempt
+from dpviz.data.roles import (
+    AXES,
+    NO_COUNT,
+    PublicHeader,
+    complete_pairs,
+    find_wkt,
+    fold_name,
+    is_like_name,
+    missing_role,
+    say_ten_millionths,
+    says_none,
+)
 from dpviz.errors import InputError, did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from pyproj import CRS
-
-X_NAMES = ("lon", "lng", "long", "longitude", "x", "easting")
-Y_NAMES = ("lat", "latitude", "y", "northing")
-COUNT_NAMES = ("count", "counts", "n", "records", "people")
-GEOMETRY_NAMES = ("geometry", "wkt", "the_geom", "geom")
-PERSON_NAMES = ("person", "person_id", "personid", "user", "user_id", "userid", "uid", "device", "device_id", "subject", "subject_id")
 
 _WEIGHT = re.compile(r"weight|wgt|(^|[^a-z]|per|hh|fin|pop|samp)wt(s|[^a-z]|$)")
 WEIGHTS_REFUSED = (
     "Survey weights are refused: one row would move a count by its weight, more than the privacy guarantee covers."
-    " Leave the column out to count one per row."
+    " Where each row is one record, and its weight is not to count, say so with count='none'."
 )
 
 _MOST_NAMED = 20
-_LIKE_A_NAME = re.compile(r"\s*[^\W\d][\w .:/()%#-]{0,39}")
 NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"  # how a number is written, without blanks around it
 _LONGEST_EXACT = 16  # digits of which floats do not hold all numbers
 MAY_BE_THOUSANDS = r"^[+-]?[0-9]{1,3}\.[0-9]{3}$"  # how a count must not be written: the point may be a mark of thousands
@@ -124,6 +129,7 @@ class OpenFile:
         crs: the CRS that the file declares; None if it declares none.
         rows: number of rows, where the file states it; private.
         take: a function that reads the rows, from the names of their columns as the file spells them, and `bad_rows`.
+        types: the declared types of columns by name, where the format declares them.
     """
 
     format: str
@@ -132,16 +138,12 @@ class OpenFile:
     crs: CRS | None
     rows: int | None = field(repr=False)
     take: Callable[[PointColumns, str], RawPoints] = field(repr=False)
+    types: Mapping[str, pa.DataType] = field(default_factory=dict, repr=False)
 
-
-def fold_name(name: str) -> str:
-    """Return a column's name as names are compared: in lower case, without blanks around it."""
-    return name.strip().casefold()
-
-
-def candidates(names: Iterable[str], aliases: Sequence[str]) -> list[str]:
-    """Return the column names that equal one of the aliases, in any case."""
-    return [name for name in names if fold_name(name) in aliases]
+    @property
+    def header(self) -> PublicHeader:
+        """What is public of the file before a row is read."""
+        return PublicHeader(names=self.names, types=self.types, has_geometry=self.has_geometry)
 
 
 def is_number_text(name: str) -> bool:
@@ -150,12 +152,6 @@ def is_number_text(name: str) -> bool:
     The file may then have no header, so that this is an entry of its first row.
     """
     return re.fullmatch(NUMBER, name.strip().replace(",", ".", 1), re.ASCII) is not None
-
-
-def only_candidate(names: Iterable[str], aliases: Sequence[str]) -> str | None:
-    """Return the one column whose name equals an alias; None if there is none, or several."""
-    matches = candidates(names, aliases)
-    return matches[0] if len(matches) == 1 else None
 
 
 def resolve_columns(names: Sequence[str], wanted: PointColumns, *, has_geometry: bool, is_file: bool = True) -> PointColumns:
@@ -174,31 +170,68 @@ def resolve_columns(names: Sequence[str], wanted: PointColumns, *, has_geometry:
         raise InputError("The points are geometries already: leave x and y out, or geometry.")
     if wanted.geometry is not None and (wanted.x is not None or wanted.y is not None):
         raise InputError("A point is in two columns x and y, or in one column geometry: leave out what does not apply.")
-    geometry = None if wanted.geometry is None else _find_column(names, wanted.geometry)
+    geometry = None if wanted.geometry is None else find_column(names, wanted.geometry)
     by_axes = not has_geometry and geometry is None
-    x = _find_axis(names, wanted.x, "x", is_file) if by_axes else None
-    y = _find_axis(names, wanted.y, "y", is_file) if by_axes else None
-    if x is not None and x == y:
-        raise InputError(f"x and y are the same column {x!r}; they must differ.")
-    count = None if wanted.count is None else _find_column(names, wanted.count)
-    if count is not None and _WEIGHT.search(fold_name(count)):
-        raise InputError(f"Column {count!r} is called a weight. {WEIGHTS_REFUSED}")
-    person = None if wanted.person is None else _find_column(names, wanted.person)
+    x, y = _find_axes(names, wanted, is_file) if by_axes else (None, None)
+    count = find_count(names, wanted.count)
+    person = None if wanted.person is None else find_column(names, wanted.person)
     return PointColumns(x=x, y=y, count=count, person=person, geometry=geometry)
 
 
-def _find_axis(names: Sequence[str], wanted: str | None, axis: str, is_file: bool) -> str:
-    if wanted is not None:
-        return _find_column(names, wanted)
-    aliases = X_NAMES if axis == "x" else Y_NAMES
-    matches = candidates(names, aliases)
-    if not matches:
-        shapes = candidates(names, GEOMETRY_NAMES)
-        in_wkt = f" If column {shapes[0]!r} holds points in WKT, declare geometry={shapes[0]!r} instead." if shapes else ""
-        raise InputError(no_column_for(axis, aliases, [] if is_file else names) + in_wkt)
-    if len(matches) > 1:
-        raise InputError(f"Several columns could be {axis}: {' and '.join(map(repr, matches))}. Say which one it is with {axis}='...'.")
-    return matches[0]
+def find_count(names: Sequence[str], wanted: str | None) -> str | None:
+    """Return the wanted column of counts as the file spells it; None if none is wanted, or "none", which says that each row is one.
+
+    Raises:
+        InputError: no column or several have the name; it is that of a survey weight; or "none" is also the name of a column, so that
+            either could be meant.
+    """
+    if wanted is None:
+        return None
+    if not says_none(wanted):
+        count = find_column(names, wanted)
+        if _WEIGHT.search(fold_name(count)):
+            raise InputError(f"Column {count!r} is called a weight. {WEIGHTS_REFUSED}")
+        return count
+    if any(fold_name(name) == NO_COUNT for name in names):
+        raise InputError(
+            f"A column is called {NO_COUNT!r}, and count={NO_COUNT!r} says that each row is one: rename the column to count by it, or leave"
+            " count out if each row is one."
+        )
+    return None
+
+
+def _find_axes(names: Sequence[str], wanted: PointColumns, is_file: bool) -> tuple[str, str]:
+    """Return the columns of x and y: the named ones, or those of the only pair whose names say so, with what is named."""
+    named = {axis: find_column(names, name) for axis, name in zip(AXES, (wanted.x, wanted.y), strict=True) if name is not None}
+    if len(named) < 2:
+        pairs = complete_pairs(names, AXES, named)
+        if not pairs:
+            raise InputError(_no_axes(names, is_file, missing_role(names, AXES, named)))
+        if len(pairs) > 1:
+            found = join_pairs(pairs)
+            raise InputError(f"Several pairs of columns could be x and y: {found}. Say which one it is with x='...' and y='...'.")
+        if divide := say_ten_millionths(pairs[0]):
+            raise InputError(f"{divide}.")
+        named = {axis: find_column(names, name) for axis, name in zip(AXES, pairs[0], strict=True)}
+    if named["x"] == named["y"]:
+        raise InputError(f"x and y are the same column {named['x']!r}; they must differ.")
+    return named["x"], named["y"]
+
+
+def _no_axes(names: Sequence[str], is_file: bool, axis: str) -> str:
+    shapes = find_wkt(names)
+    in_wkt = f" If column {shapes[0]!r} holds points in WKT, declare geometry={shapes[0]!r} instead." if shapes else ""
+    other = "a pair of names alike, such as longitude and latitude, x and y, or easting and northing"
+    return no_column_for(axis, other, [] if is_file else names) + in_wkt
+
+
+def join_pairs(pairs: Iterable[tuple[str, str]]) -> str:
+    """Return a list of pairs of columns, in quotes.
+
+    >>> join_pairs([("x", "y"), ("lon", "lat")])
+    "'x' and 'y', or 'lon' and 'lat'"
+    """
+    return ", or ".join(f"{first!r} and {second!r}" for first, second in pairs)
 
 
 def columns_called(names: Sequence[str], wanted: str) -> list[str]:
@@ -209,7 +242,7 @@ def columns_called(names: Sequence[str], wanted: str) -> list[str]:
 
 def quote_names(names: Sequence[str]) -> str:
     """Return the first names of columns, in quotes. A text that does not look like a name may be an entry, and is only counted."""
-    shown = [name for name in names if _LIKE_A_NAME.fullmatch(name)][:_MOST_NAMED]
+    shown = [name for name in names if is_like_name(name)][:_MOST_NAMED]
     more = len(names) - len(shown)
     if not shown:
         return f"{more:,} names that cannot be shown" if more else "no columns"
@@ -224,15 +257,15 @@ def list_columns(names: Sequence[str], wanted: str = "") -> str:
     >>> list_columns(["longitud", "lat"], "longitude")
     " The columns are 'longitud', 'lat'. Did you mean 'longitud'?"
     """
-    like_names = list(filter(_LIKE_A_NAME.fullmatch, names))
+    like_names = list(filter(is_like_name, names))
     if any(map(is_number_text, names)) or not like_names:
         return " In a text table, the first line must hold the names, separated by commas (.csv) or tabs (.tsv), or as it is declared."
     return f" The columns are {quote_names(names)}.{did_you_mean(wanted, like_names)}"
 
 
-def no_column_for(role: str, aliases: Sequence[str], names: Sequence[str]) -> str:
+def no_column_for(role: str, wanted: str, names: Sequence[str]) -> str:
     """Return the text of an error about a column that was searched by its name, among columns that may be listed."""
-    return f"No column for {role}: none is called {', '.join(aliases)}.{list_columns(names)} Say which one it is with {role}='...'."
+    return f"No column for {role}: there is not {wanted}.{list_columns(names)} Say which one it is with {role}='...'."
 
 
 def no_such_column(names: Sequence[str], wanted: str) -> str:
@@ -240,7 +273,12 @@ def no_such_column(names: Sequence[str], wanted: str) -> str:
     return f"There is no column named {wanted!r}.{list_columns(names, wanted)}"
 
 
-def _find_column(names: Sequence[str], wanted: str) -> str:
+def find_column(names: Sequence[str], wanted: str) -> str:
+    """Return the column with the wanted name, as the file spells it.
+
+    Raises:
+        InputError: no column has the name, or several have it.
+    """
     matches = columns_called(names, wanted)
     if not matches:
         raise InputError(no_such_column(names, wanted))

@@ -21,11 +21,12 @@ from dpviz.data.cells import BAD, MOST_RECORDS, REMEDY, check_bad_rows, check_wh
 from dpviz.data.columns import DECLARE_MARKS, MAY_BE_THOUSANDS, WEIGHTS_REFUSED, UnusableFileError, people_of
 from dpviz.data.empty import NONE_BETWEEN
 from dpviz.data.fingerprints import UNKNOWN, Fingerprints, RowSum, fingerprints_of_rows, sum_rows, words_of_ids
-from dpviz.data.frame_columns import column_of
+from dpviz.data.frame_columns import column_of, count_of, each_row_of_frame
 from dpviz.data.leaf_ids import COMPARED, find_leaves
 from dpviz.data.leaf_regions import check_regions
 from dpviz.data.library_errors import guard
 from dpviz.data.marks import TRIPS, declares_unit
+from dpviz.data.roles import EachRow, warn_each_row
 from dpviz.errors import InputError
 from dpviz.shown import Private
 from dpviz.space.regions import Regions
@@ -269,6 +270,8 @@ class Flows(Private):
         row_stable: whether each row decided only itself when the data were read; without that no release of them is published.
         unit_declared: whether it was said what is protected, if rows stand for numbers of trips; likewise.
         fingerprints: of the files or rows that were counted; private, and not in a pickle.
+        each_row: what is said because no column of counts was chosen, and one may be there; None if there is nothing to say. Public, but
+            for names of columns that the file does not declare.
 
     Raises:
         InputError: arrays of different lengths, indexes outside the regions, pairs out of order or twice, counts under 1
@@ -306,6 +309,7 @@ class Flows(Private):
     row_stable: bool = True
     unit_declared: bool = True
     fingerprints: Fingerprints = field(default=UNKNOWN, repr=False)
+    each_row: EachRow | None = None
 
     def __post_init__(self) -> None:
         if self.destinations is None:
@@ -357,6 +361,7 @@ class Flows(Private):
         *,
         regions: Regions,
         destinations: Regions | None = None,
+        count: str | None = None,
         person: str | ArrayLike | None = None,
         contributions: int = 1,
         distinct: bool = False,
@@ -372,6 +377,8 @@ class Flows(Private):
                 (whole numbers, >= 0; each row is one trip without it).
             regions: where trips begin.
             destinations: where they end, a hierarchy of the same depth; `regions` if None.
+            count: another name of the column of counts, or "none", which says that each row is one trip. Without both, an
+                `UnreadColumnsWarning` names columns of numbers.
             person: a column of `table`, or (n,) entries, that say who a row belongs to; each person then keeps at most
                 `contributions` trips, chosen at random. Without `person`, the protected unit is one trip if
                 contributions = 1; if contributions > 1, the curator vouches that no person has more.
@@ -396,14 +403,15 @@ class Flows(Private):
         sides = ((column_of(table, "origin"), regions), (column_of(table, "destination"), ends))
         ids = [ids_of(cells, f"Column {cells.name!r}") for cells, _ in sides]
         origin, destination = (leaf_indexes(each, side, bad_rows) for each, (_, side) in zip(ids, sides, strict=True))
-        count = None
-        if "count" in table.columns:
-            count = check_counts(counts_of(column_of(table, "count"), "Column 'count'"), bad_rows)
+        cells = count_of(table, count)
+        trips = None if cells is None else check_counts(counts_of(cells, f"Column {cells.name!r}"), bad_rows)
+        each_row = None if cells is not None else each_row_of_frame(TRIP, table, count, ["origin", "destination", person])
+        warn_each_row(each_row)
         people = column_of(table, person) if isinstance(person, str) else person
         owners = None if people is None else check_people(people, len(table), bad_rows)
-        rows = None if owners is None else sum_rows([each.words() for each in ids], count, owners)
-        return cls.from_trips(
-            Trips(origin=origin, destination=destination, count=count, person=owners, rows=rows),
+        rows = None if owners is None else sum_rows([each.words() for each in ids], trips, owners)
+        flows = cls.from_trips(
+            Trips(origin=origin, destination=destination, count=trips, person=owners, rows=rows),
             regions=regions,
             destinations=ends,
             contributions=contributions,
@@ -413,6 +421,7 @@ class Flows(Private):
             key=key,
             unit=unit,
         )
+        return replace(flows, each_row=each_row)
 
     @classmethod
     def from_trips(

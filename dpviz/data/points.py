@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -25,8 +25,9 @@ from dpviz.data.cells import (
 )
 from dpviz.data.empty import NONE_IN_DOMAIN
 from dpviz.data.fingerprints import UNKNOWN, Fingerprints, fingerprints_of_rows
-from dpviz.data.frame_columns import named_columns
+from dpviz.data.frame_columns import each_row_of_frame, named_columns
 from dpviz.data.marks import declares_unit
+from dpviz.data.roles import EachRow, warn_each_row
 from dpviz.errors import DomainError, InputError, check_choice
 from dpviz.shown import Private
 from dpviz.space.domain import Domain, as_domain
@@ -55,6 +56,8 @@ class PointCounts(Private):
         row_stable: whether each row decided only itself when the data were read; without that no release of them is published.
         unit_declared: whether it was said what is protected, if rows stand for numbers of records; likewise.
         fingerprints: of the files or rows that were counted; private, and not in a pickle.
+        each_row: what is said because no column of counts was chosen, and one may be there; None if there is nothing to say. Public, but
+            for names of columns that the file does not declare.
 
     Raises:
         InputError: the arrays differ in length, a cell is outside the lattice, masked or out of order, a count is under 1, the counts add
@@ -88,6 +91,7 @@ class PointCounts(Private):
     row_stable: bool = True
     unit_declared: bool = True
     fingerprints: Fingerprints = field(default=UNKNOWN, repr=False)
+    each_row: EachRow | None = None
 
     def __post_init__(self) -> None:
         for name, kind in (("column", np.int32), ("row", np.int32), ("count", np.int64)):
@@ -191,7 +195,7 @@ class PointCounts(Private):
             domain: the public domain; points outside it are dropped. Or bounds: four numbers or a rectangle, in the CRS of `frame` unless
                 they state their own.
             options: count, person, contributions, distinct, bad_rows, key and unit, as for `from_xy`; count and person may be names of
-                columns.
+                columns, and count "none" says that each row is one record. Without it, an `UnreadColumnsWarning` names columns of numbers.
 
         Raises:
             InputError: there is no geometry column, no such column, no CRS although the domain has one, or a geometry that is not a
@@ -200,7 +204,10 @@ class PointCounts(Private):
         """
         domain = as_domain(domain, getattr(frame, "crs", None))
         xy, own = xy_of_frame(frame, domain.crs, "domain", options.get("bad_rows"))
-        return cls.from_xy(*xy, domain=domain, _own=own, **options | named_columns(frame, options))
+        points = cls.from_xy(*xy, domain=domain, _own=own, **options | named_columns(frame, options))
+        each_row = each_row_of_frame("record", frame, options.get("count"), [options.get("person")])
+        warn_each_row(each_row)
+        return replace(points, each_row=each_row)
 
     @classmethod
     def from_matrix(cls, matrix: ArrayLike, *, domain: Domain | None = None) -> PointCounts:

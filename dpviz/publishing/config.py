@@ -316,7 +316,8 @@ class DataPart:
         crs: CRS of the coordinates, if the files do not state it.
         origin: column of the trips' origins, or two columns of coordinates: ["lon", "lat"].
         destination: column of the trips' destinations, or two columns of coordinates.
-        count: column of the number of records or trips per row. Without it, each row of points is one record.
+        count: column of the number of records or trips per row; or "none", which says that each row is one. Without it, each row of points
+            is one record, and a release says which columns of numbers were not read.
         person: column that identifies the person of a row; the release then protects persons.
         contributions: the most records or trips of one person that are counted; required with a person column, except for samples.
         distinct: whether each person counts once per cell or pair.

@@ -52,7 +52,13 @@ class Order:
 
 
 def unit_definition(order: Order) -> str:
-    """Define what one person is, for manifest and report; "" if the unit is a record or a trip, which need no definition."""
+    """Define what one person is, and which columns were not read, for manifest and report; "" if there is nothing to say."""
+    each_row = order.data.each_row
+    rows = "" if each_row is None else each_row.to_publish
+    return "; ".join(filter(None, (_person_definition(order), rows)))
+
+
+def _person_definition(order: Order) -> str:
     data = order.data
     if data.unit != "person":
         return ""

@@ -322,7 +322,7 @@ def test_columns_of_a_geodataframe_are_named():
     frame = gpd.GeoDataFrame({"who": ["x", "x"], "n": [2, 1]}, geometry=gpd.points_from_xy([0.5, 1.5], [0.5, 0.5]), crs=CRS)
     regions = regions_of(GAPPED)
     assert per_leaf(AreaCounts.from_geodataframe(frame, regions=regions, count="n")) == [2, 1, 0]
-    assert AreaCounts.from_geodataframe(frame, regions=regions, person="who").count.sum() == 1
+    assert AreaCounts.from_geodataframe(frame, regions=regions, count="none", person="who").count.sum() == 1
     assert "has no column 'person'" in refused(lambda: AreaCounts.from_geodataframe(frame, regions=regions, person="person"))
 
 

@@ -151,13 +151,13 @@ def test_the_second_run_of_points_and_of_trips():
 
 
 def test_files_of_points(here):
-    alone = DataConfig(data=DataPart(points="crowd.csv"), domain=PLANE)
+    alone = DataConfig(data=DataPart(points="crowd.csv", count="none"), domain=PLANE)
     check_page(alone, points_page(alone, mechanism="quadtree", settings={"height": 3}))
     person = DataPart(points="people.csv", x="lon", y="lat", person="who", contributions=60, distinct=True, engine="numpy")
     people = DataConfig(data=person, domain=PLANE)
     code = check_page(people, points_page(people, mechanism="quadtree", settings={"height": 3}))
     assert "over the bound are left out is random" in code
-    several = DataConfig(data=DataPart(points=("crowd.csv", "crowd.csv"), x="lon", y="lat"), domain=PLANE)
+    several = DataConfig(data=DataPart(points=("crowd.csv", "crowd.csv"), x="lon", y="lat", count="none"), domain=PLANE)
     check_page(several, points_page(several, mechanism="identity", settings={}))
 
 
@@ -223,7 +223,9 @@ def test_trips_between_coordinates(here):
 PERSONS = per_person(POINTS, {"points": "people.csv", "person": "who", "contributions": 9})
 
 
-@pytest.mark.parametrize("tables", [POINTS, changed(FLOWS, "budget", {"rho": 0.25}), PERSONS], ids=["points", "trips", "persons"])
+@pytest.mark.parametrize(
+    "tables", [changed(POINTS, "data.count", "none"), changed(FLOWS, "budget", {"rho": 0.25}), PERSONS], ids=["points", "trips", "persons"]
+)
 def test_a_configuration_is_enough_and_curate_takes_noise_of_the_operating_system(here, tables):
     config = from_tables(tables)
     run = CodeRun(mechanism=config.mechanism.build(config.data.family), budget=config.budget.budget())

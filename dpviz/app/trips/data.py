@@ -23,7 +23,8 @@ from dpviz.app.trips.state import TRIPS, TripsData
 from dpviz.app.unit_controls import UnitQuestion, show_left_out
 from dpviz.data.flows import PERSON, TRIP, Flows
 from dpviz.data.reading.flows import FlowsFile
-from dpviz.data.reading.inspect import coordinate_columns, describe_flows
+from dpviz.data.reading.inspect import describe_flows
+from dpviz.data.roles import between_pairs
 from dpviz.publishing.config import DataPart
 from dpviz.publishing.private_data import OpenedData, left_out
 from dpviz.release import nouns
@@ -186,7 +187,7 @@ def _choose_columns(about: FlowsFile, digest: str) -> dict[str, Any]:
     """
     options: dict[str, Any] = {}
     names = [NONE, *about.columns]
-    pairs = coordinate_columns(about.columns)
+    pairs = between_pairs(about.columns)
     unclear = not about.matrix and (about.origin is None or about.destination is None)
     if pairs is None and st.session_state.get(f"trips ends {digest}") == COORDINATES:
         pairs = (("", ""), ("", ""))  # an opened configuration names the columns

@@ -43,6 +43,8 @@ from dpviz.data.reading.rules import ReadingRules
 from dpviz.data.reading.safety import DEFAULT_LIMITS
 from dpviz.data.reading.sources import FoundFiles, Sources, describe_copies, find_files, refuse_copies
 from dpviz.data.reading.text_format import TextFormat
+from dpviz.data.reading.unread import unread_between, unread_in_areas, unread_in_points, unread_in_trips
+from dpviz.data.roles import says_none
 from dpviz.errors import InputError
 from dpviz.space.domain import as_domain, refuse_degrees
 
@@ -51,6 +53,7 @@ if TYPE_CHECKING:
     from dpviz.data.counting.job import Job
     from dpviz.data.counting.scheduler import Scheduler
     from dpviz.data.reading.safety import Limits
+    from dpviz.data.roles import EachRow
     from dpviz.space.domain import Domain
     from dpviz.space.rectangle import Bounds
     from dpviz.space.regions import Regions
@@ -116,8 +119,9 @@ def read_points(
         centroids: whether polygons of GeoJSON, GeoPackage, GeoParquet and Shapefiles are read as their centroids, in the files' CRS.
             Otherwise files of polygons are refused, and a polygon among points is a bad row.
         crs: the CRS of the files' coordinates, if the files do not state it (tables never do); not needed if the domain has no CRS.
-        count: column of records per row, whole and >= 0; each row is one record if None. Survey weights are refused. The count of a
-            lattice cell is cut to a thousand million records (less on very fine lattices).
+        count: column of records per row, whole and >= 0; each row is one record if None, or if "none", which says so: unless one of the
+            two is given, `dv.read_points` warns of other columns of numbers. Survey weights are refused. The count of a lattice cell is
+            cut to a thousand million records (less on very fine lattices).
         person: column that says who a row belongs to; each person then keeps at most `contributions` records, chosen at random by a
             keyed hash of the person, the cell and the record's number in it. A blank entry, and in text tables NA, null or NaN, is
             missing. Without `person` the protected unit is one record.
@@ -189,12 +193,13 @@ def read_points(
     )
     refuse_degrees(domain)
     bound = _bound_persons(person, contributions, key, distinct=distinct)
-    marks = {"row_stable": not quoted_newlines, "unit_declared": declares_unit(unit, person) or count is None}
+    marks = {"row_stable": not quoted_newlines, "unit_declared": declares_unit(unit, person) or count is None or says_none(count)}
     columns = PointColumns(x=x, y=y, count=count, person=person, geometry=geometry)
     request = PointsRequest(target=domain.crs, columns=columns, crs=crs, centroids=centroids, **vars(rules))
     reader = _Reader(
         lambda files, progress: read_all_points(files.sources, request, progress),
         lambda files: make_points_job(files, request, domain, bound),
+        lambda files: unread_in_points(files, request),
     )
     found = engines.read(source, rules, reader)
     if isinstance(found.rows, RawPoints):
@@ -203,7 +208,7 @@ def read_points(
         points = PointCounts.from_cell_counts(found.rows, domain, bound, **marks)
     if bad_rows == "refuse":
         refuse_none_inside(points)
-    return replace(points, fingerprints=replace(points.fingerprints, files=found.files))
+    return replace(points, each_row=found.each_row, fingerprints=replace(points.fingerprints, files=found.files))
 
 
 def read_areas(
@@ -251,7 +256,7 @@ def read_areas(
         centroids: as for `read_points`.
         region: column of ids of leaves, instead of coordinates; compared as text; see `read_flows`.
         crs: the CRS of the files' coordinates, if the files do not state it; not needed if the regions are squares of a plain plane.
-        count: column of records per row, whole and >= 0; each row is one record if None. Survey weights are refused.
+        count: as for `read_points`.
         person: column that says who a row belongs to; each person then keeps at most `contributions` records, chosen as by `read_points`.
         contributions: m >= 1; the most records of a person.
         distinct: whether each person counts once in each leaf, and keeps at most m distinct leaves.
@@ -294,7 +299,7 @@ def read_areas(
         copies=copies, engine=engine, scheduler=scheduler_at(address, insecure=insecure_address), progress=progress, cancel=cancel
     )
     bound = _bound_persons(person, contributions, key, distinct=distinct)
-    marks = {"row_stable": not quoted_newlines, "unit_declared": declares_unit(unit, person) or count is None}
+    marks = {"row_stable": not quoted_newlines, "unit_declared": declares_unit(unit, person) or count is None or says_none(count)}
     if region is None:
         columns = PointColumns(x=x, y=y, count=count, person=person, geometry=geometry)
         request = PointsRequest(target=crs_of_leaves(regions), columns=columns, crs=crs, centroids=centroids, **vars(rules))
@@ -305,7 +310,7 @@ def read_areas(
         ids = AreasRequest(regions=regions, columns=AreaColumns(region=region, count=count, person=person), **vars(rules))
         reader = _reader_of_ids(ids, bound)
     found = engines.read(source, rules, reader)
-    areas = AreaCounts.from_leaf_counts(found.rows, regions, bound, **marks)
+    areas = replace(AreaCounts.from_leaf_counts(found.rows, regions, bound, **marks), each_row=found.each_row)
     if bad_rows == "refuse":
         refuse_none_inside(areas)
     return replace(areas, fingerprints=replace(areas.fingerprints, files=found.files))
@@ -362,7 +367,7 @@ def read_flows(
         destination: likewise (destination, to, target, work, w_geocode, ...).
         crs: the CRS of coordinates; ids have none.
         count: column of trips per row, whole and >= 0; beside ids found by its name if None (count, flow, trips, S000, ...); each row
-            is one trip if there is none. Survey weights are refused.
+            is one trip if there is none, or if "none", as for `read_points`. Survey weights are refused.
         person: column that says who a row belongs to; each person then keeps at most `contributions` trips, chosen as by `read_points`.
         contributions: m >= 1; above 1 without `person`, the curator vouches that no person has more.
         distinct: whether each person counts once in each pair, and keeps at most m distinct pairs.
@@ -433,7 +438,7 @@ def read_flows(
         flows = Flows.from_cell_counts(found.rows, enforced=enforced is not None, unit_declared=is_declared, **declared)
     if bad_rows == "refuse":
         refuse_none_inside(flows)
-    return replace(flows, fingerprints=replace(flows.fingerprints, files=found.files))
+    return replace(flows, each_row=found.each_row, fingerprints=replace(flows.fingerprints, files=found.files))
 
 
 def _bound_persons(person: str | None, contributions: int, key: bytes | None, *, distinct: bool) -> Bound | None:
@@ -443,18 +448,31 @@ def _bound_persons(person: str | None, contributions: int, key: bytes | None, *,
 
 
 class _Reader(NamedTuple, Generic[T]):
-    """Two functions: `read` reads the rows of files into memory; `job` makes the counting job for an engine that reads the files itself."""
+    """Three functions of files.
+
+    `read` reads their rows into memory; `job` makes the counting job for an engine that reads them itself; `unread` finds the columns that
+    are not read and may be counts, by names and declared types alone.
+    """
 
     read: Callable[[FoundFiles, Progress], T]
     job: Callable[[FoundFiles], Job]
+    unread: Callable[[FoundFiles], EachRow | None]
 
 
 class _Found(NamedTuple, Generic[T]):
-    """The rows of files, or what an engine counted of them; the fingerprints of the files; and the job of an engine, if one read them."""
+    """What was found in files.
+
+    Attributes:
+        rows: the rows, or what an engine counted of them.
+        files: the fingerprints of the files.
+        job: the job of an engine, if one read the files.
+        each_row: what is to be said of columns that may be counts and are not read.
+    """
 
     rows: T | CellCounts
     files: tuple[str, ...]
     job: Job | None
+    each_row: EachRow | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -483,7 +501,7 @@ class _Engines:
                 warnings.warn(f"Curator only: {sentence}", stacklevel=3)
         plan = make_plan(files, self._engine_for(rules), self.scheduler, rules.limits, lambda: reader.job(files))
         rows = reader.read(files, progress) if plan.job is None else run_engine(plan, self.scheduler, progress)
-        return _Found(rows, source_fingerprints(files, whole.part(read_share, 1.0)), plan.job)
+        return _Found(rows, source_fingerprints(files, whole.part(read_share, 1.0)), plan.job, reader.unread(files))
 
     def _engine_for(self, rules: ReadingRules) -> str:
         """Return the engine, or "numpy" if entries may hold line ends, which only "numpy" reads; refuse another one that was named."""
@@ -504,7 +522,7 @@ def _reader_of_points_in(regions: Regions, request: PointsRequest, bound: Bound 
         counted = count_rows(find(raw.x, raw.y).astype(np.int64), weights_of(raw), raw.person, bound, size)
         return replace(counted, bad=counted.bad + raw.ragged, rows=raw.rows)
 
-    return _Reader(count, lambda files: make_leaves_job(files, request, find, size, bound))
+    return _Reader(count, lambda files: make_leaves_job(files, request, find, size, bound), lambda files: unread_in_points(files, request))
 
 
 def _reader_of_ids(request: AreasRequest, bound: Bound | None) -> _Reader[CellCounts]:
@@ -513,13 +531,14 @@ def _reader_of_ids(request: AreasRequest, bound: Bound | None) -> _Reader[CellCo
         counted = count_rows(rows.leaf, rows.count, rows.person, bound, request.regions.size(request.regions.depth))
         return replace(counted, bad=counted.bad + rows.ragged, rows=rows.rows)
 
-    return _Reader(count, lambda files: make_ids_job(files, request, bound))
+    return _Reader(count, lambda files: make_ids_job(files, request, bound), lambda files: unread_in_areas(files, request))
 
 
 def _reader_of_pairs(request: FlowsRequest, bound: Bound | None) -> _Reader[Trips]:
     return _Reader(
         lambda files, progress: read_all_trips(files.sources, request, progress),
         lambda files: make_flows_job(files, request, bound),
+        lambda files: unread_in_trips(files, request),
     )
 
 
@@ -527,6 +546,7 @@ def _reader_of_coordinates(finder: XyPairs, request: PointsRequest, bound: Bound
     return _Reader(
         lambda files, progress: read_coordinate_trips(files.sources, finder, request, progress),
         lambda files: make_pairs_job(files, finder, request, bound),
+        lambda files: unread_between(files, (*finder.origin, *finder.destination), request.columns),
     )
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dpviz.arrays import Integers
 from dpviz.data.cells import REMEDY
-from dpviz.data.columns import COUNT_NAMES, PERSON_NAMES, PointColumns, only_candidate, people_of, resolve_columns
+from dpviz.data.columns import PointColumns, people_of, resolve_columns
 from dpviz.data.fingerprints import RowSum, sum_rows
 from dpviz.data.flows import check_counts, counts_of, ids_of, leaf_indexes, refuse_missing
 from dpviz.data.reading.flows import blank_missing_words, block_ids, open_rows, read_columns
@@ -15,20 +15,15 @@ from dpviz.data.reading.rules import ReadingRules
 from dpviz.data.reading.safety import DEFAULT_LIMITS, Limits, Source
 from dpviz.data.reading.text_format import PLAIN_TEXT, TextFormat
 from dpviz.data.reading.text_rows import SEPARATORS
+from dpviz.data.roles import NOTHING_CHOSEN, Use, propose_areas
 from dpviz.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from dpviz.data.bounding import People
+    from dpviz.data.roles import PublicHeader
     from dpviz.space.regions import Regions
-
-
-REGION_NAMES = (
-    *("region", "region_id", "area", "area_id", "geoid", "geo_id", "fips", "county", "county_id", "tract", "tract_id", "block", "block_id"),
-    *("district", "district_id", "municipality", "municipality_id", "zip", "zipcode", "zip_code", "postcode", "h3", "h3_index"),
-)
-"""Names of columns that may hold ids of regions; for proposals only."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,6 +36,7 @@ class AreasFile:
         region: the only column whose name says that it holds ids of regions; None if there is none, or several.
         count: likewise for numbers of records; a proposal, which `read_areas` does not use by itself, and nor are the others.
         person: likewise for persons.
+        use: what the header says of records in regions.
     """
 
     format: str
@@ -48,15 +44,23 @@ class AreasFile:
     region: str | None
     count: str | None
     person: str | None
+    use: Use = field(compare=False)
 
 
-def inspect_areas(source: Source, *, limits: Limits = DEFAULT_LIMITS, text_format: TextFormat = PLAIN_TEXT) -> AreasFile:
+def inspect_areas(
+    source: Source,
+    *,
+    limits: Limits = DEFAULT_LIMITS,
+    text_format: TextFormat = PLAIN_TEXT,
+    chosen: Mapping[str, Any] = NOTHING_CHOSEN,
+) -> AreasFile:
     r"""Describe a table of ids of regions. The result holds no entry of the file.
 
     Args:
         source: a path, or an open binary file with a `name`.
         limits: the most that the file may hold.
         text_format: the declared format of a text table.
+        chosen: columns that are named, by role, as the file spells them; for count perhaps "none".
 
     Raises:
         InputError: the file is no table, cannot be opened or is too large; or a row has no id, or no whole number where a column's name
@@ -70,7 +74,7 @@ def inspect_areas(source: Source, *, limits: Limits = DEFAULT_LIMITS, text_forma
     ('tract', 'count')
     """
     opened = open_rows(source, limits, text_format=text_format)
-    described = propose_area_columns(opened.format, opened.names)
+    described = describe_areas(opened.format, opened.header, chosen)
     if described.region is not None:
         names = [name for name in (described.region, described.count) if name is not None]
         positions = [opened.names.index(name) for name in names]
@@ -81,18 +85,11 @@ def inspect_areas(source: Source, *, limits: Limits = DEFAULT_LIMITS, text_forma
     return described
 
 
-def propose_area_columns(kind: str, names: Sequence[str]) -> AreasFile:
-    """Find the columns of a table of ids of regions by their names; each is None if no column or several have such a name.
-
-    A table with a column parent_id describes regions, and counts nothing in them: it has no column of ids here.
-
-    Args:
-        kind: the table's format.
-        names: of its columns.
-    """
-    region, count, person = (only_candidate(names, known) for known in (REGION_NAMES, COUNT_NAMES, PERSON_NAMES))
-    region = None if "parent_id" in names else region
-    return AreasFile(format=kind, columns=tuple(names), region=region, count=count, person=person)
+def describe_areas(kind: str, header: PublicHeader, chosen: Mapping[str, Any]) -> AreasFile:
+    """Describe a table of ids of regions by its header alone."""
+    use = propose_areas(header, chosen)
+    roles: dict[str, Any] = {role: use.found.get(role) for role in ("region", "count", "person")}
+    return AreasFile(format=kind, columns=header.names, **roles, use=use)
 
 
 @dataclass(frozen=True, kw_only=True)

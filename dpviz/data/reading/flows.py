@@ -6,8 +6,9 @@ out. Unless bad rows are dropped, these totals are first compared with the sums 
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,13 +17,11 @@ import pyarrow.compute as pc
 from dpviz.arrays import Integers, Mask
 from dpviz.data.cells import REMEDY
 from dpviz.data.columns import (
-    PERSON_NAMES,
     PointColumns,
-    candidates,
-    fold_name,
+    find_column,
     is_number_text,
+    join_pairs,
     no_column_for,
-    only_candidate,
     people_of,
     resolve_columns,
 )
@@ -44,26 +43,28 @@ from dpviz.data.reading.safety import DEFAULT_LIMITS, Limits, Source, read_check
 from dpviz.data.reading.tables import Cells, OpenTable, open_table
 from dpviz.data.reading.text_format import PLAIN_TEXT, TextFormat
 from dpviz.data.reading.text_rows import MISSING_WORDS, SEPARATORS
+from dpviz.data.roles import (
+    BLOCK_NAMES,
+    ENDS,
+    NOTHING_CHOSEN,
+    complete_pairs,
+    find_ends,
+    find_trips,
+    fold_name,
+    missing_role,
+    only,
+    propose_trips,
+)
 from dpviz.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from dpviz.data.bounding import People
     from dpviz.data.flows import Ids
+    from dpviz.data.roles import PublicHeader, Use
     from dpviz.space.regions import Regions
 
-LODES_NAMES = ("h_geocode", "w_geocode")
-ORIGIN_NAMES = (
-    *("origin", "origin_id", "origin_geoid", "orig", "o", "from", "from_id", "source", "source_id", "start", "start_id"),
-    *("home", "home_id", "residence", LODES_NAMES[0]),
-)
-DESTINATION_NAMES = (
-    *("destination", "destination_id", "destination_geoid", "dest", "dest_id", "d", "to", "to_id", "target", "target_id"),
-    *("end", "end_id", "work", "work_id", "workplace", LODES_NAMES[1]),
-)
-TRIP_NAMES = ("count", "counts", "flow", "flows", "trips", "s000", "commuters", "journeys", "passengers")
-_COLUMN_NAMES = (*ORIGIN_NAMES, *DESTINATION_NAMES, *TRIP_NAMES)
 NO_HEADER = "The first line must hold the names of the columns (of a matrix, the ids of the destinations); this one starts with data."
 
 
@@ -97,15 +98,6 @@ class FlowsRequest(ReadingRules):
     columns: FlowColumns
 
 
-def propose_columns(names: Sequence[str]) -> FlowColumns:
-    """Find the columns of origin, destination and count by their names; each is None if no column or several have such a name."""
-    return FlowColumns(
-        origin=only_candidate(names, ORIGIN_NAMES),
-        destination=only_candidate(names, DESTINATION_NAMES),
-        count=only_candidate(names, TRIP_NAMES),
-    )
-
-
 def resolve_flow_columns(names: Sequence[str], wanted: FlowColumns, *, is_file: bool = True) -> FlowColumns:
     """Return the wanted columns as the file spells them. Origin, destination and count are found by their names if they are None.
 
@@ -118,15 +110,14 @@ def resolve_flow_columns(names: Sequence[str], wanted: FlowColumns, *, is_file: 
         InputError: no column or several have a wanted name; one column has two roles; the column of counts has the name of a survey
             weight.
     """
-    origin = _find_side(names, wanted.origin, ORIGIN_NAMES, "origin", [] if is_file else names)
-    destination = _find_side(names, wanted.destination, DESTINATION_NAMES, "destination", [] if is_file else names)
+    origin, destination = _find_ends(names, wanted, [] if is_file else names)
     if origin == destination:
         raise InputError(f"origin and destination are the same column {origin!r}; they must differ.")
-    count = wanted.count
-    if count is None and len(matches := candidates(names, TRIP_NAMES)) > 1:
-        raise InputError(f"Several columns could be count: {_join_names(matches)}. Say which one it is with count='...'.")
+    count, matches = wanted.count, find_trips([name for name in names if name not in (origin, destination)])
+    if count is None and len(matches) > 1:
+        raise InputError(f"Several columns could be count: {' and '.join(map(repr, matches))}. Say which one it is with count='...'.")
     if count is None:
-        count = only_candidate(names, TRIP_NAMES)
+        count = only(matches)
     count_and_person = resolve_columns(names, PointColumns(count=count, person=wanted.person), has_geometry=True)
     columns = FlowColumns(origin=origin, destination=destination, count=count_and_person.count, person=count_and_person.person)
     if len({origin, destination} & {columns.count, columns.person}):
@@ -134,24 +125,32 @@ def resolve_flow_columns(names: Sequence[str], wanted: FlowColumns, *, is_file: 
     return columns
 
 
-def _find_side(names: Sequence[str], wanted: str | None, aliases: Sequence[str], side: str, shown: Sequence[str]) -> str:
-    if wanted is not None:
-        return str(resolve_columns(names, PointColumns(person=wanted), has_geometry=True).person)
-    matches = candidates(names, aliases)
-    if not matches:
-        raise InputError(f"{no_column_for(side, aliases, shown)} The header of a matrix holds the ids of the destinations.")
-    if len(matches) > 1:
-        raise InputError(f"Several columns could be {side}: {_join_names(matches)}. Say which one it is with {side}='...'.")
-    return matches[0]
-
-
-def _join_names(names: Sequence[str]) -> str:
-    return " and ".join(map(repr, names))
+def _find_ends(names: Sequence[str], wanted: FlowColumns, shown: Sequence[str]) -> tuple[str, str]:
+    """Return the columns of origin and destination: the named ones, or those of the only pair whose names say so."""
+    ends = zip(ENDS, (wanted.origin, wanted.destination), strict=True)
+    named = {role: find_column(names, name) for role, name in ends if name is not None}
+    if len(named) == len(ENDS):
+        return named[ENDS[0]], named[ENDS[1]]
+    pairs = complete_pairs(names, ENDS, named)
+    if not pairs:
+        other = "a pair of names such as origin and destination, from and to, or home and work"
+        raise InputError(
+            f"{no_column_for(missing_role(names, ENDS, named), other, shown)} The header of a matrix holds the ids of the destinations."
+        )
+    if len(pairs) > 1:
+        raise InputError(
+            f"Several pairs of columns could be origin and destination: {join_pairs(pairs)}. Say which one it is with origin='...' and"
+            " destination='...'."
+        )
+    return find_column(names, pairs[0][0]), find_column(names, pairs[0][1])
 
 
 def may_be_matrix(names: Sequence[str]) -> bool:
-    """Return whether a header may be that of a matrix: it has several names, and lacks an origin or a destination."""
-    return len(names) > 1 and not (candidates(names, ORIGIN_NAMES) and candidates(names, DESTINATION_NAMES))
+    """Return whether a header may be that of a matrix: it has several names, and no origin beside a destination.
+
+    Words of one or two letters do not count as such: they may be ids, as DE and DO are of countries.
+    """
+    return len(names) > 1 and not any(min(map(len, pair)) > 2 for pair in find_ends(names))
 
 
 def is_matrix(names: Sequence[str], wanted: FlowColumns, sides: tuple[Regions, Regions]) -> bool:
@@ -170,7 +169,8 @@ def is_matrix(names: Sequence[str], wanted: FlowColumns, sides: tuple[Regions, R
     ids, (starts, ends) = [name.strip() for name in names[1:]], sides
     found = find_leaves(ids, ends) if may_be_matrix(names) else ends.find(ids, ends.depth)
     known = [name for name, leaf in zip(ids, found.tolist(), strict=True) if leaf >= 0]
-    if len(candidates(known, _COLUMN_NAMES)) == len(known) and (not known or not may_be_matrix(names)):
+    pairs = find_ends(names)
+    if not known or (pairs and set(known) <= {name.strip() for name in (*itertools.chain(*pairs), *find_trips(names))}):
         return False
     if starts_with_data(names) or starts.find([names[0].strip()], starts.depth)[0] >= 0:
         raise InputError(NO_HEADER)
@@ -187,14 +187,20 @@ def starts_with_data(names: Sequence[str]) -> bool:
 def cut_length(name: str, side: Regions) -> int | None:
     """Return the length of the leaves' ids, to which a column's Census block codes are cut; None unless the column has a name of LODES."""
     lengths = {len(text) for text in side.ids_of(side.depth)}
-    return lengths.pop() if fold_name(name) in LODES_NAMES and len(lengths) == 1 else None
+    return lengths.pop() if fold_name(name) in BLOCK_NAMES and len(lengths) == 1 else None
 
 
-TOTAL_WORDS = ("total", "totals", "all", "sum", "sums", "grand total")
+TOTAL_WORDS = (
+    *("total", "totals", "all", "sum", "sums", "grand total"),
+    *("insgesamt", "gesamt", "summe", "gesamtsumme"),
+    *("totaux", "ensemble", "somme", "totales", "suma", "totale", "totali", "somma", "soma", "total geral"),
+    *("razem", "ogółem", "łącznie", "totaal", "totalt", "celkem", "итого", "всего", "合计", "总计", "合計", "総計"),
+)
 _CONTRADICTION = (
-    f"Rows or columns whose id is a word for a total ({', '.join(TOTAL_WORDS)}) do not equal the sum of the other rows or columns:"
+    "Rows or columns whose id is a word for a total, such as total, sum or all, do not equal the sum of the other rows or columns:"
     " the file contradicts itself. Correct them, or leave them out of the file."
 )
+_CODE_LENGTH = 5  # digits of an id in a header; shorter numbers may be years or classes
 TOTALS_CHECKED = "rows or columns of totals, which equal the sums of the others"
 TOTALS_UNCHECKED = "rows or columns of totals, unchecked"
 
@@ -279,11 +285,12 @@ class FlowsFile:
         format: CSV, TSV or Parquet.
         columns: the columns' names as the file spells them; for a matrix, they include the ids of the destinations.
         matrix: whether it looks like a matrix: origins in the first column, destinations in the header, counts in the cells.
-        origin: the only column with a name of an origin; None if there is none, or several.
-        destination: the only column with a name of a destination, likewise.
-        count: the only column with a name of a number of trips, likewise; `read_flows` uses it if the caller names no other.
-        person: the only column with a name of a person, likewise; a proposal, which `read_flows` does not use by itself.
+        origin: the column of origins that is named, or whose name and that of the destination say so; None if there is none, or several.
+        destination: likewise.
+        count: the only column with a name of a number of trips; `read_flows` uses it if the caller names no other.
+        person: the only column with a name of a person; a proposal, which `read_flows` does not use by itself.
         rows: number of rows, of several files that of the longest, where files state it; private.
+        use: what the header says of trips, pairs of coordinates included; None for a matrix.
     """
 
     format: str
@@ -294,10 +301,16 @@ class FlowsFile:
     count: str | None
     person: str | None
     rows: int | None = field(repr=False)
+    use: Use | None = field(default=None, compare=False)
 
 
 def inspect_flows(
-    source: Source, *, through: bool = False, limits: Limits = DEFAULT_LIMITS, text_format: TextFormat = PLAIN_TEXT
+    source: Source,
+    *,
+    through: bool = False,
+    limits: Limits = DEFAULT_LIMITS,
+    text_format: TextFormat = PLAIN_TEXT,
+    chosen: Mapping[str, Any] = NOTHING_CHOSEN,
 ) -> FlowsFile:
     r"""Describe a file of trips. The result holds no entry of a row.
 
@@ -307,6 +320,7 @@ def inspect_flows(
             refuses for all regions under bad_rows="refuse".
         limits: the most that the file may hold.
         text_format: the declared format of a text table.
+        chosen: columns that are named, by role, as the file spells them; for count perhaps "none".
 
     Raises:
         InputError: the file cannot be opened, is too large, starts with data where column names belong, or has a bad row.
@@ -319,29 +333,29 @@ def inspect_flows(
     ('home', 'work', 'trips', False)
     """
     opened = open_rows(source, limits, text_format=text_format)
-    proposed = propose_columns(opened.names)
     if starts_with_data(opened.names):
         raise InputError(NO_HEADER)
-    matrix = may_be_matrix(opened.names) and _looks_like_matrix(opened)
-    if through and (matrix or (proposed.origin is not None and proposed.destination is not None)):
-        _read_through(opened, proposed, matrix)
-    return FlowsFile(
-        format=opened.format,
-        columns=opened.names,
-        matrix=matrix,
-        origin=proposed.origin,
-        destination=proposed.destination,
-        count=proposed.count,
-        person=only_candidate(opened.names, PERSON_NAMES),
-        rows=opened.rows,
-    )
+    is_named = any(chosen.get(role) for role in ENDS)
+    matrix = not is_named and may_be_matrix(opened.names) and _looks_like_matrix(opened)
+    described = describe_trips(opened.format, opened.header, opened.rows, chosen, matrix=matrix)
+    if through:
+        _read_through(opened, described)
+    return described
 
 
-def _read_through(opened: OpenTable, proposed: FlowColumns, matrix: bool) -> None:
+def describe_trips(kind: str, header: PublicHeader, rows: int | None, chosen: Mapping[str, Any], *, matrix: bool) -> FlowsFile:
+    """Describe a table of trips by its header alone."""
+    use = propose_trips(header, chosen)
+    ids = {} if matrix else {role: name for role, name in use.found.items() if isinstance(name, str)}
+    roles: dict[str, Any] = {role: ids.get(role) for role in (*ENDS, "count", "person")}
+    return FlowsFile(format=kind, columns=header.names, matrix=matrix, **roles, rows=rows, use=None if matrix else use)
+
+
+def _read_through(opened: OpenTable, proposed: FlowsFile) -> None:
     """Refuse rows that are bad for all regions."""
-    if matrix:
+    if proposed.matrix:
         _read_matrix(opened, "refuse")
-    else:
+    elif proposed.origin is not None and proposed.destination is not None:
         names = [name for name in (proposed.origin, proposed.destination, proposed.count) if name is not None]
         positions = [opened.names.index(name) for name in names]
         cells_read = read_columns(opened, positions, "refuse", counts=positions[2:])
@@ -352,11 +366,12 @@ def _read_through(opened: OpenTable, proposed: FlowColumns, matrix: bool) -> Non
 
 
 def _looks_like_matrix(opened: OpenTable) -> bool:
-    """Return whether most names after the first contain a digit, as ids do, or are entries of the first column."""
-    ids = ids_of(read_columns(opened, [0], "drop").columns[0], "")
-    first_column = {text.strip() for text in ids.texts}
-    id_like = sum(name.strip() in first_column or any(character.isdigit() for character in name) for name in opened.names[1:])
-    return 2 * id_like > len(opened.names) - 1
+    """Return whether most names after the first, words for totals left out, are entries of the first column; or all are long codes."""
+    names = [name.strip() for name in opened.names[1:] if fold_name(name) not in TOTAL_WORDS]
+    if names and all(name.isdecimal() and len(name) == len(names[0]) >= _CODE_LENGTH for name in names):
+        return True
+    first_column = {text.strip() for text in ids_of(read_columns(opened, [0], "drop").columns[0], "").texts}
+    return 2 * sum(name in first_column for name in names) > len(names)
 
 
 def read_trips(source: Source, request: FlowsRequest) -> Trips:

@@ -139,6 +139,7 @@ def _open_points_table(opened: OpenTable, wanted: PointColumns, *, centroids: bo
         has_geometry=geo is not None,
         crs=None if geo is None else geo.crs,
         rows=opened.rows,
+        types=opened.types,
         take=take,
     )
 
@@ -179,6 +180,7 @@ class _Layer:
     crs: CRS | None
     geometry_type: str
     rows: int
+    types: dict[str, pa.DataType]
 
 
 def _describe_only_layer(data: bytes) -> _Layer:
@@ -198,7 +200,9 @@ def _describe_only_layer(data: bytes) -> _Layer:
     crs = CRS.from_user_input(info["crs"]) if info["crs"] else None
     crs = None if crs is not None and crs.name.lower().startswith("undefined") else crs
     rows, columns = info["features"], tuple(info["fields"])
-    return _Layer(name=layers[0], columns=columns, crs=crs, geometry_type=info["geometry_type"], rows=rows)
+    are_numbers = [kind.startswith(("int", "uint", "float")) for kind in info["dtypes"]]
+    types = {name: pa.float64() if is_number else pa.string() for name, is_number in zip(columns, are_numbers, strict=True)}
+    return _Layer(name=layers[0], columns=columns, crs=crs, geometry_type=info["geometry_type"], rows=rows, types=types)
 
 
 def _open_points_layer(kind: str, data: bytes, *, centroids: bool) -> OpenFile:
@@ -219,7 +223,7 @@ def _open_points_layer(kind: str, data: bytes, *, centroids: bool) -> OpenFile:
         geometry = table.column(meta["geometry_name"] or _DEFAULT_GEOMETRY_NAME).to_numpy(zero_copy_only=False)
         return raw_points(columns, cells.__getitem__, **_points_of_geometries(shapes_of_wkb(geometry), centroids=centroids))
 
-    return OpenFile(format=kind, names=layer.columns, has_geometry=True, crs=layer.crs, rows=layer.rows, take=take)
+    return OpenFile(format=kind, names=layer.columns, has_geometry=True, crs=layer.crs, rows=layer.rows, take=take, types=layer.types)
 
 
 def _refuse_cut_short(rows: int, layer: _Layer) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import io
+import itertools
 import json
 import re
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import numpy as np
@@ -16,21 +17,12 @@ import pyarrow.parquet as pq
 import pyogrio  # type: ignore[import-untyped]
 
 from dpviz.amounts import LONGEST_NUMBER
-from dpviz.data.columns import (
-    COUNT_NAMES,
-    GEOMETRY_NAMES,
-    PERSON_NAMES,
-    X_NAMES,
-    Y_NAMES,
-    fold_name,
-    is_number_text,
-    is_text,
-    only_candidate,
-)
+from dpviz.data.columns import is_text
 from dpviz.data.library_errors import attempt
-from dpviz.data.reading.flows import NO_HEADER, FlowsFile, inspect_flows, may_be_matrix, propose_columns, starts_with_data
+from dpviz.data.reading.areas import AreasFile, describe_areas
+from dpviz.data.reading.flows import NO_HEADER, FlowsFile, describe_trips, inspect_flows, may_be_matrix, starts_with_data
 from dpviz.data.reading.geojson import features_of, load_json, split_lines
-from dpviz.data.reading.points import PointsFile, inspect_points
+from dpviz.data.reading.points import PointsFile, describe_header, inspect_points
 from dpviz.data.reading.safety import (
     DEFAULT_LIMITS,
     LINES,
@@ -47,77 +39,43 @@ from dpviz.data.reading.sources import FoundFiles
 from dpviz.data.reading.tables import open_table
 from dpviz.data.reading.text_format import TextFormat
 from dpviz.data.reading.text_rows import SEPARATORS
+from dpviz.data.roles import ENDS, NOTHING_CHOSEN, between_pairs, find_counts, find_pairs, find_persons, fold_name
 from dpviz.errors import InputError
 
-Pair = tuple[str, str]
 
-
-def describe_points(files: FoundFiles) -> PointsFile:
+def describe_points(files: FoundFiles, chosen: Mapping[str, Any] = NOTHING_CHOSEN) -> PointsFile:
     """Describe files of points by their headers or metadata. No row of a table is read, because tables may be large.
 
     Raises:
         InputError: as `inspect_points`.
     """
     if files.schema is None:
-        return inspect_points(files.sources[0], text_format=files.text_format)
-    geo = files.geo
-    names = tuple(name for name in files.schema.names if geo is None or name not in geo.columns)
-    x, y = (None if geo is not None else only_candidate(names, aliases) for aliases in (X_NAMES, Y_NAMES))
-    if files.format != "Parquet" and x is None and y is None and any(map(is_number_text, names)):
-        raise InputError("The first line must hold the names of the columns; this one holds numbers.")
-    crs = None if geo is None else geo.crs
-    return PointsFile(
-        format=files.format if geo is None else "GeoParquet",
-        columns=names,
-        has_geometry=geo is not None,
-        x=x,
-        y=y,
-        count=only_candidate(names, COUNT_NAMES),
-        person=only_candidate(names, PERSON_NAMES),
-        crs=None if crs is None else crs.to_string(),
-        rows=files.most_rows,
-        geometry=only_candidate(names, GEOMETRY_NAMES) if geo is None else None,
-    )
+        return inspect_points(files.sources[0], text_format=files.text_format, chosen=chosen)
+    geo = None if {"x", "y", "geometry"} & set(chosen) else files.geo
+    header = replace(files.header(geo), has_geometry=geo is not None)
+    return describe_header(files.format if geo is None else "GeoParquet", header, None if geo is None else geo.crs, files.most_rows, chosen)
 
 
-def describe_flows(files: FoundFiles) -> FlowsFile:
+def describe_flows(files: FoundFiles, chosen: Mapping[str, Any] = NOTHING_CHOSEN) -> FlowsFile:
     """Describe files of trips by their headers or metadata. Rows are read only in small files, to tell a matrix from a table.
 
     Raises:
         InputError: as `inspect_flows`.
     """
     if files.schema is None:
-        return inspect_flows(files.sources[0], text_format=files.text_format)
-    names = tuple(files.schema.names)
-    if starts_with_data(names):
+        return inspect_flows(files.sources[0], text_format=files.text_format, chosen=chosen)
+    header = files.header(None)
+    if starts_with_data(header.names):
         raise InputError(NO_HEADER)
-    if may_be_matrix(names) and coordinate_columns(names) is None and files.within(DEFAULT_LIMITS):
-        return inspect_flows(files.sources[0], text_format=files.text_format)
-    proposed = propose_columns(names)
-    return FlowsFile(
-        format=files.format,
-        columns=names,
-        matrix=False,
-        origin=proposed.origin,
-        destination=proposed.destination,
-        count=proposed.count,
-        person=only_candidate(names, PERSON_NAMES),
-        rows=files.most_rows,
-    )
+    is_known = any(chosen.get(role) for role in ENDS) or between_pairs(header.names) is not None
+    if not is_known and may_be_matrix(header.names) and files.within(DEFAULT_LIMITS):
+        return inspect_flows(files.sources[0], text_format=files.text_format, chosen=chosen)
+    return describe_trips(files.format, header, files.most_rows, chosen, matrix=False)
 
 
-def coordinate_columns(names: Sequence[str]) -> tuple[Pair, Pair] | None:
-    """Find the x and y columns of origins and destinations by their names; None unless two names say x and two say y.
-
-    The first column with a name of x and the first with a name of y belong to the origin, the second ones to the destination.
-
-    >>> coordinate_columns(["pickup_lng", "pickup_lat", "dropoff_lng", "dropoff_lat", "fare"])
-    (('pickup_lng', 'pickup_lat'), ('dropoff_lng', 'dropoff_lat'))
-    >>> coordinate_columns(["from", "to", "lon"]) is None
-    True
-    """
-    x, y = ([name for name in names if set(re.findall("[^\\W\\d_]+", fold_name(name))) & set(aliases)] for aliases in (X_NAMES, Y_NAMES))
-    return ((x[0], y[0]), (x[1], y[1])) if len(x) > 1 and len(y) > 1 else None
+def describe_ids(files: FoundFiles, chosen: Mapping[str, Any] = NOTHING_CHOSEN) -> AreasFile:
+    """Describe tables of ids of regions by their headers alone."""
+    return describe_areas(files.format, files.header(None), chosen)
 
 
 MOST_ROWS, MOST_BYTES = 1_000_000, 64 * 2**20  # the most that is read from the beginning of the files
@@ -185,16 +143,18 @@ def find_repeated_columns(
         The columns; None if no entry was read: no column has texts or numbers, or no file can be opened. A manifest says whether
         private values were looked at, so names and declared types alone decide between the two.
     """
-    skipped = {*map(fold_name, but), *X_NAMES, *Y_NAMES, *COUNT_NAMES}
+    skipped = {*map(fold_name, but)}
     counts: dict[str, list[pa.Table]] = {}
     rows: dict[str, int] = {}
     rows_seen, entries_read = 0, False
     for source in files.sources:
         for columns in attempt(lambda source=source: list(_read_first_rows(source, files, limits))) or ():  # type: ignore[misc]
             rows_seen += max(map(len, columns.values()), default=0)
+            known = {*itertools.chain(*find_pairs(list(columns))), *find_counts(columns)}  # whose values are no ids
             for name, cells in columns.items():
-                may_be_id = fold_name(name) not in skipped and _may_be_ids(cells.type)
-                is_untyped = files.format in ("GeoJSON", LINES) and fold_name(name) not in skipped  # GeoJSON declares no types
+                is_other = fold_name(name) not in skipped and name not in known
+                may_be_id = is_other and _may_be_ids(cells.type)
+                is_untyped = files.format in ("GeoJSON", LINES) and is_other  # GeoJSON declares no types
                 entries_read = entries_read or may_be_id or is_untyped
                 if may_be_id:
                     counts.setdefault(name, []).append(_value_counts(cells))
@@ -317,4 +277,4 @@ def _are_codes(values: pa.Array) -> bool:
 
 
 def _is_called_like_id(name: str) -> bool:
-    return fold_name(name) in PERSON_NAMES or _ID_NAME.search(fold_name(name)) is not None
+    return bool(find_persons([name])) or _ID_NAME.search(fold_name(name)) is not None

@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from pyproj import CRS
 
 from dpviz.arrays import Floats, Integers
 from dpviz.data.cell_counts import count_rows
 from dpviz.data.cells import REMEDY, cells_of, whole_counts
 from dpviz.data.columns import (
-    COUNT_NAMES,
     DECLARE_MARKS,
-    GEOMETRY_NAMES,
-    PERSON_NAMES,
     WEIGHTS_REFUSED,
-    X_NAMES,
-    Y_NAMES,
     OpenFile,
     PointColumns,
     RawPoints,
     UnusableFileError,
-    fold_name,
     is_number_text,
-    only_candidate,
     resolve_columns,
 )
 from dpviz.data.fingerprints import RowSum, sum_rows
@@ -36,15 +30,16 @@ from dpviz.data.reading.rules import ReadingRules
 from dpviz.data.reading.safety import DEFAULT_LIMITS, Limits, Source, read_checked, too_many_rows
 from dpviz.data.reading.text_format import PLAIN_TEXT, TextFormat
 from dpviz.data.reading.text_rows import SEPARATORS
+from dpviz.data.roles import AXES, NOTHING_CHOSEN, Use, find_one_axis, find_wkt, in_degrees, only, propose_points, says_none
 from dpviz.errors import InputError
 
 if TYPE_CHECKING:
-    from pyproj import CRS
+    from collections.abc import Mapping
 
     from dpviz.data.bounding import Bound
+    from dpviz.data.reading.sources import FoundFiles
+    from dpviz.data.roles import PublicHeader
     from dpviz.space.domain import Domain
-
-_LONGITUDES = ("lon", "lng", "long", "longitude")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,14 +50,15 @@ class PointsFile:
         format: CSV, TSV, GeoJSON, GeoPackage, GeoParquet, Parquet or Shapefile.
         columns: the columns' names as the file spells them, geometry left out.
         has_geometry: whether the points are geometries; x and y are None then.
-        x: the only column whose name says that it holds eastings or longitudes; None if there is none, or several.
-        y: likewise for northings or latitudes.
-        count: likewise for numbers of records; a proposal, which `read_points` does not use by itself.
-        person: likewise for persons; a proposal, which `read_points` does not use by itself.
+        x: the column of eastings or longitudes, of the only pair of columns whose names say so; None if there is none, or several.
+        y: the column of northings or latitudes of that pair.
+        count: the only column with the name of a number of records; a proposal, which `read_points` does not use by itself.
+        person: the only column with the name of a person; likewise.
         crs: the CRS that the file declares; None if it declares none.
         rows: number of rows, of several files that of the longest, where files state it; private.
         geometry: the only column of a table whose name says that it may hold points in WKT; a proposal, which `read_points` does not use
             by itself.
+        use: what the header says of points.
     """
 
     format: str
@@ -75,6 +71,7 @@ class PointsFile:
     crs: str | None
     rows: int | None = field(repr=False)
     geometry: str | None = None
+    use: Use = field(default=Use(kind="points", found={}), compare=False)
 
     @property
     def needs_crs(self) -> bool:
@@ -90,6 +87,7 @@ def inspect_points(
     text_format: TextFormat = PLAIN_TEXT,
     geometry: str | None = None,
     centroids: bool = False,
+    chosen: Mapping[str, Any] = NOTHING_CHOSEN,
 ) -> PointsFile:
     r"""Describe a file of points. The result holds no entry of the file.
 
@@ -101,6 +99,7 @@ def inspect_points(
         text_format: the declared format of a text table.
         geometry: the declared column of points in WKT, if `through` is to read it.
         centroids: whether polygons are declared to be read as their centroids.
+        chosen: columns that are named, by role, as the file spells them; for count perhaps "none". And "crs", that of the coordinates.
 
     Raises:
         InputError: the file cannot be opened, is too large, starts with data where column names belong, or has a bad row.
@@ -114,30 +113,42 @@ def inspect_points(
     >>> found.needs_crs
     True
     """
-    request = PointsRequest(
-        target=None, columns=PointColumns(geometry=geometry), limits=limits, text_format=text_format, centroids=centroids
-    )
-    opened = _open_source(source, request)
-    names, tabular = opened.names, not opened.has_geometry
-    x, y = (only_candidate(names, aliases) if tabular else None for aliases in (X_NAMES, Y_NAMES))
-    if opened.format in SEPARATORS and any(map(is_number_text, names)) and x is None and y is None:
-        raise InputError("The first line must hold the names of the columns; this one holds numbers.")
-    if through and not (tabular and geometry is None and (x is None or y is None)):
-        columns = PointColumns(x=x, y=y) if geometry is None else resolve_columns(names, request.columns, has_geometry=not tabular)
-        crs = None if opened.crs is None else check_on_map(opened.crs)
+    named = PointColumns(x=chosen.get("x"), y=chosen.get("y"), geometry=geometry or chosen.get("geometry"))
+    opened = _open_source(source, PointsRequest(target=None, columns=named, limits=limits, text_format=text_format, centroids=centroids))
+    described = describe_header(opened.format, opened.header, opened.crs, opened.rows, chosen)
+    if through and (opened.has_geometry or named.geometry is not None or (described.x is not None and described.y is not None)):
+        columns = PointColumns(x=described.x, y=described.y) if named.geometry is None else named
+        columns = resolve_columns(opened.names, columns, has_geometry=opened.has_geometry)
+        declared = opened.crs if opened.crs is not None or chosen.get("crs") is None else CRS.from_user_input(chosen["crs"])
+        crs = None if declared is None else check_on_map(declared)
         raw = _read_rows(opened, columns, "refuse", limits)
         _refuse_faults(raw, columns, crs)
+    return described
+
+
+def describe_header(kind: str, header: PublicHeader, crs: CRS | None, rows: int | None, chosen: Mapping[str, Any]) -> PointsFile:
+    """Describe a file of points by its header alone.
+
+    Raises:
+        InputError: numbers stand in place of the names of columns.
+    """
+    use = propose_points(header, chosen)
+    found = use.found if header.has_geometry or set(AXES) & set(use.found) else {**find_one_axis(header.names), **use.found}
+    x, y = found.get("x"), found.get("y")
+    if kind in SEPARATORS and any(map(is_number_text, header.names)) and x is None and y is None:
+        raise InputError("The first line must hold the names of the columns; this one holds numbers.")
     return PointsFile(
-        format=opened.format,
-        columns=names,
-        has_geometry=opened.has_geometry,
+        format=kind,
+        columns=header.names,
+        has_geometry=header.has_geometry,
         x=x,
         y=y,
-        count=only_candidate(names, COUNT_NAMES),
-        person=only_candidate(names, PERSON_NAMES),
-        crs=None if opened.crs is None else opened.crs.to_string(),
-        rows=opened.rows,
-        geometry=only_candidate(names, GEOMETRY_NAMES) if tabular else None,
+        count=use.found.get("count"),
+        person=use.found.get("person"),
+        crs=None if crs is None else crs.to_string(),
+        rows=rows,
+        geometry=None if header.has_geometry else use.found.get("geometry") or only(find_wkt(header.names)),
+        use=use,
     )
 
 
@@ -165,7 +176,8 @@ def read_rows(source: Source, request: PointsRequest) -> RawPoints:
         InputError: as `read_points`.
     """
     opened = _open_source(source, request)
-    columns = resolve_columns(opened.names, request.columns, has_geometry=opened.has_geometry, is_file=not isinstance(source, TableUpload))
+    wanted = _without_none(request.columns) if opened.format == "GeoJSON" else request.columns
+    columns = resolve_columns(opened.names, wanted, has_geometry=opened.has_geometry, is_file=not isinstance(source, TableUpload))
     crs = crs_of_file(describe_source(source, opened.format), opened.crs, request.crs, request.target)
     raw = _read_rows(opened, columns, request.bad_rows, request.limits)
     _check_counts(raw, columns)
@@ -185,6 +197,21 @@ def weights_of(raw: RawPoints) -> Integers | None:
     return None if raw.count is None else whole_counts(raw.count, len(raw.x), "drop")
 
 
+def header_of(files: FoundFiles, request: PointsRequest) -> tuple[PublicHeader, PointColumns]:
+    """Return the header of files of points, and the columns that are read; of tables no row is read again.
+
+    Raises:
+        InputError: as `read_points`.
+    """
+    if files.schema is None:
+        opened = _open_source(files.sources[0], request)
+        header = opened.header
+    else:
+        geo = None if request.columns.coordinates else files.geo
+        header = replace(files.header(geo), has_geometry=geo is not None)
+    return header, resolve_columns(header.names, _without_none(request.columns), has_geometry=header.has_geometry)
+
+
 def count_points(raw: RawPoints, domain: Domain, bound: Bound | None, **marks: bool) -> PointCounts:
     """Count rows whose coordinates are in the domain's CRS, and drop bad rows. Without a bound the unit is one record.
 
@@ -194,13 +221,18 @@ def count_points(raw: RawPoints, domain: Domain, bound: Bound | None, **marks: b
     return PointCounts.from_cell_counts(replace(counted, bad=counted.bad + raw.ragged, rows=raw.rows), domain, bound, **marks)
 
 
+def _without_none(columns: PointColumns) -> PointColumns:
+    """Return the columns without count="none": features of GeoJSON have names of their own, and a single one must not make it unclear."""
+    return replace(columns, count=None) if says_none(columns.count) else columns
+
+
 def _open_source(source: Source, request: PointsRequest) -> OpenFile:
     kind, data = read_checked(source, request.limits)
     return open_format(
         kind,
         data,
         request.limits,
-        request.columns,
+        _without_none(request.columns),
         quoted_newlines=request.quoted_newlines,
         text_format=request.text_format,
         centroids=request.centroids,
@@ -260,8 +292,8 @@ def _refuse_bad_counts(counts: Floats, name: str | None) -> None:
 
 def _refuse_metres_as_degrees(raw: RawPoints, columns: PointColumns, crs: CRS | None) -> None:
     """Refuse coordinates that should be degrees, by their CRS or their columns' names, if not a single pair can be degrees."""
-    in_degrees = crs.is_geographic if crs is not None else fold_name(columns.x or "") in _LONGITUDES
-    if in_degrees and len(raw.x) and not ((np.abs(raw.x) <= 180) & (np.abs(raw.y) <= 90)).any():
+    are_degrees = crs.is_geographic if crs is not None else in_degrees(columns.x or "")
+    if are_degrees and len(raw.x) and not ((np.abs(raw.x) <= 180) & (np.abs(raw.y) <= 90)).any():
         raise InputError(
             "The CRS or the columns' names say longitude and latitude in degrees, but no row has such a pair: are the coordinates metres"
             " of a projected CRS?"

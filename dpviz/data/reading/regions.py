@@ -12,10 +12,11 @@ import pandas as pd
 import shapely
 from pyproj import CRS
 
-from dpviz.data.columns import X_NAMES, Y_NAMES, candidates, columns_called, fold_name, no_such_column, quote_names
+from dpviz.data.columns import columns_called, join_pairs, no_such_column, quote_names
 from dpviz.data.library_errors import attempt, guard
 from dpviz.data.reading.geometries import OpenShapes, advise_metres, open_shapes
 from dpviz.data.reading.safety import DEFAULT_LIMITS, Limits, Source, read_checked
+from dpviz.data.roles import find_levels, find_pairs, find_region_roles, fold_name, in_degrees, in_ten_millionths
 from dpviz.errors import DomainError
 from dpviz.space.denominators import parse_numbers
 from dpviz.space.region_tables import ID, LEVEL, NAME, PARENT, is_blank
@@ -28,12 +29,7 @@ if TYPE_CHECKING:
 
     from dpviz.data.reading.geometries import Shapes
 
-ID_NAMES = (ID, "id", "geoid", "fips", "tile_id", "code", "region", "region_code", "zone", "zone_id", "area_id")
-PARENT_NAMES = (PARENT, "parent", "parent_region", "parent_region_id", "parent_code", "parent_geoid")
-LEVEL_NAMES = (LEVEL, "level_name", "lvl", "admin_level", "levl_code")
-LABEL_NAMES = (NAME, "label", "region_name", "title")
 NO_REGIONS = "The file of regions has no rows: there is no region to count in."
-_IN_DEGREES = ("lon", "lng", "long", "longitude", "lat", "latitude")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,6 +42,7 @@ class RegionsFile:
         has_geometry: whether it holds shapes.
         nested: whether it has a column of parents, so that `read_regions` needs no levels.
         levels: a proposal for a single level: the only column with the name of an id; empty if there is none, or several.
+        ids: all columns with the name of an id of a level.
     """
 
     format: str
@@ -53,6 +50,7 @@ class RegionsFile:
     has_geometry: bool
     nested: bool
     levels: tuple[str, ...]
+    ids: tuple[str, ...] = ()
 
 
 def inspect_regions(source: Source, *, through: bool = False, limits: Limits = DEFAULT_LIMITS) -> RegionsFile:
@@ -75,8 +73,9 @@ def inspect_regions(source: Source, *, through: bool = False, limits: Limits = D
     (('region_id', 'parent_id', 'level'), True)
     """
     opened = open_shapes(*read_checked(source, limits), limits)
-    ids = candidates(opened.names, ID_NAMES)
-    nested = all(candidates(opened.names, aliases) for aliases in (ID_NAMES, PARENT_NAMES, LEVEL_NAMES))
+    roles = find_region_roles(opened.names)
+    nested = all(roles[role] for role in (ID, PARENT, LEVEL))
+    ids = roles[ID] if nested else find_levels(opened.names)
     if through:
         _read_through(opened, nested)
     return RegionsFile(
@@ -84,15 +83,14 @@ def inspect_regions(source: Source, *, through: bool = False, limits: Limits = D
         columns=tuple(opened.names),
         has_geometry=opened.has_geometry,
         nested=nested,
-        levels=tuple(ids) if len(ids) == 1 else (),
+        levels=ids if len(ids) == 1 else (),
+        ids=ids,
     )
 
 
 def _read_through(opened: OpenShapes, nested: bool) -> None:
     """Make the regions if their levels and CRS are known; otherwise read all rows."""
-    if (opened.has_geometry and opened.crs is None) or not all(
-        fold_name(axis) in _IN_DEGREES for axis in _coordinate_columns(opened.names)
-    ):
+    if (opened.has_geometry and opened.crs is None) or not all(map(in_degrees, _coordinate_columns(opened.names))):
         _read_rows(opened, opened.names)  # the CRS is not known yet
     elif nested or _are_locations(opened.names):
         _make_regions(opened, ["id"] if _are_locations(opened.names) else None, None, None)
@@ -122,7 +120,8 @@ def propose_levels(source: Source, *, limits: Limits = DEFAULT_LIMITS) -> tuple[
     """
     opened = open_shapes(*read_checked(source, limits), limits)
     _refuse_no_features(opened)
-    names = [name for name in opened.names if fold_name(name) not in LABEL_NAMES and not fold_name(name).endswith("_name")]
+    labels = find_region_roles(opened.names)[NAME]
+    names = [name for name in opened.names if name not in labels and not fold_name(name).endswith("_name")]
     if not 0 < len(names) <= MOST_LEVELS:
         return ()
     table, _ = _read_rows(opened, names)
@@ -245,7 +244,7 @@ def _make_regions(
 
 def _refuse_several_levels(opened: OpenShapes, levels: Sequence[str]) -> None:
     """Refuse a file whose rows are regions of several levels where its columns are read as those of the finest one."""
-    of_level = [name for name in candidates(opened.names, LEVEL_NAMES) if name not in levels]
+    of_level = [name for name in find_region_roles(opened.names)[LEVEL] if name not in levels]
     if len(of_level) == 1 and (found := _read_rows(opened, of_level)[0][of_level[0]].dropna().nunique()) > 1:
         raise DomainError(
             f"Column {of_level[0]!r} says that the rows are regions of {found} levels: keep those of the finest one, with a column of ids"
@@ -278,9 +277,9 @@ def _find_labels(names: Sequence[str], levels: Sequence[str], chosen: Mapping[st
     """Map levels to columns of readable names, which the caller names, or which are found by their names."""
     if chosen is not None:
         return {level: _find_column(names, column) for level, column in chosen.items()}
-    columns_of_level = {level: candidates(names, [f"{fold_name(level)}_name"]) for level in levels}
+    columns_of_level = {level: [name for name in names if fold_name(name) == f"{fold_name(level)}_name"] for level in levels}
     if levels and not columns_of_level[levels[-1]]:
-        columns_of_level[levels[-1]] = [name for name in candidates(names, LABEL_NAMES) if name not in levels]
+        columns_of_level[levels[-1]] = [name for name in find_region_roles(names)[NAME] if name not in levels]
     return {level: columns[0] for level, columns in columns_of_level.items() if len(columns) == 1}
 
 
@@ -290,9 +289,9 @@ def _find_parent_columns(names: Sequence[str]) -> dict[str, str]:
     Raises:
         DomainError: region_id, parent_id or level is missing, or several columns could be one of the four.
     """
-    aliases_of = {ID: ID_NAMES, PARENT: PARENT_NAMES, LEVEL: LEVEL_NAMES, NAME: LABEL_NAMES}
-    columns = {role: candidates(names, aliases) for role, aliases in aliases_of.items()}
-    columns = {role: [name for name in matches if fold_name(name) == role] or matches for role, matches in columns.items()}
+    columns = {
+        role: [name for name in matches if fold_name(name) == role] or list(matches) for role, matches in find_region_roles(names).items()
+    }
     if missing := [role for role in (ID, PARENT, LEVEL) if not columns[role]]:
         raise DomainError(
             f"The file does not say how its regions are nested (no column {missing[0]!r}). Pass levels=[...], the columns of ids from"
@@ -324,13 +323,11 @@ def _read_rows(opened: OpenShapes, wanted: Sequence[str]) -> tuple[pd.DataFrame,
 
 def _coordinate_columns(names: Sequence[str]) -> tuple[str, ...]:
     """Return the columns of longitude and latitude, or of easting and northing; () unless there are both."""
-    matches = [candidates(names, aliases) for aliases in (X_NAMES, Y_NAMES)]
-    if not all(matches):
-        return ()
-    for axis, alternatives in zip(("longitudes", "latitudes"), matches, strict=True):
-        if len(alternatives) > 1:
-            raise DomainError(f"Several columns could be {axis}: {quote_names(alternatives)}. Rename all but one.")
-    return matches[0][0], matches[1][0]
+    pairs = [pair for pair in find_pairs(names) if not any(map(in_ten_millionths, pair))]
+    pairs = [pair for pair in pairs if all(map(in_degrees, pair))] or pairs  # which need no CRS
+    if len(pairs) > 1:
+        raise DomainError(f"Several pairs of columns could be coordinates: {join_pairs(pairs)}. Rename all but one.")
+    return pairs[0] if pairs else ()
 
 
 def _crs_of_axes(axes: Sequence[str], crs: object) -> CRS | None:
@@ -338,7 +335,7 @@ def _crs_of_axes(axes: Sequence[str], crs: object) -> CRS | None:
         if crs is not None:
             raise DomainError("The file has neither geometry nor columns of coordinates: leave crs out.")
         return None
-    if crs is None and not all(fold_name(axis) in _IN_DEGREES for axis in axes):
+    if crs is None and not all(map(in_degrees, axes)):
         raise DomainError(
             f"Columns {quote_names(axes)} are coordinates without a CRS, which is never guessed: pass crs=..., or rename them."
         )

@@ -22,6 +22,7 @@ from dpviz.data.reading.safety import NUMBER_BYTES, Limits, Source, first_bytes,
 from dpviz.data.reading.tables import GeoColumns, as_utf8, geo_columns, open_header
 from dpviz.data.reading.text_format import PLAIN_TEXT, TextFormat
 from dpviz.data.reading.text_rows import HEAD_BYTES, NOT_LINE_END, SEPARATORS
+from dpviz.data.roles import PublicHeader
 from dpviz.errors import InputError
 
 if TYPE_CHECKING:
@@ -85,6 +86,13 @@ class FoundFiles:
     def size(self) -> int:
         """Bytes of all files."""
         return sum(self.sizes)
+
+    def header(self, geo: GeoColumns | None) -> PublicHeader:
+        """Return the names and declared types of the columns of tables, without those of `geo`; text tables declare no types."""
+        schema = cast("pa.Schema", self.schema)
+        names = tuple(name for name in schema.names if geo is None or name not in geo.columns)
+        types = {} if self.format in SEPARATORS else dict(zip(schema.names, schema.types, strict=True))
+        return PublicHeader(names=names, types=types)
 
     def within(self, limits: Limits) -> bool:
         """Return whether every file is within the limits for files that are read into memory."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Protocol
 
@@ -35,6 +35,7 @@ from dpviz.data.reading.text_rows import (
     refuse_other_mark,
     utf16_to_utf8,
 )
+from dpviz.data.roles import PublicHeader
 from dpviz.errors import InputError
 
 
@@ -269,6 +270,7 @@ class OpenTable:
         take: reads columns by their positions.
         geo: GeoParquet's description of geometries, None without any.
         index: positions of the columns that pandas stored as the index of a data frame.
+        types: the declared types of columns by name; a text table declares none.
     """
 
     format: str
@@ -277,6 +279,12 @@ class OpenTable:
     take: Take = field(repr=False)
     geo: GeoColumns | None = None
     index: tuple[int, ...] = ()
+    types: Mapping[str, pa.DataType] = field(default_factory=dict, repr=False)
+
+    @property
+    def header(self) -> PublicHeader:
+        """What is public of the table before a row is read, its geometries among the columns."""
+        return PublicHeader(names=self.names, types=self.types)
 
     def index_first(self) -> OpenTable:
         """Return the same table with the index columns of pandas, which are stored last, as its first columns."""
@@ -379,4 +387,5 @@ def _open_parquet(data: bytes, limits: Limits) -> OpenTable:
         take=take,
         geo=geo_columns(schema),
         index=tuple(names.index(name) for name in declared if isinstance(name, str) and name in names),
+        types=dict(zip(names, schema.types, strict=True)),
     )

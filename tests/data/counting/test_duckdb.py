@@ -26,6 +26,8 @@ from dpviz.data.counting.job import Job, Progress, XyCells
 from tests.data.reading.files import PLANE, refused
 from tests.often import often
 
+pytestmark = pytest.mark.filterwarnings("ignore::dpviz.errors.UnreadColumnsWarning")
+
 DOMAIN = dv.Domain(bounds=(-125.0, 25.0, -65.5, 50.0), crs="EPSG:4326", order=7)
 WHOLE = {"person": "who", "key": b"k", "bad_rows": "drop"}
 BOUNDS = [{}, {"count": "n"}, {"person": "who", "contributions": 3, "key": b"k"}]

@@ -25,6 +25,8 @@ from tests.data.reading.files import PLANE
 from tests.data.slow_bound import slow_bound
 from tests.often import often
 
+pytestmark = pytest.mark.filterwarnings("ignore::dpviz.errors.UnreadColumnsWarning")
+
 WHOLE = st.one_of(st.integers(0, 5), st.sampled_from([-3, 2**31, 2**53 + 1, 2**63 - 1]))
 SMALL = st.integers(0, 5)
 KINDS = {

@@ -98,7 +98,7 @@ def points_parquet():
     odd |= {"half-missing lists": [[float(LON)], None]}
     return {f"longitudes that are {name}": parquet(lon=column, lat=y) for name, column in odd.items()} | {
         "two longitudes": parquet(a=y, b=y, c=y, names=["lon", "lon", "lat"]),
-        "no latitude": parquet(lon=y, zq=y),
+        "no latitude": parquet(lon=y, other=y),
         "a hundred gigabytes of one text": parquet(lon=bomb(), lat=np.zeros(100_000)),
         "an encrypted footer": b"PARE" + b"\0" * 40 + b"\x10\0\0\0PARE",
         "no footer": b"PAR1" + b"\0" * 100 + b"PAR1",

@@ -31,7 +31,7 @@ def points_text(sep, whole):
         "half a letter": whole + b"10.5" + sep.encode() + b"50.0" + sep.encode() + b"zq\xc3",
         "cells between semicolons": text.replace(sep, ";").encode(),
         "no header": whole.split(b"\n", 1)[1],
-        "a header of other names": text.replace("lon", "zqlon").replace("lat", "zqlat").encode(),
+        "a header of other names": text.replace("lon", "eins").replace("lat", "zwei").encode(),
         "one latitude too few": text.replace("lat", "zqlat").encode(),
         "two longitudes": table(f"{LON},{LON},{LAT}", header="lon,lon,lat"),
         "a cell too many": table(f"{LON},{LAT},zq,zq"),
@@ -63,7 +63,7 @@ def trips_text(sep, whole):
         "a decimal comma": table("zq1,zq2,4711,5,zq"),
         "a quote that never ends": table('zq1,"zq2,4711,zq' + ",zq" * (sep != ",")),  # in TSV files a mark is a letter
         "cells between semicolons": whole.replace(sep.encode(), b";"),
-        "a header of other names": whole.replace(b"origin", b"zqfar").replace(b"destination", b"zqnear"),
+        "a header of other names": whole.replace(b"origin", b"eins").replace(b"destination", b"zwei"),
         "a nul in a count": table("zq1,zq2,47\0,zq"),
     }
 

@@ -82,7 +82,7 @@ UNCLEAR = [("from,origin,to", {}, ["'from'", "'origin'", "origin='...'"]), ("fro
 UNCLEAR += [("from,to,count,Flow", {}, ["'count'", "'Flow'", "count='...'"]), ("from,to,count,count", {}, ["count='...'"])]
 UNCLEAR += [("from,zqb,c", {}, ["No column for destination"]), ("zqa,to,c", {}, ["No column for origin"])]
 UNCLEAR += [("from,to,c", {"origin": "where"}, ["no column named 'where'"]), ("from,to,c", {"count": "n"}, ["no column named 'n'"])]
-UNCLEAR += [("from,to,c", {"person": "who"}, ["no column named 'who'"]), ("from,to,c", {"origin": "to"}, ["the same column"])]
+UNCLEAR += [("from,to,c", {"person": "who"}, ["no column named 'who'"]), ("from,to,c", {"origin": "to"}, ["No column for destination"])]
 UNCLEAR += [("from,to,c", {"count": "to"}, ["other columns"]), ("from,to,c", {"person": "from"}, ["other columns"])]
 UNCLEAR += [("c,C,to", {"origin": " c "}, ["Several columns have the name"]), ("from;to;zq", {}, ["commas"])]
 UNCLEAR += [("from,to,weight", {"count": "weight"}, ["called a weight", "Survey weights are refused"])]

@@ -108,11 +108,11 @@ def test_a_table_beyond_the_limits_says_how_to_read_it():
 @pytest.mark.parametrize(
     ("columns", "options", "words"),
     [
-        (["longitud", "lat"], {}, "No column for x: none is called lon, .* The columns are 'longitud', 'lat'. Say which"),
+        (["longtude", "lat"], {}, "No column for x: there is not a pair of names alike, .* The columns are 'longtude', 'lat'. Say which"),
         (
-            ["longitud", "lat"],
+            ["longtude", "lat"],
             {"x": "longitude"},
-            "no column named 'longitude'. The columns are 'longitud', 'lat'. Did you mean 'longitud'?",
+            "no column named 'longitude'. The columns are 'longtude', 'lat'. Did you mean 'longtude'?",
         ),
     ],
 )

@@ -61,12 +61,13 @@ def test_a_file_says_what_it_is(form, tmp_path):
 
 def test_of_several_candidates_none_is_proposed_and_a_first_line_of_data_is_not_shown():
     assert "first line" in refused(inspect_points, text("12.5,zq\n13.5,zq\n"))
-    columns = ("lon", "x", "LAT", "count", "n", "user", "uid")
+    columns = ("lon", "lng", "LAT", "count", "n", "user", "uid")
     facts = {"format": "CSV", "columns": columns, "has_geometry": False, "crs": None, "rows": None}
-    assert inspect_points(text(",".join(columns) + "\n")) == PointsFile(x=None, y="LAT", count=None, person=None, **facts)
+    assert inspect_points(text(",".join(columns) + "\n")) == PointsFile(x=None, y=None, count=None, person=None, **facts)
 
 
-READ = [(f"{name},Northing\n1,2\n", 1) for name in ("lon", "LNG", " Long ", "Longitude", "x", "EASTING")]
+PAIRS = (("lon", "LAT"), ("LNG", " Lat"), (" Long ", "latitude"), ("Longitude", "lat"), ("x", "Y"), ("EASTING", "Northing"))
+READ = [(f"{x},{y}\n1,2\n", 1) for x, y in PAIRS]
 READ += [("lon,lat\n1,2\n", 1), ("lon,lat\r\n1,2\r\n", 1), ("lon,lat\n1,2", 1), ("\ufefflon,lat\n1,2\n", 1), ("\n\nlon,lat\n1,2\n\n", 1)]
 READ += [("lon, lat\n 1 , 2.0\n", 1), ('"lon","lat"\n"1","2"\n', 1), ('lon,lat,"a,""b"""\r\n\r\n1,2,"c ""d"""\r\n', 1)]
 READ += [("lon,lat\n", 0), ("lon,lat", 0), ("lon,lat\n\n", 0), ("\ufefflon,lat\r\n", 0), ("lon,lat,count\n1,2,50\n", 1)]
@@ -212,8 +213,12 @@ def test_swapped_columns_are_suspected_under_refuse_only():
     assert read_points(source, domain=WORLD, x="lat", y="lon", crs="EPSG:4326").count.sum() == 2
 
 
-UNCLEAR = [("lon,x,lat", {}, ["'lon'", "'x'", "x='...'"]), ("lon,LAT,latitude", {}, ["'LAT'", "'latitude'", "y='...'"])]
-UNCLEAR += [("lon,lon,lat", {}, ["x='...'"]), ("zq1,lat,c", {}, ["No column for x"]), ("lon,zq2,c", {}, ["No column for y"])]
+UNCLEAR = [("lon,lng,lat", {}, ["'lon'", "'lng'", "x='...'"]), ("lon,LAT,latitude", {}, ["'LAT'", "'latitude'", "y='...'"])]
+UNCLEAR += [
+    ("lon,lon,lat", {}, ["Several columns have the name"]),
+    ("zq1,lat,c", {}, ["No column for x"]),
+    ("lon,zq2,c", {}, ["No column for y"]),
+]
 UNCLEAR += [
     ("lon,lat,c", {"x": "easting"}, ["no column named 'easting'"]),
     ("lon,lat,c", {"person": "who"}, ["no column named 'who'. The columns are 'lon', 'lat', 'c'."]),

@@ -1,0 +1,56 @@
+"""Find the columns of files that are not read and may hold the number of records of a row, by names and declared types alone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dpviz.data.library_errors import attempt
+from dpviz.data.reading.flows import is_matrix, resolve_flow_columns
+from dpviz.data.reading.points import header_of
+from dpviz.data.roles import EachRow, each_row_of, fold_name, unread_columns
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from dpviz.data.columns import PointColumns
+    from dpviz.data.reading.areas import AreasRequest
+    from dpviz.data.reading.flows import FlowsRequest
+    from dpviz.data.reading.points import PointsRequest
+    from dpviz.data.reading.sources import FoundFiles
+
+RECORD, TRIP = "record", "trip"
+
+
+def unread_in_points(files: FoundFiles, request: PointsRequest) -> EachRow | None:
+    """Return what is to be said of files of points that were read; None if a column of counts is named, or is said not to be there."""
+    if request.columns.count is not None:
+        return None
+    header, columns = header_of(files, request)
+    unread = unread_columns(header, {*columns.coordinates, str(columns.person)})
+    return each_row_of(RECORD, unread, declared=files.format != "GeoJSON")
+
+
+def unread_in_areas(files: FoundFiles, request: AreasRequest) -> EachRow | None:
+    """Return the same of tables of ids of regions."""
+    columns = request.columns
+    return None if columns.count is not None else _unread(files, RECORD, {columns.region, str(columns.person)})
+
+
+def unread_in_trips(files: FoundFiles, request: FlowsRequest) -> EachRow | None:
+    """Return the same of tables of trips between ids; a matrix has no other columns."""
+    names = files.header(None).names
+    if request.columns.count is not None or attempt(lambda: is_matrix(names, request.columns, request.sides)) is not False:
+        return None  # the index of pandas, which is stored last, may make the header of a matrix look wrong here
+    columns = resolve_flow_columns(names, request.columns)
+    return None if columns.count is not None else _unread(files, TRIP, {str(columns.origin), str(columns.destination), str(columns.person)})
+
+
+def unread_between(files: FoundFiles, ends: Collection[str], columns: PointColumns) -> EachRow | None:
+    """Return the same of tables of trips between coordinates, whose columns are `ends`."""
+    return None if columns.count is not None else _unread(files, TRIP, {*ends, str(columns.person)})
+
+
+def _unread(files: FoundFiles, noun: str, used: Collection[str]) -> EachRow | None:
+    header = files.header(None)
+    folded = {fold_name(name) for name in used}
+    return each_row_of(noun, unread_columns(header, [name for name in header.names if fold_name(name) in folded]))
