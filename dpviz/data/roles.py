@@ -174,6 +174,15 @@ def _axis(name: str) -> tuple[str, tuple[str, ...]] | None:
     return next(iter(axes.values())), tuple(word for word in words if word not in axes)
 
 
+def is_coordinate(name: str) -> bool:
+    """Return whether a name says x or y.
+
+    >>> is_coordinate("stop_lat"), is_coordinate("Länge"), is_coordinate("count")
+    (True, True, False)
+    """
+    return _axis(name) is not None
+
+
 def find_pairs(names: Sequence[str]) -> tuple[Pair, ...]:
     """Find pairs of columns with x and y, in the order of the header. The two names are alike but for the word of the axis.
 

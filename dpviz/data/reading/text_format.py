@@ -13,7 +13,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
-from dpviz.data.columns import X_NAMES, Y_NAMES, fold_name
 from dpviz.data.library_errors import attempt
 from dpviz.data.reading.safety import Source, first_bytes, format_of, is_path, name_of
 from dpviz.data.reading.text_rows import (
@@ -28,6 +27,7 @@ from dpviz.data.reading.text_rows import (
     marked_encoding,
     utf16_to_utf8,
 )
+from dpviz.data.roles import is_coordinate
 from dpviz.errors import InputError, SettingError, check_choice
 
 SEPARATOR_NAMES = {",": "comma", ";": "semicolon", "|": "bar", TAB: "tab"}
@@ -153,7 +153,7 @@ PLAIN_TEXT = TextFormat()
 _LINES = 100  # after the header; the most that a proposal looks at
 _DIGITS = r"[+-]?\d+{}\d+"
 _COMMA_NUMBER, _POINT_NUMBER = re.compile(_DIGITS.format(",")), re.compile(_DIGITS.format(r"\."))
-_MAY_BE_THOUSANDS, _WORD = re.compile(r"\+?[1-9]\d{0,2}[,.]\d{3}"), re.compile(r"[^\W\d_]+")
+_MAY_BE_THOUSANDS = re.compile(r"\+?[1-9]\d{0,2}[,.]\d{3}")
 _NO_MARK = "The text seems to be in UTF-16 without a byte order mark: save the file as UTF-8."
 
 
@@ -255,7 +255,7 @@ def _propose_decimal(lines: Sequence[Sequence[str]]) -> str | None:
     A mark before three digits may be one of thousands, and decides nothing, unless the column is called like one of coordinates.
     """
     names, *rows = lines or [[]]
-    are_coordinates = [bool({*_WORD.findall(fold_name(name))} & {*X_NAMES, *Y_NAMES}) for name in names]
+    are_coordinates = list(map(is_coordinate, names))
     cells = [
         cell.strip()
         for row in rows
