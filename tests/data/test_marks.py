@@ -14,6 +14,8 @@ from dpviz.publishing.private_data import make_up_records, without_records
 from tests.ledgers import usual
 from tests.release_cases import WORDS
 
+pytestmark = pytest.mark.filterwarnings("ignore::dpviz.errors.UnreadColumnsWarning")  # columns that nobody reads are the point
+
 SQUARE = dv.Domain(bounds=(0, 0, 4, 4), crs=None, order=2)
 REGIONS = dv.Regions.squares(SQUARE, zooms=[1, 2])
 LEAF = REGIONS.ids_of(2)[0]
