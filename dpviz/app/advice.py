@@ -25,6 +25,15 @@ _WORDS = (
     (r", in Python insecure_address=True", ""),
     (r"Pass levels=\[\.\.\.\], the columns of ids", "Choose the columns of ids"),
     (r"[Pp]ass levels=\[\.\.\.\]", "choose the columns of ids"),
+    (r"with quoted_newlines=True: one malformed", "with line ends within cells: one malformed"),
+    (r", and read them without quoted_newlines", ""),
+    (
+        (
+            r'Count again, with person="column" and contributions=m to protect each person; or with unit="record" \(of trips unit="trip"\)'
+            " to protect"
+        ),
+        "Say whom the release protects: each person, by a column; or each record, to protect",
+    ),
     (r", or pass quoted_newlines=True, which studies allow and releases do not", ""),
     (r"pass copies=True", "tick “Count copies, too”"),
     (

@@ -25,6 +25,17 @@ _WORDS = (
     ),
     (r"Say which one it is with (\w+)='\.\.\.'", r'Say which one it is with \1 = "..." under [data] (check and init take --\1)'),
     (r", in Python insecure_address=True", ""),
+    (r"with quoted_newlines=True: one malformed", "with quoted_newlines = true: one malformed"),
+    (
+        (
+            r'Count again, with person="column" and contributions=m to protect each person; or with unit="record" \(of trips unit="trip"\)'
+            " to protect"
+        ),
+        (
+            'Write person = "column" and contributions = m under [data] to protect each person; or unit = "record" (of trips "trip") under'
+            " [dataset] to protect"
+        ),
+    ),
     (r"pass quoted_newlines=True, which studies allow", "write quoted_newlines = true under [data], which studies allow"),
     (r"pass copies=True", "write copies = true under [data], or give --copies"),
     (r"\(exactly=True\)", "(exactly = true under [data])"),

@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from dpviz.data.roles import PublicHeader
     from dpviz.space.domain import Domain
 
+_UNKNOWN_LATITUDE = 91.0  # of ships that do not know where they are
+
 
 @dataclass(frozen=True, kw_only=True)
 class PointsFile:
@@ -301,11 +303,11 @@ def _refuse_metres_as_degrees(raw: RawPoints, columns: PointColumns, crs: CRS | 
 
 
 def _refuse_beyond_poles(raw: RawPoints, columns: PointColumns, crs: CRS | None) -> None:
-    """Refuse latitudes beyond the poles: columns that seem to be swapped if most rows have one, else bad rows."""
+    """Refuse latitudes beyond the poles: bad rows, or columns that seem to be swapped. Some systems write 91 where none is known."""
     beyond = np.abs(raw.y) > 90
     if crs is None or not crs.is_geographic or not beyond.any() or (np.abs(raw.x) > 180).all():
         return
-    if 2 * beyond.sum() > len(beyond) and (np.abs(raw.x) <= 90).all():
-        raise InputError("Most latitudes lie beyond the poles, while no longitude is that large: are x and y swapped?")
+    if (np.abs(raw.y) > _UNKNOWN_LATITUDE).any() and (np.abs(raw.x) <= 90).all():
+        raise InputError("A latitude lies beyond the poles, while no longitude is that large: are x and y swapped?")
     name = "A geometry" if columns.y is None else f"Column {columns.y!r}"
     raise InputError(f"{name} has a latitude beyond the poles; some systems write 91 where none is known. {REMEDY}")
