@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from dpviz.data.library_errors import attempt
 from dpviz.data.reading.flows import is_matrix, resolve_flow_columns
 from dpviz.data.reading.points import header_of
+from dpviz.data.reading.safety import LINES
 from dpviz.data.roles import EachRow, each_row_of, fold_name, unread_columns
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ def unread_in_points(files: FoundFiles, request: PointsRequest) -> EachRow | Non
         return None
     header, columns = header_of(files, request)
     unread = unread_columns(header, {*columns.coordinates, str(columns.person)})
-    return each_row_of(RECORD, unread, declared=files.format != "GeoJSON")
+    return each_row_of(RECORD, unread, declared=files.format not in ("GeoJSON", LINES))
 
 
 def unread_in_areas(files: FoundFiles, request: AreasRequest) -> EachRow | None:
