@@ -128,7 +128,12 @@ def test_unusable_files_and_malformed_lines_are_refused_without_quoting_a_cell(t
 
 @pytest.mark.parametrize(
     ("name", "message"),
-    [(".", "holds no release"), ("homes_release", "no such file or folder"), ("homes.csv", "no such file"), ("https://example.org/a.csv", "URLs")],
+    [
+        (".", "holds no release"),
+        ("homes_release", "no such file or folder"),
+        ("homes.csv", "no such file"),
+        ("https://example.org/a.csv", "URLs"),
+    ],
 )
 def test_a_folder_of_something_else_and_what_is_not_there_are_refused(tmp_path, monkeypatch, name, message):
     monkeypatch.chdir(tmp_path)
