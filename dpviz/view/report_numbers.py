@@ -536,13 +536,14 @@ def write_sum_snippet(parquet: str, csv: str, column: str, region: str, formats:
     tables = _READ_PARQUET.format(name="table", file=parquet), _READ_CSV.format(name="table", file=csv)
     ids = region, escape_formulas([region])[0]
     codes = [_SUM_CODE.format(table=table, column=column, region=each) for table, each in zip(tables, ids, strict=True)]
-    return _join_codes(*codes, formats)
+    return _join_codes(codes, formats)
 
 
-def _join_codes(parquet: str, csv: str, formats: Sequence[str]) -> str | None:
-    """Join the code for each of the formats that there are."""
-    codes = [code for word, code in (("geoparquet", parquet), ("csv", f"{_CSV_COMMENT}\n{csv}")) if word in formats]
-    return "\n\n".join(["import pandas", *codes]) if codes else None
+def _join_codes(codes: Sequence[str], formats: Sequence[str]) -> str | None:
+    """Join the codes for Parquet and for CSV, as far as there are such files."""
+    parquet, csv = codes
+    written = [code for word, code in (("geoparquet", parquet), ("csv", f"{_CSV_COMMENT}\n{csv}")) if word in formats]
+    return "\n\n".join(["import pandas", *written]) if written else None
 
 
 def write_trips_snippet(release: FlowRelease, formats: Sequence[str]) -> str | None:
@@ -569,8 +570,7 @@ def _write_list_snippet(release: FlowRelease, formats: Sequence[str]) -> str | N
         tables = {name: read.format(name=name, file=file) for name, file in (("listed", listed), ("rest", rest))}
         return _LIST_CODE.format(**tables, column=column, side=side, region=region)
 
-    return _join_codes(
-        write(_READ_PARQUET, FLOWS, REST, side, region),
-        write(_READ_CSV, f"{stem}.csv", "rest.csv", "origin" if side == "origin" else "dest", escape_formulas([region])[0]),
-        formats,
-    )
+    parquet = write(_READ_PARQUET, FLOWS, REST, side, region)
+    column = "origin" if side == "origin" else "dest"
+    csv = write(_READ_CSV, f"{stem}.csv", "rest.csv", column, escape_formulas([region])[0])
+    return _join_codes([parquet, csv], formats)
