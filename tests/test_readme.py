@@ -228,10 +228,12 @@ def test_the_first_commands_lead_from_a_file_to_a_release(name, place, capsys):
     assert dv.read_release(place / "homes_release").receipt.unit == "person"
 
 
-def test_the_configuration_that_is_shown_is_a_good_one():
-    config = from_tables(tomllib.loads(re.search(r"```toml\n(.*?)```", PAGE_TEXTS["publishing"], re.DOTALL)[1]))
+def test_the_configurations_that_are_shown_are_good_ones():
+    whole, areas, *regions = map(tomllib.loads, re.findall(r"```toml\n(.*?)```", PAGE_TEXTS["publishing"], re.DOTALL))
+    config = from_tables(whole)
     assert config.mechanism.build(POINT_FAMILY).height == 8
     assert config.dataset.cap() == dv.PureBudget(2)
+    assert [from_tables({**areas, **part}, for_dry_run=True).family.name for part in ({}, *regions)] == ["areas"] * 3
 
 
 def columns_in(path):
