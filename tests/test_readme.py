@@ -1,6 +1,12 @@
 """What README and the pages of help say is so: commands, configurations, links, tests. Doctests run their Python."""
 
+import ast
+import dataclasses
+import inspect
+import operator
+import pkgutil
 import re
+import shlex
 import tomllib
 from pathlib import Path
 
@@ -8,15 +14,19 @@ import geopandas
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
+import shapely
 
 import dpviz as dv
-from dpviz.__main__ import parser
+import dpviz.papers.htf
+from dpviz.__main__ import main, parser
 from dpviz.cli.commands import COMMANDS
-from dpviz.mechanisms import POINT_FAMILY
+from dpviz.mechanisms import FAMILIES, POINT_FAMILY
+from dpviz.privacy.receipt import Receipt
 from dpviz.publishing.config import from_tables
 from dpviz.release.area_tables import plan_area_files
 from dpviz.release.manifest import describe_columns
 from dpviz.release.tables import FORMATS, Member, plan_trip_files
+from dpviz.shown import MapPage
 from dpviz.view.help import PAGES, page_of, pages, section_key
 
 ROOT = Path(__file__).parents[1]
@@ -86,14 +96,144 @@ def test_every_command_is_shown():
 
 @pytest.mark.parametrize("line", dict.fromkeys(COMMAND_LINES))
 def test_a_command_that_is_shown_is_understood(line):
-    words = line.split()[1:]
-    assert parser().parse_args([word.strip('"') for word in words]).command == words[0]
+    words = shlex.split(line)[1:]
+    assert parser().parse_args(words).command == words[0]
 
 
-def test_the_configuration_that_is_shown_is_a_good_one():
-    config = from_tables(tomllib.loads(re.search(r"```toml\n(.*?)```", PAGE_TEXTS["publishing"], re.DOTALL)[1]))
+TEXTS = {"README": README, **{key: text for key, text in PAGE_TEXTS.items() if key != "changes"}}  # changes speak of what was, too
+SPANS = {name: re.findall(r"`([^`\n]+)`", re.sub(r"```.*?```", "", text, flags=re.DOTALL)) for name, text in TEXTS.items()}
+BLOCKS = {name: re.findall(r"```python\n(.*?)```", text, re.DOTALL) for name, text in TEXTS.items()}
+VALUES = {"CONFIG": "a.toml", "FIGURE": "3", "N": "3", "COMMAND": "release"}  # for the words in capitals
+METHODS = {
+    "release": [dv.Release, dv.AreaRelease, dv.FlowRelease],
+    "receipt": [Receipt],
+    "page": [MapPage],
+    "htf": [dpviz.papers.htf],
+    "dataclasses": [dataclasses],
+}
+"""What the first word of a call may be, where it is a name of an example."""
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    """A folder with the files of which the pages speak, and a ledger."""
+    monkeypatch.chdir(tmp_path)
+    dv.Ledger.new(tmp_path / "ledger.sqlite")
+    monkeypatch.setenv("DPVIZ_LEDGER", str(tmp_path / "ledger.sqlite"))
+    rows = "".join(f"{-118.3 + k / 100},{34 + k / 200},r{k}\n" for k in range(20))
+    Path("homes.csv").write_text(f"lon,lat,resident\n{rows}", "utf-8")
+    Path("trips.csv").write_text("origin,destination\n06037,06059\n06037,06037\n", "utf-8")
+    COUNTIES.to_file("counties.geojson")
+    COUNTIES.to_file("land.geojson")
+    return tmp_path
+
+
+BOXES = [shapely.box(-118.7, 33.7, -118.2, 34.4), shapely.box(-118.2, 33.7, -117.8, 34.4)]
+COUNTIES = geopandas.GeoDataFrame({"state": ["06", "06"], "county": ["06037", "06059"]}, geometry=BOXES, crs="EPSG:4326")
+AREA = dv.Domain(bounds=(-118.7, 33.7, -117.8, 34.4), crs="EPSG:4326", order=6)
+FRAME = pd.DataFrame({"lon": [-118.2], "lat": [34.1]})
+KNOWN = {
+    "area": AREA,
+    "square": AREA,
+    "frame": FRAME,
+    "geodataframe": geopandas.GeoDataFrame(geometry=geopandas.points_from_xy(FRAME.lon, FRAME.lat), crs="EPSG:4326"),
+    "counties": COUNTIES,
+    "regions": dv.Regions.from_table(COUNTIES, levels=["state", "county"]),
+}
+
+
+def calls_in(text):
+    """The calls of names of dpviz in code or in a comment, as texts."""
+    for start in re.finditer(r"(?<![\w.])(?:dv|dpviz|release|receipt|page|dataclasses)\.[\w.]+\(|(?<![\w.])[A-Z]\w+\(", text):
+        ends = [place.end() for place in re.finditer(r"\)", text) if place.end() > start.end()]
+        yield next((text[start.start() : end] for end in ends if parses(text[start.start() : end])), text[start.start() :])
+
+
+def parses(code):
+    try:
+        ast.parse(code, mode="eval")
+    except SyntaxError:
+        return False
+    return True
+
+
+def look_up(name):
+    """What a dotted name may mean; AttributeError if there is no such thing."""
+    first, *rest = name.split(".")
+    if first == "dpviz":
+        return [pkgutil.resolve_name(name)]
+    if first == "dv":
+        return [pkgutil.resolve_name(f"dpviz:{'.'.join(rest)}")]
+    candidates = METHODS.get(first) or [dv]
+    names = rest or [first]
+    found = [operator.attrgetter(".".join(names))(each) for each in candidates if hasattr(each, names[0])]
+    assert found, f"{name}: there is no such name"
+    return found
+
+
+def bind(code):
+    """Bind the arguments of a call, and of the calls in them, to the signatures of what is called."""
+    for call in [node for node in ast.walk(ast.parse(code, mode="eval")) if isinstance(node, ast.Call)]:
+        functions = look_up(ast.unparse(call.func))
+        assert any(takes(function, call) for function in functions), f"{code}: these arguments do not fit"
+
+
+def takes(function, call):
+    self = [None] if inspect.isfunction(function) and function.__qualname__ != function.__name__ else []
+    try:
+        inspect.signature(function).bind(*self, *call.args, **{keyword.arg: None for keyword in call.keywords})
+    except TypeError:
+        return False
+    return True
+
+
+def is_known(code):
+    """Whether a call reads a file or a table of `place`, and all of its names are known."""
+    names = {node.id for node in ast.walk(ast.parse(code, mode="eval")) if isinstance(node, ast.Name)} - {"dv"}
+    return re.match(r"dv\.(read_|Regions\.from_table)", code) and "..." not in code and names <= KNOWN.keys()
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_code_on_a_page_runs_and_calls_in_its_sentences_and_comments_are_right(name, place):
+    """Doctests run by themselves. Names must be there, arguments must fit, commands be understood, and what reads a file must read it."""
+    comments = re.findall(r"  # (.*)", "".join(re.findall(r"```.*?```", TEXTS[name], re.DOTALL)))
+    for code in [call for text in (*SPANS[name], *comments) for call in calls_in(text)]:
+        bind(code)
+        if is_known(code):
+            eval(code, {"dv": dv, **KNOWN})  # noqa: S307  (our own page)
+    for span in SPANS[name]:
+        if re.fullmatch(r"(dv|dpviz)(\.\w+)+", span) and span not in {family.group for family in FAMILIES.values()}:
+            look_up(span)
+        if span.startswith("dpviz "):
+            understand(span)
+    for block in BLOCKS[name]:
+        if ">>>" not in block:
+            exec(compile(block, name, "exec"), {})  # noqa: S102  (our own page)
+
+
+def understand(span):
+    """Parse a command of a sentence; one word is the name of a command."""
+    words = [VALUES.get(word, word) for word in shlex.split(span)[1:]]
+    assert words[0] in COMMANDS
+    if "--help" not in words and len(words) > 1:
+        parser().parse_args(words)
+
+
+@pytest.mark.parametrize("name", ["README", "start"])
+def test_the_first_commands_lead_from_a_file_to_a_release(name, place, capsys):
+    section = TEXTS[name].partition("## Your own file\n")[2].partition("\n## ")[0]
+    lines = re.findall(r"^dpviz .*", section, re.MULTILINE)
+    assert [main(shlex.split(line, comments=True)[1:]) for line in lines] == [0] * len(lines)
+    assert "Verified" in capsys.readouterr().out
+    assert dv.read_release(place / "homes_release").receipt.unit == "person"
+
+
+def test_the_configurations_that_are_shown_are_good_ones():
+    whole, areas, *regions = map(tomllib.loads, re.findall(r"```toml\n(.*?)```", PAGE_TEXTS["publishing"], re.DOTALL))
+    config = from_tables(whole)
     assert config.mechanism.build(POINT_FAMILY).height == 8
     assert config.dataset.cap() == dv.PureBudget(2)
+    assert [from_tables({**areas, **part}, for_dry_run=True).family.name for part in ({}, *regions)] == ["areas"] * 3
 
 
 def columns_in(path):

@@ -37,7 +37,7 @@ from dpviz.data.reading.inspect import (
 )
 from dpviz.data.reading.points import PointsFile, inspect_points
 from dpviz.data.reading.regions import RegionsFile, inspect_regions, propose_levels, read_regions
-from dpviz.data.reading.safety import FORMATS, Limits, Source, format_of, name_of, read_checked
+from dpviz.data.reading.safety import FORMATS, Limits, Source, format_of, name_of, read_checked, refuse_url
 from dpviz.data.reading.sources import TABLES, FoundFiles, find_files, list_files, refuse_copies, refuse_rowless
 from dpviz.data.reading.tables import open_table
 from dpviz.data.reading.text_format import PLAIN_TEXT, TextFormat, detect_text_format
@@ -200,6 +200,9 @@ def check(path: Path, chosen: Mapping[str, Any] = NOTHING_CHOSEN, *, copies: boo
             of another, by its name or its content.
         DpvizError: the release was changed or is damaged.
     """
+    refuse_url(str(path))
+    if not glob.has_magic(str(path)) and not os.path.lexists(path):
+        raise InputError("There is no such file or folder, or you may not read it: look at its spelling, and at the folder you are in.")
     folder = os.path.isdir(path)  # noqa: PTH112  (gives False without permission, where Path.is_dir raises)
     if (folder and os.path.isfile(path / MANIFEST)) or (not folder and _holds_manifest(path)):  # noqa: PTH113
         return _release_facts(path)

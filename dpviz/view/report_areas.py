@@ -15,7 +15,7 @@ from dpviz.release.area_fitness import fitness
 from dpviz.release.area_release import AreaRelease
 from dpviz.release.area_tables import AREAS_TABLE
 from dpviz.release.nouns import counted_noun
-from dpviz.release.tables import escape_formulas, format_level
+from dpviz.release.tables import format_level
 from dpviz.space.denominators import RATES_PER, describe_rate
 from dpviz.view.basemap import fit_bounds
 from dpviz.view.colors import Scale, scale_top_of
@@ -30,7 +30,7 @@ from dpviz.view.report_maps import (
     list_swatches,
     make_regions_sheet,
 )
-from dpviz.view.report_numbers import Example, format_example
+from dpviz.view.report_numbers import Example, format_example, write_sum_snippet
 
 Facts = dict[str, Any]
 
@@ -39,10 +39,6 @@ _JOINED = "\N{NO-BREAK SPACE}"
 _LARGEST = 10  # regions that the report lists
 _HIDDEN = Swatch(name="hidden", light="rgb(128,128,128)", dark="rgb(160,160,160)", opacity="0.15")
 _FIXED = (0.0, 0.25, 0.5, 0.75, 1.0)  # positions in the list of regions, fixed in advance, so that no count decides which one is shown
-_CODE = """import pandas
-
-table = pandas.{read}
-print(table.loc[table["parent_id"] == {region!r}, "count"].sum())"""
 
 
 def draw_areas(release: AreaRelease) -> list[DensityPicture]:
@@ -196,10 +192,5 @@ def _name_region(release: AreaRelease, level: int, index: int) -> str:
 def write_areas_snippet(release: AreaRelease, formats: Any) -> str | None:
     """Write code that adds up the finest regions in the first region above them; None if no file has a table that it could read."""
     regions = release.regions
-    region = regions.ids_of(regions.depth - 1)[:1]
-    if "geoparquet" in formats:
-        return _CODE.format(read=f'read_parquet("{AREAS_TABLE}")', region=str(region[0]))
-    if "csv" not in formats:
-        return None
-    read = f'read_csv("areas_{format_level(regions, regions.depth)}.csv", dtype={{"region_id": str, "parent_id": str}})'
-    return _CODE.format(read=read, region=escape_formulas(region)[0])
+    region = str(regions.ids_of(regions.depth - 1)[0])
+    return write_sum_snippet(AREAS_TABLE, f"areas_{format_level(regions, regions.depth)}.csv", "parent_id", region, formats)

@@ -47,14 +47,14 @@ parts = {parts}
 box = shapely.box({box})
 share = shapely.area(shapely.intersection(parts, box)) / shapely.area(parts)
 print((table["count"] * share).sum())"""
-_TRIPS_CODE = """import pandas
-
-table = pandas.{read}
-print(table.loc[table["origin"] == {origin!r}, "count"].sum())"""
-_LIST_CODE = """import pandas
-
-listed = pandas.{read_list}
-rest = pandas.{read_rest}
+_READ_PARQUET = '{name} = pandas.read_parquet("{file}")'
+_READ_CSV = """{name} = pandas.read_csv("{file}", dtype=str, keep_default_na=False)
+{name}["count"] = pandas.to_numeric({name}["count"])"""
+_CSV_COMMENT = "# From CSV: read as texts, ids such as 09001 and NA stay as they are."
+_SUM_CODE = """{table}
+print(table.loc[table["{column}"] == {region!r}, "count"].sum())"""
+_LIST_CODE = """{listed}
+{rest}
 in_list = listed.loc[listed["{column}"] == {region!r}, "count"].sum()
 in_rest = rest.loc[rest["{side}"] == {region!r}, "count"].sum()
 print(in_list + in_rest)"""
@@ -523,18 +523,36 @@ def write_points_snippet(release: Release, formats: Sequence[str]) -> str | None
     return _POINTS_CODE.format(library="geopandas", read=f'read_file("{stem}.geojson").to_crs({crs!r})', parts=_SHAPES_CODE, box=box)
 
 
+def write_sum_snippet(parquet: str, csv: str, column: str, region: str, formats: Sequence[str]) -> str | None:
+    """Write code that adds up the counts of a region; None if no file has a table that such code could read.
+
+    Args:
+        parquet: the Parquet file of the table.
+        csv: its CSV file.
+        column: the column of ids in both.
+        region: id of the region.
+        formats: of the files.
+    """
+    tables = _READ_PARQUET.format(name="table", file=parquet), _READ_CSV.format(name="table", file=csv)
+    ids = region, escape_formulas([region])[0]
+    codes = [_SUM_CODE.format(table=table, column=column, region=each) for table, each in zip(tables, ids, strict=True)]
+    return _join_codes(codes, formats)
+
+
+def _join_codes(codes: Sequence[str], formats: Sequence[str]) -> str | None:
+    """Join the codes for Parquet and for CSV, as far as there are such files."""
+    parquet, csv = codes
+    written = [code for word, code in (("geoparquet", parquet), ("csv", f"{_CSV_COMMENT}\n{csv}")) if word in formats]
+    return "\n\n".join(["import pandas", *written]) if written else None
+
+
 def write_trips_snippet(release: FlowRelease, formats: Sequence[str]) -> str | None:
     """Write code that adds up the trips that begin in the first region of the finest level; for a list, those of `find_rest_side`."""
     if release.across is not None:
         return _write_list_snippet(release, formats)
     origins = release.tree.origins
-    first = origins.ids_of(origins.depth)[:1]
-    if "geoparquet" in formats:
-        return _TRIPS_CODE.format(read=f'read_parquet("{FLOWS}")', origin=str(first[0]))
-    if "csv" not in formats:
-        return None
-    read = f'read_csv("flows_{format_level(origins, origins.depth)}.csv", dtype={{"origin": str, "dest": str}})'
-    return _TRIPS_CODE.format(read=read, origin=escape_formulas(np.asarray(first, object))[0])
+    first = origins.ids_of(origins.depth)[0]
+    return write_sum_snippet(FLOWS, f"flows_{format_level(origins, origins.depth)}.csv", "origin", str(first), formats)
 
 
 def find_rest_side(release: FlowRelease) -> str:
@@ -546,18 +564,13 @@ def _write_list_snippet(release: FlowRelease, formats: Sequence[str]) -> str | N
     """Write code that adds up the listed trips and the rest of the first region of the finest level."""
     side = find_rest_side(release)
     regions = release.tree.origins if side == "origin" else release.tree.destinations
-    first = regions.ids_of(regions.depth)[:1]
-    if "geoparquet" in formats:
-        return _LIST_CODE.format(
-            read_list=f'read_parquet("{FLOWS}")', read_rest=f'read_parquet("{REST}")', column=side, side=side, region=str(first[0])
-        )
-    if "csv" not in formats:
-        return None
-    name, region = format_level(release.tree.origins, release.depth), escape_formulas(np.asarray(first, object))[0]
-    return _LIST_CODE.format(
-        read_list=f'read_csv("flows_{name}.csv", dtype={{"origin": str, "dest": str}})',
-        read_rest='read_csv("rest.csv", dtype={"origin": str, "destination": str})',
-        column="origin" if side == "origin" else "dest",
-        side=side,
-        region=region,
-    )
+    region, stem = str(regions.ids_of(regions.depth)[0]), f"flows_{format_level(release.tree.origins, release.depth)}"
+
+    def write(read: str, listed: str, rest: str, column: str, region: str) -> str:
+        tables = {name: read.format(name=name, file=file) for name, file in (("listed", listed), ("rest", rest))}
+        return _LIST_CODE.format(**tables, column=column, side=side, region=region)
+
+    parquet = write(_READ_PARQUET, FLOWS, REST, side, region)
+    column = "origin" if side == "origin" else "dest"
+    csv = write(_READ_CSV, f"{stem}.csv", "rest.csv", column, escape_formulas([region])[0])
+    return _join_codes([parquet, csv], formats)

@@ -27,6 +27,7 @@ from dpviz.publishing.kept import kept_draws
 from dpviz.publishing.publish import note_publication
 from tests.app.release_walk import TEXTS
 from tests.app.seen import (
+    as_read,
     captions,
     drawn,
     entries,
@@ -191,6 +192,44 @@ class TestExpectedError:
 
     def test_trips_have_levels_of_pairs(self):
         assert "in a pair of division to division" in texts(fine(trips_app(CURATE_TRIPS)))
+
+
+def names_on(app):
+    """What controls, their choices and headings are called, as a person reads it."""
+    controls = [
+        each
+        for kind in (
+            "segmented_control",
+            "file_uploader",
+            "radio",
+            "selectbox",
+            "text_input",
+            "number_input",
+            "button",
+            "toggle",
+            "download_button",
+        )
+        for each in app.get(kind)
+    ]
+    choices = [str(option) for each in controls for option in getattr(each, "options", ())]
+    return [*(str(getattr(each, "label", "")) for each in controls), *choices, *map(as_read, app.subheader), *map(as_read, app.markdown)]
+
+
+def test_the_steps_on_the_first_page_of_help_name_what_is_on_the_page():
+    steps = re.findall(r"^[1-5]\. (.*)", (Path(dv.__file__).parent / "docs" / "start.md").read_text("utf-8"), re.MULTILINE)
+    named = [name for step in steps for name in re.findall(r"\*([^*]+)\*", step)]
+    homes = b"lon,lat,resident\n-118.2,34.1,a\n-118.3,34.2,b\n"
+    app = uploaded(homes, unit=None, frame="Type the bounds", crs="")
+    seen = names_on(app)
+    protect(app, "resident")
+    labelled(app.text_input, "CRS of the coordinates").set_value("EPSG:4326")
+    for side, value in zip(("West", "South", "East", "North"), (-118.7, 33.7, -117.8, 34.4), strict=True):
+        labelled(app.number_input, side).set_value(value)
+    app = name_dataset(fine(app.run()), cap=3)
+    seen += names_on(app)
+    seen += names_on(press_draw(app))
+    assert len(steps) == 5
+    assert [name for name in named if not any(name in each for each in seen)] == []
 
 
 class TestWhere:

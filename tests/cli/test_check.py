@@ -1,6 +1,7 @@
 """Checking files: their kind, columns and missing entries, without showing a cell."""
 
 import json
+from pathlib import Path
 
 import geopandas
 import pandas as pd
@@ -125,9 +126,19 @@ def test_unusable_files_and_malformed_lines_are_refused_without_quoting_a_cell(t
     assert "Ros" not in str(refused.value)
 
 
-def test_a_folder_of_something_else_is_refused(tmp_path):
-    with pytest.raises(InputError, match="holds no release"):
-        check(tmp_path)
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        (".", "holds no release"),
+        ("homes_release", "no such file or folder"),
+        ("homes.csv", "no such file"),
+        ("https://example.org/a.csv", "URLs"),
+    ],
+)
+def test_a_folder_of_something_else_and_what_is_not_there_are_refused(tmp_path, monkeypatch, name, message):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match=message):
+        check(Path(name))
 
 
 @pytest.fixture(scope="module")

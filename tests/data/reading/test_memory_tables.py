@@ -42,6 +42,8 @@ def expected(tmp_path_factory):
         lambda: {name: np.array(column) for name, column in COLUMNS.items()},
         lambda: Polars(pa.table(COLUMNS)),
         lambda: duckdb.connect().from_arrow(pa.table(COLUMNS)),
+        lambda: duckdb.connect().sql(f"FROM (VALUES {', '.join(map(str, zip(*COLUMNS.values(), strict=True)))}) t ({', '.join(COLUMNS)})"),
+        lambda: pa.table(COLUMNS).to_reader(),
         lambda: [FRAME.iloc[:2], FRAME.iloc[2:]],
         lambda: FRAME.astype({"who": "category"}).set_index(pd.Index([5, 5, 6, 7])),
     ],
