@@ -13,6 +13,7 @@ import numpy as np
 
 from dpviz.arrays import Floats, Integers
 from dpviz.data.bounding import People, Persons, Words, canonical_text, person_hashes
+from dpviz.data.leaf_ids import bare_id
 
 _KEY = b"fingerprint of rows"  # public: the ledger keys what it stores
 _LANES = 4
@@ -26,6 +27,8 @@ _HALF = np.uint64(32)
 class Fingerprints:
     """What identifies counts besides themselves, as hex digests. PRIVATE: in memory only. They are not shown, and a pickle leaves them out.
 
+    A copy in memory keeps them.
+
     Attributes:
         files: of the content of each file that was read, or of a sample.
         rows: of the rows of a table or of arrays, with the person of each, before any was left out; none where the unit is a record.
@@ -36,6 +39,9 @@ class Fingerprints:
 
     def __reduce__(self) -> tuple[type[Fingerprints], tuple[()]]:
         return Fingerprints, ()
+
+    def __deepcopy__(self, _: object) -> Fingerprints:
+        return self
 
 
 UNKNOWN = Fingerprints()
@@ -119,8 +125,8 @@ def _words_of_persons(owners: People) -> Words:
 
 
 def words_of_ids(codes: Integers, texts: Sequence[str]) -> Words:
-    """Return (n,) words of ids: of `texts[code]` where the code is not negative."""
-    return np.append(person_hashes([canonical_text(text) for text in texts], _KEY), np.uint64(0))[codes]
+    """Return (n,) words of ids: of `bare_id(texts[code])` where the code is not negative."""
+    return np.append(person_hashes([canonical_text(bare_id(text)) for text in texts], _KEY), np.uint64(0))[codes]
 
 
 def fingerprints_of_rows(sums: RowSum | None) -> Fingerprints:

@@ -40,6 +40,20 @@ def cut_block_code(text: str, length: int | None) -> str:
     return text[:length] if len(text) == BLOCK_CODE else text
 
 
+def bare_id(text: str) -> str:
+    """Return an id without what may differ between two writings of it, whatever the regions are; the ledger recognises rows by that.
+
+    It is in Unicode's NFC, without blanks around it, a number without zeros in front and decimals of zeros, and a cell of H3 a number.
+
+    >>> bare_id(" 01001"), bare_id("1001.0"), bare_id("8a2a1072b59ffff"), bare_id("A01")
+    ('1001', '1001', '622236750694711295', 'A01')
+    """
+    text = unicodedata.normalize("NFC", text.strip())
+    if (number := _WHOLE.fullmatch(text)) is not None:
+        return number[1].lstrip("0")
+    return str(int(text, 16)) if _H3.fullmatch(text) else text
+
+
 def find_leaves(texts: Sequence[str], side: Regions) -> Places:
     """Return (k,) indexes of the leaf regions with k ids, as `LeafIds` says; -1 where there is none."""
     forms = lambda: PlainForms(ids=tuple(side.ids_of(side.depth).tolist()))  # noqa: E731  (few files have ids that need them)
