@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import pandas as pd
 
+from dpviz.amounts import LONGEST_NUMBER
 from dpviz.arrays import Integers, Places
 
 if TYPE_CHECKING:
@@ -96,7 +97,9 @@ class PlainForms:
         return np.append(leaves, -1)[index.get_indexer(pd.Index(forms, dtype=object))]
 
     def form(self, text: str) -> str:
-        """Return the plain form of an id."""
+        """Return the plain form of an id; a text that is too long is its own, since NFC takes time by the square of its accents."""
+        if len(text) > LONGEST_NUMBER:
+            return text
         text = unicodedata.normalize("NFC", text.strip())
         number = _WHOLE.fullmatch(text)
         if number is None:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from dpviz.arrays import Floats, Integers, Texts
 from dpviz.errors import DomainError
+from dpviz.space.borders import repaired_parts
 from dpviz.space.domain import Domain, as_domain
 from dpviz.space.morton import cells_at
 from dpviz.space.rectangle import Bounds
@@ -31,6 +32,7 @@ _H3_MARGIN = 0.05  # of a cell's edge: borders of cells are arcs, which polygons
 _LONGEST_EDGE = 90.0  # degrees: h3 takes an edge of more than 180 degrees for one that crosses the 180th meridian
 _KM_PER_DEGREE = 111.2
 _POINTS_AT_ONCE = 2**18
+_BORDER_COST, _MOST_COMPARED = 8, 2**26
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,8 +148,7 @@ def _area_in_degrees(area: Any) -> Any:
     if isinstance(area, geopandas.GeoDataFrame | geopandas.GeoSeries):
         if area.crs is None:
             raise DomainError("The area has no CRS; set it with set_crs(...), it is never guessed.")
-        parts = shapely.get_parts(shapely.make_valid(area.geometry.to_crs(H3_CRS).to_numpy()))
-        area = shapely.union_all(parts[np.isin(shapely.get_type_id(parts), (3, 6))])
+        area = shapely.union_all(repaired_parts(area.geometry.to_crs(H3_CRS).to_numpy())[0])
     elif isinstance(area, Sequence | np.ndarray) and not isinstance(area, str):
         area = _box_of(area)
     if not isinstance(area, shapely.Polygon | shapely.MultiPolygon) or area.is_empty or not area.is_valid:
@@ -170,13 +171,21 @@ def _box_of(bounds: Any) -> Any:
 
 
 def _refuse_too_many_cells(shape: Any, edge: float) -> None:
-    """Refuse an area that more than `MOST_H3_CELLS` cells with edges of so many degrees would cover."""
-    _, south, _, north = shape.bounds
-    flat = shape.area * math.cos(math.radians(min(abs(south), abs(north)) if south * north > 0 else 0.0))
-    if flat / (edge**2 * 1.5 * math.sqrt(3)) > MOST_H3_CELLS:
+    """Refuse an area that more than `MOST_H3_CELLS` cells with edges of so many degrees would cover, or whose border takes too long.
+
+    A cell on the border takes as long as `_BORDER_COST` others, and is compared with every corner. There are no more of them than the
+    box around the area holds, however long the border is.
+    """
+    west, south, east, north = shape.bounds
+    flat = math.cos(math.radians(min(abs(south), abs(north)) if south * north > 0 else 0.0))
+    cell, box = edge**2 * 1.5 * math.sqrt(3), ((east - west) * flat + 2 * edge) * (north - south + 2 * edge)
+    on_border = min(shape.length * edge, box) / cell
+    if shape.area * flat / cell > MOST_H3_CELLS or on_border * _BORDER_COST > MOST_H3_CELLS:
         raise DomainError(
             f"The area has more than {MOST_H3_CELLS:,} H3 cells of the finest resolution; choose a coarser one or a smaller area."
         )
+    if on_border * shapely.get_num_coordinates(shape) > _MOST_COMPARED:
+        raise DomainError("The area's border has too many corners for so many H3 cells: simplify it, or choose a coarser resolution.")
 
 
 def _listed(numbers: object, name: str, example: tuple[int, ...]) -> Sequence[Any]:

@@ -69,3 +69,8 @@ def test_block_codes_that_lost_a_zero_are_cut_as_others():
     regions = Regions.from_prefixes(["01001", "36001"], lengths=[2, 5], levels=["state", "county"])
     table = pd.DataFrame({"h_geocode": [10010201001000, 360010001001000], "w_geocode": ["010010201001000", "36001"], "S000": [2, 3]})
     assert dv.read_flows(table, regions=regions).count.tolist() == [2, 3]
+
+
+def test_a_row_of_many_accents_takes_no_time_that_grows_with_their_square():
+    text = "e" + "\u0301\u0323" * 400_000  # to bring this into NFC takes longer than the tests may
+    assert LeafIds(texts=("\u00e9", "b")).find([text, "e\u0301"]).tolist() == [-1, 0]

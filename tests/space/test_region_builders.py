@@ -26,6 +26,13 @@ def refusal(call) -> str:
     return str(refused.value)
 
 
+def star_of(corners, *, inner=1.0, step=1):
+    """A star of so many corners, of which every second one is nearer to its centre, or which crosses itself."""
+    corner = np.arange(corners) * step
+    angle, radius = 2 * np.pi * corner / corners, np.where(corner % 2, inner, 1.0)
+    return shapely.Polygon(np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1))
+
+
 @pytest.mark.parametrize("area", [TOWN, TRIANGLE, HOLED, shapely.union(TRIANGLE, shapely.box(11, 50, 11.1, 50.1))], ids=range(4))
 @pytest.mark.parametrize("resolution", [5, 8])
 def test_the_cover_has_every_cell_that_touches_the_area(area, resolution):
@@ -89,6 +96,10 @@ def test_the_area_may_have_any_crs():
         ((179.5, 0, 180, 1), (4,), "180th meridian"),
         ((-180, 80, 180, 90), (2,), "contain a pole"),
         (gpd.GeoSeries([shapely.box(*TOWN)]), (7,), "no CRS"),
+        (shapely.Polygon([(0, 0), (100, 1e-4), (100, 2e-4), (0, 1e-4)]), (15,), "more than 2,097,152 H3 cells"),
+        (star_of(4000, inner=0.01), (9,), "more than 2,097,152 H3 cells"),
+        (star_of(4000, inner=0.9), (8,), "simplify it"),
+        (gpd.GeoSeries([star_of(1501, step=700)], crs="EPSG:4326"), (5,), "too tangled"),
     ],
 )
 def test_areas_and_resolutions_that_do_not_fit_are_refused(area, resolutions, words):
