@@ -38,13 +38,13 @@ def run_ledger(arguments: Namespace) -> None:
     if arguments.name is None:
         accounts = ledger.accounts()
         listed = [account_facts(account) for account in accounts]
-        kept = [(account.name, entry.id) for account, entry in kept_draws(ledger)]
+        kept = kept_draws(ledger)
         lines = [account_line(account) for account in accounts] or ["The ledger is empty."]
-        lines += [kept_line(name, entry) for name, entry in kept]
+        lines += [kept_line(account.name, entry) for account, entry in kept]
         facts: Facts = {
             "ledger": str(ledger.path),
             "datasets": listed,
-            "kept": [{"dataset": name, "entry": entry} for name, entry in kept],
+            "kept": [{"dataset": account.name, "entry": entry.id} for account, entry in kept],
             "interrupted": [{"dataset": account.name, "entry": entry.id} for account, entry in lost],
         }
         give(facts, [f"Ledger: {ledger.path}", *lines], as_json=arguments.json)
@@ -54,15 +54,17 @@ def run_ledger(arguments: Namespace) -> None:
             f"The ledger has no dataset of that name; it has: {'; '.join(names) or 'none yet'}.{did_you_mean(arguments.name, names)}"
         )
     account, entries = ledger.account(arguments.name), ledger.entries(arguments.name)
-    kept_entries = [entry.id for owner, entry in kept_draws(ledger) if owner.name == account.name]
+    kept_entries = [entry for owner, entry in kept_draws(ledger) if owner.name == account.name]
+    kept_ids = [entry.id for entry in kept_entries]
     facts = {
         **account_facts(account),
         "ledger": str(ledger.path),
         "entries": [entry_facts(entry) for entry in entries],
-        "kept": kept_entries,
+        "kept": kept_ids,
         "interrupted": [entry.id for owner, entry in lost if owner.name == account.name],
     }
-    lines = [account_line(account), *map(entry_line, entries), *(kept_line(account.name, entry) for entry in kept_entries)]
+    lines = [account_line(account), *(entry_line(entry, is_kept=entry.id in kept_ids) for entry in entries)]
+    lines += [kept_line(account.name, entry) for entry in kept_entries]
     give(facts, lines, as_json=arguments.json)
 
 
@@ -147,15 +149,20 @@ def entry_facts(entry: Entry) -> Facts:
     }
 
 
-def entry_line(entry: Entry) -> str:
-    """Format an entry of the ledger as one line of text."""
-    published = f", published as {entry.published}" if entry.published else ""
-    return f"  {entry.id}  {entry.time}  {entry.mechanism}  {format_budget(amount_of(entry.budget))}  {entry.purpose}{published}"
+def entry_line(entry: Entry, *, is_kept: bool) -> str:
+    """Format an entry of the ledger as one line of text. A release that is neither published nor kept was lost, or is being made."""
+    state = f", published as {entry.published}" if entry.published else ""
+    if entry.purpose == "release" and not entry.published and not is_kept:
+        state = ", neither published nor kept"
+    return f"  {entry.id}  {entry.time}  {entry.mechanism}  {format_budget(amount_of(entry.budget))}  {entry.purpose}{state}"
 
 
-def kept_line(name: str, entry: int) -> str:
-    """Format, as one line of text, an entry whose release is kept until it is published."""
-    return f"Draw {entry} of {name!r} is paid for and kept until it is published: dpviz release CONFIG --paid {entry} publishes it."
+def kept_line(name: str, entry: Entry) -> str:
+    """Format, as one line of text, an entry whose release is kept: until it is published, or because the process ended just then."""
+    command = f"dpviz release CONFIG --paid {entry.id}"
+    if entry.published:
+        return f"Draw {entry.id} of {name!r} is published and still kept: {command} writes it once more, into another folder, at no cost."
+    return f"Draw {entry.id} of {name!r} is paid for and kept until it is published: {command} publishes it."
 
 
 def draws(account: Account) -> str:

@@ -60,6 +60,9 @@ class Ledger:
     Attributes:
         path: the file.
 
+    Raises:
+        SettingError: the path is an empty text, such as that of a variable without a value.
+
     >>> import tempfile
     >>> from dpviz.privacy.budget import PureBudget
     >>> terms = Terms(unit="record", neighbours="add or remove one", cap=PureBudget(2))
@@ -72,8 +75,11 @@ class Ledger:
     """
 
     def __init__(self, path: Path | str | None = None) -> None:
-        self.path = Path(os.path.expanduser(path or default_path())).absolute()  # noqa: PTH111
-        self._file = LedgerFile(self.path, NAMED_BY_PATH if path else NAMED_BY_VARIABLE if os.environ.get("DPVIZ_LEDGER") else "")
+        if path == "":
+            raise SettingError("The ledger's path is empty: name a file, or give None for the usual ledger.")
+        self.path = Path(os.path.expanduser(default_path() if path is None else path)).absolute()  # noqa: PTH111
+        named_by = NAMED_BY_PATH if path is not None else NAMED_BY_VARIABLE if os.environ.get("DPVIZ_LEDGER") else ""
+        self._file = LedgerFile(self.path, named_by)
 
     @classmethod
     def new(cls, path: Path | str) -> Self:

@@ -95,7 +95,12 @@ def draw(
     joins_account = account_before is not None and ledger.find_by_fingerprints(order.fingerprints) is None
     if words is not None:
         rehearse(order, words, unit_definition=definition)
-    account, entry = _pay(order, ledger, terms, "draw" if words is None else "release")
+    try:
+        account, entry = _pay(order, ledger, terms, "draw" if words is None else "release")
+    except DpvizError:
+        if ledger.made and not was_made:  # else the next order would find it there, and nobody would have heard
+            say(describe_made(ledger))
+        raise
     lines = _payment_lines(order, account_before, account)
     if joins_account:
         lines.insert(0, _NEW_VERSION.format(name=account.name))

@@ -238,15 +238,19 @@ def test_a_new_ledger_is_used_once_it_is_made(run, tmp_path, monkeypatch):
     assert (published["ledger"], published["ledger_made"]) == (str(path), False)
 
 
-def test_the_usual_ledger_says_where_it_is_made(run, tmp_path, monkeypatch):
+@pytest.mark.parametrize("refused_first", [False, True])
+def test_the_usual_ledger_says_where_it_is_made(run, tmp_path, monkeypatch, refused_first):
     monkeypatch.delenv("DPVIZ_LEDGER")
     monkeypatch.setattr(ledger_module, "user_data_path", lambda *_, **__: tmp_path / "data")
     path = tmp_path / "data" / "ledger.sqlite"
     code, _, err = run("ledger", "show")
     assert (code, f"There is no ledger {path} yet" in err) == (1, True)
+    if refused_first:
+        code, _, err = run("release", written(tmp_path, changed(POINTS, "dataset.cap_epsilon", 0.25)))
+        assert (code, f"Made a new ledger, {path}: there was none yet" in err) == (1, True)
     code, out, err = run("release", written(tmp_path, POINTS), "--json")
-    assert f"Made a new ledger, {path}: there was none yet" in err
-    assert (json.loads(out)["ledger"], json.loads(out)["ledger_made"]) == (str(path), True)
+    assert (code, f"Made a new ledger, {path}: there was none yet" in err) == (0, not refused_first)
+    assert (json.loads(out)["ledger"], json.loads(out)["ledger_made"]) == (str(path), not refused_first)
     assert run("ledger", "show")[1].splitlines()[0] == f"Ledger: {path}"
 
 

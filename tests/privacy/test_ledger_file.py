@@ -155,6 +155,11 @@ def test_a_ledger_that_was_named_and_is_not_there_is_refused_and_no_folder_is_ma
     assert list(tmp_path.iterdir()) == []
 
 
+def test_an_empty_path_is_not_the_usual_ledger():
+    with pytest.raises(SettingError, match="path is empty"):
+        Ledger("")
+
+
 def test_the_usual_ledger_is_made_once_and_not_again_where_it_was_used(tmp_path, monkeypatch):
     monkeypatch.delenv("DPVIZ_LEDGER", raising=False)
     monkeypatch.setattr(module, "user_data_path", lambda *_, **__: tmp_path / "data")

@@ -142,6 +142,34 @@ main(["release", sys.argv[1]])
     assert "kept" not in run("ledger", "show")[1]
 
 
+@pytest.mark.skipif(os.name != "posix", reason="signals are POSIX's")
+@pytest.mark.parametrize(
+    ("killed_in", "state", "kept"),
+    [
+        ("_make_release", "release, neither published nor kept", []),
+        ("discard", "release, published as ", ["is published and still kept: dpviz release CONFIG --paid 1 writes it once more"]),
+    ],
+)
+def test_the_ledger_shows_what_became_of_a_release_whose_process_was_killed_around_its_keeping(
+    run, ledger, tmp_path, killed_in, state, kept
+):
+    config = written(tmp_path, POINTS)
+    code = f"""
+import os, signal, sys
+from dpviz.publishing import publish
+publish.{killed_in} = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+from dpviz.__main__ import main
+main(["release", sys.argv[1]])
+"""
+    killed = subprocess.run([sys.executable, "-c", code, str(config)], capture_output=True, timeout=120, check=False)
+    assert killed.returncode == -signal.SIGKILL
+    for _ in range(2):
+        _, entry, *lines = run("ledger", "show", "crowd")[1].splitlines()
+        assert state in entry
+        assert len(lines) == len(kept)
+        assert all(text in line for text, line in zip(kept, lines, strict=True))
+
+
 KILLED_WHILE = """
 import os, signal, sys
 from pathlib import Path
