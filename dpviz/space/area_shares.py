@@ -13,6 +13,7 @@ from pyproj import CRS, Geod
 
 from dpviz.arrays import Floats, Integers
 from dpviz.errors import DomainError
+from dpviz.space.borders import common_areas
 from dpviz.space.regions import Regions, are_areas
 
 Shapes = NDArray[np.object_]
@@ -53,7 +54,7 @@ def leaf_shares(regions: Regions, polygons: Shapes, weights: geopandas.GeoDataFr
     area, shape = shapely.area(leaves), (len(polygons), len(leaves))
     whole = np.isin(query * np.int64(len(leaves)) + leaf, whole_query * np.int64(len(leaves)) + whole_leaf)
     common = area[leaf].copy()
-    common[~whole] = shapely.area(shapely.intersection(polygons[query[~whole]], leaves[leaf[~whole]]))
+    common[~whole] = common_areas(polygons, query[~whole], leaves[leaf[~whole]])
     share = np.minimum(common / area[leaf], 1.0)
     share[share >= WHOLE] = 1.0
     covered = np.bincount(query, common, len(polygons)) / shapely.area(polygons)

@@ -14,6 +14,7 @@ from dpviz.errors import DomainError
 MOST_CROSSINGS = 2_000
 """The most places at which polygons may cross themselves: their repair takes minutes from about ten times as many."""
 _AREAS = (3, 6)
+_MANY_CORNERS, _CORNERS_PER_PIECE, _MOST_CUTS = 512, 64, 12
 _PAIRS_AT_ONCE = 2**22
 _MOST_PAIRS = 2**27  # of edges whose boxes meet, which takes some seconds to test
 
@@ -68,6 +69,47 @@ def repaired_parts(shapes: NDArray[np.object_]) -> tuple[NDArray[np.object_], In
             owner = owner[part]
     areal = (shapely.get_type_id(parts) == _AREAS[0]) & ~shapely.is_empty(parts)
     return parts[areal], owner[areal]
+
+
+def common_areas(shapes: NDArray[np.object_], shape: Integers, others: NDArray[np.object_]) -> Floats:
+    """Compute the (k,) areas that k of (n,) valid polygons, by their indexes, have in common with k others.
+
+    Polygons of many corners are cut into pieces before: the time to intersect one can grow with the square of its corners.
+    """
+    is_large = (shapely.get_num_coordinates(shapes) > _MANY_CORNERS)[shape]
+    common = np.zeros(len(shape))
+    common[~is_large] = shapely.area(shapely.intersection(shapes[shape[~is_large]], others[~is_large]))
+    if is_large.any():
+        (large, index), rest = np.unique(shape[is_large], return_inverse=True), others[is_large]
+        pieces, owner = _cut_in_pieces(shapes[large])
+        other, piece = shapely.STRtree(pieces).query(rest, predicate="intersects")
+        own = owner[piece] == index[other]
+        other, piece = other[own], piece[own]
+        common[is_large] = np.bincount(other, shapely.area(shapely.intersection(pieces[piece], rest[other])), len(rest))
+    return common
+
+
+def _cut_in_pieces(shapes: NDArray[np.object_]) -> tuple[NDArray[np.object_], Integers]:
+    """Cut (n,) polygons into quarters of their boxes, again and again, until no piece has many corners.
+
+    Returns:
+        (p,) polygons, and (p,) the index of the shape that each is a piece of.
+    """
+    pieces, owner = shapely.get_parts(np.array(shapes), return_index=True)
+    for _ in range(_MOST_CUTS):
+        large = shapely.get_num_coordinates(pieces) > _CORNERS_PER_PIECE
+        if not large.any():
+            break
+        west, south, east, north = shapely.bounds(pieces[large]).T
+        x, y = (west + east) / 2, (south + north) / 2
+        boxes = [shapely.box(*sides) for sides in ((west, south, x, y), (x, south, east, y), (west, y, x, north), (x, y, east, north))]
+        quarters, owners = np.concatenate([shapely.intersection(pieces[large], box) for box in boxes]), np.tile(owner[large], len(boxes))
+        for _ in range(2):  # a collection of lines and multipolygons
+            quarters, quarter = shapely.get_parts(quarters, return_index=True)
+            owners = owners[quarter]
+        areal = shapely.get_type_id(quarters) == _AREAS[0]
+        pieces, owner = np.concatenate([pieces[~large], quarters[areal]]), np.concatenate([owner[~large], owners[areal]])
+    return pieces, owner
 
 
 def _refuse_tangles(polygons: NDArray[np.object_]) -> None:

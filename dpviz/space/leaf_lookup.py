@@ -255,8 +255,8 @@ class LeafLookup:
     A point inside a region belongs to it; if regions overlap, to the one with the smallest index. A point on borders alone belongs, as on
     a lattice, to the region east of it, and where the border runs east, north of it: to the one in which it is once it is moved by
     `LeafLattice.hair`. If no region is there, the point is on an outer edge: then to the one south-east of it, north-west or south-west,
-    and if none is there either, to the one with the smallest index whose border it is on. So each point is in one of the regions that
-    it touches, whatever their order, and corners of a grid of squares go where a lattice has them.
+    and if none is there either, to the one with the smallest index whose border it is on. So each point is in exactly one region: one
+    that it touches or that is within a hair of it. Corners of a grid of squares go where a lattice has them.
 
     Polygons that cross themselves are used as `Regions` has repaired them. The table takes at most 64 MB (16 million cells); pickling
     stores the runs of equal entries instead, which are much smaller. Threads may share a look-up.

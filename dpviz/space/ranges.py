@@ -10,6 +10,7 @@ import shapely
 from numpy.typing import NDArray
 
 from dpviz.arrays import Floats, Integers, Lines
+from dpviz.space.borders import common_areas
 from dpviz.space.domain import Domain
 from dpviz.space.mask import CellMask, open_cells
 from dpviz.space.tree import Tree, intervals
@@ -148,22 +149,21 @@ def area_overlap(tree: Tree, domain: Domain, areas: NDArray[np.object_]) -> Over
         share[shapely.covers(areas[query], boxes)] = 1.0
         cut = np.flatnonzero((share == 0.5) & (tree.children[node] == 0))
         if domain.mask is not None:
-            share[cut] = _open_share(areas[query[cut]], tree.rectangles(node[cut]), domain, domain.mask)
+            share[cut] = _open_share(areas, query[cut], tree.rectangles(node[cut]), domain, domain.mask)
             return share
-        parts = shapely.area(shapely.intersection(areas[query[cut]], boxes[cut]))
-        share[cut] = np.minimum(parts / shapely.area(boxes[cut]), 1.0)
+        share[cut] = np.minimum(common_areas(areas, query[cut], boxes[cut]) / shapely.area(boxes[cut]), 1.0)
         return share
 
     return overlap
 
 
-def _open_share(areas: NDArray[np.object_], rectangles: Lines, domain: Domain, mask: CellMask) -> Floats:
+def _open_share(areas: NDArray[np.object_], query: Integers, rectangles: Lines, domain: Domain, mask: CellMask) -> Floats:
     """Compute (k,) the share of the open part of each rectangle, in lattice lines, that lies in its area; 0 if no part is open."""
     owner, parts = mask.rectangles_in(rectangles, domain.order)
     boxes = domain.boxes(parts)
-    inside = np.bincount(owner, shapely.area(shapely.intersection(areas[owner], boxes)), len(areas))
-    total = np.bincount(owner, shapely.area(boxes), len(areas))
-    return np.minimum(np.divide(inside, total, out=np.zeros(len(areas)), where=total > 0), 1.0)
+    inside = np.bincount(owner, common_areas(areas, query[owner], boxes), len(query))
+    total = np.bincount(owner, shapely.area(boxes), len(query))
+    return np.minimum(np.divide(inside, total, out=np.zeros(len(query)), where=total > 0), 1.0)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

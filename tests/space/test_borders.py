@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import dpviz as dv
 from dpviz.space import regions
-from dpviz.space.borders import repaired_parts
+from dpviz.space.borders import common_areas, repaired_parts
 from dpviz.space.regions import ENOUGH_OVERLAPS, find_overlaps
 
 
@@ -52,3 +52,18 @@ def test_the_search_for_overlaps_ends_early(monkeypatch):
     slivers = np.array([shapely.box(n, 0, n + 1.0001, 1) for n in range(9)])
     with pytest.raises(dv.DomainError, match="lie across each other"):
         find_overlaps(slivers)
+
+
+def test_a_star_of_many_corners_is_cut_before_it_is_intersected_and_its_parts_add_up():
+    angle = np.linspace(0, 2 * np.pi, 1200, endpoint=False)
+    radius = np.where(np.arange(1200) % 2, 0.2, 0.49)
+    star = shapely.Polygon(np.stack([0.5 + radius * np.cos(angle), 0.5 + radius * np.sin(angle)], axis=1))
+    ring = star.difference(shapely.box(0.45, 0.45, 0.55, 0.55))
+    shapes = np.array([star, shapely.box(0, 0, 0.3, 0.3), shapely.MultiPolygon([ring, shapely.box(2, 2, 3, 3)])])
+    column, row = np.divmod(np.arange(64), 8)
+    cells = shapely.box(column / 8, row / 8, (column + 1) / 8, (row + 1) / 8)
+    shape = np.repeat([2, 0, 1], 64)
+    common = common_areas(shapes, shape, np.tile(cells, 3)).reshape(3, -1)
+    np.testing.assert_allclose(common.sum(axis=1), [ring.area, star.area, 0.09], rtol=1e-12)
+    chosen = [0, 9, 27, 36]
+    np.testing.assert_allclose(common[0, chosen], shapely.area(shapely.intersection(ring, cells[chosen])), rtol=1e-9)

@@ -162,6 +162,8 @@ def flatten_json(data: bytes) -> bytes:
 
     Whether a value is replaced depends on its own depth alone, so that no feature affects another one.
     """
+    if data.count(b"[") + data.count(b"{") <= _MOST_NESTED:  # the usual line of a text of lines
+        return data
     content = np.frombuffer(data, np.uint8)
     quotes, backslashes = np.flatnonzero(content == ord('"')), np.flatnonzero(content == ord("\\"))
     run_starts = np.flatnonzero(np.r_[True, np.diff(backslashes) > 1][: len(backslashes)])

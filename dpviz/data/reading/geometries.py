@@ -94,7 +94,7 @@ def open_format(
     """
     readers: dict[str, Callable[[], OpenFile]] = {
         "GeoJSON": lambda: open_geojson(check_geojson(data, limits), wanted, centroids=centroids),
-        LINES: lambda: open_geojson(check_geojson(data, limits), wanted, centroids=centroids, by_line=True),
+        LINES: lambda: open_geojson(check_geojson(data, limits, by_line=True), wanted, centroids=centroids, by_line=True),
         "FlatGeobuf": lambda: _open_points_layer(kind, check_flatgeobuf(data), centroids=centroids),
         "GeoPackage": lambda: _open_points_layer(kind, check_geopackage(data), centroids=centroids),
         "Shapefile": lambda: _open_points_layer(kind, repack_shapefile(data, limits), centroids=centroids),
@@ -280,7 +280,7 @@ def open_shapes(kind: str, data: bytes, limits: Limits) -> OpenShapes:
     """
     readers: dict[str, Callable[[], OpenShapes]] = {
         "GeoJSON": lambda: _open_geojson(check_geojson(data, limits), limits),
-        LINES: lambda: _open_geojson(check_geojson(data, limits), limits, by_line=True),
+        LINES: lambda: _open_geojson(check_geojson(data, limits, by_line=True), limits, by_line=True),
         "FlatGeobuf": lambda: _open_shapes_layer(kind, check_flatgeobuf(data), limits),
         "GeoPackage": lambda: _open_shapes_layer(kind, check_geopackage(data), limits),
         "Shapefile": lambda: _open_shapes_layer(kind, repack_shapefile(data, limits), limits),

@@ -78,7 +78,8 @@ class Limits:
         expansion: unpacked bytes per packed byte of an archive.
         memory_bytes: memory that a file which unpacks may take, estimated before it is used. Of Parquet, `MEMORY_PER_BYTE` times the bytes
             of the columns that are read, of which each number has 8, and each text 8 and its length; of a Shapefile, 4 times its unpacked
-            parts; of GeoJSON, 4 times its bytes and 128 per bracket.
+            parts; of GeoJSON, 4 times its bytes and 128 per bracket, and per line where each is
+            a row.
         rows: number of rows of the file, or of lines of a text table.
         columns: number of columns. It does not limit GeoJSON files of points, whose features name their own properties.
 
@@ -267,13 +268,16 @@ def _check_schema(database: sqlite3.Connection) -> None:
         raise InputError(_VIEW_REFUSED)
 
 
-def check_geojson(data: bytes, limits: Limits) -> bytes:
-    """Check that GeoJSON does not take too much memory, and return it. A list or an object takes far more than its two brackets.
+def check_geojson(data: bytes, limits: Limits, *, by_line: bool = False) -> bytes:
+    """Check that GeoJSON does not take too much memory, and return it. A list, an object or a line takes far more than its own bytes.
 
     Raises:
-        InputError: it would pass `limits.memory_bytes`.
+        InputError: it would pass `limits.memory_bytes`, or has more lines than `limits.rows`, if each is a row.
     """
-    if _COPIES_IN_MEMORY * len(data) + _LIST_BYTES * (data.count(b"[") + data.count(b"{")) > limits.memory_bytes:
+    lines = data.count(b"\n") if by_line else 0
+    if lines > limits.rows:
+        raise too_many_rows(limits)
+    if _COPIES_IN_MEMORY * len(data) + _LIST_BYTES * (data.count(b"[") + data.count(b"{") + lines) > limits.memory_bytes:
         raise too_much_memory(limits, "Save it as GeoParquet or GeoPackage, or split it")
     return data
 

@@ -159,11 +159,13 @@ def test_auto_counts_a_small_file_of_many_rows_in_parts(tmp_path):
 @pytest.mark.parametrize("regions", [False, True])
 def test_shapes_that_take_too_much_memory_are_refused_before_they_are_parsed(tmp_path, regions):
     lists = upload(b'{"type": "FeatureCollection", "features": [' + b",".join([b"[]"] * 1000) + b"]}", "a.geojson")
+    lines = upload(b"1\n" * 12, "a.geojsonl")
     archive = upload(zipped(shapefile(frame(), tmp_path)), "a.zip")
     read, options = (read_regions, {"levels": ["user"]}) if regions else (read_points, {"domain": WORLD})
-    for source in (lists, archive):
+    for source in (lists, lines, archive):
         message = files.refused(read, source, limits=Limits(memory_bytes=1500), **options)
         assert all(part in message for part in ("more memory than the limit of 1,500 bytes", "GeoParquet"))
+    assert "more rows" in files.refused(read, lines, limits=Limits(rows=11), **options)
     assert read_points(archive, domain=WORLD, limits=Limits(memory_bytes=100_000)).count.sum() == 4
 
 
