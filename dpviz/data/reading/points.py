@@ -10,7 +10,7 @@ from pyproj import CRS
 
 from dpviz.arrays import Floats, Integers
 from dpviz.data.cell_counts import count_rows
-from dpviz.data.cells import REMEDY, cells_of, whole_counts
+from dpviz.data.cells import REMEDY, IncompleteRowsError, cells_of, whole_counts
 from dpviz.data.columns import (
     DECLARE_MARKS,
     WEIGHTS_REFUSED,
@@ -256,21 +256,23 @@ def _check_counts(raw: RawPoints, columns: PointColumns) -> None:
 
 def _refuse_faults(raw: RawPoints, columns: PointColumns, crs: CRS | None) -> None:
     """Refuse bad rows, and coordinates that seem to be swapped, or metres where degrees are declared."""
+    _refuse_swapped(raw, crs)
+    _refuse_metres_as_degrees(raw, columns, crs)
     _refuse_bad_rows(raw, columns)
     _refuse_beyond_poles(raw, columns, crs)
-    _refuse_metres_as_degrees(raw, columns, crs)
 
 
 def _refuse_bad_rows(raw: RawPoints, columns: PointColumns) -> None:
     if raw.has_other_shapes:
         raise InputError(f"Some geometries are not points. {REMEDY}")
-    for values, name in ((raw.x, columns.x), (raw.y, columns.y)):
-        if not np.isfinite(values).all():
-            raise InputError(f"{_coordinate_fault(name, columns.geometry)} {REMEDY}")
     if raw.count is not None:
         _refuse_bad_counts(raw.count, columns.count)
     if raw.person is not None and (raw.person.codes < 0).any():
         raise InputError(f"Column {columns.person!r} has a missing cell: every row must say whom it belongs to. {REMEDY}")
+    for values, name in ((raw.x, columns.x), (raw.y, columns.y)):
+        if not (known := np.isfinite(values)).all():
+            refusal = IncompleteRowsError if known.any() else InputError
+            raise refusal(f"{_coordinate_fault(name, columns.geometry)} {REMEDY}")
 
 
 def _coordinate_fault(axis: str | None, geometry: str | None) -> str:
@@ -300,12 +302,16 @@ def _refuse_metres_as_degrees(raw: RawPoints, columns: PointColumns, crs: CRS | 
         )
 
 
-def _refuse_beyond_poles(raw: RawPoints, columns: PointColumns, crs: CRS | None) -> None:
-    """Refuse latitudes beyond the poles: columns that seem to be swapped if most rows have one, else bad rows."""
+def _refuse_swapped(raw: RawPoints, crs: CRS | None) -> None:
+    """Refuse columns that seem to be swapped, as most latitudes lie beyond the poles."""
     beyond = np.abs(raw.y) > 90
-    if crs is None or not crs.is_geographic or not beyond.any() or (np.abs(raw.x) > 180).all():
-        return
-    if 2 * beyond.sum() > len(beyond) and (np.abs(raw.x) <= 90).all():
+    if crs is not None and crs.is_geographic and 2 * beyond.sum() > len(beyond) and not (np.abs(raw.x) > 90).any():
         raise InputError("Most latitudes lie beyond the poles, while no longitude is that large: are x and y swapped?")
+
+
+def _refuse_beyond_poles(raw: RawPoints, columns: PointColumns, crs: CRS | None) -> None:
+    """Refuse rows with latitudes beyond the poles."""
+    if crs is None or not crs.is_geographic or not (np.abs(raw.y) > 90).any() or (np.abs(raw.x) > 180).all():
+        return
     name = "A geometry" if columns.y is None else f"Column {columns.y!r}"
-    raise InputError(f"{name} has a latitude beyond the poles; some systems write 91 where none is known. {REMEDY}")
+    raise IncompleteRowsError(f"{name} has a latitude beyond the poles; some systems write 91 where none is known. {REMEDY}")
