@@ -29,6 +29,7 @@ _WORDS = (
         r'Say which one it is with \1 = "..." and \2 = "..." under [data] (check and init take --\1 and --\2)',
     ),
     (r"Say which one it is with (\w+)='\.\.\.'", r'Say which one it is with \1 = "..." under [data] (check and init take --\1)'),
+    (r"declare geometry='([^']*)' instead", r'write geometry = "\1" under [data] (check and init take --geometry)'),
     (r", in Python insecure_address=True", ""),
     (r"pass quoted_newlines=True, which studies allow", "write quoted_newlines = true under [data], which studies allow"),
     (r"pass copies=True", "write copies = true under [data], or give --copies"),

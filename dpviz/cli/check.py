@@ -49,12 +49,14 @@ from dpviz.data.roles import (
     AXES,
     ENDS,
     NOTHING_CHOSEN,
+    PublicHeader,
     Use,
     are_levels,
     fold_name,
     may_count,
     quote_unread,
     say_each_row,
+    say_shapes,
     say_ten_millionths,
     says_none,
 )
@@ -262,8 +264,10 @@ def _file_uses(path: Path, chosen: Mapping[str, Any], written: Mapping[str, str]
     attempts["points"] = lambda: _read_through(as_points, lambda file: _as_points(file, chosen, lambda: _shapes(path)))
     if not text_format.declarations():
         attempts["regions"] = lambda: _as_regions(path, chosen)
-    nothing = _say_nothing(() if tables is None else tables.header(None).names, text_format, path)
-    return _with_text_format(_data_facts(_only_wanted(attempts, chosen), nothing, says_counts="count" in chosen), text_format)
+    header = PublicHeader(names=()) if tables is None else tables.header(tables.geo)
+    nothing = _say_nothing(header.names, text_format, path)
+    facts = _data_facts(_only_wanted(attempts, chosen), nothing, say_shapes(header), says_counts="count" in chosen)
+    return _with_text_format(facts, text_format)
 
 
 def _read_through(inspect: Callable[..., _File], describe: Callable[[_File], Facts]) -> Facts:
@@ -280,15 +284,15 @@ def _table_uses(found: FoundFiles, chosen: Mapping[str, Any], *, copies: bool) -
     refuse_rowless(found)
     if not copies:
         refuse_copies(found)
-    names: tuple[str, ...] = ()
+    header = PublicHeader(names=())
     attempts: dict[str, Callable[[], Facts]] = {"trips": lambda: _as_trips(describe_flows(found, chosen), chosen)}
     if found.schema is not None:
-        names = found.header(None).names
-        chosen = resolve_chosen(names, chosen)
+        header = found.header(found.geo)
+        chosen = resolve_chosen(found.header(None).names, chosen)
         attempts["areas"] = lambda: _as_areas(describe_ids(found, chosen))
     attempts["points"] = lambda: _as_points(describe_points(found, chosen), chosen, lambda: {"point"})
-    nothing = _say_nothing(names, found.text_format, found.sources[0])
-    uses = _data_facts(_only_wanted(attempts, chosen), nothing, says_counts="count" in chosen)
+    nothing = _say_nothing(header.names, found.text_format, found.sources[0])
+    uses = _data_facts(_only_wanted(attempts, chosen), nothing, say_shapes(header), says_counts="count" in chosen)
     facts = {**uses, "files": len(found.sources), "engine": choose_engine(found, AUTO, None, _LIMITS)}
     return _with_text_format(facts, found.text_format)
 
@@ -368,8 +372,11 @@ def _find_several_or_large(path: Path, written: Mapping[str, str], *, folder: bo
     return _find_proposed(path, written, copies=copies) if large else None
 
 
-def _data_facts(attempts: Mapping[str, Callable[[], Facts]], nothing: str, *, says_counts: bool) -> Facts:
-    """Collect the uses that fit the data: each function of `attempts` tries one use, and raises an error if it cannot."""
+def _data_facts(attempts: Mapping[str, Callable[[], Facts]], nothing: str, shapes: Sequence[str], *, says_counts: bool) -> Facts:
+    """Collect the uses that fit the data: each function of `attempts` tries one use, and raises an error if it cannot.
+
+    Where no use has coordinates, `shapes` are said, the columns that may hold some and are not read.
+    """
     uses, refusals = [], {}
     for kind, try_use in attempts.items():
         try:
@@ -379,10 +386,12 @@ def _data_facts(attempts: Mapping[str, Callable[[], Facts]], nothing: str, *, sa
     fitting = sorted((use for use in uses if use.pop("fits")), key=lambda use: ("matrix" in use["found"], len(use["missing"])))
     fitting = _leave_unlikely_out(fitting, says_counts=says_counts)
     if not fitting:
-        raise InputError(" ".join(dict.fromkeys(refusals.values())) or nothing)
+        raise InputError(" ".join(dict.fromkeys([*(refusals.values() or [nothing]), *shapes])))
     file_facts = [use.pop("about") for use in fitting]
     refused = {kind: refusals[kind] for kind in ("trips", "points") if kind in refusals}
-    return {"kind": "data", **file_facts[0], "uses": fitting, **({"refused": refused} if refused else {})}
+    has_places = any({"x", "geometry"} & {*use["found"]} or isinstance(use["found"].get("origin"), list) for use in fitting)
+    further = {"refused": refused, "not_read": [] if has_places or "points" in {use["as"] for use in fitting} else list(shapes)}
+    return {"kind": "data", **file_facts[0], "uses": fitting, **{name: said for name, said in further.items() if said}}
 
 
 def _leave_unlikely_out(fitting: list[Facts], *, says_counts: bool) -> list[Facts]:
@@ -613,5 +622,6 @@ def write_lines(facts: Facts) -> list[str]:
         if each_row := say_each_row(NOUNS.get(use["as"], ""), use["unread"]):
             texts.append(f"  {each_row} (--count COLUMN, or --count none)")
     texts += _write_ids(facts)
+    texts += [advise_on_command_line(shape) for shape in facts.get("not_read", ())]
     texts += [f"Not as {kind}: {advise_on_command_line(refusal)}" for kind, refusal in facts.get("refused", {}).items()]
     return texts + _questions(facts.get("may_be_persons", ()))

@@ -4,7 +4,11 @@ import json
 import re
 import tomllib
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+
+import dpviz as dv
 
 ZONES = "district,zone\nA,A1\nA,A2\nB,B1\n"
 TRIPS = ("--regions", "zones.csv", "--levels", "district", "zone", "--each-row", "--epsilon", 1)
@@ -154,6 +158,29 @@ def test_ids_are_compared_with_regions_only_if_that_is_asked_for_and_the_ledger_
     assert (before, json.loads(out)["ids"]) == (None, {"as they are written": 1, "with leading zeros": 2, "no region": 1})
     assert "records that" in err
     assert run("check", "a.csv", "--ids")[0] == 2
+
+
+SHAPES = {
+    "text.csv": ("the_geom,zone\n\"POLYGON ((1 0, 1 1, 0 1, 1 0))\",Q\n", "'the_geom'", ["--geometry", "ogr2ogr"]),
+    "cell.csv": ('id,latlon\n1,"34.05,-118.24"\n', "'latlon'", ["split it into two columns"]),
+    "wkb.parquet": (pa.table({"id": ["a"], "geometry": [b"\1"]}), "'geometry'", ["WKB", "GeoSeries.from_wkb", "to_parquet"]),
+    "record.parquet": (pa.table({"id": ["a"], "spot": [{"lat": 1.0, "lon": 2.0}]}), "'spot'", ["as two columns of numbers"]),
+    "box.parquet": (pa.table({"id": ["a"], "bbox": [{"xmin": 1.0, "ymin": 2.0}]}), "'bbox'", ["boxes", "GeoParquet"]),
+}
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_shapes_and_coordinates_that_are_not_read_are_said_with_the_next_step(run, folder, name):
+    content, column, steps = SHAPES[name]
+    if isinstance(content, str):
+        (folder / name).write_text(content, "utf-8")
+    else:
+        pq.write_table(content, folder / name)
+    out, err = run("check", name)[1:]
+    assert all(text in out + err for text in (column, *steps)), out + err
+    with pytest.raises(dv.InputError, match=column) as refused:
+        dv.read_points(folder / name, domain=(0, 0, 8, 8), crs="EPSG:4326")
+    assert steps[-1] in str(refused.value)
 
 
 def test_what_a_file_is_not_is_said_with_the_reason(run, folder):

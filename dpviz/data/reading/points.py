@@ -147,7 +147,7 @@ def describe_header(kind: str, header: PublicHeader, crs: CRS | None, rows: int 
         person=use.found.get("person"),
         crs=None if crs is None else crs.to_string(),
         rows=rows,
-        geometry=None if header.has_geometry else use.found.get("geometry") or only(find_wkt(header.names)),
+        geometry=None if header.has_geometry else use.found.get("geometry") or only(find_wkt(header)),
         use=use,
     )
 
@@ -177,7 +177,9 @@ def read_rows(source: Source, request: PointsRequest) -> RawPoints:
     """
     opened = _open_source(source, request)
     wanted = _without_none(request.columns) if opened.format == "GeoJSON" else request.columns
-    columns = resolve_columns(opened.names, wanted, has_geometry=opened.has_geometry, is_file=not isinstance(source, TableUpload))
+    columns = resolve_columns(
+        opened.names, wanted, has_geometry=opened.has_geometry, is_file=not isinstance(source, TableUpload), types=opened.types
+    )
     crs = crs_of_file(describe_source(source, opened.format), opened.crs, request.crs, request.target)
     raw = _read_rows(opened, columns, request.bad_rows, request.limits)
     _check_counts(raw, columns)
@@ -209,7 +211,9 @@ def header_of(files: FoundFiles, request: PointsRequest) -> tuple[PublicHeader, 
     else:
         geo = None if request.columns.coordinates else files.geo
         header = replace(files.header(geo), has_geometry=geo is not None)
-    return header, resolve_columns(header.names, _without_none(request.columns), has_geometry=header.has_geometry)
+    return header, resolve_columns(
+        header.names, _without_none(request.columns), has_geometry=header.has_geometry, types=header.types
+    )
 
 
 def count_points(raw: RawPoints, domain: Domain, bound: Bound | None, **marks: bool) -> PointCounts:
@@ -295,7 +299,8 @@ def _refuse_bad_counts(counts: Floats, name: str | None) -> None:
 def _refuse_metres_as_degrees(raw: RawPoints, columns: PointColumns, crs: CRS | None) -> None:
     """Refuse coordinates that should be degrees, by their CRS or their columns' names, if not a single pair can be degrees."""
     are_degrees = crs.is_geographic if crs is not None else in_degrees(columns.x or "")
-    if are_degrees and len(raw.x) and not ((np.abs(raw.x) <= 180) & (np.abs(raw.y) <= 90)).any():
+    known = np.isfinite(raw.x) & np.isfinite(raw.y)
+    if are_degrees and known.any() and not ((np.abs(raw.x) <= 180) & (np.abs(raw.y) <= 90)).any():
         raise InputError(
             "The CRS or the columns' names say longitude and latitude in degrees, but no row has such a pair: are the coordinates metres"
             " of a projected CRS?"
