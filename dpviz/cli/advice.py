@@ -22,7 +22,10 @@ _WORDS = (
     (r'such as encoding="windows-1250"', 'such as encoding = "windows-1250" under [data] (check and init take --encoding)'),
     (r'declare decimal=","', 'declare decimal = "," under [data] (check and init take --decimal)'),
     (r'declare thousands=","', 'declare thousands = "," under [data] (check and init take --thousands)'),
-    (r"\(in a configuration, separator = (\S+) under \[data\]\)", r"(in a configuration, separator = \1 under [data]; check and init take --separator)"),
+    (
+        r"\(in a configuration, separator = (\S+) under \[data\]\)",
+        r"(in a configuration, separator = \1 under [data]; check and init take --separator)",
+    ),
     (r"engine='(\w+)'", r'engine = "\1"'),
     (
         r"Say which one it is with (\w+)='\.\.\.' and (\w+)='\.\.\.'",

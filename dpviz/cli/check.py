@@ -257,7 +257,8 @@ def _file_uses(path: Path, chosen: Mapping[str, Any], written: Mapping[str, str]
     _refuse_bad_lines(path, text_format)
     attempts: dict[str, Callable[[], Facts]] = {}
     if tabular:
-        as_trips, as_areas = (partial(inspect, path, text_format=text_format, chosen=chosen) for inspect in (inspect_flows, inspect_areas))
+        as_trips = partial(inspect_flows, path, text_format=text_format, chosen=chosen)
+        as_areas = partial(inspect_areas, path, text_format=text_format, chosen=chosen)
         attempts["trips"] = lambda: _read_through(as_trips, lambda file: _as_trips(file, chosen))
         attempts["areas"] = lambda: _read_through(as_areas, _as_areas)
     as_points = partial(_inspect_points, path, text_format, chosen)
@@ -317,7 +318,9 @@ def _propose_text_format(source: Source, written: Mapping[str, str]) -> TextForm
         TextFormat(**written).refuse_for(kind or "it")
         return PLAIN_TEXT
     proposed = (attempt(lambda: detect_text_format(source)) or PLAIN_TEXT).declarations()
-    return TextFormat(**{name: mark for name, mark in proposed.items() if mark != written.get("thousands") or name != "decimal"} | {**written})
+    return TextFormat(
+        **{name: mark for name, mark in proposed.items() if mark != written.get("thousands") or name != "decimal"} | {**written}
+    )
 
 
 def _find_proposed(path: Path, written: Mapping[str, str], *, copies: bool) -> FoundFiles:

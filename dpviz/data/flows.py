@@ -17,7 +17,18 @@ from dpviz.amounts import LONGEST_NUMBER
 from dpviz.arrays import Integers, Places
 from dpviz.data.bounding import KEEP, Words, bound_of, check_people, refuse_bound_without_persons
 from dpviz.data.cell_counts import CellCounts, count_rows
-from dpviz.data.cells import BAD, MOST_RECORDS, REMEDY, IncompleteRowsError, check_bad_rows, check_whole, clip_counts, freeze, pairs_of, too_many
+from dpviz.data.cells import (
+    BAD,
+    MOST_RECORDS,
+    REMEDY,
+    IncompleteRowsError,
+    check_bad_rows,
+    check_whole,
+    clip_counts,
+    freeze,
+    pairs_of,
+    too_many,
+)
 from dpviz.data.columns import DECLARE_MARKS, MAY_BE_THOUSANDS, WEIGHTS_REFUSED, UnusableFileError, people_of
 from dpviz.data.empty import NONE_BETWEEN
 from dpviz.data.fingerprints import UNKNOWN, Fingerprints, RowSum, fingerprints_of_rows, sum_rows, words_of_ids

@@ -126,7 +126,20 @@ NO_COUNT = "none"
 """What stands in place of a column of counts where each row is one record."""
 _PERSONS = {"person", "personid", "user", "userid", "uid", "device", "deviceid", "subject", "subjectid", "observerid", "taxiid", "mmsi"}
 _WKT = {"geometry", "wkt", "thegeom", "geom", "wktgeom", "geomwkt", "geometrywkt", "wktgeometry", "pointwkt"}
-_BOTH_AXES = {"latlon", "latlng", "latlong", "lonlat", "lnglat", "xy", "location", "coordinates", "coords", "position", "geopoint", "latitudelongitude"}
+_BOTH_AXES = {
+    "latlon",
+    "latlng",
+    "latlong",
+    "lonlat",
+    "lnglat",
+    "xy",
+    "location",
+    "coordinates",
+    "coords",
+    "position",
+    "geopoint",
+    "latitudelongitude",
+}
 _SHAPES = _WKT | {"shape", "polyline", "geojson", "location", "point", "coordinates", "wkb"}
 _WORDS = re.compile(r"[A-Z]+(?![^\W\d_A-Z])|[A-Z]?[^\W\d_A-Z]+|\d+")
 _MOST_LISTED = 8

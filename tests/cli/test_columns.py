@@ -161,7 +161,7 @@ def test_ids_are_compared_with_regions_only_if_that_is_asked_for_and_the_ledger_
 
 
 SHAPES = {
-    "text.csv": ("the_geom,zone\n\"POLYGON ((1 0, 1 1, 0 1, 1 0))\",Q\n", "'the_geom'", ["--geometry", "ogr2ogr"]),
+    "text.csv": ('the_geom,zone\n"POLYGON ((1 0, 1 1, 0 1, 1 0))",Q\n', "'the_geom'", ["--geometry", "ogr2ogr"]),
     "cell.csv": ('id,latlon\n1,"34.05,-118.24"\n', "'latlon'", ["split it into two columns"]),
     "wkb.parquet": (pa.table({"id": ["a"], "geometry": [b"\1"]}), "'geometry'", ["WKB", "GeoSeries.from_wkb", "to_parquet"]),
     "record.parquet": (pa.table({"id": ["a"], "spot": [{"lat": 1.0, "lon": 2.0}]}), "'spot'", ["as two columns of numbers"]),

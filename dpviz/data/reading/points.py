@@ -211,9 +211,7 @@ def header_of(files: FoundFiles, request: PointsRequest) -> tuple[PublicHeader, 
     else:
         geo = None if request.columns.coordinates else files.geo
         header = replace(files.header(geo), has_geometry=geo is not None)
-    return header, resolve_columns(
-        header.names, _without_none(request.columns), has_geometry=header.has_geometry, types=header.types
-    )
+    return header, resolve_columns(header.names, _without_none(request.columns), has_geometry=header.has_geometry, types=header.types)
 
 
 def count_points(raw: RawPoints, domain: Domain, bound: Bound | None, **marks: bool) -> PointCounts:
