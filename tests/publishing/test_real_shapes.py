@@ -233,7 +233,7 @@ LAYOUTS = {
         regions=("taxi_zone_lookup.csv", "LocationID\n1\n2\n264\n", ["LocationID"]),
         places={("1", "2"): 1, ("2", "264"): 1},
     ),
-    "INSEE commuters": Layout(
+    "INSEE commuters, rounded": Layout(
         file="mobpro.csv",
         content="CODGEO;LIBGEO;DCLT;L_DCLT;NBFLUX\n01001;x;01004;y;90\n2A004;x;2A004;y;1000\n01004;x;CH021;y;5\n",
         use="trips",
