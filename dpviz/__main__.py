@@ -78,6 +78,11 @@ def _add_column_arguments(command: argparse.ArgumentParser) -> None:
     group.add_argument("--origin", nargs="+", metavar="COLUMN", help="of trips: ids, or x and y")
     group.add_argument("--destination", nargs="+", metavar="COLUMN", help="ids, or x and y")
     group.add_argument("--count", metavar="COLUMN", help="the number of records or trips of a row; none if each row is one")
+    written = command.add_argument_group("how a text table is written, where that is not what is proposed")
+    written.add_argument("--separator", metavar="MARK", help=r"between cells: a comma, a semicolon, a bar or \t")
+    written.add_argument("--decimal", metavar="MARK", help="before decimals: a point or a comma")
+    written.add_argument("--thousands", metavar="MARK", help="between thousands of counts: a comma, a point, an apostrophe or a blank")
+    written.add_argument("--encoding", metavar="NAME", help="such as windows-1250; UTF-8 if it is left out")
 
 
 def _add_app_arguments(command: argparse.ArgumentParser) -> None:

@@ -22,6 +22,7 @@ _WORDS = (
     (r"pass crs=\.\.\., (?:such as crs=|say )'EPSG:4326'", "say it under “CRS of the coordinates”, for example EPSG:4326"),
     (r"pass crs=\.\.\., or rename them", "rename them, or take a file that states it"),
     (r"declares another CRS than crs=\.\.\.; leave crs out", "declares another CRS than the one typed; leave it empty"),
+    (r"declare geometry='([^']*)' instead", "choose it under “Columns”"),
     (r", in Python insecure_address=True", ""),
     (r"Pass levels=\[\.\.\.\], the columns of ids", "Choose the columns of ids"),
     (r"[Pp]ass levels=\[\.\.\.\]", "choose the columns of ids"),

@@ -15,15 +15,24 @@ _WORDS = (
     (r", or pass bad_rows='drop' to leave such rows out", ""),
     (r", or pass limits=dv\.Limits\(memory_bytes=\.\.\.\)", ""),
     (r" \(by its path\)", ""),
-    (r'thousands="," \(or another mark\) or decimal="\."', 'thousands = "," (or another mark) or decimal = "." under [data]'),
-    (r'such as encoding="windows-1250"', 'such as encoding = "windows-1250" under [data]'),
-    (r'declare thousands=","', 'declare thousands = "," under [data]'),
+    (
+        r'thousands="," \(or another mark\) or decimal="\."',
+        'thousands = "," (or another mark) or decimal = "." under [data] (check and init take --thousands and --decimal)',
+    ),
+    (r'such as encoding="windows-1250"', 'such as encoding = "windows-1250" under [data] (check and init take --encoding)'),
+    (r'declare decimal=","', 'declare decimal = "," under [data] (check and init take --decimal)'),
+    (r'declare thousands=","', 'declare thousands = "," under [data] (check and init take --thousands)'),
+    (
+        r"\(in a configuration, separator = (\S+) under \[data\]\)",
+        r"(in a configuration, separator = \1 under [data]; check and init take --separator)",
+    ),
     (r"engine='(\w+)'", r'engine = "\1"'),
     (
         r"Say which one it is with (\w+)='\.\.\.' and (\w+)='\.\.\.'",
         r'Say which one it is with \1 = "..." and \2 = "..." under [data] (check and init take --\1 and --\2)',
     ),
     (r"Say which one it is with (\w+)='\.\.\.'", r'Say which one it is with \1 = "..." under [data] (check and init take --\1)'),
+    (r"declare geometry='([^']*)' instead", r'write geometry = "\1" under [data] (check and init take --geometry)'),
     (r", in Python insecure_address=True", ""),
     (r"with quoted_newlines=True: one malformed", "with quoted_newlines = true: one malformed"),
     (

@@ -7,8 +7,10 @@ import os
 import zipfile
 from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import shapely
@@ -18,6 +20,7 @@ from dpviz.cli.advice import advise_on_command_line
 from dpviz.cli.console import DONE, give, say
 from dpviz.cli.ledger import ledger_facts, note_look
 from dpviz.cli.release import check_config
+from dpviz.data.cells import REMEDY, IncompleteRowsError
 from dpviz.data.columns import find_column, find_count, join_pairs, list_columns
 from dpviz.data.counting.engines import AUTO, choose_engine
 from dpviz.data.counting.file_fingerprints import file_fingerprints
@@ -46,12 +49,14 @@ from dpviz.data.roles import (
     AXES,
     ENDS,
     NOTHING_CHOSEN,
+    PublicHeader,
     Use,
     are_levels,
     fold_name,
     may_count,
     quote_unread,
     say_each_row,
+    say_shapes,
     say_ten_millionths,
     says_none,
 )
@@ -87,14 +92,15 @@ _LIMITS = Limits()
 _PARTS = {"points": "partitions", "trips": "pairs", "areas": "regions"}
 
 Facts = dict[str, Any]
+_File = TypeVar("_File")
 
 
 def run_check(arguments: Namespace) -> int:
     """Print what a file contains, what it can be used for and which settings are missing; of a configuration, what its release costs."""
     path = Path(arguments.file)
-    chosen = chosen_columns(arguments)
+    chosen, written = chosen_columns(arguments), declared_format(arguments)
     if path.suffix.lower() == ".toml":
-        if chosen or arguments.regions is not None:
+        if chosen or written or arguments.regions is not None:
             raise SettingError("A configuration names its columns and regions itself, under [data] and [regions]: leave these options out.")
         if arguments.people:
             raise SettingError("--people searches the columns of data: give the data in place of a configuration.")
@@ -104,9 +110,9 @@ def run_check(arguments: Namespace) -> int:
     if arguments.ids and arguments.regions is None:
         raise SettingError("--ids compares ids with those of regions: give the file of regions, too.")
     if arguments.regions is None:
-        facts = check(path, chosen, copies=arguments.copies)
+        facts = check(path, chosen, written, copies=arguments.copies)
     else:  # whose columns the levels are
-        facts = check(path, {role: column for role, column in chosen.items() if role != "levels"}, copies=arguments.copies)
+        facts = check(path, {role: column for role, column in chosen.items() if role != "levels"}, written, copies=arguments.copies)
         facts = {**facts, **_compare_ids(path, facts, arguments)}
     if arguments.people:
         facts |= _search_persons(path, facts)
@@ -176,7 +182,17 @@ def chosen_columns(arguments: Namespace) -> dict[str, Any]:
     return {role: column for role, column in chosen.items() if column}
 
 
-def check(path: Path, chosen: Mapping[str, Any] = NOTHING_CHOSEN, *, copies: bool = False) -> Facts:
+def declared_format(arguments: Namespace) -> dict[str, str]:
+    r"""Return how a text table is written, as far as options say it; a tab may be typed as \t."""
+    said = {item.name: getattr(arguments, item.name) for item in fields(TextFormat)}
+    written = {name: mark.replace("\\t", "\t") for name, mark in said.items() if mark is not None}
+    TextFormat(**written)  # refuses what is no mark
+    return written
+
+
+def check(
+    path: Path, chosen: Mapping[str, Any] = NOTHING_CHOSEN, written: Mapping[str, str] = NOTHING_CHOSEN, *, copies: bool = False
+) -> Facts:
     """Find out what a file or a release contains, and what it can be used for.
 
     If the columns are unambiguous, all rows of a single file are read, so that damage and bad rows are found before a release.
@@ -185,6 +201,7 @@ def check(path: Path, chosen: Mapping[str, Any] = NOTHING_CHOSEN, *, copies: boo
         path: a file of points, trips or regions, a pattern or folder of such tables, or a release as a folder or zip.
         chosen: the columns that the curator names, by role: x, y, geometry, region, origin and destination (each one column, or a pair of
             coordinates), count (or "none"), person, and levels of regions; and crs.
+        written: settings of `TextFormat` that the curator declares; the others are proposed.
         copies: whether files are allowed that are copies of others.
 
     Returns:
@@ -206,8 +223,8 @@ def check(path: Path, chosen: Mapping[str, Any] = NOTHING_CHOSEN, *, copies: boo
     folder = os.path.isdir(path)  # noqa: PTH112  (gives False without permission, where Path.is_dir raises)
     if (folder and os.path.isfile(path / MANIFEST)) or (not folder and _holds_manifest(path)):  # noqa: PTH113
         return _release_facts(path)
-    large = _find_several_or_large(path, folder=folder, copies=copies)
-    return _file_uses(path, chosen) if large is None else _table_uses(large, chosen, copies=copies)
+    large = _find_several_or_large(path, written, folder=folder, copies=copies)
+    return _file_uses(path, chosen, written) if large is None else _table_uses(large, chosen, copies=copies)
 
 
 def resolve_chosen(names: Sequence[str], chosen: Mapping[str, Any]) -> dict[str, Any]:
@@ -232,10 +249,10 @@ def _only_wanted(attempts: Mapping[str, Callable[[], Facts]], chosen: Mapping[st
     return {kind: try_use for kind, try_use in attempts.items() if kind in wanted}
 
 
-def _file_uses(path: Path, chosen: Mapping[str, Any]) -> Facts:
+def _file_uses(path: Path, chosen: Mapping[str, Any], written: Mapping[str, str]) -> Facts:
     """Find what a single file can be used for; all of its rows are read."""
     tabular = FORMATS.get(path.suffix.lower()) in (*SEPARATORS, "Parquet")
-    text_format = _propose_text_format(path)
+    text_format = _propose_text_format(path, written)
     tables = attempt(lambda: find_files(path, text_format)) if tabular else None
     if tables is not None:
         refuse_rowless(tables)
@@ -243,13 +260,27 @@ def _file_uses(path: Path, chosen: Mapping[str, Any]) -> Facts:
     _refuse_bad_lines(path, text_format)
     attempts: dict[str, Callable[[], Facts]] = {}
     if tabular:
-        attempts["trips"] = lambda: _as_trips(inspect_flows(path, through=True, text_format=text_format, chosen=chosen), chosen)
-        attempts["areas"] = lambda: _as_areas(inspect_areas(path, text_format=text_format, chosen=chosen))
-    attempts["points"] = lambda: _as_points(_inspect_points(path, text_format, chosen), chosen, lambda: _shapes(path))
+        as_trips = partial(inspect_flows, path, text_format=text_format, chosen=chosen)
+        as_areas = partial(inspect_areas, path, text_format=text_format, chosen=chosen)
+        attempts["trips"] = lambda: _read_through(as_trips, lambda file: _as_trips(file, chosen))
+        attempts["areas"] = lambda: _read_through(as_areas, _as_areas)
+    as_points = partial(_inspect_points, path, text_format, chosen)
+    attempts["points"] = lambda: _read_through(as_points, lambda file: _as_points(file, chosen, lambda: _shapes(path)))
     if not text_format.declarations():
         attempts["regions"] = lambda: _as_regions(path, chosen)
-    nothing = _say_nothing(() if tables is None else tables.header(None).names, text_format, path)
-    return _with_text_format(_data_facts(_only_wanted(attempts, chosen), nothing, says_counts="count" in chosen), text_format)
+    header = PublicHeader(names=()) if tables is None else tables.header(tables.geo)
+    nothing = _say_nothing(header.names, text_format, path)
+    facts = _data_facts(_only_wanted(attempts, chosen), nothing, say_shapes(header), says_counts="count" in chosen)
+    return _with_text_format(facts, text_format)
+
+
+def _read_through(inspect: Callable[..., _File], describe: Callable[[_File], Facts]) -> Facts:
+    """Describe a file whose rows are all read; rows that do not say where are said, as a release leaves them out."""
+    try:
+        return describe(inspect(through=True))
+    except IncompleteRowsError as error:
+        said = str(error).removesuffix(REMEDY)
+    return {**describe(inspect(through=False)), "bad_rows": f"{said}A release leaves such rows out."}
 
 
 def _table_uses(found: FoundFiles, chosen: Mapping[str, Any], *, copies: bool) -> Facts:
@@ -257,15 +288,15 @@ def _table_uses(found: FoundFiles, chosen: Mapping[str, Any], *, copies: bool) -
     refuse_rowless(found)
     if not copies:
         refuse_copies(found)
-    names: tuple[str, ...] = ()
+    header = PublicHeader(names=())
     attempts: dict[str, Callable[[], Facts]] = {"trips": lambda: _as_trips(describe_flows(found, chosen), chosen)}
     if found.schema is not None:
-        names = found.header(None).names
-        chosen = resolve_chosen(names, chosen)
+        header = found.header(found.geo)
+        chosen = resolve_chosen(found.header(None).names, chosen)
         attempts["areas"] = lambda: _as_areas(describe_ids(found, chosen))
     attempts["points"] = lambda: _as_points(describe_points(found, chosen), chosen, lambda: {"point"})
-    nothing = _say_nothing(names, found.text_format, found.sources[0])
-    uses = _data_facts(_only_wanted(attempts, chosen), nothing, says_counts="count" in chosen)
+    nothing = _say_nothing(header.names, found.text_format, found.sources[0])
+    uses = _data_facts(_only_wanted(attempts, chosen), nothing, say_shapes(header), says_counts="count" in chosen)
     facts = {**uses, "files": len(found.sources), "engine": choose_engine(found, AUTO, None, _LIMITS)}
     return _with_text_format(facts, found.text_format)
 
@@ -279,15 +310,25 @@ def _say_nothing(names: Sequence[str], text_format: TextFormat, source: Source) 
     return _NOTHING.format(columns=list_columns(names) if names else "", text=text)
 
 
-def _propose_text_format(source: Source) -> TextFormat:
-    """Propose how a text table is written; the usual format for other files, and for files that cannot be opened."""
+def _propose_text_format(source: Source, written: Mapping[str, str]) -> TextFormat:
+    """Propose how a text table is written, where that is not declared; the usual format for files that cannot be opened.
+
+    Raises:
+        InputError: something is declared, and the file is no text table.
+    """
     kind = attempt(lambda: format_of(name_of(source)))
-    return (attempt(lambda: detect_text_format(source)) or PLAIN_TEXT) if kind in SEPARATORS else PLAIN_TEXT
+    if kind is None or kind not in SEPARATORS:
+        TextFormat(**written).refuse_for(kind or "it")
+        return PLAIN_TEXT
+    proposed = (attempt(lambda: detect_text_format(source)) or PLAIN_TEXT).declarations()
+    return TextFormat(
+        **{name: mark for name, mark in proposed.items() if mark != written.get("thousands") or name != "decimal"} | {**written}
+    )
 
 
-def _find_proposed(path: Path, *, copies: bool) -> FoundFiles:
+def _find_proposed(path: Path, written: Mapping[str, str], *, copies: bool) -> FoundFiles:
     """Find the files that a path names, and read their headers as it is proposed for the first of them."""
-    return find_files(path, _propose_text_format(list_files(path)[0]), copies=copies)
+    return find_files(path, _propose_text_format(list_files(path)[0], written), copies=copies)
 
 
 def _with_text_format(facts: Facts, text_format: TextFormat) -> Facts:
@@ -300,15 +341,15 @@ def _with_text_format(facts: Facts, text_format: TextFormat) -> Facts:
     return {**facts, "uses": uses, "text_format": declared}
 
 
-def _inspect_points(path: Path, text_format: TextFormat, chosen: Mapping[str, Any]) -> PointsFile:
-    """Inspect points, and read them through; if a column may hold points in WKT, and no two hold coordinates, read that one."""
+def _inspect_points(path: Path, text_format: TextFormat, chosen: Mapping[str, Any], *, through: bool) -> PointsFile:
+    """Inspect points, and perhaps read them through; if a column may hold points in WKT, and no two hold coordinates, read that one."""
     chosen = {role: column for role, column in chosen.items() if role != "crs" or fold_name(column) != NO_CRS}
-    file = inspect_points(path, through=True, text_format=text_format, chosen=chosen)
+    file = inspect_points(path, through=through, text_format=text_format, chosen=chosen)
     if file.has_geometry:  # whose other columns are known only now
         file = inspect_points(path, text_format=text_format, chosen=resolve_chosen(file.columns, chosen))
     if file.rows == 0:
         raise InputError("The file holds no feature and no row: nothing could be counted or released.")
-    if "geometry" in file.use.found and not chosen.get("geometry"):
+    if through and "geometry" in file.use.found and not chosen.get("geometry"):
         inspect_points(path, through=True, text_format=text_format, geometry=file.geometry)
     return file
 
@@ -321,7 +362,7 @@ def _refuse_bad_lines(path: Path, text_format: TextFormat) -> None:
         table.take([0]).bad.refuse("Correct the file; a release would leave such rows out.")
 
 
-def _find_several_or_large(path: Path, *, folder: bool, copies: bool) -> FoundFiles | None:
+def _find_several_or_large(path: Path, written: Mapping[str, str], *, folder: bool, copies: bool) -> FoundFiles | None:
     """Find the tables of a pattern or a folder, or one large table; they are not read into memory. None for a single ordinary file."""
     if folder:
         if os.path.isfile(path / SCHEMA):  # noqa: PTH113
@@ -332,13 +373,16 @@ def _find_several_or_large(path: Path, *, folder: bool, copies: bool) -> FoundFi
             refusal = f"The folder holds no release: there is no {MANIFEST}. {error}"
         raise InputError(refusal)
     if not os.path.isfile(path):  # noqa: PTH113
-        return _find_proposed(path, copies=copies) if glob.has_magic(str(path)) else None
+        return _find_proposed(path, written, copies=copies) if glob.has_magic(str(path)) else None
     large = path.stat().st_size > _LIMITS.file_bytes and FORMATS.get(path.suffix.lower()) in TABLES
-    return _find_proposed(path, copies=copies) if large else None
+    return _find_proposed(path, written, copies=copies) if large else None
 
 
-def _data_facts(attempts: Mapping[str, Callable[[], Facts]], nothing: str, *, says_counts: bool) -> Facts:
-    """Collect the uses that fit the data: each function of `attempts` tries one use, and raises an error if it cannot."""
+def _data_facts(attempts: Mapping[str, Callable[[], Facts]], nothing: str, shapes: Sequence[str], *, says_counts: bool) -> Facts:
+    """Collect the uses that fit the data: each function of `attempts` tries one use, and raises an error if it cannot.
+
+    Where no use has coordinates, `shapes` are said, the columns that may hold some and are not read.
+    """
     uses, refusals = [], {}
     for kind, try_use in attempts.items():
         try:
@@ -348,10 +392,12 @@ def _data_facts(attempts: Mapping[str, Callable[[], Facts]], nothing: str, *, sa
     fitting = sorted((use for use in uses if use.pop("fits")), key=lambda use: ("matrix" in use["found"], len(use["missing"])))
     fitting = _leave_unlikely_out(fitting, says_counts=says_counts)
     if not fitting:
-        raise InputError(" ".join(dict.fromkeys(refusals.values())) or nothing)
+        raise InputError(" ".join(dict.fromkeys([*(refusals.values() or [nothing]), *shapes])))
     file_facts = [use.pop("about") for use in fitting]
     refused = {kind: refusals[kind] for kind in ("trips", "points") if kind in refusals}
-    return {"kind": "data", **file_facts[0], "uses": fitting, **({"refused": refused} if refused else {})}
+    has_places = any({"x", "geometry"} & {*use["found"]} or isinstance(use["found"].get("origin"), list) for use in fitting)
+    further = {"refused": refused, "not_read": [] if has_places or "points" in {use["as"] for use in fitting} else list(shapes)}
+    return {"kind": "data", **file_facts[0], "uses": fitting, **{name: said for name, said in further.items() if said}}
 
 
 def _leave_unlikely_out(fitting: list[Facts], *, says_counts: bool) -> list[Facts]:
@@ -578,8 +624,10 @@ def write_lines(facts: Facts) -> list[str]:
         found_text = ", ".join(name if value is True else f"{name} = {value}" for name, value in use["found"].items())
         texts.append(f"As {use['as']}: {found_text or 'still to be said'}.")
         texts += [f"  missing: {missing}" for missing in use["missing"]] or ["  nothing is missing"]
+        texts += [f"  bad rows: {use['bad_rows']}"] if "bad_rows" in use else []
         if each_row := say_each_row(NOUNS.get(use["as"], ""), use["unread"]):
             texts.append(f"  {each_row} (--count COLUMN, or --count none)")
     texts += _write_ids(facts)
+    texts += [advise_on_command_line(shape) for shape in facts.get("not_read", ())]
     texts += [f"Not as {kind}: {advise_on_command_line(refusal)}" for kind, refusal in facts.get("refused", {}).items()]
     return texts + _questions(facts.get("may_be_persons", ()))

@@ -90,11 +90,11 @@ def run_init(arguments: Namespace) -> None:
     """
     source, target = Path(arguments.file), Path(arguments.output)
     _refuse_existing(target)
-    facts = check.check(source, _chosen_columns(arguments), copies=arguments.copies)
+    facts = check.check(source, _chosen_columns(arguments), check.declared_format(arguments), copies=arguments.copies)
     use = _choose_use(facts, arguments.kind)
     if use["open"] and sys.stdin.isatty():
         _ask_columns(arguments, use["open"])
-        facts = check.check(source, _chosen_columns(arguments), copies=arguments.copies)
+        facts = check.check(source, _chosen_columns(arguments), check.declared_format(arguments), copies=arguments.copies)
         use = _choose_use(facts, arguments.kind)
     if divide := say_ten_millionths([str(use["found"].get(axis, "")) for axis in AXES]):
         raise InputError(f"{divide}.")
@@ -108,9 +108,13 @@ def run_init(arguments: Namespace) -> None:
         _refuse_existing(target)
     except (OSError, ValueError):
         raise SettingError("The configuration cannot be written there: choose another name with --output.") from None
-    following = f"Next: dpviz release {target} --dry-run"
-    facts_written = {"config": str(target), "kind": choices.kind}
-    give(facts_written, [f"Wrote {target}, a configuration of {choices.kind}.", following], as_json=arguments.json)
+    bad_rows = {"bad_rows": use["bad_rows"]} if "bad_rows" in use else {}
+    lines = [f"Wrote {target}, a configuration of {choices.kind}.", *(f"Bad rows: {text}" for text in bad_rows.values())]
+    give(
+        {"config": str(target), "kind": choices.kind, **bad_rows},
+        [*lines, f"Next: dpviz release {target} --dry-run"],
+        as_json=arguments.json,
+    )
 
 
 def _refuse_existing(target: Path) -> None:

@@ -20,12 +20,13 @@ from dpviz.data.library_errors import attempt
 from dpviz.data.roles import (
     AXES,
     NO_COUNT,
+    NO_TYPES,
     PublicHeader,
     complete_pairs,
-    find_wkt,
     fold_name,
     is_like_name,
     missing_role,
+    say_shapes,
     say_ten_millionths,
     says_none,
 )
@@ -154,7 +155,14 @@ def is_number_text(name: str) -> bool:
     return re.fullmatch(NUMBER, name.strip().replace(",", ".", 1), re.ASCII) is not None
 
 
-def resolve_columns(names: Sequence[str], wanted: PointColumns, *, has_geometry: bool, is_file: bool = True) -> PointColumns:
+def resolve_columns(
+    names: Sequence[str],
+    wanted: PointColumns,
+    *,
+    has_geometry: bool,
+    is_file: bool = True,
+    types: Mapping[str, pa.DataType] = NO_TYPES,
+) -> PointColumns:
     """Return the wanted columns as the file spells them. x and y are found by their names if they are None.
 
     Args:
@@ -162,6 +170,7 @@ def resolve_columns(names: Sequence[str], wanted: PointColumns, *, has_geometry:
         wanted: names of columns.
         has_geometry: whether points are geometries.
         is_file: whether the names are of a file, and may be private: then a search for x and y lists none of them.
+        types: the declared types of columns.
 
     Raises:
         InputError: no column has a wanted name, or several have; the column of counts has the name of a survey weight.
@@ -172,7 +181,7 @@ def resolve_columns(names: Sequence[str], wanted: PointColumns, *, has_geometry:
         raise InputError("A point is in two columns x and y, or in one column geometry: leave out what does not apply.")
     geometry = None if wanted.geometry is None else find_column(names, wanted.geometry)
     by_axes = not has_geometry and geometry is None
-    x, y = _find_axes(names, wanted, is_file) if by_axes else (None, None)
+    x, y = _find_axes(PublicHeader(names=tuple(names), types=types), wanted, is_file) if by_axes else (None, None)
     count = find_count(names, wanted.count)
     person = None if wanted.person is None else find_column(names, wanted.person)
     return PointColumns(x=x, y=y, count=count, person=person, geometry=geometry)
@@ -200,13 +209,14 @@ def find_count(names: Sequence[str], wanted: str | None) -> str | None:
     return None
 
 
-def _find_axes(names: Sequence[str], wanted: PointColumns, is_file: bool) -> tuple[str, str]:
+def _find_axes(header: PublicHeader, wanted: PointColumns, is_file: bool) -> tuple[str, str]:
     """Return the columns of x and y: the named ones, or those of the only pair whose names say so, with what is named."""
+    names = header.names
     named = {axis: find_column(names, name) for axis, name in zip(AXES, (wanted.x, wanted.y), strict=True) if name is not None}
     if len(named) < 2:
         pairs = complete_pairs(names, AXES, named)
         if not pairs:
-            raise InputError(_no_axes(names, is_file, missing_role(names, AXES, named)))
+            raise InputError(_no_axes(header, is_file, missing_role(names, AXES, named)))
         if len(pairs) > 1:
             found = join_pairs(pairs)
             raise InputError(f"Several pairs of columns could be x and y: {found}. Say which one it is with x='...' and y='...'.")
@@ -218,11 +228,9 @@ def _find_axes(names: Sequence[str], wanted: PointColumns, is_file: bool) -> tup
     return named["x"], named["y"]
 
 
-def _no_axes(names: Sequence[str], is_file: bool, axis: str) -> str:
-    shapes = find_wkt(names)
-    in_wkt = f" If column {shapes[0]!r} holds points in WKT, declare geometry={shapes[0]!r} instead." if shapes else ""
+def _no_axes(header: PublicHeader, is_file: bool, axis: str) -> str:
     other = "a pair of names alike, such as longitude and latitude, x and y, or easting and northing"
-    return no_column_for(axis, other, [] if is_file else names) + in_wkt
+    return " ".join([no_column_for(axis, other, [] if is_file else header.names), *say_shapes(header)])
 
 
 def join_pairs(pairs: Iterable[tuple[str, str]]) -> str:

@@ -17,7 +17,18 @@ from dpviz.amounts import LONGEST_NUMBER
 from dpviz.arrays import Integers, Places
 from dpviz.data.bounding import KEEP, Words, bound_of, check_people, refuse_bound_without_persons
 from dpviz.data.cell_counts import CellCounts, count_rows
-from dpviz.data.cells import BAD, MOST_RECORDS, REMEDY, check_bad_rows, check_whole, clip_counts, freeze, pairs_of, too_many
+from dpviz.data.cells import (
+    BAD,
+    MOST_RECORDS,
+    REMEDY,
+    IncompleteRowsError,
+    check_bad_rows,
+    check_whole,
+    clip_counts,
+    freeze,
+    pairs_of,
+    too_many,
+)
 from dpviz.data.columns import DECLARE_MARKS, MAY_BE_THOUSANDS, WEIGHTS_REFUSED, UnusableFileError, people_of
 from dpviz.data.empty import NONE_BETWEEN
 from dpviz.data.fingerprints import UNKNOWN, Fingerprints, RowSum, fingerprints_of_rows, sum_rows, words_of_ids
@@ -105,8 +116,9 @@ def _id_text(value: object) -> str | None:
 
 def refuse_missing(ids: Ids) -> None:
     """Refuse a column that has a row without an id."""
-    if (ids.codes < 0).any():
-        raise InputError(f"{ids.source} has an id that is missing, or is neither a text nor a whole number. {REMEDY}")
+    if (missing := ids.codes < 0).any():
+        refusal = InputError if missing.all() else IncompleteRowsError
+        raise refusal(f"{ids.source} has an id that is missing, or is neither a text nor a whole number. {REMEDY}")
 
 
 def leaf_indexes(ids: Ids, side: Regions, bad_rows: str) -> Places:

@@ -24,6 +24,8 @@ Pair = tuple[str, str]
 AXES, ENDS = ("x", "y"), ("origin", "destination")
 NOTHING_CHOSEN: Mapping[str, Any] = MappingProxyType({})
 """Where no column is named."""
+NO_TYPES: Mapping[str, pa.DataType] = MappingProxyType({})
+"""Of a text table, which declares no types."""
 
 _LONGITUDE = {
     *("lon", "lng", "long", "longitude", "longitud", "longitudine", "lengte", "lengtegraad", "lange", "laenge", "langengrad"),
@@ -124,6 +126,20 @@ NO_COUNT = "none"
 """What stands in place of a column of counts where each row is one record."""
 _PERSONS = {"person", "personid", "user", "userid", "uid", "device", "deviceid", "subject", "subjectid", "observerid", "taxiid", "mmsi"}
 _WKT = {"geometry", "wkt", "thegeom", "geom", "wktgeom", "geomwkt", "geometrywkt", "wktgeometry", "pointwkt"}
+_BOTH_AXES = {
+    "latlon",
+    "latlng",
+    "latlong",
+    "lonlat",
+    "lnglat",
+    "xy",
+    "location",
+    "coordinates",
+    "coords",
+    "position",
+    "geopoint",
+    "latitudelongitude",
+}
 _SHAPES = _WKT | {"shape", "polyline", "geojson", "location", "point", "coordinates", "wkb"}
 _WORDS = re.compile(r"[A-Z]+(?![^\W\d_A-Z])|[A-Z]?[^\W\d_A-Z]+|\d+")
 _MOST_LISTED = 8
@@ -382,9 +398,50 @@ def find_persons(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(name for name in names if squeeze(name) in _PERSONS)
 
 
-def find_wkt(names: Iterable[str]) -> tuple[str, ...]:
-    """Find columns that are called geometries; for proposals only."""
-    return tuple(name for name in names if squeeze(name) in _WKT)
+def find_wkt(header: PublicHeader) -> tuple[str, ...]:
+    """Find columns that are called geometries, and may be texts by their declared type; for proposals only."""
+    return tuple(name for name in header.names if squeeze(name) in _WKT and _may_be_text(header.types.get(name)))
+
+
+def _may_be_text(kind: pa.DataType | None) -> bool:
+    kind = kind.value_type if kind is not None and pa.types.is_dictionary(kind) else kind
+    return kind is None or pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+
+
+def say_shapes(header: PublicHeader) -> tuple[str, ...]:
+    """Say which columns hold shapes or coordinates that are not read, by names and declared types, and how they could be.
+
+    >>> say_shapes(PublicHeader(names=("id", "latlon")))
+    ("Column 'latlon' may hold both coordinates in one cell: split it into two columns, x and y.",)
+    """
+    said = [_say_shape(name, header.types.get(name)) for name in header.names if is_like_name(name)]
+    return tuple(filter(None, said))
+
+
+def _say_shape(name: str, kind: pa.DataType | None) -> str:
+    if kind is not None and pa.types.is_struct(kind):
+        fields = {fold_name(kind.field(number).name) for number in range(kind.num_fields)}
+        if {"xmin", "ymin"} <= fields:
+            return f"Column {name!r} holds boxes, which are not read: store x and y as two columns of numbers, or shapes as GeoParquet."
+        is_pair = bool(find_pairs(sorted(fields)))
+        return f"Column {name!r} holds x and y in one record, which is not read: store them as two columns of numbers." if is_pair else ""
+    if kind is not None and (pa.types.is_binary(kind) or pa.types.is_large_binary(kind)):
+        if squeeze(name) not in _SHAPES:
+            return ""
+        return (
+            f"Column {name!r} may hold shapes in WKB, without the metadata of GeoParquet: make a GeoDataFrame of it with"
+            " geopandas.GeoSeries.from_wkb, and write that with to_parquet."
+        )
+    if not _may_be_text(kind):
+        return ""
+    if squeeze(name) in _WKT:
+        return (
+            f"If column {name!r} holds points in WKT, declare geometry={name!r} instead; if it holds polygons, ogr2ogr -f GeoJSON"
+            f" regions.geojson table.csv -oo GEOM_POSSIBLE_NAMES={name} makes regions of it."
+        )
+    if squeeze(name) in _BOTH_AXES:
+        return f"Column {name!r} may hold both coordinates in one cell: split it into two columns, x and y."
+    return ""
 
 
 def only(names: Sequence[str]) -> str | None:
@@ -440,7 +497,7 @@ def propose_points(header: PublicHeader, chosen: Mapping[str, Any]) -> Use:
     still_open: dict[str, tuple[Any, ...]] = {}
     if not (header.has_geometry or "geometry" in found or {"x", "y"} <= set(found)):
         pairs = complete_pairs(header.names, AXES, found)
-        shape = only(find_wkt(header.names))
+        shape = only(find_wkt(header))
         if len(pairs) == 1:
             found |= dict(zip(AXES, pairs[0], strict=True))
         elif not pairs and not found and shape is not None:

@@ -1,9 +1,14 @@
 """Columns on the command line: what `check` says of a file, which options name its columns, and what `init` writes and a dry run counts."""
 
 import json
+import re
 import tomllib
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+
+import dpviz as dv
 
 ZONES = "district,zone\nA,A1\nA,A2\nB,B1\n"
 TRIPS = ("--regions", "zones.csv", "--levels", "district", "zone", "--each-row", "--epsilon", 1)
@@ -17,9 +22,9 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-def written(run, folder, content, *words):
+def written(run, folder, content, *words, encoding="utf-8"):
     """[data] of the configuration that `init` writes, and what a dry run says of rows."""
-    (folder / "a.csv").write_text(content, "utf-8")
+    (folder / "a.csv").write_text(content, encoding)
     code, _, err = run("init", "a.csv", *words)
     assert code == 0, err
     code, out, err = run("release", "release.toml", "--dry-run", "--json")
@@ -155,7 +160,98 @@ def test_ids_are_compared_with_regions_only_if_that_is_asked_for_and_the_ledger_
     assert run("check", "a.csv", "--ids")[0] == 2
 
 
+SHAPES = {
+    "text.csv": ('the_geom,zone\n"POLYGON ((1 0, 1 1, 0 1, 1 0))",Q\n', "'the_geom'", ["--geometry", "ogr2ogr"]),
+    "cell.csv": ('id,latlon\n1,"34.05,-118.24"\n', "'latlon'", ["split it into two columns"]),
+    "wkb.parquet": (pa.table({"id": ["a"], "geometry": [b"\1"]}), "'geometry'", ["WKB", "GeoSeries.from_wkb", "to_parquet"]),
+    "record.parquet": (pa.table({"id": ["a"], "spot": [{"lat": 1.0, "lon": 2.0}]}), "'spot'", ["as two columns of numbers"]),
+    "box.parquet": (pa.table({"id": ["a"], "bbox": [{"xmin": 1.0, "ymin": 2.0}]}), "'bbox'", ["boxes", "GeoParquet"]),
+}
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_shapes_and_coordinates_that_are_not_read_are_said_with_the_next_step(run, folder, name):
+    content, column, steps = SHAPES[name]
+    if isinstance(content, str):
+        (folder / name).write_text(content, "utf-8")
+    else:
+        pq.write_table(content, folder / name)
+    out, err = run("check", name)[1:]
+    assert all(text in out + err for text in (column, *steps)), out + err
+    with pytest.raises(dv.InputError, match=column) as refused:
+        dv.read_points(folder / name, domain=(0, 0, 8, 8), crs="EPSG:4326")
+    assert steps[-1] in str(refused.value)
+
+
 def test_what_a_file_is_not_is_said_with_the_reason(run, folder):
-    (folder / "a.csv").write_text("start_id,end_id,lon,lat\na,,1,2\nb,c,1,2\n", "utf-8")
-    assert "Not as trips: Column 'end_id' has an id that is missing" in run("check", "a.csv")[1]
-    assert "'end_id' has an id that is missing" in run("init", "a.csv", "--kind", "trips", *TRIPS)[2]
+    (folder / "a.csv").write_text("start_id,end_id,lon,lat,trips\na,c,1,2,x\nb,c,1,2,5\n", "utf-8")
+    assert "Not as trips: Column 'trips' has a cell that is no number" in run("check", "a.csv")[1]
+    assert "'trips' has a cell that is no number" in run("init", "a.csv", "--kind", "trips", *TRIPS)[2]
+
+
+@pytest.mark.parametrize(
+    ("content", "words", "fault"),
+    [
+        ("start_id,end_id\nA1,\nA2,B1\n", TRIPS, "Column 'end_id' has an id that is missing"),
+        ("zone,trips\n,3\nB1,4\n", (*TRIPS, "--count", "trips"), "Column 'zone' has an id that is missing"),
+        ("lon,lat\n1,\n1,2\n", POINTS, "Column 'lat' has a cell that is no finite number"),
+        ("wkt,note\nPOINT (1 2),a\nRosa,b\n", (*POINTS, "--geometry", "wkt", "--count", "none"), "no point in WKT"),
+    ],
+)
+def test_rows_that_do_not_say_where_are_said_and_do_not_stop_check_and_init(run, folder, content, words, fault):
+    (folder / "a.csv").write_text(content, "utf-8")
+    out = run("check", "a.csv")[1]
+    assert re.search(rf"  bad rows: .*{fault}.* A release leaves such rows out", out), out
+    code, out, err = run("init", "a.csv", *words)
+    assert (code, fault in out, "Rosa" in out) == (0, True, False), err
+    assert run("release", "release.toml", "--dry-run")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("content", "words", "is_said"),
+    [
+        ("from,to\n,A1\n,A2\n", (), False),
+        ("lon,lat\n1,\n2,\n", (), False),
+        ("lon,lat\n5,95\n4,95\n3,9\n", ("--crs", "EPSG:4326"), False),  # swapped?
+        ("lon,lat\n5,95\n4,5\n3,9\n", ("--crs", "EPSG:4326"), True),
+    ],
+)
+def test_bad_rows_alone_are_refused_and_so_are_columns_that_seem_swapped(run, folder, content, words, is_said):
+    (folder / "a.csv").write_text(content, "utf-8")
+    code, out, _ = run("check", "a.csv", *words)
+    assert (code, "bad rows" in out) == (0 if is_said else 2, is_said)
+
+
+WRITTEN = [
+    ("origin;destination;count\nA1;A2;1.000\nA2;B1;350\n", ("--thousands", "."), {"separator": ";", "thousands": "."}),
+    ('origin,destination,count\nA1,A2,"1,000"\nA2,B1,350\n', ("--thousands", ","), {"thousands": ","}),
+    ("origin,destination,trips,ł\nA1,A2,5,ó\n", ("--encoding", "cp1250"), {"encoding": "windows-1250"}),
+    ("origin\tdestination\tcount\nA1\tA2\t5\n", ("--separator", r"\t", "--decimal", "."), {"separator": "\t", "decimal": "."}),
+]
+
+
+@pytest.mark.parametrize(("content", "words", "declared"), WRITTEN)
+def test_options_say_how_a_text_is_written(run, folder, content, words, declared):
+    (folder / "a.csv").write_bytes(content.encode("cp1250"))
+    code, out, err = run("check", "a.csv", *words)
+    assert (code, "As trips" in out) == (0, True), out + err
+    data, _ = written(run, folder, content, *TRIPS, *words, encoding="cp1250")
+    assert {name: data.get(name) for name in declared} == declared
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words", "text"),
+    [
+        ("a.csv", "origin,destination,count\nA1,A2,1.000\n", (), "check and init take --thousands and --decimal"),
+        ("a.csv", "origin,destination,ó\nA1,A2,ł\n", (), "check and init take --encoding"),
+        ("a.csv", "lon,lat\n1.5 m,2 m\n", (), "check and init take --decimal"),
+        ("a.csv", "lon,lat\n1,2\n", ("--thousands", "x"), "thousands must be"),
+        ("a.csv", "lon,lat\n1,2\n", ("--decimal", ".", "--thousands", "."), "different marks"),
+        ("a.geojson", '{"type": "FeatureCollection", "features": []}', ("--separator", ";"), "for text tables"),
+        ("release.toml", "", ("--separator", ";"), "leave these options out"),
+    ],
+)
+def test_a_refusal_of_how_a_text_is_written_names_the_option(run, folder, name, content, words, text):
+    (folder / name).write_bytes(content.encode("cp1250"))
+    code, _, err = run("check", name, *words)
+    assert (code, text in err) == (2, True), err

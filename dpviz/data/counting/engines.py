@@ -219,7 +219,7 @@ def _resolve_points(files: FoundFiles, request: PointsRequest, target: object, n
     geo = None if request.columns.coordinates else files.geo
     schema = _schema(files)
     names = [name for name in schema.names if geo is None or name not in geo.columns]
-    columns = resolve_columns(names, request.columns, has_geometry=geo is not None)
+    columns = resolve_columns(names, request.columns, has_geometry=geo is not None, types=files.header(geo).types)
     if columns.geometry is not None:
         raise OnlyNumpyError(_NO_WKT)
     if request.centroids and geo is None:

@@ -50,6 +50,7 @@ class AreasFile:
 def inspect_areas(
     source: Source,
     *,
+    through: bool = True,
     limits: Limits = DEFAULT_LIMITS,
     text_format: TextFormat = PLAIN_TEXT,
     chosen: Mapping[str, Any] = NOTHING_CHOSEN,
@@ -58,6 +59,7 @@ def inspect_areas(
 
     Args:
         source: a path, or an open binary file with a `name`.
+        through: whether to read the ids and counts of every row as well.
         limits: the most that the file may hold.
         text_format: the declared format of a text table.
         chosen: columns that are named, by role, as the file spells them; for count perhaps "none".
@@ -75,13 +77,13 @@ def inspect_areas(
     """
     opened = open_rows(source, limits, text_format=text_format)
     described = describe_areas(opened.format, opened.header, chosen)
-    if described.region is not None:
+    if through and described.region is not None:
         names = [name for name in (described.region, described.count) if name is not None]
         positions = [opened.names.index(name) for name in names]
         table = read_columns(opened, positions, "refuse", positions[1:])
-        refuse_missing(ids_of(table.columns[0], f"Column {names[0]!r}"))
         for name, cells in zip(names[1:], table.columns[1:], strict=True):
             check_counts(counts_of(cells, f"Column {name!r}", texts=True, noun="records"), "refuse")
+        refuse_missing(ids_of(table.columns[0], f"Column {names[0]!r}"))
     return described
 
 

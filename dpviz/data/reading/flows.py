@@ -359,14 +359,16 @@ def _read_through(opened: OpenTable, proposed: FlowsFile) -> None:
         names = [name for name in (proposed.origin, proposed.destination, proposed.count) if name is not None]
         positions = [opened.names.index(name) for name in names]
         cells_read = read_columns(opened, positions, "refuse", counts=positions[2:])
-        for name, cells in zip(names[:2], cells_read.columns, strict=False):
-            refuse_missing(ids_of(cells, f"Column {name!r}"))
         for name, cells in zip(names[2:], cells_read.columns[2:], strict=True):
             check_counts(counts_of(cells, f"Column {name!r}", texts=True), "refuse")
+        for name, cells in zip(names[:2], cells_read.columns, strict=False):  # last, as these rows alone are no reason not to go on
+            refuse_missing(ids_of(cells, f"Column {name!r}"))
 
 
 def _looks_like_matrix(opened: OpenTable) -> bool:
     """Return whether most names after the first, words for totals left out, are entries of the first column; or all are long codes."""
+    if any(map(pa.types.is_nested, opened.types.values())):
+        return False
     names = [name.strip() for name in opened.names[1:] if fold_name(name) not in TOTAL_WORDS]
     if names and all(name.isdecimal() and len(name) == len(names[0]) >= _CODE_LENGTH for name in names):
         return True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from dpviz.space.regions import Regions
 
 EXACT, NO_REGION = "as they are written", "no region"
+_DECIMAL = re.compile(r"\d+\.\d*0", re.ASCII)
 _WHOLE = re.compile(r"(\d+)\.0+", re.ASCII)
 
 
@@ -46,6 +48,9 @@ def count_id_fits(ids: Sequence[str], regions: Regions) -> dict[str, int]:
     >>> counties = Regions.from_table(pd.DataFrame({"county": ["01001", "06037"]}), levels=["county"])
     >>> count_id_fits(["01001", "6037", "1001.0", "Oz"], counties)
     {'as they are written': 1, 'with leading zeros': 1, '1 for 1.0, with leading zeros': 1, 'no region': 1}
+    >>> docks = Regions.from_table(pd.DataFrame({"dock": ["5379.10", "6140.05"]}), levels=["dock"])
+    >>> count_id_fits(["5379.1", "6140.05"], docks)
+    {'as they are written': 1, 'with zeros at the end': 1}
     """
     leaves = list(map(str, regions.ids_of(regions.depth)))
     rewritings, left = _rewritings(leaves), list(ids)
@@ -74,8 +79,16 @@ def _rewritings(leaves: Sequence[str]) -> dict[str, Callable[[str], str]]:
         "without blanks around them": str.strip,
         _UNICODE: lambda text: unicodedata.normalize("NFC", text.strip()),
         **whole,
+        "with zeros at the end": _zeros_at_the_end(leaves),
         "as hexadecimal numbers (H3)": _as_hexadecimal,
     }
+
+
+def _zeros_at_the_end(leaves: Sequence[str]) -> Callable[[str], str]:
+    """Return what puts back the zeros that a number such as 5379.10 loses behind its point."""
+    forms = Counter(leaf.rstrip("0").rstrip(".") for leaf in leaves if _DECIMAL.fullmatch(leaf))
+    leaf_of = {form: leaf for leaf in leaves if forms[form := leaf.rstrip("0").rstrip(".")] == 1}
+    return lambda text: leaf_of.get(text.strip(), text)
 
 
 def _as_whole(text: str) -> str:

@@ -16,7 +16,7 @@ from dpviz.data.library_errors import attempt, guard
 from dpviz.data.reading.geometries import OpenShapes, open_shapes
 from dpviz.data.reading.regions import crs_of
 from dpviz.data.reading.safety import DEFAULT_LIMITS, Limits, Source, read_checked, too_many_rows
-from dpviz.data.roles import find_wkt
+from dpviz.data.roles import PublicHeader, find_wkt
 from dpviz.errors import DomainError, InputError
 from dpviz.space.outline import POLYGONS, Outline
 
@@ -112,7 +112,7 @@ def _take_shapes(opened: OpenShapes) -> NDArray[np.object_]:
     if opened.has_geometry:
         _, shapes = guard(rule, lambda: opened.take([]))
         return np.asarray(shapes, object)
-    columns = find_wkt(opened.names)
+    columns = find_wkt(PublicHeader(names=tuple(opened.names)))
     if len(columns) != 1:
         raise DomainError(
             "The file has no polygons: choose one with shapes, or a table with polygons in WKT in its column geometry or wkt."

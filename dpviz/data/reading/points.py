@@ -10,7 +10,7 @@ from pyproj import CRS
 
 from dpviz.arrays import Floats, Integers
 from dpviz.data.cell_counts import count_rows
-from dpviz.data.cells import REMEDY, cells_of, whole_counts
+from dpviz.data.cells import REMEDY, IncompleteRowsError, cells_of, whole_counts
 from dpviz.data.columns import (
     DECLARE_MARKS,
     WEIGHTS_REFUSED,
@@ -149,7 +149,7 @@ def describe_header(kind: str, header: PublicHeader, crs: CRS | None, rows: int 
         person=use.found.get("person"),
         crs=None if crs is None else crs.to_string(),
         rows=rows,
-        geometry=None if header.has_geometry else use.found.get("geometry") or only(find_wkt(header.names)),
+        geometry=None if header.has_geometry else use.found.get("geometry") or only(find_wkt(header)),
         use=use,
     )
 
@@ -179,7 +179,9 @@ def read_rows(source: Source, request: PointsRequest) -> RawPoints:
     """
     opened = _open_source(source, request)
     wanted = _without_none(request.columns) if opened.format == "GeoJSON" else request.columns
-    columns = resolve_columns(opened.names, wanted, has_geometry=opened.has_geometry, is_file=not isinstance(source, TableUpload))
+    columns = resolve_columns(
+        opened.names, wanted, has_geometry=opened.has_geometry, is_file=not isinstance(source, TableUpload), types=opened.types
+    )
     crs = crs_of_file(describe_source(source, opened.format), opened.crs, request.crs, request.target)
     raw = _read_rows(opened, columns, request.bad_rows, request.limits)
     _check_counts(raw, columns)
@@ -211,7 +213,7 @@ def header_of(files: FoundFiles, request: PointsRequest) -> tuple[PublicHeader, 
     else:
         geo = None if request.columns.coordinates else files.geo
         header = replace(files.header(geo), has_geometry=geo is not None)
-    return header, resolve_columns(header.names, _without_none(request.columns), has_geometry=header.has_geometry)
+    return header, resolve_columns(header.names, _without_none(request.columns), has_geometry=header.has_geometry, types=header.types)
 
 
 def count_points(raw: RawPoints, domain: Domain, bound: Bound | None, **marks: bool) -> PointCounts:
@@ -258,21 +260,23 @@ def _check_counts(raw: RawPoints, columns: PointColumns) -> None:
 
 def _refuse_faults(raw: RawPoints, columns: PointColumns, crs: CRS | None) -> None:
     """Refuse bad rows, and coordinates that seem to be swapped, or metres where degrees are declared."""
+    _refuse_swapped(raw, crs)
+    _refuse_metres_as_degrees(raw, columns, crs)
     _refuse_bad_rows(raw, columns)
     _refuse_beyond_poles(raw, columns, crs)
-    _refuse_metres_as_degrees(raw, columns, crs)
 
 
 def _refuse_bad_rows(raw: RawPoints, columns: PointColumns) -> None:
     if raw.has_other_shapes:
         raise InputError(f"Some geometries are not points. {REMEDY}")
-    for values, name in ((raw.x, columns.x), (raw.y, columns.y)):
-        if not np.isfinite(values).all():
-            raise InputError(f"{_coordinate_fault(name, columns.geometry)} {REMEDY}")
     if raw.count is not None:
         _refuse_bad_counts(raw.count, columns.count)
     if raw.person is not None and (raw.person.codes < 0).any():
         raise InputError(f"Column {columns.person!r} has a missing cell: every row must say whom it belongs to. {REMEDY}")
+    for values, name in ((raw.x, columns.x), (raw.y, columns.y)):
+        if not (known := np.isfinite(values)).all():
+            refusal = IncompleteRowsError if known.any() else InputError
+            raise refusal(f"{_coordinate_fault(name, columns.geometry)} {REMEDY}")
 
 
 def _coordinate_fault(axis: str | None, geometry: str | None) -> str:
@@ -295,19 +299,24 @@ def _refuse_bad_counts(counts: Floats, name: str | None) -> None:
 def _refuse_metres_as_degrees(raw: RawPoints, columns: PointColumns, crs: CRS | None) -> None:
     """Refuse coordinates that should be degrees, by their CRS or their columns' names, if not a single pair can be degrees."""
     are_degrees = crs.is_geographic if crs is not None else in_degrees(columns.x or "")
-    if are_degrees and len(raw.x) and not ((np.abs(raw.x) <= 180) & (np.abs(raw.y) <= 90)).any():
+    known = np.isfinite(raw.x) & np.isfinite(raw.y)
+    if are_degrees and known.any() and not ((np.abs(raw.x) <= 180) & (np.abs(raw.y) <= 90)).any():
         raise InputError(
             "The CRS or the columns' names say longitude and latitude in degrees, but no row has such a pair: are the coordinates metres"
             " of a projected CRS?"
         )
 
 
-def _refuse_beyond_poles(raw: RawPoints, columns: PointColumns, crs: CRS | None) -> None:
-    """Refuse latitudes beyond the poles: bad rows, or columns that seem to be swapped. Some systems write 91 where none is known."""
-    beyond = np.abs(raw.y) > 90
-    if crs is None or not crs.is_geographic or not beyond.any() or (np.abs(raw.x) > 180).all():
-        return
-    if (np.abs(raw.y) > _UNKNOWN_LATITUDE).any() and (np.abs(raw.x) <= 90).all():
+def _refuse_swapped(raw: RawPoints, crs: CRS | None) -> None:
+    """Refuse columns that seem to be swapped: a latitude lies beyond the poles, and no longitude is that large."""
+    is_beyond = (np.abs(raw.y) > _UNKNOWN_LATITUDE).any()
+    if crs is not None and crs.is_geographic and is_beyond and not (np.abs(raw.x) > 90).any():
         raise InputError("A latitude lies beyond the poles, while no longitude is that large: are x and y swapped?")
+
+
+def _refuse_beyond_poles(raw: RawPoints, columns: PointColumns, crs: CRS | None) -> None:
+    """Refuse rows with latitudes beyond the poles; some systems write 91 where none is known."""
+    if crs is None or not crs.is_geographic or not (np.abs(raw.y) > 90).any() or (np.abs(raw.x) > 180).all():
+        return
     name = "A geometry" if columns.y is None else f"Column {columns.y!r}"
-    raise InputError(f"{name} has a latitude beyond the poles; some systems write 91 where none is known. {REMEDY}")
+    raise IncompleteRowsError(f"{name} has a latitude beyond the poles; some systems write 91 where none is known. {REMEDY}")
