@@ -41,8 +41,6 @@ if TYPE_CHECKING:
     from dpviz.data.roles import PublicHeader
     from dpviz.space.domain import Domain
 
-_UNKNOWN_LATITUDE = 91.0  # of ships that do not know where they are
-
 
 @dataclass(frozen=True, kw_only=True)
 class PointsFile:
@@ -308,10 +306,10 @@ def _refuse_metres_as_degrees(raw: RawPoints, columns: PointColumns, crs: CRS | 
 
 
 def _refuse_swapped(raw: RawPoints, crs: CRS | None) -> None:
-    """Refuse columns that seem to be swapped: a latitude lies beyond the poles, and no longitude is that large."""
-    is_beyond = (np.abs(raw.y) > _UNKNOWN_LATITUDE).any()
-    if crs is not None and crs.is_geographic and is_beyond and not (np.abs(raw.x) > 90).any():
-        raise InputError("A latitude lies beyond the poles, while no longitude is that large: are x and y swapped?")
+    """Refuse columns that seem to be swapped: half of the latitudes lie beyond the poles, and no longitude is that large."""
+    beyond = np.abs(raw.y) > 90
+    if crs is not None and crs.is_geographic and 2 * beyond.sum() >= len(beyond) > 0 and not (np.abs(raw.x) > 90).any():
+        raise InputError("Half of the latitudes lie beyond the poles, while no longitude is that large: are x and y swapped?")
 
 
 def _refuse_beyond_poles(raw: RawPoints, columns: PointColumns, crs: CRS | None) -> None:
