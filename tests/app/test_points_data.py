@@ -110,7 +110,7 @@ class TestPaths:
         ("name", "content", "words"),
         [
             (None, b"", "cannot be read: does it exist"),
-            ("homes.txt", PLACES, "ending"),
+            ("homes.kml", b"<kml/>", "ogr2ogr -f GeoJSON new.geojson FILE.kml makes a GeoJSON of it"),
             ("homes.csv", SWAPPED, "swapped"),
             ("homes.csv", b"lon,lat\nsecret,1\nhidden,2\n", "lon"),
             ("homes.parquet", b"PAR1 secret", ""),
@@ -146,7 +146,7 @@ class TestRefusals:
         for app in (uploaded(content), declare(by_path(tmp_path / "a.csv"))):
             for drop in (False, True):
                 app.toggle(key="drop").set_value(drop)
-                assert "are x and y swapped" in errors(good(app.run()))
+                assert ("are x and y swapped" if drop else "metres of a projected CRS") in errors(good(app.run()))
                 assert app.button(key="draw").disabled
         assert entries() == []
 
