@@ -16,9 +16,11 @@ _WORDS = (
     ),
     (r", or pass limits=dv\.Limits\(memory_bytes=\.\.\.\)", ""),
     (r"choose engine='dask'", "choose the engine Dask"),
+    (r"Say which one it is with count='\.\.\.'", "Choose it at “How many trips does a row stand for?”"),
     (r"Say which one it is with \w+='\.\.\.' and \w+='\.\.\.'", "Choose them under “Columns”"),
     (r"Say which one it is with \{?\w+\}?='\.\.\.'", "Choose it under “Columns”"),
-    (r", and its weight is not to count, say so with count='none'", ", choose no column of counts under “Columns”"),
+    (r", and its weight is not to count, say so with count='none'", ", choose “Each row is one …” on the left"),
+    (r", or leave count out if each row is one", ""),
     (r"pass crs=\.\.\., (?:such as crs=|say )'EPSG:4326'", "say it under “CRS of the coordinates”, for example EPSG:4326"),
     (r"pass crs=\.\.\., or rename them", "rename them, or take a file that states it"),
     (r"declares another CRS than crs=\.\.\.; leave crs out", "declares another CRS than the one typed; leave it empty"),
@@ -45,13 +47,17 @@ _WORDS = (
     (r"contributions above 1, or distinct=True, need", "More than one record per person, or one per cell, needs"),
     (
         r'in a text table, declare thousands="," \(or another mark\) or decimal="\."',
-        "in a text table, choose the mark under “How the file is written”",
+        "in a text table, choose “Thousands mark of counts”, or the decimal mark, under “How the file is written”",
     ),
     (
         r'declare the encoding in which it was saved, such as encoding="windows-1250"',
         "choose the encoding in which it was saved under “How the file is written”",
     ),
     (r'declare thousands=","', "choose their mark under “How the file is written”"),
+    (
+        r"are the coordinates metres of a projected CRS\?",
+        "are the coordinates metres of a projected CRS? Then type that one as the CRS of the coordinates, or choose other columns",
+    ),
     (r"pass centroids=True|centroids=True", "switch on “Polygons by their centroid”"),
     (
         r"If data without records are right, pass may_be_empty=True",

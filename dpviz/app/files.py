@@ -17,15 +17,15 @@ from dpviz.app.session import show_error
 from dpviz.app.text_format import choose_text_format
 from dpviz.data.counting.engines import AUTO, DASK, DUCKDB, ENGINES, NUMPY, choose_engine
 from dpviz.data.counting.scheduler import ADDRESS_VARIABLE, Scheduler, scheduler_of_app
-from dpviz.data.reading.safety import Limits, refuse_share
+from dpviz.data.reading.safety import FORMATS, Limits, refuse_share
 from dpviz.data.reading.sources import LARGE_SHARE, TABLES, FoundFiles, find_files, list_files, memory_bytes
 from dpviz.errors import DpvizError, InputError
 from dpviz.publishing.config import DataPart
 from dpviz.publishing.private_data import CountRequest, OpenedData, count_files, file_stamps
 from dpviz.view.escape import markdown
 
-TYPES = ("csv", "tsv", "geojson", "json", "gpkg", "parquet", "geoparquet", "zip")
-"""Endings of files of points, or of regions, that may be uploaded."""
+TYPES = tuple(ending.removeprefix(".") for ending in FORMATS)
+"""Endings of files of points, regions or polygons that may be uploaded."""
 SMALL = 64 * 2**20  # bytes; files up to this size are counted at once
 TICK = 1.0  # seconds between two refreshes of a running count
 LIMITS = Limits()

@@ -28,7 +28,7 @@ from dpviz.data.counting.engines import AUTO
 from dpviz.data.reading.outline import LAND
 from dpviz.data.reading.safety import format_of
 from dpviz.data.reading.text_rows import SEPARATORS
-from dpviz.data.roles import says_none
+from dpviz.data.roles import NO_COUNT, says_none
 from dpviz.errors import DpvizError, SettingError
 from dpviz.mechanisms import AREA_FAMILY
 from dpviz.mechanisms.base import GAUSSIAN, LAPLACE, AnyMechanism
@@ -348,8 +348,13 @@ def _point_columns(data: DataPart, digest: str) -> Values:
         f"column geometry {digest}": data.geometry or without_text,
         f"column x {digest}": data.x or PRESET,
         f"column y {digest}": data.y or PRESET,
-        f"column count {digest}": NONE if says_none(data.count) else data.count or NONE,
+        f"column count {digest}": _count_value(data),
     }
+
+
+def _count_value(data: DataPart) -> str | None:
+    """Return the answer to how many records a row stands for; None where the configuration does not say it."""
+    return NO_COUNT if says_none(data.count) else data.count
 
 
 def _prefix_of(config: ReleaseConfig) -> str:
@@ -364,7 +369,7 @@ def _id_columns(data: DataPart, digest: str) -> Values:
     return {
         f"areas ends {digest}": COORDINATES if data.region is None else IDS,
         f"areas column region {digest}": data.region or PRESET,
-        f"areas column count {digest}": NONE if says_none(data.count) else data.count or NONE,
+        f"areas column count {digest}": _count_value(data),
     }
 
 
@@ -374,7 +379,7 @@ def _trip_columns(data: DataPart, digest: str) -> Values:
         pair = end if isinstance(end, tuple) else (PRESET, PRESET)
         values |= {f"trips column {role} {axis} {digest}": column for axis, column in zip("xy", pair, strict=True)}
         values[f"trips column {role} {digest}"] = end if isinstance(end, str) else PRESET
-    return values | {f"trips column count {digest}": NONE if says_none(data.count) else data.count or PRESET}
+    return values | {f"trips column count {digest}": _count_value(data) or PRESET}
 
 
 def _unit_values(config: ReleaseConfig, key: str) -> Values:

@@ -17,7 +17,7 @@ FLIGHTS = {"sample": "us_flights", "level": "1"}
 CURATE_TRIPS = FLIGHTS | {"mode": "Curate"}
 PLACES = b"lon,lat,note\n-118.2,34.1,secret\n-80.25,25.5,hidden\n-100.125,40.5,quiet\n"
 BARE = b"lon,lat\n-118.2,34.1\n-80.25,25.5\n-100.125,40.5\n"  # without a column whose content could look like ids
-SWAPPED = b"lon,lat\n34.1,-118.2\n25.5,-80.25\n"
+SWAPPED = b"lon,lat\n34.1,-118.2\n40.5,-100.125\n"
 REGIONS = b"id,lat,lon,name\nA1,50,8,Aberg\nA2,51,9,Bdorf\nB1,52,9,Cburg\n"
 JOURNEYS = b"origin,dest,count,rider\nA1,A2,500,r1\nA2,B1,40,r1\nB1,B1,900,r2\n"
 STATES = "Contiguous United States"
@@ -77,12 +77,15 @@ TRACTS = ["A1"] * 60 + ["A2"] * 25 + ["B1"] * 5
 VISITS = b"tract,visitor\n" + b"".join(f"{tract},v{number}\n".encode() for number, tract in enumerate(TRACTS))
 
 
-def areas_uploaded(mode="Curate", *, unit="each", points=VISITS, regions=AREA_REGIONS, levels=("district", "tract"), drop=False):
+def areas_uploaded(
+    mode="Curate", *, unit="each", points=VISITS, regions=AREA_REGIONS, levels=("district", "tract"), drop=False, count="none"
+):
     """The Areas page after an upload of regions without shapes, and of records with ids of their finest regions."""
     digest, frame = digest_of(points), digest_of(regions)
     state = {"areas config": AreasConfig(mode=mode, source="upload")}
     state |= {"areas regions uploaded": ("regions.csv", regions), f"areas regions levels {frame}": list(levels), "areas drop": drop}
     state |= {"areas uploaded": ("visits.csv", points), f"areas column region {digest}": "tract"}
+    state |= {f"areas column count {digest}": count}
     return pages_app("areas", {}, state | ({f"unit areas {mode} {digest}": unit} if unit else {}))
 
 

@@ -451,7 +451,7 @@ class TestCurate:
 
     def test_a_configuration_of_ids_fills_in_its_column(self):
         tables = tomllib.loads((ROOT / "sample_data" / "areas.toml").read_text("utf-8"))
-        tables |= {"data": {"points": "visits.csv", "region": "tract"}, "budget": {"epsilon": 0.25}}
+        tables |= {"data": {"points": "visits.csv", "region": "tract", "count": "none"}, "budget": {"epsilon": 0.25}}
         tables |= {"regions": {"file": "regions.csv", "levels": ["district", "tract"]}}
         tables["dataset"] = {"name": "visits", "unit": "record", "cap_epsilon": 2}
         app = fine(configuration_opened(tables, "areas", areas_app(CURATE)))
@@ -525,7 +525,8 @@ class TestCurate:
         digest = digest_of(repr(file_stamps((path,))).encode())
         state = {"areas config": AreasConfig(mode="Curate", source="path"), "areas path": str(path)}
         state |= {"areas regions uploaded": ("regions.csv", AREA_REGIONS), f"areas regions levels {digest_of(AREA_REGIONS)}": ["tract"]}
-        state |= {f"areas column region {digest}": "tract", f"unit areas Curate {digest}": "each"}
+        state |= {f"areas column region {digest}": "tract", f"areas column count {digest}": "none"}
+        state |= {f"unit areas Curate {digest}": "each"}
         app = fine(press_draw(fine(pages_app("areas", {}, state))))
         assert areas_drawn(app).data.areas.count.sum() == 90
         assert 'dv.read_areas(\n    "' in "".join(each.value for each in app.code)

@@ -116,9 +116,9 @@ def test_columns_and_what_is_typed_on_the_points_page(mode, typed):
     for name in (*NAMES[:4], "EPSG:4326"):
         app.text_input(key="crs").set_value(name)
         checked(app.run())
-    labelled(app.selectbox, "Records per row").set_value(NAMES[0])
+    labelled(app.selectbox, "How many records does a row stand for?").set_value(NAMES[0])
     checked(app.run())
-    labelled(app.selectbox, "Records per row").set_value("(none)")
+    labelled(app.selectbox, "How many records does a row stand for?").set_value("none")
     checked(protect(app, NAMES[8]))
     if mode == "Curate":
         for name in typed:

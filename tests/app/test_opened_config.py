@@ -169,6 +169,7 @@ IN_UTM = points(
 )
 POINT_CASES = {
     "records": (POINTS, BARE),
+    "each row is one": (points(data=POINTS["data"] | {"count": "none"}), BARE),
     "a pure epsilon and a cap with delta": (
         points(budget={"epsilon": 0.0123}, dataset={"name": "x", "unit": "record", "cap_epsilon": 2, "cap_delta": 1e-7}),
         PLACES,
@@ -303,6 +304,12 @@ class TestPoints:
         app.text_input(key="path").set_value(str(tmp_path / "homes" / "*.csv"))
         assert from_tables(tables_of(saved(fine(app.run())))) == from_tables(tables)
 
+    def test_a_column_of_counts_that_is_left_out_is_asked_for_although_its_name_is_usual(self):
+        app = opened(POINTS)
+        app.session_state["uploaded"] = ("homes.csv", BARE.replace(b"\n", b",2\n").replace(b"lat,2", b"lat,count"))
+        assert labelled(good(app.run()).selectbox, "How many records does a row stand for?").value is None
+        assert "'count' may hold the number" in missing(app)[0]
+
     def test_a_unit_that_is_left_out_is_asked_for(self):
         app = opened(points(dataset={"name": "Homes"}))
         app.session_state["uploaded"] = ("homes.csv", BARE)
@@ -323,6 +330,7 @@ PER_PERSON = {"name": "x", "unit": "person", "cap_epsilon": 5, "cap_delta": "1/3
 IN_RHO = {"name": "x", "unit": "trip", "cap_rho": 1}
 FLOW_CASES = {
     "trips": (FLOWS, FILES),
+    "each row is one": (changed(FLOWS, "data.count", "none"), FILES),
     "a bound that is vouched for": (FLOWS | {"data": FLOWS["data"] | {"contributions": 3, "exactly": True}, "dataset": PER_PERSON}, FILES),
     "persons, each once per pair": (
         FLOWS

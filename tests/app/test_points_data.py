@@ -110,7 +110,7 @@ class TestPaths:
         ("name", "content", "words"),
         [
             (None, b"", "cannot be read: does it exist"),
-            ("homes.pdf", PLACES, "ending"),
+            ("homes.kml", b"<kml/>", "ogr2ogr -f GeoJSON new.geojson FILE.kml makes a GeoJSON of it"),
             ("homes.csv", SWAPPED, "swapped"),
             ("homes.csv", b"lon,lat\nsecret,1\nhidden,2\n", "lon"),
             ("homes.parquet", b"PAR1 secret", ""),

@@ -13,7 +13,7 @@ from dpviz.app.areas.regions import choose_areas_regions, comes_from_file, part_
 from dpviz.app.areas.state import AREAS, AreasData, config
 from dpviz.app.cards import DATA, Cards
 from dpviz.app.chosen_files import ChosenFiles, FileKind, choose_paths, count_chosen, read_upload, refuse_as_regions
-from dpviz.app.columns import choose_point_columns, lacking_column, pick
+from dpviz.app.columns import choose_count, choose_point_columns, lacking_place, lacks_count, pick
 from dpviz.app.file_questions import are_public, ask_whom, leave_out_bad_rows, show_repeats
 from dpviz.app.files import TYPES, ask_for_file
 from dpviz.app.ledger import Source
@@ -25,6 +25,7 @@ from dpviz.app.unit_controls import UnitQuestion, show_left_out
 from dpviz.data.areas import PERSON, RECORD, AreaCounts
 from dpviz.data.reading.inspect import describe_points
 from dpviz.data.reading.points import PointsFile
+from dpviz.data.roles import find_regions, only
 from dpviz.publishing.config import DataPart
 from dpviz.publishing.private_data import OpenedData, left_out
 from dpviz.release import nouns
@@ -131,9 +132,10 @@ def _ask_and_count(chosen: AreaFiles, regions: cached.UploadedRegions, cards: Ca
     unit = ask_whom(question, chosen.about.person, cards)
     bad_rows = leave_out_bad_rows(AREAS, "an unknown region, or a missing or unreadable")
     declared = Declared(regions=regions, unit=unit)
+    no_count = lacks_count("record", chosen.about, {**options, **(unit or {})}, cards)
     if not are_public(AREAS, digest):
         return declared
-    if unit is None or cards.missing or not _has_place(chosen.about, options):
+    if unit is None or cards.missing or no_count or not _has_place(chosen.about, options):
         return declared
     options |= unit
     opened = count_chosen(chosen, regions, {**options, "bad_rows": bad_rows}, cards, "records")
@@ -146,21 +148,22 @@ def _ask_and_count(chosen: AreaFiles, regions: cached.UploadedRegions, cards: Ca
 
 
 def _has_place(about: PointsFile, options: dict[str, Any]) -> bool:
-    return bool(options.get("region")) or lacking_column(about, options) is None
+    return bool(options.get("region")) or not lacking_place(about, options)
 
 
 def _choose_columns(about: PointsFile, digest: str, cards: Cards) -> dict[str, Any]:
     """Ask how a record's region is found, by coordinates or by an id, and which columns are read; options of `read_areas`."""
     kind = COORDINATES
     if not about.has_geometry:
-        default = IDS if lacking_column(about, {"x": about.x, "y": about.y, "geometry": about.geometry}) else COORDINATES
+        knows_place = about.use.open.get("x and y") or about.geometry or (about.x and about.y)
+        default = COORDINATES if knows_place else IDS
         key = f"areas ends {digest}"
         kind = st.segmented_control("A record's region", [COORDINATES, IDS], default=default, key=key, persist_state="session") or default
     if kind == IDS:
         return _choose_ids(about, digest, cards)
     options = choose_point_columns(about, digest)
-    if lacks := lacking_column(about, options):
-        cards.ask(DATA, f"Choose the column of {lacks}, under Columns on the left.")
+    if lacks := lacking_place(about, options):
+        cards.ask(DATA, lacks)
     if about.needs_crs:
         crs_help = "It is never guessed. EPSG:4326 is longitude and latitude in degrees."
         crs = st.text_input("CRS of the coordinates", placeholder="EPSG:4326", key="areas crs", persist_state="session", help=crs_help)
@@ -172,12 +175,12 @@ def _choose_columns(about: PointsFile, digest: str, cards: Cards) -> dict[str, A
 
 def _choose_ids(about: PointsFile, digest: str, cards: Cards) -> dict[str, Any]:
     """Ask for the column of ids of the finest regions, and that of counts."""
-    names = [NONE, *about.columns]
-    region = pick("Ids of the finest regions", names, None, f"areas column region {digest}", "Zeros in front may be lost.")
-    count = pick("Records per row", names, None, f"areas column count {digest}", "Whole numbers; without it each row is one record.")
+    names, found = [NONE, *about.columns], only(find_regions(about.columns))
+    region = pick("Ids of the finest regions", names, found, f"areas column region {digest}", "Zeros in front may be lost.")
     if region is None:
         cards.ask(DATA, "Choose the column of ids of regions on the left.")
-    return {role: value for role, value in (("region", region), ("count", count)) if value is not None}
+    options = {} if region is None else {"region": region}
+    return options | choose_count("record", about, options, f"areas column count {digest}")
 
 
 def _make_data(chosen: AreaFiles, opened: OpenedData, regions: cached.UploadedRegions, options: dict[str, Any]) -> AreasData:

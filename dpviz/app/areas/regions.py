@@ -10,8 +10,7 @@ import streamlit as st
 
 from dpviz.app import cached, opened_config
 from dpviz.app.cards import WHERE, Cards
-from dpviz.app.files import ask_for_file
-from dpviz.app.points.outline import TYPES
+from dpviz.app.files import TYPES, ask_for_file
 from dpviz.app.points.where import box_in, choose_place
 from dpviz.app.regions_file import choose_regions, make_regions_part
 from dpviz.app.saved_config import A_FILE, GRID_SIDES, HEXAGONS, KINDS_OF_REGIONS, SQUARES, file_name

@@ -13,7 +13,7 @@ from dpviz.app import cached, drafts, opened_config
 from dpviz.app.cards import DATA, WHERE, Cards
 from dpviz.app.chosen_files import ChosenFiles, FileKind, choose_paths, count_chosen, is_among, read_upload
 from dpviz.app.class_mode import most_records, refuse_in_class
-from dpviz.app.columns import choose_point_columns, lacking_column
+from dpviz.app.columns import choose_point_columns, lacking_place, lacks_count
 from dpviz.app.fields import Field, in_range
 from dpviz.app.file_questions import are_public, ask_whom, leave_out_bad_rows, show_repeats
 from dpviz.app.files import TYPES
@@ -146,7 +146,9 @@ def _describe_domain(domain: Domain) -> str:
 
 def _choose_upload(cards: Cards) -> PointFiles | None:
     refuse_in_class("files")
-    formats = "CSV, GeoJSON, GeoPackage, GeoParquet or a zipped Shapefile."
+    formats = (
+        "CSV, GeoJSON, GeoPackage, GeoParquet, FlatGeobuf or a zipped Shapefile. For others, dpviz check FILE says what converts them."
+    )
     drafts.ask_again("uploaded")
     st.file_uploader("Points file", TYPES, key="file", on_change=_keep_upload, help=formats)
     kept: tuple[str, bytes] | None = st.session_state.get("uploaded")
@@ -175,11 +177,12 @@ def _ask_and_count(chosen_files: PointFiles, cards: Cards) -> Declared:
         bad_rows = leave_out_bad_rows(POINTS, "a missing or unreadable")
     bound, kind = (unit or {}).get("contributions", 1), None if unit is None else "person" if "person" in unit else "record"
     open_questions = Declared(data=None, domain=where.domain, boxes=where.boxes, outline=where.outline, unit=kind, bound=bound)
+    if lacks := lacking_place(about, options):
+        cards.ask(DATA, lacks)
+    no_count = lacks_count("record", about, {**options, **(unit or {})}, cards)
     if not are_public(POINTS, digest):
         return open_questions
-    if lacks := lacking_column(about, options):
-        cards.ask(DATA, f"Choose the column of {lacks}, under Columns on the left.")
-    if where.domain is None or where.needs_crs or unit is None or lacks:
+    if where.domain is None or where.needs_crs or unit is None or lacks or no_count:
         return open_questions
     if where.crs is not None and where.domain.crs is not None:
         options["crs"] = where.crs

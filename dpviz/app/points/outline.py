@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 
 from dpviz.app import cached, drafts
-from dpviz.app.files import ask_for_file
+from dpviz.app.files import TYPES, ask_for_file
 from dpviz.app.points.state import SIDES
 from dpviz.app.session import carry_out, show_error
 from dpviz.errors import DpvizError, InputError
@@ -17,7 +17,6 @@ from dpviz.space.outline import Outline
 from dpviz.view.basemap import Bounds
 from dpviz.view.escape import markdown
 
-TYPES = ("geojson", "json", "gpkg", "zip", "parquet", "geoparquet", "csv", "tsv")
 IsPrivate = Callable[[str, int], bool]
 """Returns whether the private data are a file with this digest and so many bytes."""
 Rings = list[list[list[float]]]

@@ -11,7 +11,7 @@ import streamlit as st
 from dpviz.app import cached, opened_config
 from dpviz.app.cards import DATA, Cards
 from dpviz.app.chosen_files import ChosenFiles, FileKind, choose_paths, count_chosen, read_upload, refuse_as_regions
-from dpviz.app.columns import pick
+from dpviz.app.columns import ask_pair, choose_count, lacks_count, pick
 from dpviz.app.file_questions import are_public, ask_whom, leave_out_bad_rows, show_repeats
 from dpviz.app.files import ask_for_file
 from dpviz.app.ledger import Source
@@ -31,7 +31,7 @@ from dpviz.release import nouns
 from dpviz.samples.flows import FLOW_SAMPLES
 from dpviz.space.regions import Regions
 
-TABLES = ("csv", "tsv", "parquet")
+TABLES = ("csv", "tsv", "txt", "parquet")
 BothRegions = tuple[cached.UploadedRegions, cached.UploadedRegions]
 """The regions where trips begin, and those where they end."""
 TripFiles = ChosenFiles[FlowsFile, BothRegions]
@@ -152,11 +152,12 @@ def _ask_and_count(chosen_files: TripFiles, both: BothRegions, cards: Cards) -> 
     unit = ask_whom(question, about.person, cards)
     bad_rows = leave_out_bad_rows(TRIPS, "an unknown region, or a missing or unreadable")
     declared = Declared(regions=both, unit=unit)
+    no_count = lacks_count("trip", about, {**options, **(unit or {})}, cards)
     if not are_public(TRIPS, chosen_files.digest):
         return declared
     if lacks := _lacking_column(about, options):
         cards.ask(DATA, f"Choose the column of {lacks}, under Columns on the left.")
-    if unit is None or lacks:
+    if unit is None or lacks or no_count:
         return declared
     options |= unit
     opened = count_chosen(chosen_files, both, {**options, "bad_rows": bad_rows}, cards, "trips")
@@ -196,21 +197,22 @@ def _choose_columns(about: FlowsFile, digest: str) -> dict[str, Any]:
         default = COORDINATES if unclear else IDS
         kind = st.segmented_control("Trips run between", kinds, default=default, key=f"trips ends {digest}", persist_state="session")
         pairs = pairs if (kind or default) == COORDINATES else None
-    with st.expander("Columns", expanded=unclear and pairs is None):
+    ends = about.use.open.get("origin and destination", ()) if about.use is not None and pairs is None else ()
+    ask_pair("Which columns hold origin and destination?", ends, (f"trips column origin {digest}", f"trips column destination {digest}"))
+    with st.expander("Columns", expanded=unclear and pairs is None and not ends):
         if pairs is not None:
             options |= _choose_coordinates(names, pairs, digest)
         elif not about.matrix:
             for role, title, known in (("origin", "Origin", about.origin), ("destination", "Destination", about.destination)):
                 options[role] = pick(title, names if known is None else list(about.columns), known, f"trips column {role} {digest}")
-        if pairs is not None or not about.matrix:
-            count_help = "Whole numbers; without it each row is one trip."
-            counts = names if about.count is None else list(about.columns)  # without a choice, this column is read
-            options["count"] = pick("Trips per row", counts, about.count, f"trips column count {digest}", count_help)
     if pairs is not None:
         crs_help = "It is never guessed. EPSG:4326 is longitude and latitude in degrees. Leave it empty if the regions have none."
         crs = st.text_input("CRS of the coordinates", placeholder="EPSG:4326", key="trips crs", persist_state="session", help=crs_help)
         options["crs"] = crs.strip() or None
-    return {role: value for role, value in options.items() if value not in (None, False)}
+    options = {role: value for role, value in options.items() if value not in (None, False)}
+    if about.matrix and pairs is None:
+        return options
+    return options | choose_count("trip", about, options, f"trips column count {digest}")
 
 
 def _choose_coordinates(names: list[str], found: tuple[tuple[str, str], tuple[str, str]], digest: str) -> dict[str, Any]:
