@@ -20,7 +20,7 @@ from dpviz.cli.advice import advise_on_command_line
 from dpviz.cli.console import DONE, give, say
 from dpviz.cli.ledger import ledger_facts, note_look
 from dpviz.cli.release import check_config
-from dpviz.data.cells import REMEDY, IncompleteRowsError
+from dpviz.data.cells import REMEDY
 from dpviz.data.columns import find_column, find_count, join_pairs, list_columns
 from dpviz.data.counting.engines import AUTO, choose_engine
 from dpviz.data.counting.file_fingerprints import file_fingerprints
@@ -275,7 +275,9 @@ def _read_through(inspect: Callable[..., _File], describe: Callable[[_File], Fac
     """Describe a file whose rows are all read; rows that do not say where are said, as a release leaves them out."""
     try:
         return describe(inspect(through=True))
-    except IncompleteRowsError as error:
+    except InputError as error:
+        if not error.only_rows:
+            raise
         said = str(error).removesuffix(REMEDY)
     return {**describe(inspect(through=False)), "bad_rows": f"{said}A release leaves such rows out."}
 
