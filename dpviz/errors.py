@@ -41,6 +41,9 @@ class DomainError(DpvizError):
 class InputError(DpvizError):
     """Private input breaks a rule. The text names the column and the rule, never a value.
 
+    Attributes:
+        only_rows: whether the fault is only that some rows do not say where: a release leaves them out, and the others can be used.
+
     >>> import numpy as np
     >>> from dpviz.privacy.budget import PureBudget
     >>> from dpviz.privacy.entropy import Entropy
@@ -50,6 +53,10 @@ class InputError(DpvizError):
     ...
     dpviz.errors.InputError: Exact noise is added to whole numbers; the counts must have an integer dtype.
     """
+
+    def __init__(self, *texts: object, only_rows: bool = False) -> None:
+        super().__init__(*texts)
+        self.only_rows = only_rows
 
 
 class SettingError(DpvizError):

@@ -53,6 +53,7 @@ _WORDS = (
         r'declare the encoding in which it was saved, such as encoding="windows-1250"',
         "choose the encoding in which it was saved under “How the file is written”",
     ),
+    (r'declare decimal=","', "choose the mark under “How the file is written”"),
     (r'declare thousands=","', "choose their mark under “How the file is written”"),
     (
         r"are the coordinates metres of a projected CRS\?",

@@ -20,7 +20,7 @@ from dpviz.cli.advice import advise_on_command_line
 from dpviz.cli.console import DONE, give, say
 from dpviz.cli.ledger import ledger_facts, note_look
 from dpviz.cli.release import check_config
-from dpviz.data.cells import REMEDY, IncompleteRowsError
+from dpviz.data.cells import REMEDY
 from dpviz.data.columns import find_column, find_count, join_pairs, list_columns
 from dpviz.data.counting.engines import AUTO, choose_engine
 from dpviz.data.counting.file_fingerprints import file_fingerprints
@@ -224,7 +224,7 @@ def check(
     if (folder and os.path.isfile(path / MANIFEST)) or (not folder and _holds_manifest(path)):  # noqa: PTH113
         return _release_facts(path)
     large = _find_several_or_large(path, written, folder=folder, copies=copies)
-    return _file_uses(path, chosen, written) if large is None else _table_uses(large, chosen, copies=copies)
+    return _file_uses(path, chosen, written) if large is None else _table_uses(large, chosen, written, copies=copies)
 
 
 def resolve_chosen(names: Sequence[str], chosen: Mapping[str, Any]) -> dict[str, Any]:
@@ -271,19 +271,21 @@ def _file_uses(path: Path, chosen: Mapping[str, Any], written: Mapping[str, str]
     header = PublicHeader(names=()) if tables is None else tables.header(tables.geo)
     nothing = _say_nothing(header.names, text_format, path)
     facts = _data_facts(_only_wanted(attempts, chosen), nothing, say_shapes(header), says_counts="count" in chosen)
-    return _with_text_format(facts, text_format)
+    return _with_text_format(facts, text_format, written)
 
 
 def _read_through(inspect: Callable[..., _File], describe: Callable[[_File], Facts]) -> Facts:
     """Describe a file whose rows are all read; rows that do not say where are said, as a release leaves them out."""
     try:
         return describe(inspect(through=True))
-    except IncompleteRowsError as error:
+    except InputError as error:
+        if not error.only_rows:
+            raise
         said = str(error).removesuffix(REMEDY)
     return {**describe(inspect(through=False)), "bad_rows": f"{said}A release leaves such rows out."}
 
 
-def _table_uses(found: FoundFiles, chosen: Mapping[str, Any], *, copies: bool) -> Facts:
+def _table_uses(found: FoundFiles, chosen: Mapping[str, Any], written: Mapping[str, str], *, copies: bool) -> Facts:
     """Find what several tables or a large one can be used for, by their headers alone."""
     refuse_rowless(found)
     if not copies:
@@ -298,7 +300,7 @@ def _table_uses(found: FoundFiles, chosen: Mapping[str, Any], *, copies: bool) -
     nothing = _say_nothing(header.names, found.text_format, found.sources[0])
     uses = _data_facts(_only_wanted(attempts, chosen), nothing, say_shapes(header), says_counts="count" in chosen)
     facts = {**uses, "files": len(found.sources), "engine": choose_engine(found, AUTO, None, _LIMITS)}
-    return _with_text_format(facts, found.text_format)
+    return _with_text_format(facts, found.text_format, written)
 
 
 def _say_nothing(names: Sequence[str], text_format: TextFormat, source: Source) -> str:
@@ -331,12 +333,13 @@ def _find_proposed(path: Path, written: Mapping[str, str], *, copies: bool) -> F
     return find_files(path, _propose_text_format(list_files(path)[0], written), copies=copies)
 
 
-def _with_text_format(facts: Facts, text_format: TextFormat) -> Facts:
+def _with_text_format(facts: Facts, text_format: TextFormat, written: Mapping[str, str]) -> Facts:
     """Add the settings of a text table to the facts, and to what is missing for a use as points or trips."""
     declared = text_format.declarations()
     if not declared:
         return facts
-    settings = [f"[data] {line}: the file seems to be written so" for line in text_format.lines()]
+    whose = ["as the option says" if name in written else "the file seems to be written so" for name in declared]
+    settings = [f"[data] {line}: {said}" for line, said in zip(text_format.lines(), whose, strict=True)]
     uses = [{**use, "missing": [*settings, *use["missing"]]} if use["as"] != "regions" else use for use in facts["uses"]]
     return {**facts, "uses": uses, "text_format": declared}
 

@@ -26,12 +26,6 @@ from dpviz.space.leaf_lookup import BAD, OUTSIDE
 __all__ = ["BAD", "OUTSIDE", "cells_of", "pairs_of", "xy_of"]
 
 REMEDY = "Correct the data, or pass bad_rows='drop' to leave such rows out."  # ends every error about a bad row
-
-
-class IncompleteRowsError(InputError):
-    """The error for rows of which some do not say where: an id or a coordinate is missing. A release leaves them out and needs no other."""
-
-
 MOST_RECORDS = 2**53
 MOST_PER_CELL = 10**9
 _MOST_OCCUPIED = 2**33

@@ -21,7 +21,6 @@ from dpviz.data.cells import (
     BAD,
     MOST_RECORDS,
     REMEDY,
-    IncompleteRowsError,
     check_bad_rows,
     check_whole,
     clip_counts,
@@ -117,8 +116,8 @@ def _id_text(value: object) -> str | None:
 def refuse_missing(ids: Ids) -> None:
     """Refuse a column that has a row without an id."""
     if (missing := ids.codes < 0).any():
-        refusal = InputError if missing.all() else IncompleteRowsError
-        raise refusal(f"{ids.source} has an id that is missing, or is neither a text nor a whole number. {REMEDY}")
+        text = f"{ids.source} has an id that is missing, or is neither a text nor a whole number. {REMEDY}"
+        raise InputError(text, only_rows=not missing.all())
 
 
 def leaf_indexes(ids: Ids, side: Regions, bad_rows: str) -> Places:

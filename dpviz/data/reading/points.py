@@ -10,7 +10,7 @@ from pyproj import CRS
 
 from dpviz.arrays import Floats, Integers
 from dpviz.data.cell_counts import count_rows
-from dpviz.data.cells import REMEDY, IncompleteRowsError, cells_of, whole_counts
+from dpviz.data.cells import REMEDY, cells_of, whole_counts
 from dpviz.data.columns import (
     DECLARE_MARKS,
     WEIGHTS_REFUSED,
@@ -273,8 +273,7 @@ def _refuse_bad_rows(raw: RawPoints, columns: PointColumns) -> None:
         raise InputError(f"Column {columns.person!r} has a missing cell: every row must say whom it belongs to. {REMEDY}")
     for values, name in ((raw.x, columns.x), (raw.y, columns.y)):
         if not (known := np.isfinite(values)).all():
-            refusal = IncompleteRowsError if known.any() else InputError
-            raise refusal(f"{_coordinate_fault(name, columns.geometry)} {REMEDY}")
+            raise InputError(f"{_coordinate_fault(name, columns.geometry)} {REMEDY}", only_rows=bool(known.any()))
 
 
 def _coordinate_fault(axis: str | None, geometry: str | None) -> str:
@@ -317,4 +316,5 @@ def _refuse_beyond_poles(raw: RawPoints, columns: PointColumns, crs: CRS | None)
     if crs is None or not crs.is_geographic or not (np.abs(raw.y) > 90).any() or (np.abs(raw.x) > 180).all():
         return
     name = "A geometry" if columns.y is None else f"Column {columns.y!r}"
-    raise IncompleteRowsError(f"{name} has a latitude beyond the poles; some systems write 91 where none is known. {REMEDY}")
+    text = f"{name} has a latitude beyond the poles; some systems write 91 where none is known. {REMEDY}"
+    raise InputError(text, only_rows=True)
