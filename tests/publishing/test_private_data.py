@@ -104,7 +104,7 @@ def test_rows_of_persons_are_recognised_beside_their_counts_unless_there_is_none
     people = PointCounts.from_xy([1.5, 1.5], [2.5, 2.5], domain=PLANE, person=["a", "a"])
     assert fingerprints_of(people) == (*people.fingerprints.rows, *fingerprints_of(replace(people, fingerprints=UNKNOWN)))
     outside = [PointCounts.from_xy([x], [99], domain=PLANE, person=["a"]) for x in (1, 2)]
-    assert [len(fingerprints_of(each)) for each in outside] == [1, 1]
+    assert [len(fingerprints_of(each)) for each in outside] == [2, 2]
     assert fingerprints_of(outside[0]) != fingerprints_of(outside[1])
     assert without_records(people).fingerprints == make_up_records(people).fingerprints == UNKNOWN, "what is public has no private mark"
 
