@@ -67,7 +67,10 @@ MISTAKES = [
         "from coarse to fine; these seem reversed: district, tract.",
     ),
     ({"regions": b"district,tract\nA,A1\n,B1\n"}, "Column 'district' has a missing or blank cell"),
-    ({"points": b"tract,visitor\nC1,v1\nC2,v2\n", "drop": True}, "No record lies in a region of the finest level. If records have ids: is it the right column"),
+    (
+        {"points": b"tract,visitor\nC1,v1\nC2,v2\n", "drop": True},
+        "No record lies in a region of the finest level. If records have ids: is it the right column",
+    ),
 ]
 CURATE = STATES | {"mode": "Curate"}
 
