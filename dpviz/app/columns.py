@@ -60,7 +60,7 @@ def ask_pair(title: str, pairs: Sequence[Pair], keys: Pair) -> None:
         title,
         range(len(pairs)),
         None,
-        format_func=lambda number: " and ".join(map(markdown, pairs[number])),
+        format_func=lambda number: f"{markdown(pairs[number][0])} and {markdown(pairs[number][1])}",
         key=key,
         on_change=carry_out(partial(_take_pair, key, pairs, keys)),
     )

@@ -219,7 +219,7 @@ PAGE_CHOICE += ", persist_state='session')"
 OURS_IN_FILES = {
     "__init__.py": ("st.get_option(f\"theme.{st.context.theme.type or 'light'}.secondaryBackgroundColor\")",),
     "file_questions.py": ("fault",),
-    "columns.py": ("text", "title"),
+    "columns.py": ("noun", "text", "title"),
     "compare/controls.py": ("masked.asks", "names", "option", "text", "title"),
     "compare/page.py": (
         *("name", "number", "size_words(name)", "number_of(study_job.total, 'release')", "number_of(len(study), 'release')"),

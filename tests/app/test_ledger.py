@@ -21,7 +21,7 @@ from tests.ledgers import is_empty
 BAR = 'class="dpviz-budget"'
 NOTHING_SPENT, SPENT = "Nothing has been spent on these data yet.", "Spent on these data so far: ε 0.5."
 OTHER = PLACES + b"-90,40,more\n"
-PEOPLE = b"lon,lat,who,visit\n-118.2,34.1,a,1\n-80.25,25.5,a,2\n"
+PEOPLE = b"lon,lat,who,visit_id\n-118.2,34.1,a,1\n-80.25,25.5,a,2\n"
 
 
 def bars(app):
@@ -156,8 +156,8 @@ class TestRefusals:
     def test_another_unit_or_another_column_of_persons_is_refused(self):
         app = fine(press_draw(protect(uploaded(PEOPLE), "who")))
         assert account().terms.person == "who"
-        labelled(app.selectbox, "Person").set_value("visit").run()
-        assert "one value of the column 'who'; with the columns chosen now, the column 'visit' identifies persons" in warnings(app)
+        labelled(app.selectbox, "Person").set_value("visit_id").run()
+        assert "one value of the column 'who'; with the columns chosen now, the column 'visit_id' identifies persons" in warnings(app)
         assert app.button(key="draw").disabled
         assert "per person, but the columns chosen now would protect one record" in warnings(protect(app))
         assert app.button(key="draw").disabled

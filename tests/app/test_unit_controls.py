@@ -8,7 +8,7 @@ from tests.app.start import BARE, SMALL, trips_uploaded, uploaded
 from tests.app.walk import choose, name_dataset, press_draw, protect, to_mode
 from tests.ledgers import is_empty
 
-TRACKS = b"lon,lat,Fahrzeug-ID,v\n" + b"".join(f"-1{n % 10}0,40,B-{n % 3},{n}.5\n".encode() for n in range(30))
+TRACKS = b"lon,lat,Fahrzeug-ID,note\n" + b"".join(f"-1{n % 10}0,40,B-{n % 3},{n}.5\n".encode() for n in range(30))
 
 
 def tracks(content=TRACKS, **how):
@@ -68,7 +68,7 @@ def test_a_column_that_looks_like_ids_is_shown_with_its_consequence_once_it_is_a
     app = searched(app)
     assert "is one of these columns a person, a household or a vehicle? Then choose it above." in warnings(app)
     assert "*Fahrzeug-ID*: 3 values, 30 rows: publishing by record would not hide any of them" in warnings(app)
-    assert "*v*" not in warnings(app)
+    assert "*note*" not in warnings(app)
     fine(press_draw(app))
     assert (account().persons_searched, account().truth_seen) == (True, False)
     assert "Columns were searched for persons." in captions(app)
