@@ -228,7 +228,7 @@ def read_outline_file(digest: str, name: str, _content: bytes, unstated_crs: str
 
 def _give_way(_done: float) -> None:
     """End the run of the page if a person has stopped it or clicked meanwhile: reading the session state is a call that does so."""
-    st.session_state.get("", None)
+    st.session_state.get("give way", None)  # Streamlit takes no empty key
 
 
 @st.cache_resource(max_entries=4, scope="session", show_spinner="Masking the domain ...")
