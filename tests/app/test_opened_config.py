@@ -340,7 +340,7 @@ FLOW_CASES = {
     ),
     "coordinates": (
         FLOWS
-        | {"data": {"trips": "trips.csv", "origin": ["lon1", "lat1"], "destination": ["lon2", "lat2"], "crs": "EPSG:4326"}}
+        | {"data": {"trips": "trips.csv", "origin": ["lon1", "lat1"], "destination": ["lon2", "lat2"], "crs": "EPSG:4326", "count": "none"}}
         | {"regions": {"file": "areas.geojson", "levels": ["id"], "prefixes": [1]}},
         RIDDEN_FILES,
     ),
