@@ -6,6 +6,7 @@ which are public, and never an entry. A name only proposes: it is no proof, so t
 
 from __future__ import annotations
 
+import itertools
 import re
 import unicodedata
 import warnings
@@ -568,12 +569,13 @@ def unread_columns(header: PublicHeader, used: Collection[str]) -> tuple[str, ..
     ('volume',)
     """
     other = _IDS | _NAMES | _TIMES | _X | _Y | _REGIONS | _COARSE | _SHAPES | {"type", "category", "status", "who"}
+    ends = {*itertools.chain(*find_ends(header.names))}
 
     def may_be_count(name: str) -> bool:
         if name in header.types and not may_be_number(header.types[name]):
             return False
         said = other if name in header.types else other | _STARTS | _ENDS  # a text table may have names of ends, and numbers are no such
-        return may_count(name) or not (set(words_of(name)) & said or find_persons([name]))
+        return may_count(name) or not (set(words_of(name)) & said or name in ends or find_persons([name]))
 
     return tuple(name for name in header.names if name not in used and name.strip() and may_be_count(name))
 

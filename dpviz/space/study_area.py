@@ -40,7 +40,7 @@ def mask_outside(
         DomainError: polygons without CRS although the domain has one, or which cannot be reprojected; no cell touches them; or
             their edges cross too many cells.
 
-    >>> import geopandas
+    >>> import geopandas, shapely
     >>> domain = Domain(bounds=(0, 0, 4, 4), crs=None, order=2)
     >>> mask_outside(domain, geopandas.GeoSeries([shapely.box(0.5, 0.5, 1.5, 0.9)])).mask
     CellMask(2 of 16 cells open)
