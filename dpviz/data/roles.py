@@ -80,7 +80,8 @@ BLOCK_NAMES = _TWO_SIDES[0]
 _REGIONS = {
     *("region", "area", "geoid", "fips", "county", "tract", "block", "district", "municipality", "zip", "zipcode", "postcode", "h3"),
     *("zone", "gmina", "commune", "comune", "gemeinde", "municipio", "kreis", "bezirk", "geo", "geocode", "codgeo", "plz", "gemeente"),
-    *("ward", "parish", "oa", "lsoa", "msoa", "lad", "ua", "nuts", "cell", "hex", "locationid", "location"),
+    *("ward", "parish", "oa", "lsoa", "msoa", "lad", "ua", "nuts", "cell", "hex", "locationid", "location", "mesh"),
+    *("h3index", "h3cell", "h3id"),
 }
 _COARSE = {"state", "province", "provincia", "country", "continent", "canton", "departement", "powiat", "wojewodztwo", "land", "dep"}
 _IDS = {"id", "ids", "code", "cd", "key", "index", "nr", "no", "num", "geoid", "geocode", "fips", "iso", "codgeo"}
@@ -436,8 +437,13 @@ def _say_shape(name: str, kind: pa.DataType | None) -> str:
         return ""
     if squeeze(name) in _WKT:
         return (
-            f"If column {name!r} holds points in WKT, declare geometry={name!r} instead; if it holds polygons, ogr2ogr -f GeoJSON"
-            f" regions.geojson table.csv -oo GEOM_POSSIBLE_NAMES={name} makes regions of it."
+            f"If column {name!r} holds points in WKT, declare geometry={name!r} instead; if it holds polygons, or shapes in hexadecimal"
+            f" WKB, ogr2ogr -f GeoJSON shapes.geojson table.csv -oo GEOM_POSSIBLE_NAMES={name} makes GeoJSON of it."
+        )
+    if squeeze(name) == "geojson":
+        return (
+            f"If column {name!r} holds shapes in GeoJSON, ogr2ogr -f GeoJSON shapes.geojson table.csv -oo GEOM_POSSIBLE_NAMES={name} makes"
+            " a file of them."
         )
     if squeeze(name) in _BOTH_AXES:
         return f"Column {name!r} may hold both coordinates in one cell: split it into two columns, x and y."

@@ -126,6 +126,7 @@ def test_degrees_and_their_ten_millionths_are_told_apart():
     ("names", "region", "levels"),
     [
         ("fips,cases", "fips", ["fips"]),
+        ("h3_index,cases", "h3_index", []),
         ("LAD22CD,MSOA21CD,MSOA21NM", None, ["LAD22CD", "MSOA21CD"]),
         ("LAD/UA,MSOA (2021)", None, ["LAD/UA", "MSOA (2021)"]),
         ("dep,codgeo,libgeo", "codgeo", ["dep", "codgeo"]),
