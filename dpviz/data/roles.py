@@ -38,7 +38,7 @@ _LATITUDE = {
 _DEGREES = _LONGITUDE | _LATITUDE
 _SYSTEMS = (  # words for x and for y that belong together
     (_LONGITUDE, _LATITUDE),
-    ({"easting", "eastings"}, {"northing", "northings"}),
+    ({"easting", "eastings", "este"}, {"northing", "northings", "norte"}),
     ({"rechtswert"}, {"hochwert"}),
     (
         {"x", "xcoord", "xcoordinate", "coordx", "pointx", "xkoord", "koordx"},
@@ -285,6 +285,18 @@ def _alike_ends(names: Sequence[str], others: Collection[str]) -> tuple[Pair, ..
     ]
     ranks = [0 if set(rest) & _IDS else 2 if set(rest) & _NAMES else 1 for _, _, rest in pairs]
     return tuple(dict.fromkeys((start, stop) for (start, stop, _), rank in zip(pairs, ranks, strict=True) if rank == min(ranks)))
+
+
+def names_destinations(corner: str) -> bool:
+    """Return whether the first name of a matrix says that its rows are destinations, so that it lies the other way round.
+
+    >>> names_destinations("dest/orig"), names_destinations("to"), names_destinations("from/to"), names_destinations("zone")
+    (True, True, False, False)
+    """
+    words = words_of(corner)
+    if not words or words[0] not in _ENDS - _STARTS:
+        return False
+    return len(words[0]) > 1 if len(words) == 1 else bool(set(words[1:]) & (_STARTS | _IDS))
 
 
 def complete_pairs(names: Sequence[str], roles: Pair, chosen: Mapping[str, Any]) -> tuple[Pair, ...]:

@@ -27,6 +27,7 @@ POINTS = {  # source: header, x and y
     "WGS 84": ("ID,LON_WGS84,LAT_WGS84", "LON_WGS84,LAT_WGS84"),
     "German": ("Ort,Länge,Breite", "Länge,Breite"),
     "Gauss": ("Rechtswert,Hochwert", "Rechtswert,Hochwert"),
+    "Spanish metres": ("id,COORD_ESTE,COORD_NORTE", "COORD_ESTE,COORD_NORTE"),
     "Spanish": ("id,longitud,latitud", "longitud,latitud"),
     "Italian": ("id,latitudine,longitudine", "longitudine,latitudine"),
     "Polish": ("szerokość,długość", "długość,szerokość"),
