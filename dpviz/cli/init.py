@@ -141,8 +141,8 @@ def _choose_use(facts: Facts, kind: str | None) -> Facts:
     uses = {use["as"]: use for use in facts.get("uses", ()) if use["as"] in KINDS}
     if not uses:
         raise InputError(
-            "A configuration is for data: points, areas or trips. This is a release, or a file of regions; if its ids are those of records,"
-            " say --region COLUMN."
+            "A configuration is for data: points, areas or trips. This is a release, or a file of regions; if it holds data, say what"
+            " its columns are: --x COLUMN --y COLUMN, --origin COLUMN --destination COLUMN, or --region COLUMN with ids of regions."
         )
     if kind == "areas" and kind not in uses and "points" in uses:
         kind = "points"  # which are areas where they are counted in regions

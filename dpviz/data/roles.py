@@ -39,7 +39,7 @@ _LATITUDE = {
 _DEGREES = _LONGITUDE | _LATITUDE
 _SYSTEMS = (  # words for x and for y that belong together
     (_LONGITUDE, _LATITUDE),
-    ({"easting", "eastings"}, {"northing", "northings"}),
+    ({"easting", "eastings", "este"}, {"northing", "northings", "norte"}),
     ({"rechtswert"}, {"hochwert"}),
     (
         {"x", "xcoord", "xcoordinate", "coordx", "pointx", "xkoord", "koordx"},
@@ -81,7 +81,8 @@ BLOCK_NAMES = _TWO_SIDES[0]
 _REGIONS = {
     *("region", "area", "geoid", "fips", "county", "tract", "block", "district", "municipality", "zip", "zipcode", "postcode", "h3"),
     *("zone", "gmina", "commune", "comune", "gemeinde", "municipio", "kreis", "bezirk", "geo", "geocode", "codgeo", "plz", "gemeente"),
-    *("ward", "parish", "oa", "lsoa", "msoa", "lad", "ua", "nuts", "cell", "hex", "locationid", "location"),
+    *("ward", "parish", "oa", "lsoa", "msoa", "lad", "ua", "nuts", "cell", "hex", "locationid", "location", "mesh"),
+    *("h3index", "h3cell", "h3id"),
 }
 _COARSE = {"state", "province", "provincia", "country", "continent", "canton", "departement", "powiat", "wojewodztwo", "land", "dep"}
 _IDS = {"id", "ids", "code", "cd", "key", "index", "nr", "no", "num", "geoid", "geocode", "fips", "iso", "codgeo"}
@@ -287,6 +288,18 @@ def _alike_ends(names: Sequence[str], others: Collection[str]) -> tuple[Pair, ..
     return tuple(dict.fromkeys((start, stop) for (start, stop, _), rank in zip(pairs, ranks, strict=True) if rank == min(ranks)))
 
 
+def names_destinations(corner: str) -> bool:
+    """Return whether the first name of a matrix says that its rows are destinations, so that it lies the other way round.
+
+    >>> names_destinations("dest/orig"), names_destinations("to"), names_destinations("from/to"), names_destinations("zone")
+    (True, True, False, False)
+    """
+    words = words_of(corner)
+    if not words or words[0] not in _ENDS - _STARTS:
+        return False
+    return len(words[0]) > 1 if len(words) == 1 else bool(set(words[1:]) & (_STARTS | _IDS))
+
+
 def complete_pairs(names: Sequence[str], roles: Pair, chosen: Mapping[str, Any]) -> tuple[Pair, ...]:
     """Return the pairs of columns that could be x and y, or origin and destination, and have the chosen one, if there is one.
 
@@ -437,8 +450,13 @@ def _say_shape(name: str, kind: pa.DataType | None) -> str:
         return ""
     if squeeze(name) in _WKT:
         return (
-            f"If column {name!r} holds points in WKT, declare geometry={name!r} instead; if it holds polygons, ogr2ogr -f GeoJSON"
-            f" regions.geojson table.csv -oo GEOM_POSSIBLE_NAMES={name} makes regions of it."
+            f"If column {name!r} holds points in WKT, declare geometry={name!r} instead; if it holds polygons, or shapes in hexadecimal"
+            f" WKB, ogr2ogr -f GeoJSON shapes.geojson table.csv -oo GEOM_POSSIBLE_NAMES={name} makes GeoJSON of it."
+        )
+    if squeeze(name) == "geojson":
+        return (
+            f"If column {name!r} holds shapes in GeoJSON, ogr2ogr -f GeoJSON shapes.geojson table.csv -oo GEOM_POSSIBLE_NAMES={name} makes"
+            " a file of them."
         )
     if squeeze(name) in _BOTH_AXES:
         return f"Column {name!r} may hold both coordinates in one cell: split it into two columns, x and y."

@@ -163,6 +163,8 @@ def test_ids_are_compared_with_regions_only_if_that_is_asked_for_and_the_ledger_
 SHAPES = {
     "text.csv": ('the_geom,zone\n"POLYGON ((1 0, 1 1, 0 1, 1 0))",Q\n', "'the_geom'", ["--geometry", "ogr2ogr"]),
     "cell.csv": ('id,latlon\n1,"34.05,-118.24"\n', "'latlon'", ["split it into two columns"]),
+    "hex.csv": ("id,geom\n1,0101000000000000000000F03F000000000000F03F\n", "'geom'", ["hexadecimal WKB", "GEOM_POSSIBLE_NAMES=geom"]),
+    "geojson.csv": ('name,_geojson\na,"{""type"":""Point""}"\n', "'_geojson'", ["GEOM_POSSIBLE_NAMES=_geojson"]),
     "wkb.parquet": (pa.table({"id": ["a"], "geometry": [b"\1"]}), "'geometry'", ["WKB", "GeoSeries.from_wkb", "to_parquet"]),
     "record.parquet": (pa.table({"id": ["a"], "spot": [{"lat": 1.0, "lon": 2.0}]}), "'spot'", ["as two columns of numbers"]),
     "box.parquet": (pa.table({"id": ["a"], "bbox": [{"xmin": 1.0, "ymin": 2.0}]}), "'bbox'", ["boxes", "GeoParquet"]),
@@ -184,8 +186,9 @@ def test_shapes_and_coordinates_that_are_not_read_are_said_with_the_next_step(ru
 
 
 def test_what_a_file_is_not_is_said_with_the_reason(run, folder):
+    (folder / "a.csv").write_text("start_id,end_id,lon,lat\na,c,,2\nb,c,,2\n", "utf-8")
+    assert "Not as points: Column 'lon' has a cell that is no finite number" in run("check", "a.csv")[1]
     (folder / "a.csv").write_text("start_id,end_id,lon,lat,trips\na,c,1,2,x\nb,c,1,2,5\n", "utf-8")
-    assert "Not as trips: Column 'trips' has a cell that is no number" in run("check", "a.csv")[1]
     assert "'trips' has a cell that is no number" in run("init", "a.csv", "--kind", "trips", *TRIPS)[2]
 
 
@@ -212,6 +215,8 @@ def test_rows_that_do_not_say_where_are_said_and_do_not_stop_check_and_init(run,
     [
         ("from,to\n,A1\n,A2\n", (), False),
         ("lon,lat\n1,\n2,\n", (), False),
+        ("lon,lat,visits\n1,2,1'200\n3,4,5\n", ("--count", "visits"), False),
+        ("lon,lat,visits\n1,2,-1\n3,4,5\n", ("--count", "visits"), False),
         ("lon,lat\n5,95\n4,95\n3,9\n", ("--crs", "EPSG:4326"), False),  # swapped?
         ("lon,lat\n5,95\n4,5\n3,9\n", ("--crs", "EPSG:4326"), True),
     ],

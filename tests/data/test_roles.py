@@ -27,6 +27,7 @@ POINTS = {  # source: header, x and y
     "WGS 84": ("ID,LON_WGS84,LAT_WGS84", "LON_WGS84,LAT_WGS84"),
     "German": ("Ort,Länge,Breite", "Länge,Breite"),
     "Gauss": ("Rechtswert,Hochwert", "Rechtswert,Hochwert"),
+    "Spanish metres": ("id,COORD_ESTE,COORD_NORTE", "COORD_ESTE,COORD_NORTE"),
     "Spanish": ("id,longitud,latitud", "longitud,latitud"),
     "Italian": ("id,latitudine,longitudine", "longitudine,latitudine"),
     "Polish": ("szerokość,długość", "długość,szerokość"),
@@ -126,6 +127,7 @@ def test_degrees_and_their_ten_millionths_are_told_apart():
     ("names", "region", "levels"),
     [
         ("fips,cases", "fips", ["fips"]),
+        ("h3_index,cases", "h3_index", []),
         ("LAD22CD,MSOA21CD,MSOA21NM", None, ["LAD22CD", "MSOA21CD"]),
         ("LAD/UA,MSOA (2021)", None, ["LAD/UA", "MSOA (2021)"]),
         ("dep,codgeo,libgeo", "codgeo", ["dep", "codgeo"]),

@@ -52,6 +52,7 @@ from dpviz.data.roles import (
     find_trips,
     fold_name,
     missing_role,
+    names_destinations,
     only,
     propose_trips,
 )
@@ -199,6 +200,10 @@ TOTAL_WORDS = (
 _CONTRADICTION = (
     "Rows or columns whose id is a word for a total, such as total, sum or all, do not equal the sum of the other rows or columns:"
     " the file contradicts itself. Correct them, or leave them out of the file."
+)
+_ROWS_ARE_DESTINATIONS = (
+    "The first name of the matrix says that its rows are destinations: exchange rows and columns, or if the rows are origins, call the"
+    " first column 'origin'."
 )
 _CODE_LENGTH = 5  # digits of an id in a header; shorter numbers may be years or classes
 TOTALS_CHECKED = "rows or columns of totals, which equal the sums of the others"
@@ -456,9 +461,12 @@ def _read_matrix(opened: OpenTable, bad_rows: str) -> _Rows:
     """Turn a matrix into rows: one for each cell that is not 0, or that is in a row or column of totals.
 
     Raises:
-        InputError: under "refuse", a cell is bad, or the header names a destination twice. Under "drop" the columns of a destination are
-            added up: one trip to a place that is written with a blank may have made one of them.
+        InputError: the first name says that rows are destinations; under "refuse", a cell is bad, or the header names a destination
+            twice. Under "drop" the columns of a destination are added up: one trip to a place that is written with a blank may have
+            made one of them.
     """
+    if names_destinations(opened.names[0]):
+        raise InputError(_ROWS_ARE_DESTINATIONS)
     if bad_rows == "refuse" and len({name.strip() for name in opened.names[1:]}) < len(opened.names) - 1:
         raise InputError("The header names a destination twice; add up or rename its columns.")
     table = read_columns(opened, range(len(opened.names)), bad_rows, range(1, len(opened.names)))

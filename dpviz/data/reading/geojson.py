@@ -34,6 +34,9 @@ NAMED_TWICE = "The GeoJSON names a member twice, and which one is meant is not g
 _LINE_BY_LINE = (
     "The file has a JSON text in each line. If each is a GeoJSON Feature, let the file's name end in .geojsonl; each line is then one row."
 )
+_NO_FEATURES = (
+    "The file is JSON, but none of its entries is a GeoJSON Feature with a geometry: save it as GeoJSON, or its rows as CSV or Parquet."
+)
 _MOST_NESTED = 100
 _RECORD_SEPARATOR = b"\x1e"  # begins each text in RFC 8142
 _OPENINGS, _BRACKETS = (np.frombuffer(characters, np.uint8) for characters in (b"[{", b"[{]}"))
@@ -47,6 +50,9 @@ class _Feature(NamedTuple):
     is_other_shape: bool = False
     properties: dict[str, Any] = {}  # noqa: RUF012  (never written to)
     polygon: str | None = None
+
+
+_NO_FEATURE = _Feature()
 
 
 def open_geojson(data: bytes, wanted: PointColumns, *, centroids: bool = False, by_line: bool = False) -> OpenFile:
@@ -85,7 +91,7 @@ def open_geojson(data: bytes, wanted: PointColumns, *, centroids: bool = False, 
         return json.loads(flat, object_pairs_hook=collapse, parse_int=_parse_integer, parse_float=_parse_float, strict=False)
 
     top = [attempt(lambda line=line: parse(line)) for line in split_lines(data)] if by_line else load_json(data, parse)  # type: ignore[misc]
-    features = [feature if isinstance(feature, _Feature) else _Feature() for feature in features_of(top, _Feature)]
+    features = [feature if isinstance(feature, _Feature) else _NO_FEATURE for feature in features_of(top, _Feature)]
 
     def take(columns: PointColumns, bad_rows: str) -> RawPoints:
         if bad_rows == "refuse" and attempt(lambda: data.decode("utf-8")) is None:
@@ -213,6 +219,8 @@ def geojson_crs(top: Any) -> CRS:
 
 
 def _from_features(features: list[_Feature], columns: PointColumns) -> RawPoints:
+    if features and all(feature is _NO_FEATURE for feature in features):
+        raise UnusableFileError(_NO_FEATURES, len(features))
     others = sum(feature.is_other_shape for feature in features)
     if others and others == len(features):
         raise UnusableFileError(NOT_POINTS, len(features))

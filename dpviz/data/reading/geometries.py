@@ -66,6 +66,7 @@ NO_SHAPES = (
 )
 _NO_WKT = "Column {name!r} holds no point in WKT, such as POINT (13.4 52.5); other shapes are no points."
 _WKT_POINT = r"(?i)^\s*POINT[\sZM(]"
+pyogrio.set_gdal_config_options({"OGR_FLATGEOBUF_STREAM_BASE_IMPL": "YES"})  # GDAL's other way garbles the rows after a missing geometry
 
 
 def open_format(

@@ -114,10 +114,14 @@ def inspect_points(
     True
     """
     named = PointColumns(x=chosen.get("x"), y=chosen.get("y"), geometry=geometry or chosen.get("geometry"))
-    opened = _open_source(source, PointsRequest(target=None, columns=named, limits=limits, text_format=text_format, centroids=centroids))
+    request = PointsRequest(target=None, columns=named, limits=limits, text_format=text_format, centroids=centroids)
+    opened = _open_source(source, request)
     described = describe_header(opened.format, opened.header, opened.crs, opened.rows, chosen)
     if through and (opened.has_geometry or named.geometry is not None or (described.x is not None and described.y is not None)):
         columns = PointColumns(x=described.x, y=described.y) if named.geometry is None else named
+        columns = replace(columns, count=described.count)  # whose bad cells a release would leave out
+        if opened.has_geometry and columns.count is not None:  # of features, only columns that are asked for are kept
+            opened = _open_source(source, replace(request, columns=columns))
         columns = resolve_columns(opened.names, columns, has_geometry=opened.has_geometry)
         declared = opened.crs if opened.crs is not None or chosen.get("crs") is None else CRS.from_user_input(chosen["crs"])
         crs = None if declared is None else check_on_map(declared)

@@ -65,6 +65,10 @@ EMPTY_FILE = "The file is empty: a text table starts with a line of column names
 _HEADER_NOT_UTF8 = f"The header is not encoded in UTF-8, or in the encoding that is declared: {SAVE_AS_UTF8}."
 _NO_MARK = 'The file has no byte order mark of UTF-16, although encoding="utf-16" is declared: declare its encoding, or save it as UTF-8.'
 _OLD_ENDS = "The file's lines end in carriage returns alone; save it with line ends of Unix or Windows."
+_SPREADSHEET_LINE = re.compile(r'"?sep=')
+_SEPARATOR_FIRST = (
+    "The first line says the separator to a spreadsheet (sep=), and the names of the columns come after it: take that line out."
+)
 _HEADER_MARKS = "The header's quotation marks do not fit: a name begins and ends with a mark, or holds none; the header is a single line."
 _RULES = {
     "long": f"A row is longer than {LINE_BYTES:,} bytes.",
@@ -234,6 +238,8 @@ def header_of(head: bytes, separator: str, encoding: str = UTF8) -> Header:
     text = line.decode("utf-8")
     if "\r" in text:
         raise InputError(_OLD_ENDS)
+    if _SPREADSHEET_LINE.match(text):
+        raise InputError(_SEPARATOR_FIRST)
     if separator == TAB:
         names = text.split(separator)
     else:

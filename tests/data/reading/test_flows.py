@@ -235,9 +235,11 @@ def test_bad_cells_of_a_matrix_are_refused_with_a_reason_or_dropped(content):
     assert dropped(trips(content)) == ({("36001", "36001"): 1}, lost)
 
 
-def test_a_matrix_leaves_no_choice_of_columns_and_names_a_destination_once():
+def test_a_matrix_leaves_no_choice_of_columns_has_origins_as_rows_and_names_a_destination_once():
     for options in ({"count": "36001"}, {"person": "from"}):
         assert "leave count and person out" in refusal(trips(MATRIX), **options)
+    for corner in ("to", "dest/orig", "D\\O", "Destination code"):
+        assert "rows are destinations" in refusal(trips(f"{corner},36001,50001\n36001,1,2\n50001,0,3\n"))
     assert "names a destination twice" in refusal(trips("from,36001,36001\n36001,1,2\n"))
 
 

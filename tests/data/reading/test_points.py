@@ -110,7 +110,14 @@ def test_the_id_of_a_feature_is_its_column_id_unless_it_has_a_property_of_that_n
 
 
 @pytest.mark.parametrize(
-    ("top", "words"), [({"type": "Topology", "objects": {}}, "ogr2ogr"), ({"locations": []}, "'locations'"), (7, "no GeoJSON")]
+    ("top", "words"),
+    [
+        ({"type": "Topology", "objects": {}}, "ogr2ogr"),
+        ({"locations": []}, "'locations'"),
+        (7, "no GeoJSON"),
+        ([["NAME", "state"], ["Ohio", "39"]], "none of its entries"),
+        ({"type": "FeatureCollection", "features": [{"type": "FeatureCollection", "features": [feature({})]}]}, "none of its entries"),
+    ],
 )
 def test_json_that_is_no_geojson_says_what_was_seen(top, words):
     assert words in refusal(text(json.dumps(top), "a.json"))
@@ -126,6 +133,13 @@ def test_a_flatgeobuf_that_is_cut_short_is_refused(tmp_path):
     for length in range(8, len(whole), 3):
         assert refusal(upload(whole[:length], "points.fgb"))
     assert "not a FlatGeobuf" in refusal(upload(b'{"type": "FeatureCollection", "features": []}', "points.fgb"))
+
+
+@pytest.mark.parametrize("missing", range(4))
+def test_a_missing_geometry_of_a_flatgeobuf_is_one_bad_row_and_takes_nothing_with_it(missing, tmp_path):
+    shapes = frame()
+    shapes.loc[missing, "geometry"] = None
+    assert left_out(stored(shapes, "fgb", tmp_path)) == (3, 1)
 
 
 def test_a_latitude_beyond_the_poles_is_a_bad_row_and_in_most_rows_a_sign_of_swapped_columns():

@@ -76,7 +76,12 @@ def test_of_a_line_that_never_ends_only_the_beginning_is_held(monkeypatch):
     assert sum((cut_lines(part, layout())[1] for part in parts), BadLines()) == BadLines(long=1)
 
 
-HEADLESS = [(b"", "empty"), (b"\xef\xbb\xbf\r\n\n", "empty"), (b"a,b\r1,2\r3,4\r", "carriage returns alone")]
+HEADLESS = [
+    (b"", "empty"),
+    (b"\xef\xbb\xbf\r\n\n", "empty"),
+    (b"a,b\r1,2\r3,4\r", "carriage returns alone"),
+    (b"sep=;\na;b\n", "take that line out"),
+]
 HEADLESS += [(b'a,"b\nc"\n', "quotation marks"), (b"a,\xe9\n", "UTF-8"), ("a,b\n".encode("utf-16"), "UTF-8")]
 HEADLESS += [("a,b\n".encode("utf-16-le"), "UTF-8"), (b"a" * 2**20, "does not end")]
 
