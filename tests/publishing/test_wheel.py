@@ -87,7 +87,7 @@ def test_an_index_page_has_licences_and_no_picture_or_link_that_leads_nowhere(wh
     assert "License-Expression: Apache-2.0 AND CC-BY-4.0" in text
     assert [name.partition("/licenses/")[2] for name in licences] == ["LICENSE", "sample_data/README.md"]
     assert re.findall(r"\]\((?!https?://)", text) == []
-    assert "dpviz release sample_data/release.toml --dry-run" in text
+    assert "dpviz release homes.toml --dry-run" in text
 
 
 def test_it_is_what_was_installed_and_says_its_version(installed, tmp_path):

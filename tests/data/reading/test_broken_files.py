@@ -18,7 +18,7 @@ from tests.data.reading.whole import ENDINGS, MARKS, TABLE_FORMS, public_regions
 from tests.often import often
 
 MEGABYTES = 700
-DECLARABLE = ("cells between semicolons", "utf-16", "latin-1", "half a letter")  # of points and trips: check proposes how to read them
+DECLARABLE = ("cells between semicolons", "utf-16")  # of points and trips: check proposes how to read them
 
 
 def read(broken, path):
