@@ -32,7 +32,7 @@ def points_text(sep, whole):
         "cells between semicolons": text.replace(sep, ";").encode(),
         "no header": whole.split(b"\n", 1)[1],
         "a header of other names": text.replace("lon", "eins").replace("lat", "zwei").encode(),
-        "one latitude too few": text.replace("lat", "zqlat").encode(),
+        "one latitude too few": text.replace("lat", "height").encode(),
         "two longitudes": table(f"{LON},{LON},{LAT}", header="lon,lon,lat"),
         "a cell too many": table(f"{LON},{LAT},zq,zq"),
         "a cell too few": table(f"{LON},{LAT}"),
