@@ -62,6 +62,8 @@ def upload(page, tmp_path):
     page.locator(".st-key-frame input").fill("Contiguous")
     page.keyboard.press("Enter")
     page.get_by_text("Each record is its own person").click()
+    page.get_by_test_id("stSelectbox").filter(has_text="does a row stand for?").locator("input").fill("Each row")
+    page.keyboard.press("Enter")
     typed(page, "Name of the dataset", f"{MARK}Dataset")
     typed(page, "Cap, ε", "5")
 

@@ -177,7 +177,9 @@ def test_too_large_for_memory_names_the_engines_that_take_it(homes, monkeypatch)
 def test_trips_between_coordinates_are_found_and_saved(tmp_path):
     boxes = [shapely.box(west, 0, west + 1, 1) for west in (0, 1)]
     squares = geopandas.GeoDataFrame({"id": ["A", "B"]}, geometry=boxes).to_json().encode()
-    moves = pd.DataFrame({"lon": [0.5, 0.5, 1.5, 9], "lat": 0.5, "lon2": [1.5, 1.5, 0.5, 0], "lat2": 0.5, "who": list("aabc")})
+    moves = pd.DataFrame(
+        {"start_lon": [0.5, 0.5, 1.5, 9], "start_lat": 0.5, "end_lon": [1.5, 1.5, 0.5, 0], "end_lat": 0.5, "who": list("aabc")}
+    )
     moves.to_parquet(tmp_path / "moves.parquet")
     app = trips_uploaded(regions=("squares.geojson", squares))
     app.segmented_control(key="trips source").set_value("path").run()
@@ -191,5 +193,10 @@ def test_trips_between_coordinates_are_found_and_saved(tmp_path):
     data = app.session_state["loaded trips config"][0]
     assert data.flows.count.tolist() == [1, 1]
     part = data.source.data_part
-    assert (part.origin, part.destination, part.crs, part.distinct) == (("lon", "lat"), ("lon2", "lat2"), "EPSG:4326", True)
+    assert (part.origin, part.destination, part.crs, part.distinct) == (
+        ("start_lon", "start_lat"),
+        ("end_lon", "end_lat"),
+        "EPSG:4326",
+        True,
+    )
     assert trips_drawn(fine(press_draw(app))) is not None
