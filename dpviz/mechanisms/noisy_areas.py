@@ -17,13 +17,12 @@ from dpviz.mechanisms.base import ADD_REMOVE, BOUNDED, NEIGHBOURS, LevelError, M
 from dpviz.mechanisms.budget_noise import Change, Split, split_budget
 from dpviz.privacy.audit import Neighbours, Observation
 from dpviz.privacy.budget import Budget, PureBudget, ZcdpBudget
+from dpviz.privacy.consistency import least_squares
 from dpviz.privacy.entropy import Entropy, require_entropy
 from dpviz.privacy.noise import discrete_gaussian, discrete_laplace
-from dpviz.privacy.nonnegative_fit import NoisyStage, Root, fit_nonnegative, fit_with_spread, round_to_whole
+from dpviz.privacy.nonnegative_fit import NoisyStage, Root, fit_nonnegative, round_to_whole
 from dpviz.privacy.receipt import Receipt, Step
 from dpviz.release.area_release import AreaRelease
-from dpviz.release.flow_release import INTERVAL_STDDEVS as GAUSSIAN_STDDEVS
-from dpviz.release.point_release import INTERVAL_STDDEVS as LAPLACE_STDDEVS
 from dpviz.space.regions import Regions
 
 NO_AREAS = "A mechanism of areas takes AreaCounts: see AreaCounts.from_table and AreaCounts.from_xy."
@@ -101,7 +100,7 @@ class AreaMechanism(Mechanism[AreaCounts, Regions, AreaRelease]):
 
     def level_errors(self, release: AreaRelease) -> list[LevelError]:
         """List the root mean square deviation of the regions of each level, in records."""
-        reach, regions, errors = (LAPLACE_STDDEVS if release.has_laplace else GAUSSIAN_STDDEVS), release.regions, []
+        reach, regions, errors = release.reach, release.regions, []
         for level in range(regions.depth + 1):
             stddev = float(np.sqrt(np.mean(release.stddev(level) ** 2)))
             of = regions.levels[level - 1] if level else "the whole"
@@ -242,22 +241,24 @@ class NoisyAreas:
             nonnegative: whether counts are non-negative whole numbers that add up and fit the noisy counts best.
             least: noisy counts of leaves under this public threshold are not shown; None to show all.
         """
-        root, stages = make_stages(self.areas.regions, levels)
-        estimate, spread = fit_with_spread(root, stages)
-        count: Sequence[Floats] = estimate
+        tree = self.areas.regions.hierarchy
+        sizes = np.diff(tree.starts)
+        noisy = np.concatenate([np.full(size, np.nan) if of is None else of for size, of in zip(sizes, levels.noisy, strict=True)]).astype(np.float64)
+        variance = np.repeat(levels.variance, sizes)
+        estimate, spread = least_squares(tree, noisy, variance)
+        count = estimate
         if nonnegative:
-            count = [whole.astype(np.float64) for whole in round_to_whole(stages, fit_nonnegative(root, stages))]
+            root, stages = make_stages(self.areas.regions, levels)
+            count = np.concatenate(round_to_whole(stages, fit_nonnegative(root, stages))).astype(np.float64)
         hidden: Mask | None = None if least is None or levels.noisy[-1] is None else levels.noisy[-1] < least
-        sizes = [self.areas.regions.size(level) for level in range(self.areas.regions.depth + 1)]
-        noisy = (np.full(size, np.nan) if of is None else of.astype(np.float64) for size, of in zip(sizes, levels.noisy, strict=True))
         return AreaRelease(
             mechanism=mechanism.key,
             settings=mechanism.chosen(),
             regions=self.areas.regions,
-            noisy=tuple(noisy),
-            noise_variance=levels.variance,
-            estimate=tuple(estimate),
-            count=tuple(count),
+            noisy=noisy,
+            noise_variance=variance,
+            unbiased=estimate,
+            count=count,
             spread=spread,
             receipt=self.receipt(budget, private=mechanism.private),
             steps=_describe_steps(levels, nonnegative=nonnegative, least=least),

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import scipy
 
 from dpviz.arrays import Floats
-from dpviz.space.tree import Tree
+from dpviz.space.hierarchy import Hierarchy as Tree
 
 SMALLEST_VARIANCE = 1e-12
 
@@ -46,6 +48,28 @@ class Spread:
             parent_variance = tree.to_children(depth, variance[parents])
             variance[children] = share**2 * (parent_variance + _sum_siblings(tree, depth, slack)) + (1 - share) ** 2 * slack
         return variance
+
+    def of_sums(self, tree: Tree, weights: Any) -> Floats:
+        """Compute the (q,) variances of weighted sums of counts, in one pass from the leaves to the root.
+
+        Consider the part of a sum that lies inside a node: `slope` is the change of this part per change of the node's count, and `rest`
+        is the variance of the sum if the counts of all nodes of the level are fixed.
+
+        Args:
+            tree: of n nodes.
+            weights: (q, n) the weight of each node in each sum, a sparse matrix; no node and its descendant are in the same sum.
+        """
+        weights = scipy.sparse.csc_array(weights, dtype=np.float64)
+        slope, rest = weights[:, tree.at_depth(tree.height)].tocsr(), np.zeros(weights.shape[0])
+        for depth in range(tree.height - 1, -1, -1):
+            parents, children = tree.at_depth(depth), tree.at_depth(depth + 1)
+            parent, share, slack = tree.parent[children] - parents.start, self.share[children], self.slack[children]
+            shape = (len(parent), parents.stop - parents.start)
+            above = slope @ scipy.sparse.csr_array((share, (np.arange(len(parent)), parent)), shape=shape)
+            crossed = (slope @ scipy.sparse.csr_array((slack, (np.arange(len(parent)), parent)), shape=shape)).multiply(above)
+            rest += slope.power(2) @ slack - 2 * crossed.sum(axis=1) + above.power(2) @ tree.sum_children(depth, slack)
+            slope = (above + weights[:, parents]).tocsr()
+        return np.asarray(np.maximum(np.asarray(slope.sum(axis=1)) ** 2 * self.root + rest, 0.0))
 
 
 def _sum_siblings(tree: Tree, depth: int, slack: Floats) -> Floats:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass
 from typing import Any, Literal, overload
 
 import geopandas
@@ -15,17 +14,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpviz.arrays import Floats, Integers, Mask
 from dpviz.errors import DomainError, check_choice
-from dpviz.privacy.level_spread import LevelSpread
-from dpviz.privacy.receipt import PRIVATE, Receipt
-from dpviz.release.flow_release import INTERVAL_STDDEVS as GAUSSIAN_STDDEVS
+from dpviz.privacy.receipt import PRIVATE
+from dpviz.release.count_release import CountRelease
 from dpviz.release.flow_release import Level
-from dpviz.release.point_release import INTERVAL_STDDEVS as LAPLACE_STDDEVS
 from dpviz.release.reliability import grade_reliability
 from dpviz.release.simultaneous_intervals import gaussian_reach, laplace_reach
-from dpviz.shown import Mapped
 from dpviz.space.area_shares import MOST_OUTSIDE, areas_km2, leaf_shares
 from dpviz.space.coverage import OUTSIDE, shapes_in
 from dpviz.space.region_builders import H3Cells
+from dpviz.space.hierarchy import Hierarchy
 from dpviz.space.regions import Regions
 
 AREA = "area"
@@ -33,7 +30,17 @@ AREA = "area"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class AreaRelease(Mapped):
+class Levels:
+    """Counts of regions, one array per level."""
+
+    noisy: tuple[Floats, ...]
+    noise_variance: tuple[float, ...]
+    estimate: tuple[Floats, ...]
+    count: tuple[Floats, ...]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class AreaRelease(CountRelease):
     """Noisy counts of nested regions. PUBLIC: everything in it was released by a mechanism.
 
     Level 0 is the whole, levels 1 to g are those of the regions. Counts add up from level to level.
@@ -66,46 +73,26 @@ class AreaRelease(Mapped):
     True
     """
 
-    mechanism: str
-    settings: dict[str, Any]
     regions: Regions
-    noisy: tuple[Floats, ...]
-    noise_variance: tuple[float, ...]
-    estimate: tuple[Floats, ...]
-    count: tuple[Floats, ...]
-    spread: LevelSpread
-    receipt: Receipt
-    steps: tuple[str, ...]
-    simulation: bool
-    approximate: str | None = None
+    nonnegative: bool = True
     hidden: Mask | None = None
+
+    @property
+    def nodes_of(self) -> Hierarchy:
+        """The regions of all levels, the root first."""
+        return self.regions.hierarchy
+
+    @property
+    def levels(self) -> Levels:
+        """The counts level by level, the whole first."""
+        numbers = (self.noisy, self.noise_variance, self.centre, self.count)
+        noisy, variance, estimate, count = map(self.nodes_of.split, numbers)
+        return Levels(noisy=noisy, noise_variance=tuple(float(each[0]) for each in variance), estimate=estimate, count=count)
 
     def __repr__(self) -> str:
         stamp = "" if self.status == PRIVATE else f", {self.status}"
         size, finest = self.regions.size(self.regions.depth), self.regions.levels[-1]
         return f"AreaRelease({self.mechanism}, {size:,} {finest}, {self.receipt.total}{stamp})"
-
-    @property
-    def status(self) -> str:
-        """The status that every table of the release states: "private release", "SIMULATION: not private" or "NOT PRIVATE"."""
-        return self.receipt.status(simulation=self.simulation)
-
-    def refuse_unpublishable(self) -> None:
-        """Raise an error if the release must not be published.
-
-        Raises:
-            RefusedError: the release is a simulation, or was made by a reference that is not private.
-        """
-        self.receipt.refuse_unpublishable(simulation=self.simulation)
-
-    @cached_property
-    def _stddevs(self) -> list[Floats]:
-        return [np.sqrt(variance) for variance in self.spread.variances()]
-
-    @property
-    def has_laplace(self) -> bool:
-        """Whether the noise is discrete Laplace noise; otherwise it is discrete Gaussian."""
-        return any("Laplace" in step.noise for step in self.receipt.steps)
 
     def stddev(self, level: Level) -> Floats:
         """Return the (n,) standard deviations of the noise in a level's estimates, in records.
@@ -113,7 +100,10 @@ class AreaRelease(Mapped):
         Raises:
             DomainError: no such level.
         """
-        return self._stddevs[self.regions.level_number(level)]
+        return self.stddevs[self._at(level)]
+
+    def _at(self, level: Level) -> slice:
+        return self.nodes_of.at_depth(self.regions.level_number(level))
 
     def interval(self, level: Level) -> tuple[Floats, Floats]:
         """Compute intervals that each contain the true count of a region with probability at least 0.95.
@@ -130,7 +120,7 @@ class AreaRelease(Mapped):
         Raises:
             DomainError: no such level.
         """
-        return self._ends(level, (LAPLACE_STDDEVS if self.has_laplace else GAUSSIAN_STDDEVS) * self.stddev(level))
+        return self.ends_of(self._at(level))
 
     def simultaneous_interval(self, level: Level) -> tuple[Floats, Floats]:
         """Compute intervals that with probability at least 0.95 hold for all regions of a level at once, by Bonferroni.
@@ -147,10 +137,8 @@ class AreaRelease(Mapped):
             DomainError: no such level.
         """
         stddev = self.stddev(level)
-        return self._ends(level, (laplace_reach if self.has_laplace else gaussian_reach)(stddev, len(stddev)))
-
-    def _ends(self, level: Level, reach: Floats) -> tuple[Floats, Floats]:
-        return _ends_around(self.estimate[self.regions.level_number(level)], reach)
+        reach = (gaussian_reach if self.has_gaussian else laplace_reach)(stddev, len(stddev))
+        return self.make_ends(self.centre[self._at(level)], reach)
 
     def level(self, level: Level) -> geopandas.GeoDataFrame:
         """Make a table of the regions of a level.
@@ -173,8 +161,8 @@ class AreaRelease(Mapped):
         columns: dict[str, Any] = {
             "region": self.regions.ids_of(number),
             "name": self.regions.names_of(number),
-            "count": self.count[number],
-            "count_noisy": self.noisy[number],
+            "count": self.count[self._at(number)],
+            "count_noisy": self.noisy[self._at(number)],
             "stddev": self.stddev(number),
             "ci_low": low,
             "ci_high": high,
@@ -200,7 +188,7 @@ class AreaRelease(Mapped):
             DomainError: no such level.
         """
         number = self.regions.level_number(level)
-        return np.asarray(grade_reliability(self.count[number], self._stddevs[number]).to_numpy(zero_copy_only=False), object)
+        return np.asarray(grade_reliability(self.count[self._at(number)], self.stddev(number)).to_numpy(zero_copy_only=False), object)
 
     @overload
     def answer(self, regions: Sequence[str | Sequence[str]], *, level: Level | None = None, spread: Literal[False] = False) -> Floats: ...
@@ -237,9 +225,14 @@ class AreaRelease(Mapped):
             of_level = scipy.sparse.csr_array((np.ones(here.sum()), (query[here], index[here])), shape=shape)
             chosen = chosen + of_level @ self._leaves_in(number)
         chosen.data[:] = 1.0
-        count = np.asarray(chosen @ self.count[-1])
+        count, stddev = self.sums(self._of_nodes(chosen))
         count[self._find_hidden(query, levels, index, len(lists))] = np.nan
-        return (count, np.sqrt(self.spread.of_sums(chosen))) if spread else count
+        return (count, stddev) if spread else count
+
+    def _of_nodes(self, leaves: Any) -> Any:
+        """Return (q, leaves) weights as (q, n) weights of all nodes."""
+        inner = scipy.sparse.csr_array((leaves.shape[0], self.nodes_of.starts[-2]))
+        return scipy.sparse.hstack([inner, leaves], format="csr")
 
     def answer_interval(self, regions: Sequence[str | Sequence[str]], *, level: Level | None = None) -> tuple[Floats, Floats]:
         """Compute intervals that each contain the true answer with probability at least 0.95; see `interval`.
@@ -254,8 +247,8 @@ class AreaRelease(Mapped):
         Raises:
             DomainError: an unknown id or level.
         """
-        centre, stddev = replace(self, count=self.estimate).answer(regions, level=level, spread=True)
-        return _ends_around(centre, (LAPLACE_STDDEVS if self.has_laplace else GAUSSIAN_STDDEVS) * stddev)
+        centre, stddev = self.before_bias().answer(regions, level=level, spread=True)
+        return self.make_ends(centre, self.reach * stddev)
 
     def _find(self, ids: list[str], level: Level | None) -> tuple[Integers, Integers]:
         """Return the (k,) levels of regions, and their (k,) indices in these levels."""
@@ -326,9 +319,7 @@ class AreaRelease(Mapped):
                 f"{lie} at least partly in no region, where nothing was counted. With outside='inside_part' the part inside is answered,"
                 " together with its share."
             )
-        parts = [share @ self.count[-1]]
-        if spread:
-            parts.append(np.sqrt(self.spread.of_sums(share)))
+        parts = list(self.sums(self._of_nodes(share)))[: 2 if spread else 1]
         if outside == "inside_part":
             parts.append(covered)
         return tuple(parts) if len(parts) > 1 else parts[0]
@@ -378,8 +369,3 @@ class AreaRelease(Mapped):
 
     def _add_leaves(self, level: int, values: ArrayLike) -> Floats:
         return np.bincount(self.regions.ancestors(level), np.asarray(values, np.float64), self.regions.size(level)).astype(np.float64)
-
-
-def _ends_around(centre: Floats, reach: Floats) -> tuple[Floats, Floats]:
-    """Return lower and upper ends of intervals, rounded outwards to whole numbers of at least 0."""
-    return np.maximum(np.floor(centre - reach), 0.0), np.maximum(np.ceil(centre + reach), 0.0)

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import shapely
 
 from dpviz.errors import InputError
-from dpviz.privacy.level_spread import LevelSpread
+from dpviz.privacy.consistency import Spread
 from dpviz.privacy.receipt import Receipt
 from dpviz.release.area_release import AreaRelease
 from dpviz.release.manifest import read_settings
@@ -91,15 +91,15 @@ def _make_columns(release: AreaRelease, level: int) -> Columns:
     """Make the columns of a level's counts and their errors, with one row per region; those of hidden regions, too."""
     (low, high), (all_low, all_high) = release.interval(level), release.simultaneous_interval(level)
     return {
-        "count": release.count[level],
-        "count_noisy": release.noisy[level],
-        "count_unbiased": release.estimate[level],
+        "count": release.levels.count[level],
+        "count_noisy": release.levels.noisy[level],
+        "count_unbiased": release.levels.estimate[level],
         "stddev": release.stddev(level),
         "ci_low": low,
         "ci_high": high,
         "all_low": all_low,
         "all_high": all_high,
-        "reliability": grade_reliability(release.count[level], release.stddev(level)),
+        "reliability": grade_reliability(release.levels.count[level], release.stddev(level)),
         **_make_rates(release, level),
     }
 
@@ -174,8 +174,8 @@ def _write_levels(release: AreaRelease, path: Path) -> None:
         size = regions.size(level)
         columns = {"level": np.full(size, level, np.int32), "region_id": pa.array(regions.ids_of(level), pa.string())}
         columns |= _make_columns(release, level)
-        columns["share"] = release.spread.share[level - 1] if level else np.array([np.nan])
-        columns["slack"] = release.spread.slack[level - 1] if level else np.array([np.nan])
+        nodes = regions.hierarchy.at_depth(level)
+        columns["share"], columns["slack"] = (part[nodes] if level else np.array([np.nan]) for part in (release.spread.share, release.spread.slack))
         if release.hidden is not None:
             columns["hidden"] = release.hidden if level == regions.depth else np.zeros(size, np.bool_)
         parts.append(decode_dictionaries(make_table(columns | {"status": make_constant_column(release.status, size)})))
@@ -259,20 +259,17 @@ def rebuild_area_release(contents: Facts, tables: dict[str, Any], receipt: Recei
         numbers = pd.Series(_read_numbers(parts[-1:], "denominator")[0], index=regions.ids[-1], name=contents["denominator"]["column"])
         regions = replace(regions, denominator=numbers)
     variances = [facts["variance"] for facts in contents["levels"]]
+    root = float(contents["spread"]["root_variance"])
+    numbers = {name: np.concatenate(_read_numbers(parts, name)) for name in ("count_noisy", "count_unbiased", "count", "share", "slack")}
     return AreaRelease(
         mechanism=contents["mechanism"],
         settings=read_settings(contents),
         regions=regions,
-        noisy=_read_numbers(parts, "count_noisy"),
-        noise_variance=tuple(float("inf") if variance is None else float(variance) for variance in variances),
-        estimate=_read_numbers(parts, "count_unbiased"),
-        count=_read_numbers(parts, "count"),
-        spread=LevelSpread(
-            root=float(contents["spread"]["root_variance"]),
-            share=_read_numbers(parts[1:], "share"),
-            slack=_read_numbers(parts[1:], "slack"),
-            parent=tuple(parent.astype(np.int64) for parent in regions.parent),
-        ),
+        noisy=numbers["count_noisy"],
+        noise_variance=np.repeat([np.inf if variance is None else float(variance) for variance in variances], np.diff(regions.hierarchy.starts)),
+        unbiased=numbers["count_unbiased"],
+        count=numbers["count"],
+        spread=Spread(share=np.r_[1.0, numbers["share"][1:]], slack=np.r_[root, numbers["slack"][1:]], root=root),
         receipt=receipt,
         steps=steps,
         simulation=False,

@@ -542,7 +542,7 @@ def _describe_area_contents(release: AreaRelease) -> Facts:
         "grid": _describe_grid(regions.grid),
         "levels": [
             {"level": level, "regions": regions.size(level), "variance": float(variance) if math.isfinite(variance) else None}
-            for level, variance in enumerate(release.noise_variance)
+            for level, variance in enumerate(release.levels.noise_variance)
         ],
         "spread": {"errors": LEAST_SQUARES, "root_variance": float(release.spread.root)},
         "hidden": release.hidden is not None,
@@ -585,7 +585,7 @@ def _from_json(value: Any) -> Any:
 def describe_utility(release: AnyRelease) -> Facts:
     """Describe each level's accuracy as facts, coarsest first: how many numbers, their standard deviations and the widths of intervals."""
     if isinstance(release, AreaRelease):
-        interval, levels = _LAPLACE_INTERVAL if release.has_laplace else _GAUSSIAN_INTERVAL, _describe_area_levels(release)
+        interval, levels = _LAPLACE_INTERVAL if not release.has_gaussian else _GAUSSIAN_INTERVAL, _describe_area_levels(release)
     elif isinstance(release, FlowRelease):
         interval, levels = _TRIP_INTERVAL, _describe_trip_levels(release)
     else:

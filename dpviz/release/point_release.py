@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
 import geopandas
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from dpviz.arrays import Floats
 from dpviz.errors import DomainError, check_choice
-from dpviz.privacy.consistency import Spread
-from dpviz.privacy.receipt import PRIVATE, Receipt
+from dpviz.privacy.receipt import PRIVATE
 from dpviz.privacy.wavelet import WaveletSpread
-from dpviz.release.flow_release import INTERVAL_STDDEVS as GAUSSIAN_STDDEVS
+from dpviz.release.count_release import LAPLACE_STDDEVS, CountRelease
 from dpviz.release.regular_grid import make_dataset
-from dpviz.shown import Mapped
 from dpviz.space.coverage import check_coverage, is_areas, shapes_of
 from dpviz.space.domain import Domain
 from dpviz.space.interpolate import INSIDE, UNIFORM, interpolation_sums
@@ -28,96 +26,6 @@ from dpviz.space.tree import Tree
 
 if TYPE_CHECKING:
     import xarray
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class TreeErrors:
-    """The joint distribution of the errors of consistent counts, prepared for range queries.
-
-    Attributes:
-        spread: the distribution, from `least_squares`.
-        slack_sums: (n,) the sum of the slack of each node's children.
-    """
-
-    spread: Spread
-    slack_sums: Floats
-
-
-Errors = Floats | TreeErrors | WaveletSpread
-"""The errors of a tree's counts: (n,) variances if they are independent, else their joint distribution."""
-
-
-def errors_of(tree: Tree, spread: Spread | WaveletSpread | None, noise_variance: Floats) -> Errors:
-    """Prepare the errors of a tree's counts for `variances`.
-
-    Args:
-        tree: of the release.
-        spread: the joint distribution of the errors; None if they are independent.
-        noise_variance: (n,) variances of independent errors.
-    """
-    if spread is None:
-        return noise_variance
-    if isinstance(spread, WaveletSpread):
-        return spread
-    total = np.zeros(len(tree))
-    for depth in range(tree.height):
-        total[tree.at_depth(depth)] = tree.sum_children(depth, spread.slack[tree.at_depth(depth + 1)])
-    return TreeErrors(spread=spread, slack_sums=total)
-
-
-def variances(tree: Tree, errors: Errors, fronts: list[Front], part: slice) -> Floats:
-    """Compute the variances of a batch of answers.
-
-    Args:
-        tree: of the release.
-        errors: of its counts, from `errors_of`.
-        fronts: the decomposition of the queries, from the root down.
-        part: the numbers of the batch's queries.
-
-    Returns:
-        (queries of the batch,) variances.
-    """
-    size = part.stop - part.start
-    if isinstance(errors, TreeErrors):
-        return _consistent_variances(errors, fronts, part)
-    if isinstance(errors, WaveletSpread):
-        return np.array([errors.sums(_shares(tree, errors.order, fronts, query)) for query in range(part.start, part.stop)])
-    terms = (np.bincount(front.query - part.start, front.ends * front.share**2 * errors[front.node], size) for front in fronts)
-    return np.asarray(sum(terms, np.zeros(size)))
-
-
-def _consistent_variances(errors: TreeErrors, fronts: list[Front], part: slice) -> Floats:
-    """Compute variances in one pass from the deepest front up to the root.
-
-    Consider the part of a query's answer inside a node: `slope` is the change of this part per change of the node's count, and `rest`
-    is the variance of this part if the node's count is fixed.
-    """
-    slope = rest = np.empty(0)
-    below: Front | None = None
-    for front in reversed(fronts):
-        slope_here, rest_here = front.share.copy(), np.zeros(len(front.share))
-        if below is not None:
-            _add_children(errors, (front, below), (slope, rest), (slope_here, rest_here))
-        slope, rest, below = slope_here, rest_here, front
-    variance = np.zeros(part.stop - part.start)
-    if below is not None:
-        variance[below.query - part.start] = slope**2 * errors.spread.root + rest
-    return variance
-
-
-def _add_children(
-    errors: TreeErrors, pair: tuple[Front, Front], child_terms: tuple[Floats, Floats], own_terms: tuple[Floats, Floats]
-) -> None:
-    """Set slope and rest of each pair of query and node that was divided, from the slopes and rests of the node's children.
-
-    A child outside the query is in no pair, and has slope 0.
-    """
-    (front, below), (slope, rest), (slope_here, rest_here) = pair, child_terms, own_terms
-    size, divided = len(front.node), ~front.ends
-    slope_here[divided] = np.bincount(below.origin, errors.spread.share[below.node] * slope, size)[divided]
-    added = errors.spread.slack[below.node] * slope * (slope - 2 * slope_here[below.origin])
-    rest_here += np.bincount(below.origin, rest + added, size)
-    rest_here[divided] += slope_here[divided] ** 2 * errors.slack_sums[front.node[divided]]
 
 
 def _shares(tree: Tree, order: int, fronts: list[Front], query: int) -> Floats:
@@ -135,11 +43,11 @@ def _shares(tree: Tree, order: int, fronts: list[Front], query: int) -> Floats:
 
 Areas: TypeAlias = geopandas.GeoDataFrame | geopandas.GeoSeries
 
-INTERVAL_STDDEVS = math.log(20) / math.sqrt(2)  # half the width of a 95 % interval, in standard deviations of Laplace noise
+INTERVAL_STDDEVS = LAPLACE_STDDEVS
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Release(Mapped):
+class Release(CountRelease):
     """Noisy counts on a tree of partitions. PUBLIC: everything in it was released by a mechanism.
 
     Attributes:
@@ -175,65 +83,30 @@ class Release(Mapped):
     True
     """
 
-    mechanism: str
-    settings: dict[str, Any]
     domain: Domain
     tree: Tree
-    noisy: Floats
-    noise_variance: Floats
-    count: Floats
-    spread: Spread | WaveletSpread | None
-    receipt: Receipt
-    steps: tuple[str, ...]
-    simulation: bool
     height: int
-    approximate: str | None = None
-    unbiased: Floats | None = None
     inside: str = UNIFORM
     again: Floats | None = None
-    nonnegative: bool = False
+
+    @property
+    def nodes_of(self) -> Tree:
+        """The tree."""
+        return self.tree
 
     def __repr__(self) -> str:
         stamp = "" if self.status == PRIVATE else f", {self.status}"
         return f"Release({self.mechanism}, {len(self.tree.leaves):,} partitions{self.receipt.describe_total()}{stamp})"
-
-    @property
-    def status(self) -> str:
-        """The status that every table of the release states: "private release", "SIMULATION: not private" or "NOT PRIVATE"."""
-        return self.receipt.status(simulation=self.simulation)
-
-    def refuse_unpublishable(self) -> None:
-        """Raise an error if the release must not be published.
-
-        Raises:
-            RefusedError: the release is a simulation, or was made by a reference that is not private.
-        """
-        self.receipt.refuse_unpublishable(simulation=self.simulation)
-
-    @property
-    def states_noise(self) -> bool:
-        """Whether the noise of any count is stated; if not, as in contrasts, standard deviations and ends of intervals are NaN."""
-        return bool(np.isfinite(self.noise_variance).any())
-
-    @property
-    def has_gaussian(self) -> bool:
-        """Whether the noise is discrete Gaussian noise; otherwise it is discrete Laplace, or there is none."""
-        return any("Gaussian" in step.noise for step in self.receipt.steps)
-
-    @property
-    def reach(self) -> float:
-        """Half the width of a 95 % interval, in standard deviations: 2.12 for Laplace and 1.96 for Gaussian noise."""
-        return GAUSSIAN_STDDEVS if self.has_gaussian else INTERVAL_STDDEVS
 
     @cached_property
     def open_cells(self) -> Floats:
         """(n,) number of lattice cells of each node in which records can be; 0 for nodes that the domain's mask covers, which are empty."""
         return open_cells(self.tree, self.domain.mask)
 
-    @cached_property
+    @property
     def stddev(self) -> Floats:
         """(n,) standard deviation of the noise in each node's `count`, in records. The error of assuming uniformity is not included."""
-        return np.sqrt(self.noise_variance if self.spread is None else self.spread.variances(self.tree))
+        return self.stddevs
 
     @overload
     def answer(
@@ -295,8 +168,7 @@ class Release(Mapped):
             DomainError: as for `answer`.
         """
         share = check_coverage(self.domain, boxes, outside)
-        unbiased = self if self.unbiased is None else replace(self, count=self.unbiased, unbiased=None, nonnegative=False)
-        centre, stddev = unbiased.answer(boxes, spread=True, inside="uniform", outside="inside_part")[:2]
+        centre, stddev = replace(self.before_bias(), nonnegative=False).answer(boxes, spread=True, inside="uniform", outside="inside_part")[:2]
         ends = self.make_ends(centre, self.reach * stddev)
         return (*ends, share) if outside == "inside_part" else ends
 
@@ -457,21 +329,7 @@ class Release(Mapped):
         Returns:
             (k,) lower and (k,) upper ends.
         """
-        centre = self.count if self.unbiased is None else self.unbiased
-        return self.make_ends(centre[nodes], self.reach * self.stddev[nodes])
-
-    def make_ends(self, centre: Floats, reach: Floats) -> tuple[Floats, Floats]:
-        """Make the ends of intervals: rounded outwards to whole numbers, and at least 0 if the release is `nonnegative`.
-
-        Args:
-            centre: (k,) estimates before any biased step.
-            reach: (k,) half the widths of the intervals.
-
-        Returns:
-            (k,) lower and (k,) upper ends.
-        """
-        low, high = np.floor(centre - reach), np.ceil(centre + reach)
-        return (np.maximum(low, 0.0), np.maximum(high, 0.0)) if self.nonnegative else (low, high)
+        return self.ends_of(nodes)
 
     def lies_outside(self, nodes: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return whether the counts of (k,) nodes lie outside of their own intervals, because a biased step moved them."""
@@ -481,10 +339,6 @@ class Release(Mapped):
     @cached_property
     def _cumulative(self) -> Cumulative | None:
         return None if self.spread is None else cumulative(self.tree, self.count, self.domain.mask)
-
-    @cached_property
-    def _errors(self) -> Errors:
-        return errors_of(self.tree, self.spread, self.noise_variance)
 
     def _answer_boxes(self, lattice: Floats, interpolation: Cumulative | None, spread: bool) -> tuple[Floats, Floats]:
         """Compute (q,) estimates in (q, 4) boxes in lattice units, and (q,) standard deviations, which are 0 unless `spread`."""
@@ -501,14 +355,20 @@ class Release(Mapped):
         return np.maximum(estimate, 0.0) if self.nonnegative else estimate
 
     def _answer(self, overlap: Overlap, queries: int, spread: bool) -> tuple[Floats, Floats]:
-        estimate, variance = np.zeros(queries), np.zeros(queries)
+        estimate, stddev = np.zeros(queries), np.zeros(queries)
         for part, fronts in batches(self.tree, overlap, queries):
-            for front in fronts:
-                share = np.where(front.ends, front.share, 0.0)
-                estimate[part] += np.bincount(front.query - part.start, share * self.count[front.node], part.stop - part.start)
-            if spread:
-                variance[part] = variances(self.tree, self._errors, fronts, part)
-        return estimate, np.sqrt(np.maximum(variance, 0.0))
+            size = part.stop - part.start
+            if isinstance(self.spread, WaveletSpread) and spread:
+                order = self.spread.order
+                stddev[part] = np.sqrt([self.spread.sums(_shares(self.tree, order, fronts, query)) for query in range(part.start, part.stop)])
+            ended = [(front.query[front.ends] - part.start, front.node[front.ends], front.share[front.ends]) for front in fronts]
+            query, node, share = (np.concatenate(each) for each in zip(*ended, strict=True)) if ended else (np.zeros(0, int),) * 3
+            weights = scipy.sparse.csr_array((share, (query, node)), shape=(size, len(self.tree)))
+            if not spread or isinstance(self.spread, WaveletSpread):
+                estimate[part] = weights @ self.count
+            else:
+                estimate[part], stddev[part] = self.sums(weights)
+        return estimate, stddev
 
 
 def _pack_result(estimates: tuple[Floats, Floats], coverage: Floats | None, spread: bool) -> Floats | tuple[Floats, ...]:

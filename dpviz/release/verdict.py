@@ -236,7 +236,7 @@ def verdict(release: AnyRelease) -> Verdict:
             stages=stages,
         )
     if isinstance(release, AreaRelease):
-        regions, total = release.regions, float(release.estimate[0][0])
+        regions, total = release.regions, float(release.levels.estimate[0][0])
         names = ("the whole", *regions.levels)
         numbers = ((regions.size(level), total, float(np.mean(release.stddev(level)))) for level in range(regions.depth + 1))
         graded = tuple(grade_level(level, name, *number) for level, (name, number) in enumerate(zip(names, numbers, strict=True)))
@@ -277,10 +277,10 @@ def _finest_readable(found: Verdict) -> LevelVerdict | None:
 
 def _area_counts(release: AreaRelease, level: int) -> tuple[Floats, Floats]:
     """Return (n,) released counts of a level's regions, NaN where they are hidden, and (n,) unbiased estimates."""
-    count = np.asarray(release.count[level], np.float64)
+    count = np.asarray(release.levels.count[level], np.float64)
     if release.hidden is not None and level == release.regions.depth:
         count = np.where(release.hidden, np.nan, count)
-    return count, release.estimate[level]
+    return count, release.levels.estimate[level]
 
 
 def _doubt_occupied(found: Verdict, level: LevelVerdict, count: Floats, unbiased: Floats) -> Verdict:

@@ -23,6 +23,7 @@ from dpviz.shown import Shown
 from dpviz.space.borders import edges_of, repaired_parts
 from dpviz.space.denominators import check_denominator
 from dpviz.space.domain import Domain, is_horizontal
+from dpviz.space.hierarchy import Hierarchy
 from dpviz.space.rectangle import Bounds
 from dpviz.space.region_builders import H3_CRS, Grid, H3Cells, h3_outlines, list_polygons, nest_h3_cells, nest_squares
 from dpviz.space.region_tables import fields_from_columns, fields_from_parents, fields_from_prefixes
@@ -343,6 +344,11 @@ class Regions(Shown):
     @cached_property
     def _first_child(self) -> tuple[NDArray[np.int64], ...]:
         return tuple(np.searchsorted(self.parent[level], np.arange(self.size(level) + 1)) for level in range(self.depth))
+
+    @cached_property
+    def hierarchy(self) -> Hierarchy:
+        """All regions as one hierarchy, the root first; its depths are the levels."""
+        return Hierarchy.of_levels(self.parent)
 
     def ancestors(self, level: int, below: int | None = None) -> Places:
         """Find the ancestor of each region of a level.

@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.arrays import Integers, Lines
+from dpviz.space.hierarchy import Hierarchy
 from dpviz.space.hilbert import Curve
 from dpviz.space.morton import morton
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Tree:
+class Tree(Hierarchy):
     """Nested rectangles on a lattice. The root is the whole domain.
 
     Nodes are in breadth-first order: the nodes of a level are consecutive, and so are the children of a node. A node's level is its
@@ -42,14 +43,10 @@ class Tree:
     (Tree(5 nodes, 4 leaves, height 1), [[0, 0, 4, 4], [0, 0, 2, 2], [2, 0, 4, 2], [0, 2, 2, 4], [2, 2, 4, 4]])
     """
 
-    parent: NDArray[np.int32]
-    first_child: NDArray[np.int32]
-    children: NDArray[np.int32]
     west: Lines
     south: Lines
     east: Lines
     north: Lines
-    starts: tuple[int, ...]
     lines: tuple[Lines, Lines] | None = None
     curve: Curve | None = None
 
@@ -57,16 +54,8 @@ class Tree:
         for array in (self.parent, self.first_child, self.children, self.west, self.south, self.east, self.north):
             array.flags.writeable = False
 
-    def __len__(self) -> int:
-        return len(self.parent)
-
     def __repr__(self) -> str:
         return f"Tree({len(self):,} nodes, {len(self.leaves):,} leaves, height {self.height})"
-
-    @property
-    def height(self) -> int:
-        """Depth of the deepest node."""
-        return len(self.starts) - 2
 
     @property
     def order(self) -> int:
@@ -79,34 +68,15 @@ class Tree:
         return self.curve is not None
 
     @cached_property
-    def depth(self) -> NDArray[np.int8]:
-        """(n,) depth of each node: the number of steps from the root."""
-        return np.repeat(np.arange(self.height + 1, dtype=np.int8), np.diff(self.starts))
-
-    @cached_property
-    def leaves(self) -> Integers:
-        """(leaves,) indices of the nodes without children."""
-        return np.flatnonzero(self.children == 0)
-
-    @cached_property
     def cells(self) -> NDArray[np.float64]:
         """(n,) number of lattice cells in each node: in its rectangle, or in its stretch of the curve."""
         if self.curve is not None:
             return np.ldexp((self.curve.last - self.curve.first).astype(np.float64), 2 * (self.order - self.curve.order))
         return (self.east - self.west).astype(np.float64) * (self.north - self.south)
 
-    def at_depth(self, depth: int) -> slice:
-        """Return the indices of the nodes of one depth, 0 to `height`, as a slice."""
-        return slice(self.starts[depth], self.starts[depth + 1])
-
     def rectangles(self, nodes: Integers | slice = slice(None)) -> NDArray[np.int32]:
         """Return (k, 4) west, south, east, north of `nodes` as lattice lines."""
         return np.stack([self.west[nodes], self.south[nodes], self.east[nodes], self.north[nodes]], axis=1)
-
-    def cut(self, depth: int) -> Integers:
-        """Return (k,) indices of the nodes that tile the domain at a depth: all nodes of this depth, and the leaves above it."""
-        above = np.flatnonzero(self.children[: self.starts[depth]] == 0)
-        return np.concatenate([above, np.arange(self.starts[depth], self.starts[depth + 1])])
 
     def leaf_of(self, column: NDArray[np.int32], row: NDArray[np.int32]) -> Integers:
         """Find the leaf that contains each lattice cell.
@@ -144,50 +114,6 @@ class Tree:
             children, parents = self.at_depth(depth + 1), self.at_depth(depth)
             total[parents] += self.sum_children(depth, total[children]).astype(np.int64)
         return total
-
-    def sum_children(self, depth: int, values: NDArray[Any]) -> NDArray[Any]:
-        """Sum values over the children of each node.
-
-        Args:
-            depth: the depth of the parents.
-            values: (nodes of depth + 1,) one per child.
-
-        Returns:
-            (nodes of depth,) sums; 0 for leaves.
-        """
-        parents, children = self.at_depth(depth), self.at_depth(depth + 1)
-        fan_out = self.fan_outs[depth]
-        if fan_out:
-            grouped = values.reshape(-1, fan_out)
-            total = grouped[:, 0] + grouped[:, 1] if fan_out > 1 else grouped[:, 0].copy()
-            for child in range(2, fan_out):
-                total += grouped[:, child]
-            return total
-        return np.bincount(self.parent[children] - parents.start, weights=values, minlength=parents.stop - parents.start)
-
-    def to_children(self, depth: int, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Repeat each parent's value for its children.
-
-        Args:
-            depth: the depth of the parents.
-            values: (nodes of depth,) one per parent.
-
-        Returns:
-            (nodes of depth + 1,) one per child.
-        """
-        fan_out = self.fan_outs[depth]
-        if fan_out:
-            return np.repeat(values, fan_out)
-        return values[self.parent[self.at_depth(depth + 1)] - self.starts[depth]]
-
-    @cached_property
-    def fan_outs(self) -> tuple[int, ...]:
-        """(height,) the number of children of the nodes of each depth; 0 if it is not the same for all of them."""
-        return tuple(self._fan_out(depth) for depth in range(self.height))
-
-    def _fan_out(self, depth: int) -> int:
-        counts = self.children[self.at_depth(depth)]
-        return int(counts[0]) if (counts == counts[0]).all() else 0
 
     @cached_property
     def _leaves_on_curve(self) -> tuple[Integers, Integers]:

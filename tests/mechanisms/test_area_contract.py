@@ -35,7 +35,7 @@ def released(mechanism, areas: AreaCounts, budget=BUDGETS["epsilon"], seed: int 
 
 
 def numbers(release: AreaRelease) -> list:
-    return [level.tolist() for part in (release.noisy, release.estimate, release.count) for level in part]
+    return [level.tolist() for part in (release.levels.noisy, release.levels.estimate, release.levels.count) for level in part]
 
 
 def sensitivity(mechanism, bound: int, *, gaussian: bool) -> int:
@@ -80,13 +80,13 @@ def test_it_works_on_no_one_and_a_thousand_records(mechanism, budget, records, e
     assert release.regions == areas.regions
     for level in range(areas.regions.depth + 1):
         size = areas.regions.size(level)
-        parts = (release.noisy[level], release.estimate[level], release.count[level], release.stddev(level))
+        parts = (release.levels.noisy[level], release.levels.estimate[level], release.levels.count[level], release.stddev(level))
         assert [len(part) for part in parts] == [size] * 4
         assert np.isfinite(parts[1:]).all()
         assert (parts[3] > 0).all()
-        assert np.isfinite(parts[0]).all() == np.isfinite(release.noise_variance[level])
+        assert np.isfinite(parts[0]).all() == np.isfinite(release.levels.noise_variance[level])
         assert len(release.level(level)) == size
-    assert abs(release.count[0][0] - records) < 60 * release.stddev(0)[0] + (1000 if mechanism.chosen().get("nonnegative") else 0)
+    assert abs(release.levels.count[0][0] - records) < 60 * release.stddev(0)[0] + (1000 if mechanism.chosen().get("nonnegative") else 0)
 
 
 @EVERY
@@ -98,7 +98,7 @@ def test_the_same_seed_gives_the_same_release_and_another_seed_or_a_second_draw_
     )
     np.testing.assert_equal((numbers(one), one.receipt), (numbers(same), same.receipt))
     for each in (other, third):
-        assert any((a != b).any() for a, b in zip(one.count, each.count, strict=True))
+        assert any((a != b).any() for a, b in zip(one.levels.count, each.levels.count, strict=True))
 
 
 @EVERY
@@ -106,7 +106,7 @@ def test_it_leaves_its_input_alone(mechanism):
     areas = records_of(3000)
     before = [part.copy() for part in (areas.leaf, areas.count)]
     release = released(mechanism, areas, PureBudget(10**6))
-    for part in (*release.count, *release.estimate, *release.noisy):
+    for part in (*release.levels.count, *release.levels.estimate, *release.levels.noisy):
         if part.flags.writeable:
             part[:] = -1
     for part, copy in zip((areas.leaf, areas.count), before, strict=True):
@@ -131,7 +131,7 @@ def test_a_huge_budget_gives_the_truth_at_every_level_of_every_frame(mechanism, 
     areas = areas_of(regions, np.random.default_rng(7).poisson(3, regions.size(regions.depth)) * 7)
     release = released(mechanism, areas, budget)
     for level in range(regions.depth + 1):
-        np.testing.assert_allclose(release.count[level], true_sums(areas, level), atol=1e-6)
+        np.testing.assert_allclose(release.levels.count[level], true_sums(areas, level), atol=1e-6)
 
 
 @EVERY
@@ -141,12 +141,12 @@ def test_regions_add_up_to_the_region_above_on_every_frame(mechanism, budget, fr
     regions = FRAMES[frame]
     areas = areas_of(regions, np.random.default_rng(8).poisson(2, regions.size(regions.depth)))
     release = released(mechanism, areas, budget)
-    for part in (release.count, release.estimate):
+    for part in (release.levels.count, release.levels.estimate):
         for level in range(1, regions.depth + 1):
             sums = np.bincount(regions.parent[level - 1], part[level], regions.size(level - 1))
             np.testing.assert_allclose(sums, part[level - 1], atol=1e-6)
     if mechanism.chosen().get("nonnegative"):
-        assert all((part >= 0).all() and (part == np.rint(part)).all() for part in release.count)
+        assert all((part >= 0).all() and (part == np.rint(part)).all() for part in release.levels.count)
 
 
 @EVERY
@@ -155,7 +155,7 @@ def test_estimates_and_their_stated_spread_are_those_of_dense_least_squares(mech
     release = released(mechanism, records_of(500), budget)
     leaves, covariance = dense_fit(release)
     nodes = membership(release.regions)
-    np.testing.assert_allclose(np.concatenate(release.estimate), nodes @ leaves, atol=1e-6)
+    np.testing.assert_allclose(np.concatenate(release.levels.estimate), nodes @ leaves, atol=1e-6)
     stated = np.concatenate([release.stddev(level) for level in range(release.regions.depth + 1)])
     np.testing.assert_allclose(stated**2, np.diag(nodes @ covariance @ nodes.T), rtol=1e-9)
 
@@ -165,7 +165,7 @@ def test_estimates_and_their_stated_spread_are_those_of_dense_least_squares(mech
 def test_estimates_are_unbiased_and_their_stated_spread_is_that_of_many_runs(mechanism, budget):
     areas, runs = areas_of(regular(2, 3, 2), [4, 0, 9, 100, 0, 3] * 2, contributions=2, unit="person"), 4000
     entropies = Entropy.seeded(11).spawn(runs)
-    drawn = np.array([np.concatenate(mechanism.release(areas, budget, entropy).estimate) for entropy in entropies])
+    drawn = np.array([np.concatenate(mechanism.release(areas, budget, entropy).levels.estimate) for entropy in entropies])
     truth = np.concatenate(areas.level_counts())
     release = released(mechanism, areas, budget)
     stated = np.concatenate([release.stddev(level) for level in range(4)])
@@ -215,7 +215,7 @@ def test_shares_add_up_and_come_back_as_they_were_given(mechanism):
 def test_no_word_of_the_release_depends_on_the_records(mechanism):
     few, many = (released(mechanism, records_of(number), seed=seed) for number, seed in ((0, 1), (1000, 2)))
     assert (few.steps, few.settings, few.approximate) == (many.steps, many.settings, many.approximate)
-    assert (few.receipt, few.noise_variance) == (many.receipt, many.noise_variance)
+    assert (few.receipt, few.levels.noise_variance) == (many.receipt, many.levels.noise_variance)
     for level in range(4):
         np.testing.assert_array_equal(few.stddev(level), many.stddev(level))
     assert not mechanism.depends_on_data(many)

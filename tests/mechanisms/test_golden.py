@@ -101,8 +101,8 @@ def released_areas(mechanism):
     releases = [mechanism.release(areas, budget, dv.Entropy.seeded(20211102)) for budget in budgets]
     every = [(release, level) for release in releases for level in range(4)]
     return {
-        "noisy": [[None if np.isnan(value) else int(value) for value in release.noisy[level]] for release, level in every],
-        "count": [release.count[level].round(9).tolist() for release, level in every],
+        "noisy": [[None if np.isnan(value) else int(value) for value in release.levels.noisy[level]] for release, level in every],
+        "count": [release.levels.count[level].round(9).tolist() for release, level in every],
         "stddev": [release.stddev(level).round(9).tolist() for release, level in every],
         "spent": [[step.purpose, step.level, str(step.amount), str(step.scale)] for release in releases for step in release.receipt.steps],
         "steps": list(releases[0].steps),

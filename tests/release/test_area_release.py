@@ -42,8 +42,8 @@ def test_a_table_has_a_row_per_region_with_intervals_around_estimates(city, mech
         table = release.level(level)
         assert isinstance(table, gpd.GeoDataFrame)
         assert list(table["region"]) == list(city.regions.ids_of(level))
-        np.testing.assert_array_equal(table["count"], release.count[level])
-        estimate = release.estimate[level]
+        np.testing.assert_array_equal(table["count"], release.levels.count[level])
+        estimate = release.levels.estimate[level]
         assert ((table["ci_low"] <= np.maximum(estimate, 0)) & (estimate <= table["ci_high"])).all()
         assert (table["all_low"] <= table["ci_low"]).all()
         assert (table["ci_high"] <= table["all_high"]).all()
@@ -73,7 +73,7 @@ def test_coarser_h3_cells_have_approximate_shapes_and_polygons_are_answered_by_l
     assert [release.level(level).attrs["approximate_shapes"] for level in (1, 2)] == [True, False]
     leaves = regions.outlines(2)
     parent = gpd.GeoSeries([leaves[regions.ancestors(1) == 0].union_all()], crs=leaves.crs)
-    assert release.answer_areas(parent) == pytest.approx([release.count[1][0]], rel=1e-6)
+    assert release.answer_areas(parent) == pytest.approx([release.levels.count[1][0]], rel=1e-6)
 
 
 @EVERY
@@ -90,11 +90,11 @@ def test_answers_for_regions_are_sums_with_their_exact_spread(mechanism, budget)
         first = sum(regions.size(above) for above in range(level))
         rows = nodes[first : first + len(ids)]
         weights = np.array([*rows, rows.sum(0), np.minimum(rows[0] + rows[-1], 1), rows[0], 0 * rows[0]])
-        np.testing.assert_allclose(count, weights @ release.count[-1], atol=1e-6)
+        np.testing.assert_allclose(count, weights @ release.levels.count[-1], atol=1e-6)
         np.testing.assert_allclose(stddev**2, np.diag(weights @ covariance @ weights.T), rtol=1e-8, atol=1e-9)
         if release.approximate is None:
             np.testing.assert_allclose(count, weights @ leaves, atol=1e-6)
-    np.testing.assert_array_equal(release.answer(regions.ids_of(3).tolist()), release.count[3])
+    np.testing.assert_array_equal(release.answer(regions.ids_of(3).tolist()), release.levels.count[3])
 
 
 def test_ids_are_found_on_any_level_and_a_list_counts_nothing_twice():
@@ -103,12 +103,12 @@ def test_ids_are_found_on_any_level_and_a_list_counts_nothing_twice():
     coarse, fine = (regions.ids_of(level).tolist() for level in (1, 3))
     child = fine[int(np.flatnonzero(regions.ancestors(1) == 0)[0])]
     count, stddev = release.answer([coarse[0], [coarse[0], child], [*coarse, child], fine[-1], "all"], spread=True)
-    for found, stated in ((count, release.count), (stddev, [release.stddev(level) for level in range(4)])):
+    for found, stated in ((count, release.levels.count), (stddev, [release.stddev(level) for level in range(4)])):
         np.testing.assert_allclose(found, [stated[1][0], stated[1][0], stated[0][0], stated[3][-1], stated[0][0]], atol=1e-9)
     same = dv.Regions.from_table(pd.DataFrame({"county": ["x", "x"], "town": ["x", "y"]}), levels=["county", "town"])
     towns = made(dv.AreaCounts.from_counts([5, 900], regions=same), budget=dv.PureBudget(100))
-    assert towns.answer(["x"])[0] == towns.count[2][0], "the finest level that has the id"
-    assert towns.answer(["x"], level=1)[0] == pytest.approx(towns.count[1][0])
+    assert towns.answer(["x"])[0] == towns.levels.count[2][0], "the finest level that has the id"
+    assert towns.answer(["x"], level=1)[0] == pytest.approx(towns.levels.count[1][0])
 
 
 def test_unknown_ids_are_refused():
@@ -127,9 +127,9 @@ def test_answers_for_polygons_are_shares_with_their_exact_spread(city):
     count, stddev, covered = release.answer_areas(polygons, spread=True, outside="inside_part")
     share, _ = leaf_shares(city.regions, polygons.to_numpy())
     covariance, dense = dense_covariance(release), share.toarray()
-    np.testing.assert_allclose(count, dense @ release.count[-1])
+    np.testing.assert_allclose(count, dense @ release.levels.count[-1])
     np.testing.assert_allclose(stddev**2, np.diag(dense @ covariance @ dense.T), rtol=1e-6)
-    assert count[0] == pytest.approx(release.count[1][3])
+    assert count[0] == pytest.approx(release.levels.count[1][3])
     assert stddev[0] == pytest.approx(release.stddev("district")[3])
     assert covered[0] == pytest.approx(1)
     assert covered[2] < 0.95, "the river has no blocks"
@@ -222,9 +222,9 @@ def test_a_level_is_graded_by_released_numbers_alone(city):
     np.testing.assert_allclose(table[["high", "medium", "low"]].sum(axis=1), 100)
     for row in table.itertuples():
         low, high = release.interval(row.level)
-        assert row.narrow == pytest.approx(100 * np.mean(high - low < release.count[row.level] / 2))
+        assert row.narrow == pytest.approx(100 * np.mean(high - low < release.levels.count[row.level] / 2))
         assert row.stddev == pytest.approx(np.mean(release.stddev(row.level)))
-        assert row.mean == pytest.approx(release.estimate[0][0] / row.regions)
+        assert row.mean == pytest.approx(release.levels.estimate[0][0] / row.regions)
 
 
 def test_only_private_releases_may_be_published(city):

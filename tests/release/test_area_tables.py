@@ -93,7 +93,7 @@ def test_numbers_under_the_public_threshold_are_in_the_table_of_all_levels_alone
         assert table.loc[0, ["count", "count_noisy", "count_unbiased", "ci_low", "all_high", "reliability"]].isna().all()
         assert table["count"].notna().tolist() == (~release.hidden).tolist()
     stored = pq.read_table(folder / "levels.parquet").to_pandas()
-    np.testing.assert_array_equal(stored.loc[stored["level"] == 2, "count"], release.count[2])
+    np.testing.assert_array_equal(stored.loc[stored["level"] == 2, "count"], release.levels.count[2])
     assert stored["hidden"].tolist() == [False] * 3 + release.hidden.tolist()
     about = {entry["name"]: entry["about"] for entry in read_manifest(folder)["files"]}
     assert "threshold are missing" in about["areas.parquet"]
@@ -115,4 +115,4 @@ def test_regions_without_shapes_have_no_geojson_and_texts_like_formulas_are_esca
 @pytest.mark.parametrize("level", [0, 1, 2])
 def test_a_level_adds_up_to_the_whole(level, tmp_path):
     stored = pq.read_table(written(area_release(), tmp_path / "out") / "levels.parquet").to_pandas()
-    assert stored.loc[stored["level"] == level, "count"].sum() == pytest.approx(area_release().count[0][0])
+    assert stored.loc[stored["level"] == level, "count"].sum() == pytest.approx(area_release().levels.count[0][0])
