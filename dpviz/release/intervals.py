@@ -1,0 +1,57 @@
+"""95 % intervals of released counts: how wide they are by the kind of noise, for one number or for many at once, and where they end."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal
+
+import numpy as np
+import scipy
+from numpy.typing import NDArray
+
+from dpviz.arrays import Floats
+
+Noise = Literal["laplace", "gaussian"]
+"""The kind of noise on counts: discrete Laplace, or discrete Gaussian."""
+MISS_PROBABILITY = 0.05
+"""The largest probability that an interval, or any of several that hold at once, misses the number that was counted."""
+STDDEVS: dict[Noise, float] = {"laplace": math.log(1 / MISS_PROBABILITY) / math.sqrt(2), "gaussian": 1.959963984540054}
+"""Half the width of an interval of one number, in standard deviations of its noise."""
+
+
+def half_widths(noise: Noise, stddev: Floats, numbers: int = 1) -> Floats:
+    """Compute the half widths of intervals, of one number or of N = `numbers` numbers at once by Bonferroni.
+
+    With Laplace noise the half width of N numbers is ln(N / 0.05) / epsilon, where epsilon follows from the standard deviation
+    1 / (sqrt(2) sinh(epsilon / 2)). If the ends are rounded outwards, one count is outside with probability at most 0.05 / N. For sums
+    of such counts, and for Gaussian noise with the same standard deviation, these intervals are wider than necessary.
+
+    Args:
+        noise: the kind of noise.
+        stddev: (k,) standard deviations; NaN where none is stated.
+        numbers: N, how many numbers a reader can choose from; 1 for a number that was chosen without looking at the counts.
+
+    Returns:
+        (k,) half widths, not yet rounded.
+    """
+    if numbers == 1:
+        return np.asarray(STDDEVS[noise] * stddev)
+    if noise == "gaussian":
+        return np.asarray(stddev * float(scipy.special.ndtri(1 - MISS_PROBABILITY / (2 * numbers))))
+    scale = 0 * stddev  # NaN stays
+    noisy = stddev > 0
+    scale[noisy] = 0.5 / np.arcsinh(1 / (math.sqrt(2) * stddev[noisy]))
+    return np.asarray(scale * math.log(numbers / MISS_PROBABILITY))
+
+
+def count_ends(centre: NDArray[Any], half_width: Floats) -> tuple[Floats, Floats]:
+    """Compute the ends of intervals of counts: rounded outwards to whole numbers, and cut at 0, since no count is below it.
+
+    Args:
+        centre: (k,) unbiased counts.
+        half_width: (k,) of the intervals, from `half_widths`; NaN where none is known.
+
+    Returns:
+        (k,) lower and (k,) upper ends; NaN stays.
+    """
+    return np.maximum(np.floor(centre - half_width), 0.0), np.maximum(np.ceil(centre + half_width), 0.0)
