@@ -33,7 +33,7 @@ Trips go the same way: public nested regions, private trips between them, a mech
 >>> trips = pd.DataFrame({"origin": ["a", "b", "c"], "destination": ["c", "c", "a"], "count": [900, 40, 500]})
 >>> flows = dv.Flows.from_table(trips, regions=regions)
 >>> released = dv.TopDown().release(flows, dv.ApproxBudget(2.0, 1e-6), dv.Entropy.seeded(7))
->>> released.level("state")["count"].sum() == released.level("town")["count"].sum() == 1440
+>>> released.to_frame("state")["count"].sum() == released.to_frame("town")["count"].sum() == 1440
 np.True_
 
 What was drawn from the operating system's entropy may be published: files, and a manifest by which a stranger can judge them.

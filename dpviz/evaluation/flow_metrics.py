@@ -18,7 +18,7 @@ from dpviz.data.flows import Flows
 from dpviz.errors import DomainError, SettingError
 from dpviz.mechanisms import FLOW_MECHANISMS
 from dpviz.privacy.budget import ApproxBudget
-from dpviz.release.flow_release import FlowRelease, PairSums, compute_interval, sum_pairs
+from dpviz.release.flow_release import FlowRelease, PairSums, sum_pairs
 from dpviz.shown import Shown
 
 KINDS = ("true positive", "false positive", "false negative")
@@ -137,7 +137,7 @@ class FlowEvaluation(Shown):
         released = self.release.sums(*tree.levels(stage)).at(truth.origin, truth.destination)
         missing, absent = released <= 0, truth.count[released == 0]
         wrong = positive & (true == 0)
-        low, high = compute_interval(counts.noisy[positive], self.release.stddev(stage)[positive])
+        low, high = (ends[positive] for ends in self.release.stage_interval(stage))
         inside = (low <= true[positive]) & (true[positive] <= high)
         present = int(positive.sum() + missing.sum())
         missed = (truth.count - released)[missing]

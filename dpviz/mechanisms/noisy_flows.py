@@ -21,7 +21,8 @@ from dpviz.privacy.entropy import Entropy, require_entropy
 from dpviz.privacy.exact_accounting import find_gaussian_rho
 from dpviz.privacy.noise import discrete_gaussian, gaussian_variance
 from dpviz.privacy.receipt import Receipt, Step
-from dpviz.release.flow_release import INTERVAL_STDDEVS, FlowRelease, StageCounts, sum_pairs
+from dpviz.release.flow_release import FlowRelease, StageCounts, sum_pairs
+from dpviz.release.intervals import STDDEVS
 from dpviz.space.pair_tree import SIDES, PairTree
 from dpviz.space.regions import ROOT, Regions
 
@@ -148,7 +149,7 @@ class FlowMechanism(Mechanism[Flows, Regions, FlowRelease]):
     >>> regions = dv.Regions.from_table(table, levels=["state", "town"])
     >>> trips = pd.DataFrame({"origin": ["a", "b", "c"], "destination": ["c", "c", "a"], "count": [900, 40, 500]})
     >>> release = EveryPair().release(dv.Flows.from_table(trips, regions=regions), dv.ZcdpBudget(1000), dv.Entropy.seeded(1))
-    >>> release.level("state")[["origin", "destination", "count"]].values.tolist()
+    >>> release.to_frame("state")[["origin", "destination", "count"]].values.tolist()
     [['A', 'B', 940], ['B', 'A', 500]]
     """
 
@@ -218,7 +219,7 @@ class FlowMechanism(Mechanism[Flows, Regions, FlowRelease]):
         errors = []
         for level in range(release.depth + 1):
             stddev, of = _compute_stddev(release, level), release.tree.title(2 * level)
-            errors.append(LevelError(level=level, of=of, numbers=None, stddev=stddev, interval=INTERVAL_STDDEVS * stddev))
+            errors.append(LevelError(level=level, of=of, numbers=None, stddev=stddev, interval=STDDEVS[release.noise] * stddev))
         return errors
 
     def error_bounds(self, release: FlowRelease, beta: float) -> Floats:  # noqa: ARG002

@@ -117,7 +117,7 @@ def guess_pairs(flows: Flows, level: int, release: FlowRelease) -> GuessedCounts
     shared = next((each for each in range(level, 0, -1) if all(_is_level_of(*side, each) for side in sides)), 0)
     if not shared:
         raise SettingError(NO_SHARED_LEVEL)
-    table = release.level(flows.regions.levels[shared - 1])
+    table = release.to_frame(flows.regions.levels[shared - 1])
     origin, destination = (_regions_below(regions, table[name], shared, level) for (regions, _), name in zip(sides, _ENDS, strict=True))
     inside = origin * destination
     everything = float(flows.regions.size(level)) * flows.ends.size(level)

@@ -17,12 +17,12 @@ from dpviz.errors import DomainError, check_choice
 from dpviz.privacy.receipt import PRIVATE
 from dpviz.release.count_release import CountRelease
 from dpviz.release.flow_release import Level
+from dpviz.release.intervals import half_widths
 from dpviz.release.reliability import grade_reliability
-from dpviz.release.simultaneous_intervals import gaussian_reach, laplace_reach
 from dpviz.space.area_shares import MOST_OUTSIDE, areas_km2, leaf_shares
 from dpviz.space.coverage import OUTSIDE, shapes_in
-from dpviz.space.region_builders import H3Cells
 from dpviz.space.hierarchy import Hierarchy
+from dpviz.space.region_builders import H3Cells
 from dpviz.space.regions import Regions
 
 AREA = "area"
@@ -137,7 +137,7 @@ class AreaRelease(CountRelease):
             DomainError: no such level.
         """
         stddev = self.stddev(level)
-        reach = (gaussian_reach if self.has_gaussian else laplace_reach)(stddev, len(stddev))
+        reach = half_widths("gaussian" if self.has_gaussian else "laplace", stddev, len(stddev))
         return self.make_ends(self.centre[self._at(level)], reach)
 
     def level(self, level: Level) -> geopandas.GeoDataFrame:

@@ -8,15 +8,16 @@ from typing import Any, Literal, overload
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dpviz.arrays import Floats, Integers, Mask, Places
 from dpviz.errors import DomainError
 from dpviz.privacy.receipt import PRIVATE, Receipt
+from dpviz.release.intervals import Noise, count_ends, half_widths, noise_of
+from dpviz.release.same import is_same
 from dpviz.shown import Mapped
 from dpviz.space.pair_tree import PairTree
 
-INTERVAL_STDDEVS = 1.959963984540054  # half the width of a 95 % interval, in standard deviations of the noise
 ESTIMATED = "best unbiased estimates from all noisy counts, which count_noisy states"
 """The step of post-processing after which `StageCounts.noisy` are estimates, not single measurements."""
 Level = int | str
@@ -82,6 +83,11 @@ class StageCounts:
     variance: float
     measured: int
 
+    @property
+    def order(self) -> Integers:
+        """(k,) the pairs by origin, then destination, which is the order of tables."""
+        return np.lexsort((self.destination, self.origin))
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RegionTotals:
@@ -129,7 +135,7 @@ class FlowRelease(Mapped):
     >>> trips = pd.DataFrame({"origin": ["a", "b", "c"], "destination": ["c", "c", "a"], "count": [900, 40, 500]})
     >>> flows = dv.Flows.from_table(trips, regions=regions)
     >>> release = dv.TopDown().release(flows, dv.ApproxBudget(2.0, 1e-6), dv.Entropy.seeded(7))
-    >>> release.level("state")["count"].sum()
+    >>> release.to_frame("state")["count"].sum()
     np.int64(1440)
     >>> release.answer(["A"], ["B"], levels=("state", "state")).shape
     (1,)
@@ -164,10 +170,29 @@ class FlowRelease(Mapped):
         """
         self.receipt.refuse_unpublishable(simulation=self.simulation)
 
+    def same_as(self, other: object) -> bool:
+        """Return whether another release says the same: every number, its noise, the regions, the receipt and the settings."""
+        return is_same(self, other)
+
     @property
     def states_noise(self) -> bool:
         """Whether the noise of any stage is stated; if not, as in contrasts, standard deviations and ends of intervals are NaN."""
         return any(np.isfinite(stage.variance) for stage in self.stages)
+
+    @property
+    def noise(self) -> Noise:
+        """The kind of noise on the counts."""
+        return noise_of(self.receipt)
+
+    @property
+    def numbers(self) -> int:
+        """How many numbers a reader of all stages can choose from: all possible pairs."""
+        return sum(self.tree.size(stage) for stage in range(self.tree.height + 1))
+
+    @cached_property
+    def has_unbiased_sums(self) -> bool:
+        """Whether sums over pairs are known without bias: every pair was measured, and the sums are estimates, or noisy counts."""
+        return self.every_pair and (self.totals is not None or all(np.array_equal(stage.count, stage.noisy) for stage in self.stages))
 
     @property
     def depth(self) -> int:
@@ -189,66 +214,92 @@ class FlowRelease(Mapped):
         origin_level, destination_level = self.tree.levels(self.tree.height - 1)
         return destination_level, origin_level
 
-    def level(self, level: Level, *, spread: bool = False) -> pd.DataFrame:
-        """Return the trips between the regions of one geographic level, nonzero pairs only.
+    def to_frame(self, level: Level | None = None) -> pd.DataFrame:
+        """Make a table of the trips between the regions of a level, nonzero pairs only.
 
         Args:
-            level: 0 (everything) to g (leaves), or a level's name.
-            spread: also give the columns count_noisy (as first measured), stddev, ci_low and ci_high, all in trips.
+            level: 0 (everything) to g (leaves), or a level's name; None for the leaves.
 
         Returns:
-            DataFrame with origin and destination (ids), count, the columns of `spread`, and status (the same in every row), ordered
-            by origin, then destination.
+            DataFrame with origin and destination (ids), count, count_noisy (as first measured), stddev, ci_low and ci_high (the interval
+            of a pair that was chosen without looking at the counts), all_low and all_high (intervals that hold for all pairs of all
+            stages at once), all in trips, and status (the same in every row), ordered by origin, then destination.
 
         Raises:
             DomainError: no such level.
         """
-        return self.stage(2 * self._find_level("origin", level), spread=spread)
+        return self.stage(2 * self._level_number(level))
 
-    def stage(self, stage: int, *, spread: bool = False) -> pd.DataFrame:
-        """Return the trips between the regions of one stage, nonzero pairs only.
-
-        Args:
-            stage: 0 to T. Stage 2k is level k; an odd stage pairs regions of two consecutive levels.
-            spread: as for `level`.
-
-        Returns:
-            DataFrame with the columns of `level`.
+    def stage(self, stage: int) -> pd.DataFrame:
+        """Make the table of `to_frame` for a stage, 0 to T. Stage 2k is level k; an odd stage pairs regions of two consecutive levels.
 
         Raises:
             DomainError: no such stage.
         """
         origin_level, destination_level = self.tree.levels(stage)
-        released = self.stages[stage]
-        order = np.lexsort((released.destination, released.origin))
-        columns: dict[str, Any] = {
-            "origin": self.tree.origins.ids_of(origin_level)[released.origin[order]],
-            "destination": self.tree.destinations.ids_of(destination_level)[released.destination[order]],
-            "count": released.count[order],
+        released, (low, high), (all_low, all_high) = self.stages[stage], self.stage_interval(stage), self.stage_interval(stage, joint=True)
+        columns = {
+            "origin": self.tree.origins.ids_of(origin_level)[released.origin],
+            "destination": self.tree.destinations.ids_of(destination_level)[released.destination],
+            "count": released.count,
+            "count_noisy": released.noisy,
+            "stddev": self.stage_stddev(stage),
+            "ci_low": low,
+            "ci_high": high,
+            "all_low": all_low,
+            "all_high": all_high,
+            "status": np.full(len(released.count), self.status, object),
         }
-        if spread:
-            stddev = self.stddev(stage)[order]
-            columns["count_noisy"], columns["stddev"] = released.noisy[order], stddev
-            columns["ci_low"], columns["ci_high"] = compute_interval(released.noisy[order], stddev)
-        return pd.DataFrame({**columns, "status": np.full(len(order), self.status, object)})
+        return pd.DataFrame(columns).take(released.order).reset_index(drop=True)
 
-    def stddev(self, stage: int) -> Floats:
+    def stddev(self, level: Level | None = None) -> Floats:
+        """Return (k,) standard deviations of the noise on the counts of a level, in trips, in the order of `to_frame`.
+
+        Args:
+            level: as for `to_frame`.
+
+        Raises:
+            DomainError: no such level.
+        """
+        stage = 2 * self._level_number(level)
+        return self.stage_stddev(stage)[self.stages[stage].order]
+
+    def stage_stddev(self, stage: int) -> Floats:
         """Return (k,) standard deviations of the noise on the counts of a stage (0 to T), in trips, in the order of `stages[stage]`."""
         released = self.stages[stage]
         if np.isfinite(released.variance):
             return np.full(len(released.count), np.sqrt(released.variance))
         return np.sqrt(self._compute_variance(self.tree.levels(stage), released.origin, released.destination))
 
+    def stage_interval(self, stage: int, *, joint: bool = False) -> tuple[Floats, Floats]:
+        """Compute 95 % intervals for the released pairs of a stage (0 to T), in the order of `stages[stage]`.
+
+        They cover the noise only, and are centred on the numbers as measured, or as estimated without bias.
+
+        Args:
+            stage: 0 to T.
+            joint: with probability at least 0.95, the intervals of all pairs of all stages hold at once, so also for a pair that was
+                chosen by its count. The upper ends are then NaN where the numbers are sums that lack pairs: these may be too low by any
+                number.
+
+        Returns:
+            (k,) lower and (k,) upper ends, whole numbers of at least 0.
+        """
+        counts = self.stages[stage]
+        low, high = count_ends(counts.noisy, half_widths(self.noise, self.stage_stddev(stage), self.numbers if joint else 1))
+        complete = not joint or self.has_unbiased_sums or np.isfinite(counts.variance)
+        return low, high if complete else np.full(len(high), np.nan)
+
     def stddev_by_pair(self, stage: int) -> Floats:
         """Return (k,) bounds of the standard deviations of `StageCounts.noisy`, in trips, each for its own pair.
 
-        `stddev` states one number for a stage, that of its noisiest pair. Where the numbers are best estimates (`ESTIMATED`), none is
+        `stage_stddev` states one number for a stage, that of its noisiest pair. Where the numbers are best estimates (`ESTIMATED`), none is
         noisier than the sum of the finer numbers in its pair.
 
         Args:
             stage: 0 to T.
         """
-        released, stated = self.stages[stage], self.stddev(stage)
+        released, stated = self.stages[stage], self.stage_stddev(stage)
         if ESTIMATED not in self.steps:
             return stated
         return np.minimum(stated, np.sqrt(self._compute_variance(self.tree.levels(stage), released.origin, released.destination)))
@@ -283,25 +334,43 @@ class FlowRelease(Mapped):
         """
         level_numbers, *pairs = self._find_pairs(origins, destinations, levels)
         count = self.sums(*level_numbers).at(*pairs)
-        return (count, self._compute_noise(level_numbers, *pairs)[1]) if spread else count
+        return (count, self.estimates(level_numbers, *pairs)[1]) if spread else count
 
-    def answer_intervals(
-        self, origins: ArrayLike, destinations: ArrayLike, *, levels: tuple[Level, Level] | None = None
+    def answer_interval(
+        self, origins: ArrayLike, destinations: ArrayLike, *, levels: tuple[Level, Level] | None = None, joint: bool = False
     ) -> tuple[Floats, Floats]:
-        """Compute 95 % intervals for the sums of `answer`, which takes the same arguments.
+        """Compute 95 % intervals for the sums of `answer`.
 
-        For a released pair of a stage the interval is that of `stage`: its centre is the number as measured, or as estimated without
+        For a released pair of a stage the interval is that of `to_frame`: its centre is the number as measured, or as estimated without
         bias. For all that leaves or arrives, the centre is that of `totals`. For other sums, and without `totals`, it is the released
         count, so that the interval is approximate after post-processing.
 
+        Args:
+            origins: as for `answer`.
+            destinations: as for `answer`.
+            levels: as for `answer`.
+            joint: with probability at least 0.95, the intervals of all pairs of all stages hold at once; for sums that are in no stage,
+                those of all pairs of regions of any two levels.
+
         Returns:
-            (q,) lower and (q,) upper ends, in trips, at least 0; NaN for pairs of leaves that are not listed.
+            (q,) lower and (q,) upper ends, in trips, at least 0; NaN for pairs of leaves that are not listed. With `joint` also where no
+            unbiased number is known.
 
         Raises:
             DomainError: unknown ids or levels, or lengths that differ.
         """
         level_numbers, *pairs = self._find_pairs(origins, destinations, levels)
-        return compute_interval(*self._compute_noise(level_numbers, *pairs))
+        centre, stddev = self.estimates(level_numbers, *pairs)
+        if not joint:
+            count = self.sums(*level_numbers).at(*pairs)
+            return count_ends(np.where(np.isnan(centre), count, centre), half_widths(self.noise, stddev))
+        stage, numbers = self._find_stage(level_numbers), self.numbers
+        if stage is None:
+            sizes = [sum(side.size(level) for level in range(self.depth + 1)) for side in (self.tree.origins, self.tree.destinations)]
+            numbers = sizes[0] * sizes[1]
+        low, high = count_ends(centre, half_widths(self.noise, stddev, numbers))
+        complete = self.has_unbiased_sums or (stage is not None and np.isfinite(self.stages[stage].variance))
+        return low, high if complete else np.full(len(high), np.nan)
 
     def is_unlisted(self, levels: tuple[Level, Level], origin: Places, destination: Places) -> Mask:
         """Find which pairs of regions have no number of their own, because the finest level is a list that they are not in.
@@ -317,7 +386,7 @@ class FlowRelease(Mapped):
         Raises:
             DomainError: no such level, or something else than indices.
         """
-        numbers = self._find_level("origin", levels[0]), self._find_level("destination", levels[1])
+        numbers = self._level_numbers(*levels)
         if not all(np.issubdtype(np.asarray(indices).dtype, np.integer) for indices in (origin, destination)):
             raise DomainError("Pairs are given by the indices of their regions; regions.find(ids, level) finds them.")
         if self.across is None or numbers != self.tree.levels(self.tree.height):
@@ -331,7 +400,7 @@ class FlowRelease(Mapped):
         level_pair = (self.depth, self.depth) if levels is None else levels
         if not isinstance(level_pair, tuple | list) or len(level_pair) != 2:
             raise DomainError("levels must be a pair: the level of the origins and the level of the destinations.")
-        level_numbers = self._find_level("origin", level_pair[0]), self._find_level("destination", level_pair[1])
+        level_numbers = self._level_numbers(*level_pair)
         origin, destination = np.atleast_1d(np.asarray(origins, object)), np.atleast_1d(np.asarray(destinations, object))
         if origin.shape != destination.shape or origin.ndim != 1:
             raise DomainError("origins and destinations must be lists of the same length.")
@@ -341,25 +410,33 @@ class FlowRelease(Mapped):
             raise DomainError("There is an id that is not a region of the given level.")
         return level_numbers, origin_index, destination_index
 
-    def _compute_noise(self, levels: tuple[int, int], u: Places, v: Places) -> tuple[Floats, Floats]:
-        """Compute (q,) centres of intervals and (q,) standard deviations of answers, in trips; NaN for pairs that are not listed.
+    def estimates(self, levels: tuple[int, int], u: Places, v: Places) -> tuple[Floats, Floats]:
+        """Look up (q,) unbiased numbers of pairs, and (q,) standard deviations of their noise, in trips.
 
         Args:
             levels: level of the origins and level of the destinations.
             u: (q,) indices of origin regions.
             v: (q,) indices of destination regions.
+
+        Returns:
+            Numbers, NaN where none is known: the number of a released pair of a stage, as measured or estimated; else that of `totals`; or
+            the count, if nothing was changed after measuring. And the standard deviations; NaN for pairs that are not listed.
         """
-        count = self.sums(*levels).at(u, v)
-        centre, stddev = count.astype(np.float64), np.sqrt(self._compute_variance(levels, u, v))
-        stage = next((s for s in range(self.tree.height + 1) if self.tree.levels(s) == levels), None)
-        if stage is not None and np.isfinite(self.stages[stage].variance):
-            released = count != 0
-            centre = np.where(released, self._sum_pairs(stage, levels, self.stages[stage].noisy).at(u, v), centre)
-            stddev = np.where(released, np.sqrt(self.stages[stage].variance), stddev)
-        elif self.totals is not None and (totals := self.totals.at(levels, u, v)) is not None:
+        count, stddev = self.sums(*levels).at(u, v), np.sqrt(self._compute_variance(levels, u, v))
+        totals, stage = None if self.totals is None else self.totals.at(levels, u, v), self._find_stage(levels)
+        if totals is not None:
             centre = totals.astype(np.float64)
-        unlisted = self.is_unlisted(levels, u, v)
-        return np.where(unlisted, np.nan, centre), np.where(unlisted, np.nan, stddev)
+        else:
+            centre = count.astype(np.float64) if self.has_unbiased_sums and self.totals is None else np.full(len(u), np.nan)
+        if stage is not None:
+            centre = np.where(count != 0, self._sum_pairs(stage, levels, self.stages[stage].noisy).at(u, v), centre)
+            if np.isfinite(self.stages[stage].variance):
+                stddev = np.where(count != 0, np.sqrt(self.stages[stage].variance), stddev)
+        return centre, np.where(self.is_unlisted(levels, u, v), np.nan, stddev)
+
+    def _find_stage(self, levels: tuple[int, int]) -> int | None:
+        """Return the stage of pairs of two levels; None if there is none."""
+        return next((stage for stage in range(self.tree.height + 1) if self.tree.levels(stage) == levels), None)
 
     def sums(self, origin_level: int, destination_level: int) -> PairSums:
         """Add up the released trips between all regions of two levels, from the coarsest stage that is fine enough.
@@ -395,7 +472,7 @@ class FlowRelease(Mapped):
         Raises:
             DomainError: no such level, or both levels are those of the leaves.
         """
-        levels = self._find_level("origin", origin_level), self._find_level("destination", destination_level)
+        levels = self._level_numbers(origin_level, destination_level)
         if levels == self.tree.levels(self.tree.height):
             raise DomainError("A rest is part of pairs of larger regions; choose a coarser level for one side at least.")
         if self.across is None:
@@ -447,10 +524,11 @@ class FlowRelease(Mapped):
     def _measured_counts(self) -> dict[tuple[int, int, int], PairSums]:
         return {}
 
-    def _find_level(self, side: str, level: Level) -> int:
-        """Return the number of a level that is given by its number or name; `side` is "origin" or "destination"."""
-        regions = self.tree.origins if side == "origin" else self.tree.destinations
-        return regions.level_number(level)
+    def _level_number(self, level: Level | None) -> int:
+        return self.depth if level is None else self.tree.origins.level_number(level)
+
+    def _level_numbers(self, origin_level: Level, destination_level: Level) -> tuple[int, int]:
+        return self.tree.origins.level_number(origin_level), self.tree.destinations.level_number(destination_level)
 
     def _sum_across(self, across: PairSums, levels: tuple[int, int]) -> PairSums:
         """Add up `across` to counts between regions of two levels that are not finer."""
@@ -530,20 +608,6 @@ def sum_pairs(origin: Places, destination: Places, count: Integers, width: int) 
     sums = np.add.reduceat(count[order], first) if len(first) else np.zeros(0, np.int64)
     origins, destinations = np.divmod(key[first], width)
     return PairSums(origin=origins.astype(np.int32), destination=destinations.astype(np.int32), count=sums, width=width)
-
-
-def compute_interval(centre: NDArray[Any], stddev: Floats) -> tuple[Floats, Floats]:
-    """Compute intervals of 1.96 standard deviations around counts of trips, rounded outwards.
-
-    Args:
-        centre: (n,) counts.
-        stddev: (n,) standard deviations.
-
-    Returns:
-        (n,) lower and (n,) upper ends, whole numbers of at least 0; NaN where an argument is NaN.
-    """
-    width = INTERVAL_STDDEVS * stddev
-    return np.maximum(np.floor(centre - width), 0.0), np.maximum(np.ceil(centre + width), 0.0)
 
 
 def _is_as_fine(finer: tuple[int, int], coarser: tuple[int, int]) -> bool:

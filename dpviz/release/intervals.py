@@ -10,6 +10,7 @@ import scipy
 from numpy.typing import NDArray
 
 from dpviz.arrays import Floats
+from dpviz.privacy.receipt import Receipt
 
 Noise = Literal["laplace", "gaussian"]
 """The kind of noise on counts: discrete Laplace, or discrete Gaussian."""
@@ -17,6 +18,11 @@ MISS_PROBABILITY = 0.05
 """The largest probability that an interval, or any of several that hold at once, misses the number that was counted."""
 STDDEVS: dict[Noise, float] = {"laplace": math.log(1 / MISS_PROBABILITY) / math.sqrt(2), "gaussian": 1.959963984540054}
 """Half the width of an interval of one number, in standard deviations of its noise."""
+
+
+def noise_of(receipt: Receipt) -> Noise:
+    """Return the kind of noise on the counts of a release: Gaussian if any step drew it."""
+    return "gaussian" if any("Gaussian" in step.noise for step in receipt.steps) else "laplace"
 
 
 def half_widths(noise: Noise, stddev: Floats, numbers: int = 1) -> Floats:

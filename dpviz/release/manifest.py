@@ -32,7 +32,7 @@ from dpviz.privacy.consistency import Spread
 from dpviz.privacy.receipt import Receipt, Step
 from dpviz.privacy.wavelet import WaveletSpread
 from dpviz.release.area_release import AreaRelease
-from dpviz.release.flow_release import ESTIMATED, FlowRelease, compute_interval
+from dpviz.release.flow_release import ESTIMATED, FlowRelease
 from dpviz.release.nouns import AREAS, POINTS, TRIPS, AnyRelease, kind_of
 from dpviz.release.point_release import Release
 from dpviz.release.verdict import describe_verdict
@@ -136,7 +136,10 @@ _LONE_SURROGATE = re.compile(r"[\ud800-\udfff]")
 CONFIDENCE = 0.95
 _POINT_INTERVAL = "count ± ln(20) / √2 ≈ 2.12 stddev, rounded outwards: exact for one Laplace count, cautious for sums of them."
 _POINT_GAUSSIAN_INTERVAL = "count ± 1.96 stddev, rounded outwards."
-_TRIP_INTERVAL = "count_noisy ± 1.96 stddev, rounded outwards and not under 0."
+_TRIP_INTERVALS = {
+    "gaussian": "count_noisy ± 1.96 stddev, rounded outwards and not under 0.",
+    "laplace": "count_noisy ± ln(20) / √2 ≈ 2.12 stddev, rounded outwards and not under 0.",
+}
 _LAPLACE_INTERVAL = "count_unbiased ± ln(20) / √2 ≈ 2.12 stddev, rounded outwards and not under 0."
 _GAUSSIAN_INTERVAL = "count_unbiased ± 1.96 stddev, rounded outwards and not under 0."
 _COVERS = "Covers the noise only: neither what is assumed inside partitions nor what was wrong in the data."
@@ -587,7 +590,7 @@ def describe_utility(release: AnyRelease) -> Facts:
     if isinstance(release, AreaRelease):
         interval, levels = _LAPLACE_INTERVAL if not release.has_gaussian else _GAUSSIAN_INTERVAL, _describe_area_levels(release)
     elif isinstance(release, FlowRelease):
-        interval, levels = _TRIP_INTERVAL, _describe_trip_levels(release)
+        interval, levels = _TRIP_INTERVALS[release.noise], _describe_trip_levels(release)
     else:
         interval, levels = _choose_point_interval(release), _describe_point_levels(release)
     return {"confidence": CONFIDENCE, "interval": f"{interval} {_COVERS}", "approximate": release.approximate, "levels": levels}
@@ -612,9 +615,8 @@ def _describe_point_levels(release: Release) -> list[Facts]:
 def _describe_trip_levels(release: FlowRelease) -> list[Facts]:
     levels = []
     for level in range(release.depth + 1):
-        stddev = release.stddev(2 * level)
-        low, high = compute_interval(release.stages[2 * level].noisy, stddev)
-        levels.append(_describe_level(level, release.tree.title(2 * level), stddev, high - low))
+        low, high = release.stage_interval(2 * level)
+        levels.append(_describe_level(level, release.tree.title(2 * level), release.stddev(level), high - low))
     return levels
 
 

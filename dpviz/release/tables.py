@@ -34,7 +34,8 @@ from dpviz.errors import DomainError, DpvizError, InputError
 from dpviz.privacy.consistency import Spread
 from dpviz.privacy.receipt import Receipt
 from dpviz.privacy.wavelet import WaveletSpread
-from dpviz.release.flow_release import FlowRelease, PairSums, RegionTotals, StageCounts, compute_interval
+from dpviz.release.flow_release import FlowRelease, PairSums, RegionTotals, StageCounts
+from dpviz.release.intervals import Noise, count_ends, half_widths
 from dpviz.release.manifest import CURVE, GRID, H3, INDEPENDENT, WAVELET, read_domain, read_settings
 from dpviz.release.point_release import Release
 from dpviz.release.reliability import grade_reliability
@@ -487,18 +488,13 @@ def _make_stage_table(release: FlowRelease) -> pa.Table:
     for stage, counts in enumerate(release.stages):
         (origin_level, destination_level), size = release.tree.levels(stage), len(counts.count)
         levels = {"stage": stage, "origin_level": origin_level, "destination_level": destination_level}
-        columns = {name: np.full(size, value, np.int32) for name, value in levels.items()}
+        columns: Columns = {name: np.full(size, value, np.int32) for name, value in levels.items()}
         columns |= {
             "origin": pa.array(release.tree.origins.ids_of(origin_level), pa.string()).take(pa.array(counts.origin)),
             "destination": pa.array(release.tree.destinations.ids_of(destination_level), pa.string()).take(pa.array(counts.destination)),
         }
-        parts.append(
-            decode_dictionaries(
-                make_table(
-                    columns | _make_count_columns(counts.count, counts.noisy, release.stddev(stage)) | _make_status_column(release, size)
-                )
-            )
-        )
+        columns |= _make_count_columns(counts.count, counts.noisy, release.stage_stddev(stage), release.noise)
+        parts.append(decode_dictionaries(make_table(columns | _make_status_column(release, size))))
     return pa.concat_tables(parts)
 
 
@@ -511,12 +507,12 @@ def _make_flow_table(release: FlowRelease, level: int, destination: str = "desti
         destination: name of the column of destinations.
     """
     counts, tree = release.stages[2 * level], release.tree
-    order = np.lexsort((counts.destination, counts.origin))
+    order = counts.order
     regions = {
         "origin": pa.array(tree.origins.ids_of(level), pa.string()).take(pa.array(counts.origin[order])),
         destination: pa.array(tree.destinations.ids_of(level), pa.string()).take(pa.array(counts.destination[order])),
     }
-    columns = _make_count_columns(counts.count[order], counts.noisy[order], release.stddev(2 * level)[order])
+    columns = _make_count_columns(counts.count[order], counts.noisy[order], release.stddev(level), release.noise)
     return make_table(regions | columns | _make_status_column(release, len(order)))
 
 
@@ -524,9 +520,9 @@ def _make_status_column(release: FlowRelease, rows: int) -> Columns:
     return {"status": make_constant_column(release.status, rows)}
 
 
-def _make_count_columns(count: NDArray[np.int64], noisy: NDArray[np.int64], stddev: NDArray[np.float64]) -> Columns:
+def _make_count_columns(count: Integers, noisy: Integers, stddev: Floats, noise: Noise) -> Columns:
     """Make columns of counts, their intervals and their reliability, from (n,) counts, noisy counts and standard deviations."""
-    low, high = compute_interval(noisy, stddev)
+    low, high = count_ends(noisy, half_widths(noise, stddev))
     columns = {"count": count, "count_noisy": noisy, "stddev": stddev, "ci_low": low, "ci_high": high}
     return columns | {"reliability": grade_reliability(count, stddev)}
 
@@ -622,7 +618,7 @@ def _make_totals_table(release: FlowRelease) -> pa.Table:
                 "level": np.full(len(found), level, np.int32),
                 "region_id": pa.array(found, pa.string()),
             }
-            columns |= _make_count_columns(count, estimate, stddev) | _make_status_column(release, len(found))
+            columns |= _make_count_columns(count, estimate, stddev, release.noise) | _make_status_column(release, len(found))
             parts.append(decode_dictionaries(make_table(columns)))
     return pa.concat_tables(parts)
 
@@ -852,7 +848,7 @@ def _find_ends(release: FlowRelease, level: int) -> tuple[Floats, Floats] | str:
 def _find_pair_ends(release: FlowRelease, level: int, ends: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
     """Find where the pairs of a level begin and end, (k, 2) degrees each, in the order of `_make_flow_table`."""
     counts = release.stages[2 * level]
-    order = np.lexsort((counts.destination, counts.origin))
+    order = counts.order
     return ends[0][counts.origin[order]], ends[1][counts.destination[order]]
 
 

@@ -418,7 +418,7 @@ def estimate_empty_share(release: FlowRelease, stage: int) -> float:
 def _grade_stage(release: FlowRelease, number: int, *, lacking: bool) -> LevelVerdict:
     """Grade a stage of a release of trips; `lacking` says that sums lack dropped pairs, so that they are rough at best."""
     stage, total = release.stages[number], float(release.stages[0].count.sum())
-    stddev, known = release.stddev(number), math.isfinite(stage.variance)
+    stddev, known = release.stage_stddev(number), math.isfinite(stage.variance)
     numbers = stage.measured if known and stage.measured else release.tree.size(number) if release.every_pair else len(stage.count)
     mean = math.sqrt(stage.variance) if known else float(np.mean(stddev)) if len(stddev) else math.inf
     graded = grade_level(number, release.tree.title(number), max(numbers, 1), total, mean if release.states_noise else math.nan)

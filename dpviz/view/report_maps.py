@@ -18,7 +18,6 @@ from dpviz.errors import DomainError
 from dpviz.release.flow_release import FlowRelease
 from dpviz.release.nouns import counted_noun
 from dpviz.release.point_release import Release
-from dpviz.release.simultaneous_intervals import pair_intervals
 from dpviz.release.verdict import NOISE, verdict
 from dpviz.space.domain import Domain
 from dpviz.space.regions import Regions
@@ -409,8 +408,8 @@ def _write_partition_texts(release: Release, nodes: Integers) -> list[str]:
 
 def select_pairs(release: FlowRelease, level: int) -> PairRows:
     """Select the pairs of a level that were released with more than 0 trips."""
-    counts, stddev = release.stages[2 * level], release.stddev(2 * level)
-    low, high = pair_intervals(release, 2 * level)
+    counts, stddev = release.stages[2 * level], release.stage_stddev(2 * level)
+    low, high = release.stage_interval(2 * level, joint=True)
     order = np.lexsort((counts.destination, counts.origin, -counts.count))
     order = order[counts.count[order] > 0]
     return PairRows(

@@ -17,7 +17,7 @@ from dpviz.arrays import Floats
 from dpviz.privacy.budget import Budget, PureBudget, ZcdpBudget
 from dpviz.privacy.receipt import Receipt, Step
 from dpviz.release.area_release import AreaRelease
-from dpviz.release.flow_release import FlowRelease, compute_interval
+from dpviz.release.flow_release import FlowRelease
 from dpviz.release.nouns import AnyRelease
 from dpviz.release.point_release import Release
 from dpviz.release.reliability import grade_reliability
@@ -351,7 +351,7 @@ def _make_level_row(release: AnyRelease, level: int, facts: dict[str, Any], grad
     elif isinstance(release, AreaRelease):
         count, stddev, name = release.count[level], release.stddev(level), name_level(release, level)
     else:
-        count, stddev = release.stages[2 * level].count.astype(np.float64), release.stddev(2 * level)
+        count, stddev = release.stages[2 * level].count.astype(np.float64), release.stage_stddev(2 * level)
         name = "all trips" if level == 0 else str(facts["between"])
     return LevelRow(
         level=level,
@@ -418,8 +418,7 @@ def list_trip_examples(release: FlowRelease) -> list[Example]:
     wanted = dict.fromkeys((int(u * (size[0] - 1)), int(v * (size[1] - 1))) for u, v in ((0, 0), (0, 1), (1, 0), (0.5, 0.5), (1, 1)))
     index_of_pair = {pair: number for number, pair in enumerate(zip(counts.origin.tolist(), counts.destination.tolist(), strict=True))}
     pairs = [index_of_pair[pair] for pair in wanted if pair in index_of_pair]
-    stddev = release.stddev(2 * level)
-    low, high = compute_interval(counts.noisy, stddev)
+    stddev, (low, high) = release.stage_stddev(2 * level), release.stage_interval(2 * level)
     examples = [
         Example(
             kind="by its position in the list",
@@ -434,8 +433,7 @@ def list_trip_examples(release: FlowRelease) -> list[Example]:
 
 def _list_whole(release: FlowRelease) -> list[Example]:
     """List the number of all trips; nothing if it was released as 0."""
-    counts, stddev = release.stages[0], release.stddev(0)
-    low, high = compute_interval(counts.noisy, stddev)
+    counts, stddev, (low, high) = release.stages[0], release.stage_stddev(0), release.stage_interval(0)
     return [
         Example(kind="the whole", where="all trips", **format_example(*row), reliability=_grade_counts(counts.count, stddev)[0])
         for row in zip(counts.count.tolist(), stddev.tolist(), low.tolist(), high.tolist(), strict=True)
@@ -469,7 +467,7 @@ def add_up_errors(release: AnyRelease) -> ErrorSums:
         parts, root = np.where(np.isfinite(measured), measured, release.stddev(release.regions.depth)), release.stddev(0)
         gap = float(release.count[-1].sum() - release.count[0][0])
     else:
-        parts, root = release.stddev(release.tree.height), release.stddev(0)
+        parts, root = release.stddev(), release.stddev(0)
         gap = float(release.stages[-1].count.sum() + release.rest(0, 0).count.sum() - release.stages[0].count.sum())
     stated, independent = float(root.max(initial=0.0)), float(np.sqrt((parts**2).sum()))
     return ErrorSums(

@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 
 from dpviz.release.flow_release import FlowRelease
-from dpviz.release.simultaneous_intervals import pair_intervals
 from dpviz.view.charts import (
     AXIS,
     FORMAT,
@@ -167,7 +166,7 @@ def expected_by_stage(release: FlowRelease, unit: str = "trips") -> alt.LayerCha
     """
     stages = [stage for stage in range(release.tree.height + 1) if len(release.stages[stage].count)]
     table = pd.DataFrame({"between": number_repeated([release.tree.title(stage) for stage in stages])})
-    table["spread"] = [float(np.median(release.stddev(stage))) for stage in stages]
+    table["spread"] = [float(np.median(release.stage_stddev(stage))) for stage in stages]
     table["measured"] = [release.stages[stage].measured if np.isfinite(release.stages[stage].variance) else 0 for stage in stages]
     table = table[np.isfinite(table["spread"])]
     table["label"] = [_format_noise(spread, measured) for spread, measured in zip(table["spread"], table["measured"], strict=True)]
@@ -339,7 +338,7 @@ def _list_matrix_cells(release: FlowRelease, level: int) -> tuple[pd.DataFrame, 
         rows = _choose_largest(counts.origin, counts.count, tree.origins.size(level))
         columns = _choose_largest(counts.destination, counts.count, tree.destinations.size(level))
     kept = (counts.count != 0) & np.isin(counts.origin, rows) & np.isin(counts.destination, columns)
-    low, high = (end[kept] for end in pair_intervals(release, 2 * level))
+    low, high = (end[kept] for end in release.stage_interval(2 * level, joint=True))
     origins, destinations = _name_regions(tree.origins.names_of(level), rows), _name_regions(tree.destinations.names_of(level), columns)
     table = pd.DataFrame({"origin": [origins[index] for index in counts.origin[kept].tolist()]})
     table["destination"] = [destinations[index] for index in counts.destination[kept].tolist()]

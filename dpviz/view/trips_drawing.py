@@ -16,8 +16,6 @@ from dpviz.errors import DomainError, check_choice
 from dpviz.release.flow_release import FlowRelease, PairSums
 from dpviz.release.simultaneous_intervals import (
     count_of_region_numbers,
-    has_unbiased_sums,
-    pair_intervals,
     region_intervals,
     rest_intervals,
 )
@@ -400,7 +398,7 @@ def _note_intervals(release: FlowRelease) -> list[str]:
     if not release.states_noise:
         return ["NOT PRIVATE: this method states no noise, so that no number has an interval."]
     sentence = "Intervals (95 %) in tooltips hold for all numbers of their kind at once."
-    if not has_unbiased_sums(release):
+    if not release.has_unbiased_sums:
         return [sentence, "A total of a region without an interval has an unknown error."]
     adjusted = "Released counts are adjusted to add up, so that one can lie outside its interval."
     return [sentence, adjusted] if release.totals is not None else [sentence]
@@ -766,7 +764,7 @@ def _choose_arc_scale(pairs: Pairs, view: TripsMapSettings) -> tuple[float, int]
 
 def _choose_error_top(release: FlowRelease, level: int) -> float:
     """Compute the top of the scale of errors: three standard deviations of the noise, which are public; 1 where none are stated."""
-    stddev = release.stddev(2 * level)
+    stddev = release.stddev(level)
     return scale_top_of(3 * stddev[np.isfinite(stddev)])
 
 
@@ -817,7 +815,7 @@ def _find_intervals(release: FlowRelease, level: int, origin: Integers, destinat
         wanted = origin * np.int64(width) + destination
         index = order[np.minimum(np.searchsorted(key[order], wanted), len(order) - 1)]
         released = key[index] == wanted
-        low[released], high[released] = (end[index][released] for end in pair_intervals(release, 2 * level))
+        low[released], high[released] = (end[index][released] for end in release.stage_interval(2 * level, joint=True))
     return low, high
 
 

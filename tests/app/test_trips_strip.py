@@ -41,7 +41,7 @@ def expect(drawn, shares, monkeypatch):
 def page_expected(drawn):
     """The root mean square standard deviation that a run states for each stage."""
     release = drawn.releases[0]
-    return [float((release.stddev(stage) ** 2).mean() ** 0.5) for stage in range(release.tree.height + 1)]
+    return [float((release.stage_stddev(stage) ** 2).mean() ** 0.5) for stage in range(release.tree.height + 1)]
 
 
 def test_columns_are_levels_with_their_shares_errors_and_false_discoveries(monkeypatch):

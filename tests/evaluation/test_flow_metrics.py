@@ -17,7 +17,7 @@ from dpviz.mechanisms import FittedTree, FlatGaussian, StabilityHistogram, TopDo
 from dpviz.privacy.budget import ApproxBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.whole_numbers import nearest_whole_numbers
-from dpviz.release.flow_release import INTERVAL_STDDEVS
+from dpviz.release.intervals import STDDEVS
 from tests.flow_cases import flows_of, random_flows, random_regions, regular, released_at, sums_between, trips_of
 
 MECHANISMS = {
@@ -48,9 +48,10 @@ def slow_row(release, flows, stage: int) -> dict:
     present = [error[pair] for pair in pairs if pair in set(shown) | set(occupied)]
     false = [pair for pair in shown if not true.get(pair, 0)]
     missed = [pair for pair in occupied if out.get(pair, 0) <= 0]
+    reach = STDDEVS[release.noise]
     inside = [
-        max(np.floor(noisy - INTERVAL_STDDEVS * stddev), 0) <= true.get((o, d), 0) <= max(np.ceil(noisy + INTERVAL_STDDEVS * stddev), 0)
-        for o, d, count, noisy, stddev in zip(at.origin, at.destination, at.count, at.noisy, release.stddev(stage), strict=True)
+        max(np.floor(noisy - reach * stddev), 0) <= true.get((o, d), 0) <= max(np.ceil(noisy + reach * stddev), 0)
+        for o, d, count, noisy, stddev in zip(at.origin, at.destination, at.count, at.noisy, release.stage_stddev(stage), strict=True)
         if count > 0
     ]
     listed = release.across is not None and stage == 2 * release.depth

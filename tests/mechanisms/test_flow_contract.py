@@ -91,8 +91,8 @@ def test_it_works_on_no_one_and_a_thousand_trips(mechanism, trips, entropy):
         for places, level in zip((at.origin, at.destination), release.tree.levels(stage), strict=True):
             assert 0 <= places.min(initial=0) <= places.max(initial=0) < flows.regions.size(level)
         assert (at.count != 0).all()
-        assert len(release.stage(stage, spread=True)) == len(at.count)
-        assert np.isfinite(release.stddev(stage)).all()
+        assert len(release.stage(stage)) == len(at.count)
+        assert np.isfinite(release.stage_stddev(stage)).all()
 
 
 @EVERY

@@ -74,7 +74,7 @@ def released_trips(mechanism):
     rows = [(o, d, 7 * (k % 5) ** 3) for k, (o, d) in enumerate(product(towns, repeat=2)) if k % 4 == 1]
     flows = dv.Flows.from_table(pd.DataFrame(rows, columns=["origin", "destination", "count"]), regions=regions)
     release = mechanism.release(flows, dv.ApproxBudget("0.8", "1e-5"), dv.Entropy.seeded(20211102))
-    tables = [release.stage(stage, spread=True) for stage in range(5)]
+    tables = [release.stage(stage) for stage in range(5)]
     return {
         "stages": [table[["origin", "destination", "count", "count_noisy"]].to_numpy().tolist() for table in tables],
         "stddev": [table["stddev"].round(6).tolist() for table in tables],

@@ -17,7 +17,7 @@ from dpviz.release.files import write_release
 from dpviz.release.flow_release import FlowRelease
 from dpviz.release.manifest import describe
 from dpviz.release.point_release import Release
-from dpviz.release.simultaneous_intervals import pair_intervals, point_intervals
+from dpviz.release.simultaneous_intervals import point_intervals
 from dpviz.release.verdict import verdict
 from dpviz.space.domain import Domain
 from tests.flow_cases import flows_of, regular
@@ -83,7 +83,7 @@ def test_a_contrast_states_no_noise_and_so_no_interval_of_width_zero(key):
     release = contrast(key, Entropy.seeded(1))
     assert not release.states_noise
     if isinstance(release, FlowRelease):
-        table, ends = release.stage(2, spread=True), pair_intervals(release, 2)
+        table, ends = release.stage(2), release.stage_interval(2, joint=True)
         assert table[["stddev", "ci_low", "ci_high"]].isna().all().all()
     else:
         ends = point_intervals(release, release.tree.leaves)

@@ -379,7 +379,7 @@ def released(release, use):
     if use == "areas":
         ids = release.regions.ids_of(release.regions.depth)
         return {ids[leaf]: int(n) for leaf, n in enumerate(np.rint(release.count[-1])) if n}
-    table = release.level(release.depth)
+    table = release.to_frame(release.depth)
     return {(start, end): int(n) for start, end, n in zip(table["origin"], table["destination"], np.rint(table["count"]), strict=True) if n}
 
 

@@ -14,7 +14,7 @@ from dpviz.mechanisms import FittedTree, FlatGaussian, StabilityHistogram, TopDo
 from dpviz.privacy.budget import ApproxBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.receipt import PRIVATE, SIMULATION
-from dpviz.release.flow_release import FlowRelease, compute_interval, sum_pairs
+from dpviz.release.flow_release import FlowRelease, sum_pairs
 from tests.flow_cases import children_of, flows_of, random_flows, random_regions, regular, released_at, sums_between, trips_of
 
 BUDGET, RHO = ApproxBudget(2, "1e-3"), ZcdpBudget("0.05")
@@ -62,23 +62,27 @@ def test_stages_are_tables_in_the_order_of_places_and_levels_are_stages_by_numbe
     tree = release.tree
     for stage in range(7):
         a, b = tree.levels(stage)
-        table = release.stage(stage, spread=True)
-        assert table.columns.tolist() == ["origin", "destination", "count", "count_noisy", "stddev", "ci_low", "ci_high", "status"]
+        table = release.stage(stage)
+        numbers = ["count", "count_noisy", "stddev", "ci_low", "ci_high", "all_low", "all_high"]
+        assert table.columns.tolist() == ["origin", "destination", *numbers, "status"]
         origin, destination = tree.origins.find(table["origin"], a), tree.destinations.find(table["destination"], b)
         assert min(origin.min(), destination.min()) >= 0
         assert (np.diff(origin.astype(np.int64) * 10**6 + destination) > 0).all()
-        assert sorted(table["stddev"]) == sorted(release.stddev(stage))
+        assert sorted(table["stddev"]) == sorted(release.stage_stddev(stage))
         np.testing.assert_array_equal(release.answer(table["origin"], table["destination"], levels=(a, b)), table["count"])
     for level in range(1, 4):
-        table = release.level(level)
-        pd.testing.assert_frame_equal(table, release.level(f"level {level}"))
+        table = release.to_frame(level)
+        pd.testing.assert_frame_equal(table, release.to_frame(f"level {level}"))
         pd.testing.assert_frame_equal(table, release.stage(2 * level))
+        assert table["stddev"].tolist() == release.stddev(level).tolist()
         assert table["count"].ne(0).all()
         first = table.iloc[:1]
         answer = release.answer(first["origin"], first["destination"], levels=(f"level {level}", level))
         assert answer.tolist() == first["count"].tolist()
-    assert release.level(0)[["origin", "destination"]].to_numpy().tolist() == [["all", "all"]]
-    assert release.answer("all", "all", levels=(0, 0)).tolist() == release.level(0)["count"].tolist()
+    pd.testing.assert_frame_equal(release.to_frame(), release.to_frame(3))
+    assert release.stddev().tolist() == release.stddev(3).tolist()
+    assert release.to_frame(0)[["origin", "destination"]].to_numpy().tolist() == [["all", "all"]]
+    assert release.answer("all", "all", levels=(0, 0)).tolist() == release.to_frame(0)["count"].tolist()
     assert release.answer([], []).tolist() == []
 
 
@@ -87,9 +91,9 @@ def test_what_does_not_exist_is_refused():
     for stage in (-1, 7):
         with pytest.raises(DomainError, match="stages 0 to 6"):
             release.stage(stage)
-    for level in (-1, 4, "county", 1.5, True, None):
+    for level in (-1, 4, "county", 1.5, True):
         with pytest.raises(DomainError, match="0 to 3, or level 1, level 2, level 3"):
-            release.level(level)
+            release.to_frame(level)
     for origins, ends in ((["from c0", "from c1"], ["to c0"]), ([["from c0"]], [["to c0"]])):
         with pytest.raises(DomainError, match="same length"):
             release.answer(origins, ends)
@@ -136,11 +140,6 @@ def test_spreads_of_top_down_are_those_of_the_best_stages_measured_numbers_one_b
         assert release.answer(*ids, levels=(a, b), spread=True)[1] ** 2 == pytest.approx(expected)
 
 
-def test_intervals_are_rounded_outwards_and_never_below_zero():
-    ends = compute_interval(np.array([10, 1, -7, 0]), np.array([2.0, 5.0, 1.0, 0.0]))
-    assert [end.tolist() for end in ends] == [[6, 0, 0, 0], [14, 11, 0, 0]]
-
-
 @pytest.mark.parametrize("mechanism", [TopDown(), TopDown(tree="origin"), TopDown(neighbours="add_remove"), FlatGaussian()])
 @pytest.mark.parametrize("rho", ["0.5", "0.005"])
 def test_intervals_around_measured_numbers_cover_at_least_95_percent_where_no_count_is_small(rho, mechanism):
@@ -149,7 +148,7 @@ def test_intervals_around_measured_numbers_cover_at_least_95_percent_where_no_co
     for entropy in Entropy.seeded(3).spawn(40):
         release = mechanism.release(flows, ZcdpBudget(rho), entropy)
         for stage, pairs in enumerate((1, 3, 9, 27, 81)):
-            table, true = release.stage(stage, spread=True), 81 * 5000 / pairs
+            table, true = release.stage(stage), 81 * 5000 / pairs
             assert len(table) == pairs
             inside[stage] += ((table["ci_low"] <= true) & (true <= table["ci_high"])).sum()
     assert (inside / number > 0.95 - 4 * (0.0475 / number) ** 0.5).all()
@@ -221,25 +220,26 @@ def test_a_pair_that_is_not_listed_has_no_interval_and_a_released_pair_has_that_
     release = mechanism.release(random_flows(np.random.default_rng(1), regular(3, 4)), RHO, Entropy.seeded(1))
     for stage in range(release.tree.height + 1):
         levels = release.tree.levels(stage)
-        table = release.stage(stage, spread=True)
-        ends = release.answer_intervals(table["origin"], table["destination"], levels=levels)
+        table = release.stage(stage)
+        ends = release.answer_interval(table["origin"], table["destination"], levels=levels)
         if np.isfinite(release.stages[stage].variance):
             assert [end.tolist() for end in ends] == [table["ci_low"].tolist(), table["ci_high"].tolist()]
         o, d, ids = every_pair(release.tree, *levels)
         count, stddev = release.answer(*ids, levels=levels, spread=True)
         unlisted = release.is_unlisted(levels, o, d)
         assert (np.isnan(stddev) == unlisted).all()
-        assert all((np.isnan(end) == unlisted).all() for end in release.answer_intervals(*ids, levels=levels))
+        single, joint = (release.answer_interval(*ids, levels=levels, joint=joint) for joint in (False, True))
+        assert all((np.isnan(end) == unlisted).all() for end in single)
+        assert (np.isnan(joint[0]) | ((joint[0] <= single[0]) & (joint[1] >= single[1]))).all()
         assert unlisted.tolist() == ((count == 0) & (stage == release.tree.height)).tolist()
 
 
 @pytest.mark.parametrize(("entropy", "status"), [(Entropy.seeded(1), SIMULATION), (Entropy.system(), PRIVATE)], ids=["seeded", "system"])
 def test_every_frame_states_its_status_also_without_rows_and_a_simulation_must_not_be_published(entropy, status):
     release = TopDown().release(trips_of(500, 2), BUDGET, entropy)
-    frames = [release.level(level, spread=spread) for level in range(3) for spread in (False, True)]
-    for frame in (*frames, *map(release.stage, range(5)), release.inconsistencies()):
+    for frame in (release.to_frame(), *map(release.stage, range(5)), release.inconsistencies()):
         assert set(frame["status"]) == {status}
-    assert "status" in TopDown().release(trips_of(0, 2), BUDGET, entropy).level(2).columns
+    assert "status" in TopDown().release(trips_of(0, 2), BUDGET, entropy).to_frame(2).columns
     with nullcontext() if status == PRIVATE else pytest.raises(RefusedError, match="simulation must not be published"):
         release.refuse_unpublishable()
 

@@ -15,7 +15,6 @@ from dpviz.mechanisms import AREA_MECHANISMS, FLOW_MECHANISMS, POINT_MECHANISMS,
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.files import read_manifest, write_release
-from dpviz.release.flow_release import FlowRelease
 from dpviz.release.manifest import (
     TRUST_MODEL,
     Publication,
@@ -26,7 +25,6 @@ from dpviz.release.manifest import (
     read_receipt,
     read_schema,
 )
-from dpviz.release.point_release import Release
 from dpviz.samples.areas import load_area_sample
 from dpviz.view.report import report_html
 from tests.area_cases import records_of
@@ -172,8 +170,7 @@ def test_expected_error_is_that_of_each_level(release):
     levels = describe(made, WORDS)["utility"]["levels"]
     assert [facts["level"] for facts in levels] == list(range(len(levels)))
     for level, facts in enumerate(levels):
-        spread = {"spread": True} if isinstance(made, FlowRelease) else {}
-        frame = made.to_frame(level) if isinstance(made, Release) else made.level(level, **spread)
+        frame = made.to_frame(level)
         assert facts["partitions"] == len(frame)
         assert facts["stddev_median"] == pytest.approx(frame["stddev"].median())
         assert facts["stddev_p95"] == pytest.approx(np.quantile(frame["stddev"], 0.95))

@@ -65,7 +65,7 @@ def test_trips_are_what_their_csv_files_say(path):
     assert len(names) == release.depth
     for level, name in enumerate(sorted(names), start=1):
         table = pd.read_csv(io.BytesIO(member(path, name)), dtype={"origin": str, "dest": str}, engine="pyarrow")
-        frame = release.level(level, spread=True)
+        frame = release.to_frame(level)
         for column, own in (("origin", "origin"), ("dest", "destination"), ("count", "count"), ("stddev", "stddev")):
             assert table[column].tolist() == frame[own].tolist()
 

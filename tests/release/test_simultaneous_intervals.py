@@ -13,14 +13,10 @@ from dpviz.mechanisms import FLOW_MECHANISMS, FittedTree, FlatGaussian, Quadtree
 from dpviz.privacy.budget import ApproxBudget, PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.noise import laplace_variance
+from dpviz.release.intervals import MISS_PROBABILITY, half_widths
 from dpviz.release.simultaneous_intervals import (
-    MISS_PROBABILITY,
     bound_chosen_noise,
-    count_of_numbers,
     count_of_region_numbers,
-    gaussian_reach,
-    laplace_reach,
-    pair_intervals,
     point_intervals,
     region_intervals,
     rest_intervals,
@@ -77,15 +73,15 @@ def test_the_interval_of_the_largest_of_many_covers_the_truth_only_if_it_holds_f
 @pytest.mark.parametrize("epsilon", ["0.01", "0.3", "1", "3", "5", "10", "20"])
 def test_one_of_many_laplace_counts_is_outside_with_its_share_of_the_probability_at_most(epsilon, numbers):
     scale = 1 / Fraction(epsilon)
-    reach = math.ceil(laplace_reach(np.array([math.sqrt(laplace_variance(scale))]), numbers)[0])
+    reach = math.ceil(half_widths("laplace", np.array([math.sqrt(laplace_variance(scale))]), numbers)[0])
     outside = 2 * math.exp(-float(epsilon) * (reach + 1)) / (1 + math.exp(-float(epsilon)))
     assert outside <= MISS_PROBABILITY / numbers * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("numbers", [1, 1000])
 def test_gaussian_widths_are_quantiles_and_noise_of_no_size_has_no_width(numbers):
-    assert gaussian_reach(np.array([2.0]), numbers)[0] == pytest.approx(2 * stats.norm.isf(0.025 / numbers))
-    assert laplace_reach(np.zeros(2), numbers).tolist() == [0, 0]
+    assert half_widths("gaussian", np.array([2.0]), numbers)[0] == pytest.approx(2 * stats.norm.isf(0.025 / numbers))
+    assert half_widths("laplace", np.zeros(2), numbers).tolist() == [0, 0]
 
 
 @pytest.mark.parametrize("key", FLOW_MECHANISMS)
@@ -94,7 +90,7 @@ def test_the_intervals_of_the_largest_pairs_cover_the_truth_all_at_once(key):
     truth, missed = sums_between(flows, (2, 2)), 0
     for stream in Entropy.seeded(2).spawn(40):
         release = FLOW_MECHANISMS[key]().release(flows, ApproxBudget(1, "1e-6"), stream)
-        at, (low, high) = release.stages[-1], pair_intervals(release, release.tree.height)
+        at, (low, high) = release.stages[-1], release.stage_interval(release.tree.height, joint=True)
         true = np.array([truth.get(pair, 0) for pair in zip(at.origin.tolist(), at.destination.tolist(), strict=True)])
         missed += bool(((true < low) | (true > high)).any())
         first = np.lexsort((at.destination, at.origin, -at.count))[:3]
@@ -158,7 +154,7 @@ def test_intervals_of_totals_are_as_wide_as_the_noise_of_their_pairs_and_not_wid
     release = FlatGaussian().release(random_trips(grid()), ApproxBudget(1, "1e-6"), Entropy.seeded(1))
     total = np.bincount(release.stages[-1].origin, release.stages[-1].noisy, 24)
     stddev = math.sqrt(24 * release.stages[-1].variance)
-    reach = gaussian_reach(np.full(24, stddev), 2 * 2 * (6 + 24))
+    reach = half_widths("gaussian", np.full(24, stddev), 2 * 2 * (6 + 24))
     low, high = region_intervals(release, 2, "origin")
     assert low.tolist() == np.maximum(np.floor(total - reach), 0).tolist()
     assert high.tolist() == np.maximum(np.ceil(total + reach), 0).tolist()
@@ -173,8 +169,8 @@ def test_rests_of_pairs_of_regions_are_covered_at_once():
         listed, true = {*zip(at.origin.tolist(), at.destination.tolist(), strict=True)}, Counter()
         for origin, destination, count in zip(flows.origin.tolist(), flows.destination.tolist(), flows.count.tolist(), strict=True):
             true[int(parent[origin]), int(parent[destination])] += count * ((origin, destination) not in listed)
-        whole = pair_intervals(release, 2)[1]
-        low, high = rest_intervals(release, (1, 1), above.origin, above.destination, count_of_numbers(release), most=whole)
+        whole = release.stage_interval(2, joint=True)[1]
+        low, high = rest_intervals(release, (1, 1), above.origin, above.destination, release.numbers, most=whole)
         assert (high <= whole).all()
         rests = np.array([true[pair] for pair in zip(above.origin.tolist(), above.destination.tolist(), strict=True)])
         missed += bool(((rests < low) | (rests > high)).any())
@@ -184,13 +180,13 @@ def test_rests_of_pairs_of_regions_are_covered_at_once():
 def test_what_is_not_listed_is_never_said_to_be_more_than_the_whole():
     """Of the flights of a region, and of two states; without the bound by the whole it would be, for several."""
     release = FittedTree(false_discovery=0.05).release(load_flow_sample("us_flights"), ApproxBudget(1, "1e-6"), Entropy.seeded(1))
-    pairs, numbers = release.stages[4], count_of_numbers(release)
-    whole = pair_intervals(release, 4)[1]
+    pairs, numbers = release.stages[4], release.numbers
+    whole = release.stage_interval(4, joint=True)[1]
     alone, bounded = (rest_intervals(release, (2, 2), pairs.origin, pairs.destination, numbers, most=most) for most in (None, whole))
     assert (alone[1] > whole).sum() > 100
     assert bounded[0].tolist() == alone[0].tolist()
     assert bounded[1].tolist() == np.minimum(alone[1], whole).tolist()
-    assert count_of_numbers(release) >= 2 * sum(release.tree.size(2 * level) for level in (1, 2))
+    assert release.numbers >= 2 * sum(release.tree.size(2 * level) for level in (1, 2))
 
 
 @pytest.mark.parametrize(("inside", "correlated"), [(5, False), (24, False), (24, True), (300, False)])
@@ -214,11 +210,11 @@ def test_totals_that_lack_pairs_have_no_interval_but_where_they_were_measured(ke
     release = FLOW_MECHANISMS[key]().release(flows, ApproxBudget(1, "1e-6"), Entropy.seeded(1))
     assert np.isnan(region_intervals(release, 2, "destination")).all()
     assert np.isnan(region_intervals(release, 1, "origin")).all()
-    assert np.isnan(pair_intervals(release, 2)[1]).all() == (key == "stability_histogram"), "sums of pairs above a threshold"
+    assert np.isnan(release.stage_interval(2, joint=True)[1]).all() == (key == "stability_histogram"), "sums of pairs above a threshold"
     low, high = region_intervals(release, 1, "destination")
     if key == "stability_histogram":
         assert np.isnan([low, high]).all()
         return
-    at, ends = release.stages[1], pair_intervals(release, 1)
+    at, ends = release.stages[1], release.stage_interval(1, joint=True)
     assert low[at.destination].tolist() == ends[0].tolist()
     assert high[at.destination].tolist() == ends[1].tolist()

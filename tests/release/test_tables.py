@@ -167,7 +167,7 @@ def test_trips_open_in_a_flow_map(tmp_path):
         assert places["id"].tolist() == release.tree.origins.ids_of(level).tolist()
         assert places["lat"].astype(float).between(49, 53).all()
         assert places["lon"].astype(float).between(0, 2).all()
-        expected = release.level(level, spread=True).rename(columns={"destination": "dest"})
+        expected = release.to_frame(level).rename(columns={"destination": "dest"})
         for name in ("origin", "dest", "count", "count_noisy", "stddev", "ci_low", "ci_high"):
             assert flows[name].astype(expected[name].dtype).tolist() == expected[name].tolist()
     assert left_out(folder) == {}
@@ -224,12 +224,12 @@ def test_regions_as_geojson_hold_the_trips_that_leave_and_arrive(tmp_path):
     release, folder = trips_of_four_towns(tmp_path / "out")
     states, towns = (geopandas.read_file(folder / f"regions_{stem}.geojson") for stem in ("1_state", "2_town"))
     assert [states["region_id"].tolist(), towns["region_id"].tolist()] == [["01", "02"], ["a", "b", "c", "d"]]
-    leaving = release.level("town").groupby("origin")["count"].sum()
+    leaving = release.to_frame("town").groupby("origin")["count"].sum()
     np.testing.assert_array_equal(towns.set_index("region_id").loc[leaving.index, "leaving"], leaving)
-    np.testing.assert_array_equal(states["arriving"], release.level("state").groupby("destination")["count"].sum())
+    np.testing.assert_array_equal(states["arriving"], release.to_frame("state").groupby("destination")["count"].sum())
     assert [shapely.area(each.geometry.to_numpy()).sum() for each in (states, towns)] == pytest.approx([4, 4])
     for table in (states, towns):
-        assert table["leaving"].sum() == table["arriving"].sum() == release.level(0)["count"].sum()
+        assert table["leaving"].sum() == table["arriving"].sum() == release.to_frame(0)["count"].sum()
         assert set(table["status"]) == {"private release"}
 
 

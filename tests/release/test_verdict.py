@@ -227,9 +227,9 @@ def test_standard_deviations_by_pair_hold_and_are_at_most_the_stated_ones(flight
         evaluation = evaluate_flows(release, flights)
         for stage in (1, 2):
             counts, stddev = release.stages[stage], release.stddev_by_pair(stage)
-            assert (stddev <= release.stddev(stage)).all()
+            assert (stddev <= release.stage_stddev(stage)).all()
             true = evaluation.true_sums(*release.tree.levels(stage)).at(counts.origin, counts.destination)
             squares.append(np.mean(((counts.noisy - true) / stddev) ** 2))
     assert np.mean(squares) < 1.1
     release = TopDown().release(flights, ApproxBudget(1, "1e-8"), Entropy.seeded(1))
-    assert all(np.array_equal(release.stddev_by_pair(stage), release.stddev(stage)) for stage in range(7))
+    assert all(np.array_equal(release.stddev_by_pair(stage), release.stage_stddev(stage)) for stage in range(7))

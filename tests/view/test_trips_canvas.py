@@ -156,7 +156,7 @@ def test_public_scales_are_those_of_the_truth_whatever_is_released(case):
 
 def test_as_measured_a_release_shows_the_numbers_before_they_were_made_whole(listed):
     raw = as_measured(listed)
-    assert raw.level(2)["count"].tolist() == listed.level(2, spread=True)["count_noisy"].tolist()
+    assert raw.to_frame(2)["count"].tolist() == listed.to_frame(2)["count_noisy"].tolist()
     assert raw.across is None
 
 

@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 
 from dpviz.evaluation.flow_metrics import error_bounds
-from dpviz.release.simultaneous_intervals import pair_intervals
 from dpviz.view import trips_charts as charts
 from dpviz.view.colors import ACCENT
 from tests.charts import assert_complete, assert_plain_axes, assert_series_differ, found, rows
@@ -145,7 +144,7 @@ def test_totals_show_intervals_and_the_truth_only_if_it_was_given():
 def test_the_matrix_holds_the_released_pairs_with_intervals_for_all_at_once(case):
     chart = charts.matrix_chart(case[0], 2, "trips").to_dict()
     at, names = case[0].stages[4], case[0].tree.origins.names_of(2)
-    pairs = zip(names[at.origin], names[at.destination], at.count, *pair_intervals(case[0], 4), strict=True)
+    pairs = zip(names[at.origin], names[at.destination], at.count, *case[0].stage_interval(4, joint=True), strict=True)
     cells = {tuple(row[name] for name in ("origin", "destination", "count", "low", "high")) for row in rows(chart)}
     assert cells == {pair for pair in pairs if pair[2] > 0}
     assert domain_of(chart, "x") == list(names)

@@ -14,7 +14,6 @@ from dpviz.mechanisms import FLOW_MECHANISMS, FittedTree
 from dpviz.privacy.budget import ApproxBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.flow_release import PairSums
-from dpviz.release.simultaneous_intervals import pair_intervals
 from dpviz.samples.flows import load_flow_sample
 from dpviz.view.colors import FALSE_NEGATIVE, FALSE_POSITIVE
 from dpviz.view.trips_drawing import (
@@ -107,7 +106,7 @@ def test_arcs_run_from_centre_to_centre_and_are_light_where_they_begin(case):
 
 
 def test_the_largest_released_pairs_are_drawn_and_the_largest_last_and_small_ones_can_be_left_out(case):
-    table = case[0].level(2)
+    table = case[0].to_frame(2)
     table = table[table["origin"] != table["destination"]]
     picture = mapped(case, top=20)
     assert counts_of(picture) == sorted(table["count"].nlargest(20))
@@ -123,7 +122,7 @@ def test_the_largest_released_pairs_are_drawn_and_the_largest_last_and_small_one
 
 def test_negative_and_uncertain_pairs_have_looks_of_their_own_are_counted_and_can_be_drawn_alone(case):
     release, everything = case[0], arcs_of(mapped(case, top=5000))
-    at, low = release.stages[4], pair_intervals(release, 4)[0]
+    at, low = release.stages[4], release.stage_interval(4, joint=True)[0]
     known = {(o, z): (c, a > 0) for o, z, c, a in zip(*map(np.ndarray.tolist, (at.origin, at.destination, at.count, low)), strict=True)}
     looks = {"above zero": set(), "below zero": set(), "certain": set()}
     for row in everything:
@@ -176,7 +175,7 @@ def test_at_most_5_000_arcs_are_drawn():
 def test_the_tooltip_shows_the_numbers_of_the_release(case):
     release, evaluation = case
     at, names, truth = release.stages[4], release.tree.origins.names_of(2), evaluation.true_level(2)
-    pairs = zip(at.origin.tolist(), at.destination.tolist(), at.count.tolist(), *pair_intervals(release, 4), strict=True)
+    pairs = zip(at.origin.tolist(), at.destination.tolist(), at.count.tolist(), *release.stage_interval(4, joint=True), strict=True)
     numbers = {(origin, destination): rest for origin, destination, *rest in pairs}
     for row in arcs_of(mapped(case, truth=True, unit="flights")):
         count, low, high = numbers[row["o"], row["z"]]

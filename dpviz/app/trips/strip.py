@@ -84,5 +84,5 @@ def _find_earlier(what: TripsDrawn, before: TripsDrawn | None) -> dict[int, floa
 
 def _expected_error(release: FlowRelease, stage: int) -> float | None:
     """Return the root mean square standard deviation of a stage's released counts; None if none was released, or none is stated."""
-    stddev = release.stddev(stage)
+    stddev = release.stage_stddev(stage)
     return float(np.sqrt(np.mean(stddev**2))) if len(stddev) and release.states_noise else None

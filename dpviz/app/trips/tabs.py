@@ -23,7 +23,6 @@ from dpviz.evaluation.pair_lists import compare_lists
 from dpviz.privacy.budget import ApproxBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.flow_release import FlowRelease
-from dpviz.release.simultaneous_intervals import count_of_numbers, pair_intervals
 from dpviz.space.regions import Regions
 from dpviz.view import trips_charts as charts
 from dpviz.view.escape import markdown
@@ -61,8 +60,8 @@ def key_figures(what: TripsDrawn, index: int, evaluation: FlowEvaluation | None,
         next(columns).metric("Below zero", f"{negative:,}", help=negative_help)
     if is_list:
         _show_rest(next(columns), what, release)
-    table = release.stage(2 * level, spread=True)
-    show_noise(next(columns), float(table["stddev"].median()) if len(table) and release.states_noise else math.nan, "of a released pair")
+    stddev = release.stddev(level)
+    show_noise(next(columns), float(np.median(stddev)) if len(stddev) and release.states_noise else math.nan, "of a released pair")
     if evaluation is None:
         next(columns).metric("Released total", f"{int(release.stages[0].count.sum()):,}", help=f"All {what.data.unit}.")
         next(columns).metric("Budget of this draw", f"ε {float(what.config.epsilon):g}", help="See the Receipt tab.")
@@ -234,7 +233,7 @@ def _list_totals(release: FlowRelease, ident: str, level: int, truth: FlowEvalua
         if release.is_unlisted(levels, u, v)[0]:
             continue
         count = release.answer([origin], [destination], levels=levels)
-        low, high = release.answer_intervals([origin], [destination], levels=levels)
+        low, high = release.answer_interval([origin], [destination], levels=levels)
         row: dict[str, Any] = {"trips": title, "released": int(count[0]), "low": low[0], "high": high[0], "status": release.status}
         if truth is not None:
             row["true"] = int(truth.true_sums(*levels).at(u, v)[0])
@@ -277,7 +276,7 @@ def _show_answer(release: FlowRelease, levels: tuple[int, int], pair: tuple[int,
         if true is not None:
             three.metric("True answer", f"{true:,}")
         return
-    count, (low, high) = int(release.answer(*ids, levels=levels)[0]), release.answer_intervals(*ids, levels=levels)
+    count, (low, high) = int(release.answer(*ids, levels=levels)[0]), release.answer_interval(*ids, levels=levels)
     one.metric("Released answer", f"{count:,} {unit}")
     kind = f"Approximate: {release.approximate}." if release.approximate else "Exact for the noise."
     show_interval(two, "95 % interval, this pair alone", (low[0], high[0]), f"{kind} {CHOSEN_BEFOREHAND} {_MAP_INTERVALS}")
@@ -357,17 +356,15 @@ def _show_receipt(what: TripsDrawn, index: int, view: TripsMapSettings) -> None:
 def _show_table(what: TripsDrawn, index: int, view: TripsMapSettings) -> None:
     """Show the released pairs of the level, the largest first."""
     release = what.releases[index]
-    table = release.level(view.level, spread=release.states_noise).drop(columns=["ci_low", "ci_high"], errors="ignore")
-    counts, ends = release.stages[2 * view.level], pair_intervals(release, 2 * view.level)
-    order = np.lexsort((counts.destination, counts.origin))  # that of `table`
+    table = release.to_frame(view.level).sort_values("count", ascending=False, kind="stable")
     if release.states_noise:
-        table["95 % from"], table["to"] = (end[order] for end in ends)
+        known, ends = ["origin", "destination", "count", "count_noisy", "stddev", "status"], {"all_low": "95 % from", "all_high": "to"}
+        table = table[[*known, *ends]].rename(columns=ends)
     else:
-        table = table.rename(columns={"count": "count (NOT PRIVATE)"})
+        table = table[["origin", "destination", "count", "status"]].rename(columns={"count": "count (NOT PRIVATE)"})
         st.caption(":orange[**NOT PRIVATE**: this table must never be published.]")
-    table = table.iloc[np.argsort(-counts.count[order], kind="stable")]
     show_table(table.head(MOST_ROWS))
-    st.caption(AT_ONCE.format(numbers=count_of_numbers(release)) if release.states_noise else NO_INTERVALS)
+    st.caption(AT_ONCE.format(numbers=release.numbers) if release.states_noise else NO_INTERVALS)
     if len(table) > MOST_ROWS:
         st.caption(f"The {MOST_ROWS:,} largest of {len(table):,} released pairs.")
     if release.simulation:

@@ -134,7 +134,7 @@ def test_totals_of_regions_are_unbiased_within_their_stated_spread_where_most_pa
                 ((0, level), (everywhere, ids), release.totals.arriving[level - 1]),
             ):
                 true, stddev = exact.answer(*ends, levels=levels), release.answer(*ends, levels=levels, spread=True)[1]
-                low, high = release.answer_intervals(*ends, levels=levels)
+                low, high = release.answer_interval(*ends, levels=levels)
                 assert (low == np.maximum(np.floor(estimates - 1.959963984540054 * stddev), 0)).all()
                 assert (estimates <= high).all()
                 errors.setdefault(levels, []).append((estimates - true) / stddev)
@@ -168,7 +168,7 @@ def test_most_true_sums_of_flights_are_in_their_intervals_at_every_pair_of_level
                 pairs = rng.permutation(sizes[0] * sizes[1])[:4000]
                 origin, destination = (part.astype(np.int32) for part in np.divmod(pairs, sizes[1]))
                 ids = regions.ids_of(levels[0])[origin], regions.ids_of(levels[1])[destination]
-                low, high = release.answer_intervals(*ids, levels=levels)
+                low, high = release.answer_interval(*ids, levels=levels)
                 true = truth.true_sums(*levels).at(origin, destination)
                 inside.setdefault(levels, []).append(100 * ((low <= true) & (true <= high))[~np.isnan(low)].mean())
         shares = {levels: np.mean(each) for levels, each in inside.items()}

@@ -37,8 +37,8 @@ def test_the_spread_of_a_sum_is_that_of_its_released_pairs_not_of_empty_ones():
     """Empty pairs were never measured: a sum of two released pairs has twice the variance of one."""
     flows = flows_of(regular(2, 5), {(0, 0): 900, (1, 3): 800, (7, 7): 700})
     release = StabilityHistogram().release(flows, BUDGET, Entropy.seeded(1))
-    table, one = release.level(1, spread=True), laplace_variance(2.0)
+    table, one = release.to_frame(1), laplace_variance(2.0)
     assert table["stddev"].to_numpy() ** 2 == pytest.approx([2 * one, one])
-    assert release.level(0, spread=True)["stddev"].to_numpy() ** 2 == pytest.approx([3 * one])
+    assert release.to_frame(0)["stddev"].to_numpy() ** 2 == pytest.approx([3 * one])
     _, stddev = release.answer(["a0", "a1"], ["a0", "a1"], levels=(1, 1), spread=True)
     assert stddev**2 == pytest.approx([2 * one, one])
