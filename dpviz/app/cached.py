@@ -27,7 +27,7 @@ from dpviz.data.reading.outline import OUTLINE_LIMITS, land_outline, read_outlin
 from dpviz.data.reading.points import PointsFile
 from dpviz.data.reading.regions import RegionsFile, inspect_regions, list_denominators, propose_levels, read_regions
 from dpviz.data.reading.sources import FoundFiles, find_files
-from dpviz.data.reading.text_format import TextFormat
+from dpviz.data.reading.text_format import TextFormat, fold_text_format
 from dpviz.publishing.config import RegionsPart
 from dpviz.publishing.private_data import PrivateData, fingerprints_of, make_regions
 from dpviz.samples.areas import area_denominators, load_area_sample, region_denominators
@@ -99,7 +99,7 @@ def inspect_points_file(digest: str, name: str, _content: bytes, written: Option
 @st.cache_resource(max_entries=2, scope="session", show_spinner="Counting the points ...")
 def count_points_file(digest: str, name: str, _content: bytes, domain: Domain, options: Options) -> PointCounts:  # noqa: ARG001
     """Count a file's points on a domain; `digest` identifies the content in the cache's key."""
-    return read_points(named_file(name, _content), domain=domain, **dict(options))  # type: ignore[arg-type]
+    return read_points(named_file(name, _content), domain=domain, **fold_text_format(dict(options)))
 
 
 @st.cache_resource(max_entries=4, scope="session", show_spinner=False)
@@ -220,9 +220,9 @@ def declared_bounds(digest: tuple[object, ...], _frames: tuple[UploadedRegions, 
 
 
 @st.cache_resource(max_entries=4, scope="session", show_spinner="Reading the polygons ...")
-def read_outline_file(digest: str, name: str, _content: bytes, unstated_crs: str | None) -> tuple[Outline, list[list[list[float]]]]:  # noqa: ARG001
+def read_outline_file(digest: str, name: str, _content: bytes, crs: str | None) -> tuple[Outline, list[list[list[float]]]]:  # noqa: ARG001
     """Read the outline of an area, and write it as closed lines in degrees; the CRS counts where the file states none."""
-    outline = read_outline(named_file(name, _content), unstated_crs=unstated_crs)
+    outline = read_outline(named_file(name, _content), crs=crs)
     return outline, outline_rings(outline.in_degrees)
 
 
@@ -262,7 +262,7 @@ def inspect_flows_file(digest: str, name: str, _content: bytes, written: Options
 def count_flows_file(digest: str, name: str, _content: bytes, frames: tuple[UploadedRegions, UploadedRegions], options: Options) -> Flows:  # noqa: ARG001
     """Count a file's trips from the regions of one frame to the regions of another."""
     origins, ends = (frame.regions for frame in frames)
-    return read_flows(named_file(name, _content), regions=origins, destinations=ends, **dict(options))  # type: ignore[arg-type]
+    return read_flows(named_file(name, _content), regions=origins, destinations=ends, **fold_text_format(dict(options)))
 
 
 @st.cache_resource(
@@ -270,7 +270,7 @@ def count_flows_file(digest: str, name: str, _content: bytes, frames: tuple[Uplo
 )
 def count_areas_file(digest: str, name: str, _content: bytes, frame: UploadedRegions, options: Options) -> AreaCounts:  # noqa: ARG001
     """Count a file's points in regions."""
-    return read_areas(named_file(name, _content), regions=frame.regions, **dict(options))  # type: ignore[arg-type]
+    return read_areas(named_file(name, _content), regions=frame.regions, **fold_text_format(dict(options)))
 
 
 @st.cache_resource(max_entries=2, scope="session", show_spinner=False)

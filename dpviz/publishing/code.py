@@ -289,7 +289,7 @@ def _write_domain(part: DomainPart) -> str:
         return rectangle
     if part.study_area == LAND:
         return _call("dv.mask_outside", [rectangle, "dv.land_outline()"], room)
-    outline = _call("dv.read_outline", [_quote(part.study_area), f"unstated_crs={_literal(crs)}"], room)
+    outline = _call("dv.read_outline", [_quote(part.study_area), f"crs={_literal(crs)}"], room)
     return _call("dv.mask_outside", [rectangle, outline], room)
 
 
@@ -316,8 +316,10 @@ def _columns(data: DataPart) -> list[str]:
     """Return a reader's arguments that describe columns, rules and engine; defaults are left out."""
     own = ("origin", "destination", "exactly") if data.is_trips else ("x", "y", "geometry", "centroids", "region")
     people = ("crs", "count", "person", "contributions", "distinct")
-    names = (*own, *people, "separator", "decimal", "thousands", "encoding", "quoted_newlines", "copies")
-    return [*_keywords(data, names), 'bad_rows="drop"', *_keywords(data, ("engine",))]
+    marks = [f"{name}={_literal(value)}" for name, value in data.text_format().declarations().items()]
+    written = [_call("text_format=dv.TextFormat", marks, WIDTH - len(f"{_INDENT},"))] if marks else []
+    rules = _keywords(data, ("quoted_newlines", "copies"))
+    return [*_keywords(data, (*own, *people)), *written, *rules, 'bad_rows="drop"', *_keywords(data, ("engine",))]
 
 
 def _keywords(part: object, names: Sequence[str]) -> list[str]:

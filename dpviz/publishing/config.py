@@ -496,7 +496,7 @@ class DataPart:
             raise SettingError(f"[dataset] unit says {unit[:40]!r}, but [data] protects one {self.unit}: name a person column, or none.")
 
     def options(self) -> dict[str, Any]:
-        """Return the arguments of `read_points`, `read_areas` or `read_flows` that describe columns and rules, by name."""
+        """Return what describes columns and rules of reading, by name."""
         names: tuple[str, ...] = ("origin", "destination", "exactly") if self.is_trips else ("x", "y", "geometry", "centroids")
         names = names if self.region is None else ("region",)
         return {name: getattr(self, name) for name in (*names, "crs", "copies", *_COUNTING_KEYS)} | {

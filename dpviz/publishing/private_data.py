@@ -31,6 +31,7 @@ from dpviz.data.reading.outline import LAND, land_outline, read_outline, read_po
 from dpviz.data.reading.regions import read_regions
 from dpviz.data.reading.safety import Limits, Source, is_path, refuse_share
 from dpviz.data.reading.sources import FoundFiles, describe_copies, find_files, list_files
+from dpviz.data.reading.text_format import fold_text_format
 from dpviz.errors import DomainError, InputError, SettingError
 from dpviz.mechanisms import AREA_FAMILY, POINT_FAMILY
 from dpviz.samples.areas import load_area_sample
@@ -116,7 +117,7 @@ class CountRequest:
 
     Attributes:
         frame: the public domain of points, the public regions of areas, or those of origins and destinations.
-        options: arguments of `read_points`, `read_areas` or `read_flows`: columns, bound per person and rules.
+        options: columns, bound per person and rules, called as under [data] of a configuration.
         engine: "auto", or one of ENGINES.
         scheduler: a running Dask scheduler; None for workers on this computer.
         may_be_empty: whether data without any record are allowed; see `refuse_empty_data`.
@@ -183,7 +184,7 @@ def _open_domain(part: DomainPart, base: Path, report: Callable[[float], object]
         return mask_outside(domain, land_outline(), report=report)
     path = resolve_path(base, part.study_area)
     try:
-        return mask_outside(domain, read_outline(path, unstated_crs=domain.crs), report=report)
+        return mask_outside(domain, read_outline(path, crs=domain.crs), report=report)
     except InputError as error:
         hint = "" if path.suffix else f' The outline of the land needs no file: study_area = "{LAND}".'
         raise InputError(f"[domain] study_area {part.study_area!r}: {error}{hint}") from None
@@ -328,7 +329,7 @@ def count_files(found: FoundFiles, request: CountRequest, watch: Progress = UNWA
 
 def _read_with(engine: str, sources: list[Source], request: CountRequest, watch: Progress) -> PrivateData:
     """Count the records of files with one engine, by `read_points`, `read_areas` or `read_flows`."""
-    arguments: dict[str, Any] = {**request.options, "engine": engine, "progress": watch.progress, "cancel": watch.cancel}
+    arguments: dict[str, Any] = {**fold_text_format(request.options), "engine": engine, "progress": watch.progress, "cancel": watch.cancel}
     if request.drops:
         arguments["copies"] = True  # names are checked where the files are found, and equal content is among the notes
     if request.scheduler is not None:

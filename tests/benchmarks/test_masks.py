@@ -14,7 +14,7 @@ RUNS, ZOOM = 20, 8
 @pytest.mark.parametrize("epsilon", ["0.5", "0.1"])
 def test_false_positives_with_and_without_a_mask_of_the_sea(epsilon):
     domain = dv.SAMPLES["la_residents"].domain
-    on_land = dv.mask_outside(domain, dv.read_outline("assets/land.json", unstated_crs="EPSG:4326"))
+    on_land = dv.mask_outside(domain, dv.read_outline("assets/land.json", crs="EPSG:4326"))
     everywhere, masked = dv.load_sample("la_residents"), dv.load_sample("la_residents", domain=on_land)
     truth, is_sea = everywhere.blocks(ZOOM), ~on_land.open_blocks(ZOOM)
     boxes = {"boxes": dv.random_rectangles(domain, 500, 1), "small boxes": area_share(domain, 0.001, 500, 2)}

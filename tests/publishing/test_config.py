@@ -118,7 +118,7 @@ def test_a_study_area_masks_the_domain_and_is_never_the_file_of_the_data(tmp_pat
     assert from_tables(tomllib.loads(to_toml(config))) == config
     code = write_data(config)
     assert "domain=dv.mask_outside(" in code
-    assert 'dv.read_outline("city.geojson", unstated_crs="EPSG:4326")' in code
+    assert 'dv.read_outline("city.geojson", crs="EPSG:4326")' in code
     for same in ("crowd.csv", "./crowd.csv", str(tmp_path / "crowd.csv")):
         with pytest.raises(SettingError, match="never taken from the data"):
             open_frame(from_tables(changed(tables, "domain.study_area", same), base=tmp_path))

@@ -42,7 +42,7 @@ from dpviz.data.reading.points import PointsRequest, count_points, weights_of
 from dpviz.data.reading.rules import ReadingRules
 from dpviz.data.reading.safety import DEFAULT_LIMITS
 from dpviz.data.reading.sources import FoundFiles, Sources, describe_copies, find_files, refuse_copies
-from dpviz.data.reading.text_format import TextFormat
+from dpviz.data.reading.text_format import PLAIN_TEXT, TextFormat
 from dpviz.data.reading.unread import unread_between, unread_in_areas, unread_in_points, unread_in_trips
 from dpviz.data.roles import says_none
 from dpviz.errors import InputError
@@ -85,10 +85,7 @@ def read_points(
     distinct: bool = False,
     bad_rows: str = "refuse",
     copies: bool = False,
-    separator: str | None = None,
-    decimal: str | None = None,
-    thousands: str | None = None,
-    encoding: str = "utf-8",
+    text_format: TextFormat = PLAIN_TEXT,
     quoted_newlines: bool = False,
     limits: Limits = DEFAULT_LIMITS,
     key: bytes | None = None,
@@ -134,15 +131,9 @@ def read_points(
             if no file is better). A syntax error in GeoJSON is a fault of the whole file.
         copies: whether files are counted that are copies of others. By their names (x (1), x - Copy, Copy of x) they are refused
             otherwise; for those of equal content see `bad_rows`.
-        separator: declares the character between the cells of text tables: "," or ";" or "|" or a tab; if None, a comma in .csv and a
-            tab in .tsv files. Between tabs a quotation mark is an ordinary character. Nothing is detected, because what a file holds
-            would then decide how it is read; `detect_text_format` proposes what to declare.
-        decimal: declares the decimal mark of numbers in text tables: "." or ","; a point if None, and then a count such as 1.000 is a bad
-            cell, whose point may be a mark of thousands.
-        thousands: declares the mark of thousands in counts of text tables: ",", ".", "'" (also ’) or " " (also one that does not break
-            the line, or is thin). If None, a count with such a mark is a bad cell.
-        encoding: declares the encoding of text tables: "utf-8", "utf-16" (with a byte order mark, engine "numpy" only), or another one
-            that extends ASCII, such as "windows-1250", "iso-8859-2", "shift_jis" or "gb18030"; see `TextFormat`.
+        text_format: declares separator, marks in numbers and encoding of text tables; the marks are those of coordinates and counts,
+            never of ids. Nothing is detected, because what a file holds would then decide how it is read; `detect_text_format` proposes
+            what to declare. Only engine "numpy" reads UTF-16.
         quoted_newlines: declares that cells of a text table may hold line ends between quotation marks; engine "numpy" only. Without
             it a row is one line. With it one malformed row can spoil all rows after it: the counts are marked, and a release of them is
             never published.
@@ -186,7 +177,6 @@ def read_points(
     (0.0, 0.0, 8.0, 8.0)
     """
     domain = as_domain(domain, crs)
-    text_format = TextFormat(separator=separator, decimal=decimal, thousands=thousands, encoding=encoding)
     rules = ReadingRules(bad_rows=bad_rows, limits=limits, quoted_newlines=quoted_newlines, text_format=text_format)
     engines = _Engines(
         copies=copies, engine=engine, scheduler=scheduler_at(address, insecure=insecure_address), progress=progress, cancel=cancel
@@ -227,10 +217,7 @@ def read_areas(
     distinct: bool = False,
     bad_rows: str = "refuse",
     copies: bool = False,
-    separator: str | None = None,
-    decimal: str | None = None,
-    thousands: str | None = None,
-    encoding: str = "utf-8",
+    text_format: TextFormat = PLAIN_TEXT,
     quoted_newlines: bool = False,
     limits: Limits = DEFAULT_LIMITS,
     key: bytes | None = None,
@@ -262,10 +249,7 @@ def read_areas(
         distinct: whether each person counts once in each leaf, and keeps at most m distinct leaves.
         bad_rows: as for `read_points`; "refuse" raises on an unknown id, too, and if all points lie in no leaf.
         copies: as for `read_points`.
-        separator: as for `read_points`.
-        decimal: as for `read_points`; of coordinates and counts, never of ids.
-        thousands: as for `read_points`.
-        encoding: as for `read_points`.
+        text_format: as for `read_points`.
         quoted_newlines: as for `read_points`.
         limits: as for `read_points`.
         key: as for `read_points`.
@@ -293,7 +277,6 @@ def read_areas(
     ([0, 2], [900, 500])
     """
     check_regions(regions)
-    text_format = TextFormat(separator=separator, decimal=decimal, thousands=thousands, encoding=encoding)
     rules = ReadingRules(bad_rows=bad_rows, limits=limits, quoted_newlines=quoted_newlines, text_format=text_format)
     engines = _Engines(
         copies=copies, engine=engine, scheduler=scheduler_at(address, insecure=insecure_address), progress=progress, cancel=cancel
@@ -331,10 +314,7 @@ def read_flows(
     exactly: bool = False,
     bad_rows: str = "refuse",
     copies: bool = False,
-    separator: str | None = None,
-    decimal: str | None = None,
-    thousands: str | None = None,
-    encoding: str = "utf-8",
+    text_format: TextFormat = PLAIN_TEXT,
     quoted_newlines: bool = False,
     limits: Limits = DEFAULT_LIMITS,
     key: bytes | None = None,
@@ -378,10 +358,7 @@ def read_flows(
             row or cell), and does not check totals. Coordinates outside all regions are never refused. Under "drop" no single row
             raises, only a fault of a whole file or column: see `Flows.from_table`.
         copies: as for `read_points`.
-        separator: as for `read_points`.
-        decimal: as for `read_points`; of coordinates and counts, never of ids.
-        thousands: as for `read_points`.
-        encoding: as for `read_points`.
+        text_format: as for `read_points`.
         quoted_newlines: as for `read_points`.
         limits: as for `read_points`.
         key: as for `read_points`.
@@ -408,7 +385,6 @@ def read_flows(
     >>> flows.origin.tolist(), flows.destination.tolist(), flows.count.tolist()
     ([0, 1], [2, 1], [8, 2])
     """
-    text_format = TextFormat(separator=separator, decimal=decimal, thousands=thousands, encoding=encoding)
     rules = ReadingRules(bad_rows=bad_rows, limits=limits, quoted_newlines=quoted_newlines, text_format=text_format)
     engines = _Engines(
         copies=copies, engine=engine, scheduler=scheduler_at(address, insecure=insecure_address), progress=progress, cancel=cancel

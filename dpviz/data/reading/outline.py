@@ -27,7 +27,7 @@ LAND = "land"
 _WKT_POLYGON = r"(?i)\s*(?:MULTI)?POLYGON[\sZM(]"
 
 
-def read_outline(source: Source, *, unstated_crs: str | None = None, limits: Limits = OUTLINE_LIMITS) -> Outline:
+def read_outline(source: Source, *, crs: object = None, limits: Limits = OUTLINE_LIMITS) -> Outline:
     r"""Read the outline of an area from a public file of polygons.
 
     Formats: GeoJSON, GeoPackage, GeoParquet, zipped Shapefile, and tables with one column of polygons in WKT. Rows without a shape are
@@ -35,7 +35,7 @@ def read_outline(source: Source, *, unstated_crs: str | None = None, limits: Lim
 
     Args:
         source: a path, or an open binary file (an upload) with a `name`, whose ending says the format. Never a URL.
-        unstated_crs: the CRS of the coordinates if the file does not state it; None if it is not known.
+        crs: the CRS of the coordinates, if the file does not state it; not used if it does.
         limits: the most that the file may hold.
 
     Raises:
@@ -45,7 +45,7 @@ def read_outline(source: Source, *, unstated_crs: str | None = None, limits: Lim
     >>> import io
     >>> upload = io.BytesIO(b"name\tgeometry\nold town\tPOLYGON ((4.8 45.7, 4.9 45.7, 4.9 45.8, 4.8 45.7))\n")
     >>> upload.name = "town.tsv"
-    >>> read_outline(upload, unstated_crs="EPSG:4326").bounds_in("EPSG:4326")
+    >>> read_outline(upload, crs="EPSG:4326").bounds_in("EPSG:4326")
     (4.8, 45.7, 4.9, 45.8)
     """
     kind, data = read_checked(source, limits)
@@ -60,7 +60,7 @@ def read_outline(source: Source, *, unstated_crs: str | None = None, limits: Lim
         raise DomainError(
             f"The file has more than {limits.rows:,} polygons: choose the outline of the whole area, or drag a box on the map."
         )
-    return Outline(shapes=shapes, crs=opened.crs or _parse_crs(unstated_crs))
+    return Outline(shapes=shapes, crs=opened.crs or _parse_crs(crs))
 
 
 def land_outline() -> Outline:
@@ -72,7 +72,7 @@ def land_outline() -> Outline:
     >>> len(land_outline().shapes) > 100
     True
     """
-    return read_outline(folder("assets") / "land.json", unstated_crs="EPSG:4326")
+    return read_outline(folder("assets") / "land.json", crs="EPSG:4326")
 
 
 def read_polygons(source: Source, *, crs: object = None, limits: Limits = DEFAULT_LIMITS) -> geopandas.GeoSeries:
@@ -133,7 +133,7 @@ def _parse_wkt(entries: NDArray[np.object_]) -> NDArray[np.object_]:
     return shapes
 
 
-def _parse_crs(crs: str | None) -> CRS:
+def _parse_crs(crs: object) -> CRS:
     if crs is None:
         raise DomainError("This file does not state its CRS, which is never guessed: type it as CRS of the domain, such as EPSG:4326.")
     parsed = attempt(lambda: CRS.from_user_input(crs))

@@ -10,8 +10,9 @@ import csv
 import json
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from typing import Any
 
 from dpviz.data.library_errors import attempt
 from dpviz.data.reading.safety import Source, first_bytes, format_of, is_path, name_of
@@ -117,7 +118,7 @@ class TextFormat:
         return self.separator or SEPARATORS[kind]
 
     def declarations(self) -> dict[str, str]:
-        """Return the settings that differ from the defaults: arguments of `read_points`, and keys under [data] of a configuration."""
+        """Return the settings that differ from the defaults; they are keys under [data] of a configuration, too."""
         return {item.name: getattr(self, item.name) for item in fields(self) if getattr(self, item.name) != item.default}
 
     def lines(self) -> list[str]:
@@ -149,6 +150,14 @@ class TextFormat:
 
 
 PLAIN_TEXT = TextFormat()
+
+
+def fold_text_format(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return arguments of `read_points` and its like; keys under [data] that say how text tables are written become `text_format`."""
+    names = {item.name for item in fields(TextFormat)}
+    others = {name: value for name, value in options.items() if name not in names}
+    return others | {"text_format": TextFormat(**{name: options[name] for name in names & options.keys()})}
+
 
 _LINES = 100  # after the header; the most that a proposal looks at
 _DIGITS = r"[+-]?\d+{}\d+"

@@ -10,6 +10,7 @@ import shapely
 from dpviz.data.counting.engines import ENGINES
 from dpviz.data.counting.files import read_flows, read_points
 from dpviz.data.reading.safety import Limits
+from dpviz.data.reading.text_format import TextFormat
 from tests.data.counting.test_files import DEGREES, arrays, counters, refused, squares
 from tests.data.reading.files import PLANE, TOWNS
 from tests.often import often
@@ -33,8 +34,9 @@ def test_engines_agree_on_points(tmp_path, engine, separator, encoding, counted_
         content.encode("latin-1" if encoding != "utf-8" else "utf-8") + separator.join("12").encode() + b"\x81\n"
     )
     read = partial(read_points, tmp_path / "a.csv", domain=PLANE, x="größe", bad_rows="drop")
+    written = TextFormat(separator=separator, decimal=",", encoding=encoding)
     for options in ({}, {"count": "n"}, {"count": "n", "person": "who", "contributions": 4, "key": b"k"}):
-        one, two = (read(separator=separator, decimal=",", encoding=encoding, **counted_by(each), **options) for each in ("numpy", engine))
+        one, two = (read(text_format=written, **counted_by(each), **options) for each in ("numpy", engine))
         assert (arrays(one), counters(one)) == (arrays(two), counters(two))
         assert one.count.sum() > 20
         assert one.bad > 200
@@ -42,7 +44,7 @@ def test_engines_agree_on_points(tmp_path, engine, separator, encoding, counted_
 
 @pytest.mark.parametrize("engine", OTHERS)
 def test_engines_agree_on_trips(tmp_path, engine, counted_by):
-    options = {"separator": ";", "decimal": ",", "bad_rows": "drop", "encoding": "latin-1"}
+    options = {"text_format": TextFormat(separator=";", decimal=",", encoding="latin-1"), "bad_rows": "drop"}
     rows = "a;b;2,0;ä\nb;c;1.000;ä\nc;c;3;ö\nä;b;1;ö\na;b\na;b;1,5;ä\n" * 40
     (tmp_path / "a.csv").write_bytes(("from;to;trips;who\n" + rows).encode("latin-1"))
     read = partial(read_flows, tmp_path / "a.csv", regions=TOWNS, **options)
@@ -78,7 +80,7 @@ def test_engines_agree_on_centroids(tmp_path, engine, counted_by):
 
 def test_utf_16_is_read_in_memory_or_refused(tmp_path):
     (tmp_path / "a.csv").write_bytes("x;y\n1,5;2,5\n".encode("utf-16"))
-    read = partial(read_points, tmp_path / "a.csv", domain=PLANE, separator=";", decimal=",", encoding="utf-16")
+    read = partial(read_points, tmp_path / "a.csv", domain=PLANE, text_format=TextFormat(separator=";", decimal=",", encoding="utf-16"))
     assert read().count.tolist() == [1]
     for engine in OTHERS:
         assert "UTF-16" in refused(read, engine=engine)
@@ -97,7 +99,8 @@ def test_a_broken_row_changes_no_other_row_and_at_most_one_cell(tmp_path, encodi
         texts = [row if isinstance(row, bytes) else row.encode(codec[encoding], "replace") for row in ["x;y", *rows]]
         mark, end = (b"\xff\xfe" if encoding == "utf-16" else b""), "\n".encode(codec[encoding])
         (tmp_path / "a.csv").write_bytes(mark + b"".join(text + end for text in texts))
-        read = read_points(tmp_path / "a.csv", domain=PLANE, separator=";", decimal=",", encoding=encoding, bad_rows="drop")
+        form = TextFormat(separator=";", decimal=",", encoding=encoding)
+        read = read_points(tmp_path / "a.csv", domain=PLANE, text_format=form, bad_rows="drop")
         return read.blocks(PLANE.order)
 
     without = count(GOOD)

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpviz.data.counting.files import read_areas, read_flows, read_points
+from dpviz.data.reading.text_format import TextFormat
 from tests.data.reading.files import PLANE, TOWNS, refused, stored, text, upload
 
 ENGINES = ("numpy", "duckdb", "dask")
@@ -94,7 +95,7 @@ def test_counts_follow_the_slow_definition(cells, decimal, thousands):
     cells = [cell for cell in cells if not cell.startswith((".", ","))] + ["2"]
     expected = [slow_count(cell, decimal, thousands) for cell in cells]
     source = stored(table("trips", cells), "tsv")
-    flows = read_flows(source, regions=TOWNS, count="n", bad_rows="drop", decimal=decimal, thousands=thousands)
+    flows = read_flows(source, regions=TOWNS, count="n", bad_rows="drop", text_format=TextFormat(decimal=decimal, thousands=thousands))
     assert (flows.count.sum(), flows.bad) == (sum(count or 0 for count in expected), expected.count(None))
 
 
@@ -120,7 +121,8 @@ def test_declared_marks_are_read_exactly_and_other_ways_are_bad(kind, tmp_path, 
             rows = rows.apply(lambda cells: cells.str.replace(".", ",") if cells.name in "xy" else cells)
         rows.to_csv(tmp_path / "a.csv", index=False, sep=";")
         for engine in ENGINES:
-            declared = {"separator": ";", "decimal": decimal, "thousands": thousands, "bad_rows": "drop"} | counted_by(engine)
+            written = TextFormat(separator=";", decimal=decimal, thousands=thousands)
+            declared = {"text_format": written, "bad_rows": "drop"} | counted_by(engine)
             counted = READERS[kind](tmp_path / "a.csv", **declared)
             assert counted.count.sum() == sum(count or 0 for count in cases.values())
             assert counted.bad == list(cases.values()).count(None)
@@ -129,4 +131,4 @@ def test_declared_marks_are_read_exactly_and_other_ways_are_bad(kind, tmp_path, 
 def test_matrices_and_weights_have_the_same_rule():
     matrix = text('home,a,b\na,"1,200",2\nb,1.000,4\n')
     assert read_flows(matrix, regions=TOWNS, bad_rows="drop").count.tolist() == [2, 4]
-    assert read_flows(matrix, regions=TOWNS, bad_rows="drop", thousands=",").count.tolist() == [1200, 2, 4]
+    assert read_flows(matrix, regions=TOWNS, bad_rows="drop", text_format=TextFormat(thousands=",")).count.tolist() == [1200, 2, 4]

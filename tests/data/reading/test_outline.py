@@ -35,13 +35,13 @@ def test_every_format_gives_the_box_rounded_outward(form, tmp_path):
 def test_a_table_with_polygons_in_wkt_needs_a_crs(shape):
     source = CSV.format(shape.wkt)
     assert "does not state its CRS" in refusal(text(source))
-    assert read_outline(text(source), unstated_crs="EPSG:4326").bounds_in("EPSG:4326") == (4.8, 45.7, 4.9, 45.8)
-    assert "CRS is not known" in refusal(text(source), unstated_crs="nowhere")
+    assert read_outline(text(source), crs="EPSG:4326").bounds_in("EPSG:4326") == (4.8, 45.7, 4.9, 45.8)
+    assert "CRS is not known" in refusal(text(source), crs="nowhere")
 
 
 def test_a_crs_that_the_file_states_is_not_overruled(tmp_path):
     metres = gpd.GeoSeries([TOWN], crs="EPSG:4326").to_crs(METRES)
-    outline = read_outline(file_of(metres[0], crs=METRES, form="gpkg", folder=tmp_path), unstated_crs="EPSG:4326")
+    outline = read_outline(file_of(metres[0], crs=METRES, form="gpkg", folder=tmp_path), crs="EPSG:4326")
     assert outline.code == METRES
     low, high = np.array(outline.bounds_in(METRES)).reshape(2, 2)
     assert (low == np.floor(metres.total_bounds[:2])).all()

@@ -64,7 +64,7 @@ def test_a_declared_format_gives_the_counts_of_the_plain_table(table, form, data
     other = upload(content, "a" + data.draw(st.sampled_from([".csv", ".tsv"])))
     for chosen in ({}, {"count": "n", "person": "who", "contributions": 3, "key": b"k"}):
         read = partial(read_points, domain=PLANE, x="xé", y="y", bad_rows="drop", **chosen)
-        one, two = read(plain), read(other, **vars(form))
+        one, two = read(plain), read(other, text_format=form)
         assert counts(one) == counts(two)
 
 
@@ -79,13 +79,14 @@ def test_the_usual_format_needs_no_declaration():
     [("separator", ":", "semicolon"), ("decimal", ";", "a comma"), ("thousands", "|", "a blank"), ("encoding", "zq8", "windows-1252")],
 )
 def test_unknown_settings_are_refused(setting, value, words):
-    assert words in refused(read_points, text("x,y\n1,2\n"), domain=PLANE, error=SettingError, **{setting: value})
-    assert words in refused(read_flows, text("from,to\na,b\n"), regions=TOWNS, error=SettingError, **{setting: value})
+    with pytest.raises(SettingError, match=words):
+        TextFormat(**{setting: value})
 
 
 @pytest.mark.parametrize("mark", [".", ","])
 def test_one_mark_for_decimals_and_thousands_is_refused(mark):
-    assert "different marks" in refused(read_points, text("x,y\n1,2\n"), domain=PLANE, error=SettingError, decimal=mark, thousands=mark)
+    with pytest.raises(SettingError, match="different marks"):
+        TextFormat(decimal=mark, thousands=mark)
 
 
 def test_encodings_have_the_other_names_that_python_knows():
@@ -117,7 +118,8 @@ BAD = ["1.5;2;a", "1;2", "1;2;3;4", '1;2;"a', "1.000,5;2;a", "zq;1;a", ";;", "1_
 @pytest.mark.parametrize("encoding", TRIED)
 @pytest.mark.parametrize("line", BAD)
 def test_a_malformed_row_changes_no_other(encoding, line):
-    options = {"separator": ";", "decimal": ",", "encoding": encoding, "person": "who", "key": b"k", "domain": PLANE, "bad_rows": "drop"}
+    form = TextFormat(separator=";", decimal=",", encoding=encoding)
+    options = {"text_format": form, "person": "who", "key": b"k", "domain": PLANE, "bad_rows": "drop"}
     for codec in MARKS[encoding]:
         without, with_one = (encoded("\n".join(["x;y;who", *GOOD[:2], *others, GOOD[2]]), codec) for others in ([], [line]))
         one, two = (read_points(upload(content, "a.csv"), **options) for content in (without, with_one))
@@ -127,15 +129,16 @@ def test_a_malformed_row_changes_no_other(encoding, line):
 
 def test_what_an_encoding_does_not_have_is_bad_in_its_own_row(monkeypatch):
     read = partial(read_points, domain=PLANE, bad_rows="drop", person="who", x="x", y="y")
-    points = read(upload(b"x,y,who\n1,2,a\n3,4,\x81\xe9\n5,6,\xe4\n", "a.csv"), encoding="windows-1252")
+    points = read(upload(b"x,y,who\n1,2,a\n3,4,\x81\xe9\n5,6,\xe4\n", "a.csv"), text_format=TextFormat(encoding="windows-1252"))
     assert (points.count.tolist(), points.bad) == ([1, 1], 1)
-    assert read(upload(b"x,y,who\n1,2,a\n3,4,\x81\xe9\n5,6,\xe4\n", "a.csv"), encoding="latin-1").bad == 0
+    assert read(upload(b"x,y,who\n1,2,a\n3,4,\x81\xe9\n5,6,\xe4\n", "a.csv"), text_format=TextFormat(encoding="latin-1")).bad == 0
     head, tail = "\ufeffx,y,who\n1,2,a\n3,4,".encode("utf-16-be"), "\n5,6,b\n".encode("utf-16-be")
     for half in (b"\xd8\x00", b"\xdc\x00", b"\xdc\x00\xd8\x00"):
-        points = read(upload(head + half + tail, "a.csv"), encoding="utf-16")
+        points = read(upload(head + half + tail, "a.csv"), text_format=TextFormat(encoding="utf-16"))
         assert (points.count.tolist(), points.bad) == ([1, 1], 1)
-    assert read(upload(head + b"\0a" + tail[:-1], "a.csv"), encoding="utf-16").bad == 1
-    assert "in the encoding that is declared" in refusal(upload(head + b"\xd8\x00" + tail, "a.csv"), domain=PLANE, encoding="utf-16")
+    assert read(upload(head + b"\0a" + tail[:-1], "a.csv"), text_format=TextFormat(encoding="utf-16")).bad == 1
+    broken, form = upload(head + b"\xd8\x00" + tail, "a.csv"), TextFormat(encoding="utf-16")
+    assert "in the encoding that is declared" in refusal(broken, domain=PLANE, text_format=form)
     whole = utf16_to_utf8(head + "\U0001f600".encode("utf-16-be") + tail)
     for block in (1, 2, 7):
         monkeypatch.setattr(text_rows, "TEXT_BLOCK", block)
@@ -143,13 +146,14 @@ def test_what_an_encoding_does_not_have_is_bad_in_its_own_row(monkeypatch):
 
 
 def test_trips_have_decimal_commas_in_counts_and_coordinates_never_in_ids():
-    read = partial(read_flows, regions=TOWNS, separator=";", decimal=",", bad_rows="drop")
+    form = TextFormat(separator=";", decimal=",")
+    read = partial(read_flows, regions=TOWNS, text_format=form, bad_rows="drop")
     flows = read(text("from;to;trips\na;b;2,0\nb;c;1.000\nc;c;3\n"))
     assert (flows.count.tolist(), flows.bad) == ([2, 3], 1)
     matrix = read(text("home;a;b;c\na;1,0;2;\nb;1.0;0;0\nc;0;0;4\n"))
     assert (matrix.count.tolist(), matrix.bad) == ([1, 2, 4], 1)
     regions = dv.Regions.from_prefixes(["1.1", "1.2", "2,1"], lengths=[1, 3], levels=["one", "two"])
-    assert read_flows(text("from;to;trips\n1.1;2,1;2,0\n"), regions=regions, separator=";", decimal=",").count.tolist() == [2]
+    assert read_flows(text("from;to;trips\n1.1;2,1;2,0\n"), regions=regions, text_format=form).count.tolist() == [2]
 
 
 SEMICOLONS = "lon;lat;who\n1,5;2,5;zqa\n1,5;2,5;zqa\n3,5;2,5;zqb\n"
@@ -179,7 +183,7 @@ UNDECLARED = {
 @pytest.mark.parametrize("name", UNDECLARED)
 def test_what_does_not_fit_the_declaration_is_refused_with_what_to_declare(name):
     content, file_name, options, words = UNDECLARED[name]
-    message = refusal(upload(content, file_name), domain=PLANE, **options)
+    message = refusal(upload(content, file_name), domain=PLANE, text_format=TextFormat(**options))
     assert all(word in message for word in words)
 
 
@@ -250,7 +254,7 @@ def test_a_header_alone_is_a_table_without_a_row(content):
     files = find_files(upload(content, "a.csv"), form)
     assert files.rowless == (True,)
     assert "No row follows the header" in refused(refuse_rowless, files)
-    assert not np.any(read_points(upload(content, "a.csv"), domain=PLANE, **vars(form)).count)
+    assert not np.any(read_points(upload(content, "a.csv"), domain=PLANE, text_format=form).count)
 
 
 def grid(points):
@@ -274,7 +278,7 @@ def test_whatever_a_row_holds_it_adds_the_same_beside_others(encoding, separator
     row = b"".join(row[at : at + unit] for at in range(0, len(row), unit) if row[at : at + unit] != end) + end
     head = written([("x", "y", "who")], form, codec)
     others = [written([(1.5, 2.5, "ä"), (6, 7, "b")], form, codec)[2 if unit == 2 else 3 if codec == "utf-8-sig" else 0 :]] * 2
-    read = partial(read_points, domain=PLANE, bad_rows="drop", **vars(form))
+    read = partial(read_points, domain=PLANE, bad_rows="drop", text_format=form)
     contents = (others[0] + row + others[1], others[0] + others[1], row + others[0], others[0])
     together, without, beside, beside_nothing = (grid(read(upload(head + content, "a.csv"))) for content in contents)
     for one, two, three, four in zip(together, without, beside, beside_nothing, strict=True):

@@ -16,11 +16,14 @@ from dpviz.data.cells import polygons_as_points
 from dpviz.data.columns import PointColumns
 from dpviz.data.counting.files import read_points
 from dpviz.data.reading.points import PointsRequest, read_rows
+from dpviz.data.reading.text_format import TextFormat
 from tests.data.reading.files import PLANE, WORLD, refusal, refused, shapefile, stored, text, upload, zipped
 
 GOOD = ["POINT (1.5 2.5)", "point(3 4)", " POINT Z (5 6 7)", "Point (1e0 7)"]
 BAD = ["", "POINT EMPTY", "POINT (nan 1)", "POINT (1)", "POINT (1 2", "POINT (1,5 2,5)", "LINESTRING (0 0, 1 1)", "MULTIPOINT (1 1)"]
 BAD += ["POINTLESS", "zq", "GEOMETRYCOLLECTION(" * 10_000, "SRID=4326;POINT (1 2)", "POINT (" * 1000]
+
+BARS = TextFormat(separator="|")
 
 
 def rows_of(*shapes):
@@ -29,7 +32,7 @@ def rows_of(*shapes):
 
 @pytest.mark.parametrize("shape", BAD, ids=lambda shape: shape[:20])
 def test_a_row_without_a_point_is_one_bad_row(shape):
-    options = {"geometry": "wkt", "separator": "|", "domain": PLANE}
+    options = {"geometry": "wkt", "text_format": BARS, "domain": PLANE}
     points = read_points(rows_of(*GOOD[:2], shape, *GOOD[2:]), bad_rows="drop", **options)
     alone = read_points(rows_of(*GOOD), **options)
     assert points.bad == 1
@@ -55,17 +58,16 @@ def test_points_in_wkt_are_those_of_two_columns(rows):
 
 def test_wkt_is_declared_proposed_and_never_guessed(tmp_path):
     source = rows_of(*GOOD)
-    assert "declare geometry='wkt'" in refusal(source, domain=PLANE, separator="|")
-    form = dv.TextFormat(separator="|")
-    assert dv.inspect_points(source, text_format=form).geometry == "wkt"
-    assert dv.inspect_points(source, through=True, text_format=form, geometry="wkt").geometry == "wkt"
-    assert "no column named" in refusal(source, domain=PLANE, separator="|", geometry="geom")
-    assert "two columns x and y, or in one" in refusal(source, domain=PLANE, separator="|", geometry="wkt", x="who")
-    assert "holds no point in WKT" in refusal(source, domain=PLANE, separator="|", geometry="who", bad_rows="drop")
+    assert "declare geometry='wkt'" in refusal(source, domain=PLANE, text_format=BARS)
+    assert dv.inspect_points(source, text_format=BARS).geometry == "wkt"
+    assert dv.inspect_points(source, through=True, text_format=BARS, geometry="wkt").geometry == "wkt"
+    assert "no column named" in refusal(source, domain=PLANE, text_format=BARS, geometry="geom")
+    assert "two columns x and y, or in one" in refusal(source, domain=PLANE, text_format=BARS, geometry="wkt", x="who")
+    assert "holds no point in WKT" in refusal(source, domain=PLANE, text_format=BARS, geometry="who", bad_rows="drop")
     assert "holds no point in WKT" in refusal(stored(pd.DataFrame({"wkt": [1, 2]}), "plain"), domain=PLANE, geometry="wkt", bad_rows="drop")
     (tmp_path / "a.csv").write_bytes(source.getvalue())
     for engine in ("duckdb", "dask"):
-        assert "engine='numpy'" in refusal(tmp_path / "a.csv", domain=PLANE, separator="|", geometry="wkt", engine=engine)
+        assert "engine='numpy'" in refusal(tmp_path / "a.csv", domain=PLANE, text_format=BARS, geometry="wkt", engine=engine)
 
 
 SHAPES = [
@@ -148,4 +150,4 @@ def test_a_polygon_that_shapely_cannot_use_has_no_centroid_and_spoils_no_other(m
 
 def test_centroids_are_refused_where_there_are_no_shapes():
     assert "leave it out for a table" in refused(read_points, text("x,y\n1,2\n"), domain=PLANE, centroids=True)
-    assert "leave it out for a table" in refusal(rows_of(*GOOD), domain=PLANE, separator="|", geometry="wkt", centroids=True)
+    assert "leave it out for a table" in refusal(rows_of(*GOOD), domain=PLANE, text_format=BARS, geometry="wkt", centroids=True)
