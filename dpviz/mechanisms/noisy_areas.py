@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dpviz.arrays import Floats, Integers, Mask
+from dpviz.arrays import Integers, Mask
 from dpviz.data.areas import AreaCounts
 from dpviz.errors import InputError
 from dpviz.mechanisms.audit_areas import AREAS, read_area_release
@@ -23,6 +23,7 @@ from dpviz.privacy.noise import discrete_gaussian, discrete_laplace
 from dpviz.privacy.nonnegative_fit import NoisyStage, Root, fit_nonnegative, round_to_whole
 from dpviz.privacy.receipt import Receipt, Step
 from dpviz.release.area_release import AreaRelease
+from dpviz.release.intervals import half_widths
 from dpviz.space.regions import Regions
 
 NO_AREAS = "A mechanism of areas takes AreaCounts: see AreaCounts.from_table and AreaCounts.from_xy."
@@ -100,11 +101,12 @@ class AreaMechanism(Mechanism[AreaCounts, Regions, AreaRelease]):
 
     def level_errors(self, release: AreaRelease) -> list[LevelError]:
         """List the root mean square deviation of the regions of each level, in records."""
-        reach, regions, errors = release.reach, release.regions, []
+        regions, errors = release.regions, []
         for level in range(regions.depth + 1):
-            stddev = float(np.sqrt(np.mean(release.stddev(level) ** 2)))
+            stddev = np.sqrt(np.mean(release.stddev(level) ** 2))
             of = regions.levels[level - 1] if level else "the whole"
-            errors.append(LevelError(level=level, of=of, numbers=regions.size(level), stddev=stddev, interval=reach * stddev))
+            interval = float(half_widths(release.noise, stddev))
+            errors.append(LevelError(level=level, of=of, numbers=regions.size(level), stddev=float(stddev), interval=interval))
         return errors
 
     def expected_errors(self, regions: Regions, budget: Budget, contributions: int = 1) -> list[LevelError]:
@@ -243,7 +245,8 @@ class NoisyAreas:
         """
         tree = self.areas.regions.hierarchy
         sizes = np.diff(tree.starts)
-        noisy = np.concatenate([np.full(size, np.nan) if of is None else of for size, of in zip(sizes, levels.noisy, strict=True)]).astype(np.float64)
+        by_level = [np.full(size, np.nan) if of is None else of for size, of in zip(sizes, levels.noisy, strict=True)]
+        noisy = np.concatenate(by_level).astype(np.float64)
         variance = np.repeat(levels.variance, sizes)
         estimate, spread = least_squares(tree, noisy, variance)
         count = estimate

@@ -22,6 +22,7 @@ from dpviz.privacy.entropy import Entropy, require_entropy
 from dpviz.privacy.noise import discrete_gaussian, discrete_laplace
 from dpviz.privacy.nonnegative_counts import nonnegative_counts
 from dpviz.privacy.receipt import Receipt, Step
+from dpviz.release.intervals import half_widths
 from dpviz.release.point_release import Release
 from dpviz.space.domain import Domain
 from dpviz.space.interpolate import INTERPOLATED, LOG_LINEAR, UNIFORM
@@ -102,9 +103,10 @@ class PointMechanism(Mechanism[PointCounts, Domain, Release]):
         errors = []
         for level in range(release.height + 1):
             nodes = release.open_nodes(level)
-            stddev = float(np.sqrt(np.mean(release.stddev[nodes] ** 2)))
+            stddev = np.sqrt(np.mean(release.node_stddev[nodes] ** 2))
             of = "the whole domain" if len(nodes) == 1 else f"partitions of level {level}"
-            errors.append(LevelError(level=level, of=of, numbers=len(nodes), stddev=stddev, interval=release.reach * stddev))
+            interval = float(half_widths(release.noise, stddev))
+            errors.append(LevelError(level=level, of=of, numbers=len(nodes), stddev=float(stddev), interval=interval))
         return errors
 
     def count_variances(self, release: Release, budget: Budget) -> Floats | None:  # noqa: ARG002

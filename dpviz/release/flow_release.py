@@ -170,8 +170,11 @@ class FlowRelease(Mapped):
         """
         self.receipt.refuse_unpublishable(simulation=self.simulation)
 
-    def same_as(self, other: object) -> bool:
-        """Return whether another release says the same: every number, its noise, the regions, the receipt and the settings."""
+    def same_as(self, other: Any) -> bool:
+        """Return whether another release says the same: of the same kind, with the same regions, numbers, receipt and steps.
+
+        A release that was read from its files is the same as the one that was written.
+        """
         return is_same(self, other)
 
     @property
@@ -181,12 +184,12 @@ class FlowRelease(Mapped):
 
     @property
     def noise(self) -> Noise:
-        """The kind of noise on the counts."""
+        """The kind of the noise; "laplace", too, where there is none."""
         return noise_of(self.receipt)
 
     @property
     def numbers(self) -> int:
-        """How many numbers a reader of all stages can choose from: all possible pairs."""
+        """How many numbers a reader can choose from: all possible pairs of all stages."""
         return sum(self.tree.size(stage) for stage in range(self.tree.height + 1))
 
     @cached_property
@@ -223,7 +226,8 @@ class FlowRelease(Mapped):
         Returns:
             DataFrame with origin and destination (ids), count, count_noisy (as first measured), stddev, ci_low and ci_high (the interval
             of a pair that was chosen without looking at the counts), all_low and all_high (intervals that hold for all pairs of all
-            stages at once), all in trips, and status (the same in every row), ordered by origin, then destination.
+            stages at once), all in trips, and status (the same in every row), ordered by origin, then destination. Its `attrs` state
+            whether it is "private", and whether it is a "simulation".
 
         Raises:
             DomainError: no such level.
@@ -250,7 +254,9 @@ class FlowRelease(Mapped):
             "all_high": all_high,
             "status": np.full(len(released.count), self.status, object),
         }
-        return pd.DataFrame(columns).take(released.order).reset_index(drop=True)
+        table = pd.DataFrame(columns).take(released.order).reset_index(drop=True)
+        table.attrs = {"private": self.receipt.private and not self.simulation, "simulation": self.simulation}
+        return table
 
     def stddev(self, level: Level | None = None) -> Floats:
         """Return (k,) standard deviations of the noise on the counts of a level, in trips, in the order of `to_frame`.
@@ -263,6 +269,20 @@ class FlowRelease(Mapped):
         """
         stage = 2 * self._level_number(level)
         return self.stage_stddev(stage)[self.stages[stage].order]
+
+    def interval(self, level: Level | None = None, *, joint: bool = False) -> tuple[Floats, Floats]:
+        """Compute 95 % intervals for the pairs of a level, in the order of `to_frame`; see `stage_interval`.
+
+        Args:
+            level: as for `to_frame`.
+            joint: as for `stage_interval`.
+
+        Raises:
+            DomainError: no such level.
+        """
+        stage = 2 * self._level_number(level)
+        low, high = (ends[self.stages[stage].order] for ends in self.stage_interval(stage, joint=joint))
+        return low, high
 
     def stage_stddev(self, stage: int) -> Floats:
         """Return (k,) standard deviations of the noise on the counts of a stage (0 to T), in trips, in the order of `stages[stage]`."""

@@ -50,6 +50,6 @@ def is_same(one: Any, other: Any) -> bool:
         return np.array_equal(one, other, equal_nan=numeric)
     if isinstance(one, shapely.Geometry) and isinstance(other, shapely.Geometry):
         return bool(shapely.equals_identical(one, other))
-    if isinstance(one, float) and isinstance(other, float) and one != one and other != other:  # noqa: PLR0124  (NaN)
+    if isinstance(one, float) and isinstance(other, float) and one != one and other != other:
         return True
     return bool(one == other)

@@ -10,32 +10,6 @@ import scipy
 from dpviz.arrays import Floats, Integers, Places
 from dpviz.release.flow_release import FlowRelease, sum_pairs
 from dpviz.release.intervals import MISS_PROBABILITY, count_ends, half_widths
-from dpviz.release.point_release import Release
-
-
-def count_of_numbers(release: Release | FlowRelease) -> int:
-    """Count the numbers, N, that a reader can choose from: for points all measured or released ones, for trips all possible pairs."""
-    if isinstance(release, FlowRelease):
-        return release.numbers
-    return max(len(release.tree), sum(step.counts or 0 for step in release.receipt.steps))
-
-
-def point_intervals(release: Release, nodes: Integers) -> tuple[Floats, Floats]:
-    """Compute intervals for counts of nodes. With probability at least 0.95, they hold for all numbers of the release together.
-
-    By Bonferroni, each interval misses with probability at most 0.05 / N. They cover the noise only. The narrower intervals of
-    `Release.interval` hold for a node that was chosen without looking at the counts.
-
-    Args:
-        release: of points.
-        nodes: (k,) any nodes; they may have been chosen by their counts.
-
-    Returns:
-        (k,) lower and (k,) upper ends, whole numbers, of at least 0 if the release is `nonnegative`.
-    """
-    centre = release.count if release.unbiased is None else release.unbiased
-    noise = "gaussian" if release.has_gaussian else "laplace"
-    return release.make_ends(centre[nodes], half_widths(noise, release.stddev[nodes], count_of_numbers(release)))
 
 
 def count_of_region_numbers(release: FlowRelease) -> int:

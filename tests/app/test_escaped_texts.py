@@ -36,7 +36,7 @@ PLAIN = {
     *("query_params", "session_state", "sidebar", "App"),
 }
 DOORS = {"markdown", "html", "amount_text", "budget_words", "budget_text", "describe_regions", "len", "format_amount", "float", "int"}
-DOORS |= {"describe_spent", "format_decimal", "count_of_numbers", "percent_outside", "format_percent", "choice_words"}
+DOORS |= {"describe_spent", "format_decimal", "percent_outside", "format_percent", "choice_words"}
 CONSTANT = re.compile("_?[A-Z][A-Z0-9_]*")
 NUMBER = re.compile(r"[-+<>^0-9,.]*[defgn%]|,|%[-H:MS%]+")
 

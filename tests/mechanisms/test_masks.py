@@ -64,7 +64,7 @@ def test_without_noise_counts_are_true_and_answers_fill_open_cells_alone(mechani
     np.testing.assert_allclose(release.count, release.tree.sums(points.column, points.row, points.count), atol=1e-5)
     masked = release.open_cells == 0
     assert (release.count[masked] == 0).all()
-    assert (release.stddev[masked] == 0).all()
+    assert (release.node_stddev[masked] == 0).all()
     assert np.isnan(release.noisy[masked]).all()
     is_open, side = mask.blocks(order), 1 << order
     assert abs(release.blocks(order)[~is_open]).max() < 1e-9

@@ -193,7 +193,7 @@ def test_the_frame_of_every_level_tiles_the_domain_and_other_levels_are_refused(
         assert frame["count"].sum() == pytest.approx(release.count[0])
         assert (frame["level"] == release.tree.depth[frame["partition_id"]]).all()
         assert (frame["level"] <= level).all()
-        np.testing.assert_array_equal(frame["stddev"], release.stddev[frame["partition_id"]])
+        np.testing.assert_array_equal(frame["stddev"], release.node_stddev[frame["partition_id"]])
         np.testing.assert_array_equal(frame["count_noisy"], release.noisy[frame["partition_id"]])
         assert ((frame["ci_low"] <= frame["count"]) & (frame["count"] <= frame["ci_high"])).all()
     np.testing.assert_array_equal(release.to_frame()["partition_id"], release.tree.leaves)

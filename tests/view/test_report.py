@@ -32,7 +32,6 @@ from dpviz.privacy.entropy import Entropy
 from dpviz.release.files import read_manifest, write_release
 from dpviz.release.manifest import describe
 from dpviz.release.point_release import Release
-from dpviz.release.simultaneous_intervals import count_of_numbers
 from dpviz.release.verdict import verdict
 from dpviz.samples.points import load_sample
 from dpviz.view.report import report_html
@@ -208,7 +207,7 @@ def test_a_report_opens_with_the_verdict_and_of_trips_the_intervals_of_the_large
         text = page_of(release).text
         assert text.index(verdict(release).headline) < text.index("How to read the numbers")
         assert verdict(release).rule in text
-    assert f"all {count_of_numbers(trips):,} numbers" in text
+    assert f"all {trips.numbers:,} numbers" in text
     low, high = (ends.max() for ends in trips.stage_interval(trips.tree.height, joint=True))
     assert f"{trips.stages[-1].count.max():,} {low:,.0f} {high:,.0f} 2 " in text[text.index("All at once, 95 % from") :]
 

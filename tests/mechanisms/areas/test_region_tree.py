@@ -122,7 +122,7 @@ def test_on_squares_its_least_squares_are_those_of_the_quadtree(monkeypatch, roo
     for level in range(4):
         nodes = quadtree.tree.at_depth(level)
         np.testing.assert_allclose(release.levels.count[level], quadtree.count[nodes], rtol=0, atol=1e-9)
-        np.testing.assert_allclose(release.stddev(level), quadtree.stddev[nodes], rtol=1e-9)
+        np.testing.assert_allclose(release.stddev(level), quadtree.node_stddev[nodes], rtol=1e-9)
     for one, other in zip(quadtree.receipt.steps, release.receipt.steps, strict=True):
         assert (one.amount, one.scale, one.level, one.counts) == (other.amount, other.scale, other.level, other.counts)
 

@@ -102,7 +102,7 @@ def test_pruning_removes_what_lies_under_nodes_with_small_estimates(consistent):
     places = {tuple(rectangle): place for place, rectangle in enumerate(whole.tree.rectangles().tolist())}
     same = [places[tuple(rectangle)] for rectangle in found.tree.rectangles().tolist()]
     np.testing.assert_array_equal(found.count, whole.count[same])
-    np.testing.assert_allclose(found.stddev, whole.stddev[same])
+    np.testing.assert_allclose(found.stddev, whole.node_stddev[same])
     assert found.steps[-1] == "pruned below nodes under 60"
     assert "pruning looks at the released counts" in found.approximate
     every = release(Quadtree(zero=True, inside="interpolated", prune=8)).approximate
