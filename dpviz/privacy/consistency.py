@@ -78,7 +78,9 @@ class Spread:
                 query, node, slope = query[first], parent[first], above
                 rest += np.bincount(query, above**2 * tree.sum_over_children(node, self.slack), len(rest))
             if end > start:
-                query, node, slope = (np.concatenate([above, part[start:end]]) for above, part in zip((query, node, slope), own, strict=True))
+                query, node, slope = (
+                    np.concatenate([above, part[start:end]]) for above, part in zip((query, node, slope), own, strict=True)
+                )
                 order = np.argsort(query * n + node, kind="stable")
                 query, node, slope = query[order], node[order], slope[order]
                 first = np.flatnonzero((np.diff(node, prepend=-1) != 0) | (np.diff(query, prepend=-1) != 0))
