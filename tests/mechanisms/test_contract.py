@@ -85,9 +85,9 @@ def test_it_works_on_no_one_and_a_thousand_records(mechanism, records, entropy):
     nodes = len(release.tree)
     assert (release.domain, release.simulation) == (points.domain, entropy.simulation)
     assert (release.mechanism, release.settings) == (mechanism.key, mechanism.chosen())
-    assert release.noisy.shape == release.noise_variance.shape == release.count.shape == release.stddev.shape == (nodes,)
-    assert np.isfinite([release.count, release.stddev]).all()
-    assert (release.stddev > 0).all()
+    assert release.noisy.shape == release.noise_variance.shape == release.count.shape == release.node_stddev.shape == (nodes,)
+    assert np.isfinite([release.count, release.node_stddev]).all()
+    assert (release.node_stddev > 0).all()
     assert abs(release.count[0] - records) < 60 * release.node_stddev[0]
 
 

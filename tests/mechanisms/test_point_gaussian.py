@@ -18,8 +18,8 @@ from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.exact_accounting import certified_delta
 from dpviz.privacy.noise import discrete_gaussian, gaussian_variance
 from dpviz.privacy.wavelet import coefficients, table
+from dpviz.release.intervals import half_widths
 from dpviz.release.manifest import describe_utility
-from dpviz.release.simultaneous_intervals import gaussian_reach, point_intervals
 from tests.mechanisms.test_contract import BOUNDS, points_of
 from tests.often import often
 from tests.transcripts import Script, pair, run, worst_loss
@@ -257,12 +257,12 @@ def test_each_noise_has_its_own_geometric_split_and_shares():
 def test_intervals_are_those_of_gaussian_noise_and_the_manifest_says_so():
     release = Quadtree(height=2).release(points_of(400, 3), BUDGET, Entropy.seeded(3))
     nodes = np.arange(len(release.tree))
-    low, high = release.interval(nodes)
-    np.testing.assert_array_equal(high, np.ceil(release.count + 1.959963984540054 * release.stddev))
+    low, high = release.node_interval(nodes)
+    np.testing.assert_array_equal(high, np.ceil(release.count + 1.959963984540054 * release.node_stddev))
     np.testing.assert_array_equal(release.answer_interval([BOUNDS]), [[low[0]], [high[0]]])
     assert describe_utility(release)["interval"].startswith("count ± 1.96 stddev")
-    at_once = point_intervals(release, nodes)[1] - release.count
-    np.testing.assert_array_less(at_once - gaussian_reach(release.stddev, len(nodes)), 1.0 + 1e-9)
+    at_once = release.node_interval(nodes, joint=True)[1] - release.count
+    np.testing.assert_array_less(at_once - half_widths("gaussian", release.node_stddev, len(nodes)), 1.0 + 1e-9)
     assert Quadtree(height=2).level_errors(release)[0].interval == pytest.approx(1.959963984540054 * release.node_stddev[0])
     laplace = Quadtree(height=2).release(points_of(400, 3), PureBudget(1), Entropy.seeded(3))
     assert describe_utility(laplace)["interval"].startswith("count ± ln(20)")

@@ -17,7 +17,6 @@ from dpviz.release.intervals import MISS_PROBABILITY, half_widths
 from dpviz.release.simultaneous_intervals import (
     bound_chosen_noise,
     count_of_region_numbers,
-    point_intervals,
     region_intervals,
     rest_intervals,
 )
@@ -63,7 +62,7 @@ def test_the_interval_of_the_largest_of_many_covers_the_truth_only_if_it_holds_f
     alone, together = [], []
     for release in runs:
         largest = release.tree.leaves[[release.count[release.tree.leaves].argmax()]]
-        for (low, high), covered in ((release.interval(largest), alone), (point_intervals(release, largest), together)):
+        for (low, high), covered in ((release.node_interval(largest), alone), (release.node_interval(largest, joint=True), together)):
             covered.append(low[0] <= truth[largest[0]] <= high[0])
     assert np.mean(alone) < 0.5  # why no report may state it
     assert np.mean(together) >= 0.95
