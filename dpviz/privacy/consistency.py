@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from dpviz.arrays import Floats
+from dpviz.arrays import Floats, Integers
 from dpviz.space.hierarchy import Hierarchy
 
 SMALLEST_VARIANCE = 1e-12
@@ -71,23 +71,27 @@ class Spread:
         for start, end in pairwise(ends.tolist()):
             if len(node):  # from children to their parents
                 share, slack, parent = self.share[node], self.slack[node], tree.parent[node]
-                first = np.flatnonzero((np.diff(parent, prepend=-1) != 0) | (np.diff(query, prepend=-1) != 0))
+                first = _find_runs(query, parent)
                 above = np.add.reduceat(share * slope, first)
                 of_parent = np.repeat(above, np.diff(first, append=len(node)))
                 rest += np.bincount(query, slack * slope * (slope - 2 * of_parent), len(rest))
                 query, node, slope = query[first], parent[first], above
                 rest += np.bincount(query, above**2 * tree.sum_over_children(node, self.slack), len(rest))
             if end > start:
-                query, node, slope = (
-                    np.concatenate([above, part[start:end]]) for above, part in zip((query, node, slope), own, strict=True)
-                )
+                found, here = (query, node, slope), [part[start:end] for part in own]
+                query, node, slope = (np.concatenate(pair) for pair in zip(found, here, strict=True))
                 order = np.argsort(query * n + node, kind="stable")
                 query, node, slope = query[order], node[order], slope[order]
-                first = np.flatnonzero((np.diff(node, prepend=-1) != 0) | (np.diff(query, prepend=-1) != 0))
+                first = _find_runs(query, node)
                 if len(first) < len(node):  # a node with a weight of its own, and others below it
                     query, node, slope = query[first], node[first], np.add.reduceat(slope, first)
         rest[query] += slope**2 * self.root
         return np.maximum(rest, 0.0)
+
+
+def _find_runs(query: Integers, node: Integers) -> Integers:
+    """Find where the runs of equal pairs of query and node begin."""
+    return np.flatnonzero((np.diff(query, prepend=-1) != 0) | (np.diff(node, prepend=-1) != 0))
 
 
 def _sum_siblings(tree: Hierarchy, depth: int, slack: Floats) -> Floats:

@@ -353,7 +353,7 @@ def _table(what: Drawn, level: int) -> None:
         table = table.rename(columns={"count": "count (NOT PRIVATE)"})
         st.caption(":orange[**NOT PRIVATE**: this table must never be published.]")
     show_table(table)
-    st.caption(AT_ONCE.format(numbers=what.release.numbers) if what.release.states_noise else NO_INTERVALS)
+    st.caption(AT_ONCE.format(numbers=int(what.release.numbers)) if what.release.states_noise else NO_INTERVALS)
     if len(nodes) > MOST_ROWS:
         st.caption(f"The {MOST_ROWS:,} largest of {len(nodes):,} partitions, by released count.")
     if what.release.simulation:

@@ -364,7 +364,7 @@ def _show_table(what: TripsDrawn, index: int, view: TripsMapSettings) -> None:
         table = table[["origin", "destination", "count", "status"]].rename(columns={"count": "count (NOT PRIVATE)"})
         st.caption(":orange[**NOT PRIVATE**: this table must never be published.]")
     show_table(table.head(MOST_ROWS))
-    st.caption(AT_ONCE.format(numbers=release.numbers) if release.states_noise else NO_INTERVALS)
+    st.caption(AT_ONCE.format(numbers=int(release.numbers)) if release.states_noise else NO_INTERVALS)
     if len(table) > MOST_ROWS:
         st.caption(f"The {MOST_ROWS:,} largest of {len(table):,} released pairs.")
     if release.simulation:
