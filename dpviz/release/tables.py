@@ -450,23 +450,33 @@ def _check_tree(level: NDArray[Any], arrays: dict[str, NDArray[np.int32]], edges
 
 def _plan_trip_tables(release: FlowRelease) -> list[Member]:
     """List the Parquet files of a release of trips: the finest trips, and the tables from which the release is read back."""
-    about_flows = f"Trips of the finest level, {release.tree.title(release.tree.height)}, {_describe_pairs(release, release.depth)}."
+    tree, height = release.tree, release.tree.height
     about_stages = "All stages of the tree of pairs, nonzero pairs only; stage 0 is the pair of everything. Each stage counts all trips, so"
     about_stages += " add up a single stage. With the regions beside it, dpviz can read the whole release back from this file."
+    about_flows = f"Trips of the finest level, {tree.title(height)}, {_describe_pairs(release, release.depth)}."
     members = [
-        Member(
-            name=FLOWS,
-            format=PARQUET,
-            about=about_flows,
-            write=lambda path: pq.write_table(decode_dictionaries(_make_flow_table(release, release.depth)), path),
-        )
+        _plan_parquet(FLOWS, about_flows, lambda: _make_flow_table(release, release.depth)),
+        _plan_parquet(STAGES, about_stages, lambda: _make_stage_table(release)),
     ]
-    members.append(
-        Member(name=STAGES, format=PARQUET, about=about_stages, write=lambda path: pq.write_table(_make_stage_table(release), path))
-    )
-    members += [plan_regions(stem, regions, "of the trips") for stem, regions in _list_hierarchies(release.tree)]
-    members += [] if release.across is None else [_plan_across(release, release.across), _plan_rest(release)]
-    return members if release.totals is None else [*members, _plan_totals(release)]
+    members += [plan_regions(stem, regions, "of the trips") for stem, regions in _list_hierarchies(tree)]
+    if release.across is not None:
+        across, levels = release.across, release.across_levels
+        side = "origins" if levels[0] == release.depth else "destinations"
+        about = f"Sums between {side} of the last level and regions one level up, with the pairs that the last level leaves out."
+        members.append(_plan_parquet(ACROSS, about, lambda: _make_pair_table(release, levels, across, {"count": across.count})))
+        about = f"The rest, {tree.title(height - 1)}: trips of these pairs that are in no pair of {FLOWS}. Both together add up to every"
+        members.append(_plan_parquet(REST, f"{about} coarser stage.", lambda: _make_rest_table(release)))
+    if release.totals is not None:
+        members.append(_plan_parquet(TOTALS, _ABOUT_TOTALS, lambda: _make_totals_table(release)))
+    return members
+
+
+def _plan_parquet(name: str, about: str, make: Callable[[], pa.Table]) -> Member:
+    return Member(name=name, format=PARQUET, about=about, write=lambda path: pq.write_table(decode_dictionaries(make()), path))
+
+
+def _plan_csv(name: str, about: str, make: Callable[[], pa.Table]) -> Member:
+    return Member(name=name, format=CSV, about=f"{about}{ESCAPED_NOTE}", write=lambda path: write_csv(make(), path))
 
 
 def _list_hierarchies(tree: PairTree) -> list[tuple[str, Regions]]:
@@ -480,15 +490,12 @@ def _make_stage_table(release: FlowRelease) -> pa.Table:
     """Make the table of all stages, in order; the rows of a stage are in the order of its arrays."""
     parts = []
     for stage, counts in enumerate(release.stages):
-        (origin_level, destination_level), size = release.tree.levels(stage), len(counts.count)
-        levels = {"stage": stage, "origin_level": origin_level, "destination_level": destination_level}
-        columns: Columns = {name: np.full(size, value, np.int32) for name, value in levels.items()}
-        columns |= {
-            "origin": pa.array(release.tree.origins.ids_of(origin_level), pa.string()).take(pa.array(counts.origin)),
-            "destination": pa.array(release.tree.destinations.ids_of(destination_level), pa.string()).take(pa.array(counts.destination)),
-        }
-        columns |= _make_count_columns(counts.count, counts.noisy, release.stage_stddev(stage), release.noise)
-        parts.append(decode_dictionaries(make_table(columns | _make_status_column(release, size))))
+        levels = release.tree.levels(stage)
+        places = {"stage": stage, "origin_level": levels[0], "destination_level": levels[1]}
+        first = make_table({name: np.full(len(counts.count), value, np.int32) for name, value in places.items()})
+        columns = _make_count_columns(counts.count, counts.noisy, release.stage_stddev(stage), release.noise)
+        pairs = _make_pair_table(release, levels, counts, columns)
+        parts.append(decode_dictionaries(pa.table([*first.columns, *pairs.columns], [*first.column_names, *pairs.column_names])))
     return pa.concat_tables(parts)
 
 
@@ -500,18 +507,21 @@ def _make_flow_table(release: FlowRelease, level: int, destination: str = "desti
         level: 1 to g.
         destination: name of the column of destinations.
     """
-    counts, tree = release.stages[2 * level], release.tree
-    order = counts.order
+    counts = release.stages[2 * level]
+    columns = _make_count_columns(counts.count, counts.noisy, release.stage_stddev(2 * level), release.noise)
+    return _make_pair_table(release, (level, level), counts, columns, destination).take(pa.array(counts.order))
+
+
+def _make_pair_table(
+    release: FlowRelease, levels: tuple[int, int], pairs: StageCounts | PairSums, columns: Columns, destination: str = "destination"
+) -> pa.Table:
+    """Make a table of pairs of regions of two levels: origin, destination (under the given name), columns of (k,) numbers, and status."""
+    tree = release.tree
     regions = {
-        "origin": pa.array(tree.origins.ids_of(level), pa.string()).take(pa.array(counts.origin[order])),
-        destination: pa.array(tree.destinations.ids_of(level), pa.string()).take(pa.array(counts.destination[order])),
+        "origin": pa.array(tree.origins.ids_of(levels[0]), pa.string()).take(pa.array(pairs.origin)),
+        destination: pa.array(tree.destinations.ids_of(levels[1]), pa.string()).take(pa.array(pairs.destination)),
     }
-    columns = _make_count_columns(counts.count[order], counts.noisy[order], release.stddev(level), release.noise)
-    return make_table(regions | columns | _make_status_column(release, len(order)))
-
-
-def _make_status_column(release: FlowRelease, rows: int) -> Columns:
-    return {"status": make_constant_column(release.status, rows)}
+    return make_table(regions | columns | {"status": make_constant_column(release.status, len(pairs.count))})
 
 
 def _make_count_columns(count: Integers, noisy: Integers, stddev: Floats, noise: Noise) -> Columns:
@@ -549,20 +559,6 @@ def _write_regions(regions: Regions, path: Path) -> None:
     frame.to_parquet(path, index=False)
 
 
-def _plan_across(release: FlowRelease, across: PairSums) -> Member:
-    side = "origins" if release.across_levels[0] == release.depth else "destinations"
-    about = f"Sums between {side} of the last level and regions one level up, with the pairs that the last level leaves out."
-
-    def write(path: Path) -> None:
-        origin_level, destination_level = release.across_levels
-        origin = pa.array(release.tree.origins.ids_of(origin_level), pa.string()).take(pa.array(across.origin))
-        destination = pa.array(release.tree.destinations.ids_of(destination_level), pa.string()).take(pa.array(across.destination))
-        columns = {"origin": origin, "destination": destination, "count": across.count} | _make_status_column(release, len(across.count))
-        pq.write_table(decode_dictionaries(make_table(columns)), path)
-
-    return Member(name=ACROSS, format=PARQUET, about=about, write=write)
-
-
 def _describe_pairs(release: FlowRelease, level: int) -> str:
     """Describe which pairs a table of a level has."""
     if release.across is None or level < release.depth:
@@ -570,27 +566,11 @@ def _describe_pairs(release: FlowRelease, level: int) -> str:
     return "listed pairs only; a pair that is missing is part of the rest, and need not be empty"
 
 
-def _make_rest_table(release: FlowRelease, levels: tuple[int, int]) -> pa.Table:
-    """Make a table of the trips between regions of two levels that are in no listed pair: origin, destination, count and status."""
-    rest, tree = release.rest(*levels), release.tree
-    columns = {
-        "origin": pa.array(tree.origins.ids_of(levels[0]), pa.string()).take(pa.array(rest.origin)),
-        "destination": pa.array(tree.destinations.ids_of(levels[1]), pa.string()).take(pa.array(rest.destination)),
-        "count": rest.count,
-    }
-    return make_table(columns | _make_status_column(release, len(rest.count)))
-
-
-def _plan_rest(release: FlowRelease) -> Member:
-    between = release.tree.title(release.tree.height - 1)
-    about = f"The rest, {between}: trips of these pairs that are in no pair of {FLOWS}. Both together add up to every coarser stage."
+def _make_rest_table(release: FlowRelease) -> pa.Table:
+    """Make a table of the trips, in the last stage but one, that are in no listed pair: origin, destination, count and status."""
     levels = release.tree.levels(release.tree.height - 1)
-    return Member(
-        name=REST,
-        format=PARQUET,
-        about=about,
-        write=lambda path: pq.write_table(decode_dictionaries(_make_rest_table(release, levels)), path),
-    )
+    rest = release.rest(*levels)
+    return _make_pair_table(release, levels, rest, {"count": rest.count})
 
 
 def _make_totals_table(release: FlowRelease) -> pa.Table:
@@ -607,13 +587,10 @@ def _make_totals_table(release: FlowRelease) -> pa.Table:
         for level, estimate in enumerate(estimates, start=1):
             found = regions.ids_of(level)
             count, stddev = _answer_totals(release, direction, level, found)
-            columns = {
-                "direction": np.full(len(found), direction, object),
-                "level": np.full(len(found), level, np.int32),
-                "region_id": pa.array(found, pa.string()),
-            }
-            columns |= _make_count_columns(count, estimate, stddev, release.noise) | _make_status_column(release, len(found))
-            parts.append(decode_dictionaries(make_table(columns)))
+            named = {"direction": np.full(len(found), direction, object), "level": np.full(len(found), level, np.int32)}
+            columns = named | {"region_id": pa.array(found, pa.string())} | _make_count_columns(count, estimate, stddev, release.noise)
+            status = {"status": make_constant_column(release.status, len(found))}
+            parts.append(decode_dictionaries(make_table(columns | status)))
     return pa.concat_tables(parts)
 
 
@@ -623,10 +600,6 @@ def _answer_totals(release: FlowRelease, direction: str, level: int, ids: Texts)
     if direction == "leaving":
         return release.answer(ids, everywhere, levels=(level, 0), spread=True)
     return release.answer(everywhere, ids, levels=(0, level), spread=True)
-
-
-def _plan_totals(release: FlowRelease) -> Member:
-    return Member(name=TOTALS, format=PARQUET, about=_ABOUT_TOTALS, write=lambda path: pq.write_table(_make_totals_table(release), path))
 
 
 def select_finest_trips(release: FlowRelease) -> pa.Table:
@@ -718,33 +691,27 @@ def _find_column(ids: Texts, column: pa.ChunkedArray) -> Places:
 
 
 def _read_stages(stages: list[Facts], tree: PairTree, table: pa.Table) -> tuple[StageCounts, ...]:
-    starts = np.searchsorted(table.column("stage").to_numpy(), np.arange(tree.height + 2)).tolist()
-    return tuple(
-        _read_stage(facts, tree, table.slice(starts[stage], starts[stage + 1] - starts[stage])) for stage, facts in enumerate(stages)
-    )
+    starts, found = np.searchsorted(table.column("stage").to_numpy(), np.arange(tree.height + 2)).tolist(), []
+    for stage, facts in enumerate(stages):
+        rows, variance = table.slice(starts[stage], starts[stage + 1] - starts[stage]), facts["variance"]
+        noise = {"variance": float("inf") if variance is None else float(variance), "measured": facts["measured"]}
+        noisy = np.array(rows.column("count_noisy"), np.int64)
+        found.append(StageCounts(**_read_pairs(tree, tree.levels(facts["stage"]), rows), noisy=noisy, **noise))
+    return tuple(found)
 
 
-def _read_stage(facts: Facts, tree: PairTree, table: pa.Table) -> StageCounts:
-    origin_level, destination_level = tree.levels(facts["stage"])
-    variance = facts["variance"]
-    return StageCounts(
-        origin=_find_column(tree.origins.ids_of(origin_level), table.column("origin")),
-        destination=_find_column(tree.destinations.ids_of(destination_level), table.column("destination")),
-        count=np.array(table.column("count"), np.int64),
-        noisy=np.array(table.column("count_noisy"), np.int64),
-        variance=float("inf") if variance is None else float(variance),
-        measured=facts["measured"],
-    )
+def _read_pairs(tree: PairTree, levels: tuple[int, int], table: pa.Table) -> dict[str, Any]:
+    """Read origin, destination and count of pairs of regions of two levels."""
+    return {
+        "origin": _find_column(tree.origins.ids_of(levels[0]), table.column("origin")),
+        "destination": _find_column(tree.destinations.ids_of(levels[1]), table.column("destination")),
+        "count": np.array(table.column("count"), np.int64),
+    }
 
 
 def _read_across(tree: PairTree, table: pa.Table) -> PairSums:
     destination_level, origin_level = tree.levels(tree.height - 1)
-    return PairSums(
-        origin=_find_column(tree.origins.ids_of(origin_level), table.column("origin")),
-        destination=_find_column(tree.destinations.ids_of(destination_level), table.column("destination")),
-        count=np.array(table.column("count"), np.int64),
-        width=tree.destinations.size(destination_level),
-    )
+    return PairSums(**_read_pairs(tree, (origin_level, destination_level), table), width=tree.destinations.size(destination_level))
 
 
 def _read_totals(tree: PairTree, table: pa.Table) -> RegionTotals:
@@ -782,8 +749,12 @@ def plan_trip_files(release: FlowRelease, formats: tuple[str, ...]) -> Plan:
     if "csv" in formats:
         for level in range(1, release.depth + 1):
             plan += [_plan_flows_csv(release, level), _plan_locations_csv(release, level), _plan_arcs_csv(release, level)]
-        plan += [] if release.across is None else [_plan_rest_csv(release)]
-        plan += [] if release.totals is None else [_plan_totals_csv(release)]
+        if release.across is not None:
+            between = release.tree.title(release.tree.height - 1)
+            about = f"The rest, {between}: trips of these pairs that are in no listed pair of the finest level."
+            plan.append(_plan_csv("rest.csv", about, lambda: _make_rest_table(release)))
+        if release.totals is not None:
+            plan.append(_plan_csv("totals.csv", _ABOUT_TOTALS, lambda: _make_totals_table(release)))
     return plan
 
 
@@ -875,9 +846,8 @@ def format_level(regions: Regions, level: int) -> str:
 
 def _plan_flows_csv(release: FlowRelease, level: int) -> Member:
     about = f"Trips, {release.tree.title(2 * level)}, {_describe_pairs(release, level)};"
-    about += f" opens in flowmap.blue with the locations of this level.{ESCAPED_NOTE}"
-    name = f"flows_{format_level(release.tree.origins, level)}.csv"
-    return Member(name=name, format=CSV, about=about, write=lambda path: write_csv(_make_flow_table(release, level, "dest"), path))
+    about += " opens in flowmap.blue with the locations of this level."
+    return _plan_csv(f"flows_{format_level(release.tree.origins, level)}.csv", about, lambda: _make_flow_table(release, level, "dest"))
 
 
 def _plan_arcs_csv(release: FlowRelease, level: int) -> Member | LeftOut:
@@ -886,27 +856,15 @@ def _plan_arcs_csv(release: FlowRelease, level: int) -> Member | LeftOut:
     if isinstance(ends, str):
         return LeftOut(name=name, reason=ends)
 
-    def write(path: Path) -> None:
+    def make() -> pa.Table:
         table = _make_flow_table(release, level, "dest")
         places = np.column_stack(_find_pair_ends(release, level, ends)).T
         for column, values in zip(("origin_lng", "origin_lat", "dest_lng", "dest_lat"), places, strict=True):
             table = table.append_column(column, pa.array(values))
-        write_csv(table, path)
+        return table
 
-    about = f"Trips, {release.tree.title(2 * level)}, with a place inside either region; opens in kepler.gl as arcs.{ESCAPED_NOTE}"
-    return Member(name=name, format=CSV, about=about, write=write)
-
-
-def _plan_rest_csv(release: FlowRelease) -> Member:
-    between = release.tree.title(release.tree.height - 1)
-    about = f"The rest, {between}: trips of these pairs that are in no listed pair of the finest level.{ESCAPED_NOTE}"
-    levels = release.tree.levels(release.tree.height - 1)
-    return Member(name="rest.csv", format=CSV, about=about, write=lambda path: write_csv(_make_rest_table(release, levels), path))
-
-
-def _plan_totals_csv(release: FlowRelease) -> Member:
-    about = f"{_ABOUT_TOTALS}{ESCAPED_NOTE}"
-    return Member(name="totals.csv", format=CSV, about=about, write=lambda path: write_csv(_make_totals_table(release), path))
+    about = f"Trips, {release.tree.title(2 * level)}, with a place inside either region; opens in kepler.gl as arcs."
+    return _plan_csv(name, about, make)
 
 
 def _plan_locations_csv(release: FlowRelease, level: int) -> Member | LeftOut:
@@ -925,8 +883,7 @@ def _plan_locations_csv(release: FlowRelease, level: int) -> Member | LeftOut:
         "lon": table["lon"],
         "name": pa.array(table["name"].tolist(), pa.string()),
     }
-    about = f"A place inside each region, in EPSG:4326 (degrees).{ESCAPED_NOTE}"
-    return Member(name=name, format=CSV, about=about, write=lambda path: write_csv(make_table(columns), path))
+    return _plan_csv(name, "A place inside each region, in EPSG:4326 (degrees).", lambda: make_table(columns))
 
 
 def _list_locations(regions: Regions, level: int) -> pd.DataFrame | str:
