@@ -26,7 +26,7 @@ POINTS = {
 }
 AREAS = {"region_tree": RegionTree(), "region_tree, non-negative": RegionTree(nonnegative=True), "flat, hidden": FlatAreas(least=150)}
 EVERY = POINTS | AREAS
-PURE = ("path_tree", "hilbert_tree")
+PURE = [("path_tree", "gaussian"), ("hilbert_tree", "gaussian")]
 BUDGETS = {"laplace": PureBudget("1/2"), "gaussian": ZcdpBudget("1/8")}
 
 of_each = pytest.mark.parametrize("name", EVERY)
