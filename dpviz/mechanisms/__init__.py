@@ -7,16 +7,15 @@ belongs in `dpviz.privacy`.
 from dpviz.data.areas import AreaCounts
 from dpviz.data.flows import Flows
 from dpviz.data.points import PointCounts
+from dpviz.mechanisms.areas.base import AreaMechanism
 from dpviz.mechanisms.areas.flat import FlatAreas
 from dpviz.mechanisms.areas.region_tree import RegionTree
 from dpviz.mechanisms.base import AnyFamily, AnyMechanism, Family, Mechanism, Registry, Settings, setting
 from dpviz.mechanisms.disclosure_moved import JitteredPoints
 from dpviz.mechanisms.disclosure_points import MergedCells, RoundedCounts, SuppressedCounts
 from dpviz.mechanisms.disclosure_trips import MergedFlows, RoundedFlows, SuppressedFlows
-from dpviz.mechanisms.noisy_areas import AreaMechanism
-from dpviz.mechanisms.noisy_counts import PointMechanism
-from dpviz.mechanisms.noisy_flows import FlowMechanism
 from dpviz.mechanisms.points.adaptive_grid import AdaptiveGrid
+from dpviz.mechanisms.points.base import PointMechanism
 from dpviz.mechanisms.points.dawa import Dawa
 from dpviz.mechanisms.points.hilbert_tree import HilbertTree
 from dpviz.mechanisms.points.htf import Htf
@@ -30,6 +29,7 @@ from dpviz.mechanisms.points.quadtree import Quadtree
 from dpviz.mechanisms.points.tuned import Tuned, TunedGrid
 from dpviz.mechanisms.points.uniform_grid import UniformGrid
 from dpviz.mechanisms.references import ExactKdtree, ExactTunedGrid
+from dpviz.mechanisms.trips.base import FlowMechanism
 from dpviz.mechanisms.trips.fitted_tree import FittedTree
 from dpviz.mechanisms.trips.flat_gaussian import FlatGaussian
 from dpviz.mechanisms.trips.stability_histogram import StabilityHistogram

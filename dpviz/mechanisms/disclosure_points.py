@@ -22,7 +22,7 @@ from dpviz.mechanisms.disclosure_control import (
     threshold_setting,
     totals_setting,
 )
-from dpviz.mechanisms.noisy_counts import PointMechanism, describe_mask
+from dpviz.mechanisms.points.base import PointMechanism, describe_mask
 from dpviz.mechanisms.points.uniform_grid import MOST_PER_SIDE
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.entropy import Entropy, require_entropy

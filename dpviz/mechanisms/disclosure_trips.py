@@ -23,7 +23,7 @@ from dpviz.mechanisms.disclosure_control import (
     threshold_setting,
     totals_setting,
 )
-from dpviz.mechanisms.noisy_flows import FlowMechanism, add_coarser_stages, make_summed_stage
+from dpviz.mechanisms.trips.base import FlowMechanism, add_coarser_stages, make_summed_stage
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.entropy import Entropy, require_entropy
 from dpviz.release.flow_release import FlowRelease, StageCounts

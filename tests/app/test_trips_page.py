@@ -12,7 +12,7 @@ from dpviz.app.session import read_link, to_query
 from dpviz.app.trips.state import TripsConfig
 from dpviz.app.trips.tabs import TAB_TITLES
 from dpviz.mechanisms import FLOW_MECHANISMS, FLOW_REFERENCES
-from dpviz.mechanisms import noisy_flows as flow_measure
+from dpviz.mechanisms import run as flow_measure
 from dpviz.samples.flows import load_flow_sample
 from dpviz.view.trips_drawing import SHOWN_TRIPS
 from tests.app.seen import account, captions, entries, errors, figures, fine, good, labelled, noised, scene, shares_of, texts, trips_drawn

@@ -24,8 +24,8 @@ from dpviz.mechanisms import (
     TunedGrid,
     UniformGrid,
 )
-from dpviz.mechanisms import noisy_counts as measure
-from dpviz.mechanisms import noisy_flows as flow_measure
+from dpviz.mechanisms import run as measure
+from dpviz.mechanisms import run as flow_measure
 from dpviz.mechanisms.audit_points import Added
 from dpviz.mechanisms.points import dawa, kdtree, path_tree, privtree
 from dpviz.mechanisms.points.median_tree import MedianTree

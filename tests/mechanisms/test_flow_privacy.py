@@ -17,7 +17,7 @@ import pytest
 from dpviz.data.flows import Flows
 from dpviz.errors import InputError
 from dpviz.mechanisms import FLOW_MECHANISMS, FlatGaussian, StabilityHistogram, TopDown
-from dpviz.mechanisms import noisy_flows as flow_measure
+from dpviz.mechanisms import run as flow_measure
 from dpviz.mechanisms.trips import flat_gaussian
 from dpviz.mechanisms.trips.fitted_tree import FittedTree
 from dpviz.mechanisms.trips.true_stages import sum_true_stages

@@ -10,7 +10,7 @@ from dpviz.data.areas import AreaCounts
 from dpviz.data.points import PointCounts
 from dpviz.errors import BudgetError, SettingError
 from dpviz.mechanisms import FlatAreas, Quadtree, RegionTree, noisy_areas
-from dpviz.mechanisms import noisy_counts as measure
+from dpviz.mechanisms import run as measure
 from dpviz.privacy.allocation import CENSUS, fitted_variance, region_weights
 from dpviz.privacy.budget import PureBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy

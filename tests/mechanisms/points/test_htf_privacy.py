@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dpviz.mechanisms import noisy_counts as measure
+from dpviz.mechanisms import run as measure
 from dpviz.mechanisms.points import htf
 from dpviz.mechanisms.points.htf import Htf
 from dpviz.privacy.budget import PureBudget

@@ -11,7 +11,7 @@ import pytest
 
 from dpviz.data.points import PointCounts
 from dpviz.mechanisms import ExactKdtree, HilbertTree, Kdtree
-from dpviz.mechanisms import noisy_counts as measure
+from dpviz.mechanisms import run as measure
 from dpviz.mechanisms.noisy_counts import NoisyCounts
 from dpviz.mechanisms.points.median_tree import MedianTree
 from dpviz.privacy.budget import ApproxBudget, PureBudget

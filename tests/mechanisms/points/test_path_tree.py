@@ -11,7 +11,7 @@ import pytest
 from dpviz.data.points import PointCounts
 from dpviz.errors import BudgetError
 from dpviz.mechanisms import PathTree
-from dpviz.mechanisms import noisy_counts as measure
+from dpviz.mechanisms import run as measure
 from dpviz.mechanisms.points import path_tree
 from dpviz.privacy.budget import GRAIN, PureBudget
 from dpviz.privacy.consistency import least_squares

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from dpviz.data.flows import Flows
 from dpviz.errors import BudgetError, SettingError
 from dpviz.mechanisms import TopDown
-from dpviz.mechanisms import noisy_flows as flow_measure
+from dpviz.mechanisms import run as flow_measure
 from dpviz.mechanisms.trips import true_stages as stages_module
 from dpviz.mechanisms.trips.true_stages import sum_true_stages
 from dpviz.privacy.allocation import stage_weights
