@@ -50,8 +50,8 @@ class Run(Generic[Counts]):
     >>> run = Run.of(dv.Identity(order=1), points, PureBudget(1000), Entropy.seeded(1))
     >>> run.measure("counts of cells", np.array([40, 0, 900, 0]), PureBudget(1000).epsilon)[0].tolist()
     [40, 0, 900, 0]
-    >>> run.receipt().spent
-    PureBudget(1000)
+    >>> run.receipt().spent == PureBudget(1000)
+    True
     """
 
     mechanism: AnyMechanism

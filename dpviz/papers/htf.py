@@ -14,7 +14,6 @@ from dpviz.data.points import PointCounts
 from dpviz.evaluation.metrics import workload_errors
 from dpviz.mechanisms.points.adaptive_grid import AdaptiveGrid
 from dpviz.mechanisms.points.base import PointMechanism
-from dpviz.mechanisms.run import Run
 from dpviz.mechanisms.points.htf import Htf
 from dpviz.mechanisms.points.identity import Identity
 from dpviz.mechanisms.points.kdtree import Kdtree
@@ -23,6 +22,7 @@ from dpviz.mechanisms.points.privelet import Privelet
 from dpviz.mechanisms.points.privtree import PrivTree
 from dpviz.mechanisms.points.quadtree import Quadtree
 from dpviz.mechanisms.points.uniform_grid import UniformGrid
+from dpviz.mechanisms.run import Run
 from dpviz.papers.psd import budget_of
 from dpviz.privacy.entropy import Entropy
 from dpviz.samples.points import CLUSTERS, SEED, load_sample
