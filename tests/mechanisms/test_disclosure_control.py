@@ -6,8 +6,8 @@ import pytest
 from dpviz.data.points import PointCounts
 from dpviz.errors import DomainError
 from dpviz.mechanisms import JitteredPoints, MergedCells, MergedFlows, RoundedCounts, RoundedFlows, SuppressedCounts, SuppressedFlows
-from dpviz.mechanisms.disclosure_control import PUBLISHED, SUMMED, round_counts
-from dpviz.mechanisms.disclosure_moved import MOST_MOVED
+from dpviz.mechanisms.contrasts import PUBLISHED, SUMMED, round_counts
+from dpviz.mechanisms.points.moved import MOST_MOVED
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.space.domain import Domain

@@ -73,6 +73,7 @@ class Privelet(PointMechanism):
 
     def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> Release:
         """Spend a budget of any kind on `points`; raises `BudgetError` for delta = 0."""
+        self.check_type(points)
         order = min(self.order, points.domain.order)
         run = Run.of(self, points, budget, entropy, ones=(1 + order) ** 2)
         self.refuse_mask(points.domain)

@@ -215,7 +215,7 @@ def test_candidates_are_distinct_strictly_inside_and_as_many_as_fit(most, inner)
 def test_steps_are_charged_in_full_even_where_no_node_had_a_choice():
     nodes = splitting(np.ones((2, 2), int))
     assert by_rounds(nodes, 3).tolist() == by_permute_and_flip(nodes, 7, 0.5).tolist() == [1]
-    assert [(step.amount, step.sensitivity, step.noise) for step in nodes.counter.steps] == [
+    assert [(step.amount, step.sensitivity, step.noise) for step in nodes.run.steps] == [
         (EPSILON, 7 * SENSITIVITY, "discrete Laplace"),
         (EPSILON, SENSITIVITY, "permute-and-flip"),
     ]
