@@ -92,7 +92,7 @@ class AreaRelease(CountRelease):
     def __repr__(self) -> str:
         stamp = "" if self.status == PRIVATE else f", {self.status}"
         size, finest = self.regions.size(self.regions.depth), self.regions.levels[-1]
-        return f"AreaRelease({self.mechanism}, {size:,} {finest}, {self.receipt.total}{stamp})"
+        return f"AreaRelease({self.mechanism}, {size:,} {finest}{self.receipt.describe_total()}{stamp})"
 
     def stddev(self, level: Level) -> Floats:
         """Return the (n,) standard deviations of the noise in a level's estimates, in records.

@@ -17,7 +17,7 @@ from dpviz.app.areas.tabs import ASK_TAB, TAB_TITLES, style_fitness
 from dpviz.app.cached import digest_of
 from dpviz.app.session import read_link
 from dpviz.data.areas import AreaCounts
-from dpviz.mechanisms import AREA_MECHANISMS, FlatAreas
+from dpviz.mechanisms import AREA_MECHANISMS, AREA_REFERENCES, FlatAreas
 from dpviz.mechanisms import run as measure
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
@@ -123,6 +123,25 @@ def draws(monkeypatch):
     """The function that draws Laplace noise, as a mock that draws and counts its calls."""
     monkeypatch.setattr(measure, "discrete_laplace", Mock(wraps=measure.discrete_laplace))
     return measure.discrete_laplace
+
+
+class TestContrasts:
+    @pytest.mark.slow
+    @pytest.mark.parametrize("key", AREA_REFERENCES)
+    def test_they_say_what_breaks_them_and_that_they_state_no_noise(self, key):
+        app = fine(areas_app(CITY | {"mechanism": key, "settings": "{}"}))
+        assert f":orange[**NOT PRIVATE**]: {AREA_REFERENCES[key].attack}" in texts(app)
+        assert "not stated" in [each.value for each in app.metric]
+        assert "No level is usable" not in texts(app)
+        for name in TAB_TITLES:
+            fine(opened(app, name))
+
+    @pytest.mark.slow
+    def test_curate_offers_none(self):
+        app = fine(areas_app(CURATE))
+        assert not {kind.title for kind in AREA_REFERENCES.values()} & {
+            each.split(" · ")[0] for each in app.selectbox(key="mechanism").options
+        }
 
 
 class TestMaps:
