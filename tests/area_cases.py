@@ -51,8 +51,7 @@ def dense_covariance(release) -> np.ndarray:
 def _weighted(release) -> tuple[np.ndarray, np.ndarray]:
     """The measured sums of leaves and their noisy values, each divided by its standard deviation."""
     nodes = membership(release.regions)
-    sizes = [len(level) for level in release.levels.noisy]
-    variance = np.repeat(np.maximum(release.levels.noise_variance, 1e-12), sizes)
+    variance = np.maximum(release.noise_variance, 1e-12)
     measured = np.isfinite(variance)
     spread = np.sqrt(variance[measured])
-    return nodes[measured] / spread[:, None], np.concatenate(release.levels.noisy)[measured] / spread
+    return nodes[measured] / spread[:, None], release.noisy[measured] / spread

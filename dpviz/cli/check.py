@@ -63,7 +63,6 @@ from dpviz.data.roles import (
 from dpviz.errors import DpvizError, InputError, SettingError
 from dpviz.privacy.ledger import Ledger
 from dpviz.publishing.config import NO_CRS
-from dpviz.release.area_release import AreaRelease
 from dpviz.release.files import read_release
 from dpviz.release.flow_release import FlowRelease
 from dpviz.release.nouns import AnyRelease, kind_of
@@ -547,7 +546,7 @@ def _count_numbers(release: AnyRelease) -> int:
     """Count the numbers of the finest level of a release."""
     if isinstance(release, FlowRelease):
         return len(release.stages[-1].count)
-    return len(release.count[-1]) if isinstance(release, AreaRelease) else len(release.tree.leaves)
+    return len(release.hierarchy.leaves)
 
 
 def _searchable_use(facts: Facts) -> Facts | None:

@@ -68,7 +68,7 @@ def evaluate_areas(release: AreaRelease, areas: AreaCounts) -> AreaEvaluation:
 
 def _level_row(release: AreaRelease, level: int, truth: Integers) -> dict[str, Any]:
     """Make a row of `AreaEvaluation.by_level`."""
-    count: Floats = release.levels.count[level]
+    count: Floats = release.count[release.nodes(level)]
     error = np.abs(count - truth)
     worst = int(np.argmax(error))
     return {

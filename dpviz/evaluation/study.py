@@ -283,7 +283,7 @@ class AreaQuestions(Questions):
         """Compute the four metrics of every level, its false positives and negatives, and its largest error; `parts` has no effect."""
         rows = []
         for name, level in self.levels.items():
-            truth, count = self.truth[level], release.levels.count[level]
+            truth, count = self.truth[level], release.count[release.nodes(level)]
             row = {"workload": name, "questions": len(truth), **error_figures(count, truth, int(self.areas.count.sum()))}
             rows.append(row | presence_errors(count, truth) | {"max_error": float(np.abs(count - truth).max())})
         return rows

@@ -48,7 +48,7 @@ def city_release(epsilon: float, draw: int) -> Release:
 def typical_noise(epsilon: float) -> tuple[float, ...]:
     """Return the standard deviation of the noise of a square at each zoom level, in people; it is the same for every seed."""
     release = city_release(epsilon, 1)
-    return tuple(float(np.sqrt((release.stddev[release.tree.at_depth(zoom)] ** 2).mean())) for zoom in range(DEEPEST + 1))
+    return tuple(float(np.sqrt((release.node_stddev[release.tree.at_depth(zoom)] ** 2).mean())) for zoom in range(DEEPEST + 1))
 
 
 def side_km(zoom: int) -> float:

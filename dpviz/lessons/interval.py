@@ -22,7 +22,7 @@ from dpviz.mechanisms.base import setting
 from dpviz.mechanisms.points.quadtree import Quadtree
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
-from dpviz.release.point_release import INTERVAL_STDDEVS
+from dpviz.release.intervals import count_ends, half_widths
 from dpviz.view.charts import FORMAT, GREY, add_texts, finish, format_cell, tooltip, write_signed
 from dpviz.view.colors import ACCENT
 
@@ -198,7 +198,7 @@ def intervals(area: str, epsilon: float, height: int, draw: int) -> Intervals:
     stddev = float(releases[0].answer(box, spread=True)[1][0])
     estimate = np.array([float(release.answer(box)[0]) for release in releases])
     truth = float(true_answers(points, box)[0])
-    low, high = np.floor(estimate - INTERVAL_STDDEVS * stddev), np.ceil(estimate + INTERVAL_STDDEVS * stddev)
+    low, high = count_ends(estimate, half_widths(releases[0].noise, np.full(REPEATS, stddev)))
     containing = (low <= truth) & (truth <= high)
     table = pd.DataFrame({"release": np.arange(1, REPEATS + 1), "estimate": estimate, "low": low, "high": high})
     table["series"] = np.where(containing, CONTAINS, MISSES)

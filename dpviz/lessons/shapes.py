@@ -177,7 +177,7 @@ def _list_known(releases: dict[str, AreaRelease], truths: dict[str, AreaCounts])
     for shape, release in releases.items():
         truth = truths[shape].level_counts()[1]
         low, high = release.interval(1)
-        known, empty = high - low < NARROW * release.count[1], truth == 0
+        known, empty = high - low < NARROW * release.count[release.nodes(1)], truth == 0
         rows.append(
             {
                 "shape": shape,
@@ -212,7 +212,7 @@ def _draw_map(shape: str, release: AreaRelease, top: float) -> alt.LayerChart:
     """Draw the released counts of one kind of regions; the scale is the same on all maps."""
     outlines = release.regions.outlines(1)
     shapes = [] if outlines is None else shapely.simplify(outlines.to_numpy(), _SIMPLER if shape == COUNTIES else 0.0)
-    rows = pd.DataFrame({"name": release.regions.names_of(1), "released": np.rint(release.count[1])})
+    rows = pd.DataFrame({"name": release.regions.names_of(1), "released": np.rint(release.count[release.nodes(1)])})
     names = {"name": "region", "released": "released (people)"}
     texts = add_texts(rows, list(names)).to_dict("records")
     features = [
@@ -302,7 +302,7 @@ def circle_errors(release: AreaRelease, truth: AreaCounts, shape: str, people: i
     for radius, share, true in zip(RADII, _shares(shape), true_answers(people), strict=True):
         cut = share @ counts - true
         theory = math.sqrt(float((cut**2).mean()) + noise**2 * float(share.power(2).sum(axis=1).mean()))
-        measured = math.sqrt(float(((share @ release.count[1] - true) ** 2).mean()))
+        measured = math.sqrt(float(((share @ release.count[release.nodes(1)] - true) ** 2).mean()))
         mean = float(true.mean()) / 100
         rows.append({"x": radius, "y": theory / mean, "measured": measured / mean, "cut": math.sqrt(float((cut**2).mean())) / mean})
     return pd.DataFrame(rows)

@@ -62,13 +62,13 @@ AREAS = (
 def read_area_release(release: AreaRelease) -> Observation:
     """Read everything in a release of areas: counts of all levels as measured, estimated and released, and what the receipt says."""
     numbers: dict[Hashable, float] = receipt_numbers(release)
-    for level, values in enumerate(zip(release.levels.noisy, release.levels.estimate, release.levels.count, strict=True)):
-        for name, of_level in zip(("noisy records", "estimated records", "records"), values, strict=True):
-            numbers |= {(name, level, region): value for region, value in enumerate(of_level.tolist()) if math.isfinite(value)}
+    for level in range(release.regions.depth + 1):
+        nodes = release.nodes(level)
+        for name, values in (("noisy records", release.noisy), ("estimated records", release.centre), ("records", release.count)):
+            numbers |= {(name, level, region): value for region, value in enumerate(values[nodes].tolist()) if math.isfinite(value)}
     if release.hidden is not None:
         numbers |= {("hidden", leaf): float(value) for leaf, value in enumerate(release.hidden.tolist())}
-    variances = [np.full(len(noisy), variance) for noisy, variance in zip(release.levels.noisy, release.levels.noise_variance, strict=True)]
-    return Observation(numbers=numbers, chance=largest_chance(np.concatenate(variances)))
+    return Observation(numbers=numbers, chance=largest_chance(release.noise_variance))
 
 
 def _make_areas(regions: Regions, count: Integers, **bound: Any) -> AreaCounts:

@@ -115,15 +115,14 @@ def read_points_release(release: Release, *cells: tuple[int, int]) -> Observatio
 
 def _read_path(release: Release, path: Integers) -> dict[tuple[Hashable, ...], float]:
     """Return the counts, variances and rectangles of the nodes on a path from the root to a cell, by quantity and depth."""
-    unbiased = release.count if release.unbiased is None else release.unbiased
     again = release.noisy if release.again is None else release.again
     shown = {
         "noisy count": release.noisy,
         "count": release.count,
         "second count": again,
         "variance": release.noise_variance,
-        "unbiased count": unbiased,
-        "deviation": release.stddev,
+        "unbiased count": release.centre,
+        "deviation": release.node_stddev,
     }
     numbers: dict[tuple[Hashable, ...], float] = {}
     for depth, (node, box) in enumerate(zip(path.tolist(), release.tree.rectangles(path).tolist(), strict=True)):

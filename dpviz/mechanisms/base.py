@@ -12,10 +12,12 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 
+from dpviz.arrays import Floats
 from dpviz.errors import InputError, SettingError, check_choice, did_you_mean
 from dpviz.privacy.audit import Neighbours
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.entropy import Entropy
+from dpviz.release.intervals import half_widths
 
 Data = TypeVar("Data")
 Frame = TypeVar("Frame")
@@ -209,6 +211,12 @@ class LevelError:
     numbers: int | None
     stddev: float
     interval: float
+
+    @classmethod
+    def of_noise(cls, level: int, of: str, stddevs: Floats, noise: str) -> LevelError:
+        """Sum up (n,) standard deviations of a level's counts, with noise of a kind, "laplace" or "gaussian"."""
+        stddev = np.sqrt(np.mean(stddevs**2))
+        return cls(level=level, of=of, numbers=len(stddevs), stddev=float(stddev), interval=float(half_widths(noise, stddev)))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import scipy
 
 from dpviz.arrays import Floats
-from dpviz.space.hierarchy import Hierarchy as Tree
+from dpviz.space.hierarchy import Hierarchy
 
 SMALLEST_VARIANCE = 1e-12
 
@@ -32,7 +33,7 @@ class Spread:
     slack: Floats
     root: float
 
-    def variances(self, tree: Tree) -> Floats:
+    def variances(self, tree: Hierarchy) -> Floats:
         """The variance of every node's estimate.
 
         Args:
@@ -49,30 +50,47 @@ class Spread:
             variance[children] = share**2 * (parent_variance + _sum_siblings(tree, depth, slack)) + (1 - share) ** 2 * slack
         return variance
 
-    def of_sums(self, tree: Tree, weights: Any) -> Floats:
-        """Compute the (q,) variances of weighted sums of counts, in one pass from the leaves to the root.
+    def of_sums(self, tree: Hierarchy, weights: Any) -> Floats:
+        """Compute the (q,) variances of weighted sums of counts, in one pass from the deepest nodes up to the root.
 
         Consider the part of a sum that lies inside a node: `slope` is the change of this part per change of the node's count, and `rest`
-        is the variance of the sum if the counts of all nodes of the level are fixed.
+        is the variance of this part if the node's count is fixed. Only nodes with a weight, and those above them, are visited.
 
         Args:
             tree: of n nodes.
-            weights: (q, n) the weight of each node in each sum, a sparse matrix; no node and its descendant are in the same sum.
+            weights: (q, n) the weight of each node in each sum, a sparse matrix.
         """
-        weights = scipy.sparse.csc_array(weights, dtype=np.float64)
-        slope, rest = weights[:, tree.at_depth(tree.height)].tocsr(), np.zeros(weights.shape[0])
-        for depth in range(tree.height - 1, -1, -1):
-            parents, children = tree.at_depth(depth), tree.at_depth(depth + 1)
-            parent, share, slack = tree.parent[children] - parents.start, self.share[children], self.slack[children]
-            shape = (len(parent), parents.stop - parents.start)
-            above = slope @ scipy.sparse.csr_array((share, (np.arange(len(parent)), parent)), shape=shape)
-            crossed = (slope @ scipy.sparse.csr_array((slack, (np.arange(len(parent)), parent)), shape=shape)).multiply(above)
-            rest += slope.power(2) @ slack - 2 * crossed.sum(axis=1) + above.power(2) @ tree.sum_children(depth, slack)
-            slope = (above + weights[:, parents]).tocsr()
-        return np.asarray(np.maximum(np.asarray(slope.sum(axis=1)) ** 2 * self.root + rest, 0.0))
+        weights, n = scipy.sparse.csr_array(weights), np.int64(len(tree))
+        weights.sum_duplicates()
+        depth = tree.depth[weights.indices]
+        deepest_first = np.argsort(-depth, kind="stable")
+        query = np.repeat(np.arange(weights.shape[0]), np.diff(weights.indptr))
+        own = query[deepest_first], weights.indices[deepest_first], weights.data[deepest_first]
+        ends = np.cumsum([0, *np.bincount(depth, minlength=tree.height + 1)[::-1]])
+        rest, query, node, slope = np.zeros(weights.shape[0]), *(part[:0] for part in own)
+        for start, end in pairwise(ends.tolist()):
+            if len(node):  # from children to their parents
+                share, slack, parent = self.share[node], self.slack[node], tree.parent[node]
+                first = np.flatnonzero((np.diff(parent, prepend=-1) != 0) | (np.diff(query, prepend=-1) != 0))
+                above = np.add.reduceat(share * slope, first)
+                of_parent = np.repeat(above, np.diff(first, append=len(node)))
+                rest += np.bincount(query, slack * slope * (slope - 2 * of_parent), len(rest))
+                query, node, slope = query[first], parent[first], above
+                rest += np.bincount(query, above**2 * tree.sum_over_children(node, self.slack), len(rest))
+            if end > start:
+                query, node, slope = (
+                    np.concatenate([above, part[start:end]]) for above, part in zip((query, node, slope), own, strict=True)
+                )
+                order = np.argsort(query * n + node, kind="stable")
+                query, node, slope = query[order], node[order], slope[order]
+                first = np.flatnonzero((np.diff(node, prepend=-1) != 0) | (np.diff(query, prepend=-1) != 0))
+                if len(first) < len(node):  # a node with a weight of its own, and others below it
+                    query, node, slope = query[first], node[first], np.add.reduceat(slope, first)
+        rest[query] += slope**2 * self.root
+        return np.maximum(rest, 0.0)
 
 
-def _sum_siblings(tree: Tree, depth: int, slack: Floats) -> Floats:
+def _sum_siblings(tree: Hierarchy, depth: int, slack: Floats) -> Floats:
     """(nodes of depth + 1,) sum of the slack of each node's siblings.
 
     Where a node's own slack is most of the sum, the siblings are summed without it, because subtracting it would lose their digits.
@@ -87,7 +105,7 @@ def _sum_siblings(tree: Tree, depth: int, slack: Floats) -> Floats:
 
 
 def least_squares(
-    tree: Tree, noisy: Floats, variance: Floats, *, least: float = -np.inf, cells: Floats | None = None
+    tree: Hierarchy, noisy: Floats, variance: Floats, *, least: float = -np.inf, cells: Floats | None = None
 ) -> tuple[Floats, Spread]:
     """Find the consistent counts nearest to noisy counts by weighted least squares, in linear time.
 
@@ -146,7 +164,7 @@ def least_squares(
     return count, Spread(share=share, slack=slack, root=float(slack[0]))
 
 
-def _combine(tree: Tree, depth: int, count: Floats, combined: Floats) -> tuple[Floats, Floats]:
+def _combine(tree: Hierarchy, depth: int, count: Floats, combined: Floats) -> tuple[Floats, Floats]:
     """Average the counts of one depth with the sums of their children, in place. Return these sums and their variances."""
     parents, children = tree.at_depth(depth), tree.at_depth(depth + 1)
     total, spread = tree.sum_children(depth, count[children]), tree.sum_children(depth, combined[children])
@@ -160,7 +178,7 @@ def _combine(tree: Tree, depth: int, count: Floats, combined: Floats) -> tuple[F
     return total, spread
 
 
-def _shares_with_unknowns(tree: Tree, depth: int, combined: Floats, cells: Floats) -> Floats:
+def _shares_with_unknowns(tree: Hierarchy, depth: int, combined: Floats, cells: Floats) -> Floats:
     """(nodes of depth + 1,) each child's share in its parent's difference: by variance, or by area if a sibling has infinite variance."""
     known_variance = np.where(np.isfinite(combined), combined, 0.0)
     unknown_cells = np.where(np.isfinite(combined), 0.0, cells)
@@ -169,7 +187,7 @@ def _shares_with_unknowns(tree: Tree, depth: int, combined: Floats, cells: Float
     return np.where(area > 0, unknown_cells / np.maximum(area, 1.0), known_variance / np.where(total > 0, total, 1.0))
 
 
-def add_up(tree: Tree, noisy: Floats, variance: Floats, cells: Floats | None = None) -> tuple[Floats, Floats]:
+def add_up(tree: Hierarchy, noisy: Floats, variance: Floats, cells: Floats | None = None) -> tuple[Floats, Floats]:
     """Leave noisy counts as they are, and give inner nodes that were not measured the sum of their children.
 
     Args:
@@ -208,7 +226,7 @@ class Shrinkage:
     variance_at_zero: float = 0.3
 
 
-def shrink_small_counts(tree: Tree, noisy: Floats, variance: Floats, shrinkage: Shrinkage | None = None) -> tuple[Floats, Floats]:
+def shrink_small_counts(tree: Hierarchy, noisy: Floats, variance: Floats, shrinkage: Shrinkage | None = None) -> tuple[Floats, Floats]:
     """Shrink counts of leaves towards 0 where they are hardly more than noise, as input to `least_squares`.
 
     Shrunk counts also get a smaller variance, so that least squares keeps them near 0. Leaves of a single lattice cell are not

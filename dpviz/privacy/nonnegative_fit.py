@@ -14,7 +14,6 @@ from functools import cached_property
 import numpy as np
 
 from dpviz.arrays import Floats, Integers
-from dpviz.privacy.level_spread import LevelSpread
 
 _NEGATIVE = 1e-7  # a leaf counts as negative only below minus this, because of rounding
 _WHOLE = 1e-9  # a count so little below a whole number is this number
@@ -122,37 +121,17 @@ def fit_unbiased(root: Root, stages: Sequence[NoisyStage]) -> tuple[list[Floats]
     >>> counts[1].tolist(), variances[1].tolist()
     ([7.5, 2.5], [0.5, 0.5])
     """
-    counts, spread = fit_with_spread(root, stages)
-    return counts, spread.variances()
-
-
-def fit_with_spread(root: Root, stages: Sequence[NoisyStage]) -> tuple[list[Floats], LevelSpread]:
-    """Fit counts that add up, as `fit_unbiased` does.
-
-    Returns:
-        T + 1 arrays of counts, and the joint distribution of their errors.
-
-    >>> family = NoisyStage(starts=np.array([0]), noisy=np.array([9.0, 4.0]), variance=1.0, size=2)
-    >>> counts, spread = fit_with_spread(Root(count=0, variance=np.inf), [family])
-    >>> counts[0].tolist(), spread.root
-    ([13.0], 2.0)
-    """
     leaves = stages[-1]
     noisy = np.zeros(leaves.size) if leaves.noisy is None else leaves.noisy
     variance = np.full(leaves.size, leaves.variance)
     below = _estimate_from_subtrees(root, stages, leaves.sums(noisy), leaves.sums(variance), selected=False)
     own = [*((node.estimate, node.variance) for node in below), (noisy, variance)]
-    counts, shares = [own[0][0]], []
-    for stage, above, (estimate, own_variance) in zip(stages, below, own[1:], strict=True):
-        shares.append(_divide(own_variance, above.sum_variance[stage.parent]))
-        counts.append(estimate + shares[-1] * (counts[-1] - above.sum)[stage.parent])
-    spread = LevelSpread(
-        root=float(own[0][1][0]),
-        share=tuple(shares),
-        slack=tuple(slack for _, slack in own[1:]),
-        parent=tuple(stage.parent for stage in stages),
-    )
-    return counts, spread
+    counts, variances = [own[0][0]], [own[0][1]]
+    for stage, above, (estimate, slack) in zip(stages, below, own[1:], strict=True):
+        share = _divide(slack, above.sum_variance[stage.parent])
+        counts.append(estimate + share * (counts[-1] - above.sum)[stage.parent])
+        variances.append(slack - share * slack + share**2 * variances[-1][stage.parent])
+    return counts, variances
 
 
 def _fit_above(below: Sequence[_SubtreeEstimates], stages: Sequence[NoisyStage]) -> tuple[list[Floats], Floats]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from dpviz.arrays import Floats, Integers
@@ -99,13 +101,25 @@ class WaveletSpread:
         west, south, east, north = boxes.T / self.width
         return self.variance * self._squares(west, east) * self._squares(south, north)
 
-    def sums(self, share: Floats) -> float:
-        """Variance of a weighted sum of the table's entries.
+    def of_sums(self, tree: Tree, weights: Any) -> Floats:
+        """Compute the (q,) variances of weighted sums of nodes.
 
         Args:
-            share: (2**order, 2**order) weight of each entry, [row, column].
+            tree: of n nodes.
+            weights: (q, n) the weight of each node in each sum, a sparse matrix.
         """
-        levels = np.arange(self.order)
+        weights = scipy.sparse.csr_array(weights)
+        queries = (slice(start, end) for start, end in pairwise(weights.indptr.tolist()))
+        return np.array([self._of_sum(tree, weights.indices[query], weights.data[query]) for query in queries])
+
+    def _of_sum(self, tree: Tree, nodes: Integers, weight: Floats) -> float:
+        """Variance of one sum over (k,) nodes, by the steps of the weights of all entries of the table, [row, column]."""
+        side, shift = 1 << self.order, tree.order - self.order
+        west, south, east, north = (tree.rectangles(nodes) >> shift).T
+        steps = np.zeros((side + 1, side + 1))
+        for row, column, sign in ((south, west, 1.0), (north, east, 1.0), (south, east, -1.0), (north, west, -1.0)):
+            np.add.at(steps, (row, column), sign * weight)
+        share, levels = steps.cumsum(0).cumsum(1)[:-1, :-1], np.arange(self.order)
         sizes = np.concatenate([[2.0**self.order], np.repeat(2.0 ** (self.order - levels), 2**levels)])
         weights = _forward(np.ascontiguousarray((_forward(share) / sizes[:, None]).T)) / sizes[:, None]
         return self.variance * float((weights**2).sum())

@@ -84,7 +84,7 @@ def guess_total(release: AnyRelease) -> int:
     if isinstance(release, FlowRelease):
         return max(int(release.stages[0].count.sum()), 1)
     if isinstance(release, AreaRelease):
-        return max(round(float(release.count[0][0])), 1)
+        return max(round(float(release.count[0])), 1)
     return max(round(float(np.maximum(release.count[release.tree.leaves], 0).sum())), 1)
 
 

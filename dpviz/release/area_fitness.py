@@ -52,4 +52,4 @@ def fitness(release: AreaRelease) -> pd.DataFrame:
 def narrow_share(release: AreaRelease, level: int) -> float:
     """Compute which share of a level's regions has an interval that is narrower than half of the released count."""
     low, high = release.interval(level)
-    return float(np.mean(high - low < NARROW * release.levels.count[level]))
+    return float(np.mean(high - low < NARROW * release.count[release.nodes(level)]))

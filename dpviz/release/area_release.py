@@ -18,25 +18,15 @@ from dpviz.privacy.receipt import PRIVATE
 from dpviz.release.count_release import CountRelease
 from dpviz.release.flow_release import Level
 from dpviz.release.reliability import grade_reliability
-from dpviz.release.simultaneous_intervals import gaussian_reach, laplace_reach
 from dpviz.space.area_shares import MOST_OUTSIDE, areas_km2, leaf_shares
 from dpviz.space.coverage import OUTSIDE, shapes_in
-from dpviz.space.region_builders import H3Cells
+from dpviz.space.denominators import RATES_PER
 from dpviz.space.hierarchy import Hierarchy
+from dpviz.space.region_builders import H3Cells
 from dpviz.space.regions import Regions
 
 AREA = "area"
 """The denominator of `AreaRelease.rates` that stands for square kilometres."""
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Levels:
-    """Counts of regions, one array per level."""
-
-    noisy: tuple[Floats, ...]
-    noise_variance: tuple[float, ...]
-    estimate: tuple[Floats, ...]
-    count: tuple[Floats, ...]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -46,20 +36,11 @@ class AreaRelease(CountRelease):
     Level 0 is the whole, levels 1 to g are those of the regions. Counts add up from level to level.
 
     Attributes:
-        mechanism: the key of the mechanism, for example "region_tree".
-        settings: the mechanism's settings.
         regions: the public frame.
-        noisy: g + 1 arrays, (n_k,) counts as first measured; NaN where the level was not measured.
-        noise_variance: g + 1 variances of the noise on a level's counts; infinite where the level was not measured.
-        estimate: g + 1 arrays, (n_k,) best unbiased estimates from all measured levels; intervals are centred on them.
-        count: g + 1 arrays, (n_k,) counts after post-processing.
-        spread: the joint distribution of the errors of `estimate`.
-        receipt: how the budget was spent.
-        steps: descriptions of the post-processing steps, in order.
-        simulation: True if the noise came from a seed: not private, and never written as a publication.
-        approximate: why the stated standard deviations are only approximate; None if they are exact.
         hidden: (leaves,) whether a leaf's count is not shown, because it is under a public threshold; None if all are shown. Coarser counts
             include the hidden ones.
+
+    The other attributes are those of `CountRelease`: the n nodes are the regions of all levels, the whole first.
 
     >>> import dpviz as dv
     >>> table = pd.DataFrame({"district": ["A", "A", "B"], "tract": ["a", "b", "c"]})
@@ -74,121 +55,62 @@ class AreaRelease(CountRelease):
     """
 
     regions: Regions
-    nonnegative: bool = True
     hidden: Mask | None = None
 
     @property
-    def nodes_of(self) -> Hierarchy:
-        """The regions of all levels, the root first."""
+    def hierarchy(self) -> Hierarchy:
+        """The regions of all levels, the whole first."""
         return self.regions.hierarchy
 
-    @property
-    def levels(self) -> Levels:
-        """The counts level by level, the whole first."""
-        numbers = (self.noisy, self.noise_variance, self.centre, self.count)
-        noisy, variance, estimate, count = map(self.nodes_of.split, numbers)
-        return Levels(noisy=noisy, noise_variance=tuple(float(each[0]) for each in variance), estimate=estimate, count=count)
+    def level_number(self, level: Level | None) -> int:
+        """Return the number of a level, 0 for the whole to g, by its number or name; None is the finest.
+
+        Raises:
+            DomainError: no such level.
+        """
+        return self.regions.depth if level is None else self.regions.level_number(level)
 
     def __repr__(self) -> str:
         stamp = "" if self.status == PRIVATE else f", {self.status}"
         size, finest = self.regions.size(self.regions.depth), self.regions.levels[-1]
         return f"AreaRelease({self.mechanism}, {size:,} {finest}{self.receipt.describe_total()}{stamp})"
 
-    def stddev(self, level: Level) -> Floats:
-        """Return the (n,) standard deviations of the noise in a level's estimates, in records.
-
-        Raises:
-            DomainError: no such level.
-        """
-        return self.stddevs[self._at(level)]
-
-    def _at(self, level: Level) -> slice:
-        return self.nodes_of.at_depth(self.regions.level_number(level))
-
-    def interval(self, level: Level) -> tuple[Floats, Floats]:
-        """Compute intervals that each contain the true count of a region with probability at least 0.95.
-
-        Each holds for a region that was chosen without looking at the counts; `simultaneous_interval` holds for all of a level. The half
-        width is 2.12 standard deviations for Laplace and 1.96 for Gaussian noise, rounded outwards to whole numbers.
-
-        Args:
-            level: 0 to g, or a level's name.
-
-        Returns:
-            (n,) lower and (n,) upper ends, at least 0.
-
-        Raises:
-            DomainError: no such level.
-        """
-        return self.ends_of(self._at(level))
-
-    def simultaneous_interval(self, level: Level) -> tuple[Floats, Floats]:
-        """Compute intervals that with probability at least 0.95 hold for all regions of a level at once, by Bonferroni.
-
-        So they hold for the region with the largest count, too, or for any other that was chosen by the counts of the level.
-
-        Args:
-            level: 0 to g, or a level's name.
-
-        Returns:
-            (n,) lower and (n,) upper ends, whole numbers of at least 0.
-
-        Raises:
-            DomainError: no such level.
-        """
-        stddev = self.stddev(level)
-        reach = (gaussian_reach if self.has_gaussian else laplace_reach)(stddev, len(stddev))
-        return self.make_ends(self.centre[self._at(level)], reach)
-
-    def level(self, level: Level) -> geopandas.GeoDataFrame:
+    def to_frame(self, level: Level | None = None) -> geopandas.GeoDataFrame:
         """Make a table of the regions of a level.
 
         Args:
-            level: 0 (the whole) to g (the leaves), or a level's name.
+            level: 0 (the whole) to g, or a level's name; None for the finest.
 
         Returns:
-            GeoDataFrame with region (id), name, count, count_noisy (as first measured, NaN if not measured), stddev, ci_low and ci_high
-            (see `interval`), all_low and all_high (see `simultaneous_interval`), reliability ("high": a standard deviation of at most
+            GeoDataFrame with region (id), name, count, count_noisy (as first measured, NaN if not measured), stddev, ci_low and ci_high,
+            all_low and all_high (see `interval`; the latter joint), reliability ("high": a standard deviation of at most
             12 % of the count; "medium": 40 %; else "low"), status (the same in every row), and geometry, None where regions have no
-            polygons. The numbers of a hidden region are NaN. Its `attrs` state whether it is "private", whether it is a "simulation",
-            and whether shapes are "approximate_shapes", as those of coarser H3 cells are.
+            polygons. The numbers of a hidden region are NaN. Its `attrs` are those of the release, and whether shapes are
+            "approximate_shapes", as those of coarser H3 cells are.
 
         Raises:
             DomainError: no such level.
         """
-        number = self.regions.level_number(level)
-        size, (low, high), (all_low, all_high) = self.regions.size(number), self.interval(number), self.simultaneous_interval(number)
-        columns: dict[str, Any] = {
-            "region": self.regions.ids_of(number),
-            "name": self.regions.names_of(number),
-            "count": self.count[self._at(number)],
-            "count_noisy": self.noisy[self._at(number)],
-            "stddev": self.stddev(number),
-            "ci_low": low,
-            "ci_high": high,
-            "all_low": all_low,
-            "all_high": all_high,
-            "reliability": self.reliability(number),
-            "status": self.status,
-        }
+        number = self.level_number(level)
+        columns: dict[str, Any] = {"region": self.regions.ids_of(number), "name": self.regions.names_of(number)}
+        columns |= self.node_columns(self.nodes(number)) | {"reliability": self.reliability(number), "status": self.status}
         outlines = self.regions.outlines(number)
-        geometry = np.full(size, None, object) if outlines is None else outlines.to_numpy()
+        geometry = np.full(self.regions.size(number), None, object) if outlines is None else outlines.to_numpy()
         frame = geopandas.GeoDataFrame(columns, geometry=geometry, crs=self.regions.crs)
         if self.hidden is not None and number == self.regions.depth:
             frame.loc[self.hidden, ["count", "count_noisy", "ci_low", "ci_high", "all_low", "all_high"]] = np.nan
         approximate = isinstance(self.regions.grid, H3Cells) and number < self.regions.depth
-        private = self.receipt.private and not self.simulation
-        frame.attrs = {"private": private, "simulation": self.simulation, "approximate_shapes": approximate}
+        frame.attrs = self.attrs | {"approximate_shapes": approximate}
         return frame
 
-    def reliability(self, level: Level) -> NDArray[np.object_]:
-        """Grade the (n,) counts of a level: "high", "medium" or "low"; see `level`.
+    def reliability(self, level: Level | None = None) -> NDArray[np.object_]:
+        """Grade the (k,) counts of a level: "high", "medium" or "low"; see `to_frame`.
 
         Raises:
             DomainError: no such level.
         """
-        number = self.regions.level_number(level)
-        return np.asarray(grade_reliability(self.count[self._at(number)], self.stddev(number)).to_numpy(zero_copy_only=False), object)
+        grades = grade_reliability(self.count[self.nodes(level)], self.stddev(level))
+        return np.asarray(grades.to_numpy(zero_copy_only=False), object)
 
     @overload
     def answer(self, regions: Sequence[str | Sequence[str]], *, level: Level | None = None, spread: Literal[False] = False) -> Floats: ...
@@ -213,6 +135,12 @@ class AreaRelease(CountRelease):
         Raises:
             DomainError: an unknown id or level.
         """
+        weights, hidden = self._select(regions, level)
+        count = np.where(hidden, np.nan, weights @ self.count)
+        return (count, self.sum_stddev(weights)) if spread else count
+
+    def _select(self, regions: Sequence[str | Sequence[str]], level: Level | None) -> tuple[Any, Mask]:
+        """Return the (q, n) weights of lists of regions, a sparse matrix, and (q,) whether a list is nothing but one hidden region."""
         if isinstance(regions, str):
             raise DomainError("regions must be a list of ids, or of lists of ids.")
         lists = [[entry] if isinstance(entry, str) else list(entry) for entry in regions]
@@ -225,21 +153,23 @@ class AreaRelease(CountRelease):
             of_level = scipy.sparse.csr_array((np.ones(here.sum()), (query[here], index[here])), shape=shape)
             chosen = chosen + of_level @ self._leaves_in(number)
         chosen.data[:] = 1.0
-        count, stddev = self.sums(self._of_nodes(chosen))
-        count[self._find_hidden(query, levels, index, len(lists))] = np.nan
-        return (count, stddev) if spread else count
+        return self._of_nodes(chosen), self._find_hidden(query, levels, index, len(lists))
 
     def _of_nodes(self, leaves: Any) -> Any:
         """Return (q, leaves) weights as (q, n) weights of all nodes."""
-        inner = scipy.sparse.csr_array((leaves.shape[0], self.nodes_of.starts[-2]))
+        inner = scipy.sparse.csr_array((leaves.shape[0], self.hierarchy.starts[-2]))
         return scipy.sparse.hstack([inner, leaves], format="csr")
 
-    def answer_interval(self, regions: Sequence[str | Sequence[str]], *, level: Level | None = None) -> tuple[Floats, Floats]:
+    def answer_interval(
+        self, regions: Sequence[str | Sequence[str]], *, level: Level | None = None, joint: bool = False
+    ) -> tuple[Floats, Floats]:
         """Compute intervals that each contain the true answer with probability at least 0.95; see `interval`.
 
         Args:
             regions: as for `answer`.
             level: as for `answer`.
+            joint: whether the intervals hold at once for all answers and, as those of `interval`, for single regions that were chosen by
+                their counts.
 
         Returns:
             (q,) lower and (q,) upper ends, at least 0; NaN for a finest region that is hidden.
@@ -247,8 +177,8 @@ class AreaRelease(CountRelease):
         Raises:
             DomainError: an unknown id or level.
         """
-        centre, stddev = self.before_bias().answer(regions, level=level, spread=True)
-        return self.make_ends(centre, self.reach * stddev)
+        weights, hidden = self._select(regions, level)
+        return self._ends(np.where(hidden, np.nan, weights @ self.centre), self.sum_stddev(weights), joint=joint)
 
     def _find(self, ids: list[str], level: Level | None) -> tuple[Integers, Integers]:
         """Return the (k,) levels of regions, and their (k,) indices in these levels."""
@@ -319,32 +249,33 @@ class AreaRelease(CountRelease):
                 f"{lie} at least partly in no region, where nothing was counted. With outside='inside_part' the part inside is answered,"
                 " together with its share."
             )
-        parts = list(self.sums(self._of_nodes(share)))[: 2 if spread else 1]
-        if outside == "inside_part":
-            parts.append(covered)
+        weights = self._of_nodes(share)
+        parts = [weights @ self.count, *([self.sum_stddev(weights)] if spread else []), *([covered] if outside == "inside_part" else [])]
         return tuple(parts) if len(parts) > 1 else parts[0]
 
-    def rates(self, level: Level, denominator: Mapping[str, float] | pd.Series | str | None = None, *, per: float = 1.0) -> pd.DataFrame:
+    def rates(
+        self, level: Level | None = None, denominator: Mapping[str, float] | pd.Series | str | None = None, *, per: float = RATES_PER
+    ) -> pd.DataFrame:
         """Divide the released counts of a level by a public number of each region, such as its population.
 
         The number is public, so that rates and their intervals are post-processing.
 
         Args:
-            level: 0 to g, or a level's name.
+            level: 0 to g, or a level's name; None for the finest.
             denominator: numbers of at least 0 by the ids of the level's regions, or of all leaves, which are added up; or "area" for square
                 kilometres. None for that of the regions, see `Regions`.
-            per: rates are per so many: 1,000 for records per 1,000 residents.
+            per: rates are per so many: 1,000, as in files, for records per 1,000 residents.
 
         Returns:
-            DataFrame with region, name, denominator, rate, stddev, ci_low, ci_high (see `interval`), all_low, all_high (see
-            `simultaneous_interval`) and status. NaN where the denominator is 0, or the region is hidden.
+            DataFrame with region, name, denominator, rate, stddev, ci_low, ci_high, all_low, all_high (see `to_frame`) and status. NaN
+            where the denominator is 0, or the region is hidden.
 
         Raises:
             DomainError: no such level; no denominator is given, and the regions have none; a region without a number; a number that is
                 negative or not finite; or leaves without polygons.
         """
-        number = self.regions.level_number(level)
-        numbers, table = self._denominators(number, denominator), self.level(number)
+        number = self.level_number(level)
+        numbers, table = self._denominators(number, denominator), self.to_frame(number)
         factor = np.divide(per, numbers, out=np.full(len(numbers), np.nan), where=numbers > 0)
         names = {"count": "rate", **{name: name for name in ("stddev", "ci_low", "ci_high", "all_low", "all_high")}}
         rates = {new: table[name].to_numpy() * factor for name, new in names.items()}

@@ -50,7 +50,6 @@ from dpviz.release.tables import (
     write_geojson,
     write_geopackage,
 )
-from dpviz.space.denominators import RATES_PER
 from dpviz.space.regions import Regions
 
 AREAS_TABLE = "areas.parquet"
@@ -89,17 +88,11 @@ def plan_area_files(release: AreaRelease, formats: tuple[str, ...]) -> Plan:
 
 def _make_columns(release: AreaRelease, level: int) -> Columns:
     """Make the columns of a level's counts and their errors, with one row per region; those of hidden regions, too."""
-    (low, high), (all_low, all_high) = release.interval(level), release.simultaneous_interval(level)
+    nodes = release.nodes(level)
     return {
-        "count": release.levels.count[level],
-        "count_noisy": release.levels.noisy[level],
-        "count_unbiased": release.levels.estimate[level],
-        "stddev": release.stddev(level),
-        "ci_low": low,
-        "ci_high": high,
-        "all_low": all_low,
-        "all_high": all_high,
-        "reliability": grade_reliability(release.levels.count[level], release.stddev(level)),
+        **release.node_columns(nodes),
+        "count_unbiased": release.centre[nodes],
+        "reliability": grade_reliability(release.count[nodes], release.node_stddev[nodes]),
         **_make_rates(release, level),
     }
 
@@ -108,7 +101,7 @@ def _make_rates(release: AreaRelease, level: int) -> Columns:
     """Make the columns of a level's rates with their intervals; none if the regions have no denominator."""
     if release.regions.denominator is None:
         return {}
-    rates = release.rates(level, per=RATES_PER)
+    rates = release.rates(level)
     columns = {"denominator": "denominator", "rate": "rate", "rate_low": "ci_low", "rate_high": "ci_high"}
     return {name: rates[column].to_numpy() for name, column in columns.items()}
 
@@ -175,7 +168,9 @@ def _write_levels(release: AreaRelease, path: Path) -> None:
         columns = {"level": np.full(size, level, np.int32), "region_id": pa.array(regions.ids_of(level), pa.string())}
         columns |= _make_columns(release, level)
         nodes = regions.hierarchy.at_depth(level)
-        columns["share"], columns["slack"] = (part[nodes] if level else np.array([np.nan]) for part in (release.spread.share, release.spread.slack))
+        columns["share"], columns["slack"] = (
+            part[nodes] if level else np.array([np.nan]) for part in (release.spread.share, release.spread.slack)
+        )
         if release.hidden is not None:
             columns["hidden"] = release.hidden if level == regions.depth else np.zeros(size, np.bool_)
         parts.append(decode_dictionaries(make_table(columns | {"status": make_constant_column(release.status, size)})))
@@ -258,7 +253,7 @@ def rebuild_area_release(contents: Facts, tables: dict[str, Any], receipt: Recei
     if "denominator" in contents:
         numbers = pd.Series(_read_numbers(parts[-1:], "denominator")[0], index=regions.ids[-1], name=contents["denominator"]["column"])
         regions = replace(regions, denominator=numbers)
-    variances = [facts["variance"] for facts in contents["levels"]]
+    variances = [np.inf if facts["variance"] is None else float(facts["variance"]) for facts in contents["levels"]]
     root = float(contents["spread"]["root_variance"])
     numbers = {name: np.concatenate(_read_numbers(parts, name)) for name in ("count_noisy", "count_unbiased", "count", "share", "slack")}
     return AreaRelease(
@@ -266,7 +261,9 @@ def rebuild_area_release(contents: Facts, tables: dict[str, Any], receipt: Recei
         settings=read_settings(contents),
         regions=regions,
         noisy=numbers["count_noisy"],
-        noise_variance=np.repeat([np.inf if variance is None else float(variance) for variance in variances], np.diff(regions.hierarchy.starts)),
+        noise_variance=np.repeat(
+            [np.inf if variance is None else float(variance) for variance in variances], np.diff(regions.hierarchy.starts)
+        ),
         unbiased=numbers["count_unbiased"],
         count=numbers["count"],
         spread=Spread(share=np.r_[1.0, numbers["share"][1:]], slack=np.r_[root, numbers["slack"][1:]], root=root),

@@ -41,7 +41,15 @@ from dpviz.release.manifest import (
     read_receipt,
 )
 from dpviz.release.nouns import AREAS, POINTS, TRIPS, AnyRelease, kind_of
-from dpviz.release.older import drop_later_columns, is_older, restrict_to_stated, stored_name, upgrade_manifest, upgrade_table
+from dpviz.release.older import (
+    drop_later_columns,
+    is_older,
+    keep_stated_intervals,
+    restrict_to_stated,
+    stored_name,
+    upgrade_manifest,
+    upgrade_table,
+)
 from dpviz.release.tables import (
     ACROSS,
     DESTINATIONS,
@@ -454,7 +462,7 @@ def read_release(source: Source) -> AnyRelease:
         source: path of the folder or of a zip archive of it, or an open binary file with the archive.
 
     Returns:
-        A release that equals the one that was written in every field, bit for bit.
+        A release that is the same as the one that was written (`same_as`), bit for bit.
 
     Raises:
         InputError: not a release; a file is missing, changed, or not listed; the manifest contradicts the tables; or the release was
@@ -632,6 +640,8 @@ def _find_contradiction(manifest: Facts, release: AnyRelease) -> str | None:
     """Find the first part of a manifest that contradicts its release; None if there is none."""
     facts = describe_release(release) | {"utility": describe_utility(release)}
     facts["kind"], stated = facts["contents"]["kind"], manifest | {"kind": manifest["identity"]["kind"]}
+    if manifest["identity"]["schema_version"] != SCHEMA_VERSION:
+        facts = keep_stated_intervals(facts, stated)
     if is_older(manifest):
         facts = restrict_to_stated(facts, stated)
     else:

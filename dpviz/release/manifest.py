@@ -33,6 +33,7 @@ from dpviz.privacy.receipt import Receipt, Step
 from dpviz.privacy.wavelet import WaveletSpread
 from dpviz.release.area_release import AreaRelease
 from dpviz.release.flow_release import ESTIMATED, FlowRelease, compute_interval
+from dpviz.release.intervals import Noise
 from dpviz.release.nouns import AREAS, POINTS, TRIPS, AnyRelease, kind_of
 from dpviz.release.point_release import Release
 from dpviz.release.verdict import describe_verdict
@@ -56,6 +57,8 @@ _POINT_COLUMNS = {
     "partition_id": "Number of the partition, the same in every table; 0 is the whole domain.",
     "level": "Level of the partition, 0 for the whole domain; one that is not divided stands for itself on all finer levels.",
     **_COUNT_COLUMNS,
+    "all_low": "Lower end of an interval that holds for all numbers of the release at once.",
+    "all_high": "Upper end of this interval.",
     "leaf": "Whether the partition is not divided: these, and no others, are in the main table.",
     "west": "Western bound, in the domain's CRS.",
     "south": "Southern bound.",
@@ -107,7 +110,7 @@ _AREA_COLUMNS = {
     "count_unbiased": "The best unbiased estimate of the count, from the noisy counts of all levels, on which the intervals are centred.",
     "ci_low": "Lower end of an interval that holds for a region chosen without looking at the counts.",
     "ci_high": "Upper end of this interval.",
-    "all_low": "Lower end of an interval that holds for all regions of the level at once.",
+    "all_low": "Lower end of an interval that holds for all numbers of the release at once.",
     "all_high": "Upper end of this interval.",
     "share": "How much of the error of the region that it lies in is in this one's: see spread.",
     "slack": "Variance of what is this region's own in its error: see spread.",
@@ -134,17 +137,17 @@ NESTED, GRID, CURVE = "nested rectangles", "one grid", "stretches of a Hilbert c
 _LONE_SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 CONFIDENCE = 0.95
-_POINT_INTERVAL = "count ± ln(20) / √2 ≈ 2.12 stddev, rounded outwards: exact for one Laplace count, cautious for sums of them."
-_POINT_GAUSSIAN_INTERVAL = "count ± 1.96 stddev, rounded outwards."
-_TRIP_INTERVAL = "count_noisy ± 1.96 stddev, rounded outwards and not under 0."
-_LAPLACE_INTERVAL = "count_unbiased ± ln(20) / √2 ≈ 2.12 stddev, rounded outwards and not under 0."
-_GAUSSIAN_INTERVAL = "count_unbiased ± 1.96 stddev, rounded outwards and not under 0."
+_INTERVALS: dict[Noise, str] = {
+    "laplace": "{centre} ± ln(20) / √2 ≈ 2.12 stddev, rounded outwards and not under 0.",
+    "gaussian": "{centre} ± 1.96 stddev, rounded outwards and not under 0.",
+}
+_TRIP_INTERVAL = _INTERVALS["gaussian"].format(centre="count_noisy")
 _COVERS = "Covers the noise only: neither what is assumed inside partitions nor what was wrong in the data."
 
-SCHEMA_VERSION = "2.3"
+SCHEMA_VERSION = "2.4"
 SCHEMA_FILE = Path(__file__).with_name("manifest.schema.json")
 SCHEMA_FILES = {"1.0": Path(__file__).with_name("manifest_1_0.schema.json")} | dict.fromkeys(
-    ("2.0", "2.1", "2.2", SCHEMA_VERSION), SCHEMA_FILE
+    ("2.0", "2.1", "2.2", "2.3", SCHEMA_VERSION), SCHEMA_FILE
 )
 """The schema of each version, oldest first. A manifest is checked by the schema of the version that wrote it."""
 NOT_RECORDED: Literal["not recorded"] = "not recorded"
@@ -541,8 +544,8 @@ def _describe_area_contents(release: AreaRelease) -> Facts:
         "regions": _describe_regions(regions),
         "grid": _describe_grid(regions.grid),
         "levels": [
-            {"level": level, "regions": regions.size(level), "variance": float(variance) if math.isfinite(variance) else None}
-            for level, variance in enumerate(release.levels.noise_variance)
+            {"level": level, "regions": regions.size(level), "variance": variance if math.isfinite(variance) else None}
+            for level, variance in enumerate(release.noise_variance[[*regions.hierarchy.starts[:-1]]].tolist())
         ],
         "spread": {"errors": LEAST_SQUARES, "root_variance": float(release.spread.root)},
         "hidden": release.hidden is not None,
@@ -584,29 +587,20 @@ def _from_json(value: Any) -> Any:
 
 def describe_utility(release: AnyRelease) -> Facts:
     """Describe each level's accuracy as facts, coarsest first: how many numbers, their standard deviations and the widths of intervals."""
-    if isinstance(release, AreaRelease):
-        interval, levels = _LAPLACE_INTERVAL if not release.has_gaussian else _GAUSSIAN_INTERVAL, _describe_area_levels(release)
-    elif isinstance(release, FlowRelease):
+    if isinstance(release, FlowRelease):
         interval, levels = _TRIP_INTERVAL, _describe_trip_levels(release)
     else:
-        interval, levels = _choose_point_interval(release), _describe_point_levels(release)
+        centre = "count" if release.unbiased is None else "count_unbiased"
+        interval = _INTERVALS[release.noise].format(centre=centre)
+        names = release.regions.levels if isinstance(release, AreaRelease) else [None] * release.height
+        levels = [_describe_level_of_counts(release, level, name) for level, name in enumerate([None, *names])]
     return {"confidence": CONFIDENCE, "interval": f"{interval} {_COVERS}", "approximate": release.approximate, "levels": levels}
 
 
-def _choose_point_interval(release: Release) -> str:
-    """Return how the intervals of a release of points are made, in words."""
-    if release.nonnegative:
-        return _GAUSSIAN_INTERVAL if release.has_gaussian else _LAPLACE_INTERVAL
-    return _POINT_GAUSSIAN_INTERVAL if release.has_gaussian else _POINT_INTERVAL
-
-
-def _describe_point_levels(release: Release) -> list[Facts]:
-    low, high = release.interval(np.arange(len(release.tree)))
-    levels = []
-    for level in range(release.height + 1):
-        nodes = release.open_nodes(level)
-        levels.append(_describe_level(level, None, release.stddev[nodes], (high - low)[nodes]))
-    return levels
+def _describe_level_of_counts(release: Release | AreaRelease, level: int, between: str | None) -> Facts:
+    nodes = release.open_nodes(level)
+    low, high = release.node_interval(nodes)
+    return _describe_level(level, between, release.node_stddev[nodes], high - low)
 
 
 def _describe_trip_levels(release: FlowRelease) -> list[Facts]:
@@ -615,14 +609,6 @@ def _describe_trip_levels(release: FlowRelease) -> list[Facts]:
         stddev = release.stddev(2 * level)
         low, high = compute_interval(release.stages[2 * level].noisy, stddev)
         levels.append(_describe_level(level, release.tree.title(2 * level), stddev, high - low))
-    return levels
-
-
-def _describe_area_levels(release: AreaRelease) -> list[Facts]:
-    levels = []
-    for level in range(release.regions.depth + 1):
-        low, high = release.interval(level)
-        levels.append(_describe_level(level, release.regions.levels[level - 1] if level else None, release.stddev(level), high - low))
     return levels
 
 
@@ -757,13 +743,13 @@ def read_schema(version: str = SCHEMA_VERSION) -> Facts:
     """Read the JSON Schema (2020-12) of manifests. Its descriptions document every field.
 
     Args:
-        version: "2.3" for today's manifests, "1.0", "2.0", "2.1" or "2.2" for manifests of earlier versions of dpviz.
+        version: "2.4" for today's manifests, "1.0", "2.0", "2.1", "2.2" or "2.3" for manifests of earlier versions of dpviz.
 
     Raises:
         SettingError: an unknown version.
 
     >>> read_schema()["$id"]
-    'urn:dpviz:manifest:2.3'
+    'urn:dpviz:manifest:2.4'
     """
     if version not in SCHEMA_FILES:
         raise SettingError(f"There are schemas of versions {', '.join(SCHEMA_FILES)}.")

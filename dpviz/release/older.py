@@ -15,6 +15,7 @@ Facts = dict[str, Any]
 _OLDER_NAMES = {LEVELS: TABLE, STAGES: FLOWS}
 """Today's names of tables, and what they were called up to version 1.0, when the main table had all levels."""
 _LATER_COLUMNS = ("origin_lng", "origin_lat", "dest_lng", "dest_lat")
+_INTERVAL_COLUMNS = ("ci_low", "ci_high", "all_low", "all_high")
 """Columns of files that earlier versions did not write, under the same version of the schema."""
 
 
@@ -66,6 +67,22 @@ def drop_later_columns(current: Facts, stated: Facts) -> Facts:
     """Return the contents of a manifest without those columns that releases have got since, where `stated` does not have them."""
     kept = {name: text for name, text in current["columns"].items() if name not in _LATER_COLUMNS or name in stated["columns"]}
     return current | {"columns": kept}
+
+
+def keep_stated_intervals(current: Facts, stated: Facts) -> Facts:
+    """Return the facts of a release with what a manifest before version 2.4 says of intervals.
+
+    Those of points were cut at 0 only if no count was negative, and had no `all_low` and `all_high`; those of areas held for a level.
+    """
+    known, utility = stated["contents"]["columns"], stated["utility"]
+    columns = {name: text for name, text in current["contents"]["columns"].items() if name not in _INTERVAL_COLUMNS}
+    columns |= {name: known[name] for name in _INTERVAL_COLUMNS if name in known}
+    levels = current["utility"]["levels"]
+    if len(levels) == len(utility["levels"]):
+        pairs = zip(levels, utility["levels"], strict=True)
+        levels = [level | {"interval_width_median": other["interval_width_median"]} for level, other in pairs]
+    contents = current["contents"] | {"columns": columns}
+    return current | {"contents": contents, "utility": current["utility"] | {"interval": utility["interval"], "levels": levels}}
 
 
 def restrict_to_stated(current: Any, stated: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
@@ -11,39 +11,24 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
-from dpviz.arrays import Floats
+from dpviz.arrays import Floats, Integers
 from dpviz.errors import DomainError, check_choice
 from dpviz.privacy.receipt import PRIVATE
 from dpviz.privacy.wavelet import WaveletSpread
-from dpviz.release.count_release import LAPLACE_STDDEVS, CountRelease
+from dpviz.release.count_release import CountRelease
 from dpviz.release.regular_grid import make_dataset
 from dpviz.space.coverage import check_coverage, is_areas, shapes_of
 from dpviz.space.domain import Domain
 from dpviz.space.interpolate import INSIDE, UNIFORM, interpolation_sums
 from dpviz.space.mask import open_cells
-from dpviz.space.ranges import Cumulative, Front, Overlap, area_overlap, batches, block_sums, box_overlap, cumulative
+from dpviz.space.ranges import Cumulative, Overlap, area_overlap, batches, block_sums, box_overlap, cumulative
 from dpviz.space.tree import Tree
 
 if TYPE_CHECKING:
     import xarray
 
 
-def _shares(tree: Tree, order: int, fronts: list[Front], query: int) -> Floats:
-    """Compute the (2**order, 2**order) shares of each cell of a grid that lie in a query, [row, column]."""
-    shift, side = tree.order - order, 1 << order
-    steps = np.zeros((side + 1, side + 1))
-    for front in fronts:
-        here = np.flatnonzero((front.query == query) & front.ends)
-        node, share = front.node[here], front.share[here]
-        west, south, east, north = (line[node] >> shift for line in (tree.west, tree.south, tree.east, tree.north))
-        for row, column, sign in ((south, west, 1.0), (north, east, 1.0), (south, east, -1.0), (north, west, -1.0)):
-            np.add.at(steps, (row, column), sign * share)
-    return np.asarray(steps.cumsum(0).cumsum(1)[:-1, :-1])
-
-
 Areas: TypeAlias = geopandas.GeoDataFrame | geopandas.GeoSeries
-
-INTERVAL_STDDEVS = LAPLACE_STDDEVS
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -51,26 +36,15 @@ class Release(CountRelease):
     """Noisy counts on a tree of partitions. PUBLIC: everything in it was released by a mechanism.
 
     Attributes:
-        mechanism: the key of the mechanism, for example "quadtree".
-        settings: the mechanism's settings.
         domain: the public frame.
-        tree: the partitions: a tree of n nodes.
-        noisy: (n,) counts as first measured; NaN for nodes that were not measured, such as those that the domain's mask covers.
-        noise_variance: (n,) variance of the noise on each count, of both measurements together if there were two; infinite if the node
-            was not measured, 0 if the domain's mask covers it. Without least squares, an unmeasured inner node has the sum of its
-            children's variances.
-        count: (n,) counts after post-processing.
-        spread: the joint distribution of the errors of `count`; None if they are independent, with variances `noise_variance`.
-        receipt: how the budget was spent.
-        steps: descriptions of the post-processing steps, in order.
-        simulation: True if the noise came from a seed: not private, and never written as a publication.
+        tree: the partitions: a tree of n nodes. Those that the domain's mask covers are known to be empty.
         height: the finest level of the tree as it was built; level 0 is the whole domain. After pruning, `tree` may be less deep.
-        approximate: why the stated standard deviations are only approximate; None if they are exact.
-        unbiased: (n,) counts before a biased step, on which intervals are centred; None if there was no such step.
         inside: the assumption about records inside a partition that a query cuts, unless the query says otherwise: "uniform",
             "interpolated" or "log-linear".
         again: (n,) second measurements, NaN where there was none; None for mechanisms that never measure twice. `count` uses both.
-        nonnegative: whether no count is below 0, because negative ones were spread. Then no interval reaches below 0.
+        nonnegative: whether no count is below 0, because negative ones were spread.
+
+    The other attributes are those of `CountRelease`.
 
     >>> import dpviz as dv
     >>> domain = dv.Domain(bounds=(0, 0, 16, 16), crs=None, order=4)
@@ -88,11 +62,22 @@ class Release(CountRelease):
     height: int
     inside: str = UNIFORM
     again: Floats | None = None
+    nonnegative: bool = False
 
     @property
-    def nodes_of(self) -> Tree:
+    def hierarchy(self) -> Tree:
         """The tree."""
         return self.tree
+
+    def level_number(self, level: int | None) -> int:
+        """Return the number of a level, 0 for the whole domain to `height`; None is the finest.
+
+        Raises:
+            DomainError: no such level.
+        """
+        if level is not None and level not in range(self.height + 1):
+            raise DomainError(f"The release has levels 0 to {self.height}; 0 is the whole domain.")
+        return self.height if level is None else int(level)
 
     def __repr__(self) -> str:
         stamp = "" if self.status == PRIVATE else f", {self.status}"
@@ -102,11 +87,6 @@ class Release(CountRelease):
     def open_cells(self) -> Floats:
         """(n,) number of lattice cells of each node in which records can be; 0 for nodes that the domain's mask covers, which are empty."""
         return open_cells(self.tree, self.domain.mask)
-
-    @property
-    def stddev(self) -> Floats:
-        """(n,) standard deviation of the noise in each node's `count`, in records. The error of assuming uniformity is not included."""
-        return self.stddevs
 
     @overload
     def answer(
@@ -147,10 +127,12 @@ class Release(CountRelease):
         return _pack_result(estimates, share if outside == "inside_part" else None, spread)
 
     @overload
-    def answer_interval(self, boxes: ArrayLike, *, outside: Literal["refuse"] = "refuse") -> tuple[Floats, Floats]: ...
+    def answer_interval(self, boxes: ArrayLike, *, joint: bool = False, outside: Literal["refuse"] = "refuse") -> tuple[Floats, Floats]: ...
     @overload
-    def answer_interval(self, boxes: ArrayLike, *, outside: Literal["inside_part"]) -> tuple[Floats, Floats, Floats]: ...
-    def answer_interval(self, boxes: ArrayLike, *, outside: str = "refuse") -> tuple[Floats, ...]:
+    def answer_interval(
+        self, boxes: ArrayLike, *, joint: bool = False, outside: Literal["inside_part"]
+    ) -> tuple[Floats, Floats, Floats]: ...
+    def answer_interval(self, boxes: ArrayLike, *, joint: bool = False, outside: str = "refuse") -> tuple[Floats, ...]:
         """Compute intervals for counts in boxes, as `interval` does for nodes: with probability at least 0.95, for the noise only.
 
         Each interval is centred on the estimate before any biased step; partitions that a box cuts count by the share of their area. So
@@ -159,17 +141,19 @@ class Release(CountRelease):
 
         Args:
             boxes: (q, 4) as for `answer`.
+            joint: whether the intervals hold at once for all boxes and, as those of `interval`, for boxes that are partitions and were
+                chosen by their counts.
             outside: as for `answer`.
 
         Returns:
-            (q,) lower and (q,) upper ends, whole numbers; with "inside_part" also (q,) the share of each box that lies inside.
+            (q,) lower and (q,) upper ends, whole numbers of at least 0; with "inside_part" also (q,) the share of each box that lies
+            inside.
 
         Raises:
             DomainError: as for `answer`.
         """
-        share = check_coverage(self.domain, boxes, outside)
-        centre, stddev = replace(self.before_bias(), nonnegative=False).answer(boxes, spread=True, inside="uniform", outside="inside_part")[:2]
-        ends = self.make_ends(centre, self.reach * stddev)
+        share, lattice = check_coverage(self.domain, boxes, outside), self.domain.lattice(boxes)
+        ends = self._ends(*self._sum_boxes(lattice, self.centre), joint=joint)
         return (*ends, share) if outside == "inside_part" else ends
 
     @overload
@@ -195,7 +179,7 @@ class Release(CountRelease):
         """
         shapes = shapes_of(self.domain, areas)
         share = check_coverage(self.domain, shapes, outside)
-        estimates = self._answer(area_overlap(self.tree, self.domain, shapes), len(shapes), spread)
+        estimates = self._sum_shares(area_overlap(self.tree, self.domain, shapes), len(shapes), self.count, spread=spread)
         return _pack_result(estimates, share if outside == "inside_part" else None, spread)
 
     def coverage(self, queries: ArrayLike | Areas) -> Floats:
@@ -249,19 +233,18 @@ class Release(CountRelease):
 
         Returns:
             GeoDataFrame with partition_id; level (of the partition itself, which may be coarser, since a partition that was not divided
-            is part of all finer levels); count_noisy (as first measured, NaN if not measured); count; stddev; ci_low and ci_high (whole
-            numbers, with probability at least 0.95 for the noise); if the release is `nonnegative`, count_outside (whether the count
-            lies outside this interval); status (the same in every row); and geometry. Its `attrs` state whether it is "private" and
-            whether it is a "simulation".
+            is part of all finer levels); count; count_noisy (as first measured, NaN if not measured); stddev; ci_low and ci_high, all_low
+            and all_high (see `interval`; the latter joint); if the release is `nonnegative`, count_outside (whether the count lies outside
+            of ci_low to ci_high); status (the same in every row); and geometry. Its `attrs` are those of the release.
 
         Raises:
             DomainError: no such level.
         """
         nodes = self.nodes(level)
-        columns = {"partition_id": nodes, "level": self.tree.depth[nodes], **self._make_columns(nodes), "status": self.status}
+        columns = {"partition_id": nodes, "level": self.tree.depth[nodes], **self.node_columns(nodes), "status": self.status}
         geometry = self.domain.boxes(self.tree.rectangles(nodes))
         frame = geopandas.GeoDataFrame(columns, geometry=geometry, crs=self.domain.crs)
-        frame.attrs = {"private": self.receipt.private and not self.simulation, "simulation": self.simulation}
+        frame.attrs = self.attrs
         return frame
 
     def to_xarray(self, level: int | None = None) -> xarray.Dataset:
@@ -281,59 +264,21 @@ class Release(CountRelease):
             SettingError: xarray is not installed.
         """
         nodes = self.nodes(level)
-        facts = {"mechanism": self.mechanism, "level": self.height if level is None else int(level), "status": self.status}
-        return make_dataset(self.domain, self.tree.rectangles(nodes), self._make_columns(nodes), facts)
+        facts = {"mechanism": self.mechanism, "level": self.level_number(level), "status": self.status}
+        return make_dataset(self.domain, self.tree.rectangles(nodes), self.node_columns(nodes), facts)
 
-    def _make_columns(self, nodes: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
-        """Make the columns of numbers of (k,) nodes, by name."""
-        low, high = self.interval(nodes)
-        outside = {"count_outside": self.lies_outside(nodes)} if self.nonnegative else {}
-        numbers = {"count_noisy": self.noisy[nodes], "count": self.count[nodes], "stddev": self.stddev[nodes]}
-        return {**numbers, "ci_low": low, "ci_high": high, **outside}
-
-    def nodes(self, level: int | None = None) -> NDArray[np.int64]:
-        """Return the nodes that tile the domain at a level: the nodes of this level, and coarser leaves.
-
-        Args:
-            level: 0 to `height`; None gives the leaves.
-
-        Returns:
-            (k,) indices of nodes.
-
-        Raises:
-            DomainError: no such level.
-        """
-        if level is not None and level not in range(self.height + 1):
-            raise DomainError(f"The release has levels 0 to {self.height}; 0 is the whole domain.")
-        return self.tree.leaves if level is None or level >= self.tree.height else self.tree.cut(int(level))
+    def node_columns(self, nodes: Integers | slice) -> dict[str, Any]:
+        """Make the columns of numbers of (k,) nodes that every table has, by name."""
+        return super().node_columns(nodes) | ({"count_outside": self.lies_outside(nodes)} if self.nonnegative else {})
 
     def open_nodes(self, level: int | None = None) -> NDArray[np.int64]:
         """Return (k,) the nodes of a level, as `nodes` does, without those that the domain's mask covers."""
         nodes = self.nodes(level)
         return nodes[self.open_cells[nodes] > 0]
 
-    def interval(self, nodes: NDArray[np.int64]) -> tuple[Floats, Floats]:
-        """Compute intervals that contain the true count of a node with probability at least 0.95, for the noise only.
-
-        The half width is ln(20) / sqrt(2) = 2.12 standard deviations, rounded outwards to whole numbers. That is exact for one Laplace
-        count; for sums of them the probability is larger. For Gaussian noise it is 1.96 standard deviations. If the release is
-        `approximate`, so is the probability: estimates that reuse the counts by which the structure was chosen can be biased, most of
-        all for large areas. (For the whole domain, 0.79 to 0.90 was measured with HTF, and 0.86 to 0.93 with the path-budget tree.)
-
-        Intervals stand around the estimate before any biased step, and are cut at 0 if the release is `nonnegative`. So the count itself
-        may lie outside: see `lies_outside`.
-
-        Args:
-            nodes: (k,) indices of nodes, chosen without looking at the counts.
-
-        Returns:
-            (k,) lower and (k,) upper ends.
-        """
-        return self.ends_of(nodes)
-
-    def lies_outside(self, nodes: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def lies_outside(self, nodes: Integers | slice) -> NDArray[np.bool_]:
         """Return whether the counts of (k,) nodes lie outside of their own intervals, because a biased step moved them."""
-        low, high = self.interval(nodes)
+        low, high = self.node_interval(nodes)
         return (self.count[nodes] < low) | (self.count[nodes] > high)
 
     @cached_property
@@ -345,29 +290,31 @@ class Release(CountRelease):
         difference = np.zeros(len(lattice)) if interpolation is None else interpolation.boxes(lattice)
         if not spread and self._cumulative is not None:
             return self._at_least_0(self._cumulative.boxes(lattice) + difference), np.zeros(len(lattice))
-        if isinstance(self.spread, WaveletSpread) and self._cumulative is not None:
-            return self._cumulative.boxes(lattice) + difference, np.sqrt(self.spread.boxes(lattice))
-        estimate, stddev = self._answer(box_overlap(self.tree, lattice, self.domain.mask), len(lattice), spread)
+        estimate, stddev = self._sum_boxes(lattice, self.count, spread=spread)
         return self._at_least_0(estimate + difference), stddev
 
     def _at_least_0(self, estimate: Floats) -> Floats:
         """Return estimates without the negative ones that rounding makes where no count is negative."""
         return np.maximum(estimate, 0.0) if self.nonnegative else estimate
 
-    def _answer(self, overlap: Overlap, queries: int, spread: bool) -> tuple[Floats, Floats]:
+    def _sum_boxes(self, lattice: Floats, counts: Floats, *, spread: bool = True) -> tuple[Floats, Floats]:
+        """Add up (n,) counts in (q, 4) boxes, uniformly; also compute (q,) standard deviations, which are 0 unless `spread`."""
+        if isinstance(self.spread, WaveletSpread):
+            sums = self._cumulative if counts is self.count else None
+            sums = sums or cumulative(self.tree, counts, self.domain.mask)
+            return sums.boxes(lattice), np.sqrt(self.spread.boxes(lattice))
+        return self._sum_shares(box_overlap(self.tree, lattice, self.domain.mask), len(lattice), counts, spread=spread)
+
+    def _sum_shares(self, overlap: Overlap, queries: int, counts: Floats, *, spread: bool) -> tuple[Floats, Floats]:
+        """Add up (n,) counts by the shares of nodes in queries; also compute (q,) standard deviations, which are 0 unless `spread`."""
         estimate, stddev = np.zeros(queries), np.zeros(queries)
         for part, fronts in batches(self.tree, overlap, queries):
-            size = part.stop - part.start
-            if isinstance(self.spread, WaveletSpread) and spread:
-                order = self.spread.order
-                stddev[part] = np.sqrt([self.spread.sums(_shares(self.tree, order, fronts, query)) for query in range(part.start, part.stop)])
-            ended = [(front.query[front.ends] - part.start, front.node[front.ends], front.share[front.ends]) for front in fronts]
-            query, node, share = (np.concatenate(each) for each in zip(*ended, strict=True)) if ended else (np.zeros(0, int),) * 3
-            weights = scipy.sparse.csr_array((share, (query, node)), shape=(size, len(self.tree)))
-            if not spread or isinstance(self.spread, WaveletSpread):
-                estimate[part] = weights @ self.count
-            else:
-                estimate[part], stddev[part] = self.sums(weights)
+            ended = [(front.query[front.ends], front.node[front.ends], front.share[front.ends]) for front in fronts]
+            query, node, share = (np.concatenate(each) for each in zip(*ended, strict=True))
+            weights = scipy.sparse.csr_array((share, (query - part.start, node)), shape=(part.stop - part.start, len(self.tree)))
+            estimate[part] = weights @ counts
+            if spread:
+                stddev[part] = self.sum_stddev(weights)
         return estimate, stddev
 
 

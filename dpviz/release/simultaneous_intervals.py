@@ -10,40 +10,19 @@ import scipy
 
 from dpviz.arrays import Floats, Integers, Places
 from dpviz.release.flow_release import FlowRelease, sum_pairs
-from dpviz.release.point_release import Release
 from dpviz.space.regions import ROOT
 
 MISS_PROBABILITY = 0.05
 """The largest probability that any of the intervals misses the number that was counted."""
 
 
-def count_of_numbers(release: Release | FlowRelease) -> int:
-    """Count the numbers, N, that a reader can choose from: for points all measured or released ones, for trips all possible pairs."""
-    if isinstance(release, FlowRelease):
-        return sum(release.tree.size(stage) for stage in range(release.tree.height + 1))
-    return max(len(release.tree), sum(step.counts or 0 for step in release.receipt.steps))
-
-
-def point_intervals(release: Release, nodes: Integers) -> tuple[Floats, Floats]:
-    """Compute intervals for counts of nodes. With probability at least 0.95, they hold for all numbers of the release together.
-
-    By Bonferroni, each interval misses with probability at most 0.05 / N. They cover the noise only. The narrower intervals of
-    `Release.interval` hold for a node that was chosen without looking at the counts.
-
-    Args:
-        release: of points.
-        nodes: (k,) any nodes; they may have been chosen by their counts.
-
-    Returns:
-        (k,) lower and (k,) upper ends, whole numbers, of at least 0 if the release is `nonnegative`.
-    """
-    centre = release.count if release.unbiased is None else release.unbiased
-    stddev, numbers = release.stddev[nodes], count_of_numbers(release)
-    return release.make_ends(centre[nodes], gaussian_reach(stddev, numbers) if release.has_gaussian else laplace_reach(stddev, numbers))
+def count_of_numbers(release: FlowRelease) -> int:
+    """Count the numbers, N, that a reader can choose from: all possible pairs."""
+    return sum(release.tree.size(stage) for stage in range(release.tree.height + 1))
 
 
 def pair_intervals(release: FlowRelease, stage: int) -> tuple[Floats, Floats]:
-    """Compute intervals for the released pairs of a stage, as `point_intervals` does for nodes.
+    """Compute intervals for the released pairs of a stage, as `CountRelease.interval` does for nodes.
 
     Args:
         release: of trips.

@@ -300,17 +300,11 @@ def plan_point_files(release: Release, formats: tuple[str, ...]) -> Plan:
 def _make_node_columns(release: Release) -> Columns:
     """Make the columns of counts and their errors, with one row per node of the tree."""
     tree = release.tree
-    low, high = release.interval(np.arange(len(tree)))
     return {
         "partition_id": np.arange(len(tree)),
         "level": tree.depth.astype(np.int32),
-        "count_noisy": release.noisy,
-        "count": release.count,
-        "stddev": release.stddev,
-        "ci_low": low,
-        "ci_high": high,
-        **({"count_outside": release.lies_outside(np.arange(len(tree)))} if release.nonnegative else {}),
-        "reliability": grade_reliability(release.count, release.stddev),
+        **release.node_columns(slice(None)),
+        "reliability": grade_reliability(release.count, release.node_stddev),
         "status": make_constant_column(release.status, len(tree)),
     }
 

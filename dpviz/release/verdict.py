@@ -17,7 +17,6 @@ from dpviz.release.area_release import AreaRelease
 from dpviz.release.flow_release import FlowRelease
 from dpviz.release.nouns import AnyRelease, counted_noun
 from dpviz.release.point_release import Release
-from dpviz.release.simultaneous_intervals import point_intervals
 
 USABLE, ROUGH, NOISE = _GRADES = "usable", "rough", "mostly noise"
 NOT_JUDGED = "not judged"  # of contrasts, which state no noise
@@ -236,19 +235,13 @@ def verdict(release: AnyRelease) -> Verdict:
             stages=stages,
         )
     if isinstance(release, AreaRelease):
-        regions, total = release.regions, float(release.levels.estimate[0][0])
-        names = ("the whole", *regions.levels)
-        numbers = ((regions.size(level), total, float(np.mean(release.stddev(level)))) for level in range(regions.depth + 1))
-        graded = tuple(grade_level(level, name, *number) for level, (name, number) in enumerate(zip(names, numbers, strict=True)))
-        found = Verdict(levels=graded, counted=counted_noun(release), parts="regions")
-        readable = _finest_readable(found)
-        return found if readable is None else _doubt_occupied(found, readable, *_area_counts(release, readable.level))
-    levels = tuple(_grade_point_level(release, level) for level in range(release.height + 1))
-    found = Verdict(levels=levels, counted=counted_noun(release), parts="partitions")
-    if (readable := _finest_readable(found)) is None:
-        return found
-    nodes, unbiased = release.nodes(readable.level), release.count if release.unbiased is None else release.unbiased
-    return _doubt_occupied(found, readable, release.count[nodes], unbiased[nodes])
+        names, parts = ["the whole", *release.regions.levels], "regions"
+    else:
+        names, parts = [f"level {level}" for level in range(release.height + 1)], "partitions"
+    levels = tuple(_grade_level_of_counts(release, level, name) for level, name in enumerate(names))
+    found = Verdict(levels=levels, counted=counted_noun(release), parts=parts)
+    readable = _finest_readable(found)
+    return found if readable is None else _doubt_occupied(found, readable, *_shown_counts(release, readable.level))
 
 
 def with_false_positives(found: Verdict, empty: Sequence[int], wrong: Sequence[int]) -> Verdict:
@@ -275,12 +268,13 @@ def _finest_readable(found: Verdict) -> LevelVerdict | None:
     return next((level for level in reversed(found.levels) if level.grade in (USABLE, ROUGH)), None)
 
 
-def _area_counts(release: AreaRelease, level: int) -> tuple[Floats, Floats]:
-    """Return (n,) released counts of a level's regions, NaN where they are hidden, and (n,) unbiased estimates."""
-    count = np.asarray(release.levels.count[level], np.float64)
-    if release.hidden is not None and level == release.regions.depth:
+def _shown_counts(release: Release | AreaRelease, level: int) -> tuple[Floats, Floats]:
+    """Return (n,) released counts of a level, NaN where they are hidden, and (n,) unbiased estimates."""
+    nodes = release.nodes(level)
+    count = release.count[nodes]
+    if isinstance(release, AreaRelease) and release.hidden is not None and level == release.regions.depth:
         count = np.where(release.hidden, np.nan, count)
-    return count, release.levels.estimate[level]
+    return count, release.centre[nodes]
 
 
 def _doubt_occupied(found: Verdict, level: LevelVerdict, count: Floats, unbiased: Floats) -> Verdict:
@@ -325,7 +319,7 @@ def square_verdict(release: Release, errors: Sequence[float], unit: str = "", no
     >>> square_verdict(release, [10, 20, 30, 40], noise=[10, 20, 30, 25]).headline
     'Levels 0 and 1 are usable; level 2 is rough; level 3 is too fine: its counts are spread, not measured.'
     """
-    total = float(release.count[0] if release.unbiased is None else release.unbiased[0])
+    total = float(release.centre[0])
     domain = release.domain
     levels = tuple(grade_level(zoom, f"level {zoom}", domain.count_open_blocks(zoom), total, error) for zoom, error in enumerate(errors))
     parts = errors if noise is None else noise
@@ -347,7 +341,7 @@ def _describe_standing(release: Release, levels: Sequence[LevelVerdict], counted
         return ""
     leaves = release.tree.leaves
     small = leaves[release.tree.cells[leaves] <= 4.0 ** (release.tree.order - first)]
-    standing = small[point_intervals(release, small)[0] > 0]
+    standing = small[release.node_interval(small, joint=True)[0] > 0]
     share = float(release.count[standing].sum()) / total
     if share < _LEAST_STANDING:
         return ""
@@ -372,11 +366,10 @@ def compute_needed_total(parts: int, stddev: float) -> float:
     return parts * stddev / MOST_USABLE
 
 
-def _grade_point_level(release: Release, level: int) -> LevelVerdict:
-    """Grade a level of a release of points."""
+def _grade_level_of_counts(release: Release | AreaRelease, level: int, name: str) -> LevelVerdict:
+    """Grade a level of a release of points or areas."""
     nodes = release.open_nodes(level)
-    count = release.count if release.unbiased is None else release.unbiased
-    return grade_level(level, f"level {level}", len(nodes), float(count[0]), float(np.mean(release.stddev[nodes])))
+    return grade_level(level, name, len(nodes), float(release.centre[0]), float(np.mean(release.node_stddev[nodes])))
 
 
 def estimate_empty_share(release: FlowRelease, stage: int) -> float:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,9 +18,8 @@ from dpviz.space.morton import morton
 class Tree(Hierarchy):
     """Nested rectangles on a lattice. The root is the whole domain.
 
-    Nodes are in breadth-first order: the nodes of a level are consecutive, and so are the children of a node. A node's level is its
-    depth: 0 for the root. Children tile their parent. If the tree has a `curve`, the children tile their parent's stretch of the
-    Hilbert curve, and rectangles are bounding boxes of stretches, which may overlap.
+    A node's level is its depth: 0 for the root. Children tile their parent. If the tree has a `curve`, the children tile their parent's
+    stretch of the Hilbert curve, and rectangles are bounding boxes of stretches, which may overlap.
 
     Attributes:
         parent: (n,) index of the parent, -1 for the root.
@@ -109,11 +107,7 @@ class Tree(Hierarchy):
         Returns:
             (n,) sums.
         """
-        total = np.bincount(self.leaf_of(column, row), weights=count, minlength=len(self)).astype(np.int64)
-        for depth in range(self.height - 1, -1, -1):
-            children, parents = self.at_depth(depth + 1), self.at_depth(depth)
-            total[parents] += self.sum_children(depth, total[children]).astype(np.int64)
-        return total
+        return self.sum_up(np.bincount(self.leaf_of(column, row), weights=count, minlength=len(self)).astype(np.int64))
 
     @cached_property
     def _leaves_on_curve(self) -> tuple[Integers, Integers]:

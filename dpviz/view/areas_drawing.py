@@ -215,7 +215,7 @@ def choose_tops(release: AreaRelease, view: AreasMapSettings, counts: Floats | I
 
 def shown_counts(release: AreaRelease, view: AreasMapSettings) -> Floats:
     """Return the (n,) counts that a map shows: released, or as first measured where they were; NaN for hidden regions."""
-    noisy, count = release.noisy[view.level], release.count[view.level]
+    noisy, count = (each[release.nodes(view.level)] for each in (release.noisy, release.count))
     shown = np.where(np.isnan(noisy), count, noisy) if view.raw else count
     return np.where(_hidden(release, view.level), np.nan, shown)
 
@@ -290,13 +290,12 @@ def _write_texts(release: AreaRelease, view: AreasMapSettings, truth: Integers |
     level, unit = view.level, deck(view.unit)
     kind = deck(release.regions.levels[level - 1])
     names = zip(release.regions.names_of(level), release.regions.ids_of(level), strict=True)
-    columns = (shown_counts(release, replace(view, raw=False)), *release.interval(level), *release.simultaneous_interval(level))
+    columns = (shown_counts(release, replace(view, raw=False)), *release.interval(level), *release.interval(level, joint=True))
     rows = zip(*(column.tolist() for column in columns), _write_rates(release, view), strict=True)
     measured = [""] * release.regions.size(level)
     if view.raw:
-        measured = [
-            f"measured {format_count(count)}\n" if np.isfinite(count) else "not measured\n" for count in release.noisy[level].tolist()
-        ]
+        noisy = release.noisy[release.nodes(level)].tolist()
+        measured = [f"measured {format_count(count)}\n" if np.isfinite(count) else "not measured\n" for count in noisy]
     texts = [
         f"{raw}released {format_count(count)} {unit}\n95 %: {format_count(low)} to {format_count(high)}"
         f"\nall regions at once: {format_count(first)} to {format_count(last)}{rate}"
@@ -306,7 +305,7 @@ def _write_texts(release: AreaRelease, view: AreasMapSettings, truth: Integers |
     ]
     true = None
     if truth is not None:
-        errors = np.nan_to_num(release.count[level] - truth)
+        errors = np.nan_to_num(release.count[release.nodes(level)] - truth)
         true = [
             f"true {format_count(count)}, error {format_signed(error)}"
             for count, error in zip(truth.tolist(), errors.tolist(), strict=True)
@@ -324,7 +323,7 @@ def _write_rates(release: AreaRelease, view: AreasMapSettings) -> list[str]:
     if denominator is None:
         return [""] * release.regions.size(view.level)
     words, factors = deck(denominator.words), denominator.factors(release.regions, view.level)
-    rates = (number * factors for number in (release.count[view.level], *release.interval(view.level)))
+    rates = (number * factors for number in (release.count[release.nodes(view.level)], *release.interval(view.level)))
     return [
         f"\n{format_decimal(rate)} {words} (95 %: {format_decimal(low)} to {format_decimal(high)})" if np.isfinite(rate) else ""
         for rate, low, high in zip(*(column.tolist() for column in rates), strict=True)

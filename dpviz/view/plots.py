@@ -87,10 +87,10 @@ def _(release: AreaRelease, level: int, axes: Axes) -> str:
     shown = np.ones(len(shapes), np.bool_) if release.hidden is None or level < regions.depth else ~release.hidden
     if are_polygons:
         area = np.asarray(shapes.to_crs(EQUAL_AREA).area, np.float64) / 1e6
-        values = np.divide(release.count[level], area, out=np.zeros(len(area)), where=area > 0)
+        values = np.divide(release.count[release.nodes(level)], area, out=np.zeros(len(area)), where=area > 0)
         title = f"{counted_noun(release)} per km²"
     else:
-        area, values, title = np.ones(len(shapes)), release.count[level], counted_noun(release)
+        area, values, title = np.ones(len(shapes)), release.count[release.nodes(level)], counted_noun(release)
     scale = Scale(kind="density", top=scale_top_of(np.maximum(values[shown], 0), area[shown]), title=title)
     _color_shapes(axes, shapes[shown], values[shown], scale)
     if not shown.all():

@@ -89,7 +89,7 @@ class ReleaseView:
         release, nodes = self.shown_release, self.nodes
         numbers = {"released": np.rint(self.release.count[nodes])}
         if self.release.states_noise:
-            numbers["low"], numbers["high"] = self.release.interval(nodes)
+            numbers["low"], numbers["high"] = self.release.node_interval(nodes)
         if self.release.nonnegative:
             numbers["outside"] = self.release.lies_outside(nodes).astype(np.float64)
         if self.raw:
@@ -133,7 +133,7 @@ class ReleaseView:
         if shown == TRUE and self.truth is not None:
             return self.truth[self.nodes] == 0, f"no {self.unit}"
         if shown == RELEASED and self.release.receipt.private and not self.raw:
-            low, high = self.release.interval(self.nodes)
+            low, high = self.release.node_interval(self.nodes)
             return (low <= 0) & (high >= 0), "the interval contains 0"
         if shown == RELEASED and not self.release.states_noise:
             return self.release.count[self.nodes] == 0, "0, or not shown"

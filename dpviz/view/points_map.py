@@ -122,7 +122,7 @@ def error_top(release: Release, nodes: Integers, truth: NDArray[np.int64] | None
         truth: (n,) true counts per node, or None. CURATOR ONLY.
     """
     if release.states_noise or truth is None:
-        return scale_top_of(3 * release.stddev[nodes])
+        return scale_top_of(3 * release.node_stddev[nodes])
     return scale_top_of(release.count[nodes] - truth[nodes])
 
 
@@ -190,7 +190,7 @@ def _fields(release: Release, nodes: Integers, truth: NDArray[np.int64] | None) 
     Returns:
         Lists of k entries: i (the node), n (its count), a and b (ends of its interval), and with the truth t (true count) and e (error).
     """
-    low, high = release.interval(nodes)
+    low, high = release.node_interval(nodes)
     fields: dict[str, list[Any]] = {
         "i": nodes.tolist(),
         "n": _format_counts(release.count[nodes]),

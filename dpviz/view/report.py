@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
-import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from dpviz.amounts import MISSING, format_count, format_decimal, format_percent
@@ -181,7 +180,7 @@ def _make_trip_values(release: FlowRelease) -> Facts:
 def _make_area_values(release: AreaRelease) -> Facts:
     """Make the template values that only reports of areas have."""
     pictures, finest = draw_areas(release), release.regions.depth
-    shown = np.ones(len(release.count[-1]), np.bool_) if release.hidden is None else ~release.hidden
+    leaves = release.hierarchy.leaves if release.hidden is None else release.hierarchy.leaves[~release.hidden]
     return {
         "kind": AREAS,
         "what": "counts of areas",
@@ -193,13 +192,13 @@ def _make_area_values(release: AreaRelease) -> Facts:
         "pictures": pictures,
         "swatches": pictures[0].swatches if pictures else [],
         "fitness": list_fitness(release),
-        "simultaneous": release.regions.size(finest),
+        "simultaneous": release.numbers,
         "examples": list_area_examples(release),
         "largest": list_largest_regions(release),
         "example_level": 1,
         "finest": release.regions.size(finest),
-        "negatives": bool((release.count[-1][shown] < -0.5).any()),
-        "recentred": any(bool((count != centre).any()) for count, centre in zip(release.count, release.estimate, strict=True)),
+        "negatives": bool((release.count[leaves] < -0.5).any()),
+        "recentred": bool((release.count != release.centre).any()),
         "area_unit": None,
         "interpolated": False,
         "pair_kind": release.regions.levels[-1],

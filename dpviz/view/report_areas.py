@@ -16,7 +16,7 @@ from dpviz.release.area_release import AreaRelease
 from dpviz.release.area_tables import AREAS_TABLE
 from dpviz.release.nouns import counted_noun
 from dpviz.release.tables import format_level
-from dpviz.space.denominators import RATES_PER, describe_rate
+from dpviz.space.denominators import describe_rate
 from dpviz.view.basemap import fit_bounds
 from dpviz.view.colors import Scale, scale_top_of
 from dpviz.view.report_maps import (
@@ -63,7 +63,7 @@ def _draw_level(release: AreaRelease, level: int, outlines: geopandas.GeoSeries,
     """Draw the regions of a level. The sheet's projection keeps areas, so that densities follow from the projected shapes."""
     projected: geopandas.GeoSeries = outlines.to_crs(sheet.crs)
     area = shapely.area(projected.to_numpy()) / 1e6
-    density = np.divide(release.count[level], area, out=np.zeros(len(area)), where=area > 0)
+    density = np.divide(release.count[release.nodes(level)], area, out=np.zeros(len(area)), where=area > 0)
     scale = Scale(kind="density", top=scale_top_of(np.maximum(density, 0), area), title=f"{counted_noun(release)} per km²")
     looks = choose_css_classes(density, scale.top)
     if release.hidden is not None and level == release.regions.depth:
@@ -86,8 +86,8 @@ def _draw_level(release: AreaRelease, level: int, outlines: geopandas.GeoSeries,
 
 def _write_texts(release: AreaRelease, level: int) -> list[str]:
     """Write the texts shown on hovering over regions: count, the interval of one region alone, and that of all of the level at once."""
-    unit, (low, high), (all_low, all_high) = counted_noun(release), release.interval(level), release.simultaneous_interval(level)
-    columns = (release.count[level], low, high, all_low, all_high)
+    unit, (low, high), (all_low, all_high) = counted_noun(release), release.interval(level), release.interval(level, joint=True)
+    columns = (release.count[release.nodes(level)], low, high, all_low, all_high)
     texts = [
         f"{name}: {format_count(count)} {unit} (95 %: {format_count(a)} to {format_count(b)} for this one alone, {format_count(c)} to"
         f" {format_count(d)} for all of the level)"
@@ -112,7 +112,7 @@ def list_rates(release: AreaRelease, level: int, *, at_once: bool = False) -> li
     >>> list_rates(dv.RegionTree().release(areas, dv.PureBudget(100), dv.Entropy.seeded(1)), 1)
     ['250 (250\xa0to\xa0250)', '–']
     """
-    rates = release.rates(level, per=RATES_PER)
+    rates = release.rates(level)
     ends = ("all_low", "all_high") if at_once else ("ci_low", "ci_high")
     rows = zip(*(rates[name].tolist() for name in ("rate", *ends)), strict=True)
     return [
@@ -155,17 +155,17 @@ def list_area_examples(release: AreaRelease) -> list[Example]:
 def list_largest_regions(release: AreaRelease) -> list[Example]:
     """List the regions of the finest level with the largest counts; their intervals hold for all regions of the level at once."""
     level = release.regions.depth
-    count: Floats = release.count[level]
+    count: Floats = release.count[release.nodes(level)]
     order = np.argsort(-count, kind="stable")
     order = order if release.hidden is None else order[~release.hidden[order]]
-    return _make_examples(release, level, order[:_LARGEST], None, release.simultaneous_interval(level))
+    return _make_examples(release, level, order[:_LARGEST], None, release.interval(level, joint=True))
 
 
 def _make_examples(
     release: AreaRelease, level: int, index: np.ndarray[Any, np.dtype[np.int64]], kind: str | None, interval: tuple[Floats, Floats]
 ) -> list[Example]:
     """Make examples of regions of a level; `kind` says how they were chosen, None numbers them."""
-    count, stddev, (low, high) = release.count[level], release.stddev(level), interval
+    count, stddev, (low, high) = release.count[release.nodes(level)], release.stddev(level), interval
     grades, has_rates = release.reliability(level), release.regions.denominator is not None
     rates = list_rates(release, level, at_once=kind is None) if has_rates else [""] * len(count)
     return [

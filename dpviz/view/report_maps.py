@@ -400,7 +400,7 @@ def _write_partition_texts(release: Release, nodes: Integers) -> list[str]:
     unit = counted_noun(release)
     if not release.states_noise:
         return [f"{format_count(count)} {unit}" for count in release.count[nodes].tolist()]
-    low, high = release.interval(nodes)
+    low, high = release.node_interval(nodes)
     return [
         f"{format_count(count)} {unit} (95 %: {format_count(a)} to {format_count(b)}{mark}, for this one alone)"
         for count, a, b, mark in zip(release.count[nodes].tolist(), low.tolist(), high.tolist(), mark_outside(release, nodes), strict=True)

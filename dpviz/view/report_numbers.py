@@ -17,6 +17,7 @@ from dpviz.arrays import Floats
 from dpviz.privacy.budget import Budget, PureBudget, ZcdpBudget
 from dpviz.privacy.receipt import Receipt, Step
 from dpviz.release.area_release import AreaRelease
+from dpviz.release.count_release import CountRelease
 from dpviz.release.flow_release import FlowRelease, compute_interval
 from dpviz.release.nouns import AnyRelease
 from dpviz.release.point_release import Release
@@ -345,11 +346,11 @@ def _make_level_row(release: AnyRelease, level: int, facts: dict[str, Any], grad
     size = None
     if isinstance(release, Release):
         nodes = release.open_nodes(level)
-        count, stddev = release.count[nodes], release.stddev[nodes]
+        count, stddev = release.count[nodes], release.node_stddev[nodes]
         size = float(np.nanmedian(release.domain.areas_km2(release.tree.rectangles(nodes))))
         name = name_level(release, level)
     elif isinstance(release, AreaRelease):
-        count, stddev, name = release.count[level], release.stddev(level), name_level(release, level)
+        count, stddev, name = release.count[release.nodes(level)], release.stddev(level), name_level(release, level)
     else:
         count, stddev = release.stages[2 * level].count.astype(np.float64), release.stddev(2 * level)
         name = "all trips" if level == 0 else str(facts["between"])
@@ -401,7 +402,7 @@ def _make_point_example(release: Release, kind: str, node: int) -> Example:
     """Make an example of one node; `kind` says how it was chosen."""
     nodes = np.array([node])
     bounds = _format_bounds(release.domain, release.tree.rectangles(nodes)[0])
-    count, stddev, (low, high) = release.count[nodes], release.stddev[nodes], release.interval(nodes)
+    count, stddev, (low, high) = release.count[nodes], release.node_stddev[nodes], release.node_interval(nodes)
     return Example(
         kind=kind,
         where="the whole area" if node == 0 else f"partition {node:,} ({bounds})",
@@ -459,15 +460,11 @@ def list_largest_pairs(release: FlowRelease, most: int) -> list[Example]:
 
 def add_up_errors(release: AnyRelease) -> ErrorSums:
     """Compute how the errors of the smallest parts add up to the error of the whole."""
-    if isinstance(release, Release):
+    if isinstance(release, CountRelease):
         leaves = release.open_nodes()
         measured = np.sqrt(release.noise_variance[leaves])
-        parts, root = np.where(np.isfinite(measured), measured, release.stddev[leaves]), release.stddev[:1]
+        parts, root = np.where(np.isfinite(measured), measured, release.node_stddev[leaves]), release.node_stddev[:1]
         gap = float(release.count[leaves].sum() - release.count[0])
-    elif isinstance(release, AreaRelease):
-        measured = np.full(len(release.count[-1]), np.sqrt(release.noise_variance[-1]))
-        parts, root = np.where(np.isfinite(measured), measured, release.stddev(release.regions.depth)), release.stddev(0)
-        gap = float(release.count[-1].sum() - release.count[0][0])
     else:
         parts, root = release.stddev(release.tree.height), release.stddev(0)
         gap = float(release.stages[-1].count.sum() + release.rest(0, 0).count.sum() - release.stages[0].count.sum())

@@ -291,7 +291,7 @@ class TestReferences:
         for name in NAMES:
             fine(open_tab(app, name))
             assert any('content: "NOT PRIVATE:' in each.value for each in app.html)
-        assert drawn(app).release.stddev.max() == 0
+        assert drawn(app).release.node_stddev.max() == 0
         assert "count (NOT PRIVATE)" in app.dataframe[0].value
         open_tab(app, "Receipt")
         assert "**NOT PRIVATE**: nothing is protected" in texts(app)

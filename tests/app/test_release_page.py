@@ -78,7 +78,7 @@ class TestDryRun:
         table = app.dataframe[0].value
         release = kept(app)[0].paid.release
         assert table["numbers"].tolist() == [1, 4, 16, 64, 256]
-        wanted = [np.sqrt((release.stddev[release.nodes(level)] ** 2).mean()) for level in range(5)]
+        wanted = [np.sqrt((release.node_stddev[release.nodes(level)] ** 2).mean()) for level in range(5)]
         assert table["± typical noise"].tolist() == pytest.approx(wanted)
         assert "computed without a single record" in captions(app)
         monkeypatch.setattr(MODULE, "compute_expected_errors", Mock(side_effect=DpvizError("computed again")))

@@ -15,7 +15,7 @@ RELEASES = {"flat": dv.FlatAreas(), "tree": dv.RegionTree(), "non-negative": dv.
 
 def slow_row(release, areas, level: int) -> dict:
     """Region by region."""
-    ids, truth, count = release.regions.ids_of(level), true_sums(areas, level).tolist(), release.levels.count[level].tolist()
+    ids, truth, count = release.regions.ids_of(level), true_sums(areas, level).tolist(), release.count[release.nodes(level)].tolist()
     error = [abs(out - true) for out, true in zip(count, truth, strict=True)]
     low, high = release.interval(level)
     pairs = list(zip(truth, count, strict=True))

@@ -161,7 +161,7 @@ def test_of_gaussian_noise_the_errors_of_another_split_are_those_of_a_release_wi
 
 def test_the_release_stays_as_it_was():
     release = drawn(Quadtree(height=3))
-    before = [array.copy() for array in (release.count, release.noise_variance, release.stddev)]
+    before = [array.copy() for array in (release.count, release.noise_variance, release.node_stddev)]
     expected_of_split(release, Quadtree(height=3, split="leaf"), BUDGET, ZOOMS)
-    for array, copy in zip((release.count, release.noise_variance, release.stddev), before, strict=True):
+    for array, copy in zip((release.count, release.noise_variance, release.node_stddev), before, strict=True):
         np.testing.assert_array_equal(array, copy)

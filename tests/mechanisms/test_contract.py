@@ -85,10 +85,10 @@ def test_it_works_on_no_one_and_a_thousand_records(mechanism, records, entropy):
     nodes = len(release.tree)
     assert (release.domain, release.simulation) == (points.domain, entropy.simulation)
     assert (release.mechanism, release.settings) == (mechanism.key, mechanism.chosen())
-    assert release.noisy.shape == release.noise_variance.shape == release.count.shape == release.stddev.shape == (nodes,)
-    assert np.isfinite([release.count, release.stddev]).all()
-    assert (release.stddev > 0).all()
-    assert abs(release.count[0] - records) < 60 * release.stddev[0]
+    assert release.noisy.shape == release.noise_variance.shape == release.count.shape == release.node_stddev.shape == (nodes,)
+    assert np.isfinite([release.count, release.node_stddev]).all()
+    assert (release.node_stddev > 0).all()
+    assert abs(release.count[0] - records) < 60 * release.node_stddev[0]
 
 
 @EVERY
@@ -177,7 +177,7 @@ def test_counts_and_answers_are_unbiased_and_their_stated_spread_is_that_of_many
         answer, stddev = release.answer(boxes, spread=True)
         leaves = release.tree.leaves
         chosen = [0, leaves[0], leaves[-1], leaves[len(leaves) // 3], len(release.tree) // 2]
-        of_counts = (release.count - truth.count)[chosen] / release.stddev[chosen]
+        of_counts = (release.count - truth.count)[chosen] / release.node_stddev[chosen]
         scores.append([*of_counts, *((answer - truth.answer(boxes)) / stddev)])
     assert (np.abs(np.mean(scores, axis=0)) < 5 / np.sqrt(runs)).all()
     assert (np.abs(np.mean(np.square(scores), axis=0) - 1) < 5 * np.sqrt(5 / runs)).all()

@@ -42,7 +42,7 @@ def released(mechanism, budget=dv.PureBudget("0.8")):  # noqa: B008
         "rectangles": release.tree.rectangles().tolist(),
         "noisy": [None if np.isnan(value) else int(value) for value in release.noisy],
         "count": release.count.round(9).tolist(),
-        "stddev": release.stddev.round(9).tolist(),
+        "stddev": release.node_stddev.round(9).tolist(),
         "spent": [[step.purpose, step.level, str(step.amount)] for step in release.receipt.steps],
         "steps": list(release.steps),
     }
@@ -101,8 +101,8 @@ def released_areas(mechanism):
     releases = [mechanism.release(areas, budget, dv.Entropy.seeded(20211102)) for budget in budgets]
     every = [(release, level) for release in releases for level in range(4)]
     return {
-        "noisy": [[None if np.isnan(value) else int(value) for value in release.levels.noisy[level]] for release, level in every],
-        "count": [release.levels.count[level].round(9).tolist() for release, level in every],
+        "noisy": [[None if np.isnan(value) else int(value) for value in release.noisy[release.nodes(level)]] for release, level in every],
+        "count": [release.count[release.nodes(level)].round(9).tolist() for release, level in every],
         "stddev": [release.stddev(level).round(9).tolist() for release, level in every],
         "spent": [[step.purpose, step.level, str(step.amount), str(step.scale)] for release in releases for step in release.receipt.steps],
         "steps": list(releases[0].steps),

@@ -26,7 +26,7 @@ def test_a_tree_that_outgrows_memory_ends_there_and_all_its_leaves_are_counted(m
     monkeypatch.setattr(measure, "MOST_GROWN", most)
     cut = GROWING[name].release(CROWDED, PureBudget(50), Entropy.seeded(1))
     assert len(cut.tree) <= max(most, 5) * 5 < len(whole.tree)
-    assert np.isfinite(cut.stddev[cut.tree.leaves]).all()
+    assert np.isfinite(cut.node_stddev[cut.tree.leaves]).all()
     assert cut.receipt.spent == cut.receipt.total
     assert any(note.startswith(f"The tree ends where it would have passed {most:,} nodes") for note in cut.receipt.notes)
     assert not any("would have passed" in note for note in whole.receipt.notes)

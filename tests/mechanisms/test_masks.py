@@ -64,7 +64,7 @@ def test_without_noise_counts_are_true_and_answers_fill_open_cells_alone(mechani
     np.testing.assert_allclose(release.count, release.tree.sums(points.column, points.row, points.count), atol=1e-5)
     masked = release.open_cells == 0
     assert (release.count[masked] == 0).all()
-    assert (release.stddev[masked] == 0).all()
+    assert (release.node_stddev[masked] == 0).all()
     assert np.isnan(release.noisy[masked]).all()
     is_open, side = mask.blocks(order), 1 << order
     assert abs(release.blocks(order)[~is_open]).max() < 1e-9
@@ -176,7 +176,7 @@ def test_the_spread_is_that_of_many_runs_and_smaller_than_without_the_mask():
     for mechanism in (dv.Quadtree(split="uniform"), dv.Identity()):
         runs = [mechanism.release(points, PureBudget(1), entropy) for entropy in Entropy.seeded(5).spawn(100)]
         error = np.array([run.count for run in runs]) - runs[0].tree.sums(points.column, points.row, points.count)
-        np.testing.assert_allclose(error.std(axis=0), runs[0].stddev, rtol=0.35)
+        np.testing.assert_allclose(error.std(axis=0), runs[0].node_stddev, rtol=0.35)
         box = [[0.5, 0.0, 3.5, 4.0]]
         answers = np.array([run.answer(box)[0] for run in runs])
         stated = runs[0].answer(box, spread=True)[1][0]

@@ -13,7 +13,6 @@ from dpviz.privacy.budget import PureBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.manifest import describe_columns, describe_contents, describe_utility
 from dpviz.release.point_release import Release
-from dpviz.release.simultaneous_intervals import point_intervals
 from dpviz.space.interpolate import INSIDE
 from tests.mechanisms.test_contract import points_of
 from tests.trees import random_boxes
@@ -48,18 +47,21 @@ def test_counts_are_at_least_0_and_add_up_and_total_noise_and_cost_stay(mechanis
     assert spread.receipt.notes == (*kept.receipt.notes, SPREAD_NOTE)
     if not mechanism.chosen().get("prune"):
         estimate = kept.count if kept.unbiased is None else kept.unbiased
-        for name, wanted in (("noisy", kept.noisy), ("stddev", kept.stddev), ("unbiased", estimate)):
+        for name, wanted in (("noisy", kept.noisy), ("stddev", kept.node_stddev), ("unbiased", estimate)):
             np.testing.assert_array_equal(getattr(spread, name), wanted)
-        for found, before in zip(spread.interval(whole), kept.interval(whole), strict=True):
+        for found, before in zip(spread.node_interval(whole), kept.node_interval(whole), strict=True):
             np.testing.assert_array_equal(found, np.maximum(before, 0))
-        assert min(end.min() for end in (*point_intervals(spread, whole), *spread.answer_interval([(-10, 40, -9, 41)]))) >= 0
+        assert min(end.min() for end in (*spread.node_interval(whole, joint=True), *spread.answer_interval([(-10, 40, -9, 41)]))) >= 0
 
 
 def test_with_gaussian_noise_intervals_are_cut_at_0_too():
     spread, kept = (Quadtree(negative=way).release(SPARSE, ZcdpBudget("0.1"), Entropy.seeded(2)) for way in ("spread", "keep"))
     assert spread.count.min() == 0 > kept.count.min()
     whole = np.arange(len(kept.tree))
-    for found, before in ((spread.interval(whole), kept.interval(whole)), (point_intervals(spread, whole), point_intervals(kept, whole))):
+    for found, before in (
+        (spread.node_interval(whole), kept.node_interval(whole)),
+        (spread.node_interval(whole, joint=True), kept.node_interval(whole, joint=True)),
+    ):
         np.testing.assert_array_equal(found, np.maximum(before, 0))
     assert describe_utility(spread)["interval"].startswith("count_unbiased ± 1.96 stddev, rounded outwards and not under 0.")
 
@@ -68,7 +70,7 @@ def test_a_count_outside_its_interval_is_marked_and_the_manifest_says_what_that_
     spread, kept = both(PathTree())
     nodes = spread.nodes()
     outside, frame = spread.lies_outside(nodes), spread.to_frame()
-    low, high = spread.interval(nodes)
+    low, high = spread.node_interval(nodes)
     assert 0 < outside.sum() < len(nodes)
     np.testing.assert_array_equal(outside, (spread.count[nodes] < low) | (spread.count[nodes] > high))
     np.testing.assert_array_equal(frame["count_outside"], outside)

@@ -20,7 +20,7 @@ from dpviz.privacy.exact_accounting import certified_delta
 from dpviz.privacy.noise import discrete_gaussian, gaussian_variance
 from dpviz.privacy.wavelet import coefficients, table
 from dpviz.release.manifest import describe_utility
-from dpviz.release.simultaneous_intervals import gaussian_reach, point_intervals
+from dpviz.release.simultaneous_intervals import gaussian_reach
 from tests.mechanisms.test_contract import BOUNDS, points_of
 from tests.often import often
 from tests.transcripts import Script, pair, run, worst_loss
@@ -171,7 +171,7 @@ def test_privelet_is_its_slow_definition(monkeypatch, order, bound):
     np.testing.assert_allclose(release.count[release.tree.leaves], (inverse @ noisy)[place], atol=1e-8)
     np.testing.assert_allclose(table(noisy.reshape(side, side)).ravel(), inverse @ noisy, atol=1e-8)
     spread = gaussian_variance(request.scale) * (inverse**2).sum(axis=1)
-    np.testing.assert_allclose(release.stddev[release.tree.leaves] ** 2, spread[place], rtol=1e-9)
+    np.testing.assert_allclose(release.node_stddev[release.tree.leaves] ** 2, spread[place], rtol=1e-9)
 
 
 @KINDS
@@ -204,7 +204,7 @@ def test_counts_and_answers_are_unbiased_and_their_stated_spread_is_that_of_many
         truth = replace(release, count=release.tree.sums(points.column, points.row, points.count).astype(float))
         answer, stddev = release.answer(boxes, spread=True)
         nodes = [0, release.tree.leaves[0], release.tree.leaves[-1], len(release.tree) // 2]
-        of_counts = (release.count - truth.count)[nodes] / release.stddev[nodes]
+        of_counts = (release.count - truth.count)[nodes] / release.node_stddev[nodes]
         scores.append([*of_counts, *((answer - truth.answer(boxes)) / stddev)])
     assert (np.abs(np.mean(scores, axis=0)) < 5 / np.sqrt(runs)).all()
     assert (np.abs(np.mean(np.square(scores), axis=0) - 1) < 5 * np.sqrt(2 / runs)).all()
@@ -258,13 +258,13 @@ def test_each_noise_has_its_own_geometric_split_and_shares():
 def test_intervals_are_those_of_gaussian_noise_and_the_manifest_says_so():
     release = Quadtree(height=2).release(points_of(400, 3), BUDGET, Entropy.seeded(3))
     nodes = np.arange(len(release.tree))
-    low, high = release.interval(nodes)
-    np.testing.assert_array_equal(high, np.ceil(release.count + 1.959963984540054 * release.stddev))
+    low, high = release.node_interval(nodes)
+    np.testing.assert_array_equal(high, np.ceil(release.count + 1.959963984540054 * release.node_stddev))
     np.testing.assert_array_equal(release.answer_interval([BOUNDS]), [[low[0]], [high[0]]])
     assert describe_utility(release)["interval"].startswith("count ± 1.96 stddev")
-    at_once = point_intervals(release, nodes)[1] - release.count
-    np.testing.assert_array_less(at_once - gaussian_reach(release.stddev, len(nodes)), 1.0 + 1e-9)
-    assert Quadtree(height=2).level_errors(release)[0].interval == pytest.approx(1.959963984540054 * release.stddev[0])
+    at_once = release.node_interval(nodes, joint=True)[1] - release.count
+    np.testing.assert_array_less(at_once - gaussian_reach(release.node_stddev, len(nodes)), 1.0 + 1e-9)
+    assert Quadtree(height=2).level_errors(release)[0].interval == pytest.approx(1.959963984540054 * release.node_stddev[0])
     laplace = Quadtree(height=2).release(points_of(400, 3), PureBudget(1), Entropy.seeded(3))
     assert describe_utility(laplace)["interval"].startswith("count ± ln(20)")
 

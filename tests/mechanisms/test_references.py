@@ -17,7 +17,7 @@ from dpviz.release.files import write_release
 from dpviz.release.flow_release import FlowRelease
 from dpviz.release.manifest import describe
 from dpviz.release.point_release import Release
-from dpviz.release.simultaneous_intervals import pair_intervals, point_intervals
+from dpviz.release.simultaneous_intervals import pair_intervals
 from dpviz.release.verdict import verdict
 from dpviz.space.domain import Domain
 from tests.flow_cases import flows_of, regular
@@ -86,8 +86,8 @@ def test_a_contrast_states_no_noise_and_so_no_interval_of_width_zero(key):
         table, ends = release.stage(2, spread=True), pair_intervals(release, 2)
         assert table[["stddev", "ci_low", "ci_high"]].isna().all().all()
     else:
-        ends = point_intervals(release, release.tree.leaves)
-        assert np.isnan(release.stddev).all()
+        ends = release.node_interval(release.tree.leaves, joint=True)
+        assert np.isnan(release.node_stddev).all()
         assert np.isnan(release.answer_interval([release.domain.bounds])).all()
     assert np.isnan(ends).all()
     assert verdict(release).headline == "NOT PRIVATE: this method states no noise, so that no level can be judged."
@@ -112,10 +112,10 @@ def test_splits_are_exact_medians():
 def test_exact_counts_are_exact_without_any_step_and_noisy_ones_spend_the_whole_budget():
     exact = released(counts="exact", height=3)
     np.testing.assert_array_equal(exact.count, exact.tree.sums(POINTS.column, POINTS.row, POINTS.count))
-    assert (exact.stddev == 0).all()
+    assert (exact.node_stddev == 0).all()
     noisy = released(counts="noisy", height=3)
     assert noisy.receipt.used == Fraction("0.5")
-    assert (noisy.stddev > 0).all()
+    assert (noisy.node_stddev > 0).all()
     assert (noisy.noisy != released(counts="noisy", height=3).noisy).any()
 
 

@@ -37,7 +37,7 @@ HALF, BOTH = PureBudget("1/2"), ApproxBudget(1, "1e-8")
 def test_levels_state_the_error_of_a_real_release(mechanism):
     found = compute_expected_errors(mechanism, CROWD, HALF)
     real = mechanism.release(CROWD, HALF, Entropy.seeded(5))
-    stated = [np.sqrt((real.stddev[real.nodes(level)] ** 2).mean()) for level in found.by_level["level"]]
+    stated = [np.sqrt((real.node_stddev[real.nodes(level)] ** 2).mean()) for level in found.by_level["level"]]
     np.testing.assert_allclose(found.by_level["stddev"], stated)
     assert found.by_level["numbers"].tolist() == [len(real.nodes(level)) for level in found.by_level["level"]]
     assert found.note == ONLY_NOISE

@@ -39,11 +39,11 @@ def refusal(call) -> str:
 def test_a_table_has_a_row_per_region_with_intervals_around_estimates(city, mechanism):
     release = made(city, mechanism)
     for level, name in enumerate(("the whole", *city.regions.levels)):
-        table = release.level(level)
+        table = release.to_frame(level)
         assert isinstance(table, gpd.GeoDataFrame)
         assert list(table["region"]) == list(city.regions.ids_of(level))
-        np.testing.assert_array_equal(table["count"], release.levels.count[level])
-        estimate = release.levels.estimate[level]
+        np.testing.assert_array_equal(table["count"], release.count[release.nodes(level)])
+        estimate = release.centre[release.nodes(level)]
         assert ((table["ci_low"] <= np.maximum(estimate, 0)) & (estimate <= table["ci_high"])).all()
         assert (table["all_low"] <= table["ci_low"]).all()
         assert (table["ci_high"] <= table["all_high"]).all()
@@ -56,12 +56,12 @@ def test_a_table_has_a_row_per_region_with_intervals_around_estimates(city, mech
         areas = [shapely.area(shapes.to_numpy()).sum() for shapes in (table.geometry, city.regions.geometry[-1])]
         assert areas[0] == pytest.approx(areas[1], rel=1e-6)
         if level:
-            pd.testing.assert_frame_equal(table, release.level(name))
-    assert "Levels are 0 to 3" in refusal(lambda: release.level("county"))
+            pd.testing.assert_frame_equal(table, release.to_frame(name))
+    assert "Levels are 0 to 3" in refusal(lambda: release.to_frame("county"))
 
 
 def test_regions_without_shapes_have_tables_without_shapes():
-    table = made(records_of(100)).level(1)
+    table = made(records_of(100)).to_frame(1)
     assert table.geometry.isna().all()
     assert table.crs is None
 
@@ -70,10 +70,10 @@ def test_coarser_h3_cells_have_approximate_shapes_and_polygons_are_answered_by_l
     pytest.importorskip("h3")
     regions = dv.Regions.h3((-74.05, 40.65, -73.95, 40.75), resolutions=(6, 8))
     release = made(dv.AreaCounts.from_counts(np.arange(regions.size(2)), regions=regions))
-    assert [release.level(level).attrs["approximate_shapes"] for level in (1, 2)] == [True, False]
+    assert [release.to_frame(level).attrs["approximate_shapes"] for level in (1, 2)] == [True, False]
     leaves = regions.outlines(2)
     parent = gpd.GeoSeries([leaves[regions.ancestors(1) == 0].union_all()], crs=leaves.crs)
-    assert release.answer_areas(parent) == pytest.approx([release.levels.count[1][0]], rel=1e-6)
+    assert release.answer_areas(parent) == pytest.approx([release.count[release.nodes(1)][0]], rel=1e-6)
 
 
 @EVERY
@@ -90,11 +90,11 @@ def test_answers_for_regions_are_sums_with_their_exact_spread(mechanism, budget)
         first = sum(regions.size(above) for above in range(level))
         rows = nodes[first : first + len(ids)]
         weights = np.array([*rows, rows.sum(0), np.minimum(rows[0] + rows[-1], 1), rows[0], 0 * rows[0]])
-        np.testing.assert_allclose(count, weights @ release.levels.count[-1], atol=1e-6)
+        np.testing.assert_allclose(count, weights @ release.count[release.nodes()], atol=1e-6)
         np.testing.assert_allclose(stddev**2, np.diag(weights @ covariance @ weights.T), rtol=1e-8, atol=1e-9)
         if release.approximate is None:
             np.testing.assert_allclose(count, weights @ leaves, atol=1e-6)
-    np.testing.assert_array_equal(release.answer(regions.ids_of(3).tolist()), release.levels.count[3])
+    np.testing.assert_array_equal(release.answer(regions.ids_of(3).tolist()), release.count[release.nodes(3)])
 
 
 def test_ids_are_found_on_any_level_and_a_list_counts_nothing_twice():
@@ -103,12 +103,12 @@ def test_ids_are_found_on_any_level_and_a_list_counts_nothing_twice():
     coarse, fine = (regions.ids_of(level).tolist() for level in (1, 3))
     child = fine[int(np.flatnonzero(regions.ancestors(1) == 0)[0])]
     count, stddev = release.answer([coarse[0], [coarse[0], child], [*coarse, child], fine[-1], "all"], spread=True)
-    for found, stated in ((count, release.levels.count), (stddev, [release.stddev(level) for level in range(4)])):
+    for found, stated in ((count, release.count), (stddev, release.node_stddev)):
         np.testing.assert_allclose(found, [stated[1][0], stated[1][0], stated[0][0], stated[3][-1], stated[0][0]], atol=1e-9)
     same = dv.Regions.from_table(pd.DataFrame({"county": ["x", "x"], "town": ["x", "y"]}), levels=["county", "town"])
     towns = made(dv.AreaCounts.from_counts([5, 900], regions=same), budget=dv.PureBudget(100))
-    assert towns.answer(["x"])[0] == towns.levels.count[2][0], "the finest level that has the id"
-    assert towns.answer(["x"], level=1)[0] == pytest.approx(towns.levels.count[1][0])
+    assert towns.answer(["x"])[0] == towns.count[towns.nodes(2)][0], "the finest level that has the id"
+    assert towns.answer(["x"], level=1)[0] == pytest.approx(towns.count[towns.nodes(1)][0])
 
 
 def test_unknown_ids_are_refused():
@@ -127,9 +127,9 @@ def test_answers_for_polygons_are_shares_with_their_exact_spread(city):
     count, stddev, covered = release.answer_areas(polygons, spread=True, outside="inside_part")
     share, _ = leaf_shares(city.regions, polygons.to_numpy())
     covariance, dense = dense_covariance(release), share.toarray()
-    np.testing.assert_allclose(count, dense @ release.levels.count[-1])
+    np.testing.assert_allclose(count, dense @ release.count[release.nodes()])
     np.testing.assert_allclose(stddev**2, np.diag(dense @ covariance @ dense.T), rtol=1e-6)
-    assert count[0] == pytest.approx(release.levels.count[1][3])
+    assert count[0] == pytest.approx(release.count[release.nodes(1)][3])
     assert stddev[0] == pytest.approx(release.stddev("district")[3])
     assert covered[0] == pytest.approx(1)
     assert covered[2] < 0.95, "the river has no blocks"
@@ -168,7 +168,7 @@ def test_polygons_need_shapes_of_the_leaves():
 
 def test_rates_divide_counts_and_intervals_by_public_numbers(city):
     release, population = made(city), area_population("made_up_city")
-    table, rates = release.level("tract"), release.rates("tract", population, per=1000)
+    table, rates = release.to_frame("tract"), release.rates("tract", population, per=1000)
     people = population.groupby(population.index.str.rsplit(".", n=1).str[0]).sum().reindex(table["region"]).to_numpy()
     np.testing.assert_array_equal(rates["denominator"], people)
     some = people > 0
@@ -196,7 +196,7 @@ def test_hidden_counts_are_not_shown_but_part_of_larger_regions():
     areas = areas_of(regular(2, 2), [100, 1, 0, 200])
     release = made(areas, dv.FlatAreas(least=50), dv.PureBudget(5))
     assert release.hidden.tolist() == [False, True, True, False]
-    table = release.level(2)
+    table = release.to_frame(2)
     assert (
         table["count"].isna().tolist()
         == table["ci_high"].isna().tolist()
@@ -204,7 +204,7 @@ def test_hidden_counts_are_not_shown_but_part_of_larger_regions():
         == release.hidden.tolist()
     )
     shown = made(areas, dv.FlatAreas(), dv.PureBudget(5))
-    np.testing.assert_array_equal(release.level(1)["count"], shown.level(1)["count"])
+    np.testing.assert_array_equal(release.to_frame(1)["count"], shown.to_frame(1)["count"])
     ids = release.regions.ids_of(2).tolist()
     assert np.isnan(release.answer(ids)).tolist() == release.hidden.tolist()
     np.testing.assert_array_equal(release.answer([ids[:2]]), shown.answer([ids[:2]]))
@@ -222,9 +222,9 @@ def test_a_level_is_graded_by_released_numbers_alone(city):
     np.testing.assert_allclose(table[["high", "medium", "low"]].sum(axis=1), 100)
     for row in table.itertuples():
         low, high = release.interval(row.level)
-        assert row.narrow == pytest.approx(100 * np.mean(high - low < release.levels.count[row.level] / 2))
+        assert row.narrow == pytest.approx(100 * np.mean(high - low < release.count[release.nodes(row.level)] / 2))
         assert row.stddev == pytest.approx(np.mean(release.stddev(row.level)))
-        assert row.mean == pytest.approx(release.levels.estimate[0][0] / row.regions)
+        assert row.mean == pytest.approx(release.centre[release.nodes(0)][0] / row.regions)
 
 
 def test_only_private_releases_may_be_published(city):
@@ -233,4 +233,4 @@ def test_only_private_releases_may_be_published(city):
     private = dv.FlatAreas().release(city, dv.PureBudget(1), dv.Entropy.system())
     private.refuse_unpublishable()
     assert private.status == "private release"
-    assert private.level(1).attrs["private"]
+    assert private.to_frame(1).attrs["private"]

@@ -29,7 +29,7 @@ def test_each_level_has_the_released_numbers_in_every_format(tmp_path):
     release, folder = area_release(), written(area_release(), tmp_path / "out")
     package = write_release(release, tmp_path / "package", describe(release, WORDS), formats=["geopackage"]) / "areas.gpkg"
     for level, stem in FILES.items():
-        expected = release.level(level)
+        expected = release.to_frame(level)
         table = pd.read_csv(folder / f"{stem}.csv", dtype={"region_id": str, "parent_id": str})
         assert table["region_id"].tolist() == expected["region"].tolist()
         np.testing.assert_array_equal(table[NUMBERS], expected[NUMBERS])
@@ -42,7 +42,7 @@ def test_each_level_has_the_released_numbers_in_every_format(tmp_path):
             np.testing.assert_array_equal(layer[NUMBERS], expected[NUMBERS])
             assert layer.geometry.geom_equals(expected.geometry).all()
     main = geopandas.read_parquet(folder / "areas.parquet")
-    expected = release.level("town")
+    expected = release.to_frame("town")
     assert main["parent_id"].tolist() == ["01", "01", "02", "02"]
     assert_geodataframe_equal(main[["name", "count", "geometry"]], expected[["name", "count", "geometry"]], check_dtype=False)
 
@@ -93,7 +93,7 @@ def test_numbers_under_the_public_threshold_are_in_the_table_of_all_levels_alone
         assert table.loc[0, ["count", "count_noisy", "count_unbiased", "ci_low", "all_high", "reliability"]].isna().all()
         assert table["count"].notna().tolist() == (~release.hidden).tolist()
     stored = pq.read_table(folder / "levels.parquet").to_pandas()
-    np.testing.assert_array_equal(stored.loc[stored["level"] == 2, "count"], release.levels.count[2])
+    np.testing.assert_array_equal(stored.loc[stored["level"] == 2, "count"], release.count[release.nodes(2)])
     assert stored["hidden"].tolist() == [False] * 3 + release.hidden.tolist()
     about = {entry["name"]: entry["about"] for entry in read_manifest(folder)["files"]}
     assert "threshold are missing" in about["areas.parquet"]
@@ -115,4 +115,4 @@ def test_regions_without_shapes_have_no_geojson_and_texts_like_formulas_are_esca
 @pytest.mark.parametrize("level", [0, 1, 2])
 def test_a_level_adds_up_to_the_whole(level, tmp_path):
     stored = pq.read_table(written(area_release(), tmp_path / "out") / "levels.parquet").to_pandas()
-    assert stored.loc[stored["level"] == level, "count"].sum() == pytest.approx(area_release().levels.count[0][0])
+    assert stored.loc[stored["level"] == level, "count"].sum() == pytest.approx(area_release().count[0])

@@ -126,6 +126,10 @@ def test_a_path_budget_tree_of_schema_2_1_is_read_with_its_negative_counts():
     release, table = read_release(path), pd.read_csv(io.BytesIO(member(path, "levels.csv")), engine="pyarrow")
     assert (read_manifest(path)["identity"]["schema_version"], release.nonnegative, release.inside) == ("2.1", False, "interpolated")
     assert release.count.min() < 0
-    for column, found in (("count", release.count), ("stddev", release.stddev), ("ci_low", release.interval(np.arange(len(table)))[0])):
+    for column, found in (
+        ("count", release.count),
+        ("stddev", release.node_stddev),
+        ("ci_low", release.node_interval(np.arange(len(table)))[0]),
+    ):
         np.testing.assert_allclose(table[column], found, rtol=1e-12)
     assert POINT_MECHANISMS["path_tree"].from_settings(release.settings).inside == "interpolated"

@@ -62,7 +62,7 @@ def test_answers_and_their_spreads_are_those_of_the_dense_covariance_with_and_wi
     leaves = covariance[np.ix_(tree.leaves, tree.leaves)]
     np.testing.assert_allclose(answer, share @ release.count[tree.leaves], atol=1e-8)
     np.testing.assert_allclose(stddev**2, np.einsum("qi,ij,qj->q", share, leaves, share), rtol=1e-7, atol=1e-9)
-    np.testing.assert_allclose(release.stddev**2, np.diag(covariance), rtol=1e-7, atol=1e-12)
+    np.testing.assert_allclose(release.node_stddev**2, np.diag(covariance), rtol=1e-7, atol=1e-12)
     blocks = release.blocks(3)
     np.testing.assert_allclose(release.answer(boxes), answer, atol=1e-8)
     np.testing.assert_allclose(blocks.sum(), release.count[0])
@@ -193,7 +193,7 @@ def test_the_frame_of_every_level_tiles_the_domain_and_other_levels_are_refused(
         assert frame["count"].sum() == pytest.approx(release.count[0])
         assert (frame["level"] == release.tree.depth[frame["partition_id"]]).all()
         assert (frame["level"] <= level).all()
-        np.testing.assert_array_equal(frame["stddev"], release.stddev[frame["partition_id"]])
+        np.testing.assert_array_equal(frame["stddev"], release.node_stddev[frame["partition_id"]])
         np.testing.assert_array_equal(frame["count_noisy"], release.noisy[frame["partition_id"]])
         assert ((frame["ci_low"] <= frame["count"]) & (frame["count"] <= frame["ci_high"])).all()
     np.testing.assert_array_equal(release.to_frame()["partition_id"], release.tree.leaves)
@@ -207,7 +207,7 @@ def test_the_frame_of_every_level_tiles_the_domain_and_other_levels_are_refused(
 def test_the_interval_of_one_laplace_count_covers_at_least_95_percent_exactly(epsilon):
     root, _ = remove_descendants(quadtree(LATTICE, 1), np.ones(5, bool))
     release = release_of(root, np.array([1000.0]), np.array([laplace_variance(1 / Fraction(epsilon))]))
-    low, high = (float(end[0]) for end in release.interval(np.array([0])))
+    low, high = (float(end[0]) for end in release.node_interval(np.array([0])))
     reach = (high - low) / 2
     assert (low + high) / 2 == 1000
     assert reach == int(reach)
@@ -232,7 +232,7 @@ def test_intervals_of_answers_stand_around_the_even_unbiased_estimate_and_cover_
         np.testing.assert_array_equal(high, np.ceil(centre + np.log(20) / np.sqrt(2) * stddev))
         width = np.log(20) / np.sqrt(2) * release.stddev
         ends = np.floor(release.unbiased - width), np.ceil(release.unbiased + width)
-        np.testing.assert_array_equal(release.interval(np.arange(len(release.tree))), ends)
+        np.testing.assert_array_equal(release.node_interval(np.arange(len(release.tree))), ends)
     assert np.mean(answers) > 0.95
     assert [word in release.approximate for word in ("towards 0", "fuller neighbours")] == [True, True]
 

@@ -103,7 +103,7 @@ def system(mechanism, points, budget=PURE):
 def test_gaussian_noise_comes_back_with_its_intervals_and_its_receipt(mechanism, budget, tmp_path):
     release = system(mechanism, points_of(1000), budget)
     read = back(release, tmp_path / "out")
-    assert (read.has_gaussian, read.receipt) == (True, release.receipt)
+    assert (read.noise, read.receipt) == ("gaussian", release.receipt)
     assert_same(read.answer_interval([BOUNDS]), release.answer_interval([BOUNDS]))
 
 
@@ -224,7 +224,7 @@ def test_areas_of_h3_cells_come_back(tmp_path):
     pytest.importorskip("h3")
     cells = Regions.h3((-74.02, 40.7, -74.0, 40.72), resolutions=(5, 7, 8))
     read = back(RegionTree().release(areas_on(cells), PURE, Entropy.system()), tmp_path / "h3")
-    assert read.level(1).attrs["approximate_shapes"]
+    assert read.to_frame(1).attrs["approximate_shapes"]
 
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)

@@ -21,7 +21,6 @@ from dpviz.release.simultaneous_intervals import (
     gaussian_reach,
     laplace_reach,
     pair_intervals,
-    point_intervals,
     region_intervals,
     rest_intervals,
 )
@@ -67,7 +66,7 @@ def test_the_interval_of_the_largest_of_many_covers_the_truth_only_if_it_holds_f
     alone, together = [], []
     for release in runs:
         largest = release.tree.leaves[[release.count[release.tree.leaves].argmax()]]
-        for (low, high), covered in ((release.interval(largest), alone), (point_intervals(release, largest), together)):
+        for (low, high), covered in ((release.node_interval(largest), alone), (release.node_interval(largest, joint=True), together)):
             covered.append(low[0] <= truth[largest[0]] <= high[0])
     assert np.mean(alone) < 0.5  # why no report may state it
     assert np.mean(together) >= 0.95

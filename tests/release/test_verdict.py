@@ -48,7 +48,7 @@ def test_a_level_is_judged_by_its_noise_beside_its_average_number():
     third = verdict(release).levels[2]
     assert (third.level, third.parts) == (2, 16)
     assert third.mean == pytest.approx(total / 16)
-    assert third.stddev == pytest.approx(release.stddev[nodes].mean())
+    assert third.stddev == pytest.approx(release.node_stddev[nodes].mean())
     for ratio, grade in ((0.4, USABLE), (0.41, ROUGH), (1.0, ROUGH), (1.01, NOISE)):
         counts = np.full(len(release.count), third.stddev / ratio * 16 * (1 + 1e-12))
         assert grades(replace(release, count=counts))[2] == grade

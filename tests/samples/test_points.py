@@ -277,7 +277,7 @@ def test_one_person_s_fixes_lie_on_few_ways_and_mostly_stand_in_a_release_that_p
     release = POINT_FAMILY.choices["path_tree"]().release(points, PureBudget(0.5), Entropy.seeded(1))
     nodes = release.nodes(release.height)
     truth = release.tree.sums(points.column, points.row, points.count)[nodes]
-    far_above_noise = release.count[nodes] > 5 * release.stddev[nodes]
+    far_above_noise = release.count[nodes] > 5 * release.node_stddev[nodes]
     assert truth[far_above_noise].sum() > 0.5 * points.count.sum()
     assert (truth[far_above_noise] > 0).all()
 

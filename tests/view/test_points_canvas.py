@@ -85,7 +85,7 @@ class TestPanes:
         release, truth = released()
         view = view_of(release, truth=truth)
         _, arrays = message(view, view.pane(RELEASED, cells="a"))
-        low, high = release.interval(view.nodes)
+        low, high = release.node_interval(view.nodes)
         expected = {"released": np.rint(release.count[view.nodes]), "low": low, "high": high, "true": truth[view.nodes]}
         for name, numbers in expected.items():
             np.testing.assert_array_equal(arrays[f"a {name}"], numbers)
@@ -196,7 +196,7 @@ class TestSquares:
 class TestColours:
     def test_released_counts_are_pale_exactly_where_the_interval_contains_zero(self):
         release, truth = released()
-        low, high = release.interval(release.nodes(4))
+        low, high = release.node_interval(release.nodes(4))
         contains = (low <= 0) & (high >= 0)
         for options in ({}, {"truth": truth}):
             pane = view_of(release, **options).pane(RELEASED, cells="a")

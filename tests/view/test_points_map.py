@@ -117,7 +117,7 @@ def test_the_tooltip_marks_a_count_outside_its_interval():
 
 def test_the_tooltip_has_count_interval_truth_and_error():
     release, truth = released(epsilon=0.1)
-    low, high = release.interval(release.tree.leaves)
+    low, high = release.node_interval(release.tree.leaves)
     for place, row in enumerate(drawn(mapped(release, truth=truth))["data"]):
         node = row["i"]
         shown = [float(row[name].replace(",", "").replace("−", "-")) for name in "nabte"]

@@ -196,7 +196,7 @@ def test_the_leading_example_is_the_partition_at_the_centre_of_the_domain():
     release = point_release()
     middle = np.array([release.domain.side // 2], np.int32)
     nodes = release.tree.leaf_of(middle, middle)
-    low, high = (signed(end[0]) for end in release.interval(nodes))
+    low, high = (signed(end[0]) for end in release.node_interval(nodes))
     count = signed(round(release.count[nodes[0]]))
     numbers = rf"partition {nodes[0]:,} \([^)]*\) was released with {count} records .*? between {low} and {high} \."
     assert re.search("For example, chosen by its position, not by its number: " + numbers, page_of(release).text)
@@ -281,7 +281,7 @@ def test_partitions_are_shapes_with_their_released_numbers():
     release = point_release()
     page, nodes = page_of(release), release.nodes()
     assert sum(bool(re.fullmatch(r"[pn]\d+", attrs.get("class", ""))) for attrs in page.all("path")) == len(nodes) == 64
-    low, high = (signed(end[0]) for end in release.interval(nodes[:1]))
+    low, high = (signed(end[0]) for end in release.node_interval(nodes[:1]))
     assert f"{signed(round(release.count[nodes[0]]))} records (95 %: {low} to {high}, for this one alone)" in page.text
 
 
@@ -289,14 +289,14 @@ def test_a_release_without_negative_numbers_says_what_that_biases_and_marks_numb
     release = pure(Quadtree(height=3, negative="spread"), points_of(400))
     middle = release.tree.leaf_of(*np.full((2, 1), release.domain.side // 2, np.int32))
     far = np.where(
-        np.arange(len(release.tree)) == middle, release.interval(middle)[1] + 5, release.interval(np.arange(len(release.tree)))[0]
+        np.arange(len(release.tree)) == middle, release.node_interval(middle)[1] + 5, release.node_interval(np.arange(len(release.tree)))[0]
     )
     text, before = page_of(replace(release, count=far)).text, page_of(point_release()).text
     for phrase in ("No number is below zero.", "nearly empty places too large and fuller ones beside them too small"):
         assert (phrase in text, phrase in before) == (True, False)
     assert "Numbers below zero" not in text
     assert text.count("(the released number lies outside), for this one alone)") == 1
-    assert f" {signed(release.interval(middle)[1][0])} * " in text
+    assert f" {signed(release.node_interval(middle)[1][0])} * " in text
 
 
 def test_a_fine_release_is_drawn_coarser_and_says_so():
@@ -407,7 +407,7 @@ def test_areas_have_a_map_and_a_row_of_fitness_per_level_and_intervals_of_the_la
     assert len([path for path in page.all("path") if re.fullmatch("[pn][0-9]+", path.get("class") or "")]) == 2 + 4
     assert "Fitness for use by level" in page.text
     assert "all 4 numbers that this level has" in page.text
-    low, high = release.simultaneous_interval(2)
+    low, high = release.interval(2, joint=True)
     assert f"D {release.count[2][3]:,.0f} {low[3]:,.0f} {high[3]:,.0f}" in page.text
     assert "the whole" in page.text
     hidden = page_of(hidden_release())

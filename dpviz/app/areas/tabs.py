@@ -60,7 +60,7 @@ def _show_public_figures(columns: Sequence[Any], what: AreasDrawn, name: str, le
     stddev = float(np.median(what.release.stddev(level)))
     noise_help = f"Median standard deviation of a region, {markdown(name)}, in {what.data.unit}; known without the truth."
     columns[0].metric("Typical noise (standard deviation)", f"{stddev:,.1f}", help=noise_help)
-    total, spread = float(what.release.count[0][0]), float(what.release.stddev(0)[0])
+    total, spread = float(what.release.count[0]), float(what.release.node_stddev[0])
     columns[1].metric("Released total", f"{total:,.0f} ± {spread:,.0f}", help="Estimate and standard deviation of all regions together.")
     columns[2].metric("Budget of this draw", budget_words(what.release.receipt.total), help="See the Receipt tab.")
 
@@ -126,8 +126,8 @@ def _show_worst(what: AreasDrawn, evaluation: AreaEvaluation | None, level: int)
         st.info("The largest errors need the truth: turn on *Show curator-only truth* above the map.")
         return
     release, regions = what.release, what.release.regions
-    low, high = release.simultaneous_interval(level)
-    numbers: dict[str, Any] = {"true": evaluation.truth[level], "released": release.count[level], "low": low, "high": high}
+    low, high = release.interval(level, joint=True)
+    numbers: dict[str, Any] = {"true": evaluation.truth[level], "released": release.count[release.nodes(level)], "low": low, "high": high}
     table = charts.list_worst(regions.ids_of(level), regions.names_of(level), numbers, MOST_WORST)
     show_chart(charts.worst_regions(table, what.data.unit))
     st.caption(
@@ -233,7 +233,7 @@ def _show_receipt(what: AreasDrawn, evaluation: AreaEvaluation | None, level: in
 
 def _show_table(what: AreasDrawn, evaluation: AreaEvaluation | None, level: int) -> None:  # noqa: ARG001 - tabs are called alike
     """Show the released regions of the level, the largest first."""
-    table = pd.DataFrame(what.release.level(level).drop(columns="geometry")).sort_values("count", ascending=False, kind="stable")
+    table = pd.DataFrame(what.release.to_frame(level).drop(columns="geometry")).sort_values("count", ascending=False, kind="stable")
     table = table.rename(columns={"ci_low": "95 % from", "ci_high": "to", "all_low": "all at once, from", "all_high": "all at once, to"})
     show_table(table.head(MOST_ROWS).round(2))
     note = f" The {MOST_ROWS:,} largest of {len(table):,} regions." if len(table) > MOST_ROWS else ""

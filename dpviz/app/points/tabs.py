@@ -35,7 +35,6 @@ from dpviz.mechanisms import POINT_FAMILY
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.receipt import Receipt
 from dpviz.release.point_release import Release
-from dpviz.release.simultaneous_intervals import count_of_numbers, point_intervals
 from dpviz.space.coverage import TOLERANCE, percent_outside
 from dpviz.space.domain import Domain
 from dpviz.view import charts
@@ -82,9 +81,9 @@ def key_figures(what: Drawn, evaluation: Evaluation | None, level: int) -> None:
     columns = st.columns(4)
     shown_help = f"At the zoom level of the map; at the finest level the release has {len(release.tree.leaves):,}."
     columns[0].metric("Partitions shown", f"{len(nodes):,}", help=shown_help)
-    show_noise(columns[1], float(np.median(release.stddev[nodes])), f"of a shown partition, in {what.data.unit}")
+    show_noise(columns[1], float(np.median(release.node_stddev[nodes])), f"of a shown partition, in {what.data.unit}")
     if evaluation is None:
-        total, spread = release.count[0], release.stddev[0]
+        total, spread = release.count[0], release.node_stddev[0]
         columns[2].metric("Released total", f"{total:,.0f} ± {spread:,.0f}", help="Estimate and standard deviation of the whole domain.")
         columns[3].metric("Budget of this draw", _budget_of(release.receipt), help="See the Receipt tab.")
         return
@@ -344,8 +343,8 @@ def _table(what: Drawn, level: int) -> None:
     table.insert(0, "partition", largest)
     table["count"] = what.release.count[largest].round(1)
     if what.release.states_noise:
-        low, high = point_intervals(what.release, largest)
-        table["stddev"], table["all at once, 95 % from"], table["to"] = what.release.stddev[largest].round(2), low, high
+        low, high = what.release.node_interval(largest, joint=True)
+        table["stddev"], table["all at once, 95 % from"], table["to"] = what.release.node_stddev[largest].round(2), low, high
     table["first measured"] = what.release.noisy[largest]
     if what.release.nonnegative:
         table["count outside"] = (what.release.count[largest] < low) | (what.release.count[largest] > high)
@@ -354,7 +353,7 @@ def _table(what: Drawn, level: int) -> None:
         table = table.rename(columns={"count": "count (NOT PRIVATE)"})
         st.caption(":orange[**NOT PRIVATE**: this table must never be published.]")
     show_table(table)
-    st.caption(AT_ONCE.format(numbers=count_of_numbers(what.release)) if what.release.states_noise else NO_INTERVALS)
+    st.caption(AT_ONCE.format(numbers=what.release.numbers) if what.release.states_noise else NO_INTERVALS)
     if len(nodes) > MOST_ROWS:
         st.caption(f"The {MOST_ROWS:,} largest of {len(nodes):,} partitions, by released count.")
     if what.release.simulation:

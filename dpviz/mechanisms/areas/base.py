@@ -156,12 +156,8 @@ class AreaMechanism(Mechanism[AreaCounts, Regions, AreaRelease]):
 
     def level_errors(self, release: AreaRelease) -> list[LevelError]:
         """List the root mean square deviation of the regions of each level, in records."""
-        reach, regions, errors = release.reach, release.regions, []
-        for level in range(regions.depth + 1):
-            stddev = float(np.sqrt(np.mean(release.stddev(level) ** 2)))
-            of = regions.levels[level - 1] if level else "the whole"
-            errors.append(LevelError(level=level, of=of, numbers=regions.size(level), stddev=stddev, interval=reach * stddev))
-        return errors
+        names = ("the whole", *release.regions.levels)
+        return [LevelError.of_noise(level, name, release.stddev(level), release.noise) for level, name in enumerate(names)]
 
     def expected_errors(self, regions: Regions, budget: Budget, contributions: int = 1) -> list[LevelError]:
         """List the noise that a release of any counts of these regions would have; no private data are needed.

@@ -173,9 +173,8 @@ class PointMechanism(Mechanism[PointCounts, Domain, Release]):
         errors = []
         for level in range(release.height + 1):
             nodes = release.open_nodes(level)
-            stddev = float(np.sqrt(np.mean(release.stddev[nodes] ** 2)))
             of = "the whole domain" if len(nodes) == 1 else f"partitions of level {level}"
-            errors.append(LevelError(level=level, of=of, numbers=len(nodes), stddev=stddev, interval=release.reach * stddev))
+            errors.append(LevelError.of_noise(level, of, release.node_stddev[nodes], release.noise))
         return errors
 
     def count_variances(self, release: Release, budget: Budget) -> Floats | None:  # noqa: ARG002

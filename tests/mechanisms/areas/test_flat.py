@@ -13,7 +13,7 @@ def test_intervals_of_shown_regions_hold_for_all_of_them_at_once_and_the_release
     for seed in range(60):
         release = dv.FlatAreas(least=15).release(areas, dv.PureBudget("0.4"), dv.Entropy.seeded(seed))
         assert "single regions hold less often than 95 %" in (release.approximate or "")
-        frame, shown = release.level(release.regions.levels[-1]), ~release.hidden
+        frame, shown = release.to_frame(release.regions.levels[-1]), ~release.hidden
         single.append(((frame["ci_low"] <= truth) & (truth <= frame["ci_high"]))[shown])
         together.append(bool(((frame["all_low"] <= truth) & (truth <= frame["all_high"]))[shown].all()))
     assert np.concatenate(single).mean() < 0.9

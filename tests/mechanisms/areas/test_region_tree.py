@@ -100,7 +100,7 @@ def test_splits_that_do_not_fit_are_refused_before_anything_is_spent(monkeypatch
 
 def test_weights_without_a_split_that_takes_them_have_no_effect():
     release = made(RegionTree(weights=(1, 2, 3)), records_of(100), BUDGETS["rho"])
-    np.testing.assert_array_equal(release.levels.count[3], made(RegionTree(), records_of(100), BUDGETS["rho"]).levels.count[3])
+    np.testing.assert_array_equal(release.count, made(RegionTree(), records_of(100), BUDGETS["rho"]).count)
     with pytest.raises(SettingError, match="Custom weights"):
         RegionTree(weights=(-1, 2))
 
@@ -120,8 +120,8 @@ def test_on_squares_its_least_squares_are_those_of_the_quadtree(monkeypatch, roo
     release = made(tree, areas, PureBudget("0.3"))
     for level in range(4):
         nodes = quadtree.tree.at_depth(level)
-        np.testing.assert_allclose(release.levels.count[level], quadtree.count[nodes], rtol=0, atol=1e-9)
-        np.testing.assert_allclose(release.stddev(level), quadtree.stddev[nodes], rtol=1e-9)
+        np.testing.assert_allclose(release.count[release.nodes(level)], quadtree.count[nodes], rtol=0, atol=1e-9)
+        np.testing.assert_allclose(release.stddev(level), quadtree.node_stddev[nodes], rtol=1e-9)
     for one, other in zip(quadtree.receipt.steps, release.receipt.steps, strict=True):
         assert (one.amount, one.scale, one.level, one.counts) == (other.amount, other.scale, other.level, other.counts)
 
@@ -129,14 +129,14 @@ def test_on_squares_its_least_squares_are_those_of_the_quadtree(monkeypatch, roo
 def test_non_negative_counts_are_whole_and_estimates_stay_unbiased():
     areas = areas_of(regular(4, 8), np.r_[np.zeros(24, int), np.arange(8) * 30])
     plain, whole = (made(RegionTree(nonnegative=yes), areas, BUDGETS["epsilon"]) for yes in (False, True))
-    assert min(level.min() for level in plain.levels.count[1:]) < 0
+    assert plain.count[1:].min() < 0
     for level in range(3):
-        np.testing.assert_array_equal(plain.levels.estimate[level], whole.levels.estimate[level])
+        np.testing.assert_array_equal(plain.centre[plain.nodes(level)], whole.centre[whole.nodes(level)])
         np.testing.assert_array_equal(plain.stddev(level), whole.stddev(level))
-        assert (whole.levels.count[level] >= 0).all()
+        assert (whole.count[whole.nodes(level)] >= 0).all()
     assert "non-negative" in whole.approximate
     assert plain.approximate is None
-    error = [np.abs(release.levels.count[2] - areas.level_counts()[2]).mean() for release in (plain, whole)]
+    error = [np.abs(release.count[release.nodes(2)] - areas.level_counts()[2]).mean() for release in (plain, whole)]
     assert error[1] < error[0]
 
 

@@ -110,7 +110,7 @@ def test_the_layers_are_reconciled_by_least_squares_and_the_spread_is_that_of_re
     found = release(AdaptiveGrid(declared_total=3000, **settings), 0.5, points=crowded(4, 3000))
     count, covariance = trees.dense_solution(found.tree, found.noisy, found.noise_variance)
     np.testing.assert_allclose(found.count, count, atol=1e-7)
-    np.testing.assert_allclose(found.stddev**2, np.diag(covariance), rtol=1e-8)
+    np.testing.assert_allclose(found.node_stddev**2, np.diag(covariance), rtol=1e-8)
     assert found.steps == ("least squares",)
     assert "decided how finely" in found.approximate
     amounts = [float(step.amount) for step in found.receipt.steps]

@@ -31,8 +31,8 @@ def test_every_cell_gets_all_of_epsilon_once_and_an_order_finer_than_the_lattice
     leaves = found.tree.leaves
     assert (step.amount, step.counts, step.level) == (found.receipt.total.epsilon, cells, found.tree.height)
     assert (len(leaves), found.receipt.notes) == (cells, notes)
-    np.testing.assert_allclose(found.stddev[leaves] ** 2, laplace_variance(1 / 0.7))
-    np.testing.assert_allclose(found.stddev[0] ** 2, cells * laplace_variance(1 / 0.7))
+    np.testing.assert_allclose(found.node_stddev[leaves] ** 2, laplace_variance(1 / 0.7))
+    np.testing.assert_allclose(found.node_stddev[0] ** 2, cells * laplace_variance(1 / 0.7))
     assert (found.steps, found.approximate) == ((), None)
 
 

@@ -268,7 +268,7 @@ def test_switched_off_it_is_plain_least_squares_and_answers_uniformly():
     )
     for other in (before, full):
         np.testing.assert_array_equal(plain.count, other.unbiased)
-        np.testing.assert_array_equal(plain.stddev, other.stddev)
+        np.testing.assert_array_equal(plain.node_stddev, other.node_stddev)
         assert other.receipt.steps == plain.receipt.steps
         assert "towards 0" in other.approximate
     assert (before.receipt, before.inside, full.inside) == (plain.receipt, "interpolated", "log-linear")

@@ -59,8 +59,8 @@ def test_the_spread_of_nodes_and_boxes_is_exact(order, finer):
     answer, stddev = found.answer(boxes, spread=True)
     np.testing.assert_allclose(answer, weights @ found.count[leaves], atol=1e-6)
     np.testing.assert_allclose(stddev**2, np.einsum("qc,cd,qd->q", weights, covariance, weights), rtol=1e-8, atol=1e-9)
-    np.testing.assert_allclose(found.stddev[leaves] ** 2, np.diag(covariance), rtol=1e-8)
-    assert found.stddev[0] ** 2 == pytest.approx(covariance.sum(), rel=1e-8)
+    np.testing.assert_allclose(found.node_stddev[leaves] ** 2, np.diag(covariance), rtol=1e-8)
+    assert found.node_stddev[0] ** 2 == pytest.approx(covariance.sum(), rel=1e-8)
 
 
 @pytest.mark.parametrize(("order", "used", "notes"), [(1, 1, ()), (3, 3, ()), (10, 3, ("The grid has order 3: the lattice is no finer.",))])

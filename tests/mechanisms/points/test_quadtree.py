@@ -86,8 +86,8 @@ def test_what_cannot_fit_is_known_before_anything_is_spent(settings, words):
 def test_least_squares_gives_the_dense_solution_of_the_noisy_counts_and_a_smaller_spread():
     plain, better = (release(Quadtree(height=3, least_squares=on)) for on in (False, True))
     np.testing.assert_allclose(better.count, dense_solution(better.tree, better.noisy, better.noise_variance)[0], atol=1e-8)
-    assert (better.stddev < plain.stddev).all()
-    np.testing.assert_allclose(plain.stddev, np.sqrt(plain.noise_variance))
+    assert (better.node_stddev < plain.node_stddev).all()
+    np.testing.assert_allclose(plain.node_stddev, np.sqrt(plain.noise_variance))
     assert (plain.steps, better.steps, release(Quadtree(height=3, split="leaf")).steps) == ((), ("least squares",), ())
 
 
@@ -102,7 +102,7 @@ def test_pruning_removes_what_lies_under_nodes_with_small_estimates(consistent):
     places = {tuple(rectangle): place for place, rectangle in enumerate(whole.tree.rectangles().tolist())}
     same = [places[tuple(rectangle)] for rectangle in found.tree.rectangles().tolist()]
     np.testing.assert_array_equal(found.count, whole.count[same])
-    np.testing.assert_allclose(found.stddev, whole.stddev[same])
+    np.testing.assert_allclose(found.node_stddev, whole.node_stddev[same])
     assert found.steps[-1] == "pruned below nodes under 60"
     assert "pruning looks at the released counts" in found.approximate
     every = release(Quadtree(zero=True, inside="interpolated", prune=8)).approximate

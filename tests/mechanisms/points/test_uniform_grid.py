@@ -66,7 +66,7 @@ def test_a_side_finer_than_the_lattice_is_cut_and_only_cells_are_measured(side, 
     inner = found.tree.children > 0
     assert (side_of(found), found.receipt.notes, found.steps) == (64, notes, ())
     np.testing.assert_array_equal(np.isnan(found.noisy), inner)
-    np.testing.assert_allclose(found.stddev[0], 64 * found.stddev[~inner][0])
+    np.testing.assert_allclose(found.node_stddev[0], 64 * found.node_stddev[~inner][0])
 
 
 def test_the_parts_of_the_budget_can_be_moved():
