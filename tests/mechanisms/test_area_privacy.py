@@ -170,7 +170,7 @@ def test_every_measured_level_has_fresh_noise_of_the_stated_law(mechanism, gauss
     draws = []
     for step in releases[0].receipt.steps:
         truth = areas.level_counts()[step.level]
-        noise = np.array([release.levels.noisy[step.level] for release in releases]) - truth
+        noise = np.array([release.noisy[release.nodes(step.level)] for release in releases]) - truth
         scale, below = (float(step.scale) ** 0.5, gaussian_below) if gaussian else (float(step.scale), laplace_below)
         for factor in (1, 0.5, 2):
 
@@ -178,7 +178,7 @@ def test_every_measured_level_has_fresh_noise_of_the_stated_law(mechanism, gauss
                 return below(values, **{"sigma" if below is gaussian_below else "scale": factor * scale})
 
             assert (p_value(noise.ravel(), law, bins(law, factor * scale, 20)) > SEEDED) == (factor == 1)
-        assert noise.var() == pytest.approx(releases[0].levels.noise_variance[step.level], rel=5 * (5 / noise.size) ** 0.5)
+        assert noise.var() == pytest.approx(releases[0].noise_variance[releases[0].nodes(step.level)][0], rel=5 * (5 / noise.size) ** 0.5)
         draws.append(noise)
     table = np.hstack(draws)
     for values in (table, np.abs(table)):
