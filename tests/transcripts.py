@@ -16,7 +16,7 @@ from itertools import product
 import numpy as np
 
 from dpviz.data.points import PointCounts
-from dpviz.mechanisms import noisy_counts as measure
+from dpviz.mechanisms import run as measure
 from dpviz.mechanisms import tuning
 from dpviz.mechanisms.points import dawa, htf, kdtree, median_tree, path_tree, privtree
 from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget

@@ -14,7 +14,7 @@ from dpviz.app.page_state import PageState
 from dpviz.app.session import carry_out
 from dpviz.lessons import LESSONS
 from dpviz.mechanisms import AnyMechanism
-from dpviz.mechanisms.disclosure_control import NO_BUDGET
+from dpviz.mechanisms.contrasts import NO_BUDGET
 from dpviz.privacy.receipt import Receipt
 from dpviz.publishing.dry_run import LARGEST, SMALLEST, WantedError, compute_error
 from dpviz.view.escape import markdown

@@ -15,7 +15,7 @@ from dpviz.cli.console import DONE, REFUSED, finite, give, run_with_bar, say
 from dpviz.cli.ledger import account_facts, draws, exact_texts, ledger_facts, note_look
 from dpviz.data.counting.scheduler import Scheduler, scheduler_at
 from dpviz.errors import DpvizError, RefusedError, SettingError
-from dpviz.mechanisms.noisy_counts import PointMechanism
+from dpviz.mechanisms.points.base import PointMechanism
 from dpviz.privacy.accounts import Account, amount_of
 from dpviz.privacy.ledger import Ledger
 from dpviz.publishing.config import ReleaseConfig, read_config

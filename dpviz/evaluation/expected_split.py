@@ -11,7 +11,7 @@ import numpy as np
 from dpviz.arrays import Floats
 from dpviz.data.points import PointCounts
 from dpviz.evaluation.metrics import expected_error
-from dpviz.mechanisms.noisy_counts import Finish, PointMechanism, finish_settings, reconcile
+from dpviz.mechanisms.points.base import Finish, PointMechanism, finish_settings, reconcile
 from dpviz.privacy.budget import Budget
 from dpviz.release.point_release import Release
 from dpviz.space.mask import open_cells

@@ -13,7 +13,7 @@ from dpviz.arrays import Floats, Integers
 from dpviz.data.points import PointCounts
 from dpviz.errors import InputError, SettingError
 from dpviz.evaluation.metrics import true_answers
-from dpviz.mechanisms.noisy_counts import PointMechanism
+from dpviz.mechanisms.points.base import PointMechanism
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.point_release import Release
 from dpviz.space.domain import Domain

@@ -16,7 +16,7 @@ from dpviz.lessons.charts import AMBER, GREEN, Look, curve_chart
 from dpviz.lessons.lesson import Figure, Lesson, Shown, draw_setting, epsilon_setting
 from dpviz.lessons.success import SEEDS, Game, describe_success, success_chart
 from dpviz.mechanisms.base import setting
-from dpviz.mechanisms.disclosure_control import RANDOM, round_counts
+from dpviz.mechanisms.contrasts import RANDOM, round_counts
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.noise import discrete_laplace

@@ -19,7 +19,7 @@ from dpviz.lessons.maps import FILL, Cells, mark_layers
 from dpviz.lessons.real_map import Area, real_cell_map, real_map
 from dpviz.lessons.success import SEEDS, Game, describe_success, success_chart
 from dpviz.mechanisms.base import setting
-from dpviz.mechanisms.disclosure_moved import JitteredPoints
+from dpviz.mechanisms.points.moved import JitteredPoints
 from dpviz.mechanisms.points.quadtree import Quadtree
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy

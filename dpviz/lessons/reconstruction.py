@@ -16,7 +16,7 @@ from dpviz.lessons.blocks import BLOCKS, FILLS, NOISY, SHOWN, block_counts, coun
 from dpviz.lessons.lesson import Figure, Lesson, Shown, draw_setting, epsilon_setting
 from dpviz.lessons.success import RUNS, SEEDS, Game, describe_success, play_noisy, success_chart
 from dpviz.mechanisms.base import setting
-from dpviz.mechanisms.disclosure_control import NEAREST, ROUNDINGS, round_counts
+from dpviz.mechanisms.contrasts import NEAREST, ROUNDINGS, round_counts
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.noise import discrete_laplace

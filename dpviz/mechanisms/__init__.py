@@ -7,21 +7,20 @@ belongs in `dpviz.privacy`.
 from dpviz.data.areas import AreaCounts
 from dpviz.data.flows import Flows
 from dpviz.data.points import PointCounts
+from dpviz.mechanisms.areas.base import AreaMechanism
+from dpviz.mechanisms.areas.contrasts import MergedAreas, RoundedAreas, SuppressedAreas
 from dpviz.mechanisms.areas.flat import FlatAreas
 from dpviz.mechanisms.areas.region_tree import RegionTree
 from dpviz.mechanisms.base import AnyFamily, AnyMechanism, Family, Mechanism, Registry, Settings, setting
-from dpviz.mechanisms.disclosure_moved import JitteredPoints
-from dpviz.mechanisms.disclosure_points import MergedCells, RoundedCounts, SuppressedCounts
-from dpviz.mechanisms.disclosure_trips import MergedFlows, RoundedFlows, SuppressedFlows
-from dpviz.mechanisms.noisy_areas import AreaMechanism
-from dpviz.mechanisms.noisy_counts import PointMechanism
-from dpviz.mechanisms.noisy_flows import FlowMechanism
 from dpviz.mechanisms.points.adaptive_grid import AdaptiveGrid
+from dpviz.mechanisms.points.base import PointMechanism
+from dpviz.mechanisms.points.contrasts import MergedCells, RoundedCounts, SuppressedCounts
 from dpviz.mechanisms.points.dawa import Dawa
 from dpviz.mechanisms.points.hilbert_tree import HilbertTree
 from dpviz.mechanisms.points.htf import Htf
 from dpviz.mechanisms.points.identity import Identity
 from dpviz.mechanisms.points.kdtree import Kdtree
+from dpviz.mechanisms.points.moved import JitteredPoints
 from dpviz.mechanisms.points.path_tree import PathTree
 from dpviz.mechanisms.points.planar_laplace import PlanarLaplace
 from dpviz.mechanisms.points.privelet import Privelet
@@ -30,6 +29,8 @@ from dpviz.mechanisms.points.quadtree import Quadtree
 from dpviz.mechanisms.points.tuned import Tuned, TunedGrid
 from dpviz.mechanisms.points.uniform_grid import UniformGrid
 from dpviz.mechanisms.references import ExactKdtree, ExactTunedGrid
+from dpviz.mechanisms.trips.base import FlowMechanism
+from dpviz.mechanisms.trips.contrasts import MergedFlows, RoundedFlows, SuppressedFlows
 from dpviz.mechanisms.trips.fitted_tree import FittedTree
 from dpviz.mechanisms.trips.flat_gaussian import FlatGaussian
 from dpviz.mechanisms.trips.stability_histogram import StabilityHistogram
@@ -78,6 +79,7 @@ AREA_FAMILY: Family[AreaMechanism] = Family(
     base=AreaMechanism,  # type: ignore[type-abstract]
     own=(RegionTree, FlatAreas),
     group="dpviz.area_mechanisms",
+    references=(SuppressedAreas, RoundedAreas, MergedAreas),
     usual=("region_tree", "flat"),
 )
 
@@ -96,6 +98,9 @@ REFERENCES = {reference.key: reference for reference in POINT_FAMILY.references}
 FLOW_REFERENCES = {reference.key: reference for reference in TRIP_FAMILY.references}
 """Trip references that are NOT PRIVATE, by key, as for points."""
 
+AREA_REFERENCES = {reference.key: reference for reference in AREA_FAMILY.references}
+"""References of areas that are NOT PRIVATE, by key, as for points."""
+
 FAMILIES: dict[str, AnyFamily] = {family.name: family for family in (POINT_FAMILY, TRIP_FAMILY, AREA_FAMILY)}
 """Every family by name. Another kind of private data needs another family."""
 
@@ -112,6 +117,7 @@ def family_of(data: object) -> AnyFamily | None:
 __all__ = [
     "AREA_FAMILY",
     "AREA_MECHANISMS",
+    "AREA_REFERENCES",
     "FAMILIES",
     "FLOW_MECHANISMS",
     "FLOW_REFERENCES",
@@ -137,6 +143,7 @@ __all__ = [
     "JitteredPoints",
     "Kdtree",
     "Mechanism",
+    "MergedAreas",
     "MergedCells",
     "MergedFlows",
     "PathTree",
@@ -147,10 +154,12 @@ __all__ = [
     "Quadtree",
     "RegionTree",
     "Registry",
+    "RoundedAreas",
     "RoundedCounts",
     "RoundedFlows",
     "Settings",
     "StabilityHistogram",
+    "SuppressedAreas",
     "SuppressedCounts",
     "SuppressedFlows",
     "TopDown",

@@ -12,10 +12,12 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 
-from dpviz.errors import SettingError, check_choice, did_you_mean
+from dpviz.arrays import Floats
+from dpviz.errors import InputError, SettingError, check_choice, did_you_mean
 from dpviz.privacy.audit import Neighbours
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.entropy import Entropy
+from dpviz.release.intervals import half_widths
 
 Data = TypeVar("Data")
 Frame = TypeVar("Frame")
@@ -210,6 +212,12 @@ class LevelError:
     stddev: float
     interval: float
 
+    @classmethod
+    def of_noise(cls, level: int, of: str, stddevs: Floats, noise: str) -> LevelError:
+        """Sum up (n,) standard deviations of a level's counts, with noise of a kind, "laplace" or "gaussian"."""
+        stddev = np.sqrt(np.mean(stddevs**2))
+        return cls(level=level, of=of, numbers=len(stddevs), stddev=float(stddev), interval=float(half_widths(noise, stddev)))
+
 
 @dataclass(frozen=True, kw_only=True)
 class Mechanism(Settings, ABC, Generic[Data, Frame, Output]):
@@ -221,6 +229,8 @@ class Mechanism(Settings, ABC, Generic[Data, Frame, Output]):
 
     Class attributes:
         family: the name of its family, such as "points"; set by the family's base.
+        takes: the type of its private data, and where they come from, for the error of other data; set by the family's base.
+        noun: what is counted; set by the family's base.
         key: its name in tables, links, configurations and files.
         title: its name on screen.
         summary: one sentence on what it does.
@@ -250,6 +260,8 @@ class Mechanism(Settings, ABC, Generic[Data, Frame, Output]):
     """
 
     family: ClassVar[str]
+    takes: ClassVar[tuple[type[Any], str]]
+    noun: ClassVar[str] = "record"
     key: ClassVar[str]
     title: ClassVar[str]
     summary: ClassVar[str]
@@ -296,6 +308,12 @@ class Mechanism(Settings, ABC, Generic[Data, Frame, Output]):
     def check(self, frame: Frame) -> None:
         """Raise an error if these settings do not fit a public frame; nothing is spent."""
         self.shares(frame)
+
+    def check_type(self, data: object) -> None:
+        """Raise an `InputError` if the data are those of another family."""
+        kind, source = self.takes
+        if not isinstance(data, kind):
+            raise InputError(f"{source}.")
 
     @abstractmethod
     def check_data(self, data: Data) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -13,10 +13,11 @@ from dpviz.data.points import PointCounts
 from dpviz.mechanisms.audit_points import MEDIANS, Added
 from dpviz.mechanisms.base import NOT_PRIVATE, Share, setting
 from dpviz.mechanisms.expected_error import BoxQueries, grid_bias
-from dpviz.mechanisms.noisy_counts import Finish, NoisyCounts, PointMechanism, all_on_leaves
+from dpviz.mechanisms.points.base import PointMechanism, all_on_leaves
 from dpviz.mechanisms.points.median_tree import Halving, grow
 from dpviz.mechanisms.points.quadtree import prune
 from dpviz.mechanisms.points.tuned import GridTuning
+from dpviz.mechanisms.run import Run
 from dpviz.privacy.allocation import level_weights
 from dpviz.privacy.budget import Budget, PureBudget, require_pure
 from dpviz.privacy.entropy import Entropy
@@ -59,18 +60,23 @@ class ExactKdtree(PointMechanism):
     def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> Release:
         """Split at exact medians; noisy counts spend `budget`, geometrically over levels. The release must not be published."""
         budget = require_pure(budget, self.title)
-        counter = NoisyCounts(points=points, entropy=entropy)
+        run = Run.of(self, points, budget, entropy)
         self.check(points.domain)
         grown = grow(points, self._height(points.domain), 2, _split_at_exact_medians)
         if self.counts == "exact":
             noisy, variance = grown.true.astype(np.float64), np.zeros(len(grown.true))
         else:
             epsilons = budget.split(level_weights("geometric", self._height(points.domain)))
-            noisy, variance = counter.count_levels(grown.tree, epsilons, grown.true)
-        notes = ("NOT PRIVATE: the splits are the exact medians, which no budget pays for.",)
-        unprotected = ("the records themselves: NOT PRIVATE",)
-        finish = Finish(mechanism=self, budget=budget, notes=notes, unprotected=unprotected, least_squares=self.counts == "noisy")
-        release = counter.make_release(finish, grown.tree, noisy, variance)
+            noisy, variance = self.count_levels(run, grown.tree, epsilons, grown.true)
+        release = self.make_release(
+            run,
+            grown.tree,
+            noisy,
+            variance,
+            notes=("NOT PRIVATE: the splits are the exact medians, which no budget pays for.",),
+            unprotected=("the records themselves: NOT PRIVATE",),
+            least_squares=self.counts == "noisy",
+        )
         return prune(release, self.prune) if self.prune else release
 
     def check(self, frame: Domain) -> None:
@@ -121,25 +127,25 @@ class ExactTunedGrid(GridTuning):
     def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> Release:
         """Release the grid with the smallest true error; noisy counts spend `budget`. The release must not be published."""
         budget = require_pure(budget, self.title)
-        counter = NoisyCounts(points=points, entropy=entropy)
+        run = Run.of(self, points, budget, entropy)
         self.check(points.domain)
         queries = BoxQueries(points=points, boxes=self.boxes(points.domain))
         denominator = np.maximum(queries.truth, self.rho(int(points.count.sum()) if self.declared_total is None else self.declared_total))
-        results = (self._try_size(counter, queries, budget, size.side) for size in self.candidates(points.domain))
+        results = (self._try_size(run, queries, budget, size.side) for size in self.candidates(points.domain))
         best, _ = min(results, key=lambda release_and_errors: float((release_and_errors[1] / denominator).mean()))
         return best
 
-    def _try_size(self, counter: NoisyCounts, queries: BoxQueries, budget: PureBudget, side: int) -> tuple[Release, Floats]:
+    def _try_size(self, run: Run[PointCounts], queries: BoxQueries, budget: PureBudget, side: int) -> tuple[Release, Floats]:
         """Count a grid of one size, with all of the budget or exactly; return the release and its (q,) absolute errors. PRIVATE."""
-        counter, domain = replace(counter, steps=[], notes=[]), counter.points.domain
+        run, domain = replace(run, steps=[], notes=[]), run.data.domain
         tree = grid(domain, side, side)
         notes = ("NOT PRIVATE: the size of the grid is the best one for the data, which no budget pays for.", *self.cut_notes(domain))
-        unprotected = ("the records themselves: NOT PRIVATE",)
-        finish = Finish(mechanism=self, budget=budget, notes=notes, unprotected=unprotected, least_squares=self.counts == "noisy")
+        facts: dict[str, Any] = {"notes": notes, "unprotected": ("the records themselves: NOT PRIVATE",)}
+        facts["least_squares"] = self.counts == "noisy"
         if self.counts == "exact":
-            exact = tree.sums(counter.points.column, counter.points.row, counter.points.count).astype(np.float64)
-            return counter.make_release(finish, tree, exact, np.zeros(len(tree))), grid_bias(queries, side)
-        release = counter.make_release(finish, tree, *counter.count_levels(tree, all_on_leaves(tree, budget.epsilon)))
+            exact = tree.sums(run.data.column, run.data.row, run.data.count).astype(np.float64)
+            return self.make_release(run, tree, exact, np.zeros(len(tree)), **facts), grid_bias(queries, side)
+        release = self.make_release(run, tree, *self.count_levels(run, tree, all_on_leaves(tree, budget.epsilon)), **facts)
         return release, np.abs(release.answer(domain.coordinates(queries.boxes.lattice)) - queries.truth)
 
     def shares(self, frame: Domain) -> list[Share]:  # noqa: ARG002

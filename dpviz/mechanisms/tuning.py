@@ -19,9 +19,10 @@ from dpviz.data.points import PointCounts
 from dpviz.mechanisms.audit_points import TUNING, Added
 from dpviz.mechanisms.base import Share, setting, shares_of
 from dpviz.mechanisms.expected_error import Boxes, BoxQueries, Expected, Sums, expected_grid, grid_bias, grid_cover, tuning_boxes
-from dpviz.mechanisms.noisy_counts import NoisyCounts, PointMechanism
+from dpviz.mechanisms.points.base import PointMechanism
 from dpviz.mechanisms.points.quadtree import Quadtree
 from dpviz.mechanisms.points.uniform_grid import UniformGrid
+from dpviz.mechanisms.run import Run
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.noise import laplace_variance
 from dpviz.privacy.selection import LAWS, Scores, choice_step, choose, clipped_scores
@@ -193,7 +194,7 @@ class Tuning(PointMechanism):
         """Make the public boxes on which candidates are compared; raises `SettingError` if there are none or too many."""
         return tuning_boxes(domain, self.sizes, self.per_size, self.seed)
 
-    def tune_by(self, counter: NoisyCounts, budget: PureBudget, purpose: str, candidates: Sequence[Candidate]) -> Choice:
+    def tune_by(self, run: Run[PointCounts], budget: PureBudget, purpose: str, candidates: Sequence[Candidate]) -> Choice:
         """Run the first phase: measure a noisy total if none is declared, then choose a candidate; a single candidate costs nothing.
 
         Privacy:
@@ -202,11 +203,11 @@ class Tuning(PointMechanism):
         """
         if len(candidates) == 1:
             return Choice(index=0, remaining=budget.epsilon)
-        amount, remaining, total = self._total(counter, budget)
-        step = choice_step(purpose, amount, self.law, counter.points.contributions, len(candidates))
-        scores = self.scores(counter.points, PureBudget(remaining), total, candidates)
-        counter.steps.append(step)
-        index = choose(scores, step, counter.points.contributions, counter.entropy)
+        amount, remaining, total = self._total(run, budget)
+        step = choice_step(purpose, amount, self.law, run.data.contributions, len(candidates))
+        scores = self.scores(run.data, PureBudget(remaining), total, candidates)
+        run.steps.append(step)
+        index = choose(scores, step, run.data.contributions, run.entropy)
         declared = self.declared_total is not None
         unprotected = (f"the declared number of records ({self.declared_total:,})",) if declared else ()
         return Choice(index=index, remaining=remaining, unprotected=unprotected)
@@ -222,13 +223,13 @@ class Tuning(PointMechanism):
         """Return the sanity bound, in records: delta times the total; a total below 100 is taken as 100."""
         return self.sanity * max(total, SMALLEST_TOTAL)
 
-    def _total(self, counter: NoisyCounts, budget: PureBudget) -> tuple[Fraction, Fraction, int]:
+    def _total(self, run: Run[PointCounts], budget: PureBudget) -> tuple[Fraction, Fraction, int]:
         """Return the epsilon of the choice, the epsilon of the release, and the public number of records: declared, or measured here."""
         parts = budget.split([share.share for share in self._parts()])
         if self.declared_total is not None:
             return parts[0], parts[1], self.declared_total
-        true = np.array([counter.points.count.sum()], np.int64)
-        noisy, _ = counter.count("total, for the sanity bound", true, parts[0])
+        true = np.array([run.data.count.sum()], np.int64)
+        noisy, _ = run.measure("total, for the sanity bound", true, parts[0])
         return parts[1], parts[2], int(noisy[0])
 
     def _parts(self) -> list[Share]:

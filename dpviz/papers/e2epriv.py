@@ -13,7 +13,7 @@ from dpviz.arrays import Floats
 from dpviz.data.points import PointCounts
 from dpviz.evaluation.metrics import true_answers
 from dpviz.mechanisms.expected_error import grid_cover, largest_grid_sensitivity, overlap_sensitivity, response_sensitivity, tuning_boxes
-from dpviz.mechanisms.noisy_counts import PointMechanism
+from dpviz.mechanisms.points.base import PointMechanism
 from dpviz.mechanisms.points.tuned import TunedGrid
 from dpviz.mechanisms.points.uniform_grid import UniformGrid
 from dpviz.mechanisms.references import ExactTunedGrid

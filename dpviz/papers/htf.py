@@ -12,8 +12,8 @@ import pandas as pd
 from dpviz.arrays import Floats
 from dpviz.data.points import PointCounts
 from dpviz.evaluation.metrics import workload_errors
-from dpviz.mechanisms.noisy_counts import NoisyCounts, PointMechanism
 from dpviz.mechanisms.points.adaptive_grid import AdaptiveGrid
+from dpviz.mechanisms.points.base import PointMechanism
 from dpviz.mechanisms.points.htf import Htf
 from dpviz.mechanisms.points.identity import Identity
 from dpviz.mechanisms.points.kdtree import Kdtree
@@ -22,6 +22,7 @@ from dpviz.mechanisms.points.privelet import Privelet
 from dpviz.mechanisms.points.privtree import PrivTree
 from dpviz.mechanisms.points.quadtree import Quadtree
 from dpviz.mechanisms.points.uniform_grid import UniformGrid
+from dpviz.mechanisms.run import Run
 from dpviz.papers.psd import budget_of
 from dpviz.privacy.entropy import Entropy
 from dpviz.samples.points import CLUSTERS, SEED, load_sample
@@ -286,5 +287,5 @@ def _by_height(
 
 def _find_height(mechanism: Htf, points: PointCounts, epsilon: float, seed: int) -> int:
     """Find the height that HTF chooses in one run."""
-    counter = NoisyCounts(points=points, entropy=Entropy.seeded(seed))
-    return mechanism.spending(counter, budget_of(mechanism, epsilon).epsilon).height
+    budget = budget_of(mechanism, epsilon)
+    return mechanism.spending(Run.of(mechanism, points, budget, Entropy.seeded(seed)), budget.epsilon).height

@@ -17,7 +17,7 @@ from dpviz.arrays import Floats
 from dpviz.data.flows import Flows
 from dpviz.errors import DomainError, SettingError
 from dpviz.evaluation.flow_metrics import evaluate_flows
-from dpviz.mechanisms.noisy_flows import FlowMechanism
+from dpviz.mechanisms.trips.base import FlowMechanism
 from dpviz.mechanisms.trips.flat_gaussian import FlatGaussian
 from dpviz.mechanisms.trips.stability_histogram import StabilityHistogram
 from dpviz.mechanisms.trips.top_down import TopDown

@@ -18,7 +18,7 @@ from dpviz.errors import InputError
 from dpviz.evaluation.matching import Blocking, Holders, block, guess_presence, made_up_holders
 from dpviz.evaluation.metrics import true_answers
 from dpviz.mechanisms.base import AnyMechanism
-from dpviz.mechanisms.noisy_counts import PointMechanism
+from dpviz.mechanisms.points.base import PointMechanism
 from dpviz.mechanisms.points.hilbert_tree import HilbertTree
 from dpviz.mechanisms.points.kdtree import Kdtree
 from dpviz.mechanisms.points.quadtree import Quadtree

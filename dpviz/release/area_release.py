@@ -73,7 +73,7 @@ class AreaRelease(CountRelease):
     def __repr__(self) -> str:
         stamp = "" if self.status == PRIVATE else f", {self.status}"
         size, finest = self.regions.size(self.regions.depth), self.regions.levels[-1]
-        return f"AreaRelease({self.mechanism}, {size:,} {finest}, {self.receipt.total}{stamp})"
+        return f"AreaRelease({self.mechanism}, {size:,} {finest}{self.receipt.describe_total()}{stamp})"
 
     def to_frame(self, level: Level | None = None) -> geopandas.GeoDataFrame:
         """Make a table of the regions of a level.

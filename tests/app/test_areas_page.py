@@ -17,7 +17,8 @@ from dpviz.app.areas.tabs import ASK_TAB, TAB_TITLES, style_fitness
 from dpviz.app.cached import digest_of
 from dpviz.app.session import read_link
 from dpviz.data.areas import AreaCounts
-from dpviz.mechanisms import AREA_MECHANISMS, FlatAreas, noisy_areas
+from dpviz.mechanisms import AREA_MECHANISMS, AREA_REFERENCES, FlatAreas
+from dpviz.mechanisms import run as measure
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.publishing.config import from_tables
@@ -120,8 +121,27 @@ def heads(app):
 @pytest.fixture
 def draws(monkeypatch):
     """The function that draws Laplace noise, as a mock that draws and counts its calls."""
-    monkeypatch.setattr(noisy_areas, "discrete_laplace", Mock(wraps=noisy_areas.discrete_laplace))
-    return noisy_areas.discrete_laplace
+    monkeypatch.setattr(measure, "discrete_laplace", Mock(wraps=measure.discrete_laplace))
+    return measure.discrete_laplace
+
+
+class TestContrasts:
+    @pytest.mark.slow
+    @pytest.mark.parametrize("key", AREA_REFERENCES)
+    def test_they_say_what_breaks_them_and_that_they_state_no_noise(self, key):
+        app = fine(areas_app(CITY | {"mechanism": key, "settings": "{}"}))
+        assert f":orange[**NOT PRIVATE**]: {AREA_REFERENCES[key].attack}" in texts(app)
+        assert "not stated" in [each.value for each in app.metric]
+        assert "No level is usable" not in texts(app)
+        for name in TAB_TITLES:
+            fine(opened(app, name))
+
+    @pytest.mark.slow
+    def test_curate_offers_none(self):
+        app = fine(areas_app(CURATE))
+        assert not {kind.title for kind in AREA_REFERENCES.values()} & {
+            each.split(" · ")[0] for each in app.selectbox(key="mechanism").options
+        }
 
 
 class TestMaps:
@@ -149,8 +169,8 @@ class TestMaps:
     @pytest.mark.slow
     def test_every_view_is_drawn_with_counts_rates_and_densities(self):
         app = areas_app(CITY | {"level": "2"})
-        for measure, title in (("Counts", "of a region"), ("Rates", "per 1,000 residents"), ("Per km²", "per km²")):
-            fine(app.selectbox(key="measure").set_value(measure).run())
+        for name, title in (("Counts", "of a region"), ("Rates", "per 1,000 residents"), ("Per km²", "per km²")):
+            fine(app.selectbox(key="measure").set_value(name).run())
             for shown in SHOWN_AREAS:
                 header, _ = scene(fine(changed(app, shown=shown)))
                 assert title in header["panes"][0]["legend"]["title"]

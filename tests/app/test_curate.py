@@ -21,7 +21,7 @@ from dpviz.app.session import read_link
 from dpviz.app.trips.state import TripsConfig
 from dpviz.errors import DpvizError
 from dpviz.evaluation.metrics import expected_error
-from dpviz.mechanisms import noisy_counts, noisy_flows
+from dpviz.mechanisms import run as measure
 from dpviz.privacy.ledger import Ledger
 from dpviz.publishing.kept import kept_draws
 from dpviz.publishing.publish import note_publication
@@ -116,9 +116,9 @@ class TestFilesAsTheyCome:
 
 class TestExpectedError:
     def test_it_is_that_of_the_release_and_no_noise_falls_on_a_record(self, monkeypatch):
-        monkeypatch.setattr(noisy_counts, "discrete_laplace", Mock(wraps=noisy_counts.discrete_laplace))
+        monkeypatch.setattr(measure, "discrete_laplace", Mock(wraps=measure.discrete_laplace))
         app = fine(points_app(CURATE))
-        assert not noised(noisy_counts.discrete_laplace)
+        assert not noised(measure.discrete_laplace)
         said = texts(app)
         error = format_decimal(expected_error(drawn(fine(press_draw(app))).release, 6), 2)
         assert f"**± {error} records** in a square of level 6" in said
@@ -429,10 +429,10 @@ class TestRegionsMap:
         assert scene(app)[0]["bounds"] == bounds
 
     def test_it_needs_no_trip_and_shows_none(self, monkeypatch):
-        monkeypatch.setattr(noisy_flows, "discrete_gaussian", Mock(wraps=noisy_flows.discrete_gaussian))
+        monkeypatch.setattr(measure, "discrete_gaussian", Mock(wraps=measure.discrete_gaussian))
         quiet = scenes(fine(trips_uploaded(trips=("trips.csv", b"origin,dest,count\nA1,A2,1\n"))))
         assert quiet == scenes(fine(trips_uploaded(trips=("trips.csv", b"origin,dest,count\nA1,A2,900\nB1,B1,7\n"))))
-        assert not noised(noisy_flows.discrete_gaussian)
+        assert not noised(measure.discrete_gaussian)
 
     def test_regions_are_drawn_before_the_trips_are_there(self):
         app = pages_app(

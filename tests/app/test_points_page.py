@@ -13,7 +13,7 @@ from dpviz.app.points import state
 from dpviz.app.points import strip as points_strip
 from dpviz.app.points.tabs import NAMES
 from dpviz.mechanisms import POINT_MECHANISMS, REFERENCES
-from dpviz.mechanisms import noisy_counts as measure
+from dpviz.mechanisms import run as measure
 from dpviz.mechanisms.points.kdtree import VARIANTS
 from dpviz.privacy.allocation import PUBLISHED
 from dpviz.privacy.budget import ApproxBudget, PureBudget

@@ -12,7 +12,7 @@ from dpviz.app.session import read_link, to_query
 from dpviz.app.trips.state import TripsConfig
 from dpviz.app.trips.tabs import TAB_TITLES
 from dpviz.mechanisms import FLOW_MECHANISMS, FLOW_REFERENCES
-from dpviz.mechanisms import noisy_flows as flow_measure
+from dpviz.mechanisms import run as measure
 from dpviz.samples.flows import load_flow_sample
 from dpviz.view.trips_drawing import SHOWN_TRIPS
 from tests.app.seen import account, captions, entries, errors, figures, fine, good, labelled, noised, scene, shares_of, texts, trips_drawn
@@ -25,8 +25,8 @@ from tests.often import often
 @pytest.fixture
 def draws(monkeypatch):
     """The one function that draws noise for TopDown, as a mock that draws and counts its calls."""
-    monkeypatch.setattr(flow_measure, "discrete_gaussian", Mock(wraps=flow_measure.discrete_gaussian))
-    return flow_measure.discrete_gaussian
+    monkeypatch.setattr(measure, "discrete_gaussian", Mock(wraps=measure.discrete_gaussian))
+    return measure.discrete_gaussian
 
 
 def changed(app, **settings):

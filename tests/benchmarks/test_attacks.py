@@ -26,7 +26,7 @@ from dpviz.evaluation.attacks.homes import guess_area
 from dpviz.lessons import averaging, differencing, finding_home, reconstruction
 from dpviz.lessons.success import SEEDS, describe_success
 from dpviz.mechanisms import FlatAreas
-from dpviz.mechanisms.disclosure_control import NEAREST
+from dpviz.mechanisms.contrasts import NEAREST
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.noise import discrete_gaussian

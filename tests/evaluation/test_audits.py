@@ -24,12 +24,11 @@ from dpviz.mechanisms import (
     TunedGrid,
     UniformGrid,
 )
-from dpviz.mechanisms import noisy_counts as measure
-from dpviz.mechanisms import noisy_flows as flow_measure
+from dpviz.mechanisms import run as measure
 from dpviz.mechanisms.audit_points import Added
 from dpviz.mechanisms.points import dawa, kdtree, path_tree, privtree
 from dpviz.mechanisms.points.median_tree import MedianTree
-from dpviz.mechanisms.trips import flat_gaussian, stability_histogram
+from dpviz.mechanisms.trips import stability_histogram
 from dpviz.privacy import smooth
 from dpviz.privacy.audit import AuditPlan, audit
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
@@ -177,8 +176,7 @@ def test_smooth_medians_that_forget_that_a_person_is_in_many_nodes_are_caught(mo
 def test_gaussian_noise_of_half_the_scale_is_caught(monkeypatch, mechanism, runs):
     """On one pair of inputs, where it shows."""
     budget = audit_budget(mechanism)
-    for module in (flow_measure, flat_gaussian):
-        monkeypatch.setattr(module, "discrete_gaussian", halved_gaussian)
+    monkeypatch.setattr(measure, "discrete_gaussian", halved_gaussian)
     found = audit(mechanism.key, mechanism.audit_pairs(budget)[:1], budget, AuditPlan(runs=runs))
     assert found.lower_bound > EPSILON
     assert not found.passed

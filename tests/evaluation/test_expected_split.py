@@ -9,7 +9,7 @@ from dpviz.data.points import PointCounts
 from dpviz.errors import BudgetError
 from dpviz.evaluation.expected_split import expected_of_split
 from dpviz.evaluation.metrics import expected_error
-from dpviz.mechanisms import AdaptiveGrid, Dawa, HilbertTree, Kdtree, PathTree, Quadtree, UniformGrid, noisy_counts
+from dpviz.mechanisms import AdaptiveGrid, Dawa, HilbertTree, Kdtree, PathTree, Quadtree, UniformGrid, run
 from dpviz.mechanisms.points import dawa, median_tree, path_tree, privtree
 from dpviz.privacy import medians
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
@@ -102,7 +102,7 @@ def test_no_noise_is_drawn(mechanism, monkeypatch):
     def refuse(*_, **__):
         raise AssertionError("noise was drawn")
 
-    for module in (noisy_counts, privtree, path_tree, dawa):
+    for module in (run, privtree, path_tree, dawa):
         monkeypatch.setattr(module, "discrete_laplace", refuse)
     for module in (median_tree, medians):
         monkeypatch.setattr(module, "exponential_medians", refuse)

@@ -7,8 +7,8 @@ import pytest
 
 from dpviz.data.points import PointCounts
 from dpviz.evaluation.split_objective import objective_curve, run_without_noise, split_objectives
-from dpviz.mechanisms.noisy_counts import NoisyCounts
-from dpviz.mechanisms.points.htf import UNITS_PER_RECORD, SplitCells, Splitting, by_rounds
+from dpviz.mechanisms.points.htf import UNITS_PER_RECORD, Htf, SplitCells, Splitting, by_rounds
+from dpviz.mechanisms.run import Run
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.space.domain import Domain
@@ -37,8 +37,8 @@ def test_it_is_the_objective_that_htf_splits_by(across, density):
 def test_it_closes_in_as_the_mechanism_does_when_the_noise_is_gone(rounds, side):
     for seed in range(4):
         points = PointCounts.from_matrix(crowd(2.0, side, seed))
-        counter = NoisyCounts(points=points, entropy=Entropy.seeded(1))
-        nodes = Splitting(counter=counter, cells=SplitCells.of(points), across=np.array([True]), epsilon=PureBudget(10**9).epsilon, level=1)
+        run = Run.of(Htf(), points, PureBudget(10**9), Entropy.seeded(1))
+        nodes = Splitting(run=run, cells=SplitCells.of(points), across=np.array([True]), epsilon=PureBudget(10**9).epsilon, level=1)
         visited, last = run_without_noise(split_objectives(points), rounds)
         assert [last] == by_rounds(nodes, rounds).tolist()
         assert len(visited) == len(set(visited.tolist())) <= 2 * rounds + 1

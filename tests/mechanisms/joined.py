@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from dpviz.mechanisms import FlatGaussian, PointMechanism, RegionTree, setting
-from dpviz.mechanisms.noisy_counts import Finish, NoisyCounts
+from dpviz.mechanisms.run import Run
 from dpviz.privacy.budget import require_pure
 from dpviz.space.grids import quadtree
 
@@ -27,9 +27,9 @@ class Halves(PointMechanism):
     share: float = setting(0.5, "Share of the whole", low=0.1, high=0.9, help="Part of the budget for the whole.")
 
     def release(self, points, budget, entropy):
-        counter, tree = NoisyCounts(points=points, entropy=entropy), quadtree(points.domain, 1)
+        run, tree = Run.of(self, points, budget, entropy), quadtree(points.domain, 1)
         parts = require_pure(budget, self.title).split([self.share, 1 - self.share])
-        return counter.make_release(Finish(mechanism=self, budget=budget), tree, *counter.count_levels(tree, parts))
+        return self.make_release(run, tree, *self.count_levels(run, tree, parts))
 
 
 @dataclass(frozen=True, kw_only=True)

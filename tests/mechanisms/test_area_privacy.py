@@ -13,9 +13,10 @@ from itertools import combinations_with_replacement, product
 import numpy as np
 import pytest
 
-from dpviz.mechanisms import AREA_MECHANISMS, FlatAreas, RegionTree, noisy_areas
+from dpviz.mechanisms import AREA_MECHANISMS, FlatAreas, RegionTree
+from dpviz.mechanisms import run as measure
 from dpviz.mechanisms.audit_areas import AREAS, read_area_release
-from dpviz.mechanisms.noisy_areas import NoisyAreas
+from dpviz.mechanisms.run import Run
 from dpviz.privacy.audit import AuditPlan, audit
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
@@ -57,15 +58,16 @@ def changes(neighbours: str, bound: int, leaves: int) -> list[np.ndarray]:
 @NEIGHBOURS
 @pytest.mark.parametrize("bound", [1, 3])
 def test_a_unit_moves_every_level_by_its_sensitivity_at_most_and_by_all_of_it(neighbours, bound):
-    counter = NoisyAreas(areas=areas_of(UNEVEN, [0] * 6, contributions=bound), entropy=Entropy.seeded(0), neighbours=neighbours)
+    areas = areas_of(UNEVEN, [0] * 6, contributions=bound)
+    of_a_unit = Run.of(FlatAreas(neighbours=neighbours), areas, PureBudget(1), Entropy.seeded(0)).sensitivity
     twice = 2 if neighbours == "bounded" else 1
-    assert (counter.change.total, counter.change.squares) == (twice * bound, twice * bound**2)
+    assert (of_a_unit.total, of_a_unit.squares) == (twice * bound, twice * bound**2)
     vectors = np.array(changes(neighbours, bound, 6))
     for level in range(1, 4):
         above = UNEVEN.ancestors(level)
         sums = np.array([np.bincount(above, vector, UNEVEN.size(level)) for vector in vectors])
-        assert np.abs(sums).sum(axis=1).max() == counter.change.total
-        assert (sums**2).sum(axis=1).max() == counter.change.squares
+        assert np.abs(sums).sum(axis=1).max() == of_a_unit.total
+        assert (sums**2).sum(axis=1).max() == of_a_unit.squares
     assert np.abs(vectors.sum(axis=1)).max() == bound, "the whole changes by less under bounded, and is measured with the same noise"
 
 
@@ -90,8 +92,8 @@ class Script:
 
     def run(self, monkeypatch, mechanism, areas, budget):
         with monkeypatch.context() as patched:
-            patched.setattr(noisy_areas, "discrete_laplace", self.laplace)
-            patched.setattr(noisy_areas, "discrete_gaussian", self.gaussian)
+            patched.setattr(measure, "discrete_laplace", self.laplace)
+            patched.setattr(measure, "discrete_gaussian", self.gaussian)
             return mechanism.release(areas, budget, Entropy.seeded(0))
 
 
@@ -168,7 +170,7 @@ def test_every_measured_level_has_fresh_noise_of_the_stated_law(mechanism, gauss
     draws = []
     for step in releases[0].receipt.steps:
         truth = areas.level_counts()[step.level]
-        noise = np.array([release.noisy[step.level] for release in releases]) - truth
+        noise = np.array([release.noisy[release.nodes(step.level)] for release in releases]) - truth
         scale, below = (float(step.scale) ** 0.5, gaussian_below) if gaussian else (float(step.scale), laplace_below)
         for factor in (1, 0.5, 2):
 
@@ -176,7 +178,7 @@ def test_every_measured_level_has_fresh_noise_of_the_stated_law(mechanism, gauss
                 return below(values, **{"sigma" if below is gaussian_below else "scale": factor * scale})
 
             assert (p_value(noise.ravel(), law, bins(law, factor * scale, 20)) > SEEDED) == (factor == 1)
-        assert noise.var() == pytest.approx(releases[0].noise_variance[step.level], rel=5 * (5 / noise.size) ** 0.5)
+        assert noise.var() == pytest.approx(releases[0].noise_variance[releases[0].nodes(step.level)][0], rel=5 * (5 / noise.size) ** 0.5)
         draws.append(noise)
     table = np.hstack(draws)
     for values in (table, np.abs(table)):
@@ -198,7 +200,7 @@ def test_the_audit_passes_and_sees_much_of_epsilon(key, neighbours, budget):
     "fault", often(["half the noise", "a persons bound forgotten", "no noise on empty regions", "one level drawn once"], 0)
 )
 def test_the_audit_rejects_a_wrong_noise(monkeypatch, fault):
-    budget, honest = PureBudget(2), noisy_areas.discrete_laplace
+    budget, honest = PureBudget(2), measure.discrete_laplace
 
     def broken(true, budget, entropy, sensitivity):
         if fault == "half the noise":
@@ -210,7 +212,7 @@ def test_the_audit_rejects_a_wrong_noise(monkeypatch, fault):
             return np.where(true == 0, 0, noisy)
         return true + (noisy - true)[:1]
 
-    monkeypatch.setattr(noisy_areas, "discrete_laplace", broken)
+    monkeypatch.setattr(measure, "discrete_laplace", broken)
     mechanism = RegionTree(split="uniform")
     found = audit("broken", mechanism.audit_pairs(budget), budget, AuditPlan(runs=800))
     assert not found.passed

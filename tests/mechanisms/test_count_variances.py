@@ -7,7 +7,8 @@ import pytest
 
 from dpviz.errors import BudgetError
 from dpviz.mechanisms import AdaptiveGrid, Dawa, HilbertTree, Identity, Kdtree, PathTree, PrivTree, Quadtree, UniformGrid
-from dpviz.mechanisms.noisy_counts import level_variances
+from dpviz.mechanisms.run import level_variances
+from dpviz.mechanisms.sensitivity import Sensitivity
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.space.domain import Domain
@@ -88,7 +89,7 @@ def test_a_budget_of_another_kind_is_refused():
 def test_a_depth_without_budget_is_not_measured():
     tree = quadtree(Domain(bounds=(0, 0, 4, 4), crs=None, order=2), 2)
     split = PureBudget(1).split([1, 0, 1])
-    assert np.isinf(level_variances(tree, split, 1)).tolist() == [False] + [True] * 4 + [False] * 16
+    assert np.isinf(level_variances(tree, split, Sensitivity(contributions=1))).tolist() == [False] + [True] * 4 + [False] * 16
 
 
 @pytest.mark.parametrize(

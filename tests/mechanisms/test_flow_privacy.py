@@ -17,8 +17,8 @@ import pytest
 from dpviz.data.flows import Flows
 from dpviz.errors import InputError
 from dpviz.mechanisms import FLOW_MECHANISMS, FlatGaussian, StabilityHistogram, TopDown
-from dpviz.mechanisms import noisy_flows as flow_measure
-from dpviz.mechanisms.trips import flat_gaussian
+from dpviz.mechanisms import run as measure
+from dpviz.mechanisms.sensitivity import Sensitivity
 from dpviz.mechanisms.trips.fitted_tree import FittedTree
 from dpviz.mechanisms.trips.true_stages import sum_true_stages
 from dpviz.privacy.budget import ApproxBudget, ZcdpBudget
@@ -70,9 +70,9 @@ def test_a_unit_moves_every_stage_by_its_sensitivity_at_most_and_by_all_of_it(fi
     vectors = placements(first, [unit for number in range(least, bound + 1) for unit in combinations_with_replacement(PAIRS, number)])
     found = [largest_squared_distance(at) if replaced else int((at**2).sum(1).max()) for at in vectors]
     flows = flows_of(regular(2, 2), {}, **person(neighbours, bound))
-    counter = flow_measure.NoisyFlows(flows=flows, entropy=Entropy.seeded(0), neighbours=neighbours)
-    assert counter.squared_sensitivity == (2 if replaced else 1) * bound**2
-    assert found == [0 if replaced else bound**2] + [counter.squared_sensitivity] * (len(found) - 1)
+    squares = measure.Run.of(TopDown(neighbours=neighbours), flows, ZcdpBudget(1), Entropy.seeded(0)).sensitivity.squares
+    assert squares == (2 if replaced else 1) * bound**2
+    assert found == [0 if replaced else bound**2] + [squares] * (len(found) - 1)
 
 
 @SIDES
@@ -93,8 +93,7 @@ class Script(transcripts.Script):
     """Stands in for `discrete_gaussian`: writes down what was measured, and the variance."""
 
     def install(self, monkeypatch) -> None:
-        for module in (flow_measure, flat_gaussian):
-            monkeypatch.setattr(module, "discrete_gaussian", self.gaussian)
+        monkeypatch.setattr(measure, "discrete_gaussian", self.gaussian)
 
     def gaussian(self, counts, budget, entropy, squared_sensitivity=1):
         self.requests.append((counts.copy(), squared_sensitivity / (2 * budget.rho)))
@@ -194,7 +193,7 @@ def test_no_person_costs_more_than_rho_on_two_levels_wherever_the_trips_lie(monk
 
 
 def test_the_enumeration_catches_the_papers_sensitivity_for_many_trips(monkeypatch):
-    monkeypatch.setattr(flow_measure.NoisyFlows, "squared_sensitivity", property(lambda counter: 2 * counter.flows.contributions))
+    monkeypatch.setattr(Sensitivity, "squares", property(lambda of_a_unit: 2 * of_a_unit.contributions))
     regions, who = regular(2, 2), person("bounded", 3)
     trips = Counter(dict.fromkeys(PAIRS, 6))
     distinct = [(0, 0), (0, 1), (1, 0)], [(2, 2), (2, 3), (3, 2)]

@@ -5,7 +5,7 @@ import pytest
 
 from dpviz.data.points import PointCounts
 from dpviz.mechanisms import Htf, PathTree, PrivTree
-from dpviz.mechanisms import noisy_counts as measure
+from dpviz.mechanisms import run as measure
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
 

@@ -8,7 +8,7 @@ import pytest
 from dpviz.data.points import PointCounts
 from dpviz.evaluation.metrics import true_answers
 from dpviz.mechanisms import POINT_MECHANISMS, PathTree, Quadtree
-from dpviz.mechanisms.noisy_counts import SPREAD_NOTE
+from dpviz.mechanisms.points.base import SPREAD_NOTE
 from dpviz.privacy.budget import PureBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.manifest import describe_columns, describe_contents, describe_utility

@@ -10,8 +10,9 @@ import pytest
 
 from dpviz.data.points import PointCounts
 from dpviz.errors import BudgetError
-from dpviz.mechanisms import POINT_MECHANISMS, Identity, Privelet, Quadtree, UniformGrid, noisy_counts
-from dpviz.mechanisms.budget_noise import Change
+from dpviz.mechanisms import POINT_MECHANISMS, Identity, Privelet, Quadtree, UniformGrid
+from dpviz.mechanisms import run as measure
+from dpviz.mechanisms.sensitivity import Sensitivity
 from dpviz.privacy.audit import AuditPlan, audit
 from dpviz.privacy.budget import WITH_GAUSSIAN_NOISE, ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
@@ -108,8 +109,8 @@ def test_the_sensitivities_of_a_unit_are_those_of_its_worst_records(bound, ones)
     """Ones stand for columns of an orthogonal pattern of signs, as those of a wavelet; every way to choose `bound` of them."""
     vectors = np.array([[1, 1, 1, 1], [1, 1, -1, -1], [1, -1, 1, -1], [1, -1, -1, 1]]) if ones == 4 else np.eye(4, dtype=int)
     sums = np.array([vectors[list(chosen)].sum(axis=0) for chosen in product(range(4), repeat=bound)])
-    change = Change(contributions=bound, ones=ones)
-    assert (np.abs(sums).sum(axis=1).max(), (sums**2).sum(axis=1).max()) == (change.total, change.squares)
+    of_a_unit = Sensitivity(contributions=bound, ones=ones)
+    assert (np.abs(sums).sum(axis=1).max(), (sums**2).sum(axis=1).max()) == (of_a_unit.total, of_a_unit.squares)
 
 
 @EVERY
@@ -121,7 +122,7 @@ def test_the_noise_that_is_drawn_keeps_delta_and_uses_it(monkeypatch, mechanism)
         drawn.append(squared_sensitivity / (2 * budget.rho))
         return discrete_gaussian(true, budget, entropy, squared_sensitivity)
 
-    monkeypatch.setattr(noisy_counts, "discrete_gaussian", record)
+    monkeypatch.setattr(measure, "discrete_gaussian", record)
     mechanism.release(points_of(300, 4), BUDGET, Entropy.seeded(1))
     ones = changed(mechanism, 4)
     assert 0.97e-6 < certified_delta(drawn, BUDGET.epsilon, ones) <= 1e-6
@@ -229,7 +230,7 @@ def test_the_audit_passes_and_rejects_noise_of_a_third_the_scale(monkeypatch, ke
     found = audit(key, mechanism.audit_pairs(budget), budget, AuditPlan(runs=200))
     assert found.passed
     monkeypatch.setattr(
-        noisy_counts, "discrete_gaussian", lambda true, budget, *given: discrete_gaussian(true, ZcdpBudget(9 * budget.rho), *given)
+        measure, "discrete_gaussian", lambda true, budget, *given: discrete_gaussian(true, ZcdpBudget(9 * budget.rho), *given)
     )
     pairs = POINT_MECHANISMS[key].audit_pairs(mechanism, budget)
     assert not audit(key, pairs, budget, AuditPlan(runs=600)).passed

@@ -9,16 +9,18 @@ import pytest
 from dpviz.data.points import PointCounts
 from dpviz.errors import BudgetError, RefusedError
 from dpviz.evaluation.audits import audit_mechanism
-from dpviz.mechanisms import FLOW_MECHANISMS, FLOW_REFERENCES, POINT_MECHANISMS, REFERENCES, ExactKdtree
+from dpviz.mechanisms import AREA_MECHANISMS, AREA_REFERENCES, FLOW_MECHANISMS, FLOW_REFERENCES, POINT_MECHANISMS, REFERENCES, ExactKdtree
 from dpviz.mechanisms.references import ExactTunedGrid
 from dpviz.privacy.budget import ApproxBudget, PureBudget
 from dpviz.privacy.entropy import Entropy
+from dpviz.release.area_release import AreaRelease
 from dpviz.release.files import write_release
 from dpviz.release.flow_release import FlowRelease
 from dpviz.release.manifest import describe
 from dpviz.release.point_release import Release
 from dpviz.release.verdict import verdict
 from dpviz.space.domain import Domain
+from tests.area_cases import areas_of
 from tests.flow_cases import flows_of, regular
 from tests.release_cases import WORDS
 
@@ -29,9 +31,9 @@ def released(points: PointCounts = POINTS, **settings) -> Release:
     return ExactKdtree(**settings).release(points, PureBudget("0.5"), Entropy.system())
 
 
-@pytest.mark.parametrize("kind", [*REFERENCES.values(), *FLOW_REFERENCES.values()])
+@pytest.mark.parametrize("kind", [*REFERENCES.values(), *FLOW_REFERENCES.values(), *AREA_REFERENCES.values()])
 def test_a_reference_is_in_no_table_of_private_mechanisms(kind):
-    assert kind not in (*POINT_MECHANISMS.values(), *FLOW_MECHANISMS.values())
+    assert kind not in (*POINT_MECHANISMS.values(), *FLOW_MECHANISMS.values(), *AREA_MECHANISMS.values())
     assert not kind.private
     assert "NOT PRIVATE" in kind.title
     assert kind.summary.startswith("NOT PRIVATE")
@@ -54,12 +56,14 @@ def test_its_releases_say_so_everywhere_and_refuse_to_be_published(kind, counts,
     assert bool(release.receipt.steps) == (counts == "noisy")
 
 
-CONTRASTS = {key: kind for key, kind in {**REFERENCES, **FLOW_REFERENCES}.items() if not kind.spends}
+CONTRASTS = {key: kind for key, kind in {**REFERENCES, **FLOW_REFERENCES, **AREA_REFERENCES}.items() if not kind.spends}
+AREAS = areas_of(regular(2, 3), [12, 3, 0, 7, 1, 40])
 TRIPS = flows_of(regular(2, 2), {(0, 1): 12, (1, 3): 3, (2, 0): 40})
 
 
 def contrast(key: str, entropy: Entropy) -> Release | FlowRelease:
-    return CONTRASTS[key]().release(TRIPS if key in FLOW_REFERENCES else POINTS, PureBudget(1), entropy)
+    data = TRIPS if key in FLOW_REFERENCES else AREAS if key in AREA_REFERENCES else POINTS
+    return CONTRASTS[key]().release(data, PureBudget(1), entropy)
 
 
 @pytest.mark.parametrize("key", CONTRASTS)
@@ -84,6 +88,10 @@ def test_a_contrast_states_no_noise_and_so_no_interval_of_width_zero(key):
     if isinstance(release, FlowRelease):
         table, ends = release.stage(2), release.stage_interval(2, joint=True)
         assert table[["stddev", "ci_low", "ci_high"]].isna().all().all()
+    elif isinstance(release, AreaRelease):
+        ends = release.interval(2, joint=True)
+        assert release.to_frame(2)[["stddev", "ci_low", "ci_high"]].isna().all().all()
+        assert np.isnan(release.answer_interval([release.regions.ids_of(1)[0]])).all()
     else:
         ends = release.node_interval(release.tree.leaves, joint=True)
         assert np.isnan(release.node_stddev).all()
@@ -97,7 +105,7 @@ def test_a_contrast_states_no_noise_and_so_no_interval_of_width_zero(key):
 @pytest.mark.slow
 @pytest.mark.parametrize("key", CONTRASTS)
 def test_the_audit_catches_every_contrast(key):
-    runs = 400 if key == "rounded_counts" else 100  # random rounding hides a record in one run out of three
+    runs = 400 if key in ("rounded_counts", "rounded_areas") else 100  # random rounding hides a record in one run out of three
     assert not audit_mechanism(CONTRASTS[key](), runs=runs).passed
 
 

@@ -7,8 +7,8 @@ import pytest
 
 from dpviz.mechanisms import UniformGrid, tuning
 from dpviz.mechanisms.expected_error import BoxQueries, expected_grid
-from dpviz.mechanisms.noisy_counts import NoisyCounts
 from dpviz.mechanisms.points.tuned import GridSize, TunedGrid
+from dpviz.mechanisms.run import Run
 from dpviz.papers.e2epriv import TUNING_SETS
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
@@ -31,7 +31,8 @@ def tried(monkeypatch, key: str, epsilon: float | str = 1) -> tuple[TunedGrid, n
     monkeypatch.setattr(tuning, "BoxQueries", lambda **_: queries)
     monkeypatch.setattr(GridSize, "expected", lambda self, queries, budget: honest(self, queries, budget))
     streams = Entropy.seeded(1).spawn(RUNS)
-    choices = [mechanism.tune_by(NoisyCounts(points=points, entropy=each), PureBudget(epsilon), "size", candidates) for each in streams]
+    budget = PureBudget(epsilon)
+    choices = [mechanism.tune_by(Run.of(mechanism, points, budget, each), budget, "size", candidates) for each in streams]
     budget, floor = PureBudget(choices[0].remaining), np.maximum(queries.truth, mechanism.rho(int(points.count.sum())))
     errors = np.array([(expected_grid(queries, each.side, budget).error / floor).mean() for each in candidates])
     chosen = np.bincount([choice.index for choice in choices], minlength=len(candidates))

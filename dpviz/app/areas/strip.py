@@ -58,7 +58,7 @@ def _make_levels(what: AreasDrawn, before: AreasDrawn | None) -> list[StripLevel
             name=line(row["name"]),
             about=f"{row['regions']:,} regions",
             mean=means[level] or None,
-            expected=row["expected"],
+            expected=row["expected"] if math.isfinite(row["expected"]) else None,
             measured=row["rmse"],
             before=None if earlier is None else earlier[level],
             base=row["empty"],

@@ -17,7 +17,7 @@ from dpviz.app.areas.level import asked_regions, shown_level, shown_rate
 from dpviz.app.areas.state import AREAS, MOST_ASKED, AreasDrawn, config
 from dpviz.app.release_tabs import MOST_PERCENT, MOST_ROWS, end_receipt, note_conversion, show_open_tab
 from dpviz.app.session import carry_out, show_value, when_chosen
-from dpviz.app.words import CHOSEN_BEFOREHAND, budget_words, receipt_table, show_chart, show_table
+from dpviz.app.words import CHOSEN_BEFOREHAND, budget_words, receipt_table, show_chart, show_noise, show_table
 from dpviz.evaluation.area_metrics import AreaEvaluation
 from dpviz.release.area_fitness import fitness
 from dpviz.release.area_release import AreaRelease
@@ -43,8 +43,7 @@ def key_figures(what: AreasDrawn, evaluation: AreaEvaluation | None, level: int)
         return
     row = evaluation.by_level.to_dict("records")[level]
     mean, stddev = verdict(what.release).levels[level].mean, float(np.median(what.release.stddev(level)))
-    noise_help = f"Median standard deviation of a region, {name}, in {what.data.unit}; known without the truth."
-    columns[0].metric("Typical noise (standard deviation)", f"{stddev:,.1f}", help=noise_help)
+    show_noise(columns[0], stddev, f"of a region, {name}, in {what.data.unit}")
     error_help = f"Root mean square error of the {row['regions']:,} regions of this level"
     if config().relative and mean > 0:
         percent = 100 * row["rmse"] / mean
@@ -58,8 +57,7 @@ def key_figures(what: AreasDrawn, evaluation: AreaEvaluation | None, level: int)
 def _show_public_figures(columns: Sequence[Any], what: AreasDrawn, name: str, level: int) -> None:
     """Show the noise, the total and the budget of a draw, which are known without the truth."""
     stddev = float(np.median(what.release.stddev(level)))
-    noise_help = f"Median standard deviation of a region, {markdown(name)}, in {what.data.unit}; known without the truth."
-    columns[0].metric("Typical noise (standard deviation)", f"{stddev:,.1f}", help=noise_help)
+    show_noise(columns[0], stddev, f"of a region, {markdown(name)}, in {what.data.unit}")
     total, spread = float(what.release.count[0]), float(what.release.node_stddev[0])
     columns[1].metric("Released total", f"{total:,.0f} ± {spread:,.0f}", help="Estimate and standard deviation of all regions together.")
     columns[2].metric("Budget of this draw", budget_words(what.release.receipt.total), help="See the Receipt tab.")

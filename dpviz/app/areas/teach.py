@@ -21,7 +21,8 @@ from dpviz.app.areas.strip import show_strip
 from dpviz.app.areas.tabs import ASK_TAB, describe_sum, key_figures, offer_no_regions, show_tabs
 from dpviz.app.code import show_release_code
 from dpviz.app.components.panes import Chosen, canvas_failed
-from dpviz.app.first_row import teach_note
+from dpviz.app.contrasts import compare_with_private, show_contrast
+from dpviz.app.first_row import not_private_stamp, teach_note
 from dpviz.app.live import LiveRuns
 from dpviz.app.live_controls import LiveControls
 from dpviz.app.more_about_maps import more_about_maps
@@ -29,9 +30,11 @@ from dpviz.app.page_config import SECOND
 from dpviz.app.plain_map import show_one_by_one
 from dpviz.app.session import is_dark
 from dpviz.app.teach_maps import describe_run, finish_scene, may_be_shown, note_canvas_change, raw_switch, run_of_pane, show_canvas
-from dpviz.app.two_runs import RIGHT_RUN, Shown, TwoRuns, choose_pane, let_maps_come_first, list_code, show_in_rows
+from dpviz.app.two_runs import LEFT_RUN, RIGHT_RUN, Shown, TwoRuns, choose_pane, let_maps_come_first, list_code, show_in_rows
 from dpviz.app.words import show_detail, show_headline, show_verdict
 from dpviz.arrays import Integers
+from dpviz.mechanisms import RegionTree
+from dpviz.publishing.dry_run import WantedError
 from dpviz.release.verdict import Verdict, verdict, with_false_positives
 from dpviz.space.regions import Regions
 from dpviz.view.areas_canvas import areas_of, make_pane
@@ -59,7 +62,7 @@ class AreaRuns(LiveRuns):
 
 def _weigh(what: AreasDrawn) -> float:
     """Return the number of regions that a run keeps, over all levels."""
-    return float(sum(map(len, what.release.count)))
+    return float(len(what.release.count))
 
 
 LIVE = LiveControls(page_state=AREAS, kind=AreaRuns, weigh=_weigh, room=MOST_REGIONS)
@@ -99,6 +102,8 @@ def _show_result(row: DeltaGenerator, protected: str, shown: Shown, above: Delta
         _pane_controls(shown, None if made is None else made[0])
     with above:
         with st.container():  # always there: if what follows changed its place, the browser would build the maps anew
+            if not first.release.receipt.private:
+                st.html(not_private_stamp(type(first.config.build())))
             if config().present:
                 show_verdict(result.headline, "", result.rule, whose)
         if made is None:
@@ -110,9 +115,10 @@ def _show_result(row: DeltaGenerator, protected: str, shown: Shown, above: Delta
     with below:
         if not config().present:
             show_headline(result.headline, whose)
+        _show_contrasts(shown, level)
         _show_strip(shown, level, whose)
         if not config().present:
-            show_detail(f"{result.detail} {_describe_narrow(first, level)}", result.rule)
+            show_detail(f"{result.detail} {_describe_narrow(first, level)}".strip(), result.rule)
             teach_note(protected)
         let_maps_come_first(AREAS)
         with st.container(key="figures"):
@@ -123,6 +129,16 @@ def _show_result(row: DeltaGenerator, protected: str, shown: Shown, above: Delta
     AREAS.write_address()
 
 
+def _show_contrasts(shown: Shown, level: int) -> None:
+    """Say of each run on the maps that is a contrast why it is not private, and which ε makes the region tree as useful."""
+    for what, whose in ((shown.first, RIGHT_RUN), (shown.second, LEFT_RUN)):
+        if what is not None and (mechanism := type(what.config.build())).attack:
+            row = evaluation_of(what).by_level.to_dict("records")[level]
+            wanted = WantedError(error=float(row["rmse"]), level=level)
+            useful = compare_with_private(RegionTree(), what.data.areas, wanted, f"regions of level {row['name']}", what.data.unit)
+            show_contrast(AREAS, mechanism, what.release.receipt, useful, whose if config().shows_second else "")
+
+
 def _show_strip(shown: Shown, level: int, whose: str) -> None:
     run = _describe_run(shown.first)
     title = f"Budget and error of {f'the right map: {run}' if whose else run}. Levels are those of the regions, the whole first."
@@ -131,12 +147,15 @@ def _show_strip(shown: Shown, level: int, whose: str) -> None:
 
 def _describe_narrow(what: AreasDrawn, level: int) -> str:
     """Write for how many regions of a level the count is well known, which the noise on an average region does not say."""
+    if not what.release.states_noise:
+        return ""
     row = evaluation_of(what).by_level.to_dict("records")[level]
     return f"Of its regions, {row['narrow']:.3g} % have an interval narrower than half their count."
 
 
 def _stamp(what: AreasDrawn) -> str:
-    return f"Run {what.number}, seeded: a simulation, not private."
+    status = "seeded: a simulation, not private" if what.release.receipt.private else "NOT PRIVATE"
+    return f"Run {what.number}, {status}."
 
 
 def _describe_asked(what: AreasDrawn) -> str:

@@ -9,7 +9,7 @@ import scipy
 
 from dpviz.arrays import Floats, Integers, Mask
 from dpviz.evaluation.attacks.game import Table
-from dpviz.mechanisms.disclosure_control import is_small
+from dpviz.mechanisms.contrasts import is_small
 
 _ZERO = 1e-8
 

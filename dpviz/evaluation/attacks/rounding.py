@@ -11,7 +11,7 @@ from dpviz.arrays import Floats, Integers
 from dpviz.errors import InputError
 from dpviz.evaluation.attacks.differencing import membership
 from dpviz.evaluation.attacks.game import Table
-from dpviz.mechanisms.disclosure_control import NEAREST
+from dpviz.mechanisms.contrasts import NEAREST
 
 _IMPOSSIBLE = "No whole counts fit all ranges: do all tables count the same records, and were they rounded as stated?"
 

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from dpviz.data.areas import AreaCounts
+from dpviz.mechanisms.areas.base import AreaMechanism, neighbours_setting
 from dpviz.mechanisms.base import setting
 from dpviz.mechanisms.budget_noise import accounting_setting
-from dpviz.mechanisms.noisy_areas import AreaMechanism, NoisyAreas, neighbours_setting
+from dpviz.mechanisms.run import Run
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.area_release import AreaRelease
@@ -22,7 +23,7 @@ class FlatAreas(AreaMechanism):
 
     Proof: the leaves are public and disjoint, so that a unit's m records change their counts by at most m in all: the sum of absolute
     changes is at most m, and the sum of squared changes at most m**2, with m records in one leaf. If m records are replaced by at most m
-    others, these are 2 m and 2 m**2 (see `NoisyAreas`). Every leaf gets independent noise of this sensitivity, empty ones too, so that the
+    others, these are 2 m and 2 m**2 (see `Sensitivity`). Every leaf gets independent noise of this sensitivity, empty ones too, so that the
     set of released regions says nothing. Sums, and the hiding of counts under a public threshold, look at noisy counts alone: they are
     post-processing, and need no delta.
 
@@ -67,6 +68,5 @@ class FlatAreas(AreaMechanism):
             InputError: not AreaCounts.
         """
         self.check_data(areas)
-        counter = NoisyAreas(areas=areas, entropy=entropy, neighbours=self.neighbours)
-        split = counter.split(budget, self.title, self.accounting, [0.0] * areas.regions.depth + [1.0])
-        return counter.make_release(self, budget, counter.count_levels(split), least=self.least)
+        run = Run.of(self, areas, budget, entropy)
+        return self.make_release(run, *self.count_levels(run, [0.0] * areas.regions.depth + [1.0]), least=self.least)

@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from dpviz.data.areas import AreaCounts
+from dpviz.mechanisms.areas.base import AreaMechanism, neighbours_setting
 from dpviz.mechanisms.base import Share, setting
-from dpviz.mechanisms.budget_noise import accounting_setting, is_gaussian
-from dpviz.mechanisms.noisy_areas import AreaMechanism, NoisyAreas, neighbours_setting
+from dpviz.mechanisms.budget_noise import accounting_setting
+from dpviz.mechanisms.run import Run
 from dpviz.privacy.allocation import REGION_STRATEGIES, region_weights
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.entropy import Entropy
@@ -25,7 +26,7 @@ class RegionTree(AreaMechanism):
 
     Proof: regions, levels and shares are public. The regions of a level are disjoint, so that a unit's m records change their counts by at
     most m in all, with a sum of squares of at most m**2; if they are replaced by at most m others, by at most 2 m and 2 m**2 (see
-    `NoisyAreas`). Each level has independent noise for its share of the budget, and the shares add up: epsilons by basic composition,
+    `Sensitivity`). Each level has independent noise for its share of the budget, and the shares add up: epsilons by basic composition,
     rhos by that of zCDP. Least squares, non-negative counts and rounding see noisy counts alone. For (epsilon, delta) and m = 1, one count
     of each level changes by one (two, if replaced), as the exact accounting assumes; for m > 1 rho comes from the tight conversion.
 
@@ -86,10 +87,9 @@ class RegionTree(AreaMechanism):
             InputError: not AreaCounts.
         """
         self.check_data(areas)
-        counter = NoisyAreas(areas=areas, entropy=entropy, neighbours=self.neighbours)
-        weights = self.level_weights(areas.regions, gaussian=is_gaussian(budget, self.title))
-        levels = counter.count_levels(counter.split(budget, self.title, self.accounting, weights))
-        return counter.make_release(self, budget, levels, nonnegative=self.nonnegative)
+        run = Run.of(self, areas, budget, entropy)
+        weights = self.level_weights(areas.regions, gaussian=run.gaussian)
+        return self.make_release(run, *self.count_levels(run, weights), nonnegative=self.nonnegative)
 
     def level_weights(self, regions: Regions, *, gaussian: bool) -> list[float]:
         """Return the g + 1 weights of the levels, the whole's first.

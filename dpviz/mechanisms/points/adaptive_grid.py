@@ -13,7 +13,8 @@ import numpy as np
 from dpviz.arrays import Integers
 from dpviz.data.points import PointCounts
 from dpviz.mechanisms.base import GRIDS, Share, setting, shares_of
-from dpviz.mechanisms.noisy_counts import Finish, NoisyCounts, PointMechanism, finish_settings, negative_setting
+from dpviz.mechanisms.points.base import PointMechanism, negative_setting
+from dpviz.mechanisms.run import Run
 from dpviz.privacy.budget import Budget, PureBudget, exact, require_pure
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.point_release import Release
@@ -89,34 +90,35 @@ class AdaptiveGrid(PointMechanism):
     def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> Release:
         """Spend a pure budget on `points`; raises `BudgetError` for any other budget."""
         budget = require_pure(budget, self.title)
-        counter = NoisyCounts(points=points, entropy=entropy)
+        run = Run.of(self, points, budget, entropy)
         total_epsilon, coarse_epsilon, fine_epsilon = self._split_epsilon(budget)
         epsilon_per_record = float((coarse_epsilon + fine_epsilon) / points.contributions)
-        side = self._choose_side(self._measure_total(counter, total_epsilon), epsilon_per_record, points.domain)
-        subgrids, first_counts, variance = self._cut(counter, side, coarse_epsilon, epsilon_per_record)
+        side = self._choose_side(self._measure_total(run, total_epsilon), epsilon_per_record, points.domain)
+        subgrids, first_counts, variance = self._cut(run, side, coarse_epsilon, epsilon_per_record)
         tree, node_of = subgrids.tree()
         cells = tree.at_depth(subgrids.base.height)
         noisy, variances = np.full(len(tree), np.nan), np.full(len(tree), np.inf)
         noisy[cells], variances[cells] = first_counts, variance
         true = np.bincount(subgrids.part_of(points.column, points.row), points.count, len(node_of)).astype(np.int64)
         parts = np.flatnonzero(open_cells(tree, points.domain.mask)[node_of] > 0)
-        noisy[node_of[parts]], variances[node_of[parts]] = counter.count("counts, second grid", true[parts], fine_epsilon)
-        return counter.make_release(self._finish(budget), tree, noisy, variances)
+        noisy[node_of[parts]], variances[node_of[parts]] = run.measure("counts, second grid", true[parts], fine_epsilon)
+        unprotected = () if self.declared_total is None else (f"the declared number of records ({self.declared_total:,})",)
+        return self.make_release(run, tree, noisy, variances, unprotected=unprotected, approximate=APPROXIMATE)
 
-    def _cut(self, counter: NoisyCounts, side: int, epsilon: Fraction, epsilon_per_record: float) -> tuple[Subgrids, Integers, float]:
+    def _cut(self, run: Run[PointCounts], side: int, epsilon: Fraction, epsilon_per_record: float) -> tuple[Subgrids, Integers, float]:
         """Measure the first grid and cut its cells; return the second grid, the first grid's noisy counts, and their variance."""
-        domain, points = counter.points.domain, counter.points
+        domain, points = run.data.domain, run.data
         whole = Subgrids.of(domain, side, np.ones(side * side, np.int64))
         true = np.bincount(whole.part_of(points.column, points.row), points.count, side * side).astype(np.int64)
         cells = np.flatnonzero(open_cells(whole.base, domain.mask)[whole.base.leaves] > 0)
         first_counts = np.zeros(side * side, np.int64)
-        first_counts[cells], variance = counter.count("counts, first grid", true[cells], epsilon)
+        first_counts[cells], variance = run.measure("counts, first grid", true[cells], epsilon)
         parts_per_side = np.ceil(
             np.sqrt(np.maximum(first_counts, 0) * float(1 - exact(self.alpha, "alpha")) * epsilon_per_record / (self.c / 2))
         )
         most = max(1, MOST_PER_SIDE // side)
         if parts_per_side.max(initial=0) > most:
-            counter.notes.append(f"Cells of the first grid have {most:,} x {most:,} parts at most: {MOST_PER_SIDE:,} a side in all.")
+            run.notes.append(f"Cells of the first grid have {most:,} x {most:,} parts at most: {MOST_PER_SIDE:,} a side in all.")
         return Subgrids.of(domain, side, np.clip(parts_per_side, 1, most).astype(np.int64)), first_counts, variance
 
     def _split_epsilon(self, budget: PureBudget) -> list[Fraction]:
@@ -125,21 +127,16 @@ class AdaptiveGrid(PointMechanism):
         total = exact(self.total_share, "The share for the total") if self.declared_total is None else Fraction(0)
         return budget.split([total, (1 - total) * alpha, (1 - total) * (1 - alpha)])
 
-    def _measure_total(self, counter: NoisyCounts, epsilon: Fraction) -> int:
+    def _measure_total(self, run: Run[PointCounts], epsilon: Fraction) -> int:
         if self.declared_total is not None:
             return self.declared_total
-        total, _ = counter.count("total, for the size of the first grid", np.array([counter.points.count.sum()]), epsilon)
+        total, _ = run.measure("total, for the size of the first grid", np.array([run.data.count.sum()]), epsilon)
         return int(total[0])
 
     def _choose_side(self, total: int, epsilon_per_record: float, domain: Domain) -> int:
         """Compute the number of cells per side of the first grid."""
         side = max(SMALLEST_SIDE, math.ceil(math.sqrt(max(total, 0) * epsilon_per_record / (self.c * domain.share_open)) / 4))
         return min(side, domain.side, MOST_PER_SIDE)
-
-    def _finish(self, budget: PureBudget) -> Finish:
-        declared = self.declared_total is not None
-        unprotected = (f"the declared number of records ({self.declared_total:,})",) if declared else ()
-        return Finish(mechanism=self, budget=budget, unprotected=unprotected, approximate=APPROXIMATE, **finish_settings(self))
 
     def shares(self, frame: Domain) -> list[Share]:  # noqa: ARG002
         """List the shares of the total, if it is measured, and of the two grids."""

@@ -13,7 +13,9 @@ from dpviz.arrays import Floats, Integers, Mask
 from dpviz.data.points import PointCounts
 from dpviz.mechanisms.audit_points import BUCKETS, Added
 from dpviz.mechanisms.base import DATA_DEPENDENT, Share, setting, shares_of
-from dpviz.mechanisms.noisy_counts import Finish, NoisyCounts, PointMechanism, finish_settings, level_variances, negative_setting
+from dpviz.mechanisms.points.base import PointMechanism, negative_setting
+from dpviz.mechanisms.run import Run, level_variances
+from dpviz.mechanisms.sensitivity import Sensitivity
 from dpviz.privacy.allocation import STRATEGIES, level_weights
 from dpviz.privacy.budget import Budget, PureBudget, exact, require_pure
 from dpviz.privacy.entropy import Entropy
@@ -141,19 +143,18 @@ class Dawa(PointMechanism):
     def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> Release:
         """Spend a pure budget on `points`; raises `BudgetError` for any other budget, or for custom weights that do not fit."""
         budget = require_pure(budget, self.title)
-        counter, epsilons = NoisyCounts(points=points, entropy=entropy), self._epsilons(points.domain, budget)
-        tree = self._choose(counter, epsilons)
-        noisy, variance = counter.count_levels(tree, _end_with(epsilons[1:], tree.height))
-        finish = Finish(mechanism=self, budget=budget, notes=self._notes(points.domain), **finish_settings(self))
-        return counter.make_release(finish, tree, noisy, variance)
+        run, epsilons = Run.of(self, points, budget, entropy), self._epsilons(points.domain, budget)
+        tree = self._choose(run, epsilons)
+        noisy, variance = self.count_levels(run, tree, _end_with(epsilons[1:], tree.height))
+        return self.make_release(run, tree, noisy, variance, notes=self._notes(points.domain))
 
-    def _choose(self, counter: NoisyCounts, epsilons: list[Fraction]) -> Tree:
+    def _choose(self, run: Run[PointCounts], epsilons: list[Fraction]) -> Tree:
         """Choose the partition with the smallest noisy cost, and write the step to the receipt."""
-        points, epsilon = counter.points, epsilons[0]
+        points, epsilon = run.data, epsilons[0]
         sensitivity, levels = points.contributions * SENSITIVITY, list(self._costs(points, epsilons))
         for cost, is_candidate in levels:
-            cost[is_candidate] = discrete_laplace(cost[is_candidate], PureBudget(epsilon), counter.entropy, 2 * sensitivity)
-        counter.steps.append(
+            cost[is_candidate] = discrete_laplace(cost[is_candidate], PureBudget(epsilon), run.entropy, 2 * sensitivity)
+        run.steps.append(
             Step(
                 purpose="partition",
                 amount=epsilon,
@@ -236,14 +237,15 @@ class Dawa(PointMechanism):
     def count_variances(self, release: Release, budget: Budget) -> Floats | None:
         """Compute the variance of the noise on the count of each node, where the released partition stays as it is."""
         epsilons = self._epsilons(release.domain, require_pure(budget, self.title))[1:]
-        return level_variances(release.tree, _end_with(epsilons, release.tree.height), release.receipt.contributions, release.open_cells)
+        sensitivity = Sensitivity(contributions=release.receipt.contributions)
+        return level_variances(release.tree, _end_with(epsilons, release.tree.height), sensitivity, release.open_cells)
 
     def partition_exactly(self, points: PointCounts, budget: Budget) -> tuple[Tree, Floats] | None:
         """Choose the partition by costs that have no noise, and state the noise that its counts would have. NOT PRIVATE."""
         epsilons = self._epsilons(points.domain, require_pure(budget, self.title))
         tree = self._tree(cheapest([cost for cost, _ in self._costs(points, epsilons)]), points.domain)
         cells = open_cells(tree, points.domain.mask)
-        variance = level_variances(tree, _end_with(epsilons[1:], tree.height), points.contributions, cells)
+        variance = level_variances(tree, _end_with(epsilons[1:], tree.height), Sensitivity(contributions=points.contributions), cells)
         return None if variance is None else (tree, variance)
 
     def shares(self, frame: Domain) -> list[Share]:

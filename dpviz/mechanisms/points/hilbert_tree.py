@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from dpviz.arrays import Integers
 from dpviz.data.points import PointCounts
 from dpviz.mechanisms.base import TREES, setting
-from dpviz.mechanisms.noisy_counts import NoisyCounts
 from dpviz.mechanisms.points.median_tree import Grown, MedianTree, Spending
+from dpviz.mechanisms.run import Run
 from dpviz.privacy.node_values import NodeValues
 from dpviz.space.domain import Domain
 from dpviz.space.grids import tree_of
@@ -71,17 +71,17 @@ class HilbertTree(MedianTree):
         18, "Order of the curve", low=16, high=24, help="The curve passes through 2 to this power columns and rows; cut to the resolution."
     )
 
-    def grow(self, counter: NoisyCounts, spending: Spending) -> Grown:
+    def grow(self, run: Run[PointCounts], spending: Spending) -> Grown:
         """Halve the curve at medians of the records along it, once or twice per step."""
-        domain, medians = counter.points.domain, iter(spending.medians)
+        domain, medians = run.data.domain, iter(spending.medians)
         order = self.curve_order(domain)
-        along = _CurveRecords.of(counter.points, order)
+        along = _CurveRecords.of(run.data, order)
         levels, children = [np.array([[0, 4**order]])], []
         for depth in range(spending.height):
             above = levels[-1]
             pieces = above[_are_halved(above, order, domain)]
             for _ in range(self.cuts):
-                pieces = self._halve(counter, along, pieces, next(medians), depth)
+                pieces = self._halve(run, along, pieces, next(medians), depth)
             levels.append(pieces)
             children.append(_count_inside(above, pieces))
         ends = np.concatenate(levels)
@@ -90,12 +90,12 @@ class HilbertTree(MedianTree):
         tree = tree_of(rectangles, [*children, np.zeros(len(levels[-1]), np.int64)], curve)
         return Grown(tree=tree, true=along.records(ends))
 
-    def _halve(self, counter: NoisyCounts, along: _CurveRecords, pieces: Integers, epsilon: Fraction, level: int) -> Integers:
+    def _halve(self, run: Run[PointCounts], along: _CurveRecords, pieces: Integers, epsilon: Fraction, level: int) -> Integers:
         """Halve pieces of the curve at private medians; return (p, 2) halves in order. Single positions and masked pieces stay whole."""
         first, last = pieces.T
-        domain = counter.points.domain
+        domain = run.data.domain
         wide, line = _are_halved(pieces, self.curve_order(domain), domain), last.copy()
-        line[wide] = self.median(counter, along.nodes(pieces[wide]), epsilon, level)
+        line[wide] = self.median(run, along.nodes(pieces[wide]), epsilon, level)
         halves = np.stack([first, line, line, last], axis=1).reshape(-1, 2)
         return halves[halves[:, 0] < halves[:, 1]]
 

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from dpviz.arrays import Floats, Integers, Mask
 from dpviz.data.points import PointCounts
 from dpviz.mechanisms.base import TREES, Share, setting, shares_of
-from dpviz.mechanisms.noisy_counts import Finish, NoisyCounts, PointMechanism, finish_settings, negative_setting
+from dpviz.mechanisms.points.base import PointMechanism, negative_setting
+from dpviz.mechanisms.run import Run
 from dpviz.privacy.budget import Budget, PureBudget, exact, require_pure
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.noise import discrete_laplace
@@ -169,14 +170,14 @@ class Splitting:
     """The nodes of a level that are about to be split. PRIVATE, except for the rectangles.
 
     Attributes:
-        counter: adds the noise and keeps the receipt.
+        run: adds the noise and keeps the receipt.
         cells: occupied cells of the nodes.
         across: (n,) whether a node is split by a line between columns; else by a line between rows; public.
         epsilon: epsilon of all objectives that are evaluated on this level together.
         level: level of the nodes in the tree, 0 for the whole domain; for the receipt.
     """
 
-    counter: NoisyCounts
+    run: Run[PointCounts]
     cells: SplitCells
     across: Mask
     epsilon: Fraction
@@ -185,7 +186,7 @@ class Splitting:
     @property
     def sensitivity(self) -> int:
         """Sensitivity of one objective, in units of 2**-16."""
-        return SENSITIVITY * self.counter.points.contributions
+        return SENSITIVITY * self.run.data.contributions
 
     @property
     def ends(self) -> tuple[Integers, Integers]:
@@ -202,7 +203,7 @@ class Splitting:
     def note(self, noise: str, evaluations: int) -> None:
         """Write the step to the receipt: the name of its noise, and the number of objectives evaluated per node."""
         sensitivity = Fraction(self.sensitivity * evaluations)
-        self.counter.steps.append(
+        self.run.steps.append(
             Step(
                 purpose="splits, by objectives in units of 1/65,536",
                 amount=self.epsilon,
@@ -237,7 +238,7 @@ def by_rounds(nodes: Splitting, rounds: int) -> Integers:
         value = np.full(len(line), NOT_TRIED)
         if tried.any():
             true = nodes.cells.objective(nodes.across, np.where(tried, line, inside))[tried]
-            value[tried] = discrete_laplace(true, budget, nodes.counter.entropy, nodes.sensitivity)
+            value[tried] = discrete_laplace(true, budget, nodes.run.entropy, nodes.sensitivity)
         return value
 
     searched = right - left > 2
@@ -284,7 +285,7 @@ def by_permute_and_flip(nodes: Splitting, most: int, inner: float) -> Integers:
     nodes.note("permute-and-flip", 1)
     lines, valid = candidates(*nodes.ends, most, inner)
     value = np.stack([nodes.cells.objective(nodes.across, line) for line in lines.T], axis=1)
-    chosen = permute_and_flip(-value, valid, PureBudget(nodes.epsilon), nodes.counter.entropy, nodes.sensitivity)
+    chosen = permute_and_flip(-value, valid, PureBudget(nodes.epsilon), nodes.run.entropy, nodes.sensitivity)
     return np.take_along_axis(lines, chosen[:, None], axis=1)[:, 0]
 
 
@@ -457,28 +458,22 @@ class Htf(PointMechanism):
     def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> Release:
         """Spend a pure budget on `points`; raises `BudgetError` for any other budget."""
         budget = require_pure(budget, self.title)
-        counter = NoisyCounts(points=points, entropy=entropy)
+        run = Run.of(self, points, budget, entropy)
         self.refuse_mask(points.domain)
-        spending = self.spending(counter, budget.epsilon)
-        levels = self._grow(counter, spending)
+        spending = self.spending(run, budget.epsilon)
+        levels = self._grow(run, spending)
         tree = tree_of([level.rectangles for level in levels], [np.where(level.split, 2, 0) for level in levels])
         value, variance = (np.concatenate([getattr(level, name) for level in levels]) for name in ("value", "variance"))
-        finish = Finish(
-            mechanism=self,
-            budget=budget,
-            notes=self._list_notes(spending, len(levels) - 1),
-            approximate=APPROXIMATE if self.combine else None,
-            **finish_settings(self),
-        )
-        return counter.make_release(finish, tree, value, variance)
+        notes, approximate = self._list_notes(spending, len(levels) - 1), APPROXIMATE if self.combine else None
+        return self.make_release(run, tree, value, variance, notes=notes, approximate=approximate)
 
-    def spending(self, counter: NoisyCounts, epsilon: Fraction) -> Spending:
+    def spending(self, run: Run[PointCounts], epsilon: Fraction) -> Spending:
         """Determine the height and divide the budget; the parts add up to epsilon exactly."""
         height_epsilon, height = Fraction(0), self.height
         if height is None:
             share = max(SMALLEST_HEIGHT_EPSILON, epsilon * exact(self.height_share, "The share for the height"))
             height_epsilon = min(share, epsilon * LARGEST_HEIGHT_SHARE)
-            height = self._estimate_height(counter, height_epsilon, epsilon)
+            height = self._estimate_height(run, height_epsilon, epsilon)
         if self.search == MIDDLE:
             splits = Fraction(0)
         elif self.split_epsilon is None:
@@ -490,37 +485,37 @@ class Htf(PointMechanism):
             splits=splits, counts=PureBudget(epsilon - height_epsilon - height * splits).split(weights), reused=self.reuse_splits
         )
 
-    def _estimate_height(self, counter: NoisyCounts, height_epsilon: Fraction, epsilon: Fraction) -> int:
+    def _estimate_height(self, run: Run[PointCounts], height_epsilon: Fraction, epsilon: Fraction) -> int:
         """Return floor(log2(N epsilon / 10)) for a noisy total N, limited to 1 up to twice the lattice's order, plus the extra levels."""
-        (total,), _ = counter.count("total, for the height", np.array([counter.points.count.sum()]), height_epsilon)
+        (total,), _ = run.measure("total, for the height", np.array([run.data.count.sum()]), height_epsilon)
         leaves = int(max(int(total), 1) * epsilon / RECORDS_PER_LEAF)
-        return min(max(leaves.bit_length() - 1, 1), 2 * counter.points.domain.order) + self.extra
+        return min(max(leaves.bit_length() - 1, 1), 2 * run.data.domain.order) + self.extra
 
-    def _grow(self, counter: NoisyCounts, spending: Spending) -> list[Level]:
+    def _grow(self, run: Run[PointCounts], spending: Spending) -> list[Level]:
         """Count and split the nodes, one depth after the other; the receipt gets a step for every depth, even if no node has this depth."""
-        levels, cells, nodes = [], SplitCells.of(counter.points), 0
+        levels, cells, nodes = [], SplitCells.of(run.data), 0
         for depth in range(spending.height + 1):
             width, height = (cells.rectangles[:, 2:] - cells.rectangles[:, :2]).T
-            has_room = depth < spending.height and counter.has_room(nodes + 3 * len(width))
+            has_room = depth < spending.height and run.has_room(nodes + 3 * len(width))
             splittable = (width * height >= max(self.stop_cells, 2)) & has_room
-            level = self._count_level(counter, spending, depth, cells, splittable)
+            level = self._count_level(run, spending, depth, cells, splittable)
             if len(level.split):
                 levels.append(level)
             nodes += len(level.split)
             if depth < spending.height:
                 across = (height == 1) | ((width > 1) & ((spending.height - depth) % 2 == 1))
-                cells = self._split_level(counter, spending, depth, cells.keep(level.split), across[level.split])
+                cells = self._split_level(run, spending, depth, cells.keep(level.split), across[level.split])
         return levels
 
-    def _split_level(self, counter: NoisyCounts, spending: Spending, depth: int, cells: SplitCells, across: Mask) -> SplitCells:
-        nodes = Splitting(counter=counter, cells=cells, across=across, epsilon=spending.splits, level=depth)
+    def _split_level(self, run: Run[PointCounts], spending: Spending, depth: int, cells: SplitCells, across: Mask) -> SplitCells:
+        nodes = Splitting(run=run, cells=cells, across=across, epsilon=spending.splits, level=depth)
         if self.search == MIDDLE:
             return cells.cut(across, nodes.middles)
         return cells.cut(
             across, by_rounds(nodes, self.rounds) if self.search == "rounds" else by_permute_and_flip(nodes, self.lines, self.inner)
         )
 
-    def _count_level(self, counter: NoisyCounts, spending: Spending, depth: int, cells: SplitCells, splittable: Mask) -> Level:
+    def _count_level(self, run: Run[PointCounts], spending: Spending, depth: int, cells: SplitCells, splittable: Mask) -> Level:
         """Count the nodes of one depth, (n,) of which are `splittable`.
 
         A node that cannot be split is counted once with all the epsilon that its path has left. Every other node is counted with the
@@ -528,14 +523,14 @@ class Htf(PointMechanism):
         """
         true, epsilon, last = cells.records(), spending.counts[depth], depth == spending.height
         value, variance = np.full(len(true), np.nan), np.full(len(true), np.inf)
-        value[~splittable], variance[~splittable] = counter.count(
+        value[~splittable], variance[~splittable] = run.measure(
             "counts" if last else "counts of early leaves", true[~splittable], spending.remaining(depth), depth, replaces_later=not last
         )
         if last:
             return Level(rectangles=cells.rectangles, split=splittable, value=value, variance=variance)
-        value[splittable], variance[splittable] = counter.count("counts", true[splittable], epsilon, depth)
-        ends = np.flatnonzero(splittable)[value[splittable] <= self._threshold(epsilon / counter.points.contributions)]
-        second, spread = counter.count(
+        value[splittable], variance[splittable] = run.measure("counts", true[splittable], epsilon, depth)
+        ends = np.flatnonzero(splittable)[value[splittable] <= self._threshold(epsilon / run.data.contributions)]
+        second, spread = run.measure(
             "fresh counts of early leaves", true[ends], spending.remaining(depth) - epsilon, depth, replaces_later=True
         )
         split = splittable.copy()

@@ -11,8 +11,8 @@ import numpy as np
 from dpviz.arrays import Floats
 from dpviz.data.points import PointCounts
 from dpviz.mechanisms.base import GRIDS, setting
-from dpviz.mechanisms.budget_noise import Change, is_gaussian, split_budget
-from dpviz.mechanisms.noisy_counts import KEEP, Finish, NoisyCounts, PointMechanism, all_on_leaves, level_variances, negative_setting
+from dpviz.mechanisms.points.base import KEEP, PointMechanism, all_on_leaves, negative_setting
+from dpviz.mechanisms.run import Run
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.receipt import Step
@@ -81,23 +81,20 @@ class Identity(PointMechanism):
 
     def count_variances(self, release: Release, budget: Budget) -> Floats | None:
         """Compute the variance of the noise on the count of each node: finite for the cells alone."""
-        change = Change(contributions=release.receipt.contributions)
-        split = split_budget(budget, self.title, [1.0], change)
-        amounts = all_on_leaves(release.tree, split.parts[0])
-        return level_variances(release.tree, amounts, change.contributions, release.open_cells, gaussian=split.gaussian)
+        return self.plan_variances(release, budget, [1.0], on_leaves=True)
 
     def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> Release:
         """Spend a budget of any kind on `points`; raises `BudgetError` for delta = 0."""
-        counter = NoisyCounts(points=points, entropy=entropy, gaussian=is_gaussian(budget, self.title))
+        run = Run.of(self, points, budget, entropy)
         order = min(self.order, points.domain.order)
         tree = quadtree(points.domain, order)
-        (amount,) = counter.split(budget, self.title, [1.0])
-        noisy, variance = counter.count_levels(tree, all_on_leaves(tree, amount))
+        (amount,) = run.split([1.0])
+        noisy, variance = self.count_levels(run, tree, all_on_leaves(tree, amount))
         notes = (f"The grid has order {order}: the lattice is no finer.",) if order < self.order else ()
-        finish = Finish(mechanism=self, budget=budget, notes=notes, negative=KEEP if self.threshold else self.negative)
-        release = counter.make_release(finish, tree, noisy, variance)
+        negative = KEEP if self.threshold else self.negative
+        release = self.make_release(run, tree, noisy, variance, notes=notes, negative=negative)
         cells = int(np.count_nonzero(release.open_cells[tree.leaves]))
-        return zero_small_cells(release, largest_noise(counter.steps[0], cells)) if self.threshold else release
+        return zero_small_cells(release, largest_noise(run.steps[0], cells)) if self.threshold else release
 
 
 def largest_noise(step: Step, cells: int) -> float:

@@ -14,8 +14,8 @@ from dpviz.data.points import PointCounts
 from dpviz.mechanisms.audit_numbers import Numbers
 from dpviz.mechanisms.audit_points import ACROSS
 from dpviz.mechanisms.base import TREES, Rule, Share, setting
-from dpviz.mechanisms.noisy_counts import NoisyCounts
 from dpviz.mechanisms.points.median_tree import Grown, Halving, MedianTree, Spending, Splitter, grow
+from dpviz.mechanisms.run import Run
 from dpviz.privacy.audit import Neighbours, Observation
 from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, exact, require_approx, require_pure
 from dpviz.privacy.entropy import Entropy
@@ -165,33 +165,33 @@ class Kdtree(MedianTree):
         steps = height if self.variant != "hybrid" else min(height, self.switch or max(1, wanted // 2))
         return steps * self.cuts
 
-    def grow(self, counter: NoisyCounts, spending: Spending) -> Grown:
+    def grow(self, run: Run[PointCounts], spending: Spending) -> Grown:
         """Halve nodes at private medians from the top, and in the middle below the levels that have a budget."""
-        return grow(counter.points, spending.height, self.cuts, self.splitter(counter, spending))
+        return grow(run.data, spending.height, self.cuts, self.splitter(run, spending))
 
-    def splitter(self, counter: NoisyCounts, spending: Spending) -> Splitter:
+    def splitter(self, run: Run[PointCounts], spending: Spending) -> Splitter:
         """Return the function that chooses the lines of a binary level and pays for them with the level's part of the budget."""
-        return self._cell_splitter(counter, spending) if self.variant == "cell" else self._median_splitter(counter, spending)
+        return self._cell_splitter(run, spending) if self.variant == "cell" else self._median_splitter(run, spending)
 
-    def _median_splitter(self, counter: NoisyCounts, spending: Spending) -> Splitter:
+    def _median_splitter(self, run: Run[PointCounts], spending: Spending) -> Splitter:
         def lines(binary: int, nodes: Halving) -> Integers:
             if binary >= len(spending.medians):
                 return nodes.middles()
             level = binary // self.cuts
             if self.variant == "noisy-mean":
-                return self._choose_at_means(counter, nodes, spending.medians[binary], level)
+                return self._choose_at_means(run, nodes, spending.medians[binary], level)
             if self.variant == "smooth-sensitivity":
                 budget = ApproxBudget(spending.medians[binary], spending.deltas[binary])
-                return self._choose_smooth_medians(counter, nodes, budget, level)
-            return self.median(counter, nodes.values(), spending.medians[binary], level)
+                return self._choose_smooth_medians(run, nodes, budget, level)
+            return self.median(run, nodes.values(), spending.medians[binary], level)
 
         return lines
 
-    def _choose_at_means(self, counter: NoisyCounts, nodes: Halving, epsilon: Fraction, level: int) -> Integers:
+    def _choose_at_means(self, run: Run[PointCounts], nodes: Halving, epsilon: Fraction, level: int) -> Integers:
         """Choose lines at noisy means: half of epsilon is spent on sums, in units of the node's width, half on numbers of records."""
-        bound, values = Fraction(counter.points.contributions), nodes.values()
+        bound, values = Fraction(run.data.contributions), nodes.values()
         for purpose, noise in (("sums of places, in node widths", "rounded Laplace"), ("numbers for means", "discrete Laplace")):
-            counter.steps.append(
+            run.steps.append(
                 Step(
                     purpose=purpose,
                     amount=epsilon / 2,
@@ -202,12 +202,12 @@ class Kdtree(MedianTree):
                     counts=len(values),
                 )
             )
-        return noisy_mean_medians(values, epsilon, counter.entropy, counter.points.contributions, outside=self.outside)
+        return noisy_mean_medians(values, epsilon, run.entropy, run.data.contributions, outside=self.outside)
 
-    def _choose_smooth_medians(self, counter: NoisyCounts, nodes: Halving, budget: ApproxBudget, level: int) -> Integers:
-        bound, rate = counter.points.contributions, exact(self.sample, "The sampling rate")
+    def _choose_smooth_medians(self, run: Run[PointCounts], nodes: Halving, budget: ApproxBudget, level: int) -> Integers:
+        bound, rate = run.data.contributions, exact(self.sample, "The sampling rate")
         inner = epsilon_before_sampling(budget.epsilon, rate, bound)
-        counter.steps.append(
+        run.steps.append(
             Step(
                 purpose="medians, in smooth sensitivities of the node",
                 amount=budget.epsilon,
@@ -220,13 +220,11 @@ class Kdtree(MedianTree):
             )
         )
         inner_budget = ApproxBudget(inner, delta_before_sampling(budget.delta, rate, bound))
-        return smooth_medians(
-            sample_records(nodes.values(), rate, counter.entropy), inner_budget, counter.entropy, bound, outside=self.outside
-        )
+        return smooth_medians(sample_records(nodes.values(), rate, run.entropy), inner_budget, run.entropy, bound, outside=self.outside)
 
-    def _cell_splitter(self, counter: NoisyCounts, spending: Spending) -> Splitter:
-        points, order = counter.points, min(self.cell_order, counter.points.domain.order)
-        noisy, _ = counter.count("grid of cells", points.blocks(order).ravel(), spending.medians[0])
+    def _cell_splitter(self, run: Run[PointCounts], spending: Spending) -> Splitter:
+        points, order = run.data, min(self.cell_order, run.data.domain.order)
+        noisy, _ = run.measure("grid of cells", points.blocks(order).ravel(), spending.medians[0])
         grid = CellGrid.of(noisy.reshape(1 << order, 1 << order), points.domain.side >> order)
         return lambda _, nodes: grid.medians(nodes.rectangles, nodes.across)
 
@@ -263,9 +261,9 @@ def _one_level_pair(mechanism: Kdtree, budget: Budget) -> Neighbours:
     steps = -(-(above + 1) // mechanism.cuts)
     spending = Spending(medians=[*nothing, mechanism.require_budget(budget).epsilon], counts=[Fraction(0)] * (steps + 1), deltas=deltas)
 
-    def run(points: PointCounts) -> Callable[[Entropy], Observation]:
+    def start(points: PointCounts) -> Callable[[Entropy], Observation]:
         def observe(entropy: Entropy) -> Observation:
-            choose_lines = mechanism.splitter(NoisyCounts(points=points, entropy=entropy), spending)
+            choose_lines = mechanism.splitter(Run.of(mechanism, points, budget, entropy), spending)
             chosen: list[Integers] = []
 
             def lines(level: int, nodes: Halving) -> Integers:
@@ -280,4 +278,4 @@ def _one_level_pair(mechanism: Kdtree, budget: Budget) -> Neighbours:
         return observe
 
     one, other = ACROSS.inputs()
-    return Neighbours(words=f"{ACROSS.words}; medians of one level alone", one=run(one), other=run(other))
+    return Neighbours(words=f"{ACROSS.words}; medians of one level alone", one=start(one), other=start(other))

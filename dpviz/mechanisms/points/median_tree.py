@@ -18,8 +18,10 @@ from dpviz.data.indexes import NodeCells
 from dpviz.data.points import PointCounts
 from dpviz.mechanisms.audit_points import MEDIANS, Added
 from dpviz.mechanisms.base import Share, setting, shares_of
-from dpviz.mechanisms.noisy_counts import Finish, NoisyCounts, PointMechanism, finish_settings, level_variances, negative_setting
+from dpviz.mechanisms.points.base import PointMechanism, negative_setting
 from dpviz.mechanisms.points.quadtree import prune
+from dpviz.mechanisms.run import Run, level_variances
+from dpviz.mechanisms.sensitivity import Sensitivity
 from dpviz.privacy.allocation import STRATEGIES, level_weights
 from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, exact, require_pure
 from dpviz.privacy.entropy import Entropy
@@ -104,20 +106,19 @@ class MedianTree(PointMechanism):
 
     def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> Release:
         """Spend a budget on `points`; raises `BudgetError` for the wrong kind, or for custom weights that do not fit."""
-        counter, spending = NoisyCounts(points=points, entropy=entropy), self.spending(points.domain, self.require_budget(budget))
+        run, spending = Run.of(self, points, budget, entropy), self.spending(points.domain, self.require_budget(budget))
         self.refuse_mask(points.domain)
         self.check(points.domain)
-        grown = self.grow(counter, spending)
-        noisy, variance = counter.count_levels(grown.tree, spending.counts, grown.true)
-        finish = Finish(mechanism=self, budget=budget, notes=self.notes(points.domain), **finish_settings(self))
-        release = counter.make_release(finish, grown.tree, noisy, variance)
+        grown = self.grow(run, spending)
+        noisy, variance = self.count_levels(run, grown.tree, spending.counts, grown.true)
+        release = self.make_release(run, grown.tree, noisy, variance, notes=self.notes(points.domain))
         return prune(release, self.prune) if self.prune else release
 
     def require_budget(self, budget: object) -> PureBudget | ApproxBudget:
         """Return the budget unchanged; raises `BudgetError` if it is of the wrong kind."""
         return require_pure(budget, self.title)
 
-    def grow(self, counter: NoisyCounts, spending: Spending) -> Grown:
+    def grow(self, run: Run[PointCounts], spending: Spending) -> Grown:
         """Split the domain, and write every private split to the receipt."""
         raise NotImplementedError
 
@@ -171,11 +172,11 @@ class MedianTree(PointMechanism):
             notes.append(f"The tree ends at zoom level {height}: nothing is measured below.")
         return tuple(notes)
 
-    def median(self, counter: NoisyCounts, nodes: NodeValues, epsilon: Fraction, level: int) -> NDArray[np.int64]:
+    def median(self, run: Run[PointCounts], nodes: NodeValues, epsilon: Fraction, level: int) -> NDArray[np.int64]:
         """Choose (n,) lines by the exponential mechanism, on a sample if the settings say so, and write the step to the receipt."""
-        bound, rate = counter.points.contributions, exact(self.sample, "The sampling rate")
+        bound, rate = run.data.contributions, exact(self.sample, "The sampling rate")
         epsilon_on_sample = epsilon_before_sampling(epsilon, rate, bound)
-        counter.steps.append(
+        run.steps.append(
             Step(
                 purpose="medians",
                 amount=epsilon,
@@ -186,7 +187,7 @@ class MedianTree(PointMechanism):
                 counts=len(nodes),
             )
         )
-        return exponential_medians(sample_records(nodes, rate, counter.entropy), epsilon_on_sample, counter.entropy, bound, self.exponent)
+        return exponential_medians(sample_records(nodes, rate, run.entropy), epsilon_on_sample, run.entropy, bound, self.exponent)
 
     def describe_sample(self, epsilon: Fraction, epsilon_on_sample: Fraction) -> str:
         """Describe the sample for the receipt: epsilon of the medians on it, and epsilon by the paper's bound; "" without a sample."""
@@ -198,7 +199,8 @@ class MedianTree(PointMechanism):
     def count_variances(self, release: Release, budget: Budget) -> Floats | None:
         """Compute the variance of the noise on the count of each node; None after pruning, which removes measured nodes."""
         spending = self.spending(release.domain, self.require_budget(budget))
-        return None if self.prune else level_variances(release.tree, spending.counts, release.receipt.contributions, release.open_cells)
+        sensitivity = Sensitivity(contributions=release.receipt.contributions)
+        return None if self.prune else level_variances(release.tree, spending.counts, sensitivity, release.open_cells)
 
     def check(self, frame: Domain) -> None:
         """Raise an error if custom weights do not fit, or the tree is too large for memory."""

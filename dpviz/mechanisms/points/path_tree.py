@@ -14,12 +14,12 @@ from dpviz.data.indexes import CurveCells
 from dpviz.data.points import PointCounts
 from dpviz.errors import BudgetError
 from dpviz.mechanisms.base import RECOMMENDED, Share, setting, shares_of
-from dpviz.mechanisms.noisy_counts import SPREAD, Finish, NoisyCounts, PointMechanism, finish_settings, negative_setting
+from dpviz.mechanisms.points.base import SPREAD, PointMechanism, negative_setting
+from dpviz.mechanisms.run import Run
 from dpviz.privacy.allocation import custom_weights
 from dpviz.privacy.budget import GRAIN, Budget, PureBudget, require_pure
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.noise import discrete_laplace, laplace_variance
-from dpviz.privacy.receipt import Step
 from dpviz.release.point_release import Release
 from dpviz.space.domain import Domain
 from dpviz.space.grids import have_open_cells, quarter_tree, split_nodes
@@ -29,7 +29,7 @@ from dpviz.space.tree import Tree
 PHI_BITS = 30
 GROWING = "growing"
 _SMALLEST_SHARE, _LEAST_WEIGHT = 1e-3, 1e-6  # of a level: what a drag leaves it, and what a curator may give it
-AddNoise = Callable[[NoisyCounts, Integers, Integers, Fraction], tuple[Floats, Floats]]
+AddNoise = Callable[[Run[PointCounts], Integers, Integers, Fraction], tuple[Floats, Floats]]
 """A function such as `_add_noise`."""
 APPROXIMATE = "the counts that decided what is split are part of the estimates, which biases them, sums over large areas most"
 
@@ -169,24 +169,16 @@ class PathTree(PointMechanism):
     def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> Release:
         """Spend a pure budget on `points`; raises `BudgetError` for any other budget, or for custom weights that do not fit."""
         budget = require_pure(budget, self.title)
-        counter = NoisyCounts(points=points, entropy=entropy)
+        run = Run.of(self, points, budget, entropy)
         bound, order = points.contributions, points.domain.order
-        counter.steps.append(
-            Step(
-                purpose="counts along every path",
-                amount=budget.epsilon,
-                sensitivity=Fraction(bound),
-                noise="discrete Laplace",
-                scale=bound / budget.epsilon,
-            )
-        )
-        levels = self._measure(counter, budget.epsilon / bound)
+        run.record("counts along every path", budget.epsilon)
+        levels = self._measure(run, budget.epsilon / bound)
         tree = _make_tree(levels, order)
         value, variance = (np.concatenate([getattr(level, name) for level in levels]) for name in ("mean", "variance"))
         first, again = (np.concatenate([getattr(level, name) for level in levels]) for name in ("first", "again"))
         notes = ("Every path spends all of ε, in parts that depend on what was released; the step stands for their sum.",)
-        finish = Finish(mechanism=self, budget=budget, notes=notes, approximate=APPROXIMATE, **finish_settings(self))
-        return replace(counter.make_release(finish, tree, value, variance), noisy=first, again=again)
+        release = self.make_release(run, tree, value, variance, notes=notes, approximate=APPROXIMATE)
+        return replace(release, noisy=first, again=again)
 
     def shares(self, frame: Domain) -> list[Share]:
         """List the shares of the levels, the first quarters first, on a path down to single cells on which no level is skipped."""
@@ -229,8 +221,8 @@ class PathTree(PointMechanism):
 
     def partition_exactly(self, points: PointCounts, budget: Budget) -> tuple[Tree, Floats] | None:
         """Choose partitions as with counts that have no noise, and state the noise that they would have. NOT PRIVATE."""
-        counter = NoisyCounts(points=points, entropy=Entropy.seeded(0))
-        levels = self._measure(counter, require_pure(budget, self.title).epsilon / points.contributions, _add_none)
+        run = Run.of(self, points, budget, Entropy.seeded(0))
+        levels = self._measure(run, require_pure(budget, self.title).epsilon / points.contributions, _add_none)
         return _make_tree(levels, points.domain.order), np.concatenate([level.variance for level in levels])
 
     def schedule(self, order: int) -> list[int]:
@@ -238,10 +230,10 @@ class PathTree(PointMechanism):
         weights = self._weights(order)
         return [int(weight / sum(weights[depth:]) * 2**PHI_BITS) for depth, weight in enumerate(weights[:-1])] + [2**PHI_BITS]
 
-    def _measure(self, counter: NoisyCounts, epsilon: Fraction, add_noise: AddNoise | None = None) -> list[Measured]:
+    def _measure(self, run: Run[PointCounts], epsilon: Fraction, add_noise: AddNoise | None = None) -> list[Measured]:
         """Measure all depths, one after the other; `epsilon` is the epsilon per record, `add_noise` is `_add_noise` if it is None."""
         add_noise = add_noise or _add_noise
-        domain, cells = counter.points.domain, CurveCells.of(counter.points)
+        domain, cells = run.data.domain, CurveCells.of(run.data)
         order = domain.order
         phi = self.schedule(order)
         levels = [Measured.skipped_root()]
@@ -250,11 +242,11 @@ class PathTree(PointMechanism):
             true, is_open = cells.records(node, depth), have_open_cells(node, depth, domain)
             remaining = np.where(is_open, remaining, 0)
             spent = np.where(skip, 0, remaining * phi[depth - 1] >> PHI_BITS)
-            first, variance = add_noise(counter, true, spent, epsilon)
+            first, variance = add_noise(run, true, spent, epsilon)
             threshold, remaining = self._threshold(first, variance, spent * float(epsilon / GRAIN), depth), remaining - spent
             split = (skip | (first > threshold)) & is_open & (depth < order)
-            split &= skip | counter.has_room(nodes + 4 * int(split.sum()))
-            again, spread = add_noise(counter, true, np.where(split, 0, remaining), epsilon)
+            split &= skip | run.has_room(nodes + 4 * int(split.sum()))
+            again, spread = add_noise(run, true, np.where(split, 0, remaining), epsilon)
             levels.append(Measured.of(node, split, (first, variance), (again, spread)))
             skipped = split & (first > self.big * threshold) & (depth + 2 <= order)
             node, remaining, skip = split_nodes(node[split]), np.repeat(remaining[split], 4), np.repeat(skipped[split], 4)
@@ -285,13 +277,13 @@ def _make_tree(levels: list[Measured], order: int) -> Tree:
     return quarter_tree([level.node for level in levels], [np.where(level.split, 4, 0) for level in levels], range(len(levels)), order)
 
 
-def _add_none(counter: NoisyCounts, true: Integers, units: Integers, epsilon: Fraction) -> tuple[Floats, Floats]:  # noqa: ARG001
+def _add_none(run: Run[PointCounts], true: Integers, units: Integers, epsilon: Fraction) -> tuple[Floats, Floats]:  # noqa: ARG001
     """Return (n,) the true counts in place of noisy ones, with the variances of the noise. NOT PRIVATE."""
     variance = _noise_variances(units, epsilon)
     return np.where(np.isfinite(variance), true, np.nan), variance
 
 
-def _add_noise(counter: NoisyCounts, true: Integers, units: Integers, epsilon: Fraction) -> tuple[Floats, Floats]:
+def _add_noise(run: Run[PointCounts], true: Integers, units: Integers, epsilon: Fraction) -> tuple[Floats, Floats]:
     """Return (n,) noisy counts and their variances; (n,) `units` are the epsilons of the counts in units of epsilon / 2**32.
 
     Where units are 0, the count is NaN and the variance infinite.
@@ -299,7 +291,7 @@ def _add_noise(counter: NoisyCounts, true: Integers, units: Integers, epsilon: F
     value = np.full(len(true), np.nan)
     for number in np.unique(units[units > 0]).tolist():
         here = np.flatnonzero(units == number)
-        value[here] = discrete_laplace(true[here], PureBudget(epsilon * number / GRAIN), counter.entropy)
+        value[here] = discrete_laplace(true[here], PureBudget(epsilon * number / GRAIN), run.entropy)
     return value, _noise_variances(units, epsilon)
 
 

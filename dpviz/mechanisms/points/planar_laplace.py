@@ -13,7 +13,9 @@ from dpviz.amounts import format_decimal
 from dpviz.arrays import Places
 from dpviz.data.points import PointCounts
 from dpviz.mechanisms.base import LOCAL, setting
-from dpviz.mechanisms.disclosure_moved import (
+from dpviz.mechanisms.contrasts import Table
+from dpviz.mechanisms.points.contrasts import PointContrast, side_setting
+from dpviz.mechanisms.points.moved import (
     clip_to_domain,
     count_moved,
     list_records,
@@ -21,12 +23,12 @@ from dpviz.mechanisms.disclosure_moved import (
     radius_setting,
     usual_radius,
 )
-from dpviz.mechanisms.disclosure_points import PointContrast, Table, side_setting
 from dpviz.privacy.budget import exact
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.planar_laplace import planar_laplace
 from dpviz.space.domain import Domain
 from dpviz.space.lengths import cell_lengths, unit_of_length
+from dpviz.space.tree import Tree
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +79,7 @@ class PlanarLaplace(PointContrast):
     )
     side: int = side_setting()
 
-    def tabulate(self, points: PointCounts, entropy: Entropy) -> Table:
+    def tabulate(self, points: PointCounts, entropy: Entropy) -> tuple[Tree, Table]:
         """Perturb every location, and count the grid."""
         columns, rows = self.perturb(points, entropy)
         mean = 2 * self._radius(points.domain) / self.level

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from dpviz.data.points import PointCounts
 from dpviz.mechanisms.base import GRIDS, setting
-from dpviz.mechanisms.budget_noise import is_gaussian
-from dpviz.mechanisms.noisy_counts import Finish, NoisyCounts, PointMechanism
+from dpviz.mechanisms.points.base import PointMechanism
+from dpviz.mechanisms.run import Run
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.wavelet import WaveletSpread, coefficients, table
@@ -73,19 +73,18 @@ class Privelet(PointMechanism):
 
     def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> Release:
         """Spend a budget of any kind on `points`; raises `BudgetError` for delta = 0."""
-        counter = NoisyCounts(points=points, entropy=entropy, gaussian=is_gaussian(budget, self.title))
-        self.refuse_mask(points.domain)
+        self.check_type(points)
         order = min(self.order, points.domain.order)
-        changed = (1 + order) ** 2
-        (amount,) = counter.split(budget, self.title, [1.0], ones=changed)
+        run = Run.of(self, points, budget, entropy, ones=(1 + order) ** 2)
+        self.refuse_mask(points.domain)
+        (amount,) = run.split([1.0])
         true = coefficients(points.blocks(order)).ravel()
-        noisy, variance = counter.count("counts as wavelet coefficients", true, amount, ones=changed)
+        noisy, variance = run.measure("counts as wavelet coefficients", true, amount)
         spread = WaveletSpread(order=order, variance=variance, width=points.domain.side >> order)
         notes = (f"The grid has order {order}: the lattice is no finer.",) if order < self.order else ()
         tree = quadtree(points.domain, order)
         count = _sum_at_nodes(tree, table(noisy.reshape(1 << order, -1)))
-        finish = Finish(mechanism=self, budget=budget, notes=notes, least_squares=False)
-        release = counter.make_release(finish, tree, count, np.ones(len(tree)))
+        release = self.make_release(run, tree, count, np.ones(len(tree)), notes=notes, least_squares=False)
         unknown, infinite = np.full(len(tree), np.nan), np.full(len(tree), np.inf)
         return replace(release, noisy=unknown, noise_variance=infinite, spread=spread, steps=("inverse wavelet",))
 

@@ -14,7 +14,8 @@ from dpviz.arrays import Floats, Integers
 from dpviz.data.indexes import CurveCells
 from dpviz.data.points import PointCounts
 from dpviz.mechanisms.base import TREES, Share, setting, shares_of
-from dpviz.mechanisms.noisy_counts import Finish, NoisyCounts, PointMechanism, finish_settings, negative_setting
+from dpviz.mechanisms.points.base import PointMechanism, negative_setting
+from dpviz.mechanisms.run import Run
 from dpviz.privacy.budget import Budget, PureBudget, require_pure
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.noise import LARGEST_SCALE, discrete_laplace, laplace_variance
@@ -91,19 +92,19 @@ class PrivTree(PointMechanism):
     def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> Release:
         """Spend a pure budget on `points`; raises `BudgetError` for any other budget."""
         budget = require_pure(budget, self.title)
-        counter = NoisyCounts(points=points, entropy=entropy)
+        run = Run.of(self, points, budget, entropy)
         structure, counts = budget.split([self.structure_share, 1 - self.structure_share])
-        tree, true = self._grow(counter, structure)
+        tree, true = self._grow(run, structure)
         leaves = tree.leaves[open_cells(tree, points.domain.mask)[tree.leaves] > 0]
         noisy, variance = np.full(len(tree), np.nan), np.full(len(tree), np.inf)
-        noisy[leaves], variance[leaves] = counter.count("counts of leaves", true[leaves], counts)
-        return counter.make_release(Finish(mechanism=self, budget=budget, **finish_settings(self)), tree, noisy, variance)
+        noisy[leaves], variance[leaves] = run.measure("counts of leaves", true[leaves], counts)
+        return self.make_release(run, tree, noisy, variance)
 
-    def _grow(self, counter: NoisyCounts, epsilon: Fraction) -> tuple[Tree, Integers]:
+    def _grow(self, run: Run[PointCounts], epsilon: Fraction) -> tuple[Tree, Integers]:
         """Grow the tree by noisy splits; return it with (n,) true counts of its nodes, which are PRIVATE."""
-        domain, cells = counter.points.domain, CurveCells.of(counter.points)
+        domain, cells = run.data.domain, CurveCells.of(run.data)
         order = domain.order
-        scale = self._scale(counter, epsilon)
+        scale = self._scale(run, epsilon)
         delta = math.ceil(min(scale, LARGEST_SCALE) * Fraction(math.log(self.fan_out) * (1 + 1e-12)))  # a larger scale is refused below
         nodes, halved, number_of_nodes = [np.zeros(1, np.int64)], [0], 1
         children: list[Integers] = []
@@ -112,10 +113,10 @@ class PrivTree(PointMechanism):
             true.append(cells.records(nodes[-1], halved[-1]))
             bias = np.maximum(true[-1] - len(children) * delta, self.threshold - delta)
             split, drawn = np.zeros(len(bias), np.bool_), have_open_cells(nodes[-1], halved[-1], domain)
-            split[drawn] = discrete_laplace(bias[drawn], PureBudget(1 / scale), counter.entropy) > self.threshold
+            split[drawn] = discrete_laplace(bias[drawn], PureBudget(1 / scale), run.entropy) > self.threshold
             step = min(1 if self.fan_out == 4 else 2, order - halved[-1])
             number_of_nodes += int(split.sum()) << 2 * step
-            split &= counter.has_room(number_of_nodes)
+            split &= run.has_room(number_of_nodes)
             children.append(np.where(split, 4**step, 0))
             nodes.append(split_nodes(nodes[-1][split], step))
             halved.append(halved[-1] + step)
@@ -127,10 +128,10 @@ class PrivTree(PointMechanism):
             halved.pop()
         return quarter_tree(nodes, children, halved, order), np.concatenate(true)
 
-    def _scale(self, counter: NoisyCounts, epsilon: Fraction) -> Fraction:
+    def _scale(self, run: Run[PointCounts], epsilon: Fraction) -> Fraction:
         """Compute lambda, the scale of the noise on splits, and write the step to the receipt."""
-        sensitivity = Fraction(2 * self.fan_out - 1, self.fan_out - 1) * counter.points.contributions
-        counter.steps.append(
+        sensitivity = Fraction(2 * self.fan_out - 1, self.fan_out - 1) * run.data.contributions
+        run.steps.append(
             Step(
                 purpose="splits",
                 amount=epsilon,

@@ -9,16 +9,9 @@ from typing import ClassVar
 from dpviz.arrays import Floats
 from dpviz.data.points import PointCounts
 from dpviz.mechanisms.base import TREES, Share, setting
-from dpviz.mechanisms.budget_noise import Change, is_gaussian, split_budget
-from dpviz.mechanisms.noisy_counts import (
-    Finish,
-    NoisyCounts,
-    PointMechanism,
-    finish_settings,
-    join_reasons,
-    level_variances,
-    negative_setting,
-)
+from dpviz.mechanisms.budget_noise import is_gaussian
+from dpviz.mechanisms.points.base import PointMechanism, join_reasons, negative_setting
+from dpviz.mechanisms.run import Run
 from dpviz.privacy.allocation import STRATEGIES, level_weights
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.consistency import Spread
@@ -37,7 +30,7 @@ class Quadtree(PointMechanism):
     Protects: adding or removing one record (with a person column: one person's bounded records). A record lies in one
     node per level, so the levels' epsilons, or rhos, add up along its path. A person's m records may lie in m nodes of a level. They change
     the level's counts by m in total, however they are spread, and m is the sensitivity of Laplace noise. Their squared changes add up to
-    at most m**2, reached by m records in one node: this is the squared sensitivity of Gaussian noise (`Change`). For (epsilon, delta) and
+    at most m**2, reached by m records in one node: the squared sensitivity of Gaussian noise (`Sensitivity`). For (epsilon, delta) and
     m = 1, one count per level changes by one: independent unit shifts, one per level, as the exact accounting assumes.
 
     Mask:
@@ -104,12 +97,11 @@ class Quadtree(PointMechanism):
 
     def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> Release:
         """Spend a budget of any kind on `points`; raises `BudgetError` for delta = 0, or for custom weights that do not fit."""
-        counter = NoisyCounts(points=points, entropy=entropy, gaussian=is_gaussian(budget, self.title))
-        weights, notes = self.level_weights(points.domain, gaussian=counter.gaussian)
+        run = Run.of(self, points, budget, entropy)
+        weights, notes = self.level_weights(points.domain, gaussian=run.gaussian)
         tree = quadtree(points.domain, len(weights) - 1, self.fan_out)
-        noisy, variance = counter.count_levels(tree, counter.split(budget, self.title, weights))
-        finish = Finish(mechanism=self, budget=budget, notes=notes, **finish_settings(self))
-        release = counter.make_release(finish, tree, noisy, variance)
+        noisy, variance = self.count_levels(run, tree, run.split(weights))
+        release = self.make_release(run, tree, noisy, variance, notes=notes)
         return prune(release, self.prune) if self.prune else release
 
     def level_weights(self, domain: Domain, *, gaussian: bool = False) -> tuple[list[float], tuple[str, ...]]:
@@ -139,11 +131,8 @@ class Quadtree(PointMechanism):
 
     def count_variances(self, release: Release, budget: Budget) -> Floats | None:
         """Compute the variance of the noise on the count of each node; None after pruning, which removes measured nodes."""
-        change = Change(contributions=release.receipt.contributions)
         weights, _ = self.level_weights(release.domain, gaussian=is_gaussian(budget, self.title))
-        split = split_budget(budget, self.title, weights, change)
-        cells = release.open_cells
-        return None if self.prune else level_variances(release.tree, split.parts, change.contributions, cells, gaussian=split.gaussian)
+        return None if self.prune else self.plan_variances(release, budget, weights)
 
     def check(self, frame: Domain) -> None:
         """Raise an error if custom weights do not fit, or the tree is too large for memory."""

@@ -22,8 +22,9 @@ from dpviz.mechanisms.expected_error import (
     noise_part,
     response_sensitivity,
 )
-from dpviz.mechanisms.noisy_counts import Finish, NoisyCounts, all_on_leaves
+from dpviz.mechanisms.points.base import all_on_leaves
 from dpviz.mechanisms.points.uniform_grid import MOST_PER_SIDE
+from dpviz.mechanisms.run import Run
 from dpviz.mechanisms.tuning import SMALLEST_TOTAL, TUNABLE, Candidate, ReleasableCandidate, Tuning
 from dpviz.privacy.budget import Budget, PureBudget, require_pure
 from dpviz.privacy.entropy import Entropy
@@ -150,15 +151,14 @@ class TunedGrid(GridTuning):
     def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> Release:
         """Spend a pure budget on `points`; raises `BudgetError` for any other, `SettingError` if a number must be declared."""
         budget = require_pure(budget, self.title)
-        counter = NoisyCounts(points=points, entropy=entropy)
+        run = Run.of(self, points, budget, entropy)
         self.check(points.domain)
         candidates = self.candidates(points.domain)
-        choice = self.tune_by(counter, budget, "size of the grid", candidates)
+        choice = self.tune_by(run, budget, "size of the grid", candidates)
         side = candidates[choice.index].side
         tree = grid(points.domain, side, side)
-        noisy, variance = counter.count_levels(tree, all_on_leaves(tree, choice.remaining))
-        finish = Finish(mechanism=self, budget=budget, unprotected=choice.unprotected, notes=self.cut_notes(points.domain))
-        return counter.make_release(finish, tree, noisy, variance)
+        noisy, variance = self.count_levels(run, tree, all_on_leaves(tree, choice.remaining))
+        return self.make_release(run, tree, noisy, variance, unprotected=choice.unprotected, notes=self.cut_notes(points.domain))
 
     def scores(self, points: PointCounts, budget: PureBudget, total: int, candidates: Sequence[Candidate]) -> Scores:
         """Score the candidates by their relative errors with `budget`, clipped or as in the paper. PRIVATE."""
@@ -237,17 +237,16 @@ class Tuned(Tuning):
     def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> Release:
         """Spend a pure budget on `points`; raises `BudgetError` for any other budget."""
         budget = require_pure(budget, self.title)
-        counter = NoisyCounts(points=points, entropy=entropy)
+        run = Run.of(self, points, budget, entropy)
         self.check(points.domain)
         candidates = self.candidates(points.domain)
-        choice = self.tune_by(counter, budget, self.tune, candidates)
+        choice = self.tune_by(run, budget, self.tune, candidates)
         chosen = candidates[choice.index]
         release = chosen.mechanism.release(points, PureBudget(choice.remaining), entropy)
-        counter.steps.extend(release.receipt.steps)
+        run.steps.extend(release.receipt.steps)
         choice_note = f"{chosen.mechanism.title}: the {self.tune} is {chosen.value:,g}, chosen among {len(candidates)}."
-        notes = (choice_note, *release.receipt.notes)
-        finish = Finish(mechanism=self, budget=budget, unprotected=choice.unprotected, notes=notes)
-        return replace(release, mechanism=self.key, settings=self.chosen(), receipt=counter.receipt(finish))
+        receipt = self.receipt(run, choice.unprotected, (choice_note, *release.receipt.notes, *run.notes))
+        return replace(release, mechanism=self.key, settings=self.chosen(), receipt=receipt)
 
     def candidates(self, domain: Domain) -> list[ReleasableCandidate]:
         """List the different candidates for a domain; values are cut to the lattice."""

@@ -13,8 +13,8 @@ import numpy as np
 from dpviz.arrays import Floats
 from dpviz.data.points import PointCounts
 from dpviz.mechanisms.base import RECOMMENDED, Share, setting, shares_of
-from dpviz.mechanisms.budget_noise import Change, is_gaussian, split_budget
-from dpviz.mechanisms.noisy_counts import Finish, NoisyCounts, PointMechanism, all_on_leaves, level_variances, negative_setting
+from dpviz.mechanisms.points.base import PointMechanism, all_on_leaves, negative_setting
+from dpviz.mechanisms.run import Run
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.point_release import Release
@@ -99,34 +99,34 @@ class UniformGrid(PointMechanism):
 
     def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> Release:
         """Spend a budget of any kind on `points`; raises `BudgetError` for delta = 0."""
-        counter = NoisyCounts(points=points, entropy=entropy, gaussian=is_gaussian(budget, self.title))
-        side, amount = self._choose_side(counter, budget)
+        run = Run.of(self, points, budget, entropy)
+        side, amount = self._choose_side(run)
         fitting = min(side, points.domain.side, MOST_PER_SIDE)
         tree = grid(points.domain, fitting, fitting)
-        noisy, variance = counter.count_levels(tree, all_on_leaves(tree, amount))
+        noisy, variance = self.count_levels(run, tree, all_on_leaves(tree, amount))
         declared = self.side is None and self.declared_total is not None
-        finish = Finish(
-            mechanism=self,
-            budget=budget,
+        return self.make_release(
+            run,
+            tree,
+            noisy,
+            variance,
             unprotected=(f"the declared number of records ({self.declared_total:,})",) if declared else (),
             notes=(f"The grid has {fitting:,} cells per side, not {side:,}: the lattice or the memory has no room for more.",)
             if fitting < side
             else (),
-            negative=self.negative,
         )
-        return counter.make_release(finish, tree, noisy, variance)
 
-    def _choose_side(self, counter: NoisyCounts, budget: Budget) -> tuple[int, Fraction]:
+    def _choose_side(self, run: Run[PointCounts]) -> tuple[int, Fraction]:
         """Return the number of cells per side, and the epsilon, or rho, that is left for counting the cells."""
-        *on_total, on_cells = counter.split(budget, self.title, self._weights)
+        *on_total, on_cells = run.split(self._weights)
         if self.side is not None:
             return self.side, on_cells
         total = self.declared_total or 0
         if on_total:
-            noisy, _ = counter.count("total, for the size of the grid", np.array([counter.points.count.sum()]), on_total[0])
+            noisy, _ = run.measure("total, for the size of the grid", np.array([run.data.count.sum()]), on_total[0])
             total = int(noisy[0])
-        epsilon = Fraction(2 * math.sqrt(on_cells)) if counter.gaussian else on_cells
-        return self.rule(total, epsilon / counter.points.contributions, counter.points.domain.share_open), on_cells
+        epsilon = Fraction(2 * math.sqrt(on_cells)) if run.gaussian else on_cells
+        return self.rule(total, epsilon / run.data.contributions, run.data.domain.share_open), on_cells
 
     @property
     def _weights(self) -> list[float]:
@@ -135,10 +135,7 @@ class UniformGrid(PointMechanism):
 
     def count_variances(self, release: Release, budget: Budget) -> Floats | None:
         """Compute the variance of the noise on the count of each node: finite for the cells alone."""
-        change = Change(contributions=release.receipt.contributions)
-        split = split_budget(budget, self.title, self._weights, change)
-        amounts = all_on_leaves(release.tree, split.parts[-1])
-        return level_variances(release.tree, amounts, change.contributions, release.open_cells, gaussian=split.gaussian)
+        return self.plan_variances(release, budget, self._weights, on_leaves=True)
 
     @property
     def _measures_total(self) -> bool:

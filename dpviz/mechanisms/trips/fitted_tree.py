@@ -15,19 +15,13 @@ from dpviz.data.flows import Flows
 from dpviz.errors import BudgetError
 from dpviz.mechanisms.base import ADD_REMOVE, BOUNDED, Share, setting
 from dpviz.mechanisms.budget_noise import accounting_setting
-from dpviz.mechanisms.noisy_flows import (
-    FlowMechanism,
-    NoisyFlows,
-    first_side_setting,
-    neighbours_setting,
-    plan_variances,
-)
+from dpviz.mechanisms.run import Run
+from dpviz.mechanisms.trips.base import FlowMechanism, first_side_setting, neighbours_setting, plan_variances
 from dpviz.mechanisms.trips.true_stages import TrueStage, sum_true_stages
 from dpviz.privacy.allocation import custom_weights, minimax_shares
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.false_positives import list_nonzero
-from dpviz.privacy.noise import gaussian_variance
 from dpviz.privacy.nonnegative_fit import NoisyStage, Root, fit_nonnegative, fit_unbiased, round_to_whole
 from dpviz.release.flow_release import ESTIMATED, FlowRelease, PairSums, RegionTotals, StageCounts, sum_pairs
 from dpviz.space.pair_tree import Children, PairTree
@@ -156,13 +150,11 @@ class FittedTree(FlowMechanism):
         """
         self.check_data(flows)
         tree = PairTree(origins=flows.regions, destinations=flows.ends, first=self.tree)
-        shares = self._compute_shares(tree)
-        counter = NoisyFlows(flows=flows, entropy=entropy, neighbours=self.neighbours)
-        rho, conversion = counter.convert(budget, self.title, self.accounting, shares)
-        parts = rho.split(shares)
-        root = self._measure_root(counter, parts[0])
-        nodes = self._measure(counter, tree, root, parts)
-        listed = self._choose_listed(nodes, root, counter.variance(parts[-1]))
+        run = Run.of(self, flows, budget, entropy, gaussian=True)
+        parts = run.split(self._compute_shares(tree))
+        root = self._measure_root(run, parts[0])
+        nodes = self._measure(run, tree, root, parts)
+        listed = self._choose_listed(nodes, root, run.sensitivity.scale(parts[-1], gaussian=True))
         counts = round_to_whole(nodes.stages, _fit_counts(nodes, root, listed, pruned=self._is_pruned(tree)))
         estimates = None if self._is_pruned(tree) else fit_unbiased(root, nodes.stages)
         stages = _release_stages(nodes, root, counts, estimates)
@@ -170,12 +162,11 @@ class FittedTree(FlowMechanism):
         if listed is not None:
             across = _sum_across(tree, nodes, counts[-1])
             stages[-1] = _select_listed(stages[-1], counts[-1], listed)
-        return counter.make_release(
+        return self.make_release(
+            run,
             tree,
             stages,
-            counter.receipt(budget, converted=rho, conversion=conversion, exact_total=self.neighbours == BOUNDED),
-            mechanism=self.key,
-            settings=self.chosen(),
+            exact_total=True,
             steps=self._describe_steps(pruned=self._is_pruned(tree)),
             every_pair=not self._is_pruned(tree),
             approximate=_PRUNED if self._is_pruned(tree) else _ALL_MEASURED,
@@ -183,22 +174,22 @@ class FittedTree(FlowMechanism):
             totals=None if estimates is None else _sum_region_totals(tree, nodes, estimates[0]),
         )
 
-    def _measure_root(self, counter: NoisyFlows, rho: Fraction) -> Root:
+    def _measure_root(self, run: Run[Flows], rho: Fraction) -> Root:
         """Return the total: exact, or measured with noise under add/remove."""
         if self.neighbours == BOUNDED:
-            return Root(count=float(counter.flows.total))
-        noisy = counter.measure("total", np.array([counter.flows.total], np.int64), rho, 0)
-        return Root(count=float(noisy[0]), variance=max(gaussian_variance(counter.variance(rho)), _SMALLEST_VARIANCE))
+            return Root(count=float(run.data.total))
+        noisy, variance = run.measure("total", np.array([run.data.total], np.int64), rho, 0)
+        return Root(count=float(noisy[0]), variance=max(variance, _SMALLEST_VARIANCE))
 
-    def _measure(self, counter: NoisyFlows, tree: PairTree, root: Root, parts: Sequence[Fraction]) -> _Nodes:
+    def _measure(self, run: Run[Flows], tree: PairTree, root: Root, parts: Sequence[Fraction]) -> _Nodes:
         """Measure the stages from the top down: all nodes, or in a pruned tree only the children of the nodes that were kept."""
         nodes = _Nodes(origin=[np.zeros(1, np.int32)], destination=[np.zeros(1, np.int32)])
-        truth, pruned = sum_true_stages(counter.flows, tree), self._is_pruned(tree)
+        truth, pruned = sum_true_stages(run.data, tree), self._is_pruned(tree)
         index = np.zeros(len(truth[0].count), np.int64)
         for stage in range(1, tree.height + 1):
             children = tree.children(stage, nodes.origin[-1], nodes.destination[-1])
             index = _index_true_nodes(children, truth[stage], index)
-            nodes.stages.append(_measure_stage(counter, tree.title(stage), stage, parts[stage], children, index, truth[stage]))
+            nodes.stages.append(_measure_stage(run, tree.title(stage), stage, parts[stage], children, index, truth[stage]))
             nodes.measured_nodes.append(len(children.origin))
             kept = np.ones(len(children.origin), np.bool_)
             if pruned and parts[stage] and stage < tree.height:
@@ -298,7 +289,7 @@ def _index_true_nodes(children: Children, truth: TrueStage, above: Integers) -> 
 
 
 def _measure_stage(
-    counter: NoisyFlows, title: str, stage: int, rho: Fraction, children: Children, index: Integers, truth: TrueStage
+    run: Run[Flows], title: str, stage: int, rho: Fraction, children: Children, index: Integers, truth: TrueStage
 ) -> NoisyStage:
     """Measure all children with noise; a stage without a share of the budget is not measured."""
     size = len(children.origin)
@@ -306,9 +297,8 @@ def _measure_stage(
         return NoisyStage(starts=children.starts, noisy=None, variance=0.0, size=size)
     true = np.zeros(size, np.int64)
     true[index[index >= 0]] = truth.count[index >= 0]
-    noisy = counter.measure(title, true, rho, stage).astype(np.float64)
-    variance = max(gaussian_variance(counter.variance(rho)), _SMALLEST_VARIANCE)
-    return NoisyStage(starts=children.starts, noisy=noisy, variance=variance, size=size)
+    noisy, variance = run.measure(title, true, rho, stage)
+    return NoisyStage(starts=children.starts, noisy=noisy.astype(np.float64), variance=max(variance, _SMALLEST_VARIANCE), size=size)
 
 
 def _choose_kept(fitted: Floats, stage: NoisyStage) -> Mask:

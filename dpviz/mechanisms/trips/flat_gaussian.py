@@ -14,19 +14,18 @@ from dpviz.data.flows import Flows
 from dpviz.errors import DomainError
 from dpviz.mechanisms.base import BOUNDED, NEIGHBOURS, setting
 from dpviz.mechanisms.budget_noise import accounting_setting
-from dpviz.mechanisms.noisy_flows import (
+from dpviz.mechanisms.run import Run
+from dpviz.mechanisms.trips.base import (
     FlowMechanism,
-    NoisyFlows,
     add_coarser_stages,
     bound_largest_noise,
     count_most_leaf_pairs,
     make_measured_stage,
     make_summed_stage,
 )
-from dpviz.privacy.budget import Budget, ZcdpBudget
+from dpviz.privacy.budget import Budget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.false_positives import gaussian_tail
-from dpviz.privacy.noise import discrete_gaussian, gaussian_variance
 from dpviz.release.flow_release import FlowRelease, sum_pairs
 from dpviz.space.pair_tree import PairTree
 from dpviz.space.regions import Regions
@@ -103,23 +102,20 @@ class FlatGaussian(FlowMechanism):
             DomainError: more than 2**28 pairs of leaves.
         """
         self.check_data(flows)
-        counter = NoisyFlows(flows=flows, entropy=entropy, neighbours=self.neighbours)
-        rho, conversion = counter.convert(budget, self.title, self.accounting, [1.0])
+        run = Run.of(self, flows, budget, entropy, gaussian=True)
+        (rho,) = run.split([1.0])
         tree = PairTree(origins=flows.regions, destinations=flows.ends)
-        counter.record("every pair of leaves", rho.rho, tree.height, tree.size(tree.height))
-        parameter = counter.variance(rho.rho)
-        variance, least = gaussian_variance(parameter), self.choose_threshold(tree.size(tree.height), parameter)
-        (origin, destination, noisy), above, across = _measure_pairs(counter, tree, rho, least)
+        run.record("every pair of leaves", rho, level=tree.height, counts=tree.size(tree.height))
+        least = self.choose_threshold(tree.size(tree.height), run.steps[0].scale)
+        (origin, destination, noisy), above, across = _measure_pairs(run, tree, rho, least)
         summed = make_summed_stage(*_find_nonzero(above))
-        leaves = make_measured_stage(origin, destination, noisy, variance, tree.size(tree.height))
+        leaves = make_measured_stage(origin, destination, noisy, run.variance(rho), tree.size(tree.height))
         stages = [*add_coarser_stages(tree, summed, tree.height - 1), leaves]
         left_out = () if least is None else (f"pairs under {least:,} left out of the finest level",)
-        return counter.make_release(
+        return self.make_release(
+            run,
             tree,
             stages,
-            counter.receipt(budget, converted=rho, conversion=conversion),
-            mechanism=self.key,
-            settings=self.chosen(),
             steps=("larger regions are sums of all noisy pairs", *left_out),
             every_pair=True,
             across=None if least is None else sum_pairs(*_find_nonzero(across), across.shape[1]),
@@ -175,7 +171,7 @@ def _find_nonzero(sums: Integers) -> tuple[Places, Places, Integers]:
 
 
 def _measure_pairs(
-    counter: NoisyFlows, tree: PairTree, rho: ZcdpBudget, least: int | None
+    run: Run[Flows], tree: PairTree, rho: Fraction, least: int | None
 ) -> tuple[tuple[Places, Places, Integers], Integers, Integers]:
     """Measure every pair of leaves, block by block.
 
@@ -183,7 +179,7 @@ def _measure_pairs(
         The kept pairs (origins, destinations, noisy counts), and two tables of sums of all noisy pairs: (origins one level above the
         leaves, leaves) and (leaves, destinations one level above the leaves).
     """
-    flows, width = counter.flows, tree.destinations.size(tree.destinations.depth)
+    flows, width = run.data, tree.destinations.size(tree.destinations.depth)
     parent = tree.origins.parent[-1]
     above, kept = np.zeros((int(parent[-1]) + 1, width), np.int64), []
     column = tree.destinations.first_child(tree.destinations.depth - 1)[:-1]
@@ -194,7 +190,7 @@ def _measure_pairs(
         part = slice(*np.searchsorted(flows.origin, [start, stop]))
         block = np.zeros((stop - start) * width, np.int64)
         block[(flows.origin[part] - np.int64(start)) * width + flows.destination[part]] = flows.count[part]
-        block = discrete_gaussian(block, rho, counter.entropy, counter.squared_sensitivity)
+        block = run.draw(block, rho)
         pair_index = np.flatnonzero(block if least is None else block >= least)
         kept.append((pair_index + start * width, block[pair_index]))
         first = np.flatnonzero(np.diff(parent[start:stop], prepend=-1))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
@@ -13,11 +12,10 @@ from dpviz.arrays import Floats
 from dpviz.data.flows import Flows
 from dpviz.errors import InputError
 from dpviz.mechanisms.base import BOUNDED, NEIGHBOURS, setting
-from dpviz.mechanisms.noisy_flows import FlowMechanism, NoisyFlows, add_coarser_stages, count_most_leaf_pairs, make_measured_stage
-from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, require_approx
+from dpviz.mechanisms.run import Run
+from dpviz.mechanisms.trips.base import FlowMechanism, add_coarser_stages, count_most_leaf_pairs, make_measured_stage
+from dpviz.privacy.budget import ApproxBudget, Budget, require_approx
 from dpviz.privacy.entropy import Entropy
-from dpviz.privacy.noise import discrete_laplace, laplace_variance
-from dpviz.privacy.receipt import Step
 from dpviz.release.flow_release import FlowRelease
 from dpviz.space.pair_tree import PairTree
 
@@ -93,31 +91,17 @@ class StabilityHistogram(FlowMechanism):
         """
         spend = require_approx(budget, self.title)
         self.check_data(flows)
-        counter = NoisyFlows(flows=flows, entropy=entropy, neighbours=self.neighbours)
-        sensitivity, least = 2 if self.neighbours == BOUNDED else 1, self.compute_threshold(spend)
-        scale = sensitivity / spend.epsilon
-        counter.steps.append(
-            Step(
-                purpose=f"pairs with trips, released from {least:,} on",
-                amount=spend.epsilon,
-                delta=spend.delta,
-                sensitivity=Fraction(sensitivity),
-                noise="discrete Laplace",
-                scale=scale,
-                level=2 * flows.regions.depth,
-            )
-        )
-        noisy = discrete_laplace(flows.count, PureBudget(spend.epsilon), entropy, sensitivity)
+        run, least = Run.of(self, flows, budget, entropy), self.compute_threshold(spend)
+        run.record(f"pairs with trips, released from {least:,} on", spend.epsilon, delta=spend.delta, level=2 * flows.regions.depth)
+        noisy = run.draw(flows.count, spend.epsilon)
         kept = np.flatnonzero(noisy >= least)
         tree = PairTree(origins=flows.regions, destinations=flows.ends)
-        leaves = make_measured_stage(flows.origin[kept], flows.destination[kept], noisy[kept], laplace_variance(scale), len(kept))
+        leaves = make_measured_stage(flows.origin[kept], flows.destination[kept], noisy[kept], run.variance(spend.epsilon), len(kept))
         stages = add_coarser_stages(tree, leaves, tree.height)
-        return counter.make_release(
+        return self.make_release(
+            run,
             tree,
             stages,
-            counter.receipt(budget, converted=None, conversion=None),
-            mechanism=self.key,
-            settings=self.chosen(),
             steps=(f"counts under {least:,} left out", "larger regions are sums of released pairs"),
             approximate="the spread is that of the noise on released pairs; what the threshold leaves out is not in it",
         )

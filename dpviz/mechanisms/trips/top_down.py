@@ -13,22 +13,15 @@ import numpy as np
 from dpviz.arrays import Floats, Integers
 from dpviz.data.flows import Flows
 from dpviz.errors import SettingError
-from dpviz.mechanisms.base import ADD_REMOVE, BOUNDED, Share, setting
+from dpviz.mechanisms.base import ADD_REMOVE, Share, setting
 from dpviz.mechanisms.budget_noise import accounting_setting
-from dpviz.mechanisms.noisy_flows import (
-    FlowMechanism,
-    NoisyFlows,
-    bound_largest_noise,
-    first_side_setting,
-    neighbours_setting,
-    plan_variances,
-)
+from dpviz.mechanisms.run import Run
+from dpviz.mechanisms.trips.base import FlowMechanism, bound_largest_noise, first_side_setting, neighbours_setting, plan_variances
 from dpviz.mechanisms.trips.true_stages import TrueStage, sum_true_stages
 from dpviz.privacy.allocation import STAGE_STRATEGIES, stage_weights
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.false_positives import discovery_threshold, stddev_threshold
-from dpviz.privacy.noise import gaussian_variance
 from dpviz.privacy.whole_numbers import SOLVER_CHILDREN, nearest_in_groups
 from dpviz.release.flow_release import FlowRelease, StageCounts
 from dpviz.space.pair_tree import Children, PairTree
@@ -141,32 +134,22 @@ class TopDown(FlowMechanism):
             SettingError: groups that are too large for optimiser="solver".
         """
         self.check_data(flows)
-        counter = NoisyFlows(flows=flows, entropy=entropy, neighbours=self.neighbours)
+        run = Run.of(self, flows, budget, entropy, gaussian=True)
         tree = PairTree(origins=flows.regions, destinations=flows.ends, first=self.tree)
-        weights = self._compute_weights(tree)
-        rho, conversion = counter.convert(budget, self.title, self.accounting, weights)
-        parts = rho.split(weights)
+        parts = run.split(self._compute_weights(tree))
         truth = sum_true_stages(flows, tree)
-        stages = [self._release_root(counter, parts)]
+        stages = [self._release_root(run, parts)]
         released_index = np.full(len(truth[0].count), len(stages[0].count) - 1, np.int64)  # 0, or -1 for a root that is not released
         for stage, part in enumerate(parts[-tree.height :], start=1):
-            released_stage, released_index = self._release_stage(counter, tree, stage, part, stages[-1], truth[stage], released_index)
+            released_stage, released_index = self._release_stage(run, tree, stage, part, stages[-1], truth[stage], released_index)
             stages.append(released_stage)
-        return counter.make_release(
-            tree,
-            stages,
-            counter.receipt(budget, converted=rho, conversion=conversion, exact_total=self.neighbours == BOUNDED),
-            mechanism=self.key,
-            settings=self.chosen(),
-            steps=self._describe_steps(),
-            approximate=_APPROXIMATE,
-        )
+        return self.make_release(run, tree, stages, exact_total=True, steps=self._describe_steps(), approximate=_APPROXIMATE)
 
-    def _release_root(self, counter: NoisyFlows, parts: Sequence[Fraction]) -> StageCounts:
+    def _release_root(self, run: Run[Flows], parts: Sequence[Fraction]) -> StageCounts:
         """Make stage 0, the total: exact, or measured with noise under add/remove."""
-        total, variance, zero = np.array([counter.flows.total], np.int64), 0.0, np.zeros(1, np.int32)
+        total, variance, zero = np.array([run.data.total], np.int64), 0.0, np.zeros(1, np.int32)
         if self.neighbours == ADD_REMOVE:
-            total, variance = counter.measure("total", total, parts[0], 0), gaussian_variance(counter.variance(parts[0]))
+            total, variance = run.measure("total", total, parts[0], 0)
         count = np.maximum(total, 0)
         positive = count > 0
         return StageCounts(
@@ -175,7 +158,7 @@ class TopDown(FlowMechanism):
 
     def _release_stage(
         self,
-        counter: NoisyFlows,
+        run: Run[Flows],
         tree: PairTree,
         stage: int,
         rho: Fraction,
@@ -186,7 +169,7 @@ class TopDown(FlowMechanism):
         """Release one stage: measure the children of released nodes, make them add up to their parents, drop zeros.
 
         Args:
-            counter: adds the noise.
+            run: of this mechanism.
             tree: the tree of pairs.
             stage: number of the stage, from 1.
             rho: budget of the stage.
@@ -202,8 +185,8 @@ class TopDown(FlowMechanism):
         index = np.where(parent >= 0, np.append(children.starts, 0)[parent] + truth.child, -1)
         true = np.zeros(len(children.origin), np.int64)
         true[index[index >= 0]] = truth.count[index >= 0]
-        noisy = counter.measure(tree.title(stage), true, rho, stage)
-        count = self._make_whole(noisy, children, above.count, counter.variance(rho))
+        noisy, variance = run.measure(tree.title(stage), true, rho, stage)
+        count = self._make_whole(noisy, children, above.count, run.steps[-1].scale)
         kept = np.flatnonzero(count)
         released_index = np.full(len(count) + 1, -1, np.int64)  # the last entry is what a node without an index (-1) finds
         released_index[kept] = np.arange(len(kept))
@@ -212,7 +195,7 @@ class TopDown(FlowMechanism):
             destination=children.destination[kept],
             count=count[kept],
             noisy=noisy[kept],
-            variance=gaussian_variance(counter.variance(rho)),
+            variance=variance,
             measured=len(count),
         )
         return released_stage, released_index[index]

@@ -4,7 +4,7 @@ import pytest
 from dpviz.evaluation.attacks.averaging import allowed_releases, rounding_log_odds
 from dpviz.evaluation.attacks.game import membership_bound
 from dpviz.lessons import averaging
-from dpviz.mechanisms.disclosure_control import RANDOM, round_counts
+from dpviz.mechanisms.contrasts import RANDOM, round_counts
 from dpviz.privacy.entropy import Entropy
 
 

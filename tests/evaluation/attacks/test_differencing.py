@@ -5,7 +5,7 @@ import pytest
 
 from dpviz.data.points import PointCounts
 from dpviz.evaluation.attacks.differencing import count_by, guess_member, hide_small, recover_hidden, subtract_once
-from dpviz.mechanisms.disclosure_points import SuppressedCounts
+from dpviz.mechanisms.points.contrasts import SuppressedCounts
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
 

@@ -6,7 +6,7 @@ import pytest
 from dpviz.errors import InputError
 from dpviz.evaluation.attacks.differencing import count_by
 from dpviz.evaluation.attacks.rounding import bound_counts, can_exceed, rounded_range, share_pinned
-from dpviz.mechanisms.disclosure_control import NEAREST, RANDOM, round_counts
+from dpviz.mechanisms.contrasts import NEAREST, RANDOM, round_counts
 from dpviz.privacy.entropy import Entropy
 
 TABLES = [np.arange(4), np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1]), np.zeros(4, np.int64)]

@@ -9,8 +9,8 @@ import pytest
 from dpviz.data.areas import AreaCounts
 from dpviz.data.points import PointCounts
 from dpviz.errors import BudgetError, SettingError
-from dpviz.mechanisms import FlatAreas, Quadtree, RegionTree, noisy_areas
-from dpviz.mechanisms import noisy_counts as measure
+from dpviz.mechanisms import FlatAreas, Quadtree, RegionTree
+from dpviz.mechanisms import run as measure
 from dpviz.privacy.allocation import CENSUS, fitted_variance, region_weights
 from dpviz.privacy.budget import PureBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
@@ -91,7 +91,7 @@ def test_other_splits():
     ],
 )
 def test_splits_that_do_not_fit_are_refused_before_anything_is_spent(monkeypatch, settings, words):
-    monkeypatch.setattr(noisy_areas, "discrete_laplace", None)
+    monkeypatch.setattr(measure, "discrete_laplace", None)
     mechanism = RegionTree(**settings)
     for call in (lambda: made(mechanism, records_of(10), PureBudget(1)), lambda: mechanism.check(records_of(10).regions)):
         with pytest.raises(BudgetError, match=words):
@@ -113,8 +113,7 @@ def test_on_squares_its_least_squares_are_those_of_the_quadtree(monkeypatch, roo
     points, squares = PointCounts.from_xy(x, y, domain=domain), Regions.squares(domain, zooms=(1, 2, 3))
     areas = AreaCounts.from_xy(x, y, regions=squares)
     noise = {size: np.random.default_rng(size).integers(-20, 20, size) for size in (1, 4, 16, 64)}
-    for module in (measure, noisy_areas):
-        monkeypatch.setattr(module, "discrete_laplace", lambda true, *rest: true + noise[len(true)])
+    monkeypatch.setattr(measure, "discrete_laplace", lambda true, *rest: true + noise[len(true)])
     weights = (1.0, 2.0, 3.0, 5.0) if root else (0.0, 2.0, 3.0, 5.0)
     quadtree = Quadtree(height=3, split="custom", weights=weights).release(points, PureBudget("0.3"), Entropy.seeded(1))
     tree = RegionTree(split="custom", weights=weights if root else weights[1:], count_root=root)

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from dpviz.data.points import PointCounts
-from dpviz.mechanisms.noisy_counts import NoisyCounts
 from dpviz.mechanisms.points import htf
 from dpviz.mechanisms.points.htf import SENSITIVITY, Htf
+from dpviz.mechanisms.run import Run
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.noise import laplace_variance
@@ -30,16 +30,16 @@ def towns(order: int = 6, records: int = 20_000, seed: int = 1) -> PointCounts:
     return PointCounts.from_xy(x, y, domain=Domain(bounds=(0, 0, 1, 1), crs=None, order=order))
 
 
-def spending(mechanism: Htf, points: PointCounts, epsilon: str, seed: int = 1) -> tuple[htf.Spending, NoisyCounts]:
-    counter = NoisyCounts(points=points, entropy=Entropy.seeded(seed))
-    return mechanism.spending(counter, Fraction(epsilon)), counter
+def spending(mechanism: Htf, points: PointCounts, epsilon: str, seed: int = 1) -> tuple[htf.Spending, Run]:
+    run = Run.of(mechanism, points, PureBudget(epsilon), Entropy.seeded(seed))
+    return mechanism.spending(run, Fraction(epsilon)), run
 
 
 @ALL
 @pytest.mark.parametrize("epsilon", ["1e-3", "0.1", "1/3", "1", "1e7"])
 def test_what_a_path_spends_adds_up_to_epsilon_exactly(form, epsilon):
-    spent, counter = spending(FORMS[form], towns(), epsilon)
-    height = sum((step.amount for step in counter.steps), Fraction(0))
+    spent, run = spending(FORMS[form], towns(), epsilon)
+    height = sum((step.amount for step in run.steps), Fraction(0))
     assert height + spent.height * spent.splits + sum(spent.counts) == Fraction(epsilon)
     assert spent.remaining(spent.height) == spent.counts[-1]
     for depth in range(spent.height):
@@ -49,8 +49,8 @@ def test_what_a_path_spends_adds_up_to_epsilon_exactly(form, epsilon):
 
 @pytest.mark.parametrize(("epsilon", "height"), [("1", "0.01"), ("0.005", "1e-4"), ("0.0005", "0.00005")])
 def test_the_papers_budgets_are_as_corrected(epsilon, height):
-    spent, counter = spending(PAPER, towns(), epsilon)
-    assert counter.steps[0].amount == Fraction(height)
+    spent, run = spending(PAPER, towns(), epsilon)
+    assert run.steps[0].amount == Fraction(height)
     assert spent.splits == min(Fraction("1e-3"), Fraction(epsilon) / 4 / spent.height)
     np.testing.assert_allclose([float(b / a) for a, b in pairwise(spent.counts)], 2 ** (1 / 3), rtol=1e-4)
 
@@ -59,11 +59,11 @@ def test_the_papers_budgets_are_as_corrected(epsilon, height):
     ("total", "epsilon", "height"), [(20_000, 100, 12), (20_000, 1, 10), (320, 1, 5), (319, 1, 4), (-50, 1, 1), (0, 1, 1), (10**9, 9, 12)]
 )
 def test_the_height_is_the_logarithm_of_the_noisy_total_within_its_limits(monkeypatch, total, epsilon, height):
-    monkeypatch.setattr(NoisyCounts, "count", lambda counter, *rest, **more: (np.array([total]), 1.0))
+    monkeypatch.setattr(Run, "measure", lambda run, *rest, **more: (np.array([total]), 1.0))
     for extra in (0, 3):
         assert spending(replace(PAPER, extra=extra), towns(), str(epsilon))[0].height == height + extra
-    given, counter = spending(Htf(height=20), towns(order=2), "1")
-    assert (given.height, counter.steps) == (20, [])
+    given, run = spending(Htf(height=20), towns(order=2), "1")
+    assert (given.height, run.steps) == (20, [])
 
 
 @ALL

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dpviz.mechanisms import noisy_counts as measure
+from dpviz.mechanisms import run as measure
 from dpviz.mechanisms.points import htf
 from dpviz.mechanisms.points.htf import Htf
 from dpviz.privacy.budget import PureBudget
@@ -67,8 +67,8 @@ def test_a_person_with_several_records_costs_no_more_wherever_they_lie(monkeypat
 
 
 def test_the_enumeration_catches_a_fresh_count_that_forgets_what_its_path_has_spent(monkeypatch):
-    dear = lambda counter, finish: measure.Receipt(total=PureBudget(100), steps=(*counter.steps,))  # noqa: E731
-    monkeypatch.setattr(measure.NoisyCounts, "receipt", dear)
+    dear = lambda run, *_: measure.Receipt(total=PureBudget(100), steps=(*run.steps,))  # noqa: E731
+    monkeypatch.setattr(measure.Run, "receipt", dear)
     honest = htf.Spending.remaining
     monkeypatch.setattr(htf.Spending, "remaining", lambda spending, depth: honest(spending, depth) + spending.counts[depth])
     assert worst_loss(monkeypatch, VARIANTS["default"], 2) > EPSILON

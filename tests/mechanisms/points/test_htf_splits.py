@@ -10,18 +10,20 @@ import pytest
 from scipy import stats
 
 from dpviz.data.points import PointCounts
-from dpviz.mechanisms.noisy_counts import NoisyCounts
 from dpviz.mechanisms.points import htf
 from dpviz.mechanisms.points.htf import (
     LARGEST,
     SENSITIVITY,
     UNITS_PER_RECORD,
+    Htf,
     SplitCells,
     Splitting,
     by_permute_and_flip,
     by_rounds,
     candidates,
 )
+from dpviz.mechanisms.run import Run
+from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.space.domain import Domain
 from tests.laws import by_integral
@@ -120,8 +122,8 @@ def test_no_cells_and_no_nodes_are_fine():
 
 def splitting(matrix: np.ndarray, epsilon: Fraction = EPSILON, seed: int = 1) -> Splitting:
     """The whole of a matrix, about to be split across."""
-    counter = NoisyCounts(points=PointCounts.from_matrix(matrix), entropy=Entropy.seeded(seed))
-    return Splitting(counter=counter, cells=SplitCells.of(counter.points), across=np.array([True]), epsilon=epsilon, level=1)
+    run = Run.of(Htf(), PointCounts.from_matrix(matrix), PureBudget(epsilon), Entropy.seeded(seed))
+    return Splitting(run=run, cells=SplitCells.of(run.data), across=np.array([True]), epsilon=epsilon, level=1)
 
 
 def nodes_of(matrix: np.ndarray, seed: int = 0, depth: int = 4) -> Splitting:
@@ -213,7 +215,7 @@ def test_candidates_are_distinct_strictly_inside_and_as_many_as_fit(most, inner)
 def test_steps_are_charged_in_full_even_where_no_node_had_a_choice():
     nodes = splitting(np.ones((2, 2), int))
     assert by_rounds(nodes, 3).tolist() == by_permute_and_flip(nodes, 7, 0.5).tolist() == [1]
-    assert [(step.amount, step.sensitivity, step.noise) for step in nodes.counter.steps] == [
+    assert [(step.amount, step.sensitivity, step.noise) for step in nodes.run.steps] == [
         (EPSILON, 7 * SENSITIVITY, "discrete Laplace"),
         (EPSILON, SENSITIVITY, "permute-and-flip"),
     ]

@@ -9,7 +9,7 @@ import pytest
 from dpviz.data.points import PointCounts
 from dpviz.errors import BudgetError, DomainError
 from dpviz.mechanisms import Kdtree
-from dpviz.mechanisms import noisy_counts as measure
+from dpviz.mechanisms import run as measure
 from dpviz.mechanisms.points import kdtree
 from dpviz.mechanisms.points.kdtree import VARIANTS, CellGrid
 from dpviz.privacy.budget import ApproxBudget, PureBudget

@@ -11,9 +11,9 @@ import pytest
 
 from dpviz.data.points import PointCounts
 from dpviz.mechanisms import ExactKdtree, HilbertTree, Kdtree
-from dpviz.mechanisms import noisy_counts as measure
-from dpviz.mechanisms.noisy_counts import NoisyCounts
+from dpviz.mechanisms import run as measure
 from dpviz.mechanisms.points.median_tree import MedianTree
+from dpviz.mechanisms.run import Run
 from dpviz.privacy.budget import ApproxBudget, PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.medians import exact_medians
@@ -115,12 +115,12 @@ def test_splits_that_look_at_the_records_without_paying_are_caught(monkeypatch):
     """Exact medians; and empty nodes that are split in the middle, which tells that they are empty."""
     honest = MedianTree.median
 
-    def exactly(tree, counter, nodes, epsilon, level):
-        counter.steps.append(measure.Step(purpose="medians", amount=epsilon, sensitivity=Fraction(1), noise="none", scale=Fraction(1)))
+    def exactly(tree, run, nodes, epsilon, level):
+        run.steps.append(measure.Step(purpose="medians", amount=epsilon, sensitivity=Fraction(1), noise="none", scale=Fraction(1)))
         return exact_medians(nodes)
 
-    def middle_if_empty(tree, counter, nodes, epsilon, level):
-        return np.where(nodes.records == 0, nodes.middle, honest(tree, counter, nodes, epsilon, level))
+    def middle_if_empty(tree, run, nodes, epsilon, level):
+        return np.where(nodes.records == 0, nodes.middle, honest(tree, run, nodes, epsilon, level))
 
     for planted in (exactly, middle_if_empty):
         monkeypatch.setattr(MedianTree, "median", planted)
@@ -151,7 +151,7 @@ def trees_of(matrix: np.ndarray, rate: float, runs: int, entropy: Entropy) -> np
     budget = PureBudget(Fraction(rate) * 4)
     spending = mechanism.spending(points.domain, budget)
     for _ in range(runs):
-        tree = mechanism.grow(NoisyCounts(points=points, entropy=entropy), spending).tree
+        tree = mechanism.grow(Run.of(mechanism, points, budget, entropy), spending).tree
         seen[tree.east[1] - 1, tree.north[1] - 1, tree.north[3] - 1] += 1
     return seen.ravel()
 

@@ -11,7 +11,7 @@ import pytest
 from dpviz.data.points import PointCounts
 from dpviz.errors import BudgetError
 from dpviz.mechanisms import PathTree
-from dpviz.mechanisms import noisy_counts as measure
+from dpviz.mechanisms import run as measure
 from dpviz.mechanisms.points import path_tree
 from dpviz.privacy.budget import GRAIN, PureBudget
 from dpviz.privacy.consistency import least_squares
@@ -245,8 +245,8 @@ def test_noise_goes_where_its_parameter_says_and_nowhere_else(monkeypatch):
     epsilons, epsilon = [], Fraction("0.3")
     exact = lambda counts, budget, entropy: epsilons.append((budget.epsilon, counts.tolist())) or counts * 10  # noqa: E731
     monkeypatch.setattr(path_tree, "discrete_laplace", exact)
-    counter = measure.NoisyCounts(points=crowd(3), entropy=Entropy.seeded(0))
-    value, variance = path_tree._add_noise(counter, np.arange(6), np.array([0, GRAIN // 2, 7, GRAIN // 2, 0, GRAIN]), epsilon)
+    run = measure.Run.of(PathTree(), crowd(3), PureBudget(1), Entropy.seeded(0))
+    value, variance = path_tree._add_noise(run, np.arange(6), np.array([0, GRAIN // 2, 7, GRAIN // 2, 0, GRAIN]), epsilon)
     assert epsilons == [(epsilon * units / GRAIN, places) for units, places in ((7, [2]), (GRAIN // 2, [1, 3]), (GRAIN, [5]))]
     np.testing.assert_array_equal(value, [np.nan, 10, 20, 30, np.nan, 50])
     half, whole = (variance_of(float(epsilon) * share) for share in (0.5, 1))

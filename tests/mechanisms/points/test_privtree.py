@@ -11,7 +11,7 @@ import pytest
 from dpviz.data.points import PointCounts
 from dpviz.errors import BudgetError
 from dpviz.mechanisms import PrivTree
-from dpviz.mechanisms import noisy_counts as measure
+from dpviz.mechanisms import run as measure
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.space.domain import Domain

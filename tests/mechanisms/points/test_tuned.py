@@ -68,7 +68,7 @@ def test_the_noise_of_a_tree_that_nothing_is_pruned_from_is_that_of_the_whole_tr
 
 def test_no_noise_is_drawn_and_no_tree_is_built_to_compare_heights(monkeypatch):
     queries = queries_of(np.ones((8, 8), int))
-    for owner, name in (("dpviz.mechanisms.noisy_counts", "discrete_laplace"), ("dpviz.mechanisms.points.quadtree", "quadtree")):
+    for owner, name in (("dpviz.mechanisms.run", "discrete_laplace"), ("dpviz.mechanisms.points.quadtree", "quadtree")):
         monkeypatch.setattr(f"{owner}.{name}", lambda *_: pytest.fail("drawn or built"))
     Tuned().check(queries.points.domain)
     assert len({HeightCandidate(mechanism=Quadtree(height=height)).expected(queries, BUDGET).error.sum() for height in (1, 2, 3)}) == 3

@@ -7,6 +7,7 @@ import pytest
 
 from dpviz.errors import DomainError
 from dpviz.mechanisms import FlatGaussian
+from dpviz.mechanisms import run as measure
 from dpviz.mechanisms.trips import flat_gaussian
 from dpviz.privacy.budget import ZcdpBudget
 from dpviz.privacy.entropy import Entropy
@@ -19,7 +20,7 @@ RHO = ZcdpBudget("0.05")
 
 def noisy_leaves(monkeypatch, flows, mechanism=FlatGaussian(), seed=1) -> tuple[FlowRelease, np.ndarray]:  # noqa: B008
     """A release, and the (origins, destinations) table of true count plus the very noise that it drew."""
-    noise = recorded(monkeypatch, flat_gaussian, "discrete_gaussian")
+    noise = recorded(monkeypatch, measure, "discrete_gaussian")
     release = mechanism.release(flows, RHO, Entropy.seeded(seed))
     table = np.array(noise).reshape(flows.regions.size(flows.regions.depth), -1)
     table[flows.origin, flows.destination] += flows.count

@@ -5,7 +5,7 @@ import pytest
 
 from dpviz.data.flows import Flows
 from dpviz.mechanisms import StabilityHistogram
-from dpviz.mechanisms.trips import stability_histogram
+from dpviz.mechanisms import run as measure
 from dpviz.privacy.budget import ApproxBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.noise import laplace_variance
@@ -19,7 +19,7 @@ BUDGET = ApproxBudget(1, "1e-4")
 @pytest.mark.parametrize("seed", [1, 2])
 def test_what_is_released_is_every_noisy_count_from_the_threshold_on_and_sums_of_those(monkeypatch, neighbours, threshold, seed):
     rng, depth = np.random.default_rng(seed), 1 + seed % 3
-    noise = recorded(monkeypatch, stability_histogram, "discrete_laplace")
+    noise = recorded(monkeypatch, measure, "discrete_laplace")
     flows = random_flows(rng, random_regions(rng, depth, 4, "from "), random_regions(rng, depth, 4, "to "), most=100)
     mechanism = StabilityHistogram(neighbours=neighbours, threshold=threshold)
     release, least = mechanism.release(flows, BUDGET, Entropy.seeded(seed)), mechanism.compute_threshold(BUDGET)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from dpviz.data.flows import Flows
 from dpviz.errors import BudgetError, SettingError
 from dpviz.mechanisms import TopDown
-from dpviz.mechanisms import noisy_flows as flow_measure
+from dpviz.mechanisms import run as measure
 from dpviz.mechanisms.trips import true_stages as stages_module
 from dpviz.mechanisms.trips.true_stages import sum_true_stages
 from dpviz.privacy.allocation import stage_weights
@@ -81,7 +81,7 @@ def test_it_is_algorithm_1_node_by_node(monkeypatch, variant, seed):
     origins = random_regions(rng, depth, 4, "from ")
     destinations = random_regions(rng, depth, 3, "to ") if seed % 2 else None
     flows = random_flows(rng, origins, destinations, most=60)
-    noise = recorded(monkeypatch, flow_measure, "discrete_gaussian")
+    noise = recorded(monkeypatch, measure, "discrete_gaussian")
     release = mechanism.release(flows, RHO, Entropy.seeded(seed))
     assert release.tree.first == mechanism.tree
     steps, public = release.receipt.steps, mechanism.neighbours == "bounded"

@@ -8,21 +8,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dpviz.arrays import Floats, Integers, Mask
+from dpviz.arrays import Integers, Mask
 from dpviz.data.points import PointCounts
 from dpviz.mechanisms.base import setting
-from dpviz.mechanisms.disclosure_control import (
-    NO_NOISE,
-    PUBLISHED,
-    Contrast,
-    base_setting,
-    is_small,
-    round_counts,
-    rounding_setting,
-    threshold_setting,
-    totals_setting,
-)
-from dpviz.mechanisms.noisy_counts import PointMechanism, describe_mask
+from dpviz.mechanisms.contrasts import NO_NOISE, NO_PROOF, ChangedCounts, Contrast, Merged, Rounded, Suppressed, Table, is_small
+from dpviz.mechanisms.points.base import PointMechanism, describe_mask
 from dpviz.mechanisms.points.uniform_grid import MOST_PER_SIDE
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.entropy import Entropy, require_entropy
@@ -32,48 +22,26 @@ from dpviz.space.domain import Domain
 from dpviz.space.grids import grid, quadtree, refuse_too_large
 from dpviz.space.tree import Tree, remove_descendants
 
-NO_PROOF = "the records themselves: NOT PRIVATE"
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Table:
-    """What a contrast publishes.
-
-    Attributes:
-        tree: the partitions, n nodes.
-        shown: (n,) counts as published; NaN where a count is suppressed, or only the sum of others.
-        count: (n,) counts that answers and maps use: 0 where a count is suppressed, sums where it is one.
-        steps: descriptions of what was done.
-    """
-
-    tree: Tree
-    shown: Floats
-    count: Floats
-    steps: tuple[str, ...]
-
 
 @dataclass(frozen=True, kw_only=True)
 class PointContrast(Contrast, PointMechanism):
-    """Base of the contrasts for points: a table that no central budget pays for. NOT PRIVATE.
-
-    Protects: nothing that a proof covers. No noise is stated: standard deviations and intervals are NaN. The budget is passed on unused.
-    """
+    """Base of the contrasts for points: a table that no central budget pays for. NOT PRIVATE."""
 
     @abstractmethod
-    def tabulate(self, points: PointCounts, entropy: Entropy) -> Table:
+    def tabulate(self, points: PointCounts, entropy: Entropy) -> tuple[Tree, Table]:
         """Make the table that is published. `entropy` is used only where the method itself is random."""
 
     def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> Release:
         """Publish the table. No budget is spent, and the release must not be published."""
         self.check_data(points)
-        table = self.tabulate(points, require_entropy(entropy))
-        nothing = np.full(len(table.tree), np.nan)
+        tree, table = self.tabulate(points, require_entropy(entropy))
+        nothing = np.full(len(tree), np.nan)
         unprotected = (*Receipt.unprotected, *describe_mask(points.domain), NO_PROOF)
         return Release(
             mechanism=self.key,
             settings=self.chosen(),
             domain=points.domain,
-            tree=table.tree,
+            tree=tree,
             noisy=table.shown,
             noise_variance=nothing,
             count=table.count,
@@ -81,7 +49,7 @@ class PointContrast(Contrast, PointMechanism):
             receipt=self.write_receipt(points, budget, unprotected, self.notes(points.domain)),
             steps=table.steps,
             simulation=entropy.simulation,
-            height=table.tree.height,
+            height=tree.height,
             approximate=NO_NOISE,
         )
 
@@ -101,33 +69,22 @@ def fit_grid(domain: Domain, side: int) -> Tree:
     return grid(domain, fitting, fitting)
 
 
-def _count_grid(points: PointCounts, side: int) -> tuple[Tree, Integers]:
-    """Count points exactly on a grid: return its tree, and (n,) true counts of the nodes. PRIVATE."""
-    tree = fit_grid(points.domain, side)
-    return tree, tree.sums(points.column, points.row, points.count)
+@dataclass(frozen=True, kw_only=True)
+class ChangedGrid(ChangedCounts, PointContrast):
+    """Contrasts that change the counts of a grid."""
 
+    takes_mask: ClassVar[bool] = True
 
-def _sum_leaves(tree: Tree, count: Floats) -> Floats:
-    """Return (n,) counts in which every node with children is the sum of its children."""
-    count = count.copy()
-    for depth in range(tree.height - 1, -1, -1):
-        parents = tree.at_depth(depth)
-        inner = tree.children[parents] > 0
-        count[parents] = np.where(inner, tree.sum_children(depth, count[tree.at_depth(depth + 1)]), count[parents])
-    return count
+    side: int = side_setting()
 
-
-def _publish(tree: Tree, shown: Floats, totals: str, steps: tuple[str, ...]) -> Table:
-    """Make a table of (n,) shown counts, NaN where suppressed; with summed totals, only the leaves' are used."""
-    count = np.nan_to_num(shown, nan=0.0)
-    if totals == PUBLISHED:
-        return Table(tree=tree, shown=shown, count=count, steps=(*steps, "larger areas are tables of their own and need not add up"))
-    shown = np.where(tree.children == 0, shown, np.nan)
-    return Table(tree=tree, shown=shown, count=_sum_leaves(tree, count), steps=(*steps, "larger areas are sums of published cells"))
+    def tabulate(self, points: PointCounts, entropy: Entropy) -> tuple[Tree, Table]:
+        """Count the grid exactly, and change the counts."""
+        tree = fit_grid(points.domain, self.side)
+        return tree, self.publish(tree, tree.sums(points.column, points.row, points.count), entropy)
 
 
 @dataclass(frozen=True, kw_only=True)
-class SuppressedCounts(PointContrast):
+class SuppressedCounts(Suppressed, ChangedGrid):
     """Exact counts of a grid, of which small ones are not shown. NOT PRIVATE: a total minus its other parts gives a suppressed count.
 
     Protects: nothing that a proof covers. All other counts are exact, so that two tables which differ by one person show the difference.
@@ -146,26 +103,13 @@ class SuppressedCounts(PointContrast):
     Release(suppressed_counts, 256 partitions, NOT PRIVATE)
     """
 
-    takes_mask: ClassVar[bool] = True
     key: ClassVar[str] = "suppressed_counts"
     title: ClassVar[str] = "Small counts suppressed (NOT PRIVATE)"
     summary: ClassVar[str] = "NOT PRIVATE: exact counts, of which small ones are left out, as many offices publish them."
-    attack: ClassVar[str] = "subtract two such tables from each other, or from a total its other parts, and what is left is one person."
-    lesson: ClassVar[str] = "differencing"
-
-    side: int = side_setting()
-    threshold: int = threshold_setting("records")
-    totals: str = totals_setting("suppressed")
-
-    def tabulate(self, points: PointCounts, entropy: Entropy) -> Table:  # noqa: ARG002
-        """Count the grid exactly, and leave out counts from 1 to `threshold` - 1; nothing is random."""
-        tree, true = _count_grid(points, self.side)
-        shown = np.where(is_small(true, self.threshold), np.nan, true)
-        return _publish(tree, shown, self.totals, (f"counts from 1 to {self.threshold - 1:,} left out, and taken as 0",))
 
 
 @dataclass(frozen=True, kw_only=True)
-class RoundedCounts(PointContrast):
+class RoundedCounts(Rounded, ChangedGrid):
     """Counts of a grid, rounded to multiples of 3 or 5. NOT PRIVATE: cells and totals together leave few possibilities.
 
     Protects: nothing that a proof covers. A count is known to within less than the base, and more closely if totals are published, too.
@@ -183,29 +127,15 @@ class RoundedCounts(PointContrast):
     np.float64(0.0)
     """
 
-    takes_mask: ClassVar[bool] = True
     key: ClassVar[str] = "rounded_counts"
     title: ClassVar[str] = "Rounded counts (NOT PRIVATE)"
     summary: ClassVar[str] = (
         "NOT PRIVATE: counts rounded to multiples of 3 or 5, at random or to the nearest, as some offices publish them."
     )
-    attack: ClassVar[str] = "cells and totals that are rounded apart from each other leave few possibilities for the true counts."
-    lesson: ClassVar[str] = "reconstruction"
-
-    side: int = side_setting()
-    base: int = base_setting()
-    rounding: str = rounding_setting()
-    totals: str = totals_setting("rounded")
-
-    def tabulate(self, points: PointCounts, entropy: Entropy) -> Table:
-        """Count the grid exactly, and round every count by itself."""
-        tree, true = _count_grid(points, self.side)
-        shown = round_counts(true, self.base, self.rounding, entropy).astype(np.float64)
-        return _publish(tree, shown, self.totals, (f"counts rounded to multiples of {self.base} ({self.rounding})",))
 
 
 @dataclass(frozen=True, kw_only=True)
-class MergedCells(PointContrast):
+class MergedCells(Merged, PointContrast):
     """Quarters of quarters, merged until each part has no record or at least k. NOT PRIVATE: the parts and their counts are exact.
 
     Protects: nothing that a proof covers. Every record shares its part with k - 1 others, of the same person perhaps; counts and borders
@@ -233,25 +163,25 @@ class MergedCells(PointContrast):
     title: ClassVar[str] = "Merged cells, k-anonymous (NOT PRIVATE)"
     summary: ClassVar[str] = "NOT PRIVATE: cells are merged until none has fewer than k records, and then counted exactly."
     attack: ClassVar[str] = "counts and borders are exact, so that two tables from before and after a move differ by one person."
-    lesson: ClassVar[str] = "differencing"
 
-    k: int = setting(
-        10, "Least records of a part, k", low=2, high=10**6, help="Cells are merged until each has none or at least k records."
-    )
     height: int = setting(8, "Height", low=1, high=12, help="Steps from the whole domain to the smallest cells; cut to the resolution.")
 
     def check(self, frame: Domain) -> None:
         """Raise an error if the tree is too large for memory."""
         refuse_too_large(min(self.height, frame.order), 4)
 
-    def tabulate(self, points: PointCounts, entropy: Entropy) -> Table:  # noqa: ARG002
+    @property
+    def steps(self) -> tuple[str, ...]:
+        """Descriptions of what was done."""
+        return (f"quarters merged where one of them had from 1 to {self.k - 1:,} records",)
+
+    def tabulate(self, points: PointCounts, entropy: Entropy) -> tuple[Tree, Table]:  # noqa: ARG002
         """Count all quarters exactly, and merge them bottom-up; nothing is random."""
         fine = quadtree(points.domain, min(self.height, points.domain.order))
         true = fine.sums(points.column, points.row, points.count)
         tree, kept = remove_descendants(fine, has_small_child(fine, true, self.k))
         shown = np.where(is_small(true[kept], self.k), np.nan, true[kept])
-        steps = (f"quarters merged where one of them had from 1 to {self.k - 1:,} records",)
-        return Table(tree=tree, shown=shown, count=np.nan_to_num(shown, nan=0.0), steps=steps)
+        return tree, Table(shown=shown, count=np.nan_to_num(shown, nan=0.0), steps=self.steps)
 
     def depends_on_data(self, release: Release) -> bool:  # noqa: ARG002
         """Return True: which cells are merged follows from the counts."""

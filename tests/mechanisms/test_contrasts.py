@@ -5,13 +5,25 @@ import pytest
 
 from dpviz.data.points import PointCounts
 from dpviz.errors import DomainError
-from dpviz.mechanisms import JitteredPoints, MergedCells, MergedFlows, RoundedCounts, RoundedFlows, SuppressedCounts, SuppressedFlows
-from dpviz.mechanisms.disclosure_control import PUBLISHED, SUMMED, round_counts
-from dpviz.mechanisms.disclosure_moved import MOST_MOVED
+from dpviz.mechanisms import (
+    JitteredPoints,
+    MergedAreas,
+    MergedCells,
+    MergedFlows,
+    RoundedAreas,
+    RoundedCounts,
+    RoundedFlows,
+    SuppressedAreas,
+    SuppressedCounts,
+    SuppressedFlows,
+)
+from dpviz.mechanisms.contrasts import PUBLISHED, SUMMED, round_counts
+from dpviz.mechanisms.points.moved import MOST_MOVED
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.space.domain import Domain
 from dpviz.space.mask import CellMask
+from tests.area_cases import areas_of
 from tests.flow_cases import flows_of, random_flows, regular
 from tests.laws import SEEDED, p_of_counts
 
@@ -160,3 +172,46 @@ def test_fewer_trips_than_k_are_not_shown_at_all_and_no_trips_are_none():
     for trips in ({(0, 1): 3}, {}):
         release = released(MergedFlows(k=5), flows_of(regular(2, 2), trips))
         assert [len(stage.count) for stage in release.stages] == [0] * 5
+
+
+AREAS = areas_of(regular(3, 4, 5), np.random.default_rng(6).poisson(4, 60) * (np.random.default_rng(7).random(60) < 0.6))
+TRUE = np.concatenate(AREAS.level_counts())
+
+
+def test_suppressed_areas_show_all_but_small_counts_and_a_total_gives_a_missing_one_away():
+    release = released(SuppressedAreas(threshold=5), AREAS)
+    small = (TRUE > 0) & (TRUE < 5)
+    assert small.any()
+    np.testing.assert_array_equal(np.isnan(release.noisy), small)
+    np.testing.assert_array_equal(release.count, np.where(small, 0, TRUE))
+    regions = AREAS.regions.hierarchy
+    missing = np.bincount(regions.parent[1:][small[1:]], minlength=len(TRUE))
+    alone = next(node for node in np.flatnonzero(small) if missing[regions.parent[node]] == 1 and not small[regions.parent[node]])
+    parts = np.flatnonzero(regions.parent == regions.parent[alone])
+    assert release.count[regions.parent[alone]] - release.count[parts].sum() == TRUE[alone]
+
+
+@pytest.mark.parametrize("base", [3, 5])
+def test_rounded_areas_are_multiples_near_the_truth_and_do_not_add_up_unless_they_are_summed(base):
+    release = released(RoundedAreas(base=base), AREAS)
+    assert (release.count % base == 0).all()
+    assert np.abs(release.count - TRUE).max() < base
+    for mechanism in (SuppressedAreas(totals=SUMMED), RoundedAreas(base=base, totals=SUMMED)):
+        summed, regions = released(mechanism, AREAS), AREAS.regions.hierarchy
+        for depth in range(regions.height):
+            below = summed.count[regions.at_depth(depth + 1)]
+            np.testing.assert_array_equal(summed.count[regions.at_depth(depth)], regions.sum_children(depth, below))
+        assert np.isnan(summed.noisy[regions.children > 0]).all()
+
+
+@pytest.mark.parametrize("k", [2, 6, 15, 10**6])
+def test_merged_areas_show_nobody_or_k_and_leave_no_smaller_rest(k):
+    release, regions = released(MergedAreas(k=k), AREAS), AREAS.regions.hierarchy
+    shown = ~np.isnan(release.noisy)
+    np.testing.assert_array_equal(release.noisy[shown], TRUE[shown])
+    assert ((release.count == 0) | (release.count >= k)).all()
+    parts = np.bincount(regions.parent[1:], release.count[1:], minlength=len(TRUE))
+    rest = (release.count - parts)[shown & (regions.children > 0)]
+    assert ((rest == 0) | (rest >= k)).all()
+    assert not (shown[1:] & ~shown[regions.parent[1:]]).any(), "what is merged is not divided further"
+    assert shown.any() == (TRUE.sum() >= k)

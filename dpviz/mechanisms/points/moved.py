@@ -13,10 +13,12 @@ from dpviz.arrays import Floats, Places
 from dpviz.data.points import PointCounts
 from dpviz.errors import DomainError
 from dpviz.mechanisms.base import setting
-from dpviz.mechanisms.disclosure_points import PointContrast, Table, fit_grid, side_setting
+from dpviz.mechanisms.contrasts import Table
+from dpviz.mechanisms.points.contrasts import PointContrast, fit_grid, side_setting
 from dpviz.privacy.entropy import Entropy, require_entropy
 from dpviz.space.domain import Domain
 from dpviz.space.lengths import cell_lengths
+from dpviz.space.tree import Tree
 
 MOST_MOVED = 2**25
 """The most records that are moved one by one."""
@@ -67,7 +69,7 @@ class JitteredPoints(PointContrast):
     radius: float | None = radius_setting("Radius (m)")
     side: int = side_setting()
 
-    def tabulate(self, points: PointCounts, entropy: Entropy) -> Table:
+    def tabulate(self, points: PointCounts, entropy: Entropy) -> tuple[Tree, Table]:
         """Move every record, and count the grid."""
         columns, rows = self.move(points, entropy)
         return count_moved(
@@ -112,11 +114,11 @@ def clip_to_domain(domain: Domain, column: NDArray[Any], row: NDArray[Any]) -> t
     return np.clip(column, 0, last).astype(np.int32), np.clip(row, 0, last).astype(np.int32)
 
 
-def count_moved(domain: Domain, side: int, column: Places, row: Places, step: str) -> Table:
+def count_moved(domain: Domain, side: int, column: Places, row: Places, step: str) -> tuple[Tree, Table]:
     """Count (n,) moved records on a grid; `step` describes how they were moved."""
     tree = fit_grid(domain, side)
     shown = tree.sums(column, row, np.ones(len(row), np.int64)).astype(np.float64)
-    return Table(tree=tree, shown=shown, count=shown, steps=(step,))
+    return tree, Table(shown=shown, count=shown, steps=(step,))
 
 
 def usual_radius(domain: Domain) -> float:

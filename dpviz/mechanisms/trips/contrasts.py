@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -11,19 +10,8 @@ import numpy as np
 
 from dpviz.arrays import Integers, Mask
 from dpviz.data.flows import Flows
-from dpviz.mechanisms.base import setting
-from dpviz.mechanisms.disclosure_control import (
-    NO_NOISE,
-    PUBLISHED,
-    Contrast,
-    base_setting,
-    is_small,
-    round_counts,
-    rounding_setting,
-    threshold_setting,
-    totals_setting,
-)
-from dpviz.mechanisms.noisy_flows import FlowMechanism, add_coarser_stages, make_summed_stage
+from dpviz.mechanisms.contrasts import NO_NOISE, SUMMED, ChangedCounts, Contrast, Merged, Rounded, Suppressed, are_merged, is_small
+from dpviz.mechanisms.trips.base import FlowMechanism, add_coarser_stages, make_summed_stage
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.entropy import Entropy, require_entropy
 from dpviz.release.flow_release import FlowRelease, StageCounts
@@ -32,61 +20,47 @@ from dpviz.space.pair_tree import PairTree
 
 @dataclass(frozen=True, kw_only=True)
 class FlowContrast(Contrast, FlowMechanism):
-    """Base of the contrasts for trips: a table that is published today without differential privacy. NOT PRIVATE.
-
-    Protects: nothing that a proof covers. No noise is stated: standard deviations and intervals are NaN. The budget is passed on unused.
-    """
-
-    @property
-    def needs_delta(self) -> bool:
-        """False: no budget is spent, of any kind."""
-        return False
+    """Base of the contrasts for trips: a table that is published today without differential privacy. NOT PRIVATE."""
 
     @abstractmethod
-    def tabulate(self, tree: PairTree, stages: list[StageCounts], entropy: Entropy) -> tuple[list[StageCounts], tuple[str, ...]]:
-        """Make the published stages from the true ones, and describe what was done.
-
-        Args:
-            tree: of pairs.
-            stages: T + 1 stages of true counts. PRIVATE.
-            entropy: used only where the method itself is random.
-        """
+    def publish_stages(self, tree: PairTree, stages: list[StageCounts], entropy: Entropy) -> list[StageCounts]:
+        """Make the published stages from the T + 1 stages of true counts, which are PRIVATE."""
 
     def release(self, flows: Flows, budget: Budget, entropy: Entropy) -> FlowRelease:
         """Publish the table. No budget is spent, and the release must not be published."""
         self.check_data(flows)
         tree = PairTree(origins=flows.regions, destinations=flows.ends)
-        true = add_coarser_stages(tree, make_summed_stage(flows.origin, flows.destination, flows.count), tree.height)
-        stages, steps = self.tabulate(tree, true, require_entropy(entropy))
         unprotected = ("the regions and their levels", "the mechanism and its settings", "the trips themselves: NOT PRIVATE")
+        true = add_coarser_stages(tree, make_summed_stage(flows.origin, flows.destination, flows.count), tree.height)
         return FlowRelease(
             mechanism=self.key,
             settings=self.chosen(),
             tree=tree,
-            stages=tuple(stages),
+            stages=tuple(self.publish_stages(tree, true, require_entropy(entropy))),
             receipt=self.write_receipt(flows, budget, unprotected),
-            steps=steps,
+            steps=self.steps,
             simulation=entropy.simulation,
             approximate=NO_NOISE,
         )
 
 
-def _select(stage: StageCounts, kept: Mask) -> StageCounts:
-    """Return a stage with some of its pairs."""
-    return make_summed_stage(stage.origin[kept], stage.destination[kept], stage.count[kept])
+class ChangedFlows(ChangedCounts, FlowContrast):
+    """Contrasts for trips that change the counts of every stage, or of the finest."""
 
+    def publish_stages(self, tree: PairTree, stages: list[StageCounts], entropy: Entropy) -> list[StageCounts]:
+        """Change every stage by itself, or only the finest one, of which the coarser ones are then sums."""
+        if self.totals == SUMMED:
+            return add_coarser_stages(tree, self._change(stages[-1], entropy), tree.height)
+        return [self._change(stage, entropy) for stage in stages]
 
-def _publish(
-    tree: PairTree, stages: list[StageCounts], totals: str, change: Callable[[StageCounts], StageCounts]
-) -> tuple[list[StageCounts], str]:
-    """Change every stage by itself, or only the finest one, of which the coarser ones are then sums; and say which."""
-    if totals == PUBLISHED:
-        return [change(stage) for stage in stages], "larger regions are tables of their own and need not add up"
-    return add_coarser_stages(tree, change(stages[-1]), tree.height), "larger regions are sums of published pairs"
+    def _change(self, stage: StageCounts, entropy: Entropy) -> StageCounts:
+        shown = self.change(stage.count, entropy)
+        kept = ~np.isnan(shown)
+        return make_summed_stage(stage.origin[kept], stage.destination[kept], shown[kept].astype(np.int64))
 
 
 @dataclass(frozen=True, kw_only=True)
-class SuppressedFlows(FlowContrast):
+class SuppressedFlows(Suppressed, ChangedFlows):
     """Exact trips between regions, of which small numbers are not shown. NOT PRIVATE: a total minus its other parts gives a missing one.
 
     Protects: nothing that a proof covers. All other numbers are exact.
@@ -109,19 +83,10 @@ class SuppressedFlows(FlowContrast):
     title: ClassVar[str] = "Small flows suppressed (NOT PRIVATE)"
     summary: ClassVar[str] = "NOT PRIVATE: exact trips between regions, of which small numbers are left out."
     attack: ClassVar[str] = "subtract two such tables from each other, or from a total its other parts, and what is left is one trip."
-    lesson: ClassVar[str] = "differencing"
-
-    threshold: int = threshold_setting("trips")
-    totals: str = totals_setting("suppressed")
-
-    def tabulate(self, tree: PairTree, stages: list[StageCounts], entropy: Entropy) -> tuple[list[StageCounts], tuple[str, ...]]:  # noqa: ARG002
-        """Leave out numbers from 1 to `threshold` - 1; nothing is random."""
-        published, summed = _publish(tree, stages, self.totals, lambda stage: _select(stage, ~is_small(stage.count, self.threshold)))
-        return published, (f"numbers from 1 to {self.threshold - 1:,} left out, and taken as 0", summed)
 
 
 @dataclass(frozen=True, kw_only=True)
-class RoundedFlows(FlowContrast):
+class RoundedFlows(Rounded, ChangedFlows):
     """Trips between regions, rounded to multiples of 3 or 5. NOT PRIVATE: pairs and totals together leave few possibilities.
 
     Protects: nothing that a proof covers. A number is known to within less than the base, and more closely if totals are published, too.
@@ -143,25 +108,10 @@ class RoundedFlows(FlowContrast):
     key: ClassVar[str] = "rounded_flows"
     title: ClassVar[str] = "Rounded flows (NOT PRIVATE)"
     summary: ClassVar[str] = "NOT PRIVATE: trips rounded to multiples of 3 or 5, at random or to the nearest."
-    attack: ClassVar[str] = "pairs and totals that are rounded apart from each other leave few possibilities for the true numbers."
-    lesson: ClassVar[str] = "reconstruction"
-
-    base: int = base_setting()
-    rounding: str = rounding_setting()
-    totals: str = totals_setting("rounded")
-
-    def tabulate(self, tree: PairTree, stages: list[StageCounts], entropy: Entropy) -> tuple[list[StageCounts], tuple[str, ...]]:
-        """Round every number by itself."""
-
-        def rounded(stage: StageCounts) -> StageCounts:
-            return make_summed_stage(stage.origin, stage.destination, round_counts(stage.count, self.base, self.rounding, entropy))
-
-        published, summed = _publish(tree, stages, self.totals, rounded)
-        return published, (f"numbers rounded to multiples of {self.base} ({self.rounding})", summed)
 
 
 @dataclass(frozen=True, kw_only=True)
-class MergedFlows(FlowContrast):
+class MergedFlows(Merged, FlowContrast):
     """Trips between regions; pairs with fewer than k trips are merged into the pair of larger regions above. NOT PRIVATE: all is exact.
 
     Protects: nothing that a proof covers. Every number, and what a larger pair has beyond the pairs that are shown in it, is 0 or at least
@@ -187,11 +137,8 @@ class MergedFlows(FlowContrast):
     title: ClassVar[str] = "Merged pairs, k-anonymous (NOT PRIVATE)"
     summary: ClassVar[str] = "NOT PRIVATE: pairs of regions with fewer than k trips are shown only as part of pairs of larger regions."
     attack: ClassVar[str] = "every number is exact, so that two tables from before and after a trip differ by it."
-    lesson: ClassVar[str] = "differencing"
 
-    k: int = setting(10, "Least trips of a pair, k", low=2, high=10**6, help="Pairs with fewer trips are merged into larger regions.")
-
-    def tabulate(self, tree: PairTree, stages: list[StageCounts], entropy: Entropy) -> tuple[list[StageCounts], tuple[str, ...]]:  # noqa: ARG002
+    def publish_stages(self, tree: PairTree, stages: list[StageCounts], entropy: Entropy) -> list[StageCounts]:  # noqa: ARG002
         """Merge small pairs stage by stage, from the whole down; nothing is random."""
         published = [_select(stages[0], ~is_small(stages[0].count, self.k))]
         for stage in range(1, tree.height + 1):
@@ -199,7 +146,12 @@ class MergedFlows(FlowContrast):
             known = np.flatnonzero(parent >= 0)
             merged = are_merged(parent[known], stages[stage].count[known], self.k)
             published.append(_select(stages[stage], np.isin(np.arange(len(parent)), known[~merged])))
-        return published, (f"pairs with fewer than {self.k:,} trips shown only as part of larger regions",)
+        return published
+
+
+def _select(stage: StageCounts, kept: Mask) -> StageCounts:
+    """Return a stage with some of its pairs."""
+    return make_summed_stage(stage.origin[kept], stage.destination[kept], stage.count[kept])
 
 
 def _find_parents(tree: PairTree, stage: int, children: StageCounts, parents: StageCounts) -> Integers:
@@ -214,27 +166,3 @@ def _find_parents(tree: PairTree, stage: int, children: StageCounts, parents: St
     order = np.argsort(known)
     place = order[np.minimum(np.searchsorted(known[order], wanted), len(known) - 1)]
     return np.where(known[place] == wanted, place, -1)
-
-
-def are_merged(parent: Integers, count: Integers, k: int) -> Mask:
-    """Find which parts of larger pairs are merged, so that no part that is shown, and no merged rest, has from 1 to k - 1 trips.
-
-    Args:
-        parent: (n,) number of the larger pair of each part.
-        count: (n,) trips of each part, at least 1; those of a larger pair add up to at least k.
-        k: the least number.
-
-    Returns:
-        (n,) True for parts with fewer than k trips, and for the smallest other part where these have fewer than k together.
-
-    >>> are_merged(np.array([0, 0, 0, 1, 1, 1]), np.array([2, 50, 12, 6, 6, 20]), k=10).tolist()
-    [True, False, True, True, True, False]
-    """
-    order = np.lexsort((count, parent))
-    sorted_parent, sorted_count = parent[order], count[order]
-    before = np.cumsum(sorted_count) - sorted_count
-    first = np.flatnonzero(np.r_[True, np.diff(sorted_parent) != 0]) if len(order) else np.zeros(0, np.int64)
-    before -= np.repeat(before[first], np.diff(np.r_[first, len(order)]))
-    merged = np.zeros(len(order), np.bool_)
-    merged[order] = (sorted_count < k) | ((before > 0) & (before < k))
-    return merged

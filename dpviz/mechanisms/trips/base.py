@@ -1,10 +1,9 @@
-"""The base of every mechanism of trips, and its helpers: measuring with noise, sums for coarser stages, and the receipt."""
+"""The base of every mechanism of trips, which makes the release of its stages, and sums for coarser ones; noise is drawn in `Run`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from fractions import Fraction
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,13 +13,12 @@ from dpviz.data.flows import Flows
 from dpviz.errors import InputError, SettingError
 from dpviz.mechanisms.audit_trips import PEOPLE, TRIPS, read_flow_release
 from dpviz.mechanisms.base import BOUNDED, NEIGHBOURS, LevelError, Mechanism, setting
-from dpviz.mechanisms.budget_noise import accounting_notes
+from dpviz.mechanisms.budget_noise import split_budget
+from dpviz.mechanisms.run import Run
+from dpviz.mechanisms.sensitivity import Sensitivity
 from dpviz.privacy.audit import Neighbours, Observation
-from dpviz.privacy.budget import Budget, ZcdpBudget
-from dpviz.privacy.entropy import Entropy, require_entropy
-from dpviz.privacy.exact_accounting import find_gaussian_rho
-from dpviz.privacy.noise import discrete_gaussian, gaussian_variance
-from dpviz.privacy.receipt import Receipt, Step
+from dpviz.privacy.budget import Budget
+from dpviz.privacy.entropy import Entropy
 from dpviz.release.flow_release import FlowRelease, StageCounts, sum_pairs
 from dpviz.release.intervals import STDDEVS
 from dpviz.space.pair_tree import SIDES, PairTree
@@ -126,25 +124,24 @@ class FlowMechanism(Mechanism[Flows, Regions, FlowRelease]):
     >>> import numpy as np
     >>> import pandas as pd
     >>> import dpviz as dv
-    >>> from dpviz.mechanisms.noisy_flows import NoisyFlows, make_measured_stage, add_coarser_stages
-    >>> from dpviz.privacy.noise import gaussian_variance
+    >>> from dpviz.mechanisms.run import Run
+    >>> from dpviz.mechanisms.trips.base import make_measured_stage, add_coarser_stages
     >>> from dpviz.space.pair_tree import PairTree
     >>> @dataclass(frozen=True, kw_only=True)
     ... class EveryPair(dv.FlowMechanism):
     ...     key, title, summary = "every_pair", "Every pair", "Counts every pair of leaf regions with noise."
     ...     def release(self, flows, budget, entropy):
     ...         self.check_data(flows)
-    ...         counter = NoisyFlows(flows=flows, entropy=entropy, neighbours=self.neighbours)
-    ...         rho, conversion = counter.convert(budget, self.title, "tight", [1.0])
+    ...         run = Run.of(self, flows, budget, entropy, gaussian=True)
     ...         tree = PairTree(origins=flows.regions, destinations=flows.ends)
     ...         true = np.zeros([side.size(side.depth) for side in (tree.origins, tree.destinations)], np.int64)
     ...         true[flows.origin, flows.destination] = flows.count
-    ...         noisy = counter.measure("every pair of leaves", true.ravel(), rho.rho, tree.height).reshape(true.shape)
-    ...         pairs, variance = np.argwhere(noisy).astype(np.int32).T, gaussian_variance(counter.variance(rho.rho))
-    ...         stages = add_coarser_stages(tree, make_measured_stage(*pairs, noisy[tuple(pairs)], variance, noisy.size), tree.height)
-    ...         receipt = counter.receipt(budget, converted=rho, conversion=conversion)
-    ...         facts = {"mechanism": self.key, "settings": self.chosen(), "steps": ("larger regions are sums",), "every_pair": True}
-    ...         return counter.make_release(tree, stages, receipt, **facts)
+    ...         noisy, variance = run.measure("every pair of leaves", true.ravel(), *run.split([1.0]), tree.height)
+    ...         noisy = noisy.reshape(true.shape)
+    ...         pairs = np.argwhere(noisy).astype(np.int32).T
+    ...         leaves = make_measured_stage(*pairs, noisy[tuple(pairs)], variance, noisy.size)
+    ...         stages = add_coarser_stages(tree, leaves, tree.height)
+    ...         return self.make_release(run, tree, stages, steps=("larger regions are sums",), every_pair=True)
     >>> table = pd.DataFrame({"state": ["A", "A", "B"], "town": ["a", "b", "c"]})
     >>> regions = dv.Regions.from_table(table, levels=["state", "town"])
     >>> trips = pd.DataFrame({"origin": ["a", "b", "c"], "destination": ["c", "c", "a"], "count": [900, 40, 500]})
@@ -154,6 +151,8 @@ class FlowMechanism(Mechanism[Flows, Regions, FlowRelease]):
     """
 
     family: ClassVar[str] = "trips"
+    takes: ClassVar[tuple[type[Any], str]] = Flows, "A trip mechanism takes Flows: see Flows.from_table and read_flows"
+    noun: ClassVar[str] = "trip"
 
     @classmethod
     def rename_older(cls, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -195,8 +194,7 @@ class FlowMechanism(Mechanism[Flows, Regions, FlowRelease]):
             SettingError: settings that do not fit the regions.
             BudgetError: custom weights that do not fit the regions.
         """
-        if not isinstance(data, Flows):
-            raise InputError("A trip mechanism takes Flows: see Flows.from_table and read_flows.")
+        self.check_type(data)
         if self.neighbours == BOUNDED and data.contributions > 1 and not data.exactly:
             raise InputError(
                 "Bounded neighbours replace m trips by m trips: with more than one trip per person, declare that everybody has"
@@ -209,6 +207,37 @@ class FlowMechanism(Mechanism[Flows, Regions, FlowRelease]):
         self.check(origins)
         if destinations is not origins:
             self.check(destinations)
+
+    def make_release(
+        self, run: Run[Flows], tree: PairTree, stages: Sequence[StageCounts], *, exact_total: bool = False, **facts: Any
+    ) -> FlowRelease:
+        """Make the release of all stages.
+
+        Args:
+            run: of this mechanism.
+            tree: of pairs.
+            stages: T + 1 stages, the pair of roots first.
+            exact_total: whether the release publishes the exact number of trips, if it is the same for all neighbours.
+            facts: further fields of `FlowRelease`.
+        """
+        flows = run.data
+        exact = f"the number of trips between the regions ({flows.total:,}), published exactly"
+        same = "the number of trips between the regions: the same for all neighbours"
+        public_total = (exact if exact_total else same,) if self.neighbours == BOUNDED else ()
+        public_bound = ("that everybody has exactly this many trips, which the curator declares",) if flows.exactly else ()
+        declared = flows.contributions > 1 and not flows.enforced
+        return FlowRelease(
+            mechanism=self.key,
+            settings=self.chosen(),
+            tree=tree,
+            stages=tuple(stages),
+            receipt=run.receipt(
+                ("the regions and their levels", "the mechanism and its settings", *public_total, *public_bound),
+                (*run.notes, *(("The bound of trips per person is declared, not enforced.",) if declared else ())),
+            ),
+            simulation=run.entropy.simulation,
+            **facts,
+        )
 
     def depends_on_data(self, release: FlowRelease) -> bool:
         """Return whether the data decide which pairs are released."""
@@ -285,16 +314,11 @@ def _compute_stddev(release: FlowRelease, level: int) -> float:
     return float(release.answer([ROOT], [ROOT], levels=(0, 0), spread=True)[1][0])
 
 
-def squared_sensitivity(contributions: int, neighbours: str) -> int:
-    """Return the largest sum of squared changes of a stage's counts by one person: 2 m**2 (bounded), m**2 (add/remove)."""
-    return (2 if neighbours == BOUNDED else 1) * contributions**2
-
-
-def plan_variances(mechanism: Any, tree: PairTree, budget: Budget, contributions: int, shares: Sequence[float]) -> Floats:
-    """Compute the variance of the noise on each stage's counts, as `NoisyFlows` would draw it; nothing is drawn.
+def plan_variances(mechanism: FlowMechanism, tree: PairTree, budget: Budget, contributions: int, shares: Sequence[float]) -> Floats:
+    """Compute the variance of the noise on each stage's counts, as a `Run` would draw it; nothing is drawn.
 
     Args:
-        mechanism: its title and its settings `neighbours` and `accounting` are used.
+        mechanism: with its settings.
         tree: of pairs.
         budget: of the release.
         contributions: the bound m on the trips of one person.
@@ -303,118 +327,7 @@ def plan_variances(mechanism: Any, tree: PairTree, budget: Budget, contributions
     Returns:
         (T + 1,) variances, in squared trips: 0 for an exact stage, infinite for one without a share.
     """
-    squared = squared_sensitivity(contributions, mechanism.neighbours)
-    exact = squared if contributions == 1 else None
-    rho = find_gaussian_rho(budget, mechanism.title, mechanism.accounting, shares, exact)[0]
-    variances = [gaussian_variance(squared / (2 * part)) if part else np.inf for part in rho.split(shares)]
+    sensitivity = Sensitivity(contributions=contributions, neighbours=mechanism.neighbours)
+    parts = split_budget(budget, mechanism, shares, sensitivity, gaussian=True).parts
+    variances = [sensitivity.variance(part, gaussian=True) if part else np.inf for part in parts]
     return np.array([0.0] * (tree.height + 1 - len(variances)) + variances)
-
-
-@dataclass(frozen=True, kw_only=True)
-class NoisyFlows:
-    """One run of a mechanism on private trips: adds noise to counts, and collects the steps for the receipt.
-
-    Attributes:
-        flows: the private input; its contribution bound scales every sensitivity.
-        entropy: the stream from which noise is drawn.
-        neighbours: "bounded" if one unit's m trips are replaced by m others, "add_remove" if they are added or removed.
-        steps: the steps spent so far, for the receipt.
-        notes: what the receipt notes, such as another accounting than the chosen one.
-
-    Raises:
-        SettingError: `entropy` is not an `Entropy`.
-    """
-
-    flows: Flows
-    entropy: Entropy
-    neighbours: str
-    steps: list[Step] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        require_entropy(self.entropy)
-
-    def convert(self, budget: Budget, mechanism: str, accounting: str, shares: Sequence[float]) -> tuple[ZcdpBudget, str | None]:
-        """Find the rho that stages with these weights may spend, and the conversion by which it was found: see `find_gaussian_rho`.
-
-        If exact accounting was chosen and another conversion was used, a note for the receipt says so.
-        """
-        most = self.flows.contributions
-        rho, conversion = find_gaussian_rho(budget, mechanism, accounting, shares, self.squared_sensitivity if most == 1 else None)
-        self.notes.extend(accounting_notes(accounting, conversion, most))
-        return rho, conversion
-
-    @property
-    def squared_sensitivity(self) -> int:
-        """Largest sum of squared changes of a stage's counts: 2 m**2 (bounded), m**2 (add/remove).
-
-        The m trips of one person may all lie in one node. The paper's 2 m and m hold only for pairs of leaves and m distinct trips,
-        since distinct trips may share nodes above the leaves.
-        """
-        return squared_sensitivity(self.flows.contributions, self.neighbours)
-
-    def measure(self, purpose: str, true: Integers, rho: Fraction, stage: int) -> Integers:
-        """Add discrete Gaussian noise to the counts of disjoint nodes of a stage, and record it for the receipt.
-
-        Args:
-            purpose: what is measured, for the receipt.
-            true: (k,) true counts, in trips. PRIVATE.
-            rho: the budget of the stage.
-            stage: its number, 0 to T.
-
-        Returns:
-            (k,) noisy counts.
-        """
-        self.record(purpose, rho, stage, len(true))
-        return discrete_gaussian(true, ZcdpBudget(rho), self.entropy, self.squared_sensitivity)
-
-    def record(self, purpose: str, rho: Fraction, stage: int, counts: int) -> None:
-        """Record a measurement with Gaussian noise for the receipt.
-
-        Args:
-            purpose: what is measured.
-            rho: its budget.
-            stage: 0 to T.
-            counts: how many numbers are measured.
-        """
-        self.steps.append(
-            Step(
-                purpose=purpose,
-                amount=rho,
-                sensitivity=Fraction(self.squared_sensitivity),
-                noise="discrete Gaussian",
-                scale=self.variance(rho),
-                level=stage,
-                counts=counts,
-            )
-        )
-
-    def variance(self, rho: Fraction) -> Fraction:
-        """Return the parameter sigma squared of the discrete Gaussian noise for a budget of rho, in squared trips."""
-        return self.squared_sensitivity / (2 * rho)
-
-    def receipt(self, total: Budget, *, converted: ZcdpBudget | None, conversion: str | None, exact_total: bool = False) -> Receipt:
-        """Make the receipt of all steps so far; `exact_total` says whether the release publishes the exact number of trips."""
-        flows, bounded = self.flows, self.neighbours == BOUNDED
-        declared_only = flows.contributions > 1 and not flows.enforced
-        exact = f"the number of trips between the regions ({flows.total:,}), published exactly"
-        same = "the number of trips between the regions: the same for all neighbours"
-        public_total = (exact if exact_total else same,) if bounded else ()
-        public_bound = ("that everybody has exactly this many trips, which the curator declares",) if flows.exactly else ()
-        return Receipt(
-            total=total,
-            steps=tuple(self.steps),
-            unit=flows.unit,
-            neighbours="replace one" if bounded else "add or remove one",
-            contributions=flows.contributions,
-            row_stable=flows.row_stable,
-            unit_declared=flows.unit_declared,
-            unprotected=("the regions and their levels", "the mechanism and its settings", *public_total, *public_bound),
-            notes=(*self.notes, *(["The bound of trips per person is declared, not enforced."] if declared_only else [])),
-            converted=converted if converted is not total else None,
-            conversion=conversion if converted is not None and converted is not total else None,
-        )
-
-    def make_release(self, tree: PairTree, stages: list[StageCounts], receipt: Receipt, **facts: Any) -> FlowRelease:
-        """Make the release from all of its stages; `facts` are further fields of `FlowRelease`."""
-        return FlowRelease(tree=tree, stages=tuple(stages), receipt=receipt, simulation=self.entropy.simulation, **facts)

@@ -1,0 +1,68 @@
+"""How much one unit changes the numbers that are measured together, in exact fractions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from dpviz.mechanisms.base import ADD_REMOVE, BOUNDED
+from dpviz.privacy.noise import gaussian_variance, laplace_variance
+from dpviz.privacy.receipt import Step
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sensitivity:
+    """How one unit changes whole numbers that are measured together, such as the counts of one level of a hierarchy.
+
+    A unit's m records change them by a sum of m vectors, each with `changes` entries of 1 or -1. By the triangle inequality, this sum has
+    an absolute sum of at most m `changes`, and a Euclidean norm of at most m sqrt(`changes`). Both are reached by m records that change
+    the same numbers, such as m records in one cell, or m trips of one person in one pair. The nodes of a level share no record, so that
+    the same bounds hold for each level, and for any nodes of different levels of which none lies in another.
+
+    Attributes:
+        contributions: the bound m on the records of one unit.
+        neighbours: "add_remove" if a unit's m records are added or removed, "bounded" if they are replaced by at most m others.
+        ones: how many of the numbers a record that comes or goes changes, by one each: 1 for counts of disjoint nodes.
+
+    >>> replaced = Sensitivity(contributions=3, neighbours="bounded")
+    >>> replaced.total, replaced.squares
+    (6, 18)
+    """
+
+    contributions: int
+    neighbours: str = ADD_REMOVE
+    ones: int = 1
+
+    @property
+    def changes(self) -> int:
+        """How many of the numbers one record changes, by one each: a replaced one counts twice."""
+        return self.ones * (2 if self.neighbours == BOUNDED else 1)
+
+    @property
+    def total(self) -> int:
+        """Largest sum of absolute changes by one unit, for Laplace noise: m `changes`."""
+        return self.contributions * self.changes
+
+    @property
+    def squares(self) -> int:
+        """Largest sum of squared changes by one unit, for Gaussian noise: m**2 `changes`."""
+        return self.contributions**2 * self.changes
+
+    def scale(self, part: Fraction, *, gaussian: bool) -> Fraction:
+        """Return the parameter of the noise for a part of the budget: the scale of Laplace, or sigma squared of Gaussian noise."""
+        return self.squares / (2 * part) if gaussian else self.total / part
+
+    def variance(self, part: Fraction, *, gaussian: bool) -> float:
+        """Return the variance of the noise for a part of epsilon or of rho."""
+        return (gaussian_variance if gaussian else laplace_variance)(self.scale(part, gaussian=gaussian))
+
+    def step(self, part: Fraction, *, gaussian: bool, **facts: Any) -> Step:
+        """Make the step of a receipt that spends a part of the budget on these numbers; `facts` are its other fields."""
+        return Step(
+            amount=part,
+            sensitivity=Fraction(self.squares if gaussian else self.total),
+            noise="discrete Gaussian" if gaussian else "discrete Laplace",
+            scale=self.scale(part, gaussian=gaussian),
+            **facts,
+        )
