@@ -8,7 +8,7 @@ import pytest
 
 from dpviz.app import cached
 from dpviz.app.cached import digest_of
-from dpviz.app.session import read_link, to_query
+from dpviz.app.session import read_link
 from dpviz.app.trips.state import TripsConfig
 from dpviz.app.trips.tabs import TAB_TITLES
 from dpviz.mechanisms import FLOW_MECHANISMS, FLOW_REFERENCES
@@ -294,22 +294,13 @@ class TestControls:
         nonsense = ({"level": "99"}, {"top": "0"}, {"delta": "2"}, {"settings": '{"dial":-1}'}, {"beside": "x"}, {"pairs": "y"})
         for link in nonsense:
             known = TripsConfig(settings={}) if "settings" in link else TripsConfig()
-            usual = {"epsilon": "0.05", "level": "2", "top": "1500", "mechanism": "fitted_tree", "sample": "nothing"}
-            assert read_link(TripsConfig, usual | link) == known
+            assert read_link(TripsConfig, {"sample": "nothing"} | link) == known
         good(trips_app({name: text for link in nonsense for name, text in link.items()}))
 
-    def test_a_link_of_an_earlier_version_opens_top_down_with_its_settings(self):
-        assert read_link(TripsConfig, {}) == TripsConfig(mechanism="fitted_tree", settings={"false_discovery": 0.05})
-        assert read_link(TripsConfig, {"epsilon": "2"}) == TripsConfig(mechanism="top_down", settings={}, epsilon=2.0, level=None, top=500)
-        assert read_link(TripsConfig, {"mechanism": "fitted_tree"}) == TripsConfig(epsilon=1.0, level=None, top=500)
-        assert to_query(TripsConfig(level=None))["level"] == "None"
-        assert read_link(TripsConfig, to_query(TripsConfig())) == TripsConfig()
-        old = read_link(TripsConfig, {"settings": '{"conversion":"simple","dial":2.0}', "beside": "flat_gaussian"})
-        assert [how.build().non_defaults() for how in (old, old.second_run())] == [
-            {"dial": 2.0, "accounting": "paper"},
-            {"accounting": "paper"},
-        ]
-        assert (old.shows_second, old.second_run().mechanism, old.beside) == (True, "flat_gaussian", "nothing")
+    def test_an_old_name_in_a_link_is_refused_with_todays(self):
+        app = fine(trips_app({"settings": '{"conversion":"simple"}'}))
+        assert app.session_state["trips config"].settings == {}
+        assert any("'conversion' is called 'accounting' now" in warning.value for warning in app.warning)
 
     def test_regions_are_never_the_private_file(self):
         both = b"origin,dest\nA1,B1\nB1,A1\n"  # the regions that have trips
