@@ -21,6 +21,8 @@ for (const name of names) {
 
 export default function ({ data }) {
   const { address, ahead } = data, begin = () => { globalThis.dpvizDeckLoads ??= load(address); };
+  if (!document.createElement("canvas").getContext("webgl2")) globalThis.dpvizDeckError = "this browser has no WebGL";
+  if (globalThis.dpvizDeckError) return;
   if (ahead && globalThis.requestIdleCallback) requestIdleCallback(begin);
   else begin();
 }
