@@ -32,7 +32,7 @@ HTML = {"html": (0, "body")}
 # What shows no text, or takes texts as they stand.
 PLAIN = {
     *("altair_chart", "cache_resource", "code", "columns", "container", "dataframe", "divider", "fragment", "get_option", "json", "logo"),
-    *("navigation", "pydeck_chart", "rerun", "set_page_config", "switch_page", "column_config", "components", "context"),
+    *("navigation", "rerun", "set_page_config", "switch_page", "column_config", "components", "context"),
     *("query_params", "session_state", "sidebar", "App"),
 }
 DOORS = {"markdown", "html", "amount_text", "budget_words", "budget_text", "describe_regions", "len", "format_amount", "float", "int"}

@@ -15,7 +15,22 @@ from dpviz.mechanisms import FLOW_MECHANISMS, FLOW_REFERENCES
 from dpviz.mechanisms import noisy_flows as flow_measure
 from dpviz.samples.flows import load_flow_sample
 from dpviz.view.trips_drawing import SHOWN_TRIPS
-from tests.app.seen import account, captions, entries, errors, figures, fine, good, labelled, noised, scene, shares_of, texts, trips_drawn
+from tests.app.seen import (
+    account,
+    captions,
+    entries,
+    errors,
+    figures,
+    fine,
+    good,
+    labelled,
+    noised,
+    scene,
+    scenes,
+    shares_of,
+    texts,
+    trips_drawn,
+)
 from tests.app.start import CURATE_TRIPS, FLIGHTS, REGIONS, query_of, trips_app, trips_uploaded
 from tests.app.test_points_page import PUBLIC_FIGURES
 from tests.app.walk import open_tab, press_draw, public, truth_switch
@@ -41,7 +56,7 @@ class TestBeforeTheFirstDraw:
         assert app.button(key="draw").label == "Run and pay ε 1, δ 1e-8"
         assert "**Protected:** replacing one trip" in captions(app)
         assert "**Not protected:** the regions" in captions(app)
-        assert not app.get("deck_gl_json_chart")
+        assert len(scenes(app)) == 1, "the declared regions"
         assert not noised(draws)
 
 
@@ -186,7 +201,7 @@ class TestDrawing:
     @pytest.mark.slow
     def test_two_mechanisms_stand_side_by_side_in_curate(self):
         app = fine(press_draw(trips_app(CURATE_TRIPS | {"beside": "stability_histogram"})))
-        assert len(app.get("deck_gl_json_chart")) == 2
+        assert len(scenes(app)) == 2
         assert trips_drawn(app).titles == ("TopDown (InfTDA)", "Stability histogram (SH)")
         assert len(app.metric) == 8
         for name in TAB_TITLES:
@@ -194,7 +209,7 @@ class TestDrawing:
 
     def test_regions_without_places_get_a_matrix(self):
         app = fine(press_draw(trips_app({"sample": "binary_sparse", "level": "3"})))
-        assert not app.get("deck_gl_json_chart")
+        assert not scenes(app)
         assert "a matrix stands for the map" in captions(app)
 
     def test_a_chosen_region_filters_the_arcs_and_fills_its_tab(self):
