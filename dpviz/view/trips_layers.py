@@ -40,8 +40,6 @@ class Arcs:
     """Arcs from the centre of one region to that of another; later ones are drawn over earlier ones.
 
     Attributes:
-        start: (k, 2) longitude and latitude of the origins.
-        end: (k, 2) of the destinations.
         color: (k, 4) red, green, blue, alpha at the destinations.
         width: (k,) pixels.
         origin: (k,) indices of the origins.
@@ -49,8 +47,6 @@ class Arcs:
         texts: of the tooltips.
     """
 
-    start: Floats
-    end: Floats
     color: Colors
     width: Floats
     origin: Integers

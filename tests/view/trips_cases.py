@@ -65,7 +65,7 @@ def _area_rows(areas):
 
 
 def _arc_rows(arcs):
-    columns = {"o": arcs.origin, "z": arcs.destination, "s": arcs.start, "d": arcs.end, "b": arcs.color, "w": arcs.width}
+    columns = {"o": arcs.origin, "z": arcs.destination, "b": arcs.color, "w": arcs.width}
     columns["a"] = fade_at_origins(arcs.color)
     rows = zip(*(column.tolist() for column in columns.values()), strict=True)
     return [_row(arcs.texts, k, **dict(zip(columns, row, strict=True))) for k, row in enumerate(rows)]

@@ -52,7 +52,7 @@ from dpviz.view.trips_canvas import areas_of, bounds_of, make_pane, names_of_dot
 from dpviz.view.trips_charts import matrix_chart
 from dpviz.view.trips_drawing import TripsMapSettings, choose_public_tops, draw_trips, has_geometry, merge_tops
 
-MAP_HEIGHT, MAP_WIDTH, FEWER_ARCS, CANVAS_HEIGHT = 400, 560, 200, 430
+FEWER_ARCS, CANVAS_HEIGHT = 200, 430
 USUAL_ZOOM, EASY_TO_SEE = 5, 60
 _STREETS = "compare street map"
 _ZOOM = "Every map shows the level of its release that has about as many partitions as there are blocks at this zoom level."

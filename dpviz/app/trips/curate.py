@@ -36,7 +36,7 @@ from dpviz.view.trips_canvas import released_scene
 from dpviz.view.trips_charts import MATRIX_CAPTION, matrix_chart
 from dpviz.view.trips_drawing import SHOWN_TRIPS, TripsMapSettings, draw_trips, has_geometry
 
-MAP_HEIGHT, MAP_WIDTH = 620, 780  # pixels
+MAP_HEIGHT = 620  # pixels
 DECLARED_HEIGHT = 380  # pixels
 
 
@@ -142,7 +142,6 @@ def _choose_view(what: TripsDrawn, *, shows_truth: bool) -> TripsMapSettings:
     shown = choose_map(TRIPS, options, left)
     choose_level(regions, level, "level", change_level, middle)
     top, least, pairs = choose_filters(regions, level)
-    width = MAP_WIDTH // len(what.releases)
     return TripsMapSettings(
         level=level,
         shown=shown,
@@ -152,7 +151,6 @@ def _choose_view(what: TripsDrawn, *, shows_truth: bool) -> TripsMapSettings:
         chosen=chosen_region(regions, level),
         unit=what.data.unit,
         dark=is_dark(),
-        width=width,
     )
 
 

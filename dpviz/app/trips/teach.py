@@ -50,7 +50,6 @@ from dpviz.view.trips_drawing import (
 )
 
 HEIGHT, TALL = 408, 420  # pixels of the canvas with its legends and tools; of one for a projector
-MAP_WIDTH = 390  # pixels of one of two maps without the canvas
 MOST_PAIRS = 3_000_000  # pairs of all runs that a session keeps
 _STREETS = "street map of trips"
 
@@ -219,7 +218,6 @@ def _choose_view(what: TripsDrawn, level: int) -> TripsMapSettings:
         chosen=chosen_region(release.tree.origins, level),
         unit=what.data.unit,
         dark=is_dark(),
-        width=MAP_WIDTH,
         height=HEIGHT,
     )
     return replace(view, tops=_keep_tops(choose_public_tops(release, what.evaluations[0].true_level(level), view), level))
