@@ -2,19 +2,23 @@
 
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
+from types import SimpleNamespace
 from unittest.mock import Mock
 
 import pytest
 
 from dpviz.app import cached
 from dpviz.app.cached import digest_of
+from dpviz.app.components.panes import Chosen
 from dpviz.app.session import read_link
+from dpviz.app.trips import curate, tabs
 from dpviz.app.trips.state import TripsConfig
 from dpviz.app.trips.tabs import TAB_TITLES
 from dpviz.mechanisms import FLOW_MECHANISMS, FLOW_REFERENCES
 from dpviz.mechanisms import noisy_flows as flow_measure
 from dpviz.samples.flows import load_flow_sample
-from dpviz.view.trips_drawing import SHOWN_TRIPS
+from dpviz.view.trips_drawing import SHOWN_TRIPS, TripsMapSettings, draw_trips
 from tests.app.seen import (
     account,
     captions,
@@ -35,6 +39,7 @@ from tests.app.start import CURATE_TRIPS, FLIGHTS, REGIONS, query_of, trips_app,
 from tests.app.test_points_page import PUBLIC_FIGURES
 from tests.app.walk import open_tab, press_draw, public, truth_switch
 from tests.often import often
+from tests.view.trips_cases import grid, random_trips, released
 
 
 @pytest.fixture
@@ -58,6 +63,25 @@ class TestBeforeTheFirstDraw:
         assert "**Not protected:** the regions" in captions(app)
         assert len(scenes(app)) == 1, "the declared regions"
         assert not noised(draws)
+
+
+def test_a_click_chooses_a_region_or_fills_in_the_ends_of_an_arc(monkeypatch):
+    toggled, state = Mock(), {}
+    monkeypatch.setattr(tabs, "toggle_region", toggled)
+    monkeypatch.setattr(tabs, "st", SimpleNamespace(session_state=state))
+    release, _ = released(random_trips(grid()))
+    drawing, regions = draw_trips(release, TripsMapSettings(level=2)), release.tree.origins
+    click = partial(Chosen, pane=0, longitude=0.0, latitude=0.0)
+    for nothing in (click(kind="cell", cell=None), click(kind="area", cell=99), click(kind="arc", cell=9999), click(kind="end", cell=1)):
+        tabs.take_chosen(regions, drawing, nothing)
+    assert (toggled.called, state) == (False, {})
+    curate._take_chosen(regions, drawing, click(kind="area", cell=3))
+    toggled.assert_called_once_with(3)
+    assert state == {"trips tab": "Region"}
+    tabs.take_chosen(regions, drawing, click(kind="arc", cell=1))
+    ends = {"From": int(drawing.arcs.origin[1]), "To": int(drawing.arcs.destination[1])}
+    assert {side: state[f"pair {side} region 2"] for side in ends} == ends
+    assert {state["trips tab"], *(state[f"pair {side} level"] for side in ends)} == {"Pair of regions", regions.levels[1]}
 
 
 class TestContrasts:

@@ -8,7 +8,7 @@ from typing import cast
 import streamlit as st
 
 from dpviz.app import cached
-from dpviz.app.components.panes import panes
+from dpviz.app.components.panes import Chosen, panes
 from dpviz.app.curate_page import begin_curate, begin_release, choose_level, choose_map, end_curate, list_draws, show_declared_regions
 from dpviz.app.first_row import NO_EXPORT, WATERMARK
 from dpviz.app.how_good import Expected, Levels, show_expected
@@ -34,7 +34,7 @@ from dpviz.view.declared_regions import regions_scene
 from dpviz.view.escape import html
 from dpviz.view.trips_canvas import released_scene
 from dpviz.view.trips_charts import MATRIX_CAPTION, matrix_chart
-from dpviz.view.trips_drawing import SHOWN_TRIPS, TripsMapSettings, draw_trips, has_geometry
+from dpviz.view.trips_drawing import SHOWN_TRIPS, TripsDrawing, TripsMapSettings, draw_trips, has_geometry
 
 MAP_HEIGHT = 620  # pixels
 DECLARED_HEIGHT = 380  # pixels
@@ -165,5 +165,10 @@ def _show_map(what: TripsDrawn, index: int, view: TripsMapSettings, truths: tupl
         return
     drawing = draw_trips(release, view, truth)
     scene = released_scene(release, drawing, height=MAP_HEIGHT)
-    panes(scene, key=f"trips map {index}", on_chosen=partial(take_chosen, release.tree.origins, [drawing]))
+    panes(scene, key=f"trips map {index}", on_chosen=partial(_take_chosen, release.tree.origins, drawing))
     st.html(f'<div class="dpviz-note">{html(drawing.note)}</div>')
+
+
+def _take_chosen(regions: Regions, drawing: TripsDrawing, chosen: Chosen) -> None:
+    """Take what was clicked on the map."""
+    take_chosen(regions, drawing, chosen)

@@ -218,7 +218,6 @@ def _choose_view(what: TripsDrawn, level: int) -> TripsMapSettings:
         chosen=chosen_region(release.tree.origins, level),
         unit=what.data.unit,
         dark=is_dark(),
-        height=HEIGHT,
     )
     return replace(view, tops=_keep_tops(choose_public_tops(release, what.evaluations[0].true_level(level), view), level))
 
