@@ -134,7 +134,9 @@ class Mapped(Shown):
         return axes
 
     def explore(self, level: int | str | None = None) -> MapPage:
-        """Make an interactive map of a level with pydeck, which `pip install "dpviz[plot]"` brings. It works without a network.
+        """Make an interactive map of a level with deck.gl, which `pip install "dpviz[plot]"` brings. It works without a network.
+
+        Where there is no WebGL, and in print, it is a picture.
 
         Args:
             level: as for `plot`.

@@ -16,7 +16,7 @@ ORDER = [
     *("mechanisms", "evaluation", "view", "papers", "lessons", "publishing", "cli", "app", "__main__"),
 ]
 FORBIDDEN = {"release": {"data", "mechanisms"}, "view": {"data", "mechanisms"}}
-ONLY_IN = {"streamlit": {"app"}, "pydeck": {"view", "app"}, "altair": {"view", "papers", "lessons", "app"}}
+ONLY_IN = {"streamlit": {"app"}, "pydeck": {"view"}, "altair": {"view", "papers", "lessons", "app"}}
 TOP_LEVEL = {"pyproject.toml", "README.md", "app.py", "dpviz", "tests", "assets", "sample_data", "LICENSE", "CITATION.cff"}
 
 

@@ -21,11 +21,8 @@ _STYLE = """<style>
 [data-testid="stSidebarHeader"] { padding-bottom: 0; margin-bottom: 0; }
 [data-testid="stSidebar"] .st-key-draw { position: sticky; bottom: 0; z-index: 2; padding: 0.5rem 0; background: SIDEBAR; }
 [data-testid="stSidebarContent"] { scroll-padding-bottom: 5rem; }
-[data-testid="stElementContainer"]:has([data-testid="stDeckGlJsonChart"]) {
-  height: max(420px, calc(100vh - 345px)) !important; flex: none !important; }
-[data-testid="stFullScreenFrame"]:has([data-testid="stDeckGlJsonChart"]), [data-testid="stDeckGlJsonChart"] { height: 100% !important; }
 .st-key-figures [role="tab"]:not(:focus-visible) { scroll-margin-bottom: -3000px; }
-.dpviz-legend, .dpviz-note { font-size: 0.82rem; line-height: 1.5; }
+.dpviz-note { font-size: 0.82rem; line-height: 1.5; }
 .dpviz-note { opacity: 0.75; }
 .dpviz-note.row { height: 1.5em; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
 .dpviz-headline { font-size: 0.95rem; line-height: 1.4; margin: -0.3rem 0; }
@@ -39,17 +36,11 @@ _STYLE = """<style>
 [class*="st-key-picture"] { position: relative; }
 [class*="st-key-picture"] [data-testid="stButton"] button::after { content: ""; position: absolute; inset: 0; cursor: pointer; }
 [class*="st-key-picture"] :is([data-testid="stElementContainer"], [data-testid="stButton"], button) { position: static; }
-.dpviz-bar { display: inline-block; height: 0.7em; border-radius: 2px; outline: 1px solid rgba(128,128,128,.35); vertical-align: baseline; }
-.dpviz-gap { display: inline-block; width: 1.2em; }
 .dpviz-budget { display: flex; height: 0.8rem; border-radius: 3px; overflow: hidden; outline: 1px solid rgba(128,128,128,.45); }
 .dpviz-dot { display: inline-block; width: 0.7em; height: 0.7em; border-radius: 2px; margin-right: 0.3em; }
-.dpviz-mark { display: inline-block; width: 0.8em; height: 0.8em; border-radius: 2px; margin-left: 1em; }
 @media (max-width: 768px) { [data-testid="stExpandSidebarButton"]::after, [data-testid="stSidebarCollapseButton"] button::after {
   font-size: 1rem; margin-left: 0.3rem; } [data-testid="stExpandSidebarButton"]::after { content: "Menu"; }
   [data-testid="stSidebarCollapseButton"] button::after { content: "Close"; } }
-@media (max-width: 640px) { [data-testid="stDeckGlJsonChart"] { zoom: 0.85; }
-  [class*="st-key-trips-map"] [data-testid="stDeckGlJsonChart"] { zoom: 0.5; }
-  .st-key-multiples [data-testid="stDeckGlJsonChart"] { zoom: 0.62; } }
 @media (max-width: 640px) { .st-key-learn-steps-top > :has(h2) { order: 9; flex-basis: 100% !important; } }
 @page { margin: 15mm; }
 @media print {

@@ -13,7 +13,7 @@ from streamlit.delta_generator import DeltaGenerator
 from dpviz.app import drafts
 from dpviz.app.bundle import show_bundle
 from dpviz.app.cards import RELEASED, Cards, show_cards
-from dpviz.app.components.panes import canvas_failed, load_deck, panes
+from dpviz.app.components.panes import load_deck, panes
 from dpviz.app.first_row import curate_row, truth_switch
 from dpviz.app.ledger import Draws, LoadedData, find_paid, show_missing_ledger
 from dpviz.app.one_release import drawn_slot
@@ -172,12 +172,9 @@ def show_map_to_drag(page: PageState, scene: Scene, key: str, take: Callable[[Bo
         key: of the map.
         take: declares a box, west, south, east and north in degrees.
     """
-    if canvas_failed():
-        st.caption("This browser could not load the map library: type the bounds.")
-        return
     with st.container(key="declared area"):
-        panes(scene.pack(), key=key, on_box=partial(_take_dragged, page, key, take))
-    rerun_if_changed(key, also=canvas_failed())
+        panes(scene, key=key, on_box=partial(_take_dragged, page, key, take))
+    rerun_if_changed(key)
 
 
 def _take_dragged(page: PageState, key: str, take: Callable[[Bounds], None], box: Bounds) -> None:
@@ -191,10 +188,5 @@ def show_declared_regions(scene: Scene | None, key: str) -> None:
     if scene is None:
         st.caption("These regions have neither outlines nor coordinates: there is no map of them.")
         return
-    if canvas_failed():
-        st.caption("This browser could not load the map library, which would show the regions.")
-        return
     with st.container(key="declared area"):
-        panes(scene.pack(), key=key)
-    if canvas_failed():
-        st.rerun()
+        panes(scene, key=key)

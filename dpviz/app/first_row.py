@@ -15,8 +15,8 @@ from dpviz.mechanisms import AnyMechanism
 
 _FORGOTTEN = "forgotten"
 _STAMP = """<style>
-.st-key-map [data-testid="stDeckGlJsonChart"] { position: relative; }
-.st-key-map [data-testid="stDeckGlJsonChart"]::after { content: "STAMP"; position: absolute; inset: 0; z-index: 1;
+.st-key-map { position: relative; }
+.st-key-map::after { content: "STAMP"; position: absolute; inset: 0; z-index: 1;
   pointer-events: none; display: flex; align-items: center; justify-content: center; font-size: 5rem; font-weight: 700;
   letter-spacing: 0.3rem; rotate: -20deg; opacity: 0.3; }
 .st-key-figures { border-left: 4px dashed #d55e00; padding-left: 0.8rem; }

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dpviz.app.components.panes import canvas_failed, panes
-from dpviz.app.plain_map import show_picture
+from dpviz.app.components.panes import panes
 from dpviz.app.session import is_dark
 from dpviz.release.area_release import AreaRelease
 from dpviz.release.flow_release import FlowRelease
@@ -15,9 +14,10 @@ from dpviz.release.verdict import ROUGH, USABLE, verdict
 from dpviz.view.areas_canvas import released_scene as released_areas
 from dpviz.view.areas_drawing import AreasMapSettings, Denominator, RegionsOnMap, draw_areas
 from dpviz.view.deck import MOST_FEATURES
+from dpviz.view.escape import html
 from dpviz.view.points_canvas import RELEASED, ReleaseView, released_scene
-from dpviz.view.trips_drawing import TripsMapSettings, has_geometry
-from dpviz.view.trips_map import trips_map
+from dpviz.view.trips_canvas import released_scene as released_trips
+from dpviz.view.trips_drawing import TripsMapSettings, draw_trips, has_geometry
 
 HEIGHT = 460
 _EASY_TO_SEE, _AREAS_EASY_TO_SEE = 400, 4000  # regions on a map of trips, and of areas
@@ -32,8 +32,6 @@ def show_kept_map(release: AnyRelease, key: int) -> None:
     """
     if isinstance(release, FlowRelease):
         _show_trips(release, key)
-    elif canvas_failed():
-        return
     elif isinstance(release, AreaRelease):
         _show_areas(release, key)
     else:
@@ -50,16 +48,18 @@ def find_readable_level(release: Release) -> int:
 @st.fragment
 def _show_points(release: Release, key: int) -> None:
     view = ReleaseView.of(release, find_readable_level(release), unit=counted_noun(release), dark=is_dark())
-    panes(released_scene(view, RELEASED, height=HEIGHT).pack(), key=f"kept map {key:d}")
+    panes(released_scene(view, RELEASED, height=HEIGHT), key=f"kept map {key:d}")
 
 
+@st.fragment
 def _show_trips(release: FlowRelease, key: int) -> None:
     regions = release.tree.origins
     level = max((level for level in range(1, regions.depth + 1) if regions.size(level) <= _EASY_TO_SEE), default=1)
     if not has_geometry(regions, level):
         return
-    picture = trips_map(release, TripsMapSettings(level=level, dark=is_dark()), None)
-    show_picture(picture, f"kept map {key:d}", HEIGHT)
+    drawing = draw_trips(release, TripsMapSettings(level=level, dark=is_dark()))
+    panes(released_trips(release, drawing, height=HEIGHT), key=f"kept map {key:d}")
+    st.html(f'<div class="dpviz-note">{html(drawing.note)}</div>')
 
 
 @st.fragment
@@ -71,4 +71,4 @@ def _show_areas(release: AreaRelease, key: int) -> None:
     view = AreasMapSettings(level=level, also=Denominator.of(regions), unit=counted_noun(release), dark=is_dark())
     drawing = draw_areas(release, on_map, view)
     scene = released_areas(on_map, drawing, (), dark=is_dark(), height=HEIGHT)
-    panes(scene.pack(), key=f"kept map {key:d}")
+    panes(scene, key=f"kept map {key:d}")

@@ -56,8 +56,8 @@ def opening(page: PageState, frame: object) -> Opening:
     return opens  # type: ignore[no-any-return]
 
 
-def open_scene(page: PageState, scene: Scene, frame: object) -> bytes:
-    """Return the message to the browser for a scene, as the visit of the page began.
+def open_scene(page: PageState, scene: Scene, frame: object) -> Scene:
+    """Return a scene as the visit of the page began.
 
     Args:
         page: as of `opening`.
@@ -65,7 +65,7 @@ def open_scene(page: PageState, scene: Scene, frame: object) -> bytes:
         frame: the public frame of the maps.
     """
     opens = opening(page, frame)
-    return replace(scene, camera=opens.camera, swipe=opens.swipe, visit=opens.visit).pack()
+    return replace(scene, camera=opens.camera, swipe=opens.swipe, visit=opens.visit)
 
 
 def keep_camera(page: PageState, camera: Camera) -> None:

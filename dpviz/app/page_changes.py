@@ -10,7 +10,7 @@ def note_change(component: str) -> None:
     st.session_state[f"{component} changed the page"] = True
 
 
-def rerun_if_changed(component: str, *, also: bool = False) -> None:
-    """Run the page again if its component has changed it, or if something else `also` asks for that."""
-    if st.session_state.pop(f"{component} changed the page", False) or also:
+def rerun_if_changed(component: str) -> None:
+    """Run the page again if its component has changed it."""
+    if st.session_state.pop(f"{component} changed the page", False):
         st.rerun()

@@ -16,6 +16,7 @@ from dpviz.app.ledger import LoadedData, record_private_look, record_public_look
 from dpviz.app.session import check_link, describe_refused, to_query
 from dpviz.errors import SettingError
 from dpviz.mechanisms import AnyFamily, AnyMechanism
+from dpviz.release.older import say_new_names
 
 TEACH, CURATE = "Teach", "Curate"
 DRAFT, DRAFT_WORD = "draft", "draft word"  # a parameter of the address in Curate, and where the session holds it: see `drafts`
@@ -86,7 +87,8 @@ class PageState:
         """Return the configuration of a link, and keep what was not understood for `refused`."""
         read, names = check_link(self.kind, link)
         refused = describe_refused({name: getattr(read, name) for name in names})
-        st.session_state[self._refused] = " ".join(filter(None, (refused, describe_restricted(read))))
+        renamed = say_new_names(link["settings"]) if "settings" in names else ""
+        st.session_state[self._refused] = " ".join(filter(None, (refused, renamed, describe_restricted(read))))
         return read
 
     @property

@@ -231,8 +231,7 @@ def check_link(kind: type[Any], query: Mapping[str, str]) -> tuple[Any, list[str
     Returns:
         The configuration, and the names of parameters that it has but that could not be read or do not fit. They have their defaults.
     """
-    config, query = kind(), kind.update_link(query) if hasattr(kind, "update_link") else query
-    refused = []
+    config, refused = kind(), []
     for name, read in kind.readers().items():
         if name not in query:
             continue

@@ -10,7 +10,7 @@ from typing import Any, TypeGuard, TypeVar
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dpviz.app.components.panes import Chosen, canvas_failed, panes
+from dpviz.app.components.panes import Chosen, panes
 from dpviz.app.ledger import record_public_look
 from dpviz.app.opening import keep_camera, keep_swipe, open_scene
 from dpviz.app.page_changes import note_change, rerun_if_changed
@@ -100,7 +100,7 @@ def show_canvas(
             on_camera=partial(keep_camera, page),
             on_swipe=partial(keep_swipe, page),
         )
-    rerun_if_changed(_key(page), also=canvas_failed())
+    rerun_if_changed(_key(page))
     page.write_address()
 
 

@@ -13,11 +13,12 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 import numpy as np
 
 from dpviz.arrays import Floats
-from dpviz.errors import InputError, SettingError, check_choice, did_you_mean
+from dpviz.errors import InputError, SettingError, check_choice
 from dpviz.privacy.audit import Neighbours
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.intervals import half_widths
+from dpviz.release.older import hint_at_name
 
 Data = TypeVar("Data")
 Frame = TypeVar("Frame")
@@ -173,17 +174,12 @@ class Settings:
         Raises:
             SettingError: an unknown name, or a value of the wrong type or out of its range.
         """
-        values, known = cls.rename_older(values), {rule.name for rule in cls.rules()}
+        known = {rule.name for rule in cls.rules()}
         if unknown := sorted(set(values) - known):
             raise SettingError(
-                f"There is no setting {unknown[0][:40]!r}; there are {', '.join(sorted(known)) or 'none'}.{did_you_mean(unknown[0], known)}"
+                f"There is no setting {unknown[0][:40]!r}; there are {', '.join(sorted(known)) or 'none'}.{hint_at_name(unknown[0], known)}"
             )
         return cls(**values)
-
-    @classmethod
-    def rename_older(cls, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Return values of settings under today's names, where links, configurations or releases of earlier versions have others."""
-        return dict(values)
 
     def chosen(self) -> dict[str, Any]:
         """Return every setting's value by name."""

@@ -187,7 +187,7 @@ class MechanismPart:
                 f"[mechanism] key must be one of {', '.join(mechanisms)} for {family.name}{hint}.{did_you_mean(self.key, mechanisms)}"
             )
         mechanism = mechanisms[self.key]
-        check_keys(mechanism.rename_older(self.settings), {rule.name: rule for rule in mechanism.rules()}, "[mechanism.settings]")
+        check_keys(self.settings, {rule.name: rule for rule in mechanism.rules()}, "[mechanism.settings]")
         return mechanism.from_settings(self.settings)
 
 

@@ -14,8 +14,9 @@ from typing import Any, TypeVar
 import tomli_w
 
 from dpviz.data.counting.scheduler import ADDRESS_REFUSED
-from dpviz.errors import BudgetError, InputError, RefusedError, SettingError, did_you_mean
+from dpviz.errors import BudgetError, InputError, RefusedError, SettingError
 from dpviz.privacy.budget import exact
+from dpviz.release.older import hint_at_name
 
 T = TypeVar("T")
 
@@ -110,7 +111,7 @@ def check_keys(table: Mapping[str, Any], known: Mapping[str, Any], table_name: s
                 raise RefusedError(SEED_REFUSED)
             if name == "address":
                 raise SettingError(ADDRESS_REFUSED)
-            raise SettingError(f"{table_name} has no key {name[:40]!r}; it knows {', '.join(known)}.{did_you_mean(name, known)}")
+            raise SettingError(f"{table_name} has no key {name[:40]!r}; it knows {', '.join(known)}.{hint_at_name(name, known)}")
 
 
 def require_table(table: object, table_name: str) -> dict[str, Any]:

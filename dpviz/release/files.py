@@ -32,8 +32,8 @@ from dpviz.privacy.receipt import Receipt
 from dpviz.release.area_tables import AREAS_TABLE, plan_area_files, rebuild_area_release, select_finest_regions
 from dpviz.release.manifest import (
     SCHEMA_FILE,
-    SCHEMA_FILES,
     SCHEMA_VERSION,
+    SCHEMA_VERSIONS,
     describe_release,
     describe_utility,
     encode_manifest,
@@ -41,15 +41,7 @@ from dpviz.release.manifest import (
     read_receipt,
 )
 from dpviz.release.nouns import AREAS, POINTS, TRIPS, AnyRelease, kind_of
-from dpviz.release.older import (
-    drop_later_columns,
-    is_older,
-    keep_stated_intervals,
-    restrict_to_stated,
-    stored_name,
-    upgrade_manifest,
-    upgrade_table,
-)
+from dpviz.release.older import LATER_COLUMNS, keep_stated_intervals, translate_manifest
 from dpviz.release.tables import (
     ACROSS,
     DESTINATIONS,
@@ -475,7 +467,7 @@ def read_release(source: Source) -> AnyRelease:
     """
     with open_members(source) as members:
         manifest = _read_checked_manifest(members)
-        tables = {name: refuse_all_errors(_MISMATCH, partial(_read_table, members, manifest, name)) for name in _tables_to_read(manifest)}
+        tables = {name: refuse_all_errors(_MISMATCH, partial(_read_table, members, name)) for name in _tables_to_read(manifest)}
         release = refuse_all_errors(_MISMATCH, lambda: _rebuild_release(manifest, tables))
         refuse_all_errors(_MISMATCH, partial(_check_main_table, tables, release))
     contradicted = refuse_all_errors(_MISMATCH, partial(_find_contradiction, manifest, release))
@@ -487,7 +479,7 @@ def read_release(source: Source) -> AnyRelease:
 def read_manifest(source: Source) -> Facts:
     """Read the manifest of a release, after the same checks of its files as in `read_release`.
 
-    If an earlier version of dpviz wrote it (see its `schema_version`), levels are converted to today's numbers: 0 is the whole.
+    If an earlier version of dpviz wrote it (see its `schema_version`), settings have today's names.
 
     Args:
         source: as for `read_release`.
@@ -510,28 +502,25 @@ def _read_checked_manifest(members: Members) -> Facts:
         "The manifest is not JSON.",
         lambda: json.loads(text.decode(), object_pairs_hook=_refuse_duplicates, parse_constant=_refuse_constant),
     )
-    version = _find_version(manifest)
-    violation = refuse_all_errors("The manifest breaks its schema.", lambda: find_violation(manifest, version))
+    _check_version(manifest)
+    violation = refuse_all_errors("The manifest breaks its schema.", lambda: find_violation(manifest))
     if violation is not None:
         raise InputError(f"The manifest breaks its schema at {violation}.")
     if manifest["seal"] != compute_seal(manifest):
         raise InputError("The manifest was changed after the release was written: its seal does not fit.")
     _check_files(members, manifest["files"])
-    return upgrade_manifest(manifest)
+    return translate_manifest(manifest)
 
 
-def _find_version(manifest: Any) -> str:
-    """Return the version of a manifest's schema; today's if none is stated, whose check then reports the missing field."""
+def _check_version(manifest: Any) -> None:
+    """Refuse a manifest of another version of the schema; where none is stated, the schema's own check reports the missing field."""
     identity = manifest.get("identity") if isinstance(manifest, dict) else None
     version = identity.get("schema_version") if isinstance(identity, dict) else None
-    if not isinstance(version, str):
-        return SCHEMA_VERSION
-    if version not in SCHEMA_FILES:
-        known = ", ".join(SCHEMA_FILES)
+    if isinstance(version, str) and version not in SCHEMA_VERSIONS:
+        known = ", ".join(SCHEMA_VERSIONS)
         raise InputError(
             f"The release was written by another version of dpviz: the installed one reads manifests of versions {known}. Update dpviz."
         )
-    return version
 
 
 def _check_files(members: Members, entries: list[Facts]) -> None:
@@ -600,32 +589,32 @@ _LAYOUTS = {
 
 
 def _tables_to_read(manifest: Facts) -> list[str]:
-    """List the tables to read: the tables that store the release, and the main table to compare with them, which older releases lack."""
+    """List the tables to read: the tables that store the release, and the main table to compare with them."""
     contents = manifest["contents"]
     layout = _LAYOUTS[contents["kind"]]
-    names = [*([] if is_older(manifest) else [layout.main]), *layout.tables(contents)]
-    if not {stored_name(manifest, name) for name in names} <= {entry["name"] for entry in manifest["files"]}:
+    names = [layout.main, *layout.tables(contents)]
+    if not set(names) <= {entry["name"] for entry in manifest["files"]}:
         raise InputError("The release was published without GeoParquet, so dpviz cannot read it back. Open its files with other software.")
     return names
 
 
-def _read_table(members: Members, manifest: Facts, name: str) -> Any:
+def _read_table(members: Members, name: str) -> Any:
     """Read a Parquet file of a release: a GeoDataFrame of regions, or an Arrow table without geometry."""
-    content = pa.BufferReader(copy_to_arrow(members.read(stored_name(manifest, name), MOST_BYTES)))
+    content = pa.BufferReader(copy_to_arrow(members.read(name, MOST_BYTES)))
     file = pq.ParquetFile(content)
     if sum(file.metadata.row_group(group).total_byte_size for group in range(file.metadata.num_row_groups)) > MOST_BYTES:
         raise InputError(f"The release's {name} unpacks to more than the limit of {MOST_BYTES:,} bytes.")
     if name in (f"{stem}.parquet" for stem in (REGIONS, ORIGINS, DESTINATIONS)):
         content.seek(0)
         return geopandas.read_parquet(content)
-    return upgrade_table(manifest, name, file.read(columns=[column for column in file.schema_arrow.names if column != "geometry"]))
+    return file.read(columns=[column for column in file.schema_arrow.names if column != "geometry"])
 
 
 def _check_main_table(tables: dict[str, Any], release: AnyRelease) -> None:
-    """Raise an error unless the main table has the release's finest counts. Older releases only have the table of all levels."""
+    """Raise an error unless the main table has the release's finest counts."""
     layout = _LAYOUTS[kind_of(release)]
     rows = layout.finest(release)
-    table = tables.get(layout.main, rows)
+    table = tables[layout.main]
     if not set(rows.column_names) <= set(table.column_names) or not table.select(rows.column_names).cast(rows.schema).equals(rows):
         raise InputError(f"The release's {layout.main} has other counts than its tables of all levels.")
 
@@ -642,10 +631,8 @@ def _find_contradiction(manifest: Facts, release: AnyRelease) -> str | None:
     facts["kind"], stated = facts["contents"]["kind"], manifest | {"kind": manifest["identity"]["kind"]}
     if manifest["identity"]["schema_version"] != SCHEMA_VERSION:
         facts = keep_stated_intervals(facts, stated)
-    if is_older(manifest):
-        facts = restrict_to_stated(facts, stated)
-    else:
-        facts["contents"] = drop_later_columns(facts["contents"], stated["contents"])
+    columns, known = facts["contents"]["columns"], stated["contents"]["columns"]
+    facts["contents"]["columns"] = {name: text for name, text in columns.items() if name in known or name not in LATER_COLUMNS}
     return next((name for name, value in facts.items() if not _equal_up_to_rounding(value, stated[name])), None)
 
 

@@ -145,10 +145,8 @@ _COVERS = "Covers the noise only: neither what is assumed inside partitions nor 
 
 SCHEMA_VERSION = "2.4"
 SCHEMA_FILE = Path(__file__).with_name("manifest.schema.json")
-SCHEMA_FILES = {"1.0": Path(__file__).with_name("manifest_1_0.schema.json")} | dict.fromkeys(
-    ("2.0", "2.1", "2.2", "2.3", SCHEMA_VERSION), SCHEMA_FILE
-)
-"""The schema of each version, oldest first. A manifest is checked by the schema of the version that wrote it."""
+SCHEMA_VERSIONS = ("2.0", "2.1", "2.2", "2.3", SCHEMA_VERSION)
+"""The versions that are read, oldest first: one schema describes them all."""
 NOT_RECORDED: Literal["not recorded"] = "not recorded"
 """What a manifest says of looks at the truth where nothing records them, as in Python."""
 TruthSeen: TypeAlias = bool | Literal["not recorded"]
@@ -733,41 +731,32 @@ def describe_release(release: AnyRelease) -> Facts:
 
 
 @cache
-def _load_schema(version: str) -> str:
-    return SCHEMA_FILES[version].read_text("utf-8")
+def _load_schema() -> str:
+    return SCHEMA_FILE.read_text("utf-8")
 
 
-def read_schema(version: str = SCHEMA_VERSION) -> Facts:
+def read_schema() -> Facts:
     """Read the JSON Schema (2020-12) of manifests. Its descriptions document every field.
-
-    Args:
-        version: "2.4" for today's manifests, "1.0", "2.0", "2.1", "2.2" or "2.3" for manifests of earlier versions of dpviz.
-
-    Raises:
-        SettingError: an unknown version.
 
     >>> read_schema()["$id"]
     'urn:dpviz:manifest:2.4'
     """
-    if version not in SCHEMA_FILES:
-        raise SettingError(f"There are schemas of versions {', '.join(SCHEMA_FILES)}.")
-    schema: Facts = json.loads(_load_schema(version))
+    schema: Facts = json.loads(_load_schema())
     return schema
 
 
-def find_violation(manifest: object, version: str = SCHEMA_VERSION) -> str | None:
+def find_violation(manifest: object) -> str | None:
     """Find the first field of a manifest that breaks its schema.
 
     Args:
         manifest: any object.
-        version: of the schema.
 
     Returns:
         The path of the field, such as "manifest/privacy/unit", without its value; None if the manifest is valid.
     """
     from jsonschema import Draft202012Validator  # noqa: PLC0415  (slow to import, and rarely needed)
 
-    error = next(Draft202012Validator(read_schema(version)).iter_errors(manifest), None)
+    error = next(Draft202012Validator(read_schema()).iter_errors(manifest), None)
     return None if error is None else "/".join(["manifest", *(str(part) for part in error.absolute_path)])
 
 

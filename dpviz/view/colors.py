@@ -7,9 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpviz.amounts import format_short
 from dpviz.arrays import Floats
-from dpviz.view.escape import html
 
 Colors = NDArray[np.uint8]
 
@@ -76,24 +74,6 @@ class Scale:
         alpha = 20 + 215 * np.minimum(1.6 * strength, 1.0)
         return np.column_stack([mixed, alpha]).astype(np.uint8)
 
-    def legend(self, *, negatives: bool = True) -> str:
-        """Write the legend as HTML in one line.
-
-        Args:
-            negatives: whether a density scale also explains its colours below zero.
-        """
-        if self.kind == "marks":
-            entries = ((FALSE_POSITIVE, "released, nothing there"), (FALSE_NEGATIVE, "something there, released as empty"))
-            marks = "".join(f'<span class="dpviz-mark" style="background:rgb{color}"></span>{html(text)} ' for color, text in entries)
-            return f'<div class="dpviz-legend"><b>{html(self.title)}</b> {marks}</div>'
-        low = -self.top if self.kind == "signed" else 0.0
-        bar = _gradient_bar(self.colors(np.linspace(low, self.top, 24)))
-        parts = [f"<b>{html(self.title)}</b>", format_short(low), bar, f"{format_short(self.top)} and more"]
-        if self.kind == "density" and negatives:
-            below = _gradient_bar(self.colors(np.linspace(-self.top / 50, -self.top, 8)), 44)
-            parts.append(f'<span class="dpviz-gap"></span>below zero, by noise {below}')
-        return f'<div class="dpviz-legend">{" ".join(parts)}</div>'
-
 
 def scale_top_of(values: ArrayLike, weights: ArrayLike | None = None, *, quantile: float = _TOP_QUANTILE) -> float:
     """Choose the top of a scale for released values: a high percentile of them, rounded up to 1, 2 or 5 times a power of ten.
@@ -121,8 +101,3 @@ def scale_top_of(values: ArrayLike, weights: ArrayLike | None = None, *, quantil
 def _interpolate(colors: NDArray[np.int64], strength: Floats) -> Floats:
     position = strength * (len(colors) - 1)
     return np.stack([np.interp(position, np.arange(len(colors)), colors[:, channel]) for channel in range(3)], axis=-1)
-
-
-def _gradient_bar(colors: Colors, width: int = 150) -> str:
-    stops = ",".join(f"rgba({r},{g},{b},{a / 255:.2f})" for r, g, b, a in colors.tolist())
-    return f'<span class="dpviz-bar" style="width:{width}px;background:linear-gradient(90deg,{stops})"></span>'

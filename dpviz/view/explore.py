@@ -1,10 +1,13 @@
-"""Interactive maps as whole HTML pages, for notebooks and files: pydeck's library and the data are in the page, which loads nothing."""
+"""Interactive maps as whole HTML pages, for notebooks and files: the canvas, its library and the data are in the page, which loads nothing.
+
+Where there is no WebGL, and in print, the page shows the same scene as SVG.
+"""
 
 from __future__ import annotations
 
 import base64
 import gzip
-import json
+from dataclasses import replace
 from functools import cache, singledispatch
 
 from dpviz.errors import DomainError
@@ -14,19 +17,18 @@ from dpviz.release.flow_release import FlowRelease, Level
 from dpviz.release.nouns import AnyRelease, counted_noun
 from dpviz.release.point_release import Release
 from dpviz.shown import MapPage
-from dpviz.view.areas_drawing import AreasMapSettings
-from dpviz.view.areas_map import AreasMap, areas_map
+from dpviz.view import areas_canvas, points_canvas, trips_canvas
+from dpviz.view.areas_drawing import AreasMapSettings, RegionsOnMap, draw_areas
 from dpviz.view.basemap import find_map_bounds
-from dpviz.view.deck import BUNDLE
+from dpviz.view.canvas import Scene
+from dpviz.view.deck import BUNDLE, CANVAS_HTML, CANVAS_SCRIPT, CANVAS_STYLE
 from dpviz.view.levels import find_level
-from dpviz.view.points_map import PointsMap, points_map
 from dpviz.view.report import load_template
-from dpviz.view.trips_drawing import TripsMapSettings
-from dpviz.view.trips_map import TripsMap, trips_map
+from dpviz.view.scene_svg import draw_svg
+from dpviz.view.trips_drawing import TripsMapSettings, draw_trips
 
-WIDTH, HEIGHT = 800, 380
-"""About the size of a map in a notebook, in pixels, by which the first view of trips is chosen."""
-AnyMap = PointsMap | TripsMap | AreasMap
+HEIGHT = 420
+"""About the height of a map in a notebook, in pixels."""
 
 
 def explore(release: AnyRelease, level: Level | None = None) -> MapPage:
@@ -39,47 +41,49 @@ def explore(release: AnyRelease, level: Level | None = None) -> MapPage:
     Raises:
         DomainError: no such level, or regions without geometry.
     """
-    shown = draw_map(release, find_level(release, level))
+    scene, note = make_scene(release, find_level(release, level))
+    scene = replace(scene, may_save=True, stamp="" if release.status == PRIVATE else f"{release.status}. Not for publication.")
     page = load_template("explore.html.jinja").render(
-        description=shown.description,
-        legend=shown.legend,
-        note=shown.note,
-        status="" if release.status == PRIVATE else release.status,
-        outlines=not isinstance(release, Release) or release.domain.crs is not None,
-        deck=_embed(shown.deck.to_json()),
-        tooltip=_embed(json.dumps(shown.deck.tooltip)),
+        description=scene.description,
+        note=note,
+        status=scene.stamp,
+        outlines=bool(scene.ground["land"]),
+        canvas=CANVAS_HTML,
+        style=CANVAS_STYLE,
+        script=CANVAS_SCRIPT.replace("export default ", "", 1),
+        still=draw_svg(scene),
+        scene=base64.b64encode(scene.pack()).decode(),
         library=_pack_library(),
     )
-    return MapPage(html=page, description=shown.description)
+    return MapPage(html=page, description=scene.description)
 
 
 @singledispatch
-def draw_map(release: AnyRelease, level: int) -> AnyMap:
-    """Draw a level with pydeck."""
+def make_scene(release: AnyRelease, level: int) -> tuple[Scene, str]:
+    """Make the map of a level, and the note under it: what was left out, as plain text."""
     raise TypeError(f"There is no map of level {level} of {type(release).__name__}.")
 
 
-@draw_map.register
-def _(release: Release, level: int) -> PointsMap:
+@make_scene.register
+def _(release: Release, level: int) -> tuple[Scene, str]:
     release.nodes(level)  # refuses a level that is not there
     if find_map_bounds(release.domain) is None:
         raise DomainError("The domain has no place on a web map, because of its CRS. plot draws it on its own plane.")
-    return points_map(release, level, "Released", unit=counted_noun(release), dark=False)
+    view = points_canvas.ReleaseView.of(release, level, unit=counted_noun(release), dark=False)
+    return points_canvas.released_scene(view, points_canvas.RELEASED, height=HEIGHT), ""
 
 
-@draw_map.register
-def _(release: FlowRelease, level: int) -> TripsMap:
-    return trips_map(release, TripsMapSettings(level=level, width=WIDTH, height=HEIGHT))
+@make_scene.register
+def _(release: FlowRelease, level: int) -> tuple[Scene, str]:
+    drawing = draw_trips(release, TripsMapSettings(level=level))
+    return trips_canvas.released_scene(release, drawing, height=HEIGHT), drawing.note
 
 
-@draw_map.register
-def _(release: AreaRelease, level: int) -> AreasMap:
-    return areas_map(release, AreasMapSettings(level=level))
-
-
-def _embed(text: str) -> str:
-    """Write JSON so that it may stand in a script: without "<", which could end the script or begin a comment."""
-    return text.replace("<", "\\u003c")
+@make_scene.register
+def _(release: AreaRelease, level: int) -> tuple[Scene, str]:
+    on_map = RegionsOnMap(release.regions)
+    drawing = draw_areas(release, on_map, AreasMapSettings(level=level))
+    return areas_canvas.released_scene(on_map, drawing, (), dark=False, height=HEIGHT), ""
 
 
 @cache

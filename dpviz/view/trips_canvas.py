@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from dpviz.release.flow_release import FlowRelease
 from dpviz.view.basemap import Bounds, fit_bounds
-from dpviz.view.canvas import Arcs, Areas, Pane
+from dpviz.view.canvas import Arcs, Areas, Pane, Scene, on_land
 from dpviz.view.places import first_zooms
 from dpviz.view.trips_drawing import AREAS, ERROR, FALSE_POSITIVES, NOT_LISTED, TRUE, TripsDrawing, hierarchies_of
 from dpviz.view.trips_layers import choose_radius, fade_at_origins
@@ -62,6 +64,27 @@ def make_pane(drawing: TripsDrawing, *, areas: str, about: str) -> Pane:
         ),
         chosen=() if view.chosen is None else (view.chosen,),
     )
+
+
+def released_scene(release: FlowRelease, drawing: TripsDrawing, *, height: int) -> Scene:
+    """Show one map of a release whose data are private: its picture cannot be saved.
+
+    Args:
+        release: public.
+        drawing: what the map shows of it.
+        height: in pixels.
+    """
+    scene = Scene(
+        bounds=bounds_of(release),
+        areas=areas_of(drawing, "released"),
+        panes=(make_pane(drawing, areas="released", about=""),),
+        description=drawing.description,
+        dark=drawing.view.dark,
+        height=height,
+        may_save=False,
+    )
+    scene = on_land(scene)
+    return replace(scene, places=names_of_dots(drawing) or scene.places)
 
 
 def names_of_dots(drawing: TripsDrawing) -> list[tuple[str, float, float, float]]:

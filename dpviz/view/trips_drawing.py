@@ -86,8 +86,6 @@ class TripsMapSettings:
         chosen: index of an origin region of the level: only trips from or to it are drawn; None for all.
         unit: what is counted, in the plural, for example "commuters".
         dark: whether the page is dark.
-        width: width of the map in pixels; a lower bound if the width is not known.
-        height: height of the map in pixels; a lower bound if the height is not known.
         tops: tops of the scales, shared with other maps; None for scales of its own.
     """
 
@@ -100,8 +98,6 @@ class TripsMapSettings:
     chosen: int | None = None
     unit: str = "trips"
     dark: bool = False
-    width: int = 780
-    height: int = 560
     tops: ScaleTops | None = None
 
 
@@ -300,8 +296,6 @@ def draw_trips(release: FlowRelease, view: TripsMapSettings, truth: PairSums | N
     tops = view.tops or choose_tops(release, view, pairs)
     look = _choose_look(view, pairs[drawn], tops)
     arcs = Arcs(
-        start=shapes[0].centres[pairs.origin[drawn]],
-        end=shapes[-1].centres[pairs.destination[drawn]],
         color=look.color,
         width=look.width,
         origin=pairs.origin[drawn],

@@ -57,23 +57,6 @@ def until(condition, what, patience=40.0):
     pytest.fail(f"not seen within {patience:g} s: {what}")
 
 
-def canvas(page):
-    found = page.get_by_test_id("stDeckGlJsonChart").locator("canvas").first
-    found.wait_for()
-    return found
-
-
-def pixels(page):
-    """(h, w, 3) of the middle of a map, where the domain is."""
-    image = np.asarray(Image.open(io.BytesIO(canvas(page).screenshot())).convert("RGB"))
-    height, width = image.shape[:2]
-    return image[height // 4 : -height // 4, width // 2 - height // 4 : width // 2 + height // 4]
-
-
-def colours(page):
-    return len(np.unique(pixels(page).reshape(-1, 3), axis=0))
-
-
 def live_map(page):
     """The two maps that follow the controls, once they show something."""
     page.locator(".canvas[data-shown]").wait_for()
@@ -111,28 +94,3 @@ def choose(page, key, text):
 def background(page):
     color = page.evaluate("getComputedStyle(document.querySelector('[data-testid=stApp]')).backgroundColor")
     return sum(map(int, re.findall(r"\d+", color)[:3]))
-
-
-def click_map(page, right, up):
-    """Click beside the middle of the map, in pixels.
-
-    The map is drawn again to find what the pointer is on, which software rendering does slowly; a press that lasts longer than a
-    quarter of a second is no click. So the pointer rests until the map has been drawn, and is pressed and let go at once.
-    """
-    box = canvas(page).bounding_box()
-    page.mouse.move(box["x"] + box["width"] / 2 + right, box["y"] + box["height"] / 2 - up)
-    page.wait_for_timeout(1000)
-    page.mouse.down()
-    page.mouse.up()
-
-
-def click_until(page, places, seen):
-    """Click places of the map (pixels right of and above its middle) until something is seen."""
-    for right, up in places * 6:
-        click_map(page, right, up)
-        end = time.monotonic() + 4
-        while time.monotonic() < end:
-            if seen():
-                return
-            time.sleep(0.1)
-    pytest.fail("clicking the map changes nothing")

@@ -1,7 +1,5 @@
 """What a page shows, as a person reads it, and what its session and the ledger hold."""
 
-import json
-
 from dpviz.privacy.ledger import Ledger
 from tests.scenes import unpack
 
@@ -94,10 +92,6 @@ def drawn(app):
 def trips_drawn(app):
     teaches = app.session_state["trips config"].mode == "Teach"
     return newest(app, "trips config first run" if teaches else "trips drawn Curate")
-
-
-def layers_of(app, place=0):
-    return {layer["id"]: layer for layer in json.loads(app.get("deck_gl_json_chart")[place].proto.json)["layers"]}
 
 
 def released_map(app):

@@ -11,9 +11,9 @@ from dpviz.app.session import read_link
 from dpviz.app.trips.state import TripsConfig
 from tests.app.seen import good
 
-SMALL = {"sample": "gaussian_cluster", "size": "1000", "order": "6", "settings": '{"height":4}'}
+SMALL = {"sample": "gaussian_cluster", "size": "1000", "order": "6", "mechanism": "quadtree", "settings": '{"height":4}'}
 CURATE = SMALL | {"mode": "Curate"}
-FLIGHTS = {"sample": "us_flights", "level": "1"}
+FLIGHTS = {"sample": "us_flights", "level": "1", "mechanism": "top_down", "settings": "{}", "epsilon": "1.0", "top": "500"}
 CURATE_TRIPS = FLIGHTS | {"mode": "Curate"}
 PLACES = b"lon,lat,note\n-118.2,34.1,secret\n-80.25,25.5,hidden\n-100.125,40.5,quiet\n"
 BARE = b"lon,lat\n-118.2,34.1\n-80.25,25.5\n-100.125,40.5\n"  # without a column whose content could look like ids

@@ -57,7 +57,7 @@ RELEASED = ".st-key-map .canvas .map"
 
 @pytest.mark.slow
 def test_curate_in_the_dark_shows_the_truth_behind_its_switch_only(chromium, address, tmp_path):
-    link = 'points?mode=Curate&settings={"height":5}&epsilon=0.1'
+    link = 'points?mode=Curate&mechanism=quadtree&settings={"height":5}&epsilon=0.1'
     with visit(chromium, address, link, scheme="dark", tmp_path=tmp_path) as (page, _):
         page.get_by_text("Nothing has been spent on these data yet").wait_for()
         assert background(page) < 200

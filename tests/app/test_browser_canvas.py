@@ -1,4 +1,4 @@
-"""Two maps in one canvas as a person uses them: by pointer and by keyboard, beside the maps of other pages, and where it cannot load."""
+"""Two maps in one canvas as a person uses them: by pointer and by keyboard, and where it cannot be drawn."""
 
 import io
 import json
@@ -10,11 +10,11 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from PIL import Image
 
-from tests.app.browse import background, colours, live_map, pane_colours, until, visit
+from tests.app.browse import background, live_map, map_colours, pane_colours, until, visit
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 LINK = 'points?mechanism=quadtree&settings={"height":5}'
-BROKEN, PYDECK = (Path(__file__).with_name(name) for name in ("broken_canvas_app.py", "pydeck_app.py"))
+BROKEN = Path(__file__).with_name("broken_canvas_app.py")
 
 
 @pytest.fixture
@@ -273,18 +273,6 @@ def go(page, name):
     page.get_by_role("link", name=name, exact=True).click()
 
 
-@pytest.mark.parametrize("first", ["Map", "Points"])
-def test_maps_of_streamlit_draw_after_the_canvas_and_the_canvas_after_them(chromium, serve, tmp_path, first):
-    with visit(chromium, serve(PYDECK), "" if first == "Points" else "help", scheme="light", tmp_path=tmp_path) as (page, _):
-        for name in ("Map", "Points", "Map") if first == "Map" else ("Points", "Map", "Points"):
-            if name != first or page.get_by_test_id("stDeckGlJsonChart").count() + page.locator(".canvas").count():
-                go(page, name)
-            if name == "Points":
-                until_drawn(page)
-            else:
-                until(lambda: colours(page) > 20, "partitions on the map of Streamlit")
-
-
 @pytest.mark.parametrize("name", ["points", "trips"])
 def test_level_budget_error_and_false_positives_are_seen_without_scrolling(chromium, address, tmp_path, name):
     with visit(chromium, address, name, scheme="light", tmp_path=tmp_path) as (page, _):
@@ -317,15 +305,34 @@ def test_the_button_back_goes_from_page_to_page_and_not_through_every_setting(ch
         page.get_by_role("heading", name="What would you publish?").wait_for()
 
 
-def test_where_the_library_of_maps_fails_the_maps_are_shown_one_by_one(chromium, serve, tmp_path):
+def check_still(page):
+    """Both maps are one picture of many colours, which the next run changes."""
+    page.get_by_text("cannot draw maps that move").wait_for()
+    still = page.locator("img.dpviz-still")
+    still.wait_for()
+    until(lambda: map_colours(page, "img.dpviz-still") > 50, "both maps in the picture")
+    page.get_by_text("Error of a square, level").wait_for()
+    assert page.locator(".canvas").count() == 0
+    before = still.get_attribute("src")
+    page.get_by_role("button", name="Again", exact=True).click()
+    page.get_by_text("Run 2, seeded").first.wait_for()
+    until(lambda: still.get_attribute("src") != before, "another picture")
+
+
+def test_where_the_library_of_maps_fails_the_maps_are_a_picture(chromium, serve, tmp_path):
     with visit(chromium, serve(BROKEN), LINK, scheme="light", tmp_path=tmp_path) as (page, _):
-        page.get_by_text("could not load the map library").wait_for()
-        until(lambda: page.get_by_test_id("stDeckGlJsonChart").locator("canvas").count() >= 2, "two maps")
-        until(lambda: colours(page) > 50, "the truth on the left map")
-        page.get_by_text("Error of a square, level").wait_for()
-        assert page.locator(".canvas").count() == 0
-        page.get_by_role("button", name="Again", exact=True).click()
-        page.get_by_text("Run 2, seeded").wait_for()
+        check_still(page)
+
+
+def test_a_browser_without_webgl_gets_a_picture(chromium, address, tmp_path):
+    blind = """const real = HTMLCanvasElement.prototype.getContext;
+    HTMLCanvasElement.prototype.getContext = function (kind, ...rest) {
+      return /webgl/.test(kind) ? null : real.call(this, kind, ...rest);
+    };"""
+    with visit(chromium, address, "help", scheme="light", tmp_path=tmp_path) as (page, _):
+        page.add_init_script(blind)
+        page.goto(f"{address}/{LINK}")
+        check_still(page)
 
 
 def test_a_wheel_over_a_map_that_was_not_pressed_moves_the_page_and_says_how_to_zoom(at):

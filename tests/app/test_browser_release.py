@@ -8,7 +8,7 @@ from tests.app.browse import draw, visit
 from tests.app.walk import ROOT
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
-LINK = 'points?mode=Curate&sample=gaussian_cluster&size=2000&order=7&epsilon=1&settings={"height":5}'
+LINK = 'points?mode=Curate&sample=gaussian_cluster&size=2000&order=7&epsilon=1&mechanism=quadtree&settings={"height":5}'
 
 
 @pytest.fixture

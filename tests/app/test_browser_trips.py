@@ -5,7 +5,7 @@ import pytest
 from tests.app.browse import background, click_pane, live_map, pane_colours, until, visit
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
-STATES = "trips?sample=northeast_commuters&level=2&top=1"
+STATES = "trips?mechanism=top_down&settings={}&epsilon=1&sample=northeast_commuters&level=2&top=1"
 
 
 def until_drawn(page):

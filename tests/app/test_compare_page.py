@@ -113,10 +113,6 @@ def has_canvas(app):
     return bool(scenes(app))
 
 
-def maps(app):
-    return app.get("deck_gl_json_chart")
-
-
 def runs_of(app):
     return {row["run"] for row in app.session_state[JOB].rows}
 
@@ -907,7 +903,7 @@ class TestHidden:
         assert KEY[kind] not in to_curate(app, kind).session_state
         fine(go(app, "compare"))
         assert not charts(app)
-        assert not maps(app)
+        assert not scenes(app)
         assert not app.dataframe
         assert "is not shown any more" in infos(app)
         to_mode(go(app, kind.lower()), "Teach")

@@ -21,13 +21,13 @@ from tests.often import rarely
 # Fields of Streamlit's messages by what is done with them. Whatever is in none of these is taken for Markdown.
 STANDING = {
     *("selectbox.options", "selectbox.placeholder", "selectbox.raw_value", "json.body", "number_input.placeholder"),
-    *("multiselect.options", "multiselect.raw_values", "multiselect.placeholder", "deck_gl_json_chart.alt", "arrow_data_frame.columns"),
+    *("multiselect.options", "multiselect.raw_values", "multiselect.placeholder", "arrow_data_frame.columns"),
     *("text_input.value", "text_input.default", "text_input.placeholder"),
     *("text_area.value", "text_area.default", "text_area.placeholder"),
     "code.code_text",
 }
 OF_STREAMLIT = re.compile(r"(\.|_)(id|form_id|key|format|url|mark|accept_file|icon|element_id|query_param_key|file_urls_json)$|\.user_key$")
-PICTURES = {"deck_gl_json_chart.json", "vega_lite_chart.spec", "bidi_component.json"}  # see tests/view/test_escape.py
+PICTURES = {"vega_lite_chart.spec", "bidi_component.json"}  # see tests/view/test_escape.py
 MARKUP = r"<img|<script|onerror=[^&]*>|\{n\}"
 
 

@@ -120,7 +120,7 @@ def browser(monkeypatch):
 
     def send(name, sent):
         page = {"on_box": Mock(), "on_chosen": Mock(), "on_camera": Mock(), "on_swipe": Mock()}
-        panes(b"message", key="canvas", **page)
+        panes(Mock(), key="canvas", **page)
         state["canvas"] = sent
         component.call_args.kwargs[f"on_{name}_change"]()
         return {called: mock.call_args.args for called, mock in page.items() if mock.called}

@@ -76,7 +76,6 @@ class TestBeforeTheFirstDraw:
 
     def test_curate_says_what_to_do_and_draws_nothing(self, draws):
         app = fine(points_app(CURATE))
-        assert not app.get("deck_gl_json_chart")
         assert not app.metric
         assert app.button(key="draw").label == "Run and pay ε 0.5"
         assert "**Protected:**" in captions(app)
@@ -241,7 +240,6 @@ class TestCurate:
         app.selectbox(key="pane shown").set_value("True").run()
         to_mode(app, "Curate")
         assert "ε 0. The next draw" in captions(app)
-        assert not app.get("deck_gl_json_chart")
         press_draw(app)
         assert app.segmented_control(key="shown").value == "Released"
         assert "released true" not in released_map(app)[1]

@@ -2,24 +2,44 @@
 
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
+from types import SimpleNamespace
 from unittest.mock import Mock
 
 import pytest
 
 from dpviz.app import cached
 from dpviz.app.cached import digest_of
-from dpviz.app.session import read_link, to_query
+from dpviz.app.components.panes import Chosen
+from dpviz.app.session import read_link
+from dpviz.app.trips import curate, tabs
 from dpviz.app.trips.state import TripsConfig
 from dpviz.app.trips.tabs import TAB_TITLES
 from dpviz.mechanisms import FLOW_MECHANISMS, FLOW_REFERENCES
 from dpviz.mechanisms import run as measure
 from dpviz.samples.flows import load_flow_sample
-from dpviz.view.trips_drawing import SHOWN_TRIPS
-from tests.app.seen import account, captions, entries, errors, figures, fine, good, labelled, noised, scene, shares_of, texts, trips_drawn
+from dpviz.view.trips_drawing import SHOWN_TRIPS, TripsMapSettings, draw_trips
+from tests.app.seen import (
+    account,
+    captions,
+    entries,
+    errors,
+    figures,
+    fine,
+    good,
+    labelled,
+    noised,
+    scene,
+    scenes,
+    shares_of,
+    texts,
+    trips_drawn,
+)
 from tests.app.start import CURATE_TRIPS, FLIGHTS, REGIONS, query_of, trips_app, trips_uploaded
 from tests.app.test_points_page import PUBLIC_FIGURES
 from tests.app.walk import open_tab, press_draw, public, truth_switch
 from tests.often import often
+from tests.view.trips_cases import grid, random_trips, released
 
 
 @pytest.fixture
@@ -41,8 +61,27 @@ class TestBeforeTheFirstDraw:
         assert app.button(key="draw").label == "Run and pay ε 1, δ 1e-8"
         assert "**Protected:** replacing one trip" in captions(app)
         assert "**Not protected:** the regions" in captions(app)
-        assert not app.get("deck_gl_json_chart")
+        assert len(scenes(app)) == 1, "the declared regions"
         assert not noised(draws)
+
+
+def test_a_click_chooses_a_region_or_fills_in_the_ends_of_an_arc(monkeypatch):
+    toggled, state = Mock(), {}
+    monkeypatch.setattr(tabs, "toggle_region", toggled)
+    monkeypatch.setattr(tabs, "st", SimpleNamespace(session_state=state))
+    release, _ = released(random_trips(grid()))
+    drawing, regions = draw_trips(release, TripsMapSettings(level=2)), release.tree.origins
+    click = partial(Chosen, pane=0, longitude=0.0, latitude=0.0)
+    for nothing in (click(kind="cell", cell=None), click(kind="area", cell=99), click(kind="arc", cell=9999), click(kind="end", cell=1)):
+        tabs.take_chosen(regions, drawing, nothing)
+    assert (toggled.called, state) == (False, {})
+    curate._take_chosen(regions, drawing, click(kind="area", cell=3))
+    toggled.assert_called_once_with(3)
+    assert state == {"trips tab": "Region"}
+    tabs.take_chosen(regions, drawing, click(kind="arc", cell=1))
+    ends = {"From": int(drawing.arcs.origin[1]), "To": int(drawing.arcs.destination[1])}
+    assert {side: state[f"pair {side} region 2"] for side in ends} == ends
+    assert {state["trips tab"], *(state[f"pair {side} level"] for side in ends)} == {"Pair of regions", regions.levels[1]}
 
 
 class TestContrasts:
@@ -186,7 +225,7 @@ class TestDrawing:
     @pytest.mark.slow
     def test_two_mechanisms_stand_side_by_side_in_curate(self):
         app = fine(press_draw(trips_app(CURATE_TRIPS | {"beside": "stability_histogram"})))
-        assert len(app.get("deck_gl_json_chart")) == 2
+        assert len(scenes(app)) == 2
         assert trips_drawn(app).titles == ("TopDown (InfTDA)", "Stability histogram (SH)")
         assert len(app.metric) == 8
         for name in TAB_TITLES:
@@ -194,7 +233,7 @@ class TestDrawing:
 
     def test_regions_without_places_get_a_matrix(self):
         app = fine(press_draw(trips_app({"sample": "binary_sparse", "level": "3"})))
-        assert not app.get("deck_gl_json_chart")
+        assert not scenes(app)
         assert "a matrix stands for the map" in captions(app)
 
     def test_a_chosen_region_filters_the_arcs_and_fills_its_tab(self):
@@ -294,22 +333,13 @@ class TestControls:
         nonsense = ({"level": "99"}, {"top": "0"}, {"delta": "2"}, {"settings": '{"dial":-1}'}, {"beside": "x"}, {"pairs": "y"})
         for link in nonsense:
             known = TripsConfig(settings={}) if "settings" in link else TripsConfig()
-            usual = {"epsilon": "0.05", "level": "2", "top": "1500", "mechanism": "fitted_tree", "sample": "nothing"}
-            assert read_link(TripsConfig, usual | link) == known
+            assert read_link(TripsConfig, {"sample": "nothing"} | link) == known
         good(trips_app({name: text for link in nonsense for name, text in link.items()}))
 
-    def test_a_link_of_an_earlier_version_opens_top_down_with_its_settings(self):
-        assert read_link(TripsConfig, {}) == TripsConfig(mechanism="fitted_tree", settings={"false_discovery": 0.05})
-        assert read_link(TripsConfig, {"epsilon": "2"}) == TripsConfig(mechanism="top_down", settings={}, epsilon=2.0, level=None, top=500)
-        assert read_link(TripsConfig, {"mechanism": "fitted_tree"}) == TripsConfig(epsilon=1.0, level=None, top=500)
-        assert to_query(TripsConfig(level=None))["level"] == "None"
-        assert read_link(TripsConfig, to_query(TripsConfig())) == TripsConfig()
-        old = read_link(TripsConfig, {"settings": '{"conversion":"simple","dial":2.0}', "beside": "flat_gaussian"})
-        assert [how.build().non_defaults() for how in (old, old.second_run())] == [
-            {"dial": 2.0, "accounting": "paper"},
-            {"accounting": "paper"},
-        ]
-        assert (old.shows_second, old.second_run().mechanism, old.beside) == (True, "flat_gaussian", "nothing")
+    def test_an_old_name_in_a_link_is_refused_with_todays(self):
+        app = fine(trips_app({"settings": '{"conversion":"simple"}'}))
+        assert app.session_state["trips config"].settings == {}
+        assert any("'conversion' is called 'accounting' now" in warning.value for warning in app.warning)
 
     def test_regions_are_never_the_private_file(self):
         both = b"origin,dest\nA1,B1\nB1,A1\n"  # the regions that have trips

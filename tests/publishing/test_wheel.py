@@ -66,7 +66,6 @@ def test_the_wheel_carries_the_app_its_settings_its_data_and_its_pages_of_help(w
         "publishing/config.schema.json",
         "publishing/study.schema.json",
         "release/manifest.schema.json",
-        "release/manifest_1_0.schema.json",
         "start/app.py",
         "start/.streamlit/config.toml",
     ]

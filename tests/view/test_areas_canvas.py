@@ -1,6 +1,5 @@
-"""Panes of regions: colours, texts, legends and notes, as the canvas, pydeck and SVG show them."""
+"""Panes of regions: colours, texts, legends and notes, as the canvas and SVG show them."""
 
-import json
 from dataclasses import replace
 
 import geopandas
@@ -26,7 +25,6 @@ from dpviz.view.areas_drawing import (
     choose_tops,
     draw_areas,
 )
-from dpviz.view.areas_map import areas_map
 from dpviz.view.canvas import Scene
 from dpviz.view.scene_svg import draw_svg
 from tests.scenes import unpack
@@ -168,8 +166,6 @@ class TestTexts:
         release = dv.RegionTree().release(areas, dv.PureBudget(1), dv.Entropy.seeded(1))
         drawing = draw_areas(release, RegionsOnMap(areas.regions), AreasMapSettings(level=2, unit=HOSTILE))
         assert not any("<script>{x}" in text for text in drawing.areas.texts.lines())
-        picture = areas_map(release, AreasMapSettings(level=2, unit=HOSTILE))
-        assert "<script>" not in picture.legend
 
 
 class TestScenes:
@@ -183,12 +179,6 @@ class TestScenes:
         assert len(arrays["first owner"]) == 9
         assert len(arrays["1 fill 0"]) == 36
         assert draw_svg(scene).count("<path") >= 18
-
-    def test_pydeck_draws_the_same_regions(self, case):
-        areas, release, on_map = case
-        picture = areas_map(release, AreasMapSettings(level=2, dark=True), areas.level_counts()[2], on_map)
-        layers = {layer["id"]: layer for layer in json.loads(picture.deck.to_json())["layers"]}
-        assert len(layers["regions"]["data"]) == 9
 
     def test_regions_of_points_are_circles(self, case):
         _areas, release, _ = case
@@ -236,15 +226,6 @@ class TestHexagons:
         assert {name for name in arrays if name.startswith("regions")} == {"regions cells", "regions centres"}
         assert "circle" not in drawing.legend.title
         assert draw_svg(scene).count("<path d=") >= release.regions.size(2)
-
-    def test_a_notebook_gets_the_layer_of_hexagons_with_the_same_colours_and_texts(self, cells):
-        release, on_map = cells
-        drawing = draw_areas(release, on_map, AreasMapSettings(level=1))
-        layers = json.loads(areas_map(release, drawing.view, on_map=on_map).deck.to_json())["layers"]
-        (layer,) = [layer for layer in layers if layer["id"] == "regions"]
-        assert (layer["@@type"], layer["getHexagon"]) == ("H3HexagonLayer", "@@=p")
-        assert [row["p"] for row in layer["data"]] == release.regions.ids_of(1).tolist()
-        assert [row["c"] for row in layer["data"]] == drawing.areas.color.tolist()
 
     def test_polygons_are_drawn_where_pydeck_has_no_hexagons(self, cells, monkeypatch):
         release, _ = cells

@@ -15,17 +15,17 @@ import dpviz.view
 from dpviz.data.reading.regions import read_regions
 from dpviz.view import areas_charts, study_charts, trips_charts
 from dpviz.view.escape import clean, deck, html, line, markdown
-from dpviz.view.points_map import points_map
-from dpviz.view.trips_drawing import SHOWN_TRIPS, TripsMapSettings
-from dpviz.view.trips_map import trips_map
+from dpviz.view.points_canvas import ReleaseView, released_scene
+from dpviz.view.scene_svg import draw_svg
+from dpviz.view.trips_drawing import SHOWN_TRIPS, TripsMapSettings, draw_trips
 from tests.charts import found
 from tests.hostile import LEVELS, NAMES, regions_file
-from tests.view.test_points_map import released as released_points
+from tests.view.test_points_canvas import released as released_points
 from tests.view.test_trips_charts import CHARTS as TRIPS_CHARTS
 from tests.view.trips_cases import layers_of, random_trips, released
 
 UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-PICTURES = ("alt.LayerChart", "CompactDeck", "PointsMap", "TripsMap", "AreasMap", "bytes")
+PICTURES = ("alt.LayerChart", "bytes")
 # Modules whose charts have no text from outside, and why.
 OWN = {
     "charts": "points have no names, the unit is a sample's or ours; and what charts are made of",
@@ -90,8 +90,7 @@ CHARTS = {
     "study_charts.seconds_by_label": lambda _: study_charts.seconds_by_label(study_rows().query("epsilon == 1 and figure == 'noise'"), 1.0),
     "study_charts.lines_with_spread": _spread,
 }
-ELSEWHERE_TESTED = {"trips_map.trips_map", "points_map.points_map", "report.report_html"}  # below, in test_report
-ELSEWHERE_TESTED |= {"areas_map.areas_map"}  # in test_areas_canvas
+ELSEWHERE_TESTED = {"report.report_html"}  # in test_report
 
 
 def test_every_picture_has_an_entry():
@@ -125,23 +124,23 @@ def test_names_in_charts_are_texts_and_no_fields_expressions_or_addresses(hostil
 def test_names_on_the_map_of_trips(hostile, level, shown):
     release, truth = hostile
     view = TripsMapSettings(level=level, shown=shown, chosen=0, unit=NAMES[3])
-    picture = trips_map(release, view, truth.true_level(level))
-    rows = [row for layer in layers_of(picture).values() for row in layer.get("data") or () if isinstance(row, dict)]
+    picture = draw_trips(release, view, truth.true_level(level))
+    rows = [row for rows in layers_of(picture).values() for row in rows]
     texts = [row[key] for row in rows for key in "nte" if key in row]
     assert any(NAMES[3] in text.replace("\u2060", "") for text in texts)
     for text in texts:
         assert not re.match("@@[=#]", text)
         assert not re.search(r"<[\w/!?]|{\w", text)
         assert not UNSEEN.search(text)
-    assert not re.search("<img|{[nte]}", picture.legend)
+    assert not UNSEEN.search(repr(picture.legend))
     assert not UNSEEN.search(picture.note + picture.description)
 
 
 def test_units_on_maps_of_points():
     release, truth = released_points()
     for unit in NAMES:
-        pictures = [points_map(release, 0, shown, unit=unit, dark=False, truth=truth) for shown in ("Released", "Error")]
-        for picture in pictures:
-            assert not re.search("<img|<script", picture.legend + picture.deck._tooltip["html"])
-            assert html(unit) in picture.legend
-            assert set(re.findall("{(.*?)}", picture.deck._tooltip["html"])) <= {*"nabte"}
+        for shown in ("Released", "Error"):
+            view = ReleaseView.of(release, 0, unit=unit, dark=False, truth=truth)
+            drawn = draw_svg(released_scene(view, shown, height=400))
+            assert not re.search("<img|<script", drawn)
+            assert html(unit) in drawn

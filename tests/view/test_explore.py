@@ -2,7 +2,6 @@
 
 import base64
 import gzip
-import json
 import re
 
 import pytest
@@ -11,6 +10,7 @@ import dpviz as dv
 from dpviz.view.deck import BUNDLE
 from tests.hostile import NAMES
 from tests.release_cases import area_release, areas_on, flows_on, point_release, regions_with_shapes
+from tests.scenes import unpack
 
 RELEASES = {
     "points": point_release,
@@ -22,9 +22,12 @@ RELEASES = {
 @pytest.mark.parametrize("kind", RELEASES)
 def test_a_page_has_library_and_data_and_may_load_nothing(kind):
     page = RELEASES[kind]().explore(level=1)
-    assert gzip.decompress(base64.b64decode(re.search(r'atob\("([^"]*)"\)', page.html)[1])) == BUNDLE.read_bytes()
-    deck = json.loads(re.search(r"const jsonInput = (.*);\n", page.html)[1])
-    assert deck["layers"]
+    scene, library = (base64.b64decode(text) for text in re.findall(r'unpacked\("([^"]*)"\)', page.html))
+    assert gzip.decompress(library) == BUNDLE.read_bytes()
+    header, arrays = unpack(scene)
+    assert len(header["panes"]) == 1
+    assert arrays
+    assert page.html.count("<svg") == 2, "the same scene as SVG, where there is no WebGL, and in print"
     policy = re.search(r'Content-Security-Policy" content="([^"]*)"', page.html)[1]
     assert policy.startswith("default-src 'none'")
     assert "http" not in policy
@@ -37,7 +40,7 @@ def test_names_cannot_leave_the_data_of_a_page():
     )
     page = release.explore()
     assert page.html.count("</script>") == 1
-    assert "<b>" not in page.html.partition("const jsonInput")[2].partition("const packed")[0]
+    assert "<b>" not in page.html.partition('<div id="still">')[2].partition("<footer>")[0]
     assert re.fullmatch(r"<iframe [^<>]*></iframe>", page._repr_html_())
 
 

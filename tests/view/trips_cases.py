@@ -1,7 +1,5 @@
 """Regions with geometry, and releases of trips between them, for the tests of maps."""
 
-import json
-
 import geopandas
 import numpy as np
 import pandas as pd
@@ -14,6 +12,7 @@ from dpviz.mechanisms.trips.top_down import TopDown
 from dpviz.privacy.budget import ApproxBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.space.regions import Regions
+from dpviz.view.trips_layers import choose_radius, fade_at_origins
 
 MECHANISMS = {"top_down": TopDown(), "flat_gaussian": FlatGaussian()}
 
@@ -54,5 +53,24 @@ def released(flows, mechanism="top_down", epsilon=1.0, seed=1):
     return release, evaluate_flows(release, flows)
 
 
-def layers_of(picture):
-    return {layer["id"]: layer for layer in json.loads(picture.deck.to_json())["layers"]}
+def layers_of(drawing):
+    """What a drawing shows, a row per region or arc: its colour c, or a and b where an arc begins and ends, its size, places and texts."""
+    layers = {name: _area_rows(areas) for name, areas in zip(("regions", "ends"), drawing.areas, strict=False)}
+    return layers | {"arcs": _arc_rows(drawing.arcs)}
+
+
+def _area_rows(areas):
+    looks = zip(areas.color.tolist(), choose_radius(areas).tolist(), strict=True)
+    return [_row(areas.texts, i, i=i, c=color, r=radius) for i, (color, radius) in enumerate(looks)]
+
+
+def _arc_rows(arcs):
+    columns = {"o": arcs.origin, "z": arcs.destination, "b": arcs.color, "w": arcs.width}
+    columns["a"] = fade_at_origins(arcs.color)
+    rows = zip(*(column.tolist() for column in columns.values()), strict=True)
+    return [_row(arcs.texts, k, **dict(zip(columns, row, strict=True))) for k, row in enumerate(rows)]
+
+
+def _row(texts, place, **numbers):
+    truth = {} if texts.truth is None else {"e": texts.truth[place]}
+    return numbers | {"n": texts.title[place], "t": texts.text[place].replace("\n", "; ")} | truth

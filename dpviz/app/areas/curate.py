@@ -21,7 +21,7 @@ from dpviz.app.areas.regions import asks_for_box, boxes_in_degrees, take_dragged
 from dpviz.app.areas.state import AREAS, AreasData, AreasDrawn, config, draw, drawn, truth_of
 from dpviz.app.areas.tabs import ASK_TAB, key_figures, show_tabs
 from dpviz.app.cached import regions_on_map
-from dpviz.app.components.panes import Chosen, canvas_failed, panes
+from dpviz.app.components.panes import Chosen, panes
 from dpviz.app.curate_page import (
     begin_curate,
     begin_release,
@@ -36,14 +36,12 @@ from dpviz.app.first_row import NO_EXPORT, WATERMARK
 from dpviz.app.how_good import Expected, Levels, show_expected
 from dpviz.app.left_side import curate_controls
 from dpviz.app.pay import show_account, show_button
-from dpviz.app.plain_map import show_picture
 from dpviz.app.session import is_dark
 from dpviz.evaluation.area_metrics import AreaEvaluation
 from dpviz.release.nouns import RECORDS
 from dpviz.space.regions import Regions
 from dpviz.view.areas_canvas import declared_scene, released_scene
 from dpviz.view.areas_drawing import SHOWN_AREAS, AreasDrawing, AreasMapSettings, draw_areas
-from dpviz.view.areas_map import areas_map
 from dpviz.view.canvas import Scene
 from dpviz.view.declared_canvas import declared_scene as empty_scene
 
@@ -128,15 +126,11 @@ def _show_map(what: AreasDrawn, evaluation: AreaEvaluation | None, level: int, s
     truth, rates = None if evaluation is None else evaluation.truth[level], what.data.denominators
     also = next(iter(rates.values()), None)
     view = AreasMapSettings(level=level, shown=shown, rate=shown_rate(what.data), also=also, unit=what.data.unit, dark=is_dark())
-    if canvas_failed():
-        picture = areas_map(what.release, view, truth, what.data.on_map)
-        show_picture(picture, "areas map", MAP_HEIGHT)
-        return
     drawing = draw_areas(what.release, what.data.on_map, view, truth)
     scene = released_scene(what.data.on_map, drawing, asked_regions(what.release.regions), dark=is_dark(), height=MAP_HEIGHT)
     with st.container(key="map"):
         panes(
-            scene.pack(),
+            scene,
             key="released areas",
             on_chosen=partial(_take_chosen, what.release.regions, drawing),
         )

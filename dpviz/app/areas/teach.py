@@ -20,14 +20,13 @@ from dpviz.app.areas.state import AREAS, MEASURES, AreasData, AreasDrawn, config
 from dpviz.app.areas.strip import show_strip
 from dpviz.app.areas.tabs import ASK_TAB, describe_sum, key_figures, offer_no_regions, show_tabs
 from dpviz.app.code import show_release_code
-from dpviz.app.components.panes import Chosen, canvas_failed
+from dpviz.app.components.panes import Chosen
 from dpviz.app.contrasts import compare_with_private, show_contrast
 from dpviz.app.first_row import not_private_stamp, teach_note
 from dpviz.app.live import LiveRuns
 from dpviz.app.live_controls import LiveControls
 from dpviz.app.more_about_maps import more_about_maps
 from dpviz.app.page_config import SECOND
-from dpviz.app.plain_map import show_one_by_one
 from dpviz.app.session import is_dark
 from dpviz.app.teach_maps import describe_run, finish_scene, may_be_shown, note_canvas_change, raw_switch, run_of_pane, show_canvas
 from dpviz.app.two_runs import LEFT_RUN, RIGHT_RUN, Shown, TwoRuns, choose_pane, let_maps_come_first, list_code, show_in_rows
@@ -48,7 +47,6 @@ from dpviz.view.areas_drawing import (
     choose_tops,
     draw_areas,
 )
-from dpviz.view.areas_map import AreasMap, areas_map
 from dpviz.view.canvas import Pane, Scene, on_land
 
 HEIGHT, TALL = 450, 440  # pixels of the canvas with its legends and tools; of one for a projector
@@ -108,8 +106,6 @@ def _show_result(row: DeltaGenerator, protected: str, shown: Shown, above: Delta
                 show_verdict(result.headline, "", result.rule, whose)
         if made is None:
             st.caption("These regions have neither outlines nor coordinates: the tab *Table* has their counts.")
-        elif canvas_failed():
-            show_one_by_one(AREAS, HEIGHT, partial(_draw_plain, shown))
         else:
             show_canvas(AREAS, made[0], regions, partial(_take_chosen, regions, made[1]))
     with below:
@@ -245,10 +241,3 @@ def _take_chosen(regions: Regions, drawings: list[AreasDrawing], chosen: Chosen)
         toggle_asked(regions, chosen.cell)
         st.session_state["areas tab"] = ASK_TAB
         note_canvas_change(AREAS)
-
-
-def _draw_plain(shown: Shown, kind: str) -> AreasMap:
-    """Draw one of the maps for Streamlit's own map, where the browser could not load the canvas."""
-    view, what = _choose_view(shown.first), run_of_pane(shown, kind)[1]
-    seen = replace(view, shown=RELEASED if kind == SECOND else kind)
-    return areas_map(what.release, seen, true_counts(what, view.level), what.data.on_map)

@@ -24,16 +24,14 @@ from dpviz.app.compare.state import (
     is_points,
     possible_picks,
 )
-from dpviz.app.components.panes import canvas_failed, panes
+from dpviz.app.components.panes import panes
 from dpviz.app.jobs import StudyJob
 from dpviz.app.opening import keep_camera, opening
-from dpviz.app.plain_map import show_picture
 from dpviz.app.points.scales import public_density_top
 from dpviz.app.session import is_dark, show_error, show_value, when_chosen
 from dpviz.app.streets import streets_switch, streets_wanted
 from dpviz.app.words import show_chart
 from dpviz.data.areas import AreaCounts
-from dpviz.data.flows import Flows
 from dpviz.data.points import PointCounts
 from dpviz.errors import DpvizError
 from dpviz.evaluation.flow_metrics import evaluate_flows
@@ -44,26 +42,20 @@ from dpviz.view.areas_canvas import areas_of as area_texts_of
 from dpviz.view.areas_canvas import make_pane as make_area_pane
 from dpviz.view.areas_drawing import AreasMapSettings, RegionsOnMap, draw_areas
 from dpviz.view.areas_drawing import choose_tops as choose_area_tops
-from dpviz.view.areas_map import areas_map
 from dpviz.view.basemap import map_bounds
 from dpviz.view.canvas import Areas, Cells, Pane, Scene, ground_in, ground_of, names_in, names_of
 from dpviz.view.escape import markdown
 from dpviz.view.masked_area import find_masked_area
 from dpviz.view.points_canvas import ERROR, FALSE_POSITIVES, TRUE, ReleaseView, SquaresView
-from dpviz.view.points_map import SHOWN, choose_scale_top, error_top, points_map
+from dpviz.view.points_map import SHOWN, error_top
 from dpviz.view.trips_canvas import areas_of, bounds_of, make_pane, names_of_dots
 from dpviz.view.trips_charts import matrix_chart
-from dpviz.view.trips_drawing import TripsMapSettings, choose_public_tops, choose_tops, draw_trips, has_geometry, merge_tops
-from dpviz.view.trips_map import trips_map
+from dpviz.view.trips_drawing import TripsMapSettings, choose_public_tops, draw_trips, has_geometry, merge_tops
 
-MAP_HEIGHT, MAP_WIDTH, FEWER_ARCS, CANVAS_HEIGHT = 400, 560, 200, 430
+FEWER_ARCS, CANVAS_HEIGHT = 200, 430
 USUAL_ZOOM, EASY_TO_SEE = 5, 60
 _STREETS = "compare street map"
 _ZOOM = "Every map shows the level of its release that has about as many partitions as there are blocks at this zoom level."
-_STYLE = (
-    "<style>.st-key-multiples [data-testid='stElementContainer']:has([data-testid='stDeckGlJsonChart'])"
-    f" {{ height: {MAP_HEIGHT}px !important; }}</style>"
-)
 
 
 def side_by_side(job: StudyJob, data: CompareData) -> None:
@@ -77,7 +69,6 @@ def side_by_side(job: StudyJob, data: CompareData) -> None:
     runs = {(run.label, float(run.budget.epsilon)): run for run in job.study.runs() if run.repeat == repeat}
     releases = _repeat_releases(job, {pick: runs[pick] for pick in picked})
     if releases:
-        st.html(_STYLE)
         with st.container(key="multiples", gap="xsmall"):
             _choose_maps(data)(data, releases, is_in_address(job))
     left, right = st.columns([6, 1])
@@ -158,9 +149,6 @@ def _point_maps(data: CompareData, releases: dict[str, Release], link: bool) -> 
     zoom = _zoom_control(right, height) if height else 0
     truths = {title: _true_counts(data, release) for title, release in releases.items()}
     levels = {title: level_like(release, zoom) for title, release in releases.items()}
-    if canvas_failed():
-        _separate_point_maps(data, releases, levels, truths, shown)
-        return
     cells, made = _make_panes(points, releases, levels, truths, data.unit, shown, zoom)
     opens = opening(COMPARE, points.domain)
     scene = Scene(
@@ -180,7 +168,7 @@ def _point_maps(data: CompareData, releases: dict[str, Release], link: bool) -> 
         link=link,
         streets=streets_wanted(_STREETS),
     )
-    panes(scene.pack(), key="compare canvas", on_camera=partial(keep_camera, COMPARE))
+    panes(scene, key="compare canvas", on_camera=partial(keep_camera, COMPARE))
     streets_switch(_STREETS, on_earth=points.domain.crs is not None)
 
 
@@ -213,19 +201,6 @@ def _name_first(pane: Pane) -> Pane:
     return replace(pane, title=pane.about, about=pane.title) if pane.about else pane
 
 
-def _separate_point_maps(
-    data: CompareData, releases: dict[str, Release], levels: dict[str, int], truths: dict[str, Any], shown: str
-) -> None:
-    """Show the same maps one by one, where the browser could not load the canvas."""
-    top = max(choose_scale_top(release, levels[title], shown, unit=data.unit) for title, release in releases.items())
-    for column, (title, release) in zip(_map_columns(len(releases)), releases.items(), strict=True):
-        with column:
-            st.markdown(f"**{markdown(title)}**")
-            picture = points_map(release, levels[title], shown, unit=data.unit, dark=is_dark(), truth=truths[title], top=top)
-            alt_text = f"{title}. {picture.description}"
-            show_picture(picture, f"compare map {title}", MAP_HEIGHT, alt=alt_text)
-
-
 def level_like(release: Release, zoom: int) -> int:
     """Return the level whose number of partitions is nearest, as a ratio, to the 2**zoom x 2**zoom blocks of a zoom level."""
     return min(reversed(range(release.height + 1)), key=lambda level: abs(math.log(len(release.nodes(level))) - zoom * math.log(4)))
@@ -243,8 +218,8 @@ def _trip_maps(data: CompareData, releases: dict[str, Any], link: bool) -> None:
     left, right = st.columns([3, 2], vertical_alignment="center")
     shown = _shown_control(left)
     level = _level_control(right, regions)
-    if canvas_failed() or not has_geometry(regions, level):
-        _separate_trip_maps(flows, data.unit, level, shown, releases)
+    if not has_geometry(regions, level):
+        _show_matrices(releases, level, data.unit)
     else:
         _trip_canvas(data, level, shown, releases, link)
 
@@ -317,27 +292,16 @@ def _trip_canvas(data: CompareData, level: int, shown: str, releases: dict[str, 
         streets=streets_wanted(_STREETS),
     )
     keep = partial(keep_camera, COMPARE)
-    panes(scene.pack(), key="compare trips canvas", on_camera=keep)
+    panes(scene, key="compare trips canvas", on_camera=keep)
     streets_switch(_STREETS)
 
 
-def _separate_trip_maps(flows: Flows, unit: str, level: int, shown: str, releases: dict[str, Any]) -> None:
-    """Show the maps one by one, where the browser could not load the canvas, or matrices of regions without geometry."""
-    view = TripsMapSettings(level=level, shown=shown, top=FEWER_ARCS, unit=unit, dark=is_dark(), width=MAP_WIDTH, height=MAP_HEIGHT)
-    view = replace(view, tops=merge_tops([choose_tops(release, view) for release in releases.values()]))
+def _show_matrices(releases: dict[str, Any], level: int, unit: str) -> None:
+    """Show releases between regions without geometry."""
     for column, (title, release) in zip(_map_columns(len(releases)), releases.items(), strict=True):
         with column:
             st.markdown(f"**{markdown(title)}**")
-            _trip_map(release, flows, view, title)
-
-
-def _trip_map(release: Any, flows: Flows, view: TripsMapSettings, title: str) -> None:
-    if not has_geometry(flows.regions, view.level):
-        show_chart(matrix_chart(release, view.level, view.unit))
-        return
-    picture = trips_map(release, view, evaluate_flows(release, flows).true_level(view.level))
-    alt_text = f"{title}. {picture.description}"
-    show_picture(picture, f"compare map {title}", MAP_HEIGHT, alt=alt_text)
+            show_chart(matrix_chart(release, level, unit))
 
 
 def _show_area_maps(data: CompareData, releases: dict[str, Any], link: bool) -> None:
@@ -354,9 +318,6 @@ def _show_area_maps(data: CompareData, releases: dict[str, Any], link: bool) -> 
     view = AreasMapSettings(level=level, shown=shown, unit=data.unit, dark=is_dark())
     tops = [choose_area_tops(release, view, truth) for release in releases.values()]
     view = replace(view, tops=replace(tops[0], error=max(top.error for top in tops)))
-    if canvas_failed():
-        _separate_area_maps(releases, view, truth, on_map)
-        return
     drawings = {title: draw_areas(release, on_map, view, truth) for title, release in releases.items()}
     names = {title: str(place) for place, title in enumerate(releases)}
     made = [_name_first(make_area_pane(drawing, areas=names[title], about=title)) for title, drawing in drawings.items()]
@@ -383,7 +344,7 @@ def _show_area_maps(data: CompareData, releases: dict[str, Any], link: bool) -> 
         streets=streets_wanted(_STREETS),
     )
     keep = partial(keep_camera, COMPARE)
-    panes(scene.pack(), key="compare areas canvas", on_camera=keep)
+    panes(scene, key="compare areas canvas", on_camera=keep)
     streets_switch(_STREETS)
 
 
@@ -393,13 +354,3 @@ def _on_map(regions: Regions) -> RegionsOnMap:
     if known is None or known.regions is not regions:
         known = st.session_state["compare regions on map"] = RegionsOnMap(regions)
     return known
-
-
-def _separate_area_maps(releases: dict[str, Any], view: AreasMapSettings, truth: Any, on_map: RegionsOnMap) -> None:
-    """Show the same maps one by one, where the browser could not load the canvas."""
-    for column, (title, release) in zip(_map_columns(len(releases)), releases.items(), strict=True):
-        with column:
-            st.markdown(f"**{markdown(title)}**")
-            picture = areas_map(release, view, truth, on_map)
-            alt_text = f"{title}. {picture.description}"
-            show_picture(picture, f"compare map {title}", MAP_HEIGHT, alt=alt_text)

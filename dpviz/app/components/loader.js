@@ -25,8 +25,16 @@ export default function ({ data }) {
   else begin();
 }
 
+// A browser keeps few contexts of WebGL: this one is given back at once.
+function canDraw() {
+  const pen = document.createElement("canvas").getContext("webgl2");
+  pen?.getExtension("WEBGL_lose_context")?.loseContext();
+  return pen !== null;
+}
+
 async function load(address) {
   try {
+    if (!canDraw()) throw new Error("this browser has no WebGL");
     const answer = await fetch(new URL(address, root()), { cache: "force-cache" }); // the address names the version: what was kept is right
     if (!answer.ok) throw new Error(`the bundle is not served: ${answer.status}`);
     const script = URL.createObjectURL(new Blob([BEFORE, await answer.blob(), AFTER], { type: "text/javascript" }));

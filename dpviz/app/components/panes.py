@@ -6,31 +6,31 @@ Streamlit's own maps: its global names are saved before it runs and restored aft
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pydeck
 import streamlit as st
 from streamlit.components.v1 import declare_component
 
 from dpviz.app.opening import LEAST_CUT, MOST_CUT
 from dpviz.app.session import carry_out
 from dpviz.view.basemap import MOST_NORTH, Bounds
-from dpviz.view.deck import BUNDLE
+from dpviz.view.canvas import Scene
+from dpviz.view.deck import BUNDLE, CANVAS_HTML, CANVAS_SCRIPT, CANVAS_STYLE, VERSION
+from dpviz.view.escape import html
+from dpviz.view.scene_svg import draw_svg
 
-FAILED = "canvas failed"  # key of the session's state: whether the browser could not load deck.gl
+FAILED = "canvas failed"  # key of the session's state: whether the browser cannot draw the canvas
 KINDS = ("cell", "area", "end", "arc")
 """What can be clicked."""
 _LARGEST = 1e12  # of the numbers that the browser sends
 _HERE = Path(__file__).parent
-_HTML = """<div class="canvas"><div class="heads"></div>
-<div class="map" tabindex="0" role="application" aria-roledescription="map"></div>
-<div class="tools" role="toolbar" aria-label="Map tools"></div><div class="live" aria-live="polite"></div></div>"""
-_SCRIPT = "".join((_HERE / name).read_text("utf-8") for name in ("panes.js", "trips.js"))
 _loader = st.components.v2.component("dpviz_loader", js="".join((_HERE / name).read_text("utf-8") for name in ("history.js", "loader.js")))
-_panes = st.components.v2.component("dpviz_panes", html=_HTML, css=(_HERE / "panes.css").read_text("utf-8"), js=_SCRIPT)
+_panes = st.components.v2.component("dpviz_panes", html=CANVAS_HTML, css=CANVAS_STYLE, js=CANVAS_SCRIPT)
+_STILL = ":orange[This browser cannot draw maps that move (it has no WebGL, or could not load them): they are shown as pictures.]"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,12 +59,12 @@ def load_deck(*, ahead: bool = False) -> None:
         ahead: whether the page has no canvas, but the next one may: the browser then loads deck.gl once it has nothing else to do.
     """
     folder = declare_component("deck", path=BUNDLE.parent)  # never shown: it makes Streamlit serve the folder
-    address = f"component/{folder.name}/{BUNDLE.name}?{pydeck.__version__}"
+    address = f"component/{folder.name}/{BUNDLE.name}?{VERSION}"
     _loader(key="canvas loader", data={"address": address, "ahead": ahead})
 
 
 def canvas_failed() -> bool:
-    """Return whether the browser of this session could not load deck.gl."""
+    """Return whether the browser of this session has no WebGL, or could not load deck.gl."""
     return bool(st.session_state.get(FAILED))
 
 
@@ -73,7 +73,7 @@ def _ignore(_: object) -> None:
 
 
 def panes(
-    message: bytes,
+    scene: Scene,
     *,
     key: str,
     on_box: Callable[[Bounds], None] = _ignore,
@@ -81,16 +81,19 @@ def panes(
     on_camera: Callable[[tuple[float, float, float]], None] = _ignore,
     on_swipe: Callable[[float | None], None] = _ignore,
 ) -> None:
-    """Show a scene. If the browser cannot load deck.gl, the page runs again, and `canvas_failed` says why.
+    """Show a scene. If the browser has no WebGL, or cannot load deck.gl, the page runs again and shows the scene as SVG.
 
     Args:
-        message: from `Scene.pack`.
+        scene: the maps.
         key: of the component, unique in the app.
         on_box: called with west, south, east, north in degrees of a box that was dragged.
         on_chosen: called with the rectangle that was clicked.
         on_camera: called with longitude, latitude and zoom once the map has come to rest.
         on_swipe: called with the position of the swipe bar, None for maps side by side, once it has come to rest.
     """
+    if canvas_failed():
+        _show_still(scene)
+        return
 
     def receiver(name: str, read: Callable[[object], Any], use: Callable[[Any], None]) -> Callable[[], None]:
         def receive() -> None:
@@ -104,13 +107,20 @@ def panes(
 
     _panes(
         key=key,
-        data=message,
+        data=scene.pack(),
         on_box_change=receiver("box", _read_box, on_box),
         on_chosen_change=receiver("chosen", _read_chosen, on_chosen),
         on_camera_change=receiver("camera", _read_camera, on_camera),
         on_swipe_change=receiver("swipe", _read_swipe, lambda at: on_swipe(at or None)),
         on_failed_change=receive_failed,
     )
+
+
+def _show_still(scene: Scene) -> None:
+    """Show a scene as a picture; one that may not be saved takes no right click."""
+    code, style = base64.b64encode(draw_svg(scene).encode()).decode(), "" if scene.may_save else ";pointer-events:none"
+    st.caption(_STILL)
+    st.html(f'<img class="dpviz-still" style="width:100%{style}" alt="{html(scene.description)}" src="data:image/svg+xml;base64,{code}">')
 
 
 def _numbers(value: object, size: int) -> list[float] | None:

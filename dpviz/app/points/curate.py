@@ -8,21 +8,19 @@ from typing import cast
 
 import streamlit as st
 
-from dpviz.app.components.panes import Chosen, canvas_failed, panes
+from dpviz.app.components.panes import Chosen, panes
 from dpviz.app.curate_page import begin_curate, begin_release, end_curate, list_draws, show_map_to_drag
 from dpviz.app.first_row import NO_EXPORT, NOT_PRIVATE, WATERMARK
 from dpviz.app.how_good import Expected, Levels, show_expected
 from dpviz.app.kept_map import find_readable_level
 from dpviz.app.left_side import curate_controls
 from dpviz.app.pay import show_account, show_button
-from dpviz.app.plain_map import show_picture
 from dpviz.app.points.data import Declared, points_controls
 from dpviz.app.points.state import POINTS, Data, Drawn, config, draw, drawn, truth_of
 from dpviz.app.points.strip import size_of_squares, zooms_of
 from dpviz.app.points.tabs import QUERY_TAB, keep_box, key_figures, set_query_box, shows_box, tabs
 from dpviz.app.points.where import take_box
 from dpviz.app.session import is_dark
-from dpviz.arrays import Integers
 from dpviz.data.points import PointCounts
 from dpviz.evaluation.metrics import Evaluation
 from dpviz.release.nouns import RECORDS
@@ -32,7 +30,7 @@ from dpviz.view.canvas import Scene
 from dpviz.view.declared_canvas import ExpectedSquares, declared_scene
 from dpviz.view.escape import html
 from dpviz.view.points_canvas import ReleaseView, cell_box, released_scene
-from dpviz.view.points_map import INTERPOLATED, SHOWN, can_show_interpolation, points_map
+from dpviz.view.points_map import INTERPOLATED, SHOWN, can_show_interpolation
 
 MAP_HEIGHT = 620
 DECLARED_HEIGHT = 380
@@ -101,19 +99,16 @@ def _show_release(what: Drawn, same_data: bool) -> None:
     st.html(NO_EXPORT if truth is None else NO_EXPORT + WATERMARK)
     if not what.release.receipt.private:
         st.html(NOT_PRIVATE)
-    if canvas_failed():
-        _show_plain_map(what, level, shown, truth)
-    else:
-        view = ReleaseView.of(what.release, level, unit=what.data.unit, dark=is_dark(), truth=truth)
-        with st.container(key="map"):
-            panes(
-                _make_scene(what, view, shown).pack(),
-                key="released map",
-                on_box=partial(_ask_for_box, what.release.domain),
-                on_chosen=partial(_ask_for_cell, view),
-            )
-        if stamp := _stamp(what):
-            st.html(f'<div class="dpviz-note">{html(stamp)}</div>')
+    view = ReleaseView.of(what.release, level, unit=what.data.unit, dark=is_dark(), truth=truth)
+    with st.container(key="map"):
+        panes(
+            _make_scene(what, view, shown),
+            key="released map",
+            on_box=partial(_ask_for_box, what.release.domain),
+            on_chosen=partial(_ask_for_cell, view),
+        )
+    if stamp := _stamp(what):
+        st.html(f'<div class="dpviz-note">{html(stamp)}</div>')
     with st.container(key="figures"):
         key_figures(what, evaluation, level)
         tabs(what, evaluation, level)
@@ -136,12 +131,6 @@ def _ask_for_cell(view: ReleaseView, chosen: Chosen) -> None:
     box = None if chosen.cell is None else cell_box(view, chosen.cell)
     if box is not None:
         keep_box(view.release.domain, box)
-
-
-def _show_plain_map(what: Drawn, level: int, shown: str, truth: Integers | None) -> None:
-    """Show the same map by Streamlit's own, where the browser could not load the canvas."""
-    picture = points_map(what.release, level, shown, unit=what.data.unit, dark=is_dark(), truth=truth)
-    show_picture(picture, "map", MAP_HEIGHT, _stamp(what))
 
 
 def _stamp(what: Drawn) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -59,11 +59,6 @@ class Config(PageConfig):
     def resets(self) -> dict[str, Any]:
         """Return new values of parameters for when the mechanism or a setting changes: the zoom level may not exist any more."""
         return {"zoom": None}
-
-    @classmethod
-    def update_link(cls, query: Mapping[str, str]) -> dict[str, str]:
-        """Return the parameters of a link as today's version writes them: earlier versions left out the quadtree, their default."""
-        return {"mechanism": "quadtree", **query} if query and "mechanism" not in query else dict(query)
 
     @classmethod
     def readers(cls) -> dict[str, Reader]:

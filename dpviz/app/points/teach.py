@@ -9,14 +9,13 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from dpviz.app.code import show_release_code
-from dpviz.app.components.panes import Chosen, canvas_failed
+from dpviz.app.components.panes import Chosen
 from dpviz.app.contrasts import compare_with_private, show_contrast
 from dpviz.app.first_row import not_private_stamp, teach_note
 from dpviz.app.live import LiveRuns
 from dpviz.app.live_controls import LiveControls
 from dpviz.app.more_about_maps import more_about_maps
 from dpviz.app.page_config import SECOND
-from dpviz.app.plain_map import show_one_by_one
 from dpviz.app.points.scales import public_density_top
 from dpviz.app.points.state import POINTS, Data, Drawn, config, run_of
 from dpviz.app.points.strip import EASY_ZOOM, describe_person, level_like, show_strip, shown_zoom, verdict_of
@@ -33,7 +32,7 @@ from dpviz.app.points.tabs import (
     tabs,
 )
 from dpviz.app.session import is_dark
-from dpviz.app.teach_maps import describe_run, finish_scene, may_be_shown, note_canvas_change, raw_switch, run_of_pane, show_canvas
+from dpviz.app.teach_maps import describe_run, finish_scene, may_be_shown, note_canvas_change, raw_switch, show_canvas
 from dpviz.app.two_runs import LEFT_RUN, RIGHT_RUN, Shown, TwoRuns, choose_pane, let_maps_come_first, list_code, show_in_rows
 from dpviz.app.words import show_detail, show_headline, show_verdict
 from dpviz.mechanisms import Quadtree
@@ -43,7 +42,7 @@ from dpviz.view.basemap import Bounds, box_to_domain, box_to_map, map_bounds
 from dpviz.view.canvas import Pane, Scene, ground_of, names_of
 from dpviz.view.masked_area import find_masked_area
 from dpviz.view.points_canvas import ERROR, FALSE_POSITIVES, RELEASED, TRUE, ReleaseView, SquaresView, cell_box, has_squares
-from dpviz.view.points_map import INTERPOLATED, PointsMap, can_show_interpolation, error_top, points_map
+from dpviz.view.points_map import INTERPOLATED, can_show_interpolation, error_top
 
 HEIGHT, TALL = 450, 440  # pixels of the canvas with its legends and tools; of one for a projector
 MOST_NODES = 600_000  # nodes of all releases that a session keeps
@@ -87,11 +86,8 @@ def _show_result(row: DeltaGenerator, protected: str, shown: Shown, above: Delta
                 st.html(not_private_stamp(type(first.config.build())))
             if config().present and result is not None:
                 show_verdict(result.headline, "", result.rule, whose)
-        if canvas_failed():
-            show_one_by_one(POINTS, HEIGHT, partial(_draw_plain, shown, level))
-        else:
-            domain = first.data.points.domain
-            show_canvas(POINTS, scene, domain, partial(_take_chosen, on_maps), partial(_take_box, domain))
+        domain = first.data.points.domain
+        show_canvas(POINTS, scene, domain, partial(_take_chosen, on_maps), partial(_take_box, domain))
     with below:
         if result is not None and not config().present:
             show_headline(f"{describe_person(first)} {result.headline}".strip(), whose)
@@ -261,11 +257,3 @@ def _take_chosen(views: list[View], chosen: Chosen) -> None:
     if box is not None:
         keep_box(view.release.domain, box)
         note_canvas_change(POINTS)
-
-
-def _draw_plain(shown: Shown, level: int, kind: str) -> PointsMap:
-    """Draw one of the maps for Streamlit's own map, where the browser could not load the canvas."""
-    what: Drawn = run_of_pane(shown, kind)[1]
-    truth = None if what.evaluation is None else what.evaluation.truth
-    at, seen = min(level, what.release.height), RELEASED if kind == SECOND else kind
-    return points_map(what.release, at, seen, unit=what.data.unit, dark=is_dark(), truth=truth)

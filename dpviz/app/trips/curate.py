@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from functools import partial
+from typing import cast
 
 import streamlit as st
 
 from dpviz.app import cached
+from dpviz.app.components.panes import Chosen, panes
 from dpviz.app.curate_page import begin_curate, begin_release, choose_level, choose_map, end_curate, list_draws, show_declared_regions
 from dpviz.app.first_row import NO_EXPORT, WATERMARK
 from dpviz.app.how_good import Expected, Levels, show_expected
 from dpviz.app.left_side import curate_controls
 from dpviz.app.pay import show_account, show_button
-from dpviz.app.plain_map import show_picture
 from dpviz.app.session import (
     carry_out,
     is_dark,
@@ -20,9 +21,9 @@ from dpviz.app.session import (
     when_chosen,
 )
 from dpviz.app.trips.data import Declared, trips_controls
-from dpviz.app.trips.filters import change_level, choose_filters, chosen_region, shown_level, toggle_region
+from dpviz.app.trips.filters import change_level, choose_filters, chosen_region, shown_level
 from dpviz.app.trips.state import ALONE, TRIPS, TripsData, TripsDrawn, draw, drawn, find_truths
-from dpviz.app.trips.tabs import fill_in_pair, key_figures, show_tabs
+from dpviz.app.trips.tabs import key_figures, show_tabs, take_chosen
 from dpviz.app.words import show_chart
 from dpviz.data.flows import Flows
 from dpviz.evaluation.flow_metrics import FlowEvaluation
@@ -30,11 +31,12 @@ from dpviz.mechanisms.base import ADD_REMOVE, BOUNDED
 from dpviz.release.nouns import TRIPS as TRIPS_NOUN
 from dpviz.space.regions import Regions
 from dpviz.view.declared_regions import regions_scene
+from dpviz.view.escape import html
+from dpviz.view.trips_canvas import released_scene
 from dpviz.view.trips_charts import MATRIX_CAPTION, matrix_chart
-from dpviz.view.trips_drawing import SHOWN_TRIPS, TripsMapSettings, has_geometry
-from dpviz.view.trips_map import trips_map
+from dpviz.view.trips_drawing import SHOWN_TRIPS, TripsDrawing, TripsMapSettings, draw_trips, has_geometry
 
-MAP_HEIGHT, MAP_WIDTH = 620, 780  # pixels
+MAP_HEIGHT = 620  # pixels
 DECLARED_HEIGHT = 380  # pixels
 
 
@@ -140,7 +142,6 @@ def _choose_view(what: TripsDrawn, *, shows_truth: bool) -> TripsMapSettings:
     shown = choose_map(TRIPS, options, left)
     choose_level(regions, level, "level", change_level, middle)
     top, least, pairs = choose_filters(regions, level)
-    width = MAP_WIDTH // len(what.releases)
     return TripsMapSettings(
         level=level,
         shown=shown,
@@ -150,7 +151,6 @@ def _choose_view(what: TripsDrawn, *, shows_truth: bool) -> TripsMapSettings:
         chosen=chosen_region(regions, level),
         unit=what.data.unit,
         dark=is_dark(),
-        width=width,
     )
 
 
@@ -163,24 +163,12 @@ def _show_map(what: TripsDrawn, index: int, view: TripsMapSettings, truths: tupl
         show_chart(matrix_chart(release, view.level, view.unit))
         st.caption(f"These regions have neither outlines nor coordinates: a matrix stands for the map. {MATRIX_CAPTION}")
         return
-    picture = trips_map(release, view, truth)
-    key = f"trips map {index}"
-    show_picture(
-        picture,
-        key,
-        MAP_HEIGHT,
-        on_select=lambda: _take_click(key, release.tree.origins, view.level),
-        selection_mode="single-object",
-    )
+    drawing = draw_trips(release, view, truth)
+    scene = released_scene(release, drawing, height=MAP_HEIGHT)
+    panes(scene, key=f"trips map {index}", on_chosen=partial(_take_chosen, release.tree.origins, drawing))
+    st.html(f'<div class="dpviz-note">{html(drawing.note)}</div>')
 
 
-def _take_click(key: str, regions: Regions, level: int) -> None:
-    """Handle a click on the map: choose a region, or let it go if it was chosen; put the ends of an arc into the tab of pairs."""
-    state: Any = st.session_state.get(key)
-    objects = ((state or {}).get("selection") or {}).get("objects", {})
-    if arcs := objects.get("arcs"):
-        fill_in_pair(regions, level, arcs[0].get("o"), arcs[0].get("z"))
-        return
-    clicked = objects.get("regions")
-    region = clicked[0].get("i") if clicked else None
-    toggle_region(region if isinstance(region, int) else None)
+def _take_chosen(regions: Regions, drawing: TripsDrawing, chosen: Chosen) -> None:
+    """Take what was clicked on the map."""
+    take_chosen(regions, drawing, chosen)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, ClassVar, cast
@@ -16,10 +15,10 @@ from dpviz.app.one_release import count_draw, drawn_slot
 from dpviz.app.page_config import SECOND, PageConfig
 from dpviz.app.page_data import PageData
 from dpviz.app.page_state import TEACH, UNPAID, PageState, truth_allowed
-from dpviz.app.session import Reader, choice_reader, newest_result, number_reader, read_settings, result_slot
+from dpviz.app.session import Reader, choice_reader, newest_result, number_reader, result_slot
 from dpviz.app.two_runs import second_run_of
 from dpviz.data.flows import Flows
-from dpviz.errors import DpvizError, RefusedError
+from dpviz.errors import RefusedError
 from dpviz.evaluation.flow_metrics import FlowEvaluation, evaluate_flows
 from dpviz.mechanisms import FLOW_MECHANISMS, TRIP_FAMILY, AnyFamily, FlowMechanism
 from dpviz.privacy.entropy import Entropy
@@ -75,26 +74,6 @@ class TripsConfig(PageConfig):
     def resets(self) -> dict[str, Any]:
         """Return new values of parameters for when the mechanism or a setting changes: none, since levels are those of the regions."""
         return {}
-
-    @classmethod
-    def update_link(cls, query: Mapping[str, str]) -> dict[str, str]:
-        """Return the parameters of a link as today's version writes them.
-
-        Earlier versions left out their defaults: TopDown, ε 1, the finest level that is easy to read, 500 arcs. In Teach they compared
-        mechanisms as "beside", now a second run.
-        """
-        earlier = {"epsilon": "1.0", "level": str(None), "top": "500"} if query else {}
-        updated = earlier | ({"mechanism": "top_down", "settings": "{}", **query} if query and "mechanism" not in query else dict(query))
-        beside, mechanism = updated.get("beside", ALONE), updated.get("mechanism", "")
-        if beside in FLOW_MECHANISMS and mechanism in FLOW_MECHANISMS and updated.get("mode", TEACH) == TEACH:
-            try:
-                chosen = FLOW_MECHANISMS[mechanism].from_settings(read_settings(updated.get("settings", "{}"))).chosen()
-            except (DpvizError, ValueError, TypeError):
-                return updated
-            second = {"mechanism": beside, "settings": _settings_beside(beside, chosen), "epsilon": updated.get("epsilon", "1.0")}
-            del updated["beside"]
-            updated |= {"second": json.dumps(second | {"delta": float(updated.get("delta", cls.delta))}), "left": SECOND}
-        return updated
 
     @classmethod
     def readers(cls) -> dict[str, Reader]:

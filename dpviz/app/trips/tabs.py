@@ -12,9 +12,11 @@ import pandas as pd
 import streamlit as st
 
 from dpviz.amounts import format_percent
+from dpviz.app.components.panes import Chosen
 from dpviz.app.page_state import CURATE
 from dpviz.app.release_tabs import MOST_ROWS, end_receipt, note_conversion, show_open_tab
 from dpviz.app.session import show_error
+from dpviz.app.trips.filters import toggle_region
 from dpviz.app.trips.state import TripsDrawn
 from dpviz.app.words import AT_ONCE, CHOSEN_BEFOREHAND, NO_INTERVALS, receipt_table, show_chart, show_interval, show_noise, show_table
 from dpviz.errors import DpvizError
@@ -27,7 +29,7 @@ from dpviz.space.regions import Regions
 from dpviz.view import trips_charts as charts
 from dpviz.view.escape import markdown
 from dpviz.view.trips_charts import MATRIX_CAPTION, matrix_chart
-from dpviz.view.trips_drawing import TripsMapSettings
+from dpviz.view.trips_drawing import TripsDrawing, TripsMapSettings
 
 REGION_TAB, PAIR_TAB = "Region", "Pair of regions"
 TAB_TITLES = ("Errors by level", REGION_TAB, PAIR_TAB, "Consistency", "Receipt", "Table", "Matrix")
@@ -300,12 +302,19 @@ def _describe_rest(release: FlowRelease, pair: tuple[int, int], unit: str) -> st
     return f"This pair has no number of its own. All pairs from {names[0]} to {names[1]} that are not listed have {rest:,} {unit} together."
 
 
-def fill_in_pair(regions: Regions, level: int, origin: object, destination: object) -> None:
-    """Put the pair of an arc that was clicked into the tab of pairs."""
-    for title, region in (("From", origin), ("To", destination)):
-        if isinstance(region, int):
-            st.session_state[f"pair {title} level"] = regions.levels[level - 1]
-            st.session_state[f"pair {title} region {level}"] = region
+def take_chosen(regions: Regions, drawing: TripsDrawing, chosen: Chosen) -> bool:
+    """Choose the region that was clicked, or put the ends of an arc into the tab of pairs; return whether it was one of these."""
+    if chosen.cell is None:
+        return False
+    if chosen.kind == "arc" and chosen.cell < len(drawing.arcs.origin):
+        for title, ends in (("From", drawing.arcs.origin), ("To", drawing.arcs.destination)):
+            st.session_state[f"pair {title} level"] = regions.levels[drawing.view.level - 1]
+            st.session_state[f"pair {title} region {drawing.view.level}"] = int(ends[chosen.cell])
+        st.session_state["trips tab"] = PAIR_TAB
+    elif chosen.kind == "area" and chosen.cell < len(drawing.areas[0].size):
+        toggle_region(chosen.cell)
+        st.session_state["trips tab"] = REGION_TAB
+    return True
 
 
 def _choose_region(column: Any, title: str, regions: Regions) -> tuple[int, int | None]:

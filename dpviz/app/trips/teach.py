@@ -10,20 +10,19 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from dpviz.app.code import show_release_code
-from dpviz.app.components.panes import Chosen, canvas_failed
+from dpviz.app.components.panes import Chosen
 from dpviz.app.contrasts import compare_with_private, show_contrast
 from dpviz.app.first_row import not_private_stamp, teach_note
 from dpviz.app.live import LiveRuns
 from dpviz.app.live_controls import LiveControls
 from dpviz.app.more_about_maps import more_about_maps
 from dpviz.app.page_config import SECOND
-from dpviz.app.plain_map import show_one_by_one
 from dpviz.app.session import is_dark, show_value, when_chosen
 from dpviz.app.teach_maps import describe_run, finish_scene, may_be_shown, note_canvas_change, raw_switch, run_of_pane, show_canvas
-from dpviz.app.trips.filters import choose_filters, chosen_name, chosen_region, offer_all_regions, shown_level, toggle_region
+from dpviz.app.trips.filters import choose_filters, chosen_name, chosen_region, offer_all_regions, shown_level
 from dpviz.app.trips.state import TRIPS, TripsData, TripsDrawn, join_runs, run_of
 from dpviz.app.trips.strip import show_strip
-from dpviz.app.trips.tabs import PAIR_TAB, REGION_TAB, fill_in_pair, key_figures, show_tabs
+from dpviz.app.trips.tabs import key_figures, show_tabs, take_chosen
 from dpviz.app.two_runs import LEFT_RUN, RIGHT_RUN, Shown, TwoRuns, choose_pane, let_maps_come_first, list_code, show_in_rows
 from dpviz.app.words import show_chart, show_detail, show_headline, show_verdict
 from dpviz.mechanisms import TopDown
@@ -49,10 +48,8 @@ from dpviz.view.trips_drawing import (
     draw_trips,
     has_geometry,
 )
-from dpviz.view.trips_map import TripsMap, trips_map
 
 HEIGHT, TALL = 408, 420  # pixels of the canvas with its legends and tools; of one for a projector
-MAP_WIDTH = 390  # pixels of one of two maps without the canvas
 MOST_PAIRS = 3_000_000  # pairs of all runs that a session keeps
 _STREETS = "street map of trips"
 
@@ -104,8 +101,6 @@ def _show_result(row: DeltaGenerator, protected: str, shown: Shown, above: Delta
                 show_verdict(result.headline, "", result.rule, whose)
         if maps is None:
             _show_matrices(shown, view)
-        elif canvas_failed():
-            show_one_by_one(TRIPS, HEIGHT, partial(_draw_plain, shown, view))
         else:
             show_canvas(TRIPS, maps.scene, (regions, first.data.flows.ends), partial(_take_chosen, regions, maps.drawings))
     with below:
@@ -223,8 +218,6 @@ def _choose_view(what: TripsDrawn, level: int) -> TripsMapSettings:
         chosen=chosen_region(release.tree.origins, level),
         unit=what.data.unit,
         dark=is_dark(),
-        width=MAP_WIDTH,
-        height=HEIGHT,
     )
     return replace(view, tops=_keep_tops(choose_public_tops(release, what.evaluations[0].true_level(level), view), level))
 
@@ -297,18 +290,9 @@ def _make_maps(shown: Shown, view: TripsMapSettings) -> Maps:
 
 
 def _take_chosen(regions: Regions, drawings: list[TripsDrawing], chosen: Chosen) -> None:
-    """Choose the region that was clicked, or put the ends of an arc into the tab of pairs."""
-    if chosen.cell is None or chosen.pane >= len(drawings):
-        return
-    drawing = drawings[chosen.pane]
-    note_canvas_change(TRIPS)
-    if chosen.kind == "arc" and chosen.cell < len(drawing.arcs.origin):
-        origin, destination = (int(ends[chosen.cell]) for ends in (drawing.arcs.origin, drawing.arcs.destination))
-        fill_in_pair(regions, drawing.view.level, origin, destination)
-        st.session_state["trips tab"] = PAIR_TAB
-    elif chosen.kind == "area" and chosen.cell < len(drawing.areas[0].size):
-        toggle_region(chosen.cell)
-        st.session_state["trips tab"] = REGION_TAB
+    """Take what was clicked on one of the maps."""
+    if chosen.pane < len(drawings) and take_chosen(regions, drawings[chosen.pane], chosen):
+        note_canvas_change(TRIPS)
 
 
 def _show_matrices(shown: Shown, view: TripsMapSettings) -> None:
@@ -319,10 +303,3 @@ def _show_matrices(shown: Shown, view: TripsMapSettings) -> None:
             st.markdown(f"**{_describe_run(what)}**")
             show_chart(matrix_chart(what.releases[0], view.level, view.unit))
     st.caption(f"These regions have neither outlines nor coordinates: a matrix stands for the map. {MATRIX_CAPTION}")
-
-
-def _draw_plain(shown: Shown, view: TripsMapSettings, kind: str) -> TripsMap:
-    """Draw one of the maps for Streamlit's own map, where the browser could not load the canvas."""
-    what: TripsDrawn = run_of_pane(shown, kind)[1]
-    seen = replace(view, shown=RELEASED if kind == SECOND else kind)
-    return trips_map(what.releases[0], seen, what.evaluations[0].true_level(view.level))

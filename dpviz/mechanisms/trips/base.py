@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -153,20 +153,6 @@ class FlowMechanism(Mechanism[Flows, Regions, FlowRelease]):
     family: ClassVar[str] = "trips"
     takes: ClassVar[tuple[type[Any], str]] = Flows, "A trip mechanism takes Flows: see Flows.from_table and read_flows"
     noun: ClassVar[str] = "trip"
-
-    @classmethod
-    def rename_older(cls, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the values, with `accounting` in place of `conversion`, which was "tight" or "simple".
-
-        Weights without a split that takes them are left out: earlier versions ignored them.
-        """
-        renamed, rules = dict(values), {rule.name: rule for rule in cls.rules()}
-        if "conversion" in renamed and "accounting" in rules:
-            conversion = renamed.pop("conversion")
-            renamed.setdefault("accounting", "paper" if conversion == "simple" else conversion)
-        if WEIGHTS in rules and not rules[WEIGHTS].matters({name: rule.default for name, rule in rules.items()} | renamed):
-            renamed.pop(WEIGHTS, None)
-        return renamed
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -199,14 +199,13 @@ def test_what_cannot_be_spent_is_refused_before_any_noise(flows):
         released(flows_of(regular(2, 2), {(0, 1): 4}, contributions=2, unit="person"))
 
 
-def test_weights_without_a_custom_split_are_left_out_of_links_and_configurations_that_have_them():
+def test_weights_without_a_custom_split_are_refused():
     for mechanism in (FittedTree, TopDown):
-        assert mechanism.from_settings({"weights": (1, 2)}) == mechanism()
-        with pytest.raises(SettingError, match="split='custom'"):
-            mechanism(weights=(1, 2))
+        for settings in ({"weights": (1, 2)}, {"weights": (1, 2), "split": mechanism().split}):
+            with pytest.raises(SettingError, match="split='custom'"):
+                mechanism.from_settings(settings)
         custom = mechanism.from_settings({"split": "custom", "weights": (1, 2)})
         assert custom.weights == (1, 2)
-    assert TopDown.from_settings({"split": "levels", "weights": (1, 2)}) == TopDown(split="levels")
 
 
 @pytest.mark.parametrize("value", [5, 0, -0.1, "5 %", math.nan, True])

@@ -6,7 +6,7 @@ const held = new WeakMap(), ruler = document.createElement("canvas").getContext(
 const TILES_WAIT = 200, FINEST_TILES = 19, MOST_TILES = 80, KEPT_TILES = 400;
 let away = null;  // how the maps were left: they may be gone for a while within a visit of the page, as on another tab
 
-export default function ({ data, parentElement, setTriggerValue }) {
+export default function mount({ data, parentElement, setTriggerValue }) {
   const root = parentElement.querySelector(".canvas");
   if (!held.has(root)) held.set(root, create(root));
   const canvas = held.get(root);

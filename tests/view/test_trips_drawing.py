@@ -1,6 +1,5 @@
-"""The map of trips: which data reach the browser, which decide the scales and the arcs, and scales that several maps share."""
+"""What maps of trips show: which data reach the browser, which decide the scales and the arcs, and scales that several maps share."""
 
-import json
 import math
 import re
 from dataclasses import replace
@@ -16,6 +15,7 @@ from dpviz.privacy.entropy import Entropy
 from dpviz.release.flow_release import PairSums
 from dpviz.samples.flows import load_flow_sample
 from dpviz.view.colors import FALSE_NEGATIVE, FALSE_POSITIVE
+from dpviz.view.trips_canvas import released_scene
 from dpviz.view.trips_drawing import (
     GREY,
     MOST_ARCS,
@@ -26,16 +26,14 @@ from dpviz.view.trips_drawing import (
     choose_below_zero_color,
     choose_leaving_color,
     choose_tops,
+    draw_trips,
     has_geometry,
     merge_tops,
 )
-from dpviz.view.trips_map import trips_map
-from tests.charts import plain
 from tests.view.trips_cases import MECHANISMS, grid, layers_of, random_trips, released
 
-BYTES, POLYGON_BYTES = 5_000_000, 2_500_000
+BYTES = 5_000_000
 HOSTILE = "</b><script>alert(1)</script>{t}"
-OURS = {"regions", "arcs", "arcs again", "names", "chosen", "ends"}
 
 
 @pytest.fixture(scope="module", params=MECHANISMS)
@@ -51,11 +49,17 @@ def noisy():
 
 def mapped(case, *, truth=None, **view):
     view = TripsMapSettings(**({"level": 2} | view))
-    return trips_map(case[0], view, case[1].true_level(view.level) if truth is True else truth)
+    return draw_trips(case[0], view, case[1].true_level(view.level) if truth is True else truth)
+
+
+def words_of(legend):
+    """All words of a legend."""
+    words = [legend.title, legend.low, legend.top, *(text for _, text in legend.marks), *(text for *_, text in legend.lines)]
+    return " ".join(words) + ("" if legend.also is None else words_of(legend.also))
 
 
 def arcs_of(picture):
-    return layers_of(picture)["arcs"]["data"]
+    return layers_of(picture)["arcs"]
 
 
 def ends_of(picture):
@@ -79,30 +83,23 @@ def scaled(truth, factor, plus=0):
 @pytest.mark.parametrize(("level", "shown", "dark"), [*zip([1, 2, 2, 1], SHOWN_TRIPS, [True, True, False, False], strict=True)])
 def test_every_view_is_complete_and_small_and_loads_nothing(case, level, shown, dark):
     picture = mapped(case, truth=True, level=level, shown=shown, dark=dark, chosen=1)
-    text, layers = picture.deck.to_json(), layers_of(picture)
-    assert len(text.encode()) < BYTES
-    assert "://" not in text
-    assert json.loads(text)["mapStyle"] == "__MAP_STYLE__"
-    assert list(layers) == ["land", "regions", "countries", "states", "chosen", "arcs again", "arcs", "names"]
-    assert {name for name, layer in layers.items() if layer.get("pickable")} == {"regions", "arcs"}
-    assert all(math.isfinite(number) for row in arcs_of(picture) for number in (*row["s"], *row["d"], row["w"]))
-    assert re.fullmatch('<div class="dpviz-legend">((?!<div).)*</div>', picture.legend)
+    scene = released_scene(case[0], picture, height=400)
+    message = scene.pack()
+    assert len(message) < BYTES
+    assert b"://" not in message
+    assert (scene.may_save, scene.panes[0].chosen) == (False, (1,))
+    assert all(math.isfinite(number) for row in arcs_of(picture) for number in (*row["b"], row["w"]))
     assert shown.lower() in picture.description
     assert picture.drawn == len(arcs_of(picture)) <= picture.total
-    assert all(plain(layer.data) for layer in picture.deck.layers if layer.id in OURS)
 
 
-def test_arcs_run_from_centre_to_centre_and_are_light_where_they_begin(case):
-    centres, layer = case[0].tree.origins.centres(2), layers_of(mapped(case))["arcs"]
-    assert layer["data"]
-    for row in layer["data"]:
+def test_arcs_are_light_where_they_begin(case):
+    rows = arcs_of(mapped(case))
+    assert rows
+    for row in rows:
         assert row["o"] != row["z"]
-        assert row["s"] == pytest.approx(centres[row["o"]], abs=1e-4)
-        assert row["d"] == pytest.approx(centres[row["z"]], abs=1e-4)
         assert row["a"][:3] == row["b"][:3]
         assert 0 < row["a"][3] < row["b"][3] / 3
-    options = {"getTilt": 90, "getSourceColor": "@@=a", "getTargetColor": "@@=b", "getWidth": "@@=w"}
-    assert options.items() <= layer.items()
 
 
 def test_the_largest_released_pairs_are_drawn_and_the_largest_last_and_small_ones_can_be_left_out(case):
@@ -138,7 +135,7 @@ def test_negative_and_uncertain_pairs_have_looks_of_their_own_are_counted_and_ca
     assert (f"{negative:,} are below zero, by noise" in mapped(case).note) == (negative > 0)
     assert ("by noise; none of them is drawn" in mapped(case, top=3).note) == (negative > 0)
     assert "told apart from 0; none of them is drawn" in mapped(case, top=3).note
-    assert ("below zero, by noise" in mapped(case, top=5000).legend) == (negative > 0) == (release.mechanism == "flat_gaussian")
+    assert ("below zero, by noise" in words_of(mapped(case, top=5000).legend)) == (negative > 0) == (release.mechanism == "flat_gaussian")
     numbers = {"above zero": len(pairs) - negative, "below zero": negative, "certain": len(pairs) - uncertain, "all": len(pairs)}
     assert {kind: mapped(case, pairs=kind, top=5000).drawn for kind in PAIR_FILTERS} == numbers
 
@@ -148,7 +145,7 @@ def test_note_and_tooltips_say_how_much_is_not_listed():
     release = FittedTree(false_discovery=0.05).release(flows, ApproxBudget(1, "1e-8"), Entropy.seeded(1))
     rest = release.rest(0, 0).count.sum()
     assert f"{rest:,} trips are in pairs that are not listed" in mapped((release,), level=2).note
-    areas = layers_of(mapped((release,), level=2))["regions"]["data"]
+    areas = layers_of(mapped((release,), level=2))["regions"]
     starting = [number(found) for row in areas for found in re.findall(r"start here [^;]*; ([\d,]+) of them not listed", row["t"])]
     assert sum(starting) == rest
     rests = [
@@ -169,7 +166,6 @@ def test_note_and_tooltips_say_how_much_is_not_listed():
 def test_at_most_5_000_arcs_are_drawn():
     picture = mapped(released(random_trips(grid(20, 20), pairs=9000), "flat_gaussian"), top=10**9)
     assert picture.drawn == MOST_ARCS < picture.total
-    assert len(picture.deck.to_json()) < BYTES
 
 
 def test_the_tooltip_shows_the_numbers_of_the_release(case):
@@ -186,22 +182,20 @@ def test_the_tooltip_shows_the_numbers_of_the_release(case):
 
 
 def test_truth_goes_to_the_browser_only_where_it_was_given(case):
-    own = mapped(case).deck.to_json()
+    own = released_scene(case[0], mapped(case), height=400).pack()
     for shown in SHOWN_TRIPS:
         picture = mapped(case, shown=shown)
-        layers = layers_of(picture)
-        assert not any("e" in row for name in ("arcs", "regions") for row in layers[name]["data"])
-        assert "true" not in picture.deck._tooltip["html"] + picture.legend + picture.note
-        assert picture.deck.to_json() == own
+        assert not any("e" in row for rows in layers_of(picture).values() for row in rows)
+        assert "true" not in words_of(picture.legend) + picture.note
+        assert released_scene(case[0], picture, height=400).pack() == own
 
 
 def test_neither_the_released_map_nor_any_scale_depends_on_the_truth(case):
     truth, own = case[1].true_level(2), mapped(case)
 
     def looks(picture):
-        layers = layers_of(picture)
-        rows = [row | {"e": None} for name in ("arcs", "regions", "names") for row in layers[name]["data"]]
-        return rows, picture.legend, picture.note, picture.description, picture.drawn, picture.total, picture.deck.initial_view_state.zoom
+        rows = [row | {"e": None} for rows in layers_of(picture).values() for row in rows]
+        return rows, picture.legend, picture.note, picture.description, picture.drawn, picture.total
 
     for other in (truth, scaled(truth, 1000, 7)):
         assert looks(mapped(case, truth=other)) == looks(own)
@@ -218,7 +212,8 @@ def test_the_true_map_draws_the_largest_true_pairs_on_the_released_scale(case):
     assert sorted(drawn) == sorted(truth.count[other])[-15:]
     assert [number(row["e"].split(", error")[0].removeprefix("true ")) for row in arcs_of(picture)] == drawn.tolist()
     assert picture.total == other.sum()
-    assert picture.legend == mapped(case, truth=True, top=15).legend.replace("<b>trips", "<b>true trips")
+    own = mapped(case, truth=True, top=15).legend
+    assert picture.legend == replace(own, title=f"true {own.title}")
 
 
 def test_errors_have_two_signs_and_the_largest_are_drawn(noisy):
@@ -228,7 +223,7 @@ def test_errors_have_two_signs_and_the_largest_are_drawn(noisy):
     errors = [number(row["e"].split("error ")[1]) for row in arcs_of(picture)]
     assert [row["b"][2] > row["b"][0] for row in arcs_of(picture)] == [error > 0 for error in errors]
     assert [*map(abs, errors)] == sorted(table["error"].abs().nlargest(40))
-    assert "released minus true, trips per pair" in picture.legend
+    assert "released minus true, trips per pair" in words_of(picture.legend)
     assert "are not the true ones" in picture.note
 
 
@@ -259,28 +254,19 @@ def test_of_a_chosen_region_both_directions_are_drawn_and_nothing_else(case, sho
     name = case[0].tree.origins.names_of(2)[5]
     assert f"Only those from or to {name}." in picture.note
     assert f"from or to {name}" in picture.description
-    assert layers_of(picture)["names"]["data"][0]["n"] == name
     if shown in ("Released", "True"):
         for row in arcs_of(picture):
             full = choose_arriving_color(False) if row["z"] == 5 else choose_leaving_color(False)
             pale = tuple((value + grey) // 2 for value, grey in zip(full, GREY, strict=True))
             assert tuple(row["b"][:3]) in ((full, pale, choose_below_zero_color(False)) if shown == "Released" else (full,))
-        assert "arriving" in picture.legend
-
-
-def test_a_chosen_region_is_outlined_and_its_arcs_drawn_twice_since_a_click_fades_them(case):
-    layers = layers_of(mapped(case, chosen=5))
-    assert [row["p"] for row in layers["chosen"]["data"]] == [row["p"] for row in layers["regions"]["data"] if row["i"] == 5]
-    assert [{key: row[key] for key in "sdabw"} for row in layers["arcs"]["data"]] == layers["arcs again"]["data"]
-    assert not layers["arcs again"]["pickable"]
-    assert not {"chosen", "arcs again"} & layers_of(mapped(case)).keys()
+        assert "arriving" in words_of(picture.legend)
 
 
 def test_tooltips_of_regions_show_trips_that_start_there_that_end_there_and_that_do_both(case):
     release, evaluation = case
     truth = evaluation.true_level(2)
     released_pairs = release.sums(2, 2)
-    for row in layers_of(mapped(case, truth=True, unit="flights"))["regions"]["data"]:
+    for row in layers_of(mapped(case, truth=True, unit="flights"))["regions"]:
         for text, sums in ((row["t"], released_pairs), (row["e"].removeprefix("true: "), truth)):
             own, other = sums.origin == row["i"], sums.destination == row["i"]
             numbers = [sums.count[own].sum(), sums.count[other].sum(), sums.count[own & other].sum()]
@@ -295,7 +281,7 @@ def test_tooltips_of_regions_show_trips_that_start_there_that_end_there_and_that
 def test_totals_of_regions_have_intervals_where_every_pair_was_measured_and_the_note_says_what_they_mean(mechanism):
     release = FLOW_MECHANISMS[mechanism]().release(random_trips(grid()), ApproxBudget(1, "1e-8"), Entropy.seeded(1))
     picture = mapped((release,))
-    texts, note = [row["t"] for row in layers_of(picture)["regions"]["data"]], picture.note
+    texts, note = [row["t"] for row in layers_of(picture)["regions"]], picture.note
     known = mechanism in ("fitted_tree", "flat_gaussian")
     assert all(
         bool(re.search(r"start here \(95 %, all at once: [\d,]+ to [\d,]+\); [\d,−]+ trips end here \(95 %", text)) == known
@@ -309,12 +295,12 @@ def test_totals_of_regions_have_intervals_where_every_pair_was_measured_and_the_
 
 
 def test_more_trips_leaving_is_a_stronger_shade_and_errors_have_none(case):
-    regions, sums = layers_of(mapped(case))["regions"]["data"], case[0].sums(2, 2)
+    regions, sums = layers_of(mapped(case))["regions"], case[0].sums(2, 2)
     leaving = np.bincount(sums.origin, sums.count * (sums.origin != sums.destination), case[0].tree.origins.size(2))
     largest = max(regions, key=lambda row: leaving[row["i"]])
     assert largest["c"][3] == max(row["c"][3] for row in regions) > 60
     for shown in ("Error", "False positives"):
-        assert len({row["c"][3] for row in layers_of(mapped(case, truth=True, shown=shown))["regions"]["data"]}) == 1
+        assert len({row["c"][3] for row in layers_of(mapped(case, truth=True, shown=shown))["regions"]}) == 1
 
 
 @pytest.mark.parametrize(("shapes", "key", "most"), [("polygons", "c", 105), ("points", "r", 16)])
@@ -322,7 +308,7 @@ def test_shades_and_sizes_of_true_totals_are_on_the_released_scale(shapes, key, 
     case = released(random_trips(grid(shapes=shapes), pairs=500))
     truth = scaled(case[1].true_level(2), 10**6)
     own, other = (
-        {np.ravel(row[key])[-1] for row in layers_of(picture)["regions"]["data"]}
+        {np.ravel(row[key])[-1] for row in layers_of(picture)["regions"]}
         for picture in (mapped(case), mapped(case, truth=truth, shown="True"))
     )
     assert len(own) > 10
@@ -331,37 +317,25 @@ def test_shades_and_sizes_of_true_totals_are_on_the_released_scale(shapes, key, 
 
 def test_names_are_not_escaped_twice_nor_in_notes_which_the_page_escapes():
     picture = mapped(released(random_trips(grid(name=HOSTILE))), chosen=0)
-    assert layers_of(picture)["regions"]["data"][0]["n"].replace("\u2060", "") == f"{HOSTILE} 0"
+    assert layers_of(picture)["regions"][0]["n"].replace("\u2060", "") == f"{HOSTILE} 0"
     assert HOSTILE in picture.note
 
 
 def test_regions_without_outlines_are_points_sized_by_their_trips():
     release = released(random_trips(grid(shapes="points")))[0]
-    layers = layers_of(trips_map(release, TripsMapSettings(level=2, chosen=4)))
-    layer = layers["regions"]
-    assert (layer["@@type"], layer["radiusUnits"]) == ("ScatterplotLayer", "pixels")
-    rows = {row["i"]: row for row in layer["data"]}
+    drawing = draw_trips(release, TripsMapSettings(level=2, chosen=4))
+    assert drawing.areas[0].shapes.are_dots
+    rows = {row["i"]: row for row in layers_of(drawing)["regions"]}
     assert sorted(rows) == list(range(24))
     order = sorted(rows.values(), key=lambda row: sum(int(part) for part in row["t"].replace(",", "").split() if part.isdigit()))
     assert order[0]["r"] < order[-1]["r"] <= 16
-    assert layers["chosen"]["data"][0]["p"] == rows[4]["p"]
-    assert layers_of(trips_map(release, TripsMapSettings(level=1)))["regions"]["@@type"] == "ScatterplotLayer"
-
-
-@pytest.mark.slow
-def test_a_large_hierarchy_of_points_shows_those_with_the_most_trips():
-    regions = grid(150, 150, shapes="points", west=0, south=-70)
-    release = released(random_trips(regions, pairs=3000))[0]
-    picture = trips_map(release, TripsMapSettings(level=2))
-    assert len(layers_of(picture)["regions"]["data"]) == 20_000
-    assert "Of 22,500 regions, the 20,000 with the most trips can be clicked." in picture.note
-    assert len(picture.deck.to_json()) < BYTES
+    assert draw_trips(release, TripsMapSettings(level=1)).areas[0].shapes.are_dots
 
 
 def test_regions_without_geometry_and_unknown_levels_views_and_regions_are_refused(case):
     assert [has_geometry(grid(shapes=shapes), 1) for shapes in (None, "points", "polygons")] == [False, True, True]
     with pytest.raises(DomainError, match="matrix"):
-        trips_map(released(random_trips(grid(shapes=None)))[0], TripsMapSettings(level=1))
+        draw_trips(released(random_trips(grid(shapes=None)))[0], TripsMapSettings(level=1))
     for wrong in ({"level": 0}, {"level": 3}, {"shown": "All"}, {"chosen": 24}, {"chosen": -1}):
         with pytest.raises(DomainError):
             mapped(case, **wrong)
@@ -372,12 +346,12 @@ def test_trips_between_two_geographies_have_a_layer_for_each():
     case = released(random_trips(regions, destinations=ends))
     picture = mapped(case, truth=True)
     layers = layers_of(picture)
-    assert [name for name in layers if name in OURS] == ["ends", "regions", "arcs", "names"]
-    assert all("start here" in row["t"] and "end here" not in row["t"] for row in layers["regions"]["data"])
-    assert all("end here" in row["t"] and "start here" not in row["t"] for row in layers["ends"]["data"])
+    assert list(layers) == ["regions", "ends", "arcs"]
+    assert all("start here" in row["t"] and "end here" not in row["t"] for row in layers["regions"])
+    assert all("end here" in row["t"] and "start here" not in row["t"] for row in layers["ends"])
     rows = arcs_of(picture)
     assert any(row["o"] == row["z"] for row in rows)
-    np.testing.assert_allclose([row["d"] for row in rows], ends.centres(2)[[row["z"] for row in rows]], atol=1e-4)
+    np.testing.assert_allclose(picture.areas[1].shapes.centres, ends.centres(2), atol=1e-4)
     assert all(row["o"] == 2 for row in arcs_of(mapped(case, chosen=2)))
 
 
@@ -395,11 +369,10 @@ def test_a_map_of_all_us_counties_is_small_and_has_all_regions():
     case = released(load_flow_sample("us_commuters"), epsilon=10)
     for level, shown in ((1, "False positives"), (2, "Released"), (3, "False positives")):
         options = {"truth": True, "level": level, "shown": shown, "top": MOST_ARCS, "unit": "commuters"}
-        pictures = [mapped(case, chosen=chosen, **options) for chosen in (1, None)]
-        assert all(len(picture.deck.to_json().encode()) < BYTES for picture in pictures)
-        drawn = layers_of(pictures[1])["regions"]["data"]
-        assert len(json.dumps(drawn, separators=(",", ":"))) < POLYGON_BYTES
-        assert {row["i"] for row in drawn} == set(range(case[0].tree.origins.size(level)))
+        for chosen in (1, None):
+            picture = mapped(case, chosen=chosen, **options)
+            assert len(released_scene(case[0], picture, height=400).pack()) < BYTES
+            assert set(picture.areas[0].shapes.owner) == set(range(case[0].tree.origins.size(level)))
 
 
 def test_a_missing_pair_is_zero_in_the_truth(case):
