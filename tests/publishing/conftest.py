@@ -4,6 +4,8 @@ import pytest
 
 from dpviz.publishing.publish import PublicationTexts
 
+collect_ignore = ["before/make.py"]  # it made the files beside it, with the code of its day, and is never run again
+
 
 @pytest.fixture
 def words(tmp_path):
