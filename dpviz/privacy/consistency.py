@@ -75,10 +75,10 @@ class Spread:
         """
         rest, slope, below = np.zeros(part.stop - part.start), np.zeros(0), None
         for front in reversed(fronts):
-            above = np.zeros(len(front.node))
+            above: Floats = np.zeros(len(front.node))
             if below is not None:
                 share, slack = self.share[below.node], self.slack[below.node]
-                above = np.bincount(below.origin, share * slope, len(above))
+                above = np.bincount(below.origin, share * slope, len(above)).astype(np.float64, copy=False)
                 rest += np.bincount(below.query - part.start, slack * slope * (slope - 2 * above[below.origin]), len(rest))
                 rest += np.bincount(front.query - part.start, above**2 * self._sum_slack(tree)[front.node], len(rest))
             slope, below = above + np.where(front.ends, front.share, 0.0), front

@@ -96,7 +96,8 @@ def fronts_of_weights(tree: Hierarchy, weights: Any) -> list[Front]:
         own = depth_of == depth
         parents = below // n * n + tree.parent[below % n]
         here, index = np.unique(np.concatenate([parents, pairs[own]]), return_inverse=True)
-        levels.append((here, np.bincount(index[len(parents) :], entries.data[own], len(here)), index[: len(parents)]))
+        weight = np.bincount(index[len(parents) :], entries.data[own].astype(np.float64), len(here)).astype(np.float64)
+        levels.append((here, weight, index[: len(parents)]))
         below = here
     origins = [np.arange(len(below)), *(origin for _, _, origin in levels[:0:-1])]
     return [
