@@ -42,7 +42,7 @@ class NoisyRelease(Mapped):
         return self.receipt.status(simulation=self.simulation)
 
     @property
-    def attrs(self) -> dict[str, Any]:
+    def attrs(self) -> dict[Any, Any]:
         """What the `attrs` of its tables state: whether it is "private", and whether it is a "simulation"."""
         return {"private": self.receipt.private and not self.simulation, "simulation": self.simulation}
 
