@@ -12,10 +12,9 @@ from numpy.typing import ArrayLike
 
 from dpviz.arrays import Floats, Integers, Mask, Places
 from dpviz.errors import DomainError
-from dpviz.privacy.receipt import PRIVATE, Receipt
-from dpviz.release.intervals import Noise, count_ends, half_widths, noise_of
-from dpviz.release.same import is_same
-from dpviz.shown import Mapped
+from dpviz.privacy.receipt import PRIVATE
+from dpviz.release.base import NoisyRelease
+from dpviz.release.intervals import count_ends, half_widths
 from dpviz.space.pair_tree import PairTree
 
 ESTIMATED = "best unbiased estimates from all noisy counts, which count_noisy states"
@@ -111,19 +110,15 @@ class RegionTotals:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class FlowRelease(Mapped):
+class FlowRelease(NoisyRelease):
     """Noisy counts of trips on every stage of a tree of pairs. PUBLIC: everything in it was released by a mechanism.
 
+    `NoisyRelease` has the attributes of every release.
+
     Attributes:
-        mechanism: the key of the mechanism, for example "top_down".
-        settings: the mechanism's settings.
         tree: the public tree of pairs.
         stages: T + 1 stages, the pair of roots first.
-        receipt: how the budget was spent.
-        steps: descriptions of the post-processing steps, in order.
-        simulation: True if the noise came from a seed: not private, and never written as a publication.
         every_pair: True if a measured stage measured all pairs, including empty ones; False if only the children of released nodes.
-        approximate: why the stated standard deviations are only approximate; None if they are exact.
         across: counts at `across_levels`. They are needed only if the finest stage lists some pairs, and trips of the others are still
             part of coarser sums (see `rest`); otherwise they follow from the stages, and `across` is None.
         totals: centres of the intervals of what leaves and arrives, if the sums of the released counts are biased; None if they are not,
@@ -141,15 +136,9 @@ class FlowRelease(Mapped):
     (1,)
     """
 
-    mechanism: str
-    settings: dict[str, Any]
     tree: PairTree
     stages: tuple[StageCounts, ...]
-    receipt: Receipt
-    steps: tuple[str, ...]
-    simulation: bool
     every_pair: bool = False
-    approximate: str | None = None
     across: PairSums | None = None
     totals: RegionTotals | None = None
 
@@ -158,34 +147,9 @@ class FlowRelease(Mapped):
         return f"FlowRelease({self.mechanism}, {len(self.stages[-1].count):,} pairs{self.receipt.describe_total()}{stamp})"
 
     @property
-    def status(self) -> str:
-        """The status that every table of the release states: "private release", "SIMULATION: not private" or "NOT PRIVATE"."""
-        return self.receipt.status(simulation=self.simulation)
-
-    def refuse_unpublishable(self) -> None:
-        """Raise an error if the release must not be published.
-
-        Raises:
-            RefusedError: the release is a simulation, or was made by a reference that is not private.
-        """
-        self.receipt.refuse_unpublishable(simulation=self.simulation)
-
-    def same_as(self, other: Any) -> bool:
-        """Return whether another release says the same: of the same kind, with the same regions, numbers, receipt and steps.
-
-        A release that was read from its files is the same as the one that was written.
-        """
-        return is_same(self, other)
-
-    @property
     def states_noise(self) -> bool:
         """Whether the noise of any stage is stated; if not, as in contrasts, standard deviations and ends of intervals are NaN."""
         return any(np.isfinite(stage.variance) for stage in self.stages)
-
-    @property
-    def noise(self) -> Noise:
-        """The kind of the noise; "laplace", too, where there is none."""
-        return noise_of(self.receipt)
 
     @property
     def numbers(self) -> int:
@@ -255,7 +219,7 @@ class FlowRelease(Mapped):
             "status": np.full(len(released.count), self.status, object),
         }
         table = pd.DataFrame(columns).take(released.order).reset_index(drop=True)
-        table.attrs = {"private": self.receipt.private and not self.simulation, "simulation": self.simulation}
+        table.attrs = self.attrs
         return table
 
     def stddev(self, level: Level | None = None) -> Floats:

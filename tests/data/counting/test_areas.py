@@ -14,6 +14,7 @@ import shapely
 from dpviz.data.areas import AreaCounts
 from dpviz.data.counting.files import read_areas
 from dpviz.data.reading.safety import Limits
+from dpviz.data.reading.text_format import TextFormat
 from dpviz.errors import DomainError, DpvizError, InputError
 from dpviz.space.domain import Domain
 from dpviz.space.regions import Regions
@@ -169,7 +170,7 @@ def test_points_are_reprojected_and_text_formats_are_declared(tmp_path):
     as_points(frame).to_crs("EPSG:3857").to_parquet(tmp_path / "metres.parquet")
     assert facts(read_areas(tmp_path / "metres.parquet", regions=TOWNS)) == expected(frame, TOWNS, {})
     frame.to_csv(tmp_path / "europe.csv", index=False, sep=";", decimal=",", encoding="utf-16")
-    declared = {"separator": ";", "decimal": ",", "encoding": "utf-16"}
+    declared = {"text_format": TextFormat(separator=";", decimal=",", encoding="utf-16")}
     assert facts(read_areas(tmp_path / "europe.csv", regions=TOWNS, crs="EPSG:4326", **declared)) == expected(frame, TOWNS, {})
     assert read_areas(tmp_path / "europe.csv", regions=TOWNS, region="town", bad_rows="drop", **declared).count.sum() > 200
 

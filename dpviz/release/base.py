@@ -1,0 +1,58 @@
+"""What every release says of itself, whatever it counts: how it was made, what was spent, and what kind of noise is in it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from dpviz.privacy.receipt import Receipt
+from dpviz.release.intervals import Noise, noise_of
+from dpviz.release.same import is_same
+from dpviz.shown import Mapped
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class NoisyRelease(Mapped):
+    """A release. PUBLIC: everything in it was released by a mechanism.
+
+    Attributes:
+        mechanism: the key of the mechanism, for example "quadtree".
+        settings: the mechanism's settings.
+        receipt: how the budget was spent.
+        steps: descriptions of the post-processing steps, in order.
+        simulation: True if the noise came from a seed: not private, and never written as a publication.
+        approximate: why the stated standard deviations are only approximate; None if they are exact.
+    """
+
+    mechanism: str
+    settings: dict[str, Any]
+    receipt: Receipt
+    steps: tuple[str, ...]
+    simulation: bool
+    approximate: str | None = None
+
+    @property
+    def noise(self) -> Noise:
+        """The kind of the noise; "laplace", too, where there is none."""
+        return noise_of(self.receipt)
+
+    @property
+    def status(self) -> str:
+        """The status that every table of the release states: "private release", "SIMULATION: not private" or "NOT PRIVATE"."""
+        return self.receipt.status(simulation=self.simulation)
+
+    @property
+    def attrs(self) -> dict[Any, Any]:
+        """What the `attrs` of its tables state: whether it is "private", and whether it is a "simulation"."""
+        return {"private": self.receipt.private and not self.simulation, "simulation": self.simulation}
+
+    def refuse_unpublishable(self) -> None:
+        """Raise `RefusedError` if the release is a simulation, or was made by a reference that is not private."""
+        self.receipt.refuse_unpublishable(simulation=self.simulation)
+
+    def same_as(self, other: Any) -> bool:
+        """Return whether another release says the same: of the same kind, with the same frame, numbers, spread, receipt and steps.
+
+        A release that was read from its files is the same as the one that was written.
+        """
+        return is_same(self, other)
