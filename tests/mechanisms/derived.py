@@ -11,11 +11,7 @@ from dpviz.publishing.config_schema import write_schemas
 from tests.mechanisms import test_golden
 
 PAGE = Path(__file__).parents[2] / "dpviz/docs/mechanisms.md"
-MADE = (
-    (test_golden.released, "MECHANISMS"),
-    (test_golden.released_trips, "FLOW_MECHANISMS"),
-    (test_golden.released_areas, "AREA_MECHANISMS"),
-)
+MADE = {"MECHANISMS": test_golden.released, "FLOW_MECHANISMS": test_golden.released_trips, "AREA_MECHANISMS": test_golden.released_areas}
 
 
 def row_of(kind: type[dv.Mechanism]) -> str:
@@ -37,7 +33,7 @@ def with_rows(text: str) -> str:
 if __name__ == "__main__":
     write_schemas()
     PAGE.write_text(with_rows(PAGE.read_text("utf-8")), "utf-8")
-    for make, table in MADE:
+    for table, make in MADE.items():
         for name, mechanism in getattr(test_golden, table).items():
             if not (path := test_golden.GOLDEN / f"{name}.json").exists():
                 path.write_text(json.dumps(make(mechanism)) + "\n", "utf-8")
