@@ -71,6 +71,10 @@ def __getattr__(name: str) -> typing.Any:
         globals().update({each: getattr(public, each) for each in public.__all__}, __all__=public.__all__)
         if name in globals():
             return globals()[name]
+        mechanisms = importlib.import_module("dpviz.mechanisms")  # those without a name of their own in `public`
+        for family in mechanisms.FAMILIES.values():
+            if (kind := {each.__name__: each for each in (*family.own, *family.references)}.get(name)) is not None:
+                return kind
     raise AttributeError(f"module 'dpviz' has no attribute {name!r}")
 
 

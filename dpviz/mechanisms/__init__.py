@@ -7,59 +7,66 @@ belongs in `dpviz.privacy`.
 from dpviz.data.areas import AreaCounts
 from dpviz.data.flows import Flows
 from dpviz.data.points import PointCounts
-from dpviz.mechanisms.areas.base import AreaMechanism
-from dpviz.mechanisms.areas.contrasts import MergedAreas, RoundedAreas, SuppressedAreas
-from dpviz.mechanisms.areas.flat import FlatAreas
-from dpviz.mechanisms.areas.region_tree import RegionTree
-from dpviz.mechanisms.base import AnyFamily, AnyMechanism, Family, Mechanism, Registry, Settings, setting
-from dpviz.mechanisms.points.adaptive_grid import AdaptiveGrid
-from dpviz.mechanisms.points.base import PointMechanism
-from dpviz.mechanisms.points.contrasts import MergedCells, RoundedCounts, SuppressedCounts
-from dpviz.mechanisms.points.dawa import Dawa
-from dpviz.mechanisms.points.hilbert_tree import HilbertTree
-from dpviz.mechanisms.points.htf import Htf
-from dpviz.mechanisms.points.identity import Identity
-from dpviz.mechanisms.points.kdtree import Kdtree
-from dpviz.mechanisms.points.moved import JitteredPoints
-from dpviz.mechanisms.points.path_tree import PathTree
-from dpviz.mechanisms.points.planar_laplace import PlanarLaplace
-from dpviz.mechanisms.points.privelet import Privelet
-from dpviz.mechanisms.points.privtree import PrivTree
-from dpviz.mechanisms.points.quadtree import Quadtree
-from dpviz.mechanisms.points.tuned import Tuned, TunedGrid
-from dpviz.mechanisms.points.uniform_grid import UniformGrid
-from dpviz.mechanisms.references import ExactKdtree, ExactTunedGrid
-from dpviz.mechanisms.trips.base import FlowMechanism
-from dpviz.mechanisms.trips.contrasts import MergedFlows, RoundedFlows, SuppressedFlows
-from dpviz.mechanisms.trips.fitted_tree import FittedTree
-from dpviz.mechanisms.trips.flat_gaussian import FlatGaussian
-from dpviz.mechanisms.trips.stability_histogram import StabilityHistogram
-from dpviz.mechanisms.trips.top_down import TopDown
+from dpviz.mechanisms.areas.base import AreaMechanism as AreaMechanism
+from dpviz.mechanisms.base import AnyFamily as AnyFamily
+from dpviz.mechanisms.base import AnyMechanism as AnyMechanism
+from dpviz.mechanisms.base import Family as Family
+from dpviz.mechanisms.base import Kind_co
+from dpviz.mechanisms.base import Mechanism as Mechanism
+from dpviz.mechanisms.base import Registry as Registry
+from dpviz.mechanisms.base import Settings as Settings
+from dpviz.mechanisms.base import setting as setting
+from dpviz.mechanisms.points.base import PointMechanism as PointMechanism
+from dpviz.mechanisms.trips.base import FlowMechanism as FlowMechanism
 from dpviz.space.domain import Domain
 from dpviz.space.regions import Regions
+
+# Every mechanism of this package, in the order of menus: a new one is a line here, and found by its base.
+# isort: off
+from dpviz.mechanisms.points.path_tree import PathTree as PathTree
+from dpviz.mechanisms.points.uniform_grid import UniformGrid as UniformGrid
+from dpviz.mechanisms.points.quadtree import Quadtree as Quadtree
+from dpviz.mechanisms.points.privtree import PrivTree as PrivTree
+from dpviz.mechanisms.points.htf import Htf as Htf
+from dpviz.mechanisms.points.kdtree import Kdtree as Kdtree
+from dpviz.mechanisms.points.hilbert_tree import HilbertTree as HilbertTree
+from dpviz.mechanisms.points.adaptive_grid import AdaptiveGrid as AdaptiveGrid
+from dpviz.mechanisms.points.identity import Identity as Identity
+from dpviz.mechanisms.points.privelet import Privelet as Privelet
+from dpviz.mechanisms.points.dawa import Dawa as Dawa
+from dpviz.mechanisms.points.tuned import TunedGrid as TunedGrid, Tuned as Tuned
+from dpviz.mechanisms.trips.fitted_tree import FittedTree as FittedTree
+from dpviz.mechanisms.trips.top_down import TopDown as TopDown
+from dpviz.mechanisms.trips.flat_gaussian import FlatGaussian as FlatGaussian
+from dpviz.mechanisms.trips.stability_histogram import StabilityHistogram as StabilityHistogram
+from dpviz.mechanisms.areas.region_tree import RegionTree as RegionTree
+from dpviz.mechanisms.areas.flat import FlatAreas as FlatAreas
+
+# References that are NOT PRIVATE.
+from dpviz.mechanisms.references import ExactKdtree as ExactKdtree, ExactTunedGrid as ExactTunedGrid
+from dpviz.mechanisms.points.contrasts import SuppressedCounts as SuppressedCounts, RoundedCounts as RoundedCounts
+from dpviz.mechanisms.points.contrasts import MergedCells as MergedCells
+from dpviz.mechanisms.points.moved import JitteredPoints as JitteredPoints
+from dpviz.mechanisms.points.planar_laplace import PlanarLaplace as PlanarLaplace
+from dpviz.mechanisms.trips.contrasts import SuppressedFlows as SuppressedFlows, RoundedFlows as RoundedFlows, MergedFlows as MergedFlows
+from dpviz.mechanisms.areas.contrasts import SuppressedAreas as SuppressedAreas, RoundedAreas as RoundedAreas, MergedAreas as MergedAreas
+# isort: on
+
+
+def _found(base: type[Kind_co], *, private: bool) -> tuple[type[Kind_co], ...]:
+    """Return the mechanisms above that have a base, or the references that have it."""
+    kinds = (value for value in globals().values() if isinstance(value, type) and issubclass(value, base))
+    return tuple(kind for kind in kinds if kind is not base and kind.private == private)
+
 
 POINT_FAMILY: Family[PointMechanism] = Family(
     name="points",
     data=PointCounts,
     frame=Domain,
     base=PointMechanism,  # type: ignore[type-abstract]
-    own=(
-        PathTree,
-        UniformGrid,
-        Quadtree,
-        PrivTree,
-        Htf,
-        Kdtree,
-        HilbertTree,
-        AdaptiveGrid,
-        Identity,
-        Privelet,
-        Dawa,
-        TunedGrid,
-        Tuned,
-    ),
+    own=_found(PointMechanism, private=True),  # type: ignore[type-abstract]
     group="dpviz.mechanisms",
-    references=(ExactKdtree, ExactTunedGrid, SuppressedCounts, RoundedCounts, MergedCells, JitteredPoints, PlanarLaplace),
+    references=_found(PointMechanism, private=False),  # type: ignore[type-abstract]
     usual=("path_tree", "quadtree", "uniform_grid"),
 )
 TRIP_FAMILY: Family[FlowMechanism] = Family(
@@ -67,9 +74,9 @@ TRIP_FAMILY: Family[FlowMechanism] = Family(
     data=Flows,
     frame=Regions,
     base=FlowMechanism,  # type: ignore[type-abstract]
-    own=(FittedTree, TopDown, FlatGaussian, StabilityHistogram),
+    own=_found(FlowMechanism, private=True),  # type: ignore[type-abstract]
     group="dpviz.flow_mechanisms",
-    references=(SuppressedFlows, RoundedFlows, MergedFlows),
+    references=_found(FlowMechanism, private=False),  # type: ignore[type-abstract]
     usual=("fitted_tree", "top_down", "flat_gaussian", "stability_histogram"),
 )
 AREA_FAMILY: Family[AreaMechanism] = Family(
@@ -77,14 +84,14 @@ AREA_FAMILY: Family[AreaMechanism] = Family(
     data=AreaCounts,
     frame=Regions,
     base=AreaMechanism,  # type: ignore[type-abstract]
-    own=(RegionTree, FlatAreas),
+    own=_found(AreaMechanism, private=True),  # type: ignore[type-abstract]
     group="dpviz.area_mechanisms",
-    references=(SuppressedAreas, RoundedAreas, MergedAreas),
+    references=_found(AreaMechanism, private=False),  # type: ignore[type-abstract]
     usual=("region_tree", "flat"),
 )
 
 POINT_MECHANISMS = POINT_FAMILY.mechanisms
-"""Every private point mechanism by key. A new one needs a file and its name in `own` above, or an entry point of another package."""
+"""Every private point mechanism by key. A new one needs a file and a line above, or an entry point of another package."""
 
 FLOW_MECHANISMS = TRIP_FAMILY.mechanisms
 """Every private trip mechanism by key, as for points."""
@@ -112,60 +119,3 @@ def family_of(data: object) -> AnyFamily | None:
     'points'
     """
     return next((family for family in FAMILIES.values() if isinstance(data, family.data)), None)
-
-
-__all__ = [
-    "AREA_FAMILY",
-    "AREA_MECHANISMS",
-    "AREA_REFERENCES",
-    "FAMILIES",
-    "FLOW_MECHANISMS",
-    "FLOW_REFERENCES",
-    "POINT_FAMILY",
-    "POINT_MECHANISMS",
-    "REFERENCES",
-    "TRIP_FAMILY",
-    "AdaptiveGrid",
-    "AnyFamily",
-    "AnyMechanism",
-    "AreaMechanism",
-    "Dawa",
-    "ExactKdtree",
-    "ExactTunedGrid",
-    "Family",
-    "FittedTree",
-    "FlatAreas",
-    "FlatGaussian",
-    "FlowMechanism",
-    "HilbertTree",
-    "Htf",
-    "Identity",
-    "JitteredPoints",
-    "Kdtree",
-    "Mechanism",
-    "MergedAreas",
-    "MergedCells",
-    "MergedFlows",
-    "PathTree",
-    "PlanarLaplace",
-    "PointMechanism",
-    "PrivTree",
-    "Privelet",
-    "Quadtree",
-    "RegionTree",
-    "Registry",
-    "RoundedAreas",
-    "RoundedCounts",
-    "RoundedFlows",
-    "Settings",
-    "StabilityHistogram",
-    "SuppressedAreas",
-    "SuppressedCounts",
-    "SuppressedFlows",
-    "TopDown",
-    "Tuned",
-    "TunedGrid",
-    "UniformGrid",
-    "family_of",
-    "setting",
-]

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator
+from functools import partial
+from typing import TypeVar
 
 import numpy as np
 
 from dpviz.arrays import Floats
+from dpviz.privacy.audit import Neighbours, Observation
+from dpviz.privacy.entropy import Entropy
 from dpviz.release.area_release import AreaRelease
 from dpviz.release.flow_release import FlowRelease
 from dpviz.release.manifest import describe_contents
 from dpviz.release.point_release import Release
 
 Numbers = dict[Hashable, float]
+Inputs = TypeVar("Inputs")
+
+
+def pair_of(words: str, inputs: tuple[Inputs, Inputs], observe: Callable[[Inputs, Entropy], Observation]) -> Neighbours:
+    """Make a pair of neighbouring inputs with what an attacker observes of a run on each."""
+    one, other = inputs
+    return Neighbours(words=words, one=partial(observe, one), other=partial(observe, other))
 
 
 def manifest_numbers(release: Release | FlowRelease) -> Numbers:

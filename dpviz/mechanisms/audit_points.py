@@ -12,7 +12,7 @@ import numpy as np
 
 from dpviz.arrays import Integers
 from dpviz.data.points import PointCounts
-from dpviz.mechanisms.audit_numbers import largest_chance, manifest_numbers
+from dpviz.mechanisms.audit_numbers import largest_chance, manifest_numbers, pair_of
 from dpviz.privacy.audit import Neighbours, Observation
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.wavelet import WaveletSpread, coefficients
@@ -82,11 +82,10 @@ ACROSS = Added(
 def point_pair(added: Added, release: Callable[[PointCounts, Entropy], Release]) -> Neighbours:
     """Make two neighbouring inputs with runs of a mechanism; releases are read on the paths from the root to the added records."""
 
-    def run(points: PointCounts) -> Callable[[Entropy], Observation]:
-        return lambda entropy: read_points_release(release(points, entropy), *dict.fromkeys(added.cells))
+    def observe(points: PointCounts, entropy: Entropy) -> Observation:
+        return read_points_release(release(points, entropy), *dict.fromkeys(added.cells))
 
-    one, other = added.inputs()
-    return Neighbours(words=added.words, one=run(one), other=run(other))
+    return pair_of(added.words, added.inputs(), observe)
 
 
 def read_points_release(release: Release, *cells: tuple[int, int]) -> Observation:

@@ -17,7 +17,7 @@ from dpviz.errors import InputError, SettingError, check_choice
 from dpviz.privacy.audit import Neighbours
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.entropy import Entropy
-from dpviz.release.intervals import half_widths
+from dpviz.release.intervals import Noise, half_widths
 from dpviz.release.older import hint_at_name
 
 Data = TypeVar("Data")
@@ -209,8 +209,8 @@ class LevelError:
     interval: float
 
     @classmethod
-    def of_noise(cls, level: int, of: str, stddevs: Floats, noise: str) -> LevelError:
-        """Sum up (n,) standard deviations of a level's counts, with noise of a kind, "laplace" or "gaussian"."""
+    def of_noise(cls, level: int, of: str, stddevs: Floats, noise: Noise) -> LevelError:
+        """Sum up (n,) standard deviations of a level's counts, with noise of a kind."""
         stddev = np.sqrt(np.mean(stddevs**2))
         return cls(level=level, of=of, numbers=len(stddevs), stddev=float(stddev), interval=float(half_widths(noise, stddev)))
 

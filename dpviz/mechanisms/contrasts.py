@@ -196,7 +196,7 @@ class Merged(Contrast):
             parent, of_level = hierarchy.parent[nodes], shown[nodes]
             of_level[np.isnan(shown[parent])] = np.nan
             parts = np.flatnonzero(~np.isnan(shown[parent]) & (true[nodes] > 0))
-            of_level[parts[are_merged(parent[parts], true[nodes][parts], self.k)]] = np.nan
+            of_level[parts[are_merged(parent[parts].astype(np.int64), true[nodes][parts], self.k)]] = np.nan
         return Table(shown=shown, count=np.nan_to_num(shown, nan=0.0), steps=self.steps)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -11,6 +11,7 @@ import numpy as np
 from dpviz.arrays import Floats
 from dpviz.data.areas import AreaCounts
 from dpviz.mechanisms.audit_areas import AREAS, read_area_release
+from dpviz.mechanisms.audit_numbers import pair_of
 from dpviz.mechanisms.base import ADD_REMOVE, BOUNDED, NEIGHBOURS, LevelError, Mechanism, setting
 from dpviz.mechanisms.run import Run
 from dpviz.privacy.audit import Neighbours, Observation
@@ -179,11 +180,10 @@ class AreaMechanism(Mechanism[AreaCounts, Regions, AreaRelease]):
     def audit_pairs(self, budget: Budget) -> list[Neighbours]:
         """List pairs of neighbours with runs of the mechanism: a record more or moved, and several records of one person."""
 
-        def run(areas: AreaCounts) -> Callable[[Entropy], Observation]:
-            return lambda entropy: read_area_release(self.release(areas, budget, entropy))
+        def observe(areas: AreaCounts, entropy: Entropy) -> Observation:
+            return read_area_release(self.release(areas, budget, entropy))
 
-        inputs = [(pair.words, pair.inputs(moved=self.neighbours == BOUNDED)) for pair in AREAS]
-        return [Neighbours(words=words, one=run(one), other=run(other)) for words, (one, other) in inputs]
+        return [pair_of(pair.words, pair.inputs(moved=self.neighbours == BOUNDED), observe) for pair in AREAS]
 
 
 def make_stages(regions: Regions, noisy: Floats, variance: Floats) -> tuple[Root, list[NoisyStage]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar
@@ -11,7 +11,7 @@ import numpy as np
 
 from dpviz.arrays import Integers, Mask
 from dpviz.data.points import PointCounts
-from dpviz.mechanisms.audit_numbers import Numbers
+from dpviz.mechanisms.audit_numbers import Numbers, pair_of
 from dpviz.mechanisms.audit_points import ACROSS
 from dpviz.mechanisms.base import TREES, Rule, Share, setting
 from dpviz.mechanisms.points.median_tree import Grown, Halving, MedianTree, Spending, Splitter, grow
@@ -261,21 +261,17 @@ def _one_level_pair(mechanism: Kdtree, budget: Budget) -> Neighbours:
     steps = -(-(above + 1) // mechanism.cuts)
     spending = Spending(medians=[*nothing, mechanism.require_budget(budget).epsilon], counts=[Fraction(0)] * (steps + 1), deltas=deltas)
 
-    def start(points: PointCounts) -> Callable[[Entropy], Observation]:
-        def observe(entropy: Entropy) -> Observation:
-            choose_lines = mechanism.splitter(Run.of(mechanism, points, budget, entropy), spending)
-            chosen: list[Integers] = []
+    def observe(points: PointCounts, entropy: Entropy) -> Observation:
+        choose_lines = mechanism.splitter(Run.of(mechanism, points, budget, entropy), spending)
+        chosen: list[Integers] = []
 
-            def lines(level: int, nodes: Halving) -> Integers:
-                if level == above:
-                    chosen.append(choose_lines(level, nodes))
-                return nodes.middles()
+        def lines(level: int, nodes: Halving) -> Integers:
+            if level == above:
+                chosen.append(choose_lines(level, nodes))
+            return nodes.middles()
 
-            grow(points, steps, mechanism.cuts, lines)
-            numbers: Numbers = {("line in node", node): line for node, line in enumerate((chosen[0] % 16).tolist())}
-            return Observation(numbers=numbers | {"lines in the upper half": int((chosen[0] % 16 > 8).sum())})
+        grow(points, steps, mechanism.cuts, lines)
+        numbers: Numbers = {("line in node", node): line for node, line in enumerate((chosen[0] % 16).tolist())}
+        return Observation(numbers=numbers | {"lines in the upper half": int((chosen[0] % 16 > 8).sum())})
 
-        return observe
-
-    one, other = ACROSS.inputs()
-    return Neighbours(words=f"{ACROSS.words}; medians of one level alone", one=start(one), other=start(other))
+    return pair_of(f"{ACROSS.words}; medians of one level alone", ACROSS.inputs(), observe)

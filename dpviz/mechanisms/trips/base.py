@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -11,6 +11,7 @@ import numpy as np
 from dpviz.arrays import Floats, Integers, Places
 from dpviz.data.flows import Flows
 from dpviz.errors import InputError, SettingError
+from dpviz.mechanisms.audit_numbers import pair_of
 from dpviz.mechanisms.audit_trips import PEOPLE, TRIPS, read_flow_release
 from dpviz.mechanisms.base import BOUNDED, NEIGHBOURS, LevelError, Mechanism, setting
 from dpviz.mechanisms.budget_noise import split_budget
@@ -269,11 +270,11 @@ class FlowMechanism(Mechanism[Flows, Regions, FlowRelease]):
     def audit_pairs(self, budget: Budget) -> list[Neighbours]:
         """List pairs of neighbours with runs of the mechanism: one trip added or moved, and several trips of one person if allowed."""
 
-        def run(flows: Flows) -> Callable[[Entropy], Observation]:
-            return lambda entropy: read_flow_release(self.release(flows, budget, entropy))
+        def observe(flows: Flows, entropy: Entropy) -> Observation:
+            return read_flow_release(self.release(flows, budget, entropy))
 
         inputs = [(pair.words, pair.inputs(moved=self.neighbours == BOUNDED)) for pair in (*TRIPS, *PEOPLE)]
-        return [Neighbours(words=words, one=run(one), other=run(other)) for words, (one, other) in inputs if self._accepts(one)]
+        return [pair_of(words, both, observe) for words, both in inputs if self._accepts(both[0])]
 
     def _accepts(self, flows: Flows) -> bool:
         """Return whether the mechanism accepts the trips, which may have several trips per person."""

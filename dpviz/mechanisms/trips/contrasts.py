@@ -22,6 +22,11 @@ from dpviz.space.pair_tree import PairTree
 class FlowContrast(Contrast, FlowMechanism):
     """Base of the contrasts for trips: a table that is published today without differential privacy. NOT PRIVATE."""
 
+    @property
+    @abstractmethod
+    def steps(self) -> tuple[str, ...]:
+        """Descriptions of what was done."""
+
     @abstractmethod
     def publish_stages(self, tree: PairTree, stages: list[StageCounts], entropy: Entropy) -> list[StageCounts]:
         """Make the published stages from the T + 1 stages of true counts, which are PRIVATE."""
