@@ -302,8 +302,7 @@ class Release(CountRelease):
         """Add up (n,) counts in (q, 4) boxes, uniformly; also compute (q,) standard deviations, which are 0 unless `spread`."""
         if isinstance(self.spread, WaveletSpread):
             known = self._cumulative if counts is self.count else None
-            sums = known or cumulative(self.tree, counts, self.domain.mask)
-            return sums.boxes(lattice), np.sqrt(self.spread.boxes(lattice))
+            return (known or cumulative(self.tree, counts, self.domain.mask)).boxes(lattice), np.sqrt(self.spread.boxes(lattice))
         return self._sum_shares(box_overlap(self.tree, lattice, self.domain.mask), len(lattice), counts, spread=spread)
 
     def _sum_shares(self, overlap: Overlap, queries: int, counts: Floats, *, spread: bool) -> tuple[Floats, Floats]:

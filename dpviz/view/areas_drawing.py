@@ -174,7 +174,7 @@ def draw_areas(release: AreaRelease, on_map: RegionsOnMap, view: AreasMapSetting
     if shapes is None:
         raise DomainError("These regions have neither outlines nor points: there is no map of them.")
     view = replace(view, shown=RELEASED) if truth is None else view
-    tops = view.tops or choose_tops(release, view, release.count[view.level] if truth is None else truth)
+    tops = view.tops or choose_tops(release, view, release.count[release.nodes(view.level)] if truth is None else truth)
     shown = shown_counts(release, view)
     look = _color_marks(release, view, truth) if view.shown == FALSE_POSITIVES and truth is not None else None
     look = look or _color_numbers(release, view, shown, truth, tops)
@@ -272,7 +272,7 @@ def _explain_unknown(release: AreaRelease, view: AreasMapSettings, known: Mask) 
 
 def _color_marks(release: AreaRelease, view: AreasMapSettings, truth: Integers) -> _Look:
     """Colour regions that are released as occupied though they are empty, and the other way round."""
-    count = release.count[view.level]
+    count = release.count[release.nodes(view.level)]
     wrong, empty = presence_errors(count, truth), truth == 0
     kinds = np.where(empty & (count >= 0.5), 1, np.where(~empty & (count < 0.5), 2, 0))
     scale, number = Scale(kind="marks", top=1.0, title="", dark=view.dark), int(empty.sum())
@@ -344,7 +344,7 @@ def _write_note(release: AreaRelease, view: AreasMapSettings) -> str:
     """Write what a map does not show as it is."""
     hidden = int(_hidden(release, view.level).sum())
     notes = [f"{hidden:,} regions are under the threshold and not shown; larger regions include them."] if hidden else []
-    if view.raw and np.isnan(release.noisy[view.level]).all():
+    if view.raw and np.isnan(release.noisy[release.nodes(view.level)]).all():
         notes.append("This level was not measured itself: its regions are sums of finer ones.")
     return " ".join(notes)
 
