@@ -59,7 +59,7 @@ class AreaRuns(LiveRuns):
 
 def _weigh(what: AreasDrawn) -> float:
     """Return the number of regions that a run keeps, over all levels."""
-    return float(sum(map(len, what.release.count)))
+    return float(len(what.release.count))
 
 
 LIVE = LiveControls(page_state=AREAS, kind=AreaRuns, weigh=_weigh, room=MOST_REGIONS)
