@@ -90,8 +90,10 @@ def _make_columns(release: AreaRelease, level: int) -> Columns:
     """Make the columns of a level's counts and their errors, with one row per region; those of hidden regions, too."""
     nodes = release.nodes(level)
     return {
-        **release.node_columns(nodes),
+        "count": release.count[nodes],
+        "count_noisy": release.noisy[nodes],
         "count_unbiased": release.centre[nodes],
+        **release.node_columns(nodes),
         "reliability": grade_reliability(release.count[nodes], release.node_stddev[nodes]),
         **_make_rates(release, level),
     }
