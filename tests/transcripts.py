@@ -214,7 +214,7 @@ def compared(monkeypatch, mechanism, one: PointCounts, other: PointCounts, scrip
     assert len(second.answers) == len(script.answers)
     np.testing.assert_array_equal(released.tree.rectangles(), again.tree.rectangles())
     np.testing.assert_array_equal(released.tree.children, again.tree.children)
-    for name in ("noisy", "again", "noise_variance", "count", "unbiased", "stddev"):
+    for name in ("noisy", "again", "noise_variance", "count", "unbiased", "node_stddev"):
         np.testing.assert_array_equal(getattr(released, name), getattr(again, name))
     assert released.receipt == again.receipt
     assert (released.steps, released.settings, released.approximate) == (again.steps, again.settings, again.approximate)

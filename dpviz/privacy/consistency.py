@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import scipy
 
 from dpviz.arrays import Floats
 from dpviz.space.hierarchy import Hierarchy
+from dpviz.space.ranges import Front, fronts_of_weights
 
 SMALLEST_VARIANCE = 1e-12
 
@@ -51,43 +51,47 @@ class Spread:
         return variance
 
     def of_sums(self, tree: Hierarchy, weights: Any) -> Floats:
-        """Compute the (q,) variances of weighted sums of counts, in one pass from the deepest nodes up to the root.
-
-        Consider the part of a sum that lies inside a node: `slope` is the change of this part per change of the node's count, and `rest`
-        is the variance of this part if the node's count is fixed. Only nodes with a weight, and those above them, are visited.
+        """Compute the (q,) variances of weighted sums of counts.
 
         Args:
             tree: of n nodes.
             weights: (q, n) the weight of each node in each sum, a sparse matrix.
         """
-        weights, n = scipy.sparse.csr_array(weights), np.int64(len(tree))
-        weights.sum_duplicates()
-        depth = tree.depth[weights.indices]
-        deepest_first = np.argsort(-depth, kind="stable")
-        query = np.repeat(np.arange(weights.shape[0]), np.diff(weights.indptr))
-        own = query[deepest_first], weights.indices[deepest_first], weights.data[deepest_first]
-        ends = np.cumsum([0, *np.bincount(depth, minlength=tree.height + 1)[::-1]])
-        rest, query, node, slope = np.zeros(weights.shape[0]), *(part[:0] for part in own)
-        for start, end in pairwise(ends.tolist()):
-            if len(node):  # from children to their parents
-                share, slack, parent = self.share[node], self.slack[node], tree.parent[node]
-                first = np.flatnonzero((np.diff(parent, prepend=-1) != 0) | (np.diff(query, prepend=-1) != 0))
-                above = np.add.reduceat(share * slope, first)
-                of_parent = np.repeat(above, np.diff(first, append=len(node)))
-                rest += np.bincount(query, slack * slope * (slope - 2 * of_parent), len(rest))
-                query, node, slope = query[first], parent[first], above
-                rest += np.bincount(query, above**2 * tree.sum_over_children(node, self.slack), len(rest))
-            if end > start:
-                query, node, slope = (
-                    np.concatenate([above, part[start:end]]) for above, part in zip((query, node, slope), own, strict=True)
-                )
-                order = np.argsort(query * n + node, kind="stable")
-                query, node, slope = query[order], node[order], slope[order]
-                first = np.flatnonzero((np.diff(node, prepend=-1) != 0) | (np.diff(query, prepend=-1) != 0))
-                if len(first) < len(node):  # a node with a weight of its own, and others below it
-                    query, node, slope = query[first], node[first], np.add.reduceat(slope, first)
-        rest[query] += slope**2 * self.root
+        return self.of_fronts(tree, fronts_of_weights(tree, weights), slice(0, weights.shape[0]))
+
+    def of_fronts(self, tree: Hierarchy, fronts: Sequence[Front], part: slice) -> Floats:
+        """Compute the variances of weighted sums of counts, in one pass from the deepest front up to the root.
+
+        Consider the part of a sum that lies inside a node: `slope` is the change of this part per change of the node's count, and `rest`
+        is the variance of the sum if the counts of all nodes of the front are fixed. A child in no front has slope 0.
+
+        Args:
+            tree: of n nodes.
+            fronts: the nodes of the sums, and those above them, from the root down; where a front ends, its share is the node's weight.
+            part: the numbers of the queries in the fronts.
+
+        Returns:
+            (queries of the part,) variances, at least 0.
+        """
+        rest, slope, below = np.zeros(part.stop - part.start), np.zeros(0), None
+        for front in reversed(fronts):
+            above: Floats = np.zeros(len(front.node))
+            if below is not None:
+                share, slack = self.share[below.node], self.slack[below.node]
+                above = np.bincount(below.origin, share * slope, len(above)).astype(np.float64, copy=False)
+                rest += np.bincount(below.query - part.start, slack * slope * (slope - 2 * above[below.origin]), len(rest))
+                rest += np.bincount(front.query - part.start, above**2 * self._sum_slack(tree)[front.node], len(rest))
+            slope, below = above + np.where(front.ends, front.share, 0.0), front
+        if below is not None:
+            rest[below.query - part.start] += slope**2 * self.root
         return np.maximum(rest, 0.0)
+
+    def _sum_slack(self, tree: Hierarchy) -> Floats:
+        """(n,) the sum of the slack of each node's children, computed once."""
+        if "slack_of_children" not in self.__dict__:
+            inner = [tree.sum_children(depth, self.slack[tree.at_depth(depth + 1)]) for depth in range(tree.height)]
+            self.__dict__["slack_of_children"] = np.concatenate([*inner, np.zeros(len(tree) - tree.starts[-2])])
+        return np.asarray(self.__dict__["slack_of_children"])
 
 
 def _sum_siblings(tree: Hierarchy, depth: int, slack: Floats) -> Floats:

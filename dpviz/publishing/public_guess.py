@@ -83,9 +83,7 @@ def guess_total(release: AnyRelease) -> int:
     """Return how many records a release has in all, at least 1."""
     if isinstance(release, FlowRelease):
         return max(int(release.stages[0].count.sum()), 1)
-    if isinstance(release, AreaRelease):
-        return max(round(float(release.count[0])), 1)
-    return max(round(float(np.maximum(release.count[release.tree.leaves], 0).sum())), 1)
+    return max(round(float(np.maximum(release.count[release.nodes()], 0).sum())), 1)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -151,7 +149,7 @@ def guess_regions(areas: AreaCounts, level: int, release: AreaRelease) -> Guesse
     if not shared:
         raise SettingError(NO_SHARED_LEVEL)
     of = released.levels.index(regions.levels[shared - 1]) + 1
-    count = np.maximum(release.count[of], 0)[released.find(regions.ids_of(shared), of)]
+    count = np.maximum(release.count[release.nodes(of)], 0)[released.find(regions.ids_of(shared), of)]
     if shared > level:
         summed = np.bincount(regions.ancestors(level, shared), weights=count, minlength=regions.size(level)).astype(np.float64)
         return GuessedCounts(count=summed, number=np.ones(len(summed)))

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpviz.arrays import Floats, Integers, Mask
 from dpviz.errors import DomainError, check_choice
+from dpviz.privacy.consistency import Spread
 from dpviz.privacy.receipt import PRIVATE
 from dpviz.release.count_release import CountRelease
 from dpviz.release.flow_release import Level
@@ -55,6 +56,7 @@ class AreaRelease(CountRelease):
     """
 
     regions: Regions
+    spread: Spread
     hidden: Mask | None = None
 
     @property

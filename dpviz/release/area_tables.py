@@ -255,18 +255,18 @@ def rebuild_area_release(contents: Facts, tables: dict[str, Any], receipt: Recei
         regions = replace(regions, denominator=numbers)
     variances = [np.inf if facts["variance"] is None else float(facts["variance"]) for facts in contents["levels"]]
     root = float(contents["spread"]["root_variance"])
-    numbers = {name: np.concatenate(_read_numbers(parts, name)) for name in ("count_noisy", "count_unbiased", "count", "share", "slack")}
+    columns = {name: np.concatenate(_read_numbers(parts, name)) for name in ("count_noisy", "count_unbiased", "count", "share", "slack")}
     return AreaRelease(
         mechanism=contents["mechanism"],
         settings=read_settings(contents),
         regions=regions,
-        noisy=numbers["count_noisy"],
+        noisy=columns["count_noisy"],
         noise_variance=np.repeat(
             [np.inf if variance is None else float(variance) for variance in variances], np.diff(regions.hierarchy.starts)
         ),
-        unbiased=numbers["count_unbiased"],
-        count=numbers["count"],
-        spread=Spread(share=np.r_[1.0, numbers["share"][1:]], slack=np.r_[root, numbers["slack"][1:]], root=root),
+        unbiased=columns["count_unbiased"],
+        count=columns["count"],
+        spread=Spread(share=np.r_[1.0, columns["share"][1:]], slack=np.r_[root, columns["slack"][1:]], root=root),
         receipt=receipt,
         steps=steps,
         simulation=False,

@@ -74,7 +74,7 @@ def keep_stated_intervals(current: Facts, stated: Facts) -> Facts:
 
     Those of points were cut at 0 only if no count was negative, and had no `all_low` and `all_high`; those of areas held for a level.
     """
-    known, utility = stated["contents"]["columns"], stated["utility"]
+    known, utility = stated["contents"].get("columns", {}), stated["utility"]
     columns = {name: text for name, text in current["contents"]["columns"].items() if name not in _INTERVAL_COLUMNS}
     columns |= {name: known[name] for name in _INTERVAL_COLUMNS if name in known}
     levels = current["utility"]["levels"]

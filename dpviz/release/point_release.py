@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpviz.arrays import Floats, Integers
 from dpviz.errors import DomainError, check_choice
+from dpviz.privacy.consistency import Spread
 from dpviz.privacy.receipt import PRIVATE
 from dpviz.privacy.wavelet import WaveletSpread
 from dpviz.release.count_release import CountRelease
@@ -21,7 +22,7 @@ from dpviz.space.coverage import check_coverage, is_areas, shapes_of
 from dpviz.space.domain import Domain
 from dpviz.space.interpolate import INSIDE, UNIFORM, interpolation_sums
 from dpviz.space.mask import open_cells
-from dpviz.space.ranges import Cumulative, Overlap, area_overlap, batches, block_sums, box_overlap, cumulative
+from dpviz.space.ranges import Cumulative, Front, Overlap, area_overlap, batches, block_sums, box_overlap, cumulative
 from dpviz.space.tree import Tree
 
 if TYPE_CHECKING:
@@ -300,8 +301,8 @@ class Release(CountRelease):
     def _sum_boxes(self, lattice: Floats, counts: Floats, *, spread: bool = True) -> tuple[Floats, Floats]:
         """Add up (n,) counts in (q, 4) boxes, uniformly; also compute (q,) standard deviations, which are 0 unless `spread`."""
         if isinstance(self.spread, WaveletSpread):
-            sums = self._cumulative if counts is self.count else None
-            sums = sums or cumulative(self.tree, counts, self.domain.mask)
+            sums = self._cumulative if counts is self.count else cumulative(self.tree, counts, self.domain.mask)
+            assert sums is not None  # noqa: S101  (for the type checker: the leaves are one grid)
             return sums.boxes(lattice), np.sqrt(self.spread.boxes(lattice))
         return self._sum_shares(box_overlap(self.tree, lattice, self.domain.mask), len(lattice), counts, spread=spread)
 
@@ -309,13 +310,20 @@ class Release(CountRelease):
         """Add up (n,) counts by the shares of nodes in queries; also compute (q,) standard deviations, which are 0 unless `spread`."""
         estimate, stddev = np.zeros(queries), np.zeros(queries)
         for part, fronts in batches(self.tree, overlap, queries):
-            ended = [(front.query[front.ends], front.node[front.ends], front.share[front.ends]) for front in fronts]
-            query, node, share = (np.concatenate(each) for each in zip(*ended, strict=True))
-            weights = scipy.sparse.csr_array((share, (query - part.start, node)), shape=(part.stop - part.start, len(self.tree)))
-            estimate[part] = weights @ counts
+            for front in fronts:
+                share = np.where(front.ends, front.share, 0.0)
+                estimate[part] += np.bincount(front.query - part.start, share * counts[front.node], part.stop - part.start)
             if spread:
-                stddev[part] = self.sum_stddev(weights)
+                stddev[part] = self._front_stddev(fronts, part)
         return estimate, stddev
+
+    def _front_stddev(self, fronts: list[Front], part: slice) -> Floats:
+        """Compute standard deviations of the queries of a part, from their fronts."""
+        if isinstance(self.spread, Spread):
+            return np.sqrt(self.spread.of_fronts(self.tree, fronts, part))
+        ended = [(front.query[front.ends], front.node[front.ends], front.share[front.ends]) for front in fronts]
+        query, node, share = (np.concatenate(each) for each in zip(*ended, strict=True))
+        return self.sum_stddev(scipy.sparse.csr_array((share, (query - part.start, node)), (part.stop - part.start, len(self.tree))))
 
 
 def _pack_result(estimates: tuple[Floats, Floats], coverage: Floats | None, spread: bool) -> Floats | tuple[Floats, ...]:

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-import geopandas
 import numpy as np
 import pandas as pd
 import shapely
+from numpy.typing import NDArray
 
 
 def is_same(one: Any, other: Any) -> bool:
@@ -33,23 +33,17 @@ def is_same(one: Any, other: Any) -> bool:
         return one.keys() == other.keys() and all(is_same(one[key], other[key]) for key in one)
     if isinstance(one, list | tuple) and isinstance(other, list | tuple):
         return len(one) == len(other) and all(map(is_same, one, other))
-    if isinstance(one, pd.DataFrame) and isinstance(other, pd.DataFrame):
-        return list(one) == list(other) and all(is_same(one[name], other[name]) for name in one)
     if isinstance(one, pd.Series) and isinstance(other, pd.Series):
-        places = [each.crs if isinstance(each, geopandas.GeoSeries) else None for each in (one, other)]
-        return (
-            places[0] == places[1]
-            and one.name == other.name
-            and is_same(one.index.to_numpy(), other.index.to_numpy())
-            and (is_same(np.asarray(one), np.asarray(other)))
-        )
+        parts = [(each.name, getattr(each, "crs", None), each.index.to_numpy(), np.asarray(each)) for each in (one, other)]
+        return is_same(*parts)
     if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
-        if object in (one.dtype, other.dtype):
-            return one.shape == other.shape and all(map(is_same, one.ravel().tolist(), other.ravel().tolist()))
-        numeric = all(np.issubdtype(each.dtype, np.number) for each in (one, other))
-        return np.array_equal(one, other, equal_nan=numeric)
+        return _are_same_arrays(one, other)
     if isinstance(one, shapely.Geometry) and isinstance(other, shapely.Geometry):
         return bool(shapely.equals_identical(one, other))
-    if isinstance(one, float) and isinstance(other, float) and one != one and other != other:
-        return True
-    return bool(one == other)
+    return bool(one == other or (one != one and other != other))
+
+
+def _are_same_arrays(one: NDArray[Any], other: NDArray[Any]) -> bool:
+    if object in (one.dtype, other.dtype):
+        return one.shape == other.shape and all(map(is_same, one.ravel().tolist(), other.ravel().tolist()))
+    return np.array_equal(one, other, equal_nan=all(np.issubdtype(each.dtype, np.number) for each in (one, other)))

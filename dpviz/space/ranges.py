@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import scipy
 import shapely
 from numpy.typing import NDArray
 
 from dpviz.arrays import Floats, Integers, Lines
 from dpviz.space.borders import common_areas
 from dpviz.space.domain import Domain
+from dpviz.space.hierarchy import Hierarchy
 from dpviz.space.mask import CellMask, open_cells
 from dpviz.space.tree import Tree, intervals
 
@@ -74,6 +77,33 @@ def _children(tree: Tree, query: Integers, node: Integers, origin: Integers) -> 
     fan = tree.children[node].astype(np.int64)
     index = np.arange(fan.sum()) - np.repeat(np.cumsum(fan) - fan, fan)
     return np.repeat(query, fan), np.repeat(tree.first_child[node], fan) + index, np.repeat(origin, fan)
+
+
+def fronts_of_weights(tree: Hierarchy, weights: Any) -> list[Front]:
+    """Make the fronts of weighted sums of nodes: of the nodes that have a weight, and of all above them.
+
+    Args:
+        tree: of n nodes.
+        weights: (q, n) the weight of each node in each sum, a sparse matrix.
+
+    Returns:
+        The fronts of all depths, from the root down, in which `share` is the weight.
+    """
+    entries, n = scipy.sparse.coo_array(weights), np.int64(len(tree))
+    pairs, depth_of = entries.row * n + entries.col, tree.depth[entries.col]
+    below, levels = np.zeros(0, np.int64), []
+    for depth in range(tree.height, -1, -1):
+        own = depth_of == depth
+        parents = below // n * n + tree.parent[below % n]
+        here, index = np.unique(np.concatenate([parents, pairs[own]]), return_inverse=True)
+        weight = np.bincount(index[len(parents) :], entries.data[own].astype(np.float64), len(here)).astype(np.float64)
+        levels.append((here, weight, index[: len(parents)]))
+        below = here
+    origins = [np.arange(len(below)), *(origin for _, _, origin in levels[:0:-1])]
+    return [
+        Front(query=here // n, node=here % n, share=weight, ends=weight != 0, origin=origin)
+        for (here, weight, _), origin in zip(levels[::-1], origins, strict=True)
+    ]
 
 
 def batches(tree: Tree, overlap: Overlap, count: int) -> Iterator[tuple[slice, list[Front]]]:

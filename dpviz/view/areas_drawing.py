@@ -344,7 +344,7 @@ def _write_note(release: AreaRelease, view: AreasMapSettings) -> str:
     """Write what a map does not show as it is."""
     hidden = int(_hidden(release, view.level).sum())
     notes = [f"{hidden:,} regions are under the threshold and not shown; larger regions include them."] if hidden else []
-    if view.raw and np.isnan(release.noisy[view.level]).all():
+    if view.raw and np.isnan(release.noisy[release.nodes(view.level)]).all():
         notes.append("This level was not measured itself: its regions are sums of finer ones.")
     return " ".join(notes)
 

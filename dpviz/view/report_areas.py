@@ -85,7 +85,7 @@ def _draw_level(release: AreaRelease, level: int, outlines: geopandas.GeoSeries,
 
 
 def _write_texts(release: AreaRelease, level: int) -> list[str]:
-    """Write the texts shown on hovering over regions: count, the interval of one region alone, and that of all of the level at once."""
+    """Write the texts shown on hovering over regions: count, the interval of one region alone, and that of all regions at once."""
     unit, (low, high), (all_low, all_high) = counted_noun(release), release.interval(level), release.interval(level, joint=True)
     columns = (release.count[release.nodes(level)], low, high, all_low, all_high)
     texts = [
@@ -103,7 +103,7 @@ def _write_texts(release: AreaRelease, level: int) -> list[str]:
 
 
 def list_rates(release: AreaRelease, level: int, *, at_once: bool = False) -> list[str]:
-    r"""Write the rate of each region of a level with its interval, or with that of all of the level at once; a dash where it is missing.
+    r"""Write the rate of each region of a level with its interval, or with that of all regions at once; a dash where it is missing.
 
     >>> import dpviz as dv, pandas as pd
     >>> table = pd.DataFrame({"tract": ["a", "b"], "residents": [2000, 0]})
@@ -153,7 +153,7 @@ def list_area_examples(release: AreaRelease) -> list[Example]:
 
 
 def list_largest_regions(release: AreaRelease) -> list[Example]:
-    """List the regions of the finest level with the largest counts; their intervals hold for all regions of the level at once."""
+    """List the regions of the finest level with the largest counts; their intervals hold for all regions of the release at once."""
     level = release.regions.depth
     count: Floats = release.count[release.nodes(level)]
     order = np.argsort(-count, kind="stable")

@@ -9,7 +9,7 @@ from dpviz.lessons.town import TWO_CROWDS, town
 from dpviz.mechanisms.points.quadtree import Quadtree
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
-from dpviz.release.point_release import INTERVAL_STDDEVS
+from dpviz.release.intervals import STDDEVS
 
 
 @pytest.mark.parametrize("height", [3, 4, 5])
@@ -36,7 +36,7 @@ def test_intervals_are_those_of_the_release_and_counted_right():
     found = interval.intervals(interval.BLOCK, 0.5, 4, 9)
     table = found.table
     assert len(table) == interval.REPEATS
-    assert (table["low"] == np.floor(table["estimate"] - INTERVAL_STDDEVS * found.stddev)).all()
+    assert (table["low"] == np.maximum(np.floor(table["estimate"] - STDDEVS["laplace"] * found.stddev), 0)).all()
     containing = ((table["low"] <= found.truth) & (found.truth <= table["high"])).sum()
     assert found.containing == containing == (table["series"] == interval.CONTAINS).sum()
     assert table["estimate"].mean() == pytest.approx(found.truth + found.bias, abs=5 * found.stddev / np.sqrt(interval.REPEATS))

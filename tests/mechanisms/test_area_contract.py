@@ -80,16 +80,11 @@ def test_it_works_on_no_one_and_a_thousand_records(mechanism, budget, records, e
     assert release.regions == areas.regions
     for level in range(areas.regions.depth + 1):
         size = areas.regions.size(level)
-        parts = (
-            release.noisy[release.nodes(level)],
-            release.centre[release.nodes(level)],
-            release.count[release.nodes(level)],
-            release.stddev(level),
-        )
+        parts = [each[release.nodes(level)] for each in (release.noisy, release.centre, release.count, release.node_stddev)]
         assert [len(part) for part in parts] == [size] * 4
         assert np.isfinite(parts[1:]).all()
         assert (parts[3] > 0).all()
-        assert np.isfinite(parts[0]).all() == np.isfinite(release.noise_variance[release.nodes(level)])
+        assert np.isfinite(parts[0]).all() == np.isfinite(release.noise_variance[release.nodes(level)]).all()
         assert len(release.to_frame(level)) == size
     assert abs(release.count[release.nodes(0)][0] - records) < 60 * release.stddev(0)[0] + (
         1000 if mechanism.chosen().get("nonnegative") else 0
@@ -150,10 +145,11 @@ def test_regions_add_up_to_the_region_above_on_every_frame(mechanism, budget, fr
     release = released(mechanism, areas, budget)
     for part in (release.count, release.centre):
         for level in range(1, regions.depth + 1):
-            sums = np.bincount(regions.parent[level - 1], part[level], regions.size(level - 1))
-            np.testing.assert_allclose(sums, part[level - 1], atol=1e-6)
+            sums = np.bincount(regions.parent[level - 1], part[release.nodes(level)], regions.size(level - 1))
+            np.testing.assert_allclose(sums, part[release.nodes(level - 1)], atol=1e-6)
     if mechanism.chosen().get("nonnegative"):
-        assert (release.count >= 0).all() and (release.count == np.rint(release.count)).all()
+        assert (release.count >= 0).all()
+        assert (release.count == np.rint(release.count)).all()
 
 
 @EVERY

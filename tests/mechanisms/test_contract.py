@@ -105,7 +105,7 @@ def test_its_default_settings_work_on_every_lattice(mechanism, order):
 def test_the_same_seed_gives_the_same_release_and_another_seed_or_a_second_draw_another(mechanism):
     entropy = Entropy.seeded(4)
     one, other, same, third = (released(mechanism, points_of(300), 0.5, each) for each in (entropy, entropy, *map(Entropy.seeded, (4, 5))))
-    for name in ("noisy", "noise_variance", "count", "stddev"):
+    for name in ("noisy", "noise_variance", "count", "node_stddev"):
         np.testing.assert_array_equal(getattr(one, name), getattr(same, name))
     np.testing.assert_array_equal(one.tree.rectangles(), same.tree.rectangles())
     assert one.receipt == same.receipt

@@ -86,7 +86,7 @@ def test_a_mask_of_nothing_changes_nothing(mechanism):
         for mask in (None, dv.CellMask.from_open(np.ones((16, 16), np.bool_)))
     ]
     assert runs[0].domain == runs[1].domain
-    for name in ("noisy", "noise_variance", "count", "stddev"):
+    for name in ("noisy", "noise_variance", "count", "node_stddev"):
         np.testing.assert_array_equal(getattr(runs[0], name), getattr(runs[1], name))
     assert runs[0].receipt == runs[1].receipt
 

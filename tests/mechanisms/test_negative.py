@@ -47,7 +47,7 @@ def test_counts_are_at_least_0_and_add_up_and_total_noise_and_cost_stay(mechanis
     assert spread.receipt.notes == (*kept.receipt.notes, SPREAD_NOTE)
     if not mechanism.chosen().get("prune"):
         estimate = kept.count if kept.unbiased is None else kept.unbiased
-        for name, wanted in (("noisy", kept.noisy), ("stddev", kept.node_stddev), ("unbiased", estimate)):
+        for name, wanted in (("noisy", kept.noisy), ("node_stddev", kept.node_stddev), ("unbiased", estimate)):
             np.testing.assert_array_equal(getattr(spread, name), wanted)
         for found, before in zip(spread.node_interval(whole), kept.node_interval(whole), strict=True):
             np.testing.assert_array_equal(found, np.maximum(before, 0))

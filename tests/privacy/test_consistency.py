@@ -2,11 +2,14 @@
 
 import numpy as np
 import pytest
+import scipy
 
 from dpviz.privacy.consistency import SMALLEST_VARIANCE, Shrinkage, add_up, least_squares, shrink_small_counts
 from dpviz.space.domain import Domain
 from dpviz.space.grids import grid, quadtree
 from dpviz.space.tree import Tree
+from tests.area_cases import membership
+from tests.flow_cases import random_regions
 from tests.often import often
 from tests.trees import build, dense_solution, leaf_matrix, misfit, random_tree, random_variances
 
@@ -44,6 +47,43 @@ def test_least_squares_is_the_dense_weighted_solution_on_any_tree_and_no_consist
         np.testing.assert_allclose(spread.variances(tree), np.diag(covariance), rtol=1e-8)
         moved = count + leaf_matrix(tree) @ rng.normal(0, 1e-3, len(tree.leaves))
         assert misfit(tree, moved, noisy, variance) > misfit(tree, count, noisy, variance)
+
+
+@pytest.mark.parametrize("seed", often(range(40), 10))
+def test_the_spread_of_any_weighted_sum_of_nodes_is_that_of_the_dense_covariance(seed):
+    rng, tree, noisy, variance = measured(seed, 3)
+    _, spread = least_squares(tree, noisy, variance)
+    _, covariance = dense_solution(tree, noisy, variance)
+    weights = rng.normal(0, 1, (20, len(tree))) * (rng.random((20, len(tree))) < rng.choice([0.05, 0.4]))
+    weights[3] = 0
+    found = spread.of_sums(tree, scipy.sparse.csr_array(weights))
+    np.testing.assert_allclose(found, np.diag(weights @ covariance @ weights.T), rtol=1e-7, atol=1e-9)
+    assert found[3] == 0
+    np.testing.assert_allclose(spread.of_sums(tree, scipy.sparse.eye_array(len(tree))), spread.variances(tree), rtol=1e-7, atol=1e-9)
+    assert spread.of_sums(tree, scipy.sparse.csr_array((2, len(tree)))).tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("unmeasured", [(), (0,), (0, 1), (0, 1, 2), (2,)])
+def test_counts_and_spread_on_nested_regions_are_those_of_dense_least_squares(seed, unmeasured):
+    rng = np.random.default_rng(seed)
+    regions = random_regions(rng, 3, 4)
+    tree, nodes = regions.hierarchy, membership(regions)
+    of_level = np.exp(rng.normal(0, 1.5, 4))
+    of_level[list(unmeasured)] = np.inf
+    variance = np.repeat(of_level, np.diff(tree.starts))
+    noisy = observed(rng, tree, variance)
+    count, spread = least_squares(tree, noisy, variance)
+    known = np.isfinite(variance)
+    weighted = nodes[known] / np.sqrt(variance[known])[:, None]
+    covariance = np.linalg.inv(weighted.T @ weighted)
+    leaves = covariance @ weighted.T @ (noisy[known] / np.sqrt(variance[known]))
+    np.testing.assert_allclose(count, nodes @ leaves, atol=1e-8)
+    np.testing.assert_allclose(spread.variances(tree), np.diag(nodes @ covariance @ nodes.T), rtol=1e-8)
+    weights = rng.normal(0, 1, (20, len(leaves))) * (rng.random((20, len(leaves))) < 0.4)
+    of_nodes = scipy.sparse.hstack([scipy.sparse.csr_array((20, tree.starts[-2])), scipy.sparse.csr_array(weights)])
+    found = spread.of_sums(tree, of_nodes)
+    np.testing.assert_allclose(found, np.diag(weights @ covariance @ weights.T), rtol=1e-8, atol=1e-10)
 
 
 @pytest.mark.parametrize("seed", often(range(400, 460), 15))

@@ -100,5 +100,8 @@ def test_variances_of_any_shares_are_those_of_the_dense_covariance_and_those_of_
     spread, covariance = WaveletSpread(order=order, variance=0.4, width=1), dense(order, 0.4)
     for _ in range(10):
         shares = rng.random((side, side)) * (rng.random((side, side)) < 0.5)
-        assert spread.sums(shares) == pytest.approx(shares.ravel() @ covariance @ shares.ravel(), rel=1e-9)
+        weights = np.zeros((1, len(tree)))
+        west, south, _, _ = tree.rectangles(tree.leaves).T
+        weights[0, tree.leaves] = shares[south, west]
+        assert spread.of_sums(tree, weights) == pytest.approx([shares.ravel() @ covariance @ shares.ravel()], rel=1e-9)
     np.testing.assert_allclose(spread.variances(tree), spread.boxes(tree.rectangles().astype(float)), rtol=1e-9)

@@ -378,7 +378,7 @@ def released(release, use):
         return {box[:2]: int(n) for box, n in zip(boxes, np.rint(release.answer(boxes)), strict=True) if n}
     if use == "areas":
         ids = release.regions.ids_of(release.regions.depth)
-        return {ids[leaf]: int(n) for leaf, n in enumerate(np.rint(release.count[-1])) if n}
+        return {ids[leaf]: int(n) for leaf, n in enumerate(np.rint(release.count[release.nodes()])) if n}
     table = release.level(release.depth)
     return {(start, end): int(n) for start, end, n in zip(table["origin"], table["destination"], np.rint(table["count"]), strict=True) if n}
 

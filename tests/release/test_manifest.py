@@ -26,7 +26,6 @@ from dpviz.release.manifest import (
     read_receipt,
     read_schema,
 )
-from dpviz.release.point_release import Release
 from dpviz.samples.areas import load_area_sample
 from dpviz.view.report import report_html
 from tests.area_cases import records_of
@@ -172,8 +171,7 @@ def test_expected_error_is_that_of_each_level(release):
     levels = describe(made, WORDS)["utility"]["levels"]
     assert [facts["level"] for facts in levels] == list(range(len(levels)))
     for level, facts in enumerate(levels):
-        spread = {"spread": True} if isinstance(made, FlowRelease) else {}
-        frame = made.to_frame(level) if isinstance(made, Release) else made.level(level, **spread)
+        frame = made.level(level, spread=True) if isinstance(made, FlowRelease) else made.to_frame(level)
         assert facts["partitions"] == len(frame)
         assert facts["stddev_median"] == pytest.approx(frame["stddev"].median())
         assert facts["stddev_p95"] == pytest.approx(np.quantile(frame["stddev"], 0.95))
@@ -269,7 +267,7 @@ def test_areas_state_their_regions_grid_levels_and_whether_numbers_are_hidden():
     assert contents["regions"] == [{"level": "state", "regions": 2, "shapes": False}, {"level": "town", "regions": 4, "shapes": True}]
     assert [(level["level"], level["regions"]) for level in contents["levels"]] == [(0, 1), (1, 2), (2, 4)]
     assert contents["levels"][0]["variance"] is None
-    assert [level["variance"] for level in contents["levels"][1:]] == list(area_release().noise_variance[1:])
+    assert [level["variance"] for level in contents["levels"][1:]] == [area_release().noise_variance[node] for node in (1, 3)]
     assert (contents["grid"], contents["hidden"], "hidden" in contents["columns"]) == (None, False, False)
     contents = describe(hidden_release(), WORDS)["contents"]
     assert (contents["hidden"], "hidden" in contents["columns"]) == (True, True)

@@ -194,7 +194,7 @@ def test_areas_come_back_bit_for_bit_and_answer_as_before_also_none(mechanism, t
         release = mechanism.release(areas_on(regions_with_shapes()), budget, Entropy.system())
         read = back(release, tmp_path / str(place))
         for level in range(3):
-            assert_geodataframe_equal(read.level(level), release.level(level))
+            assert_geodataframe_equal(read.to_frame(level), release.to_frame(level))
         assert_same(read.answer(["01", ["a", "d"]], spread=True), release.answer(["01", ["a", "d"]], spread=True))
         box = geopandas.GeoSeries([shapely.box(0.2, 50.1, 1.7, 51.3)], crs="EPSG:4326")
         assert_same(read.answer_areas(box, spread=True), release.answer_areas(box, spread=True))

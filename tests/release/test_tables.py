@@ -25,7 +25,7 @@ from dpviz.space.regions import Regions
 from tests.flow_cases import flows_of, regular
 from tests.release_cases import WORDS, areas_on, flows_on, point_release, points_of, regions_with_shapes
 
-MEASURES = ["count_noisy", "count", "stddev", "ci_low", "ci_high", "reliability", "status"]
+MEASURES = ["count", "count_noisy", "stddev", "ci_low", "ci_high", "all_low", "all_high", "reliability", "status"]
 BOUNDS = ["west", "south", "east", "north"]
 BUDGET = ApproxBudget(5, "1e-6")
 

@@ -89,7 +89,7 @@ class TestColours:
     def test_the_error_has_a_colour_for_each_sign(self, case):
         areas, release, _ = case
         drawing = drawn(case, shown=ERROR)
-        error = release.count[2] - areas.level_counts()[2]
+        error = release.count[release.nodes(2)] - areas.level_counts()[2]
         red, blue = drawing.areas.color[:, 0].astype(int), drawing.areas.color[:, 2].astype(int)
         clear = np.abs(error) > 2
         assert ((blue > red) == (error > 0))[clear].all()
@@ -97,7 +97,7 @@ class TestColours:
 
     def test_false_positives_and_negatives_are_counted(self, case):
         areas, release, _ = case
-        truth, count = areas.level_counts()[2], release.count[2]
+        truth, count = areas.level_counts()[2], release.count[release.nodes(2)]
         wrong, missed = int(((truth == 0) & (count >= 0.5)).sum()), int(((truth > 0) & (count < 0.5)).sum())
         drawing = drawn(case, shown=FALSE_POSITIVES)
         assert marks_of(drawing) == [f"empty, released as occupied: {wrong} of 3", f"occupied, released as empty: {missed} of 6"]
@@ -140,13 +140,17 @@ class TestTexts:
         _areas, release, _ = case
         text = drawn(case).areas.texts.lines()[7].split("\n")
         low, high = release.interval(2)
-        assert text[:3] == ["cell c7", f"released {release.count[2][7]:,.0f} records", f"95 %: {low[7]:,.0f} to {high[7]:,.0f}"]
+        assert text[:3] == [
+            "cell c7",
+            f"released {release.count[release.nodes(2)][7]:,.0f} records",
+            f"95 %: {low[7]:,.0f} to {high[7]:,.0f}",
+        ]
         assert text[3].startswith("all regions at once: ")
         assert text[4].startswith("true 1,200, error ")
 
     def test_measured_counts_are_said_beside_released_ones(self, case):
         _, release, _ = case
-        assert drawn(case, raw=True).areas.texts.lines()[7].split("\n")[1] == f"measured {release.noisy[2][7]:,.0f}"
+        assert drawn(case, raw=True).areas.texts.lines()[7].split("\n")[1] == f"measured {release.noisy[release.nodes(2)][7]:,.0f}"
 
     def test_a_level_that_was_not_measured_says_so(self, case):
         areas, _, on_map = case

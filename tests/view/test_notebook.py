@@ -169,7 +169,7 @@ def test_pictures_show_all_that_is_drawn_and_change_no_number(release):
 def test_a_picture_is_drawn_into_axes_that_are_given():
     axes = Figure().subplots()
     assert area_release().plot("town", ax=axes) is axes
-    np.testing.assert_allclose(axes.collections[-1].get_array(), area_release().count[2] / shares_of_a_degree())
+    np.testing.assert_allclose(axes.collections[-1].get_array(), area_release().count[area_release().nodes(2)] / shares_of_a_degree())
 
 
 def shares_of_a_degree():

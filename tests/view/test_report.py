@@ -400,15 +400,15 @@ def test_the_code_in_a_report_reads_a_csv_with_hidden_numbers(tmp_path, monkeypa
     exec(compile(html.unescape(code), "report", "exec"), {})  # noqa: S102
 
 
-def test_areas_have_a_map_and_a_row_of_fitness_per_level_and_intervals_of_the_largest_hold_for_the_level():
+def test_areas_have_a_map_and_a_row_of_fitness_per_level_and_intervals_of_the_largest_hold_for_the_release():
     release = area_release()
     page = page_of(release)
     assert len(page.all("svg", "map")) == 2
     assert len([path for path in page.all("path") if re.fullmatch("[pn][0-9]+", path.get("class") or "")]) == 2 + 4
     assert "Fitness for use by level" in page.text
-    assert "all 4 numbers that this level has" in page.text
+    assert "all 7 numbers that this release could contain" in page.text
     low, high = release.interval(2, joint=True)
-    assert f"D {release.count[2][3]:,.0f} {low[3]:,.0f} {high[3]:,.0f}" in page.text
+    assert f"D {release.count[release.nodes()][3]:,.0f} {low[3]:,.0f} {high[3]:,.0f}" in page.text
     assert "the whole" in page.text
     hidden = page_of(hidden_release())
     assert "A: not shown" in hidden.text

@@ -129,7 +129,7 @@ def _show_worst(what: AreasDrawn, evaluation: AreaEvaluation | None, level: int)
     table = charts.list_worst(regions.ids_of(level), regions.names_of(level), numbers, MOST_WORST)
     show_chart(charts.worst_regions(table, what.data.unit))
     st.caption(
-        "The intervals hold for all regions of the level at once with probability 95 %, and so also for the ones with the largest errors."
+        "The intervals hold for all regions of all levels at once with probability 95 %, and so also for the ones with the largest errors."
         " They end at 0; a released count below zero comes from noise."
     )
 
@@ -237,8 +237,8 @@ def _show_table(what: AreasDrawn, evaluation: AreaEvaluation | None, level: int)
     note = f" The {MOST_ROWS:,} largest of {len(table):,} regions." if len(table) > MOST_ROWS else ""
     stamp = " Simulation: seeded noise, not private." if what.release.simulation else ""
     st.caption(
-        "The first interval is for a region that was chosen without a look at the counts; *all at once* holds for all regions of the"
-        f" level, and so also for the largest, which stand first.{note}{stamp}"
+        "The first interval is for a region that was chosen without a look at the counts; *all at once* holds for all regions of all"
+        f" levels, and so also for the largest, which stand first.{note}{stamp}"
     )
 
 

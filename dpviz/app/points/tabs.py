@@ -231,8 +231,8 @@ def _show_answer(what: Drawn, evaluation: Evaluation | None, box: list[float]) -
     left, middle, right = st.columns(3)
     left.metric("Released answer", f"{estimate:,.0f} {what.data.unit}")
     show_interval(middle, "95 % interval, noise only", (low, high), _interval_help(what.release))
-    if what.release.states_noise and not low <= estimate <= high:
-        stands = "ends at 0 and stands around" if what.release.nonnegative else f"is centred on {(low + high) / 2:,.0f},"
+    if what.release.states_noise and not low <= max(estimate, 0.0) <= high:
+        stands = "ends at 0 and stands around" if what.release.nonnegative or low == 0 else f"is centred on {(low + high) / 2:,.0f},"
         st.caption(
             f"The interval {stands} the count without biased steps and with partitions filled evenly. The released answer lies outside,"
             " since small or negative counts were changed, or partitions lean towards fuller neighbours."

@@ -26,7 +26,7 @@ _SMALLEST_VARIANCE = 1e-12  # of a level in the fit, whose weights are inverse v
 _SAME_NUMBER = "how many records (or persons) there are: the same for all neighbours"
 _SELECTED = (
     "counts under a threshold are not shown: of the regions that are shown, intervals of single regions hold less often than 95 %; those"
-    " for all regions of a level at once hold for them, too"
+    " for all regions at once hold for them, too"
 )
 _NONNEGATIVE = (
     "spread and intervals are those of the best unbiased estimates; released counts are non-negative and add up, so that large ones are"
