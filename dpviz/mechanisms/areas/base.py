@@ -66,7 +66,7 @@ class AreaMechanism(Mechanism[AreaCounts, Regions, AreaRelease]):
     >>> table = pd.DataFrame({"district": ["A", "A", "B"], "tract": ["a", "b", "c"]})
     >>> regions = dv.Regions.from_table(table, levels=["district", "tract"])
     >>> areas = dv.AreaCounts.from_counts([900, 40, 500], regions=regions)
-    >>> Leaves().release(areas, PureBudget(1000), Entropy.seeded(1)).level("district")["count"].tolist()
+    >>> Leaves().release(areas, PureBudget(1000), Entropy.seeded(1)).to_frame("district")["count"].tolist()
     [940.0, 500.0]
     """
 
