@@ -37,7 +37,7 @@ class AreaContrast(Contrast, AreaMechanism):
             noisy=table.shown,
             noise_variance=np.full(len(table.shown), np.nan),
             count=table.count,
-            spread=None,
+            spread=None,  # type: ignore[arg-type]  # no noise is stated, and so no spread of it
             receipt=self.write_receipt(areas, budget, ("the regions and their levels", "the mechanism and its settings", NO_PROOF)),
             steps=table.steps,
             simulation=entropy.simulation,
