@@ -225,7 +225,7 @@ class TestDrawing:
     @pytest.mark.slow
     def test_two_mechanisms_stand_side_by_side_in_curate(self):
         app = fine(press_draw(trips_app(CURATE_TRIPS | {"beside": "stability_histogram"})))
-        assert len(scenes(app)) == 2
+        assert len(scenes(app)) == 3, "the declared regions and two releases"
         assert trips_drawn(app).titles == ("TopDown (InfTDA)", "Stability histogram (SH)")
         assert len(app.metric) == 8
         for name in TAB_TITLES:

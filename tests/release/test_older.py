@@ -15,6 +15,7 @@ from dpviz.mechanisms import FLOW_MECHANISMS, POINT_MECHANISMS, TRIP_FAMILY
 from dpviz.publishing.config import MechanismPart
 from dpviz.release.files import compute_seal, read_manifest, read_release
 from dpviz.release.manifest import find_violation
+from dpviz.release.older import translate_manifest
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 KEPT = sorted((GOLDEN / "bundles_2_0").glob("*.zip"))
@@ -96,3 +97,11 @@ def test_an_old_name_of_a_setting_is_translated_in_manifests_alone():
             refuse()
     with pytest.raises(SettingError, match=r"no setting 'conversion'(?!.*called)"):
         POINT_MECHANISMS["htf"].from_settings({"conversion": "tight"})
+
+
+@pytest.mark.parametrize(("split", "weights"), [("uniform", []), ("custom", [1.0, 2.0])])
+def test_weights_that_were_stated_without_being_used_are_left_out(split, weights):
+    manifest = {"contents": {"kind": "trips", "settings": {"split": split, "weights": [1.0, 2.0], "conversion": "tight"}}}
+    settings = translate_manifest(manifest)["contents"]["settings"]
+    assert settings == {"split": split, "weights": weights, "accounting": "tight"}
+    assert manifest["contents"]["settings"]["weights"] == [1.0, 2.0], "what was read is unchanged"
