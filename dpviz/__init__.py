@@ -31,8 +31,8 @@ Trips go the same way: public nested regions, private trips between them, a mech
 >>> table = pd.DataFrame({"state": ["A", "A", "B"], "town": ["a", "b", "c"]})
 >>> regions = dv.Regions.from_table(table, levels=["state", "town"])
 >>> trips = pd.DataFrame({"origin": ["a", "b", "c"], "destination": ["c", "c", "a"], "count": [900, 40, 500]})
->>> flows = dv.Flows.from_table(trips, regions=regions)
->>> released = dv.TopDown().release(flows, dv.ApproxBudget(2.0, 1e-6), dv.Entropy.seeded(7))
+>>> trip_counts = dv.TripCounts.from_table(trips, regions=regions)
+>>> released = dv.TopDown().release(trip_counts, dv.ApproxBudget(2.0, 1e-6), dv.Entropy.seeded(7))
 >>> released.to_frame("state")["count"].sum() == released.to_frame("town")["count"].sum() == 1440
 np.True_
 

@@ -2,33 +2,31 @@
 
 import dpviz.papers  # noqa: F401  (for dv.papers.run)
 from dpviz.data.areas import AreaCounts
-from dpviz.data.counting.warned import read_areas, read_flows, read_points
-from dpviz.data.flows import Flows
+from dpviz.data.counting.warned import read_areas, read_points, read_trips
 from dpviz.data.points import PointCounts
-from dpviz.data.reading.flows import inspect_flows
 from dpviz.data.reading.outline import land_outline, read_outline, read_polygons
 from dpviz.data.reading.points import inspect_points
 from dpviz.data.reading.regions import inspect_regions, read_regions
 from dpviz.data.reading.safety import Limits
 from dpviz.data.reading.text_format import TextFormat, detect_text_format
+from dpviz.data.reading.trips import inspect_trips
+from dpviz.data.trips import TripCounts
 from dpviz.errors import BudgetError, DomainError, DpvizError, InputError, RefusedError, SettingError, UnreadColumnsWarning
 from dpviz.evaluation.area_metrics import evaluate_areas
 from dpviz.evaluation.attacks.differencing import recover_hidden
 from dpviz.evaluation.attacks.game import guess_bound, membership_bound
 from dpviz.evaluation.attacks.rounding import bound_counts
-from dpviz.evaluation.audits import audit_all, audit_mechanism
+from dpviz.evaluation.audits import audit, audit_all
 from dpviz.evaluation.compare import compare
-from dpviz.evaluation.flow_metrics import evaluate_flows
-from dpviz.evaluation.metrics import evaluate, expected_error
+from dpviz.evaluation.metrics import evaluate_points, expected_error
 from dpviz.evaluation.study import Study
 from dpviz.evaluation.tables import frontier, summary, tidy
+from dpviz.evaluation.trip_metrics import evaluate_trips
 from dpviz.mechanisms import (
-    AREA_MECHANISMS,
-    AREA_REFERENCES,
-    FLOW_MECHANISMS,
-    FLOW_REFERENCES,
-    POINT_MECHANISMS,
+    AREA_FAMILY,
+    POINT_FAMILY,
     REFERENCES,
+    TRIP_FAMILY,
     AdaptiveGrid,
     AreaMechanism,
     Dawa,
@@ -37,7 +35,6 @@ from dpviz.mechanisms import (
     FittedTree,
     FlatAreas,
     FlatGaussian,
-    FlowMechanism,
     HilbertTree,
     Htf,
     Identity,
@@ -45,7 +42,7 @@ from dpviz.mechanisms import (
     Kdtree,
     MergedAreas,
     MergedCells,
-    MergedFlows,
+    MergedTrips,
     PathTree,
     PlanarLaplace,
     PointMechanism,
@@ -55,12 +52,13 @@ from dpviz.mechanisms import (
     RegionTree,
     RoundedAreas,
     RoundedCounts,
-    RoundedFlows,
+    RoundedTrips,
     StabilityHistogram,
     SuppressedAreas,
     SuppressedCounts,
-    SuppressedFlows,
+    SuppressedTrips,
     TopDown,
+    TripMechanism,
     Tuned,
     TunedGrid,
     UniformGrid,
@@ -77,13 +75,13 @@ from dpviz.publishing.in_python import publish
 from dpviz.release.area_fitness import fitness
 from dpviz.release.area_release import AreaRelease
 from dpviz.release.files import read_manifest, read_release, write_release
-from dpviz.release.flow_release import FlowRelease
 from dpviz.release.manifest import Publication, describe
-from dpviz.release.point_release import Release
+from dpviz.release.point_release import PointRelease
+from dpviz.release.trip_release import TripRelease
 from dpviz.release.verdict import verdict
 from dpviz.samples.areas import AREA_SAMPLES, load_area_sample
-from dpviz.samples.flows import FLOW_SAMPLES, load_flow_sample
-from dpviz.samples.points import SAMPLES, load_sample
+from dpviz.samples.points import POINT_SAMPLES, load_point_sample
+from dpviz.samples.trips import TRIP_SAMPLES, load_trip_sample
 from dpviz.space.domain import Domain
 from dpviz.space.mask import CellMask
 from dpviz.space.regions import Regions
@@ -94,12 +92,12 @@ __all__ = [
     "AREA_MECHANISMS",
     "AREA_REFERENCES",
     "AREA_SAMPLES",
-    "FLOW_MECHANISMS",
-    "FLOW_REFERENCES",
-    "FLOW_SAMPLES",
     "POINT_MECHANISMS",
+    "POINT_SAMPLES",
     "REFERENCES",
-    "SAMPLES",
+    "TRIP_MECHANISMS",
+    "TRIP_REFERENCES",
+    "TRIP_SAMPLES",
     "AdaptiveGrid",
     "ApproxBudget",
     "AreaCounts",
@@ -117,9 +115,6 @@ __all__ = [
     "FittedTree",
     "FlatAreas",
     "FlatGaussian",
-    "FlowMechanism",
-    "FlowRelease",
-    "Flows",
     "HilbertTree",
     "Htf",
     "Identity",
@@ -131,7 +126,7 @@ __all__ = [
     "Mechanism",
     "MergedAreas",
     "MergedCells",
-    "MergedFlows",
+    "MergedTrips",
     "PathTree",
     "PlanarLaplace",
     "PointCounts",
@@ -148,16 +143,19 @@ __all__ = [
     "Release",
     "RoundedAreas",
     "RoundedCounts",
-    "RoundedFlows",
+    "RoundedTrips",
     "SettingError",
     "StabilityHistogram",
     "Study",
     "SuppressedAreas",
     "SuppressedCounts",
-    "SuppressedFlows",
+    "SuppressedTrips",
     "Terms",
     "TextFormat",
     "TopDown",
+    "TripCounts",
+    "TripMechanism",
+    "TripRelease",
     "Tuned",
     "TunedGrid",
     "UniformGrid",
@@ -173,31 +171,31 @@ __all__ = [
     "discrete_laplace",
     "evaluate",
     "evaluate_areas",
-    "evaluate_flows",
+    "evaluate_trips",
     "expected_error",
     "fitness",
     "frontier",
     "guess_bound",
-    "inspect_flows",
     "inspect_points",
     "inspect_regions",
+    "inspect_trips",
     "land_outline",
     "load_area_sample",
-    "load_flow_sample",
     "load_sample",
+    "load_trip_sample",
     "mask_outside",
     "membership_bound",
     "nearest_whole_numbers",
     "publish",
     "random_rectangles",
     "read_areas",
-    "read_flows",
     "read_manifest",
     "read_outline",
     "read_points",
     "read_polygons",
     "read_regions",
     "read_release",
+    "read_trips",
     "recover_hidden",
     "setting",
     "summary",

@@ -4,7 +4,7 @@ import numpy as np
 
 from dpviz.data.areas import AreaCounts
 from dpviz.space.regions import Regions
-from tests.flow_cases import random_regions
+from tests.trip_cases import random_regions
 
 
 def areas_of(regions: Regions, count, **options) -> AreaCounts:

@@ -9,18 +9,18 @@ import pandas as pd
 import shapely
 
 from dpviz.data.areas import AreaCounts
-from dpviz.data.flows import Flows
 from dpviz.data.points import PointCounts
+from dpviz.data.trips import TripCounts
 from dpviz.mechanisms import FlatAreas, Quadtree, RegionTree, TopDown
 from dpviz.privacy.budget import ApproxBudget, PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.area_release import AreaRelease
-from dpviz.release.flow_release import FlowRelease
 from dpviz.release.manifest import Publication
-from dpviz.release.point_release import Release
+from dpviz.release.point_release import PointRelease
+from dpviz.release.trip_release import TripRelease
 from dpviz.space.domain import Domain
 from dpviz.space.regions import Regions
-from tests.flow_cases import flows_of, trips_of
+from tests.trip_cases import trip_counts_of, trips_of
 
 BOUNDS = (-10.0, 40.0, 6.0, 56.0)
 WORDS = Publication(
@@ -43,7 +43,7 @@ def points_of(records: int, order: int = 6, crs: str | None = "EPSG:4326") -> Po
 
 
 @cache
-def point_release(height: int = 3, crs: str | None = "EPSG:4326") -> Release:
+def point_release(height: int = 3, crs: str | None = "EPSG:4326") -> PointRelease:
     """A quadtree's release from entropy of the operating system."""
     return Quadtree(height=height).release(points_of(400, crs=crs), PureBudget(1), Entropy.system())
 
@@ -57,14 +57,14 @@ def regions_with_shapes(names: list[str] | None = None, crs: str = "EPSG:4326", 
     return Regions.from_table(table, levels=list(levels), names={levels[1]: "name"})
 
 
-def flows_on(regions: Regions) -> Flows:
+def trip_counts_on(regions: Regions) -> TripCounts:
     """Many trips between all leaves."""
     size = regions.size(regions.depth)
-    return flows_of(regions, {(i, j): 100 * (i + 1) + j for i in range(size) for j in range(size)})
+    return trip_counts_of(regions, {(i, j): 100 * (i + 1) + j for i in range(size) for j in range(size)})
 
 
 @cache
-def trip_release(depth: int = 2) -> FlowRelease:
+def trip_release(depth: int = 2) -> TripRelease:
     """TopDown's release from entropy of the operating system, on regions without shapes."""
     return TopDown().release(trips_of(500, depth), ApproxBudget(2, "1e-6"), Entropy.system())
 
@@ -83,7 +83,7 @@ def area_release() -> AreaRelease:
 @cache
 def hidden_release() -> AreaRelease:
     """A release of areas of which one number is not shown."""
-    return FlatAreas(least=50).release(areas_on(regions_with_shapes()), PureBudget(1), Entropy.system())
+    return FlatAreas(threshold=50).release(areas_on(regions_with_shapes()), PureBudget(1), Entropy.system())
 
 
 def assert_same(one, other, where: str = "release") -> None:  # noqa: C901  (one branch per type)

@@ -15,8 +15,8 @@ RELEASE = dv.Quadtree(height=2).release(dv.PointCounts.from_xy([1], [2], domain=
     ("call", "choices", "nearest"),
     [
         (
-            lambda: RELEASE.answer([[0, 0, 1, 1]], inside="Interpolate"),
-            "inside must be one of uniform, interpolated, log-linear",
+            lambda: RELEASE.answer([[0, 0, 1, 1]], fill="Interpolate"),
+            "fill must be one of uniform, interpolated, log-linear",
             "interpolated",
         ),
         (lambda: RELEASE.answer([[0, 0, 1, 1]], outside="inside"), "outside must be one of refuse, inside_part", "inside_part"),

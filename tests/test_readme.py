@@ -19,6 +19,7 @@ import shapely
 import dpviz as dv
 import dpviz.papers.htf
 from dpviz.__main__ import main, parser
+from dpviz.cards import MapPage
 from dpviz.cli.commands import COMMANDS
 from dpviz.mechanisms import FAMILIES, POINT_FAMILY
 from dpviz.privacy.receipt import Receipt
@@ -26,7 +27,6 @@ from dpviz.publishing.config import from_tables
 from dpviz.release.area_tables import plan_area_files
 from dpviz.release.manifest import describe_columns
 from dpviz.release.tables import FORMATS, Member, plan_trip_files
-from dpviz.shown import MapPage
 from dpviz.view.help import PAGES, page_of, pages, section_key
 
 ROOT = Path(__file__).parents[1]
@@ -107,7 +107,7 @@ SPANS = {name: re.findall(r"`([^`\n]+)`", re.sub(r"```.*?```", "", text, flags=r
 BLOCKS = {name: re.findall(r"```python\n(.*?)```", text, re.DOTALL) for name, text in TEXTS.items()}
 VALUES = {"CONFIG": "a.toml", "FIGURE": "3", "N": "3", "COMMAND": "release"}  # for the words in capitals
 METHODS = {
-    "release": [dv.Release, dv.AreaRelease, dv.FlowRelease],
+    "release": [dv.PointRelease, dv.AreaRelease, dv.TripRelease],
     "receipt": [Receipt],
     "page": [MapPage],
     "htf": [dpviz.papers.htf],
@@ -247,14 +247,14 @@ def columns_in(path):
     return pq.read_schema(path).names if path.suffix == ".parquet" else geopandas.read_file(path).columns.tolist()
 
 
-FLIGHTS, BOTH = dv.load_flow_sample("us_flights"), dv.ApproxBudget(1, 1e-8)
+FLIGHTS, BOTH = dv.load_sample("us_flights"), dv.ApproxBudget(1, 1e-8)
 PLANS = {
     "trips": (
         lambda: dv.FittedTree(false_discovery=0.05).release(FLIGHTS, BOTH, dv.Entropy.seeded(1)),
         plan_trip_files,
     ),
     "areas": (
-        lambda: dv.RegionTree().release(dv.load_area_sample("us_residents"), dv.PureBudget(1), dv.Entropy.seeded(1)),
+        lambda: dv.RegionTree().release(dv.load_sample("us_residents"), dv.PureBudget(1), dv.Entropy.seeded(1)),
         plan_area_files,
     ),
 }

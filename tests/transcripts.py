@@ -25,7 +25,7 @@ from dpviz.privacy.medians import _sum_values
 from dpviz.privacy.node_values import NodeValues
 from dpviz.privacy.sampling import epsilon_before_sampling
 from dpviz.privacy.selection import GRAIN, LAWS
-from dpviz.release.point_release import Release
+from dpviz.release.point_release import PointRelease
 from tests.nodes import Histogram, exponential_logs
 from tests.replay import Choice, Noise, histograms_of
 
@@ -198,7 +198,7 @@ class Script:
         return self._lines(nodes)
 
 
-def run(monkeypatch, mechanism, points: PointCounts, script: Script, epsilon: Fraction = EPSILON) -> Release:
+def run(monkeypatch, mechanism, points: PointCounts, script: Script, epsilon: Fraction = EPSILON) -> PointRelease:
     budget = script.budget or (ApproxBudget(epsilon, DELTA) if mechanism.needs_delta else PureBudget(epsilon))
     with monkeypatch.context() as patched:
         script.install(patched)
@@ -214,7 +214,7 @@ def compared(monkeypatch, mechanism, one: PointCounts, other: PointCounts, scrip
     assert len(second.answers) == len(script.answers)
     np.testing.assert_array_equal(released.tree.rectangles(), again.tree.rectangles())
     np.testing.assert_array_equal(released.tree.children, again.tree.children)
-    for name in ("noisy", "again", "noise_variance", "count", "unbiased", "node_stddev"):
+    for name in ("noisy", "second_measurement", "noise_variance", "count", "unbiased", "node_stddev"):
         np.testing.assert_array_equal(getattr(released, name), getattr(again, name))
     assert released.receipt == again.receipt
     assert (released.steps, released.settings, released.approximate) == (again.steps, again.settings, again.approximate)

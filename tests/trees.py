@@ -9,7 +9,7 @@ import shapely
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.consistency import add_up, least_squares
 from dpviz.privacy.receipt import Receipt, Step
-from dpviz.release.point_release import Release
+from dpviz.release.point_release import PointRelease
 from dpviz.space.domain import Domain
 from dpviz.space.tree import Tree
 
@@ -95,7 +95,7 @@ def misfit(tree: Tree, count: np.ndarray, noisy: np.ndarray, variance: np.ndarra
     return float(((count[seen] - noisy[seen]) ** 2 / variance[seen]).sum())
 
 
-def release_of(tree: Tree, noisy: np.ndarray, variance: np.ndarray, *, consistent: bool = True, crs: str | None = None) -> Release:
+def release_of(tree: Tree, noisy: np.ndarray, variance: np.ndarray, *, consistent: bool = True, crs: str | None = None) -> PointRelease:
     """A release made by hand on a lattice with cells of one unit, `tree.east[0]` to a side."""
     side = int(tree.east[0])
     if consistent:
@@ -103,7 +103,7 @@ def release_of(tree: Tree, noisy: np.ndarray, variance: np.ndarray, *, consisten
     else:
         (count, variance), spread = add_up(tree, noisy, variance), None
     step = Step(purpose="counts", amount=Fraction(1), sensitivity=Fraction(1), noise="discrete Laplace", scale=Fraction(1))
-    return Release(
+    return PointRelease(
         mechanism="by hand",
         settings={},
         domain=Domain(bounds=(0, 0, side, side), crs=crs, order=side.bit_length() - 1),

@@ -18,21 +18,21 @@ from dpviz.app.class_mode import refuse_in_class
 from dpviz.app.jobs import Keeper, KnownRows, SessionCounts, SharedStudies
 from dpviz.data.areas import AreaCounts
 from dpviz.data.counting.file_fingerprints import content_fingerprint
-from dpviz.data.counting.files import read_areas, read_flows, read_points
-from dpviz.data.flows import Flows
+from dpviz.data.counting.files import read_areas, read_points, read_trips
 from dpviz.data.points import PointCounts
-from dpviz.data.reading.flows import FlowsFile
-from dpviz.data.reading.inspect import RepeatedColumn, describe_flows, describe_points, find_repeated_columns
+from dpviz.data.reading.inspect import RepeatedColumn, describe_points, describe_trip_files, find_repeated_columns
 from dpviz.data.reading.outline import OUTLINE_LIMITS, land_outline, read_outline, read_polygons
 from dpviz.data.reading.points import PointsFile
 from dpviz.data.reading.regions import RegionsFile, inspect_regions, list_denominators, propose_levels, read_regions
 from dpviz.data.reading.sources import FoundFiles, find_files
 from dpviz.data.reading.text_format import TextFormat, fold_text_format
+from dpviz.data.reading.trips import TripsFile
+from dpviz.data.trips import TripCounts
 from dpviz.publishing.config import RegionsPart
 from dpviz.publishing.private_data import PrivateData, fingerprints_of, make_regions
 from dpviz.samples.areas import area_denominators, load_area_sample, region_denominators
-from dpviz.samples.flows import load_flow_sample
-from dpviz.samples.points import SAMPLES, load_sample
+from dpviz.samples.points import POINT_SAMPLES, load_point_sample
+from dpviz.samples.trips import load_trip_sample
 from dpviz.space.domain import Domain
 from dpviz.space.outline import Outline
 from dpviz.space.regions import Regions
@@ -79,8 +79,8 @@ def seeds_of_figure(paper: str, figure: str, size: str) -> dict[int, pd.DataFram
 @st.cache_resource(max_entries=6, show_spinner="Loading the sample ...")
 def sample(key: str, size: int | None, order: int) -> PointCounts:
     """Load a public sample and count it; all sessions share the result."""
-    domain = SAMPLES[key].domain
-    return load_sample(key, size=size, domain=Domain(bounds=domain.bounds, crs=domain.crs, order=order))
+    domain = POINT_SAMPLES[key].domain
+    return load_point_sample(key, size=size, domain=Domain(bounds=domain.bounds, crs=domain.crs, order=order))
 
 
 @st.cache_resource(max_entries=4, scope="session", show_spinner="Looking at the file ...")
@@ -117,9 +117,9 @@ def named_file(name: str, content: bytes) -> io.BytesIO:
 
 
 @st.cache_resource(max_entries=4, show_spinner="Loading the sample ...")
-def flow_sample(key: str) -> Flows:
+def trip_sample(key: str) -> TripCounts:
     """Load a public sample of trips; all sessions share the result."""
-    return load_flow_sample(key)
+    return load_trip_sample(key)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -247,22 +247,28 @@ def mask_to_land(domain: Domain) -> Domain:
 @st.cache_resource(max_entries=2, scope="session", show_spinner="Counting the sample ...")
 def masked_sample(digest: str, key: str, size: int | None, domain: Domain) -> PointCounts:  # noqa: ARG001
     """Load a public sample and count it on a domain with a mask, whose content `digest` identifies."""
-    return load_sample(key, size=size, domain=domain)
+    return load_point_sample(key, size=size, domain=domain)
 
 
 @st.cache_resource(max_entries=4, scope="session", show_spinner="Looking at the file ...")
-def inspect_flows_file(digest: str, name: str, _content: bytes, written: Options) -> FlowsFile:  # noqa: ARG001
+def inspect_trips_file(digest: str, name: str, _content: bytes, written: Options) -> TripsFile:  # noqa: ARG001
     """Describe a file of trips: format and columns; the arguments are those of `inspect_points_file`."""
-    return describe_flows(find_files(named_file(name, _content), TextFormat(**dict(written))))  # type: ignore[arg-type]
+    return describe_trip_files(find_files(named_file(name, _content), TextFormat(**dict(written))))  # type: ignore[arg-type]
 
 
 @st.cache_resource(
     max_entries=2, scope="session", show_spinner="Adding up the trips ...", hash_funcs={UploadedRegions: lambda frame: frame.key}
 )
-def count_flows_file(digest: str, name: str, _content: bytes, frames: tuple[UploadedRegions, UploadedRegions], options: Options) -> Flows:  # noqa: ARG001
+def count_trips_file(
+    digest: str,  # noqa: ARG001
+    name: str,
+    _content: bytes,
+    frames: tuple[UploadedRegions, UploadedRegions],
+    options: Options,
+) -> TripCounts:
     """Count a file's trips from the regions of one frame to the regions of another."""
     origins, ends = (frame.regions for frame in frames)
-    return read_flows(named_file(name, _content), regions=origins, destinations=ends, **fold_text_format(dict(options)))
+    return read_trips(named_file(name, _content), regions=origins, destinations=ends, **fold_text_format(dict(options)))
 
 
 @st.cache_resource(
@@ -318,8 +324,8 @@ PER_SESSION = (
     masked_sample,
     declared_level,
     declared_bounds,
-    inspect_flows_file,
-    count_flows_file,
+    inspect_trips_file,
+    count_trips_file,
     count_areas_file,
     regions_on_map,
     denominators_of,

@@ -12,8 +12,8 @@ from dpviz.app.cards import DATA, Cards
 from dpviz.app.saved_config import NONE
 from dpviz.app.session import carry_out
 from dpviz.data.columns import join_pairs
-from dpviz.data.reading.flows import FlowsFile
 from dpviz.data.reading.points import PointsFile
+from dpviz.data.reading.trips import TripsFile
 from dpviz.data.roles import NO_COUNT, Pair, quote_unread, say_each_row, say_ten_millionths
 from dpviz.view.escape import markdown
 
@@ -71,7 +71,7 @@ def _take_pair(key: str, pairs: Sequence[Pair], keys: Pair) -> None:
         st.session_state.update(zip(keys, pairs[number], strict=True))
 
 
-def choose_count(noun: str, about: PointsFile | FlowsFile, options: Mapping[str, Any], key: str) -> dict[str, str]:
+def choose_count(noun: str, about: PointsFile | TripsFile, options: Mapping[str, Any], key: str) -> dict[str, str]:
     """Ask how many records a row stands for; a column that the registry proposes is preset, and otherwise nothing.
 
     Args:
@@ -101,7 +101,7 @@ def choose_count(noun: str, about: PointsFile | FlowsFile, options: Mapping[str,
     return {} if chosen is None else {"count": chosen}
 
 
-def lacks_count(noun: str, about: PointsFile | FlowsFile, options: Mapping[str, Any], cards: Cards) -> bool:
+def lacks_count(noun: str, about: PointsFile | TripsFile, options: Mapping[str, Any], cards: Cards) -> bool:
     """Say that each row counts once, where no column of counts is chosen and one may be there. In Curate ask for an answer.
 
     Args:
@@ -124,7 +124,7 @@ def lacks_count(noun: str, about: PointsFile | FlowsFile, options: Mapping[str, 
     return cards.curates
 
 
-def _list_unread(about: PointsFile | FlowsFile, options: Mapping[str, Any]) -> tuple[str, ...]:
+def _list_unread(about: PointsFile | TripsFile, options: Mapping[str, Any]) -> tuple[str, ...]:
     """List the columns that may hold the number of records of a row, as the registry says, without those that are chosen."""
     if about.use is None:
         return ()

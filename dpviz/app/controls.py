@@ -18,7 +18,7 @@ from dpviz.app.page_state import CURATE, LARGEST_DELTA, LARGEST_EPSILON, SMALLES
 from dpviz.app.session import read_amount, show_value, when_chosen
 from dpviz.app.words import choice_words, plain_choice
 from dpviz.errors import BudgetError
-from dpviz.mechanisms.base import NOISES, AnyMechanism, Rule, Share
+from dpviz.mechanisms.base import NOISES, AnyMechanism, SettingSpec, Share
 from dpviz.privacy.allocation import PUBLISHED
 from dpviz.privacy.budget import exact
 from dpviz.privacy.shares import normalise_shares, redistribute
@@ -105,7 +105,7 @@ def _choose_mechanism(page_state: PageState, key: str) -> None:
     page_state.change(mechanism=key, settings=settings, **page_state.config().resets())
 
 
-def _setting_widget(page_state: PageState, rule: Rule, value: Any) -> None:
+def _setting_widget(page_state: PageState, rule: SettingSpec, value: Any) -> None:
     """Show the widget of one setting."""
     key = f"setting {page_state.config().mechanism} {rule.name}"
     if rule.choices or isinstance(value, bool):
@@ -131,7 +131,7 @@ def _setting_widget(page_state: PageState, rule: Rule, value: Any) -> None:
     field.show(st.number_input, value=None, step=step, format="%d" if whole else "%.12g", placeholder=empty, help=rule.help)
 
 
-def _choice_widget(page_state: PageState, rule: Rule, value: Any, key: str) -> None:
+def _choice_widget(page_state: PageState, rule: SettingSpec, value: Any, key: str) -> None:
     """Show the widget of a setting that has a few choices, or is on or off."""
     show_value(key, value)
     on_change = when_chosen(key, lambda chosen: _change_setting(page_state, rule, chosen))
@@ -165,11 +165,11 @@ def numbers_in(text: str) -> tuple[float, ...] | str:
         return text
 
 
-def _change_setting(page_state: PageState, rule: Rule, value: Any) -> None:
+def _change_setting(page_state: PageState, rule: SettingSpec, value: Any) -> None:
     page_state.change(settings=_settings_with(page_state, rule, value), **page_state.config().resets())
 
 
-def _settings_with(page_state: PageState, rule: Rule, value: Any) -> dict[str, Any]:
+def _settings_with(page_state: PageState, rule: SettingSpec, value: Any) -> dict[str, Any]:
     """Return the settings with one of them changed; a new shape (`SHAPE_SETTINGS`) drops a custom split, made for the old shape."""
     settings = {**page_state.config().settings, rule.name: value}
     if value == rule.default:
@@ -346,7 +346,7 @@ def _preset_control(page_state: PageState, mechanism: AnyMechanism, parts: list[
         st.caption(f"{published[current].source}.")
 
 
-def _fitting_splits(rule: Rule, mechanism: AnyMechanism, frame: Any) -> list[str]:
+def _fitting_splits(rule: SettingSpec, mechanism: AnyMechanism, frame: Any) -> list[str]:
     """Return the named splits of a mechanism without those for another number of levels than the frame has."""
 
     def fits(name: str) -> bool:

@@ -13,20 +13,20 @@ from dpviz.app.fields import in_range, show_problem
 from dpviz.app.page_state import PageState
 from dpviz.app.session import show_error
 from dpviz.data.areas import AreaCounts
-from dpviz.data.flows import Flows
 from dpviz.data.points import PointCounts
+from dpviz.data.trips import TripCounts
 from dpviz.errors import DpvizError, InputError
 from dpviz.publishing.private_data import PrivateData
 from dpviz.publishing.public_guess import EVEN, RELEASED, TOWNS, check_guess, count_residents, guess_total
 from dpviz.release.area_release import AreaRelease
 from dpviz.release.files import read_release
-from dpviz.release.flow_release import FlowRelease
 from dpviz.release.nouns import AnyRelease, kind_of
-from dpviz.release.point_release import Release
+from dpviz.release.point_release import PointRelease
+from dpviz.release.trip_release import TripRelease
 
 MOST_RECORDS, MOST_RESIDENTS, USUAL_RECORDS = 10_000_000, 1_000_000, 100_000
 LARGEST_BUNDLE = 200_000_000  # bytes
-_RELEASES: dict[type[PrivateData], type[AnyRelease]] = {PointCounts: Release, Flows: FlowRelease, AreaCounts: AreaRelease}
+_RELEASES: dict[type[PrivateData], type[AnyRelease]] = {PointCounts: PointRelease, TripCounts: TripRelease, AreaCounts: AreaRelease}
 _ADAPTIVE = "This mechanism chooses partitions by the data."
 _CHOOSE_BUNDLE = ":orange[Choose the earlier release: the bundle (zip) that this app or the command line made.]"
 
@@ -70,7 +70,7 @@ def choose_guess(page: PageState, frame: PrivateData, unit: str, needs_guess: Ca
         if release is None:
             return Guess(records=None)
         return Guess(records=records or min(guess_total(release), MOST_RECORDS), spread=spread, release=release)
-    if isinstance(frame, Flows):
+    if isinstance(frame, TripCounts):
         pairs = _choose_number(f"good pairs {page.key}", "Over how many pairs of this level, about?", "all of them") if records else None
         return Guess(records=records, pairs=pairs)
     if records is not None or not needs_guess() or not isinstance(frame, PointCounts):

@@ -11,7 +11,7 @@ import streamlit as st
 from dpviz.app.controls import fits_buttons, share_field, split_bar
 from dpviz.app.learn_walk import change_settings, reset_settings
 from dpviz.lessons.lesson import MOST_DRAWS, Lesson, ShareBar
-from dpviz.mechanisms.base import Rule
+from dpviz.mechanisms.base import SettingSpec
 from dpviz.privacy.shares import redistribute
 
 _DRAW = "draw"
@@ -30,7 +30,7 @@ def show_controls(lesson: Lesson) -> None:
         st.button("Reset", key="learn reset", help="Back to how this lesson began.", on_click=reset_settings)
 
 
-def _widget(lesson: Lesson, rule: Rule, value: Any) -> None:
+def _widget(lesson: Lesson, rule: SettingSpec, value: Any) -> None:
     key = f"learn {lesson.key} {rule.name}"
     st.session_state[key] = value
     common: dict[str, Any] = {"key": key, "help": rule.help, "on_change": lambda: change_settings(**{rule.name: st.session_state[key]})}

@@ -13,7 +13,7 @@ from dpviz.app.learn_controls import show_controls
 from dpviz.app.learn_question import is_asked_first, show_question
 from dpviz.app.learn_walk import current_lesson, is_at_the_beginning, page_was_shown, refused, show_walk, step_buttons, write_address
 from dpviz.app.session import is_dark, show_refused_link
-from dpviz.lessons.lesson import Lesson, Shown
+from dpviz.lessons.lesson import Lesson, LessonFigure
 from dpviz.publishing.code import write_lesson_python
 from dpviz.view.charts import picture
 from dpviz.view.slides import Slide, draw_slide
@@ -74,9 +74,9 @@ def _figure_to_move(lesson: Lesson) -> None:
         _downloads(lesson, shown)
 
 
-def _compute_shown(lesson: Lesson) -> Shown:
+def _compute_shown(lesson: Lesson) -> LessonFigure:
     """Return the charts and texts of the lesson, which are computed again only when the settings change."""
-    cache: dict[str, tuple[Lesson, Shown]] = st.session_state.setdefault(_SHOWN, {})
+    cache: dict[str, tuple[Lesson, LessonFigure]] = st.session_state.setdefault(_SHOWN, {})
     if lesson.key not in cache or cache[lesson.key][0] != lesson:
         cache[lesson.key] = lesson, lesson.show()
     return cache[lesson.key][1]
@@ -89,7 +89,7 @@ def _charts(lesson: Lesson, rows: Sequence[Sequence[Any]], columns: int = 1) -> 
             column.altair_chart(chart, width="stretch", key=f"learn {lesson.key} chart {row_index} {index}")
 
 
-def _words(shown: Shown) -> None:
+def _words(shown: LessonFigure) -> None:
     if shown.figures:
         with st.container(horizontal=True, key="learn-figures"):
             for figure in shown.figures:
@@ -100,7 +100,7 @@ def _words(shown: Shown) -> None:
         st.caption(f"Source: {shown.source}")
 
 
-def _downloads(lesson: Lesson, shown: Shown) -> None:
+def _downloads(lesson: Lesson, shown: LessonFigure) -> None:
     """Offer the charts as files, each made when its button is pressed, and the Python that makes them."""
     settings, dark = describe(lesson), is_dark()
     with st.container(horizontal=True, key="learn-take"):
@@ -112,7 +112,7 @@ def _downloads(lesson: Lesson, shown: Shown) -> None:
         show_code(write_lesson_python(lesson), None)
 
 
-def _slides(lesson: Lesson, shown: Shown, rows: Sequence[Sequence[Any]]) -> None:
+def _slides(lesson: Lesson, shown: LessonFigure, rows: Sequence[Sequence[Any]]) -> None:
     """Offer what is on the page as a slide; while the question is open, without what answers it."""
     slide = Slide(rows=rows, title=lesson.title, question=lesson.question, settings=describe(lesson), source=shown.source)
     for kind in ("svg", "png"):

@@ -18,7 +18,7 @@ from dpviz.app.class_mode import refuse_in_class
 from dpviz.app.fields import REFUSED
 from dpviz.app.ledger import LoadedData
 from dpviz.app.page_state import CURATE, PageState
-from dpviz.app.saved_config import PRESET, Values
+from dpviz.app.saved_config import UNSET, Values
 from dpviz.app.session import carry_out, show_error
 from dpviz.errors import DpvizError, InputError, SettingError
 from dpviz.mechanisms import AREA_FAMILY, family_of
@@ -136,7 +136,7 @@ def _names_of_files(config: ReleaseConfig) -> dict[str, str]:
 def _set(values: Values) -> None:
     """Set widgets; those of which nothing is said go back to how they begin."""
     for key, value in values.items():
-        if value is PRESET:
+        if value is UNSET:
             st.session_state.pop(key, None)
         else:
             st.session_state[key] = value

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Self
 
-from dpviz.app.opening import LEAST_CUT, MOST_CUT, Camera, read_camera
+from dpviz.app.camera import LEAST_CUT, MOST_CUT, Camera, read_camera
 from dpviz.app.page_state import (
     CURATE,
     LARGEST_DELTA,

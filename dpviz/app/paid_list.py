@@ -8,8 +8,8 @@ import pandas as pd
 import streamlit as st
 
 from dpviz.app.bundle import is_published, show_bundle
-from dpviz.app.kept_map import show_kept_map
 from dpviz.app.ledger import open_ledger
+from dpviz.app.paid_map import show_paid_map
 from dpviz.app.session import show_error
 from dpviz.app.words import budget_words, show_table, verdict_row
 from dpviz.errors import DpvizError
@@ -69,7 +69,7 @@ def show_kept(entries: list[Entry]) -> None:
         show_error(str(error))
         return
     verdict_row(paid.release)
-    show_kept_map(paid.release, number)
+    show_paid_map(paid.release, number)
     show_bundle(paid)
 
 

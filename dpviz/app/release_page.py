@@ -16,6 +16,7 @@ from dpviz.app.bundle import Bundle, check_texts, is_published, name_archive, no
 from dpviz.app.class_mode import refuse_in_class
 from dpviz.app.code import show_release_code
 from dpviz.app.components.panes import load_deck
+from dpviz.app.confirm_second_payment import choose_again
 from dpviz.app.dataset_block import dataset_block
 from dpviz.app.fields import problem_with, show_lock, start_checks
 from dpviz.app.first_row import forget_button, show_forgotten
@@ -32,7 +33,6 @@ from dpviz.app.ledger import (
 )
 from dpviz.app.page_state import PageState
 from dpviz.app.paid_list import ask_dataset, find_kept, show_all_draws, show_kept
-from dpviz.app.pay_again import choose_again
 from dpviz.app.points.state import POINTS
 from dpviz.app.saved_config import save_button
 from dpviz.app.session import accept_presses, carry_out, newest_result, result_slot, serve_press, show_error, show_refusal
@@ -44,7 +44,7 @@ from dpviz.privacy.accounts import Entry
 from dpviz.privacy.budget import Budget
 from dpviz.publishing import publish
 from dpviz.publishing.code import CodeRun
-from dpviz.publishing.dry_run import ExpectedErrors, compute_expected_errors
+from dpviz.publishing.dry_run import ExpectedErrors, expected_errors
 from dpviz.release.files import MANIFEST, zip_release
 from dpviz.release.manifest import NOT_RECORDED, format_amount
 from dpviz.release.verdict import compute_needed_total
@@ -246,7 +246,7 @@ def _cached_dry_run(data: LoadedData, mechanism: AnyMechanism, budget: Budget) -
     cached_key, cached = st.session_state.get("dry run", (None, None))
     if cached_key != key:
         with st.spinner("Dry run ..."):
-            cached = compute_expected_errors(mechanism, data.private, budget)
+            cached = expected_errors(mechanism, data.private, budget)
         st.session_state["dry run"] = (key, cached)
     return cached  # type: ignore[no-any-return]
 

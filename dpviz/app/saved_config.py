@@ -49,7 +49,7 @@ from dpviz.publishing.config import (
 from dpviz.publishing.order import TEXT_NAMES
 from dpviz.publishing.toml_tables import to_table
 from dpviz.release.tables import FORMATS, USUAL_FORMATS
-from dpviz.samples.points import SAMPLES
+from dpviz.samples.points import POINT_SAMPLES
 
 FILE_NAME = "release.toml"
 USUAL_FOLDER = "release"
@@ -67,7 +67,7 @@ class Preset:
     """Stands for the value that a widget has before anybody chooses: the configuration says nothing about it."""
 
 
-PRESET = Preset()
+UNSET = Preset()
 Values = dict[str, Any]
 """Values of widgets by their keys in the session state."""
 
@@ -240,7 +240,7 @@ def file_name(path: str) -> str:
 
 def _size_of(data: DataPart) -> int | None:
     """Return the number of records of a sample of points; None for its usual number."""
-    about = SAMPLES[str(data.sample)]
+    about = POINT_SAMPLES[str(data.sample)]
     if data.size is not None and not (about.synthetic and 1 <= data.size <= MOST_MADE_UP):
         most = f"give [data] size from 1 to {MOST_MADE_UP:,}" if about.synthetic else "leave [data] size out"
         raise SettingError(f"{about.title}: {most}.")
@@ -249,7 +249,7 @@ def _size_of(data: DataPart) -> int | None:
 
 def _order_of(config: ReleaseConfig) -> int:
     """Return the order of the domain of points, which must be the sample's own if it is a sample."""
-    own = None if config.data.sample is None else SAMPLES[config.data.sample].domain
+    own = None if config.data.sample is None else POINT_SAMPLES[config.data.sample].domain
     domain = own if config.domain is None else config.domain.domain()
     if domain is None:
         raise SettingError("Points need a [domain].")
@@ -303,7 +303,7 @@ def _regions_values(config: ReleaseConfig) -> Values:
     values: Values = {"areas regions kind": HEXAGONS if part.h3 else SQUARES if part.squares else A_FILE}
     if part.file is not None:
         return values
-    west, south, east, north = part.area or part.bounds or (PRESET,) * len(SIDES)
+    west, south, east, north = part.area or part.bounds or (UNSET,) * len(SIDES)
     values |= dict(zip(GRID_SIDES, (west, east, south, north), strict=True))
     values |= {"areas grid place": "", "areas outline uploaded": None}
     levels = ", ".join(map(str, part.h3 or part.squares))
@@ -342,12 +342,12 @@ def written_values(data: DataPart, name: str, key: str) -> Values:
 
 def _point_columns(data: DataPart, digest: str) -> Values:
     """Return the columns of points; one that is left out is found by its usual name, as the command line finds it."""
-    without_text = PRESET if data.x is None and data.y is None else NONE
+    without_text = UNSET if data.x is None and data.y is None else NONE
     return {
         f"centroids {digest}": data.centroids,
         f"column geometry {digest}": data.geometry or without_text,
-        f"column x {digest}": data.x or PRESET,
-        f"column y {digest}": data.y or PRESET,
+        f"column x {digest}": data.x or UNSET,
+        f"column y {digest}": data.y or UNSET,
         f"column count {digest}": _count_value(data),
     }
 
@@ -368,7 +368,7 @@ def _id_columns(data: DataPart, digest: str) -> Values:
     """Return how records of areas find their regions: by a column of ids, or by coordinates."""
     return {
         f"areas ends {digest}": COORDINATES if data.region is None else IDS,
-        f"areas column region {digest}": data.region or PRESET,
+        f"areas column region {digest}": data.region or UNSET,
         f"areas column count {digest}": _count_value(data),
     }
 
@@ -376,10 +376,10 @@ def _id_columns(data: DataPart, digest: str) -> Values:
 def _trip_columns(data: DataPart, digest: str) -> Values:
     values: Values = {f"trips ends {digest}": COORDINATES if isinstance(data.origin, tuple) else IDS}
     for role, end in (("origin", data.origin), ("destination", data.destination)):
-        pair = end if isinstance(end, tuple) else (PRESET, PRESET)
+        pair = end if isinstance(end, tuple) else (UNSET, UNSET)
         values |= {f"trips column {role} {axis} {digest}": column for axis, column in zip("xy", pair, strict=True)}
-        values[f"trips column {role} {digest}"] = end if isinstance(end, str) else PRESET
-    return values | {f"trips column count {digest}": _count_value(data) or PRESET}
+        values[f"trips column {role} {digest}"] = end if isinstance(end, str) else UNSET
+    return values | {f"trips column count {digest}": _count_value(data) or UNSET}
 
 
 def _unit_values(config: ReleaseConfig, key: str) -> Values:
@@ -390,11 +390,11 @@ def _unit_values(config: ReleaseConfig, key: str) -> Values:
     elif not data.is_points and data.contributions is not None:
         unit = VOUCHED
     else:
-        unit = PRESET if config.dataset.unit is None else EVERY_ROW
-    bound = PRESET if unit in (PRESET, EVERY_ROW) or data.contributions is None else data.contributions
+        unit = UNSET if config.dataset.unit is None else EVERY_ROW
+    bound = UNSET if unit in (UNSET, EVERY_ROW) or data.contributions is None else data.contributions
     return {
         f"unit {key}": unit,
-        f"person {key}": data.person or PRESET,
+        f"person {key}": data.person or UNSET,
         f"contributions {key}": bound,
         f"distinct {key}": data.distinct,
         f"exactly {key}": data.exactly,
@@ -403,9 +403,9 @@ def _unit_values(config: ReleaseConfig, key: str) -> Values:
 
 def values_of_regions(part: RegionsPart, role: str, digest: str) -> Values:
     """Return the values of the widgets of a file of regions; `role` is "regions", "ends" or "areas regions"."""
-    levels: Any = list(part.levels) or PRESET
+    levels: Any = list(part.levels) or UNSET
     values = {f"{role} levels {digest}": levels, f"{role} prefixes {digest}": ", ".join(map(str, part.prefixes))}
-    return values | {f"{role} denominator {digest}": part.denominator or PRESET}
+    return values | {f"{role} denominator {digest}": part.denominator or UNSET}
 
 
 def values_of_account(config: ReleaseConfig, digest: str) -> Values:
@@ -413,10 +413,10 @@ def values_of_account(config: ReleaseConfig, digest: str) -> Values:
     cap = config.dataset.cap()
     amounts = {} if cap is None else amount_of(cap)
     values: Values = {f"dataset name {digest}": config.dataset.name}
-    values[f"dataset currency {digest}"] = PRESET if cap is None else CURRENCIES["rho" in amounts]
+    values[f"dataset currency {digest}"] = UNSET if cap is None else CURRENCIES["rho" in amounts]
     for name, symbol in (("epsilon", "ε"), ("delta", "δ"), ("rho", "ρ")):
         amount = amounts.get(name, Fraction(0) if name == "delta" and cap is not None else None)
-        values[f"dataset cap {symbol} {digest}"] = PRESET if amount is None else float(amount)
+        values[f"dataset cap {symbol} {digest}"] = UNSET if amount is None else float(amount)
         values[f"dataset cap {symbol} exactly {digest}"] = "" if amount is None else str(amount)
     return values
 

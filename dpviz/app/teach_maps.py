@@ -10,16 +10,16 @@ from typing import Any, TypeGuard, TypeVar
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from dpviz.app.camera import keep_camera, keep_swipe, open_scene
 from dpviz.app.components.panes import Chosen, panes
 from dpviz.app.ledger import record_public_look
-from dpviz.app.opening import keep_camera, keep_swipe, open_scene
 from dpviz.app.page_changes import note_change, rerun_if_changed
 from dpviz.app.page_config import SECOND, PageConfig
 from dpviz.app.page_data import PageData
 from dpviz.app.page_state import PageState
 from dpviz.app.session import show_value, when_chosen
 from dpviz.app.streets import streets_wanted
-from dpviz.app.two_runs import Shown
+from dpviz.app.two_runs import ShownRun
 from dpviz.app.words import budget_text
 from dpviz.view.basemap import Bounds
 from dpviz.view.canvas import Scene
@@ -45,7 +45,7 @@ def describe_run(title: str, how: PageConfig) -> str:
     return f"{title}, {budget_text(how.epsilon, how.delta if how.takes_delta else 0)}, run {how.run}"
 
 
-def run_of_pane(shown: Shown, kind: str) -> tuple[str, Any]:
+def run_of_pane(shown: ShownRun, kind: str) -> tuple[str, Any]:
     """Return the name of the run that a map shows, "first" or "second", and the run."""
     return ("second", shown.second) if kind == SECOND and shown.second is not None else ("first", shown.first)
 

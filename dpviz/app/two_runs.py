@@ -19,7 +19,7 @@ from dpviz.app.page_state import SMALLEST_EPSILON, PageState
 from dpviz.app.session import carry_out, newest_result, result_slot, show_value, when_chosen
 from dpviz.publishing.code import CodeRun
 
-ShowResult = Callable[["Shown", DeltaGenerator, DeltaGenerator], None]
+ShowResult = Callable[["ShownRun", DeltaGenerator, DeltaGenerator], None]
 LEFT_RUN, RIGHT_RUN = "Left map", "Right map"
 SECONDS_FOR_MAPS = 0.8  # that the browser gets for the maps of a page, before what is below them
 SECOND_BUDGET = 10  # the second run begins with this part of the first run's ε
@@ -53,7 +53,7 @@ def second_run_of(page: PageState) -> SecondRun:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Shown:
+class ShownRun:
     """What the two maps show.
 
     Attributes:
@@ -91,7 +91,7 @@ class TwoRuns:
     def _slots(self) -> tuple[str, str, str]:
         return f"{self._state.key} first run", f"{self._state.key} second run", f"{self._state.key} run before"
 
-    def follow(self, data: Any, *, fits: bool) -> tuple[Shown | None, list[Hashable]]:
+    def follow(self, data: Any, *, fits: bool) -> tuple[ShownRun | None, list[Hashable]]:
         """Follow the controls.
 
         Args:
@@ -112,7 +112,7 @@ class TwoRuns:
         shown = self._take(results) if works and len(results) == len(works) else self._find_last(data)
         return shown, list(works)
 
-    def _take(self, results: list[Any]) -> Shown:
+    def _take(self, results: list[Any]) -> ShownRun:
         """Keep new results; two runs with the same settings are one result."""
         first, second, before = self._slots
         last = newest_result(first)
@@ -121,20 +121,20 @@ class TwoRuns:
             result_slot(first).append(results[0])
         if self._state.config().shows_second:
             result_slot(second).append(results[-1])
-        return Shown(
+        return ShownRun(
             first=results[0],
             second=results[-1] if self._state.config().shows_second else None,
             before=st.session_state.get(before),
             fresh=True,
         )
 
-    def _find_last(self, data: Any) -> Shown | None:
+    def _find_last(self, data: Any) -> ShownRun | None:
         first, second, before = self._slots
         needs_second = self._state.config().shows_second
         last, other = newest_result(first), newest_result(second) if needs_second else None
         if last is None or not self.has_frame(last, data) or (needs_second and other is None):
             return None
-        return Shown(first=last, second=other, before=st.session_state.get(before), fresh=False)
+        return ShownRun(first=last, second=other, before=st.session_state.get(before), fresh=False)
 
 
 def question_of(data: LoadedData, how: PageConfig) -> tuple[object, ...]:
@@ -148,7 +148,7 @@ def question_of(data: LoadedData, how: PageConfig) -> tuple[object, ...]:
 
 def show_in_rows(
     live: LiveControls,
-    shown: Shown | None,
+    shown: ShownRun | None,
     questions: list[Hashable],
     idle: str,
     show: ShowResult,
@@ -175,7 +175,7 @@ def show_in_rows(
         above.caption("The first picture is being made ..." if live.runs().running else _NO_PICTURE)
 
 
-def list_code(shown: Shown) -> list[CodeRun]:
+def list_code(shown: ShownRun) -> list[CodeRun]:
     """Return what the code of a page makes: the run of the right map, and that of the left one if it has its own."""
     if shown.second is None:
         return [_code_of(shown.first.config, "")]

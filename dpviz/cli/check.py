@@ -25,17 +25,16 @@ from dpviz.data.columns import find_column, find_count, join_pairs, list_columns
 from dpviz.data.counting.engines import AUTO, choose_engine
 from dpviz.data.counting.file_fingerprints import file_fingerprints
 from dpviz.data.leaf_regions import describe_overlaps
-from dpviz.data.library_errors import attempt
+from dpviz.data.library_errors import or_none
 from dpviz.data.reading.areas import AreasFile, inspect_areas
-from dpviz.data.reading.flows import FlowsFile, inspect_flows
 from dpviz.data.reading.geometries import open_shapes
 from dpviz.data.reading.id_fits import NO_REGION, count_id_fits, read_ids
 from dpviz.data.reading.inspect import (
     MOST_SHOWN,
     RepeatedColumn,
-    describe_flows,
     describe_ids,
     describe_points,
+    describe_trip_files,
     find_repeated_columns,
 )
 from dpviz.data.reading.points import PointsFile, inspect_points
@@ -45,6 +44,7 @@ from dpviz.data.reading.sources import TABLES, FoundFiles, find_files, list_file
 from dpviz.data.reading.tables import open_table
 from dpviz.data.reading.text_format import PLAIN_TEXT, TextFormat, detect_text_format
 from dpviz.data.reading.text_rows import SEPARATORS
+from dpviz.data.reading.trips import TripsFile, inspect_trips
 from dpviz.data.roles import (
     AXES,
     ENDS,
@@ -64,8 +64,8 @@ from dpviz.errors import DpvizError, InputError, SettingError
 from dpviz.privacy.ledger import Ledger
 from dpviz.publishing.config import NO_CRS
 from dpviz.release.files import read_release
-from dpviz.release.flow_release import FlowRelease
 from dpviz.release.nouns import AnyRelease, kind_of
+from dpviz.release.trip_release import TripRelease
 from dpviz.space.regions import Regions
 
 MANIFEST, SCHEMA = "manifest.json", "manifest.schema.json"
@@ -176,7 +176,7 @@ def chosen_columns(arguments: Namespace) -> dict[str, Any]:
         if chosen[role] is not None and len(chosen[role]) > len(AXES):
             raise SettingError(f"--{role} is one column of ids, or two of coordinates.")
         chosen[role] = None if chosen[role] is None else chosen[role][0] if len(chosen[role]) == 1 else tuple(chosen[role])
-    if chosen["crs"] is not None and fold_name(chosen["crs"]) != NO_CRS and attempt(lambda: CRS.from_user_input(chosen["crs"])) is None:
+    if chosen["crs"] is not None and fold_name(chosen["crs"]) != NO_CRS and or_none(lambda: CRS.from_user_input(chosen["crs"])) is None:
         raise SettingError("--crs is not known: give an EPSG code such as EPSG:4326.")
     return {role: column for role, column in chosen.items() if column}
 
@@ -252,14 +252,14 @@ def _file_uses(path: Path, chosen: Mapping[str, Any], written: Mapping[str, str]
     """Find what a single file can be used for; all of its rows are read."""
     tabular = FORMATS.get(path.suffix.lower()) in (*SEPARATORS, "Parquet")
     text_format = _propose_text_format(path, written)
-    tables = attempt(lambda: find_files(path, text_format)) if tabular else None
+    tables = or_none(lambda: find_files(path, text_format)) if tabular else None
     if tables is not None:
         refuse_rowless(tables)
         chosen = resolve_chosen(tables.header(None).names, chosen)
     _refuse_bad_lines(path, text_format)
     attempts: dict[str, Callable[[], Facts]] = {}
     if tabular:
-        as_trips = partial(inspect_flows, path, text_format=text_format, chosen=chosen)
+        as_trips = partial(inspect_trips, path, text_format=text_format, chosen=chosen)
         as_areas = partial(inspect_areas, path, text_format=text_format, chosen=chosen)
         attempts["trips"] = lambda: _read_through(as_trips, lambda file: _as_trips(file, chosen))
         attempts["areas"] = lambda: _read_through(as_areas, _as_areas)
@@ -290,7 +290,7 @@ def _table_uses(found: FoundFiles, chosen: Mapping[str, Any], written: Mapping[s
     if not copies:
         refuse_copies(found)
     header = PublicHeader(names=())
-    attempts: dict[str, Callable[[], Facts]] = {"trips": lambda: _as_trips(describe_flows(found, chosen), chosen)}
+    attempts: dict[str, Callable[[], Facts]] = {"trips": lambda: _as_trips(describe_trip_files(found, chosen), chosen)}
     if found.schema is not None:
         header = found.header(found.geo)
         chosen = resolve_chosen(found.header(None).names, chosen)
@@ -317,11 +317,11 @@ def _propose_text_format(source: Source, written: Mapping[str, str]) -> TextForm
     Raises:
         InputError: something is declared, and the file is no text table.
     """
-    kind = attempt(lambda: format_of(name_of(source)))
+    kind = or_none(lambda: format_of(name_of(source)))
     if kind is None or kind not in SEPARATORS:
         TextFormat(**written).refuse_for(kind or "it")
         return PLAIN_TEXT
-    proposed = (attempt(lambda: detect_text_format(source)) or PLAIN_TEXT).declarations()
+    proposed = (or_none(lambda: detect_text_format(source)) or PLAIN_TEXT).declarations()
     return TextFormat(
         **{name: mark for name, mark in proposed.items() if mark != written.get("thousands") or name != "decimal"} | {**written}
     )
@@ -445,7 +445,7 @@ def _use_facts(use: Use, missing: Sequence[str], about: Facts, **found: Any) -> 
     }
 
 
-def _as_trips(file: FlowsFile, chosen: Mapping[str, Any]) -> Facts:
+def _as_trips(file: TripsFile, chosen: Mapping[str, Any]) -> Facts:
     if file.use is None:
         missing = ["[regions] file: the public regions that its ids name"]
         about = _file_facts(file.format, ())
@@ -519,7 +519,7 @@ def _file_facts(kind: str, columns: tuple[str, ...]) -> Facts:
 
 def _shapes(path: Path) -> set[str]:
     """Find the kinds of geometries: "point", "polygon" or both; empty if they cannot be read."""
-    shapes = attempt(lambda: open_shapes(*read_checked(path, _LIMITS), _LIMITS).take([])[1])
+    shapes = or_none(lambda: open_shapes(*read_checked(path, _LIMITS), _LIMITS).take([])[1])
     kinds = set() if shapes is None else {int(kind) for kind in np.unique(shapely.get_type_id(shapes))}
     names = {"point": {shapely.GeometryType.POINT}, "polygon": {shapely.GeometryType.POLYGON, shapely.GeometryType.MULTIPOLYGON}}
     return {name for name, types in names.items() if kinds & types}
@@ -544,7 +544,7 @@ def _release_facts(path: Path) -> Facts:
 
 def _count_numbers(release: AnyRelease) -> int:
     """Count the numbers of the finest level of a release."""
-    if isinstance(release, FlowRelease):
+    if isinstance(release, TripRelease):
         return len(release.stages[-1].count)
     return len(release.hierarchy.leaves)
 

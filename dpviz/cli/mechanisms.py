@@ -10,7 +10,7 @@ from typing import Any
 from dpviz.cli.console import give
 from dpviz.errors import SettingError, did_you_mean
 from dpviz.mechanisms import FAMILIES
-from dpviz.mechanisms.base import AnyMechanism, Rule
+from dpviz.mechanisms.base import AnyMechanism, SettingSpec
 
 Facts = dict[str, Any]
 
@@ -49,7 +49,7 @@ def _list_lines(by_family: dict[str, dict[str, type[AnyMechanism]]]) -> list[str
     return [*lines, "dpviz mechanisms KEY lists the settings of one."]
 
 
-def _setting_facts(rule: Rule) -> Facts:
+def _setting_facts(rule: SettingSpec) -> Facts:
     return {
         "name": rule.name,
         "default": rule.default,
@@ -66,7 +66,7 @@ def _lines(mechanism: type[AnyMechanism]) -> list[str]:
     return [*heads, "Settings, under [mechanism] settings:", *(_setting_line(rule) for rule in mechanism.rules())]
 
 
-def _setting_line(rule: Rule) -> str:
+def _setting_line(rule: SettingSpec) -> str:
     """Write one setting with its default, its range or choices, and the setting that it depends on, as TOML writes values."""
     default = "not set" if rule.default is None else json.dumps(rule.default)
     values = " or ".join(map(json.dumps, rule.choices)) if rule.choices else _range(rule)
@@ -75,6 +75,6 @@ def _setting_line(rule: Rule) -> str:
     return f"  {rule.name} = {default}{conditions and f' ({conditions})'}: {rule.help}"
 
 
-def _range(rule: Rule) -> str:
+def _range(rule: SettingSpec) -> str:
     ends = [f"{word} {end:g}" for word, end in (("from", rule.low), ("to", rule.high)) if end is not None]
     return " ".join(ends)

@@ -19,7 +19,7 @@ from dpviz.mechanisms.points.base import PointMechanism
 from dpviz.privacy.accounts import Account, amount_of
 from dpviz.privacy.ledger import Ledger
 from dpviz.publishing.config import ReleaseConfig, read_config
-from dpviz.publishing.dry_run import ExpectedErrors, compute_expected_errors
+from dpviz.publishing.dry_run import ExpectedErrors, expected_errors
 from dpviz.publishing.kept import differences, recover
 from dpviz.publishing.order import TEXT_NAMES, Order, PublicationTexts, Published
 from dpviz.publishing.private_data import left_out, open_data, open_frame, resolve_path
@@ -221,7 +221,7 @@ def _print_dry_run(
     Texts that cannot be published yet, as in a configuration that was saved before they were written, are named beside the cost. Of
     tables that are left out it is said what is not known without them; without [dataset] the ledger is not asked.
     """
-    errors = compute_expected_errors(order.mechanism, order.data, order.budget)
+    errors = expected_errors(order.mechanism, order.data, order.budget)
     account, refusal = None, None if unfit is None else str(unfit)
     try:
         account = None if "dataset" in left_out else preview_payment(order, ledger)

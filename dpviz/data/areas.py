@@ -10,6 +10,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from dpviz.arrays import Floats, Integers, Places
+from dpviz.cards import PrivateCard
 from dpviz.data.bounding import Bound, People, bound_of, check_people, refuse_bound_without_persons
 from dpviz.data.cell_counts import CellCounts, count_coordinates, count_rows
 from dpviz.data.cells import (
@@ -24,13 +25,12 @@ from dpviz.data.cells import (
 )
 from dpviz.data.empty import NONE_IN_REGIONS, refuse_none_inside
 from dpviz.data.fingerprints import UNKNOWN, Fingerprints, fingerprints_of_rows, sum_rows
-from dpviz.data.flows import check_counts, counts_of, ids_of, leaf_indexes
 from dpviz.data.frame_columns import column_of, count_of, each_row_of_frame, named_columns
 from dpviz.data.leaf_regions import check_regions, crs_of_leaves, leaf_finder
 from dpviz.data.marks import declares_unit
 from dpviz.data.roles import EachRow, warn_each_row
+from dpviz.data.trips import check_counts, counts_of, ids_of, leaf_indexes
 from dpviz.errors import InputError, check_choice
-from dpviz.shown import Private
 from dpviz.space.regions import Regions
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ _NOUN = "records"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class AreaCounts(Private):
+class AreaCounts(PrivateCard):
     """Records per occupied leaf of nested regions. PRIVATE: only a mechanism or a study may look inside.
 
     A record belongs to one leaf or to none; `dpviz.data.leaf_regions` has the rules.

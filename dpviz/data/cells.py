@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from pyproj import CRS
 
 from dpviz.arrays import Floats, Integers
-from dpviz.data.library_errors import guard
+from dpviz.data.library_errors import without_private_text
 from dpviz.errors import InputError, check_choice
 from dpviz.space.domain import Domain
 from dpviz.space.leaf_lookup import BAD, OUTSIDE
@@ -200,11 +200,13 @@ def xy_of_frame(
         InputError: there is no geometry column, no CRS although one is needed, or a geometry that is not a point, under "drop" not one
             that is; or the points cannot be reprojected.
     """
-    geometry, own_crs = guard("The frame must be a GeoDataFrame with a geometry column.", lambda: (frame.geometry, frame.crs))
+    geometry, own_crs = without_private_text(
+        "The frame must be a GeoDataFrame with a geometry column.", lambda: (frame.geometry, frame.crs)
+    )
     if crs is not None:
         if own_crs is None:
             raise InputError("The GeoDataFrame has no CRS; set it with frame.set_crs(...), it is never guessed.")
-        geometry = guard(f"The geometries cannot be reprojected to the {target}'s CRS.", lambda: frame.geometry.to_crs(crs))
+        geometry = without_private_text(f"The geometries cannot be reprojected to the {target}'s CRS.", lambda: frame.geometry.to_crs(crs))
     kinds = set(geometry.geom_type.dropna().unique())
     if kinds - {"Point"} and (bad_rows != "drop" or "Point" not in kinds):
         raise InputError("The geometry column must hold points only.")

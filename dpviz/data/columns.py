@@ -16,7 +16,7 @@ from dpviz.amounts import LONGEST_NUMBER
 from dpviz.arrays import Floats
 from dpviz.data.bounding import People, find_people, plain_values
 from dpviz.data.fingerprints import RowSum
-from dpviz.data.library_errors import attempt
+from dpviz.data.library_errors import or_none
 from dpviz.data.roles import (
     AXES,
     NO_COUNT,
@@ -321,7 +321,7 @@ def parse_numbers(values: NDArray[np.generic] | pa.ChunkedArray, name: str, *, a
 
 def _without_long(entries: pd.Series) -> pd.Series:
     """Return entries of any kind in which texts that are too long for a number are no number ("-")."""
-    long = attempt(lambda: entries.str.len() > LONGEST_NUMBER)  # without any text there is no `str`
+    long = or_none(lambda: entries.str.len() > LONGEST_NUMBER)  # without any text there is no `str`
     return entries if long is None or not long.any() else entries.mask(long, "-")
 
 
@@ -362,7 +362,7 @@ def plain_type(kind: pa.DataType) -> pa.DataType:
 def decode_texts(column: pa.ChunkedArray, encoding: str) -> pa.ChunkedArray:
     """Decode the texts of a column; a text whose bytes are not valid in the encoding is missing."""
     encoded = pa.concat_arrays(column.cast(pa.large_binary()).chunks or [pa.array([], pa.large_binary())]).dictionary_encode()
-    texts = [attempt(lambda raw=raw: raw.decode(encoding)) for raw in encoded.dictionary.to_pylist()]  # type: ignore[misc]
+    texts = [or_none(lambda raw=raw: raw.decode(encoding)) for raw in encoded.dictionary.to_pylist()]  # type: ignore[misc]
     return pa.chunked_array([pa.array(texts, pa.large_string()).take(encoded.indices)])
 
 
@@ -371,7 +371,7 @@ def readable_texts(column: pa.ChunkedArray) -> pa.ChunkedArray:
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     if not is_text(kind):
         return column
-    if attempt(lambda: column.validate(full=True) or column) is None:
+    if or_none(lambda: column.validate(full=True) or column) is None:
         return decode_texts(column.cast(kind), "utf-8")
     return column.cast(pa.large_string()) if pa.types.is_string_view(kind) else column  # Arrow lacks functions for views
 
@@ -421,10 +421,10 @@ def _arrow_people(column: pa.ChunkedArray) -> People:
 
 def values_of(entries: pa.Array) -> list[Any]:
     """Return (n,) entries as Python's values. A date or time that Python has not is the number that is stored."""
-    values: list[Any] | None = attempt(entries.to_pylist)
+    values: list[Any] | None = or_none(entries.to_pylist)
     if values is not None:
         return values
-    return [entry.value if (value := attempt(entry.as_py)) is None and entry.is_valid else value for entry in entries]
+    return [entry.value if (value := or_none(entry.as_py)) is None and entry.is_valid else value for entry in entries]
 
 
 def raw_points(columns: PointColumns, read: Callable[[str], Any], **geometry: Any) -> RawPoints:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-def guard(rule: str, read: Callable[[], T]) -> T:
+def without_private_text(rule: str, read: Callable[[], T]) -> T:
     """Call `read`, and replace any error of a library by an InputError with the text `rule`.
 
     Errors of libraries may quote entries and paths. The new error is raised outside the handler, so that it has neither a cause nor a
@@ -31,9 +31,9 @@ def guard(rule: str, read: Callable[[], T]) -> T:
     raise error
 
 
-def attempt(read: Callable[[], T]) -> T | None:
+def or_none(read: Callable[[], T]) -> T | None:
     """Call `read` and return its result, or None if it raises an error."""
     try:
-        return guard("", read)
+        return without_private_text("", read)
     except InputError:
         return None

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpviz.arrays import Floats, Integers
+from dpviz.cards import PrivateCard
 from dpviz.data.bounding import Bound, People
 from dpviz.data.cell_counts import CellCounts, count_coordinates
 from dpviz.data.cells import (
@@ -29,7 +30,6 @@ from dpviz.data.frame_columns import each_row_of_frame, named_columns
 from dpviz.data.marks import declares_unit
 from dpviz.data.roles import EachRow, warn_each_row
 from dpviz.errors import DomainError, InputError, check_choice
-from dpviz.shown import Private
 from dpviz.space.domain import Domain, as_domain
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class PointCounts(Private):
+class PointCounts(PrivateCard):
     """Records per occupied lattice cell. PRIVATE: only a mechanism or a study may look inside.
 
     Attributes:

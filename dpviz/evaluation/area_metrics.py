@@ -9,16 +9,16 @@ import numpy as np
 import pandas as pd
 
 from dpviz.arrays import Floats, Integers
+from dpviz.cards import HtmlCard
 from dpviz.data.areas import AreaCounts
 from dpviz.errors import DomainError
 from dpviz.evaluation.metrics import SMOOTHING, presence_errors
 from dpviz.release.area_fitness import narrow_share
 from dpviz.release.area_release import AreaRelease
-from dpviz.shown import Shown
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class AreaEvaluation(Shown):
+class AreaEvaluation(HtmlCard):
     """A release of areas compared with the true counts. CURATOR ONLY: aggregates of private data, must not be exported.
 
     Attributes:
@@ -30,9 +30,9 @@ class AreaEvaluation(Shown):
             released count).
 
     >>> import dpviz as dv
-    >>> areas = dv.load_area_sample("made_up_city")
+    >>> areas = dv.load_sample("made_up_city")
     >>> release = dv.RegionTree().release(areas, dv.PureBudget(1), dv.Entropy.seeded(1))
-    >>> dv.evaluate_areas(release, areas)
+    >>> dv.evaluate(release, areas)
     AreaEvaluation(curator only: holds true counts)
     """
 
@@ -54,9 +54,9 @@ def evaluate_areas(release: AreaRelease, areas: AreaCounts) -> AreaEvaluation:
         DomainError: `areas` are counts of other regions.
 
     >>> import dpviz as dv
-    >>> areas = dv.load_area_sample("made_up_city")
+    >>> areas = dv.load_sample("made_up_city")
     >>> release = dv.RegionTree().release(areas, dv.PureBudget(1), dv.Entropy.seeded(1))
-    >>> dv.evaluate_areas(release, areas).by_level["name"].tolist()
+    >>> dv.evaluate(release, areas).by_level["name"].tolist()
     ['the whole', 'district', 'tract', 'block']
     """
     if areas.regions != release.regions:

@@ -33,7 +33,7 @@ from dpviz.mechanisms import (
     UniformGrid,
 )
 from dpviz.mechanisms.base import ADD_REMOVE, BOUNDED
-from dpviz.privacy.audit import AuditPlan, AuditResult, audit
+from dpviz.privacy.audit import AuditPlan, AuditResult, audit_neighbours
 from dpviz.privacy.budget import ApproxBudget, Budget, Number, PureBudget
 
 EPSILON, DELTA, RUNS = 2, "0.03", 2000
@@ -42,7 +42,7 @@ Progress = Callable[[int, int, str], None]
 VARIANTS: dict[str, AnyMechanism] = {
     "quadtree, equal shares, as measured": Quadtree(split="uniform", least_squares=False),
     "quadtree without root, pruned": Quadtree(count_root=False, prune=2),
-    "path_tree, splits early": PathTree(tau=0.5, zero=False),
+    "path_tree, splits early": PathTree(tau=0.5, shrink_small=False),
     "privtree of 16 parts": PrivTree(fan_out=16, structure_share=0.8),
     "htf in rounds": Htf(search="rounds", split_share=0.5),
     "kdtree of one step, nearly all for medians": Kdtree(height=1, fan_out=2, median_share=0.9),
@@ -66,7 +66,7 @@ VARIANTS: dict[str, AnyMechanism] = {
     "flat_gaussian, add or remove": FlatGaussian(neighbours=ADD_REMOVE),
     "region_tree, replace one, with the whole": RegionTree(neighbours=BOUNDED, count_root=True, split="uniform"),
     "region_tree, non-negative": RegionTree(nonnegative=True),
-    "flat, replace one, small counts hidden": FlatAreas(neighbours=BOUNDED, least=3),
+    "flat, replace one, small counts hidden": FlatAreas(neighbours=BOUNDED, threshold=3),
     "stability_histogram, add or remove": StabilityHistogram(neighbours=ADD_REMOVE),
 }
 """Mechanisms by name, with settings under which they release other quantities than by default. Defaults are audited by their keys."""
@@ -93,7 +93,7 @@ def audit_budget(mechanism: AnyMechanism, epsilon: Number = EPSILON, *, gaussian
     return ApproxBudget(epsilon, DELTA) if mechanism.needs_delta or gaussian else PureBudget(epsilon)
 
 
-def audit_mechanism(
+def audit(
     mechanism: str | AnyMechanism,
     *,
     budget: Budget | None = None,
@@ -124,14 +124,14 @@ def audit_mechanism(
     ...     audit_inputs = dv.UniformGrid.audit_inputs[:1]
     ...     def release(self, points, budget, entropy):
     ...         return super().release(points, dv.PureBudget(20), entropy)
-    >>> result = dv.audit_mechanism(Overspent(side=2), budget=dv.PureBudget(1), runs=100)
+    >>> result = dv.audit(Overspent(side=2), budget=dv.PureBudget(1), runs=100)
     >>> result.epsilon, result.lower_bound > 1, result.passed
     (1.0, True, False)
     """
     name, target = _find_target(mechanism)
     plan = AuditPlan(runs=runs, confidence=confidence, tests=tests, seed=seed)
     budget = audit_budget(target, EPSILON, gaussian=name in GAUSSIAN) if budget is None else budget
-    return audit(name, target.audit_pairs(budget), budget, plan)
+    return audit_neighbours(name, target.audit_pairs(budget), budget, plan)
 
 
 def audit_all(
@@ -160,7 +160,7 @@ def audit_all(
     >>> from dpviz.privacy.audit import AuditPlan
     >>> class Grid(dv.UniformGrid):
     ...     audit_inputs = dv.UniformGrid.audit_inputs[:1]
-    >>> found = dv.audit_all({"one cell": Grid(side=1), "four cells": Grid(side=2)}, plan=AuditPlan(runs=100))
+    >>> found = dv.evaluation.audit_all({"one cell": Grid(side=1), "four cells": Grid(side=2)}, plan=AuditPlan(runs=100))
     >>> found[["mechanism", "epsilon", "passed"]].values.tolist()
     [['one cell', 2.0, True], ['four cells', 2.0, True]]
     """
@@ -191,7 +191,7 @@ class _SerialPool:
 def _audit_job(job: tuple[str, AnyMechanism, int, float, int, int]) -> dict[str, Any]:
     name, mechanism, runs, confidence, tests, seed = job
     budget = audit_budget(mechanism, gaussian=GAUSSIAN.get(name) == mechanism)
-    result = audit_mechanism(mechanism, budget=budget, runs=runs, confidence=confidence, tests=tests, seed=seed)
+    result = audit(mechanism, budget=budget, runs=runs, confidence=confidence, tests=tests, seed=seed)
     return {**result.to_dict(), "mechanism": name}
 
 

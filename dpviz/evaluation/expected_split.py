@@ -11,15 +11,15 @@ import numpy as np
 from dpviz.arrays import Floats
 from dpviz.data.points import PointCounts
 from dpviz.evaluation.metrics import expected_error
-from dpviz.mechanisms.points.base import Finish, PointMechanism, finish_settings, reconcile
+from dpviz.mechanisms.points.base import PointMechanism, PostProcessing, post_settings, reconcile
 from dpviz.privacy.budget import Budget
-from dpviz.release.point_release import Release
+from dpviz.release.point_release import PointRelease
 from dpviz.space.mask import open_cells
 from dpviz.space.ranges import Cumulative
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class _OtherNoise(Release):
+class _OtherNoise(PointRelease):
     """A release whose counts are unknown, so that it can state the deviations of answers alone."""
 
     @cached_property
@@ -29,7 +29,7 @@ class _OtherNoise(Release):
 
 
 def expected_of_split(
-    release: Release, mechanism: PointMechanism, budget: Budget, zooms: Sequence[int], points: PointCounts | None = None
+    release: PointRelease, mechanism: PointMechanism, budget: Budget, zooms: Sequence[int], points: PointCounts | None = None
 ) -> Floats | None:
     """Compute the expected errors of blocks if the budget of a release were split as `mechanism` says.
 
@@ -64,9 +64,9 @@ def expected_of_split(
     tree, variance = (release.tree, mechanism.count_variances(release, budget)) if chosen is None else chosen
     if variance is None:
         return None
-    by_least_squares = bool(finish_settings(mechanism).get("least_squares", Finish.least_squares))
+    by_least_squares = bool(post_settings(mechanism).get("least_squares", PostProcessing.least_squares))
     cells = open_cells(tree, release.domain.mask)
     count, variance, spread = reconcile(tree, np.zeros(len(tree)), variance, by_least_squares=by_least_squares, cells=cells)
-    changed = {"tree": tree, "noise_variance": variance, "count": count, "noisy": count, "spread": spread, "inside": "uniform"}
+    changed = {"tree": tree, "noise_variance": variance, "count": count, "noisy": count, "spread": spread, "fill": "uniform"}
     other = _OtherNoise(**{field.name: getattr(release, field.name) for field in fields(release)} | changed)
     return np.array([expected_error(other, zoom) for zoom in zooms])

@@ -15,7 +15,7 @@ from dpviz.errors import InputError, SettingError
 from dpviz.evaluation.metrics import true_answers
 from dpviz.mechanisms.points.base import PointMechanism
 from dpviz.privacy.entropy import Entropy
-from dpviz.release.point_release import Release
+from dpviz.release.point_release import PointRelease
 from dpviz.space.domain import Domain
 
 _COIN = 0.5
@@ -103,7 +103,7 @@ class Blocking:
         return self.cut_found / self.matches if self.matches else math.nan
 
 
-def block(release: Release, holders: Holders, *, threshold: float = 0.0, margin: float = 0.0) -> Blocking:
+def block(release: PointRelease, holders: Holders, *, threshold: float = 0.0, margin: float = 0.0) -> Blocking:
     """Count the pairs that are left to compare after blocking by a private decomposition of the first holder's records.
 
     A leaf is dropped if its released count is below the threshold. A pair is compared if the first holder's record lies in a kept leaf
@@ -157,14 +157,14 @@ def block(release: Release, holders: Holders, *, threshold: float = 0.0, margin:
     )
 
 
-def _widen_rectangles(release: Release, nodes: Integers, margin: float) -> Floats:
+def _widen_rectangles(release: PointRelease, nodes: Integers, margin: float) -> Floats:
     """Return (k, 4) rectangles of nodes in the domain's CRS, widened by the margin and cut to the domain."""
     wide = release.domain.coordinates(release.tree.rectangles(nodes)) + np.array([-margin, -margin, margin, margin])
     bounds = np.array(release.domain.bounds)
     return np.asarray(np.clip(wide, np.tile(bounds[:2], 2), np.tile(bounds[2:], 2)))
 
 
-def _find_known(release: Release, known: NDArray[np.int32], threshold: float, margin: float) -> Integers:
+def _find_known(release: PointRelease, known: NDArray[np.int32], threshold: float, margin: float) -> Integers:
     """Return the leaves of the people known to both holders whose pair of records is compared, one for each person."""
     leaf = release.tree.leaf_of(known[:, 0], known[:, 1])
     box = release.domain.lattice(_widen_rectangles(release, leaf, margin))

@@ -11,10 +11,10 @@ import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from dpviz.arrays import Floats, Integers, Mask
+from dpviz.cards import HtmlCard
 from dpviz.data.points import PointCounts
 from dpviz.errors import DomainError, InputError
-from dpviz.release.point_release import Release
-from dpviz.shown import Shown
+from dpviz.release.point_release import PointRelease
 from dpviz.space.coverage import check_coverage
 
 FINEST_ZOOM = 10
@@ -27,7 +27,7 @@ _QUERIES_PER_BATCH = 1000
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Evaluation(Shown):
+class Evaluation(HtmlCard):
     """A point release compared with the true counts. CURATOR ONLY: aggregates of private data, must not be exported.
 
     Attributes:
@@ -78,7 +78,7 @@ class Errors:
     mae: float
 
 
-def evaluate(release: Release, points: PointCounts) -> Evaluation:
+def evaluate_points(release: PointRelease, points: PointCounts) -> Evaluation:
     """Compare a release with the counts that it was made from, by node and by zoom level. CURATOR ONLY.
 
     Args:
@@ -97,8 +97,8 @@ def evaluate(release: Release, points: PointCounts) -> Evaluation:
     >>> int(evaluation.truth[0]), evaluation.by_zoom["zoom"].tolist()
     (40, [0, 1, 2, 3, 4])
     """
-    if not isinstance(release, Release) or not isinstance(points, PointCounts):
-        raise InputError("evaluate compares a release of points with PointCounts; see evaluate_areas and evaluate_flows for the others.")
+    if not isinstance(release, PointRelease) or not isinstance(points, PointCounts):
+        raise InputError("evaluate compares a release of points with PointCounts; see evaluate_areas and evaluate_trips for the others.")
     if points.domain != release.domain:
         raise DomainError("The release and the points must have the same domain.")
     truth = release.tree.sums(points.column, points.row, points.count)
@@ -117,7 +117,7 @@ def _join_blocks(blocks: NDArray[Any]) -> NDArray[Any]:
     return blocks if len(blocks) == 1 else blocks[::2, ::2] + blocks[1::2, ::2] + blocks[::2, 1::2] + blocks[1::2, 1::2]
 
 
-def workload_errors(release: Release, points: PointCounts, boxes: ArrayLike) -> Errors:
+def workload_errors(release: PointRelease, points: PointCounts, boxes: ArrayLike) -> Errors:
     """Measure the errors of a release on range queries. CURATOR ONLY.
 
     On sparse data mean20 alone says little, since a release of zeros has a small mean20; use the other metrics as well.
@@ -257,7 +257,7 @@ def error_by_size(truth: ArrayLike, released: ArrayLike) -> pd.DataFrame:
     )
 
 
-def _zoom_errors(release: Release, zoom: int, truth: Integers, estimate: Floats) -> dict[str, float]:
+def _zoom_errors(release: PointRelease, zoom: int, truth: Integers, estimate: Floats) -> dict[str, float]:
     """Compute the row of `Evaluation.by_zoom` for a zoom level from the true and the released counts of its blocks.
 
     Blocks that the domain's mask covers are left out: nobody can be there, and their released count is 0.
@@ -288,7 +288,7 @@ def _zoom_errors(release: Release, zoom: int, truth: Integers, estimate: Floats)
     }
 
 
-def expected_error(release: Release, zoom: int) -> float:
+def expected_error(release: PointRelease, zoom: int) -> float:
     """Compute the error of block counts that is expected from the noise alone; no true counts are needed.
 
     If there are more than 1,024 blocks, the error is estimated from 1,024 evenly spaced ones; with a mask, from 1,024 random ones
@@ -305,7 +305,7 @@ def expected_error(release: Release, zoom: int) -> float:
     >>> domain = dv.Domain(bounds=(0, 0, 16, 16), crs=None, order=4)
     >>> points = dv.PointCounts.from_xy([1.5] * 40, [2.5] * 40, domain=domain)
     >>> release = dv.Quadtree(height=2).release(points, dv.PureBudget(5), dv.Entropy.seeded(1))
-    >>> bool(0 < dv.expected_error(release, zoom=2) < 2)
+    >>> bool(0 < dv.evaluation.expected_error(release, zoom=2) < 2)
     True
     """
     side, width = 1 << zoom, release.domain.side >> zoom
@@ -315,7 +315,7 @@ def expected_error(release: Release, zoom: int) -> float:
     if release.domain.mask is not None:
         row, column = _select_evenly(release.domain.mask.blocks(zoom))
     corners = np.stack([column, row, column + 1, row + 1], axis=1) * width
-    _, stddev = release.answer(release.domain.coordinates(corners), spread=True, inside="uniform")  # only the spread is used
+    _, stddev = release.answer(release.domain.coordinates(corners), spread=True, fill="uniform")  # only the spread is used
     return float(np.sqrt((stddev**2).mean()))
 
 

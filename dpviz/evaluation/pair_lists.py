@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from dpviz.data.flows import Flows
+from dpviz.data.trips import TripCounts
 from dpviz.errors import InputError
-from dpviz.evaluation.flow_metrics import evaluate_flows
-from dpviz.mechanisms import FittedTree, FlowMechanism, StabilityHistogram, TopDown
+from dpviz.evaluation.trip_metrics import evaluate_trips
+from dpviz.mechanisms import FittedTree, StabilityHistogram, TopDown, TripMechanism
 from dpviz.privacy.budget import ApproxBudget
 from dpviz.privacy.entropy import Entropy, require_entropy
 
@@ -17,14 +17,14 @@ RATES = (0.01, 0.02, 0.05, 0.1, 0.2)  # values of the fitted tree's `false_disco
 DIALS = (4.0, 3.0, 2.0, 1.0, 0.0)  # values of TopDown's `dial`
 
 
-def compare_lists(flows: Flows, budget: ApproxBudget, entropy: Entropy, *, neighbours: str = "bounded") -> pd.DataFrame:
+def compare_lists(trips: TripCounts, budget: ApproxBudget, entropy: Entropy, *, neighbours: str = "bounded") -> pd.DataFrame:
     """Release trips with several settings that decide which pairs of the finest level are listed, and compare the lists with the truth.
 
     Each setting of each mechanism is one release, which spends the whole budget: only for public data. A mechanism that refuses the
     trips is left out, such as the stability histogram with several trips per person.
 
     Args:
-        flows: trips; the table depends on their true counts.
+        trips: trips; the table depends on their true counts.
         budget: of each release.
         entropy: a seeded stream; every release has its own part of it.
         neighbours: "bounded" or "add_remove".
@@ -37,17 +37,17 @@ def compare_lists(flows: Flows, budget: ApproxBudget, entropy: Entropy, *, neigh
         DpvizError: trips or a budget that every mechanism refuses.
 
     >>> import dpviz as dv
-    >>> flows = dv.load_flow_sample("us_flights")
-    >>> table = compare_lists(flows, dv.ApproxBudget(1, 1e-8), dv.Entropy.seeded(1))
+    >>> trips = dv.load_sample("us_flights")
+    >>> table = compare_lists(trips, dv.ApproxBudget(1, 1e-8), dv.Entropy.seeded(1))
     >>> table.loc[table["method"] == "Stability histogram (SH)", "false_discovery"].tolist()
     [0.0]
     """
     variants, rows = list(_list_variants()), []
     for (setting, defaults), stream in zip(variants, require_entropy(entropy).spawn(len(variants)), strict=True):
         mechanism = defaults.from_settings({**defaults.chosen(), "neighbours": neighbours})
-        if _refuses(mechanism, flows):
+        if _refuses(mechanism, trips):
             continue
-        leaves = evaluate_flows(mechanism.release(flows, budget, stream), flows).by_stage.iloc[-1]
+        leaves = evaluate_trips(mechanism.release(trips, budget, stream), trips).by_stage.iloc[-1]
         rows.append(
             {
                 "method": mechanism.title,
@@ -61,16 +61,16 @@ def compare_lists(flows: Flows, budget: ApproxBudget, entropy: Entropy, *, neigh
     return pd.DataFrame(rows)
 
 
-def _refuses(mechanism: FlowMechanism, flows: Flows) -> bool:
+def _refuses(mechanism: TripMechanism, trips: TripCounts) -> bool:
     """Return whether the mechanism does not take such trips, for instance several trips per person."""
     try:
-        mechanism.check_data(flows)
+        mechanism.check_data(trips)
     except InputError:
         return True
     return False
 
 
-def _list_variants() -> Iterator[tuple[str, FlowMechanism]]:
+def _list_variants() -> Iterator[tuple[str, TripMechanism]]:
     """Yield the settings that are compared, as texts, with their mechanisms."""
     for rate in RATES:
         yield f"at most {100 * rate:g} % false", FittedTree(false_discovery=rate)

@@ -14,7 +14,7 @@ from dpviz.evaluation.compare import compare
 from dpviz.evaluation.study import Study
 from dpviz.mechanisms import PointMechanism
 from dpviz.privacy.budget import exact
-from dpviz.samples.points import SAMPLES, load_sample
+from dpviz.samples.points import POINT_SAMPLES, load_point_sample
 from dpviz.space.domain import Domain
 
 EPSILONS, WORKLOADS = (0.1, 1.0), ("small", "large")
@@ -47,7 +47,7 @@ def make_points(situation: str, order: int) -> PointCounts:
         x, y = np.random.default_rng(_SEED).random((2, size))
         return PointCounts.from_xy(x, y, domain=Domain(bounds=(0, 0, 1, 1), crs=None, order=order))
     key = _SAMPLES[situation]
-    return load_sample(key, size=size, domain=replace(SAMPLES[key].domain, order=order), seed=_SEED)
+    return load_point_sample(key, size=size, domain=replace(POINT_SAMPLES[key].domain, order=order), seed=_SEED)
 
 
 def compare_in_situations(

@@ -32,16 +32,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from dpviz.arrays import Floats, Integers, Mask
+from dpviz.cards import HtmlCard
 from dpviz.data.areas import AreaCounts
-from dpviz.data.flows import Flows
 from dpviz.data.points import PointCounts
+from dpviz.data.trips import TripCounts
 from dpviz.errors import BudgetError, InputError, RefusedError, SettingError, did_you_mean
-from dpviz.evaluation.flow_metrics import evaluate_flows
 from dpviz.evaluation.metrics import error_figures, presence_errors, true_answers
+from dpviz.evaluation.trip_metrics import evaluate_trips
 from dpviz.mechanisms import AnyFamily, AnyMechanism, Mechanism, family_of
 from dpviz.privacy.budget import ApproxBudget, PureBudget, exact
 from dpviz.privacy.entropy import Entropy
-from dpviz.shown import Shown
 from dpviz.space.workloads import area_share, random_rectangles
 
 if TYPE_CHECKING:
@@ -50,8 +50,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from dpviz.release.area_release import AreaRelease
-    from dpviz.release.flow_release import FlowRelease
-    from dpviz.release.point_release import Release
+    from dpviz.release.point_release import PointRelease
+    from dpviz.release.trip_release import TripRelease
 
 Row = dict[str, Any]
 
@@ -153,7 +153,7 @@ class PointQuestions(Questions):
         """Return the names of the rows that each run gives."""
         return list(self.truth)
 
-    def rows(self, release: Release, *, parts: bool) -> list[Row]:
+    def rows(self, release: PointRelease, *, parts: bool) -> list[Row]:
         """Compute the four metrics of every workload, its false positives and negatives (questions), and the number of partitions.
 
         With `parts`, a row also has the mean absolute errors from noise and from uniformity, in records. These two parts of an error can
@@ -171,14 +171,14 @@ class PointQuestions(Questions):
             rows.append(row | {"partitions": len(release.tree.leaves)})
         return rows
 
-    def _answers(self, release: Release) -> dict[str, Floats]:
+    def _answers(self, release: PointRelease) -> dict[str, Floats]:
         boxes = release.answer(self.boxes) if len(self.boxes) else np.zeros(0)
         blocks_by_zoom = {zoom: release.blocks(zoom) for zoom in {zoom for zoom, _ in self.blocks.values()}}
         answers = {name: boxes[part] for name, part in self.lists.items()}
         return answers | {name: _select_blocks(blocks_by_zoom.__getitem__, zoom, mask) for name, (zoom, mask) in self.blocks.items()}
 
 
-def with_true_counts(release: Release, points: PointCounts) -> Release:
+def with_true_counts(release: PointRelease, points: PointCounts) -> PointRelease:
     """Return the release with the true counts of its partitions; its answers err only by the assumption inside partitions."""
     return replace(release, count=release.tree.sums(points.column, points.row, points.count).astype(np.float64))
 
@@ -188,57 +188,57 @@ class TripQuestions(Questions):
     """Levels of regions, between which trips are compared.
 
     Attributes:
-        flows: the data.
+        trips: the data.
         levels: numbers of the levels by name, 1 for the coarsest.
         sizes: names of the groups into which true counts divide the pairs of the finest level.
     """
 
     arrays: ClassVar[tuple[str, ...]] = ("origin", "destination", "count")
 
-    flows: Flows
+    trips: TripCounts
     levels: dict[str, int]
     sizes: tuple[str, ...]
 
     @staticmethod
-    def check_workloads(flows: Flows, workloads: tuple[str, ...]) -> tuple[str, ...]:
+    def check_workloads(trips: TripCounts, workloads: tuple[str, ...]) -> tuple[str, ...]:
         """Return the workloads, or the finest level if there are none; raises `SettingError` for unknown or repeated names."""
-        levels = flows.regions.levels
+        levels = trips.regions.levels
         return _check_known(workloads or levels[-1:], (*levels, LEVELS, SIZES))
 
     @staticmethod
-    def frame_facts(flows: Flows) -> tuple[object, ...]:
+    def frame_facts(trips: TripCounts) -> tuple[object, ...]:
         """Return the bound per unit, the unit, whether everybody has exactly this many trips, and the names of the finest regions."""
-        ids = ([*side.ids[-1]] for side in (flows.regions, flows.ends))
-        return ("trips", flows.contributions, flows.unit, flows.exactly, *ids)
+        ids = ([*side.ids[-1]] for side in (trips.regions, trips.ends))
+        return ("trips", trips.contributions, trips.unit, trips.exactly, *ids)
 
     @classmethod
-    def of(cls, flows: Flows, workloads: tuple[str, ...], queries: int, seed: int) -> TripQuestions:  # noqa: ARG003
+    def of(cls, trips: TripCounts, workloads: tuple[str, ...], queries: int, seed: int) -> TripQuestions:  # noqa: ARG003
         """Make the questions of some workloads; none of them are random, so `queries` and `seed` have no effect."""
-        levels = {name: number for number, name in enumerate(flows.regions.levels, 1) if name in workloads or LEVELS in workloads}
-        truth = np.append(flows.count, 0)
+        levels = {name: number for number, name in enumerate(trips.regions.levels, 1) if name in workloads or LEVELS in workloads}
+        truth = np.append(trips.count, 0)
         sizes = tuple(name for name, _ in group_by_size(truth)) if SIZES in workloads and SIZES not in levels else ()
-        return cls(flows=flows, levels=levels, sizes=sizes)
+        return cls(trips=trips, levels=levels, sizes=sizes)
 
     def names(self) -> list[str]:
         """Return the names of the rows that each run gives."""
         return [*self.levels, *self.sizes]
 
-    def rows(self, release: FlowRelease, *, parts: bool) -> list[Row]:  # noqa: ARG002
+    def rows(self, release: TripRelease, *, parts: bool) -> list[Row]:  # noqa: ARG002
         """Compute the metrics of every workload (see `trip_figures`); `parts` has no effect, since both parts of the error are included.
 
         The max_error of a level is that of all its pairs, also of those without true trips that are released as less than 0.
         """
-        evaluation, finest = evaluate_flows(release, self.flows), self.flows.regions.depth
+        evaluation, finest = evaluate_trips(release, self.trips), self.trips.regions.depth
         tables = {level: evaluation.compare(level) for level in {*self.levels.values(), *([finest] if self.sizes else ())}}
         rows: list[Row] = [
-            {"workload": name} | trip_figures(tables[level], self.flows) | {"max_error": evaluation.largest_error(2 * level)}
+            {"workload": name} | trip_figures(tables[level], self.trips) | {"max_error": evaluation.largest_error(2 * level)}
             for name, level in self.levels.items()
         ]
         if self.sizes:
             group = dict(group_by_size(tables[finest]["true"].to_numpy()))
             no_pair = np.zeros(len(tables[finest]), bool)
             groups = {name: tables[finest][group.get(name, no_pair)] for name in self.sizes}
-            rows += [{"workload": name} | trip_figures(pairs, self.flows) for name, pairs in groups.items()]
+            rows += [{"workload": name} | trip_figures(pairs, self.trips) for name, pairs in groups.items()]
         return rows
 
 
@@ -289,12 +289,12 @@ class AreaQuestions(Questions):
         return rows
 
 
-def trip_figures(pairs: pd.DataFrame, flows: Flows) -> Row:
+def trip_figures(pairs: pd.DataFrame, trips: TripCounts) -> Row:
     """Measure the errors of pairs of regions that are released or have true trips.
 
     Args:
-        pairs: rows of `FlowEvaluation.compare`, all or some.
-        flows: the true trips.
+        pairs: rows of `TripEvaluation.compare`, all or some.
+        trips: the true trips.
 
     Returns:
         questions (how many pairs), the four metrics of `error_figures`, noise (absolute error of released pairs, in trips per pair),
@@ -308,7 +308,7 @@ def trip_figures(pairs: pd.DataFrame, flows: Flows) -> Row:
     number = max(len(pairs), 1)
     return {
         "questions": len(pairs),
-        **error_figures(pairs["released"].to_numpy(), true, int(flows.count.sum())),
+        **error_figures(pairs["released"].to_numpy(), true, int(trips.count.sum())),
         "noise": float(error[~missed].sum()) / number,
         "suppression": float(error[missed].sum()) / number,
         "max_error": int(error.max(initial=0)),
@@ -363,8 +363,8 @@ def accounting_of(mechanism: AnyMechanism, data: Any, *, gaussian: bool = False)
         "tight" in place of "exact" for several trips or records per person, as in releases. "" for other mechanisms, and for epsilon alone.
 
     >>> import dpviz as dv
-    >>> flows = dv.load_flow_sample("us_flights")
-    >>> accounting_of(dv.FittedTree(), flows), accounting_of(dv.TopDown(), flows), accounting_of(dv.Quadtree(), flows)
+    >>> trips = dv.load_sample("us_flights")
+    >>> accounting_of(dv.FittedTree(), trips), accounting_of(dv.TopDown(), trips), accounting_of(dv.Quadtree(), trips)
     ('exact', 'tight', '')
     """
     if mechanism.noise_by_budget and not gaussian:
@@ -383,7 +383,7 @@ NOT_PUBLIC = (
     " declare to be already public with public=True."
 )
 _NO_DATA = (
-    "data must be counted points, as from read_points or load_sample, trips, as from read_flows or load_flow_sample, or areas, as from"
+    "data must be counted points, as from read_points or load_sample, trips, as from read_trips or load_trip_sample, or areas, as from"
     " AreaCounts or load_area_sample; not {kind}. A release is no data: it is what a study makes."
 )
 _EXAMPLE = '{"tree": dpviz.Quadtree()}'
@@ -424,7 +424,7 @@ class Run:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Study(Shown):
+class Study(HtmlCard):
     """A comparison of mechanisms and budgets on public data. Its releases are simulations, never for publication.
 
     Attributes:
@@ -471,7 +471,7 @@ class Study(Shown):
     ['epsilon 1', 'epsilon 1, delta 1e-06']
     """
 
-    data: PointCounts | Flows | AreaCounts
+    data: PointCounts | TripCounts | AreaCounts
     public: bool = False
     mechanisms: dict[str, AnyMechanism]
     epsilons: tuple[Fraction, ...]

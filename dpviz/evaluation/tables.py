@@ -225,7 +225,7 @@ def frontier(points: pd.DataFrame) -> pd.DataFrame:
     >>> import dpviz as dv
     >>> import pandas as pd
     >>> rows = pd.DataFrame({"label": ["a", "b", "a"], "epsilon": [1, 1, 2], "mean": [5.0, 3.0, 4.0], "private": True})
-    >>> dv.frontier(rows)["label"].tolist()
+    >>> dv.evaluation.frontier(rows)["label"].tolist()
     ['b']
     """
     private = points[points["private"].astype(bool)].sort_values(["epsilon", "mean"], kind="stable")

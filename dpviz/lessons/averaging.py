@@ -13,7 +13,7 @@ from dpviz.arrays import Floats, Integers, Mask
 from dpviz.evaluation.attacks.averaging import allowed_releases, rounding_log_odds
 from dpviz.evaluation.attacks.game import Success, count_wins, membership_bound, membership_log_odds
 from dpviz.lessons.charts import AMBER, GREEN, Look, curve_chart
-from dpviz.lessons.lesson import Figure, Lesson, Shown, draw_setting, epsilon_setting
+from dpviz.lessons.lesson import Figure, Lesson, LessonFigure, draw_setting, epsilon_setting
 from dpviz.lessons.success import SEEDS, Game, describe_success, success_chart
 from dpviz.mechanisms.base import setting
 from dpviz.mechanisms.contrasts import RANDOM, round_counts
@@ -66,7 +66,7 @@ class Averaging(Lesson):
     base: int = setting(5, "Round to multiples of", choices=(3, 5), help="Up or down at random, right on average.")
     draw: int = draw_setting()
 
-    def show(self) -> Shown:
+    def show(self) -> LessonFigure:
         """Compute the figures for these settings."""
         played = {name: play(name, self.epsilon, self.base) for name in (ROUNDED, UNCAPPED)}
         allowed = min(allowed_releases(self.epsilon, self.cap), self.releases)
@@ -82,7 +82,7 @@ class Averaging(Lesson):
             epsilon=f"a sum of ε = {allowed * self.epsilon:g}",
         )
         means = _means(self)
-        return Shown(
+        return LessonFigure(
             asked=((means,),),
             rows=((means, success_chart(game)), (_curves(self, played), _sums(self))),
             figures=(

@@ -18,8 +18,8 @@ from dpviz.lessons.real_map import LOS_ANGELES
 from dpviz.mechanisms.points.quadtree import Quadtree
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
-from dpviz.release.point_release import Release
-from dpviz.samples.points import load_sample
+from dpviz.release.point_release import PointRelease
+from dpviz.samples.points import load_point_sample
 
 DEEPEST = 8
 FINEST_SHOWN = 6
@@ -29,7 +29,7 @@ FINEST_SHOWN = 6
 @lru_cache(maxsize=1)
 def residents() -> PointCounts:
     """Return the 200,000 made-up residents."""
-    return load_sample("la_residents")
+    return load_point_sample("la_residents")
 
 
 @lru_cache(maxsize=DEEPEST + 1)
@@ -39,7 +39,7 @@ def true_squares(zoom: int) -> Integers:
 
 
 @lru_cache(maxsize=16)
-def city_release(epsilon: float, draw: int) -> Release:
+def city_release(epsilon: float, draw: int) -> PointRelease:
     """Release the residents once, as a quadtree of `DEEPEST` levels with a geometric split and least squares."""
     return Quadtree(height=DEEPEST).release(residents(), PureBudget(epsilon), Entropy.seeded(draw))
 

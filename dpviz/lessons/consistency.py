@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from dpviz.arrays import Floats
 from dpviz.lessons.charts import Look, step_chart
-from dpviz.lessons.lesson import Figure, Lesson, Shown, draw_setting, epsilon_setting
+from dpviz.lessons.lesson import Figure, Lesson, LessonFigure, draw_setting, epsilon_setting
 from dpviz.mechanisms.base import setting
 from dpviz.privacy.allocation import level_weights
 from dpviz.privacy.budget import PureBudget
@@ -72,7 +72,7 @@ class Consistency(Lesson):
     split: str = setting("uniform", "Budget over levels", choices=("uniform", "geometric"), help="How ε is shared between the four levels.")
     draw: int = draw_setting()
 
-    def show(self) -> Shown:
+    def show(self) -> LessonFigure:
         """Compute the figures for these settings."""
         table = street_counts(self.split, self.epsilon, self.draw)
         theory, measured = errors_by_level(self.split, self.epsilon, self.draw)
@@ -87,7 +87,7 @@ class Consistency(Lesson):
         )
         streets = tuple(street_chart(table[table["series"] == name], LEVELS, name.capitalize()) for name in (BEFORE, AFTER))
         own, added, after = street_errors(theory)
-        return Shown(
+        return LessonFigure(
             asked=(streets[:1],),
             rows=(streets, (step_chart(theory.rename(columns=names), look, dots=measured.rename(columns=names)),)),
             figures=(

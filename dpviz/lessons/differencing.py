@@ -12,7 +12,7 @@ from dpviz.arrays import Floats, Integers, Mask
 from dpviz.evaluation.attacks.differencing import count_by, guess_member, hide_small, recover_hidden, subtract_once
 from dpviz.evaluation.attacks.game import Success, count_wins, membership_bound
 from dpviz.lessons.blocks import BLOCKS, FILLS, FOUND, HIDDEN, NOISY, SHOWN, block_counts, count_map, geographies, write_count
-from dpviz.lessons.lesson import Figure, Lesson, Shown, draw_setting, epsilon_setting
+from dpviz.lessons.lesson import Figure, Lesson, LessonFigure, draw_setting, epsilon_setting
 from dpviz.lessons.success import RUNS, SEEDS, Game, describe_success, play_noisy, success_chart
 from dpviz.mechanisms.base import setting
 from dpviz.privacy.budget import PureBudget
@@ -61,7 +61,7 @@ class Differencing(Lesson):
     epsilon: float = epsilon_setting(1.0, "Of all private tables together: each table spends an equal part.")
     draw: int = draw_setting()
 
-    def show(self) -> Shown:
+    def show(self) -> LessonFigure:
         """Compute the figures for these settings."""
         number = PUBLISHED.index(self.tables) + 1
         counts = block_counts(self.draw)
@@ -80,7 +80,7 @@ class Differencing(Lesson):
             epsilon=f"ε = {self.epsilon:g}",
         )
         today_map = _map([recovered, *published[1:]], hidden & ~found, found, "Today: small counts are hidden")
-        return Shown(
+        return LessonFigure(
             asked=((today_map,),),
             rows=(
                 (

@@ -17,7 +17,7 @@ from dpviz.mechanisms.points.quadtree import Quadtree
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.noise import laplace_variance
-from dpviz.release.point_release import Release
+from dpviz.release.point_release import PointRelease
 from dpviz.space.domain import Domain
 from dpviz.space.hilbert import hilbert
 from dpviz.space.workloads import fixed_size
@@ -53,13 +53,13 @@ def squares(order: int, placement: str) -> dict[int, Floats]:
     return boxes_by_size
 
 
-def stated_errors(release: Release, order: int, placement: str) -> pd.DataFrame:
+def stated_errors(release: PointRelease, order: int, placement: str) -> pd.DataFrame:
     """Return the typical error by theory (root mean square over the squares of a size), in people: columns cells, error."""
     rows = [(cells, math.sqrt((release.answer(boxes, spread=True)[1] ** 2).mean())) for cells, boxes in squares(order, placement).items()]
     return pd.DataFrame(rows, columns=["cells", "error"])
 
 
-def measured_errors(releases: Sequence[Release], order: int, placement: str) -> pd.DataFrame:
+def measured_errors(releases: Sequence[PointRelease], order: int, placement: str) -> pd.DataFrame:
     """Return the typical error measured on releases of `empty_town`, whose answers are their errors: columns cells, error (people)."""
     rows = [
         (cells, math.sqrt(np.mean([(release.answer(boxes) ** 2).mean() for release in releases])))
@@ -68,7 +68,7 @@ def measured_errors(releases: Sequence[Release], order: int, placement: str) -> 
     return pd.DataFrame(rows, columns=["cells", "error"])
 
 
-def flat_and_tree(order: int, epsilon: float, draw: int) -> dict[str, Release]:
+def flat_and_tree(order: int, epsilon: float, draw: int) -> dict[str, PointRelease]:
     """Release `empty_town` twice with the same epsilon: with noise on every cell, and as a geometric quadtree."""
     first, second = Entropy.seeded(draw).spawn(2)
     budget = PureBudget(epsilon)
@@ -76,7 +76,7 @@ def flat_and_tree(order: int, epsilon: float, draw: int) -> dict[str, Release]:
     return {FLAT: flat, TREE: Quadtree(height=order).release(empty_town(order), budget, second)}
 
 
-def running_errors(releases: dict[str, Release], order: int, epsilon: float) -> pd.DataFrame:
+def running_errors(releases: dict[str, PointRelease], order: int, epsilon: float) -> pd.DataFrame:
     """Return the error of the sum of the first n cells along a Hilbert curve through the town.
 
     Returns:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from dpviz.lessons.charts import Look, curve_chart, vertical_line
 from dpviz.lessons.city import DEEPEST, FINEST_SHOWN, city_release, merge_runs, side_km, square_layer, true_squares, typical_noise
-from dpviz.lessons.lesson import Figure, Lesson, Shown, draw_setting, epsilon_setting
+from dpviz.lessons.lesson import Figure, Lesson, LessonFigure, draw_setting, epsilon_setting
 from dpviz.lessons.real_map import LOS_ANGELES, real_map
 from dpviz.mechanisms.base import setting
 from dpviz.view.charts import GREY, to_hex
@@ -68,12 +68,12 @@ class FalsePositives(Lesson):
     epsilon: float = epsilon_setting(0.5)
     draw: int = draw_setting()
 
-    def show(self) -> Shown:
+    def show(self) -> LessonFigure:
         """Compute the figures for these settings."""
         counts, kinds = count_kinds(self), kinds_of_squares(self)
         people, empty = true_squares(self.zoom), int((true_squares(self.zoom) == 0).sum())
         first = (_map(self), _trade_chart(self))
-        return Shown(
+        return LessonFigure(
             rows=(first, (_zoom_chart(self),)),
             slide=(first,),
             asked=((_true_map(self.zoom),),),

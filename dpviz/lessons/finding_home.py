@@ -14,7 +14,7 @@ from dpviz.arrays import Floats, Integers, Mask
 from dpviz.data.points import PointCounts
 from dpviz.evaluation.attacks.game import Success, count_wins, guess_bound
 from dpviz.evaluation.attacks.homes import count_discs, guess_area, guess_home, home_log_odds
-from dpviz.lessons.lesson import Figure, Lesson, Shown, draw_setting, epsilon_setting
+from dpviz.lessons.lesson import Figure, Lesson, LessonFigure, draw_setting, epsilon_setting
 from dpviz.lessons.maps import FILL, Cells, mark_layers
 from dpviz.lessons.real_map import Area, real_cell_map, real_map
 from dpviz.lessons.success import SEEDS, Game, describe_success, success_chart
@@ -24,7 +24,7 @@ from dpviz.mechanisms.points.quadtree import Quadtree
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.noise import discrete_laplace
-from dpviz.release.point_release import Release
+from dpviz.release.point_release import PointRelease
 from dpviz.samples.points import sample_xy
 from dpviz.space.domain import Domain
 from dpviz.space.grids import quadtree
@@ -81,7 +81,7 @@ class FindingHome(Lesson):
     epsilon: float = epsilon_setting(1.0, "Of the private release, for the person with all points.")
     draw: int = draw_setting()
 
-    def show(self) -> Shown:
+    def show(self) -> LessonFigure:
         """Compute the figures for these settings."""
         home = choose_home(self.draw)
         moved = jitter(home, MOST_POINTS, self.radius, Entropy.seeded(self.draw))[: self.points]  # one point more keeps those before it
@@ -102,7 +102,7 @@ class FindingHome(Lesson):
         left = possible.sum() * np.prod(cell_size()) / 1e6
         true = belief[area_of(home)]
         jittered = _jittered_map(home, moved, possible, self.radius)
-        return Shown(
+        return LessonFigure(
             asked=((jittered,),),
             rows=(
                 (jittered, _belief_map(home, belief, self.epsilon)),
@@ -165,7 +165,7 @@ def _residents() -> tuple[Floats, Floats]:
     return x[inside], y[inside]
 
 
-def release_privately(home: tuple[int, int], points: int, epsilon: float, seed: int) -> Release:
+def release_privately(home: tuple[int, int], points: int, epsilon: float, seed: int) -> PointRelease:
     """Release everybody's points with the person as unit, who has at most `points` points; the quadtree spends epsilon on its levels."""
     others = _residents()
     x, y = (np.concatenate([known, own]) for known, own in zip(others, _at_home(home, points), strict=True))
@@ -194,7 +194,7 @@ def levels() -> tuple[list[Integers], list[Integers], list[float]]:
     return tables, known, [weight / sum(weights) for weight in weights]
 
 
-def believe(release: Release, points: int, epsilon: float) -> Floats:
+def believe(release: PointRelease, points: int, epsilon: float) -> Floats:
     """Return (areas,) the belief that the home is in each area, after a private release; equal before."""
     tables, known, shares = levels()
     noisy = [release.noisy[release.tree.at_depth(depth)] for depth in range(HEIGHT + 1)]
@@ -280,7 +280,7 @@ def _belief_map(home: tuple[int, int], belief: Floats, epsilon: float) -> object
     )
 
 
-def _release_map(release: Release) -> object:
+def _release_map(release: PointRelease) -> object:
     counts = release.count[release.tree.leaves][np.argsort(_leaf_areas(release))]
     cells = _edges(_all_areas(), _WIDE).assign(value=np.maximum(counts, 0.0))
     description = f"Noisy counts of 64 areas, from {counts.min():.0f} to {counts.max():.0f} points."
@@ -290,6 +290,6 @@ def _release_map(release: Release) -> object:
     )
 
 
-def _leaf_areas(release: Release) -> Integers:
+def _leaf_areas(release: PointRelease) -> Integers:
     corner = release.tree.rectangles(release.tree.leaves)[:, :2] // _WIDE
     return np.asarray(corner[:, 1] * SIDE + corner[:, 0], np.int64)

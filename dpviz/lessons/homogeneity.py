@@ -14,7 +14,7 @@ from dpviz.arrays import Integers
 from dpviz.data.points import PointCounts
 from dpviz.evaluation.split_objective import DEFAULTS, ObjectiveCurve, objective_curve, split_objectives
 from dpviz.lessons.charts import AMBER, GREEN, band, horizontal_line, style_channel
-from dpviz.lessons.lesson import Figure, Lesson, Shown, draw_setting
+from dpviz.lessons.lesson import Figure, Lesson, LessonFigure, draw_setting
 from dpviz.lessons.maps import Cells, cell_map
 from dpviz.lessons.town import TOWNS, TWO_CROWDS, town
 from dpviz.mechanisms.base import setting
@@ -65,14 +65,14 @@ class Homogeneity(Lesson):
     epsilon: float = setting(0.01, "ε for this split", choices=EPSILONS, help="HTF spends little on each split: the paper 0.0005 or 0.001.")
     draw: int = draw_setting()
 
-    def show(self) -> Shown:
+    def show(self) -> LessonFigure:
         """Compute the figures for these settings."""
         points, across = town(ORDER, PEOPLE, self.town), self.parts == COLUMNS
         curve = objective_curve(points, PureBudget(self.epsilon), across=across)
         choices = chosen_lines(points, self.epsilon, self.draw, across=across)
         gain = 100 * (1 - curve.least / curve.unsplit)
         best = _map(self, curve)
-        return Shown(
+        return LessonFigure(
             asked=((best,),),
             rows=((best, unevenness_chart(curve, curve_axis(across))), (chosen(choices, curve_axis(across)),)),
             figures=(

@@ -15,7 +15,7 @@ from scipy import stats
 from dpviz.arrays import Integers
 from dpviz.evaluation.metrics import true_answers
 from dpviz.lessons.charts import RED, style_channel
-from dpviz.lessons.lesson import Figure, Lesson, Shown, draw_setting, epsilon_setting
+from dpviz.lessons.lesson import Figure, Lesson, LessonFigure, draw_setting, epsilon_setting
 from dpviz.lessons.maps import Cells, cell_map
 from dpviz.lessons.town import TWO_CROWDS, town
 from dpviz.mechanisms.base import setting
@@ -75,13 +75,13 @@ class Interval(Lesson):
     height: int = setting(4, "Height of the tree", low=3, high=5, help="Higher: smaller partitions, less bias, more noise on each.")
     draw: int = draw_setting()
 
-    def show(self) -> Shown:
+    def show(self) -> LessonFigure:
         """Compute the figures for these settings."""
         result = intervals(self.area, self.epsilon, self.height, self.draw)
         low, high = expected_range()
         width = 1 << (FINE - self.height)
         area = _map(self)
-        return Shown(
+        return LessonFigure(
             asked=((area,),),
             rows=((area, interval_chart(result.table, result.truth, (CONTAINS, MISSES))),),
             figures=(

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from dpviz.arrays import Floats, Integers
-from dpviz.lessons.lesson import Figure, Lesson, Shown, draw_setting, epsilon_setting
+from dpviz.lessons.lesson import Figure, Lesson, LessonFigure, draw_setting, epsilon_setting
 from dpviz.lessons.maps import Cells, cell_map
 from dpviz.lessons.town import TWO_CROWDS, count_residents, town_cells
 from dpviz.mechanisms.base import setting
@@ -24,7 +24,7 @@ from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.medians import exact_medians
 from dpviz.privacy.node_values import NodeValues
-from dpviz.release.point_release import Release
+from dpviz.release.point_release import PointRelease
 from dpviz.space.tree import Tree
 
 ORDER, PEOPLE = 6, 40
@@ -69,7 +69,7 @@ class Leak(Lesson):
     height: int = setting(4, "Height of the trees", low=1, high=4, help="Each step halves every part twice.")
     draw: int = draw_setting()
 
-    def show(self) -> Shown:
+    def show(self) -> LessonFigure:
         """Compute the figures for these settings."""
         person = self.person - 1
         exact, private = exact_release(self.height), private_release(self.height, self.epsilon, self.draw)
@@ -81,7 +81,7 @@ class Leak(Lesson):
         exact_result, private_result = summarize_attack(exact_belief, person), summarize_attack(private_belief, person)
         one_cell, few = known_people(self.height)
         lines = _map(np.full_like(exact_belief, SIDE**-2), exact, person, "Lines at exact medians")
-        return Shown(
+        return LessonFigure(
             asked=((lines,),),
             rows=(maps,),
             figures=(
@@ -107,7 +107,7 @@ class Leak(Lesson):
         )
 
 
-def _map(belief: NDArray[np.float64], release: Release, person: int, title: str) -> object:
+def _map(belief: NDArray[np.float64], release: PointRelease, person: int, title: str) -> object:
     row, column = np.nonzero(100 * belief > 0)
     cells = pd.DataFrame({"x": column, "y": row, "x2": column + 1, "y2": row + 1, "value": 100 * belief[row, column]})
     columns, rows = people()
@@ -137,12 +137,12 @@ def people() -> tuple[Integers, Integers]:
 
 
 @lru_cache(maxsize=8)
-def exact_release(height: int) -> Release:
+def exact_release(height: int) -> PointRelease:
     """Release the tree at exact medians; its counts are not used. NOT PRIVATE."""
     return ExactKdtree(height=height).release(count_residents(*people(), ORDER), PureBudget(1), Entropy.seeded(0))
 
 
-def private_release(height: int, epsilon: float, draw: int) -> Release:
+def private_release(height: int, epsilon: float, draw: int) -> PointRelease:
     """Release the private tree whose splits spend `epsilon`. Its counts, which are not used, spend as much again."""
     mechanism = Kdtree(height=height, median_share=_HALF)
     return mechanism.release(count_residents(*people(), ORDER), PureBudget(2 * epsilon), Entropy.seeded(draw))
@@ -170,7 +170,7 @@ def _cut(rectangle: tuple[int, ...], halves: Sequence[tuple[int, ...]], level: i
     return Cut(rectangle=(west, south, east, north), across=across, line=halves[0][2 if across else 3], level=level)
 
 
-def attack(release: Release, person: int, epsilon: float | None) -> Floats:
+def attack(release: PointRelease, person: int, epsilon: float | None) -> Floats:
     """Compute the attacker's belief in each cell as the cell of one person.
 
     Beforehand, every cell is as likely as any other. For each cell that the person may be in, the attacker knows the probability of each

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
-from dpviz.mechanisms.base import Rule, Settings, setting
+from dpviz.mechanisms.base import Settings, SettingSpec, setting
 
 EPSILONS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0)
 MOST_DRAWS = 999
@@ -24,7 +24,7 @@ class Figure:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Shown:
+class LessonFigure:
     """The charts and texts of a lesson for some settings.
 
     Attributes:
@@ -116,7 +116,7 @@ class Lesson(Settings):
     in_class: ClassVar[str] = ""
     share_bar: ClassVar[ShareBar | None] = None
 
-    def show(self) -> Shown:
+    def show(self) -> LessonFigure:
         """Compute the figures for these settings; the same settings always give the same figures."""
         raise NotImplementedError
 
@@ -138,7 +138,7 @@ class Lesson(Settings):
         return {rule.name: _text(values[rule.name]) for rule in self.rules() if values[rule.name] != rule.default}
 
 
-def _reader(rule: Rule) -> Callable[[str], Any]:
+def _reader(rule: SettingSpec) -> Callable[[str], Any]:
     if isinstance(rule.default, bool):
         return _read_switch
     if isinstance(rule.default, tuple):

@@ -25,7 +25,7 @@ from dpviz.lessons.charts import (
     x_axis,
     y_axis,
 )
-from dpviz.lessons.lesson import Figure, Lesson, Shown, epsilon_setting
+from dpviz.lessons.lesson import Figure, Lesson, LessonFigure, epsilon_setting
 from dpviz.mechanisms.base import setting
 from dpviz.privacy.budget import ApproxBudget
 from dpviz.view.charts import add_texts, finish, format_cell, tooltip
@@ -75,7 +75,7 @@ class OnePerson(Lesson):
     seen: int = setting(23, "Released count that is seen", low=0, high=40, help="The attacker knows the 20 others; the person makes it 21.")
     noise: str = setting(LAPLACE, "Noise", choices=NOISES, help="Laplace keeps the bound for every output, Gaussian except for δ = 1e-6.")
 
-    def show(self) -> Shown:
+    def show(self) -> LessonFigure:
         """Compute the figures for these settings."""
         noise = Noise(kind=self.noise, epsilon=self.epsilon)
         counts = shown_counts(noise, self.seen)
@@ -92,7 +92,7 @@ class OnePerson(Lesson):
         gain = float(noise.log_odds(np.array([self.seen]))[0])
         after = 100 * float(posterior(prior, gain))
         charts = (distribution_chart(distributions, self.seen), belief_chart(belief, (self.prior, after, high), self.seen))
-        return Shown(rows=(charts,), asked=(charts[:1],), figures=_figures(self, (gain, after, low, high)), note=_note(noise, self))
+        return LessonFigure(rows=(charts,), asked=(charts[:1],), figures=_figures(self, (gain, after, low, high)), note=_note(noise, self))
 
 
 def _figures(lesson: OnePerson, beliefs: tuple[float, float, float, float]) -> tuple[Figure, ...]:

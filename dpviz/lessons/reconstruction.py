@@ -13,7 +13,7 @@ from dpviz.evaluation.attacks.differencing import count_by, membership
 from dpviz.evaluation.attacks.game import Success, count_wins, membership_bound
 from dpviz.evaluation.attacks.rounding import bound_counts, can_exceed, rounded_range
 from dpviz.lessons.blocks import BLOCKS, FILLS, NOISY, SHOWN, block_counts, count_map, geographies, write_count
-from dpviz.lessons.lesson import Figure, Lesson, Shown, draw_setting, epsilon_setting
+from dpviz.lessons.lesson import Figure, Lesson, LessonFigure, draw_setting, epsilon_setting
 from dpviz.lessons.success import RUNS, SEEDS, Game, describe_success, play_noisy, success_chart
 from dpviz.mechanisms.base import setting
 from dpviz.mechanisms.contrasts import NEAREST, ROUNDINGS, round_counts
@@ -63,7 +63,7 @@ class Reconstruction(Lesson):
     epsilon: float = epsilon_setting(1.0, "Of all private tables together: each table spends an equal part.")
     draw: int = draw_setting()
 
-    def show(self) -> Shown:
+    def show(self) -> LessonFigure:
         """Compute the figures for these settings."""
         tables, counts, entropy = chosen_tables(self.tables), block_counts(self.draw), Entropy.seeded(self.draw)
         published = round_tables(counts, tables, self.base, self.rounding, entropy)
@@ -86,7 +86,7 @@ class Reconstruction(Lesson):
             _map(published[0], np.full(BLOCKS, SHOWN), f"Published: rounded to {self.base}", "Every count is rounded."),
             _map(_ranges(least, most), np.where(pinned, _CERTAIN, _SEVERAL), "What fits all tables", certain),
         )
-        return Shown(
+        return LessonFigure(
             asked=(rounded,),
             rows=(
                 rounded,

@@ -15,13 +15,13 @@ from dpviz.data.points import PointCounts
 from dpviz.evaluation.attacks.fixes import group_bound, guess_homes, play_homes
 from dpviz.evaluation.attacks.game import Success, guess_bound
 from dpviz.lessons.charts import GREEN, RED, Look, curve_chart, horizontal_line, vertical_line
-from dpviz.lessons.lesson import EPSILONS, Figure, Lesson, Shown, draw_setting, epsilon_setting
+from dpviz.lessons.lesson import EPSILONS, Figure, Lesson, LessonFigure, draw_setting, epsilon_setting
 from dpviz.lessons.real_map import INK, Area, real_map
 from dpviz.mechanisms.base import setting
 from dpviz.mechanisms.points.identity import Identity
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
-from dpviz.release.point_release import Release
+from dpviz.release.point_release import PointRelease
 from dpviz.samples.points import daily_routes, sample_xy
 from dpviz.space.domain import Domain
 
@@ -77,7 +77,7 @@ class RecordOrPerson(Lesson):
     epsilon: float = epsilon_setting()
     draw: int = draw_setting()
 
-    def show(self) -> Shown:
+    def show(self) -> LessonFigure:
         """Compute the figures for these settings."""
         record, person = (success(most, self.epsilon) for most in (None, self.most))
         low, high = person.interval()
@@ -86,7 +86,7 @@ class RecordOrPerson(Lesson):
             _map(self, None, f"Each position protected, ε = {self.epsilon:g}"),
             _map(self, self.most, f"The person protected, ε = {self.epsilon:g}"),
         )
-        return Shown(
+        return LessonFigure(
             rows=(maps, (_success_chart(self),)),
             asked=((_address_map(),),),
             slide=(maps,),
@@ -168,7 +168,7 @@ def known_counts() -> Integers:
 
 
 @lru_cache(maxsize=8)
-def release(home: int, most: int | None, epsilon: float, draw: int) -> Release:
+def release(home: int, most: int | None, epsilon: float, draw: int) -> PointRelease:
     """Release the person in the crowd, as counts of all cells with noise."""
     return Identity(order=ORDER).release(count_fixes(home, most, crowd=True), PureBudget(epsilon), Entropy.seeded(draw))
 

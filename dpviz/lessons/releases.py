@@ -13,7 +13,7 @@ from scipy.special import logsumexp
 
 from dpviz.arrays import Floats, Integers
 from dpviz.lessons.charts import Look, curve_chart, vertical_line
-from dpviz.lessons.lesson import Figure, Lesson, Shown, draw_setting, epsilon_setting
+from dpviz.lessons.lesson import Figure, Lesson, LessonFigure, draw_setting, epsilon_setting
 from dpviz.lessons.maps import Cells, cell_map
 from dpviz.mechanisms.base import setting
 from dpviz.privacy.budget import PureBudget, ZcdpBudget
@@ -62,7 +62,7 @@ class Releases(Lesson):
     budget: str = setting(EACH, "ε is", choices=(EACH, TOGETHER), help="Spent anew on every table, or shared between all of them.")
     draw: int = draw_setting()
 
-    def show(self) -> Shown:
+    def show(self) -> LessonFigure:
         """Compute the figures for these settings."""
         epsilon = self.epsilon if self.budget == EACH else self.epsilon / (TABLES * MOST_DAYS)
         result = attack(round(epsilon, 9), self.draw)
@@ -79,7 +79,7 @@ class Releases(Lesson):
         totals = composed_epsilons(round(epsilon, 9)).rename(columns={"days": "x", "epsilon": "y"})
         after = f"after {self.days} day{'s' * (self.days != 1)}"
         maps = _map(result.home[self.days], HOME, f"Home: belief {after}"), _map(result.work[self.days], WORK, f"Work: belief {after}")
-        return Shown(
+        return LessonFigure(
             asked=(maps,),
             rows=(
                 maps,

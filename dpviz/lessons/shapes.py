@@ -18,7 +18,7 @@ from dpviz.amounts import format_percent
 from dpviz.arrays import Floats, Integers
 from dpviz.data.areas import AreaCounts
 from dpviz.lessons.charts import COLORS, Look, curve_chart, style_channel
-from dpviz.lessons.lesson import Figure, Lesson, Shown, draw_setting, epsilon_setting
+from dpviz.lessons.lesson import Figure, Lesson, LessonFigure, draw_setting, epsilon_setting
 from dpviz.lessons.maps import FILL
 from dpviz.mechanisms.areas.flat import FlatAreas
 from dpviz.mechanisms.base import setting
@@ -26,7 +26,7 @@ from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.area_fitness import NARROW, narrow_share
 from dpviz.release.area_release import AreaRelease
-from dpviz.samples.flows import us_counties
+from dpviz.samples.trips import us_counties
 from dpviz.space.area_shares import leaf_shares
 from dpviz.space.regions import Regions
 from dpviz.view.charts import FORMAT, FRAME, GREY, add_texts, describe_values, finish, tooltip
@@ -80,7 +80,7 @@ class ShapesOfRegions(Lesson):
     people: str = setting("20,000", "People", choices=PEOPLE, help="Made-up people around the real towns of Georgia, and between them.")
     draw: int = draw_setting()
 
-    def show(self) -> Shown:
+    def show(self) -> LessonFigure:
         """Compute the figures for these settings."""
         people = int(self.people.replace(",", ""))
         releases = {shape: _release(shape, people, self.epsilon, self.draw) for shape in SHAPES}
@@ -88,7 +88,7 @@ class ShapesOfRegions(Lesson):
         top = max(float(np.quantile(truth.level_counts()[1], 0.97)) for truth in truths.values())
         maps = tuple(_draw_map(shape, releases[shape], top) for shape in SHAPES)
         known = _list_known(releases, truths)
-        return Shown(
+        return LessonFigure(
             asked=(maps,),
             rows=(maps, (_draw_bars(known), _draw_circles(releases, truths, people))),
             figures=_list_figures(releases, known),

@@ -10,7 +10,7 @@ import pandas as pd
 from dpviz.errors import SettingError
 from dpviz.lessons.charts import COLORS, RED, Look, curve_chart
 from dpviz.lessons.errors import ANYWHERE, PLACEMENTS, split_draws, split_theory, with_leaf_share
-from dpviz.lessons.lesson import Figure, Lesson, ShareBar, Shown, draw_setting, epsilon_setting
+from dpviz.lessons.lesson import Figure, Lesson, LessonFigure, ShareBar, draw_setting, epsilon_setting
 from dpviz.mechanisms.base import setting
 from dpviz.privacy.allocation import PUBLISHED, level_weights
 
@@ -86,7 +86,7 @@ class Split(Lesson):
         if len(self.levels) != HEIGHT + 1 or not sum(self.levels) > 0:
             raise SettingError(f"Shares must be {HEIGHT + 1} numbers from 0 to 1, one of them greater than 0.")
 
-    def show(self) -> Shown:
+    def show(self) -> LessonFigure:
         """Compute the figures for these settings."""
         shares, options = with_leaf_share(self.levels), {"least_squares": self.least_squares, "placement": self.squares}
         chosen = self.name_of_split()
@@ -107,7 +107,7 @@ class Split(Lesson):
         chart = curve_chart(_rename_columns(table), look, dots=_rename_columns(dots))
         others = replace(look, order=look.order[:-1], colors=look.colors[:-1])
         without_leaf = curve_chart(_rename_columns(table[table["series"] != SIMPLE[-1]]), others, dots=_rename_columns(dots))
-        return Shown(
+        return LessonFigure(
             asked=((without_leaf,),),
             rows=((chart,),),
             figures=_figures(lines, chosen),

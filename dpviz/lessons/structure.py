@@ -12,7 +12,7 @@ import pandas as pd
 from dpviz.arrays import Floats
 from dpviz.evaluation.metrics import true_answers
 from dpviz.lessons.charts import Look, curve_chart, vertical_line
-from dpviz.lessons.lesson import Figure, Lesson, Shown, draw_setting, epsilon_setting
+from dpviz.lessons.lesson import Figure, Lesson, LessonFigure, draw_setting, epsilon_setting
 from dpviz.lessons.maps import Cells, cell_map
 from dpviz.lessons.town import TIGHT, TWO_CROWDS, town, town_cells
 from dpviz.mechanisms.base import setting
@@ -20,7 +20,7 @@ from dpviz.mechanisms.points.kdtree import Kdtree
 from dpviz.mechanisms.points.quadtree import Quadtree
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
-from dpviz.release.point_release import Release
+from dpviz.release.point_release import PointRelease
 from dpviz.space.workloads import random_rectangles
 
 ORDER, HEIGHT, PEOPLE, QUESTIONS, REPEATS = 6, 4, 2000, 100, 4
@@ -69,7 +69,7 @@ class Structure(Lesson):
     town: str = setting(TIGHT, "Town", choices=(TIGHT, TWO_CROWDS), help=f"{PEOPLE:,} made-up people.")
     draw: int = draw_setting()
 
-    def show(self) -> Shown:
+    def show(self) -> LessonFigure:
         """Compute the figures for these settings."""
         table = errors_by_share(self.town, self.epsilon, self.draw)
         quad = quadtree_error(self.town, self.epsilon, self.draw)
@@ -87,7 +87,7 @@ class Structure(Lesson):
         errors = table[table["series"] == TOTAL].set_index("share")["error"]
         best = float(errors.index[int(errors.argmin())])
         tree = _map(self)
-        return Shown(
+        return LessonFigure(
             asked=((tree,),),
             rows=((curve_chart(rows, look, under=under), tree),),
             figures=(
@@ -130,12 +130,12 @@ def _make_queries(kind: str) -> tuple[Floats, Floats]:
     return boxes, true_answers(points, boxes).astype(np.float64)
 
 
-def release_town(kind: str, share: float, epsilon: float, entropy: Entropy) -> Release:
+def release_town(kind: str, share: float, epsilon: float, entropy: Entropy) -> PointRelease:
     """Release one kd-tree of the town, with a share of epsilon for its splits."""
     return Kdtree(height=HEIGHT, median_share=share).release(town(ORDER, PEOPLE, kind), PureBudget(epsilon), entropy)
 
 
-def errors(release: Release, kind: str) -> dict[str, float]:
+def errors(release: PointRelease, kind: str) -> dict[str, float]:
     """Return the root mean square error of the queries, and its two parts: the noise, and the assumption of even partitions."""
     boxes, truth = _make_queries(kind)
     points = town(ORDER, PEOPLE, kind)

@@ -20,7 +20,7 @@ from dpviz.lessons.errors import (
     running_errors,
     stated_errors,
 )
-from dpviz.lessons.lesson import Figure, Lesson, Shown, draw_setting, epsilon_setting
+from dpviz.lessons.lesson import Figure, Lesson, LessonFigure, draw_setting, epsilon_setting
 from dpviz.mechanisms.base import setting
 
 SIDES = {"16 × 16": 4, "32 × 32": 5, "64 × 64": 6, "256 × 256": 8}
@@ -67,7 +67,7 @@ class Sums(Lesson):
     squares: str = setting(ANYWHERE, "Squares", choices=PLACEMENTS, help="Anywhere in the town, or blocks that the tree itself counts.")
     draw: int = draw_setting()
 
-    def show(self) -> Shown:
+    def show(self) -> LessonFigure:
         """Compute the figures for these settings."""
         order = SIDES[self.town]
         releases = flat_and_tree(order, self.epsilon, self.draw)
@@ -75,7 +75,7 @@ class Sums(Lesson):
         theory = {name: stated_errors(release, order, self.squares) for name, release in releases.items()}
         measured = {name: measured_errors([release], order, self.squares) for name, release in releases.items()}
         walk = _sum_chart(errors)
-        return Shown(rows=((walk, _size_chart(theory, measured)),), asked=((walk,),), figures=_figures(theory), note=_note(self))
+        return LessonFigure(rows=((walk, _size_chart(theory, measured)),), asked=((walk,),), figures=_figures(theory), note=_note(self))
 
 
 def _sum_chart(errors: pd.DataFrame) -> object:

@@ -12,10 +12,10 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from dpviz.data.flows import Flows
-from dpviz.evaluation.flow_metrics import evaluate_flows
+from dpviz.data.trips import TripCounts
+from dpviz.evaluation.trip_metrics import evaluate_trips
 from dpviz.lessons.charts import Look, step_chart, style_channel
-from dpviz.lessons.lesson import Figure, Lesson, Shown, draw_setting, epsilon_setting
+from dpviz.lessons.lesson import Figure, Lesson, LessonFigure, draw_setting, epsilon_setting
 from dpviz.lessons.maps import FILL
 from dpviz.mechanisms.base import setting
 from dpviz.mechanisms.trips.top_down import TopDown
@@ -23,7 +23,7 @@ from dpviz.privacy.budget import ApproxBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.noise import discrete_gaussian
 from dpviz.privacy.whole_numbers import nearest_whole_numbers
-from dpviz.release.flow_release import FlowRelease, PairSums
+from dpviz.release.trip_release import PairSums, TripRelease
 from dpviz.space.regions import Regions
 from dpviz.view.charts import GREY, add_texts, describe_values, finish, legend, to_hex, tooltip
 from dpviz.view.colors import FALSE_NEGATIVE, FALSE_POSITIVE
@@ -86,7 +86,7 @@ class Stages(Lesson):
     epsilon: float = epsilon_setting(1.0, "With δ = 1e-6; one trip is replaced by another.")
     draw: int = draw_setting()
 
-    def show(self) -> Shown:
+    def show(self) -> LessonFigure:
         """Compute the figures for these settings."""
         release = release_country(self.optimiser, self.epsilon, self.draw)
         pairs = stage_pairs(release, self.stage)
@@ -96,7 +96,7 @@ class Stages(Lesson):
         description = f"{len(pairs)} pairs, {wrong} false positives, {missed} false negatives."
         matrix = pair_matrix(pairs, f"Level {self.stage}: {BETWEEN[self.stage]}", description)
         truth = pair_matrix(pairs.assign(released=pairs["true"], kind=RIGHT), f"True trips: {BETWEEN[self.stage]}", f"{len(pairs)} pairs.")
-        return Shown(
+        return LessonFigure(
             asked=((truth,),),
             rows=((matrix, _by_stage(false_positives)), (_family(release.stages[-1].variance, self.draw),)),
             figures=(
@@ -221,7 +221,7 @@ def mark_wrong(table: pd.DataFrame, order: Sequence[str]) -> pd.DataFrame:
 
 
 @lru_cache(maxsize=1)
-def country() -> Flows:
+def country() -> TripCounts:
     """Return the trips of a made-up country: eighteen towns in three regions, trips between few pairs of towns, most within a region."""
     table = pd.DataFrame([{"region": region, "town": town} for region, towns in _TOWNS.items() for town in towns])
     regions = Regions.from_table(table, levels=["region", "town"])
@@ -232,10 +232,10 @@ def country() -> Flows:
     near = np.where(origin // 6 == destination // 6, 4.0, 1.0)
     count = np.ceil(near * (rng.pareto(1.2, _PAIRS) + 0.3) * 25).astype(np.int64)
     trips = pd.DataFrame({"origin": towns[origin], "destination": towns[destination], "count": np.minimum(count, 900)})
-    return Flows.from_table(trips, regions=regions)
+    return TripCounts.from_table(trips, regions=regions)
 
 
-def release_country(optimiser: str, epsilon: float, draw: int) -> FlowRelease:
+def release_country(optimiser: str, epsilon: float, draw: int) -> TripRelease:
     """Make one TopDown release. Both optimisers get the same stream of noise, and so the same noise until their choices differ."""
     mechanism = TopDown(optimiser=OPTIMISERS[optimiser])
     return mechanism.release(country(), _budget(epsilon), Entropy.seeded(draw))
@@ -247,9 +247,9 @@ def _budget(epsilon: float) -> ZcdpBudget:
     return ApproxBudget(epsilon, DELTA).to_zcdp()
 
 
-def stage_pairs(release: FlowRelease, stage: int) -> pd.DataFrame:
+def stage_pairs(release: TripRelease, stage: int) -> pd.DataFrame:
     """Return every pair of a stage: columns origin, destination (names), true, released, and kind, one of `KINDS`."""
-    evaluation, tree = evaluate_flows(release, country()), release.tree
+    evaluation, tree = evaluate_trips(release, country()), release.tree
     levels = tree.levels(stage)
     names = [side.names_of(level) for side, level in zip((tree.origins, tree.destinations), levels, strict=True)]
     origin, destination = (part.ravel().astype(np.int32) for part in np.indices((len(names[0]), len(names[1]))))
@@ -294,7 +294,7 @@ def _false_positives(optimiser: str, epsilon: float, draw: int) -> tuple[int, ..
 @lru_cache(maxsize=1)
 def _true_stages() -> list[PairSums]:
     """Return the true trips of every stage."""
-    evaluation = evaluate_flows(release_country(CHEBYSHEV, 1.0, 0), country())
+    evaluation = evaluate_trips(release_country(CHEBYSHEV, 1.0, 0), country())
     return [evaluation.true_sums(*evaluation.release.tree.levels(stage)) for stage in range(STAGES + 1)]
 
 

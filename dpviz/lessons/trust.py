@@ -14,7 +14,7 @@ from dpviz.amounts import format_decimal
 from dpviz.arrays import Floats, Integers
 from dpviz.data.points import PointCounts
 from dpviz.lessons.charts import GREEN, Look, curve_chart
-from dpviz.lessons.lesson import Figure, Lesson, Shown, draw_setting, epsilon_setting
+from dpviz.lessons.lesson import Figure, Lesson, LessonFigure, draw_setting, epsilon_setting
 from dpviz.lessons.maps import Cells
 from dpviz.lessons.real_map import LOS_ANGELES, real_cell_map
 from dpviz.mechanisms.base import setting
@@ -22,7 +22,7 @@ from dpviz.mechanisms.points.path_tree import PathTree
 from dpviz.mechanisms.points.planar_laplace import PlanarLaplace
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
-from dpviz.samples.points import load_sample
+from dpviz.samples.points import load_point_sample
 from dpviz.view.charts import GREY
 from dpviz.view.colors import ACCENT
 
@@ -71,7 +71,7 @@ class Trust(Lesson):
     people: str = setting("200,000", "People", choices=tuple(PEOPLE), help="Made-up residents of the square around Los Angeles.")
     draw: int = draw_setting()
 
-    def show(self) -> Shown:
+    def show(self) -> LessonFigure:
         """Compute the figures for these settings."""
         number = PEOPLE[self.people]
         counts = {OFFICE: office_counts(number, self.epsilon, self.draw), BLURRED: blurred_counts(number, RADII[self.radius], self.draw)}
@@ -82,7 +82,7 @@ class Trust(Lesson):
             _map(counts[OFFICE], number, f"A trusted office, ε = {self.epsilon:g}"),
             _map(counts[BLURRED], number, f"Places blurred over {self.radius}"),
         )
-        return Shown(
+        return LessonFigure(
             rows=(maps, (_error_chart(errors, number),)), asked=((truth,),), figures=_figures(errors, number), note=_NOTE, source=_SOURCE
         )
 
@@ -101,7 +101,7 @@ _SOURCE = (
 @lru_cache(maxsize=3)
 def residents(number: int) -> PointCounts:
     """Return the made-up residents."""
-    return load_sample("la_residents", size=number)
+    return load_point_sample("la_residents", size=number)
 
 
 @lru_cache(maxsize=3)

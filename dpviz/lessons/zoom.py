@@ -22,7 +22,7 @@ from dpviz.lessons.city import (
     true_squares,
     typical_noise,
 )
-from dpviz.lessons.lesson import Figure, Lesson, Shown, draw_setting, epsilon_setting
+from dpviz.lessons.lesson import Figure, Lesson, LessonFigure, draw_setting, epsilon_setting
 from dpviz.lessons.maps import FILL
 from dpviz.lessons.real_map import INK, LOS_ANGELES, real_map
 from dpviz.mechanisms.base import setting
@@ -73,12 +73,12 @@ class Zoom(Lesson):
     epsilon: float = epsilon_setting(0.1)
     draw: int = draw_setting()
 
-    def show(self) -> Shown:
+    def show(self) -> LessonFigure:
         """Compute the figures for these settings."""
         table = errors_by_zoom(self.epsilon, self.draw)
         row = table[table["x"] == self.zoom].to_dict("records")[0]
         share = drowned_share(self.zoom, self.epsilon)
-        return Shown(
+        return LessonFigure(
             rows=((_map(self), _curve(table, self.zoom)),),
             asked=((_map(replace(self, zoom=_COARSE)),),),
             figures=(

@@ -5,8 +5,8 @@ belongs in `dpviz.privacy`.
 """
 
 from dpviz.data.areas import AreaCounts
-from dpviz.data.flows import Flows
 from dpviz.data.points import PointCounts
+from dpviz.data.trips import TripCounts
 from dpviz.mechanisms.areas.base import AreaMechanism as AreaMechanism
 from dpviz.mechanisms.base import AnyFamily as AnyFamily
 from dpviz.mechanisms.base import AnyMechanism as AnyMechanism
@@ -17,7 +17,7 @@ from dpviz.mechanisms.base import Registry as Registry
 from dpviz.mechanisms.base import Settings as Settings
 from dpviz.mechanisms.base import setting as setting
 from dpviz.mechanisms.points.base import PointMechanism as PointMechanism
-from dpviz.mechanisms.trips.base import FlowMechanism as FlowMechanism
+from dpviz.mechanisms.trips.base import TripMechanism as TripMechanism
 from dpviz.space.domain import Domain
 from dpviz.space.regions import Regions
 
@@ -48,7 +48,7 @@ from dpviz.mechanisms.points.contrasts import SuppressedCounts as SuppressedCoun
 from dpviz.mechanisms.points.contrasts import MergedCells as MergedCells
 from dpviz.mechanisms.points.moved import JitteredPoints as JitteredPoints
 from dpviz.mechanisms.points.planar_laplace import PlanarLaplace as PlanarLaplace
-from dpviz.mechanisms.trips.contrasts import SuppressedFlows as SuppressedFlows, RoundedFlows as RoundedFlows, MergedFlows as MergedFlows
+from dpviz.mechanisms.trips.contrasts import SuppressedTrips as SuppressedTrips, RoundedTrips as RoundedTrips, MergedTrips as MergedTrips
 from dpviz.mechanisms.areas.contrasts import SuppressedAreas as SuppressedAreas, RoundedAreas as RoundedAreas, MergedAreas as MergedAreas
 # isort: on
 
@@ -69,14 +69,14 @@ POINT_FAMILY: Family[PointMechanism] = Family(
     references=_found(PointMechanism, private=False),  # type: ignore[type-abstract]
     usual=("path_tree", "quadtree", "uniform_grid"),
 )
-TRIP_FAMILY: Family[FlowMechanism] = Family(
+TRIP_FAMILY: Family[TripMechanism] = Family(
     name="trips",
-    data=Flows,
+    data=TripCounts,
     frame=Regions,
-    base=FlowMechanism,  # type: ignore[type-abstract]
-    own=_found(FlowMechanism, private=True),  # type: ignore[type-abstract]
-    group="dpviz.flow_mechanisms",
-    references=_found(FlowMechanism, private=False),  # type: ignore[type-abstract]
+    base=TripMechanism,  # type: ignore[type-abstract]
+    own=_found(TripMechanism, private=True),  # type: ignore[type-abstract]
+    group="dpviz.trip_mechanisms",
+    references=_found(TripMechanism, private=False),  # type: ignore[type-abstract]
     usual=("fitted_tree", "top_down", "flat_gaussian", "stability_histogram"),
 )
 AREA_FAMILY: Family[AreaMechanism] = Family(
@@ -93,7 +93,7 @@ AREA_FAMILY: Family[AreaMechanism] = Family(
 POINT_MECHANISMS = POINT_FAMILY.mechanisms
 """Every private point mechanism by key. A new one needs a file and a line above, or an entry point of another package."""
 
-FLOW_MECHANISMS = TRIP_FAMILY.mechanisms
+TRIP_MECHANISMS = TRIP_FAMILY.mechanisms
 """Every private trip mechanism by key, as for points."""
 
 AREA_MECHANISMS = AREA_FAMILY.mechanisms
@@ -102,7 +102,7 @@ AREA_MECHANISMS = AREA_FAMILY.mechanisms
 REFERENCES = {reference.key: reference for reference in POINT_FAMILY.references}
 """Point references that are NOT PRIVATE, by key: for teaching what privacy costs. Their releases refuse to be published."""
 
-FLOW_REFERENCES = {reference.key: reference for reference in TRIP_FAMILY.references}
+TRIP_REFERENCES = {reference.key: reference for reference in TRIP_FAMILY.references}
 """Trip references that are NOT PRIVATE, by key, as for points."""
 
 AREA_REFERENCES = {reference.key: reference for reference in AREA_FAMILY.references}

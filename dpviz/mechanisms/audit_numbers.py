@@ -12,9 +12,9 @@ from dpviz.arrays import Floats
 from dpviz.privacy.audit import Neighbours, Observation
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.area_release import AreaRelease
-from dpviz.release.flow_release import FlowRelease
 from dpviz.release.manifest import describe_contents
-from dpviz.release.point_release import Release
+from dpviz.release.point_release import PointRelease
+from dpviz.release.trip_release import TripRelease
 
 Numbers = dict[Hashable, float]
 Inputs = TypeVar("Inputs")
@@ -26,12 +26,12 @@ def pair_of(words: str, inputs: tuple[Inputs, Inputs], observe: Callable[[Inputs
     return Neighbours(words=words, one=partial(observe, one), other=partial(observe, other))
 
 
-def manifest_numbers(release: Release | FlowRelease) -> Numbers:
+def manifest_numbers(release: PointRelease | TripRelease) -> Numbers:
     """Collect the facts of a manifest, without its tables: the value 1 for each text, the cost and noise of each step, and the contents."""
     return receipt_numbers(release) | dict(_leaves(describe_contents(release), ("manifest",)))
 
 
-def receipt_numbers(release: Release | FlowRelease | AreaRelease) -> Numbers:
+def receipt_numbers(release: PointRelease | TripRelease | AreaRelease) -> Numbers:
     """Collect the facts of a receipt: the value 1 for each text, and the cost and noise of each step."""
     receipt = release.receipt
     facts = (receipt.unit, receipt.neighbours, receipt.total, receipt.contributions, receipt.converted)

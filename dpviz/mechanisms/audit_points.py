@@ -16,7 +16,7 @@ from dpviz.mechanisms.audit_numbers import largest_chance, manifest_numbers, pai
 from dpviz.privacy.audit import Neighbours, Observation
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.wavelet import WaveletSpread, coefficients
-from dpviz.release.point_release import Release
+from dpviz.release.point_release import PointRelease
 from dpviz.space.tree import Tree
 
 MOST_NODES = 40
@@ -79,7 +79,7 @@ ACROSS = Added(
 """A person with one record in each of 16 nodes of one level; each moves its node's median from one end to the other."""
 
 
-def point_pair(added: Added, release: Callable[[PointCounts, Entropy], Release]) -> Neighbours:
+def point_pair(added: Added, release: Callable[[PointCounts, Entropy], PointRelease]) -> Neighbours:
     """Make two neighbouring inputs with runs of a mechanism; releases are read on the paths from the root to the added records."""
 
     def observe(points: PointCounts, entropy: Entropy) -> Observation:
@@ -88,7 +88,7 @@ def point_pair(added: Added, release: Callable[[PointCounts, Entropy], Release])
     return pair_of(added.words, added.inputs(), observe)
 
 
-def read_points_release(release: Release, *cells: tuple[int, int]) -> Observation:
+def read_points_release(release: PointRelease, *cells: tuple[int, int]) -> Observation:
     """Read everything in a release that can show a person's records in some cells.
 
     This is, for the nodes on the path from the root to each cell: rectangles, and counts as measured first, measured again and released.
@@ -112,9 +112,9 @@ def read_points_release(release: Release, *cells: tuple[int, int]) -> Observatio
     return Observation(numbers={name: value for name, value in numbers.items() if math.isfinite(value)}, chance=chance)
 
 
-def _read_path(release: Release, path: Integers) -> dict[tuple[Hashable, ...], float]:
+def _read_path(release: PointRelease, path: Integers) -> dict[tuple[Hashable, ...], float]:
     """Return the counts, variances and rectangles of the nodes on a path from the root to a cell, by quantity and depth."""
-    again = release.noisy if release.again is None else release.again
+    again = release.noisy if release.second_measurement is None else release.second_measurement
     shown = {
         "noisy count": release.noisy,
         "count": release.count,
@@ -139,7 +139,7 @@ def _nodes_on_path(tree: Tree, cell: tuple[int, int], order: int) -> Integers:
     return np.flatnonzero((tree.west <= column) & (column < tree.east) & (tree.south <= row) & (row < tree.north))
 
 
-def _largest_point_chance(release: Release, shown: Integers) -> float:
+def _largest_point_chance(release: PointRelease, shown: Integers) -> float:
     """Bound the probability of the likeliest noise: on the nodes `shown`, or on all coefficients of a wavelet."""
     if isinstance(release.spread, WaveletSpread):
         return largest_chance(np.full(4**release.spread.order, release.spread.variance))

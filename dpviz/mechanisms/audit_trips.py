@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 
 from dpviz.arrays import Integers
-from dpviz.data.flows import Flows
+from dpviz.data.trips import TripCounts
 from dpviz.mechanisms.audit_numbers import largest_chance, manifest_numbers
 from dpviz.privacy.audit import Observation
-from dpviz.release.flow_release import FlowRelease
+from dpviz.release.trip_release import TripRelease
 from dpviz.space.regions import Regions
 
 BUSY = 100
@@ -40,7 +40,7 @@ class Moved(NamedTuple):
         who = "a trip on the last pair" if trips == 1 else f"a person's {trips} trips on {len(set(self.pairs))} pair(s)"
         return f"{who} of {levels} regions, beside {self.trips[1]} on the last one and {self.trips[0]} on the others"
 
-    def inputs(self, *, moved: bool) -> tuple[Flows, Flows]:
+    def inputs(self, *, moved: bool) -> tuple[TripCounts, TripCounts]:
         """Make two inputs: with the person's trips on `pairs`, and without them, or if `moved` with these trips on `origins` instead."""
         regions = regular_regions(self.fan_outs)
         number = regions.size(regions.depth)
@@ -52,7 +52,7 @@ class Moved(NamedTuple):
             np.add.at(other, np.array(self.origins), 1)
         several = len(self.pairs) > 1
         bound = {"contributions": len(self.pairs), "unit": "person" if several else "trip", "exactly": moved and several}
-        return _make_flows(regions, one, **bound), _make_flows(regions, other, **bound)
+        return _make_trips(regions, one, **bound), _make_trips(regions, other, **bound)
 
 
 TRIPS = (Moved((2,), (BUSY, BUSY)), Moved((2, 2), (BUSY, 0)))
@@ -63,7 +63,7 @@ PEOPLE = (
 """One person's trips, all on one pair, or on pairs in several nodes of each stage; for mechanisms that take several trips per person."""
 
 
-def read_flow_release(release: FlowRelease) -> Observation:
+def read_trip_release(release: TripRelease) -> Observation:
     """Read everything in a release of trips: the pairs of all stages with measured and released counts, and the manifest's facts."""
     numbers, log_chance = manifest_numbers(release), 0.0
     for stage, counts in enumerate(release.stages):
@@ -88,6 +88,6 @@ def regular_regions(fan_outs: tuple[int, ...]) -> Regions:
     return Regions.from_table(table, levels=levels)
 
 
-def _make_flows(regions: Regions, count: Integers, **bound: Any) -> Flows:
+def _make_trips(regions: Regions, count: Integers, **bound: Any) -> TripCounts:
     width, occupied = regions.size(regions.depth), np.flatnonzero(count)
-    return Flows(regions, (occupied // width).astype(np.int32), (occupied % width).astype(np.int32), count[occupied], **bound)
+    return TripCounts(regions, (occupied // width).astype(np.int32), (occupied % width).astype(np.int32), count[occupied], **bound)

@@ -35,7 +35,7 @@ NOISES = (LAPLACE, GAUSSIAN)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rule:
+class SettingSpec:
     """The declaration of one setting, from which range check, widget and documentation are made.
 
     Attributes:
@@ -163,9 +163,9 @@ class Settings:
             object.__setattr__(self, rule.name, _check_value(rule, declared[rule.name], getattr(self, rule.name)))
 
     @classmethod
-    def rules(cls) -> Iterator[Rule]:
+    def rules(cls) -> Iterator[SettingSpec]:
         """Iterate over the rules of the settings, in order of declaration."""
-        return (Rule(name=f.name, default=f.default, **f.metadata["rule"]) for f in fields(cls) if f.default is not MISSING)
+        return (SettingSpec(name=f.name, default=f.default, **f.metadata["rule"]) for f in fields(cls) if f.default is not MISSING)
 
     @classmethod
     def from_settings(cls, values: Mapping[str, Any]) -> Self:
@@ -220,7 +220,7 @@ class Mechanism(Settings, ABC, Generic[Data, Frame, Output]):
     """Base of every mechanism: its settings, and the methods that pages, studies, audits, dry runs and the command line call.
 
     `Data` is the type of the private input, `Frame` the type of its public frame, `Output` the type of the release. Each family has a
-    base class that fixes these three types (`PointMechanism`, `FlowMechanism`). A mechanism is a frozen dataclass that inherits from its
+    base class that fixes these three types (`PointMechanism`, `TripMechanism`). A mechanism is a frozen dataclass that inherits from its
     family's base, declares its settings and implements `release`. All other methods have defaults in the family's base.
 
     Class attributes:
@@ -245,7 +245,7 @@ class Mechanism(Settings, ABC, Generic[Data, Frame, Output]):
     What every mechanism can do, whatever it counts:
 
     >>> import dpviz as dv
-    >>> mechanism = dv.POINT_MECHANISMS["uniform_grid"].from_settings({"total_share": 0.25})
+    >>> mechanism = dv.MECHANISMS["uniform_grid"].from_settings({"total_share": 0.25})
     >>> isinstance(mechanism, dv.Mechanism), mechanism.needs_delta, mechanism.non_defaults()
     (True, False, {'total_share': 0.25})
     >>> domain = dv.Domain(bounds=(0, 0, 16, 16), crs=None, order=4)
@@ -449,7 +449,7 @@ def shares_of(shares: Sequence[float]) -> list[float]:
     return [share / total for share in shares]
 
 
-def _check_value(rule: Rule, declared: Field[Any], value: Any) -> Any:
+def _check_value(rule: SettingSpec, declared: Field[Any], value: Any) -> Any:
     """Return the value of a setting as its type; raise `SettingError` if it is bad."""
     if not rule.good:
         return _convert_value(rule, declared, value)
@@ -460,7 +460,7 @@ def _check_value(rule: Rule, declared: Field[Any], value: Any) -> Any:
         raise refusal from None
 
 
-def _convert_value(rule: Rule, declared: Field[Any], value: Any) -> Any:
+def _convert_value(rule: SettingSpec, declared: Field[Any], value: Any) -> Any:
     if value is None and rule.optional:
         return None
     kind = (declared.type.__name__ if isinstance(declared.type, type) else str(declared.type)).split(" ")[0]
@@ -480,7 +480,7 @@ def _convert_value(rule: Rule, declared: Field[Any], value: Any) -> Any:
 
 def _format_setting(name: str, declared: Field[Any]) -> str:
     """Format a setting as a line of a docstring's Args."""
-    rule = Rule(name=name, default=declared.default, **declared.metadata["rule"])
+    rule = SettingSpec(name=name, default=declared.default, **declared.metadata["rule"])
     if rule.choices:
         allowed = f" One of {', '.join(map(repr, rule.choices))}."
     else:
@@ -488,7 +488,7 @@ def _format_setting(name: str, declared: Field[Any]) -> str:
     return f"        {name}: {rule.label}. {rule.help}{allowed} Default {rule.default!r}."
 
 
-def _range_text(rule: Rule) -> str:
+def _range_text(rule: SettingSpec) -> str:
     low, high = (None if bound is None else f"{bound:,.12g}" for bound in (rule.low, rule.high))
     if low is not None and high is not None:
         return f"from {low} to {high}"

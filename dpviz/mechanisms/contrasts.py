@@ -12,15 +12,15 @@ import numpy as np
 
 from dpviz.arrays import Floats, Integers, Mask
 from dpviz.data.areas import AreaCounts
-from dpviz.data.flows import Flows
 from dpviz.data.points import PointCounts
+from dpviz.data.trips import TripCounts
 from dpviz.mechanisms.base import TODAY, Share, setting
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.entropy import Entropy, require_entropy
 from dpviz.privacy.receipt import Receipt
 from dpviz.space.hierarchy import Hierarchy
 
-AnyCounts = PointCounts | Flows | AreaCounts
+AnyCounts = PointCounts | TripCounts | AreaCounts
 
 NO_PROOF = "the records themselves: NOT PRIVATE"
 PUBLISHED, SUMMED = "published", "summed"

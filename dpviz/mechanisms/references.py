@@ -22,7 +22,7 @@ from dpviz.privacy.allocation import level_weights
 from dpviz.privacy.budget import Budget, PureBudget, require_pure
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.medians import exact_medians
-from dpviz.release.point_release import Release
+from dpviz.release.point_release import PointRelease
 from dpviz.space.domain import Domain
 from dpviz.space.grids import grid, refuse_too_large
 
@@ -40,8 +40,8 @@ class ExactKdtree(PointMechanism):
 
     >>> import dpviz as dv
     >>> points = dv.load_sample("gaussian_cluster")
-    >>> dv.ExactKdtree(height=4).release(points, dv.PureBudget(1), dv.Entropy.seeded(1))
-    Release(exact_kdtree, 256 partitions, epsilon 1, NOT PRIVATE)
+    >>> dv.contrasts.ExactKdtree(height=4).release(points, dv.PureBudget(1), dv.Entropy.seeded(1))
+    PointRelease(exact_kdtree, 256 partitions, epsilon 1, NOT PRIVATE)
     """
 
     key: ClassVar[str] = "exact_kdtree"
@@ -57,7 +57,7 @@ class ExactKdtree(PointMechanism):
         0.0, "Prune below", low=0, high=1e12, help="Remove what lies under nodes with a smaller estimate; 0 is off, the paper has 32."
     )
 
-    def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> Release:
+    def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> PointRelease:
         """Split at exact medians; noisy counts spend `budget`, geometrically over levels. The release must not be published."""
         budget = require_pure(budget, self.title)
         run = Run.of(self, points, budget, entropy)
@@ -112,8 +112,8 @@ class ExactTunedGrid(GridTuning):
 
     >>> import dpviz as dv
     >>> points = dv.load_sample("gaussian_cluster")
-    >>> dv.ExactTunedGrid().release(points, dv.PureBudget(1), dv.Entropy.seeded(1))
-    Release(exact_tuned_grid, 16,384 partitions, epsilon 1, NOT PRIVATE)
+    >>> dv.contrasts.ExactTunedGrid().release(points, dv.PureBudget(1), dv.Entropy.seeded(1))
+    PointRelease(exact_tuned_grid, 16,384 partitions, epsilon 1, NOT PRIVATE)
     """
 
     key: ClassVar[str] = "exact_tuned_grid"
@@ -124,7 +124,7 @@ class ExactTunedGrid(GridTuning):
 
     counts: str = setting("noisy", "Counts", choices=COUNTS, help="Noisy is the paper's Leaky, exact its BestNonPriv. Neither is private.")
 
-    def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> Release:
+    def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> PointRelease:
         """Release the grid with the smallest true error; noisy counts spend `budget`. The release must not be published."""
         budget = require_pure(budget, self.title)
         run = Run.of(self, points, budget, entropy)
@@ -135,7 +135,7 @@ class ExactTunedGrid(GridTuning):
         best, _ = min(results, key=lambda release_and_errors: float((release_and_errors[1] / denominator).mean()))
         return best
 
-    def _try_size(self, run: Run[PointCounts], queries: BoxQueries, budget: PureBudget, side: int) -> tuple[Release, Floats]:
+    def _try_size(self, run: Run[PointCounts], queries: BoxQueries, budget: PureBudget, side: int) -> tuple[PointRelease, Floats]:
         """Count a grid of one size, with all of the budget or exactly; return the release and its (q,) absolute errors. PRIVATE."""
         run, domain = replace(run, steps=[], notes=[]), run.data.domain
         tree = grid(domain, side, side)

@@ -11,8 +11,8 @@ import numpy as np
 
 from dpviz.arrays import Floats, Integers
 from dpviz.data.areas import AreaCounts
-from dpviz.data.flows import Flows
 from dpviz.data.points import PointCounts
+from dpviz.data.trips import TripCounts
 from dpviz.mechanisms.base import BOUNDED, AnyMechanism
 from dpviz.mechanisms.budget_noise import is_gaussian, split_budget
 from dpviz.mechanisms.sensitivity import Sensitivity
@@ -23,7 +23,7 @@ from dpviz.privacy.receipt import Receipt, Step
 from dpviz.space.hierarchy import Hierarchy
 
 MOST_GROWN = 2**23
-Counts = TypeVar("Counts", PointCounts, AreaCounts, Flows)
+Counts = TypeVar("Counts", PointCounts, AreaCounts, TripCounts)
 
 
 @dataclass(frozen=True, kw_only=True)

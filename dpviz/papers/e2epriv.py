@@ -20,7 +20,7 @@ from dpviz.mechanisms.references import ExactTunedGrid
 from dpviz.mechanisms.tuning import PAPER_SIZES
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
-from dpviz.samples.points import SAMPLES
+from dpviz.samples.points import POINT_SAMPLES
 from dpviz.space.domain import Domain
 
 
@@ -29,7 +29,7 @@ class TuningSet:
     """One of the paper's three data sets and the settings for tuning on it. PUBLIC.
 
     Attributes:
-        key: the set's key in `TUNING_SETS`, and in `dv.SAMPLES` that of the made-up points that take its place.
+        key: the set's key in `TUNING_SETS`, and in `dv.samples.points.POINT_SAMPLES` that of the made-up points that take its place.
         sides: candidate grids, in cells per side.
         sanity: the factor delta of the sanity bound rho = delta |D|, not the delta of differential privacy.
     """
@@ -41,12 +41,12 @@ class TuningSet:
     @property
     def size(self) -> int:
         """The number of records, which the paper's method declares."""
-        return SAMPLES[self.key].usual or 0
+        return POINT_SAMPLES[self.key].usual or 0
 
     @property
     def domain(self) -> Domain:
         """The set's public domain."""
-        return SAMPLES[self.key].domain
+        return POINT_SAMPLES[self.key].domain
 
 
 _ALL_SETS = (

@@ -14,7 +14,7 @@ from dpviz.mechanisms.tuning import PAPER_SIZES
 from dpviz.papers import e2epriv
 from dpviz.papers.claims import FAILS, UNDECIDED, Claim, ratios
 from dpviz.papers.figures import PAPER, SMALL, Figure, OneSeed, Paper, Size, average
-from dpviz.samples.points import load_sample
+from dpviz.samples.points import load_point_sample
 
 _STAND_INS = (
     "The paper's data are not included: made-up points with its sizes and bounds take their place, which are samples of this package."
@@ -134,12 +134,12 @@ def _overlap_against_finest(rows: pd.DataFrame) -> dict[str, float]:
 
 
 def _prepare_storage(measure: Callable[..., pd.DataFrame], **settings: Any) -> OneSeed:
-    points = load_sample("storage")
+    points = load_point_sample("storage")
     return lambda seed: measure(points, repeats=1, seed=seed, **settings)
 
 
 def _prepare_10(keys: Iterable[str] = tuple(e2epriv.TUNING_SETS)) -> OneSeed:
-    sets = {key: load_sample(key) for key in keys}
+    sets = {key: load_point_sample(key) for key in keys}
 
     def measure(seed: int) -> pd.DataFrame:
         parts = {key: e2epriv.figure_10(points, key, repeats=1, seed=seed) for key, points in sets.items()}

@@ -25,7 +25,7 @@ from dpviz.mechanisms.points.uniform_grid import UniformGrid
 from dpviz.mechanisms.run import Run
 from dpviz.papers.psd import budget_of
 from dpviz.privacy.entropy import Entropy
-from dpviz.samples.points import CLUSTERS, SEED, load_sample
+from dpviz.samples.points import CLUSTERS, SEED, load_point_sample
 from dpviz.space.domain import Domain
 from dpviz.space.workloads import area_share, random_rectangles
 
@@ -47,7 +47,7 @@ FIGURES = ("mre", "n3", "mae")
 
 def la_points(size: int = PAPER_SIZE) -> PointCounts:
     """Make up residents of the paper's square of 70 x 70 km, since its data are not public, and count them on its 1024 x 1024 lattice."""
-    return load_sample("la_residents", size=size)
+    return load_point_sample("la_residents", size=size)
 
 
 def paper_sets(size: int = PAPER_SIZE, cluster_size: int = CLUSTER_SIZE) -> dict[str, PointCounts]:
@@ -60,7 +60,7 @@ def paper_sets(size: int = PAPER_SIZE, cluster_size: int = CLUSTER_SIZE) -> dict
     sets = {"Los Angeles": la_points(size)}
     for key, sigma in sorted(CLUSTERS.items(), key=lambda item: item[1]):
         for number, letter in enumerate("ab"):
-            sets[f"σ = {sigma}, {letter}"] = load_sample(key, size=cluster_size, seed=SEED + number)
+            sets[f"σ = {sigma}, {letter}"] = load_point_sample(key, size=cluster_size, seed=SEED + number)
     return sets
 
 
@@ -89,8 +89,8 @@ def paper_htf(split_epsilon: float, *, stop: int = 100, height: int | None = Non
         stop_cells=5,
         reuse_splits=False,
         combine=False,
-        zero=False,
-        inside="uniform",
+        shrink_small=False,
+        fill="uniform",
     )
 
 

@@ -14,17 +14,17 @@ import numpy as np
 import pandas as pd
 
 from dpviz.arrays import Floats
-from dpviz.data.flows import Flows
+from dpviz.data.trips import TripCounts
 from dpviz.errors import DomainError, SettingError
-from dpviz.evaluation.flow_metrics import evaluate_flows
-from dpviz.mechanisms.trips.base import FlowMechanism
+from dpviz.evaluation.trip_metrics import evaluate_trips
+from dpviz.mechanisms.trips.base import TripMechanism
 from dpviz.mechanisms.trips.flat_gaussian import FlatGaussian
 from dpviz.mechanisms.trips.stability_histogram import StabilityHistogram
 from dpviz.mechanisms.trips.top_down import TopDown
 from dpviz.papers.clock import seconds_now
 from dpviz.privacy.budget import ApproxBudget
 from dpviz.privacy.entropy import Entropy
-from dpviz.samples.flows import DENSITIES, PAPER_SEED, PARTITIONS, made_up_country, synthetic_flows
+from dpviz.samples.trips import DENSITIES, PAPER_SEED, PARTITIONS, made_up_country, synthetic_trips
 
 EPSILONS = (0.1, 1.0, 10.0)
 DELTA = "1e-8"
@@ -35,7 +35,7 @@ TOP_DOWN = METHODS[2:]
 STAGE_MEASURES = ("max_error", "false_discovery")
 
 
-def paper_methods(names: Sequence[str] = METHODS) -> dict[str, FlowMechanism]:
+def paper_methods(names: Sequence[str] = METHODS) -> dict[str, TripMechanism]:
     """Build the paper's methods by name, with its conversion of (epsilon, delta), its threshold, and equal budgets for all stages.
 
     Args:
@@ -44,7 +44,7 @@ def paper_methods(names: Sequence[str] = METHODS) -> dict[str, FlowMechanism]:
     >>> list(paper_methods(TOP_DOWN))
     ['InfTDA', 'TDA-l2', 'TDA-linf']
     """
-    methods: dict[str, FlowMechanism] = {
+    methods: dict[str, TripMechanism] = {
         "VanillaGauss": FlatGaussian(accounting="paper"),
         "SH": StabilityHistogram(threshold="paper"),
         "InfTDA": TopDown(accounting="paper"),
@@ -54,7 +54,7 @@ def paper_methods(names: Sequence[str] = METHODS) -> dict[str, FlowMechanism]:
     return {name: methods[name] for name in names}
 
 
-def paper_sets(densities: Sequence[str] = tuple(DENSITIES), *, seed: int = PAPER_SEED) -> dict[str, Flows]:
+def paper_sets(densities: Sequence[str] = tuple(DENSITIES), *, seed: int = PAPER_SEED) -> dict[str, TripCounts]:
     """Make up the paper's six synthetic sets, by name: "binary_complete" to "random_sparse".
 
     Args:
@@ -62,15 +62,15 @@ def paper_sets(densities: Sequence[str] = tuple(DENSITIES), *, seed: int = PAPER
         seed: of the partitions and of the trips.
 
     Source:
-        Boninsegna, Silvestri, 2025, Section 5, "Synthetic Datasets"; see `dpviz.samples.flows.synthetic_flows`.
+        Boninsegna, Silvestri, 2025, Section 5, "Synthetic Datasets"; see `dpviz.samples.trips.synthetic_trips`.
     """
     pairs = product(PARTITIONS, densities)
-    return {f"{partition}_{density}": synthetic_flows(partition, density, seed=seed) for partition, density in pairs}
+    return {f"{partition}_{density}": synthetic_trips(partition, density, seed=seed) for partition, density in pairs}
 
 
 def measure_methods(
-    flows: Flows,
-    methods: Mapping[str, FlowMechanism],
+    trips: TripCounts,
+    methods: Mapping[str, TripMechanism],
     *,
     epsilons: Sequence[float] = EPSILONS,
     repeats: int = REPEATS,
@@ -82,7 +82,7 @@ def measure_methods(
     than 50,000 numbers for its solver; VanillaGauss refuses more than 2**28 pairs.
 
     Args:
-        flows: private.
+        trips: private.
         methods: the methods by name.
         epsilons: budgets; delta is the paper's 1e-8.
         repeats: releases with fresh noise per method and epsilon, at least 1.
@@ -101,8 +101,8 @@ def measure_methods(
     >>> import pandas as pd
     >>> import dpviz as dv
     >>> regions = dv.Regions.from_table(pd.DataFrame({"town": ["a", "b"]}), levels=["town"])
-    >>> flows = dv.Flows.from_table(pd.DataFrame({"origin": ["a"], "destination": ["b"], "count": [900]}), regions=regions)
-    >>> table = measure_methods(flows, paper_methods(["InfTDA"]), epsilons=[10], repeats=2)
+    >>> trips = dv.TripCounts.from_table(pd.DataFrame({"origin": ["a"], "destination": ["b"], "count": [900]}), regions=regions)
+    >>> table = measure_methods(trips, paper_methods(["InfTDA"]), epsilons=[10], repeats=2)
     >>> table[["measure", "stage", "between"]].iloc[[1, 6]].to_numpy().tolist()
     [['max_error', 1, 'all to town'], ['seconds', <NA>, '']]
     """
@@ -111,7 +111,7 @@ def measure_methods(
     streams = Entropy.seeded(seed).spawn(len(methods) * len(epsilons) * repeats)
     rows: list[dict[str, object]] = []
     for number, ((name, mechanism), epsilon) in enumerate(product(methods.items(), epsilons)):
-        runs = _MeasuredRuns(flows=flows)
+        runs = _MeasuredRuns(trips=trips)
         try:
             for stream in streams[number * repeats : (number + 1) * repeats]:
                 runs.add(mechanism, epsilon, stream)
@@ -127,21 +127,21 @@ class _MeasuredRuns:
     """Repeated releases of one method at one epsilon, measured. CURATOR ONLY.
 
     Attributes:
-        flows: the private trips.
+        trips: the private trips.
         seconds: of each release.
-        stages: `FlowEvaluation.by_stage` of each release.
+        stages: `TripEvaluation.by_stage` of each release.
     """
 
-    flows: Flows
+    trips: TripCounts
     seconds: list[float] = field(default_factory=list)
     stages: list[pd.DataFrame] = field(default_factory=list)
 
-    def add(self, mechanism: FlowMechanism, epsilon: float, entropy: Entropy) -> None:
+    def add(self, mechanism: TripMechanism, epsilon: float, entropy: Entropy) -> None:
         """Make one more release and measure it."""
         start = seconds_now()
-        release = mechanism.release(self.flows, ApproxBudget(str(epsilon), DELTA), entropy)
+        release = mechanism.release(self.trips, ApproxBudget(str(epsilon), DELTA), entropy)
         self.seconds.append(seconds_now() - start)
-        self.stages.append(evaluate_flows(release, self.flows).by_stage)
+        self.stages.append(evaluate_trips(release, self.trips).by_stage)
 
     def rows(self) -> list[dict[str, object]]:
         """Make a row per measure and stage, and a last one for the run time."""
@@ -159,8 +159,8 @@ def _summarise(values: Sequence[float] | Floats) -> dict[str, object]:
 
 
 def measure_sets(
-    sets: Mapping[str, Flows] | None = None,
-    methods: Mapping[str, FlowMechanism] | None = None,
+    sets: Mapping[str, TripCounts] | None = None,
+    methods: Mapping[str, TripMechanism] | None = None,
     *,
     epsilons: Sequence[float] = EPSILONS,
     repeats: int = REPEATS,
@@ -181,25 +181,25 @@ def measure_sets(
         As `measure_methods`, with the name of the set as first column `data`.
     """
     sets, methods = paper_sets() if sets is None else sets, paper_methods() if methods is None else methods
-    tables = {name: measure_methods(flows, methods, epsilons=epsilons, repeats=repeats, seed=seed) for name, flows in sets.items()}
+    tables = {name: measure_methods(trips, methods, epsilons=epsilons, repeats=repeats, seed=seed) for name, trips in sets.items()}
     parts = [table.assign(data=name)[["data", *table.columns]] for name, table in tables.items()]
     return pd.concat(parts, ignore_index=True)
 
 
 def figure_3(
-    flows: Flows | None = None,
+    trips: TripCounts | None = None,
     *,
     epsilons: Sequence[float] = EPSILONS,
     repeats: int = REPEATS,
     seed: int = SEED,
-    also: Mapping[str, FlowMechanism] | None = None,
+    also: Mapping[str, TripMechanism] | None = None,
 ) -> pd.DataFrame:
     """Measure the largest error and the false discovery rate per stage, and the run time, on trips of a whole country. CURATOR ONLY.
 
     With the defaults this takes a few minutes.
 
     Args:
-        flows: private; None for `made_up_country()`.
+        trips: private; None for `made_up_country()`.
         epsilons: budgets; delta is the paper's 1e-8.
         repeats: releases with fresh noise; the paper has 10.
         seed: of the noise.
@@ -227,22 +227,22 @@ def figure_3(
     >>> import pandas as pd
     >>> import dpviz as dv
     >>> regions = dv.Regions.from_table(pd.DataFrame({"town": ["a", "b"]}), levels=["town"])
-    >>> flows = dv.Flows.from_table(pd.DataFrame({"origin": ["a"], "destination": ["b"], "count": [900]}), regions=regions)
-    >>> table = figure_3(flows, epsilons=[1], repeats=2, also={"fitted": dv.FittedTree(accounting="paper")})
+    >>> trips = dv.TripCounts.from_table(pd.DataFrame({"origin": ["a"], "destination": ["b"], "count": [900]}), regions=regions)
+    >>> table = figure_3(trips, epsilons=[1], repeats=2, also={"fitted": dv.FittedTree(accounting="paper")})
     >>> table["method"].unique().tolist()
     ['SH', 'InfTDA', 'TDA-l2', 'TDA-linf', 'fitted']
     """
     methods = _add_methods(METHODS[1:], also)
-    return measure_methods(made_up_country() if flows is None else flows, methods, epsilons=epsilons, repeats=repeats, seed=seed)
+    return measure_methods(made_up_country() if trips is None else trips, methods, epsilons=epsilons, repeats=repeats, seed=seed)
 
 
 def figure_4(
-    sets: Mapping[str, Flows] | None = None,
+    sets: Mapping[str, TripCounts] | None = None,
     *,
     epsilons: Sequence[float] = EPSILONS,
     repeats: int = REPEATS,
     seed: int = SEED,
-    also: Mapping[str, FlowMechanism] | None = None,
+    also: Mapping[str, TripMechanism] | None = None,
 ) -> pd.DataFrame:
     """Measure the largest error per stage on synthetic sets. CURATOR ONLY.
 
@@ -263,14 +263,14 @@ def figure_4(
         Boninsegna, Silvestri, 2025, Figure 4, with the protocol of its Section 5.
 
     Deviations:
-        The sets are drawn anew with the sizes of the paper's Table 1 (`dpviz.samples.flows.synthetic_flows`). TDA-linf is left out where
+        The sets are drawn anew with the sizes of the paper's Table 1 (`dpviz.samples.trips.synthetic_trips`). TDA-linf is left out where
         a stage has more than 50,000 numbers for the solver. Noise as in `figure_3`.
 
     >>> import pandas as pd
     >>> import dpviz as dv
     >>> regions = dv.Regions.from_table(pd.DataFrame({"town": ["a", "b"]}), levels=["town"])
-    >>> flows = dv.Flows.from_table(pd.DataFrame({"origin": ["a"], "destination": ["b"], "count": [900]}), regions=regions)
-    >>> table = figure_4({"two towns": flows}, epsilons=[1], repeats=2)
+    >>> trips = dv.TripCounts.from_table(pd.DataFrame({"origin": ["a"], "destination": ["b"], "count": [900]}), regions=regions)
+    >>> table = figure_4({"two towns": trips}, epsilons=[1], repeats=2)
     >>> table[table["method"] == "InfTDA"][["stage", "between"]].to_numpy().tolist()
     [[0, 'all to all'], [1, 'all to town'], [2, 'town to town']]
     """
@@ -279,12 +279,12 @@ def figure_4(
 
 
 def figure_5(
-    sets: Mapping[str, Flows] | None = None,
+    sets: Mapping[str, TripCounts] | None = None,
     *,
     epsilons: Sequence[float] = EPSILONS,
     repeats: int = REPEATS,
     seed: int = SEED,
-    also: Mapping[str, FlowMechanism] | None = None,
+    also: Mapping[str, TripMechanism] | None = None,
 ) -> pd.DataFrame:
     """Measure the false discovery rate per stage on the sparse synthetic sets; arguments as for `figure_4`. CURATOR ONLY.
 
@@ -303,8 +303,8 @@ def figure_5(
     >>> import pandas as pd
     >>> import dpviz as dv
     >>> regions = dv.Regions.from_table(pd.DataFrame({"town": ["a", "b"]}), levels=["town"])
-    >>> flows = dv.Flows.from_table(pd.DataFrame({"origin": ["a"], "destination": ["b"], "count": [900]}), regions=regions)
-    >>> table = figure_5({"two towns": flows}, epsilons=[1], repeats=2)
+    >>> trips = dv.TripCounts.from_table(pd.DataFrame({"origin": ["a"], "destination": ["b"], "count": [900]}), regions=regions)
+    >>> table = figure_5({"two towns": trips}, epsilons=[1], repeats=2)
     >>> table[table["method"] == "SH"]["maximum"].tolist()
     [0.0, 0.0, 0.0]
     """
@@ -314,12 +314,12 @@ def figure_5(
 
 
 def figure_6(
-    sets: Mapping[str, Flows] | None = None,
+    sets: Mapping[str, TripCounts] | None = None,
     *,
     epsilons: Sequence[float] = EPSILONS,
     repeats: int = REPEATS,
     seed: int = SEED,
-    also: Mapping[str, FlowMechanism] | None = None,
+    also: Mapping[str, TripMechanism] | None = None,
 ) -> pd.DataFrame:
     """Measure the run time of InfTDA and of its variants TDA-l2 and TDA-linf on synthetic sets; arguments as for `figure_4`.
 
@@ -339,15 +339,15 @@ def figure_6(
     >>> import pandas as pd
     >>> import dpviz as dv
     >>> regions = dv.Regions.from_table(pd.DataFrame({"town": ["a", "b"]}), levels=["town"])
-    >>> flows = dv.Flows.from_table(pd.DataFrame({"origin": ["a"], "destination": ["b"], "count": [900]}), regions=regions)
-    >>> figure_6({"two towns": flows}, epsilons=[1], repeats=2)["method"].tolist()
+    >>> trips = dv.TripCounts.from_table(pd.DataFrame({"origin": ["a"], "destination": ["b"], "count": [900]}), regions=regions)
+    >>> figure_6({"two towns": trips}, epsilons=[1], repeats=2)["method"].tolist()
     ['InfTDA', 'TDA-l2', 'TDA-linf']
     """
     table = measure_sets(sets, _add_methods(TOP_DOWN, also), epsilons=epsilons, repeats=repeats, seed=seed)
     return _select_measure(table, "seconds")
 
 
-def _add_methods(names: Sequence[str], also: Mapping[str, FlowMechanism] | None) -> dict[str, FlowMechanism]:
+def _add_methods(names: Sequence[str], also: Mapping[str, TripMechanism] | None) -> dict[str, TripMechanism]:
     """Build some of the paper's methods, and add others after them."""
     others = dict(also or {})
     if set(others) & set(names):

@@ -13,7 +13,7 @@ import pandas as pd
 from dpviz.papers import inftda
 from dpviz.papers.claims import FAILS, UNDECIDED, Claim, cell_values
 from dpviz.papers.figures import PAPER, SMALL, Figure, OneSeed, Paper, Size
-from dpviz.samples.flows import made_up_country
+from dpviz.samples.trips import made_up_country
 
 _AGAIN = "Each seed draws new noise; the trips stay the same. Noise is exact, with the variance that the paper's text states."
 _COUNTRY = (

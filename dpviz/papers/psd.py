@@ -32,7 +32,7 @@ from dpviz.privacy.node_values import NodeValues
 from dpviz.privacy.noise import discrete_laplace
 from dpviz.privacy.sampling import delta_before_sampling, epsilon_before_sampling, sample_records
 from dpviz.privacy.smooth import smooth_medians
-from dpviz.release.point_release import Release
+from dpviz.release.point_release import PointRelease
 from dpviz.samples.points import BOUNDS, PAPER_SIZE, SQUARE, los_angeles, road_points
 from dpviz.space.domain import Domain
 from dpviz.space.workloads import fixed_size
@@ -63,7 +63,7 @@ class Questions:
     boxes: Floats
     truth: Integers
 
-    def median_error(self, release: Release) -> float:
+    def median_error(self, release: PointRelease) -> float:
         """Return the median of |answer - truth| / truth, in percent."""
         return float(100 * np.median(np.abs(release.answer(self.boxes) - self.truth) / self.truth))
 

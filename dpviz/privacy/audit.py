@@ -371,7 +371,7 @@ class AuditResult:
         return {**vars(self), "passed": self.passed}
 
 
-def audit(mechanism: str, neighbours: Sequence[Neighbours], budget: Budget, plan: AuditPlan | None = None) -> AuditResult:
+def audit_neighbours(mechanism: str, neighbours: Sequence[Neighbours], budget: Budget, plan: AuditPlan | None = None) -> AuditResult:
     """Try to distinguish releases of neighbouring inputs, and bound epsilon from below.
 
     For each pair, an event is learned and chosen on the first half of the runs of both inputs. Its frequencies in the second half

@@ -7,10 +7,10 @@ from fractions import Fraction
 
 import pandas as pd
 
+from dpviz.cards import HtmlCard
 from dpviz.data.marks import refuse_marked
 from dpviz.errors import BudgetError, RefusedError
 from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, ZcdpBudget
-from dpviz.shown import Shown
 
 PRIVATE, SIMULATION, NOT_PRIVATE = "private release", "SIMULATION: not private", "NOT PRIVATE"
 """The values of the column `status` in every table of a release."""
@@ -51,7 +51,7 @@ class Step:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Receipt(Shown):
+class Receipt(HtmlCard):
     """How a release spent its budget. Steps compose sequentially; within a step, the counts are of disjoint sets of records.
 
     Attributes:

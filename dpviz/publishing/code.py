@@ -17,7 +17,7 @@ from dpviz.mechanisms import FAMILIES, AnyMechanism
 from dpviz.privacy.budget import Budget
 from dpviz.publishing.config import NO_CRS, BudgetPart, DataConfig, DataPart, DomainPart, RegionsPart
 from dpviz.publishing.study_config import StudyConfig
-from dpviz.samples.points import SAMPLES
+from dpviz.samples.points import POINT_SAMPLES
 from dpviz.space.domain import Domain
 from dpviz.view.escape import line
 
@@ -37,9 +37,9 @@ for number, chart in enumerate(shown.charts, start=1):
 _IMPORT = "import dpviz as dv"
 _INDENT = " " * 4
 _PREFIXES = ("", "second_")
-_LOADERS = {"points": "points = dv.load_sample", "trips": "flows = dv.load_flow_sample", "areas": "areas = dv.load_area_sample"}
-_READERS = {"points": "points = dv.read_points", "trips": "flows = dv.read_flows", "areas": "areas = dv.read_areas"}
-_REGISTRIES = {"points": "dv.POINT_MECHANISMS", "trips": "dv.FLOW_MECHANISMS", "areas": "dv.AREA_MECHANISMS"}
+_LOADERS = {"points": "points = dv.load_sample", "trips": "trips = dv.load_sample", "areas": "areas = dv.load_sample"}
+_READERS = {"points": "points = dv.read_points", "trips": "trips = dv.read_trips", "areas": "areas = dv.read_areas"}
+_REGISTRIES = {"points": "dv.MECHANISMS", "trips": "dv.MECHANISMS", "areas": "dv.MECHANISMS"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -175,7 +175,7 @@ def write_figure_python(paper: str, figure: str, size: str, seeds: int) -> str:
 
 
 def write_data(inputs: DataConfig, unit: str | None = None) -> str:
-    """Write the lines that read the data: `points`, `areas` with `regions`, or `flows` with `regions` and perhaps `destinations`.
+    """Write the lines that read the data: `points`, `areas` with `regions`, or `trips` with `regions` and perhaps `destinations`.
 
     Rows that cannot be read are left out, as for every release: no single row decides whether there is one.
 
@@ -275,7 +275,7 @@ def _sample_frame(domain: DomainPart | None, sample: str) -> list[str]:
     """Return the argument `domain` if a sample is counted on another domain than its own."""
     if domain is None:
         return []
-    own = SAMPLES[sample].domain
+    own = POINT_SAMPLES[sample].domain
     is_own = domain == DomainPart.of(own)
     return [] if is_own else [f"domain={_write_domain(domain)}"]
 
@@ -289,7 +289,7 @@ def _write_domain(part: DomainPart) -> str:
         return rectangle
     if part.study_area == LAND:
         return _call("dv.mask_outside", [rectangle, "dv.land_outline()"], room)
-    outline = _call("dv.read_outline", [_quote(part.study_area), f"crs={_literal(crs)}"], room)
+    outline = _call("dv.reading.read_outline", [_quote(part.study_area), f"crs={_literal(crs)}"], room)
     return _call("dv.mask_outside", [rectangle, outline], room)
 
 
@@ -317,7 +317,7 @@ def _columns(data: DataPart) -> list[str]:
     own = ("origin", "destination", "exactly") if data.is_trips else ("x", "y", "geometry", "centroids", "region")
     people = ("crs", "count", "person", "contributions", "distinct")
     marks = [f"{name}={_literal(value)}" for name, value in data.text_format().declarations().items()]
-    written = [_call("text_format=dv.TextFormat", marks, WIDTH - len(f"{_INDENT},"))] if marks else []
+    written = [_call("text_format=dv.reading.TextFormat", marks, WIDTH - len(f"{_INDENT},"))] if marks else []
     rules = _keywords(data, ("quoted_newlines", "copies"))
     return [*_keywords(data, (*own, *people)), *written, *rules, 'bad_rows="drop"', *_keywords(data, ("engine",))]
 

@@ -18,8 +18,8 @@ from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, ZcdpBudget
 from dpviz.publishing.toml_tables import check_keys, read_file, table_of, to_table, to_text
 from dpviz.release.manifest import CuratorTexts
 from dpviz.samples.areas import AREA_SAMPLES
-from dpviz.samples.flows import FLOW_SAMPLES
-from dpviz.samples.points import SAMPLES
+from dpviz.samples.points import POINT_SAMPLES
+from dpviz.samples.trips import TRIP_SAMPLES
 from dpviz.space.domain import Domain, refuse_degrees
 from dpviz.space.region_builders import WRONG_ORDER
 
@@ -363,7 +363,7 @@ class DataPart:
         kinds = [name for name in ("points", "trips", "sample") if getattr(self, name) is not None]
         if len(kinds) != 1:
             raise SettingError("[data] needs exactly one of points, trips and sample.")
-        samples = (*SAMPLES, *FLOW_SAMPLES, *AREA_SAMPLES)
+        samples = (*POINT_SAMPLES, *TRIP_SAMPLES, *AREA_SAMPLES)
         if self.sample is not None:
             check_choice(self.sample, samples, "[data] sample")
         self._refuse_unrelated(kinds[0])
@@ -379,7 +379,7 @@ class DataPart:
 
     def _refuse_unrelated(self, kind: str) -> None:
         """Refuse keys that belong to another kind of data."""
-        allowed = {"size"} if self.sample in SAMPLES else set()
+        allowed = {"size"} if self.sample in POINT_SAMPLES else set()
         if self.sample is None:
             allowed = {*_KEYS_OF_KIND[kind], *_COUNTING_KEYS, *_FILE_KEYS}
         all_keys = {name for names in _KEYS_OF_KIND.values() for name in names} | {*_COUNTING_KEYS, *_FILE_KEYS}
@@ -442,12 +442,12 @@ class DataPart:
     @property
     def is_points(self) -> bool:
         """Whether the data are points, be they counted in a domain or in regions; else they are trips, or a sample of areas."""
-        return self.points is not None or self.sample in SAMPLES
+        return self.points is not None or self.sample in POINT_SAMPLES
 
     @property
     def is_trips(self) -> bool:
         """Whether the data are trips."""
-        return self.trips is not None or self.sample in FLOW_SAMPLES
+        return self.trips is not None or self.sample in TRIP_SAMPLES
 
     @property
     def family(self) -> AnyFamily:
@@ -466,7 +466,7 @@ class DataPart:
     def unit(self) -> str:
         """The unit that the columns, or the sample, imply: "person", "record" or "trip"."""
         declares_bound = self.is_trips and (self.contributions or 1) > 1
-        bounded_sample = self.sample in SAMPLES and SAMPLES[str(self.sample)].most is not None
+        bounded_sample = self.sample in POINT_SAMPLES and POINT_SAMPLES[str(self.sample)].most is not None
         if self.person is not None or declares_bound or bounded_sample:
             return "person"
         return "trip" if self.is_trips else "record"

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpviz.data.flows import Flows
 from dpviz.data.points import PointCounts
+from dpviz.data.trips import TripCounts
 from dpviz.errors import SettingError
 from dpviz.evaluation.metrics import expected_error
 from dpviz.mechanisms.base import AnyMechanism
@@ -22,9 +22,9 @@ from dpviz.privacy.receipt import Receipt
 from dpviz.publishing.private_data import PrivateData, without_records
 from dpviz.publishing.public_guess import EVEN, SEED, guess_points
 from dpviz.release.area_release import AreaRelease
-from dpviz.release.flow_release import FlowRelease
 from dpviz.release.nouns import AnyRelease
-from dpviz.release.point_release import Release
+from dpviz.release.point_release import PointRelease
+from dpviz.release.trip_release import TripRelease
 
 __all__ = ["FoundEpsilon", "WantedError", "compute_error", "find_epsilon"]
 
@@ -73,7 +73,7 @@ class ExpectedErrors:
     note: str
 
 
-def compute_expected_errors(mechanism: AnyMechanism, data: PrivateData, budget: Budget) -> ExpectedErrors:
+def expected_errors(mechanism: AnyMechanism, data: PrivateData, budget: Budget) -> ExpectedErrors:
     """Compute the expected error per level by running the mechanism without records.
 
     Args:
@@ -119,7 +119,7 @@ class WantedError:
     gaussian: bool = False
     records: int | None = None
     spread: str = EVEN
-    like: Release | None = None
+    like: PointRelease | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,7 +146,7 @@ def find_epsilon(
     So all larger epsilons that were tried are enough, too. A search upwards could stop too early: very small budgets can give coarse
     partitions with little noise, and their large uniformity error is not part of the expected error.
 
-    Without a guess of how many records there are, the error comes from the noise alone (see `compute_expected_errors`). With one, it is
+    Without a guess of how many records there are, the error comes from the noise alone (see `expected_errors`). With one, it is
     that for made-up records: of the noise, and of partitions that are larger than a square (see `error_of_partitions`).
 
     Args:
@@ -247,7 +247,7 @@ class _Trials:
 
     def error_at(self, release: AnyRelease, level: int) -> float:
         """Compute the expected error of a level of a run; raises `SettingError` if there is no such level."""
-        if isinstance(release, FlowRelease):
+        if isinstance(release, TripRelease):
             if not 1 <= level <= release.depth:
                 raise SettingError(f"Trips have levels 1 to {release.depth}.")
             variance = release.stages[2 * level].variance
@@ -290,13 +290,13 @@ class _Trials:
     @property
     def sums_lack_pairs(self) -> bool:
         """Whether the level is a sum of finer pairs, and the mechanism leaves some of these pairs out."""
-        is_sum = isinstance(self.data, Flows) and _is_sum(self.at_epsilon_one, self.wanted.level)
+        is_sum = isinstance(self.data, TripCounts) and _is_sum(self.at_epsilon_one, self.wanted.level)
         return is_sum and not self.at_epsilon_one.every_pair
 
     def write_note(self) -> str:
         """Write sentences on what the error of `find_epsilon` does not include."""
         release, wanted, notes = self.at_epsilon_one, self.wanted, []
-        if isinstance(release, FlowRelease):
+        if isinstance(release, TripRelease):
             if _lists_pairs(release) and wanted.level == release.depth:
                 notes.append(LISTED)
             elif not release.every_pair:
@@ -312,7 +312,7 @@ class _Trials:
         return " ".join([*notes, ONLY_NOISE])
 
 
-def error_of_partitions(release: Release, points: PointCounts, level: int) -> float:
+def error_of_partitions(release: PointRelease, points: PointCounts, level: int) -> float:
     """Compute the error of the squares of a level if the counts of all partitions were exact: how unevenly records lie inside partitions.
 
     Args:
@@ -329,7 +329,7 @@ def error_of_partitions(release: Release, points: PointCounts, level: int) -> fl
     return float(np.sqrt(np.mean(difference**2)))
 
 
-def _compute_summed_error(release: FlowRelease, level: int) -> float:
+def _compute_summed_error(release: TripRelease, level: int) -> float:
     """Compute the error of a pair of `level` that is a sum of the finest pairs: the mean number of them, all released."""
     tree = release.tree
     finest = release.stages[tree.height].variance
@@ -340,12 +340,12 @@ def _compute_summed_error(release: FlowRelease, level: int) -> float:
 
 def _lists_pairs(release: Any) -> bool:
     """Return whether a release of trips lists only some pairs of the finest level, and has the trips of the others in its coarser ones."""
-    return isinstance(release, FlowRelease) and release.across is not None
+    return isinstance(release, TripRelease) and release.half_step_sums is not None
 
 
 def _is_sum(release: Any, level: int) -> bool:
     """Return whether a level of trips is a sum of finer pairs, not measured itself."""
-    is_level = isinstance(release, FlowRelease) and 1 <= level <= release.depth
+    is_level = isinstance(release, TripRelease) and 1 <= level <= release.depth
     return is_level and not np.isfinite(release.stages[2 * level].variance)
 
 

@@ -98,7 +98,7 @@ def _check(private: object, mechanism: object, budget: object) -> None:
     family = family_of(private)
     if family is None:
         raise InputError(
-            f"publish takes counted data first, as from read_points, read_flows or read_areas; not {type(private).__name__[:40]}."
+            f"publish takes counted data first, as from read_points, read_trips or read_areas; not {type(private).__name__[:40]}."
         )
     if not isinstance(mechanism, Mechanism):
         name = mechanism.__name__ if isinstance(mechanism, type) else type(mechanism).__name__

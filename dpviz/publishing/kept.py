@@ -21,10 +21,10 @@ from dpviz.privacy.ledger import Ledger
 from dpviz.publishing.order import PaidRelease, state_looks
 from dpviz.publishing.private_data import PublicFrame, open_frame
 from dpviz.release.files import read_manifest, read_release, remove_remains, write_release
-from dpviz.release.flow_release import FlowRelease
 from dpviz.release.manifest import NOT_RECORDED, Publication, describe
 from dpviz.release.nouns import AnyRelease
-from dpviz.release.point_release import Release
+from dpviz.release.point_release import PointRelease
+from dpviz.release.trip_release import TripRelease
 from dpviz.space.domain import Domain
 from dpviz.space.regions import Regions
 
@@ -186,9 +186,9 @@ def _settings_json(settings: dict[str, Any]) -> str:
 
 
 def _frame_of(release: AnyRelease) -> PublicFrame:
-    if isinstance(release, FlowRelease):
+    if isinstance(release, TripRelease):
         return release.tree.origins, release.tree.destinations
-    return release.domain if isinstance(release, Release) else release.regions
+    return release.domain if isinstance(release, PointRelease) else release.regions
 
 
 def _frame_facts(frame: PublicFrame | None) -> object:

@@ -18,25 +18,25 @@ from numpy.typing import NDArray
 from dpviz.data.areas import AreaCounts
 from dpviz.data.cells import leave_masked_out
 from dpviz.data.counting.engines import AUTO, NUMPY, OnlyNumpyError, choose_engine, falls_back
-from dpviz.data.counting.files import read_areas, read_flows, read_points
+from dpviz.data.counting.files import read_areas, read_points, read_trips
 from dpviz.data.counting.job import Progress
 from dpviz.data.counting.scheduler import Scheduler
 from dpviz.data.empty import refuse_empty_data
 from dpviz.data.fingerprints import UNKNOWN
-from dpviz.data.flows import Flows
 from dpviz.data.leaf_regions import refuse_overlaps
-from dpviz.data.library_errors import attempt
+from dpviz.data.library_errors import or_none
 from dpviz.data.points import PointCounts
 from dpviz.data.reading.outline import LAND, land_outline, read_outline, read_polygons
 from dpviz.data.reading.regions import read_regions
 from dpviz.data.reading.safety import Limits, Source, is_path, refuse_share
 from dpviz.data.reading.sources import FoundFiles, describe_copies, find_files, list_files
 from dpviz.data.reading.text_format import fold_text_format
+from dpviz.data.trips import TripCounts
 from dpviz.errors import DomainError, InputError, SettingError
 from dpviz.mechanisms import AREA_FAMILY, POINT_FAMILY
 from dpviz.samples.areas import load_area_sample
-from dpviz.samples.flows import load_flow_sample
-from dpviz.samples.points import SAMPLES, load_sample
+from dpviz.samples.points import POINT_SAMPLES, load_point_sample
+from dpviz.samples.trips import load_trip_sample
 from dpviz.space.domain import Domain
 from dpviz.space.regions import Regions
 from dpviz.space.study_area import mask_outside
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
     from dpviz.publishing.config import DataConfig, DataPart, DomainPart, RegionsPart
 
-PrivateData = PointCounts | Flows | AreaCounts
+PrivateData = PointCounts | TripCounts | AreaCounts
 PublicFrame = Domain | Regions | tuple[Regions, Regions]
 UNWATCHED = Progress()
 _LIMITS = Limits()
@@ -68,15 +68,15 @@ def fingerprints_of(data: PrivateData, *, files: Sequence[str] = ()) -> tuple[st
     Returns:
         Hex digests (SHA-256), at least one. They are for the ledger, which stores them keyed, and must never be shown.
     """
-    enforced = data.enforced if isinstance(data, Flows) else data.unit == "person"
+    enforced = data.enforced if isinstance(data, TripCounts) else data.unit == "person"
     of_files = dict.fromkeys([*files, *data.fingerprints.files])
     known = [*of_files, *data.fingerprints.rows]
     counts_identify = len(data.count) > 0 and not (enforced and of_files)
     return tuple([*known, _counts_fingerprint(data)] if counts_identify or not known else known)
 
 
-def _counts_fingerprint(data: PointCounts | Flows | AreaCounts) -> str:
-    if isinstance(data, Flows):
+def _counts_fingerprint(data: PointCounts | TripCounts | AreaCounts) -> str:
+    if isinstance(data, TripCounts):
         text = repr(("trips", [[*side.ids[-1]] for side in (data.regions, data.ends)]))
         arrays: tuple[NDArray[np.integer], ...] = (data.origin, data.destination, data.count)
     elif isinstance(data, AreaCounts):
@@ -152,7 +152,7 @@ def open_frame(config: DataConfig, report: Callable[[float], object] = lambda _:
     """
     _refuse_frame_of_data(config)
     if config.family is POINT_FAMILY:
-        return _open_domain(config.domain, config.base, report) if config.domain else SAMPLES[config.data.sample or ""].domain
+        return _open_domain(config.domain, config.base, report) if config.domain else POINT_SAMPLES[config.data.sample or ""].domain
     if config.regions is None:
         return None
     regions = _read_regions("regions", config.regions, config.base)
@@ -169,10 +169,10 @@ def _refuse_frame_of_data(config: DataConfig) -> None:
     Raises:
         SettingError: the study area or the regions would be read from a file of the data.
     """
-    data = [os.fspath(file) for file in attempt(lambda: list_files(resolve_sources(config))) or () if is_path(file)]
+    data = [os.fspath(file) for file in or_none(lambda: list_files(resolve_sources(config))) or () if is_path(file)]
     for name, path in config.frame_files():
         public = resolve_path(config.base, path)
-        if any(attempt(partial(filecmp.cmp, public, file, shallow=False)) for file in data):  # reads files of equal size only
+        if any(or_none(partial(filecmp.cmp, public, file, shallow=False)) for file in data):  # reads files of equal size only
             raise SettingError(f"{name} is a file of the data: what is public is declared, never taken from the data.")
 
 
@@ -254,7 +254,7 @@ def resolve_sources(config: DataConfig) -> list[str]:
     paths = [(resolve_path(config.base, text), text) for text in config.data.files]
     patterns = [os.path.join(glob.escape(str(config.base)), Path(text).expanduser()) for _, text in paths]  # noqa: PTH118
     return [
-        pattern if glob.has_magic(text) and attempt(path.exists) is not True else str(path)
+        pattern if glob.has_magic(text) and or_none(path.exists) is not True else str(path)
         for (path, text), pattern in zip(paths, patterns, strict=True)
     ]
 
@@ -293,8 +293,8 @@ def open_data(
 def _load_sample(part: DataPart, frame: PublicFrame | None) -> PrivateData:
     key = str(part.sample)
     if part.is_points:
-        return load_sample(key, domain=frame if isinstance(frame, Domain) else None, size=part.size)
-    return load_flow_sample(key) if part.is_trips else load_area_sample(key)
+        return load_point_sample(key, domain=frame if isinstance(frame, Domain) else None, size=part.size)
+    return load_trip_sample(key) if part.is_trips else load_area_sample(key)
 
 
 def count_files(found: FoundFiles, request: CountRequest, watch: Progress = UNWATCHED) -> OpenedData:
@@ -328,14 +328,14 @@ def count_files(found: FoundFiles, request: CountRequest, watch: Progress = UNWA
 
 
 def _read_with(engine: str, sources: list[Source], request: CountRequest, watch: Progress) -> PrivateData:
-    """Count the records of files with one engine, by `read_points`, `read_areas` or `read_flows`."""
+    """Count the records of files with one engine, by `read_points`, `read_areas` or `read_trips`."""
     arguments: dict[str, Any] = {**fold_text_format(request.options), "engine": engine, "progress": watch.progress, "cancel": watch.cancel}
     if request.drops:
         arguments["copies"] = True  # names are checked where the files are found, and equal content is among the notes
     if request.scheduler is not None:
         arguments |= {"address": request.scheduler.address, "insecure_address": request.scheduler.insecure}
     if isinstance(request.frame, tuple):
-        return read_flows(sources, regions=request.frame[0], destinations=request.frame[1], **arguments)
+        return read_trips(sources, regions=request.frame[0], destinations=request.frame[1], **arguments)
     if isinstance(request.frame, Regions):
         return read_areas(sources, regions=request.frame, **arguments)
     return read_points(sources, domain=request.frame, **arguments)
@@ -347,7 +347,7 @@ def file_stamps(paths: Iterable[Path]) -> tuple[tuple[str, int, int], ...]:
     Raises:
         InputError: a file does not exist any more.
     """
-    facts = [(str(path), attempt(path.stat)) for path in paths]
+    facts = [(str(path), or_none(path.stat)) for path in paths]
     if any(fact is None for _, fact in facts):
         raise InputError("A file does not exist any more.")
     return tuple((name, fact.st_size, fact.st_mtime_ns) for name, fact in facts if fact is not None)
@@ -366,7 +366,7 @@ def left_out(data: PrivateData) -> str:
 def make_up_records(data: PrivateData) -> PrivateData:
     """Replace the records by made-up ones: 10,000 in each of up to 1,000 cells, regions or pairs. The result is public."""
     empty = without_records(data)
-    if isinstance(empty, Flows):
+    if isinstance(empty, TripCounts):
         ends = empty.ends.size(empty.ends.depth)
         pair = _evenly_spaced(empty.regions.size(empty.regions.depth) * ends)
         origin, destination = (pair // ends).astype(np.int32), (pair % ends).astype(np.int32)
@@ -390,7 +390,7 @@ def without_records(data: PrivateData) -> PrivateData:
     """Return the data without any record; domain or regions, unit and bounds are unchanged. The result is public."""
     no_indices, count = np.zeros(0, np.int32), np.zeros(0, np.int64)
     none_left_out: dict[str, Any] = {"dropped": 0, "outside": 0, "bad": 0, "over": 0, "fingerprints": UNKNOWN}
-    if isinstance(data, Flows):
+    if isinstance(data, TripCounts):
         return replace(data, origin=no_indices, destination=no_indices, count=count, **none_left_out, notes=())
     if isinstance(data, AreaCounts):
         return replace(data, leaf=no_indices, count=count, **none_left_out)

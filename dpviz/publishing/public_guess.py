@@ -12,13 +12,13 @@ from pyproj import Transformer
 from dpviz.arrays import Floats, Integers
 from dpviz.data.areas import AreaCounts
 from dpviz.data.cells import OUTSIDE, cells_of
-from dpviz.data.flows import Flows
 from dpviz.data.points import PointCounts
+from dpviz.data.trips import TripCounts
 from dpviz.errors import SettingError
 from dpviz.release.area_release import AreaRelease
-from dpviz.release.flow_release import FlowRelease
 from dpviz.release.nouns import AnyRelease
-from dpviz.release.point_release import Release
+from dpviz.release.point_release import PointRelease
+from dpviz.release.trip_release import TripRelease
 from dpviz.space.domain import Domain
 from dpviz.space.regions import Regions
 from dpviz.view.basemap import WGS84
@@ -36,7 +36,7 @@ ELSEWHERE = "The earlier release has no records in this domain: choose one of th
 NO_SHARED_LEVEL = "No level of the earlier release has the regions of a level here: choose one of the same regions."
 
 
-def guess_points(data: PointCounts, records: int, spread: str = EVEN, like: Release | None = None) -> PointCounts:
+def guess_points(data: PointCounts, records: int, spread: str = EVEN, like: PointRelease | None = None) -> PointCounts:
     """Replace data by made-up records; domain, unit and bound stay. The result is public.
 
     Args:
@@ -81,7 +81,7 @@ def check_guess(release: Released) -> Released:
 
 def guess_total(release: AnyRelease) -> int:
     """Return how many records a release has in all, at least 1."""
-    if isinstance(release, FlowRelease):
+    if isinstance(release, TripRelease):
         return max(int(release.stages[0].count.sum()), 1)
     return max(round(float(np.maximum(release.count[release.nodes()], 0).sum())), 1)
 
@@ -99,11 +99,11 @@ class GuessedCounts:
     number: Floats
 
 
-def guess_pairs(flows: Flows, level: int, release: FlowRelease) -> GuessedCounts:
+def guess_pairs(trips: TripCounts, level: int, release: TripRelease) -> GuessedCounts:
     """Guess the trips between the regions of a level by a release of the same regions; where it is coarser, by even parts of its pairs.
 
     Args:
-        flows: only its regions are used.
+        trips: only its regions are used.
         level: of the pairs, 1 for the coarsest.
         release: an earlier release.
 
@@ -111,14 +111,14 @@ def guess_pairs(flows: Flows, level: int, release: FlowRelease) -> GuessedCounts
         SettingError: a simulation, or the release and the regions have no level in common.
     """
     tree = check_guess(release).tree
-    sides = ((flows.regions, tree.origins), (flows.ends, tree.destinations))
+    sides = ((trips.regions, tree.origins), (trips.ends, tree.destinations))
     shared = next((each for each in range(level, 0, -1) if all(_is_level_of(*side, each) for side in sides)), 0)
     if not shared:
         raise SettingError(NO_SHARED_LEVEL)
-    table = release.to_frame(flows.regions.levels[shared - 1])
+    table = release.to_frame(trips.regions.levels[shared - 1])
     origin, destination = (_regions_below(regions, table[name], shared, level) for (regions, _), name in zip(sides, _ENDS, strict=True))
     inside = origin * destination
-    everything = float(flows.regions.size(level)) * flows.ends.size(level)
+    everything = float(trips.regions.size(level)) * trips.ends.size(level)
     released = np.maximum(table["count"].to_numpy(np.float64), 0)
     return GuessedCounts(count=np.append(released / np.maximum(inside, 1), 0.0), number=np.append(inside, everything - inside.sum()))
 
@@ -208,7 +208,7 @@ def _cells_around_towns(domain: Domain, records: int, rng: np.random.Generator) 
     return cells[cells >= 0]
 
 
-def _cells_like(domain: Domain, records: int, release: Release, rng: np.random.Generator) -> Integers:
+def _cells_like(domain: Domain, records: int, release: PointRelease, rng: np.random.Generator) -> Integers:
     """Choose lattice cells by the counts of a release; records that would lie outside the domain are replaced by some that lie inside."""
     leaves = release.tree.leaves
     weights = np.maximum(release.count[leaves], 0)

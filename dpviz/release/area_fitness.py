@@ -25,7 +25,7 @@ def fitness(release: AreaRelease) -> pd.DataFrame:
         of the regions whose interval is narrower than half of the released count), and status.
 
     >>> import dpviz as dv
-    >>> release = dv.RegionTree().release(dv.load_area_sample("us_residents"), dv.PureBudget(1), dv.Entropy.seeded(1))
+    >>> release = dv.RegionTree().release(dv.load_sample("us_residents"), dv.PureBudget(1), dv.Entropy.seeded(1))
     >>> fitness(release)["grade"].tolist()
     ['usable', 'usable', 'usable']
     """

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from dpviz.cards import Mapped
 from dpviz.privacy.receipt import Receipt
 from dpviz.release.intervals import Noise, noise_of
 from dpviz.release.same import is_same
-from dpviz.shown import Mapped
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

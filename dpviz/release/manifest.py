@@ -32,10 +32,10 @@ from dpviz.privacy.consistency import Spread
 from dpviz.privacy.receipt import Receipt, Step
 from dpviz.privacy.wavelet import WaveletSpread
 from dpviz.release.area_release import AreaRelease
-from dpviz.release.flow_release import ESTIMATED, FlowRelease
 from dpviz.release.intervals import Noise
 from dpviz.release.nouns import AREAS, POINTS, TRIPS, AnyRelease, kind_of
-from dpviz.release.point_release import Release
+from dpviz.release.point_release import PointRelease
+from dpviz.release.trip_release import ESTIMATED, TripRelease
 from dpviz.release.verdict import describe_verdict
 from dpviz.space.denominators import RATES_PER
 from dpviz.space.domain import Domain
@@ -245,7 +245,7 @@ class Publication(CuratorTexts):
 
 def describe_columns(release: AnyRelease) -> dict[str, str]:
     """Describe the meaning of every column that a table of a release may have, by name."""
-    if isinstance(release, FlowRelease):
+    if isinstance(release, TripRelease):
         estimated = {"count_noisy": "The best unbiased estimate of the count, from the noisy counts of all stages."}
         direction = {"direction": "leaving or arriving: whether the trips begin or end in the region."}
         return _TRIP_COLUMNS | (estimated if ESTIMATED in release.steps else {}) | (direction if release.totals is not None else {})
@@ -257,7 +257,7 @@ def describe_columns(release: AnyRelease) -> dict[str, str]:
         columns["count_unbiased"] = "The count before a biased step, on which the interval is centred."
     if release.nonnegative:
         columns["count_outside"] = "Whether the released count lies outside its own interval, because a biased step moved it."
-    if release.again is not None:
+    if release.second_measurement is not None:
         columns["count_again"] = "The second measurement; missing where there was none."
     if isinstance(release.spread, Spread):
         columns["share"] = "How much of the parent's error is in this one's: see spread."
@@ -448,7 +448,7 @@ def describe_contents(release: AnyRelease) -> Facts:
     }
     if isinstance(release, AreaRelease):
         return facts | _describe_area_contents(release)
-    return facts | (_describe_point_contents(release) if isinstance(release, Release) else _describe_trip_contents(release))
+    return facts | (_describe_point_contents(release) if isinstance(release, PointRelease) else _describe_trip_contents(release))
 
 
 def read_settings(contents: Facts) -> dict[str, Any]:
@@ -456,14 +456,14 @@ def read_settings(contents: Facts) -> dict[str, Any]:
     return {name: _from_json(value) for name, value in contents["settings"].items()}
 
 
-def _describe_point_contents(release: Release) -> Facts:
+def _describe_point_contents(release: PointRelease) -> Facts:
     domain = release.domain
     return {
         "kind": POINTS,
         "columns": describe_columns(release),
         "domain": describe_domain(domain),
         "height": release.height,
-        "inside": release.inside,
+        "inside": release.fill,
         **({"nonnegative": True} if release.nonnegative else {}),
         "spread": _describe_spread(release.spread),
         "tree": _describe_tree(release.tree),
@@ -506,7 +506,7 @@ def _describe_tree(tree: Tree) -> Facts:
     return {"shape": shape, "nodes": len(tree), "leaves": len(tree.leaves), "curve_order": None if tree.curve is None else tree.curve.order}
 
 
-def _describe_trip_contents(release: FlowRelease) -> Facts:
+def _describe_trip_contents(release: TripRelease) -> Facts:
     tree = release.tree
     shared = tree.destinations is tree.origins
     return {
@@ -514,7 +514,7 @@ def _describe_trip_contents(release: FlowRelease) -> Facts:
         "columns": describe_columns(release),
         "refined_first": tree.first,
         "every_pair": release.every_pair,
-        "across": release.across is not None,
+        "across": release.half_step_sums is not None,
         **({} if release.totals is None else {"totals": True}),
         "origins": _describe_regions(tree.origins),
         "destinations": None if shared else _describe_regions(tree.destinations),
@@ -584,7 +584,7 @@ def _from_json(value: Any) -> Any:
 
 def describe_utility(release: AnyRelease) -> Facts:
     """Describe each level's accuracy as facts, coarsest first: how many numbers, their standard deviations and the widths of intervals."""
-    if isinstance(release, FlowRelease):
+    if isinstance(release, TripRelease):
         centre, levels = "count_noisy", _describe_trip_levels(release)
     else:
         centre = "count" if release.unbiased is None else "count_unbiased"
@@ -594,13 +594,13 @@ def describe_utility(release: AnyRelease) -> Facts:
     return {"confidence": CONFIDENCE, "interval": f"{interval} {_COVERS}", "approximate": release.approximate, "levels": levels}
 
 
-def _describe_level_of_counts(release: Release | AreaRelease, level: int, between: str | None) -> Facts:
+def _describe_level_of_counts(release: PointRelease | AreaRelease, level: int, between: str | None) -> Facts:
     nodes = release.open_nodes(level)
     low, high = release.node_interval(nodes)
     return _describe_level(level, between, release.node_stddev[nodes], high - low)
 
 
-def _describe_trip_levels(release: FlowRelease) -> list[Facts]:
+def _describe_trip_levels(release: TripRelease) -> list[Facts]:
     levels = []
     for level in range(release.depth + 1):
         low, high = release.stage_interval(2 * level)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dpviz.release.area_release import AreaRelease
-from dpviz.release.flow_release import FlowRelease
-from dpviz.release.point_release import Release
+from dpviz.release.point_release import PointRelease
+from dpviz.release.trip_release import TripRelease
 
-AnyRelease = Release | FlowRelease | AreaRelease
+AnyRelease = PointRelease | TripRelease | AreaRelease
 """A release of any family of mechanisms."""
 POINTS, TRIPS, AREAS = "points", "trips", "areas"
 """The kinds of releases: the names of the families of mechanisms that make them."""
 RECORDS = "records"
-_KINDS: dict[type, str] = {Release: POINTS, FlowRelease: TRIPS, AreaRelease: AREAS}
+_KINDS: dict[type, str] = {PointRelease: POINTS, TripRelease: TRIPS, AreaRelease: AREAS}
 
 
 def kind_of(release: AnyRelease) -> str:
@@ -25,4 +25,4 @@ def counted_noun(release: AnyRelease) -> str:
     With a person column, each person contributes up to m records, or with `distinct` one record per cell. So a sum over cells may
     count one person several times. `Receipt.unit` states separately what is protected.
     """
-    return TRIPS if isinstance(release, FlowRelease) else RECORDS
+    return TRIPS if isinstance(release, TripRelease) else RECORDS

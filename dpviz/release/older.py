@@ -10,7 +10,7 @@ from dpviz.release.nouns import TRIPS
 
 Facts = dict[str, Any]
 
-RENAMED = {"conversion": "accounting"}
+RENAMED = {"conversion": "accounting", "inside": "fill", "zero": "shrink_small", "least": "threshold"}
 """Old names of settings, each with today's."""
 _RENAMED_VALUES = {("conversion", "simple"): "paper"}
 """Old values, under the old name of their setting, each with today's."""

@@ -20,7 +20,7 @@ from dpviz.release.count_release import CountRelease
 from dpviz.release.regular_grid import make_dataset
 from dpviz.space.coverage import check_coverage, is_areas, shapes_of
 from dpviz.space.domain import Domain
-from dpviz.space.interpolate import INSIDE, UNIFORM, interpolation_sums
+from dpviz.space.interpolate import FILLS, UNIFORM, interpolation_sums
 from dpviz.space.mask import open_cells
 from dpviz.space.ranges import Cumulative, Front, Overlap, area_overlap, batches, block_sums, box_overlap, cumulative
 from dpviz.space.tree import Tree
@@ -33,16 +33,17 @@ Areas: TypeAlias = geopandas.GeoDataFrame | geopandas.GeoSeries
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Release(CountRelease):
+class PointRelease(CountRelease):
     """Noisy counts on a tree of partitions. PUBLIC: everything in it was released by a mechanism.
 
     Attributes:
         domain: the public frame.
         tree: the partitions: a tree of n nodes. Those that the domain's mask covers are known to be empty.
         height: the finest level of the tree as it was built; level 0 is the whole domain. After pruning, `tree` may be less deep.
-        inside: the assumption about records inside a partition that a query cuts, unless the query says otherwise: "uniform",
+        fill: the assumption about records inside a partition that a query cuts, unless the query says otherwise: "uniform",
             "interpolated" or "log-linear".
-        again: (n,) second measurements, NaN where there was none; None for mechanisms that never measure twice. `count` uses both.
+        second_measurement: (n,) second measurements, NaN where there was none; None for mechanisms that never measure twice. `count` uses
+            both.
         nonnegative: whether no count is below 0, because negative ones were spread.
 
     The other attributes are those of `CountRelease`.
@@ -52,7 +53,7 @@ class Release(CountRelease):
     >>> points = dv.PointCounts.from_xy([1, 2, 9], [1, 3, 9], domain=domain)
     >>> release = dv.Quadtree(height=2).release(points, dv.PureBudget(10), dv.Entropy.seeded(1))
     >>> release
-    Release(quadtree, 16 partitions, epsilon 10, SIMULATION: not private)
+    PointRelease(quadtree, 16 partitions, epsilon 10, SIMULATION: not private)
     >>> count, stddev = release.answer([[0, 0, 8, 8]], spread=True)
     >>> bool(abs(count[0] - 2) < 4 * stddev[0])
     True
@@ -61,8 +62,8 @@ class Release(CountRelease):
     domain: Domain
     tree: Tree
     height: int
-    inside: str = UNIFORM
-    again: Floats | None = None
+    fill: str = UNIFORM
+    second_measurement: Floats | None = None
     nonnegative: bool = False
 
     @property
@@ -82,7 +83,7 @@ class Release(CountRelease):
 
     def __repr__(self) -> str:
         stamp = "" if self.status == PRIVATE else f", {self.status}"
-        return f"Release({self.mechanism}, {len(self.tree.leaves):,} partitions{self.receipt.describe_total()}{stamp})"
+        return f"PointRelease({self.mechanism}, {len(self.tree.leaves):,} partitions{self.receipt.describe_total()}{stamp})"
 
     @cached_property
     def open_cells(self) -> Floats:
@@ -91,26 +92,26 @@ class Release(CountRelease):
 
     @overload
     def answer(
-        self, boxes: ArrayLike, *, spread: Literal[False] = False, inside: str | None = None, outside: Literal["refuse"] = "refuse"
+        self, boxes: ArrayLike, *, spread: Literal[False] = False, fill: str | None = None, outside: Literal["refuse"] = "refuse"
     ) -> Floats: ...
     @overload
     def answer(
-        self, boxes: ArrayLike, *, spread: Literal[True], inside: str | None = None, outside: str = "refuse"
+        self, boxes: ArrayLike, *, spread: Literal[True], fill: str | None = None, outside: str = "refuse"
     ) -> tuple[Floats, ...]: ...
     @overload
     def answer(
-        self, boxes: ArrayLike, *, spread: bool = False, inside: str | None = None, outside: Literal["inside_part"]
+        self, boxes: ArrayLike, *, spread: bool = False, fill: str | None = None, outside: Literal["inside_part"]
     ) -> tuple[Floats, ...]: ...
     def answer(
-        self, boxes: ArrayLike, *, spread: bool = False, inside: str | None = None, outside: str = "refuse"
+        self, boxes: ArrayLike, *, spread: bool = False, fill: str | None = None, outside: str = "refuse"
     ) -> Floats | tuple[Floats, ...]:
         """Estimate counts in boxes.
 
         Args:
             boxes: (q, 4) west, south, east, north in the domain's CRS; (4,) for one box.
             spread: also give the standard deviations.
-            inside: how partitions that a box cuts are counted: "uniform" (by the share of their area) or "interpolated" (with more
-                records near fuller neighbours) or "log-linear" (likewise, more steeply); None for the release's own `inside`.
+            fill: how partitions that a box cuts are counted: "uniform" (by the share of their area) or "interpolated" (with more
+                records near fuller neighbours) or "log-linear" (likewise, more steeply); None for the release's own `fill`.
                 Where the domain has a mask, only open cells get records.
             outside: what to do with boxes that are partly outside the domain, where nothing was counted: "refuse" raises an error,
                 "inside_part" answers the part inside and also gives the coverage.
@@ -121,10 +122,10 @@ class Release(CountRelease):
             the domain (see `coverage`).
 
         Raises:
-            DomainError: malformed boxes, more than 1e-9 of a box outside the domain, or an unknown `inside` or `outside`.
+            DomainError: malformed boxes, more than 1e-9 of a box outside the domain, or an unknown `fill` or `outside`.
         """
         share = check_coverage(self.domain, boxes, outside)
-        estimates = self._answer_boxes(self.domain.lattice(boxes), self._interpolation(inside), spread)
+        estimates = self._answer_boxes(self.domain.lattice(boxes), self._interpolation(fill), spread)
         return _pack_result(estimates, share if outside == "inside_part" else None, spread)
 
     @overload
@@ -213,10 +214,10 @@ class Release(CountRelease):
         difference = self._interpolation(None)
         return self._at_least_0(sums + difference.blocks(1 << zoom, self.domain.side)) if difference else sums
 
-    def _interpolation(self, inside: str | None) -> Cumulative | None:
+    def _interpolation(self, fill: str | None) -> Cumulative | None:
         """Compute the cumulative difference between interpolated and uniform answers; None if answers are uniform."""
-        way = inside or self.inside
-        check_choice(way, INSIDE, "inside", DomainError)
+        way = fill or self.fill
+        check_choice(way, FILLS, "fill", DomainError)
         if way != UNIFORM and way not in self._interpolation_sums:
             self._interpolation_sums[way] = interpolation_sums(self.tree, self.count, way, self.domain.mask)
         return self._interpolation_sums.get(way)

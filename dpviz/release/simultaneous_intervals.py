@@ -8,23 +8,23 @@ import numpy as np
 import scipy
 
 from dpviz.arrays import Floats, Integers, Places
-from dpviz.release.flow_release import FlowRelease, sum_pairs
 from dpviz.release.intervals import MISS_PROBABILITY, count_ends, half_widths
+from dpviz.release.trip_release import TripRelease, sum_pairs
 
 
-def count_of_region_numbers(release: FlowRelease) -> int:
+def count_of_region_numbers(release: TripRelease) -> int:
     """Count the numbers of regions: of all levels and both sides, each total and the part of it that is in no listed pair."""
     return 2 * sum(side.size(level) for side in (release.tree.origins, release.tree.destinations) for level in range(1, release.depth + 1))
 
 
-def region_intervals(release: FlowRelease, level: int, side: str) -> tuple[Floats, Floats]:
+def region_intervals(release: TripRelease, level: int, side: str) -> tuple[Floats, Floats]:
     """Compute intervals for the trips that start, or that end, in each region of a level.
 
     With probability at least 0.95, those of all regions hold at once, with those of `rest_intervals` for regions.
 
     Where every pair was measured, the centre is a sum of unbiased numbers, and the variance that the release states for it is never too
     small: estimates from nested sums are not positively correlated. Of other releases, which leave pairs out because of their noise, a
-    sum has no known error; there, only totals that were measured as one number have an interval, that of `FlowRelease.stage_interval`.
+    sum has no known error; there, only totals that were measured as one number have an interval, that of `TripRelease.stage_interval`.
 
     Args:
         release: of trips.
@@ -44,7 +44,7 @@ def region_intervals(release: FlowRelease, level: int, side: str) -> tuple[Float
 
 
 def rest_intervals(
-    release: FlowRelease, levels: tuple[int, int], origin: Places, destination: Places, numbers: int, *, most: Floats | None = None
+    release: TripRelease, levels: tuple[int, int], origin: Places, destination: Places, numbers: int, *, most: Floats | None = None
 ) -> tuple[Floats, Floats]:
     """Compute intervals for the trips between larger regions that are in no listed pair of the finest level.
 
@@ -55,7 +55,7 @@ def rest_intervals(
 
     A rest is a part of its whole. So where an interval of the whole holds, too, its upper end bounds the rest, and the smaller one of two
     upper ends holds (`most`). All of these intervals together miss with probability at most 0.05 if `numbers` counts the wholes, too:
-    `count_of_region_numbers` does. `FlowRelease.numbers` counts at least twice as many pairs as have a rest: each pair of two levels above
+    `count_of_region_numbers` does. `TripRelease.numbers` counts at least twice as many pairs as have a rest: each pair of two levels above
     the finest, and at least one of the stage that refines it.
 
     Args:
@@ -64,7 +64,7 @@ def rest_intervals(
         origin: (q,) indices of origin regions.
         destination: (q,) indices of destination regions.
         numbers: how many such numbers a reader can choose from.
-        most: (q,) upper ends for the wholes, by `region_intervals` or `FlowRelease.stage_interval`, infinite where a pair was not
+        most: (q,) upper ends for the wholes, by `region_intervals` or `TripRelease.stage_interval`, infinite where a pair was not
             released; None for rests that are stated alone.
 
     Returns:

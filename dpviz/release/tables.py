@@ -34,11 +34,11 @@ from dpviz.errors import DomainError, DpvizError, InputError
 from dpviz.privacy.consistency import Spread
 from dpviz.privacy.receipt import Receipt
 from dpviz.privacy.wavelet import WaveletSpread
-from dpviz.release.flow_release import FlowRelease, PairSums, RegionTotals, StageCounts
 from dpviz.release.intervals import Noise, count_ends, half_widths
 from dpviz.release.manifest import CURVE, GRID, H3, INDEPENDENT, WAVELET, read_domain, read_settings
-from dpviz.release.point_release import Release
+from dpviz.release.point_release import PointRelease
 from dpviz.release.reliability import grade_reliability
+from dpviz.release.trip_release import PairSums, RegionTotals, StageCounts, TripRelease
 from dpviz.space.domain import Domain
 from dpviz.space.hilbert import Curve
 from dpviz.space.pair_tree import PairTree
@@ -75,7 +75,7 @@ _ATTRIBUTE_OF_COLUMN = {
     "noise_variance": "noise_variance",
     "count": "count",
     "count_unbiased": "unbiased",
-    "count_again": "again",
+    "count_again": "second_measurement",
 }
 _SIDES = ("west", "south", "east", "north")
 
@@ -247,7 +247,7 @@ def make_table(columns: dict[str, Any]) -> pa.Table:
     )
 
 
-def plan_point_files(release: Release, formats: tuple[str, ...]) -> Plan:
+def plan_point_files(release: PointRelease, formats: tuple[str, ...]) -> Plan:
     """Plan the files of a release of points.
 
     Args:
@@ -298,7 +298,7 @@ def plan_point_files(release: Release, formats: tuple[str, ...]) -> Plan:
     return plan
 
 
-def _make_node_columns(release: Release) -> Columns:
+def _make_node_columns(release: PointRelease) -> Columns:
     """Make the columns of counts and their errors, with one row per node of the tree."""
     tree = release.tree
     return {
@@ -310,18 +310,18 @@ def _make_node_columns(release: Release) -> Columns:
     }
 
 
-def _make_bounds_columns(release: Release, columns: Columns) -> Columns:
+def _make_bounds_columns(release: PointRelease, columns: Columns) -> Columns:
     """Make columns of the bounds of the partitions in a table."""
     bounds = release.domain.coordinates(release.tree.rectangles(columns["partition_id"]))
     return dict(zip(_SIDES, np.ascontiguousarray(bounds.T), strict=True))
 
 
-def _add_leaf_columns(release: Release, columns: Columns) -> Columns:
+def _add_leaf_columns(release: PointRelease, columns: Columns) -> Columns:
     """Add to the columns whether each partition is a leaf, and its bounds."""
     return columns | {"leaf": release.tree.children == 0} | _make_bounds_columns(release, columns)
 
 
-def _write_levels(release: Release, columns: Columns, path: Path) -> None:
+def _write_levels(release: PointRelease, columns: Columns, path: Path) -> None:
     """Write the table of all levels, with all that is needed to read the release back."""
     tree, spread = release.tree, release.spread
     everything = _add_leaf_columns(release, columns)
@@ -339,17 +339,17 @@ def _make_csv_writer(columns: Columns) -> Callable[[Path], None]:
     return lambda path: write_csv(make_table(columns), path)
 
 
-def _make_geoparquet_writer(release: Release, finest: Columns) -> Callable[[Path], None]:
+def _make_geoparquet_writer(release: PointRelease, finest: Columns) -> Callable[[Path], None]:
     return lambda path: _make_leaf_frame(release, finest).to_parquet(path, index=False)
 
 
-def _make_leaf_frame(release: Release, finest: Columns) -> geopandas.GeoDataFrame:
+def _make_leaf_frame(release: PointRelease, finest: Columns) -> geopandas.GeoDataFrame:
     """Make a GeoDataFrame of the finest partitions, with their rectangles in the domain's CRS."""
     shapes = release.domain.boxes(release.tree.rectangles(release.tree.leaves))
     return geopandas.GeoDataFrame(decode_dictionaries(make_table(finest)).to_pandas(), geometry=shapes, crs=release.domain.crs)
 
 
-def _plan_partitions_geojson(release: Release, finest: Columns) -> Member | LeftOut:
+def _plan_partitions_geojson(release: PointRelease, finest: Columns) -> Member | LeftOut:
     """Plan the file of the finest partitions as polygons."""
     name, domain, leaves = "partitions.geojson", release.domain, release.tree.leaves
     west, south, east, north = domain.coordinates(release.tree.rectangles(leaves)).T
@@ -368,14 +368,14 @@ def _plan_partitions_geojson(release: Release, finest: Columns) -> Member | Left
     return Member(name=name, format=GEOJSON, about=f"{_MAIN_ABOUT}. In EPSG:4326.", write=write)
 
 
-def select_finest_counts(release: Release) -> pa.Table:
+def select_finest_counts(release: PointRelease) -> pa.Table:
     """Make those columns of the main table of points that are not computed from others, to compare them with a table that was read."""
     leaves = release.tree.leaves
     level = release.tree.depth[leaves].astype(np.int32)
     return make_table({"partition_id": leaves, "level": level, "count_noisy": release.noisy[leaves], "count": release.count[leaves]})
 
 
-def rebuild_point_release(contents: Facts, table: pa.Table, receipt: Receipt, steps: tuple[str, ...]) -> Release:
+def rebuild_point_release(contents: Facts, table: pa.Table, receipt: Receipt, steps: tuple[str, ...]) -> PointRelease:
     """Rebuild a release of points from its table of all levels.
 
     Args:
@@ -390,7 +390,7 @@ def rebuild_point_release(contents: Facts, table: pa.Table, receipt: Receipt, st
     columns = {name: table.column(name).to_numpy(zero_copy_only=False) for name in table.column_names}
     domain = read_domain(contents["domain"])
     counts = {attribute: np.array(columns[name], np.float64) for name, attribute in _ATTRIBUTE_OF_COLUMN.items() if name in columns}
-    return Release(
+    return PointRelease(
         mechanism=contents["mechanism"],
         settings=read_settings(contents),
         domain=domain,
@@ -401,7 +401,7 @@ def rebuild_point_release(contents: Facts, table: pa.Table, receipt: Receipt, st
         simulation=False,
         height=contents["height"],
         approximate=contents["approximate"],
-        inside=contents["inside"],
+        fill=contents["inside"],
         nonnegative=contents.get("nonnegative", False),
         **counts,
     )
@@ -448,19 +448,19 @@ def _check_tree(level: NDArray[Any], arrays: dict[str, NDArray[np.int32]], edges
         raise InputError("The partitions of the release are no tree of nested rectangles: its table was not written by dpviz.")
 
 
-def _plan_trip_tables(release: FlowRelease) -> list[Member]:
+def _plan_trip_tables(release: TripRelease) -> list[Member]:
     """List the Parquet files of a release of trips: the finest trips, and the tables from which the release is read back."""
     tree, height = release.tree, release.tree.height
     about_stages = "All stages of the tree of pairs, nonzero pairs only; stage 0 is the pair of everything. Each stage counts all trips, so"
     about_stages += " add up a single stage. With the regions beside it, dpviz can read the whole release back from this file."
-    about_flows = f"Trips of the finest level, {tree.title(height)}, {_describe_pairs(release, release.depth)}."
+    about_trips = f"Trips of the finest level, {tree.title(height)}, {_describe_pairs(release, release.depth)}."
     members = [
-        _plan_parquet(FLOWS, about_flows, lambda: _make_flow_table(release, release.depth)),
+        _plan_parquet(FLOWS, about_trips, lambda: _make_trip_table(release, release.depth)),
         _plan_parquet(STAGES, about_stages, lambda: _make_stage_table(release)),
     ]
     members += [plan_regions(stem, regions, "of the trips") for stem, regions in _list_hierarchies(tree)]
-    if release.across is not None:
-        across, levels = release.across, release.across_levels
+    if release.half_step_sums is not None:
+        across, levels = release.half_step_sums, release.half_step_levels
         side = "origins" if levels[0] == release.depth else "destinations"
         about = f"Sums between {side} of the last level and regions one level up, with the pairs that the last level leaves out."
         members.append(_plan_parquet(ACROSS, about, lambda: _make_pair_table(release, levels, across, {"count": across.count})))
@@ -486,7 +486,7 @@ def _list_hierarchies(tree: PairTree) -> list[tuple[str, Regions]]:
     return [(ORIGINS, tree.origins), (DESTINATIONS, tree.destinations)]
 
 
-def _make_stage_table(release: FlowRelease) -> pa.Table:
+def _make_stage_table(release: TripRelease) -> pa.Table:
     """Make the table of all stages, in order; the rows of a stage are in the order of its arrays."""
     parts = []
     for stage, counts in enumerate(release.stages):
@@ -499,7 +499,7 @@ def _make_stage_table(release: FlowRelease) -> pa.Table:
     return pa.concat_tables(parts)
 
 
-def _make_flow_table(release: FlowRelease, level: int, destination: str = "destination") -> pa.Table:
+def _make_trip_table(release: TripRelease, level: int, destination: str = "destination") -> pa.Table:
     """Make a table of the released pairs of a level, ordered by origin, then destination.
 
     Args:
@@ -513,7 +513,7 @@ def _make_flow_table(release: FlowRelease, level: int, destination: str = "desti
 
 
 def _make_pair_table(
-    release: FlowRelease, levels: tuple[int, int], pairs: StageCounts | PairSums, columns: Columns, destination: str = "destination"
+    release: TripRelease, levels: tuple[int, int], pairs: StageCounts | PairSums, columns: Columns, destination: str = "destination"
 ) -> pa.Table:
     """Make a table of pairs of regions of two levels: origin, destination (under the given name), columns of (k,) numbers, and status."""
     tree = release.tree
@@ -559,21 +559,21 @@ def _write_regions(regions: Regions, path: Path) -> None:
     frame.to_parquet(path, index=False)
 
 
-def _describe_pairs(release: FlowRelease, level: int) -> str:
+def _describe_pairs(release: TripRelease, level: int) -> str:
     """Describe which pairs a table of a level has."""
-    if release.across is None or level < release.depth:
+    if release.half_step_sums is None or level < release.depth:
         return "nonzero pairs only"
     return "listed pairs only; a pair that is missing is part of the rest, and need not be empty"
 
 
-def _make_rest_table(release: FlowRelease) -> pa.Table:
+def _make_rest_table(release: TripRelease) -> pa.Table:
     """Make a table of the trips, in the last stage but one, that are in no listed pair: origin, destination, count and status."""
     levels = release.tree.levels(release.tree.height - 1)
-    rest = release.rest(*levels)
+    rest = release.unlisted_trips(*levels)
     return _make_pair_table(release, levels, rest, {"count": rest.count})
 
 
-def _make_totals_table(release: FlowRelease) -> pa.Table:
+def _make_totals_table(release: TripRelease) -> pa.Table:
     """Make a table of the trips that leave and that arrive in each region of each level: released, estimated, and the spread.
 
     Returns:
@@ -594,7 +594,7 @@ def _make_totals_table(release: FlowRelease) -> pa.Table:
     return pa.concat_tables(parts)
 
 
-def _answer_totals(release: FlowRelease, direction: str, level: int, ids: Texts) -> tuple[Integers, Floats]:
+def _answer_totals(release: TripRelease, direction: str, level: int, ids: Texts) -> tuple[Integers, Floats]:
     """Add up (n,) released trips that leave or arrive in regions of a level, with their standard deviations."""
     everywhere = np.full(len(ids), ROOT, object)
     if direction == "leaving":
@@ -602,12 +602,12 @@ def _answer_totals(release: FlowRelease, direction: str, level: int, ids: Texts)
     return release.answer(everywhere, ids, levels=(0, level), spread=True)
 
 
-def select_finest_trips(release: FlowRelease) -> pa.Table:
+def select_finest_trips(release: TripRelease) -> pa.Table:
     """Make those columns of the main table of trips that are not computed from others, to compare them with a table that was read."""
-    return _make_flow_table(release, release.depth).select(["origin", "destination", "count", "count_noisy"])
+    return _make_trip_table(release, release.depth).select(["origin", "destination", "count", "count_noisy"])
 
 
-def rebuild_trip_release(contents: Facts, tables: dict[str, Any], receipt: Receipt, steps: tuple[str, ...]) -> FlowRelease:
+def rebuild_trip_release(contents: Facts, tables: dict[str, Any], receipt: Receipt, steps: tuple[str, ...]) -> TripRelease:
     """Rebuild a release of trips from its tables.
 
     Args:
@@ -624,7 +624,7 @@ def rebuild_trip_release(contents: Facts, tables: dict[str, Any], receipt: Recei
     origins = rebuild_regions(contents["origins"], tables[f"{REGIONS if shared else ORIGINS}.parquet"], grid)
     destinations = origins if shared else rebuild_regions(contents["destinations"], tables[f"{DESTINATIONS}.parquet"], other)
     tree = PairTree(origins=origins, destinations=destinations, first=contents["refined_first"])
-    return FlowRelease(
+    return TripRelease(
         mechanism=contents["mechanism"],
         settings=read_settings(contents),
         tree=tree,
@@ -634,7 +634,7 @@ def rebuild_trip_release(contents: Facts, tables: dict[str, Any], receipt: Recei
         simulation=False,
         every_pair=contents["every_pair"],
         approximate=contents["approximate"],
-        across=_read_across(tree, tables[ACROSS]) if contents["across"] else None,
+        half_step_sums=_read_across(tree, tables[ACROSS]) if contents["across"] else None,
         totals=_read_totals(tree, tables[TOTALS]) if contents.get("totals") else None,
     )
 
@@ -728,7 +728,7 @@ def _read_totals(tree: PairTree, table: pa.Table) -> RegionTotals:
     return RegionTotals(leaving=tuple(parts[: tree.origins.depth]), arriving=tuple(parts[tree.origins.depth :]))
 
 
-def plan_trip_files(release: FlowRelease, formats: tuple[str, ...]) -> Plan:
+def plan_trip_files(release: TripRelease, formats: tuple[str, ...]) -> Plan:
     """Plan the files of a release of trips.
 
     Args:
@@ -748,8 +748,8 @@ def plan_trip_files(release: FlowRelease, formats: tuple[str, ...]) -> Plan:
         plan.append(_plan_trips_geopackage(release))
     if "csv" in formats:
         for level in range(1, release.depth + 1):
-            plan += [_plan_flows_csv(release, level), _plan_locations_csv(release, level), _plan_arcs_csv(release, level)]
-        if release.across is not None:
+            plan += [_plan_trips_csv(release, level), _plan_locations_csv(release, level), _plan_arcs_csv(release, level)]
+        if release.half_step_sums is not None:
             between = release.tree.title(release.tree.height - 1)
             about = f"The rest, {between}: trips of these pairs that are in no listed pair of the finest level."
             plan.append(_plan_csv("rest.csv", about, lambda: _make_rest_table(release)))
@@ -758,7 +758,7 @@ def plan_trip_files(release: FlowRelease, formats: tuple[str, ...]) -> Plan:
     return plan
 
 
-def _plan_regions_geojson(release: FlowRelease, stem: str, level: int) -> Member | LeftOut:
+def _plan_regions_geojson(release: TripRelease, stem: str, level: int) -> Member | LeftOut:
     """Plan a file of the regions of a level, with the released trips that leave and arrive."""
     regions = release.tree.destinations if stem == DESTINATIONS else release.tree.origins
     name, directions = f"{stem}_{format_level(regions, level)}.geojson", _DIRECTIONS[stem]
@@ -776,7 +776,7 @@ def _plan_regions_geojson(release: FlowRelease, stem: str, level: int) -> Member
     return Member(name=name, format=GEOJSON, about=about, write=write)
 
 
-def _make_region_frame(release: FlowRelease, regions: Regions, level: int, directions: tuple[str, ...]) -> geopandas.GeoDataFrame:
+def _make_region_frame(release: TripRelease, regions: Regions, level: int, directions: tuple[str, ...]) -> geopandas.GeoDataFrame:
     """Make a GeoDataFrame of the regions of a level that have shapes, with the released trips that leave and arrive."""
     shapes = find_shapes(regions, level)
     assert shapes is not None  # noqa: S101  (for the type checker: callers have looked)
@@ -784,7 +784,7 @@ def _make_region_frame(release: FlowRelease, regions: Regions, level: int, direc
     return geopandas.GeoDataFrame(columns, geometry=shapes.to_numpy(), crs=shapes.crs)
 
 
-def _plan_trips_geopackage(release: FlowRelease) -> Member | LeftOut:
+def _plan_trips_geopackage(release: TripRelease) -> Member | LeftOut:
     """Plan a file of the regions and the pairs of each level: for pairs a line from origin to destination, none within a region."""
     layers: dict[str, Callable[[], geopandas.GeoDataFrame]] = {}
     for level in range(1, release.depth + 1):
@@ -794,14 +794,14 @@ def _plan_trips_geopackage(release: FlowRelease) -> Member | LeftOut:
                 layers[name] = partial(_make_region_frame, release, regions, level, _DIRECTIONS[stem])
         ends = _find_ends(release, level)
         if not isinstance(ends, str):
-            layers[f"flows_{format_level(release.tree.origins, level)}"] = partial(_make_flow_lines, release, level, ends)
+            layers[f"flows_{format_level(release.tree.origins, level)}"] = partial(_make_trip_lines, release, level, ends)
     if not layers:
         return LeftOut(name="trips.gpkg", reason=NO_GEOMETRY)
     about = f"Layers: {', '.join(layers)}. The regions with the released trips that leave and arrive, and the released pairs as lines."
     return Member(name="trips.gpkg", format=GEOPACKAGE, about=about, write=lambda path: write_geopackage(layers, path))
 
 
-def _find_ends(release: FlowRelease, level: int) -> tuple[Floats, Floats] | str:
+def _find_ends(release: TripRelease, level: int) -> tuple[Floats, Floats] | str:
     """Find the places of a level's origins and destinations, (n, 2) degrees each; or explain why there are none."""
     try:
         origins, destinations = (regions.centres(level) for regions in (release.tree.origins, release.tree.destinations))
@@ -810,18 +810,18 @@ def _find_ends(release: FlowRelease, level: int) -> tuple[Floats, Floats] | str:
     return NO_GEOMETRY if origins is None or destinations is None else (origins, destinations)
 
 
-def _find_pair_ends(release: FlowRelease, level: int, ends: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
-    """Find where the pairs of a level begin and end, (k, 2) degrees each, in the order of `_make_flow_table`."""
+def _find_pair_ends(release: TripRelease, level: int, ends: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
+    """Find where the pairs of a level begin and end, (k, 2) degrees each, in the order of `_make_trip_table`."""
     counts = release.stages[2 * level]
     order = counts.order
     return ends[0][counts.origin[order]], ends[1][counts.destination[order]]
 
 
-def _make_flow_lines(release: FlowRelease, level: int, ends: tuple[Floats, Floats]) -> geopandas.GeoDataFrame:
+def _make_trip_lines(release: TripRelease, level: int, ends: tuple[Floats, Floats]) -> geopandas.GeoDataFrame:
     start, end = _find_pair_ends(release, level, ends)
     lines = np.asarray(shapely.linestrings(np.stack([start, end], axis=1)), object)
     lines[(start == end).all(axis=1)] = None
-    table = decode_dictionaries(_make_flow_table(release, level)).to_pandas()
+    table = decode_dictionaries(_make_trip_table(release, level)).to_pandas()
     return geopandas.GeoDataFrame(table, geometry=lines, crs=DEGREES)
 
 
@@ -830,7 +830,7 @@ def find_shapes(regions: Regions, level: int) -> geopandas.GeoSeries | None:
     return regions.geometry[level - 1] if regions.outlines(level) is None else regions.outlines(level)
 
 
-def _make_region_columns(release: FlowRelease, regions: Regions, level: int, directions: tuple[str, ...]) -> Columns:
+def _make_region_columns(release: TripRelease, regions: Regions, level: int, directions: tuple[str, ...]) -> Columns:
     ids = regions.ids_of(level)
     columns = {"region_id": ids, "level": level, "level_name": regions.levels[level - 1], "name": regions.names_of(level)}
     for direction in directions:
@@ -844,20 +844,20 @@ def format_level(regions: Regions, level: int) -> str:
     return f"{level}_{slug}" if slug else str(level)
 
 
-def _plan_flows_csv(release: FlowRelease, level: int) -> Member:
+def _plan_trips_csv(release: TripRelease, level: int) -> Member:
     about = f"Trips, {release.tree.title(2 * level)}, {_describe_pairs(release, level)};"
     about += " opens in flowmap.blue with the locations of this level."
-    return _plan_csv(f"flows_{format_level(release.tree.origins, level)}.csv", about, lambda: _make_flow_table(release, level, "dest"))
+    return _plan_csv(f"flows_{format_level(release.tree.origins, level)}.csv", about, lambda: _make_trip_table(release, level, "dest"))
 
 
-def _plan_arcs_csv(release: FlowRelease, level: int) -> Member | LeftOut:
+def _plan_arcs_csv(release: TripRelease, level: int) -> Member | LeftOut:
     """Plan a file of the pairs of a level with the places of their ends, in pairs of columns by whose names kepler.gl finds them."""
     name, ends = f"arcs_{format_level(release.tree.origins, level)}.csv", _find_ends(release, level)
     if isinstance(ends, str):
         return LeftOut(name=name, reason=ends)
 
     def make() -> pa.Table:
-        table = _make_flow_table(release, level, "dest")
+        table = _make_trip_table(release, level, "dest")
         places = np.column_stack(_find_pair_ends(release, level, ends)).T
         for column, values in zip(("origin_lng", "origin_lat", "dest_lng", "dest_lat"), places, strict=True):
             table = table.append_column(column, pa.array(values))
@@ -867,7 +867,7 @@ def _plan_arcs_csv(release: FlowRelease, level: int) -> Member | LeftOut:
     return _plan_csv(name, about, make)
 
 
-def _plan_locations_csv(release: FlowRelease, level: int) -> Member | LeftOut:
+def _plan_locations_csv(release: TripRelease, level: int) -> Member | LeftOut:
     name = f"locations_{format_level(release.tree.origins, level)}.csv"
     locations = [_list_locations(regions, level) for _, regions in _list_hierarchies(release.tree)]
     reasons = [reason for reason in locations if isinstance(reason, str)]

@@ -14,9 +14,9 @@ import scipy
 from dpviz.amounts import format_decimal, format_percent
 from dpviz.arrays import Floats
 from dpviz.release.area_release import AreaRelease
-from dpviz.release.flow_release import FlowRelease
 from dpviz.release.nouns import AnyRelease, counted_noun
-from dpviz.release.point_release import Release
+from dpviz.release.point_release import PointRelease
+from dpviz.release.trip_release import TripRelease
 
 USABLE, ROUGH, NOISE = _GRADES = "usable", "rough", "mostly noise"
 NOT_JUDGED = "not judged"  # of contrasts, which state no noise
@@ -222,7 +222,7 @@ def verdict(release: AnyRelease) -> Verdict:
     >>> verdict(dv.Quadtree(height=3).release(points, dv.PureBudget(0.2), dv.Entropy.seeded(1))).headline
     'Levels 0 to 2 are usable; level 3 is mostly noise.'
     """
-    if isinstance(release, FlowRelease):
+    if isinstance(release, TripRelease):
         dropped = _smallest_released(release)
         stages = tuple(_grade_stage(release, stage, lacking=dropped is not None) for stage in range(release.tree.height + 1))
         return Verdict(
@@ -230,7 +230,7 @@ def verdict(release: AnyRelease) -> Verdict:
             counted=counted_noun(release),
             parts="pairs",
             dropped=dropped,
-            listed=None if release.across is None else len(release.stages[-1].count),
+            listed=None if release.half_step_sums is None else len(release.stages[-1].count),
             rest=_compute_rest_percent(release),
             stages=stages,
         )
@@ -268,7 +268,7 @@ def _finest_readable(found: Verdict) -> LevelVerdict | None:
     return next((level for level in reversed(found.levels) if level.grade in (USABLE, ROUGH)), None)
 
 
-def _shown_counts(release: Release | AreaRelease, level: int) -> tuple[Floats, Floats]:
+def _shown_counts(release: PointRelease | AreaRelease, level: int) -> tuple[Floats, Floats]:
     """Return (n,) released counts of a level, NaN where they are hidden, and (n,) unbiased estimates."""
     nodes = release.nodes(level)
     count = release.count[nodes]
@@ -297,7 +297,7 @@ def _doubt_occupied(found: Verdict, level: LevelVerdict, count: Floats, unbiased
     return replace(found, occupied=f"But up to about {unsure:,} of the {len(looks):,} {name} may be empty.")
 
 
-def square_verdict(release: Release, errors: Sequence[float], unit: str = "", noise: Sequence[float] | None = None) -> Verdict:
+def square_verdict(release: PointRelease, errors: Sequence[float], unit: str = "", noise: Sequence[float] | None = None) -> Verdict:
     """Grade zoom levels, by the rule of `verdict`, for the equal squares into which each cuts the domain, whatever the partitions are.
 
     Squares that the domain's mask covers are not counted.
@@ -330,7 +330,7 @@ def square_verdict(release: Release, errors: Sequence[float], unit: str = "", no
     return Verdict(levels=levels, counted=counted, parts="squares", exception=_describe_standing(release, levels, counted))
 
 
-def _describe_standing(release: Release, levels: Sequence[LevelVerdict], counted: str) -> str:
+def _describe_standing(release: PointRelease, levels: Sequence[LevelVerdict], counted: str) -> str:
     """Write how many small partitions stand out from the noise, if they hold much of the whole; else "".
 
     The average square of a sparse level is empty, so that noise is larger than its number; full squares are known well all the same.
@@ -366,13 +366,13 @@ def compute_needed_total(parts: int, stddev: float) -> float:
     return parts * stddev / MOST_USABLE
 
 
-def _grade_level_of_counts(release: Release | AreaRelease, level: int, name: str) -> LevelVerdict:
+def _grade_level_of_counts(release: PointRelease | AreaRelease, level: int, name: str) -> LevelVerdict:
     """Grade a level of a release of points or areas."""
     nodes = release.open_nodes(level)
     return grade_level(level, name, len(nodes), float(release.centre[0]), float(np.mean(release.node_stddev[nodes])))
 
 
-def estimate_empty_share(release: FlowRelease, stage: int) -> float:
+def estimate_empty_share(release: TripRelease, stage: int) -> float:
     """Estimate how many of the released pairs of a stage may have no trips, from public numbers alone.
 
     Released numbers are sorted into classes by their size in standard deviations. Of n pairs without trips, noise brings n p into a class
@@ -408,7 +408,7 @@ def estimate_empty_share(release: FlowRelease, stage: int) -> float:
     return min(empty / size, 1.0 if bound is None else bound)
 
 
-def _grade_stage(release: FlowRelease, number: int, *, lacking: bool) -> LevelVerdict:
+def _grade_stage(release: TripRelease, number: int, *, lacking: bool) -> LevelVerdict:
     """Grade a stage of a release of trips; `lacking` says that sums lack dropped pairs, so that they are rough at best."""
     stage, total = release.stages[number], float(release.stages[0].count.sum())
     stddev, known = release.stage_stddev(number), math.isfinite(stage.variance)
@@ -425,16 +425,16 @@ def _grade_stage(release: FlowRelease, number: int, *, lacking: bool) -> LevelVe
     return replace(graded, grade=ROUGH, cause=TOO_LOW) if lacking and number < release.tree.height and graded.grade == USABLE else graded
 
 
-def _smallest_released(release: FlowRelease) -> int | None:
+def _smallest_released(release: TripRelease) -> int | None:
     """Find the smallest released number of the last stage; None unless coarser stages are sums that lack dropped small numbers."""
     lacking = release.states_noise and not release.every_pair and not any(math.isfinite(stage.variance) for stage in release.stages[:-1])
     return int(release.stages[-1].count.min()) if lacking and len(release.stages[-1].count) else None
 
 
-def _compute_rest_percent(release: FlowRelease) -> float | None:
+def _compute_rest_percent(release: TripRelease) -> float | None:
     """Compute the percentage of all trips that are in no listed pair; None without a list or without trips."""
     total = int(release.stages[0].count.sum())
-    return None if release.across is None or total <= 0 else 100.0 * int(release.rest(0, 0).count.sum()) / total
+    return None if release.half_step_sums is None or total <= 0 else 100.0 * int(release.unlisted_trips(0, 0).count.sum()) / total
 
 
 def grade_level(level: int, name: str, parts: int, total: float, stddev: float) -> LevelVerdict:

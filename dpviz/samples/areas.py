@@ -15,8 +15,8 @@ from dpviz.arrays import Floats, Integers
 from dpviz.data.areas import AreaCounts
 from dpviz.data.fingerprints import sample_fingerprint
 from dpviz.errors import InputError, did_you_mean
-from dpviz.samples.flows import us_counties
 from dpviz.samples.points import SEED, SQUARE, SampleInfo, sample_xy
+from dpviz.samples.trips import us_counties
 from dpviz.space.area_shares import areas_km2
 from dpviz.space.denominators import RATES_PER, describe_rate
 from dpviz.space.regions import Regions, are_areas

@@ -24,13 +24,13 @@ from dpviz.space.domain import Domain
 
 __all__ = [
     "MOST_SAMPLES",
-    "SAMPLES",
+    "POINT_SAMPLES",
     "SEED",
     "Sample",
     "SampleInfo",
     "daily_routes",
     "gaussian_cluster",
-    "load_sample",
+    "load_point_sample",
     "los_angeles",
     "sample_xy",
 ]
@@ -436,7 +436,7 @@ class SampleInfo:
     """The public description of a sample, before it is loaded.
 
     Attributes:
-        key: the sample's key in `SAMPLES` or `FLOW_SAMPLES`.
+        key: the sample's key in `SAMPLES` or `TRIP_SAMPLES`.
         title: a few words for a menu.
         description: one sentence.
         source: where the data come from.
@@ -584,10 +584,10 @@ _ALL_SAMPLES = (
     ),
 )
 
-SAMPLES: dict[str, Sample] = {sample.key: sample for sample in _ALL_SAMPLES}
+POINT_SAMPLES: dict[str, Sample] = {sample.key: sample for sample in _ALL_SAMPLES}
 
 
-def load_sample(key: str, *, domain: Domain | None = None, size: int | None = None, seed: int = SEED) -> PointCounts:
+def load_point_sample(key: str, *, domain: Domain | None = None, size: int | None = None, seed: int = SEED) -> PointCounts:
     """Load a sample of points, or make it up, and count it on a lattice.
 
     Args:
@@ -605,7 +605,7 @@ def load_sample(key: str, *, domain: Domain | None = None, size: int | None = No
     (1000, 10)
     """
     x, y = sample_xy(key, size, seed)
-    about = SAMPLES[key]
+    about = POINT_SAMPLES[key]
     one_person: dict[str, Any] = {"person": np.zeros(len(x), np.int64), "contributions": about.most, "key": b"one person"}
     points = PointCounts.from_xy(x, y, domain=domain or about.domain, **({} if about.most is None else one_person))
     return replace(points, fingerprints=sample_fingerprint(key, size, None if seed == SEED else seed))
@@ -625,9 +625,9 @@ def sample_xy(key: str, size: int | None = None, seed: int = SEED) -> tuple[Floa
     Raises:
         InputError: the key is unknown, or a size is out of range or given for real data.
     """
-    if key not in SAMPLES:
-        raise InputError(f"There is no such sample; choose one of {', '.join(SAMPLES)}.{did_you_mean(str(key), SAMPLES)}")
-    usual = SAMPLES[key].usual
+    if key not in POINT_SAMPLES:
+        raise InputError(f"There is no such sample; choose one of {', '.join(POINT_SAMPLES)}.{did_you_mean(str(key), POINT_SAMPLES)}")
+    usual = POINT_SAMPLES[key].usual
     if usual is None and size is not None:
         raise InputError("This sample is real data of fixed size; leave the size out.")
     if usual is None or (key == "la_residents" and size is None and seed == SEED):

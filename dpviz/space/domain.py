@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from pyproj import CRS, Transformer, network
 from pyproj.exceptions import CRSError, ProjError
 
+from dpviz.cards import HtmlCard
 from dpviz.errors import DomainError
-from dpviz.shown import Shown
 from dpviz.space.mask import CellMask
 from dpviz.space.rectangle import Bounds, bounds_of, crs_of
 
@@ -27,7 +27,7 @@ GEOGRAPHIC_LIMITS = (-180.0, -90.0, 180.0, 90.0)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Domain(Shown):
+class Domain(HtmlCard):
     """A rectangle declared in public, divided into ``2**order`` x ``2**order`` lattice cells.
 
     A domain cannot be made from data, because the bounding box of private points is itself private.

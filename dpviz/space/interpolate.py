@@ -15,7 +15,7 @@ from dpviz.space.ranges import Cumulative, block_sums
 from dpviz.space.tree import Tree
 
 UNIFORM, INTERPOLATED, LOG_LINEAR = "uniform", "interpolated", "log-linear"
-INSIDE = (UNIFORM, INTERPOLATED, LOG_LINEAR)
+FILLS = (UNIFORM, INTERPOLATED, LOG_LINEAR)
 FINEST_ORDER = 11
 STEEPNESS = 3.0
 _LARGEST_RATIO = float(np.exp(6))  # of neighbours, for log-linear interpolation
@@ -23,13 +23,13 @@ Divide = Callable[..., Floats]
 """A function that divides (s, s) blocks into (2 s, 2 s) parts, which add up to the blocks; it may be given the domain's `mask`."""
 
 
-def interpolation_sums(tree: Tree, count: Floats, inside: str = INTERPOLATED, mask: CellMask | None = None) -> Cumulative:
+def interpolation_sums(tree: Tree, count: Floats, fill: str = INTERPOLATED, mask: CellMask | None = None) -> Cumulative:
     """Compute the difference between interpolated and uniform answers, as cumulative sums over a raster of blocks.
 
     Args:
         tree: any tree of rectangles that tile their parents.
         count: (n,) consistent counts: children add up to their parent.
-        inside: "interpolated" (limited slopes) or "log-linear".
+        fill: "interpolated" (limited slopes) or "log-linear".
         mask: of the domain, if it has one.
 
     Returns:
@@ -39,9 +39,9 @@ def interpolation_sums(tree: Tree, count: Floats, inside: str = INTERPOLATED, ma
         DomainError: rectangles overlap, so that leaves have no well-defined neighbours.
     """
     if tree.overlaps:
-        raise DomainError("Partitions that overlap cannot be interpolated; answer with inside='uniform'.")
+        raise DomainError("Partitions that overlap cannot be interpolated; answer with fill='uniform'.")
     uniform = block_sums(tree, count, min(tree.order, FINEST_ORDER), mask)
-    return accumulate_blocks(tree, interpolated_blocks(tree, count, _DIVISIONS[inside], mask) - uniform)
+    return accumulate_blocks(tree, interpolated_blocks(tree, count, _DIVISIONS[fill], mask) - uniform)
 
 
 def accumulate_blocks(tree: Tree, blocks: Floats) -> Cumulative:

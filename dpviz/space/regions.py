@@ -18,8 +18,8 @@ from pyproj import CRS
 from pyproj.exceptions import ProjError
 
 from dpviz.arrays import Places, Texts
+from dpviz.cards import HtmlCard
 from dpviz.errors import DomainError
-from dpviz.shown import Shown
 from dpviz.space.borders import edges_of, repaired_parts
 from dpviz.space.denominators import check_denominator
 from dpviz.space.domain import Domain, is_horizontal
@@ -38,7 +38,7 @@ DEGREES = "EPSG:4326"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Regions(Shown):
+class Regions(HtmlCard):
     """Regions in nested levels under one root. PUBLIC: declared in public, never derived from private data.
 
     Level 0 is the root alone; levels 1 to g are named, coarsest first. The regions of a level are in tree order: the children of a

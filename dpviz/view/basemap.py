@@ -276,7 +276,7 @@ def fit_bounds(hierarchies: list[Regions], width: int, height: int) -> Bounds:
 
 
 def _add_nearby(boxes: Floats, inside: Floats) -> Floats:
-    """Select the boxes `inside`, and other boxes that lie just beyond them."""
+    """Select the boxes `fill`, and other boxes that lie just beyond them."""
     margin = _NEARBY_SHARE * max(np.ptp(inside[:, :2]), np.ptp(inside[:, 2:]))
     nearby = [(boxes[:, low] >= inside[:, low].min() - margin) & (boxes[:, low + 1] <= inside[:, low + 1].max() + margin) for low in (0, 2)]
     return np.asarray(boxes[nearby[0] & nearby[1]], np.float64)

@@ -10,13 +10,13 @@ import gzip
 from dataclasses import replace
 from functools import cache, singledispatch
 
+from dpviz.cards import MapPage
 from dpviz.errors import DomainError
 from dpviz.privacy.receipt import PRIVATE
 from dpviz.release.area_release import AreaRelease
-from dpviz.release.flow_release import FlowRelease, Level
 from dpviz.release.nouns import AnyRelease, counted_noun
-from dpviz.release.point_release import Release
-from dpviz.shown import MapPage
+from dpviz.release.point_release import PointRelease
+from dpviz.release.trip_release import Level, TripRelease
 from dpviz.view import areas_canvas, points_canvas, trips_canvas
 from dpviz.view.areas_drawing import AreasMapSettings, RegionsOnMap, draw_areas
 from dpviz.view.basemap import find_map_bounds
@@ -65,7 +65,7 @@ def make_scene(release: AnyRelease, level: int) -> tuple[Scene, str]:
 
 
 @make_scene.register
-def _(release: Release, level: int) -> tuple[Scene, str]:
+def _(release: PointRelease, level: int) -> tuple[Scene, str]:
     release.nodes(level)  # refuses a level that is not there
     if find_map_bounds(release.domain) is None:
         raise DomainError("The domain has no place on a web map, because of its CRS. plot draws it on its own plane.")
@@ -74,7 +74,7 @@ def _(release: Release, level: int) -> tuple[Scene, str]:
 
 
 @make_scene.register
-def _(release: FlowRelease, level: int) -> tuple[Scene, str]:
+def _(release: TripRelease, level: int) -> tuple[Scene, str]:
     drawing = draw_trips(release, TripsMapSettings(level=level))
     return trips_canvas.released_scene(release, drawing, height=HEIGHT), drawing.note
 

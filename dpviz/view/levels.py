@@ -6,9 +6,9 @@ from functools import singledispatch
 
 from dpviz.errors import DomainError
 from dpviz.release.area_release import AreaRelease
-from dpviz.release.flow_release import FlowRelease, Level
 from dpviz.release.nouns import AnyRelease
-from dpviz.release.point_release import Release
+from dpviz.release.point_release import PointRelease
+from dpviz.release.trip_release import Level, TripRelease
 from dpviz.release.verdict import NOISE, verdict
 from dpviz.space.regions import Regions
 from dpviz.view.report_maps import MOST_REGIONS, choose_level
@@ -31,14 +31,14 @@ def find_level(release: AnyRelease, level: Level | None) -> int:
 
 
 @find_level.register
-def _(release: Release, level: Level | None) -> int:
+def _(release: PointRelease, level: Level | None) -> int:
     if isinstance(level, str):
         raise DomainError(f"The levels of points have numbers: 0 to {release.height}.")
     return choose_level(release) if level is None else int(level)
 
 
 @find_level.register
-def _(release: FlowRelease, level: Level | None) -> int:
+def _(release: TripRelease, level: Level | None) -> int:
     return _find_level_of_regions(release, [release.tree.origins, release.tree.destinations], level)
 
 
@@ -47,7 +47,7 @@ def _(release: AreaRelease, level: Level | None) -> int:
     return _find_level_of_regions(release, [release.regions], level)
 
 
-def _find_level_of_regions(release: FlowRelease | AreaRelease, hierarchies: list[Regions], level: Level | None) -> int:
+def _find_level_of_regions(release: TripRelease | AreaRelease, hierarchies: list[Regions], level: Level | None) -> int:
     drawable = [number for number in range(1, hierarchies[0].depth + 1) if all(_has_shapes(regions, number) for regions in hierarchies)]
     if level is not None:
         number = hierarchies[0].level_number(level)

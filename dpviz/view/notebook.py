@@ -13,14 +13,14 @@ import pandas as pd
 
 from dpviz.amounts import MISSING, format_count, format_decimal, format_percent
 from dpviz.evaluation.area_metrics import AreaEvaluation
-from dpviz.evaluation.flow_metrics import FlowEvaluation
 from dpviz.evaluation.metrics import Evaluation
 from dpviz.evaluation.study import Study
+from dpviz.evaluation.trip_metrics import TripEvaluation
 from dpviz.privacy.receipt import PRIVATE, Receipt
 from dpviz.release.area_release import AreaRelease
-from dpviz.release.flow_release import FlowRelease
 from dpviz.release.nouns import AnyRelease
-from dpviz.release.point_release import Release
+from dpviz.release.point_release import PointRelease
+from dpviz.release.trip_release import TripRelease
 from dpviz.release.verdict import NOISE, LevelVerdict, verdict
 from dpviz.space.domain import Domain
 from dpviz.space.regions import Regions
@@ -202,7 +202,7 @@ def _draw_frame(regions: Regions, level: int) -> TripsPicture:
 
 
 @make_card.register
-def _(release: Release) -> Card:
+def _(release: PointRelease) -> Card:
     picture = draw_points(release)
     what = f"{_capitalise(picture.title)}, as released, in {len(picture.shapes):,} partitions (level {picture.level})."
     what += f" {picture.note}" if picture.note else ""
@@ -211,7 +211,7 @@ def _(release: Release) -> Card:
 
 
 @make_card.register
-def _(release: FlowRelease) -> Card:
+def _(release: TripRelease) -> Card:
     picture = draw_trips(release)
     sizes = f"{format_count(len(release.stages[-1].count))} pairs of regions at the finest level, {release.depth} levels"
     what = ""
@@ -253,7 +253,7 @@ def _make_release_card(release: AnyRelease, title: str, sizes: str, picture: Den
 
 
 def _name(release: AnyRelease, level: LevelVerdict) -> str:
-    return name_level(release, level.level) if isinstance(release, Release) else level.name
+    return name_level(release, level.level) if isinstance(release, PointRelease) else level.name
 
 
 def _describe_spent(receipt: Receipt) -> str:
@@ -302,7 +302,7 @@ def _(evaluation: Evaluation) -> Card:
 
 
 @make_card.register
-def _(evaluation: FlowEvaluation) -> Card:
+def _(evaluation: TripEvaluation) -> Card:
     return _make_evaluation_card("Evaluation of trips", evaluation.by_stage, "Errors by stage")
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.arrays import Floats, Integers
-from dpviz.release.point_release import Release
+from dpviz.release.point_release import PointRelease
 from dpviz.space.domain import Domain
 from dpviz.view.colors import Scale, scale_top_of
 
@@ -15,7 +15,7 @@ MASKED = "Where nobody can be, as declared, no partition is drawn; one that reac
 OUTSIDE = " (the released number lies outside)"
 
 
-def large_first(release: Release, nodes: Integers) -> Integers:
+def large_first(release: PointRelease, nodes: Integers) -> Integers:
     """Sort overlapping partitions by area, largest first: small ones are drawn last, on top, where they can be pointed at."""
     if not release.tree.overlaps:
         return nodes
@@ -32,7 +32,7 @@ def open_areas(domain: Domain, rectangles: NDArray[np.integer]) -> Floats:
     return np.asarray(area * mask.cells_in(rectangles, domain.order) / ((east - west) * (north - south)))
 
 
-def mark_outside(release: Release, nodes: Integers) -> list[str]:
+def mark_outside(release: PointRelease, nodes: Integers) -> list[str]:
     """Return, for each of (k,) nodes, a text to stand behind its interval if its count lies outside; "" if not, or if counts are kept."""
     outside = release.lies_outside(nodes) if release.nonnegative else np.zeros(len(nodes), np.bool_)
     return [OUTSIDE if each else "" for each in outside.tolist()]

@@ -16,9 +16,9 @@ from matplotlib.colors import FuncNorm, ListedColormap
 from dpviz.arrays import Floats
 from dpviz.privacy.receipt import PRIVATE
 from dpviz.release.area_release import AreaRelease
-from dpviz.release.flow_release import FlowRelease, Level
 from dpviz.release.nouns import AnyRelease, counted_noun
-from dpviz.release.point_release import Release
+from dpviz.release.point_release import PointRelease
+from dpviz.release.trip_release import Level, TripRelease
 from dpviz.space.domain import EQUAL_AREA
 from dpviz.space.regions import Regions
 from dpviz.view.basemap import WGS84, Bounds, find_map_bounds, fit_bounds, outlines_around
@@ -64,7 +64,7 @@ def draw(release: AnyRelease, level: int, axes: Axes) -> str:
 
 
 @draw.register
-def _(release: Release, level: int, axes: Axes) -> str:
+def _(release: PointRelease, level: int, axes: Axes) -> str:
     domain, nodes = release.domain, large_first(release, release.open_nodes(level))
     rectangles = release.tree.rectangles(nodes)
     area = open_areas(domain, rectangles)
@@ -100,7 +100,7 @@ def _(release: AreaRelease, level: int, axes: Axes) -> str:
 
 
 @draw.register
-def _(release: FlowRelease, level: int, axes: Axes) -> str:
+def _(release: TripRelease, level: int, axes: Axes) -> str:
     origins, destinations = release.tree.origins, release.tree.destinations
     hierarchies = [origins] if origins == destinations else [origins, destinations]
     bounds = fit_bounds(hierarchies, 800, 600)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dpviz.arrays import Floats, Integers, Mask
 from dpviz.evaluation.metrics import PRESENT, presence_errors
-from dpviz.release.point_release import Release
+from dpviz.release.point_release import PointRelease
 from dpviz.space.domain import Domain
 from dpviz.view.basemap import Bounds, map_bounds
 from dpviz.view.canvas import MOST_CELLS, Cells, Legend, Pane, Scene, choose_shades, ground_of, make_legend, make_palette, names_of, to_css
@@ -48,7 +48,7 @@ class ReleaseView:
         about: how the release was made, in a few words.
     """
 
-    release: Release
+    release: PointRelease
     level: int
     nodes: Integers
     unit: str
@@ -59,7 +59,7 @@ class ReleaseView:
 
     @classmethod
     def of(
-        cls, release: Release, level: int, *, unit: str, dark: bool, truth: Integers | None = None, raw: bool = False, about: str = ""
+        cls, release: PointRelease, level: int, *, unit: str, dark: bool, truth: Integers | None = None, raw: bool = False, about: str = ""
     ) -> ReleaseView:
         """Prepare one level, 0 for the whole domain; of a projected domain the finest one that can be drawn, if this one is finer."""
         while not fits_bitmap(release) and len(release.nodes(level)) > MOST_CELLS:
@@ -78,7 +78,7 @@ class ReleaseView:
         return len(self.nodes) <= MOST_CELLS
 
     @property
-    def shown_release(self) -> Release:
+    def shown_release(self) -> PointRelease:
         """The release with the counts that are shown; partitions that were not measured keep their count after post-processing."""
         if not self.raw:
             return self.release
@@ -181,13 +181,13 @@ class SquaresView:
         about: how the release was made, in a few words.
     """
 
-    release: Release
+    release: PointRelease
     truth: Integers
     dark: bool
     about: str
 
     @classmethod
-    def of(cls, release: Release, true_counts: Callable[[int], Integers], zoom: int, *, dark: bool, about: str = "") -> SquaresView:
+    def of(cls, release: PointRelease, true_counts: Callable[[int], Integers], zoom: int, *, dark: bool, about: str = "") -> SquaresView:
         """Prepare the squares of a zoom level; of a projected domain those of the finest level that can be drawn, if this one is finer.
 
         Args:
@@ -292,7 +292,7 @@ def _note_mask(pane: Pane, domain: Domain) -> Pane:
     return pane if domain.mask is None else replace(pane, note=f"{pane.note} Grey: nobody can be there, as declared.".strip())
 
 
-def has_squares(release: Release, level: int, zoom: int) -> bool:
+def has_squares(release: PointRelease, level: int, zoom: int) -> bool:
     """Return whether the partitions of a level are all the equal squares of a zoom level."""
     nodes = release.nodes(level)
     if len(nodes) != 4**zoom:
@@ -310,7 +310,7 @@ def cell_box(view: ReleaseView | SquaresView, cell: int) -> Bounds | None:
     return west, south, east, north
 
 
-def density_top(counts: Integers, areas: Floats, release: Release, unit: str) -> float:
+def density_top(counts: Integers, areas: Floats, release: PointRelease, unit: str) -> float:
     """Choose the top of the density scale from public counts, so that it stays the same whatever is released.
 
     Args:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.arrays import Floats, Integers
-from dpviz.release.point_release import Release
+from dpviz.release.point_release import PointRelease
 from dpviz.space.interpolate import UNIFORM
 from dpviz.view.colors import Colors, Scale, scale_top_of
 from dpviz.view.partition_looks import density_scale, open_areas, row_areas
@@ -19,7 +19,7 @@ PRESENT = 0.5
 _MOST_PIXELS = 1024
 
 
-def error_top(release: Release, nodes: Integers, truth: NDArray[np.int64] | None) -> float:
+def error_top(release: PointRelease, nodes: Integers, truth: NDArray[np.int64] | None) -> float:
     """Choose the top of a scale of errors: three stated standard deviations.
 
     Of a contrast, which states no noise and is never private, it follows from the errors themselves if the truth is given; else it is 1.
@@ -34,12 +34,12 @@ def error_top(release: Release, nodes: Integers, truth: NDArray[np.int64] | None
     return scale_top_of(release.count[nodes] - truth[nodes])
 
 
-def can_show_interpolation(release: Release) -> bool:
+def can_show_interpolation(release: PointRelease) -> bool:
     """Return whether the release interpolates inside its partitions, and a bitmap of the interpolation can be drawn."""
-    return release.inside != UNIFORM and fits_bitmap(release)
+    return release.fill != UNIFORM and fits_bitmap(release)
 
 
-def color_interpolated(release: Release, *, unit: str, dark: bool, top: float | None = None) -> tuple[Colors, Scale, bool]:
+def color_interpolated(release: PointRelease, *, unit: str, dark: bool, top: float | None = None) -> tuple[Colors, Scale, bool]:
     """Colour the density that answers assume inside partitions.
 
     Returns:
@@ -56,7 +56,7 @@ def color_interpolated(release: Release, *, unit: str, dark: bool, top: float | 
     return colors.reshape(*counts.shape, 4), scale, bool((counts < 0).any())
 
 
-def choose_values(release: Release, nodes: Integers, shown: str, unit: str, truth: NDArray[np.int64] | None) -> tuple[Floats, Scale]:
+def choose_values(release: PointRelease, nodes: Integers, shown: str, unit: str, truth: NDArray[np.int64] | None) -> tuple[Floats, Scale]:
     """Compute the values that a map colours, and their scale, which depends on released counts and stated deviations, never on the truth.
 
     Args:
@@ -81,12 +81,12 @@ def choose_values(release: Release, nodes: Integers, shown: str, unit: str, trut
     return wrong.astype(np.float64), Scale(kind="marks", top=1.0, title="wrong about whether records are there")
 
 
-def fits_bitmap(release: Release) -> bool:
+def fits_bitmap(release: PointRelease) -> bool:
     """Return whether a picture of equal blocks lies right on the map: in degrees, or on a plain plane."""
     return release.domain.crs is None or release.domain.is_geographic
 
 
-def find_pixels(release: Release, nodes: Integers) -> Integers:
+def find_pixels(release: PointRelease, nodes: Integers) -> Integers:
     """Find the node under each pixel: (rows, columns) indices in `nodes`, -1 where there is none; row 0 is in the south."""
     tree, side = release.tree, min(release.domain.side, _MOST_PIXELS)
     step = release.domain.side // side
@@ -100,6 +100,6 @@ def find_pixels(release: Release, nodes: Integers) -> Integers:
     return np.where(node >= 0, index_of_node[node], -1).reshape(side, side)
 
 
-def color_pixels(release: Release, nodes: Integers, colors: Colors) -> Colors:
+def color_pixels(release: PointRelease, nodes: Integers, colors: Colors) -> Colors:
     """Return (rows, columns, 4) the colour of the node under each pixel, of (k, 4) colours of `nodes`; transparent where there is none."""
     return np.concatenate([colors, np.zeros((1, 4), np.uint8)])[find_pixels(release, nodes)]

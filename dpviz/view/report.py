@@ -10,11 +10,11 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from dpviz.amounts import MISSING, format_count, format_decimal, format_percent
 from dpviz.release.area_release import AreaRelease
-from dpviz.release.flow_release import FlowRelease
 from dpviz.release.manifest import format_amount
 from dpviz.release.nouns import AREAS, POINTS, TRIPS, AnyRelease, counted_noun, kind_of
-from dpviz.release.point_release import Release
+from dpviz.release.point_release import PointRelease
 from dpviz.release.tables import USUAL_FORMATS
+from dpviz.release.trip_release import TripRelease
 from dpviz.release.verdict import verdict
 from dpviz.space.denominators import describe_rate
 from dpviz.space.interpolate import UNIFORM
@@ -116,7 +116,7 @@ def _render(release: AnyRelease, manifest: Facts, formats: Sequence[str]) -> byt
     return page.encode()
 
 
-def _make_point_values(release: Release) -> Facts:
+def _make_point_values(release: PointRelease) -> Facts:
     """Make the template values that only reports of points have."""
     level, picture = choose_level(release), draw_points(release)
     return {
@@ -138,12 +138,12 @@ def _make_point_values(release: Release) -> Facts:
         "negatives": bool((release.count[release.tree.leaves] < -0.5).any()),
         "recentred": release.unbiased is not None,
         "area_unit": "unit of area" if release.domain.crs is None else "km²",
-        "interpolated": release.inside != UNIFORM,
+        "interpolated": release.fill != UNIFORM,
         "nonnegative": release.nonnegative,
     }
 
 
-def _make_trip_values(release: FlowRelease) -> Facts:
+def _make_trip_values(release: TripRelease) -> Facts:
     """Make the template values that only reports of trips have."""
     picture = draw_trips(release)
     return {
@@ -169,7 +169,7 @@ def _make_trip_values(release: FlowRelease) -> Facts:
         "pair_kind": release.tree.title(release.tree.height),
         "map_kind": None if picture is None else release.tree.title(2 * picture.level),
         "every_pair": release.every_pair,
-        "listed": release.across is not None,
+        "listed": release.half_step_sums is not None,
         "most_false": None if release.most_false is None else format_percent(release.most_false),
         "rest_verb": "begin" if find_rest_side(release) == "origin" else "end",
         "rest_kind": release.tree.title(release.tree.height - 1),

@@ -15,9 +15,9 @@ from pyproj import CRS, Transformer
 from dpviz.amounts import format_count, format_short
 from dpviz.arrays import Floats, Integers
 from dpviz.errors import DomainError
-from dpviz.release.flow_release import FlowRelease
 from dpviz.release.nouns import counted_noun
-from dpviz.release.point_release import Release
+from dpviz.release.point_release import PointRelease
+from dpviz.release.trip_release import TripRelease
 from dpviz.release.verdict import NOISE, verdict
 from dpviz.space.domain import Domain
 from dpviz.space.regions import Regions
@@ -319,14 +319,14 @@ def _write_path(corners: Integers, ring: bool) -> str:
     return f"M{start[0]} {start[1]}l{moves.replace(' -', '-')}{'z' if ring else ''}"
 
 
-def choose_level(release: Release) -> int:
+def choose_level(release: PointRelease) -> int:
     """Choose the level of the map: the finest one with at most 5,000 partitions that is not mostly noise or is at most level 2."""
     drawable = [level for level in range(release.height + 1) if len(release.nodes(level)) <= MOST_SHAPES]
     usable = {level_verdict.level for level_verdict in verdict(release).levels if level_verdict.grade != NOISE}
     return max(level for level in drawable if level in usable or level <= COARSE_LEVEL)
 
 
-def draw_points(release: Release) -> DensityPicture:
+def draw_points(release: PointRelease) -> DensityPicture:
     """Draw the level that `choose_level` chooses."""
     level = choose_level(release)
     nodes = large_first(release, release.open_nodes(level))
@@ -394,7 +394,7 @@ def write_rectangles(domain: Domain, sheet: Sheet, rectangles: NDArray[np.intege
     return [f"M{a} {b}h{c}v{d}h{e}z" for a, b, c, d, e in zip(*(column.tolist() for column in columns), strict=True)]
 
 
-def _write_partition_texts(release: Release, nodes: Integers) -> list[str]:
+def _write_partition_texts(release: PointRelease, nodes: Integers) -> list[str]:
     """Write the texts shown on hovering over partitions: count and interval, which holds for one partition alone."""
     unit = counted_noun(release)
     if not release.states_noise:
@@ -406,7 +406,7 @@ def _write_partition_texts(release: Release, nodes: Integers) -> list[str]:
     ]
 
 
-def select_pairs(release: FlowRelease, level: int) -> PairRows:
+def select_pairs(release: TripRelease, level: int) -> PairRows:
     """Select the pairs of a level that were released with more than 0 trips."""
     counts, stddev = release.stages[2 * level], release.stage_stddev(2 * level)
     low, high = release.stage_interval(2 * level, joint=True)
@@ -423,7 +423,7 @@ def select_pairs(release: FlowRelease, level: int) -> PairRows:
     )
 
 
-def name_pair(release: FlowRelease, level: int, origin: int, destination: int) -> str:
+def name_pair(release: TripRelease, level: int, origin: int, destination: int) -> str:
     """Return the name of a pair: "A to B", or "within A".
 
     Args:
@@ -440,7 +440,7 @@ def name_pair(release: FlowRelease, level: int, origin: int, destination: int) -
     )
 
 
-def draw_trips(release: FlowRelease) -> TripsPicture | None:
+def draw_trips(release: TripRelease) -> TripsPicture | None:
     """Draw the largest pairs of different regions as arcs over the regions; None if the regions have no geometry.
 
     The level is the finest on which most arcs are long enough to be seen; if there is no such level, the finest with at most 5,000
@@ -473,7 +473,7 @@ def draw_trips(release: FlowRelease) -> TripsPicture | None:
     )
 
 
-def _list_drawable_levels(release: FlowRelease) -> list[int]:
+def _list_drawable_levels(release: TripRelease) -> list[int]:
     """List the levels that can be drawn, the finest first: at most 5,000 regions on each side, all with geometry."""
     sides = release.tree.origins, release.tree.destinations
     return [level for level in range(release.depth, 0, -1) if all(can_draw(regions, level) for regions in sides)]
@@ -487,7 +487,7 @@ def can_draw(regions: Regions, level: int) -> bool:
         return False
 
 
-def _arcs_are_visible(release: FlowRelease, level: int, sheet: Sheet) -> bool:
+def _arcs_are_visible(release: TripRelease, level: int, sheet: Sheet) -> bool:
     """Return whether most arcs of a level's largest pairs are long enough to be seen."""
     rows, (start, end) = select_pairs(release, level), _place_centres(release, level, sheet)
     largest, _, _ = _choose_pairs(rows, (start, end), sheet, same=release.tree.origins == release.tree.destinations)
@@ -495,7 +495,7 @@ def _arcs_are_visible(release: FlowRelease, level: int, sheet: Sheet) -> bool:
     return bool(len(largest)) and bool(np.median(length) >= _SHORTEST)
 
 
-def _place_centres(release: FlowRelease, level: int, sheet: Sheet) -> tuple[Integers, Integers]:
+def _place_centres(release: TripRelease, level: int, sheet: Sheet) -> tuple[Integers, Integers]:
     """Compute columns and rows, on the sheet, of the centres of a level's origins and of its destinations."""
     return sheet.place(_require_centres(release.tree.origins, level)), sheet.place(_require_centres(release.tree.destinations, level))
 
@@ -561,7 +561,7 @@ def _draw_arc(ends: list[int], strength: float, text: str) -> Arc:
     )
 
 
-def _write_pair_texts(release: FlowRelease, rows: PairRows, chosen: Integers) -> list[str]:
+def _write_pair_texts(release: TripRelease, rows: PairRows, chosen: Integers) -> list[str]:
     """Write the texts shown on hovering over the arcs of the chosen rows; their intervals hold for all pairs at once."""
     columns = (rows.origin, rows.destination, rows.count, rows.low, rows.high)
     return [

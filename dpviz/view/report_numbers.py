@@ -18,11 +18,11 @@ from dpviz.privacy.budget import Budget, PureBudget, ZcdpBudget
 from dpviz.privacy.receipt import Receipt, Step
 from dpviz.release.area_release import AreaRelease
 from dpviz.release.count_release import CountRelease
-from dpviz.release.flow_release import FlowRelease
 from dpviz.release.nouns import AnyRelease
-from dpviz.release.point_release import Release
+from dpviz.release.point_release import PointRelease
 from dpviz.release.reliability import grade_reliability
 from dpviz.release.tables import FLOWS, REST, TABLE, escape_formulas, format_level
+from dpviz.release.trip_release import TripRelease
 from dpviz.release.verdict import verdict
 from dpviz.space.domain import Domain
 from dpviz.view.report_maps import name_pair, select_pairs
@@ -224,14 +224,14 @@ def add_up_spending(release: AnyRelease) -> list[LevelSpending]:
 
 def is_structure(step: Step, release: AnyRelease) -> bool:
     """Return whether a step chose the structure (splits, medians, sizes); else it measured the published counts."""
-    return isinstance(release, Release) and not step.purpose.startswith("counts")
+    return isinstance(release, PointRelease) and not step.purpose.startswith("counts")
 
 
 def name_level(release: AnyRelease, level: int | None) -> str:
     """Return the name of a level (0 for the whole) or of a stage; a dash for None."""
     if level is None:
         return MISSING
-    if isinstance(release, FlowRelease):
+    if isinstance(release, TripRelease):
         return release.tree.title(level)
     if isinstance(release, AreaRelease):
         return release.regions.levels[level - 1] if level else "the whole"
@@ -344,7 +344,7 @@ def compute_reliability_shares(count: NDArray[Any], stddev: Floats) -> tuple[flo
 
 def _make_level_row(release: AnyRelease, level: int, facts: dict[str, Any], grade: str) -> LevelRow:
     size = None
-    if isinstance(release, Release):
+    if isinstance(release, PointRelease):
         nodes = release.open_nodes(level)
         count, stddev = release.count[nodes], release.node_stddev[nodes]
         size = float(np.nanmedian(release.domain.areas_km2(release.tree.rectangles(nodes))))
@@ -373,7 +373,7 @@ def _round_up(value: float) -> float:
     return next(step * power for step in (1, 2, 5, 10) if step * power >= value * (1 - 1e-9))
 
 
-def list_point_examples(release: Release, level: int) -> list[Example]:
+def list_point_examples(release: PointRelease, level: int) -> list[Example]:
     """List the partitions of a level at the centre of the domain and at the centres of its quarters, and the whole; no masked ones.
 
     The partitions are chosen without looking at the counts, so that each interval holds with its stated probability.
@@ -383,7 +383,7 @@ def list_point_examples(release: Release, level: int) -> list[Example]:
     return examples if 0 in nodes else [*examples, _make_point_example(release, "the whole", 0)]
 
 
-def _find_nodes_at_positions(release: Release, nodes: NDArray[np.int64]) -> dict[int, str]:
+def _find_nodes_at_positions(release: PointRelease, nodes: NDArray[np.int64]) -> dict[int, str]:
     """Find the nodes at the fixed positions, each once, with the names of the positions."""
     tree, side = release.tree, release.domain.side
     column, row = (np.array([int(share[axis] * side) for share in _POSITIONS.values()], np.int32) for axis in (0, 1))
@@ -398,7 +398,7 @@ def _find_nodes_at_positions(release: Release, nodes: NDArray[np.int64]) -> dict
     return names_of_nodes
 
 
-def _make_point_example(release: Release, kind: str, node: int) -> Example:
+def _make_point_example(release: PointRelease, kind: str, node: int) -> Example:
     """Make an example of one node; `kind` says how it was chosen."""
     nodes = np.array([node])
     bounds = _format_bounds(release.domain, release.tree.rectangles(nodes)[0])
@@ -412,7 +412,7 @@ def _make_point_example(release: Release, kind: str, node: int) -> Example:
     )
 
 
-def list_trip_examples(release: FlowRelease) -> list[Example]:
+def list_trip_examples(release: TripRelease) -> list[Example]:
     """List released pairs of the coarsest level, chosen by their positions in the lists of regions, and all trips."""
     level, counts = min(1, release.depth), release.stages[2 * min(1, release.depth)]
     size = release.tree.origins.size(level), release.tree.destinations.size(level)
@@ -432,7 +432,7 @@ def list_trip_examples(release: FlowRelease) -> list[Example]:
     return [*examples, *_list_whole(release)]
 
 
-def _list_whole(release: FlowRelease) -> list[Example]:
+def _list_whole(release: TripRelease) -> list[Example]:
     """List the number of all trips; nothing if it was released as 0."""
     counts, stddev, (low, high) = release.stages[0], release.stage_stddev(0), release.stage_interval(0)
     return [
@@ -441,7 +441,7 @@ def _list_whole(release: FlowRelease) -> list[Example]:
     ]
 
 
-def list_largest_pairs(release: FlowRelease, most: int) -> list[Example]:
+def list_largest_pairs(release: TripRelease, most: int) -> list[Example]:
     """List the `most` released pairs of the finest level with the most trips; their intervals hold for all pairs at once."""
     rows = select_pairs(release, release.depth)
     grades = _grade_counts(rows.count, rows.stddev)
@@ -465,7 +465,7 @@ def add_up_errors(release: AnyRelease) -> ErrorSums:
         gap = float(release.count[leaves].sum() - release.count[0])
     else:
         parts, root = release.stddev(), release.stddev(0)
-        gap = float(release.stages[-1].count.sum() + release.rest(0, 0).count.sum() - release.stages[0].count.sum())
+        gap = float(release.stages[-1].count.sum() + release.unlisted_trips(0, 0).count.sum() - release.stages[0].count.sum())
     stated, independent = float(root.max(initial=0.0)), float(np.sqrt((parts**2).sum()))
     return ErrorSums(
         parts=len(parts),
@@ -500,7 +500,7 @@ def _format_bounds(domain: Domain, rectangle: NDArray[np.integer]) -> str:
     return f"{x[0]} to {x[1]}, {y[0]} to {y[1]}"
 
 
-def write_points_snippet(release: Release, formats: Sequence[str]) -> str | None:
+def write_points_snippet(release: PointRelease, formats: Sequence[str]) -> str | None:
     """Write code that adds up the counts in the middle of the domain; partitions that the box cuts count by their share of area in it.
 
     None if no file has a table that such code could read.
@@ -541,21 +541,21 @@ def _join_codes(codes: Sequence[str], formats: Sequence[str]) -> str | None:
     return "\n\n".join(["import pandas", *written]) if written else None
 
 
-def write_trips_snippet(release: FlowRelease, formats: Sequence[str]) -> str | None:
+def write_trips_snippet(release: TripRelease, formats: Sequence[str]) -> str | None:
     """Write code that adds up the trips that begin in the first region of the finest level; for a list, those of `find_rest_side`."""
-    if release.across is not None:
+    if release.half_step_sums is not None:
         return _write_list_snippet(release, formats)
     origins = release.tree.origins
     first = origins.ids_of(origins.depth)[0]
     return write_sum_snippet(FLOWS, f"flows_{format_level(origins, origins.depth)}.csv", "origin", str(first), formats)
 
 
-def find_rest_side(release: FlowRelease) -> str:
+def find_rest_side(release: TripRelease) -> str:
     """Return the side, "origin" or "destination", on which the rest of a list has the regions of the finest level."""
     return "origin" if release.tree.levels(release.tree.height - 1)[0] == release.depth else "destination"
 
 
-def _write_list_snippet(release: FlowRelease, formats: Sequence[str]) -> str | None:
+def _write_list_snippet(release: TripRelease, formats: Sequence[str]) -> str | None:
     """Write code that adds up the listed trips and the rest of the first region of the finest level."""
     side = find_rest_side(release)
     regions = release.tree.origins if side == "origin" else release.tree.destinations

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from dpviz.release.flow_release import FlowRelease
+from dpviz.release.trip_release import TripRelease
 from dpviz.view.basemap import Bounds, fit_bounds
 from dpviz.view.canvas import Arcs, Areas, Pane, Scene, on_land
 from dpviz.view.places import first_zooms
@@ -18,7 +18,7 @@ _MOST_NAMES = 60  # of regions that are named where they are dots
 _MOST_PEOPLE = 10**7  # so many residents have a name at every zoom: names of regions give way to each other alone
 
 
-def bounds_of(release: FlowRelease) -> Bounds:
+def bounds_of(release: TripRelease) -> Bounds:
     """Choose west, south, east, north in degrees of the first view; they depend on the public regions alone."""
     return fit_bounds(hierarchies_of(release), _WIDTH, _HEIGHT)
 
@@ -66,7 +66,7 @@ def make_pane(drawing: TripsDrawing, *, areas: str, about: str) -> Pane:
     )
 
 
-def released_scene(release: FlowRelease, drawing: TripsDrawing, *, height: int) -> Scene:
+def released_scene(release: TripRelease, drawing: TripsDrawing, *, height: int) -> Scene:
     """Show one map of a release whose data are private: its picture cannot be saved.
 
     Args:

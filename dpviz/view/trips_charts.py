@@ -9,7 +9,7 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from dpviz.release.flow_release import FlowRelease
+from dpviz.release.trip_release import TripRelease
 from dpviz.view.charts import (
     AXIS,
     FORMAT,
@@ -114,7 +114,7 @@ def errors_by_stage(table: pd.DataFrame, bounds: ArrayLike, unit: str, *, height
     """Draw the largest and the mean error of the pairs of each stage, with the bound that holds with probability 95 %.
 
     Args:
-        table: `FlowEvaluation.by_stage`. CURATOR ONLY: errors are measured against the truth.
+        table: `TripEvaluation.by_stage`. CURATOR ONLY: errors are measured against the truth.
         bounds: (T + 1,) from `error_bounds`, in trips; NaN where none is known.
         unit: what is counted, in the plural, for example "commuters".
         height: of the whole chart, in pixels.
@@ -133,7 +133,7 @@ def rates_by_stage(table: pd.DataFrame, *, height: int = 300) -> alt.LayerChart:
     """Draw the false discovery rate (percent of released pairs without true trips) and the false negative rate, by stage.
 
     Args:
-        table: `FlowEvaluation.by_stage`. CURATOR ONLY.
+        table: `TripEvaluation.by_stage`. CURATOR ONLY.
         height: of the whole chart, in pixels.
     """
     rows = to_long_form(table, {METRICS[metric]: table[metric] for metric in _PERCENT})
@@ -147,7 +147,7 @@ def pairs_by_stage(table: pd.DataFrame, *, height: int = 300) -> alt.LayerChart:
     """Draw the numbers of all pairs, of pairs with true trips and of released pairs, by stage.
 
     Args:
-        table: `FlowEvaluation.by_stage`. CURATOR ONLY.
+        table: `TripEvaluation.by_stage`. CURATOR ONLY.
         height: of the whole chart, in pixels.
     """
     columns = {"all": "pairs", "released": "released_pairs", "true": "true_pairs"}
@@ -157,7 +157,7 @@ def pairs_by_stage(table: pd.DataFrame, *, height: int = 300) -> alt.LayerChart:
     return finish(alt.layer(draw_log_lines(rows, "pairs", styles)), "Pairs by level", text, height)
 
 
-def expected_by_stage(release: FlowRelease, unit: str = "trips") -> alt.LayerChart:
+def expected_by_stage(release: TripRelease, unit: str = "trips") -> alt.LayerChart:
     """Draw the noise on a pair and the number of measurements, by stage; no true counts are needed.
 
     Args:
@@ -198,7 +198,7 @@ def compare_stages(tables: Mapping[str, pd.DataFrame], metric: str, unit: str = 
     """Draw one metric by stage for several mechanisms, a line for each.
 
     Args:
-        tables: `FlowEvaluation.by_stage` of up to four releases by their titles. CURATOR ONLY.
+        tables: `TripEvaluation.by_stage` of up to four releases by their titles. CURATOR ONLY.
         metric: a column, one of `METRICS`.
         unit: what is counted, in the plural.
         height: of the whole chart, in pixels.
@@ -279,7 +279,7 @@ def totals_bars(table: pd.DataFrame, unit: str) -> alt.LayerChart:
     return finish(alt.layer(*layers), "Trips of the region", text, FRAME + 2 * ROW * len(table))
 
 
-def matrix_chart(release: FlowRelease, level: int, unit: str = "trips") -> alt.LayerChart:
+def matrix_chart(release: TripRelease, level: int, unit: str = "trips") -> alt.LayerChart:
     """Draw a matrix of the released trips between the 40 regions of a level that have the most trips.
 
     A pair is a filled cell if its interval, which holds for all pairs at once, is above 0; else a hollow one. Pairs below zero have a
@@ -322,7 +322,7 @@ def matrix_chart(release: FlowRelease, level: int, unit: str = "trips") -> alt.L
     return finish(alt.layer(*layers), f"From {tree.title(2 * level)}", text, FRAME + 80 + _CELL * max(len(origins), 4))
 
 
-def _list_matrix_cells(release: FlowRelease, level: int) -> tuple[pd.DataFrame, dict[int, str], dict[int, str]]:
+def _list_matrix_cells(release: TripRelease, level: int) -> tuple[pd.DataFrame, dict[int, str], dict[int, str]]:
     """List the released pairs of the largest regions.
 
     Returns:

@@ -13,12 +13,12 @@ from numpy.typing import ArrayLike, NDArray
 from dpviz.amounts import format_count, format_percent, format_signed
 from dpviz.arrays import Floats, Integers, Mask
 from dpviz.errors import DomainError, check_choice
-from dpviz.release.flow_release import FlowRelease, PairSums
 from dpviz.release.simultaneous_intervals import (
     count_of_region_numbers,
     region_intervals,
     rest_intervals,
 )
+from dpviz.release.trip_release import PairSums, TripRelease
 from dpviz.space.regions import ROOT, Regions
 from dpviz.view.basemap import RegionShapes, prepare_shapes
 from dpviz.view.canvas import Legend, make_legend, to_css
@@ -274,7 +274,7 @@ def has_geometry(regions: Regions, level: int) -> bool:
     return regions.centres(level) is not None
 
 
-def draw_trips(release: FlowRelease, view: TripsMapSettings, truth: PairSums | None = None) -> TripsDrawing:
+def draw_trips(release: TripRelease, view: TripsMapSettings, truth: PairSums | None = None) -> TripsDrawing:
     """Choose what a map of the trips of one level shows.
 
     Scales and the choice of arcs depend on released trips and public regions. The truth decides which arcs are drawn only in views that
@@ -315,13 +315,13 @@ def draw_trips(release: FlowRelease, view: TripsMapSettings, truth: PairSums | N
     )
 
 
-def hierarchies_of(release: FlowRelease) -> list[Regions]:
+def hierarchies_of(release: TripRelease) -> list[Regions]:
     """Return the regions where trips begin and, if they are others, those where trips end."""
     origins, destinations = release.tree.origins, release.tree.destinations
     return [origins] if origins == destinations else [origins, destinations]
 
 
-def _limit_settings(view: TripsMapSettings, release: FlowRelease, truth: PairSums | None) -> TripsMapSettings:
+def _limit_settings(view: TripsMapSettings, release: TripRelease, truth: PairSums | None) -> TripsMapSettings:
     """Apply the limits to the settings. Without the truth, the map shows released trips; only a list has trips that are not listed."""
     origins = release.tree.origins
     check_choice(view.marks, MARKS, "marks", DomainError)
@@ -332,7 +332,7 @@ def _limit_settings(view: TripsMapSettings, release: FlowRelease, truth: PairSum
     if view.chosen is not None and not 0 <= view.chosen < origins.size(view.level):
         raise DomainError("The chosen region does not exist on that level.")
     shown = RELEASED if truth is None and view.shown in SHOWN_TRIPS else view.shown
-    if shown == NOT_LISTED and (release.across is None or view.level < release.depth):
+    if shown == NOT_LISTED and (release.half_step_sums is None or view.level < release.depth):
         shown = RELEASED
     marks = AREAS if shown == NOT_LISTED else view.marks
     return replace(view, shown=shown, marks=marks, top=max(1, min(view.top, MOST_ARCS)), least=max(1, view.least))
@@ -354,7 +354,7 @@ def _choose_look(view: TripsMapSettings, drawn: Pairs, tops: ScaleTops) -> Look:
     return look(drawn, view, Widths(top=tops.trips, arcs=tops.arcs))
 
 
-def _write_note(release: FlowRelease, view: TripsMapSettings, pairs: Pairs, drawn: Pairs, total: int) -> str:
+def _write_note(release: TripRelease, view: TripsMapSettings, pairs: Pairs, drawn: Pairs, total: int) -> str:
     """Write what the map shows, and what it leaves out, as sentences.
 
     Args:
@@ -387,7 +387,7 @@ def _write_note(release: FlowRelease, view: TripsMapSettings, pairs: Pairs, draw
     return " ".join(sentences + intervals)
 
 
-def _note_intervals(release: FlowRelease) -> list[str]:
+def _note_intervals(release: TripRelease) -> list[str]:
     """Write what the intervals of tooltips mean."""
     if not release.states_noise:
         return ["NOT PRIVATE: this method states no noise, so that no number has an interval."]
@@ -398,7 +398,7 @@ def _note_intervals(release: FlowRelease) -> list[str]:
     return [sentence, adjusted] if release.totals is not None else [sentence]
 
 
-def _note_uncertain(release: FlowRelease, view: TripsMapSettings, pairs: Pairs, drawn: Pairs) -> list[str]:
+def _note_uncertain(release: TripRelease, view: TripsMapSettings, pairs: Pairs, drawn: Pairs) -> list[str]:
     """Write sentences on pairs below zero, on uncertain pairs, on pairs within a region, and on trips that are in no listed pair."""
     released = pairs.released != 0
     negative, uncertain = int((pairs.released < 0).sum()), int((released & ~pairs.certain).sum())
@@ -422,19 +422,19 @@ def _count_of(number: int, more: str = "") -> str:
     return f"{number:,}{' ' * bool(more)}{more} {'is' if number == 1 else 'are'}"
 
 
-def _note_list(release: FlowRelease, view: TripsMapSettings) -> list[str]:
+def _note_list(release: TripRelease, view: TripsMapSettings) -> list[str]:
     """Write sentences on the list of the finest level: the trips of other pairs, and how many listed pairs may be empty."""
-    if release.across is None:
+    if release.half_step_sums is None:
         return []
     bound = None if release.most_false is None else format_percent(release.most_false)
     if view.level < release.depth:
         return [] if bound is None else [f"Any number of these pairs may be empty: the limit of {bound} holds at the finest level."]
-    rest = int(release.rest(0, 0).count.sum())
+    rest = int(release.unlisted_trips(0, 0).count.sum())
     sentence = f"{rest:,} {view.unit} are in pairs that are not listed; tooltips of regions say how many each has."
     return [sentence] if bound is None else [sentence, f"On average, at most {bound} of the listed pairs have no {view.unit}."]
 
 
-def _describe_map(release: FlowRelease, view: TripsMapSettings, drawn: int) -> str:
+def _describe_map(release: TripRelease, view: TripsMapSettings, drawn: int) -> str:
     """Write the alternative text."""
     regions = release.tree.origins
     chosen = "" if view.chosen is None else f", from or to {_name_chosen(release, view)}"
@@ -444,12 +444,12 @@ def _describe_map(release: FlowRelease, view: TripsMapSettings, drawn: int) -> s
     return f"Map of {content} and {drawn:,} arcs between them{chosen}, {view.shown.lower()}: {view.unit} per pair."
 
 
-def _name_chosen(release: FlowRelease, view: TripsMapSettings) -> str:
+def _name_chosen(release: TripRelease, view: TripsMapSettings) -> str:
     """Return the name of the chosen region, as one clean line."""
     return line(release.tree.origins.names_of(view.level)[view.chosen])
 
 
-def _sum_regions(release: FlowRelease, view: TripsMapSettings, truth: PairSums | None) -> list[RegionNumbers]:
+def _sum_regions(release: TripRelease, view: TripsMapSettings, truth: PairSums | None) -> list[RegionNumbers]:
     """Add up the numbers of the regions of the level, for each of `hierarchies_of`."""
     origins, destinations = release.tree.origins, release.tree.destinations
     released = _sum_released_totals(release, view.level)
@@ -462,19 +462,19 @@ def _sum_regions(release: FlowRelease, view: TripsMapSettings, truth: PairSums |
     ]
 
 
-def _sum_rests(release: FlowRelease, level: int) -> tuple[Integers, Integers]:
+def _sum_rests(release: TripRelease, level: int) -> tuple[Integers, Integers]:
     """Return (n,) the trips of each origin, and of each destination, that are in no listed pair; together if both are the same regions."""
     sizes = release.tree.origins.size(level), release.tree.destinations.size(level)
-    if release.across is None or level < release.depth:
+    if release.half_step_sums is None or level < release.depth:
         return np.zeros(sizes[0], np.int64), np.zeros(sizes[1], np.int64)
-    leaving = release.rest(level, 0).at(*_pair_with_root(sizes[0]))
-    arriving = release.rest(0, level).at(*_pair_with_root(sizes[1])[::-1])
+    leaving = release.unlisted_trips(level, 0).at(*_pair_with_root(sizes[0]))
+    arriving = release.unlisted_trips(0, level).at(*_pair_with_root(sizes[1])[::-1])
     if release.tree.origins == release.tree.destinations:
         return leaving + arriving, leaving + arriving
     return leaving, arriving
 
 
-def _share_false_pairs(release: FlowRelease, level: int, truth: PairSums | None) -> tuple[Floats, Floats]:
+def _share_false_pairs(release: TripRelease, level: int, truth: PairSums | None) -> tuple[Floats, Floats]:
     """Return (n,) the percentage of each region's released pairs that have no trips, of origins and of destinations. PRIVATE."""
     sizes = release.tree.origins.size(level), release.tree.destinations.size(level)
     sums = release.sums(level, level)
@@ -489,7 +489,7 @@ def _share_false_pairs(release: FlowRelease, level: int, truth: PairSums | None)
     return shares[0], shares[1]
 
 
-def _sum_released_totals(release: FlowRelease, level: int) -> tuple[Totals, Totals]:
+def _sum_released_totals(release: TripRelease, level: int) -> tuple[Totals, Totals]:
     """Add up released trips per region of a level. Return the totals of the origins and those of the destinations.
 
     Totals come from the coarsest stage that has them. If origins and destinations are the same regions, both mappings are the same:
@@ -534,7 +534,7 @@ def _split_within(leaving: Integers, arriving: Integers, within: Integers) -> To
     return {LEAVING: leaving - within, ARRIVING: arriving - within, WITHIN: within}
 
 
-def _write_region_texts(release: FlowRelease, view: TripsMapSettings, released: tuple[Totals, Totals]) -> tuple[list[str], list[str]]:
+def _write_region_texts(release: TripRelease, view: TripsMapSettings, released: tuple[Totals, Totals]) -> tuple[list[str], list[str]]:
     """Write the released numbers of each region with their intervals: all trips, those that start there, end there, and do both.
 
     All trips are what the colour shows. Maps of one release share these texts, so that each says that its numbers are released.
@@ -559,7 +559,7 @@ def _write_region_texts(release: FlowRelease, view: TripsMapSettings, released: 
     return both, both
 
 
-def _write_side(release: FlowRelease, level: int, side: str, released: Totals, unit: str) -> list[str]:
+def _write_side(release: TripRelease, level: int, side: str, released: Totals, unit: str) -> list[str]:
     """Write for each region the trips that start there, or that end there, and how many of them are in no listed pair."""
     name, verb = (LEAVING, f"{unit} start here") if side == "origin" else (ARRIVING, f"{unit} end here")
     totals = (released[name] + released.get(WITHIN, 0)).tolist()
@@ -569,14 +569,14 @@ def _write_side(release: FlowRelease, level: int, side: str, released: Totals, u
     return [f"{format_count(count)} {verb}{interval}{rest}" for count, interval, rest in zip(totals, intervals, rests, strict=True)]
 
 
-def _write_rests(release: FlowRelease, level: int, side: str, most: Floats) -> list[str]:
+def _write_rests(release: TripRelease, level: int, side: str, most: Floats) -> list[str]:
     """Write for each region how many of its trips are in no listed pair, `most` at most; "" unless the level's pairs are a list."""
     size = len(most)
-    if release.across is None or level < release.depth:
+    if release.half_step_sums is None or level < release.depth:
         return [""] * size
     levels, pairs = ((level, 0), _pair_with_root(size)) if side == "origin" else ((0, level), _pair_with_root(size)[::-1])
     low, high = rest_intervals(release, levels, *pairs, count_of_region_numbers(release), most=most)
-    rests = zip(release.rest(*levels).at(*pairs).tolist(), low, high, strict=True)
+    rests = zip(release.unlisted_trips(*levels).at(*pairs).tolist(), low, high, strict=True)
     return [f"\n{_write_rest(count, a, b)}" if count else "" for count, a, b in rests]
 
 
@@ -662,7 +662,7 @@ def _sum_totals(totals: Totals) -> Integers:
     return np.asarray(np.sum(list(totals.values()), axis=0))
 
 
-def _find_unlisted_stays(release: FlowRelease, level: int) -> Mask:
+def _find_unlisted_stays(release: TripRelease, level: int) -> Mask:
     """Find (n,) the origins of a level whose trips within the region are not listed; none if the destinations are other regions."""
     index = np.arange(release.tree.origins.size(level), dtype=np.int32)
     if release.tree.origins != release.tree.destinations:
@@ -689,7 +689,7 @@ def _compute_shades(strength: Floats, *, dark: bool, points: bool) -> Colors:
     return np.column_stack([np.tile(grey, (len(strength), 1)), alpha]).astype(np.uint8)
 
 
-def _collect_pairs(release: FlowRelease, view: TripsMapSettings, truth: PairSums | None) -> Pairs:
+def _collect_pairs(release: TripRelease, view: TripsMapSettings, truth: PairSums | None) -> Pairs:
     """Collect all pairs that were released or have true trips; if a region is chosen, only those from or to it.
 
     Args:
@@ -756,13 +756,13 @@ def _choose_arc_scale(pairs: Pairs, view: TripsMapSettings) -> tuple[float, int]
     return scale_top_of(drawn), len(drawn)
 
 
-def _choose_error_top(release: FlowRelease, level: int) -> float:
+def _choose_error_top(release: TripRelease, level: int) -> float:
     """Compute the top of the scale of errors: three standard deviations of the noise, which are public; 1 where none are stated."""
     stddev = release.stddev(level)
     return scale_top_of(3 * stddev[np.isfinite(stddev)])
 
 
-def _write_arc_texts(release: FlowRelease, view: TripsMapSettings, pairs: Pairs) -> TooltipTexts:
+def _write_arc_texts(release: TripRelease, view: TripsMapSettings, pairs: Pairs) -> TooltipTexts:
     """Write the tooltips of pairs: "A to B", the released number, called so on all maps alike, and the true one if given.
 
     Pairs are chosen by size, so the intervals hold for all pairs at once.
@@ -788,15 +788,15 @@ def _write_interval(low: float, high: float) -> str:
     return f" (95 %, all at once: {format_count(low)} to {format_count(high)})" if math.isfinite(high) else ""
 
 
-def _write_rest_of_pairs(release: FlowRelease, level: int, pairs: Pairs) -> list[str]:
+def _write_rest_of_pairs(release: TripRelease, level: int, pairs: Pairs) -> list[str]:
     """Write for each pair how many of its trips are in no listed pair of the finest level; "" without a list, and at that level."""
-    if release.across is None or level == release.depth:
+    if release.half_step_sums is None or level == release.depth:
         return [""] * len(pairs.origin)
-    rests = release.rest(level, level).at(pairs.origin.astype(np.int32), pairs.destination.astype(np.int32)).tolist()
+    rests = release.unlisted_trips(level, level).at(pairs.origin.astype(np.int32), pairs.destination.astype(np.int32)).tolist()
     return [f"\n{format_count(count)} of them in pairs that are not listed" if count else "" for count in rests]
 
 
-def _find_intervals(release: FlowRelease, level: int, origin: Integers, destination: Integers) -> tuple[Floats, Floats]:
+def _find_intervals(release: TripRelease, level: int, origin: Integers, destination: Integers) -> tuple[Floats, Floats]:
     """Compute lower and upper ends of the intervals of pairs; from 0 to infinity where a pair was not released.
 
     The upper end is NaN where none is known.
@@ -902,7 +902,7 @@ def _direction_mark(color: Color) -> tuple[tuple[str, ...], str]:
     return to_css(np.concatenate([fade_at_origins(ends), ends])), "from, to"
 
 
-def choose_tops(release: FlowRelease, view: TripsMapSettings, pairs: Pairs | None = None) -> ScaleTops:
+def choose_tops(release: TripRelease, view: TripsMapSettings, pairs: Pairs | None = None) -> ScaleTops:
     """Choose the tops of the scales of one map.
 
     Args:
@@ -917,7 +917,7 @@ def choose_tops(release: FlowRelease, view: TripsMapSettings, pairs: Pairs | Non
     return ScaleTops(trips=trips, arcs=arcs, error=error, shade=shade, size=size, area_error=area_error)
 
 
-def choose_public_tops(release: FlowRelease, truth: PairSums, view: TripsMapSettings) -> ScaleTops:
+def choose_public_tops(release: TripRelease, truth: PairSums, view: TripsMapSettings) -> ScaleTops:
     """Choose the tops of the scales from public trips, so that they stay the same whatever is released; those of errors from the noise.
 
     Args:
@@ -938,7 +938,7 @@ def choose_public_tops(release: FlowRelease, truth: PairSums, view: TripsMapSett
     )
 
 
-def _choose_error_tops(release: FlowRelease, truth: PairSums, level: int) -> dict[str, float]:
+def _choose_error_tops(release: TripRelease, truth: PairSums, level: int) -> dict[str, float]:
     """Choose the tops of the two scales of errors: from the noise, or of a contrast, which states none, from the errors themselves."""
     if release.states_noise:
         return {"error": _choose_error_top(release, level), "area_error": _choose_area_error_top(release, level)}
@@ -947,12 +947,12 @@ def _choose_error_tops(release: FlowRelease, truth: PairSums, level: int) -> dic
     return {"error": scale_top_of(error[error != 0]), "area_error": scale_top_of(sums[sums != 0])}
 
 
-def as_measured(release: FlowRelease) -> FlowRelease:
+def as_measured(release: TripRelease) -> TripRelease:
     """Return a release with its counts as measured, or as estimated without bias, before they were made whole, non-negative or a list."""
-    return replace(release, stages=tuple(replace(stage, count=stage.noisy) for stage in release.stages), across=None)
+    return replace(release, stages=tuple(replace(stage, count=stage.noisy) for stage in release.stages), half_step_sums=None)
 
 
-def _choose_area_error_top(release: FlowRelease, level: int) -> float:
+def _choose_area_error_top(release: TripRelease, level: int) -> float:
     """Compute the top of the scale of errors of regions: three standard deviations of what leaves and what arrives, which are public."""
     ids = release.tree.origins.ids_of(level)
     stddev = release.answer(ids, [ROOT] * len(ids), levels=(level, 0), spread=True)[1]

@@ -17,7 +17,7 @@ from dpviz.app.areas.tabs import ASK_TAB, TAB_TITLES, style_fitness
 from dpviz.app.cached import digest_of
 from dpviz.app.session import read_link
 from dpviz.data.areas import AreaCounts
-from dpviz.mechanisms import AREA_MECHANISMS, AREA_REFERENCES, FlatAreas
+from dpviz.mechanisms import MECHANISMS, REFERENCES, FlatAreas
 from dpviz.mechanisms import run as measure
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
@@ -127,10 +127,10 @@ def draws(monkeypatch):
 
 class TestContrasts:
     @pytest.mark.slow
-    @pytest.mark.parametrize("key", AREA_REFERENCES)
+    @pytest.mark.parametrize("key", REFERENCES.of("areas"))
     def test_they_say_what_breaks_them_and_that_they_state_no_noise(self, key):
         app = fine(areas_app(CITY | {"mechanism": key, "settings": "{}"}))
-        assert f":orange[**NOT PRIVATE**]: {AREA_REFERENCES[key].attack}" in texts(app)
+        assert f":orange[**NOT PRIVATE**]: {REFERENCES.of('areas')[key].attack}" in texts(app)
         assert "not stated" in [each.value for each in app.metric]
         assert "No level is usable" not in texts(app)
         for name in TAB_TITLES:
@@ -139,7 +139,7 @@ class TestContrasts:
     @pytest.mark.slow
     def test_curate_offers_none(self):
         app = fine(areas_app(CURATE))
-        assert not {kind.title for kind in AREA_REFERENCES.values()} & {
+        assert not {kind.title for kind in REFERENCES.of("areas").values()} & {
             each.split(" · ")[0] for each in app.selectbox(key="mechanism").options
         }
 
@@ -208,7 +208,7 @@ class TestMaps:
             opened(app, name)
 
     def test_hidden_regions_are_said_to_be_hidden(self):
-        app = fine(areas_app(CITY | {"mechanism": "flat", "settings": '{"least":30}', "asked": "[0]"}))
+        app = fine(areas_app(CITY | {"mechanism": "flat", "settings": '{"threshold":30}', "asked": "[0]"}))
         release = areas_drawn(app).release
         place = int(np.flatnonzero(release.hidden)[0])
         header, _ = scene(app)
@@ -245,7 +245,7 @@ class TestMaps:
         release = areas_drawn(fine(changed(app, settings={"split": "custom", "weights": [0.2, 0.3, 0.5]}))).release
         assert expected == pytest.approx([float(np.sqrt((release.stddev(level) ** 2).mean())) for level in range(4)])
 
-    @pytest.mark.parametrize("key", sorted(AREA_MECHANISMS))
+    @pytest.mark.parametrize("key", sorted(MECHANISMS.of("areas")))
     def test_every_mechanism_fills_every_tab(self, key):
         app = fine(areas_app(CITY | {"mechanism": key}))
         assert areas_drawn(app).release.mechanism == key
@@ -321,7 +321,7 @@ class TestControls:
         assert "US Census 2020 (persons)" in app.selectbox(key="preset").options
 
     def test_the_link_carries_the_configuration(self):
-        link = {"sample": "us_residents", "mechanism": "flat", "settings": '{"least":5}', "epsilon": "0.3", "noise": "Gaussian"}
+        link = {"sample": "us_residents", "mechanism": "flat", "settings": '{"threshold":5}', "epsilon": "0.3", "noise": "Gaussian"}
         link |= {"delta": "1e-07", "level": "1", "measure": "Per km²", "asked": "[2,7]", "shown": "Error", "left": "False positives"}
         link |= {"scales": '{"error 1 2":0.05}'}
         app = fine(areas_app(link))

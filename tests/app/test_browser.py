@@ -5,12 +5,12 @@ import re
 import pytest
 
 import dpviz as dv
-from dpviz.samples.points import SAMPLES
+from dpviz.samples.points import POINT_SAMPLES
 from tests.app.browse import background, choose, click_pane, draw, live_map, map_colours, pane_colours, until, visit
 
 pytestmark = pytest.mark.browser
 
-DOMAIN = SAMPLES["la_residents"].domain
+DOMAIN = POINT_SAMPLES["la_residents"].domain
 
 
 def partitions(page, number):
@@ -75,7 +75,7 @@ def test_curate_in_the_dark_shows_the_truth_behind_its_switch_only(chromium, add
 
 @pytest.mark.slow
 def test_a_map_of_explore_is_drawn_from_its_file_alone(chromium, tmp_path):
-    release = dv.RegionTree().release(dv.load_area_sample("made_up_city"), dv.PureBudget(1), dv.Entropy.seeded(1))
+    release = dv.RegionTree().release(dv.load_sample("made_up_city"), dv.PureBudget(1), dv.Entropy.seeded(1))
     path, asked, faults = release.explore("tract").save(tmp_path / "map.html"), [], []
     page = chromium.new_page(viewport={"width": 800, "height": 500})
     page.on("request", lambda request: asked.append(request.url))

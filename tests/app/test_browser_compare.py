@@ -19,7 +19,7 @@ from dpviz.app.jobs import SECONDS_WITHOUT_PAGE
 from dpviz.app.session import read_link
 from dpviz.evaluation.compare import compare
 from dpviz.evaluation.tables import read_rows, tidy
-from dpviz.samples.points import SAMPLES, load_sample
+from dpviz.samples.points import POINT_SAMPLES, load_point_sample
 from tests.app.browse import live_map, pane_colours, until, visit
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -135,7 +135,7 @@ def test_a_study_goes_on_while_its_page_is_loaded_anew_and_has_the_rows_of_one_t
         download.value.save_as(tmp_path / "study.csv")
     found = read_rows(tmp_path / "study.csv")
     config = read_link(CompareConfig, dict(parse_qsl(link.partition("?")[2])))
-    points = load_sample("gaussian_cluster", domain=replace(SAMPLES["gaussian_cluster"].domain, order=7))
+    points = load_point_sample("gaussian_cluster", domain=replace(POINT_SAMPLES["gaussian_cluster"].domain, order=7))
     study = study_of(SimpleNamespace(data=points), replace(config, repeats=3))
     whole = tidy(study, compare(study, workers=2))
     figures = ["run", "workload", "repeat", "n3", "mae", "mean20", "median20"]

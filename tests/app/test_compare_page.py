@@ -232,7 +232,7 @@ class TestLinks:
         assert CompareConfig(low=2.0, high=0.1, steps=1).epsilons() == (Fraction("0.1"),)
 
     def test_more_configurations_than_a_chart_can_show_are_refused_with_their_number(self):
-        varied = {"quadtree": {"height": [2, 3, 4, 5], "split": ["geometric", "uniform", "leaf"], "zero": [False, True]}}
+        varied = {"quadtree": {"height": [2, 3, 4, 5], "split": ["geometric", "uniform", "leaf"], "shrink_small": [False, True]}}
         assert len(CompareConfig(mechanisms=("quadtree",), settings=varied).build()) == 24
         with pytest.raises(SettingError, match="These would be 25 configurations, and a chart shows at most 24"):
             CompareConfig(mechanisms=("quadtree", "identity"), settings=varied).build()
@@ -295,18 +295,18 @@ class TestFirstLook:
 class TestPreset:
     """A picture of the start page opens its own study, and its address opens the same picture."""
 
-    PRESET = next(preset.link for preset in PRESETS if preset.page == "compare")
+    UNSET = next(preset.link for preset in PRESETS if preset.page == "compare")
     TITLES = ("True records", "Path-budget tree, ε 2", "Path-budget tree, ε 0.2", "Path-budget tree, ε 0.02")
 
     def opened(self, app):
         """The page after a press on the picture, once the study is made."""
-        app.session_state["compare config"] = read_link(CompareConfig, self.PRESET)
+        app.session_state["compare config"] = read_link(CompareConfig, self.UNSET)
         app.session_state[WANTED] = True
         return fine(tab(finished(good(app.run())), "On the map"))
 
     RUNNING = LINK | {"repeats": "200", "order": "8", "seed": "95"}
 
-    @pytest.mark.parametrize("before", named({"running": RUNNING, "first look": {}, "done": LINK, "the same": PRESET}, 1))
+    @pytest.mark.parametrize("before", named({"running": RUNNING, "first look": {}, "done": LINK, "the same": UNSET}, 1))
     @pytest.mark.slow
     def test_it_shows_what_its_picture_shows_whatever_was_there_before(self, before):
         app = compare_app(before)

@@ -166,7 +166,7 @@ class TestExpectedError:
         points = dv.load_sample("la_residents", size=4096)
         app.session_state["good release config"] = dv.PathTree().release(points, dv.PureBudget(20), dv.Entropy.system())
         assert "of an average one (1)" in texts(good(app.run()))
-        trips, budget = dv.load_flow_sample("us_flights"), dv.ApproxBudget(1, "1e-6")
+        trips, budget = dv.load_sample("us_flights"), dv.ApproxBudget(1, "1e-6")
         app.session_state["good release config"] = dv.FlatGaussian().release(trips, budget, dv.Entropy.system())
         assert "This is a release of trips" in " ".join(each.value for each in app.run().error)
 

@@ -209,7 +209,7 @@ OURS_ANYWHERE = {
     "a preset's": ("published[current].source",),
     "a budget": ("receipt.converted", "receipt.total", "receipt.currency", "receipt.conversion"),
     "a number": ("what.number",),
-    "record, trip or person": ("page_state.protected", "points.unit", "flows.unit"),
+    "record, trip or person": ("page_state.protected", "points.unit", "trips.unit"),
     "a picture in base64, whose texts pass the door in dpviz.view: see tests/view/test_escape.py": (
         "base64.b64encode(draw_svg(scene).encode()).decode()",
     ),
@@ -242,7 +242,7 @@ OURS_IN_FILES = {
         *("section.body", "section.key", "section.title"),
     ),
     "guess.py": ("unit", "label"),
-    "how_good.py": ("unit", "levels.part"),
+    "expected_errors.py": ("unit", "levels.part"),
     "learn_page.py": ("what", "help_text"),
     "learn_walk.py": ("label", "name"),
     "papers_page.py": ("color", "icon"),

@@ -191,7 +191,7 @@ def test_trips_between_coordinates_are_found_and_saved(tmp_path):
     protect(app, "who")
     fine(labelled(app.toggle, "Each person once per pair").set_value(True).run())
     data = app.session_state["loaded trips config"][0]
-    assert data.flows.count.tolist() == [1, 1]
+    assert data.trips.count.tolist() == [1, 1]
     part = data.source.data_part
     assert (part.origin, part.destination, part.crs, part.distinct) == (
         ("start_lon", "start_lat"),

@@ -9,10 +9,10 @@ import pytest
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 
 from dpviz.app import cached
-from dpviz.data.flows import Flows
 from dpviz.data.points import PointCounts
-from dpviz.release.flow_release import FlowRelease
-from dpviz.release.point_release import Release
+from dpviz.data.trips import TripCounts
+from dpviz.release.point_release import PointRelease
+from dpviz.release.trip_release import TripRelease
 from tests.app.release_walk import choose_paid, publish, write_texts
 from tests.app.seen import captions, drawn, entries, fine, good, labelled
 from tests.app.start import CURATE, STATES, points_app, uploaded
@@ -48,7 +48,7 @@ def leaks(app):
     parts = {part.name: getattr(state, part.name) for part in dataclasses.fields(state)}
     parts["_old_state"] = {name: value for name, value in state._old_state.items() if not name.startswith(TESTING)}
     found = everything(list(parts.values()))
-    private = [type(each).__name__ for each in found if isinstance(each, PointCounts | Flows | Release | FlowRelease)]
+    private = [type(each).__name__ for each in found if isinstance(each, PointCounts | TripCounts | PointRelease | TripRelease)]
     digest = cached.digest_of(PLACES)
     texts = [each.decode("latin1") if isinstance(each, bytes) else each for each in found if isinstance(each, str | bytes)]
     return private + [text[:60] for text in texts if any(word in text for word in (*WORDS, digest))]
@@ -73,7 +73,7 @@ def test_what_a_busy_session_knew_is_gone_and_what_it_spent_stays():
     choose_paid(app)
     fine(publish(write_texts(app, name="My publication")))
     before = leaks(app)
-    assert {"PointCounts", "Flows", "Release", "FlowRelease"} <= set(before)
+    assert {"PointCounts", "TripCounts", "PointRelease", "TripRelease"} <= set(before)
     assert all(any(word in text for text in before) for word in WORDS)
     forget(app, "release")
     assert leaks(app) == []
@@ -92,10 +92,10 @@ def test_pages_start_afresh_and_another_session_is_not_touched(monkeypatch):
     app = fine(labelled(app.button, "Start again").click().run())
     assert app.segmented_control(key="mode").value == "Teach"
     assert not app.success
-    assert leaks(app).count("Release") == 1, "the run of the public sample that Teach begins with"
+    assert leaks(app).count("PointRelease") == 1, "the run of the public sample that Teach begins with"
     assert drawn(app).release.simulation
     assert "Forget my data" not in {button.label for button in app.button}, "it stands where private data are"
-    assert "Release" in leaks(fine(other.run()))
+    assert "PointRelease" in leaks(fine(other.run()))
     assert "ε 1. The next draw makes it ε 1.5," in captions(points_app(CURATE))
 
 

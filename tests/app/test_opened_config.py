@@ -17,7 +17,7 @@ from dpviz.app.ledger import Source
 from dpviz.app.points.state import Config
 from dpviz.app.saved_config import Texts, make_configuration, make_dataset, parts_of_page
 from dpviz.app.trips.state import TripsConfig
-from dpviz.mechanisms import FLOW_MECHANISMS, POINT_MECHANISMS
+from dpviz.mechanisms import MECHANISMS
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.publishing.config import DataPart, DomainPart, from_tables, to_toml
 from dpviz.space.domain import Domain
@@ -129,7 +129,7 @@ def built(draw, mechanisms):
         return mechanism
 
 
-FLIGHTS_BETWEEN = dv.load_flow_sample("us_flights").regions
+FLIGHTS_BETWEEN = dv.load_sample("us_flights").regions
 AMOUNTS = st.fractions(Fraction("0.001"), 100, max_denominator=10**6) | st.floats(0.001, 100).map(lambda x: Fraction(repr(x)))
 DELTAS = st.fractions(Fraction(1, 10**9), Fraction(1, 10**4), max_denominator=10**9) | st.floats(1e-12, 1e-4).map(
     lambda x: Fraction(repr(x))
@@ -141,7 +141,9 @@ RIDDEN = Source(data_part=DataPart(sample="us_flights"))
 
 @settings(max_examples=60, deadline=None)
 @given(st.data())
-@pytest.mark.parametrize(("mechanisms", "kind", "source"), [(POINT_MECHANISMS, Config, HOMES), (FLOW_MECHANISMS, TripsConfig, RIDDEN)])
+@pytest.mark.parametrize(
+    ("mechanisms", "kind", "source"), [(MECHANISMS.of("points"), Config, HOMES), (MECHANISMS.of("trips"), TripsConfig, RIDDEN)]
+)
 def test_every_mechanism_and_budget_comes_back(mechanisms, kind, source, data):
     mechanism = data.draw(built(mechanisms))
     epsilon, delta = data.draw(AMOUNTS), data.draw(DELTAS)
@@ -225,14 +227,14 @@ class TestPoints:
         app = fine(pages_app("points", CURATE | {"sample": sample, "settings": "{}"}))
         same_again(saved(app), "points")
 
-    @pytest.mark.parametrize("key", often(POINT_MECHANISMS, ["path_tree", "quadtree", "kdtree"]))
+    @pytest.mark.parametrize("key", often(MECHANISMS.of("points"), ["path_tree", "quadtree", "kdtree"]))
     def test_each_mechanism_with_its_split(self, key):
-        mechanism = POINT_MECHANISMS[key].from_settings(POINT_MECHANISMS[key].page_settings)
+        mechanism = MECHANISMS.of("points")[key].from_settings(MECHANISMS.of("points")[key].page_settings)
         parts = len(mechanism.shares(Domain(bounds=(0, 0, 1, 1), crs=None, order=6)))
         chosen = mechanism.with_shares(range(1, parts + 1)).non_defaults()
         app = fine(pages_app("points", CURATE | {"mechanism": key, "settings": json.dumps(chosen), "epsilon": "1/3"}))
         again = same_again(saved(app), "points")
-        assert again.session_state["config"].build() == POINT_MECHANISMS[key].from_settings(chosen)
+        assert again.session_state["config"].build() == MECHANISMS.of("points")[key].from_settings(chosen)
 
     def test_what_code_shows_is_what_the_button_saves(self, monkeypatch):
         files, download = [], streamlit.download_button
@@ -328,7 +330,7 @@ FILES = {"regions_uploaded": ("homes.csv", REGIONS), "trips_uploaded": ("trips.c
 RIDDEN_FILES = {"regions_uploaded": ("areas.geojson", AREAS), "trips_uploaded": ("trips.csv", RIDES)}
 PER_PERSON = {"name": "x", "unit": "person", "cap_epsilon": 5, "cap_delta": "1/300"}
 IN_RHO = {"name": "x", "unit": "trip", "cap_rho": 1}
-FLOW_CASES = {
+TRIP_CASES = {
     "trips": (FLOWS, FILES),
     "each row is one": (changed(FLOWS, "data.count", "none"), FILES),
     "a bound that is vouched for": (FLOWS | {"data": FLOWS["data"] | {"contributions": 3, "exactly": True}, "dataset": PER_PERSON}, FILES),
@@ -354,13 +356,13 @@ FLOW_CASES = {
 
 
 class TestTrips:
-    @pytest.mark.parametrize(("tables", "files"), each_often(FLOW_CASES, 2))
+    @pytest.mark.parametrize(("tables", "files"), each_often(TRIP_CASES, 2))
     def test_what_is_opened_is_saved_again(self, tables, files):
         text = saved(choose(opened(tables, "trips"), **files))
         assert from_tables(tables_of(text)) == from_tables(tables)
         assert missing(same_again(text, "trips", **files)) == []
 
-    @pytest.mark.parametrize("key", often(FLOW_MECHANISMS, 2))
+    @pytest.mark.parametrize("key", often(MECHANISMS.of("trips"), 2))
     def test_each_mechanism(self, key):
         app = fine(pages_app("trips", CURATE_TRIPS | {"mechanism": key, "settings": "{}", "epsilon": "2/3", "delta": "1/30000"}))
         again = same_again(saved(app), "trips")
@@ -373,7 +375,7 @@ class TestTrips:
         assert labelled(good(app.run()).radio, "Whom to protect").value is None
 
     def test_a_rho_stays_until_epsilon_or_delta_is_changed(self):
-        app = choose(opened(FLOW_CASES["rho"][0], "trips"), **FILES)
+        app = choose(opened(TRIP_CASES["rho"][0], "trips"), **FILES)
         assert app.session_state["trips config"].budget() == ZcdpBudget("1/7")
         assert "spends ρ" in captions(app)
         good(app.text_input(key="delta exactly").set_value("3e-7").run())
@@ -476,7 +478,7 @@ def test_the_command_line_runs_what_the_page_saves(tables, at, files, tmp_path, 
 
 def test_a_sample_on_land_opens_on_land_and_a_file_on_land_is_for_the_command_line():
     land = {**POINTS["domain"], "study_area": "land"}
-    own = dv.SAMPLES["la_residents"].domain
+    own = dv.samples.points.POINT_SAMPLES["la_residents"].domain
     sample = {"bounds": list(own.bounds), "crs": "EPSG:4326", "order": 6, "study_area": "land"}
     app = opened(points(data={"sample": "la_residents"}, domain=sample))
     assert (app.session_state["config"].sample, app.session_state["config"].study_area) == ("la_residents", "land")

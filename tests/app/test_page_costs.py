@@ -103,7 +103,7 @@ def steps(widget, kind):
         others = [value for value in values_of(widget) if value != now]
         return [others[0], now] if others else []
     shown = as_shown(widget.format_func, now)
-    return [Shown(next(option for option in widget.options if option != shown)), Shown(shown)] if len(widget.options) > 1 else []
+    return [ShownRun(next(option for option in widget.options if option != shown)), ShownRun(shown)] if len(widget.options) > 1 else []
 
 
 def values_of(widget):
@@ -117,7 +117,7 @@ def values_of(widget):
     return [found[text] for text in texts if text in found]
 
 
-class Shown(str):
+class ShownRun(str):
     """An option as it is written on screen, which a control of AppTest does not write once more."""
 
     __slots__ = ()
@@ -126,7 +126,7 @@ class Shown(str):
 @pytest.fixture(scope="module", autouse=True)
 def options_as_shown():
     def format_value(write, value):
-        return value if isinstance(value, Shown) else as_shown(write, value)
+        return value if isinstance(value, ShownRun) else as_shown(write, value)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(element_tree, "_format_value_for_widget", format_value)

@@ -12,7 +12,7 @@ from dpviz.app.page_config import SECOND
 from dpviz.app.points import state
 from dpviz.app.points import strip as points_strip
 from dpviz.app.points.tabs import NAMES
-from dpviz.mechanisms import POINT_MECHANISMS, REFERENCES
+from dpviz.mechanisms import MECHANISMS, REFERENCES
 from dpviz.mechanisms import run as measure
 from dpviz.mechanisms.points.kdtree import VARIANTS
 from dpviz.privacy.allocation import PUBLISHED
@@ -279,8 +279,8 @@ def menu_entries(*mechanisms):
 class TestReferences:
     def test_teach_offers_them_and_marks_them_everywhere_as_not_private(self):
         app = fine(points_app(EXACT))
-        assert app.selectbox(key="mechanism").options == menu_entries(*POINT_MECHANISMS.values(), *REFERENCES.values())
-        assert all("NOT PRIVATE" in reference.title for reference in REFERENCES.values())
+        assert app.selectbox(key="mechanism").options == menu_entries(*MECHANISMS.of("points").values(), *REFERENCES.of("points").values())
+        assert all("NOT PRIVATE" in reference.title for reference in REFERENCES.of("points").values())
         assert "NOT PRIVATE" in app.warning[0].value
         assert "**NOT PRIVATE:** the chosen reference protects nothing" in captions(app)
         assert "the odds" not in captions(app)
@@ -296,10 +296,10 @@ class TestReferences:
         assert not app.dataframe
 
     @pytest.mark.slow
-    @pytest.mark.parametrize("key", [key for key, kind in REFERENCES.items() if not kind.spends])
+    @pytest.mark.parametrize("key", [key for key, kind in REFERENCES.of("points").items() if not kind.spends])
     def test_a_contrast_says_what_breaks_it_which_epsilon_is_as_useful_and_that_it_states_no_noise(self, key):
         app = fine(points_app(SMALL | {"mechanism": key, "settings": "{}"}))
-        assert f":orange[**NOT PRIVATE**]: {REFERENCES[key].attack}" in texts(app)
+        assert f":orange[**NOT PRIVATE**]: {REFERENCES.of('points')[key].attack}" in texts(app)
         assert "this method has no ε: the slider has no effect on it" in captions(app)
         assert "not stated" in [each.value for each in app.metric]
         for name in NAMES:
@@ -316,7 +316,7 @@ class TestReferences:
         app = points_app(EXACT | {"mode": "Curate"})
         assert "is for Teach only" in errors(app)
         offered = app.selectbox(key="mechanism")
-        assert (offered.options, offered.value) == (menu_entries(*POINT_MECHANISMS.values()), None)
+        assert (offered.options, offered.value) == (menu_entries(*MECHANISMS.of("points").values()), None)
         assert app.button(key="draw").disabled
         assert "Correct the mechanism or its settings." in missing(app)
         to_mode(app, "Teach")
@@ -344,12 +344,12 @@ def other_value(rule):
 
 
 class TestSettings:
-    @pytest.mark.parametrize("name", often(POINT_MECHANISMS, ["uniform_grid"]))
+    @pytest.mark.parametrize("name", often(MECHANISMS.of("points"), ["uniform_grid"]))
     def test_a_mechanism_draws_with_its_defaults_and_every_setting_can_be_changed_and_set_back(self, name):
         app = points_app({"sample": "gaussian_cluster", "size": "1000", "order": "6", "mode": "Curate"})  # where nothing runs by itself
         fine(app.selectbox(key="mechanism").set_value(name).run())
-        rules = {rule.name: rule for rule in POINT_MECHANISMS[name].rules() if rule.name not in ("split", "weights")}
-        defaults = POINT_MECHANISMS[name]().chosen()
+        rules = {rule.name: rule for rule in MECHANISMS.of("points")[name].rules() if rule.name not in ("split", "weights")}
+        defaults = MECHANISMS.of("points")[name]().chosen()
         widgets = keys([*app.number_input, *app.toggle, *app.segmented_control, *app.selectbox, *app.text_input])
         offered = {key for key in widgets if key and key.startswith("setting ")}
         assert offered == {f"setting {name} {rule.name}" for rule in rules.values() if rule.matters(defaults)}

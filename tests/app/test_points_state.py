@@ -11,7 +11,7 @@ from dpviz.app.points.state import LARGEST_ORDER, Config
 from dpviz.app.session import read_link, to_query
 from dpviz.mechanisms import POINT_FAMILY
 from dpviz.mechanisms.base import Settings
-from dpviz.samples.points import SAMPLES
+from dpviz.samples.points import POINT_SAMPLES
 from dpviz.view.points_map import SHOWN
 
 NAMES = [field.name for field in fields(Config)]
@@ -27,7 +27,9 @@ TEXTS = st.one_of(
     st.text(max_size=30),
     st.integers().map(str),
     st.floats().map(str),
-    st.sampled_from([*SAMPLES, *POINT_FAMILY.choices, *SHOWN, "Teach", "Curate", "9" * 400, "-" + "9" * 4000, "1e999", "[" * 3000, "٣"]),
+    st.sampled_from(
+        [*POINT_SAMPLES, *POINT_FAMILY.choices, *SHOWN, "Teach", "Curate", "9" * 400, "-" + "9" * 4000, "1e999", "[" * 3000, "٣"]
+    ),
     st.dictionaries(st.sampled_from(SETTINGS), JSON, max_size=4).map(json.dumps),
     JSON.map(json.dumps),
 )
@@ -49,7 +51,7 @@ def configs(draw):
     mechanism = draw(st.sampled_from(sorted(POINT_FAMILY.choices)))
     return Config(
         mode=draw(st.sampled_from(["Teach", "Curate"])),
-        sample=draw(st.sampled_from(sorted(SAMPLES))),
+        sample=draw(st.sampled_from(sorted(POINT_SAMPLES))),
         size=draw(st.none() | st.integers(1, 10_000_000)),
         mechanism=mechanism,
         settings=draw(settings_of(POINT_FAMILY.choices[mechanism])),
@@ -72,7 +74,7 @@ def test_any_link_gives_a_configuration_that_can_be_built(query):
     assert isinstance(config.build(), Settings)
     assert config.source == "sample"
     assert config.mode in ("Teach", "Curate")
-    assert config.sample in SAMPLES
+    assert config.sample in POINT_SAMPLES
     assert config.shown in SHOWN
     assert SMALLEST_EPSILON <= config.epsilon <= LARGEST_EPSILON
     assert SMALLEST_DELTA <= config.delta <= LARGEST_DELTA

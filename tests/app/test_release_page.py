@@ -19,8 +19,8 @@ from dpviz.publishing.kept import kept_draws
 from dpviz.publishing.order import Order
 from dpviz.publishing.private_data import fingerprints_of
 from dpviz.publishing.publish import draw, note_publication
-from dpviz.release.flow_release import FlowRelease
 from dpviz.release.manifest import TRUST_MODEL
+from dpviz.release.trip_release import TripRelease
 from tests.app.release_walk import TEXTS, at_release, choose_paid, kept, publish, published, read_back, write_texts
 from tests.app.seen import account, as_read, captions, entries, errors, fine, good, infos, keys, labelled, scene, texts, warnings
 from tests.app.start import CURATE, CURATE_TRIPS, SMALL, pages_app, points_app
@@ -81,11 +81,11 @@ class TestDryRun:
         wanted = [np.sqrt((release.node_stddev[release.nodes(level)] ** 2).mean()) for level in range(5)]
         assert table["± typical noise"].tolist() == pytest.approx(wanted)
         assert "computed without a single record" in captions(app)
-        monkeypatch.setattr(MODULE, "compute_expected_errors", Mock(side_effect=DpvizError("computed again")))
+        monkeypatch.setattr(MODULE, "expected_errors", Mock(side_effect=DpvizError("computed again")))
         fine(write_texts(app))
 
     def test_settings_that_do_not_fit_are_an_error(self, monkeypatch):
-        monkeypatch.setattr(MODULE, "compute_expected_errors", Mock(side_effect=DpvizError("does not fit")))
+        monkeypatch.setattr(MODULE, "expected_errors", Mock(side_effect=DpvizError("does not fit")))
         assert "does not fit" in errors(go(points_app(CURATE), "release"))
 
 
@@ -237,7 +237,7 @@ def test_of_two_mechanisms_for_trips_the_first_is_drawn_anew_and_published(tmp_p
     assert [entry.mechanism for entry in entries()] == ["top_down"]
     assert account().spent["epsilon"] == 1
     back, drawn = read_back(app, tmp_path), kept(app)[0].paid.release
-    assert isinstance(back, FlowRelease)
+    assert isinstance(back, TripRelease)
     assert all((one.count == other.count).all() for one, other in zip(back.stages, drawn.stages, strict=True))
 
 

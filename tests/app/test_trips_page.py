@@ -15,9 +15,9 @@ from dpviz.app.session import read_link
 from dpviz.app.trips import curate, tabs
 from dpviz.app.trips.state import TripsConfig
 from dpviz.app.trips.tabs import TAB_TITLES
-from dpviz.mechanisms import FLOW_MECHANISMS, FLOW_REFERENCES
+from dpviz.mechanisms import MECHANISMS, REFERENCES
 from dpviz.mechanisms import run as measure
-from dpviz.samples.flows import load_flow_sample
+from dpviz.samples.trips import load_trip_sample
 from dpviz.view.trips_drawing import SHOWN_TRIPS, TripsMapSettings, draw_trips
 from tests.app.seen import (
     account,
@@ -86,10 +86,10 @@ def test_a_click_chooses_a_region_or_fills_in_the_ends_of_an_arc(monkeypatch):
 
 class TestContrasts:
     @pytest.mark.slow
-    @pytest.mark.parametrize("key", FLOW_REFERENCES)
+    @pytest.mark.parametrize("key", REFERENCES.of("trips"))
     def test_they_say_what_breaks_them_and_that_they_state_no_noise(self, key):
         app = fine(trips_app({"mechanism": key, "settings": "{}"}))
-        assert f":orange[**NOT PRIVATE**]: {FLOW_REFERENCES[key].attack}" in texts(app)
+        assert f":orange[**NOT PRIVATE**]: {REFERENCES.of('trips')[key].attack}" in texts(app)
         assert "not stated" in [each.value for each in app.metric]
         assert "No level is usable" not in texts(app)
         for name in TAB_TITLES:
@@ -98,7 +98,7 @@ class TestContrasts:
     @pytest.mark.slow
     def test_curate_offers_none(self):
         app = fine(trips_app(CURATE_TRIPS))
-        assert not {kind.title for kind in FLOW_REFERENCES.values()} & {
+        assert not {kind.title for kind in REFERENCES.of("trips").values()} & {
             each.split(" · ")[0] for each in app.selectbox(key="mechanism").options
         }
 
@@ -110,8 +110,8 @@ class TestWhatIsProtected:
         assert "**Protected:** replacing one trip between the regions by another, or adding or removing it. **Not" in said
 
     def test_a_person_where_the_data_say_so(self, monkeypatch):
-        flows = replace(load_flow_sample("us_flights"), contributions=3, unit="person", exactly=True)
-        monkeypatch.setattr(cached, "flow_sample", lambda _: flows)
+        trips = replace(load_trip_sample("us_flights"), contributions=3, unit="person", exactly=True)
+        monkeypatch.setattr(cached, "trip_sample", lambda _: trips)
         said = captions(fine(trips_app()))
         assert "the odds that one person is in the data change" in said
         assert "**Protected:** replacing one person, with all trips of this person, by another" in said
@@ -186,7 +186,7 @@ class TestDrawing:
         assert len(noised(draws)) == made
         assert "have changed" not in captions(press_draw(app))
 
-    @pytest.mark.parametrize("key", often(sorted(FLOW_MECHANISMS), ["fitted_tree"]))
+    @pytest.mark.parametrize("key", often(sorted(MECHANISMS.of("trips")), ["fitted_tree"]))
     def test_every_mechanism_draws_and_fills_every_tab(self, key):
         app = fine(press_draw(trips_app(FLIGHTS | {"mechanism": key})))
         (release,) = trips_drawn(app).releases
@@ -286,8 +286,8 @@ class TestCurate:
 
     def test_what_public_facts_rule_out_is_refused_before_it_is_booked(self, monkeypatch):
         app = trips_app(CURATE_TRIPS | {"beside": "stability_histogram"})
-        flows = replace(load_flow_sample("us_flights"), contributions=3, unit="person", exactly=True)
-        monkeypatch.setattr(cached, "flow_sample", lambda _: flows)
+        trips = replace(load_trip_sample("us_flights"), contributions=3, unit="person", exactly=True)
+        monkeypatch.setattr(cached, "trip_sample", lambda _: trips)
         assert "one trip per person only" in errors(press_draw(app))
         assert entries() == []
 
@@ -297,7 +297,7 @@ class TestCurate:
         if unit == "vouched":
             labelled(app.number_input, "Trips per person, at most").set_value(1).run()
         app = fine(press_draw(app))
-        assert trips_drawn(app).data.flows.unit_declared
+        assert trips_drawn(app).data.trips.unit_declared
         assert 'unit="trip"' in "".join(block.value for block in app.code)
 
     def test_that_the_truth_was_looked_at_in_teach_is_remembered(self):

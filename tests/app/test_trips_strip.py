@@ -3,7 +3,7 @@
 import pytest
 
 from dpviz.app.trips import strip as page
-from dpviz.mechanisms import FLOW_MECHANISMS
+from dpviz.mechanisms import MECHANISMS
 from tests.app.seen import fine, trips_drawn
 from tests.app.start import FLIGHTS, trips_app
 
@@ -26,7 +26,7 @@ def test_expected_errors_of_a_dragged_split_are_those_of_a_run_with_it(mechanism
     expected = expect(first, shares, monkeypatch)
     monkeypatch.undo()
     how = first.config
-    run = FLOW_MECHANISMS[mechanism]().with_shares(shares)
+    run = MECHANISMS.of("trips")[mechanism]().with_shares(shares)
     app.session_state["trips config"] = type(how)(**{**vars(how), "settings": run.non_defaults()})
     fine(app.run())
     assert expected == pytest.approx(page_expected(trips_drawn(app)), rel=0.01)

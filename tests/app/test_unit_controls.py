@@ -89,5 +89,5 @@ def test_a_bound_of_trips_that_the_curator_vouches_for():
     app = trips_uploaded(unit="vouched")
     assert app.button(key="draw").disabled
     good(labelled(app.number_input, "Trips per person, at most").set_value(900).run())
-    flows = app.session_state["loaded trips config"][0].flows
-    assert (flows.unit, flows.contributions, flows.enforced) == ("person", 900, False)
+    trips = app.session_state["loaded trips config"][0].trips
+    assert (trips.unit, trips.contributions, trips.enforced) == ("person", 900, False)

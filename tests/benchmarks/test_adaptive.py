@@ -16,7 +16,7 @@ PAPER = {"search": "rounds", "split_epsilon": 1e-3, "ratio": "2^(1/3)", "extra":
 PAPER |= {"reuse_splits": False, "combine": False}
 FORMS = {
     "default": Htf(),
-    "paper": Htf(**PAPER, stop_cells=5, zero=False, inside="uniform"),
+    "paper": Htf(**PAPER, stop_cells=5, shrink_small=False, fill="uniform"),
     "paper, never stopped": Htf(**PAPER, stop_count=0),
 }
 MOST_LEXSORTS, MOST_SPREAD, MOST_FINER = 3, 1.5, 10

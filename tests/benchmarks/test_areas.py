@@ -20,7 +20,7 @@ pytestmark = pytest.mark.benchmark
 
 MOST_BYTES = 10**9
 PEAK = """
-rng, regions = np.random.default_rng(1), dv.load_area_sample("us_residents").regions
+rng, regions = np.random.default_rng(1), dv.load_sample("us_residents").regions
 x, y = rng.uniform(-125, -66, 10**7), rng.uniform(25, 49, 10**7)
 dv.AreaCounts.from_xy(x, y, regions=regions)
 """

@@ -9,7 +9,7 @@ from dpviz.privacy.budget import ApproxBudget, PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.files import read_release, write_release
 from dpviz.release.manifest import describe
-from dpviz.samples.flows import load_flow_sample
+from dpviz.samples.trips import load_trip_sample
 from tests.benchmarks.measures import best
 from tests.release_cases import WORDS, points_of
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.benchmark
 
 def test_a_release_is_written_in_little_more_than_its_geojson_and_read_in_much_less(line, tmp_path):
     points = Quadtree(height=8).release(points_of(200_000, order=10), PureBudget(1), Entropy.system())
-    trips = TopDown().release(load_flow_sample("us_commuters"), ApproxBudget(1, "1e-8"), Entropy.system())
+    trips = TopDown().release(load_trip_sample("us_commuters"), ApproxBudget(1, "1e-8"), Entropy.system())
     number = itertools.count()
     gdal = best(lambda: points.to_frame().to_file(tmp_path / f"{next(number)}.geojson", driver="GeoJSON"), 3)
     for name, release in (("87,381 partitions", points), ("county trips", trips)):

@@ -19,11 +19,11 @@ pytestmark = [pytest.mark.benchmark, pytest.mark.timeout(3600)]
 
 DEVIATIONS, EPSILONS, SEEDS = (20, 50, 100), (0.1, 0.5, 1.0), 5
 PARTS = {
-    "zeroing": PathTree(zero=False),
+    "zeroing": PathTree(shrink_small=False),
     "spreading negative counts": PathTree(negative="keep"),
-    "log-linear (limited slopes)": PathTree(inside="interpolated"),
-    "interpolation": PathTree(inside="uniform"),
-    "zeroing and spreading": PathTree(zero=False, negative="keep"),
+    "log-linear (limited slopes)": PathTree(fill="interpolated"),
+    "interpolation": PathTree(fill="uniform"),
+    "zeroing and spreading": PathTree(shrink_small=False, negative="keep"),
 }
 INNER = (
     ("stronger zeroing of leaves far from others", "find_far_leaves", lambda tree, count, variance: np.zeros(len(tree), np.bool_)),

@@ -13,17 +13,17 @@ RUNS, ZOOM = 20, 8
 @pytest.mark.benchmark
 @pytest.mark.parametrize("epsilon", ["0.5", "0.1"])
 def test_false_positives_with_and_without_a_mask_of_the_sea(epsilon):
-    domain = dv.SAMPLES["la_residents"].domain
-    on_land = dv.mask_outside(domain, dv.read_outline("assets/land.json", crs="EPSG:4326"))
+    domain = dv.samples.points.POINT_SAMPLES["la_residents"].domain
+    on_land = dv.mask_outside(domain, dv.reading.read_outline("assets/land.json", crs="EPSG:4326"))
     everywhere, masked = dv.load_sample("la_residents"), dv.load_sample("la_residents", domain=on_land)
     truth, is_sea = everywhere.blocks(ZOOM), ~on_land.open_blocks(ZOOM)
-    boxes = {"boxes": dv.random_rectangles(domain, 500, 1), "small boxes": area_share(domain, 0.001, 500, 2)}
+    boxes = {"boxes": dv.evaluation.random_rectangles(domain, 500, 1), "small boxes": area_share(domain, 0.001, 500, 2)}
     answers = {name: true_answers(everywhere, each) for name, each in boxes.items()}
     for key in ("path_tree", "quadtree", "identity", "privtree", "uniform_grid", "adaptive_grid", "hilbert_tree", "dawa"):
         for name, points in (("none", everywhere), ("sea", masked)):
             found = []
             for seed in range(RUNS):
-                release = dv.POINT_MECHANISMS[key]().release(points, dv.PureBudget(epsilon), dv.Entropy.seeded(seed))
+                release = dv.MECHANISMS[key]().release(points, dv.PureBudget(epsilon), dv.Entropy.seeded(seed))
                 blocks = release.blocks(ZOOM)
                 errors = [np.abs(release.answer(each) - answers[which]).mean() for which, each in boxes.items()]
                 false = presence_errors(blocks, truth)["false_positives"]

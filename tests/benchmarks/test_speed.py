@@ -10,7 +10,7 @@ from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.consistency import least_squares
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.noise import discrete_laplace
-from dpviz.release.point_release import Release
+from dpviz.release.point_release import PointRelease
 from dpviz.space.domain import Domain
 from tests.benchmarks.measures import best, printed
 
@@ -64,7 +64,7 @@ def towns() -> PointCounts:
 
 
 @pytest.fixture(scope="module")
-def quadtree_release(towns) -> Release:
+def quadtree_release(towns) -> PointRelease:
     return Quadtree(height=10).release(towns, PureBudget("0.5"), Entropy.system())
 
 
@@ -81,12 +81,12 @@ def test_a_quadtree_release_takes_little_more_than_its_noise(line, towns, quadtr
     line("Quadtree(height=10) on 1024 x 1024, system entropy", ours, theirs, "its noise alone", 1.8)
 
 
-def fresh(release: Release) -> Release:
+def fresh(release: PointRelease) -> PointRelease:
     """The same release without anything that it has worked out before."""
-    return Release(**{name: getattr(release, name) for name in Release.__dataclass_fields__})
+    return PointRelease(**{name: getattr(release, name) for name in PointRelease.__dataclass_fields__})
 
 
-def best_answer(release: Release, boxes: np.ndarray, times: int, *, spread: bool = False) -> float:
+def best_answer(release: PointRelease, boxes: np.ndarray, times: int, *, spread: bool = False) -> float:
     """Seconds of the fastest of several first answers."""
     releases = [fresh(release) for _ in range(times)]
     return best(lambda: releases.pop().answer(boxes, spread=spread), times)
@@ -116,7 +116,7 @@ def test_two_thousand_boxes_on_a_fresh_quadtree_release_take_a_tenth_of_a_second
 
 
 @pytest.fixture(scope="module")
-def irregular_release() -> Release:
+def irregular_release() -> PointRelease:
     """About 65,536 leaves between lines at the medians of places."""
     x, y = shuffled_places()
     points = PointCounts.from_xy(x + 0.5, y + 0.5, domain=Domain(bounds=(0, 0, 65536, 65536), crs=None, order=16))

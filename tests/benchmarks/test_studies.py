@@ -7,8 +7,8 @@ import pytest
 
 from dpviz.evaluation.compare import compare
 from dpviz.evaluation.study import Study
-from dpviz.mechanisms import POINT_MECHANISMS
-from dpviz.samples.points import load_sample
+from dpviz.mechanisms import MECHANISMS
+from dpviz.samples.points import load_point_sample
 from dpviz.space.domain import Domain
 
 pytestmark = pytest.mark.benchmark
@@ -20,11 +20,11 @@ MOST_OVERHEAD, MOST_SECONDS, FIRST_SECONDS, WORKERS = 1.05, 60, 2, 2
 @pytest.fixture(scope="module")
 def points():
     """A million records on a histogram of 256 x 256."""
-    return load_sample("gaussian_cluster", domain=Domain(bounds=(0, 0, 1024, 1024), crs=None, order=8))
+    return load_point_sample("gaussian_cluster", domain=Domain(bounds=(0, 0, 1024, 1024), crs=None, order=8))
 
 
 def of(points, repeats, workloads=("random",)):
-    mechanisms = {key: POINT_MECHANISMS[key]() for key in KEYS}
+    mechanisms = {key: MECHANISMS.of("points")[key]() for key in KEYS}
     return Study(
         data=points, public=True, mechanisms=mechanisms, epsilons=("0.1", "0.2", "0.5", 1, 2), repeats=repeats, seed=1, workloads=workloads
     )

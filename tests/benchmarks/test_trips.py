@@ -5,13 +5,13 @@ import time
 import numpy as np
 import pytest
 
-from dpviz.data.flows import Flows
-from dpviz.evaluation.flow_metrics import evaluate_flows
+from dpviz.data.trips import TripCounts
+from dpviz.evaluation.trip_metrics import evaluate_trips
 from dpviz.mechanisms import FittedTree, TopDown
 from dpviz.privacy.budget import ApproxBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.noise import discrete_gaussian
-from dpviz.samples.flows import SEED, made_up_country
+from dpviz.samples.trips import SEED, made_up_country
 from tests.benchmarks.measures import peak
 from tests.mechanisms.trips.fitted_bars import BESIDE, JUDGED, MOST_LEAF, MOST_MEAN, MOST_OF_SIMPLE, MOST_OF_TOP_DOWN, cases, mean_errors
 
@@ -20,13 +20,13 @@ pytestmark = pytest.mark.benchmark
 BUDGET = ApproxBudget(1, "1e-8")
 MOST_BYTES = 2 * 10**9
 PEAK = """
-from dpviz.samples.flows import made_up_country
+from dpviz.samples.trips import made_up_country
 mechanisms.{mechanism}().release(made_up_country(), dv.ApproxBudget(1, "1e-8"), dv.Entropy.system())
 """
 
 
 @pytest.fixture(scope="module")
-def country() -> Flows:
+def country() -> TripCounts:
     return made_up_country()
 
 
@@ -76,12 +76,12 @@ def test_the_fitted_trees_errors_on_the_six_sets():
 @pytest.mark.parametrize("seed", [SEED, 1, 2, 3])
 def test_the_fitted_trees_errors_and_its_list_on_a_country(seed):
     """Three runs each; maximum errors of the stages, false discovery and recall of the leaves."""
-    flows, top_down, fitted = made_up_country(seed=seed), None, None
+    trips, top_down, fitted = made_up_country(seed=seed), None, None
     for name, mechanism in (
         JUDGED | BESIDE | {"TopDown, dial 3": TopDown(dial=3.0), "TopDown, 5 %": TopDown(false_discovery=0.05)}
     ).items():
-        errors = mean_errors(mechanism, flows, BUDGET, 3)
-        leaves = evaluate_flows(mechanism.release(flows, BUDGET, Entropy.seeded(3)), flows).by_stage.iloc[-1]
+        errors = mean_errors(mechanism, trips, BUDGET, 3)
+        leaves = evaluate_trips(mechanism.release(trips, BUDGET, Entropy.seeded(3)), trips).by_stage.iloc[-1]
         false, recall = leaves["false_discovery"], 100 - leaves["false_negative"]
         print(f"\n| {seed} | {name} | {' | '.join(f'{error:,.1f}' for error in errors)} | {false:.2f} % | {recall:.2f} % |", end="")
         fitted, top_down = (errors if name == "fitted_tree" else fitted), (errors if name == "top_down" else top_down)

@@ -24,7 +24,7 @@ from dpviz.space.domain import Domain
 from dpviz.space.region_builders import H3Cells
 from dpviz.space.regions import Regions
 from tests.area_cases import records_of, true_sums
-from tests.flow_cases import regular
+from tests.trip_cases import regular
 
 few = settings(max_examples=20, deadline=None, derandomize=True)
 CRS = "EPSG:3857"

@@ -13,10 +13,10 @@ import pytest
 from dpviz.data import fingerprints
 from dpviz.data.areas import AreaCounts
 from dpviz.data.bounding import find_people
-from dpviz.data.counting.files import read_areas, read_flows, read_points
+from dpviz.data.counting.files import read_areas, read_points, read_trips
 from dpviz.data.fingerprints import UNKNOWN, RowSum, add_sums, fingerprints_of_rows, sum_rows
-from dpviz.data.flows import Flows
 from dpviz.data.points import PointCounts
+from dpviz.data.trips import TripCounts
 from dpviz.space.domain import Domain
 from dpviz.space.regions import Regions
 from tests.data.slow_bound import person_hash
@@ -50,7 +50,7 @@ WAYS = {
         count=rows["count"], person=rows["who"], contributions=1,
     ),
     "ids": lambda rows, finer: AreaCounts.from_table(rows, regions=COARSE if finer else REGIONS, **PERSON),
-    "trips": lambda rows, finer: Flows.from_table(
+    "trips": lambda rows, finer: TripCounts.from_table(
         rows.rename(columns={"region": "origin"}), regions=COARSE if finer else REGIONS, **PERSON
     ),
     "table of points": lambda rows, finer: read_points(
@@ -59,10 +59,10 @@ WAYS = {
     "tables of ids": lambda rows, finer: read_areas(
         [rows.iloc[:2], rows.iloc[2:]] if finer else rows, regions=COARSE if finer else REGIONS, region="region", count="count", **PERSON
     ),
-    "table of trips": lambda rows, finer: read_flows(
+    "table of trips": lambda rows, finer: read_trips(
         rows.rename(columns={"region": "origin"}), regions=COARSE if finer else REGIONS, destination="destination", count="count", **PERSON
     ),
-    "trips between coordinates": lambda rows, finer: read_flows(
+    "trips between coordinates": lambda rows, finer: read_trips(
         rows, regions=SQUARES, origin=("x", "y"), destination=("x2", "y2"), count="count", **PERSON
     ),
 }  # fmt: skip
@@ -162,7 +162,7 @@ def test_rows_are_recognised_whatever_spelling_of_an_id_finds_its_region(ids, ot
 
     def marks(ids):
         rows = pd.DataFrame({"region": ids, "origin": ids, "destination": ids[::-1], "who": [7, 8]})
-        counts = AreaCounts.from_table(rows, regions=regions, **PERSON), Flows.from_table(rows, regions=regions, **PERSON)
+        counts = AreaCounts.from_table(rows, regions=regions, **PERSON), TripCounts.from_table(rows, regions=regions, **PERSON)
         assert [each.count.sum() for each in counts] == [2, 2]
         return [each.fingerprints.rows for each in counts]
 

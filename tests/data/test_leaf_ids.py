@@ -52,8 +52,8 @@ def test_an_id_written_otherwise_is_that_of_the_one_leaf_with_its_plain_form(cas
     for source, engine in [(tmp_path / name, engine) for name in ("a.csv", "a.parquet") for engine in ENGINES] + [(rows, "numpy")]:
         areas = dv.read_areas(source, regions=regions, region="id", bad_rows="drop", **counted_by(engine))
         assert (areas.leaf.tolist(), areas.outside) == (np.flatnonzero(counts).tolist(), expected.count(-1))
-        flows = dv.read_flows(source, regions=regions, origin="id", destination="to", bad_rows="drop", **counted_by(engine))
-        assert (flows.origin.tolist(), flows.count.tolist()) == (np.flatnonzero(counts).tolist(), counts[counts > 0].tolist())
+        trips = dv.read_trips(source, regions=regions, origin="id", destination="to", bad_rows="drop", **counted_by(engine))
+        assert (trips.origin.tolist(), trips.count.tolist()) == (np.flatnonzero(counts).tolist(), counts[counts > 0].tolist())
 
 
 @pytest.mark.parametrize(("ids", "numbers"), [(["01001", "36061"], [1001, 36061]), (["89283082803ffff"], [617700169957507071])])
@@ -68,7 +68,7 @@ def test_ids_that_are_stored_as_numbers_are_found_on_every_engine(ids, numbers, 
 def test_block_codes_that_lost_a_zero_are_cut_as_others():
     regions = Regions.from_prefixes(["01001", "36001"], lengths=[2, 5], levels=["state", "county"])
     table = pd.DataFrame({"h_geocode": [10010201001000, 360010001001000], "w_geocode": ["010010201001000", "36001"], "S000": [2, 3]})
-    assert dv.read_flows(table, regions=regions).count.tolist() == [2, 3]
+    assert dv.read_trips(table, regions=regions).count.tolist() == [2, 3]
 
 
 def test_a_row_of_many_accents_takes_no_time_that_grows_with_their_square():

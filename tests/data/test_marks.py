@@ -26,7 +26,7 @@ COLUMNS = {
     "areas": {"x": "x", "y": "y"},
     "ids": {"region": "place"},
 }
-READERS = {"points": dv.read_points, "trips": dv.read_flows, "areas": dv.read_areas, "ids": dv.read_areas}
+READERS = {"points": dv.read_points, "trips": dv.read_trips, "areas": dv.read_areas, "ids": dv.read_areas}
 KINDS = sorted(READERS)
 MECHANISMS = {"points": dv.Quadtree(height=1), "trips": dv.TopDown(), "areas": dv.FlatAreas(), "ids": dv.FlatAreas()}
 HEADER = "x,y,place,place2,n,who,note"
@@ -105,9 +105,9 @@ SUMS = {
     "arrays of areas": lambda **said: dv.AreaCounts.from_xy([1], [1], regions=REGIONS, count=[2], **said),
     "frame of areas": lambda **said: dv.AreaCounts.from_geodataframe(POINTS, regions=REGIONS, count="n", **said),
     "ids of areas": lambda **said: dv.AreaCounts.from_table(IDS, regions=REGIONS, **said),
-    "trips": lambda **said: dv.Flows.from_table(IDS, regions=REGIONS, **said),
+    "trips": lambda **said: dv.TripCounts.from_table(IDS, regions=REGIONS, **said),
     "table of points": lambda **said: read("points", POINTS.assign(x=1, y=1).drop(columns="geometry"), count="n", **said),
-    "trips of a table": lambda **said: dv.read_flows(IDS, regions=REGIONS, **said),  # finds the column by its name
+    "trips of a table": lambda **said: dv.read_trips(IDS, regions=REGIONS, **said),  # finds the column by its name
 }
 
 
@@ -134,7 +134,7 @@ def test_engines_mark_alike(kind, engine, tmp_path):
 
 
 def test_trips_know_sums_without_a_column_of_counts_and_bounds_without_persons():
-    assert not dv.read_flows(MATRIX.rename(columns={"": "from"}), regions=REGIONS).unit_declared
+    assert not dv.read_trips(MATRIX.rename(columns={"": "from"}), regions=REGIONS).unit_declared
     assert SUMS["trips"](unit="trip").unit_declared
     assert SUMS["trips"](contributions=3).unit_declared  # the curator vouches that nobody has more
     with pytest.raises(dv.InputError, match="contributions above 1"):
@@ -155,7 +155,7 @@ def test_marks_stay_where_records_are_left_out_or_made_up(kind):
 
 
 def test_samples_of_counts_may_be_published():
-    loaded = [*map(dv.load_flow_sample, ("us_flights", "northeast_commuters")), *map(dv.load_area_sample, ("us_residents", "made_up_city"))]
+    loaded = [*map(dv.load_sample, ("us_flights", "northeast_commuters")), *map(dv.load_sample, ("us_residents", "made_up_city"))]
     assert [marks(sample) for sample in loaded] == [(True, True)] * 4
 
 

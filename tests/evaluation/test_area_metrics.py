@@ -8,7 +8,7 @@ import dpviz as dv
 from dpviz.errors import BudgetError, DomainError, SettingError
 from dpviz.evaluation.area_metrics import evaluate_areas
 from tests.area_cases import areas_of, records_of, true_sums
-from tests.flow_cases import regular
+from tests.trip_cases import regular
 
 RELEASES = {"flat": dv.FlatAreas(), "tree": dv.RegionTree(), "non-negative": dv.RegionTree(nonnegative=True)}
 
@@ -58,7 +58,7 @@ MECHANISMS = {"tree": dv.RegionTree(), "flat": dv.FlatAreas()}
 
 
 def study(**options):
-    return dv.Study(data=dv.load_area_sample("made_up_city"), public=True, mechanisms=MECHANISMS, epsilons=("0.2", 1), repeats=5, **options)
+    return dv.Study(data=dv.load_sample("made_up_city"), public=True, mechanisms=MECHANISMS, epsilons=("0.2", 1), repeats=5, **options)
 
 
 def test_a_study_compares_mechanisms_level_by_level():
@@ -79,7 +79,7 @@ def test_a_study_asks_for_the_finest_level_by_default_and_refuses_others():
         study(workloads=("block", "block"))
     with pytest.raises(BudgetError, match="custom split needs 3 weights"):
         dv.Study(
-            data=dv.load_area_sample("made_up_city"),
+            data=dv.load_sample("made_up_city"),
             public=True,
             mechanisms={"tree": dv.RegionTree(split="custom", weights=(1, 2))},
             epsilons=(1,),

@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 
 from dpviz.errors import BudgetError, SettingError
-from dpviz.evaluation.audits import EPSILON, GAUSSIAN, audit_all, audit_budget, audit_mechanism, audit_targets
+from dpviz.evaluation.audits import EPSILON, GAUSSIAN, audit, audit_all, audit_budget, audit_targets
 from dpviz.mechanisms import (
     FAMILIES,
-    FLOW_MECHANISMS,
-    POINT_MECHANISMS,
+    MECHANISMS,
     Dawa,
     ExactKdtree,
     FlatGaussian,
@@ -30,7 +29,7 @@ from dpviz.mechanisms.points import dawa, kdtree, path_tree, privtree
 from dpviz.mechanisms.points.median_tree import MedianTree
 from dpviz.mechanisms.trips import stability_histogram
 from dpviz.privacy import smooth
-from dpviz.privacy.audit import AuditPlan, audit
+from dpviz.privacy.audit import AuditPlan, audit_neighbours
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.privacy.consistency import Spread
 from dpviz.privacy.entropy import Entropy
@@ -45,7 +44,7 @@ LEVELS = Quadtree(split="uniform", least_squares=False)
 
 @pytest.mark.parametrize(("key", "runs", "least"), often([("identity", 300, 0.4), *((key, 2000, 0.75) for key in SIMPLE)], 1))
 def test_much_of_the_epsilon_of_simple_mechanisms_is_seen(key, runs, least):
-    found = audit_mechanism(key, runs=runs)
+    found = audit(key, runs=runs)
     assert least * EPSILON <= found.lower_bound <= EPSILON
     assert found.passed
 
@@ -53,7 +52,9 @@ def test_much_of_the_epsilon_of_simple_mechanisms_is_seen(key, runs, least):
 QUICK = ("quadtree", "privelet", "stability_histogram")
 
 
-@pytest.mark.parametrize("keys", [QUICK, pytest.param((*POINT_MECHANISMS, *FLOW_MECHANISMS), marks=pytest.mark.slow)], ids=["some", "all"])
+@pytest.mark.parametrize(
+    "keys", [QUICK, pytest.param((*MECHANISMS.of("points"), *MECHANISMS.of("trips")), marks=pytest.mark.slow)], ids=["some", "all"]
+)
 def test_mechanisms_pass_a_short_audit(keys):
     rows, defaults = [], {key: audit_targets()[key] for key in keys}
     table = audit_all(defaults, plan=AuditPlan(runs=100), progress=lambda done, of, name: rows.append(f"{done} of {of}: {name}"))
@@ -156,7 +157,7 @@ FAULTS = {
 def test_planted_faults_are_caught(monkeypatch, fault):
     where, name, planted, mechanism, runs = fault
     monkeypatch.setattr(where, name, planted)
-    found = audit_mechanism(mechanism, runs=runs)
+    found = audit(mechanism, runs=runs)
     assert found.lower_bound > EPSILON * 1.02
     assert not found.passed
 
@@ -167,7 +168,7 @@ def test_smooth_medians_that_forget_that_a_person_is_in_many_nodes_are_caught(mo
     budget = audit_budget(mechanism)
     if planted:
         monkeypatch.setattr(kdtree, "smooth_medians", widened)
-    found = audit("kdtree", mechanism.audit_pairs(budget)[-1:], budget, AuditPlan(runs=200))
+    found = audit_neighbours("kdtree", mechanism.audit_pairs(budget)[-1:], budget, AuditPlan(runs=200))
     assert found.passed != planted
     assert found.lower_bound > EPSILON * 1.1 or not planted
 
@@ -177,14 +178,14 @@ def test_gaussian_noise_of_half_the_scale_is_caught(monkeypatch, mechanism, runs
     """On one pair of inputs, where it shows."""
     budget = audit_budget(mechanism)
     monkeypatch.setattr(measure, "discrete_gaussian", halved_gaussian)
-    found = audit(mechanism.key, mechanism.audit_pairs(budget)[:1], budget, AuditPlan(runs=runs))
+    found = audit_neighbours(mechanism.key, mechanism.audit_pairs(budget)[:1], budget, AuditPlan(runs=runs))
     assert found.lower_bound > EPSILON
     assert not found.passed
 
 
 @pytest.mark.parametrize("kind", [Identity, FlatGaussian])
 def test_a_fixed_seed_is_caught_and_said_to_repeat(kind):
-    found = audit_mechanism(of_fixed_seed(kind), runs=100)
+    found = audit(of_fixed_seed(kind), runs=100)
     assert found.repeated
     assert found.lower_bound > EPSILON
     assert not found.passed
@@ -194,7 +195,7 @@ def test_a_fixed_seed_is_caught_and_said_to_repeat(kind):
 def test_more_nodes_than_are_looked_at_are_not_said_to_repeat(monkeypatch, mechanism):
     """Of more than 40 nodes only a path is seen, whose few noises do come again."""
     monkeypatch.setattr(type(mechanism), "audit_inputs", (Added(order=3, occupied=((0, 0, 20),)),))
-    found = audit_mechanism(mechanism, runs=100)
+    found = audit(mechanism, runs=100)
     assert (found.repeated, found.passed) == (False, True)
 
 
@@ -210,7 +211,7 @@ class Telling(Identity):
             "settings": {**made.settings, "n": total},
             "text in settings": {**made.settings, "name": f"{total} records"},
             "height": made.height + total,
-            "inside": "interpolated" if total % 2 else "uniform",
+            "fill": "interpolated" if total % 2 else "uniform",
             "approximate": f"as of {total} records",
             "notes": replace(made.receipt, notes=(f"{total} records",)),
             "spread": Spread(share=np.zeros(len(made.tree)), slack=np.zeros(len(made.tree)), root=100.0 + total),
@@ -219,27 +220,27 @@ class Telling(Identity):
         return replace(made, **{field: shown})
 
 
-@pytest.mark.parametrize("where", ["settings", "text in settings", "height", "inside", "approximate", "notes", "spread"])
+@pytest.mark.parametrize("where", ["settings", "text in settings", "height", "fill", "approximate", "notes", "spread"])
 def test_what_a_manifest_shows_beside_counts_is_seen(where, monkeypatch):
     monkeypatch.setattr(Identity, "audit_inputs", (Added(order=1),))
-    found = audit_mechanism(Telling(where=where), runs=100)
+    found = audit(Telling(where=where), runs=100)
     assert found.lower_bound > EPSILON * 1.1
     assert not found.passed
 
 
 @pytest.mark.slow
 def test_references_that_are_not_private_are_caught():
-    assert not audit_mechanism(ExactKdtree(), runs=100).passed
+    assert not audit(ExactKdtree(), runs=100).passed
 
 
 def test_a_mechanism_may_be_given_by_key_by_variant_or_by_itself(monkeypatch):
     for kind in (Identity, UniformGrid):
         monkeypatch.setattr(kind, "audit_inputs", (Added(order=1),))
-    by_key, by_itself = (audit_mechanism(given, runs=100) for given in ("identity", Identity()))
+    by_key, by_itself = (audit(given, runs=100) for given in ("identity", Identity()))
     assert by_key == by_itself
-    assert audit_mechanism("uniform_grid of 4", runs=100).mechanism == "uniform_grid of 4"
+    assert audit("uniform_grid of 4", runs=100).mechanism == "uniform_grid of 4"
     with pytest.raises(SettingError, match="quadtree"):
-        audit_mechanism("quad", runs=200)
+        audit("quad", runs=200)
 
 
 def test_the_budget_is_of_the_kind_that_a_mechanism_takes(monkeypatch):
@@ -247,10 +248,10 @@ def test_the_budget_is_of_the_kind_that_a_mechanism_takes(monkeypatch):
     assert audit_budget(Quadtree(), "1/2") == PureBudget("1/2")
     assert audit_budget(TopDown(), 1) == ApproxBudget(1, "0.03")
     monkeypatch.setattr(FlatGaussian, "audit_pairs", lambda *given, real=FlatGaussian.audit_pairs: real(*given)[:1])
-    found = audit_mechanism(FlatGaussian(), budget=ZcdpBudget("0.2"), runs=100)
+    found = audit(FlatGaussian(), budget=ZcdpBudget("0.2"), runs=100)
     assert (found.delta, found.passed) == (0.01, True)
     with pytest.raises(BudgetError):
-        audit_mechanism("path_tree", budget=ZcdpBudget(1), runs=200)
+        audit("path_tree", budget=ZcdpBudget(1), runs=200)
 
 
 def test_gaussian_noise_is_audited_with_a_delta(monkeypatch):
@@ -259,7 +260,7 @@ def test_gaussian_noise_is_audited_with_a_delta(monkeypatch):
     }
     monkeypatch.setattr(Identity, "audit_inputs", Identity.audit_inputs[:1])
     alone, listed = (
-        audit_mechanism("identity, Gaussian noise", runs=100),
+        audit("identity, Gaussian noise", runs=100),
         audit_all({"identity, Gaussian noise": Identity()}, plan=AuditPlan(runs=100)),
     )
     assert (alone.epsilon, alone.delta, alone.passed) == (2.0, 0.03, True)
@@ -273,7 +274,7 @@ def test_two_processes_find_what_one_finds():
     assert one.equals(two)
 
 
-@pytest.mark.parametrize("key", [*POINT_MECHANISMS, *FLOW_MECHANISMS])
+@pytest.mark.parametrize("key", [*MECHANISMS.of("points"), *MECHANISMS.of("trips")])
 def test_every_mechanism_that_takes_several_records_is_audited_on_a_person_in_several_cells(key):
     mechanism = audit_targets()[key]
     pairs = mechanism.audit_pairs(audit_budget(mechanism))

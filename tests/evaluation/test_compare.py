@@ -16,14 +16,14 @@ from dpviz.evaluation.study import Run, Study
 from dpviz.mechanisms import Identity, Kdtree, Quadtree, TopDown
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
-from dpviz.samples.flows import load_flow_sample
+from dpviz.samples.trips import load_trip_sample
 from dpviz.space.domain import Domain
 from dpviz.space.workloads import random_rectangles
 
 PLANE = Domain(bounds=(0, 0, 16, 16), crs=None, order=4)
 CROWD = PointCounts.from_xy(*np.random.default_rng(1).uniform(0, 16, (2, 500)), domain=PLANE)
 MECHANISMS = {"tree": Quadtree(height=3), "cells": Identity()}
-COMMUTERS = load_flow_sample("northeast_commuters")
+COMMUTERS = load_trip_sample("northeast_commuters")
 
 
 def study(**options):
@@ -109,7 +109,7 @@ def test_trips_are_compared_at_the_given_level():
         ({"mechanisms": {"a": TopDown()}, "delta": 0.1}, SettingError, "'a': .* is a mechanism for trips, and the data are points"),
         ({"data": COMMUTERS}, SettingError, "'tree': .* is a mechanism for points, and the data are trips"),
         ({"data": None}, InputError, "not NoneType"),
-        ({"data": Identity().release(CROWD, PureBudget(1), Entropy.seeded(1))}, InputError, "not Release. A release is no data"),
+        ({"data": Identity().release(CROWD, PureBudget(1), Entropy.seeded(1))}, InputError, "not PointRelease. A release is no data"),
         *(({"delta": delta}, BudgetError, "delta must be at least 0 and below 1") for delta in (2, -1)),
         ({"delta": "much"}, BudgetError, "delta must be a number"),
         ({"mechanisms": {"medians": Kdtree(variant="smooth-sensitivity")}}, BudgetError, "needs a delta"),

@@ -14,7 +14,7 @@ from dpviz.mechanisms.points import dawa, median_tree, path_tree, privtree
 from dpviz.privacy import medians
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
-from dpviz.samples.points import SAMPLES, load_sample
+from dpviz.samples.points import POINT_SAMPLES, load_point_sample
 from dpviz.space.domain import Domain
 
 BUDGET, ORDER = PureBudget(0.8), 6
@@ -85,7 +85,7 @@ def test_they_are_those_of_a_release_with_this_split_and_of_no_other(mechanism, 
 
 @pytest.mark.parametrize("shares", [[1] * 8, [1, 1, 1, 1, 1, 4, 1, 1], [1, 1, 1, 1, 6, 1, 1, 1]])
 def test_partitions_that_depend_on_counts_are_chosen_anew_from_public_ones(shares):
-    residents = load_sample("la_residents", domain=replace(SAMPLES["la_residents"].domain, order=8))
+    residents = load_point_sample("la_residents", domain=replace(POINT_SAMPLES["la_residents"].domain, order=8))
     budget, zooms = PureBudget("0.5"), range(9)
     tried, other = PathTree().with_shares(shares), PathTree().release(residents, budget, Entropy.seeded(1))
     runs = [tried.release(residents, budget, Entropy.seeded(seed)) for seed in range(4)]

@@ -33,7 +33,7 @@ def release(points):
 def test_true_answers_are_plain_sums(seed, count):
     matrix = matrix_of(seed % 7)
     points = dv.PointCounts.from_matrix(matrix)
-    boxes = dv.random_rectangles(points.domain, count, seed)
+    boxes = dv.evaluation.random_rectangles(points.domain, count, seed)
     slow = [matrix[int(s) : int(n), int(w) : int(e)].sum() for w, s, e, n in boxes]
     assert true_answers(points, boxes).tolist() == slow
 
@@ -43,14 +43,14 @@ def test_true_answers_on_a_lattice_too_fine_for_a_raster():
     domain = dv.Domain(bounds=(0.0, 0.0, 1.0, 1.0), crs=None, order=20)
     x, y = rng.random((2, 5000))
     points = dv.PointCounts.from_xy(x, y, domain=domain)
-    boxes = dv.random_rectangles(domain, 2500, 3)
+    boxes = dv.evaluation.random_rectangles(domain, 2500, 3)
     slow = [((x >= w) & (x < e) & (y >= s) & (y < n)).sum() for w, s, e, n in boxes[::50]]
     assert true_answers(points, boxes)[::50].tolist() == slow
     assert true_answers(points, boxes[:0]).tolist() == []
 
 
 def test_the_four_figures_by_hand(points, release):
-    boxes = dv.random_rectangles(points.domain, 300, 1)
+    boxes = dv.evaluation.random_rectangles(points.domain, 300, 1)
     truth, total = true_answers(points, boxes), matrix_of().sum()
     error, errors = np.abs(release.answer(boxes) - truth), workload_errors(release, points, boxes)
     assert errors.mae == pytest.approx(error.mean())
@@ -94,7 +94,7 @@ def test_expected_error_needs_no_truth_and_agrees_with_the_spread_of_many_draws(
     for zoom in (0, 2, 5):
         truth = points.blocks(zoom)
         measured = np.sqrt(np.mean([(draw.blocks(zoom) - truth) ** 2 for draw in draws]))
-        assert measured == pytest.approx(dv.expected_error(draws[0], zoom), rel=0.12)
+        assert measured == pytest.approx(dv.evaluation.expected_error(draws[0], zoom), rel=0.12)
 
 
 def test_an_evaluation_holds_aggregates_of_the_same_domain_and_shows_no_truth(points, release):

@@ -2,27 +2,27 @@
 
 import numpy as np
 
-from dpviz.evaluation.flow_metrics import evaluate_flows
 from dpviz.evaluation.pair_lists import DIALS, RATES, compare_lists
+from dpviz.evaluation.trip_metrics import evaluate_trips
 from dpviz.mechanisms import FittedTree
 from dpviz.privacy.budget import ApproxBudget
 from dpviz.privacy.entropy import Entropy
-from tests.flow_cases import random_flows, regular
+from tests.trip_cases import random_trips, regular
 
 BUDGET = ApproxBudget(2, "1e-5")
 
 
 def test_each_row_is_one_release_and_a_looser_rate_lists_more():
-    flows = random_flows(np.random.default_rng(3), regular(3, 4), pairs=60)
-    table = compare_lists(flows, BUDGET, Entropy.seeded(1), neighbours="add_remove")
+    trips = random_trips(np.random.default_rng(3), regular(3, 4), pairs=60)
+    table = compare_lists(trips, BUDGET, Entropy.seeded(1), neighbours="add_remove")
     assert table["method"].value_counts().to_dict() == {
         "Fitted tree": len(RATES) + 1,
         "TopDown (InfTDA)": len(DIALS),
         "Stability histogram (SH)": 1,
     }
     stream = Entropy.seeded(1).spawn(len(table))[2]
-    release = FittedTree(false_discovery=RATES[2], neighbours="add_remove").release(flows, BUDGET, stream)
-    leaves = evaluate_flows(release, flows).by_stage.iloc[-1]
+    release = FittedTree(false_discovery=RATES[2], neighbours="add_remove").release(trips, BUDGET, stream)
+    leaves = evaluate_trips(release, trips).by_stage.iloc[-1]
     row = table.iloc[2]
     assert row["setting"] == "at most 5 % false"
     assert (row["false_discovery"], 100 - row["recall"]) == (leaves["false_discovery"], leaves["false_negative"])

@@ -5,7 +5,7 @@ import pytest
 
 from dpviz.errors import SettingError
 from dpviz.evaluation.situations import EPSILONS, SITUATIONS, compare_in_situations, make_points
-from dpviz.mechanisms import POINT_FAMILY, POINT_MECHANISMS
+from dpviz.mechanisms import MECHANISMS, POINT_FAMILY
 from dpviz.mechanisms.base import DATA_DEPENDENT, GRIDS, LOCAL, NOT_PRIVATE, RECOMMENDED, TODAY, TREES
 
 LITTLE, MUCH = EPSILONS
@@ -39,7 +39,7 @@ LOSES = {  # the same: in one of these columns the error is at least so many tim
 
 @pytest.fixture(scope="module")
 def table():
-    return compare_in_situations({key: mechanism() for key, mechanism in POINT_MECHANISMS.items()}, order=6, repeats=2)
+    return compare_in_situations({key: mechanism() for key, mechanism in MECHANISMS.of("points").items()}, order=6, repeats=2)
 
 
 def times_least(table, key, situations, epsilon, boxes):

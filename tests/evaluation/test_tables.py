@@ -11,10 +11,10 @@ from scipy import stats
 
 from dpviz.errors import BudgetError, InputError, SettingError
 from dpviz.evaluation.compare import compare
-from dpviz.evaluation.flow_metrics import evaluate_flows
 from dpviz.evaluation.rows import make_rows
 from dpviz.evaluation.study import accounting_of, trip_figures, with_true_counts
 from dpviz.evaluation.tables import csv_text, finished_runs, frontier, parse_rows, summary, tidy
+from dpviz.evaluation.trip_metrics import evaluate_trips
 from dpviz.mechanisms import ExactKdtree, FittedTree, Identity, PathTree, Quadtree, StabilityHistogram, TopDown
 from tests.evaluation.test_compare import COMMUTERS, CROWD, study
 
@@ -102,7 +102,7 @@ def test_errors_of_trips_come_apart_and_add_up():
     sizes = rows[rows.index.str.startswith("size")]
     assert sizes["questions"].sum() == rows.loc["county", "questions"]
     assert (sizes["mae"] * sizes["questions"]).sum() == pytest.approx(rows.loc["county", "mae"] * rows.loc["county", "questions"])
-    pairs = evaluate_flows(which.release(which.runs()[0]), COMMUTERS).compare(3)
+    pairs = evaluate_trips(which.release(which.runs()[0]), COMMUTERS).compare(3)
     nothing = trip_figures(pairs[:0], COMMUTERS)
     assert set(nothing.values()) == {0}
 

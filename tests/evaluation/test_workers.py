@@ -14,7 +14,7 @@ from dpviz.evaluation import compare as compare_module
 from dpviz.evaluation import workers as workers_module
 from dpviz.evaluation.compare import compare
 from dpviz.evaluation.tables import read_rows, tidy
-from dpviz.mechanisms import POINT_MECHANISMS, FlatGaussian, Identity, TopDown
+from dpviz.mechanisms import MECHANISMS, FlatGaussian, Identity, TopDown
 from tests.evaluation.slow_mechanisms import Dying, Endless, Failing
 from tests.evaluation.test_compare import COMMUTERS, study
 from tests.mechanisms.joined import installed
@@ -232,7 +232,7 @@ def test_a_mechanism_of_the_running_script_needs_one_process():
 @pytest.mark.slow
 def test_mechanisms_of_other_packages_join_in_workers_too(patient, tmp_path):
     with installed(tmp_path):
-        which = study(mechanisms={"theirs": POINT_MECHANISMS["their_halves"](share=0.3), "cells": Identity()})
+        which = study(mechanisms={"theirs": MECHANISMS.of("points")["their_halves"](share=0.3), "cells": Identity()})
         table = tidy(which, compare(which, workers=2))
         same(table, tidy(which, compare(which)))
     assert table["package"][0] == "their-mechanisms 2.5"

@@ -3,7 +3,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpviz.evaluation.flow_metrics import evaluate_flows
+from dpviz.evaluation.trip_metrics import evaluate_trips
 from dpviz.lessons import topdown
 from dpviz.lessons.topdown import CHEBYSHEV, EUCLIDEAN, EXTRA, FAMILY, KINDS, OPTIMISERS, country, release_country, stage_pairs
 
@@ -16,7 +16,7 @@ TABLE = pd.DataFrame(
 @pytest.mark.parametrize("optimiser", OPTIMISERS)
 def test_pairs_of_a_stage_are_counted_as_the_evaluation_does(optimiser):
     release = release_country(optimiser, 1.0, 3)
-    for stage, slow in enumerate(evaluate_flows(release, country()).by_stage.iloc):
+    for stage, slow in enumerate(evaluate_trips(release, country()).by_stage.iloc):
         table = stage_pairs(release, stage)
         number = table["kind"].value_counts()
         assert (number.get(KINDS[1], 0), number.get(KINDS[2], 0)) == (slow["false_positives"], slow["false_negatives"])
@@ -29,7 +29,7 @@ def test_pairs_of_a_stage_are_counted_as_the_evaluation_does(optimiser):
 def test_false_positives_are_means_over_draws():
     table, draws = topdown.false_by_stage(1.0, 4), range(4, 4 + topdown.REPEATS)
     for name in OPTIMISERS:
-        each = [evaluate_flows(release_country(name, 1.0, draw), country()).by_stage["false_positives"].to_numpy() for draw in draws]
+        each = [evaluate_trips(release_country(name, 1.0, draw), country()).by_stage["false_positives"].to_numpy() for draw in draws]
         assert table.loc[table["series"] == name, "mean"].to_numpy() == pytest.approx(np.mean(each, axis=0))
     assert (table["low"] <= table["high"]).all()
 

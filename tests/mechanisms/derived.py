@@ -11,7 +11,7 @@ from dpviz.publishing.config_schema import write_schemas
 from tests.mechanisms import test_golden
 
 PAGE = Path(__file__).parents[2] / "dpviz/docs/mechanisms.md"
-MADE = {"MECHANISMS": test_golden.released, "FLOW_MECHANISMS": test_golden.released_trips, "AREA_MECHANISMS": test_golden.released_areas}
+MADE = {"MECHANISMS": test_golden.released, "TRIP_MECHANISMS": test_golden.released_trips, "AREA_MECHANISMS": test_golden.released_areas}
 
 
 def row_of(kind: type[dv.Mechanism]) -> str:

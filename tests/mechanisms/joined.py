@@ -49,7 +49,7 @@ class Areas(RegionTree):
 '''
 ENTRY_POINTS = """[dpviz.mechanisms]
 halves = their_mechanisms:Halves
-[dpviz.flow_mechanisms]
+[dpviz.trip_mechanisms]
 pairs = their_mechanisms:Pairs
 [dpviz.area_mechanisms]
 areas = their_mechanisms:Areas

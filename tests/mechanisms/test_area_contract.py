@@ -8,13 +8,13 @@ import pytest
 
 from dpviz.data.areas import AreaCounts
 from dpviz.errors import BudgetError, InputError, SettingError
-from dpviz.mechanisms import AREA_MECHANISMS, FlatAreas, RegionTree
+from dpviz.mechanisms import MECHANISMS, FlatAreas, RegionTree
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.area_release import AreaRelease
 from tests.area_cases import areas_of, dense_fit, membership, records_of, true_sums
-from tests.flow_cases import from_parents, random_regions, regular
 from tests.often import named, often
+from tests.trip_cases import from_parents, random_regions, regular
 
 VARIANTS = {
     "region_tree with the whole": RegionTree(count_root=True, split="uniform"),
@@ -22,9 +22,9 @@ VARIANTS = {
     "region_tree, non-negative": RegionTree(nonnegative=True),
     "region_tree, bounded": RegionTree(neighbours="bounded", accounting="tight"),
     "flat, bounded": FlatAreas(neighbours="bounded", accounting="paper"),
-    "flat, some hidden": FlatAreas(least=5),
+    "flat, some hidden": FlatAreas(threshold=5),
 }
-DEFAULTS = {key: row() for key, row in AREA_MECHANISMS.items()}
+DEFAULTS = {key: row() for key, row in MECHANISMS.of("areas").items()}
 EVERY = pytest.mark.parametrize("mechanism", named(DEFAULTS | VARIANTS, 4))
 BUDGETS = {"epsilon": PureBudget("0.8"), "rho": ZcdpBudget("0.3"), "delta": ApproxBudget("0.8", "1e-5")}
 ALL = pytest.mark.parametrize("budget", [pytest.param(budget, id=name) for name, budget in BUDGETS.items()])

@@ -13,18 +13,18 @@ from itertools import combinations_with_replacement, product
 import numpy as np
 import pytest
 
-from dpviz.mechanisms import AREA_MECHANISMS, FlatAreas, RegionTree
+from dpviz.mechanisms import MECHANISMS, FlatAreas, RegionTree
 from dpviz.mechanisms import run as measure
 from dpviz.mechanisms.audit_areas import AREAS, read_area_release
 from dpviz.mechanisms.run import Run
-from dpviz.privacy.audit import AuditPlan, audit
+from dpviz.privacy.audit import AuditPlan, audit_neighbours
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.exact_accounting import certified_delta
 from tests.area_cases import areas_of
-from tests.flow_cases import from_parents, regular
 from tests.laws import SEEDED, bins, gaussian_below, laplace_below, p_value
 from tests.often import often
+from tests.trip_cases import from_parents, regular
 
 EPSILON, RHO = Fraction("1.3"), Fraction("0.7")
 UNEVEN = from_parents([[0, 0], [0, 0, 1], [0, 1, 1, 2, 2, 2]])
@@ -32,7 +32,7 @@ UNEVEN = from_parents([[0, 0], [0, 0, 1], [0, 1, 1, 2, 2, 2]])
 NEIGHBOURS = pytest.mark.parametrize("neighbours", ["add_remove", "bounded"])
 VARIANTS = {
     "flat": FlatAreas(),
-    "flat, some hidden": FlatAreas(least=2),
+    "flat, some hidden": FlatAreas(threshold=2),
     "tree": RegionTree(),
     "tree with the whole": RegionTree(count_root=True, split="uniform"),
     "tree of odd weights": RegionTree(split="custom", weights=(1 / 3, 0, 2 / 3)),
@@ -153,7 +153,7 @@ def test_epsilon_and_delta_are_met_by_the_noise_of_all_levels_together(neighbour
 
 
 def test_every_mechanism_of_the_table_is_enumerated_here():
-    ours = {key for key, row in AREA_MECHANISMS.items() if row.__module__.startswith("dpviz.")}
+    ours = {key for key, row in MECHANISMS.of("areas").items() if row.__module__.startswith("dpviz.")}
     assert {variant.key for variant in VARIANTS.values()} >= ours
 
 
@@ -187,11 +187,11 @@ def test_every_measured_level_has_fresh_noise_of_the_stated_law(mechanism, gauss
 
 
 @NEIGHBOURS
-@pytest.mark.parametrize("key", sorted(AREA_MECHANISMS))
+@pytest.mark.parametrize("key", sorted(MECHANISMS.of("areas")))
 @pytest.mark.parametrize("budget", often([PureBudget(2), ApproxBudget(2, "0.03")], 1), ids=str)
 def test_the_audit_passes_and_sees_much_of_epsilon(key, neighbours, budget):
-    mechanism = AREA_MECHANISMS[key](neighbours=neighbours)
-    found = audit(key, mechanism.audit_pairs(budget), budget, AuditPlan(runs=300))
+    mechanism = MECHANISMS.of("areas")[key](neighbours=neighbours)
+    found = audit_neighbours(key, mechanism.audit_pairs(budget), budget, AuditPlan(runs=300))
     assert found.passed
     assert found.lower_bound > 0.3
 
@@ -214,7 +214,7 @@ def test_the_audit_rejects_a_wrong_noise(monkeypatch, fault):
 
     monkeypatch.setattr(measure, "discrete_laplace", broken)
     mechanism = RegionTree(split="uniform")
-    found = audit("broken", mechanism.audit_pairs(budget), budget, AuditPlan(runs=800))
+    found = audit_neighbours("broken", mechanism.audit_pairs(budget), budget, AuditPlan(runs=800))
     assert not found.passed
 
 

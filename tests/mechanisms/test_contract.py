@@ -8,19 +8,19 @@ import pytest
 
 from dpviz.data.points import PointCounts
 from dpviz.errors import BudgetError, DpvizError, InputError, SettingError
-from dpviz.mechanisms import POINT_MECHANISMS, AdaptiveGrid, Dawa, Htf, Kdtree, PathTree
+from dpviz.mechanisms import MECHANISMS, AdaptiveGrid, Dawa, Htf, Kdtree, PathTree
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
-from dpviz.release.point_release import Release
+from dpviz.release.point_release import PointRelease
 from dpviz.space.domain import Domain
 from tests.often import named, often
 
 VARIANTS = {
     "adaptive_grid as measured": AdaptiveGrid(least_squares=False),
     "htf as measured": Htf(least_squares=False),
-    "htf in halves": Htf(search="middle", combine=False, zero=False, inside="uniform"),
-    "path_tree as measured": PathTree(least_squares=False, inside="uniform"),
-    "dawa in halves": Dawa(fan_out=2, zero=False, inside="uniform"),
+    "htf in halves": Htf(search="middle", combine=False, shrink_small=False, fill="uniform"),
+    "path_tree as measured": PathTree(least_squares=False, fill="uniform"),
+    "dawa in halves": Dawa(fan_out=2, shrink_small=False, fill="uniform"),
     "kdtree in halves": Kdtree(fan_out=2),
     "kdtree, hybrid": Kdtree(variant="hybrid"),
     "kdtree, cell": Kdtree(variant="cell"),
@@ -28,7 +28,7 @@ VARIANTS = {
     "kdtree, smooth-sensitivity": Kdtree(variant="smooth-sensitivity"),
 }
 """Settings under which a row is another method."""
-DEFAULTS = {key: row() for key, row in POINT_MECHANISMS.items()}
+DEFAULTS = {key: row() for key, row in MECHANISMS.of("points").items()}
 EVERY = pytest.mark.parametrize("mechanism", [pytest.param(made, id=name) for name, made in (DEFAULTS | VARIANTS).items()])
 OFTEN = pytest.mark.parametrize(
     "mechanism", named(DEFAULTS | VARIANTS, {*DEFAULTS} - {"dawa", "kdtree", "hilbert_tree", "tuned", "tuned_grid"})
@@ -48,7 +48,7 @@ DELTA = Fraction("1e-6")
 BOUNDS = (-10.0, 40.0, 6.0, 56.0)
 
 
-def released(mechanism, points: PointCounts, epsilon: float | str, entropy: Entropy) -> Release:
+def released(mechanism, points: PointCounts, epsilon: float | str, entropy: Entropy) -> PointRelease:
     """A release with the kind of budget that the mechanism takes."""
     budget = ApproxBudget(epsilon, DELTA) if mechanism.needs_delta else PureBudget(epsilon)
     return mechanism.release(points, budget, entropy)

@@ -9,13 +9,13 @@ from dpviz.mechanisms import (
     JitteredPoints,
     MergedAreas,
     MergedCells,
-    MergedFlows,
+    MergedTrips,
     RoundedAreas,
     RoundedCounts,
-    RoundedFlows,
+    RoundedTrips,
     SuppressedAreas,
     SuppressedCounts,
-    SuppressedFlows,
+    SuppressedTrips,
 )
 from dpviz.mechanisms.contrasts import PUBLISHED, SUMMED, round_counts
 from dpviz.mechanisms.points.moved import MOST_MOVED
@@ -24,12 +24,12 @@ from dpviz.privacy.entropy import Entropy
 from dpviz.space.domain import Domain
 from dpviz.space.mask import CellMask
 from tests.area_cases import areas_of
-from tests.flow_cases import flows_of, random_flows, regular
 from tests.laws import SEEDED, p_of_counts
+from tests.trip_cases import random_trips, regular, trip_counts_of
 
 MATRIX = np.random.default_rng(3).poisson(3, (16, 16)) * (np.random.default_rng(4).random((16, 16)) < 0.7)
 POINTS = PointCounts.from_matrix(MATRIX)
-FLOWS = random_flows(np.random.default_rng(5), regular(3, 3), most=40, pairs=60)
+FLOWS = random_trips(np.random.default_rng(5), regular(3, 3), most=40, pairs=60)
 
 
 def released(mechanism, data=POINTS, seed=1):
@@ -139,21 +139,21 @@ def test_grids_take_a_mask_and_moved_points_do_not():
         released(JitteredPoints(), masked)
 
 
-def test_suppressed_and_rounded_flows_are_those_of_each_stage():
-    exact = released(SuppressedFlows(threshold=2), FLOWS)
+def test_suppressed_and_rounded_trips_are_those_of_each_stage():
+    exact = released(SuppressedTrips(threshold=2), FLOWS)
     assert [int(stage.count.sum()) for stage in exact.stages[:1]] == [FLOWS.count.sum()]
     for totals in (PUBLISHED, SUMMED):
-        release = released(SuppressedFlows(threshold=9, totals=totals), FLOWS)
+        release = released(SuppressedTrips(threshold=9, totals=totals), FLOWS)
         assert release.stages[-1].count.min() >= 9
         assert (release.stages[0].count.sum() == FLOWS.count.sum()) == (totals == PUBLISHED)
-        rounded = released(RoundedFlows(base=5, totals=totals), FLOWS)
+        rounded = released(RoundedTrips(base=5, totals=totals), FLOWS)
         assert all((stage.count % 5 == 0).all() for stage in rounded.stages)
         assert (rounded.inconsistencies()["mismatches"].sum() == 0) == (totals == SUMMED)
 
 
 @pytest.mark.parametrize("k", [2, 8, 30])
-def test_of_merged_flows_every_number_and_every_rest_is_zero_or_at_least_k(k):
-    release = released(MergedFlows(k=k), FLOWS)
+def test_of_merged_trips_every_number_and_every_rest_is_zero_or_at_least_k(k):
+    release = released(MergedTrips(k=k), FLOWS)
     for stage in range(release.tree.height):
         assert release.stages[stage].count.min() >= k
         levels = release.tree.levels(stage)
@@ -170,7 +170,7 @@ def test_of_merged_flows_every_number_and_every_rest_is_zero_or_at_least_k(k):
 
 def test_fewer_trips_than_k_are_not_shown_at_all_and_no_trips_are_none():
     for trips in ({(0, 1): 3}, {}):
-        release = released(MergedFlows(k=5), flows_of(regular(2, 2), trips))
+        release = released(MergedTrips(k=5), trip_counts_of(regular(2, 2), trips))
         assert [len(stage.count) for stage in release.stages] == [0] * 5
 
 

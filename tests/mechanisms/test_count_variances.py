@@ -20,7 +20,7 @@ MORE = {
     "quadtree, fan-out 16": Quadtree(fan_out=16),
     "quadtree, a split": Quadtree(height=3, **SPLIT),
     "quadtree, no total": Quadtree(count_root=False),
-    "quadtree as measured": Quadtree(least_squares=False, zero=True, inside="interpolated"),
+    "quadtree as measured": Quadtree(least_squares=False, shrink_small=True, fill="interpolated"),
     "quadtree, all on the total": Quadtree(height=3, split="custom", weights=(1.0, 0.0, 0.0, 0.0)),
     "kdtree, a split": Kdtree(height=3, median_share=0.7, **SPLIT),
     "kdtree, deep": Kdtree(height=24),

@@ -10,11 +10,11 @@ from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
 
 GROWING = {
-    "htf": Htf(height=12, stop_noise=0, zero=False),
+    "htf": Htf(height=12, stop_noise=0, shrink_small=False),
     "privtree": PrivTree(),
     "privtree of 16": PrivTree(fan_out=16),
-    "path_tree": PathTree(zero=False, tau=0.5),
-    "path_tree that skips": PathTree(zero=False, big=1),
+    "path_tree": PathTree(shrink_small=False, tau=0.5),
+    "path_tree that skips": PathTree(shrink_small=False, big=1),
 }
 CROWDED = PointCounts.from_matrix(np.full((64, 64), 1000))
 

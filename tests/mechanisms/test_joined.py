@@ -12,7 +12,7 @@ import pytest
 from dpviz.__main__ import main
 from dpviz.errors import SettingError
 from dpviz.evaluation.audits import audit_targets
-from dpviz.mechanisms import AREA_MECHANISMS, FAMILIES, FLOW_MECHANISMS, POINT_MECHANISMS, Quadtree
+from dpviz.mechanisms import FAMILIES, MECHANISMS, Quadtree
 from dpviz.privacy.ledger import Ledger
 from dpviz.publishing.code import write_mechanism
 from tests.mechanisms.joined import install, installed
@@ -39,13 +39,13 @@ def said(capsys, *words):
 
 def test_the_registries_have_it_last_and_lose_it_again(tmp_path):
     with installed(tmp_path):
-        assert ([*POINT_MECHANISMS][-1], [*FLOW_MECHANISMS][-1]) == KEYS
-        assert POINT_MECHANISMS["their_halves"].family == "points"
-        assert [*AREA_MECHANISMS][-1] == "their_areas"
-        assert write_mechanism(AREA_MECHANISMS["their_areas"](split="uniform")) == 'dv.AREA_MECHANISMS["their_areas"](split="uniform")'
+        assert ([*MECHANISMS.of("points")][-1], [*MECHANISMS.of("trips")][-1]) == KEYS
+        assert MECHANISMS.of("points")["their_halves"].family == "points"
+        assert [*MECHANISMS.of("areas")][-1] == "their_areas"
+        assert write_mechanism(MECHANISMS.of("areas")["their_areas"](split="uniform")) == 'dv.MECHANISMS["their_areas"](split="uniform")'
         assert FAMILIES["trips"].choices["their_pairs"].title == "Their pairs"
-    assert not {*KEYS} & {*POINT_MECHANISMS, *FLOW_MECHANISMS}
-    assert POINT_MECHANISMS["quadtree"] is Quadtree
+    assert not {*KEYS} & {*MECHANISMS.of("points"), *MECHANISMS.of("trips")}
+    assert MECHANISMS.of("points")["quadtree"] is Quadtree
 
 
 @pytest.mark.parametrize(
@@ -53,12 +53,12 @@ def test_the_registries_have_it_last_and_lose_it_again(tmp_path):
     [
         ("[dpviz.mechanisms]\nhalves = their_mechanisms:Pairs\n", "'halves' of dpviz.mechanisms is no mechanism based on PointMechanism"),
         ("[dpviz.mechanisms]\nhalves = their_mechanisms:quadtree\n", "is no mechanism"),
-        ("[dpviz.flow_mechanisms]\nflat = dpviz.mechanisms:FlatGaussian\n", "'flat' of dpviz.flow_mechanisms has the key 'flat_gaussian'"),
+        ("[dpviz.trip_mechanisms]\nflat = dpviz.mechanisms:FlatGaussian\n", "'flat' of dpviz.trip_mechanisms has the key 'flat_gaussian'"),
     ],
 )
 def test_what_does_not_fit_is_named_at_the_first_look(tmp_path, entries, words):
     with installed(tmp_path, entries), pytest.raises(SettingError, match=words):
-        len(POINT_MECHANISMS) + len(FLOW_MECHANISMS)
+        len(MECHANISMS.of("points")) + len(MECHANISMS.of("trips"))
 
 
 @pytest.mark.parametrize("key", often(KEYS, 1))
@@ -93,7 +93,7 @@ def test_the_command_line_rehearses_and_releases_it(joined, tmp_path, capsys, ta
 @pytest.mark.slow
 def test_it_may_be_imported_before_this_package(tmp_path):
     install(tmp_path)
-    code = "import their_mechanisms, dpviz; print([*dpviz.POINT_MECHANISMS][-1], [*dpviz.FLOW_MECHANISMS][-1])"
+    code = "import their_mechanisms, dpviz; print([*dpviz.POINT_MECHANISMS][-1], [*dpviz.TRIP_MECHANISMS][-1])"
     paths = os.pathsep.join([str(tmp_path), str(ROOT)])
     done = subprocess.run([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": paths}, capture_output=True, text=True, check=True)
     assert done.stdout.split() == [*KEYS]

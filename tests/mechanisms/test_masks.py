@@ -18,7 +18,7 @@ TAKING = {
     "quadtree": dv.Quadtree(),
     "quadtree of 16 parts, as measured": dv.Quadtree(fan_out=16, least_squares=False),
     "quadtree on leaves": dv.Quadtree(split="leaf"),
-    "pruned quadtree": dv.Quadtree(prune=1.5, zero=True),
+    "pruned quadtree": dv.Quadtree(prune=1.5, shrink_small=True),
     "identity": dv.Identity(threshold=True),
     "uniform grid": dv.UniformGrid(total_share=0.5, c=0.1),
     "uniform grid of 3": dv.UniformGrid(side=3),
@@ -27,10 +27,10 @@ TAKING = {
     "path tree": dv.PathTree(tau=0.5),
     "hilbert tree": dv.HilbertTree(height=3),
     "hilbert tree of halves": dv.HilbertTree(height=5, fan_out=2),
-    "dawa": dv.Dawa(zero=False),
+    "dawa": dv.Dawa(shrink_small=False),
     "dawa in halves": dv.Dawa(fan_out=2),
 }
-REFUSING = {key for key, row in dv.POINT_MECHANISMS.items() if not row.takes_mask}
+REFUSING = {key for key, row in dv.MECHANISMS.of("points").items() if not row.takes_mask}
 OFTEN = ("quadtree", "adaptive grid", "privtree", "path tree")
 EVERY = pytest.mark.parametrize("mechanism", named(TAKING, OFTEN))
 MASK = dv.CellMask.from_open(np.array([[1, 0, 1, 1], [1, 1, 0, 1], [0, 0, 1, 1], [0, 0, 1, 0]], np.bool_))
@@ -59,7 +59,7 @@ def test_without_noise_counts_are_true_and_answers_fill_open_cells_alone(mechani
     rng = np.random.default_rng(order)
     mask = dv.CellMask.from_open(rng.random((8, 8)) < 0.6)
     points = counted(rng.poisson(3, (1 << order, 1 << order)), mask)
-    mechanism = replace(mechanism, prune=0.0, zero=False) if isinstance(mechanism, dv.Quadtree) else mechanism
+    mechanism = replace(mechanism, prune=0.0, shrink_small=False) if isinstance(mechanism, dv.Quadtree) else mechanism
     release = mechanism.release(points, PureBudget(2**24), Entropy.seeded(1))
     np.testing.assert_allclose(release.count, release.tree.sums(points.column, points.row, points.count), atol=1e-5)
     masked = release.open_cells == 0
@@ -72,10 +72,10 @@ def test_without_noise_counts_are_true_and_answers_fill_open_cells_alone(mechani
     cells = np.stack([column, row, column + 1, row + 1], axis=1)
     boxes = np.sort(rng.uniform(0, side, (50, 2, 2)), axis=1).reshape(-1, 4)
     for inside in ("uniform",) if release.tree.overlaps else ("uniform", "interpolated", "log-linear"):
-        each = release.answer(cells, inside=inside)
+        each = release.answer(cells, fill=inside)
         assert abs(each[~is_open.ravel()]).max() < 1e-6
         assert each.sum() == pytest.approx(points.count.sum())
-        np.testing.assert_allclose(release.answer(boxes, inside=inside), release.answer(boxes, inside=inside, spread=True)[0], atol=1e-5)
+        np.testing.assert_allclose(release.answer(boxes, fill=inside), release.answer(boxes, fill=inside, spread=True)[0], atol=1e-5)
 
 
 @EVERY
@@ -187,8 +187,8 @@ def test_the_spread_is_that_of_many_runs_and_smaller_than_without_the_mask():
 @pytest.mark.parametrize("key", sorted(REFUSING))
 def test_other_mechanisms_refuse_a_mask_before_anything_is_drawn(monkeypatch, key):
     own = {"htf", "kdtree", "tuned", "tuned_grid", "privelet"}
-    assert key in own or not dv.POINT_MECHANISMS[key].__module__.startswith("dpviz.")
-    mechanism, points = dv.POINT_MECHANISMS[key](), counted(np.ones((4, 4), np.int64), MASK)
+    assert key in own or not dv.MECHANISMS[key].__module__.startswith("dpviz.")
+    mechanism, points = dv.MECHANISMS[key](), counted(np.ones((4, 4), np.int64), MASK)
     script = Script()
     with monkeypatch.context() as patched:
         script.install(patched)
@@ -203,7 +203,10 @@ def test_other_mechanisms_refuse_a_mask_before_anything_is_drawn(monkeypatch, ke
 def test_every_finish_leaves_masked_nodes_at_0_and_adds_up(negative, inside):
     mask = dv.CellMask.from_open(np.random.default_rng(4).random((16, 16)) < 0.6)
     points = counted(np.random.default_rng(5).poisson(1, (16, 16)), mask)
-    for mechanism in (dv.Quadtree(height=4, zero=True, inside=inside, negative=negative), dv.PathTree(inside=inside, negative=negative)):
+    for mechanism in (
+        dv.Quadtree(height=4, shrink_small=True, fill=inside, negative=negative),
+        dv.PathTree(fill=inside, negative=negative),
+    ):
         release = mechanism.release(points, PureBudget(0.5), Entropy.seeded(2))
         tree, count = release.tree, release.count
         assert (count[release.open_cells == 0] == 0).all()

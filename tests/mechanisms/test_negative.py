@@ -7,28 +7,28 @@ import pytest
 
 from dpviz.data.points import PointCounts
 from dpviz.evaluation.metrics import true_answers
-from dpviz.mechanisms import POINT_MECHANISMS, PathTree, Quadtree
+from dpviz.mechanisms import MECHANISMS, PathTree, Quadtree
 from dpviz.mechanisms.points.base import SPREAD_NOTE
 from dpviz.privacy.budget import PureBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.manifest import describe_columns, describe_contents, describe_utility
-from dpviz.release.point_release import Release
-from dpviz.space.interpolate import INSIDE
+from dpviz.release.point_release import PointRelease
+from dpviz.space.interpolate import FILLS
 from tests.mechanisms.test_contract import points_of
 from tests.trees import random_boxes
 
-SPREADING = {key: row(negative="spread") for key, row in POINT_MECHANISMS.items() if "negative" in row().chosen()}
-SPREADING |= {"quadtree, pruned": Quadtree(negative="spread", prune=6.0), "quadtree, zero": Quadtree(negative="spread", zero=True)}
+SPREADING = {key: row(negative="spread") for key, row in MECHANISMS.of("points").items() if "negative" in row().chosen()}
+SPREADING |= {"quadtree, pruned": Quadtree(negative="spread", prune=6.0), "quadtree, zero": Quadtree(negative="spread", shrink_small=True)}
 SPARSE = points_of(2000)
 
 
-def both(mechanism) -> tuple[Release, Release]:
+def both(mechanism) -> tuple[PointRelease, PointRelease]:
     """Seeded releases with negative counts spread and kept."""
     made = (mechanism, replace(mechanism, negative="keep"))
     return tuple(each.release(SPARSE, PureBudget(1), Entropy.seeded(4)) for each in made)
 
 
-def boxes_of(release: Release) -> np.ndarray:
+def boxes_of(release: PointRelease) -> np.ndarray:
     """(100, 4) random boxes in the domain of a release."""
     return release.domain.coordinates(random_boxes(np.random.default_rng(1), release.domain.side, 100))
 
@@ -41,7 +41,7 @@ def test_counts_are_at_least_0_and_add_up_and_total_noise_and_cost_stay(mechanis
     assert spread.count.min() == 0 > kept.count.min()
     np.testing.assert_allclose(sums[tree.children > 0], spread.count[tree.children > 0], rtol=1e-9, atol=1e-6)
     assert spread.count[0] == max(spread.unbiased[0], 0)
-    assert spread.answer(boxes_of(spread), inside=INSIDE[0 if tree.overlaps else -1]).min() >= 0
+    assert spread.answer(boxes_of(spread), fill=FILLS[0 if tree.overlaps else -1]).min() >= 0
     assert (spread.nonnegative, kept.nonnegative) == (True, False)
     assert spread.receipt.steps == kept.receipt.steps
     assert spread.receipt.notes == (*kept.receipt.notes, SPREAD_NOTE)

@@ -10,10 +10,10 @@ import pytest
 
 from dpviz.data.points import PointCounts
 from dpviz.errors import BudgetError
-from dpviz.mechanisms import POINT_MECHANISMS, Identity, Privelet, Quadtree, UniformGrid
+from dpviz.mechanisms import MECHANISMS, Identity, Privelet, Quadtree, UniformGrid
 from dpviz.mechanisms import run as measure
 from dpviz.mechanisms.sensitivity import Sensitivity
-from dpviz.privacy.audit import AuditPlan, audit
+from dpviz.privacy.audit import AuditPlan, audit_neighbours
 from dpviz.privacy.budget import WITH_GAUSSIAN_NOISE, ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.exact_accounting import certified_delta
@@ -43,7 +43,7 @@ VARIANTS = {
     "privelet of 2 x 2": Privelet(order=1),
 }
 EVERY = pytest.mark.parametrize("mechanism", [pytest.param(each, id=name) for name, each in VARIANTS.items()])
-OURS = {key for key, kind in POINT_MECHANISMS.items() if kind.noise_by_budget}
+OURS = {key for key, kind in MECHANISMS.of("points").items() if kind.noise_by_budget}
 
 
 def changed(mechanism, order: int) -> int:
@@ -54,9 +54,9 @@ def changed(mechanism, order: int) -> int:
 def test_every_mechanism_that_takes_such_budgets_is_tested_here_and_named_by_the_others():
     assert {each.key for each in VARIANTS.values()} >= OURS
     assert set(WITH_GAUSSIAN_NOISE.replace(" and ", ", ").split(", ")) == OURS
-    for key in POINT_MECHANISMS.keys() - OURS:
+    for key in MECHANISMS.of("points").keys() - OURS:
         with pytest.raises(BudgetError, match=f"{WITH_GAUSSIAN_NOISE} take rho, or epsilon and delta"):
-            POINT_MECHANISMS[key]().release(points_of(10), ZcdpBudget(1), Entropy.seeded(1))
+            MECHANISMS.of("points")[key]().release(points_of(10), ZcdpBudget(1), Entropy.seeded(1))
 
 
 @EVERY
@@ -226,14 +226,14 @@ def test_the_noise_that_it_says_it_would_draw_is_that_of_a_release(mechanism, bu
 @pytest.mark.parametrize("key", sorted(OURS))
 @pytest.mark.parametrize("budget", [ApproxBudget(2, "0.03"), ZcdpBudget(1)], ids=str)
 def test_the_audit_passes_and_rejects_noise_of_a_third_the_scale(monkeypatch, key, budget):
-    mechanism = POINT_MECHANISMS[key](order=2) if key in ("identity", "privelet") else POINT_MECHANISMS[key]()
-    found = audit(key, mechanism.audit_pairs(budget), budget, AuditPlan(runs=200))
+    mechanism = MECHANISMS.of("points")[key](order=2) if key in ("identity", "privelet") else MECHANISMS.of("points")[key]()
+    found = audit_neighbours(key, mechanism.audit_pairs(budget), budget, AuditPlan(runs=200))
     assert found.passed
     monkeypatch.setattr(
         measure, "discrete_gaussian", lambda true, budget, *given: discrete_gaussian(true, ZcdpBudget(9 * budget.rho), *given)
     )
-    pairs = POINT_MECHANISMS[key].audit_pairs(mechanism, budget)
-    assert not audit(key, pairs, budget, AuditPlan(runs=600)).passed
+    pairs = MECHANISMS.of("points")[key].audit_pairs(mechanism, budget)
+    assert not audit_neighbours(key, pairs, budget, AuditPlan(runs=600)).passed
 
 
 def test_a_uniform_grid_takes_the_epsilon_whose_laplace_noise_is_as_large():
@@ -272,4 +272,4 @@ def test_intervals_are_those_of_gaussian_noise_and_the_manifest_says_so():
 def test_delta_zero_is_refused():
     for key in sorted(OURS):
         with pytest.raises(BudgetError, match="delta greater than 0"):
-            POINT_MECHANISMS[key]().release(points_of(10), ApproxBudget(1, 0), Entropy.seeded(1))
+            MECHANISMS.of("points")[key]().release(points_of(10), ApproxBudget(1, 0), Entropy.seeded(1))

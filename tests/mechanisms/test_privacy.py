@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dpviz.data.points import PointCounts
-from dpviz.mechanisms import POINT_MECHANISMS, Identity, Quadtree, UniformGrid
+from dpviz.mechanisms import MECHANISMS, Identity, Quadtree, UniformGrid
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
 from tests.transcripts import EPSILON, pair, worst_loss
@@ -53,7 +53,7 @@ def test_a_person_with_the_most_records_allowed_costs_no_more_than_epsilon_where
 
 def test_every_mechanism_of_the_table_is_enumerated_here_or_named_as_checked_elsewhere():
     elsewhere = {"kdtree", "hilbert_tree", "privtree", "path_tree", "htf", "tuned_grid", "tuned", "adaptive_grid", "privelet", "dawa"}
-    ours = {key for key, row in POINT_MECHANISMS.items() if row.__module__.startswith("dpviz.")}
+    ours = {key for key, row in MECHANISMS.of("points").items() if row.__module__.startswith("dpviz.")}
     assert {variant.key for variant in VARIANTS.values()} | elsewhere >= ours
 
 

@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 
 from dpviz.data.points import PointCounts
-from dpviz.evaluation.flow_metrics import error_bounds, evaluate_flows
 from dpviz.evaluation.metrics import true_answers
+from dpviz.evaluation.trip_metrics import error_bounds, evaluate_trips
 from dpviz.mechanisms import AdaptiveGrid, Dawa, PathTree, PointMechanism, PrivTree, Quadtree, TopDown
 from dpviz.privacy.budget import ApproxBudget, PureBudget
 from dpviz.privacy.entropy import Entropy
-from dpviz.samples.flows import made_up_country, synthetic_flows
+from dpviz.samples.trips import made_up_country, synthetic_trips
 
 pytestmark = pytest.mark.slow
 
@@ -41,22 +41,22 @@ def test_on_all_sets_largest_errors_are_smaller_than_published_and_there_are_no_
     """With half the budget, the ratio of errors is above 0.8."""
     ratios = []
     for key, figures in PUBLISHED.items():
-        flows = synthetic_flows(*key)
+        trips = synthetic_trips(*key)
         for epsilon, (error, discovery) in zip(EPSILONS, figures, strict=True):
-            releases = [TopDown().release(flows, ApproxBudget(epsilon, DELTA), entropy) for entropy in Entropy.seeded(2025).spawn(5)]
-            leaves = [evaluate_flows(release, flows).by_stage.iloc[-1] for release in releases]
+            releases = [TopDown().release(trips, ApproxBudget(epsilon, DELTA), entropy) for entropy in Entropy.seeded(2025).spawn(5)]
+            leaves = [evaluate_trips(release, trips).by_stage.iloc[-1] for release in releases]
             ratios.append(np.mean([row["max_error"] for row in leaves]) / error)
             assert np.mean([row["false_discovery"] for row in leaves]) <= discovery + 1e-9
     assert np.exp(np.log(ratios).mean()) <= 0.70
 
 
 def test_the_largest_error_of_a_whole_country_stays_under_118():
-    flows = made_up_country()
-    assert int(flows.count.sum()) == 28_800_000
-    assert 500_000 <= len(flows.count) <= 600_000
+    trips = made_up_country()
+    assert int(trips.count.sum()) == 28_800_000
+    assert 500_000 <= len(trips.count) <= 600_000
     for entropy in (Entropy.system(), Entropy.seeded(1)):
-        release = TopDown().release(flows, ApproxBudget(1, DELTA), entropy)
-        stages = evaluate_flows(release, flows).by_stage
+        release = TopDown().release(trips, ApproxBudget(1, DELTA), entropy)
+        stages = evaluate_trips(release, trips).by_stage
         assert stages["max_error"].iloc[-1] < 118
         assert (stages["max_error"] <= error_bounds(release)).all()
         assert release.inconsistencies()["mismatches"].sum() == 0
@@ -158,9 +158,9 @@ def test_the_quadtree_is_as_accurate_as_its_public_implementation(epsilon):
 
 
 PARTS = {
-    "interpolation": ({"inside": "uniform"}, 1.4),
-    "log-linear interpolation": ({"inside": "interpolated"}, 1.07),
-    "zeroing": ({"zero": False}, 1.1),
+    "interpolation": ({"fill": "uniform"}, 1.4),
+    "log-linear interpolation": ({"fill": "interpolated"}, 1.07),
+    "zeroing": ({"shrink_small": False}, 1.1),
     "spreading": ({"negative": "keep"}, 1.08),
 }
 

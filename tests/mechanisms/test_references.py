@@ -8,32 +8,32 @@ import pytest
 
 from dpviz.data.points import PointCounts
 from dpviz.errors import BudgetError, RefusedError
-from dpviz.evaluation.audits import audit_mechanism
-from dpviz.mechanisms import AREA_MECHANISMS, AREA_REFERENCES, FLOW_MECHANISMS, FLOW_REFERENCES, POINT_MECHANISMS, REFERENCES, ExactKdtree
+from dpviz.evaluation.audits import audit
+from dpviz.mechanisms import MECHANISMS, REFERENCES, ExactKdtree
 from dpviz.mechanisms.references import ExactTunedGrid
 from dpviz.privacy.budget import ApproxBudget, PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.area_release import AreaRelease
 from dpviz.release.files import write_release
-from dpviz.release.flow_release import FlowRelease
 from dpviz.release.manifest import describe
-from dpviz.release.point_release import Release
+from dpviz.release.point_release import PointRelease
+from dpviz.release.trip_release import TripRelease
 from dpviz.release.verdict import verdict
 from dpviz.space.domain import Domain
 from tests.area_cases import areas_of
-from tests.flow_cases import flows_of, regular
 from tests.release_cases import WORDS
+from tests.trip_cases import regular, trip_counts_of
 
 POINTS = PointCounts.from_matrix(np.random.default_rng(1).integers(0, 9, (16, 16)))
 
 
-def released(points: PointCounts = POINTS, **settings) -> Release:
+def released(points: PointCounts = POINTS, **settings) -> PointRelease:
     return ExactKdtree(**settings).release(points, PureBudget("0.5"), Entropy.system())
 
 
-@pytest.mark.parametrize("kind", [*REFERENCES.values(), *FLOW_REFERENCES.values(), *AREA_REFERENCES.values()])
+@pytest.mark.parametrize("kind", [*REFERENCES.of("points").values(), *REFERENCES.of("trips").values(), *REFERENCES.of("areas").values()])
 def test_a_reference_is_in_no_table_of_private_mechanisms(kind):
-    assert kind not in (*POINT_MECHANISMS.values(), *FLOW_MECHANISMS.values(), *AREA_MECHANISMS.values())
+    assert kind not in (*MECHANISMS.of("points").values(), *MECHANISMS.of("trips").values(), *MECHANISMS.of("areas").values())
     assert not kind.private
     assert "NOT PRIVATE" in kind.title
     assert kind.summary.startswith("NOT PRIVATE")
@@ -56,13 +56,15 @@ def test_its_releases_say_so_everywhere_and_refuse_to_be_published(kind, counts,
     assert bool(release.receipt.steps) == (counts == "noisy")
 
 
-CONTRASTS = {key: kind for key, kind in {**REFERENCES, **FLOW_REFERENCES, **AREA_REFERENCES}.items() if not kind.spends}
+CONTRASTS = {
+    key: kind for key, kind in {**REFERENCES.of("points"), **REFERENCES.of("trips"), **REFERENCES.of("areas")}.items() if not kind.spends
+}
 AREAS = areas_of(regular(2, 3), [12, 3, 0, 7, 1, 40])
-TRIPS = flows_of(regular(2, 2), {(0, 1): 12, (1, 3): 3, (2, 0): 40})
+TRIPS = trip_counts_of(regular(2, 2), {(0, 1): 12, (1, 3): 3, (2, 0): 40})
 
 
-def contrast(key: str, entropy: Entropy) -> Release | FlowRelease:
-    data = TRIPS if key in FLOW_REFERENCES else AREAS if key in AREA_REFERENCES else POINTS
+def contrast(key: str, entropy: Entropy) -> PointRelease | TripRelease:
+    data = TRIPS if key in REFERENCES.of("trips") else AREAS if key in REFERENCES.of("areas") else POINTS
     return CONTRASTS[key]().release(data, PureBudget(1), entropy)
 
 
@@ -85,7 +87,7 @@ def test_a_contrast_spends_nothing_says_why_it_is_not_private_and_is_refused_whe
 def test_a_contrast_states_no_noise_and_so_no_interval_of_width_zero(key):
     release = contrast(key, Entropy.seeded(1))
     assert not release.states_noise
-    if isinstance(release, FlowRelease):
+    if isinstance(release, TripRelease):
         table, ends = release.stage(2), release.stage_interval(2, joint=True)
         assert table[["stddev", "ci_low", "ci_high"]].isna().all().all()
     elif isinstance(release, AreaRelease):
@@ -106,7 +108,7 @@ def test_a_contrast_states_no_noise_and_so_no_interval_of_width_zero(key):
 @pytest.mark.parametrize("key", CONTRASTS)
 def test_the_audit_catches_every_contrast(key):
     runs = 400 if key in ("rounded_counts", "rounded_areas") else 100  # random rounding hides a record in one run out of three
-    assert not audit_mechanism(CONTRASTS[key](), runs=runs).passed
+    assert not audit(CONTRASTS[key](), runs=runs).passed
 
 
 def test_splits_are_exact_medians():

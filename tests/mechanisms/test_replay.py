@@ -16,14 +16,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpviz.data.flows import Flows
 from dpviz.data.points import PointCounts
+from dpviz.data.trips import TripCounts
 from dpviz.errors import BudgetError
 from dpviz.mechanisms import (
-    AREA_MECHANISMS,
-    FLOW_MECHANISMS,
-    FLOW_REFERENCES,
-    POINT_MECHANISMS,
+    MECHANISMS,
     REFERENCES,
     AdaptiveGrid,
     Dawa,
@@ -52,9 +49,9 @@ from dpviz.privacy.entropy import Entropy
 from dpviz.space.domain import Domain
 from dpviz.space.mask import CellMask
 from tests.area_cases import areas_of
-from tests.flow_cases import flows_of, from_parents, person, random_flows, regular
 from tests.release_cases import assert_same
 from tests.replay import audited, gains, replayed, run
+from tests.trip_cases import from_parents, person, random_trips, regular, trip_counts_of
 
 Pair = tuple[Any, Any, Budget]
 SIDE = 8
@@ -68,11 +65,11 @@ PEOPLE = {
     "less than allowed": lambda m: [37],
 }
 """Cells of a person's records, who may have m."""
-POINTS = {key: row() for key, row in POINT_MECHANISMS.items()} | {
+POINTS = {key: row() for key, row in MECHANISMS.of("points").items()} | {
     "adaptive_grid of many parts": AdaptiveGrid(c=0.1, least_squares=False),
     "dawa in halves": Dawa(fan_out=2, price=0.3),
     "hilbert_tree in halves": HilbertTree(height=4, fan_out=2),
-    "htf by rounds": Htf(search="rounds", rounds=2, combine=False, zero=False),
+    "htf by rounds": Htf(search="rounds", rounds=2, combine=False, shrink_small=False),
     "htf by the paper": Htf(search="rounds", split_epsilon=1e-2, extra=0, stop="count", stop_count=3, reuse_splits=False),
     "identity with threshold": Identity(threshold=True),
     "kdtree, hybrid": Kdtree(variant="hybrid", height=3),
@@ -82,20 +79,20 @@ POINTS = {key: row() for key, row in POINT_MECHANISMS.items()} | {
     "kdtree on a sample": Kdtree(sample=0.5, fan_out=2, height=4),
     "path_tree of deep splits": PathTree(tau=0.3, big=1.5),
     "privtree of 16 parts": PrivTree(fan_out=16, threshold=2),
-    "quadtree pruned": Quadtree(prune=3.0, zero=True, negative="spread"),
+    "quadtree pruned": Quadtree(prune=3.0, shrink_small=True, negative="spread"),
     "quadtree without the whole": Quadtree(count_root=False, split="leaf", fan_out=16),
     "tuned_grid by the paper": TunedGrid(total="declared", declared_total=200, law="exponential mechanism", bound="paper"),
     "tuned pruning": Tuned(tune="pruning threshold", law="exponential mechanism"),
     "uniform_grid of many parts": UniformGrid(c=0.2, total_share=0.4),
 }
-TRIPS = {f"{key}, {side}": row(neighbours=side) for key, row in FLOW_MECHANISMS.items() for side in ("bounded", "add_remove")} | {
+TRIPS = {f"{key}, {side}": row(neighbours=side) for key, row in MECHANISMS.of("trips").items() for side in ("bounded", "add_remove")} | {
     "fitted_tree with a list": FittedTree(false_discovery=0.1, between=True, tree="origin"),
     "top_down by euclid": TopDown(optimiser="euclidean", lowered="largest", dial=0.5, neighbours="add_remove"),
     "top_down by discovery": TopDown(false_discovery=0.3, accounting="paper", tree="origin", split="levels"),
-    "flat_gaussian above a threshold": FlatGaussian(least=3, accounting="exact"),
+    "flat_gaussian above a threshold": FlatGaussian(threshold=3, accounting="exact"),
 }
-AREAS = {f"{key}, {side}": row(neighbours=side) for key, row in AREA_MECHANISMS.items() for side in ("bounded", "add_remove")} | {
-    "flat, some hidden": FlatAreas(least=3),
+AREAS = {f"{key}, {side}": row(neighbours=side) for key, row in MECHANISMS.of("areas").items() for side in ("bounded", "add_remove")} | {
+    "flat, some hidden": FlatAreas(threshold=3),
     "region_tree with the whole": RegionTree(count_root=True, split="geometric"),
     "region_tree, non-negative": RegionTree(nonnegative=True, split="uniform", accounting="paper"),
 }
@@ -169,9 +166,9 @@ OTHER_REGIONS = [(UNEVEN, None), (regular(2, 2), regular(3, 2, prefix="z"))]
 
 def trip_pairs(mechanism: Any, bounds: tuple[int, ...] = (1, 2, 3), regions: tuple = (regular(2, 2), None)) -> list[Pair]:
     """A person's trips that come or go, or become other trips, among those of others."""
-    pairs, everybody, budgets = [], [*PAIRS_OF_TRIPS.values()], taken(mechanism, flows_of(regions[0], {}, regions[1]))
+    pairs, everybody, budgets = [], [*PAIRS_OF_TRIPS.values()], taken(mechanism, trip_counts_of(regions[0], {}, regions[1]))
     for m, most in product(bounds, (0, 3, 300)):
-        base = random_flows(np.random.default_rng(most), *regions, most=most) if most else flows_of(regions[0], {}, regions[1])
+        base = random_trips(np.random.default_rng(most), *regions, most=most) if most else trip_counts_of(regions[0], {}, regions[1])
         for place, people in enumerate(everybody):
             instead = everybody[place - 1](m) if mechanism.neighbours == "bounded" else []
             unit = person(mechanism.neighbours, m)
@@ -180,10 +177,10 @@ def trip_pairs(mechanism: Any, bounds: tuple[int, ...] = (1, 2, 3), regions: tup
     return pairs
 
 
-def with_trips(base: Flows, more: list[tuple[int, int]], unit: dict) -> Flows:
+def with_trips(base: TripCounts, more: list[tuple[int, int]], unit: dict) -> TripCounts:
     trips = Counter(dict(zip(zip(base.origin.tolist(), base.destination.tolist(), strict=True), base.count.tolist(), strict=True)))
     trips.update(more)
-    return flows_of(base.regions, trips, base.destinations, **unit)
+    return trip_counts_of(base.regions, trips, base.destinations, **unit)
 
 
 LEAVES = {
@@ -285,7 +282,7 @@ def test_a_pair_that_one_person_fills_leaves_a_trace_with_probability_delta_at_m
     the inputs has gets one number after the other, up to the first that shows.
     """
     mechanism = StabilityHistogram(neighbours=neighbours, threshold=threshold)
-    base = random_flows(np.random.default_rng(1), regular(2, 2), most=300)
+    base = random_trips(np.random.default_rng(1), regular(2, 2), most=300)
     occupied = [*zip(base.origin.tolist(), base.destination.tolist(), strict=True)]
     without = run(mechanism, with_trips(base, occupied[:1] if neighbours == "bounded" else [], {}), budget)
     (draw,), (numbers,) = without.tape.draws, without.tape.answers
@@ -317,7 +314,7 @@ def _are_same(one: object, other: object) -> bool:
 @pytest.mark.parametrize("neighbours", ["bounded", "add_remove"])
 def test_a_trip_among_others_costs_epsilon_in_the_stability_histogram(neighbours):
     mechanism, budget = StabilityHistogram(neighbours=neighbours), BUDGETS[-1]
-    base = random_flows(np.random.default_rng(1), regular(2, 2), most=300)
+    base = random_trips(np.random.default_rng(1), regular(2, 2), most=300)
     places = [*zip(base.origin.tolist(), base.destination.tolist(), strict=True)]
     found = []
     for place, instead in pairwise(places):
@@ -394,7 +391,7 @@ def test_a_planted_fault_is_flagged_in_every_family(family, fault):
     audited(honest, pairs[:20])
 
 
-@pytest.mark.parametrize("reference", [*REFERENCES.values(), *FLOW_REFERENCES.values()], ids=lambda row: row.key)
+@pytest.mark.parametrize("reference", [*REFERENCES.of("points").values(), *REFERENCES.of("trips").values()], ids=lambda row: row.key)
 def test_what_is_not_private_is_flagged(reference):
     """Methods that look at the truth, and one that hides where a record lies but not how many there are."""
     pairs_of = point_pairs if reference.family == "points" else trip_pairs

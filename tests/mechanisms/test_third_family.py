@@ -13,7 +13,7 @@ import pytest
 
 from dpviz.__main__ import main
 from dpviz.errors import SettingError
-from dpviz.evaluation.audits import audit_mechanism, audit_targets
+from dpviz.evaluation.audits import audit, audit_targets
 from dpviz.evaluation.compare import compare
 from dpviz.evaluation.metrics import error_figures
 from dpviz.evaluation.study import QUESTIONS, Questions, Study
@@ -26,8 +26,8 @@ from dpviz.privacy.noise import discrete_laplace, laplace_variance
 from dpviz.privacy.receipt import SIMULATION, Receipt, Step
 from dpviz.publishing.config import MechanismPart
 from dpviz.space.regions import Regions
-from tests.flow_cases import regular
 from tests.mechanisms import test_contract_settings as contract
+from tests.trip_cases import regular
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -97,7 +97,7 @@ class EveryArea(AreaMechanism):
     title: ClassVar[str] = "Every area"
     summary: ClassVar[str] = "Counts every area with noise."
 
-    least: int = setting(0, "Smallest count kept", low=0, high=100, help="Smaller ones become 0.")
+    threshold: int = setting(0, "Smallest count kept", low=0, high=100, help="Smaller ones become 0.")
 
     def release(self, areas, budget, entropy):
         budget = require_pure(budget, self.title)
@@ -107,7 +107,7 @@ class EveryArea(AreaMechanism):
         receipt = Receipt(total=budget, steps=(step,), unit=areas.unit, contributions=areas.contributions)
         return AreaRelease(
             regions=areas.regions,
-            count=np.where(count < self.least, 0, count),
+            count=np.where(count < self.threshold, 0, count),
             variance=laplace_variance(scale),
             receipt=receipt,
             mechanism=self.key,
@@ -173,13 +173,13 @@ def test_it_keeps_the_contract_of_every_mechanism():
 
 
 def test_a_configuration_finds_it_by_its_key():
-    assert MechanismPart(key="every_area", settings={"least": 3}).build(AREA_FAMILY) == EveryArea(least=3)
+    assert MechanismPart(key="every_area", settings={"threshold": 3}).build(AREA_FAMILY) == EveryArea(threshold=3)
     with pytest.raises(SettingError, match="one of every_area for districts"):
         MechanismPart(key="quadtree").build(AREA_FAMILY)
 
 
 def test_a_study_compares_it():
-    made = {"plain": EveryArea(), "zeroed": EveryArea(least=10)}
+    made = {"plain": EveryArea(), "zeroed": EveryArea(threshold=10)}
     study = Study(data=AREAS, public=True, mechanisms=made, epsilons=(1, "1/3"), repeats=3)
     table = tidy(study, compare(study))
     assert len(table) == 12
@@ -201,7 +201,7 @@ def test_a_study_refuses_what_does_not_fit(made, more, words):
 
 def test_the_audit_sees_its_epsilon_and_the_command_line_takes_it(capsys):
     assert "every_area" in audit_targets()
-    found = audit_mechanism(EveryArea(), runs=300)
+    found = audit(EveryArea(), runs=300)
     assert found.passed
     assert found.lower_bound > 0.5
     assert main(["audit", "every_area", "--runs", "100", "--json"]) in (0, 1)

@@ -12,12 +12,12 @@ from dpviz.mechanisms.run import Run
 from dpviz.papers.e2epriv import TUNING_SETS
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
-from dpviz.samples.points import load_sample
+from dpviz.samples.points import load_point_sample
 
 pytestmark = pytest.mark.slow
 RUNS = 100
 WITHIN = 1.15
-counts = lru_cache(maxsize=3)(load_sample)
+counts = lru_cache(maxsize=3)(load_point_sample)
 
 
 def tried(monkeypatch, key: str, epsilon: float | str = 1) -> tuple[TunedGrid, np.ndarray, np.ndarray]:

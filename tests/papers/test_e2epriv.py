@@ -3,12 +3,12 @@
 import pytest
 
 from dpviz.papers.e2epriv import TUNING_SETS, figure_5, figure_10, figure_11a, figure_11b, figure_11c
-from dpviz.samples.points import load_sample
+from dpviz.samples.points import load_point_sample
 
 
 @pytest.fixture(scope="module")
 def storage():
-    return load_sample("storage")
+    return load_point_sample("storage")
 
 
 def test_figure_5_is_worst_at_the_ends_and_the_rule_is_not_the_best(storage):

@@ -12,7 +12,7 @@ from dpviz.mechanisms import Identity, UniformGrid
 from dpviz.papers import htf
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
-from dpviz.samples.points import SAMPLES, los_angeles
+from dpviz.samples.points import POINT_SAMPLES, los_angeles
 from dpviz.space.domain import Domain
 
 ERRORS = ["mre", "n3", "mae", "mre_spread", "n3_spread", "mae_spread"]
@@ -22,7 +22,7 @@ QUERIES = ["random", "2 %", "6 %", "10 %"]
 @pytest.fixture(scope="module")
 def few():
     """A few residents on a coarse lattice."""
-    domain = Domain(bounds=SAMPLES["la_residents"].domain.bounds, crs="EPSG:4326", order=7)
+    domain = Domain(bounds=POINT_SAMPLES["la_residents"].domain.bounds, crs="EPSG:4326", order=7)
     return PointCounts.from_xy(*los_angeles(20_000), domain=domain)
 
 

@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 
 from dpviz.errors import InputError, SettingError
-from dpviz.evaluation.flow_metrics import evaluate_flows
+from dpviz.evaluation.trip_metrics import evaluate_trips
 from dpviz.mechanisms import FittedTree, TopDown
 from dpviz.papers import inftda, inftda_charts
 from dpviz.papers.inftda import METHODS, TOP_DOWN, figure_3, figure_4, figure_5, figure_6, measure_sets, paper_methods
 from dpviz.privacy.budget import ApproxBudget
 from dpviz.privacy.entropy import Entropy
 from tests.charts import assert_complete, assert_series_differ, found, rows
-from tests.flow_cases import flows_of, random_flows, regular
+from tests.trip_cases import random_trips, regular, trip_counts_of
 
 EPSILONS, REPEATS, SEED = (1, 10), 3, 5
 COLUMNS = ["epsilon", "method", "measure", "stage", "between", "mean", "minimum", "maximum"]
@@ -26,16 +26,16 @@ FEW = {"epsilons": EPSILONS, "repeats": REPEATS, "seed": SEED}
 
 @pytest.fixture(scope="module")
 def tiny():
-    return random_flows(np.random.default_rng(3), regular(2, 3), pairs=9, most=400)
+    return random_trips(np.random.default_rng(3), regular(2, 3), pairs=9, most=400)
 
 
-def assert_rows_are_of_direct_runs(table, flows, methods):
+def assert_rows_are_of_direct_runs(table, trips, methods):
     """Each row has the mean and the extremes of runs with the streams that follow from the seed."""
     table = table.dropna(subset="stage").set_index(["method", "epsilon", "measure", "stage"])
     streams = iter(Entropy.seeded(SEED).spawn(len(methods) * len(EPSILONS) * REPEATS))
     for (name, mechanism), epsilon in product(methods.items(), EPSILONS):
-        releases = [mechanism.release(flows, ApproxBudget(epsilon, "1e-8"), next(streams)) for _ in range(REPEATS)]
-        runs = [evaluate_flows(release, flows).by_stage for release in releases]
+        releases = [mechanism.release(trips, ApproxBudget(epsilon, "1e-8"), next(streams)) for _ in range(REPEATS)]
+        runs = [evaluate_trips(release, trips).by_stage for release in releases]
         for stage, measure in product(runs[0].index, set(table.index.get_level_values("measure"))):
             values = [run.loc[stage, measure] for run in runs]
             row = table.loc[name, epsilon, measure, stage]
@@ -77,12 +77,12 @@ def test_figure_3_is_by_default_on_a_country_without_vanilla_gauss(tiny, monkeyp
 
 @pytest.mark.parametrize(("figure", "measure"), [(figure_4, "max_error"), (figure_5, "false_discovery")])
 def test_figures_4_and_5_have_one_measure_of_each_set_with_all_methods(tiny, figure, measure):
-    other = random_flows(np.random.default_rng(4), regular(3))
+    other = random_trips(np.random.default_rng(4), regular(3))
     table = figure({"one": tiny, "other": other}, **FEW)
     assert table.columns.tolist() == ["data", *COLUMNS]
     assert table["measure"].unique().tolist() == [measure]
-    for name, flows in (("one", tiny), ("other", other)):
-        assert_rows_are_of_direct_runs(table[table["data"] == name], flows, paper_methods())
+    for name, trips in (("one", tiny), ("other", other)):
+        assert_rows_are_of_direct_runs(table[table["data"] == name], trips, paper_methods())
 
 
 def test_figure_6_has_one_run_time_per_set_variant_and_budget(tiny):
@@ -94,7 +94,7 @@ def test_figure_6_has_one_run_time_per_set_variant_and_budget(tiny):
 
 
 def test_by_default_the_sets_are_the_paper_s_and_those_of_figure_5_are_sparse(monkeypatch, tiny):
-    monkeypatch.setattr(inftda, "synthetic_flows", lambda *_, **__: tiny)
+    monkeypatch.setattr(inftda, "synthetic_trips", lambda *_, **__: tiny)
     six = [f"{partition}_{density}" for partition in ("binary", "random") for density in ("complete", "dense", "sparse")]
     for figure, names in ((figure_4, six), (figure_5, ["binary_sparse", "random_sparse"]), (figure_6, six)):
         assert figure(epsilons=[10], repeats=1)["data"].unique().tolist() == names
@@ -103,8 +103,8 @@ def test_by_default_the_sets_are_the_paper_s_and_those_of_figure_5_are_sparse(mo
 @cache
 def wide_and_narrow():
     """Measures on a set with 65 children in a family, which the solver refuses, and on a small one."""
-    flows = {"wide_set": flows_of(regular(65), {(0, 1): 90}), "narrow": flows_of(regular(2), {(0, 1): 90})}
-    return measure_sets(flows, epsilons=[1, 10], repeats=2)
+    trips = {"wide_set": trip_counts_of(regular(65), {(0, 1): 90}), "narrow": trip_counts_of(regular(2), {(0, 1): 90})}
+    return measure_sets(trips, epsilons=[1, 10], repeats=2)
 
 
 def test_methods_that_refuse_the_data_are_left_out_alone():
@@ -119,7 +119,7 @@ def test_repeated_names_no_repeats_and_two_trips_per_person_are_refused(tiny):
     with pytest.raises(SettingError, match="repeats"):
         figure_3(tiny, repeats=0)
     with pytest.raises(InputError, match="one trip per person"):
-        figure_3(flows_of(regular(2), {(0, 1): 4}, contributions=2, unit="person", exactly=True), repeats=1)
+        figure_3(trip_counts_of(regular(2), {(0, 1): 4}, contributions=2, unit="person", exactly=True), repeats=1)
 
 
 @cache

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from dpviz.errors import BudgetError, SettingError
-from dpviz.privacy.audit import AuditPlan, AuditResult, Neighbours, Observation, audit, declared_guarantee, lower_bound
+from dpviz.privacy.audit import AuditPlan, AuditResult, Neighbours, Observation, audit_neighbours, declared_guarantee, lower_bound
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.noise import discrete_laplace
@@ -28,7 +28,7 @@ def pair(release, **options) -> Neighbours:
 
 def audited(release, epsilon=1, plan: AuditPlan | None = None, **options) -> AuditResult:
     budget = epsilon if isinstance(epsilon, ApproxBudget | ZcdpBudget) else PureBudget(epsilon)
-    return audit("test", [pair(release, **options)], budget, plan or AuditPlan(runs=2000))
+    return audit_neighbours("test", [pair(release, **options)], budget, plan or AuditPlan(runs=2000))
 
 
 def laplace(value: int, entropy: Entropy, epsilon=1, n: int = 1) -> np.ndarray:
@@ -165,7 +165,7 @@ def test_more_tests_together_need_more_evidence_each_and_the_same_seed_gives_the
 
 def test_the_best_of_several_neighbours_counts():
     silent = replace(pair(counted(1)), words="the same", other=pair(counted(1)).one)
-    found = audit("test", [silent, pair(counted(1)), silent], PureBudget(1), AuditPlan(runs=600))
+    found = audit_neighbours("test", [silent, pair(counted(1)), silent], PureBudget(1), AuditPlan(runs=600))
     assert found.neighbours == "1 or 0"
     assert found.lower_bound > 0.5
     assert found.to_dict()["passed"] is True
@@ -176,7 +176,7 @@ def test_plans_out_of_range_and_no_neighbours_are_refused(plan):
     with pytest.raises(SettingError, match=r"Runs|tests|confidence"):
         AuditPlan(**plan)
     with pytest.raises(SettingError, match="neighbouring"):
-        audit("test", [], PureBudget(1))
+        audit_neighbours("test", [], PureBudget(1))
 
 
 def test_numbers_of_which_only_one_varies_give_no_pairs():

@@ -9,9 +9,9 @@ from dpviz.space.domain import Domain
 from dpviz.space.grids import grid, quadtree
 from dpviz.space.tree import Tree
 from tests.area_cases import membership
-from tests.flow_cases import random_regions
 from tests.often import often
 from tests.trees import build, dense_solution, leaf_matrix, misfit, random_tree, random_variances
+from tests.trip_cases import random_regions
 
 LATTICE = Domain(bounds=(0, 0, 1, 1), crs=None, order=4)
 

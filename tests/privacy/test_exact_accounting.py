@@ -16,8 +16,8 @@ from dpviz.privacy.budget import ApproxBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.exact_accounting import certified_delta, find_exact_rho
 from dpviz.privacy.noise import discrete_gaussian
-from tests.flow_cases import trips_of
 from tests.often import often
+from tests.trip_cases import trips_of
 
 ONE_STAGE = [([Fraction(1, 4)], 12), ([Fraction(3, 10)], 10), ([Fraction(2)], 4), ([Fraction(200)], "1/2"), ([Fraction(10**4)], "1/20")]
 TWO_STAGES = [([Fraction(2), Fraction(8)], 3), ([Fraction(1, 2), Fraction(7, 10)], 8), ([Fraction(50), Fraction(80)], "4/5")]

@@ -20,7 +20,7 @@ from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.publishing.code import CodeRun, write_python, write_study_python
 from dpviz.publishing.config import DataConfig, DataPart, from_tables, read_config, to_toml
-from dpviz.publishing.dry_run import WantedError, compute_error, compute_expected_errors, find_epsilon
+from dpviz.publishing.dry_run import WantedError, compute_error, expected_errors, find_epsilon
 from dpviz.publishing.kept import differences, kept_draws, recover
 from dpviz.publishing.order import Order
 from dpviz.publishing.private_data import (
@@ -157,7 +157,7 @@ def test_emptied_and_made_up_areas_keep_what_is_public():
 @pytest.mark.parametrize("mechanism", [RegionTree(), FlatAreas(), RegionTree(count_root=True, nonnegative=True)])
 def test_expected_errors_are_those_of_a_real_release(mechanism, budget):
     areas = areas_on(REGIONS)
-    found = compute_expected_errors(mechanism, areas, budget).by_level
+    found = expected_errors(mechanism, areas, budget).by_level
     real = mechanism.release(areas, budget, Entropy.seeded(5))
     np.testing.assert_allclose(found["stddev"], [np.sqrt(np.mean(real.stddev(level) ** 2)) for level in range(3)])
     assert found["of"].tolist() == ["the whole", "state", "town"]
@@ -209,7 +209,7 @@ def test_code_makes_the_same_release(here):
         exec(compile(code, "code", "exec"), variables)  # noqa: S102
         assert_same(variables["release"], RegionTree().release(opened(config).data, ZcdpBudget("1/7"), Entropy.seeded(3)))
     code = write_python(DataConfig(data=DataPart(sample="us_residents")), [CodeRun(mechanism=FlatAreas(), budget=PureBudget(1), seed=1)])
-    assert 'areas = dv.load_area_sample("us_residents")' in code
+    assert 'areas = dv.load_sample("us_residents")' in code
 
 
 STUDY = {

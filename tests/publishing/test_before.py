@@ -27,7 +27,11 @@ from dpviz.publishing.private_data import fingerprints_of, open_frame
 
 BEFORE = Path(__file__).parent / "before"
 GOLDEN = Path(__file__).parents[1] / "golden"
-LATER_SETTINGS: dict[str, str] = {}  # settings of mechanisms: the name of that day, and today's
+LATER_SETTINGS: dict[str, str] = {
+    "inside": "fill",
+    "zero": "shrink_small",
+    "least": "threshold",
+}  # settings of mechanisms: the name of that day, and today's
 FAMILIES = {"crowd": 2, "towns": 4, "trips": 6}  # accounts, and the numbers of their kept draws
 TEXTS = {"name": "Once more", "curator": "The town"}
 CONFIGS = [f"{name}_{use}.toml" for name in FAMILIES for use in ("published", "kept")]
@@ -89,7 +93,7 @@ def counted(name, rows=None, *, order=4, regions=None, file=None):
     if "from" in rows:
         shops = dv.Regions.from_table(pd.DataFrame({"kind": ["k", "k", "j"], "shop": ["s2", "s1", "s3"]}), levels=["kind", "shop"])
         ends = {"origin": "from", "destination": "to", "destinations": shops if name == "pairs" else None}
-        return dv.read_flows(source, regions=regions, **ends, **person), dv.TopDown(neighbours="add_remove")
+        return dv.read_trips(source, regions=regions, **ends, **person), dv.TopDown(neighbours="add_remove")
     domain = dv.Domain(bounds=(0, 0, 16, 16), crs=None, order=order)
     return dv.read_points(source, x="lon", y="lat", domain=domain, **person), dv.Quadtree(height=2)
 
@@ -138,7 +142,7 @@ class TestAccounts:
         elif name == "towns":
             data = dv.read_areas(rows, regions=frame, unit="record", **options)
         else:
-            data = dv.read_flows(rows, regions=frame[0], origin="from", destination="to", unit="trip", **options)
+            data = dv.read_trips(rows, regions=frame[0], origin="from", destination="to", unit="trip", **options)
         with pytest.raises(RefusedError, match=r"cap|left"):
             publish((data, config.mechanism.build(config.family)), ledger, tmp_path / "out", 50)
 

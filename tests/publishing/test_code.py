@@ -17,7 +17,7 @@ from dpviz.app.points.state import Config, Data
 from dpviz.app.points.state import run_of as run_points
 from dpviz.app.trips.state import TripsConfig, TripsData
 from dpviz.app.trips.state import run_of as run_trips
-from dpviz.app.two_runs import LEFT_RUN, RIGHT_RUN, Shown, list_code
+from dpviz.app.two_runs import LEFT_RUN, RIGHT_RUN, ShownRun, list_code
 from dpviz.errors import SettingError
 from dpviz.mechanisms import FAMILIES
 from dpviz.publishing.code import WIDTH, CodeRun, write_budget, write_data, write_mechanism, write_python, write_study_python
@@ -64,14 +64,14 @@ def points_page(inputs, **choices):
 
 def trips_page(inputs, **choices):
     """The same of the Trips page."""
-    flows = open_data(inputs, open_frame(inputs), bad_rows="drop").data
-    data = TripsData(flows=flows, digest="", fingerprints=(), title="", unit="trips", source=source_of(inputs))
+    trips = open_data(inputs, open_frame(inputs), bad_rows="drop").data
+    data = TripsData(trips=trips, digest="", fingerprints=(), title="", unit="trips", source=source_of(inputs))
     return page(lambda how: run_trips(data, how, lambda: None), TripsConfig(**choices))
 
 
 def page(run, how):
     second = run(how.second_run()) if how.second else None
-    return Shown(first=run(how), second=second, before=None, fresh=True)
+    return ShownRun(first=run(how), second=second, before=None, fresh=True)
 
 
 def release_of(run):
@@ -95,9 +95,9 @@ def sample(key, **parts):
     return DataConfig(data=DataPart(sample=key, size=size), **parts)
 
 
-@pytest.mark.parametrize("key", often(dv.SAMPLES, 2))
+@pytest.mark.parametrize("key", often(dv.samples.points.POINT_SAMPLES, 2))
 def test_a_sample_of_points_as_it_is(key):
-    inputs = sample(key, domain=DomainPart.of(dv.SAMPLES[key].domain))
+    inputs = sample(key, domain=DomainPart.of(dv.samples.points.POINT_SAMPLES[key].domain))
     code = check_page(inputs, points_page(inputs, sample=key, mechanism="uniform_grid", settings={}))
     assert f'\npoints = dv.load_sample("{key}")\n' in code
 
@@ -112,7 +112,7 @@ def test_a_sample_of_points_as_it_is(key):
     ],
 )
 def test_a_sample_of_points_on_another_domain_with_other_settings(mechanism, settings, budget):
-    own = dv.SAMPLES["la_residents"].domain
+    own = dv.samples.points.POINT_SAMPLES["la_residents"].domain
     inputs = sample("la_residents", size=2_000, domain=DomainPart.of(replace(own, order=6)))
     shown = points_page(inputs, mechanism=mechanism, settings=settings, run=12, **budget)
     code = check_page(inputs, shown)
@@ -123,19 +123,19 @@ def test_a_sample_of_points_on_another_domain_with_other_settings(mechanism, set
 
 
 @pytest.mark.parametrize(
-    "key", often([key for key in dv.FLOW_SAMPLES if key != "us_commuters"], ["us_flights"])
+    "key", often([key for key in dv.samples.trips.TRIP_SAMPLES if key != "us_commuters"], ["us_flights"])
 )  # that takes long, and differs in its key only
 def test_a_sample_of_trips(key):
     inputs = sample(key)
     code = check_page(inputs, trips_page(inputs, sample=key, mechanism="flat_gaussian", settings={}))
-    assert f'\nflows = dv.load_flow_sample("{key}")\n' in code
+    assert f'\ntrips = dv.load_sample("{key}")\n' in code
     assert 'dv.ApproxBudget("0.05", "1e-8")' in code
 
 
 @pytest.mark.parametrize("mechanism", ["fitted_tree", "top_down", "stability_histogram"])
 def test_trips_with_the_settings_of_the_page(mechanism):
     inputs = sample("us_flights")
-    settings = dict(dv.FLOW_MECHANISMS[mechanism].page_settings)
+    settings = dict(dv.MECHANISMS[mechanism].page_settings)
     check_page(inputs, trips_page(inputs, mechanism=mechanism, settings=settings, epsilon=Fraction(2, 3), delta=2.5e-7, run=3))
 
 
@@ -216,7 +216,7 @@ def test_trips_between_coordinates(here):
     part = DataPart(trips="ways.csv", origin=("x", "y"), destination=("x2", "y2"), crs="EPSG:4326", contributions=3, exactly=True)
     inputs = DataConfig(data=part, regions=RegionsPart(file="boxes.geojson", levels=("id",), crs="EPSG:4326"))
     shown = trips_page(inputs, mechanism="flat_gaussian", settings={}, epsilon=1)
-    assert shown.first.data.flows.count.sum() == 2
+    assert shown.first.data.trips.count.sum() == 2
     check_page(inputs, shown)
 
 
@@ -251,7 +251,7 @@ def test_every_mechanism_is_built_from_its_code(kind):
 
 def test_mechanisms_of_another_package_are_built_from_the_registry(tmp_path):
     with installed(tmp_path):
-        for kind in (dv.POINT_MECHANISMS["their_halves"](share=0.25), dv.FLOW_MECHANISMS["their_pairs"]()):
+        for kind in (dv.MECHANISMS["their_halves"](share=0.25), dv.MECHANISMS["their_pairs"]()):
             assert eval(write_mechanism(kind), {"dv": dv}) == kind  # noqa: S307
 
 
@@ -312,12 +312,12 @@ def test_names_stay_texts(name):
         assert code.replace("\n", "").isprintable()
         exec(code, {"dv": Recorder()})  # noqa: S102
     said = {function: (values, named) for function, values, named in calls}
-    assert set(said) == {"Domain", "read_points", "read_regions", "read_flows", "Identity", "PureBudget", "release"}
+    assert set(said) == {"Domain", "read_points", "read_regions", "read_trips", "Identity", "PureBudget", "release"}
     assert said["read_points"][0] == (f"{name}.csv",)
     assert [said["read_points"][1][key] for key in ("x", "person", "crs")] == [name] * 3
     assert said["read_regions"] == ((name,), {"levels": [name, "town"], "names": {name: name}})
-    assert said["read_flows"][0] == ([name, "b"],)
-    assert said["read_flows"][1]["origin"] == (name, "y")
+    assert said["read_trips"][0] == ([name, "b"],)
+    assert said["read_trips"][1]["origin"] == (name, "y")
 
 
 @given(st.text())
@@ -361,9 +361,9 @@ STUDIES = {
 def compare_study(config):
     """The study of the Compare page, and its configuration."""
     of_points = config.kind == POINTS_KIND
-    own = dv.SAMPLES[config.chosen_sample].domain if of_points else None
+    own = dv.samples.points.POINT_SAMPLES[config.chosen_sample].domain if of_points else None
     data = dv.load_sample(config.chosen_sample, domain=replace(own, order=config.order)) if of_points else None
-    data = dv.load_flow_sample(config.chosen_sample) if data is None else data
+    data = dv.load_sample(config.chosen_sample) if data is None else data
     shown = CompareData(data=data, key="", digest="", fingerprints=(), title="", unit="", bundled=True)
     study = study_of(shown, config)
     return study, study_config_of(study, shown, config)
@@ -400,7 +400,7 @@ def test_the_configuration_of_a_study_makes_the_study_of_the_page(name):
 
 def test_the_code_of_a_study_runs_to_its_table():
     part = VariedPart(key="quadtree", label='it\'s [a] "tree"\n', vary={"height": (2, 3)})
-    frame = DomainPart.of(replace(dv.SAMPLES["us_places"].domain, order=4))
+    frame = DomainPart.of(replace(dv.samples.points.POINT_SAMPLES["us_places"].domain, order=4))
     config = StudyConfig(data=PublicDataPart(sample="us_places"), domain=frame, mechanisms=(part,), epsilons=(Fraction(1, 3),), queries=9)
     table = made_by(write_study_python(config))["table"]
     assert table["label"].tolist() == [f"{part.label} height={height}" for height in (2, 3)]

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from dpviz.data.counting.scheduler import Scheduler
 from dpviz.errors import DpvizError, InputError, RefusedError, SettingError
-from dpviz.mechanisms import FLOW_REFERENCES, POINT_FAMILY, REFERENCES
+from dpviz.mechanisms import POINT_FAMILY, REFERENCES
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.publishing.code import write_data
 from dpviz.publishing.config import from_tables, read_config, to_toml
@@ -118,7 +118,7 @@ def test_a_study_area_masks_the_domain_and_is_never_the_file_of_the_data(tmp_pat
     assert from_tables(tomllib.loads(to_toml(config))) == config
     code = write_data(config)
     assert "domain=dv.mask_outside(" in code
-    assert 'dv.read_outline("city.geojson", crs="EPSG:4326")' in code
+    assert 'dv.reading.read_outline("city.geojson", crs="EPSG:4326")' in code
     for same in ("crowd.csv", "./crowd.csv", str(tmp_path / "crowd.csv")):
         with pytest.raises(SettingError, match="never taken from the data"):
             open_frame(from_tables(changed(tables, "domain.study_area", same), base=tmp_path))
@@ -141,7 +141,7 @@ def test_the_land_is_a_study_area_without_a_file(tmp_path):
 def test_references_that_are_not_private_and_line_ends_within_cells_are_for_studies_only(tmp_path):
     with pytest.raises(RefusedError, match="NOT PRIVATE"):
         from_tables(changed(POINTS, "mechanism", {"key": "exact_kdtree"}))
-    for tables, keys in ((POINTS, REFERENCES), (FLOWS, FLOW_REFERENCES)):
+    for tables, keys in ((POINTS, REFERENCES.of("points")), (FLOWS, REFERENCES.of("trips"))):
         for key in keys:
             with pytest.raises(RefusedError, match="NOT PRIVATE"):
                 from_tables(changed(tables, "mechanism", {"key": key}))

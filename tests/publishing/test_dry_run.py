@@ -18,24 +18,24 @@ from dpviz.publishing.dry_run import (
     ONLY_NOISE,
     WantedError,
     compute_error,
-    compute_expected_errors,
     dry_run,
+    expected_errors,
     find_epsilon,
 )
 from dpviz.publishing.public_guess import guess_points
-from dpviz.samples.flows import load_flow_sample
+from dpviz.samples.trips import load_trip_sample
 from dpviz.space.domain import Domain
 
 PLANE = Domain(bounds=(0, 0, 16, 16), crs=None, order=4)
 CROWD = PointCounts.from_xy(*np.random.default_rng(1).uniform(0, 16, (2, 500)), domain=PLANE)
 NO_RECORDS = PointCounts.from_xy([], [], domain=PLANE)
-COMMUTERS = load_flow_sample("northeast_commuters")
+COMMUTERS = load_trip_sample("northeast_commuters")
 HALF, BOTH = PureBudget("1/2"), ApproxBudget(1, "1e-8")
 
 
 @pytest.mark.parametrize("mechanism", [Quadtree(height=3), Identity(), Quadtree(height=2, split="uniform", least_squares=False)])
 def test_levels_state_the_error_of_a_real_release(mechanism):
-    found = compute_expected_errors(mechanism, CROWD, HALF)
+    found = expected_errors(mechanism, CROWD, HALF)
     real = mechanism.release(CROWD, HALF, Entropy.seeded(5))
     stated = [np.sqrt((real.node_stddev[real.nodes(level)] ** 2).mean()) for level in found.by_level["level"]]
     np.testing.assert_allclose(found.by_level["stddev"], stated)
@@ -46,15 +46,13 @@ def test_levels_state_the_error_of_a_real_release(mechanism):
 
 @pytest.mark.parametrize("mechanism", [Quadtree(height=3), PrivTree()])
 def test_expected_errors_do_not_depend_on_records_and_can_never_be_published(mechanism):
-    pd.testing.assert_frame_equal(
-        compute_expected_errors(mechanism, CROWD, HALF).by_level, compute_expected_errors(mechanism, NO_RECORDS, HALF).by_level
-    )
+    pd.testing.assert_frame_equal(expected_errors(mechanism, CROWD, HALF).by_level, expected_errors(mechanism, NO_RECORDS, HALF).by_level)
     assert dry_run(mechanism, CROWD, HALF).simulation
 
 
 @pytest.mark.parametrize(("mechanism", "from_data"), [(TopDown(), True), (StabilityHistogram(), True), (FlatGaussian(), False)])
 def test_the_note_says_that_pairs_depend_on_data(mechanism, from_data):
-    assert (FROM_DATA in compute_expected_errors(mechanism, COMMUTERS, BOTH).note) == from_data
+    assert (FROM_DATA in expected_errors(mechanism, COMMUTERS, BOTH).note) == from_data
 
 
 @pytest.mark.slow
@@ -63,14 +61,14 @@ def test_a_list_is_not_foreseen_and_the_note_says_so():
         return find_epsilon(mechanism, COMMUTERS, WantedError(error=200, level=level)).note
 
     listing, every = FittedTree(false_discovery=0.05), FittedTree()
-    for mechanism, listed in ((listing, True), (every, False), (FlatGaussian(least=5), True), (TopDown(), False)):
-        assert (LISTED in compute_expected_errors(mechanism, COMMUTERS, BOTH).note) == listed
+    for mechanism, listed in ((listing, True), (every, False), (FlatGaussian(threshold=5), True), (TopDown(), False)):
+        assert (LISTED in expected_errors(mechanism, COMMUTERS, BOTH).note) == listed
     assert [LISTED in notes(listing, level) for level in (1, 2, 3)] == [False, False, True]
     assert LISTED not in notes(every, 3)
 
 
 def test_trips_state_the_noise_of_each_geographic_level():
-    found = compute_expected_errors(TopDown(), COMMUTERS, BOTH)
+    found = expected_errors(TopDown(), COMMUTERS, BOTH)
     real = TopDown().release(COMMUTERS, BOTH, Entropy.seeded(5))
     stated = [np.sqrt(real.stages[2 * level].variance) for level in range(4)]
     np.testing.assert_allclose(found.by_level["stddev"], stated)
@@ -78,7 +76,7 @@ def test_trips_state_the_noise_of_each_geographic_level():
 
 
 def test_of_a_flat_mechanism_the_whole_has_the_noise_of_all_its_pairs():
-    found = compute_expected_errors(FlatGaussian(), COMMUTERS, BOTH).by_level
+    found = expected_errors(FlatGaussian(), COMMUTERS, BOTH).by_level
     last = FlatGaussian().release(COMMUTERS, BOTH, Entropy.seeded(5)).stages[-1]
     assert found["stddev"][0] == pytest.approx(np.sqrt(last.variance * last.measured))
     assert np.isnan(found["stddev"][1])
@@ -119,7 +117,7 @@ def test_structures_that_depend_on_data_are_approximated_and_the_note_says_so():
 
 def test_trips_by_level():
     uneven = TopDown(split="custom", weights=(1, 2, 3, 4, 5, 6))
-    noise = compute_expected_errors(uneven, COMMUTERS, BOTH).by_level["stddev"]
+    noise = expected_errors(uneven, COMMUTERS, BOTH).by_level["stddev"]
     assert compute_error(uneven, COMMUTERS, WantedError(error=20, level=2), 1.0) == noise[2]
     fine = find_epsilon(FlatGaussian(), COMMUTERS, WantedError(error=20, level=3))
     coarse = find_epsilon(FlatGaussian(), COMMUTERS, WantedError(error=20, level=1))

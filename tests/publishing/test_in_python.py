@@ -102,7 +102,7 @@ def count_file(kind, place, engine):
             return dv.read_points(place, domain=PLANE, engine=engine, **PERSON)
         if kind == "areas":
             return dv.read_areas(place, regions=TOWNS, region="region", engine=engine, **PERSON)
-        return dv.read_flows(place, regions=TOWNS, engine=engine, **PERSON)
+        return dv.read_trips(place, regions=TOWNS, engine=engine, **PERSON)
 
     return count
 
@@ -111,10 +111,10 @@ IN_MEMORY = {
     "arrays": lambda rows: dv.PointCounts.from_xy(rows["x"], rows["y"], domain=PLANE, person=rows["who"], contributions=3),
     "frame of points": lambda rows: dv.read_points(rows, domain=PLANE, **PERSON),
     "areas": lambda rows: dv.AreaCounts.from_table(rows, regions=TOWNS, **PERSON),
-    "trips": lambda rows: dv.Flows.from_table(rows, regions=TOWNS, **PERSON),
+    "trips": lambda rows: dv.TripCounts.from_table(rows, regions=TOWNS, **PERSON),
 }
 FROM_FILES = [(kind, engine) for kind in ("points", "areas", "trips") for engine in ("numpy", "duckdb")]
-MECHANISMS = {dv.PointCounts: dv.Quadtree(height=1), dv.AreaCounts: dv.FlatAreas(), dv.Flows: dv.TopDown(neighbours="add_remove")}
+MECHANISMS = {dv.PointCounts: dv.Quadtree(height=1), dv.AreaCounts: dv.FlatAreas(), dv.TripCounts: dv.TopDown(neighbours="add_remove")}
 
 
 def refuse_once_more(place, count, *again):

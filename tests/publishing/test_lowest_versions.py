@@ -34,7 +34,7 @@ import dpviz as dv
 homes = dv.load_sample("la_residents", size=1_000)
 dv.publish(homes, dv.PathTree(), dv.PureBudget(1), dataset="homes", publication={"name": "Homes", "curator": "A town"},
            folder=sys.argv[1], cap=dv.PureBudget(3), ledger=dv.Ledger.new(sys.argv[1] + ".sqlite"))
-print(dv.read_release(sys.argv[1]).receipt.total, dv.load_flow_sample("us_flights"), dv.load_area_sample("us_residents"))
+print(dv.read_release(sys.argv[1]).receipt.total, dv.load_sample("us_flights"), dv.load_sample("us_residents"))
 """
 pytestmark = [
     pytest.mark.slow,

@@ -16,7 +16,7 @@ from dpviz.errors import DomainError, InputError
 from dpviz.publishing import private_data as opening
 from dpviz.publishing.config import from_tables, read_config
 from dpviz.publishing.private_data import fingerprints_of, left_out, make_up_records, open_data, open_frame, without_records
-from dpviz.samples.flows import load_flow_sample
+from dpviz.samples.trips import load_trip_sample
 from dpviz.space.domain import Domain
 from tests.publishing.configs import CROWD, FLOWS, POINTS, TRIPS, changed, counted, opened, parts, per_person, written
 
@@ -119,9 +119,9 @@ def test_fingerprints_are_digests_and_are_not_shown(tmp_path):
 def test_emptied_keeps_what_is_public_and_nothing_else():
     empty = without_records(replace(PUBLIC, unit="person", contributions=3, dropped=8))
     assert (empty.domain, empty.unit, empty.contributions, len(empty.count), empty.dropped) == (PLANE, "person", 3, 0, 0)
-    flows = replace(load_flow_sample("northeast_commuters"), exactly=True, notes=("a total",), dropped=3)
-    empty = without_records(flows)
-    assert (empty.regions, empty.exactly, len(empty.count), empty.notes, empty.dropped) == (flows.regions, True, 0, (), 0)
+    trips = replace(load_trip_sample("northeast_commuters"), exactly=True, notes=("a total",), dropped=3)
+    empty = without_records(trips)
+    assert (empty.regions, empty.exactly, len(empty.count), empty.notes, empty.dropped) == (trips.regions, True, 0, (), 0)
 
 
 def test_the_folders_own_name_is_no_pattern(tmp_path):

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from dpviz.data.areas import AreaCounts
-from dpviz.data.flows import Flows
 from dpviz.data.points import PointCounts
+from dpviz.data.trips import TripCounts
 from dpviz.errors import SettingError
 from dpviz.mechanisms import FlatAreas, FlatGaussian, PathTree
 from dpviz.privacy.budget import ApproxBudget, PureBudget
@@ -99,13 +99,13 @@ class TestEarlierRelease:
         fine, other = Regions.from_table(table, levels=["state", "county"]), Regions.from_table(table, levels=["county"])
         coarse = Regions.from_table(table[["state"]].drop_duplicates(), levels=["state"])
         trips = pd.DataFrame({"origin": ["a", "b"], "destination": ["b", "b"], "count": [4_000_000, 1000]})
-        release = FlatGaussian().release(Flows.from_table(trips, regions=coarse), ApproxBudget(20, "1e-6"), Entropy.system())
-        made = guess_pairs(Flows.from_table(trips.head(0), regions=fine), 2, release)
+        release = FlatGaussian().release(TripCounts.from_table(trips, regions=coarse), ApproxBudget(20, "1e-6"), Entropy.system())
+        made = guess_pairs(TripCounts.from_table(trips.head(0), regions=fine), 2, release)
         assert made.number.sum() == 9
         assert made.number[made.count.argmax()] == 2
         assert made.count.max() == pytest.approx(2_000_000, rel=0.01)
         with pytest.raises(SettingError, match="same regions"):
-            guess_pairs(Flows.from_table(trips.head(0), regions=other), 1, release)
+            guess_pairs(TripCounts.from_table(trips.head(0), regions=other), 1, release)
 
     @pytest.mark.parametrize("columns", [["district", "tract"], ["district"], ["tract"]], ids="+".join)
     def test_regions_have_released_counts_or_even_parts_of_larger_ones_or_sums_of_smaller_ones(self, columns):

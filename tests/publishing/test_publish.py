@@ -24,7 +24,7 @@ from dpviz.publishing.publish import Order, draw, publish, write
 from dpviz.release.files import read_manifest, read_release, write_release
 from dpviz.space.domain import Domain
 from tests.publishing.configs import FLOWS, POINTS, changed, per_person, written
-from tests.release_cases import flows_on, regions_with_shapes
+from tests.release_cases import regions_with_shapes, trip_counts_on
 
 PLANE = Domain(bounds=(0, 0, 16, 16), crs=None, order=4)
 POSITIONS = np.random.default_rng(1).uniform(0, 16, (2, 500))
@@ -40,7 +40,7 @@ def order(mechanism=None, **options):
 
 def of_trips(**options):
     """An order of trips, whose person or trip the data say."""
-    plain = {"data": flows_on(REGIONS), "budget": ApproxBudget(1, "1e-6"), "cap": ApproxBudget(4, "1e-5"), "dataset": "trips"}
+    plain = {"data": trip_counts_on(REGIONS), "budget": ApproxBudget(1, "1e-6"), "cap": ApproxBudget(4, "1e-5"), "dataset": "trips"}
     plain |= options
     return order(plain.pop("mechanism", TopDown()), **{"fingerprints": fingerprints_of(plain["data"]), **plain})
 
@@ -125,7 +125,7 @@ def test_what_is_refused_before_payment_spends_nothing(ledger, words, tmp_path, 
 def test_a_draw_that_could_not_be_published_spends_nothing(ledger):
     names = (REGIONS.names[0], np.array(["A", "B", "C", "half \ud800"], object))
     with pytest.raises(SettingError, match="half a character"):
-        draw(of_trips(data=flows_on(replace(REGIONS, names=names))), ledger)
+        draw(of_trips(data=trip_counts_on(replace(REGIONS, names=names))), ledger)
     assert ledger.accounts() == []
 
 
@@ -296,7 +296,9 @@ def test_the_same_file_is_not_added_up_under_another_column_of_persons(run, ledg
 
 def of_persons(**options):
     """An order of trips of persons who have up to four."""
-    return of_trips(mechanism=TopDown(neighbours="add_remove"), data=replace(flows_on(REGIONS), contributions=4, unit="person", **options))
+    return of_trips(
+        mechanism=TopDown(neighbours="add_remove"), data=replace(trip_counts_on(REGIONS), contributions=4, unit="person", **options)
+    )
 
 
 def test_persons_without_a_column_are_described_as_vouched_for(ledger):

@@ -362,7 +362,7 @@ def counted(row):
     arguments = {**row.said, **row.proposed, **frame_of(row), "bad_rows": "drop", "unit": "trip" if row.use == "trips" else "record"}
     if "origin" in row.said or row.use != "trips":
         arguments |= {} if row.file in STATED or "region" in row.said else {"crs": row.crs or DEGREES}
-    read = {"points": dv.read_points, "areas": dv.read_areas, "trips": dv.read_flows}[row.use](row.file, **arguments)
+    read = {"points": dv.read_points, "areas": dv.read_areas, "trips": dv.read_trips}[row.use](row.file, **arguments)
     if row.use == "points":
         return {(int(column), int(line)): int(n) for column, line, n in zip(read.column, read.row, read.count, strict=True)}
     ids = arguments["regions"].ids_of(arguments["regions"].depth)

@@ -13,7 +13,7 @@ from dpviz.release.verdict import verdict
 from dpviz.samples.areas import area_population, load_area_sample
 from dpviz.space.area_shares import leaf_shares
 from tests.area_cases import areas_of, dense_covariance, dense_fit, membership, records_of
-from tests.flow_cases import regular
+from tests.trip_cases import regular
 
 MECHANISMS = {"flat": dv.FlatAreas(), "tree": dv.RegionTree(), "non-negative": dv.RegionTree(nonnegative=True)}
 ONE = dv.PureBudget(1)
@@ -194,7 +194,7 @@ def test_denominators_that_lack_a_region_are_refused(denominator):
 
 def test_hidden_counts_are_not_shown_but_part_of_larger_regions():
     areas = areas_of(regular(2, 2), [100, 1, 0, 200])
-    release = made(areas, dv.FlatAreas(least=50), dv.PureBudget(5))
+    release = made(areas, dv.FlatAreas(threshold=50), dv.PureBudget(5))
     assert release.hidden.tolist() == [False, True, True, False]
     table = release.to_frame(2)
     assert (

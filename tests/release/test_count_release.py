@@ -12,8 +12,8 @@ from dpviz.release.files import read_release, write_release
 from dpviz.release.intervals import count_ends, half_widths
 from dpviz.release.manifest import describe
 from tests.area_cases import areas_of, dense_covariance, membership, records_of
-from tests.flow_cases import regular
 from tests.release_cases import BOUNDS, WORDS, areas_on, points_of, regions_with_shapes
+from tests.trip_cases import regular
 
 POINTS = {
     "quadtree": Quadtree(height=3),
@@ -24,7 +24,7 @@ POINTS = {
     "path_tree": PathTree(),
     "hilbert_tree": HilbertTree(),
 }
-AREAS = {"region_tree": RegionTree(), "region_tree, non-negative": RegionTree(nonnegative=True), "flat, hidden": FlatAreas(least=150)}
+AREAS = {"region_tree": RegionTree(), "region_tree, non-negative": RegionTree(nonnegative=True), "flat, hidden": FlatAreas(threshold=150)}
 EVERY = POINTS | AREAS
 PURE = [("path_tree", "gaussian"), ("hilbert_tree", "gaussian")]
 BUDGETS = {"laplace": PureBudget("1/2"), "gaussian": ZcdpBudget("1/8")}

@@ -32,19 +32,19 @@ from dpviz.release import files as release_files
 from dpviz.release import tables as members
 from dpviz.release.files import compute_seal, read_manifest, read_release, write_folder, write_release, zip_release
 from dpviz.release.manifest import describe, read_schema
-from tests.flow_cases import trips_of
 from tests.often import often
 from tests.release_cases import (
     WORDS,
     area_release,
     areas_on,
     assert_same,
-    flows_on,
     point_release,
     points_of,
     regions_with_shapes,
+    trip_counts_on,
     trip_release,
 )
+from tests.trip_cases import trips_of
 
 WHEN = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
@@ -79,7 +79,7 @@ def test_a_folder_has_these_files_each_with_its_digest(tmp_path):
     assert all(entry.pop("about") and entry.pop("format") for entry in listed.values())
     assert listed == {name: facts_of_file(folder / name) for name in members_of(folder) if name != "manifest.json"}
     assert json.loads((folder / "manifest.schema.json").read_text("utf-8")) == read_schema()
-    folder = written(TopDown().release(flows_on(regions_with_shapes()), TRIPS, Entropy.system()), tmp_path / "trips")
+    folder = written(TopDown().release(trip_counts_on(regions_with_shapes()), TRIPS, Entropy.system()), tmp_path / "trips")
     tables = {"flows.parquet", "stages.parquet", "regions.parquet", "regions_1_state.geojson", "regions_2_town.geojson"}
     lists = {f"{kind}_{level}.csv" for kind in ("flows", "locations", "arcs") for level in ("1_state", "2_town")}
     assert set(members_of(folder)) == tables | lists | {"manifest.json", "manifest.schema.json"}
@@ -248,7 +248,7 @@ def test_a_zip_is_the_same_each_time_and_holds_the_folder_if_that_is_a_whole_rel
 def folders(tmp_path_factory):
     """A folder of points, one of trips and one of areas, written once; tests work on copies."""
     around = tmp_path_factory.mktemp("written")
-    trips = TopDown().release(flows_on(regions_with_shapes()), ApproxBudget(1, "1e-6"), Entropy.system())
+    trips = TopDown().release(trip_counts_on(regions_with_shapes()), ApproxBudget(1, "1e-6"), Entropy.system())
     for name, release in (("points", point_release()), ("trips", trips), ("areas", area_release())):
         write_release(release, around / name, describe(release, WORDS), files={"report.html": b"<p>text</p>"})
     return around
@@ -521,7 +521,7 @@ def test_a_manifest_sealed_again_that_contradicts_its_release_is_refused(folder,
 
 def test_trips_written_before_their_files_had_arcs_are_read(tmp_path):
     """Their manifest does not describe the columns of those files; nor may it leave out any other one."""
-    folder = written(TopDown().release(flows_on(regions_with_shapes()), TRIPS, Entropy.system()), tmp_path / "trips")
+    folder = written(TopDown().release(trip_counts_on(regions_with_shapes()), TRIPS, Entropy.system()), tmp_path / "trips")
     for name in ("origin_lng", "origin_lat", "dest_lng", "dest_lat"):
         resealed(folder, lambda manifest, name=name: manifest["contents"]["columns"].pop(name))
     assert read_release(folder).mechanism == "top_down"

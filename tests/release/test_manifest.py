@@ -11,7 +11,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from dpviz.errors import InputError, SettingError
-from dpviz.mechanisms import AREA_MECHANISMS, FLOW_MECHANISMS, POINT_MECHANISMS, FittedTree, FlatGaussian, Quadtree, TopDown
+from dpviz.mechanisms import MECHANISMS, FittedTree, FlatGaussian, Quadtree, TopDown
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.files import read_manifest, write_release
@@ -28,8 +28,8 @@ from dpviz.release.manifest import (
 from dpviz.samples.areas import load_area_sample
 from dpviz.view.report import report_html
 from tests.area_cases import records_of
-from tests.flow_cases import flows_of, regular, trips_of
 from tests.release_cases import WORDS, area_release, hidden_release, point_release, points_of, trip_release
+from tests.trip_cases import regular, trip_counts_of, trips_of
 
 RELEASES = [pytest.param(point_release, id="points"), pytest.param(trip_release, id="trips"), pytest.param(area_release, id="areas")]
 
@@ -43,7 +43,7 @@ MORE_TEXTS = {
     "url": "https://town.example/walks",
     "citation": "The town: Walks.",
 }
-ALL_MECHANISMS = [*POINT_MECHANISMS.items(), *FLOW_MECHANISMS.items(), *AREA_MECHANISMS.items()]
+ALL_MECHANISMS = [*MECHANISMS.of("points").items(), *MECHANISMS.of("trips").items(), *MECHANISMS.of("areas").items()]
 
 
 def written(release, folder):
@@ -150,7 +150,7 @@ def test_each_budget_is_stated_with_its_variant_and_conversion():
 
 
 def test_a_note_says_that_the_tight_conversion_stood_in_for_exact_accounting():
-    trips = flows_of(regular(2, 2), {(0, 1): 8}, contributions=3, unit="person")
+    trips = trip_counts_of(regular(2, 2), {(0, 1): 8}, contributions=3, unit="person")
     made = FittedTree(neighbours="add_remove").release(trips, ApproxBudget(1, "1e-8"), Entropy.seeded(1))
     facts = describe_privacy(made.receipt), describe_accounting(made.receipt)
     assert facts[0]["conversion"] == "tight"
@@ -180,7 +180,7 @@ def test_expected_error_is_that_of_each_level(release):
 def test_a_person_s_records_are_stated_and_a_level_without_pairs_has_no_error():
     stated = describe(pruned(), WORDS)["privacy"]
     assert (stated["unit"], stated["contribution_bound"]) == ("person", 3)
-    empty = FlatGaussian(least=2**50).release(trips_of(0), ApproxBudget(1, "1e-6"), Entropy.system())
+    empty = FlatGaussian(threshold=2**50).release(trips_of(0), ApproxBudget(1, "1e-6"), Entropy.system())
     unknown = dict.fromkeys(("stddev_median", "stddev_p95", "interval_width_median"))
     last = describe(empty, WORDS)["utility"]["levels"][-1]
     assert last == {"level": 2, "between": "level 2 to level 2", "partitions": 0} | unknown

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from dpviz.errors import InputError, SettingError
-from dpviz.mechanisms import FLOW_MECHANISMS, POINT_MECHANISMS, TRIP_FAMILY
+from dpviz.mechanisms import MECHANISMS, TRIP_FAMILY
 from dpviz.publishing.config import MechanismPart
 from dpviz.release.files import compute_seal, read_manifest, read_release
 from dpviz.release.manifest import find_violation
@@ -58,7 +58,7 @@ def test_releases_of_schema_2_0_are_read_and_their_mechanism_is_built(name):
     assert manifest["identity"]["schema_version"] == "2.0"
     assert "conversion" not in release.settings
     assert release.settings.keys() == manifest["contents"]["settings"].keys()
-    mechanism = (POINT_MECHANISMS | FLOW_MECHANISMS)[release.mechanism].from_settings(release.settings)
+    mechanism = (MECHANISMS.of("points") | MECHANISMS.of("trips"))[release.mechanism].from_settings(release.settings)
     assert mechanism.conversion == ("simple" if name == "top_down" else "tight")
     assert release.receipt.used == release.receipt.available
 
@@ -74,7 +74,7 @@ def test_a_release_of_schema_2_1_is_read_and_has_none_of_the_texts_that_came_lat
 def test_a_path_budget_tree_of_schema_2_1_is_read_with_its_negative_counts():
     path = GOLDEN / "bundles_2_1" / "path_tree.zip"
     release, table = read_release(path), pd.read_csv(io.BytesIO(member(path, "levels.csv")), engine="pyarrow")
-    assert (read_manifest(path)["identity"]["schema_version"], release.nonnegative, release.inside) == ("2.1", False, "interpolated")
+    assert (read_manifest(path)["identity"]["schema_version"], release.nonnegative, release.fill) == ("2.1", False, "interpolated")
     assert release.count.min() < 0
     for column, found in (
         ("count", release.count),
@@ -82,7 +82,7 @@ def test_a_path_budget_tree_of_schema_2_1_is_read_with_its_negative_counts():
         ("ci_high", release.node_interval(slice(None))[1]),
     ):
         np.testing.assert_allclose(np.maximum(table[column], 0) if column == "ci_high" else table[column], found, rtol=1e-12)
-    assert POINT_MECHANISMS["path_tree"].from_settings(release.settings).inside == "interpolated"
+    assert MECHANISMS.of("points")["path_tree"].from_settings(release.settings).fill == "interpolated"
 
 
 def test_an_old_name_of_a_setting_is_translated_in_manifests_alone():
@@ -90,13 +90,13 @@ def test_an_old_name_of_a_setting_is_translated_in_manifests_alone():
     assert stated["conversion"] == "simple"
     assert read_release(GOLDEN / "bundles_2_0" / "top_down.zip").settings["accounting"] == "paper"
     for refuse in (
-        lambda: FLOW_MECHANISMS["top_down"].from_settings(stated),
+        lambda: MECHANISMS.of("trips")["top_down"].from_settings(stated),
         lambda: MechanismPart(key="top_down", settings=stated).build(TRIP_FAMILY),
     ):
         with pytest.raises(SettingError, match=r"'conversion'.* It is called 'accounting' now"):
             refuse()
     with pytest.raises(SettingError, match=r"no setting 'conversion'(?!.*called)"):
-        POINT_MECHANISMS["htf"].from_settings({"conversion": "tight"})
+        MECHANISMS.of("points")["htf"].from_settings({"conversion": "tight"})
 
 
 @pytest.mark.parametrize(("split", "weights"), [("uniform", []), ("custom", [1.0, 2.0])])

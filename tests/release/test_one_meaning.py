@@ -35,7 +35,7 @@ def made(family, noise, seed=1):
         data = dv.AreaCounts.from_table(pd.DataFrame({"region": rng.choice(towns.ids_of(2), 300)}), regions=towns)
     else:
         ends = {"origin": rng.choice(towns.ids_of(2)[:6], 300), "destination": rng.choice(towns.ids_of(2)[:6], 300)}
-        data = dv.Flows.from_table(pd.DataFrame(ends), regions=towns)
+        data = dv.TripCounts.from_table(pd.DataFrame(ends), regions=towns)
     if family == "trips":
         mechanism = {"gaussian": dv.FlatGaussian(), "fitted": dv.FittedTree(), "laplace": dv.StabilityHistogram()}[noise]
         return mechanism.release(data, dv.ApproxBudget("1" if noise == "laplace" else EPSILON, "1e-3"), entropy)

@@ -20,7 +20,7 @@ from dpviz.privacy.consistency import least_squares
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.noise import laplace_variance
 from dpviz.privacy.receipt import NOT_PRIVATE, PRIVATE, SIMULATION
-from dpviz.release.point_release import Release
+from dpviz.release.point_release import PointRelease
 from dpviz.space import ranges
 from dpviz.space.domain import Domain
 from dpviz.space.grids import quadtree
@@ -32,7 +32,7 @@ LATTICE = Domain(bounds=(0, 0, 32, 32), crs=None, order=5)
 MATRIX = PointCounts.from_matrix(np.random.default_rng(1).integers(0, 5, (32, 32)))
 
 
-def random_release(seed: int, *, unknown: bool = False) -> Release:
+def random_release(seed: int, *, unknown: bool = False) -> PointRelease:
     """A consistent release on a random tree; with `unknown` some leaves have no measurement below the root either."""
     rng = np.random.default_rng(seed)
     tree = random_tree(rng, side=32)
@@ -141,7 +141,7 @@ def test_areas_are_valid_polygons_in_the_crs_of_the_domain_and_empty_ones_hold_n
         release_in_metres().answer_areas(frame_of([shapely.box(0, 0, 1, 1)]))
 
 
-def release_in_metres() -> Release:
+def release_in_metres() -> PointRelease:
     tree = quadtree(LATTICE, 2)
     return release_of(tree, np.zeros(len(tree)), np.ones(len(tree)), crs="EPSG:3857")
 
@@ -154,7 +154,7 @@ def test_answers_outside_the_domain_are_refused():
     for box in OUTSIDE:
         for answer in (
             release.answer,
-            partial(release.answer, spread=True, inside="interpolated"),
+            partial(release.answer, spread=True, fill="interpolated"),
             release.answer_interval,
             lambda boxes: release.answer_areas(frame_of(shapely.box(*boxes.T))),
             partial(true_answers, points),
@@ -220,13 +220,13 @@ def test_intervals_of_answers_stand_around_the_even_unbiased_estimate_and_cover_
     points = PointCounts.from_matrix(rng.poisson(2.0, (32, 32)) * (rng.random((32, 32)) < 0.2))
     boxes, answers = random_boxes(rng, 32, 60), []
     for entropy in Entropy.seeded(4).spawn(40):
-        release = Quadtree(height=5, zero=True, inside="interpolated").release(points, PureBudget(epsilon), entropy)
+        release = Quadtree(height=5, shrink_small=True, fill="interpolated").release(points, PureBudget(epsilon), entropy)
         release = replace(release, count=release.count + 7.0)  # a bias that intervals must not have
         low, high = release.answer_interval(boxes)
         truth = replace(release, count=release.tree.sums(points.column, points.row, points.count).astype(float))
-        exact = truth.answer(boxes, inside="uniform")
+        exact = truth.answer(boxes, fill="uniform")
         answers.append((low <= exact) & (exact <= high))
-        plain = replace(release, count=release.unbiased, unbiased=None, inside="uniform")
+        plain = replace(release, count=release.unbiased, unbiased=None, fill="uniform")
         centre, stddev = plain.answer(boxes, spread=True)
         np.testing.assert_array_equal(low, np.maximum(np.floor(centre - np.log(20) / np.sqrt(2) * stddev), 0))
         np.testing.assert_array_equal(high, np.maximum(np.ceil(centre + np.log(20) / np.sqrt(2) * stddev), 0))

@@ -16,9 +16,7 @@ from hypothesis import strategies as st
 from dpviz.data.points import PointCounts
 from dpviz.errors import InputError, SettingError
 from dpviz.mechanisms import (
-    AREA_MECHANISMS,
-    FLOW_MECHANISMS,
-    POINT_MECHANISMS,
+    MECHANISMS,
     AdaptiveGrid,
     FittedTree,
     FlatAreas,
@@ -38,11 +36,10 @@ from dpviz.privacy.entropy import Entropy
 from dpviz.release.files import compute_seal, read_release, write_release, zip_release
 from dpviz.release.manifest import describe
 from dpviz.space.domain import Domain
-from dpviz.space.interpolate import INSIDE
+from dpviz.space.interpolate import FILLS
 from dpviz.space.mask import CellMask
 from dpviz.space.regions import Regions
 from tests.area_cases import records_of
-from tests.flow_cases import flows_of, random_flows, random_regions, regular, trips_of
 from tests.often import named, often
 from tests.release_cases import (
     BOUNDS,
@@ -50,38 +47,39 @@ from tests.release_cases import (
     area_release,
     areas_on,
     assert_same,
-    flows_on,
     point_release,
     points_of,
     regions_with_shapes,
+    trip_counts_on,
     trip_release,
 )
 from tests.strategies import domains
+from tests.trip_cases import random_regions, random_trips, regular, trip_counts_of, trips_of
 
 BUDGET, PURE = ApproxBudget(2, "1e-5"), PureBudget("1/3")
 VARIANTS = {
     "quadtree, pruned": Quadtree(height=5, prune=20),
-    "quadtree, drawn to 0": Quadtree(height=4, zero=True),
+    "quadtree, drawn to 0": Quadtree(height=4, shrink_small=True),
     "quadtree, as measured": Quadtree(height=3, least_squares=False),
     "quadtree of 16, custom": Quadtree(height=1, fan_out=16, split="custom", weights=(0.25, 0.75)),
-    "quadtree, interpolated": Quadtree(height=3, inside="interpolated", count_root=False),
+    "quadtree, interpolated": Quadtree(height=3, fill="interpolated", count_root=False),
     "kdtree, smooth-sensitivity": Kdtree(variant="smooth-sensitivity"),
     "kdtree, sample": Kdtree(sample=0.5),
     "uniform grid, declared": UniformGrid(declared_total=400),
     "coarse wavelet": Privelet(order=3),
     "shorter curve": HilbertTree(order=16),
-    "path tree, drawn to 0": PathTree(zero=True, negative="keep", inside="interpolated"),
-    "kdtree, spread": Kdtree(negative="spread", zero=True),
-    "htf, leaves alone": Htf(combine=False, zero=False, height=4),
+    "path tree, drawn to 0": PathTree(shrink_small=True, negative="keep", fill="interpolated"),
+    "kdtree, spread": Kdtree(negative="spread", shrink_small=True),
+    "htf, leaves alone": Htf(combine=False, shrink_small=False, height=4),
 }
-POINTS = {key: row() for key, row in POINT_MECHANISMS.items()} | VARIANTS
+POINTS = {key: row() for key, row in MECHANISMS.of("points").items()} | VARIANTS
 TRIPS = {
-    **{key: row() for key, row in FLOW_MECHANISMS.items()},
-    **{f"{key}, add_remove": row(neighbours="add_remove") for key, row in FLOW_MECHANISMS.items()},
+    **{key: row() for key, row in MECHANISMS.of("trips").items()},
+    **{f"{key}, add_remove": row(neighbours="add_remove") for key, row in MECHANISMS.of("trips").items()},
     "top_down, from the origin": TopDown(tree="origin", split="levels", optimiser="euclidean"),
     "top_down, dial": TopDown(dial=1.5, accounting="paper"),
     "top_down, false discovery": TopDown(false_discovery=0.1),
-    "flat_gaussian, pairs left out": FlatGaussian(least=10),
+    "flat_gaussian, pairs left out": FlatGaussian(threshold=10),
     "fitted_tree, list": FittedTree(false_discovery=0.2),
 }
 
@@ -112,8 +110,8 @@ def test_points_come_back_bit_for_bit_and_answer_as_before(mechanism, tmp_path):
     release = system(mechanism, points_of(1000))
     read = back(release, tmp_path / "out")
     boxes = np.array([BOUNDS, (-8.3, 42, 4, 54.1), (-4, 46, -2.2, 56)])
-    for inside in INSIDE[: 1 if release.tree.overlaps else 3]:
-        assert_same(read.answer(boxes, spread=True, inside=inside), release.answer(boxes, spread=True, inside=inside))
+    for inside in FILLS[: 1 if release.tree.overlaps else 3]:
+        assert_same(read.answer(boxes, spread=True, fill=inside), release.answer(boxes, spread=True, fill=inside))
     areas = geopandas.GeoSeries([shapely.Point(-3, 47).buffer(2)], crs="EPSG:4326")
     assert_same(read.answer_areas(areas, spread=True), release.answer_areas(areas, spread=True))
     for level in range(release.height + 1):
@@ -121,7 +119,7 @@ def test_points_come_back_bit_for_bit_and_answer_as_before(mechanism, tmp_path):
     assert read.receipt.spent == release.receipt.spent
 
 
-MASKED = {key: row() for key, row in POINT_MECHANISMS.items() if row.takes_mask}
+MASKED = {key: row() for key, row in MECHANISMS.of("points").items() if row.takes_mask}
 
 
 @pytest.mark.parametrize("mechanism", named(MASKED, ["path_tree"]))
@@ -141,7 +139,7 @@ def test_a_mask_comes_back_and_answers_as_before(mechanism, tmp_path):
         read_release(folder)
 
 
-RARE = [(0, None, list(POINT_MECHANISMS)), (1, "EPSG:3857", list(VARIANTS))]
+RARE = [(0, None, list(MECHANISMS.of("points"))), (1, "EPSG:3857", list(VARIANTS))]
 
 
 @pytest.mark.parametrize(("records", "crs", "mechanisms"), often(RARE, 1))
@@ -152,12 +150,12 @@ def test_hardly_any_points_come_back(records, crs, mechanisms, tmp_path):
 
 def test_second_measurements_and_a_bound_per_person_come_back(tmp_path):
     release = system(AdaptiveGrid(), replace(points_of(500), unit="person", contributions=3))
-    back(replace(release, again=np.where(np.arange(len(release.count)) % 3, np.nan, -0.0)), tmp_path / "out")
+    back(replace(release, second_measurement=np.where(np.arange(len(release.count)) % 3, np.nan, -0.0)), tmp_path / "out")
 
 
 @pytest.mark.parametrize("mechanism", named(TRIPS, 4))
 def test_trips_come_back_bit_for_bit_and_answer_as_before_also_none(mechanism, tmp_path):
-    release = mechanism.release(flows_on(regions_with_shapes()), BUDGET, Entropy.system())
+    release = mechanism.release(trip_counts_on(regions_with_shapes()), BUDGET, Entropy.system())
     read = back(release, tmp_path / "shapes")
     assert read.tree.destinations is read.tree.origins
     back(mechanism.release(trips_of(0), BUDGET, Entropy.system()), tmp_path / "none")
@@ -175,16 +173,16 @@ def test_trips_come_back_bit_for_bit_and_answer_as_before_also_none(mechanism, t
 def test_trips_between_two_geographies_and_those_of_one_region_come_back(tmp_path):
     rng = np.random.default_rng(3)
     homes, works = random_regions(rng, 3, prefix="h"), random_regions(rng, 3, prefix="w")
-    release = TopDown().release(random_flows(rng, homes, works), ZcdpBudget("1/7"), Entropy.system())
+    release = TopDown().release(random_trips(rng, homes, works), ZcdpBudget("1/7"), Entropy.system())
     read = back(release, tmp_path / "two")
     assert read.tree.destinations is not read.tree.origins
-    alone = FlatGaussian().release(random_flows(rng, regular(1), pairs=1), BUDGET, Entropy.system())
+    alone = FlatGaussian().release(random_trips(rng, regular(1), pairs=1), BUDGET, Entropy.system())
     back(alone, tmp_path / "one")
 
 
 AREAS = {
-    **{key: row() for key, row in AREA_MECHANISMS.items()},
-    "flat, hidden": FlatAreas(least=150),
+    **{key: row() for key, row in MECHANISMS.of("areas").items()},
+    "flat, hidden": FlatAreas(threshold=150),
     "region_tree, non-negative": RegionTree(nonnegative=True, count_root=True),
     "region_tree, one level not measured": RegionTree(split="custom", weights=(0, 1), neighbours="bounded"),
 }
@@ -217,8 +215,8 @@ def test_trips_between_squares_come_back_with_the_grid_of_each_side(tmp_path):
     squares = Regions.squares(Domain(bounds=(0, 0, 4, 4), crs="EPSG:4326", order=2), zooms=(1, 2))
     polygons = replace(squares, grid=None)
     for sides in ({}, {"destinations": polygons}):
-        flows = replace(flows_on(squares), **sides)
-        tree = back(FlatGaussian().release(flows, BUDGET, Entropy.system()), tmp_path / str(len(sides))).tree
+        trips = replace(trip_counts_on(squares), **sides)
+        tree = back(FlatGaussian().release(trips, BUDGET, Entropy.system()), tmp_path / str(len(sides))).tree
         assert (tree.origins.grid, tree.destinations.grid) == (squares.grid, None if sides else squares.grid)
 
 
@@ -256,7 +254,7 @@ def test_settings_that_no_file_can_hold_are_refused_by_their_name():
 def test_half_characters_are_refused_before_anything_is_written(tmp_path):
     names = np.array(["a", "\ud800"], object)
     regions = [replace(regular(2), **odd) for odd in ({"ids": (names,)}, {"names": (names,)}, {"levels": ("\ud800",)})]
-    releases = [FlatGaussian().release(flows_on(each), BUDGET, Entropy.system()) for each in regions]
+    releases = [FlatGaussian().release(trip_counts_on(each), BUDGET, Entropy.system()) for each in regions]
     odd = ({"settings": {"a": "\ud800"}}, {"settings": {"\udfff": 1}}, {"mechanism": "\ud800"})
     for release in (*releases, *(replace(point_release(), **each) for each in odd)):
         with pytest.raises(SettingError, match="half a character"):
@@ -273,7 +271,7 @@ def test_any_domain_comes_back(domain, tmp_path_factory):
 
 
 @settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(depth=st.integers(1, 5), seed=st.integers(0, 2**32), name=TEXTS, mechanism=st.sampled_from([RegionTree(), FlatAreas(least=3)]))
+@given(depth=st.integers(1, 5), seed=st.integers(0, 2**32), name=TEXTS, mechanism=st.sampled_from([RegionTree(), FlatAreas(threshold=3)]))
 def test_areas_of_any_regions_come_back(depth, seed, name, mechanism, tmp_path_factory):
     rng = np.random.default_rng(seed)
     regions = random_regions(rng, depth)
@@ -291,7 +289,7 @@ SYSTEMS = ["EPSG:2263", "+proj=laea +lat_0=52 +lon_0=10 +ellps=GRS80 +units=m", 
 @pytest.mark.parametrize("crs", often(SYSTEMS, 1))
 def test_frames_in_unusual_systems_come_back(crs, tmp_path):
     regions = regions_with_shapes(crs=crs)
-    back(TopDown().release(flows_on(regions), BUDGET, Entropy.system()), tmp_path / "trips")
+    back(TopDown().release(trip_counts_on(regions), BUDGET, Entropy.system()), tmp_path / "trips")
     bounds = tuple(regions.geometry[-1].total_bounds)
     points = PointCounts.from_xy([bounds[0]], [bounds[1]], domain=replace(point_release().domain, bounds=bounds, crs=crs))
     back(system(Quadtree(height=2), points), tmp_path / "points")
@@ -312,4 +310,4 @@ def test_shapes_come_back_bit_for_bit_on_the_levels_that_have_some(shapes, tmp_p
     own = geopandas.GeoSeries(shapes, crs="EPSG:4326")
     for place, geometry in enumerate([(None, own), (own.iloc[:1], own), (own.iloc[:1], None)]):
         regions = replace(regular(1, 3), geometry=geometry)
-        back(FlatGaussian().release(flows_of(regions, {(0, 1): 9}), BUDGET, Entropy.system()), tmp_path / str(place))
+        back(FlatGaussian().release(trip_counts_of(regions, {(0, 1): 9}), BUDGET, Entropy.system()), tmp_path / str(place))

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from dpviz.data.points import PointCounts
-from dpviz.mechanisms import FLOW_MECHANISMS, FittedTree, FlatGaussian, Quadtree
+from dpviz.mechanisms import MECHANISMS, FittedTree, FlatGaussian, Quadtree
 from dpviz.privacy.budget import ApproxBudget, PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.noise import laplace_variance
@@ -20,12 +20,12 @@ from dpviz.release.simultaneous_intervals import (
     region_intervals,
     rest_intervals,
 )
-from dpviz.samples.flows import load_flow_sample
+from dpviz.samples.trips import load_trip_sample
 from dpviz.space.domain import Domain
 from dpviz.view.report_maps import choose_level
 from dpviz.view.report_numbers import list_largest_pairs, list_point_examples
-from tests.flow_cases import sums_between
 from tests.often import often
+from tests.trip_cases import sums_between
 from tests.view.trips_cases import grid, random_trips
 
 RUNS = 150
@@ -83,12 +83,12 @@ def test_gaussian_widths_are_quantiles_and_noise_of_no_size_has_no_width(numbers
     assert half_widths("laplace", np.zeros(2), numbers).tolist() == [0, 0]
 
 
-@pytest.mark.parametrize("key", FLOW_MECHANISMS)
+@pytest.mark.parametrize("key", MECHANISMS.of("trips"))
 def test_the_intervals_of_the_largest_pairs_cover_the_truth_all_at_once(key):
-    flows = random_trips(grid())
-    truth, missed = sums_between(flows, (2, 2)), 0
+    trips = random_trips(grid())
+    truth, missed = sums_between(trips, (2, 2)), 0
     for stream in Entropy.seeded(2).spawn(40):
-        release = FLOW_MECHANISMS[key]().release(flows, ApproxBudget(1, "1e-6"), stream)
+        release = MECHANISMS.of("trips")[key]().release(trips, ApproxBudget(1, "1e-6"), stream)
         at, (low, high) = release.stages[-1], release.stage_interval(release.tree.height, joint=True)
         true = np.array([truth.get(pair, 0) for pair in zip(at.origin.tolist(), at.destination.tolist(), strict=True)])
         missed += bool(((true < low) | (true > high)).any())
@@ -103,7 +103,7 @@ SUMS = {
     "list": FittedTree(false_discovery=0.05),
     "list, origins first": FittedTree(false_discovery=0.2, tree="origin", neighbours="add_remove"),
     "flat": FlatGaussian(),
-    "flat, large pairs only": FlatGaussian(least=15),
+    "flat, large pairs only": FlatGaussian(threshold=15),
 }
 SIDES = ("origin", "destination")
 
@@ -114,10 +114,10 @@ def ends_of_region(level, side, region):
     return ((level, 0), ends) if side == "origin" else ((0, level), ends[::-1])
 
 
-def slow_totals(flows, listed):
+def slow_totals(trips, listed):
     """True trips of each region, trip by trip, by (level, side, region): all of them, and those in pairs that are not listed."""
-    totals, rests, regions = Counter(), Counter(), flows.regions
-    for origin, destination, count in zip(flows.origin.tolist(), flows.destination.tolist(), flows.count.tolist(), strict=True):
+    totals, rests, regions = Counter(), Counter(), trips.regions
+    for origin, destination, count in zip(trips.origin.tolist(), trips.destination.tolist(), trips.count.tolist(), strict=True):
         for level in (1, 2):
             for side, leaf in zip(SIDES, (origin, destination), strict=True):
                 key = (level, side, int(regions.ancestors(level)[leaf]))
@@ -128,22 +128,22 @@ def slow_totals(flows, listed):
 
 @pytest.mark.parametrize("name", often(SUMS, 1))
 def test_the_intervals_of_totals_and_rests_of_all_regions_cover_the_truth_at_once(name):
-    flows, missed, runs = random_trips(grid()), 0, 60
+    trips, missed, runs = random_trips(grid()), 0, 60
     for stream in Entropy.seeded(4).spawn(runs):
-        release = SUMS[name].release(flows, ApproxBudget(1, "1e-6"), stream)
+        release = SUMS[name].release(trips, ApproxBudget(1, "1e-6"), stream)
         at, numbers = release.stages[-1], count_of_region_numbers(release)
-        totals, rests = slow_totals(flows, {*zip(at.origin.tolist(), at.destination.tolist(), strict=True)})
+        totals, rests = slow_totals(trips, {*zip(at.origin.tolist(), at.destination.tolist(), strict=True)})
         inside = []
         for level in (1, 2):
             for side in SIDES:
                 low, high = region_intervals(release, level, side)
                 inside += [low[i] <= totals[level, side, i] <= high[i] for i in range(len(low))]
-                for region in range(len(low)) if release.across is not None else ():
+                for region in range(len(low)) if release.half_step_sums is not None else ():
                     levels, ends = ends_of_region(level, side, region)
                     low_rest, high_rest = rest_intervals(release, levels, *ends, numbers, most=high[region : region + 1])
                     assert high_rest[0] <= high[region]
                     inside.append(low_rest[0] <= rests[level, side, region] <= high_rest[0])
-        assert len(inside) == numbers / (1 if release.across is not None else 2)
+        assert len(inside) == numbers / (1 if release.half_step_sums is not None else 2)
         missed += not all(inside)
     assert missed <= 0.05 * runs + 3 * math.sqrt(0.05 * 0.95 * runs)
 
@@ -160,13 +160,13 @@ def test_intervals_of_totals_are_as_wide_as_the_noise_of_their_pairs_and_not_wid
 
 
 def test_rests_of_pairs_of_regions_are_covered_at_once():
-    flows, missed, runs = random_trips(grid()), 0, 60
-    parent = flows.regions.ancestors(1)
+    trips, missed, runs = random_trips(grid()), 0, 60
+    parent = trips.regions.ancestors(1)
     for stream in Entropy.seeded(6).spawn(runs):
-        release = SUMS["list"].release(flows, ApproxBudget(1, "1e-6"), stream)
+        release = SUMS["list"].release(trips, ApproxBudget(1, "1e-6"), stream)
         at, above = release.stages[-1], release.stages[2]
         listed, true = {*zip(at.origin.tolist(), at.destination.tolist(), strict=True)}, Counter()
-        for origin, destination, count in zip(flows.origin.tolist(), flows.destination.tolist(), flows.count.tolist(), strict=True):
+        for origin, destination, count in zip(trips.origin.tolist(), trips.destination.tolist(), trips.count.tolist(), strict=True):
             true[int(parent[origin]), int(parent[destination])] += count * ((origin, destination) not in listed)
         whole = release.stage_interval(2, joint=True)[1]
         low, high = rest_intervals(release, (1, 1), above.origin, above.destination, release.numbers, most=whole)
@@ -178,7 +178,7 @@ def test_rests_of_pairs_of_regions_are_covered_at_once():
 
 def test_what_is_not_listed_is_never_said_to_be_more_than_the_whole():
     """Of the flights of a region, and of two states; without the bound by the whole it would be, for several."""
-    release = FittedTree(false_discovery=0.05).release(load_flow_sample("us_flights"), ApproxBudget(1, "1e-6"), Entropy.seeded(1))
+    release = FittedTree(false_discovery=0.05).release(load_trip_sample("us_flights"), ApproxBudget(1, "1e-6"), Entropy.seeded(1))
     pairs, numbers = release.stages[4], release.numbers
     whole = release.stage_interval(4, joint=True)[1]
     alone, bounded = (rest_intervals(release, (2, 2), pairs.origin, pairs.destination, numbers, most=most) for most in (None, whole))
@@ -205,8 +205,8 @@ def test_the_bound_on_chosen_noise_holds_for_the_largest_sum_of_every_size(insid
 
 @pytest.mark.parametrize("key", ["top_down", "stability_histogram"])
 def test_totals_that_lack_pairs_have_no_interval_but_where_they_were_measured(key):
-    flows = random_trips(grid())
-    release = FLOW_MECHANISMS[key]().release(flows, ApproxBudget(1, "1e-6"), Entropy.seeded(1))
+    trips = random_trips(grid())
+    release = MECHANISMS.of("trips")[key]().release(trips, ApproxBudget(1, "1e-6"), Entropy.seeded(1))
     assert np.isnan(region_intervals(release, 2, "destination")).all()
     assert np.isnan(region_intervals(release, 1, "origin")).all()
     assert np.isnan(release.stage_interval(2, joint=True)[1]).all() == (key == "stability_histogram"), "sums of pairs above a threshold"

@@ -22,8 +22,8 @@ from dpviz.release.reliability import grade_reliability
 from dpviz.release.tables import escape_formulas
 from dpviz.space.domain import Domain
 from dpviz.space.regions import Regions
-from tests.flow_cases import flows_of, regular
-from tests.release_cases import WORDS, areas_on, flows_on, point_release, points_of, regions_with_shapes
+from tests.release_cases import WORDS, areas_on, point_release, points_of, regions_with_shapes, trip_counts_on
+from tests.trip_cases import regular, trip_counts_of
 
 MEASURES = ["count", "count_noisy", "stddev", "ci_low", "ci_high", "all_low", "all_high", "reliability", "status"]
 BOUNDS = ["west", "south", "east", "north"]
@@ -36,7 +36,7 @@ def written(release, folder):
 
 def trips_of_four_towns(folder, **options):
     """A release of trips between four towns, and the folder to which it was written."""
-    release = TopDown().release(flows_on(regions_with_shapes(**options)), BUDGET, Entropy.system())
+    release = TopDown().release(trip_counts_on(regions_with_shapes(**options)), BUDGET, Entropy.system())
     return release, written(release, folder)
 
 
@@ -161,19 +161,19 @@ def test_reliability_is_the_coefficient_of_variation():
 def test_trips_open_in_a_flow_map(tmp_path):
     release, folder = trips_of_four_towns(tmp_path / "out", crs="EPSG:3857")
     for level, stem in ((1, "1_state"), (2, "2_town")):
-        flows, places = pd.DataFrame(lines(folder / f"flows_{stem}.csv")), pd.DataFrame(lines(folder / f"locations_{stem}.csv"))
-        assert list(flows) == ["origin", "dest", "count", "count_noisy", "stddev", "ci_low", "ci_high", "reliability", "status"]
+        trips, places = pd.DataFrame(lines(folder / f"flows_{stem}.csv")), pd.DataFrame(lines(folder / f"locations_{stem}.csv"))
+        assert list(trips) == ["origin", "dest", "count", "count_noisy", "stddev", "ci_low", "ci_high", "reliability", "status"]
         assert list(places) == ["id", "lat", "lon", "name"]
         assert places["id"].tolist() == release.tree.origins.ids_of(level).tolist()
         assert places["lat"].astype(float).between(49, 53).all()
         assert places["lon"].astype(float).between(0, 2).all()
         expected = release.to_frame(level).rename(columns={"destination": "dest"})
         for name in ("origin", "dest", "count", "count_noisy", "stddev", "ci_low", "ci_high"):
-            assert flows[name].astype(expected[name].dtype).tolist() == expected[name].tolist()
+            assert trips[name].astype(expected[name].dtype).tolist() == expected[name].tolist()
     assert left_out(folder) == {}
     main = pd.read_parquet(folder / "flows.parquet").rename(columns={"destination": "dest"})
-    assert list(main) == list(flows)
-    assert all(main[name].tolist() == flows[name].astype(main[name].dtype).tolist() for name in main)
+    assert list(main) == list(trips)
+    assert all(main[name].tolist() == trips[name].astype(main[name].dtype).tolist() for name in main)
     assert_described(folder)
 
 
@@ -196,8 +196,8 @@ def test_kepler_finds_the_ends_of_arcs_by_their_names(tmp_path):
     assert kepler_pairs(arcs) == [("origin_lat", "origin_lng"), ("dest_lat", "dest_lng")]
     assert kepler_pairs(["source_lat", "source_lng", "target_lat", "target_lng", "count"])[1] == ("target_lat", "target_lng")
     assert kepler_pairs(["pickup_longitude", "pickup_latitude", "dropoff_longitude", "dropoff_latitude"])[1][0] == "dropoff_latitude"
-    flows, places = pd.read_csv(folder / "flows_2_town.csv"), pd.read_csv(folder / "locations_2_town.csv").set_index("id")
-    pd.testing.assert_frame_equal(arcs[list(flows)], flows)
+    trips, places = pd.read_csv(folder / "flows_2_town.csv"), pd.read_csv(folder / "locations_2_town.csv").set_index("id")
+    pd.testing.assert_frame_equal(arcs[list(trips)], trips)
     for side in ("origin", "dest"):
         np.testing.assert_array_equal(arcs[[f"{side}_lat", f"{side}_lng"]], places.loc[arcs[side], ["lat", "lon"]])
 
@@ -209,11 +209,11 @@ def test_a_geopackage_has_a_layer_for_each_table_in_the_same_bytes_each_time(tmp
     assert set(geopandas.list_layers(files[0])["name"]) == {
         f"{stem}_{level}" for stem in ("regions", "flows") for level in ("1_state", "2_town")
     }
-    flows = geopandas.read_file(files[0], layer="flows_2_town")
+    trips = geopandas.read_file(files[0], layer="flows_2_town")
     arcs = pd.read_csv(folder / "arcs_2_town.csv")
-    assert flows["count"].tolist() == arcs["count"].tolist()
-    assert flows.geometry.isna().tolist() == (arcs["origin"] == arcs["dest"]).tolist()
-    far = flows.geometry.dropna()
+    assert trips["count"].tolist() == arcs["count"].tolist()
+    assert trips.geometry.isna().tolist() == (arcs["origin"] == arcs["dest"]).tolist()
+    far = trips.geometry.dropna()
     np.testing.assert_allclose(far.bounds.minx, arcs.loc[far.index, ["origin_lng", "dest_lng"]].min(axis=1))
     points = point_release()
     partitions = write_release(points, tmp_path / "points", describe(points, WORDS), formats=["geopackage"]) / "partitions.gpkg"
@@ -234,7 +234,7 @@ def test_regions_as_geojson_hold_the_trips_that_leave_and_arrive(tmp_path):
 
 
 def test_regions_without_places_have_no_map_files(tmp_path):
-    folder = written(FlatGaussian().release(flows_of(regular(2, 2), {(0, 1): 50}), BUDGET, Entropy.system()), tmp_path / "out")
+    folder = written(FlatGaussian().release(trip_counts_of(regular(2, 2), {(0, 1): 50}), BUDGET, Entropy.system()), tmp_path / "out")
     kinds = (("locations", "csv"), ("arcs", "csv"), ("regions", "geojson"))
     assert set(left_out(folder)) == {f"{kind}_{level}_level_{level}.{ending}" for kind, ending in kinds for level in (1, 2)}
     assert all("no geometry" in reason for reason in left_out(folder).values())
@@ -245,7 +245,7 @@ def test_regions_without_places_have_no_map_files(tmp_path):
 def test_two_geographies_share_locations_unless_one_id_is_two_places(tmp_path):
     homes = regions_with_shapes()
     for place, ends in enumerate((homes, regions_with_shapes(names=["W", "X", "Y", "Z"]), regions_with_shapes(crs="EPSG:3857"))):
-        release = FlatGaussian().release(flows_of(homes, {(0, 1): 50}, ends), BUDGET, Entropy.system())
+        release = FlatGaussian().release(trip_counts_of(homes, {(0, 1): 50}, ends), BUDGET, Entropy.system())
         folder = written(release, tmp_path / str(place))
         sides = [path.name for path in sorted(folder.glob("*_2_town.geojson"))]
         assert sides == (["destinations_2_town.geojson", "origins_2_town.geojson"] if place else ["regions_2_town.geojson"])
@@ -264,7 +264,7 @@ def test_texts_that_a_spreadsheet_would_run_are_neutralised_in_csv_and_only_ther
     squares = [shapely.box(x, 0, x + 1, 1) for x in range(3)]
     table = geopandas.GeoDataFrame({"town": ["=a", "'=a", "-7"]}, geometry=squares, crs="EPSG:4326")
     folder = written(
-        FlatGaussian().release(flows_on(Regions.from_table(table, levels=["town"])), BUDGET, Entropy.system()), tmp_path / "ids"
+        FlatGaussian().release(trip_counts_on(Regions.from_table(table, levels=["town"])), BUDGET, Entropy.system()), tmp_path / "ids"
     )
     assert [row["id"] for row in lines(folder / "locations_1_town.csv")] == ["'=a", "''=a", "'-7"]
     assert {row["origin"] for row in lines(folder / "flows_1_town.csv")} <= {"'=a", "''=a", "'-7"}
@@ -288,7 +288,7 @@ def test_files_escape_a_formula_behind_invisible_characters_in_ids_names_and_lev
     hostile = f"a{begin}=1"[1:]
     table = geopandas.GeoDataFrame({hostile: [hostile, "b"]}, geometry=[shapely.box(x, 0, x + 1, 1) for x in range(2)], crs="EPSG:4326")
     regions = Regions.from_table(table, levels=[hostile])
-    for private, mechanism in ((flows_on(regions), FlatGaussian()), (areas_on(regions), FlatAreas())):
+    for private, mechanism in ((trip_counts_on(regions), FlatGaussian()), (areas_on(regions), FlatAreas())):
         folder = written(mechanism.release(private, BUDGET, Entropy.system()), tmp_path / mechanism.key)
         texts = {cell for path in folder.glob("*.csv") for row in lines(path) for cell in row.values() if hostile in cell}
         assert texts == {f"'{hostile}"}

@@ -8,11 +8,10 @@ import pytest
 
 from dpviz.app.trips.state import TripsConfig
 from dpviz.evaluation.area_metrics import evaluate_areas
-from dpviz.evaluation.flow_metrics import evaluate_flows
-from dpviz.evaluation.metrics import evaluate
+from dpviz.evaluation.metrics import evaluate_points
+from dpviz.evaluation.trip_metrics import evaluate_trips
 from dpviz.mechanisms import (
-    FLOW_MECHANISMS,
-    POINT_MECHANISMS,
+    MECHANISMS,
     FlatAreas,
     Identity,
     PrivTree,
@@ -27,8 +26,8 @@ from dpviz.privacy.entropy import Entropy
 from dpviz.release.nouns import counted_noun
 from dpviz.release.verdict import MAYBE_EMPTY, NOISE, ROUGH, USABLE, compute_needed_total, square_verdict, verdict, with_false_positives
 from dpviz.samples.areas import load_area_sample
-from dpviz.samples.flows import load_flow_sample
-from dpviz.samples.points import load_sample
+from dpviz.samples.points import load_point_sample
+from dpviz.samples.trips import load_trip_sample
 from dpviz.space.tree import remove_descendants
 from tests.release_cases import points_of
 from tests.view.trips_cases import grid, random_trips
@@ -96,12 +95,12 @@ def test_counts_that_were_drawn_towards_zero_are_judged_by_those_before():
     assert verdict(release).levels[0].mean == pytest.approx(release.unbiased[0])
 
 
-@pytest.mark.parametrize("key", [*POINT_MECHANISMS, *FLOW_MECHANISMS])
+@pytest.mark.parametrize("key", [*MECHANISMS.of("points"), *MECHANISMS.of("trips")])
 def test_every_mechanism_has_a_verdict_in_words(key):
-    if key in FLOW_MECHANISMS:
-        release = FLOW_MECHANISMS[key]().release(random_trips(grid()), ApproxBudget(1, "1e-6"), Entropy.seeded(1))
+    if key in MECHANISMS.of("trips"):
+        release = MECHANISMS.of("trips")[key]().release(random_trips(grid()), ApproxBudget(1, "1e-6"), Entropy.seeded(1))
     else:
-        release = released(POINT_MECHANISMS[key](), 300, 1)
+        release = released(MECHANISMS.of("points")[key](), 300, 1)
     found = verdict(release)
     assert [each.level for each in found.levels] == list(range(len(found.levels)))
     assert counted_noun(release) in found.detail
@@ -109,20 +108,22 @@ def test_every_mechanism_has_a_verdict_in_words(key):
 
 
 def test_trips_are_judged_by_all_pairs_that_were_counted_and_sums_that_lack_some_are_rough_at_best():
-    flows, seeded = random_trips(grid()), Entropy.seeded(1)
-    release = TopDown().release(flows, ApproxBudget("0.001", "1e-6"), seeded)
+    trips, seeded = random_trips(grid()), Entropy.seeded(1)
+    release = TopDown().release(trips, ApproxBudget("0.001", "1e-6"), seeded)
     last = verdict(release).levels[-1]
     assert last.parts == release.stages[-1].measured > len(release.stages[-1].count)
     assert (verdict(release).levels[0].grade, last.grade) == (USABLE, NOISE)
-    assert grades(TopDown().release(flows, ApproxBudget(1000, "1e-6"), seeded))[:2] == [USABLE, USABLE]
-    release = StabilityHistogram().release(flows, ApproxBudget(20, "1e-6"), seeded)
+    assert grades(TopDown().release(trips, ApproxBudget(1000, "1e-6"), seeded))[:2] == [USABLE, USABLE]
+    release = StabilityHistogram().release(trips, ApproxBudget(20, "1e-6"), seeded)
     assert grades(release)[-1] == USABLE
     assert set(grades(release)[:-1]) == {ROUGH}
     assert f"fewer than about {release.stages[-1].count.min():,} trips were dropped" in verdict(release).detail
 
 
 def test_the_verdict_on_a_list_says_how_many_pairs_it_lists_and_what_it_leaves_out():
-    release = FLOW_MECHANISMS["fitted_tree"](false_discovery=0.2).release(random_trips(grid()), ApproxBudget(20, "1e-6"), Entropy.seeded(1))
+    release = MECHANISMS.of("trips")["fitted_tree"](false_discovery=0.2).release(
+        random_trips(grid()), ApproxBudget(20, "1e-6"), Entropy.seeded(1)
+    )
     found, listed = verdict(release), len(release.stages[-1].count)
     assert found.headline.endswith(f"lists {listed:,} of its {found.levels[-1].parts:,} pairs.")
     assert " trips are in pairs that are not listed; coarser levels count them." in found.detail
@@ -130,19 +131,19 @@ def test_the_verdict_on_a_list_says_how_many_pairs_it_lists_and_what_it_leaves_o
 
 @pytest.fixture(scope="module")
 def flights():
-    return load_flow_sample("us_flights")
+    return load_trip_sample("us_flights")
 
 
 def released_flights(flights, key, epsilon, **settings):
-    mechanism = FLOW_MECHANISMS[key].from_settings({**FLOW_MECHANISMS[key].page_settings, **settings})
+    mechanism = MECHANISMS.of("trips")[key].from_settings({**MECHANISMS.of("trips")[key].page_settings, **settings})
     return mechanism.release(flights, ApproxBudget(epsilon, "1e-8"), Entropy.seeded(1))
 
 
 @pytest.mark.parametrize("epsilon", [TripsConfig().epsilon, "0.1", "0.5", "1", "5"])
-@pytest.mark.parametrize("key", FLOW_MECHANISMS)
+@pytest.mark.parametrize("key", MECHANISMS.of("trips"))
 def test_the_verdict_on_flights_agrees_with_their_false_discoveries_which_it_does_not_see(flights, key, epsilon):
     release = released_flights(flights, key, epsilon)
-    found, table = verdict(release), evaluate_flows(release, flights).by_stage
+    found, table = verdict(release), evaluate_trips(release, flights).by_stage
     assert [stage.name for stage in found.stages] == table["between"].tolist()
     for stage, wrong in zip(found.stages, table["false_discovery"].tolist(), strict=True):
         assert wrong - 3 <= 100 * stage.empty <= wrong + 15
@@ -162,7 +163,7 @@ def test_the_verdict_on_flights_agrees_with_their_false_discoveries_which_it_doe
 @pytest.mark.parametrize("settings", [{"neighbours": "add_remove"}, {"false_discovery": None}], ids=str)
 def test_the_verdict_agrees_with_the_false_discoveries_of_other_settings(flights, settings):
     release = released_flights(flights, "fitted_tree", 1, **settings)
-    table = evaluate_flows(release, flights).by_stage
+    table = evaluate_trips(release, flights).by_stage
     for stage, wrong in zip(verdict(release).stages, table["false_discovery"].tolist(), strict=True):
         assert wrong - 3 <= 100 * stage.empty <= wrong + 15
 
@@ -179,9 +180,9 @@ def test_the_verdict_on_trips_says_which_pairs_may_be_noise_in_two_sentences(fli
 
 def test_small_partitions_that_stand_out_are_named_beside_levels_that_are_mostly_noise():
     for sample, stands in (("daily_routes", True), ("la_residents", False)):
-        points = load_sample(sample)
-        release = POINT_MECHANISMS["path_tree"]().release(points, PureBudget("0.5"), Entropy.seeded(1))
-        found = square_verdict(release, evaluate(release, points).by_zoom["rmse"].tolist(), "positions")
+        points = load_point_sample(sample)
+        release = MECHANISMS.of("points")["path_tree"]().release(points, PureBudget("0.5"), Entropy.seeded(1))
+        found = square_verdict(release, evaluate_points(release, points).by_zoom["rmse"].tolist(), "positions")
         assert "are mostly noise." in found.headline
         assert (
             bool(re.search(r" Yet \d+ partitions as small as at level 8 stand out, with [0-9.]+ % of all positions\.$", found.headline))
@@ -210,7 +211,7 @@ def test_the_headline_says_how_many_regions_look_occupied_and_may_be_empty(mecha
 
 
 def test_squares_and_partitions_that_look_occupied_are_doubted_at_the_finest_level_that_can_be_read():
-    points = load_sample("us_places")
+    points = load_point_sample("us_places")
     release = Quadtree(height=7).release(points, PureBudget(1), Entropy.seeded(1))
     found = verdict(release)
     level = [each.level for each in found.levels if each.grade in (USABLE, ROUGH)][-1]
@@ -222,9 +223,9 @@ def test_standard_deviations_by_pair_hold_and_are_at_most_the_stated_ones(flight
     """Of the stages all of whose pairs are released, so that no pair is there because of its noise."""
     squares = []
     for seed in range(20):
-        mechanism = FLOW_MECHANISMS["fitted_tree"]()
+        mechanism = MECHANISMS.of("trips")["fitted_tree"]()
         release = mechanism.release(flights, ApproxBudget(1, "1e-8"), Entropy.seeded(seed))
-        evaluation = evaluate_flows(release, flights)
+        evaluation = evaluate_trips(release, flights)
         for stage in (1, 2):
             counts, stddev = release.stages[stage], release.stddev_by_pair(stage)
             assert (stddev <= release.stage_stddev(stage)).all()

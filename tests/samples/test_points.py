@@ -18,11 +18,11 @@ from dpviz.samples.points import (
     BOUNDS,
     MOST_SAMPLES,
     PAPER_SIZE,
-    SAMPLES,
+    POINT_SAMPLES,
     SEED,
     daily_routes,
     gaussian_cluster,
-    load_sample,
+    load_point_sample,
     los_angeles,
     road_points,
     sample_xy,
@@ -64,10 +64,10 @@ def outline(name: str) -> shapely.Geometry:
     return shapely.from_geojson((folder("assets") / name).read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize("key", SAMPLES)
+@pytest.mark.parametrize("key", POINT_SAMPLES)
 def test_every_sample_loads_into_its_domain_with_every_record_and_nothing_dropped(key):
-    some = 50_000 if (SAMPLES[key].usual or 0) > 500_000 else None  # millions take long
-    sample, points, (x, y) = SAMPLES[key], load_sample(key, size=some), sample_xy(key, some)
+    some = 50_000 if (POINT_SAMPLES[key].usual or 0) > 500_000 else None  # millions take long
+    sample, points, (x, y) = POINT_SAMPLES[key], load_point_sample(key, size=some), sample_xy(key, some)
     west, south, east, north = sample.domain.bounds
     assert points.domain == sample.domain
     counted = sample.most or len(x)
@@ -91,7 +91,7 @@ def test_same_seed_same_data_and_another_seed_other_data(key):
 def test_towns_stay_where_they_are_when_the_size_grows(key, zoom):
     """Shares of blocks at 20,000 and at 100,000 records differ no more than two samples of one distribution."""
     small, large, other = (
-        load_sample(key, size=size, seed=seed).blocks(zoom).ravel() / size for size, seed in ((20_000, 5), (100_000, 5), (100_000, 6))
+        load_point_sample(key, size=size, seed=seed).blocks(zoom).ravel() / size for size, seed in ((20_000, 5), (100_000, 5), (100_000, 6))
     )
     assert np.abs(small - large).sum() < 0.1
     assert np.abs(other - large).sum() > (0.1 if key == "la_residents" else 0)
@@ -105,12 +105,12 @@ def test_the_stored_residents_are_those_of_the_default_seed_and_do_not_pile_up_o
 
 
 def test_the_square_measures_70_by_70_km_around_the_paper_s_centre_and_another_domain_may_be_finer():
-    domain = SAMPLES["la_residents"].domain
+    domain = POINT_SAMPLES["la_residents"].domain
     west, south, east, north = domain.bounds
     assert domain.areas_km2([[0, 0, domain.side, domain.side]])[0] == pytest.approx(4_900, rel=1e-3)
     assert ((west + east) / 2, (south + north) / 2) == pytest.approx((-118.24368, 34.05223), abs=1e-5)
     finer = Domain(bounds=domain.bounds, crs=domain.crs, order=12)
-    assert load_sample("la_residents", domain=finer).domain.side == 4096
+    assert load_point_sample("la_residents", domain=finer).domain.side == 4096
 
 
 def test_all_residents_are_on_the_land_of_the_basemap_and_none_in_the_open_sea(residents):
@@ -130,21 +130,21 @@ def test_the_densest_place_is_near_downtown_and_the_mountains_are_nearly_empty(r
 
 def test_residents_and_crossings_follow_the_population_of_the_towns(residents, crossings, places):
     """Blocks of 12 km hold residents in proportion to the towns' people, Los Angeles itself left out as it fills many."""
-    assert correlation(residents, places[places["population"] < 1_000_000], SAMPLES["la_residents"].domain.bounds, 6) > 0.6
+    assert correlation(residents, places[places["population"] < 1_000_000], POINT_SAMPLES["la_residents"].domain.bounds, 6) > 0.6
     assert correlation(crossings, places[places["state"].isin(["WA", "NM"])], BOUNDS, 64) > 0.7
 
 
 @pytest.mark.parametrize("size", [0, -1, MOST_SAMPLES + 1, 1.5, True])
 @pytest.mark.parametrize(
-    "make", [los_angeles, gaussian_cluster, road_points, daily_routes, lambda size: load_sample("la_residents", size=size)]
+    "make", [los_angeles, gaussian_cluster, road_points, daily_routes, lambda size: load_point_sample("la_residents", size=size)]
 )
 def test_a_size_out_of_range_is_refused(make, size):
     assert "whole number from 1 to" in refused(make, size)
 
 
 def test_sizes_of_real_data_unknown_samples_and_a_sigma_out_of_range_are_refused():
-    assert "fixed size" in refused(load_sample, "us_places", size=10)
-    assert "choose one of la_residents" in refused(load_sample, "mars")
+    assert "fixed size" in refused(load_point_sample, "us_places", size=10)
+    assert "choose one of la_residents" in refused(load_point_sample, "mars")
     for sigma in (0.0, -1.0, float("nan"), float("inf")):
         assert "sigma" in refused(gaussian_cluster, 10, sigma)
 
@@ -165,7 +165,7 @@ def test_the_gaussian_cluster_is_the_published_protocol_s_matrix(sigma):
     cells = cells[((cells >= 0) & (cells < 1024)).all(1)]
     matrix = np.zeros((1024, 1024), np.int64)
     np.add.at(matrix, (cells[:, 0], cells[:, 1]), 1)
-    points = PointCounts.from_xy(*gaussian_cluster(sigma=sigma, seed=7), domain=SAMPLES["gaussian_cluster"].domain)
+    points = PointCounts.from_xy(*gaussian_cluster(sigma=sigma, seed=7), domain=POINT_SAMPLES["gaussian_cluster"].domain)
     assert np.array_equal(points.blocks(10), matrix)
 
 
@@ -176,7 +176,7 @@ def test_places_are_of_the_contiguous_states_and_known_ones_are_where_they_are(p
     assert (places["population"] >= 0).all()
     boston = places[(places["name"] == "Boston") & (places["state"] == "MA")].iloc[0]
     assert (boston["longitude"], boston["latitude"]) == pytest.approx((-71.06, 42.36), abs=0.02)
-    assert load_sample("us_places").count.sum() == len(places)
+    assert load_point_sample("us_places").count.sum() == len(places)
 
 
 @pytest.mark.parametrize("name", OUTLINES)
@@ -231,7 +231,7 @@ def state(code):
 
 
 def test_all_crossings_lie_in_the_paper_s_rectangle_in_two_states_six_in_ten_in_washington(crossings):
-    assert SAMPLES["road_crossings"].domain.bounds == BOUNDS == (-124.82, 31.33, -103.00, 49.00)
+    assert POINT_SAMPLES["road_crossings"].domain.bounds == BOUNDS == (-124.82, 31.33, -103.00, 49.00)
     assert PAPER_SIZE == 1_630_000
     north, south = (shapely.contains_xy(state(code), crossings) for code in ("WA", "NM"))
     assert (north | south).all()
@@ -270,7 +270,7 @@ def test_country_lies_along_lines_a_mile_apart(crossings, places):
 
 
 def test_one_person_s_fixes_lie_on_few_ways_and_mostly_stand_in_a_release_that_protects_each_by_itself():
-    points = load_sample("daily_routes")
+    points = load_point_sample("daily_routes")
     blocks = points.blocks(8)
     assert (points.contributions, points.unit) == (1, "record")
     assert 0.005 < (blocks > 0).mean() < 0.04
@@ -283,9 +283,9 @@ def test_one_person_s_fixes_lie_on_few_ways_and_mostly_stand_in_a_release_that_p
 
 
 def test_with_a_bound_ten_of_the_same_fixes_count_and_the_person_is_protected():
-    points, again = (load_sample("daily_routes_bounded") for _ in range(2))
+    points, again = (load_point_sample("daily_routes_bounded") for _ in range(2))
     assert (points.count.sum(), points.contributions, points.unit) == (10, 10, "person")
     assert np.array_equal(points.column, again.column)
     assert set(zip(points.column.tolist(), points.row.tolist(), strict=True)) <= set(
-        zip(*(getattr(load_sample("daily_routes"), axis).tolist() for axis in ("column", "row")), strict=True)
+        zip(*(getattr(load_point_sample("daily_routes"), axis).tolist() for axis in ("column", "row")), strict=True)
     )

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from dpviz.data.points import PointCounts
-from dpviz.samples.points import SAMPLES, sample_xy
+from dpviz.samples.points import POINT_SAMPLES, sample_xy
 
 
 @pytest.mark.parametrize("key", ["storage", "landmark", "gowalla"])
 def test_stand_ins_are_as_many_as_given_within_the_bounds_far_from_uniform_and_those_of_their_seed(key):
-    domain = SAMPLES[key].domain
+    domain = POINT_SAMPLES[key].domain
     places, same, others = (np.array(sample_xy(key, 5_000, seed)) for seed in (7, 7, 8))
     low, high = np.reshape(domain.bounds, (2, 2, 1))
     assert places.shape == (2, 5_000)

@@ -101,10 +101,10 @@ def test_answers_are_sums_over_the_raster_and_blocks_are_answers(kind, consisten
     )
     wanted = np.einsum("qr,rc,qc->q", up, cells, across)
     assert np.abs(release.answer(boxes) - wanted).max() > 0.1
-    estimate, stddev = release.answer(boxes, inside=way, spread=True)
+    estimate, stddev = release.answer(boxes, fill=way, spread=True)
     np.testing.assert_array_equal(stddev, release.answer(boxes, spread=True)[1])
-    own = replace(release, inside=way)
-    for found in (release.answer(boxes, inside=way), estimate, own.answer(boxes)):
+    own = replace(release, fill=way)
+    for found in (release.answer(boxes, fill=way), estimate, own.answer(boxes)):
         np.testing.assert_allclose(found, wanted, rtol=1e-8, atol=1e-6)
     for zoom in (0, 1, 3, 5):
         blocks = cells.reshape(1 << zoom, 32 >> zoom, 1 << zoom, 32 >> zoom).sum((1, 3))
@@ -116,7 +116,7 @@ def test_levels_that_do_not_agree_keep_their_answers_for_whole_leaves():
     assert found.spread is None
     for nodes in map(found.nodes, range(3)):
         boxes = found.tree.rectangles(nodes).astype(float)
-        np.testing.assert_allclose(found.answer(boxes, inside="interpolated"), found.count[nodes], atol=1e-8)
+        np.testing.assert_allclose(found.answer(boxes, fill="interpolated"), found.count[nodes], atol=1e-8)
 
 
 @pytest.mark.parametrize(("kind", "finest"), [("any tree", 0), ("any tree", 4), ("quadtree", 2)])
@@ -133,9 +133,9 @@ def test_below_the_finest_raster_answers_are_even_in_large_leaves_and_exact_in_s
     lean = (coarse - even.reshape(1 << finest, width, 1 << finest, width).sum((1, 3))) / width**2
     wanted = even + np.kron(lean, np.ones((width, width)))
     cells = np.array([(column, row, column + 1, row + 1) for row, column in np.ndindex(64, 64)], float)
-    np.testing.assert_allclose(release.answer(cells, inside="interpolated"), wanted.ravel(), atol=1e-8)
+    np.testing.assert_allclose(release.answer(cells, fill="interpolated"), wanted.ravel(), atol=1e-8)
     small = tree.leaves[(tree.east - tree.west)[tree.leaves] * (1 << finest) < 64]
-    np.testing.assert_allclose(release.answer(tree.rectangles(small).astype(float), inside="interpolated"), release.count[small], atol=1e-7)
+    np.testing.assert_allclose(release.answer(tree.rectangles(small).astype(float), fill="interpolated"), release.count[small], atol=1e-7)
 
 
 @pytest.mark.slow
@@ -152,12 +152,12 @@ def test_a_lattice_of_order_24_is_answered_with_leaves_of_single_cells():
 def test_the_way_is_a_choice_of_the_answer_and_overlap_and_unknown_ways_are_refused():
     seeded, boxes = Entropy.seeded(1), np.array([[5.0, 5, 6, 7]])
     found = Quadtree(height=2).release(SLOPE, PureBudget(50), seeded)
-    assert (found.inside, PathTree().release(SLOPE, PureBudget(1), seeded).inside) == ("uniform", "log-linear")
-    assert found.answer(boxes) == found.answer(boxes, inside="uniform")
-    assert len({found.answer(boxes, inside=way).item() for way in ("uniform", *WAYS)}) == 3
+    assert (found.fill, PathTree().release(SLOPE, PureBudget(1), seeded).fill) == ("uniform", "log-linear")
+    assert found.answer(boxes) == found.answer(boxes, fill="uniform")
+    assert len({found.answer(boxes, fill=way).item() for way in ("uniform", *WAYS)}) == 3
     with pytest.raises(DomainError, match="uniform, interpolated, log-linear"):
-        found.answer(boxes, inside="linear")
+        found.answer(boxes, fill="linear")
     curve = HilbertTree().release(SLOPE, PureBudget(1), seeded)
     with pytest.raises(DomainError, match="overlap"):
-        curve.answer(boxes, inside="interpolated")
-    assert np.isfinite(curve.answer(boxes, inside="uniform")).all()
+        curve.answer(boxes, fill="interpolated")
+    assert np.isfinite(curve.answer(boxes, fill="uniform")).all()

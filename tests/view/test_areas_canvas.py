@@ -159,7 +159,7 @@ class TestTexts:
 
     def test_hidden_regions_are_grey_and_named_so(self, case):
         areas, _, on_map = case
-        flat = dv.FlatAreas(least=30).release(areas, dv.PureBudget(1), dv.Entropy.seeded(1))
+        flat = dv.FlatAreas(threshold=30).release(areas, dv.PureBudget(1), dv.Entropy.seeded(1))
         drawing = draw_areas(flat, on_map, AreasMapSettings(level=2))
         assert (drawing.areas.color[flat.hidden] == NO_NUMBER).all()
         assert "not shown: under the threshold" in marks_of(drawing)

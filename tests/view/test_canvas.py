@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from dpviz.evaluation.metrics import evaluate
+from dpviz.evaluation.metrics import evaluate_points
 from dpviz.mechanisms import Quadtree
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
-from dpviz.samples.points import load_sample
+from dpviz.samples.points import load_point_sample
 from dpviz.space.domain import Domain
 from dpviz.view.basemap import corner_coordinates, map_bounds
 from dpviz.view.canvas import TONES, choose_shades, make_legend, make_palette, pack, smallest_type
@@ -114,9 +114,9 @@ class TestRectangles:
         assert "a lines" not in arrays
 
     def test_65_536_of_them_with_truth_counts_and_intervals_in_two_panes_are_a_small_message(self):
-        points = load_sample("la_residents")
+        points = load_point_sample("la_residents")
         release = Quadtree(height=8).release(points, PureBudget(0.5), Entropy.seeded(1))
-        truth = evaluate(release, points).truth
+        truth = evaluate_points(release, points).truth
         large = release.tree.leaves[::8000]
         truth[large] += 20_000
         release.count[large] += 20_000

@@ -9,12 +9,12 @@ import pytest
 import dpviz as dv
 from dpviz.view.deck import BUNDLE
 from tests.hostile import NAMES
-from tests.release_cases import area_release, areas_on, flows_on, point_release, regions_with_shapes
+from tests.release_cases import area_release, areas_on, point_release, regions_with_shapes, trip_counts_on
 from tests.scenes import unpack
 
 RELEASES = {
     "points": point_release,
-    "trips": lambda: dv.TopDown().release(flows_on(regions_with_shapes()), dv.ApproxBudget(5, "1e-6"), dv.Entropy.system()),
+    "trips": lambda: dv.TopDown().release(trip_counts_on(regions_with_shapes()), dv.ApproxBudget(5, "1e-6"), dv.Entropy.system()),
     "areas": area_release,
 }
 

@@ -15,17 +15,17 @@ from matplotlib.figure import Figure
 import dpviz as dv
 from dpviz.space.mask import CellMask
 from dpviz.view.notebook import CURATOR_ONLY
-from tests.flow_cases import flows_of, regular
 from tests.hostile import NAMES
 from tests.release_cases import (
     area_release,
     areas_on,
-    flows_on,
     hidden_release,
     point_release,
     points_of,
     regions_with_shapes,
+    trip_counts_on,
 )
+from tests.trip_cases import regular, trip_counts_of
 
 POINTS = points_of(400)
 PLAN = 'ENGCRS["plan",EDATUM["corner"],CS[Cartesian,2],AXIS["x",east],AXIS["y",north],LENGTHUNIT["metre",1]]'
@@ -40,7 +40,7 @@ def regions_on_a_plan():
 @cache
 def trip_release():
     """Trips between regions with shapes."""
-    return dv.TopDown().release(flows_on(regions_with_shapes()), dv.ApproxBudget(5, "1e-6"), dv.Entropy.system())
+    return dv.TopDown().release(trip_counts_on(regions_with_shapes()), dv.ApproxBudget(5, "1e-6"), dv.Entropy.system())
 
 
 STUDY = {"data": POINTS, "public": True, "mechanisms": {"tree": dv.Quadtree(height=2)}, "epsilons": (1,)}
@@ -54,23 +54,23 @@ SHOWN = {
     "regions on a plan without place": lambda: regions_on_a_plan(),
     "regions without shapes": lambda: regular(2, 2),
     "counts": lambda: POINTS,
-    "trips": lambda: flows_on(regions_with_shapes()),
+    "trips": lambda: trip_counts_on(regions_with_shapes()),
     "areas": lambda: areas_on(regions_with_shapes()),
     "release": point_release,
     "release on a plane": lambda: point_release(crs=None),
     "release of trips": trip_release,
     "release of trips without shapes": lambda: dv.TopDown().release(
-        flows_of(regular(2, 2), {(0, 1): 50}), dv.ApproxBudget(5, "1e-6"), dv.Entropy.seeded(1)
+        trip_counts_of(regular(2, 2), {(0, 1): 50}), dv.ApproxBudget(5, "1e-6"), dv.Entropy.seeded(1)
     ),
     "release of trips on a plan without place": lambda: dv.TopDown().release(
-        flows_of(regions_on_a_plan(), {(0, 1): 50}), dv.ApproxBudget(5, "1e-6"), dv.Entropy.seeded(1)
+        trip_counts_of(regions_on_a_plan(), {(0, 1): 50}), dv.ApproxBudget(5, "1e-6"), dv.Entropy.seeded(1)
     ),
     "release of areas": area_release,
     "release with hidden numbers": hidden_release,
     "receipt": lambda: point_release().receipt,
     "evaluation": lambda: dv.evaluate(point_release(), POINTS),
-    "evaluation of trips": lambda: dv.evaluate_flows(trip_release(), flows_on(regions_with_shapes())),
-    "evaluation of areas": lambda: dv.evaluate_areas(area_release(), areas_on(regions_with_shapes())),
+    "evaluation of trips": lambda: dv.evaluate(trip_release(), trip_counts_on(regions_with_shapes())),
+    "evaluation of areas": lambda: dv.evaluate(area_release(), areas_on(regions_with_shapes())),
     "study": lambda: dv.Study(**STUDY),
 }
 
@@ -94,7 +94,7 @@ def test_what_is_shown_runs_nothing_and_loads_nothing(name):
     ("one", "other"),
     [
         (points_of(400), points_of(7)),
-        (flows_on(regions_with_shapes()), flows_of(regions_with_shapes(), {(0, 1): 1})),
+        (trip_counts_on(regions_with_shapes()), trip_counts_of(regions_with_shapes(), {(0, 1): 1})),
         (areas_on(regions_with_shapes()), dv.AreaCounts.from_counts([1, 0, 0, 5], regions=regions_with_shapes())),
     ],
     ids=["points", "trips", "areas"],

@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from dpviz.data.points import PointCounts
-from dpviz.evaluation.metrics import evaluate
+from dpviz.evaluation.metrics import evaluate_points
 from dpviz.mechanisms import POINT_FAMILY, HilbertTree, Kdtree, Quadtree
 from dpviz.privacy.budget import ApproxBudget, PureBudget
 from dpviz.privacy.entropy import Entropy
@@ -35,7 +35,7 @@ PUBLIC = {"released", "low", "high"}
 def released(mechanism=None, *, domain=PLANE, epsilon=0.3):
     """A release of points in one corner of a domain, and the true counts of its partitions."""
     release, points = made(mechanism, domain=domain, epsilon=epsilon)
-    return release, evaluate(release, points).truth
+    return release, evaluate_points(release, points).truth
 
 
 def made(mechanism=None, *, domain=PLANE, epsilon=0.3):
@@ -124,7 +124,7 @@ class TestPanes:
         assert part.pane(RELEASED, cells="a").note.startswith("3 partitions were not measured themselves")
 
     def test_interpolation_is_a_picture_that_says_nothing_about_partitions(self):
-        release, truth = released(Quadtree(height=2, inside="interpolated"))
+        release, truth = released(Quadtree(height=2, fill="interpolated"))
         view = view_of(release, truth=truth)
         pane = view.pane(INTERPOLATED, cells="a")
         assert (pane.title, pane.cells, pane.words, len(pane.shades)) == ("Released people, interpolated", "", "", 0)
@@ -137,7 +137,7 @@ class TestSquares:
     @pytest.mark.parametrize("zoom", [0, 2, 4])
     def test_marks_are_the_squares_that_an_evaluation_counts(self, zoom):
         release, points = made()
-        row = evaluate(release, points).by_zoom.iloc[zoom]
+        row = evaluate_points(release, points).by_zoom.iloc[zoom]
         pane = SquaresView.of(release, points.blocks, zoom, dark=False, about="Quadtree").pane(cells="a")
         assert (int((pane.shades == 1).sum()), int((pane.shades == 2).sum())) == (row["false_positives"], row["false_negatives"])
         assert [text.split(": ")[1] for _, text in pane.legend.marks] == [

@@ -14,9 +14,7 @@ import pytest
 
 from dpviz.errors import RefusedError
 from dpviz.mechanisms import (
-    AREA_MECHANISMS,
-    FLOW_MECHANISMS,
-    POINT_MECHANISMS,
+    MECHANISMS,
     ExactKdtree,
     FittedTree,
     FlatAreas,
@@ -31,20 +29,20 @@ from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.files import read_manifest, write_release
 from dpviz.release.manifest import describe
-from dpviz.release.point_release import Release
+from dpviz.release.point_release import PointRelease
 from dpviz.release.verdict import verdict
-from dpviz.samples.points import load_sample
+from dpviz.samples.points import load_point_sample
 from dpviz.view.report import report_html
 from tests.area_cases import records_of
 from tests.release_cases import (
     WORDS,
     area_release,
     areas_on,
-    flows_on,
     hidden_release,
     point_release,
     points_of,
     regions_with_shapes,
+    trip_counts_on,
     trip_release,
 )
 from tests.view.trips_cases import grid, random_trips
@@ -96,8 +94,8 @@ def page_of(release, words=WORDS, **changes):
 
 
 def placed_trips(shapes="polygons", mechanism="top_down", **options):
-    flows = random_trips(grid(shapes=shapes, **options))
-    return FLOW_MECHANISMS[mechanism]().release(flows, ApproxBudget(2, "1e-6"), Entropy.system())
+    trips = random_trips(grid(shapes=shapes, **options))
+    return MECHANISMS.of("trips")[mechanism]().release(trips, ApproxBudget(2, "1e-6"), Entropy.system())
 
 
 def pure(mechanism, points, epsilon=1):
@@ -105,14 +103,14 @@ def pure(mechanism, points, epsilon=1):
 
 
 CASES = {
-    **{key: lambda row=row: pure(row(), points_of(200)) for key, row in POINT_MECHANISMS.items()},
-    **{key: lambda key=key: placed_trips(mechanism=key) for key in FLOW_MECHANISMS},
+    **{key: lambda row=row: pure(row(), points_of(200)) for key, row in MECHANISMS.of("points").items()},
+    **{key: lambda key=key: placed_trips(mechanism=key) for key in MECHANISMS.of("trips")},
     "points on a plane": lambda: pure(UniformGrid(side=8), points_of(300, crs=None)),
     "points in metres": lambda: pure(Quadtree(height=3), points_of(300, crs="EPSG:3857")),
     "no records": lambda: pure(Quadtree(height=3), points_of(0)),
     "trips between points": lambda: placed_trips(shapes="points"),
     "trips without places": lambda: trip_release(),
-    **{f"areas, {key}": lambda row=row: pure(row(), areas_on(regions_with_shapes())) for key, row in AREA_MECHANISMS.items()},
+    **{f"areas, {key}": lambda row=row: pure(row(), areas_on(regions_with_shapes())) for key, row in MECHANISMS.of("areas").items()},
     "areas, hidden": lambda: hidden_release(),
     "areas, non-negative": lambda: pure(RegionTree(nonnegative=True), areas_on(regions_with_shapes()), "1/20"),
     "areas without places": lambda: pure(FlatAreas(), records_of(0)),
@@ -162,7 +160,7 @@ def test_a_page_has_an_order_that_screen_readers_can_follow(case):
     ids = [attrs["id"] for _, attrs in page.elements if "id" in attrs]
     assert len(ids) == len(set(ids))
     pictures = page.all("svg")
-    assert len(pictures) >= (5 if isinstance(release, Release) else 3)
+    assert len(pictures) >= (5 if isinstance(release, PointRelease) else 3)
     for attrs in pictures:
         assert attrs["role"] == "img"
         assert set(attrs["aria-labelledby"].split()) <= set(ids)
@@ -236,7 +234,7 @@ def test_the_first_paragraph_claims_no_more_than_is_protected_and_delta_and_rho_
     assert "at most 2.72 (e ε , with ε = 1)" in text
     assert re.search(r"50 % [\d.]+ % 73.2 %", text)
     assert "slack" not in text
-    trips = flows_on(regions_with_shapes())
+    trips = trip_counts_on(regions_with_shapes())
     one, other = (
         page_of(TopDown().release(trips, budget, Entropy.system())).text for budget in (ApproxBudget(1, "1e-8"), ZcdpBudget("0.1"))
     )
@@ -299,7 +297,7 @@ def test_a_release_without_negative_numbers_says_what_that_biases_and_marks_numb
 
 
 def test_a_fine_release_is_drawn_coarser_and_says_so():
-    html = reported(pure(Quadtree(height=8), load_sample("la_residents"), "0.5"))
+    html = reported(pure(Quadtree(height=8), load_point_sample("la_residents"), "0.5"))
     assert len(html) < MOST_BYTES
     text = Page(html).text
     assert "4,096 partitions (level 6). The release has finer levels, down to 65,536 partitions" in text
@@ -329,7 +327,7 @@ def test_hostile_texts_stay_texts(kind):
     release = point_release()
     if kind != "points":
         regions = regions_with_shapes(names=[f"{HOSTILE}{place}" for place in range(4)], levels=(HOSTILE, f"{HOSTILE}2"))
-        trips = lambda: TopDown().release(flows_on(regions), ApproxBudget(5, "1e-6"), Entropy.system())  # noqa: E731
+        trips = lambda: TopDown().release(trip_counts_on(regions), ApproxBudget(5, "1e-6"), Entropy.system())  # noqa: E731
         release = trips() if kind == "trips" else pure(RegionTree(), areas_on(regions))
     page = page_of(release, words)
     assert not set(page.tags) & FETCHING
@@ -378,7 +376,7 @@ def test_the_code_in_a_report_adds_up_a_box_or_the_trips_from_a_region_as_the_re
         regions.ids[1][0] = odd
         tree = "origin" if kind.endswith("first") else "destination"
         mechanism = TopDown() if kind == "trips" else FittedTree(false_discovery=0.01, tree=tree)
-        release = mechanism.release(flows_on(regions), ApproxBudget(5, "1e-6"), Entropy.system())
+        release = mechanism.release(trip_counts_on(regions), ApproxBudget(5, "1e-6"), Entropy.system())
         ends, levels = ((["all"], [odd]), (0, 2)) if kind == "list" else (([odd], ["all"]), (2, 0))
         expected = release.answer(*ends, levels=levels)[0]
     manifest = describe(release, WORDS)

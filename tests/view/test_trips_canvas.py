@@ -9,7 +9,7 @@ import pytest
 from dpviz.mechanisms import FittedTree, TopDown
 from dpviz.privacy.budget import ApproxBudget
 from dpviz.privacy.entropy import Entropy
-from dpviz.samples.flows import load_flow_sample
+from dpviz.samples.trips import load_trip_sample
 from dpviz.view.canvas import Scene
 from dpviz.view.trips_canvas import areas_of, bounds_of, make_pane, names_of_dots
 from dpviz.view.trips_drawing import (
@@ -32,8 +32,8 @@ def case():
 
 @pytest.fixture(scope="module")
 def listed():
-    flows = random_trips(grid())
-    return FittedTree(false_discovery=0.05).release(flows, ApproxBudget(1, "1e-8"), Entropy.seeded(1))
+    trips = random_trips(grid())
+    return FittedTree(false_discovery=0.05).release(trips, ApproxBudget(1, "1e-8"), Entropy.seeded(1))
 
 
 def drawing_of(case, *, truth=True, **view):
@@ -107,7 +107,7 @@ class TestAreas:
         assert alpha[np.argmax(totals)] == alpha.max() > alpha[np.argmin(totals)]
 
     def test_states_are_areas_and_airports_are_circles_which_the_legend_says(self):
-        release = TopDown().release(load_flow_sample("us_flights"), ApproxBudget(1, "1e-6"), Entropy.seeded(1))
+        release = TopDown().release(load_trip_sample("us_flights"), ApproxBudget(1, "1e-6"), Entropy.seeded(1))
         states, airports = (draw_trips(release, TripsMapSettings(level=level, marks=AREAS)) for level in (2, 3))
         assert (bool(states.areas[0].shapes.polygons), states.legend.title) == (True, "released trips of a region")
         assert not airports.areas[0].shapes.polygons
@@ -135,7 +135,7 @@ class TestAreas:
 
     def test_what_is_not_listed_is_a_share_of_each_region_and_nothing_of_a_release_without_a_list(self, listed, case):
         drawing = draw_trips(listed, TripsMapSettings(level=2, shown=NOT_LISTED))
-        rest = listed.rest(2, 0).at(np.arange(24, dtype=np.int32), np.zeros(24, np.int32))
+        rest = listed.unlisted_trips(2, 0).at(np.arange(24, dtype=np.int32), np.zeros(24, np.int32))
         assert drawing.legend.title == "of a region's trips, in pairs that are not listed, %"
         assert make_pane(drawing, areas="0", about="").title == "Trips in pairs that are not listed"
         assert drawing.areas[0].color[np.argmax(rest), 3] > drawing.areas[0].color[:, 3].min()
@@ -157,7 +157,7 @@ def test_public_scales_are_those_of_the_truth_whatever_is_released(case):
 def test_as_measured_a_release_shows_the_numbers_before_they_were_made_whole(listed):
     raw = as_measured(listed)
     assert raw.to_frame(2)["count"].tolist() == listed.to_frame(2)["count_noisy"].tolist()
-    assert raw.across is None
+    assert raw.half_step_sums is None
 
 
 def test_dots_are_named_the_largest_first_and_outlines_are_not():

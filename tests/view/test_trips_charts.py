@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpviz.evaluation.flow_metrics import error_bounds
+from dpviz.evaluation.trip_metrics import error_bounds
 from dpviz.view import trips_charts as charts
 from dpviz.view.colors import ACCENT
 from tests.charts import assert_complete, assert_plain_axes, assert_series_differ, found, rows

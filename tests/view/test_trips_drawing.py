@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 from dpviz.errors import DomainError
-from dpviz.mechanisms import FLOW_MECHANISMS, FittedTree
+from dpviz.mechanisms import MECHANISMS as REGISTRY
+from dpviz.mechanisms import FittedTree
 from dpviz.privacy.budget import ApproxBudget
 from dpviz.privacy.entropy import Entropy
-from dpviz.release.flow_release import PairSums
-from dpviz.samples.flows import load_flow_sample
+from dpviz.release.trip_release import PairSums
+from dpviz.samples.trips import load_trip_sample
 from dpviz.view.colors import FALSE_NEGATIVE, FALSE_POSITIVE
 from dpviz.view.trips_canvas import released_scene
 from dpviz.view.trips_drawing import (
@@ -141,9 +142,9 @@ def test_negative_and_uncertain_pairs_have_looks_of_their_own_are_counted_and_ca
 
 
 def test_note_and_tooltips_say_how_much_is_not_listed():
-    flows = random_trips(grid())
-    release = FittedTree(false_discovery=0.05).release(flows, ApproxBudget(1, "1e-8"), Entropy.seeded(1))
-    rest = release.rest(0, 0).count.sum()
+    trips = random_trips(grid())
+    release = FittedTree(false_discovery=0.05).release(trips, ApproxBudget(1, "1e-8"), Entropy.seeded(1))
+    rest = release.unlisted_trips(0, 0).count.sum()
     assert f"{rest:,} trips are in pairs that are not listed" in mapped((release,), level=2).note
     areas = layers_of(mapped((release,), level=2))["regions"]
     starting = [number(found) for row in areas for found in re.findall(r"start here [^;]*; ([\d,]+) of them not listed", row["t"])]
@@ -277,9 +278,9 @@ def test_tooltips_of_regions_show_trips_that_start_there_that_end_there_and_that
         assert row["n"] == release.tree.origins.names_of(2)[row["i"]]
 
 
-@pytest.mark.parametrize("mechanism", FLOW_MECHANISMS)
+@pytest.mark.parametrize("mechanism", REGISTRY.of("trips"))
 def test_totals_of_regions_have_intervals_where_every_pair_was_measured_and_the_note_says_what_they_mean(mechanism):
-    release = FLOW_MECHANISMS[mechanism]().release(random_trips(grid()), ApproxBudget(1, "1e-8"), Entropy.seeded(1))
+    release = REGISTRY.of("trips")[mechanism]().release(random_trips(grid()), ApproxBudget(1, "1e-8"), Entropy.seeded(1))
     picture = mapped((release,))
     texts, note = [row["t"] for row in layers_of(picture)["regions"]], picture.note
     known = mechanism in ("fitted_tree", "flat_gaussian")
@@ -366,7 +367,7 @@ def test_data_without_trips_give_a_map_without_arcs(mechanism):
 
 @pytest.mark.slow
 def test_a_map_of_all_us_counties_is_small_and_has_all_regions():
-    case = released(load_flow_sample("us_commuters"), epsilon=10)
+    case = released(load_trip_sample("us_commuters"), epsilon=10)
     for level, shown in ((1, "False positives"), (2, "Released"), (3, "False positives")):
         options = {"truth": True, "level": level, "shown": shown, "top": MOST_ARCS, "unit": "commuters"}
         for chosen in (1, None):

@@ -5,8 +5,8 @@ import numpy as np
 import pandas as pd
 import shapely
 
-from dpviz.data.flows import Flows
-from dpviz.evaluation.flow_metrics import evaluate_flows
+from dpviz.data.trips import TripCounts
+from dpviz.evaluation.trip_metrics import evaluate_trips
 from dpviz.mechanisms.trips.flat_gaussian import FlatGaussian
 from dpviz.mechanisms.trips.top_down import TopDown
 from dpviz.privacy.budget import ApproxBudget
@@ -44,13 +44,13 @@ def random_trips(regions, pairs=150, seed=1, destinations=None):
     key = np.sort(rng.choice(a * b, min(pairs, a * b), replace=False))
     origin, destination = (part.astype(np.int32) for part in np.divmod(key, b))
     count = np.minimum(1 + rng.pareto(0.7, len(key)) * 5, 50_000).astype(np.int64)
-    return Flows(regions, origin, destination, count, destinations=destinations)
+    return TripCounts(regions, origin, destination, count, destinations=destinations)
 
 
-def released(flows, mechanism="top_down", epsilon=1.0, seed=1):
+def released(trips, mechanism="top_down", epsilon=1.0, seed=1):
     """A release, and the true trips."""
-    release = MECHANISMS[mechanism].release(flows, ApproxBudget(epsilon, "1e-8"), Entropy.seeded(seed))
-    return release, evaluate_flows(release, flows)
+    release = MECHANISMS[mechanism].release(trips, ApproxBudget(epsilon, "1e-8"), Entropy.seeded(seed))
+    return release, evaluate_trips(release, trips)
 
 
 def layers_of(drawing):

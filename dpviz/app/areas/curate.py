@@ -32,11 +32,11 @@ from dpviz.app.curate_page import (
     show_declared_regions,
     show_map_to_drag,
 )
+from dpviz.app.expected_errors import Expected, Levels, show_expected
 from dpviz.app.first_row import NO_EXPORT, WATERMARK
-from dpviz.app.how_good import Expected, Levels, show_expected
-from dpviz.app.left_side import curate_controls
 from dpviz.app.pay import show_account, show_button
 from dpviz.app.session import is_dark
+from dpviz.app.sidebar import curate_controls
 from dpviz.evaluation.area_metrics import AreaEvaluation
 from dpviz.release.nouns import RECORDS
 from dpviz.space.regions import Regions

@@ -6,7 +6,7 @@ from dpviz.app.areas.curate import show_curate
 from dpviz.app.areas.data import areas_controls
 from dpviz.app.areas.state import AREAS, SECOND_RUN, AreasData
 from dpviz.app.areas.teach import show_teach
-from dpviz.app.left_side import teach_controls
+from dpviz.app.sidebar import teach_controls
 from dpviz.app.two_modes import show_in_mode
 
 _PROTECTED = {

@@ -17,7 +17,7 @@ from dpviz.app.two_runs import second_run_of
 from dpviz.data.areas import AreaCounts
 from dpviz.errors import RefusedError
 from dpviz.evaluation.area_metrics import AreaEvaluation, evaluate_areas
-from dpviz.mechanisms import AREA_FAMILY, AREA_MECHANISMS, AnyFamily
+from dpviz.mechanisms import AREA_FAMILY, AnyFamily
 from dpviz.release.area_release import AreaRelease
 from dpviz.samples.areas import AREA_SAMPLES
 from dpviz.view.areas_drawing import RELEASED, SHOWN_AREAS, TRUE, Denominator, RegionsOnMap
@@ -45,7 +45,7 @@ class AreasConfig(PageConfig):
 
     sample: str = "made_up_city"
     mechanism: str = AREA_FAMILY.usual[0]
-    settings: dict[str, Any] = field(default_factory=lambda: dict(AREA_MECHANISMS[AREA_FAMILY.usual[0]].page_settings))
+    settings: dict[str, Any] = field(default_factory=lambda: dict(AREA_FAMILY.mechanisms[AREA_FAMILY.usual[0]].page_settings))
     level: int | None = None
     measure: str = COUNTS
     asked: tuple[int, ...] = ()

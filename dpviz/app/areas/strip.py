@@ -11,7 +11,7 @@ from dpviz.app.areas.level import change_level
 from dpviz.app.areas.state import AREAS, AreasDrawn, config, evaluation_of
 from dpviz.app.components.strip import REGIONS, StripLevel, strip
 from dpviz.app.strip_controls import end_strip, find_shares, make_parts, note_strip_change, strip_options
-from dpviz.app.two_runs import Shown
+from dpviz.app.two_runs import ShownRun
 from dpviz.release.verdict import verdict
 from dpviz.view.escape import line
 
@@ -19,7 +19,7 @@ _ONE_REGION = "It is one number: the maps show the levels below it."
 
 
 @st.fragment
-def show_strip(shown: Shown, level: int, title: str) -> None:
+def show_strip(shown: ShownRun, level: int, title: str) -> None:
     """Show the strip of the run of the controls at a level that the maps show; while a share is dragged, only this function runs."""
     what: AreasDrawn = shown.first
     how = config() if shown.fresh else what.config

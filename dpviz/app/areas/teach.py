@@ -29,7 +29,7 @@ from dpviz.app.more_about_maps import more_about_maps
 from dpviz.app.page_config import SECOND
 from dpviz.app.session import is_dark
 from dpviz.app.teach_maps import describe_run, finish_scene, may_be_shown, note_canvas_change, raw_switch, run_of_pane, show_canvas
-from dpviz.app.two_runs import LEFT_RUN, RIGHT_RUN, Shown, TwoRuns, choose_pane, let_maps_come_first, list_code, show_in_rows
+from dpviz.app.two_runs import LEFT_RUN, RIGHT_RUN, ShownRun, TwoRuns, choose_pane, let_maps_come_first, list_code, show_in_rows
 from dpviz.app.words import show_detail, show_headline, show_verdict
 from dpviz.arrays import Integers
 from dpviz.mechanisms import RegionTree
@@ -89,7 +89,7 @@ def verdict_of(what: AreasDrawn) -> Verdict:
     return with_false_positives(found, table["empty"].tolist(), table["false_positives"].tolist())
 
 
-def _show_result(row: DeltaGenerator, protected: str, shown: Shown, above: DeltaGenerator, below: DeltaGenerator) -> None:
+def _show_result(row: DeltaGenerator, protected: str, shown: ShownRun, above: DeltaGenerator, below: DeltaGenerator) -> None:
     """Show the maps with their controls, and below the row of the status the strip, the verdict and the tabs."""
     first: AreasDrawn = shown.first
     result, whose = verdict_of(first), RIGHT_RUN if config().shows_second else ""
@@ -125,7 +125,7 @@ def _show_result(row: DeltaGenerator, protected: str, shown: Shown, above: Delta
     AREAS.write_address()
 
 
-def _show_contrasts(shown: Shown, level: int) -> None:
+def _show_contrasts(shown: ShownRun, level: int) -> None:
     """Say of each run on the maps that is a contrast why it is not private, and which ε makes the region tree as useful."""
     for what, whose in ((shown.first, RIGHT_RUN), (shown.second, LEFT_RUN)):
         if what is not None and (mechanism := type(what.config.build())).attack:
@@ -135,7 +135,7 @@ def _show_contrasts(shown: Shown, level: int) -> None:
             show_contrast(AREAS, mechanism, what.release.receipt, useful, whose if config().shows_second else "")
 
 
-def _show_strip(shown: Shown, level: int, whose: str) -> None:
+def _show_strip(shown: ShownRun, level: int, whose: str) -> None:
     run = _describe_run(shown.first)
     title = f"Budget and error of {f'the right map: {run}' if whose else run}. Levels are those of the regions, the whole first."
     show_strip(shown, level, title)
@@ -161,7 +161,7 @@ def _describe_asked(what: AreasDrawn) -> str:
     return describe_sum(what, evaluation_of(what), shown_level(regions), list(asked)) if asked else "Click regions on a map to add them up."
 
 
-def _pane_controls(shown: Shown, scene: Scene | None) -> None:
+def _pane_controls(shown: ShownRun, scene: Scene | None) -> None:
     """Ask what each map shows, and offer the next run, play, undo, the code, and more about the maps."""
     data: AreasData = shown.first.data
     choose_pane(AREAS, "left", "Left map", [*SHOWN_AREAS, SECOND])
@@ -213,7 +213,7 @@ def _make_pane(drawing: AreasDrawing, kind: str, run: str, what: AreasDrawn) -> 
     return replace(pane, title=f"{pane.title}, second run") if kind == SECOND else pane
 
 
-def _make_scene(shown: Shown) -> tuple[Scene, list[AreasDrawing]]:
+def _make_scene(shown: ShownRun) -> tuple[Scene, list[AreasDrawing]]:
     """Return both maps, with all regions in view, and what is drawn on each."""
     how, first = config(), shown.first
     view, kinds = _choose_view(first), (how.left, how.shown)

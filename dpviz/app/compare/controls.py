@@ -33,13 +33,13 @@ from dpviz.app.points.study_area import ask_study_area
 from dpviz.app.resolution import resolution_slider
 from dpviz.data.reading.outline import LAND
 from dpviz.errors import SettingError
-from dpviz.mechanisms.base import LAPLACE, NOISES, AnyMechanism, Rule
+from dpviz.mechanisms.base import LAPLACE, NOISES, AnyMechanism, SettingSpec
 from dpviz.publishing.private_data import PrivateData
 from dpviz.samples.points import SampleInfo
 
 LONGEST_SHOWN = 40  # characters of a wrong value that a message repeats
 USUAL_SIZE = None  # records of a made-up sample; None is its usual number
-_NOISE_RULE = Rule(
+_NOISE_RULE = SettingSpec(
     name=NOISE,
     default=LAPLACE,
     label="Noise",
@@ -80,7 +80,7 @@ def compare_data() -> CompareData | None:
     about = known[config.chosen_sample]
     st.caption(about.description, help=f"Source: {about.source} Licence: {about.licence}.")
     if config.kind == TRIPS_KIND:
-        return _sample_data(about, cached.flow_sample(about.key), f"trips {about.key}")
+        return _sample_data(about, cached.trip_sample(about.key), f"trips {about.key}")
     if config.kind == AREAS_KIND:
         return _sample_data(about, cached.area_sample(about.key).areas, f"areas {about.key}")
     resolution_slider("compare order", config.order, largest_order(LARGEST_ORDER), lambda order: COMPARE.change(order=order, zoom=None))
@@ -170,7 +170,7 @@ def _variation_controls(config: CompareConfig, name: str) -> None:
         _value_controls(name, rules[setting], list(varied[setting]))
 
 
-def _value_controls(name: str, rule: Rule, values: list[Any]) -> None:
+def _value_controls(name: str, rule: SettingSpec, values: list[Any]) -> None:
     """Ask which values a setting takes."""
     key = f"values {name} {rule.name}"
     if isinstance(rule.default, tuple):
@@ -194,7 +194,7 @@ def _value_controls(name: str, rule: Rule, values: list[Any]) -> None:
     field.show(st.text_input, help=f"Several with commas between them. {rule.help} {bounds}")
 
 
-def read_numbers(mechanism: type[AnyMechanism], rule: Rule, typed: str) -> list[int | float]:
+def read_numbers(mechanism: type[AnyMechanism], rule: SettingSpec, typed: str) -> list[int | float]:
     """Read numbers with commas between them, and check each against a mechanism; repeated ones are taken once.
 
     Args:
@@ -218,7 +218,7 @@ def read_numbers(mechanism: type[AnyMechanism], rule: Rule, typed: str) -> list[
     return list(dict.fromkeys(numbers))
 
 
-def _read_number(mechanism: type[AnyMechanism], rule: Rule, text: str) -> int | float:
+def _read_number(mechanism: type[AnyMechanism], rule: SettingSpec, text: str) -> int | float:
     """Read one number; raise `SettingError`, which names it, if it is none or does not fit."""
     kind = "whole number" if _is_whole(mechanism, rule) else "number"
     try:
@@ -235,13 +235,13 @@ def _read_number(mechanism: type[AnyMechanism], rule: Rule, text: str) -> int | 
     return value
 
 
-def _is_whole(mechanism: type[AnyMechanism], rule: Rule) -> bool:
+def _is_whole(mechanism: type[AnyMechanism], rule: SettingSpec) -> bool:
     """Return whether a setting takes whole numbers only."""
     kinds = {item.name: str(getattr(item.type, "__name__", item.type)) for item in fields(mechanism)}
     return kinds[rule.name].split(" ")[0] == "int"
 
 
-def _store_values(name: str, rule: Rule, values: list[Any]) -> None:
+def _store_values(name: str, rule: SettingSpec, values: list[Any]) -> None:
     """Store the values of one setting of a mechanism; an empty list ends its variation."""
     _store_variation(name, {**COMPARE.config().varied_settings(name), rule.name: values})
 
@@ -254,7 +254,7 @@ def _store_variation(name: str, varied: dict[str, list[Any]]) -> None:
     COMPARE.change(settings=settings)
 
 
-def _first_values(rule: Rule) -> list[Any]:
+def _first_values(rule: SettingSpec) -> list[Any]:
     """Return the values with which a setting begins to vary."""
     if rule.choices or isinstance(rule.default, bool):
         return list(rule.choices or (False, True))[:2]

@@ -12,6 +12,7 @@ import numpy as np
 import streamlit as st
 
 from dpviz.app.areas.state import EASY_TO_SEE as AREAS_EASY_TO_SEE
+from dpviz.app.camera import keep_camera, opening
 from dpviz.app.compare.answer import shown_picks
 from dpviz.app.compare.state import (
     COMPARE,
@@ -26,7 +27,6 @@ from dpviz.app.compare.state import (
 )
 from dpviz.app.components.panes import panes
 from dpviz.app.jobs import StudyJob
-from dpviz.app.opening import keep_camera, opening
 from dpviz.app.points.scales import public_density_top
 from dpviz.app.session import is_dark, show_error, show_value, when_chosen
 from dpviz.app.streets import streets_switch, streets_wanted
@@ -34,9 +34,9 @@ from dpviz.app.words import show_chart
 from dpviz.data.areas import AreaCounts
 from dpviz.data.points import PointCounts
 from dpviz.errors import DpvizError
-from dpviz.evaluation.flow_metrics import evaluate_flows
 from dpviz.evaluation.study import Run
-from dpviz.release.point_release import Release
+from dpviz.evaluation.trip_metrics import evaluate_trips
+from dpviz.release.point_release import PointRelease
 from dpviz.space.regions import Regions
 from dpviz.view.areas_canvas import areas_of as area_texts_of
 from dpviz.view.areas_canvas import make_pane as make_area_pane
@@ -134,7 +134,7 @@ def _map_columns(number: int) -> list[Any]:
     return columns[:number]
 
 
-def _point_maps(data: CompareData, releases: dict[str, Release], link: bool) -> None:
+def _point_maps(data: CompareData, releases: dict[str, PointRelease], link: bool) -> None:
     """Show releases of points, and the truth beside them if there are at most three, in one canvas with one camera.
 
     Args:
@@ -173,7 +173,7 @@ def _point_maps(data: CompareData, releases: dict[str, Release], link: bool) -> 
 
 
 def _make_panes(
-    points: PointCounts, releases: dict[str, Release], levels: dict[str, int], truths: dict[str, Any], unit: str, shown: str, zoom: int
+    points: PointCounts, releases: dict[str, PointRelease], levels: dict[str, int], truths: dict[str, Any], unit: str, shown: str, zoom: int
 ) -> tuple[dict[str, Cells], list[Pane]]:
     """Make the panes of releases of points, the truth first if there is room, and the rectangles that they show, by name."""
     views = [
@@ -201,20 +201,20 @@ def _name_first(pane: Pane) -> Pane:
     return replace(pane, title=pane.about, about=pane.title) if pane.about else pane
 
 
-def level_like(release: Release, zoom: int) -> int:
+def level_like(release: PointRelease, zoom: int) -> int:
     """Return the level whose number of partitions is nearest, as a ratio, to the 2**zoom x 2**zoom blocks of a zoom level."""
     return min(reversed(range(release.height + 1)), key=lambda level: abs(math.log(len(release.nodes(level))) - zoom * math.log(4)))
 
 
-def _true_counts(data: CompareData, release: Release) -> Any:
+def _true_counts(data: CompareData, release: PointRelease) -> Any:
     counts: Any = data.data
     return release.tree.sums(counts.column, counts.row, counts.count).astype(np.int64)
 
 
 def _trip_maps(data: CompareData, releases: dict[str, Any], link: bool) -> None:
     """Show releases of trips; the arguments are those of `_point_maps`."""
-    flows: Any = data.data
-    regions: Regions = flows.regions
+    trips: Any = data.data
+    regions: Regions = trips.regions
     left, right = st.columns([3, 2], vertical_alignment="center")
     shown = _shown_control(left)
     level = _level_control(right, regions)
@@ -259,8 +259,8 @@ def _level_control(column: Any, regions: Regions, easy: int = EASY_TO_SEE) -> in
 
 def _trip_canvas(data: CompareData, level: int, shown: str, releases: dict[str, Any], link: bool) -> None:
     """Show releases of trips, and the truth beside them if there are at most three, in one canvas with one camera."""
-    flows: Any = data.data
-    truth = evaluate_flows(next(iter(releases.values())), flows).true_level(level)
+    trips: Any = data.data
+    truth = evaluate_trips(next(iter(releases.values())), trips).true_level(level)
     view = TripsMapSettings(level=level, shown=shown, top=FEWER_ARCS, unit=data.unit, dark=is_dark())
     view = replace(view, tops=merge_tops([choose_public_tops(release, truth, view) for release in releases.values()]))
     drawings = {title: draw_trips(release, view, truth) for title, release in releases.items()}
@@ -272,7 +272,7 @@ def _trip_canvas(data: CompareData, level: int, shown: str, releases: dict[str, 
     areas: dict[str, Areas] = {}
     for title, drawing in drawings.items():
         areas |= areas_of(drawing, names[title])
-    bounds, opens = bounds_of(next(iter(releases.values()))), opening(COMPARE, (flows.regions, flows.ends))
+    bounds, opens = bounds_of(next(iter(releases.values()))), opening(COMPARE, (trips.regions, trips.ends))
     scene = Scene(
         bounds=bounds,
         areas=areas,

@@ -16,9 +16,9 @@ import streamlit as st
 
 from dpviz.app import cached
 from dpviz.app.areas.state import AREAS
+from dpviz.app.camera import Camera, read_camera
 from dpviz.app.class_limits import refuse_large_study
 from dpviz.app.jobs import StudyJob
-from dpviz.app.opening import Camera, read_camera
 from dpviz.app.page_config import EVERYWHERE, STUDY_AREAS
 from dpviz.app.page_state import LARGEST_DELTA, LARGEST_EPSILON, SMALLEST_DELTA, SMALLEST_EPSILON, PageState
 from dpviz.app.points.state import POINTS
@@ -34,8 +34,8 @@ from dpviz.publishing.config import DataPart, DomainPart, PublicDataPart
 from dpviz.publishing.private_data import PrivateData
 from dpviz.publishing.study_config import StudyConfig, Variant, VariedPart
 from dpviz.samples.areas import AREA_SAMPLES
-from dpviz.samples.flows import FLOW_SAMPLES
-from dpviz.samples.points import SAMPLES, SampleInfo
+from dpviz.samples.points import POINT_SAMPLES, SampleInfo
+from dpviz.samples.trips import TRIP_SAMPLES
 from dpviz.view.looks import MOST_VARIANTS
 from dpviz.view.points_map import SHOWN
 from dpviz.view.study_figures import FIGURES
@@ -44,7 +44,7 @@ from dpviz.view.trips_drawing import RELEASED
 POINTS_KIND, TRIPS_KIND, AREAS_KIND = "Points", "Trips", "Areas"
 SAMPLE, OWN = "sample", "own"
 FAMILY: dict[str, AnyFamily] = {POINTS_KIND: POINT_FAMILY, TRIPS_KIND: TRIP_FAMILY, AREAS_KIND: AREA_FAMILY}
-SAMPLES_OF: dict[str, Mapping[str, SampleInfo]] = {POINTS_KIND: SAMPLES, TRIPS_KIND: FLOW_SAMPLES, AREAS_KIND: AREA_SAMPLES}
+SAMPLES_OF: dict[str, Mapping[str, SampleInfo]] = {POINTS_KIND: POINT_SAMPLES, TRIPS_KIND: TRIP_SAMPLES, AREAS_KIND: AREA_SAMPLES}
 USUAL_SAMPLE = {POINTS_KIND: "la_residents", TRIPS_KIND: "northeast_commuters", AREAS_KIND: "made_up_city"}
 PAGE_STATES: dict[str, PageState] = {POINTS_KIND: POINTS, TRIPS_KIND: TRIPS, AREAS_KIND: AREAS}
 MOST_STEPS, MOST_REPEATS, MOST_PICKED, LARGEST_ORDER = 12, 200, 4, 12
@@ -229,7 +229,7 @@ class CompareConfig:
     def _count_levels(self) -> int:
         """Return how many levels of regions a map can show."""
         if self.kind == TRIPS_KIND:
-            return cached.flow_sample(self.chosen_sample).regions.depth
+            return cached.trip_sample(self.chosen_sample).regions.depth
         return cached.area_sample(self.chosen_sample).areas.regions.depth if self.kind == AREAS_KIND else MOST_LEVELS
 
     @classmethod

@@ -10,10 +10,9 @@ import streamlit as st
 
 from dpviz.app.components.panes import Chosen, panes
 from dpviz.app.curate_page import begin_curate, begin_release, end_curate, list_draws, show_map_to_drag
+from dpviz.app.expected_errors import Expected, Levels, show_expected
 from dpviz.app.first_row import NO_EXPORT, NOT_PRIVATE, WATERMARK
-from dpviz.app.how_good import Expected, Levels, show_expected
-from dpviz.app.kept_map import find_readable_level
-from dpviz.app.left_side import curate_controls
+from dpviz.app.paid_map import find_readable_level
 from dpviz.app.pay import show_account, show_button
 from dpviz.app.points.data import Declared, points_controls
 from dpviz.app.points.state import POINTS, Data, Drawn, config, draw, drawn, truth_of
@@ -21,6 +20,7 @@ from dpviz.app.points.strip import size_of_squares, zooms_of
 from dpviz.app.points.tabs import QUERY_TAB, keep_box, key_figures, set_query_box, shows_box, tabs
 from dpviz.app.points.where import take_box
 from dpviz.app.session import is_dark
+from dpviz.app.sidebar import curate_controls
 from dpviz.data.points import PointCounts
 from dpviz.evaluation.metrics import Evaluation
 from dpviz.release.nouns import RECORDS

@@ -33,7 +33,7 @@ from dpviz.data.reading.points import PointsFile
 from dpviz.publishing.config import DataPart, DomainPart
 from dpviz.publishing.private_data import OpenedData, left_out
 from dpviz.release.nouns import RECORDS
-from dpviz.samples.points import SAMPLES
+from dpviz.samples.points import POINT_SAMPLES
 from dpviz.space.domain import Domain
 from dpviz.view.declared_canvas import DeclaredBox
 from dpviz.view.escape import markdown
@@ -90,9 +90,9 @@ def points_controls(cards: Cards) -> Declared:
 
 
 def _choose_sample(cards: Cards) -> Declared:
-    choose_sample(POINTS, SAMPLES, size=None, zoom=None)
+    choose_sample(POINTS, POINT_SAMPLES, size=None, zoom=None)
     page_config = config()
-    about = SAMPLES[page_config.sample]
+    about = POINT_SAMPLES[page_config.sample]
     if about.synthetic:
         usual, label = about.usual, f"How many {about.unit}"
         size = Field(

@@ -8,12 +8,12 @@ import streamlit as st
 from streamlit.navigation.page import StreamlitPage
 
 from dpviz.app.first_row import describe_unprotected
-from dpviz.app.left_side import teach_controls
 from dpviz.app.page_state import TEACH
 from dpviz.app.points.curate import show_curate
 from dpviz.app.points.data import points_controls
 from dpviz.app.points.state import POINTS, SECOND_RUN, Data, config
 from dpviz.app.points.teach import show_teach
+from dpviz.app.sidebar import teach_controls
 from dpviz.app.two_modes import show_in_mode
 
 _PROTECTED = {

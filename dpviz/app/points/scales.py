@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from dpviz.data.points import PointCounts
-from dpviz.release.point_release import Release
+from dpviz.release.point_release import PointRelease
 from dpviz.view.partition_looks import row_areas
 from dpviz.view.points_canvas import density_top
 
@@ -13,7 +13,7 @@ SCALE_ZOOM = 6  # the blocks of this zoom level decide the density scale
 _SLOT = "density scale"
 
 
-def public_density_top(points: PointCounts, release: Release, unit: str) -> float:
+def public_density_top(points: PointCounts, release: PointRelease, unit: str) -> float:
     """Choose the top of the density scale from public counts; the last one is kept for the session.
 
     Args:

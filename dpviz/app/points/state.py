@@ -16,10 +16,10 @@ from dpviz.app.page_state import PageState
 from dpviz.app.session import Reader, choice_reader, newest_result, number_reader
 from dpviz.app.two_runs import second_run_of
 from dpviz.data.points import PointCounts
-from dpviz.evaluation.metrics import Evaluation, evaluate
+from dpviz.evaluation.metrics import Evaluation, evaluate_points
 from dpviz.mechanisms import POINT_FAMILY, AnyFamily
-from dpviz.release.point_release import Release
-from dpviz.samples.points import SAMPLES
+from dpviz.release.point_release import PointRelease
+from dpviz.samples.points import POINT_SAMPLES
 from dpviz.view.basemap import Bounds
 from dpviz.view.points_canvas import RELEASED, TRUE
 from dpviz.view.points_map import INTERPOLATED, SHOWN
@@ -65,7 +65,7 @@ class Config(PageConfig):
         """Return the reader of each parameter of a link."""
         return cls.run_readers() | {
             "left": choice_reader(*SHOWN, INTERPOLATED, SECOND),
-            "sample": choice_reader(*SAMPLES),
+            "sample": choice_reader(*POINT_SAMPLES),
             "size": number_reader(1, 10_000_000, int),
             "order": number_reader(1, LARGEST_ORDER, int),
             "study_area": choice_reader(*STUDY_AREAS),
@@ -103,7 +103,7 @@ class Data(PageData):
         return self.points
 
 
-class Drawn(OneRelease[Release, Data, Config, Evaluation]):
+class Drawn(OneRelease[PointRelease, Data, Config, Evaluation]):
     """The last draw, kept until the next one."""
 
 
@@ -124,11 +124,11 @@ def draw(data: Data, funding: Funding | None) -> None:
 
 def run_of(data: Data, how: Config, check: Callable[[], None]) -> Drawn:
     """Release public data in Teach, and compare the release with the truth, see `make_run`."""
-    made = make_run(Drawn, data, how, check, evaluate)
+    made = make_run(Drawn, data, how, check, evaluate_points)
     refuse_large_release(len(made.release.tree))
     return made
 
 
 def truth_of(what: Drawn) -> Evaluation | None:
     """Return the comparison of a release with the truth; None unless `truth_allowed`."""
-    return find_truth(POINTS, what, evaluate)
+    return find_truth(POINTS, what, evaluate_points)

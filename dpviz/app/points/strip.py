@@ -13,13 +13,13 @@ from dpviz.amounts import format_decimal
 from dpviz.app.components.strip import StripLevel, strip
 from dpviz.app.points.state import POINTS, Drawn, config
 from dpviz.app.strip_controls import end_strip, find_shares, make_parts, note_strip_change, strip_options
-from dpviz.app.two_runs import Shown
+from dpviz.app.two_runs import ShownRun
 from dpviz.evaluation.expected_split import expected_of_split
 from dpviz.evaluation.metrics import FINEST_ZOOM, Evaluation
 from dpviz.mechanisms import POINT_FAMILY
-from dpviz.release.point_release import Release
+from dpviz.release.point_release import PointRelease
 from dpviz.release.verdict import Verdict, square_verdict, with_false_positives
-from dpviz.samples.points import SAMPLES
+from dpviz.samples.points import POINT_SAMPLES
 from dpviz.space.domain import Domain, area_of_bounds
 
 FEW_SQUARES = 16
@@ -27,7 +27,7 @@ EASY_ZOOM = 6  # zoom level whose squares can be told apart on a map
 
 
 @st.fragment
-def show_strip(shown: Shown, level: int, title: str) -> None:
+def show_strip(shown: ShownRun, level: int, title: str) -> None:
     """Show the strip of the run of the controls at a level that the maps show; while a share is dragged, only this function runs."""
     what: Drawn = shown.first
     zooms, how = zooms_of(what.release.domain), config() if shown.fresh else what.config
@@ -43,7 +43,7 @@ def show_strip(shown: Shown, level: int, title: str) -> None:
     end_strip(POINTS, title)
 
 
-def _choose_zoom(release: Release, zoom: int) -> None:
+def _choose_zoom(release: PointRelease, zoom: int) -> None:
     """Show the level of the tree that is like a zoom level."""
     POINTS.change(zoom=level_like(release, zoom))
     note_strip_change(POINTS)
@@ -61,7 +61,7 @@ def zooms_of(domain: Domain) -> range:
     return range(min(domain.order, FINEST_ZOOM) + 1)
 
 
-def shown_zoom(release: Release, level: int) -> int:
+def shown_zoom(release: PointRelease, level: int) -> int:
     """Return the zoom level that is shown: the chosen one, or one that is easy to see, the same whatever the budget.
 
     Where partitions depend on the data, a small budget may have none so small; elsewhere the finest partitions are the limit.
@@ -77,27 +77,27 @@ def shown_zoom(release: Release, level: int) -> int:
     return min(EASY_ZOOM, finest if mechanism.depends_on_data(release) else finest_zoom(release))
 
 
-def finest_zoom(release: Release) -> int:
+def finest_zoom(release: PointRelease) -> int:
     """Return the finest zoom level that has at most about as many squares as the release has partitions."""
     finest = release.height if _is_quartered(release) else math.ceil(math.log(max(len(release.tree.leaves), 1), 4))
     return min(finest, zooms_of(release.domain)[-1])
 
 
-def level_like(release: Release, zoom: int) -> int:
+def level_like(release: PointRelease, zoom: int) -> int:
     """Return the level of the tree whose partitions are like the 2**zoom x 2**zoom blocks of a zoom level."""
     if _is_quartered(release):
         return min(zoom, release.height)
     return min(reversed(range(release.height + 1)), key=lambda level: abs(math.log(len(release.nodes(level))) - zoom * math.log(4)))
 
 
-def zoom_like(release: Release, level: int) -> int:
+def zoom_like(release: PointRelease, level: int) -> int:
     """Return the zoom level whose blocks are like the partitions of a level of the tree."""
     if _is_quartered(release):
         return min(level, finest_zoom(release))
     return min(range(finest_zoom(release) + 1), key=lambda zoom: abs(math.log(len(release.nodes(level))) - zoom * math.log(4)))
 
 
-def _is_quartered(release: Release) -> bool:
+def _is_quartered(release: PointRelease) -> bool:
     """Return whether each level of the tree has the zoom level of the same number, because a step cuts into four."""
     return release.height == 0 or len(release.nodes(1)) == 4
 
@@ -117,7 +117,7 @@ def verdict_of(what: Drawn) -> Verdict | None:
 
 def describe_person(what: Drawn) -> str:
     """Write what is protected where all records of a sample are one person's; "" elsewhere."""
-    sample = SAMPLES.get(what.data.source.data_part.sample or "")
+    sample = POINT_SAMPLES.get(what.data.source.data_part.sample or "")
     if sample is None or not sample.one_person:
         return ""
     unit, epsilon, records = what.data.unit, Fraction(what.config.epsilon), int(what.data.points.count.sum())
@@ -159,7 +159,7 @@ def make_levels(what: Drawn, before: Evaluation | None) -> list[StripLevel]:
     return levels
 
 
-def _describe_squares(release: Release, zoom: int, width: float) -> str:
+def _describe_squares(release: PointRelease, zoom: int, width: float) -> str:
     """Write how many squares a zoom level has, and how large they are where lengths are in metres or kilometres are known."""
     if zoom == 0:
         return "the whole domain"

@@ -34,7 +34,7 @@ from dpviz.evaluation.split_objective import objective_curve
 from dpviz.mechanisms import POINT_FAMILY
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.receipt import Receipt
-from dpviz.release.point_release import Release
+from dpviz.release.point_release import PointRelease
 from dpviz.space.coverage import TOLERANCE, percent_outside
 from dpviz.space.domain import Domain
 from dpviz.view import charts
@@ -145,7 +145,7 @@ def _accuracy(what: Drawn, evaluation: Evaluation | None) -> None:
 
 def _describe_band(what: Drawn) -> str:
     """Write what the errors are compared with in the chart of accuracy."""
-    cut = f"partitions that a square cuts {_CUT_PARTITIONS[what.release.inside]}"
+    cut = f"partitions that a square cuts {_CUT_PARTITIONS[what.release.fill]}"
     if not what.release.states_noise:
         return f"This method states no noise, so that there is no band; {cut}."
     return f"Errors above the band come from assuming how {what.data.unit} lie in a partition: {cut}."
@@ -220,7 +220,7 @@ def _answer_parts(what: Drawn, evaluation: Evaluation, box: list[float]) -> _Ans
     return _AnswerParts(truth=truth, noise=float(what.release.answer([box])[0]) - without_noise, spreading=without_noise - truth)
 
 
-def _part_inside(release: Release, box: list[float]) -> list[float]:
+def _part_inside(release: PointRelease, box: list[float]) -> list[float]:
     west, south, east, north = release.domain.bounds
     return [max(box[0], west), max(box[1], south), min(box[2], east), min(box[3], north)]
 
@@ -238,20 +238,20 @@ def _show_answer(what: Drawn, evaluation: Evaluation | None, box: list[float]) -
             " since small or negative counts were changed, or partitions lean towards fuller neighbours."
         )
     if evaluation is None:
-        st.caption(f"Two partitions clicked on the map set the box. Partitions that the box cuts {_CUT_PARTITIONS[what.release.inside]}.")
+        st.caption(f"Two partitions clicked on the map set the box. Partitions that the box cuts {_CUT_PARTITIONS[what.release.fill]}.")
         return
     parts = _answer_parts(what, evaluation, box)
     right.metric("True answer", f"{parts.truth:,.0f}", delta=f"{estimate - parts.truth:+,.0f} error", delta_color="off")
     show_chart(charts.parts_of_error(parts.noise, parts.spreading, what.data.unit))
 
 
-def _interval_help(release: Release) -> str:
+def _interval_help(release: PointRelease) -> str:
     """Return the help text of the interval of an answer: what the interval covers, and what it does not."""
     text = f"It covers the noise, not what is assumed inside partitions that the box cuts. {CHOSEN_BEFOREHAND}"
     return f"{text} It is approximate: {release.approximate}." if release.approximate else text
 
 
-def _side_field(release: Release, box: list[float], side: int, column: DeltaGenerator) -> bool:
+def _side_field(release: PointRelease, box: list[float], side: int, column: DeltaGenerator) -> bool:
     """Show the field of one side of the box, which may reach outside the domain; return whether the field holds a number that fits."""
     field = Field(
         key=f"query {SIDES[side]}",
@@ -319,7 +319,7 @@ def keep_box(domain: Domain, clicked: Bounds | None = None) -> None:
         box[:] = [*sides[:, :2].min(axis=0).tolist(), *sides[:, 2:].max(axis=0).tolist()]
 
 
-def _step(release: Release, axis: int) -> float:
+def _step(release: PointRelease, axis: int) -> float:
     return float(f"{4 * release.domain.cell_size[axis]:.1g}")
 
 

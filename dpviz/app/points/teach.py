@@ -33,7 +33,7 @@ from dpviz.app.points.tabs import (
 )
 from dpviz.app.session import is_dark
 from dpviz.app.teach_maps import describe_run, finish_scene, may_be_shown, note_canvas_change, raw_switch, show_canvas
-from dpviz.app.two_runs import LEFT_RUN, RIGHT_RUN, Shown, TwoRuns, choose_pane, let_maps_come_first, list_code, show_in_rows
+from dpviz.app.two_runs import LEFT_RUN, RIGHT_RUN, ShownRun, TwoRuns, choose_pane, let_maps_come_first, list_code, show_in_rows
 from dpviz.app.words import show_detail, show_headline, show_verdict
 from dpviz.mechanisms import Quadtree
 from dpviz.publishing.dry_run import WantedError
@@ -72,7 +72,7 @@ def show_teach(data: Data | None, row: DeltaGenerator, protected: str, fits: boo
     show_in_rows(LIVE, shown, questions, idle, partial(_show_result, row, protected), also)
 
 
-def _show_result(row: DeltaGenerator, protected: str, shown: Shown, above: DeltaGenerator, below: DeltaGenerator) -> None:
+def _show_result(row: DeltaGenerator, protected: str, shown: ShownRun, above: DeltaGenerator, below: DeltaGenerator) -> None:
     """Show the maps with their controls, and below the row of the status the strip, the verdict and the tabs."""
     first, result = shown.first, verdict_of(shown.first)
     level, whose = _choose_level(first), RIGHT_RUN if config().shows_second else ""
@@ -105,7 +105,7 @@ def _show_result(row: DeltaGenerator, protected: str, shown: Shown, above: Delta
     POINTS.write_address()
 
 
-def _show_contrasts(shown: Shown, level: int) -> None:
+def _show_contrasts(shown: ShownRun, level: int) -> None:
     """Say of each run on the maps that is a contrast why it is not private, and which ε makes the quadtree as useful."""
     for what, whose in ((shown.first, RIGHT_RUN), (shown.second, LEFT_RUN)):
         if what is not None and what.evaluation is not None and (mechanism := type(what.config.build())).attack:
@@ -121,7 +121,7 @@ def _title_of_strip(first: Drawn) -> str:
     return f"Budget and error of {whose}. Levels are equal squares of the domain; the map shows the mechanism's own partitions."
 
 
-def _describe_box(shown: Shown) -> str:
+def _describe_box(shown: ShownRun) -> str:
     """Write the answer for the box of the range query, while the maps show it; else how to ask for one."""
     if not shows_box():
         return "Box: press Box, or hold Shift, and drag a box on a map to read its count here."
@@ -130,7 +130,7 @@ def _describe_box(shown: Shown) -> str:
     return f"Box, right map: {describe_answer(shown.first)} Left map: {describe_answer(shown.second)}"
 
 
-def _stamp_maps(shown: Shown) -> str:
+def _stamp_maps(shown: ShownRun) -> str:
     """Write what the right map's run is; and if the left map's is not private, that, too."""
     second = shown.second
     return f"{_stamp(shown.first)}{'' if second is None or second.release.receipt.private else ' Left map: NOT PRIVATE.'}"
@@ -150,7 +150,7 @@ def _choose_level(what: Drawn) -> int:
     return level_like(what.release, EASY_ZOOM) if chosen is None else min(chosen, what.release.height)
 
 
-def _pane_controls(shown: Shown, scene: Scene) -> None:
+def _pane_controls(shown: ShownRun, scene: Scene) -> None:
     """Ask what each map shows, and offer the next run, play, undo, the code, and more about the maps."""
     what: Drawn = shown.first
     kinds = [RELEASED, TRUE, ERROR, FALSE_POSITIVES, *([INTERPOLATED] if can_show_interpolation(what.release) else [])]
@@ -167,7 +167,7 @@ def _describe_run(what: Drawn) -> str:
     return describe_run(what.title, what.config)
 
 
-def _make_views(shown: Shown, level: int) -> dict[str, View]:
+def _make_views(shown: ShownRun, level: int) -> dict[str, View]:
     """Prepare the shown level of each run, by the names of the runs, and the squares of false positives, if a map shows them."""
     views: dict[str, View] = {}
     for name, what in (("first", shown.first), ("second", shown.second)):
@@ -216,7 +216,7 @@ def _scale_top(view: ReleaseView, shown: str, data: Data) -> float | None:
     return scales[name]
 
 
-def _make_scene(shown: Shown, views: dict[str, View]) -> tuple[Scene, list[View]]:
+def _make_scene(shown: ShownRun, views: dict[str, View]) -> tuple[Scene, list[View]]:
     """Return both maps, with the whole domain in view, and which run is on each."""
     how, data = config(), shown.first.data
     names = [_view_of(kind, views) for kind in (how.left, how.shown)]

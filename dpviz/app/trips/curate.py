@@ -10,9 +10,8 @@ import streamlit as st
 from dpviz.app import cached
 from dpviz.app.components.panes import Chosen, panes
 from dpviz.app.curate_page import begin_curate, begin_release, choose_level, choose_map, end_curate, list_draws, show_declared_regions
+from dpviz.app.expected_errors import Expected, Levels, show_expected
 from dpviz.app.first_row import NO_EXPORT, WATERMARK
-from dpviz.app.how_good import Expected, Levels, show_expected
-from dpviz.app.left_side import curate_controls
 from dpviz.app.pay import show_account, show_button
 from dpviz.app.session import (
     carry_out,
@@ -20,13 +19,14 @@ from dpviz.app.session import (
     show_value,
     when_chosen,
 )
+from dpviz.app.sidebar import curate_controls
 from dpviz.app.trips.data import Declared, trips_controls
 from dpviz.app.trips.filters import change_level, choose_filters, chosen_region, shown_level
 from dpviz.app.trips.state import ALONE, TRIPS, TripsData, TripsDrawn, draw, drawn, find_truths
 from dpviz.app.trips.tabs import key_figures, show_tabs, take_chosen
 from dpviz.app.words import show_chart
-from dpviz.data.flows import Flows
-from dpviz.evaluation.flow_metrics import FlowEvaluation
+from dpviz.data.trips import TripCounts
+from dpviz.evaluation.trip_metrics import TripEvaluation
 from dpviz.mechanisms.base import ADD_REMOVE, BOUNDED
 from dpviz.release.nouns import TRIPS as TRIPS_NOUN
 from dpviz.space.regions import Regions
@@ -66,9 +66,9 @@ def _origins_of(declared: Declared) -> Regions | None:
     return None if declared.regions is None else declared.regions[0].regions
 
 
-def _levels_of(flows: Flows) -> Levels:
+def _levels_of(trips: TripCounts) -> Levels:
     """Return the levels of pairs of regions."""
-    regions, ends = flows.regions, flows.ends
+    regions, ends = trips.regions, trips.ends
     names = {level: f"{name} to {ends.levels[level - 1]}" for level, name in enumerate(regions.levels, start=1)}
     return Levels(names=names, usual=min(names), part="pair", parts_at=lambda level: regions.size(level) * ends.size(level))
 
@@ -89,7 +89,7 @@ def _show_declared(declared: Declared, expected: Expected | None, unit: str) -> 
     show_declared_regions(scene, "declared regions")
 
 
-def _offer_add_remove(frame: Flows) -> None:
+def _offer_add_remove(frame: TripCounts) -> None:
     """Offer neighbours of whom one has a person more, where replacing a person's trips by as many others promises too much.
 
     It is a press of its own: what is protected is never chosen without the curator.
@@ -154,7 +154,7 @@ def _choose_view(what: TripsDrawn, *, shows_truth: bool) -> TripsMapSettings:
     )
 
 
-def _show_map(what: TripsDrawn, index: int, view: TripsMapSettings, truths: tuple[FlowEvaluation, ...]) -> None:
+def _show_map(what: TripsDrawn, index: int, view: TripsMapSettings, truths: tuple[TripEvaluation, ...]) -> None:
     """Show one mechanism's map, or a matrix if the regions have no geometry."""
     release, truth = what.releases[index], truths[index].true_sums(view.level, view.level) if truths else None
     if len(what.releases) > 1:

@@ -21,27 +21,27 @@ from dpviz.app.saved_config import COORDINATES, IDS, NONE
 from dpviz.app.source_controls import choose_sample, choose_source
 from dpviz.app.trips.state import TRIPS, TripsData
 from dpviz.app.unit_controls import UnitQuestion, show_left_out
-from dpviz.data.flows import PERSON, TRIP, Flows
-from dpviz.data.reading.flows import FlowsFile
-from dpviz.data.reading.inspect import describe_flows
+from dpviz.data.reading.inspect import describe_trip_files
+from dpviz.data.reading.trips import TripsFile
 from dpviz.data.roles import between_pairs
+from dpviz.data.trips import PERSON, TRIP, TripCounts
 from dpviz.publishing.config import DataPart
 from dpviz.publishing.private_data import OpenedData, left_out
 from dpviz.release import nouns
-from dpviz.samples.flows import FLOW_SAMPLES
+from dpviz.samples.trips import TRIP_SAMPLES
 from dpviz.space.regions import Regions
 
 TABLES = ("csv", "tsv", "txt", "parquet")
 BothRegions = tuple[cached.UploadedRegions, cached.UploadedRegions]
 """The regions where trips begin, and those where they end."""
-TripFiles = ChosenFiles[FlowsFile, BothRegions]
-FILES = FileKind[FlowsFile, BothRegions](
+TripFiles = ChosenFiles[TripsFile, BothRegions]
+FILES = FileKind[TripsFile, BothRegions](
     page=TRIPS,
     kind=opened_config.TRIPS,
     field="trips",
-    describe_upload=cached.inspect_flows_file,
-    describe=describe_flows,
-    count_upload=cached.count_flows_file,
+    describe_upload=cached.inspect_trips_file,
+    describe=describe_trip_files,
+    count_upload=cached.count_trips_file,
     frame_of=lambda both: (both[0].regions, both[1].regions),
     key_of=lambda both: (both[0].key, both[1].key),
 )
@@ -61,12 +61,12 @@ class Declared:
     regions: BothRegions | None = None
     unit: dict[str, Any] | None = None
 
-    def frame(self) -> Flows | None:
+    def frame(self) -> TripCounts | None:
         """Return regions, unit and bound without a single trip; None while the regions or the unit are missing, or do not fit together."""
         if self.data is not None:
-            flows = self.data.flows
+            trips = self.data.trips
             return _without_trips(
-                flows.regions, flows.ends, bound=flows.contributions, unit=flows.unit, exactly=flows.exactly, enforced=flows.enforced
+                trips.regions, trips.ends, bound=trips.contributions, unit=trips.unit, exactly=trips.exactly, enforced=trips.enforced
             )
         if self.regions is None or self.unit is None:
             return None
@@ -77,9 +77,9 @@ class Declared:
         return _without_trips(regions.regions, ends.regions, bound=bound, unit=unit, exactly=exactly, enforced=enforced)
 
 
-def _without_trips(regions: Regions, ends: Regions, *, bound: int, unit: str, exactly: bool, enforced: bool) -> Flows:
+def _without_trips(regions: Regions, ends: Regions, *, bound: int, unit: str, exactly: bool, enforced: bool) -> TripCounts:
     indexes = np.zeros(0, np.int32)
-    return Flows(
+    return TripCounts(
         regions,
         indexes,
         indexes,
@@ -99,25 +99,25 @@ def trips_controls(cards: Cards) -> Declared:
 
 def _choose_sample(cards: Cards) -> Declared:
     """Show the choice of a sample, and return its data."""
-    choose_sample(TRIPS, FLOW_SAMPLES, level=None)
+    choose_sample(TRIPS, TRIP_SAMPLES, level=None)
     how = TRIPS.config()
-    about = FLOW_SAMPLES[how.sample]
-    flows = cached.flow_sample(how.sample)
-    st.caption(about.description, help=f"{describe_regions(flows.regions)} Source: {about.source} Licence: {about.licence}.")
+    about = TRIP_SAMPLES[how.sample]
+    trips = cached.trip_sample(how.sample)
+    st.caption(about.description, help=f"{describe_regions(trips.regions)} Source: {about.source} Licence: {about.licence}.")
     key = f"trips {how.sample}"
     if cards.curates:
-        bound = f", of whom at most {flows.contributions:,} {about.unit} count" if flows.contributions > 1 else ""
-        cards.whom.markdown(f"The sample says it: one {flows.unit}{bound}.")
-        cards.where.caption(describe_regions(flows.regions))
+        bound = f", of whom at most {trips.contributions:,} {about.unit} count" if trips.contributions > 1 else ""
+        cards.whom.markdown(f"The sample says it: one {trips.unit}{bound}.")
+        cards.where.caption(describe_regions(trips.regions))
     data = TripsData(
-        flows=flows,
+        trips=trips,
         digest=key,
-        fingerprints=cached.fingerprints(key, (), flows),
+        fingerprints=cached.fingerprints(key, (), trips),
         title=about.title,
         unit=about.unit,
         source=Source(data_part=DataPart(sample=how.sample)),
     )
-    uploaded = cached.UploadedRegions(key=(key,), regions=flows.regions)
+    uploaded = cached.UploadedRegions(key=(key,), regions=trips.regions)
     return Declared(data=data, regions=(uploaded, uploaded))
 
 
@@ -169,14 +169,14 @@ def _ask_and_count(chosen_files: TripFiles, both: BothRegions, cards: Cards) -> 
     return Declared(data=data, regions=both, unit=unit)
 
 
-def _lacking_column(about: FlowsFile, options: dict[str, Any]) -> str | None:
+def _lacking_column(about: TripsFile, options: dict[str, Any]) -> str | None:
     """Return which end of the trips has no column yet; None if the trips can be read."""
     if about.matrix:
         return None
     return next((title for role, title in (("origin", "Origin"), ("destination", "Destination")) if not options.get(role)), None)
 
 
-def _choose_columns(about: FlowsFile, digest: str) -> dict[str, Any]:
+def _choose_columns(about: TripsFile, digest: str) -> dict[str, Any]:
     """Ask which columns to read; columns with usual names are chosen beforehand.
 
     Args:
@@ -184,7 +184,7 @@ def _choose_columns(about: FlowsFile, digest: str) -> dict[str, Any]:
         digest: identifies the files in the keys of widgets.
 
     Returns:
-        Options of `read_flows`; options that keep their default are left out.
+        Options of `read_trips`; options that keep their default are left out.
     """
     options: dict[str, Any] = {}
     names = [NONE, *about.columns]
@@ -241,9 +241,9 @@ def _make_data(
     options: dict[str, Any],
 ) -> TripsData:
     """Return the counted data; what was left out of them is for the curator only."""
-    flows: Flows = opened.data  # type: ignore[assignment]
+    trips: TripCounts = opened.data  # type: ignore[assignment]
     data = TripsData(
-        flows=flows,
+        trips=trips,
         digest=chosen_files.content(opened),
         fingerprints=opened.fingerprints,
         title="Uploaded trips",
@@ -254,7 +254,7 @@ def _make_data(
             destinations=make_regions_part("ends", both[1]) if st.session_state.get("trips apart") else None,
         ),
     )
-    show_left_out(data, (left_out(flows), *flows.notes), private=TRIPS.config().mode == CURATE)
+    show_left_out(data, (left_out(trips), *trips.notes), private=TRIPS.config().mode == CURATE)
     return data
 
 

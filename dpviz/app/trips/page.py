@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dpviz.app.first_row import describe_unprotected
-from dpviz.app.left_side import teach_controls
 from dpviz.app.page_state import TEACH
+from dpviz.app.sidebar import teach_controls
 from dpviz.app.trips.curate import show_curate
 from dpviz.app.trips.data import trips_controls
 from dpviz.app.trips.state import SECOND_RUN, TRIPS, TripsData
@@ -35,4 +35,4 @@ def _describe_protected(unit: str) -> str:
 
 def _show_controls() -> tuple[TripsData | None, bool]:
     """Show the controls of Teach."""
-    return teach_controls(TRIPS, SECOND_RUN, trips_controls, lambda data: data.flows.regions)
+    return teach_controls(TRIPS, SECOND_RUN, trips_controls, lambda data: data.trips.regions)

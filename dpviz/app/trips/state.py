@@ -17,13 +17,13 @@ from dpviz.app.page_data import PageData
 from dpviz.app.page_state import TEACH, UNPAID, PageState, truth_allowed
 from dpviz.app.session import Reader, choice_reader, newest_result, number_reader, result_slot
 from dpviz.app.two_runs import second_run_of
-from dpviz.data.flows import Flows
+from dpviz.data.trips import TripCounts
 from dpviz.errors import RefusedError
-from dpviz.evaluation.flow_metrics import FlowEvaluation, evaluate_flows
-from dpviz.mechanisms import FLOW_MECHANISMS, TRIP_FAMILY, AnyFamily, FlowMechanism
+from dpviz.evaluation.trip_metrics import TripEvaluation, evaluate_trips
+from dpviz.mechanisms import TRIP_FAMILY, AnyFamily, TripMechanism
 from dpviz.privacy.entropy import Entropy
-from dpviz.release.flow_release import FlowRelease
-from dpviz.samples.flows import FLOW_SAMPLES
+from dpviz.release.trip_release import TripRelease
+from dpviz.samples.trips import TRIP_SAMPLES
 from dpviz.view.trips_drawing import MARKS, NOT_LISTED, PAIR_FILTERS, RELEASED, SHOWN_TRIPS, TRUE
 
 MOST_ARCS = 5000
@@ -51,7 +51,7 @@ class TripsConfig(PageConfig):
 
     sample: str = "us_flights"
     mechanism: str = TRIP_FAMILY.usual[0]
-    settings: dict[str, Any] = field(default_factory=lambda: dict(FLOW_MECHANISMS[TRIP_FAMILY.usual[0]].page_settings))
+    settings: dict[str, Any] = field(default_factory=lambda: dict(TRIP_FAMILY.mechanisms[TRIP_FAMILY.usual[0]].page_settings))
     epsilon: float | Fraction = 0.05
     delta: float | Fraction = 1e-8
     beside: str = ALONE
@@ -64,11 +64,11 @@ class TripsConfig(PageConfig):
     pairs: str = PAIR_FILTERS[0]
     region: int | None = None
 
-    def build_all(self) -> list[FlowMechanism]:
+    def build_all(self) -> list[TripMechanism]:
         """Build the mechanism, and in Curate the one beside it with its page settings but the same neighbours and accounting."""
         mechanisms = [self.build()]
         if self.beside != ALONE and self.mode != TEACH:
-            mechanisms.append(FLOW_MECHANISMS[self.beside].from_settings(_settings_beside(self.beside, mechanisms[0].chosen())))
+            mechanisms.append(TRIP_FAMILY.mechanisms[self.beside].from_settings(_settings_beside(self.beside, mechanisms[0].chosen())))
         return mechanisms
 
     def resets(self) -> dict[str, Any]:
@@ -80,8 +80,8 @@ class TripsConfig(PageConfig):
         """Return the reader of each parameter of a link."""
         kinds = (*SHOWN_TRIPS, NOT_LISTED)
         return cls.run_readers() | {
-            "sample": choice_reader(*FLOW_SAMPLES),
-            "beside": choice_reader(ALONE, *FLOW_MECHANISMS),
+            "sample": choice_reader(*TRIP_SAMPLES),
+            "beside": choice_reader(ALONE, *TRIP_FAMILY.mechanisms),
             "level": _read_level,
             "shown": choice_reader(*kinds),
             "left": choice_reader(*kinds, SECOND),
@@ -100,7 +100,7 @@ def _read_level(text: str) -> int | None:
 
 def _settings_beside(mechanism: str, chosen: dict[str, Any]) -> dict[str, Any]:
     """Return the page settings of a mechanism, with the neighbours and the accounting of another one's settings."""
-    other = FLOW_MECHANISMS[mechanism]
+    other = TRIP_FAMILY.mechanisms[mechanism]
     known = {rule.name for rule in other.rules()}
     shared = {name: value for name, value in chosen.items() if name in ("neighbours", "accounting") and name in known}
     return {**other.page_settings, **shared}
@@ -115,15 +115,15 @@ class TripsData(PageData):
     """Loaded trips: private counts, and what the page may say about them.
 
     Attributes:
-        flows: the private trips.
+        trips: the private trips.
     """
 
-    flows: Flows
+    trips: TripCounts
 
     @property
-    def private(self) -> Flows:
+    def private(self) -> TripCounts:
         """The trips, by the name that the data of all pages have in common."""
-        return self.flows
+        return self.trips
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,14 +141,14 @@ class TripsDrawn:
         evaluations: comparisons with the truth, made together with the run; empty in Curate, where they are made when they may be seen.
     """
 
-    releases: tuple[FlowRelease, ...]
+    releases: tuple[TripRelease, ...]
     titles: tuple[str, ...]
     data: TripsData
     config: TripsConfig
     seconds: tuple[float, ...]
     number: int
     account: str | None = None
-    evaluations: tuple[FlowEvaluation, ...] = ()
+    evaluations: tuple[TripEvaluation, ...] = ()
 
 
 def drawn() -> TripsDrawn | None:
@@ -171,7 +171,7 @@ def draw(data: TripsData, funding: Funding | None) -> None:
     how = TRIPS.config()
     mechanisms = how.build_all()
     for mechanism in mechanisms:
-        mechanism.check_data(data.flows)
+        mechanism.check_data(data.trips)
     number = count_draw(TRIPS)
     slot, session = result_slot(drawn_slot(TRIPS)), session_draws()
     drawn_so_far = TripsDrawn(releases=(), titles=(), data=data, config=how, seconds=(), number=number)
@@ -189,12 +189,12 @@ def run_of(data: TripsData, how: TripsConfig, check: Callable[[], None]) -> Trip
         check: called now and then; its exception ends the run.
     """
     mechanism, start = how.build(), time.perf_counter()
-    mechanism.check_data(data.flows)
-    release = mechanism.release(data.flows, how.budget(), Entropy.seeded(how.run).interrupted_by(check))
+    mechanism.check_data(data.trips)
+    release = mechanism.release(data.trips, how.budget(), Entropy.seeded(how.run).interrupted_by(check))
     made = TripsDrawn(releases=(), titles=(), data=data, config=how, seconds=(), number=how.run)
     made = _add_release(made, mechanism, release, time.perf_counter() - start)
     check()
-    evaluation = evaluate_flows(release, data.flows)
+    evaluation = evaluate_trips(release, data.trips)
     evaluation.by_stage  # noqa: B018 - computed here, in the background, and kept
     return replace(made, evaluations=(evaluation,))
 
@@ -210,12 +210,12 @@ def join_runs(first: TripsDrawn, second: TripsDrawn) -> TripsDrawn:
     )
 
 
-def _add_release(so_far: TripsDrawn, mechanism: FlowMechanism, release: FlowRelease, seconds: float) -> TripsDrawn:
+def _add_release(so_far: TripsDrawn, mechanism: TripMechanism, release: TripRelease, seconds: float) -> TripsDrawn:
     titles = (*so_far.titles, mechanism.title)
     return replace(so_far, releases=(*so_far.releases, release), titles=titles, seconds=(*so_far.seconds, seconds))
 
 
-def _add_paid_release(so_far: TripsDrawn, mechanism: FlowMechanism, funding: Funding, session: SessionDraws) -> TripsDrawn:
+def _add_paid_release(so_far: TripsDrawn, mechanism: TripMechanism, funding: Funding, session: SessionDraws) -> TripsDrawn:
     """Release with one mechanism in Curate, and return the draw with this release added.
 
     Args:
@@ -226,11 +226,11 @@ def _add_paid_release(so_far: TripsDrawn, mechanism: FlowMechanism, funding: Fun
     """
     start, budget = time.perf_counter(), so_far.config.budget_for(mechanism)
     paid = pay_and_draw(so_far.data, make_order(so_far.data, mechanism, budget, funding), session)
-    made = _add_release(so_far, mechanism, cast("FlowRelease", paid.release), time.perf_counter() - start)
+    made = _add_release(so_far, mechanism, cast("TripRelease", paid.release), time.perf_counter() - start)
     return replace(made, account=paid.account.name)
 
 
-def find_truths(what: TripsDrawn) -> tuple[FlowEvaluation, ...]:
+def find_truths(what: TripsDrawn) -> tuple[TripEvaluation, ...]:
     """Compare the releases with the truth, one evaluation for each; return () unless `truth_allowed`."""
     if not truth_allowed(what.data, what.account):
         return ()
@@ -239,6 +239,6 @@ def find_truths(what: TripsDrawn) -> tuple[FlowEvaluation, ...]:
     key, drawn_so_far = f"trips evaluation {what.config.mode}", (what.number, len(what.releases))
     evaluated, evaluations = st.session_state.get(key, (None, ()))
     if evaluated != drawn_so_far:
-        evaluations = tuple(evaluate_flows(release, what.data.flows) for release in what.releases)
+        evaluations = tuple(evaluate_trips(release, what.data.trips) for release in what.releases)
         st.session_state[key] = (drawn_so_far, evaluations)
     return evaluations  # type: ignore[no-any-return]

@@ -12,8 +12,8 @@ from dpviz.app.components.strip import PAIRS, StripLevel, strip
 from dpviz.app.strip_controls import end_strip, find_shares, make_parts, note_strip_change, strip_options
 from dpviz.app.trips.filters import change_level
 from dpviz.app.trips.state import TRIPS, TripsDrawn
-from dpviz.app.two_runs import Shown
-from dpviz.release.flow_release import FlowRelease
+from dpviz.app.two_runs import ShownRun
+from dpviz.release.trip_release import TripRelease
 from dpviz.release.verdict import verdict
 from dpviz.view.escape import line
 
@@ -22,7 +22,7 @@ _BETWEEN = "Its pairs join regions of two levels: the maps show the levels besid
 
 
 @st.fragment
-def show_strip(shown: Shown, level: int, title: str) -> None:
+def show_strip(shown: ShownRun, level: int, title: str) -> None:
     """Show the strip of the run of the controls at a level that the maps show; while a share is dragged, only this function runs."""
     what: TripsDrawn = shown.first
     release, how = what.releases[0], TRIPS.config() if shown.fresh else what.config
@@ -49,7 +49,7 @@ def _choose_stage(stage: int) -> None:
 def _expect(what: TripsDrawn, shares: list[float]) -> list[float | None] | None:
     """Compute the expected error of each stage with other shares; no noise is drawn."""
     how, release = TRIPS.config(), what.releases[0]
-    variances = how.build().with_shares(shares).stage_variances(release.tree, how.budget(), what.data.flows.contributions)
+    variances = how.build().with_shares(shares).stage_variances(release.tree, how.budget(), what.data.trips.contributions)
     return None if variances is None else [math.sqrt(variance) if math.isfinite(variance) else None for variance in variances.tolist()]
 
 
@@ -82,7 +82,7 @@ def _find_earlier(what: TripsDrawn, before: TripsDrawn | None) -> dict[int, floa
     return dict(enumerate(before.evaluations[0].by_stage["rms_error_present"].tolist()))
 
 
-def _expected_error(release: FlowRelease, stage: int) -> float | None:
+def _expected_error(release: TripRelease, stage: int) -> float | None:
     """Return the root mean square standard deviation of a stage's released counts; None if none was released, or none is stated."""
     stddev = release.stage_stddev(stage)
     return float(np.sqrt(np.mean(stddev**2))) if len(stddev) and release.states_noise else None

@@ -20,11 +20,11 @@ from dpviz.app.trips.filters import toggle_region
 from dpviz.app.trips.state import TripsDrawn
 from dpviz.app.words import AT_ONCE, CHOSEN_BEFOREHAND, NO_INTERVALS, receipt_table, show_chart, show_interval, show_noise, show_table
 from dpviz.errors import DpvizError
-from dpviz.evaluation.flow_metrics import FlowEvaluation, error_bounds
 from dpviz.evaluation.pair_lists import compare_lists
+from dpviz.evaluation.trip_metrics import TripEvaluation, error_bounds
 from dpviz.privacy.budget import ApproxBudget
 from dpviz.privacy.entropy import Entropy
-from dpviz.release.flow_release import FlowRelease
+from dpviz.release.trip_release import TripRelease
 from dpviz.space.regions import Regions
 from dpviz.view import trips_charts as charts
 from dpviz.view.escape import markdown
@@ -38,12 +38,12 @@ _MAP_INTERVALS = "The intervals on the maps are wider: they hold for all pairs a
 LEVEL_ZERO = "all"  # name of the level above all regions, and id of its one region
 
 
-def key_figures(what: TripsDrawn, index: int, evaluation: FlowEvaluation | None, level: int) -> None:
+def key_figures(what: TripsDrawn, index: int, evaluation: TripEvaluation | None, level: int) -> None:
     """Show the numbers that sum one release up at the level shown."""
     release, title = what.releases[index], what.titles[index]
     counts = release.stages[2 * level].count
     show_title(what, index)
-    negative, is_list = int((counts < 0).sum()), release.across is not None and level == release.depth
+    negative, is_list = int((counts < 0).sum()), release.half_step_sums is not None and level == release.depth
     widths = [1.0] * (3 + bool(negative) + is_list)
     columns = iter(st.columns([*widths, 1.0 if evaluation is None else _WIDE]))
     possible = release.tree.size(2 * level)
@@ -78,7 +78,7 @@ def key_figures(what: TripsDrawn, index: int, evaluation: FlowEvaluation | None,
     next(columns).metric(label, f"{row['false_discovery']:.1f} %", help=wrong_help)
 
 
-def _describe_within(release: FlowRelease, level: int) -> str | None:
+def _describe_within(release: TripRelease, level: int) -> str | None:
     """Write how many pairs above 0 are between two regions, which have arcs on a map, and how many within one; None if there are none."""
     stage = release.stages[2 * level]
     within = int(((stage.count > 0) & (stage.origin == stage.destination)).sum())
@@ -87,7 +87,7 @@ def _describe_within(release: FlowRelease, level: int) -> str | None:
     return f"{int((stage.count > 0).sum()) - within:,} between regions, {within:,} within"
 
 
-def _describe_list_bound(release: FlowRelease, level: int) -> str:
+def _describe_list_bound(release: TripRelease, level: int) -> str:
     """Write how many released pairs of a level may be empty; "" for a release whose list does not bound it."""
     if release.most_false is None:
         return ""
@@ -96,7 +96,7 @@ def _describe_list_bound(release: FlowRelease, level: int) -> str:
     return f"On average, at most {format_percent(release.most_false)} of the listed pairs are empty."
 
 
-def _explain_false(release: FlowRelease, level: int, unit: str) -> str:
+def _explain_false(release: TripRelease, level: int, unit: str) -> str:
     """Write why released pairs can be empty, and at which level their share is bounded."""
     few = f"Pairs with few {unit} cannot be told apart from pairs with none."
     if release.most_false is None:
@@ -107,14 +107,14 @@ def _explain_false(release: FlowRelease, level: int, unit: str) -> str:
     return f"{few} {limit}, for the list of the finest level alone; this level has no list, and releases every pair above 0."
 
 
-def _show_rest(column: Any, what: TripsDrawn, release: FlowRelease) -> None:
+def _show_rest(column: Any, what: TripsDrawn, release: TripRelease) -> None:
     """Show how many trips are in no listed pair."""
-    rest, total = int(release.rest(0, 0).count.sum()), max(int(release.stages[0].count.sum()), 1)
+    rest, total = int(release.unlisted_trips(0, 0).count.sum()), max(int(release.stages[0].count.sum()), 1)
     rest_help = f"{100 * rest / total:.1f} % of all {what.data.unit} are in pairs that are not listed; coarser levels count them."
     column.metric("Not listed", f"{rest:,}", help=rest_help)
 
 
-def show_tabs(what: TripsDrawn, truths: tuple[FlowEvaluation, ...], view: TripsMapSettings) -> None:
+def show_tabs(what: TripsDrawn, truths: tuple[TripEvaluation, ...], view: TripsMapSettings) -> None:
     """Draw the tabs; only the open one is computed."""
     shows: list[Callable[[], object]] = [
         partial(_show_errors, what, truths),
@@ -140,7 +140,7 @@ def show_title(what: TripsDrawn, index: int) -> None:
         st.markdown(f"**{what.titles[index]}**")
 
 
-def _show_errors(what: TripsDrawn, truths: tuple[FlowEvaluation, ...]) -> None:
+def _show_errors(what: TripsDrawn, truths: tuple[TripEvaluation, ...]) -> None:
     """Show measured errors by level, or without the truth those that are expected from the noise."""
     if not truths:
         for index, release in enumerate(what.releases):
@@ -182,7 +182,7 @@ def _offer_lists(what: TripsDrawn) -> None:
         with st.spinner("Releasing with every setting ..."):
             neighbours, entropy = what.config.build().neighbours, Entropy.seeded(what.number)
             try:
-                st.session_state[slot] = compare_lists(what.data.flows, budget, entropy, neighbours=neighbours)
+                st.session_state[slot] = compare_lists(what.data.trips, budget, entropy, neighbours=neighbours)
             except DpvizError as error:
                 show_error(str(error))
     if slot in st.session_state:
@@ -193,7 +193,7 @@ def _offer_lists(what: TripsDrawn) -> None:
         )
 
 
-def _show_region(what: TripsDrawn, truths: tuple[FlowEvaluation, ...], view: TripsMapSettings) -> None:
+def _show_region(what: TripsDrawn, truths: tuple[TripEvaluation, ...], view: TripsMapSettings) -> None:
     """Show the trips that start in the chosen region, that end there, and that do both."""
     if view.chosen is None:
         st.info("Click a region on the map, or choose it at *Trips from and to*.")
@@ -217,7 +217,7 @@ def _show_region(what: TripsDrawn, truths: tuple[FlowEvaluation, ...], view: Tri
     )
 
 
-def _list_totals(release: FlowRelease, ident: str, level: int, truth: FlowEvaluation | None) -> pd.DataFrame:
+def _list_totals(release: TripRelease, ident: str, level: int, truth: TripEvaluation | None) -> pd.DataFrame:
     """Make a table of the trips that start or end in a region or do both, with their intervals, and true numbers if `truth` is given.
 
     A region whose trips to itself are not listed has no row for them.
@@ -243,13 +243,13 @@ def _list_totals(release: FlowRelease, ident: str, level: int, truth: FlowEvalua
     return pd.DataFrame(rows)
 
 
-def _regions_exist(release: FlowRelease, origin: str, destination: str, levels: tuple[int, int]) -> bool:
+def _regions_exist(release: TripRelease, origin: str, destination: str, levels: tuple[int, int]) -> bool:
     """Return whether both regions exist; destinations may have a hierarchy of their own."""
     found = release.tree.origins.find([origin], levels[0])[0], release.tree.destinations.find([destination], levels[1])[0]
     return bool(min(found) >= 0)
 
 
-def _show_pair(what: TripsDrawn, truths: tuple[FlowEvaluation, ...]) -> None:
+def _show_pair(what: TripsDrawn, truths: tuple[TripEvaluation, ...]) -> None:
     """Show the released answer for any pair of regions at any two levels; a click on an arc fills the pair in."""
     tree = what.releases[0].tree
     left, right = st.columns(2)
@@ -266,7 +266,7 @@ def _show_pair(what: TripsDrawn, truths: tuple[FlowEvaluation, ...]) -> None:
             )
 
 
-def _show_answer(release: FlowRelease, levels: tuple[int, int], pair: tuple[int, int], unit: str, truth: FlowEvaluation | None) -> None:
+def _show_answer(release: TripRelease, levels: tuple[int, int], pair: tuple[int, int], unit: str, truth: TripEvaluation | None) -> None:
     """Show the released number of one pair with its interval, or where the trips of a pair that is not listed are counted."""
     tree, (origin, destination) = release.tree, (np.array([index], np.int32) for index in pair)
     ids = [tree.origins.ids_of(levels[0])[pair[0]]], [tree.destinations.ids_of(levels[1])[pair[1]]]
@@ -286,7 +286,7 @@ def _show_answer(release: FlowRelease, levels: tuple[int, int], pair: tuple[int,
         three.metric("True answer", f"{true:,}", delta=f"{count - true:+,} error", delta_color="off")
 
 
-def _describe_rest(release: FlowRelease, pair: tuple[int, int], unit: str) -> str:
+def _describe_rest(release: TripRelease, pair: tuple[int, int], unit: str) -> str:
     """Write where the trips of a pair that is not listed are counted: in the rest of the pair of larger regions that it lies in.
 
     Args:
@@ -297,7 +297,7 @@ def _describe_rest(release: FlowRelease, pair: tuple[int, int], unit: str) -> st
     tree, depth = release.tree, release.depth
     above = tree.levels(tree.height - 1)
     u, v = int(tree.origins.ancestors(above[0], depth)[pair[0]]), int(tree.destinations.ancestors(above[1], depth)[pair[1]])
-    rest = int(release.rest(*above).at(np.array([u], np.int32), np.array([v], np.int32))[0])
+    rest = int(release.unlisted_trips(*above).at(np.array([u], np.int32), np.array([v], np.int32))[0])
     names = markdown(tree.origins.names_of(above[0])[u]), markdown(tree.destinations.names_of(above[1])[v])
     return f"This pair has no number of its own. All pairs from {names[0]} to {names[1]} that are not listed have {rest:,} {unit} together."
 
@@ -342,7 +342,7 @@ def _show_consistency(what: TripsDrawn) -> None:
             table = release.inconsistencies()
             wrong = int(table["mismatches"].sum())
             left_out = "".join(f" ({markdown(step)})" for step in release.steps if "left out" in step)
-            rest = "; listed pairs do so together with their rest" if release.across is not None else ""
+            rest = "; listed pairs do so together with their rest" if release.half_step_sums is not None else ""
             text = f"{wrong:,} pairs do not add up{left_out}." if wrong else f"Every level adds up to the one above it, pair by pair{rest}."
             st.markdown(f":green[{text}]" if wrong == 0 else f":orange[{text}]")
             show_table(

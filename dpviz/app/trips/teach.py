@@ -23,7 +23,7 @@ from dpviz.app.trips.filters import choose_filters, chosen_name, chosen_region, 
 from dpviz.app.trips.state import TRIPS, TripsData, TripsDrawn, join_runs, run_of
 from dpviz.app.trips.strip import show_strip
 from dpviz.app.trips.tabs import key_figures, show_tabs, take_chosen
-from dpviz.app.two_runs import LEFT_RUN, RIGHT_RUN, Shown, TwoRuns, choose_pane, let_maps_come_first, list_code, show_in_rows
+from dpviz.app.two_runs import LEFT_RUN, RIGHT_RUN, ShownRun, TwoRuns, choose_pane, let_maps_come_first, list_code, show_in_rows
 from dpviz.app.words import show_chart, show_detail, show_headline, show_verdict
 from dpviz.mechanisms import TopDown
 from dpviz.publishing.dry_run import WantedError
@@ -67,7 +67,7 @@ LIVE = LiveControls(page_state=TRIPS, kind=TripRuns, weigh=_weigh, room=MOST_PAI
 RUNS = TwoRuns(
     live=LIVE,
     run_of=run_of,
-    has_frame=lambda what, data: what.data.flows.regions == data.flows.regions and what.data.flows.ends == data.flows.ends,
+    has_frame=lambda what, data: what.data.trips.regions == data.trips.regions and what.data.trips.ends == data.trips.ends,
 )
 
 
@@ -82,10 +82,10 @@ def show_teach(data: TripsData | None, row: DeltaGenerator, protected: str, fits
     show_in_rows(LIVE, shown, questions, idle, partial(_show_result, row, protected), also)
 
 
-def _show_result(row: DeltaGenerator, protected: str, shown: Shown, above: DeltaGenerator, below: DeltaGenerator) -> None:
+def _show_result(row: DeltaGenerator, protected: str, shown: ShownRun, above: DeltaGenerator, below: DeltaGenerator) -> None:
     """Show the maps with their controls, and below the row of the status the strip, the verdict and the tabs."""
     first: TripsDrawn = shown.first
-    regions = first.data.flows.regions
+    regions = first.data.trips.regions
     release = first.releases[0]
     result = replace(verdict(release), counted=first.data.unit) if release.states_noise else None
     level, whose = shown_level(release.tree.origins), RIGHT_RUN if TRIPS.config().shows_second else ""
@@ -102,7 +102,7 @@ def _show_result(row: DeltaGenerator, protected: str, shown: Shown, above: Delta
         if maps is None:
             _show_matrices(shown, view)
         else:
-            show_canvas(TRIPS, maps.scene, (regions, first.data.flows.ends), partial(_take_chosen, regions, maps.drawings))
+            show_canvas(TRIPS, maps.scene, (regions, first.data.trips.ends), partial(_take_chosen, regions, maps.drawings))
     with below:
         if not TRIPS.config().present and result is not None:
             show_headline(result.headline, whose)
@@ -120,7 +120,7 @@ def _show_result(row: DeltaGenerator, protected: str, shown: Shown, above: Delta
     TRIPS.write_address()
 
 
-def _show_contrasts(shown: Shown, level: int) -> None:
+def _show_contrasts(shown: ShownRun, level: int) -> None:
     """Say of each run on the maps that is a contrast why it is not private, and which ε makes TopDown as useful."""
     for what, whose in ((shown.first, RIGHT_RUN), (shown.second, LEFT_RUN)):
         if what is not None and (mechanism := type(what.config.build())).attack:
@@ -131,12 +131,12 @@ def _show_contrasts(shown: Shown, level: int) -> None:
                 TRIPS,
                 mechanism,
                 what.releases[0].receipt,
-                compare_with_private(TopDown(), what.data.flows, wanted, where, what.data.unit),
+                compare_with_private(TopDown(), what.data.trips, wanted, where, what.data.unit),
                 whose if TRIPS.config().shows_second else "",
             )
 
 
-def _show_strip(shown: Shown, level: int, whose: str) -> None:
+def _show_strip(shown: ShownRun, level: int, whose: str) -> None:
     run = _describe_run(shown.first)
     title = f"Budget and error of {f'the right map: {run}' if whose else run}."
     title = f"{title} Levels are pairs of regions, from the whole to the finest."
@@ -151,7 +151,7 @@ def _show_notes(maps: Maps | None) -> None:
         st.html(f'<div class="dpviz-note">{"<br>".join(notes)}</div>')
 
 
-def _show_figures(shown: Shown, view: TripsMapSettings) -> None:
+def _show_figures(shown: ShownRun, view: TripsMapSettings) -> None:
     first = shown.first
     both = first if shown.second is None or shown.second is first else join_runs(first, shown.second)
     with st.container(key="figures"):
@@ -168,7 +168,7 @@ def _describe_false(what: TripsDrawn, level: int) -> str:
     )
 
 
-def _stamp_maps(shown: Shown) -> str:
+def _stamp_maps(shown: ShownRun) -> str:
     """Write what the right map's run is; and if the left map's is not private, that, too."""
     second = shown.second
     return f"{_stamp(shown.first)}{'' if second is None or second.releases[0].receipt.private else ' Left map: NOT PRIVATE.'}"
@@ -180,10 +180,10 @@ def _stamp(what: TripsDrawn) -> str:
     return f"Run {what.number}, seeded: a simulation, not private."
 
 
-def _pane_controls(shown: Shown, level: int, scene: Scene | None) -> None:
+def _pane_controls(shown: ShownRun, level: int, scene: Scene | None) -> None:
     """Ask what each map shows, and offer the next run, play, undo, the code, and more about the maps."""
     release = shown.first.releases[0]
-    listed = release.across is not None and level == release.depth
+    listed = release.half_step_sums is not None and level == release.depth
     kinds = [RELEASED, *SHOWN_TRIPS[1:], *([NOT_LISTED] if listed else [])]
     choose_pane(TRIPS, "left", "Left map", [*kinds, SECOND])
     choose_pane(TRIPS, "shown", "Right map", kinds)
@@ -265,7 +265,7 @@ class Maps:
     drawings: list[TripsDrawing]
 
 
-def _make_maps(shown: Shown, view: TripsMapSettings) -> Maps:
+def _make_maps(shown: ShownRun, view: TripsMapSettings) -> Maps:
     how, release = TRIPS.config(), shown.first.releases[0]
     kinds = (how.left, how.shown)
     runs = [run_of_pane(shown, kind) for kind in kinds]
@@ -295,7 +295,7 @@ def _take_chosen(regions: Regions, drawings: list[TripsDrawing], chosen: Chosen)
         note_canvas_change(TRIPS)
 
 
-def _show_matrices(shown: Shown, view: TripsMapSettings) -> None:
+def _show_matrices(shown: ShownRun, view: TripsMapSettings) -> None:
     """Show each run as a matrix, for regions without geometry."""
     runs = [shown.first, *([] if shown.second is None else [shown.second])]
     for what, column in zip(runs, st.columns(len(runs)), strict=True):

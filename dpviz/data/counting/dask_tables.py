@@ -18,7 +18,7 @@ from dpviz.data.bounding import REFUSE, Bound, factorize_objects, group_pairs, k
 from dpviz.data.cells import MOST_RECORDS, total_of
 from dpviz.data.columns import is_number, readable_texts
 from dpviz.data.counting.job import Job
-from dpviz.data.library_errors import guard
+from dpviz.data.library_errors import without_private_text
 from dpviz.data.reading.tables import open_header
 from dpviz.data.reading.text_rows import HEAD_BYTES, NO_BAD_LINES, BadLines, cut_lines, line_begins, read_lines
 from dpviz.errors import InputError
@@ -241,7 +241,7 @@ def row_groups(path: Path) -> list[int]:
         InputError: the file is damaged.
     """
     rule = "The content cannot be read as Parquet: the file is damaged, or its ending is wrong."
-    metadata = guard(rule, lambda: pq.read_metadata(path))
+    metadata = without_private_text(rule, lambda: pq.read_metadata(path))
     return [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
 
 
@@ -263,7 +263,9 @@ def text_parts(path: Path, job: Job) -> list[Part]:
     Raises:
         InputError: the file cannot be read, or has other columns than the job.
     """
-    head, size = guard("The file cannot be read: does it exist, and may you read it?", lambda: (_read_head(path), path.stat().st_size))
+    head, size = without_private_text(
+        "The file cannot be read: does it exist, and may you read it?", lambda: (_read_head(path), path.stat().st_size)
+    )
     header = open_header(job.format, head, job.text_format)
     if header.names != tuple(job.schema.names):
         raise InputError(OTHER_COLUMNS)

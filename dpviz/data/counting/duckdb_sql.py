@@ -17,7 +17,7 @@ from dpviz.data.columns import MAY_BE_THOUSANDS, is_text, readable_numbers, read
 from dpviz.data.counting.duckdb_session import quote, quote_list
 from dpviz.data.counting.job import CellFinder, GeometryCells, GeometryLeaves, IdPairs, LeafColumn, XyCells, XyLeaves, XyPairs, leaves_of
 from dpviz.data.leaf_ids import BLOCK_CODE, LeafIds
-from dpviz.data.library_errors import guard
+from dpviz.data.library_errors import without_private_text
 from dpviz.data.reading.tables import open_header
 from dpviz.data.reading.text_rows import (
     HEAD_BYTES,
@@ -358,7 +358,7 @@ class TextRows:
         layout = self.job.text_layout()
         for path in self.job.files:
             for lines in self._lines(path):
-                table, bad = guard(NOT_CUT, lambda lines=lines: cut_lines(lines, layout))  # type: ignore[misc]
+                table, bad = without_private_text(NOT_CUT, lambda lines=lines: cut_lines(lines, layout))  # type: ignore[misc]
                 self.bad += bad
                 self.read += len(lines)
                 yield from table.rename_columns(schema.names).to_batches()

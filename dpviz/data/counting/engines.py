@@ -24,10 +24,10 @@ from dpviz.data.counting.job import (
 )
 from dpviz.data.leaf_ids import LeafIds
 from dpviz.data.reading.areas import resolve_area_columns
-from dpviz.data.reading.flows import cut_length, is_matrix, resolve_flow_columns
 from dpviz.data.reading.geometries import NO_SHAPES, crs_of_file, same_crs
 from dpviz.data.reading.sources import TABLES
 from dpviz.data.reading.text_rows import UTF16
+from dpviz.data.reading.trips import cut_length, is_matrix, resolve_trip_columns
 from dpviz.errors import InputError, check_choice
 
 if TYPE_CHECKING:
@@ -39,11 +39,11 @@ if TYPE_CHECKING:
     from dpviz.data.counting.job import Job, Progress
     from dpviz.data.counting.scheduler import Scheduler
     from dpviz.data.reading.areas import AreasRequest
-    from dpviz.data.reading.flows import FlowsRequest
     from dpviz.data.reading.points import PointsRequest
     from dpviz.data.reading.safety import Limits
     from dpviz.data.reading.sources import FoundFiles
     from dpviz.data.reading.tables import GeoColumns
+    from dpviz.data.reading.trips import TripsRequest
     from dpviz.space.domain import Domain
 
 NUMPY, DUCKDB, DASK, AUTO = "numpy", "duckdb", "dask", "auto"
@@ -231,7 +231,7 @@ def _resolve_points(files: FoundFiles, request: PointsRequest, target: object, n
     return columns, geo
 
 
-def make_flows_job(files: FoundFiles, request: FlowsRequest, bound: Bound | None) -> Job:
+def make_trips_job(files: FoundFiles, request: TripsRequest, bound: Bound | None) -> Job:
     """Make the job of counting tables of trips between leaf regions, which are given by their ids.
 
     Raises:
@@ -240,7 +240,7 @@ def make_flows_job(files: FoundFiles, request: FlowsRequest, bound: Bound | None
     names = _schema(files).names
     if is_matrix(names, request.columns, request.sides):
         raise OnlyNumpyError(_MATRIX)
-    columns = resolve_flow_columns(names, request.columns)
+    columns = resolve_trip_columns(names, request.columns)
     sides = []
     for name, side in zip((str(columns.origin), str(columns.destination)), request.sides, strict=True):
         sides.append(LeafIds.from_regions(side, cut_length(name, side)))

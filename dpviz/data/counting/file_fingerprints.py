@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpviz.data.counting.job import Progress
-from dpviz.data.library_errors import guard
+from dpviz.data.library_errors import without_private_text
 from dpviz.data.reading.memory_tables import TableUpload
 from dpviz.data.reading.safety import first_bytes, is_path
 
@@ -58,7 +58,7 @@ def file_fingerprints(paths: Sequence[Path], watch: Progress = _UNWATCHED) -> tu
         InputError: a file cannot be read.
         DpvizError: the reading was cancelled.
     """
-    sizes = [guard(f"The file {path.name!r} cannot be read.", path.stat).st_size for path in paths]
+    sizes = [without_private_text(f"The file {path.name!r} cannot be read.", path.stat).st_size for path in paths]
     total, finished, lock = max(sum(sizes), 1), 0, threading.Lock()
 
     def step(size: int) -> None:
@@ -83,5 +83,5 @@ def _file_fingerprint(path: Path, step: Callable[[int], None]) -> str:
                 digest.update(piece)
                 step(len(piece))
 
-    guard(f"The file {path.name!r} cannot be read any more.", read)
+    without_private_text(f"The file {path.name!r} cannot be read any more.", read)
     return digest.hexdigest()

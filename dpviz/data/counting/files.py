@@ -1,4 +1,4 @@
-"""Read files into private counts, with `read_points`, `read_flows` and `read_areas`; an engine is chosen to fit the files."""
+"""Read files into private counts, with `read_points`, `read_trips` and `read_areas`; an engine is chosen to fit the files."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from dpviz.data.columns import PointColumns, RawPoints
 from dpviz.data.counting.engines import (
     AUTO,
     NUMPY,
-    make_flows_job,
     make_ids_job,
     make_leaves_job,
     make_pairs_job,
     make_plan,
     make_points_job,
+    make_trips_job,
     run_engine,
 )
 from dpviz.data.counting.file_fingerprints import source_fingerprints
@@ -31,20 +31,20 @@ from dpviz.data.counting.in_memory import read_all_areas, read_all_points, read_
 from dpviz.data.counting.job import Progress, XyPairs
 from dpviz.data.counting.scheduler import scheduler_at
 from dpviz.data.empty import refuse_none_inside
-from dpviz.data.flows import Flows, Trips, match_depths
 from dpviz.data.leaf_regions import check_regions, crs_of_leaves, leaf_finder
 from dpviz.data.marks import TRIPS, declares_unit
 from dpviz.data.points import PointCounts
 from dpviz.data.reading.areas import AreaColumns, AreasRequest
-from dpviz.data.reading.flows import FlowColumns, FlowsRequest
 from dpviz.data.reading.geometries import same_crs
 from dpviz.data.reading.points import PointsRequest, count_points, weights_of
 from dpviz.data.reading.rules import ReadingRules
 from dpviz.data.reading.safety import DEFAULT_LIMITS
 from dpviz.data.reading.sources import FoundFiles, Sources, describe_copies, find_files, refuse_copies
 from dpviz.data.reading.text_format import PLAIN_TEXT, TextFormat
+from dpviz.data.reading.trips import TripColumns, TripsRequest
 from dpviz.data.reading.unread import unread_between, unread_in_areas, unread_in_points, unread_in_trips
 from dpviz.data.roles import says_none
+from dpviz.data.trips import TripCounts, Trips, match_depths
 from dpviz.errors import InputError
 from dpviz.space.domain import as_domain, refuse_degrees
 
@@ -241,7 +241,7 @@ def read_areas(
         y: as for `read_points`.
         geometry: as for `read_points`.
         centroids: as for `read_points`.
-        region: column of ids of leaves, instead of coordinates; compared as text; see `read_flows`.
+        region: column of ids of leaves, instead of coordinates; compared as text; see `read_trips`.
         crs: the CRS of the files' coordinates, if the files do not state it; not needed if the regions are squares of a plain plane.
         count: as for `read_points`.
         person: column that says who a row belongs to; each person then keeps at most `contributions` records, chosen as by `read_points`.
@@ -299,7 +299,7 @@ def read_areas(
     return replace(areas, fingerprints=replace(areas.fingerprints, files=found.files))
 
 
-def read_flows(
+def read_trips(
     source: Sources,
     *,
     regions: Regions,
@@ -324,7 +324,7 @@ def read_flows(
     insecure_address: bool = False,
     progress: Report = None,
     cancel: threading.Event | None = None,
-) -> Flows:
+) -> TripCounts:
     r"""Add up the trips of files per pair of leaf regions.
 
     Formats: CSV and TSV (a header, and unless declared otherwise UTF-8) and Parquet, as a table with the columns that are named here,
@@ -356,7 +356,7 @@ def read_flows(
         bad_rows: "refuse" raises on an unknown id, a missing or malformed cell, two files of equal content, and on totals that
             contradict the other rows; "drop" leaves such rows out (the result's `dropped` counts trips, and one for each unreadable
             row or cell), and does not check totals. Coordinates outside all regions are never refused. Under "drop" no single row
-            raises, only a fault of a whole file or column: see `Flows.from_table`.
+            raises, only a fault of a whole file or column: see `TripCounts.from_table`.
         copies: as for `read_points`.
         text_format: as for `read_points`.
         quoted_newlines: as for `read_points`.
@@ -381,8 +381,8 @@ def read_flows(
     >>> regions = Regions.from_prefixes(["36001", "36003", "50001"], lengths=[2, 5], levels=["state", "county"])
     >>> upload = io.BytesIO(b"from,to,trips\n36001,50001,7\n36003,36003,2\n36001,50001,1\n")
     >>> upload.name = "trips.csv"
-    >>> flows = read_flows(upload, regions=regions)
-    >>> flows.origin.tolist(), flows.destination.tolist(), flows.count.tolist()
+    >>> trips = read_trips(upload, regions=regions)
+    >>> trips.origin.tolist(), trips.destination.tolist(), trips.count.tolist()
     ([0, 1], [2, 1], [8, 2])
     """
     rules = ReadingRules(bad_rows=bad_rows, limits=limits, quoted_newlines=quoted_newlines, text_format=text_format)
@@ -402,19 +402,19 @@ def read_flows(
     elif isinstance(origin, tuple) or isinstance(destination, tuple) or crs is not None:
         raise InputError(_MIXED)
     else:
-        columns = FlowColumns(origin=origin, destination=destination, count=count, person=person)
-        reader = _reader_of_pairs(FlowsRequest(sides=(starts, ends), columns=columns, **vars(rules)), enforced)
+        columns = TripColumns(origin=origin, destination=destination, count=count, person=person)
+        reader = _reader_of_pairs(TripsRequest(sides=(starts, ends), columns=columns, **vars(rules)), enforced)
     found = engines.read(source, rules, reader)
     declared: dict[str, Any] = {"regions": starts, "destinations": ends, "contributions": bound.most, "exactly": exactly}
     declared["row_stable"] = not quoted_newlines
     if isinstance(found.rows, Trips):
-        flows = Flows.from_trips(found.rows, distinct=distinct, bad_rows=bad_rows, key=bound.key, unit=unit, **declared)
+        trips = TripCounts.from_trips(found.rows, distinct=distinct, bad_rows=bad_rows, key=bound.key, unit=unit, **declared)
     else:
         is_declared |= found.job is None or found.job.count is None
-        flows = Flows.from_cell_counts(found.rows, enforced=enforced is not None, unit_declared=is_declared, **declared)
+        trips = TripCounts.from_cell_counts(found.rows, enforced=enforced is not None, unit_declared=is_declared, **declared)
     if bad_rows == "refuse":
-        refuse_none_inside(flows)
-    return replace(flows, each_row=found.each_row, fingerprints=replace(flows.fingerprints, files=found.files))
+        refuse_none_inside(trips)
+    return replace(trips, each_row=found.each_row, fingerprints=replace(trips.fingerprints, files=found.files))
 
 
 def _bound_persons(person: str | None, contributions: int, key: bytes | None, *, distinct: bool) -> Bound | None:
@@ -510,10 +510,10 @@ def _reader_of_ids(request: AreasRequest, bound: Bound | None) -> _Reader[CellCo
     return _Reader(count, lambda files: make_ids_job(files, request, bound), lambda files: unread_in_areas(files, request))
 
 
-def _reader_of_pairs(request: FlowsRequest, bound: Bound | None) -> _Reader[Trips]:
+def _reader_of_pairs(request: TripsRequest, bound: Bound | None) -> _Reader[Trips]:
     return _Reader(
         lambda files, progress: read_all_trips(files.sources, request, progress),
-        lambda files: make_flows_job(files, request, bound),
+        lambda files: make_trips_job(files, request, bound),
         lambda files: unread_in_trips(files, request),
     )
 

@@ -14,10 +14,10 @@ from dpviz.data.cells import whole_counts
 from dpviz.data.columns import PointColumns, RawPoints, UnusableFileError
 from dpviz.data.counting.job import Progress, XyPairs
 from dpviz.data.fingerprints import add_sums, sum_rows
-from dpviz.data.flows import Trips
 from dpviz.data.reading.areas import AreaRows, AreasRequest, read_area_rows
-from dpviz.data.reading.flows import FlowsRequest, read_trips
 from dpviz.data.reading.points import PointsRequest, read_rows
+from dpviz.data.reading.trips import TripsRequest, read_trips
+from dpviz.data.trips import Trips
 
 if TYPE_CHECKING:
     from dpviz.data.reading.safety import Source
@@ -32,7 +32,7 @@ def read_all_points(sources: Sequence[Source], request: PointsRequest, progress:
     return replace(points, ragged=points.ragged + bad)
 
 
-def read_all_trips(sources: Sequence[Source], request: FlowsRequest, progress: Progress) -> Trips:
+def read_all_trips(sources: Sequence[Source], request: TripsRequest, progress: Progress) -> Trips:
     """Read the trips of all files."""
     parts, bad = _read_each(sources, lambda source: read_trips(source, request), request.bad_rows, progress)
     trips = join_trips(parts)

@@ -19,10 +19,10 @@ from dpviz.arrays import Floats, Integers
 from dpviz.data.bounding import Bound, canonical_text
 from dpviz.data.cells import BAD, REMEDY, cells_of, clip_counts, pairs_of, polygons_as_points, shapes_of_wkb, xy_of
 from dpviz.data.columns import DECLARE_MARKS, WEIGHTS_REFUSED, is_text, no_number, plain_type, readable_numbers, values_of
-from dpviz.data.flows import counts_of, ids_of
 from dpviz.data.leaf_ids import COMPARED, LeafIds
 from dpviz.data.reading.text_format import PLAIN_TEXT, TextFormat
 from dpviz.data.reading.text_rows import MISSING_WORDS, NO_BAD_LINES, SEPARATORS, BadLines, TextLayout
+from dpviz.data.trips import counts_of, ids_of
 from dpviz.errors import DpvizError, InputError
 from dpviz.space.domain import Domain
 

@@ -11,12 +11,12 @@ from typing import ParamSpec, TypeVar
 
 from dpviz.data.areas import AreaCounts
 from dpviz.data.counting import files
-from dpviz.data.flows import Flows
 from dpviz.data.points import PointCounts
 from dpviz.data.roles import warn_each_row
+from dpviz.data.trips import TripCounts
 
 P = ParamSpec("P")
-T = TypeVar("T", PointCounts, AreaCounts, Flows)
+T = TypeVar("T", PointCounts, AreaCounts, TripCounts)
 
 
 def _warning(read: Callable[P, T]) -> Callable[P, T]:
@@ -29,4 +29,4 @@ def _warning(read: Callable[P, T]) -> Callable[P, T]:
     return read_and_warn
 
 
-read_points, read_areas, read_flows = _warning(files.read_points), _warning(files.read_areas), _warning(files.read_flows)
+read_points, read_areas, read_trips = _warning(files.read_points), _warning(files.read_areas), _warning(files.read_trips)

@@ -9,13 +9,13 @@ from dpviz.arrays import Integers
 from dpviz.data.cells import REMEDY
 from dpviz.data.columns import PointColumns, people_of, resolve_columns
 from dpviz.data.fingerprints import RowSum, sum_rows
-from dpviz.data.flows import check_counts, counts_of, ids_of, leaf_indexes, refuse_missing
-from dpviz.data.reading.flows import blank_missing_words, block_ids, open_rows, read_columns
 from dpviz.data.reading.rules import ReadingRules
 from dpviz.data.reading.safety import DEFAULT_LIMITS, Limits, Source
 from dpviz.data.reading.text_format import PLAIN_TEXT, TextFormat
 from dpviz.data.reading.text_rows import SEPARATORS
+from dpviz.data.reading.trips import blank_missing_words, block_ids, open_rows, read_columns
 from dpviz.data.roles import NOTHING_CHOSEN, Use, propose_areas
+from dpviz.data.trips import check_counts, counts_of, ids_of, leaf_indexes, refuse_missing
 from dpviz.errors import InputError
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from dpviz.amounts import LONGEST_NUMBER
 from dpviz.data.bounding import canonical_text
 from dpviz.data.cells import polygons_as_points, xy_of
 from dpviz.data.columns import NOT_POINTS, OpenFile, PointColumns, RawPoints, UnusableFileError, quote_names, raw_points
-from dpviz.data.library_errors import attempt, guard
+from dpviz.data.library_errors import or_none, without_private_text
 from dpviz.data.reading.text_rows import NOT_UTF8
 from dpviz.data.roles import fold_name
 from dpviz.errors import InputError
@@ -90,11 +90,11 @@ def open_geojson(data: bytes, wanted: PointColumns, *, centroids: bool = False, 
         flat = flatten_json(text).decode("utf-8-sig", "replace")
         return json.loads(flat, object_pairs_hook=collapse, parse_int=_parse_integer, parse_float=_parse_float, strict=False)
 
-    top = [attempt(lambda line=line: parse(line)) for line in split_lines(data)] if by_line else load_json(data, parse)  # type: ignore[misc]
+    top = [or_none(lambda line=line: parse(line)) for line in split_lines(data)] if by_line else load_json(data, parse)  # type: ignore[misc]
     features = [feature if isinstance(feature, _Feature) else _NO_FEATURE for feature in features_of(top, _Feature)]
 
     def take(columns: PointColumns, bad_rows: str) -> RawPoints:
-        if bad_rows == "refuse" and attempt(lambda: data.decode("utf-8")) is None:
+        if bad_rows == "refuse" and or_none(lambda: data.decode("utf-8")) is None:
             raise InputError(NOT_UTF8)
         return _from_features(features, columns)
 
@@ -115,8 +115,8 @@ def load_json(data: bytes, parse: Callable[[bytes], Any]) -> Any:
         InputError: each line is a JSON text of its own.
         ValueError: the text is no JSON.
     """
-    top = attempt(lambda: parse(data))
-    if top is None and attempt(lambda: parse(split_lines(data)[0])) is not None and len(split_lines(data)) > 1:
+    top = or_none(lambda: parse(data))
+    if top is None and or_none(lambda: parse(split_lines(data)[0])) is not None and len(split_lines(data)) > 1:
         raise InputError(_LINE_BY_LINE)
     return parse(data) if top is None else top
 
@@ -199,7 +199,7 @@ def _make_feature(geometry: Any, properties: dict[str, Any], *, centroids: bool)
     if not isinstance(geometry, dict):
         return _Feature(properties=properties)
     if centroids and geometry.get("type") in ("Polygon", "MultiPolygon"):
-        return _Feature(properties=properties, polygon=attempt(lambda: json.dumps(geometry)))
+        return _Feature(properties=properties, polygon=or_none(lambda: json.dumps(geometry)))
     if geometry.get("type") != "Point":
         return _Feature(is_other_shape=True, properties=properties)
     point = geometry.get("coordinates")
@@ -215,7 +215,7 @@ def geojson_crs(top: Any) -> CRS:
         return CRS("OGC:CRS84")
     if not isinstance(declared, dict) or declared.get("type") != "name":
         raise InputError("The GeoJSON's crs member is not a name; links are never followed. Save the file in longitude and latitude.")
-    return guard("The GeoJSON's crs member names no known CRS.", lambda: CRS.from_user_input(declared["properties"]["name"]))
+    return without_private_text("The GeoJSON's crs member names no known CRS.", lambda: CRS.from_user_input(declared["properties"]["name"]))
 
 
 def _from_features(features: list[_Feature], columns: PointColumns) -> RawPoints:

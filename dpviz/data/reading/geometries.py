@@ -32,7 +32,7 @@ from dpviz.data.columns import (
     plain_type,
     raw_points,
 )
-from dpviz.data.library_errors import attempt, guard
+from dpviz.data.library_errors import or_none, without_private_text
 from dpviz.data.reading.geojson import NAMED_TWICE, TWICE, features_of, geojson_crs, load_json, object_of_pairs, open_geojson, split_lines
 from dpviz.data.reading.safety import (
     LINES,
@@ -104,7 +104,7 @@ def open_format(
         table = open_table(kind, data, limits, quoted_newlines=quoted_newlines, text_format=text_format)
         return _open_points_table(table, wanted, centroids=centroids)
     text_format.refuse_for(kind)
-    opened = guard(f"The content cannot be read as {kind}: the file is damaged, or its ending is wrong.", readers[kind])
+    opened = without_private_text(f"The content cannot be read as {kind}: the file is damaged, or its ending is wrong.", readers[kind])
     if kind not in ("GeoJSON", LINES) and len(opened.names) > limits.columns:  # features of GeoJSON each have names of their own
         raise InputError(f"The file has more columns than the limit of {limits.columns:,}.")
     if opened.rows is not None and opened.rows > limits.rows:
@@ -216,7 +216,7 @@ def _open_points_layer(kind: str, data: bytes, *, centroids: bool) -> OpenFile:
     def take(columns: PointColumns, bad_rows: str) -> RawPoints:
         wanted = list(filter(None, {columns.count, columns.person}))
         options = {"layer": layer.name, "columns": wanted, "max_features": layer.rows}
-        meta, table = guard(_DAMAGED, lambda: pyogrio.raw.read_arrow(io.BytesIO(data), **options))
+        meta, table = without_private_text(_DAMAGED, lambda: pyogrio.raw.read_arrow(io.BytesIO(data), **options))
         cells = {name: _decode_layer_texts(table.column(name), meta["encoding"]) for name in wanted}
         if bad_rows == "refuse" and any(column.null_count > table.column(name).null_count for name, column in cells.items()):
             raise InputError(_DAMAGED)
@@ -287,7 +287,7 @@ def open_shapes(kind: str, data: bytes, limits: Limits) -> OpenShapes:
         "Shapefile": lambda: _open_shapes_layer(kind, repack_shapefile(data, limits), limits),
     }
     rule = f"The content cannot be read as {kind}: the file is damaged, or its ending is wrong."
-    opened = guard(rule, readers.get(kind, lambda: _open_shapes_table(open_table(kind, data, limits).index_first())))
+    opened = without_private_text(rule, readers.get(kind, lambda: _open_shapes_table(open_table(kind, data, limits).index_first())))
     if len(opened.names) > limits.columns:
         raise InputError(f"The file has more columns than the limit of {limits.columns:,}.")
     if len(set(opened.names)) < len(opened.names):
@@ -296,7 +296,7 @@ def open_shapes(kind: str, data: bytes, limits: Limits) -> OpenShapes:
 
 
 def _open_geojson(data: bytes, limits: Limits, *, by_line: bool = False) -> OpenShapes:
-    if attempt(lambda: data.decode("utf-8-sig")) is None:
+    if or_none(lambda: data.decode("utf-8-sig")) is None:
         raise InputError(NOT_UTF8)
 
     def parse(text: bytes) -> Any:
@@ -375,7 +375,7 @@ def _open_shapes_layer(kind: str, data: bytes, limits: Limits) -> OpenShapes:
 
     def take(wanted: Sequence[str]) -> tuple[pd.DataFrame, Shapes]:
         options = {"layer": layer.name, "columns": list(wanted), "force_2d": True, "max_features": layer.rows}
-        meta, _fids, shapes, cells = guard(_DAMAGED, lambda: pyogrio.raw.read(io.BytesIO(data), **options))
+        meta, _fids, shapes, cells = without_private_text(_DAMAGED, lambda: pyogrio.raw.read(io.BytesIO(data), **options))
         _refuse_cut_short(len(shapes), layer)
         table = pd.DataFrame({name: pd.Series(list(column), dtype=object) for name, column in zip(meta["fields"], cells, strict=True)})
         return table, shapely.from_wkb(shapes, on_invalid="raise")
@@ -406,7 +406,7 @@ def crs_of_file(kind: str, declared: CRS | None, crs: object, target: object) ->
         if declared is None:
             raise InputError(f"This {kind} does not state its CRS, which is never guessed: pass crs=..., such as crs='EPSG:4326'.")
         return check_on_map(declared)
-    chosen = guard("The CRS is not known; give an EPSG code such as 'EPSG:4326'.", lambda: CRS.from_user_input(crs))
+    chosen = without_private_text("The CRS is not known; give an EPSG code such as 'EPSG:4326'.", lambda: CRS.from_user_input(crs))
     if declared is not None and not same_crs(chosen, declared):
         noun = kind.rpartition(" ")[2]
         raise InputError(f"The {noun} declares another CRS than crs=...; leave crs out, or correct the {noun}.{advise_metres(declared)}")
@@ -446,7 +446,7 @@ def reproject(raw: RawPoints, source: CRS | None, crs: object) -> tuple[Floats, 
     target = None if crs is None else CRS.from_user_input(crs)
     if source is None or target is None or same_crs(source, target):
         return raw.x, raw.y
-    x, y = guard(
+    x, y = without_private_text(
         "The coordinates cannot be reprojected from the file's CRS to the domain's.",
         lambda: Transformer.from_crs(source, target, always_xy=True).transform(raw.x, raw.y),
     )

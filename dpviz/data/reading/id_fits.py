@@ -8,9 +8,9 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from dpviz.data.flows import ids_of
-from dpviz.data.reading.flows import open_rows, read_columns
 from dpviz.data.reading.safety import DEFAULT_LIMITS
+from dpviz.data.reading.trips import open_rows, read_columns
+from dpviz.data.trips import ids_of
 
 if TYPE_CHECKING:
     from dpviz.data.reading.safety import Source

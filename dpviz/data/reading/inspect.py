@@ -18,9 +18,8 @@ import pyogrio  # type: ignore[import-untyped]
 
 from dpviz.amounts import LONGEST_NUMBER
 from dpviz.data.columns import is_text
-from dpviz.data.library_errors import attempt
+from dpviz.data.library_errors import or_none
 from dpviz.data.reading.areas import AreasFile, describe_areas
-from dpviz.data.reading.flows import NO_HEADER, FlowsFile, describe_trips, inspect_flows, may_be_matrix, starts_with_data
 from dpviz.data.reading.geojson import features_of, load_json, split_lines
 from dpviz.data.reading.points import PointsFile, describe_header, inspect_points
 from dpviz.data.reading.safety import (
@@ -39,6 +38,7 @@ from dpviz.data.reading.sources import FoundFiles
 from dpviz.data.reading.tables import open_table
 from dpviz.data.reading.text_format import TextFormat
 from dpviz.data.reading.text_rows import SEPARATORS
+from dpviz.data.reading.trips import NO_HEADER, TripsFile, describe_trips, inspect_trips, may_be_matrix, starts_with_data
 from dpviz.data.roles import ENDS, NOTHING_CHOSEN, between_pairs, find_counts, find_pairs, find_persons, fold_name
 from dpviz.errors import InputError
 
@@ -56,20 +56,20 @@ def describe_points(files: FoundFiles, chosen: Mapping[str, Any] = NOTHING_CHOSE
     return describe_header(files.format if geo is None else "GeoParquet", header, None if geo is None else geo.crs, files.most_rows, chosen)
 
 
-def describe_flows(files: FoundFiles, chosen: Mapping[str, Any] = NOTHING_CHOSEN) -> FlowsFile:
+def describe_trip_files(files: FoundFiles, chosen: Mapping[str, Any] = NOTHING_CHOSEN) -> TripsFile:
     """Describe files of trips by their headers or metadata. Rows are read only in small files, to tell a matrix from a table.
 
     Raises:
-        InputError: as `inspect_flows`.
+        InputError: as `inspect_trips`.
     """
     if files.schema is None:
-        return inspect_flows(files.sources[0], text_format=files.text_format, chosen=chosen)
+        return inspect_trips(files.sources[0], text_format=files.text_format, chosen=chosen)
     header = files.header(None)
     if starts_with_data(header.names):
         raise InputError(NO_HEADER)
     is_known = any(chosen.get(role) for role in ENDS) or between_pairs(header.names) is not None
     if not is_known and may_be_matrix(header.names) and files.within(DEFAULT_LIMITS):
-        return inspect_flows(files.sources[0], text_format=files.text_format, chosen=chosen)
+        return inspect_trips(files.sources[0], text_format=files.text_format, chosen=chosen)
     return describe_trips(files.format, header, files.most_rows, chosen, matrix=False)
 
 
@@ -148,7 +148,7 @@ def find_repeated_columns(
     rows: dict[str, int] = {}
     rows_seen, entries_read = 0, False
     for source in files.sources:
-        for columns in attempt(lambda source=source: list(_read_first_rows(source, files, limits))) or ():  # type: ignore[misc]
+        for columns in or_none(lambda source=source: list(_read_first_rows(source, files, limits))) or ():  # type: ignore[misc]
             rows_seen += max(map(len, columns.values()), default=0)
             known = {*itertools.chain(*find_pairs(list(columns))), *find_counts(columns)}  # whose values are no ids
             for name, cells in columns.items():
@@ -214,11 +214,11 @@ def _read_geojson(data: bytes, kind: str) -> _Columns:
     def parse(text: bytes) -> Any:
         return json.loads(text.decode("utf-8-sig", "replace"))
 
-    top = [attempt(lambda line=line: parse(line)) or {} for line in split_lines(data)] if kind == LINES else load_json(data, parse)  # type: ignore[misc]
+    top = [or_none(lambda line=line: parse(line)) or {} for line in split_lines(data)] if kind == LINES else load_json(data, parse)  # type: ignore[misc]
     features = [feature.get("properties") or {} for feature in features_of(top, dict)[:MOST_ROWS]]
     names = dict.fromkeys(name for properties in features for name in properties)
     cells = {name: [properties.get(name) for properties in features] for name in names}
-    arrays = {name: attempt(lambda values=values: pa.array(values)) for name, values in cells.items()}  # type: ignore[misc]
+    arrays = {name: or_none(lambda values=values: pa.array(values)) for name, values in cells.items()}  # type: ignore[misc]
     return {name: pa.nulls(len(features)) if column is None else column for name, column in arrays.items()}
 
 
@@ -253,7 +253,7 @@ def _are_ids(values: pa.Array) -> bool:
         return bool(np.all(np.isfinite(numbers) & (np.floor(numbers) == numbers)))
     if not (pa.types.is_string(values.type) or pa.types.is_large_string(values.type)):
         return True
-    numbers_in_texts = attempt(lambda: _as_numbers(pc.utf8_trim_whitespace(values)))
+    numbers_in_texts = or_none(lambda: _as_numbers(pc.utf8_trim_whitespace(values)))
     if numbers_in_texts is not None:
         return _are_ids(numbers_in_texts)
     return not bool(pc.all(pc.match_substring_regex(values, _TIMES)).as_py())
@@ -268,11 +268,11 @@ def _as_numbers(values: pa.Array) -> pa.Array | None:
 
 def _are_codes(values: pa.Array) -> bool:
     """Return whether distinct values look like codes: texts with digits, or large numbers that are not Unix times."""
-    numbers = attempt(lambda: _as_numbers(values))
+    numbers = or_none(lambda: _as_numbers(values))
     if numbers is not None:
         median = float(np.median(numbers.to_numpy(zero_copy_only=False)))
         return median >= _CODE_FROM and not any(low <= median / scale <= high for scale in (1, 1000) for low, high in (_SECONDS,))
-    texts = attempt(lambda: pc.match_substring_regex(values, r"\d"))
+    texts = or_none(lambda: pc.match_substring_regex(values, r"\d"))
     return texts is None or 2 * (pc.sum(texts).as_py() or 0) > len(values)
 
 

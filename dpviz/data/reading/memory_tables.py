@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dpviz.data.library_errors import guard
+from dpviz.data.library_errors import without_private_text
 from dpviz.errors import InputError
 
 Table: TypeAlias = pd.DataFrame | pa.Table | pa.RecordBatch | Mapping[str, Any]
@@ -32,7 +32,7 @@ class TableUpload(io.BytesIO):
 
     name = "table in memory.parquet"
     advice = (
-        " Pass limits=dv.Limits(file_bytes=..., rows=..., memory_bytes=...) for a larger table in memory,"
+        " Pass limits=dv.reading.Limits(file_bytes=..., rows=..., memory_bytes=...) for a larger table in memory,"
         " or count arrays with PointCounts.from_xy."
     )
 
@@ -66,12 +66,14 @@ def table_upload(table: Any) -> TableUpload:
     if isinstance(table, pd.DataFrame) and not table.columns.is_unique:
         raise InputError(_SAME_NAME)
     if isinstance(table, geopandas.GeoDataFrame):
-        guard("The GeoDataFrame cannot be read: it needs one geometry column.", lambda: table.to_parquet(upload, index=False))
+        without_private_text(
+            "The GeoDataFrame cannot be read: it needs one geometry column.", lambda: table.to_parquet(upload, index=False)
+        )
     else:
-        arrow = guard(_UNUSABLE, lambda: _arrow_table(table))
+        arrow = without_private_text(_UNUSABLE, lambda: _arrow_table(table))
         _check_names(arrow.column_names)
         repetitive = [column.name for column in arrow.schema if not pa.types.is_primitive(column.type)]  # dictionaries of numbers cost time
-        guard(_UNUSABLE, lambda: pq.write_table(arrow, upload, use_dictionary=repetitive))
+        without_private_text(_UNUSABLE, lambda: pq.write_table(arrow, upload, use_dictionary=repetitive))
     upload.seek(0)
     return upload
 

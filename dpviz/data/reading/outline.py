@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from pyproj import CRS
 
 from dpviz.bundled import folder
-from dpviz.data.library_errors import attempt, guard
+from dpviz.data.library_errors import or_none, without_private_text
 from dpviz.data.reading.geometries import OpenShapes, open_shapes
 from dpviz.data.reading.regions import crs_of
 from dpviz.data.reading.safety import DEFAULT_LIMITS, Limits, Source, read_checked, too_many_rows
@@ -110,14 +110,14 @@ def _take_shapes(opened: OpenShapes) -> NDArray[np.object_]:
     """Read the shapes alone; of a table without geometries, those in its column of WKT."""
     rule = f"The shapes cannot be read as {opened.format}: the file is damaged."
     if opened.has_geometry:
-        _, shapes = guard(rule, lambda: opened.take([]))
+        _, shapes = without_private_text(rule, lambda: opened.take([]))
         return np.asarray(shapes, object)
     columns = find_wkt(PublicHeader(names=tuple(opened.names)))
     if len(columns) != 1:
         raise DomainError(
             "The file has no polygons: choose one with shapes, or a table with polygons in WKT in its column geometry or wkt."
         )
-    table, _ = guard(rule, lambda: opened.take(columns))
+    table, _ = without_private_text(rule, lambda: opened.take(columns))
     return _parse_wkt(table[columns[0]].to_numpy())
 
 
@@ -136,7 +136,7 @@ def _parse_wkt(entries: NDArray[np.object_]) -> NDArray[np.object_]:
 def _parse_crs(crs: object) -> CRS:
     if crs is None:
         raise DomainError("This file does not state its CRS, which is never guessed: type it as CRS of the domain, such as EPSG:4326.")
-    parsed = attempt(lambda: CRS.from_user_input(crs))
+    parsed = or_none(lambda: CRS.from_user_input(crs))
     if parsed is None:
         raise DomainError("The CRS is not known; give an EPSG code such as 'EPSG:4326'.")
     return parsed

@@ -22,7 +22,7 @@ from dpviz.data.columns import (
     resolve_columns,
 )
 from dpviz.data.fingerprints import RowSum, sum_rows
-from dpviz.data.library_errors import guard
+from dpviz.data.library_errors import without_private_text
 from dpviz.data.points import PointCounts
 from dpviz.data.reading.geometries import check_on_map, crs_of_file, open_format, reproject
 from dpviz.data.reading.memory_tables import TableUpload, describe_source
@@ -246,7 +246,7 @@ def _open_source(source: Source, request: PointsRequest) -> OpenFile:
 
 
 def _read_rows(opened: OpenFile, columns: PointColumns, bad_rows: str, limits: Limits) -> RawPoints:
-    raw = guard(f"The rows cannot be read as {opened.format}: the file is damaged.", lambda: opened.take(columns, bad_rows))
+    raw = without_private_text(f"The rows cannot be read as {opened.format}: the file is damaged.", lambda: opened.take(columns, bad_rows))
     if len(raw.x) + raw.ragged > limits.rows:
         raise too_many_rows(limits)
     return raw

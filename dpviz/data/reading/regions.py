@@ -13,7 +13,7 @@ import shapely
 from pyproj import CRS
 
 from dpviz.data.columns import columns_called, join_pairs, no_such_column, quote_names
-from dpviz.data.library_errors import attempt, guard
+from dpviz.data.library_errors import or_none, without_private_text
 from dpviz.data.reading.geometries import OpenShapes, advise_metres, open_shapes
 from dpviz.data.reading.safety import DEFAULT_LIMITS, Limits, Source, read_checked
 from dpviz.data.roles import find_levels, find_pairs, find_region_roles, fold_name, in_degrees, in_ten_millionths
@@ -318,7 +318,7 @@ def _read_table(opened: OpenShapes, wanted: Sequence[str], crs: object) -> pd.Da
 def _read_rows(opened: OpenShapes, wanted: Sequence[str]) -> tuple[pd.DataFrame, Shapes | None]:
     """Read the wanted columns, each once, and the shapes if there are any."""
     rule = f"The rows cannot be read as {opened.format}: the file is damaged."
-    return guard(rule, lambda: opened.take(list(dict.fromkeys(wanted))))
+    return without_private_text(rule, lambda: opened.take(list(dict.fromkeys(wanted))))
 
 
 def _coordinate_columns(names: Sequence[str]) -> tuple[str, ...]:
@@ -359,7 +359,7 @@ def crs_of(opened: OpenShapes, crs: object) -> CRS:
 
 
 def _parse_crs(crs: object) -> CRS:
-    parsed = attempt(lambda: CRS.from_user_input(crs))
+    parsed = or_none(lambda: CRS.from_user_input(crs))
     if parsed is None:
         raise DomainError("The CRS is not known; give an EPSG code such as 'EPSG:4326'.")
     return parsed

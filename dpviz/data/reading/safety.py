@@ -19,7 +19,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO, TypeGuard, cast
 
-from dpviz.data.library_errors import guard
+from dpviz.data.library_errors import without_private_text
 from dpviz.errors import InputError, SettingError
 
 Source = str | os.PathLike[str] | BinaryIO
@@ -90,7 +90,7 @@ class Limits:
     >>> import dpviz as dv
     >>> upload = io.BytesIO(b"lon,lat\n4.9,52.4\n4.8,52.3\n4.7,52.5\n")
     >>> upload.name = "walks.csv"
-    >>> dv.inspect_points(upload, through=True, limits=dv.Limits(rows=2))
+    >>> dv.reading.inspect_points(upload, through=True, limits=dv.reading.Limits(rows=2))
     Traceback (most recent call last):
     ...
     dpviz.errors.InputError: The file has more rows than the limit of 2.
@@ -132,9 +132,11 @@ def read_checked(source: Source, limits: Limits) -> tuple[str, bytes]:
     name = name_of(source)
     kind = format_of(name)
     if is_path(source):
-        data = guard("The file cannot be read: does it exist, and may you read it?", lambda: _read_path(Path(name), limits))
+        data = without_private_text("The file cannot be read: does it exist, and may you read it?", lambda: _read_path(Path(name), limits))
     else:
-        data = guard("The upload cannot be read: it must be an open binary file.", lambda: first_bytes(source, limits.file_bytes + 1))
+        data = without_private_text(
+            "The upload cannot be read: it must be an open binary file.", lambda: first_bytes(source, limits.file_bytes + 1)
+        )
     if len(data) > limits.file_bytes:
         raise InputError(f"The file is larger than the limit of {limits.file_bytes:,} bytes.{getattr(source, 'advice', '')}")
     if not data:
@@ -156,7 +158,7 @@ def name_of(source: Source) -> str:
     name = os.fspath(source) if is_path(source) else getattr(source, "name", None)
     if not isinstance(name, str):
         raise InputError(
-            "A source must be a path, or an open binary file that has a name; read_points, read_areas and read_flows take tables in memory,"
+            "A source must be a path, or an open binary file that has a name; read_points, read_areas and read_trips take tables in memory,"
             " too: a DataFrame, an Arrow table, or a dict of arrays, such as {'x': array[:, 0], 'y': array[:, 1]}."
             " Regions.from_table makes regions of one."
         )
@@ -285,7 +287,8 @@ def check_geojson(data: bytes, limits: Limits, *, by_line: bool = False) -> byte
 def too_much_memory(limits: Limits, remedy: str) -> InputError:
     """Return the error for a file that takes more memory than the limit; `remedy` begins the sentence that says what to do."""
     return InputError(
-        f"The file takes more memory than the limit of {limits.memory_bytes:,} bytes. {remedy}, or pass limits=dv.Limits(memory_bytes=...)."
+        f"The file takes more memory than the limit of {limits.memory_bytes:,} bytes. {remedy}, or pass"
+        " limits=dv.reading.Limits(memory_bytes=...)."
     )
 
 

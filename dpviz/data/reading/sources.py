@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, BinaryIO, TypeAlias, cast
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dpviz.data.library_errors import attempt, guard
+from dpviz.data.library_errors import or_none, without_private_text
 from dpviz.data.reading.memory_tables import Table, is_table, table_upload
 from dpviz.data.reading.safety import NUMBER_BYTES, Limits, Source, first_bytes, format_of, is_path, name_of, refuse_url
 from dpviz.data.reading.tables import GeoColumns, as_utf8, geo_columns, open_header
@@ -193,14 +193,18 @@ def _expand_source(source: Source, *, is_only_file: bool) -> list[Source]:
         raise InputError("A path must be a text.")
     refuse_url(text)
     path = Path(text)
-    if attempt(path.is_dir):
+    if or_none(path.is_dir):
         return list(_list_folder(path))
-    if attempt(path.exists) or not glob.has_magic(text):
+    if or_none(path.exists) or not glob.has_magic(text):
         format_of(text)
-        if attempt(path.exists) and not path.is_file():  # reading a pipe could wait forever
+        if or_none(path.exists) and not path.is_file():  # reading a pipe could wait forever
             raise InputError(f"{_name_in_error(path, is_only_file)} is not a file.")
-        return [guard(f"{_name_in_error(path, is_only_file)} cannot be read: does it exist, and may you read it?", lambda: _resolve(path))]
-    matches = guard("The pattern cannot be read.", lambda: glob.glob(text, recursive=True))  # noqa: PTH207  (patterns may be absolute)
+        return [
+            without_private_text(
+                f"{_name_in_error(path, is_only_file)} cannot be read: does it exist, and may you read it?", lambda: _resolve(path)
+            )
+        ]
+    matches = without_private_text("The pattern cannot be read.", lambda: glob.glob(text, recursive=True))  # noqa: PTH207  (patterns may be absolute)
     files = sorted(match for match in map(Path, matches) if match.is_file())
     if not files:
         raise InputError(f"No file fits the pattern {path.name!r}: look at its folder, and at upper and lower case.")
@@ -238,7 +242,7 @@ def _identify(source: Source) -> object:
     if not is_path(source):
         return id(source)
     path = Path(os.fspath(source))
-    status = attempt(path.stat)
+    status = or_none(path.stat)
     return path if status is None or not status.st_ino else (status.st_dev, status.st_ino)
 
 
@@ -270,7 +274,9 @@ def _describe(source: Source, kind: str, text_format: TextFormat, *, is_only_fil
         return _Description()
     name = _name_in_error(Path(name_of(source)), is_only_file)
     rule = f"{name} cannot be read as {kind}: it is damaged or cut short, or its ending is wrong."
-    return guard(rule, lambda: _describe_parquet(source) if kind == "Parquet" else _describe_text(source, kind, text_format, name))
+    return without_private_text(
+        rule, lambda: _describe_parquet(source) if kind == "Parquet" else _describe_text(source, kind, text_format, name)
+    )
 
 
 def _describe_parquet(source: Source) -> _Description:
@@ -299,15 +305,15 @@ def _size_of(source: Source) -> int:
 
 
 def _upload_size(upload: BinaryIO) -> int:
-    size = attempt(lambda: upload.seek(0, io.SEEK_END))
-    attempt(lambda: upload.seek(0))
+    size = or_none(lambda: upload.seek(0, io.SEEK_END))
+    or_none(lambda: upload.seek(0))
     return size or 0
 
 
 def memory_bytes() -> int:
     """Return the bytes of the machine's memory, or of its container's limit; 8 GiB if the system states neither."""
-    machine = attempt(lambda: os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
-    container = attempt(lambda: int(_CGROUP_LIMIT.read_text()))
+    machine = or_none(lambda: os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    container = or_none(lambda: int(_CGROUP_LIMIT.read_text()))
     return min(filter(None, (machine, container)), default=_UNKNOWN_MEMORY)
 
 
@@ -400,7 +406,7 @@ def _group_by_block(sources: Iterable[Source], begin: int) -> list[list[Source]]
     parts: dict[bytes, list[Source]] = {}
     for source in sources:
         rule = f"The file {Path(name_of(source)).name!r} cannot be read any more."
-        block = guard(rule, lambda source=source: _read_block(source, begin))  # type: ignore[misc]
+        block = without_private_text(rule, lambda source=source: _read_block(source, begin))  # type: ignore[misc]
         parts.setdefault(hashlib.sha256(block).digest(), []).append(source)
     return list(parts.values())
 

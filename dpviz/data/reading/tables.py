@@ -15,7 +15,7 @@ from pyproj import CRS
 from dpviz.amounts import LONGEST_NUMBER
 from dpviz.arrow_memory import copy_to_arrow
 from dpviz.data.columns import readable_texts
-from dpviz.data.library_errors import attempt, guard
+from dpviz.data.library_errors import or_none, without_private_text
 from dpviz.data.reading.safety import NUMBER_BYTES, Limits, too_many_rows, too_much_memory
 from dpviz.data.reading.text_format import PLAIN_TEXT, SEPARATOR_NAMES, TextFormat
 from dpviz.data.reading.text_rows import (
@@ -240,7 +240,7 @@ class GeoColumns:
         """
         if self.declared_crs is None:
             return None
-        return guard("The GeoParquet's CRS is not known.", lambda: CRS.from_user_input(self.declared_crs))
+        return without_private_text("The GeoParquet's CRS is not known.", lambda: CRS.from_user_input(self.declared_crs))
 
 
 def geo_columns(schema: pa.Schema) -> GeoColumns | None:
@@ -317,9 +317,9 @@ def open_table(kind: str, data: bytes, limits: Limits, *, quoted_newlines: bool 
     text_format.refuse_for(kind)
     rule = f"The content cannot be read as {kind}: the file is damaged, or its ending is wrong."
     if kind == "Parquet":
-        opened = guard(rule, lambda: _open_parquet(data, limits))
+        opened = without_private_text(rule, lambda: _open_parquet(data, limits))
     else:
-        opened = guard(rule, lambda: _open_text(kind, data, limits, text_format, quoted_newlines=quoted_newlines))
+        opened = without_private_text(rule, lambda: _open_text(kind, data, limits, text_format, quoted_newlines=quoted_newlines))
     if len(opened.names) > limits.columns:
         raise InputError(f"The file has more columns than the limit of {limits.columns:,}.")
     if opened.rows is not None and opened.rows > limits.rows:
@@ -352,8 +352,8 @@ def _open_text(kind: str, data: bytes, limits: Limits, text_format: TextFormat, 
             return cut_text(data, header.end, layout)
 
         reads_numbers = bool(numbers) and not any_longer(data, LONGEST_NUMBER, header.end)  # Arrow takes numbers of any length
-        as_numbers = attempt(lambda: cut(pa.float64())) if reads_numbers else None
-        table, bad = as_numbers or guard(NOT_CUT, lambda: cut(pa.string()))
+        as_numbers = or_none(lambda: cut(pa.float64())) if reads_numbers else None
+        table, bad = as_numbers or without_private_text(NOT_CUT, lambda: cut(pa.string()))
         if table.num_rows + bad.total > limits.rows:
             raise too_many_rows(limits)
         return Cells([table.column(str(position)) for position in positions], bad)
@@ -377,7 +377,7 @@ def _open_parquet(data: bytes, limits: Limits) -> OpenTable:
     ) -> Cells:
         needed = list(dict.fromkeys(names[position] for position in positions))
         rule = "The rows cannot be read as Parquet: the file is damaged."
-        table = guard(rule, lambda: _read_columns(memory, needed, limits))
+        table = without_private_text(rule, lambda: _read_columns(memory, needed, limits))
         return Cells([table.column(names[position]) for position in positions])
 
     return OpenTable(

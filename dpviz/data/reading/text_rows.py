@@ -28,7 +28,7 @@ import pyarrow.csv
 from numpy.typing import NDArray
 
 from dpviz.arrays import Integers, Mask
-from dpviz.data.library_errors import attempt, guard
+from dpviz.data.library_errors import or_none, without_private_text
 from dpviz.data.reading.arrow_csv import read_csv
 from dpviz.errors import InputError
 
@@ -245,7 +245,7 @@ def header_of(head: bytes, separator: str, encoding: str = UTF8) -> Header:
     else:
         if good_lines(line + b"\n", separator)[1].marks:
             raise InputError(_HEADER_MARKS)
-        names = guard(NOT_CUT, lambda: next(csv.reader([text], delimiter=separator)))
+        names = without_private_text(NOT_CUT, lambda: next(csv.reader([text], delimiter=separator)))
     return Header(tuple(names), len(head) if end < 0 else end + 1)
 
 
@@ -448,8 +448,8 @@ def _cut_across_lines(data: bytes, layout: TextLayout) -> tuple[pa.Table, BadLin
         raise InputError(NOT_UTF8)
     if NOT_LINE_END.search(data) is None:
         return _empty_table(layout), NO_BAD_LINES
-    parsed = attempt(lambda: _parse(data + b"\n", layout, newlines=True))
-    table, ragged = parsed or guard(NOT_CUT, lambda: _parse(data + b"\n", layout, newlines=True, block=_ONE_BLOCK))
+    parsed = or_none(lambda: _parse(data + b"\n", layout, newlines=True))
+    table, ragged = parsed or without_private_text(NOT_CUT, lambda: _parse(data + b"\n", layout, newlines=True, block=_ONE_BLOCK))
     return table, BadLines(cells=ragged)
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dpviz.data.library_errors import attempt
-from dpviz.data.reading.flows import is_matrix, resolve_flow_columns
+from dpviz.data.library_errors import or_none
 from dpviz.data.reading.points import header_of
 from dpviz.data.reading.safety import LINES
+from dpviz.data.reading.trips import is_matrix, resolve_trip_columns
 from dpviz.data.roles import EachRow, each_row_of, fold_name, unread_columns
 
 if TYPE_CHECKING:
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
     from dpviz.data.columns import PointColumns
     from dpviz.data.reading.areas import AreasRequest
-    from dpviz.data.reading.flows import FlowsRequest
     from dpviz.data.reading.points import PointsRequest
     from dpviz.data.reading.sources import FoundFiles
+    from dpviz.data.reading.trips import TripsRequest
 
 RECORD, TRIP = "record", "trip"
 
@@ -37,12 +37,12 @@ def unread_in_areas(files: FoundFiles, request: AreasRequest) -> EachRow | None:
     return None if columns.count is not None else _unread(files, RECORD, {columns.region, str(columns.person)})
 
 
-def unread_in_trips(files: FoundFiles, request: FlowsRequest) -> EachRow | None:
+def unread_in_trips(files: FoundFiles, request: TripsRequest) -> EachRow | None:
     """Return the same of tables of trips between ids; a matrix has no other columns."""
     names = files.header(None).names
-    if request.columns.count is not None or attempt(lambda: is_matrix(names, request.columns, request.sides)) is not False:
+    if request.columns.count is not None or or_none(lambda: is_matrix(names, request.columns, request.sides)) is not False:
         return None  # the index of pandas, which is stored last, may make the header of a matrix look wrong here
-    columns = resolve_flow_columns(names, request.columns)
+    columns = resolve_trip_columns(names, request.columns)
     return None if columns.count is not None else _unread(files, TRIP, {str(columns.origin), str(columns.destination), str(columns.person)})
 
 

@@ -59,8 +59,8 @@ class SuppressedAreas(Suppressed, ChangedCounts, AreaContrast):
         published finest regions add up to. No further regions are suppressed to protect the small ones.
 
     >>> import dpviz as dv
-    >>> areas = dv.load_area_sample("made_up_city")
-    >>> dv.SuppressedAreas(threshold=10).release(areas, dv.PureBudget(1), dv.Entropy.seeded(1))
+    >>> areas = dv.load_sample("made_up_city")
+    >>> dv.contrasts.SuppressedAreas(threshold=10).release(areas, dv.PureBudget(1), dv.Entropy.seeded(1))
     AreaRelease(suppressed_areas, 1,608 block, NOT PRIVATE)
     """
 
@@ -83,8 +83,8 @@ class RoundedAreas(Rounded, ChangedCounts, AreaContrast):
         sums of rounded regions. Random rounding is drawn anew for each number and each release, with exact probabilities.
 
     >>> import dpviz as dv
-    >>> areas = dv.load_area_sample("made_up_city")
-    >>> dv.RoundedAreas(base=5).release(areas, dv.PureBudget(1), dv.Entropy.seeded(1)).count[0] % 5
+    >>> areas = dv.load_sample("made_up_city")
+    >>> dv.contrasts.RoundedAreas(base=5).release(areas, dv.PureBudget(1), dv.Entropy.seeded(1)).count[0] % 5
     np.float64(0.0)
     """
 
@@ -110,8 +110,8 @@ class MergedAreas(Merged, AreaContrast):
         further, and empty ones are shown as such. If there are fewer than k records in all, nothing is shown.
 
     >>> import dpviz as dv
-    >>> areas = dv.load_area_sample("made_up_city")
-    >>> release = dv.MergedAreas(k=10).release(areas, dv.PureBudget(1), dv.Entropy.seeded(1))
+    >>> areas = dv.load_sample("made_up_city")
+    >>> release = dv.contrasts.MergedAreas(k=10).release(areas, dv.PureBudget(1), dv.Entropy.seeded(1))
     >>> bool(((release.count == 0) | (release.count >= 10)).all()), release.count[0] == areas.count.sum()
     (True, np.True_)
     """

@@ -35,7 +35,7 @@ class FlatAreas(AreaMechanism):
         None.
 
     >>> import dpviz as dv
-    >>> areas = dv.load_area_sample("made_up_city")
+    >>> areas = dv.load_sample("made_up_city")
     >>> dv.FlatAreas().release(areas, dv.PureBudget(1), dv.Entropy.seeded(1))
     AreaRelease(flat, 1,608 block, epsilon 1, SIMULATION: not private)
     """
@@ -44,7 +44,7 @@ class FlatAreas(AreaMechanism):
     title: ClassVar[str] = "Flat counts"
     summary: ClassVar[str] = "Adds the same noise to the count of every finest region, empty ones too; larger regions are sums."
 
-    least: int | None = setting(
+    threshold: int | None = setting(
         None,
         "Smallest count shown",
         optional=True,
@@ -69,4 +69,4 @@ class FlatAreas(AreaMechanism):
         """
         self.check_data(areas)
         run = Run.of(self, areas, budget, entropy)
-        return self.make_release(run, *self.count_levels(run, [0.0] * areas.regions.depth + [1.0]), least=self.least)
+        return self.make_release(run, *self.count_levels(run, [0.0] * areas.regions.depth + [1.0]), least=self.threshold)

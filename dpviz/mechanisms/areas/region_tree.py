@@ -41,7 +41,7 @@ class RegionTree(AreaMechanism):
         since replacing a person changes the total least where it changes the regions most.
 
     >>> import dpviz as dv
-    >>> areas = dv.load_area_sample("made_up_city")
+    >>> areas = dv.load_sample("made_up_city")
     >>> dv.RegionTree().release(areas, dv.ZcdpBudget("0.1"), dv.Entropy.seeded(1))
     AreaRelease(region_tree, 1,608 block, rho 0.1, SIMULATION: not private)
     """

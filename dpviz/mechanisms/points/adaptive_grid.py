@@ -17,10 +17,10 @@ from dpviz.mechanisms.points.base import PointMechanism, negative_setting
 from dpviz.mechanisms.run import Run
 from dpviz.privacy.budget import Budget, PureBudget, exact, require_pure
 from dpviz.privacy.entropy import Entropy
-from dpviz.release.point_release import Release
+from dpviz.release.point_release import PointRelease
 from dpviz.space.domain import Domain
 from dpviz.space.grids import Subgrids
-from dpviz.space.interpolate import INSIDE
+from dpviz.space.interpolate import FILLS
 from dpviz.space.mask import open_cells
 
 MOST_PER_SIDE = 2**11
@@ -56,7 +56,7 @@ class AdaptiveGrid(PointMechanism):
     >>> import dpviz as dv
     >>> points = dv.load_sample("gaussian_cluster")
     >>> dv.AdaptiveGrid().release(points, dv.PureBudget(1), dv.Entropy.seeded(1))
-    Release(adaptive_grid, 50,498 partitions, epsilon 1, SIMULATION: not private)
+    PointRelease(adaptive_grid, 50,498 partitions, epsilon 1, SIMULATION: not private)
     """
 
     takes_mask: ClassVar[bool] = True
@@ -81,13 +81,13 @@ class AdaptiveGrid(PointMechanism):
     )
     total_share: float = setting(0.01, "Share for the total", low=0.001, high=0.5, help="Part of ε that buys the noisy total.")
     least_squares: bool = setting(True, "Least squares", help="Make the levels agree in the most accurate way; free post-processing.")
-    zero: bool = setting(
+    shrink_small: bool = setting(
         False, "Shrink small leaves", when=("least_squares", True), help="Leaves that are hardly more than noise become smaller; biased."
     )
     negative: str = negative_setting()
-    inside: str = setting("uniform", "Inside partitions", choices=INSIDE, help="How answers fill partitions that are cut.")
+    fill: str = setting("uniform", "Inside partitions", choices=FILLS, help="How answers fill partitions that are cut.")
 
-    def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> Release:
+    def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> PointRelease:
         """Spend a pure budget on `points`; raises `BudgetError` for any other budget."""
         budget = require_pure(budget, self.title)
         run = Run.of(self, points, budget, entropy)

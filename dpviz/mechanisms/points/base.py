@@ -22,7 +22,7 @@ from dpviz.privacy.budget import Budget
 from dpviz.privacy.consistency import Spread, add_up, least_squares, shrink_small_counts
 from dpviz.privacy.nonnegative_counts import nonnegative_counts
 from dpviz.privacy.receipt import Receipt
-from dpviz.release.point_release import Release
+from dpviz.release.point_release import PointRelease
 from dpviz.space.domain import Domain
 from dpviz.space.interpolate import INTERPOLATED, LOG_LINEAR, UNIFORM
 from dpviz.space.mask import CellMask, open_cells
@@ -43,7 +43,7 @@ SPREAD_NOTE = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class PointMechanism(Mechanism[PointCounts, Domain, Release]):
+class PointMechanism(Mechanism[PointCounts, Domain, PointRelease]):
     """Base of every mechanism of points: it counts records in the cells of a domain's lattice and releases a tree of noisy counts.
 
     Class attributes:
@@ -120,7 +120,7 @@ class PointMechanism(Mechanism[PointCounts, Domain, Release]):
         notes: tuple[str, ...] = (),
         approximate: str | None = None,
         **finish: Any,
-    ) -> Release:
+    ) -> PointRelease:
         """Make the release of a tree's noisy counts, made consistent by least squares or left as they are.
 
         Args:
@@ -132,16 +132,16 @@ class PointMechanism(Mechanism[PointCounts, Domain, Release]):
             unprotected: facts that the mechanism took as public, beyond the domain and the settings.
             notes: settings that had to be cut, and reasons why less than the budget was spent.
             approximate: why the stated spread is only approximate; None if it is exact for the partitions as they are.
-            finish: fields of `Finish` that are not those of the settings.
+            finish: fields of `PostProcessing` that are not those of the settings.
         """
-        domain, how = run.data.domain, Finish(**finish_settings(self) | finish)
+        domain, how = run.data.domain, PostProcessing(**post_settings(self) | finish)
         self.refuse_mask(domain)
         cells = open_cells(tree, domain.mask)
         noisy, measured = np.where(cells > 0, noisy, np.nan), np.where(cells > 0, variance, np.inf)
         count, variance, spread = reconcile(tree, noisy, measured, by_least_squares=how.least_squares, cells=cells)
         changed = how.change_counts(tree, (noisy, measured), count, domain.mask)
         several = spread is not None and np.isfinite(variance[cells > 0]).sum() > (cells[tree.leaves] > 0).sum()
-        return Release(
+        return PointRelease(
             mechanism=self.key,
             settings=self.chosen(),
             domain=domain,
@@ -156,7 +156,7 @@ class PointMechanism(Mechanism[PointCounts, Domain, Release]):
             simulation=run.entropy.simulation,
             height=tree.height,
             approximate=join_reasons(approximate, how.approximate),
-            inside=how.inside,
+            fill=how.fill,
             nonnegative=how.is_nonnegative,
         )
 
@@ -164,11 +164,11 @@ class PointMechanism(Mechanism[PointCounts, Domain, Release]):
         """Make the receipt of all steps so far; `unprotected` are public facts beyond the settings, the domain and its mask."""
         return run.receipt((*Receipt.unprotected, *describe_mask(run.data.domain), *unprotected), notes)
 
-    def depends_on_data(self, release: Release) -> bool:
+    def depends_on_data(self, release: PointRelease) -> bool:
         """Return whether other data could lead to other partitions: some budget pays for partitions, or the spread is approximate."""
         return release.approximate is not None or any(share.structure for share in self.shares(release.domain))
 
-    def level_errors(self, release: Release) -> list[LevelError]:
+    def level_errors(self, release: PointRelease) -> list[LevelError]:
         """List the root mean square deviation of the partitions of each level, in records."""
         errors = []
         for level in range(release.height + 1):
@@ -177,7 +177,7 @@ class PointMechanism(Mechanism[PointCounts, Domain, Release]):
             errors.append(LevelError.of_noise(level, of, release.node_stddev[nodes], release.noise))
         return errors
 
-    def count_variances(self, release: Release, budget: Budget) -> Floats | None:  # noqa: ARG002
+    def count_variances(self, release: PointRelease, budget: Budget) -> Floats | None:  # noqa: ARG002
         """Compute the variance of the noise that this mechanism would put on the count of each partition of a release; nothing is drawn.
 
         Args:
@@ -194,7 +194,7 @@ class PointMechanism(Mechanism[PointCounts, Domain, Release]):
         """
         return None
 
-    def plan_variances(self, release: Release, budget: Budget, weights: Sequence[float], *, on_leaves: bool = False) -> Floats | None:
+    def plan_variances(self, release: PointRelease, budget: Budget, weights: Sequence[float], *, on_leaves: bool = False) -> Floats | None:
         """Compute `count_variances` where weights split the budget over the depths, or (`on_leaves`) the last one is that of the leaves."""
         sensitivity = Sensitivity(contributions=release.receipt.contributions)
         split = split_budget(budget, self, weights, sensitivity)
@@ -223,20 +223,20 @@ class PointMechanism(Mechanism[PointCounts, Domain, Release]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Finish:
+class PostProcessing:
     """How a release is post-processed; a mechanism's settings of these names are taken as they are.
 
     Attributes:
         least_squares: whether least squares makes the levels agree; if leaves were not measured, least squares is used in any case.
-        zero: whether small counts of leaves are drawn towards 0 before least squares; without effect if least squares is not used.
-        inside: how answers to queries spread a cut partition's count inside it: "uniform", "interpolated" or "log-linear".
+        shrink_small: whether small counts of leaves are drawn towards 0 before least squares; without effect if least squares is not used.
+        fill: how answers to queries spread a cut partition's count inside it: "uniform", "interpolated" or "log-linear".
         negative: what becomes of negative counts: "keep", or "spread", for which see `nonnegative_counts`; without effect if least squares
-            is not used. With `inside="log-linear"`, quarters are then drawn towards the interpolation, too.
+            is not used. With `fill="log-linear"`, quarters are then drawn towards the interpolation, too.
     """
 
     least_squares: bool = True
-    zero: bool = False
-    inside: str = UNIFORM
+    shrink_small: bool = False
+    fill: str = UNIFORM
     negative: str = KEEP
 
     @property
@@ -247,8 +247,8 @@ class Finish:
     @property
     def approximate(self) -> str | None:
         """Why the stated spread is only approximate; None if it is exact."""
-        zeroed = ZEROED if self.zero and self.least_squares else None
-        return join_reasons(zeroed, NONNEGATIVE if self.is_nonnegative else None, None if self.inside == UNIFORM else LEANING)
+        zeroed = ZEROED if self.shrink_small and self.least_squares else None
+        return join_reasons(zeroed, NONNEGATIVE if self.is_nonnegative else None, None if self.fill == UNIFORM else LEANING)
 
     def change_counts(self, tree: Tree, measured: tuple[Floats, Floats], count: Floats, mask: CellMask | None) -> Floats | None:
         """Make the counts of a biased finish.
@@ -263,24 +263,24 @@ class Finish:
             (n,) counts; None if nothing is to be changed.
         """
         if self.is_nonnegative:
-            smooth = self.inside == LOG_LINEAR
-            return nonnegative_counts(tree, *measured, total=count[0], zero=self.zero, smooth=smooth, mask=mask)
-        if self.zero and self.least_squares:
+            smooth = self.fill == LOG_LINEAR
+            return nonnegative_counts(tree, *measured, total=count[0], zero=self.shrink_small, smooth=smooth, mask=mask)
+        if self.shrink_small and self.least_squares:
             return least_squares(tree, *shrink_small_counts(tree, *measured), least=0.0, cells=open_cells(tree, mask))[0]
         return None
 
     def describe(self, *, several: bool) -> tuple[str, ...]:
         """Describe the steps; `several` says whether least squares combined several measurements."""
-        zero, spread = self.zero and self.least_squares, self.is_nonnegative
+        zero, spread = self.shrink_small and self.least_squares, self.is_nonnegative
         steps = {
             "small leaves drawn towards 0": zero and not spread,
             "small leaves drawn towards 0, those with nothing around them more": zero and spread,
             "least squares, the total at least 0": zero and not spread,
             "least squares": spread or (several and not zero),
-            "quarters drawn towards a log-linear interpolation of their surroundings": spread and self.inside == LOG_LINEAR,
+            "quarters drawn towards a log-linear interpolation of their surroundings": spread and self.fill == LOG_LINEAR,
             "negative counts spread over their siblings, the total kept": spread,
-            "answers lean towards fuller neighbours inside leaves": self.inside == INTERPOLATED,
-            "answers follow a log-linear interpolation inside leaves": self.inside == LOG_LINEAR,
+            "answers lean towards fuller neighbours inside leaves": self.fill == INTERPOLATED,
+            "answers follow a log-linear interpolation inside leaves": self.fill == LOG_LINEAR,
         }
         return tuple(text for text, done in steps.items() if done)
 
@@ -319,9 +319,9 @@ def reconcile(
     return *add_up(tree, noisy, variance, cells), None
 
 
-def finish_settings(mechanism: PointMechanism) -> dict[str, Any]:
-    """Return the settings of a mechanism that are also arguments of `Finish`: least_squares, zero, inside, negative, if it has them."""
-    return {name: value for name, value in mechanism.chosen().items() if name in ("least_squares", "zero", "inside", "negative")}
+def post_settings(mechanism: PointMechanism) -> dict[str, Any]:
+    """Return those settings of a mechanism that `PostProcessing` takes: least_squares, shrink_small, fill, negative, if it has them."""
+    return {name: value for name, value in mechanism.chosen().items() if name in ("least_squares", "shrink_small", "fill", "negative")}
 
 
 def negative_setting(default: str = KEEP, when: tuple[str, Any] | None = ("least_squares", True)) -> Any:

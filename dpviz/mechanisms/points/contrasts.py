@@ -17,7 +17,7 @@ from dpviz.mechanisms.points.uniform_grid import MOST_PER_SIDE
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.entropy import Entropy, require_entropy
 from dpviz.privacy.receipt import Receipt
-from dpviz.release.point_release import Release
+from dpviz.release.point_release import PointRelease
 from dpviz.space.domain import Domain
 from dpviz.space.grids import grid, quadtree, refuse_too_large
 from dpviz.space.tree import Tree, remove_descendants
@@ -31,13 +31,13 @@ class PointContrast(Contrast, PointMechanism):
     def tabulate(self, points: PointCounts, entropy: Entropy) -> tuple[Tree, Table]:
         """Make the table that is published. `entropy` is used only where the method itself is random."""
 
-    def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> Release:
+    def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> PointRelease:
         """Publish the table. No budget is spent, and the release must not be published."""
         self.check_data(points)
         tree, table = self.tabulate(points, require_entropy(entropy))
         nothing = np.full(len(tree), np.nan)
         unprotected = (*Receipt.unprotected, *describe_mask(points.domain), NO_PROOF)
-        return Release(
+        return PointRelease(
             mechanism=self.key,
             settings=self.chosen(),
             domain=points.domain,
@@ -99,8 +99,8 @@ class SuppressedCounts(Suppressed, ChangedGrid):
 
     >>> import dpviz as dv
     >>> points = dv.load_sample("gaussian_cluster")
-    >>> dv.SuppressedCounts(side=16).release(points, dv.PureBudget(1), dv.Entropy.seeded(1))
-    Release(suppressed_counts, 256 partitions, NOT PRIVATE)
+    >>> dv.contrasts.SuppressedCounts(side=16).release(points, dv.PureBudget(1), dv.Entropy.seeded(1))
+    PointRelease(suppressed_counts, 256 partitions, NOT PRIVATE)
     """
 
     key: ClassVar[str] = "suppressed_counts"
@@ -123,7 +123,7 @@ class RoundedCounts(Rounded, ChangedGrid):
 
     >>> import dpviz as dv
     >>> points = dv.load_sample("gaussian_cluster")
-    >>> dv.RoundedCounts(side=16).release(points, dv.PureBudget(1), dv.Entropy.seeded(1)).count[0] % 3
+    >>> dv.contrasts.RoundedCounts(side=16).release(points, dv.PureBudget(1), dv.Entropy.seeded(1)).count[0] % 3
     np.float64(0.0)
     """
 
@@ -152,7 +152,7 @@ class MergedCells(Merged, PointContrast):
 
     >>> import dpviz as dv
     >>> points = dv.load_sample("gaussian_cluster")
-    >>> release = dv.MergedCells(k=10, height=4).release(points, dv.PureBudget(1), dv.Entropy.seeded(1))
+    >>> release = dv.contrasts.MergedCells(k=10, height=4).release(points, dv.PureBudget(1), dv.Entropy.seeded(1))
     >>> parts = release.count[release.tree.leaves]
     >>> bool(((parts == 0) | (parts >= 10)).all())
     True
@@ -183,7 +183,7 @@ class MergedCells(Merged, PointContrast):
         shown = np.where(is_small(true[kept], self.k), np.nan, true[kept])
         return tree, Table(shown=shown, count=np.nan_to_num(shown, nan=0.0), steps=self.steps)
 
-    def depends_on_data(self, release: Release) -> bool:  # noqa: ARG002
+    def depends_on_data(self, release: PointRelease) -> bool:  # noqa: ARG002
         """Return True: which cells are merged follows from the counts."""
         return True
 

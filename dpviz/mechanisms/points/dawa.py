@@ -21,11 +21,11 @@ from dpviz.privacy.budget import Budget, PureBudget, exact, require_pure
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.noise import discrete_laplace
 from dpviz.privacy.receipt import Step
-from dpviz.release.point_release import Release
+from dpviz.release.point_release import PointRelease
 from dpviz.space.domain import Domain
 from dpviz.space.grids import tree_of
 from dpviz.space.hilbert import Curve, boxes, hilbert
-from dpviz.space.interpolate import INSIDE
+from dpviz.space.interpolate import FILLS
 from dpviz.space.mask import open_cells
 from dpviz.space.tree import Tree
 
@@ -94,7 +94,7 @@ class Dawa(PointMechanism):
     >>> import dpviz as dv
     >>> points = dv.load_sample("gaussian_cluster")
     >>> dv.Dawa().release(points, dv.PureBudget(1), dv.Entropy.seeded(1))
-    Release(dawa, 2,956 partitions, epsilon 1, SIMULATION: not private)
+    PointRelease(dawa, 2,956 partitions, epsilon 1, SIMULATION: not private)
     """
 
     takes_mask: ClassVar[bool] = True
@@ -136,11 +136,11 @@ class Dawa(PointMechanism):
     weights: tuple[float, ...] = setting(
         (), "Custom weights", low=0, when=("split", "custom"), help="One per zoom level, whole domain first: shares or whole numbers."
     )
-    zero: bool = setting(True, "Shrink small leaves", help="Leaves that are hardly more than noise become smaller; biased.")
+    shrink_small: bool = setting(True, "Shrink small leaves", help="Leaves that are hardly more than noise become smaller; biased.")
     negative: str = negative_setting(when=None)
-    inside: str = setting("interpolated", "Inside partitions", choices=INSIDE, help="How answers fill partitions that are cut.")
+    fill: str = setting("interpolated", "Inside partitions", choices=FILLS, help="How answers fill partitions that are cut.")
 
-    def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> Release:
+    def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> PointRelease:
         """Spend a pure budget on `points`; raises `BudgetError` for any other budget, or for custom weights that do not fit."""
         budget = require_pure(budget, self.title)
         run, epsilons = Run.of(self, points, budget, entropy), self._epsilons(points.domain, budget)
@@ -234,7 +234,7 @@ class Dawa(PointMechanism):
             notes.append(f"The tree ends at zoom level {_deepest(weights)}: nothing is measured below.")
         return tuple(notes)
 
-    def count_variances(self, release: Release, budget: Budget) -> Floats | None:
+    def count_variances(self, release: PointRelease, budget: Budget) -> Floats | None:
         """Compute the variance of the noise on the count of each node, where the released partition stays as it is."""
         epsilons = self._epsilons(release.domain, require_pure(budget, self.title))[1:]
         sensitivity = Sensitivity(contributions=release.receipt.contributions)

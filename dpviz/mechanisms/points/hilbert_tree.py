@@ -54,7 +54,7 @@ class HilbertTree(MedianTree):
     >>> import dpviz as dv
     >>> points = dv.load_sample("gaussian_cluster")
     >>> dv.HilbertTree(height=4).release(points, dv.PureBudget(1), dv.Entropy.seeded(1))
-    Release(hilbert_tree, 256 partitions, epsilon 1, SIMULATION: not private)
+    PointRelease(hilbert_tree, 256 partitions, epsilon 1, SIMULATION: not private)
     """
 
     takes_mask: ClassVar[bool] = True

@@ -20,10 +20,10 @@ from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.noise import discrete_laplace
 from dpviz.privacy.receipt import Step
 from dpviz.privacy.selection import permute_and_flip
-from dpviz.release.point_release import Release
+from dpviz.release.point_release import PointRelease
 from dpviz.space.domain import Domain
 from dpviz.space.grids import tree_of
-from dpviz.space.interpolate import INSIDE
+from dpviz.space.interpolate import FILLS
 
 UNITS_PER_RECORD = 2**16
 SENSITIVITY = 2 * UNITS_PER_RECORD + 1
@@ -361,7 +361,7 @@ class Htf(PointMechanism):
     Source:
         Shaham, Ghinita, Ahuja, Krumm, Shahabi, "HTF: homogeneous tree framework for differentially-private release of location
         data", SIGSPATIAL 2021, Algorithms 1 to 3. The paper's form is search="rounds", split_epsilon=1e-3 (or 5e-4), ratio=
-        "2^(1/3)", extra=0, stop="count", stop_cells=5, reuse_splits=False, combine=False, zero=False, inside=
+        "2^(1/3)", extra=0, stop="count", stop_cells=5, reuse_splits=False, combine=False, shrink_small=False, fill=
         "uniform".
 
     Deviations:
@@ -391,7 +391,7 @@ class Htf(PointMechanism):
     >>> import dpviz as dv
     >>> points = dv.load_sample("gaussian_cluster")
     >>> dv.Htf().release(points, dv.PureBudget(1), dv.Entropy.seeded(1))
-    Release(htf, 35,617 partitions, epsilon 1, SIMULATION: not private)
+    PointRelease(htf, 35,617 partitions, epsilon 1, SIMULATION: not private)
     """
 
     key: ClassVar[str] = "htf"
@@ -449,13 +449,13 @@ class Htf(PointMechanism):
     )
     least_squares: bool = setting(True, "Least squares", help="Make the levels agree in the most accurate way; free post-processing.")
     combine: bool = setting(True, "Use all counts", help="Combine a path's counts with the fresh one; else only leaves are kept.")
-    zero: bool = setting(
+    shrink_small: bool = setting(
         True, "Shrink small leaves", when=("least_squares", True), help="Leaves that are hardly more than noise become smaller; biased."
     )
     negative: str = negative_setting()
-    inside: str = setting("interpolated", "Inside partitions", choices=INSIDE, help="How answers fill partitions that are cut.")
+    fill: str = setting("interpolated", "Inside partitions", choices=FILLS, help="How answers fill partitions that are cut.")
 
-    def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> Release:
+    def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> PointRelease:
         """Spend a pure budget on `points`; raises `BudgetError` for any other budget."""
         budget = require_pure(budget, self.title)
         run = Run.of(self, points, budget, entropy)

@@ -16,7 +16,7 @@ from dpviz.mechanisms.run import Run
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.receipt import Step
-from dpviz.release.point_release import Release
+from dpviz.release.point_release import PointRelease
 from dpviz.space.domain import Domain
 from dpviz.space.grids import quadtree
 
@@ -45,7 +45,7 @@ class Identity(PointMechanism):
     >>> import dpviz as dv
     >>> points = dv.load_sample("gaussian_cluster")
     >>> dv.Identity(order=4).release(points, dv.PureBudget(1), dv.Entropy.seeded(1))
-    Release(identity, 256 partitions, epsilon 1, SIMULATION: not private)
+    PointRelease(identity, 256 partitions, epsilon 1, SIMULATION: not private)
     """
 
     takes_mask: ClassVar[bool] = True
@@ -79,11 +79,11 @@ class Identity(PointMechanism):
         """Raise an error if the grid is too large for memory."""
         quadtree(frame, min(self.order, frame.order))
 
-    def count_variances(self, release: Release, budget: Budget) -> Floats | None:
+    def count_variances(self, release: PointRelease, budget: Budget) -> Floats | None:
         """Compute the variance of the noise on the count of each node: finite for the cells alone."""
         return self.plan_variances(release, budget, [1.0], on_leaves=True)
 
-    def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> Release:
+    def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> PointRelease:
         """Spend a budget of any kind on `points`; raises `BudgetError` for delta = 0."""
         run = Run.of(self, points, budget, entropy)
         order = min(self.order, points.domain.order)
@@ -104,7 +104,7 @@ def largest_noise(step: Step, cells: int) -> float:
     return math.log(cells) * int(step.sensitivity) / float(step.amount)
 
 
-def zero_small_cells(release: Release, threshold: float) -> Release:
+def zero_small_cells(release: PointRelease, threshold: float) -> PointRelease:
     """Set leaves with a count below `threshold` to 0, and every node with children to their sum."""
     tree, count = release.tree, release.count.copy()
     leaves = tree.at_depth(tree.height)

@@ -13,7 +13,7 @@ from dpviz.arrays import Integers, Mask
 from dpviz.data.points import PointCounts
 from dpviz.mechanisms.audit_numbers import Numbers, pair_of
 from dpviz.mechanisms.audit_points import ACROSS
-from dpviz.mechanisms.base import TREES, Rule, Share, setting
+from dpviz.mechanisms.base import TREES, SettingSpec, Share, setting
 from dpviz.mechanisms.points.median_tree import Grown, Halving, MedianTree, Spending, Splitter, grow
 from dpviz.mechanisms.run import Run
 from dpviz.privacy.audit import Neighbours, Observation
@@ -25,7 +25,7 @@ from dpviz.privacy.receipt import Step
 from dpviz.privacy.sampling import delta_before_sampling, epsilon_before_sampling, sample_records
 from dpviz.privacy.smooth import smooth_medians
 from dpviz.space.domain import Domain
-from dpviz.space.interpolate import INSIDE
+from dpviz.space.interpolate import FILLS
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -108,7 +108,7 @@ class Kdtree(MedianTree):
     >>> import dpviz as dv
     >>> points = dv.load_sample("gaussian_cluster")
     >>> dv.Kdtree(height=4).release(points, dv.PureBudget(1), dv.Entropy.seeded(1))
-    Release(kdtree, 256 partitions, epsilon 1, SIMULATION: not private)
+    PointRelease(kdtree, 256 partitions, epsilon 1, SIMULATION: not private)
     """
 
     key: ClassVar[str] = "kdtree"
@@ -141,10 +141,10 @@ class Kdtree(MedianTree):
         help="A split outside its node is replaced by the node's middle, or by its nearest line, which wastes a level.",
     )
 
-    inside: str = setting("uniform", "Inside partitions", choices=INSIDE, help="How answers fill partitions that are cut.")
+    fill: str = setting("uniform", "Inside partitions", choices=FILLS, help="How answers fill partitions that are cut.")
 
     @classmethod
-    def rules(cls) -> Iterator[Rule]:
+    def rules(cls) -> Iterator[SettingSpec]:
         """Iterate over the rules, with the variant and its own settings first, since the variant decides which other settings matter."""
         rules = (replace(rule, when=("variant", MATTERS[rule.name])) if rule.name in MATTERS else rule for rule in super().rules())
         return iter(sorted(rules, key=lambda rule: rule.name not in ("variant", "switch", "cell_order", "outside")))

@@ -29,7 +29,7 @@ from dpviz.privacy.medians import EXPONENTS, exponential_medians
 from dpviz.privacy.node_values import NodeValues
 from dpviz.privacy.receipt import Step
 from dpviz.privacy.sampling import epsilon_before_sampling, epsilon_before_sampling_in_paper, sample_records
-from dpviz.release.point_release import Release
+from dpviz.release.point_release import PointRelease
 from dpviz.space.domain import Domain
 from dpviz.space.grids import refuse_too_large, tree_of
 from dpviz.space.tree import Tree
@@ -96,7 +96,7 @@ class MedianTree(PointMechanism):
         help="Find medians on a random part of the records, which lets them use more ε.",
     )
     least_squares: bool = setting(True, "Least squares", help="Make the levels agree in the most accurate way; free post-processing.")
-    zero: bool = setting(
+    shrink_small: bool = setting(
         False, "Shrink small leaves", when=("least_squares", True), help="Leaves that are hardly more than noise become smaller; biased."
     )
     negative: str = negative_setting()
@@ -104,7 +104,7 @@ class MedianTree(PointMechanism):
         0.0, "Prune below", low=0, high=1e12, help="Remove what lies under nodes with a smaller estimate; 0 is off, the paper has 32."
     )
 
-    def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> Release:
+    def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> PointRelease:
         """Spend a budget on `points`; raises `BudgetError` for the wrong kind, or for custom weights that do not fit."""
         run, spending = Run.of(self, points, budget, entropy), self.spending(points.domain, self.require_budget(budget))
         self.refuse_mask(points.domain)
@@ -196,7 +196,7 @@ class MedianTree(PointMechanism):
         looser = epsilon_before_sampling_in_paper(float(epsilon), self.sample)
         return f" with ε {float(epsilon_on_sample):.4g} on a sample of {self.sample:.2%} (by the paper's bound {looser:.4g})"
 
-    def count_variances(self, release: Release, budget: Budget) -> Floats | None:
+    def count_variances(self, release: PointRelease, budget: Budget) -> Floats | None:
         """Compute the variance of the noise on the count of each node; None after pruning, which removes measured nodes."""
         spending = self.spending(release.domain, self.require_budget(budget))
         sensitivity = Sensitivity(contributions=release.receipt.contributions)

@@ -55,7 +55,7 @@ class JitteredPoints(PointContrast):
 
     >>> import dpviz as dv
     >>> points = dv.load_sample("gaussian_cluster", size=1000)
-    >>> release = dv.JitteredPoints(side=16).release(points, dv.PureBudget(1), dv.Entropy.seeded(1))
+    >>> release = dv.contrasts.JitteredPoints(side=16).release(points, dv.PureBudget(1), dv.Entropy.seeded(1))
     >>> release.count[0] == points.count.sum()
     np.True_
     """

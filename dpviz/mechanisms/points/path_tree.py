@@ -20,10 +20,10 @@ from dpviz.privacy.allocation import custom_weights
 from dpviz.privacy.budget import GRAIN, Budget, PureBudget, require_pure
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.noise import discrete_laplace, laplace_variance
-from dpviz.release.point_release import Release
+from dpviz.release.point_release import PointRelease
 from dpviz.space.domain import Domain
 from dpviz.space.grids import have_open_cells, quarter_tree, split_nodes
-from dpviz.space.interpolate import INSIDE, LOG_LINEAR
+from dpviz.space.interpolate import FILLS, LOG_LINEAR
 from dpviz.space.tree import Tree
 
 PHI_BITS = 30
@@ -44,7 +44,7 @@ class Measured:
         mean: (n,) weighted mean of all measurements of a node, NaN where there is none.
         variance: (n,) variance of the noise of this mean, infinite where there is no measurement.
         first: (n,) first measurement, NaN where there is none.
-        again: (n,) second measurement, NaN where there is none.
+        second_measurement: (n,) second measurement, NaN where there is none.
     """
 
     node: Integers
@@ -52,14 +52,19 @@ class Measured:
     mean: Floats
     variance: Floats
     first: Floats
-    again: Floats
+    second_measurement: Floats
 
     @classmethod
     def skipped_root(cls) -> Self:
         """Make depth 0, the whole domain: not measured, always split."""
         unknown = np.full(1, np.nan)
         return cls(
-            node=np.zeros(1, np.int64), split=np.ones(1, np.bool_), mean=unknown, variance=np.full(1, np.inf), first=unknown, again=unknown
+            node=np.zeros(1, np.int64),
+            split=np.ones(1, np.bool_),
+            mean=unknown,
+            variance=np.full(1, np.inf),
+            first=unknown,
+            second_measurement=unknown,
         )
 
     @classmethod
@@ -71,7 +76,7 @@ class Measured:
         weight = spread[both] / (spread[both] + variance[both])
         mean[both] = weight * value[both] + (1 - weight) * second[both]
         combined[both] = weight * variance[both]
-        return cls(node=node, split=split, mean=mean, variance=combined, first=value, again=second)
+        return cls(node=node, split=split, mean=mean, variance=combined, first=value, second_measurement=second)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,7 +114,7 @@ class PathTree(PointMechanism):
     >>> import dpviz as dv
     >>> points = dv.load_sample("gaussian_cluster")
     >>> dv.PathTree().release(points, dv.PureBudget(1), dv.Entropy.seeded(1))
-    Release(path_tree, 42,775 partitions, epsilon 1, SIMULATION: not private)
+    PointRelease(path_tree, 42,775 partitions, epsilon 1, SIMULATION: not private)
     """
 
     takes_mask: ClassVar[bool] = True
@@ -160,13 +165,13 @@ class PathTree(PointMechanism):
     )
     doubt: float = setting(2.0, "Threshold if uniform", low=1, high=100, help="Factor on the threshold of siblings that look uniform.")
     least_squares: bool = setting(True, "Least squares", help="Make the levels agree in the most accurate way; free post-processing.")
-    zero: bool = setting(
+    shrink_small: bool = setting(
         True, "Shrink small leaves", when=("least_squares", True), help="Leaves that are hardly more than noise become smaller; biased."
     )
     negative: str = negative_setting(SPREAD)
-    inside: str = setting(LOG_LINEAR, "Inside partitions", choices=INSIDE, help="How answers fill partitions that are cut.")
+    fill: str = setting(LOG_LINEAR, "Inside partitions", choices=FILLS, help="How answers fill partitions that are cut.")
 
-    def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> Release:
+    def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> PointRelease:
         """Spend a pure budget on `points`; raises `BudgetError` for any other budget, or for custom weights that do not fit."""
         budget = require_pure(budget, self.title)
         run = Run.of(self, points, budget, entropy)
@@ -175,10 +180,10 @@ class PathTree(PointMechanism):
         levels = self._measure(run, budget.epsilon / bound)
         tree = _make_tree(levels, order)
         value, variance = (np.concatenate([getattr(level, name) for level in levels]) for name in ("mean", "variance"))
-        first, again = (np.concatenate([getattr(level, name) for level in levels]) for name in ("first", "again"))
+        first, again = (np.concatenate([getattr(level, name) for level in levels]) for name in ("first", "second_measurement"))
         notes = ("Every path spends all of ε, in parts that depend on what was released; the step stands for their sum.",)
         release = self.make_release(run, tree, value, variance, notes=notes, approximate=APPROXIMATE)
-        return replace(release, noisy=first, again=again)
+        return replace(release, noisy=first, second_measurement=again)
 
     def shares(self, frame: Domain) -> list[Share]:
         """List the shares of the levels, the first quarters first, on a path down to single cells on which no level is skipped."""
@@ -204,7 +209,7 @@ class PathTree(PointMechanism):
         growth = [self.growth**depth for depth in range(1, order + 1)]
         return [(1 - self.mix) * value / sum(growth) + self.mix / order for value in growth]
 
-    def count_variances(self, release: Release, budget: Budget) -> Floats | None:
+    def count_variances(self, release: PointRelease, budget: Budget) -> Floats | None:
         """Compute the variance of the noise on the count of each node, where the released tree and its skipped levels stay as they are."""
         epsilon, tree = require_pure(budget, self.title).epsilon / release.receipt.contributions, release.tree
         phi, measured = self.schedule(release.domain.order), ~np.isnan(release.noisy)

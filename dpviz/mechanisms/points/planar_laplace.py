@@ -59,8 +59,8 @@ class PlanarLaplace(PointContrast):
 
     >>> import dpviz as dv
     >>> points = dv.load_sample("gaussian_cluster", size=1000)
-    >>> dv.PlanarLaplace(radius=20, side=16).release(points, dv.PureBudget(1), dv.Entropy.seeded(1))
-    Release(planar_laplace, 256 partitions, NOT PRIVATE)
+    >>> dv.contrasts.PlanarLaplace(radius=20, side=16).release(points, dv.PureBudget(1), dv.Entropy.seeded(1))
+    PointRelease(planar_laplace, 256 partitions, NOT PRIVATE)
     """
 
     key: ClassVar[str] = "planar_laplace"

@@ -15,7 +15,7 @@ from dpviz.mechanisms.run import Run
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.wavelet import WaveletSpread, coefficients, table
-from dpviz.release.point_release import Release
+from dpviz.release.point_release import PointRelease
 from dpviz.space.grids import quadtree
 from dpviz.space.morton import cells_at
 from dpviz.space.tree import Tree
@@ -49,7 +49,7 @@ class Privelet(PointMechanism):
     >>> import dpviz as dv
     >>> points = dv.load_sample("gaussian_cluster")
     >>> dv.Privelet(order=4).release(points, dv.PureBudget(1), dv.Entropy.seeded(1))
-    Release(privelet, 256 partitions, epsilon 1, SIMULATION: not private)
+    PointRelease(privelet, 256 partitions, epsilon 1, SIMULATION: not private)
     """
 
     key: ClassVar[str] = "privelet"
@@ -71,7 +71,7 @@ class Privelet(PointMechanism):
         help="The number n: 8 makes 256 cells per side; never finer than the resolution of the domain.",
     )
 
-    def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> Release:
+    def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> PointRelease:
         """Spend a budget of any kind on `points`; raises `BudgetError` for delta = 0."""
         self.check_type(points)
         order = min(self.order, points.domain.order)

@@ -20,10 +20,10 @@ from dpviz.privacy.budget import Budget, PureBudget, require_pure
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.noise import LARGEST_SCALE, discrete_laplace, laplace_variance
 from dpviz.privacy.receipt import Step
-from dpviz.release.point_release import Release
+from dpviz.release.point_release import PointRelease
 from dpviz.space.domain import Domain
 from dpviz.space.grids import have_open_cells, quarter_tree, split_nodes
-from dpviz.space.interpolate import INSIDE
+from dpviz.space.interpolate import FILLS
 from dpviz.space.mask import open_cells
 from dpviz.space.tree import Tree
 
@@ -65,7 +65,7 @@ class PrivTree(PointMechanism):
     >>> import dpviz as dv
     >>> points = dv.load_sample("gaussian_cluster")
     >>> dv.PrivTree().release(points, dv.PureBudget(1), dv.Entropy.seeded(1))
-    Release(privtree, 31,120 partitions, epsilon 1, SIMULATION: not private)
+    PointRelease(privtree, 31,120 partitions, epsilon 1, SIMULATION: not private)
     """
 
     takes_mask: ClassVar[bool] = True
@@ -85,11 +85,11 @@ class PrivTree(PointMechanism):
     fan_out: int = setting(4, "Parts per split", choices=(4, 16), help="4 halves each side, 16 halves it twice.")
     threshold: int = setting(0, "Threshold", low=0, high=1_000_000, help="Nodes are split above it; the paper has 0.")
 
-    zero: bool = setting(False, "Shrink small leaves", help="Leaves that are hardly more than noise become smaller; biased.")
+    shrink_small: bool = setting(False, "Shrink small leaves", help="Leaves that are hardly more than noise become smaller; biased.")
     negative: str = negative_setting(when=None)
-    inside: str = setting("uniform", "Inside partitions", choices=INSIDE, help="How answers fill partitions that are cut.")
+    fill: str = setting("uniform", "Inside partitions", choices=FILLS, help="How answers fill partitions that are cut.")
 
-    def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> Release:
+    def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> PointRelease:
         """Spend a pure budget on `points`; raises `BudgetError` for any other budget."""
         budget = require_pure(budget, self.title)
         run = Run.of(self, points, budget, entropy)
@@ -142,7 +142,7 @@ class PrivTree(PointMechanism):
         )
         return sensitivity / epsilon
 
-    def count_variances(self, release: Release, budget: Budget) -> Floats | None:
+    def count_variances(self, release: PointRelease, budget: Budget) -> Floats | None:
         """Compute the variance of the noise on the count of each node: finite for the leaves alone."""
         _, counts = require_pure(budget, self.title).split([self.structure_share, 1 - self.structure_share])
         counted = (release.tree.children == 0) & (release.open_cells > 0)

@@ -16,10 +16,10 @@ from dpviz.privacy.allocation import STRATEGIES, level_weights
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.consistency import Spread
 from dpviz.privacy.entropy import Entropy
-from dpviz.release.point_release import Release
+from dpviz.release.point_release import PointRelease
 from dpviz.space.domain import Domain
 from dpviz.space.grids import quadtree
-from dpviz.space.interpolate import INSIDE
+from dpviz.space.interpolate import FILLS
 from dpviz.space.tree import remove_descendants
 
 
@@ -51,7 +51,7 @@ class Quadtree(PointMechanism):
     >>> import dpviz as dv
     >>> points = dv.load_sample("gaussian_cluster")
     >>> dv.Quadtree(height=4).release(points, dv.PureBudget(1), dv.Entropy.seeded(1))
-    Release(quadtree, 256 partitions, epsilon 1, SIMULATION: not private)
+    PointRelease(quadtree, 256 partitions, epsilon 1, SIMULATION: not private)
     """
 
     takes_mask: ClassVar[bool] = True
@@ -86,16 +86,16 @@ class Quadtree(PointMechanism):
         help="Spend a share of the budget on the total. Without effect for custom weights, whose first one is the total's.",
     )
     least_squares: bool = setting(True, "Least squares", help="Make the levels agree in the most accurate way; free post-processing.")
-    zero: bool = setting(
+    shrink_small: bool = setting(
         False, "Shrink small leaves", when=("least_squares", True), help="Leaves that are hardly more than noise become smaller; biased."
     )
     negative: str = negative_setting()
-    inside: str = setting("uniform", "Inside partitions", choices=INSIDE, help="How answers fill partitions that are cut.")
+    fill: str = setting("uniform", "Inside partitions", choices=FILLS, help="How answers fill partitions that are cut.")
     prune: float = setting(
         0.0, "Prune below", low=0, high=1e12, help="Remove what lies under nodes with a smaller estimate; 0 is off, the paper has 32."
     )
 
-    def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> Release:
+    def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> PointRelease:
         """Spend a budget of any kind on `points`; raises `BudgetError` for delta = 0, or for custom weights that do not fit."""
         run = Run.of(self, points, budget, entropy)
         weights, notes = self.level_weights(points.domain, gaussian=run.gaussian)
@@ -129,7 +129,7 @@ class Quadtree(PointMechanism):
         weights = level_weights(self.split, height, fan_out=self.fan_out, gaussian=gaussian, custom=self.weights)
         return weights if self.count_root or self.split == "custom" else [0.0, *weights[1:]]
 
-    def count_variances(self, release: Release, budget: Budget) -> Floats | None:
+    def count_variances(self, release: PointRelease, budget: Budget) -> Floats | None:
         """Compute the variance of the noise on the count of each node; None after pruning, which removes measured nodes."""
         weights, _ = self.level_weights(release.domain, gaussian=is_gaussian(budget, self.title))
         return None if self.prune else self.plan_variances(release, budget, weights)
@@ -158,7 +158,7 @@ class Quadtree(PointMechanism):
         return replace(self, split="custom", weights=tuple(shares))
 
 
-def prune(release: Release, least: float) -> Release:
+def prune(release: PointRelease, least: float) -> PointRelease:
     """Remove the descendants of nodes whose estimate is under `least`: post-processing of released counts only.
 
     Source:

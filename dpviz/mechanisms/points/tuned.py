@@ -29,7 +29,7 @@ from dpviz.mechanisms.tuning import SMALLEST_TOTAL, TUNABLE, Candidate, Releasab
 from dpviz.privacy.budget import Budget, PureBudget, require_pure
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.selection import Scores, bounded_scores
-from dpviz.release.point_release import Release
+from dpviz.release.point_release import PointRelease
 from dpviz.space.domain import Domain
 from dpviz.space.grids import grid
 
@@ -133,7 +133,7 @@ class TunedGrid(GridTuning):
     >>> import dpviz as dv
     >>> points = dv.load_sample("gaussian_cluster")
     >>> dv.TunedGrid().release(points, dv.PureBudget(1), dv.Entropy.seeded(1))
-    Release(tuned_grid, 16,384 partitions, epsilon 1, SIMULATION: not private)
+    PointRelease(tuned_grid, 16,384 partitions, epsilon 1, SIMULATION: not private)
     """
 
     key: ClassVar[str] = "tuned_grid"
@@ -148,7 +148,7 @@ class TunedGrid(GridTuning):
         "protected", "Number of records", choices=MODES, help="Declared is the paper's way: it takes the number of records as public."
     )
 
-    def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> Release:
+    def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> PointRelease:
         """Spend a pure budget on `points`; raises `BudgetError` for any other, `SettingError` if a number must be declared."""
         budget = require_pure(budget, self.title)
         run = Run.of(self, points, budget, entropy)
@@ -208,7 +208,7 @@ class Tuned(Tuning):
     >>> import dpviz as dv
     >>> points = dv.load_sample("gaussian_cluster")
     >>> dv.Tuned().release(points, dv.PureBudget(1), dv.Entropy.seeded(1))
-    Release(tuned, 65,536 partitions, epsilon 1, SIMULATION: not private)
+    PointRelease(tuned, 65,536 partitions, epsilon 1, SIMULATION: not private)
     """
 
     key: ClassVar[str] = "tuned"
@@ -234,7 +234,7 @@ class Tuned(Tuning):
         if TUNABLE[self.tune].whole and not all(value.is_integer() and value >= 1 for value in self.values):
             raise SettingError(f"Values to choose from must be whole numbers of at least 1 for the {self.tune}.")
 
-    def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> Release:
+    def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> PointRelease:
         """Spend a pure budget on `points`; raises `BudgetError` for any other budget."""
         budget = require_pure(budget, self.title)
         run = Run.of(self, points, budget, entropy)

@@ -17,7 +17,7 @@ from dpviz.mechanisms.points.base import PointMechanism, all_on_leaves, negative
 from dpviz.mechanisms.run import Run
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.entropy import Entropy
-from dpviz.release.point_release import Release
+from dpviz.release.point_release import PointRelease
 from dpviz.space.domain import Domain
 from dpviz.space.grids import grid
 
@@ -52,7 +52,7 @@ class UniformGrid(PointMechanism):
     >>> import dpviz as dv
     >>> points = dv.load_sample("gaussian_cluster")
     >>> dv.UniformGrid().release(points, dv.PureBudget(1), dv.Entropy.seeded(1))
-    Release(uniform_grid, 97,344 partitions, epsilon 1, SIMULATION: not private)
+    PointRelease(uniform_grid, 97,344 partitions, epsilon 1, SIMULATION: not private)
     """
 
     takes_mask: ClassVar[bool] = True
@@ -97,7 +97,7 @@ class UniformGrid(PointMechanism):
     )
     negative: str = negative_setting(when=None)
 
-    def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> Release:
+    def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> PointRelease:
         """Spend a budget of any kind on `points`; raises `BudgetError` for delta = 0."""
         run = Run.of(self, points, budget, entropy)
         side, amount = self._choose_side(run)
@@ -133,7 +133,7 @@ class UniformGrid(PointMechanism):
         """Weights of the total, if it is measured, and of the cells."""
         return [self.total_share, 1 - self.total_share] if self._measures_total else [1.0]
 
-    def count_variances(self, release: Release, budget: Budget) -> Floats | None:
+    def count_variances(self, release: PointRelease, budget: Budget) -> Floats | None:
         """Compute the variance of the noise on the count of each node: finite for the cells alone."""
         return self.plan_variances(release, budget, self._weights, on_leaves=True)
 

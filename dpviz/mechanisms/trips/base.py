@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dpviz.arrays import Floats, Integers, Places
-from dpviz.data.flows import Flows
+from dpviz.data.trips import TripCounts
 from dpviz.errors import InputError, SettingError
 from dpviz.mechanisms.audit_numbers import pair_of
-from dpviz.mechanisms.audit_trips import PEOPLE, TRIPS, read_flow_release
+from dpviz.mechanisms.audit_trips import PEOPLE, TRIPS, read_trip_release
 from dpviz.mechanisms.base import BOUNDED, NEIGHBOURS, LevelError, Mechanism, setting
 from dpviz.mechanisms.budget_noise import split_budget
 from dpviz.mechanisms.run import Run
@@ -20,8 +20,8 @@ from dpviz.mechanisms.sensitivity import Sensitivity
 from dpviz.privacy.audit import Neighbours, Observation
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.entropy import Entropy
-from dpviz.release.flow_release import FlowRelease, StageCounts, sum_pairs
 from dpviz.release.intervals import STDDEVS
+from dpviz.release.trip_release import StageCounts, TripRelease, sum_pairs
 from dpviz.space.pair_tree import SIDES, PairTree
 from dpviz.space.regions import ROOT, Regions
 
@@ -114,7 +114,7 @@ def count_most_leaf_pairs(tree: PairTree) -> Floats:
 
 
 @dataclass(frozen=True, kw_only=True)
-class FlowMechanism(Mechanism[Flows, Regions, FlowRelease]):
+class TripMechanism(Mechanism[TripCounts, Regions, TripRelease]):
     """Base of every mechanism of trips: it counts trips between regions and releases noisy trips per pair, stage by stage.
 
     A mechanism in full. It adds discrete Gaussian noise to every pair of leaves; larger regions are sums of noisy pairs. Empty pairs get
@@ -129,14 +129,14 @@ class FlowMechanism(Mechanism[Flows, Regions, FlowRelease]):
     >>> from dpviz.mechanisms.trips.base import make_measured_stage, add_coarser_stages
     >>> from dpviz.space.pair_tree import PairTree
     >>> @dataclass(frozen=True, kw_only=True)
-    ... class EveryPair(dv.FlowMechanism):
+    ... class EveryPair(dv.mechanisms.TripMechanism):
     ...     key, title, summary = "every_pair", "Every pair", "Counts every pair of leaf regions with noise."
-    ...     def release(self, flows, budget, entropy):
-    ...         self.check_data(flows)
-    ...         run = Run.of(self, flows, budget, entropy, gaussian=True)
-    ...         tree = PairTree(origins=flows.regions, destinations=flows.ends)
+    ...     def release(self, trip_counts, budget, entropy):
+    ...         self.check_data(trip_counts)
+    ...         run = Run.of(self, trip_counts, budget, entropy, gaussian=True)
+    ...         tree = PairTree(origins=trip_counts.regions, destinations=trip_counts.ends)
     ...         true = np.zeros([side.size(side.depth) for side in (tree.origins, tree.destinations)], np.int64)
-    ...         true[flows.origin, flows.destination] = flows.count
+    ...         true[trip_counts.origin, trip_counts.destination] = trip_counts.count
     ...         noisy, variance = run.measure("every pair of leaves", true.ravel(), *run.split([1.0]), tree.height)
     ...         noisy = noisy.reshape(true.shape)
     ...         pairs = np.argwhere(noisy).astype(np.int32).T
@@ -146,13 +146,13 @@ class FlowMechanism(Mechanism[Flows, Regions, FlowRelease]):
     >>> table = pd.DataFrame({"state": ["A", "A", "B"], "town": ["a", "b", "c"]})
     >>> regions = dv.Regions.from_table(table, levels=["state", "town"])
     >>> trips = pd.DataFrame({"origin": ["a", "b", "c"], "destination": ["c", "c", "a"], "count": [900, 40, 500]})
-    >>> release = EveryPair().release(dv.Flows.from_table(trips, regions=regions), dv.ZcdpBudget(1000), dv.Entropy.seeded(1))
+    >>> release = EveryPair().release(dv.TripCounts.from_table(trips, regions=regions), dv.ZcdpBudget(1000), dv.Entropy.seeded(1))
     >>> release.to_frame("state")[["origin", "destination", "count"]].values.tolist()
     [['A', 'B', 940], ['B', 'A', 500]]
     """
 
     family: ClassVar[str] = "trips"
-    takes: ClassVar[tuple[type[Any], str]] = Flows, "A trip mechanism takes Flows: see Flows.from_table and read_flows"
+    takes: ClassVar[tuple[type[Any], str]] = TripCounts, "A trip mechanism takes TripCounts: see TripCounts.from_table and read_trips"
     noun: ClassVar[str] = "trip"
 
     def __post_init__(self) -> None:
@@ -172,11 +172,11 @@ class FlowMechanism(Mechanism[Flows, Regions, FlowRelease]):
         """Whether the budget must have a delta: always, for discrete Gaussian noise and for thresholds."""
         return True
 
-    def check_data(self, data: Flows) -> None:
+    def check_data(self, data: TripCounts) -> None:
         """Raise an error if public facts about the input rule the mechanism out; nothing is spent.
 
         Raises:
-            InputError: not Flows, or m > 1 under "bounded" without the declaration that everybody has exactly m trips.
+            InputError: not TripCounts, or m > 1 under "bounded" without the declaration that everybody has exactly m trips.
             DomainError: too many pairs.
             SettingError: settings that do not fit the regions.
             BudgetError: custom weights that do not fit the regions.
@@ -196,8 +196,8 @@ class FlowMechanism(Mechanism[Flows, Regions, FlowRelease]):
             self.check(destinations)
 
     def make_release(
-        self, run: Run[Flows], tree: PairTree, stages: Sequence[StageCounts], *, exact_total: bool = False, **facts: Any
-    ) -> FlowRelease:
+        self, run: Run[TripCounts], tree: PairTree, stages: Sequence[StageCounts], *, exact_total: bool = False, **facts: Any
+    ) -> TripRelease:
         """Make the release of all stages.
 
         Args:
@@ -205,15 +205,15 @@ class FlowMechanism(Mechanism[Flows, Regions, FlowRelease]):
             tree: of pairs.
             stages: T + 1 stages, the pair of roots first.
             exact_total: whether the release publishes the exact number of trips, if it is the same for all neighbours.
-            facts: further fields of `FlowRelease`.
+            facts: further fields of `TripRelease`.
         """
-        flows = run.data
-        exact = f"the number of trips between the regions ({flows.total:,}), published exactly"
+        trips = run.data
+        exact = f"the number of trips between the regions ({trips.total:,}), published exactly"
         same = "the number of trips between the regions: the same for all neighbours"
         public_total = (exact if exact_total else same,) if self.neighbours == BOUNDED else ()
-        public_bound = ("that everybody has exactly this many trips, which the curator declares",) if flows.exactly else ()
-        declared = flows.contributions > 1 and not flows.enforced
-        return FlowRelease(
+        public_bound = ("that everybody has exactly this many trips, which the curator declares",) if trips.exactly else ()
+        declared = trips.contributions > 1 and not trips.enforced
+        return TripRelease(
             mechanism=self.key,
             settings=self.chosen(),
             tree=tree,
@@ -226,11 +226,11 @@ class FlowMechanism(Mechanism[Flows, Regions, FlowRelease]):
             **facts,
         )
 
-    def depends_on_data(self, release: FlowRelease) -> bool:
+    def depends_on_data(self, release: TripRelease) -> bool:
         """Return whether the data decide which pairs are released."""
         return not release.every_pair
 
-    def level_errors(self, release: FlowRelease) -> list[LevelError]:
+    def level_errors(self, release: TripRelease) -> list[LevelError]:
         """List the standard deviation of a pair of each level, in trips; NaN where it differs from pair to pair."""
         errors = []
         for level in range(release.depth + 1):
@@ -238,7 +238,7 @@ class FlowMechanism(Mechanism[Flows, Regions, FlowRelease]):
             errors.append(LevelError(level=level, of=of, numbers=None, stddev=stddev, interval=STDDEVS[release.noise] * stddev))
         return errors
 
-    def error_bounds(self, release: FlowRelease, beta: float) -> Floats:  # noqa: ARG002
+    def error_bounds(self, release: TripRelease, beta: float) -> Floats:  # noqa: ARG002
         """Bound the errors of all pairs of each stage of a release by this mechanism, from public numbers alone.
 
         Args:
@@ -270,24 +270,24 @@ class FlowMechanism(Mechanism[Flows, Regions, FlowRelease]):
     def audit_pairs(self, budget: Budget) -> list[Neighbours]:
         """List pairs of neighbours with runs of the mechanism: one trip added or moved, and several trips of one person if allowed."""
 
-        def observe(flows: Flows, entropy: Entropy) -> Observation:
-            return read_flow_release(self.release(flows, budget, entropy))
+        def observe(trips: TripCounts, entropy: Entropy) -> Observation:
+            return read_trip_release(self.release(trips, budget, entropy))
 
         inputs = [(pair.words, pair.inputs(moved=self.neighbours == BOUNDED)) for pair in (*TRIPS, *PEOPLE)]
         return [pair_of(words, both, observe) for words, both in inputs if self._accepts(both[0])]
 
-    def _accepts(self, flows: Flows) -> bool:
+    def _accepts(self, trips: TripCounts) -> bool:
         """Return whether the mechanism accepts the trips, which may have several trips per person."""
         try:
-            self.check_data(flows)
+            self.check_data(trips)
         except InputError:
-            if flows.contributions == 1:
+            if trips.contributions == 1:
                 raise
             return False
         return True
 
 
-def _compute_stddev(release: FlowRelease, level: int) -> float:
+def _compute_stddev(release: TripRelease, level: int) -> float:
     """Compute the standard deviation of a level's counts, in trips.
 
     If the level was measured, this is the standard deviation of the noise; for level 0, of the sum of all measured pairs. NaN if it
@@ -301,7 +301,7 @@ def _compute_stddev(release: FlowRelease, level: int) -> float:
     return float(release.answer([ROOT], [ROOT], levels=(0, 0), spread=True)[1][0])
 
 
-def plan_variances(mechanism: FlowMechanism, tree: PairTree, budget: Budget, contributions: int, shares: Sequence[float]) -> Floats:
+def plan_variances(mechanism: TripMechanism, tree: PairTree, budget: Budget, contributions: int, shares: Sequence[float]) -> Floats:
     """Compute the variance of the noise on each stage's counts, as a `Run` would draw it; nothing is drawn.
 
     Args:

@@ -9,17 +9,17 @@ from typing import ClassVar
 import numpy as np
 
 from dpviz.arrays import Integers, Mask
-from dpviz.data.flows import Flows
+from dpviz.data.trips import TripCounts
 from dpviz.mechanisms.contrasts import NO_NOISE, SUMMED, ChangedCounts, Contrast, Merged, Rounded, Suppressed, are_merged, is_small
-from dpviz.mechanisms.trips.base import FlowMechanism, add_coarser_stages, make_summed_stage
+from dpviz.mechanisms.trips.base import TripMechanism, add_coarser_stages, make_summed_stage
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.entropy import Entropy, require_entropy
-from dpviz.release.flow_release import FlowRelease, StageCounts
+from dpviz.release.trip_release import StageCounts, TripRelease
 from dpviz.space.pair_tree import PairTree
 
 
 @dataclass(frozen=True, kw_only=True)
-class FlowContrast(Contrast, FlowMechanism):
+class TripContrast(Contrast, TripMechanism):
     """Base of the contrasts for trips: a table that is published today without differential privacy. NOT PRIVATE."""
 
     @property
@@ -31,25 +31,25 @@ class FlowContrast(Contrast, FlowMechanism):
     def publish_stages(self, tree: PairTree, stages: list[StageCounts], entropy: Entropy) -> list[StageCounts]:
         """Make the published stages from the T + 1 stages of true counts, which are PRIVATE."""
 
-    def release(self, flows: Flows, budget: Budget, entropy: Entropy) -> FlowRelease:
+    def release(self, trips: TripCounts, budget: Budget, entropy: Entropy) -> TripRelease:
         """Publish the table. No budget is spent, and the release must not be published."""
-        self.check_data(flows)
-        tree = PairTree(origins=flows.regions, destinations=flows.ends)
+        self.check_data(trips)
+        tree = PairTree(origins=trips.regions, destinations=trips.ends)
         unprotected = ("the regions and their levels", "the mechanism and its settings", "the trips themselves: NOT PRIVATE")
-        true = add_coarser_stages(tree, make_summed_stage(flows.origin, flows.destination, flows.count), tree.height)
-        return FlowRelease(
+        true = add_coarser_stages(tree, make_summed_stage(trips.origin, trips.destination, trips.count), tree.height)
+        return TripRelease(
             mechanism=self.key,
             settings=self.chosen(),
             tree=tree,
             stages=tuple(self.publish_stages(tree, true, require_entropy(entropy))),
-            receipt=self.write_receipt(flows, budget, unprotected),
+            receipt=self.write_receipt(trips, budget, unprotected),
             steps=self.steps,
             simulation=entropy.simulation,
             approximate=NO_NOISE,
         )
 
 
-class ChangedFlows(ChangedCounts, FlowContrast):
+class ChangedTrips(ChangedCounts, TripContrast):
     """Contrasts for trips that change the counts of every stage, or of the finest."""
 
     def publish_stages(self, tree: PairTree, stages: list[StageCounts], entropy: Entropy) -> list[StageCounts]:
@@ -65,7 +65,7 @@ class ChangedFlows(ChangedCounts, FlowContrast):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SuppressedFlows(Suppressed, ChangedFlows):
+class SuppressedTrips(Suppressed, ChangedTrips):
     """Exact trips between regions, of which small numbers are not shown. NOT PRIVATE: a total minus its other parts gives a missing one.
 
     Protects: nothing that a proof covers. All other numbers are exact.
@@ -78,20 +78,20 @@ class SuppressedFlows(Suppressed, ChangedFlows):
         published pairs. A suppressed pair looks like one without trips.
 
     >>> import dpviz as dv
-    >>> flows = dv.load_flow_sample("us_flights")
-    >>> release = dv.SuppressedFlows(threshold=10).release(flows, dv.PureBudget(1), dv.Entropy.seeded(1))
+    >>> trips = dv.load_sample("us_flights")
+    >>> release = dv.contrasts.SuppressedTrips(threshold=10).release(trips, dv.PureBudget(1), dv.Entropy.seeded(1))
     >>> bool(release.stages[-1].count.min() >= 10), release.status
     (True, 'NOT PRIVATE')
     """
 
-    key: ClassVar[str] = "suppressed_flows"
+    key: ClassVar[str] = "suppressed_trips"
     title: ClassVar[str] = "Small flows suppressed (NOT PRIVATE)"
     summary: ClassVar[str] = "NOT PRIVATE: exact trips between regions, of which small numbers are left out."
     attack: ClassVar[str] = "subtract two such tables from each other, or from a total its other parts, and what is left is one trip."
 
 
 @dataclass(frozen=True, kw_only=True)
-class RoundedFlows(Rounded, ChangedFlows):
+class RoundedTrips(Rounded, ChangedTrips):
     """Trips between regions, rounded to multiples of 3 or 5. NOT PRIVATE: pairs and totals together leave few possibilities.
 
     Protects: nothing that a proof covers. A number is known to within less than the base, and more closely if totals are published, too.
@@ -104,19 +104,19 @@ class RoundedFlows(Rounded, ChangedFlows):
         pairs. Random rounding is drawn anew for each number and each release, with exact probabilities.
 
     >>> import dpviz as dv
-    >>> flows = dv.load_flow_sample("us_flights")
-    >>> release = dv.RoundedFlows(base=5).release(flows, dv.PureBudget(1), dv.Entropy.seeded(1))
+    >>> trips = dv.load_sample("us_flights")
+    >>> release = dv.contrasts.RoundedTrips(base=5).release(trips, dv.PureBudget(1), dv.Entropy.seeded(1))
     >>> int((release.stages[-1].count % 5).max()), release.status
     (0, 'NOT PRIVATE')
     """
 
-    key: ClassVar[str] = "rounded_flows"
+    key: ClassVar[str] = "rounded_trips"
     title: ClassVar[str] = "Rounded flows (NOT PRIVATE)"
     summary: ClassVar[str] = "NOT PRIVATE: trips rounded to multiples of 3 or 5, at random or to the nearest."
 
 
 @dataclass(frozen=True, kw_only=True)
-class MergedFlows(Merged, FlowContrast):
+class MergedTrips(Merged, TripContrast):
     """Trips between regions; pairs with fewer than k trips are merged into the pair of larger regions above. NOT PRIVATE: all is exact.
 
     Protects: nothing that a proof covers. Every number, and what a larger pair has beyond the pairs that are shown in it, is 0 or at least
@@ -132,13 +132,13 @@ class MergedFlows(Merged, FlowContrast):
         further. If there are fewer than k trips in all, nothing is shown.
 
     >>> import dpviz as dv
-    >>> flows = dv.load_flow_sample("us_flights")
-    >>> release = dv.MergedFlows(k=10).release(flows, dv.PureBudget(1), dv.Entropy.seeded(1))
-    >>> bool(release.stages[-1].count.min() >= 10), release.stages[0].count[0] == flows.count.sum()
+    >>> trips = dv.load_sample("us_flights")
+    >>> release = dv.contrasts.MergedTrips(k=10).release(trips, dv.PureBudget(1), dv.Entropy.seeded(1))
+    >>> bool(release.stages[-1].count.min() >= 10), release.stages[0].count[0] == trips.count.sum()
     (True, np.True_)
     """
 
-    key: ClassVar[str] = "merged_flows"
+    key: ClassVar[str] = "merged_trips"
     title: ClassVar[str] = "Merged pairs, k-anonymous (NOT PRIVATE)"
     summary: ClassVar[str] = "NOT PRIVATE: pairs of regions with fewer than k trips are shown only as part of pairs of larger regions."
     attack: ClassVar[str] = "every number is exact, so that two tables from before and after a trip differ by it."

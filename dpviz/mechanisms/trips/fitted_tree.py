@@ -11,19 +11,19 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dpviz.arrays import Floats, Integers, Mask, Places
-from dpviz.data.flows import Flows
+from dpviz.data.trips import TripCounts
 from dpviz.errors import BudgetError
 from dpviz.mechanisms.base import ADD_REMOVE, BOUNDED, Share, setting
 from dpviz.mechanisms.budget_noise import accounting_setting
 from dpviz.mechanisms.run import Run
-from dpviz.mechanisms.trips.base import FlowMechanism, first_side_setting, neighbours_setting, plan_variances
+from dpviz.mechanisms.trips.base import TripMechanism, first_side_setting, neighbours_setting, plan_variances
 from dpviz.mechanisms.trips.true_stages import TrueStage, sum_true_stages
 from dpviz.privacy.allocation import custom_weights, minimax_shares
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.false_positives import list_nonzero
 from dpviz.privacy.nonnegative_fit import NoisyStage, Root, fit_nonnegative, fit_unbiased, round_to_whole
-from dpviz.release.flow_release import ESTIMATED, FlowRelease, PairSums, RegionTotals, StageCounts, sum_pairs
+from dpviz.release.trip_release import ESTIMATED, PairSums, RegionTotals, StageCounts, TripRelease, sum_pairs
 from dpviz.space.pair_tree import Children, PairTree
 from dpviz.space.regions import Regions
 
@@ -61,7 +61,7 @@ class _Nodes:
 
 
 @dataclass(frozen=True, kw_only=True)
-class FittedTree(FlowMechanism):
+class FittedTree(TripMechanism):
     """Noisy counts of every level of pairs, and the non-negative counts that add up and fit all of them best by least squares.
 
     Protects: replacing one trip between the regions by another one (with a person column or a declared bound: one person's
@@ -80,9 +80,9 @@ class FittedTree(FlowMechanism):
         those of Boninsegna, Silvestri, 2025, whose algorithm is `TopDown`.
 
     >>> import dpviz as dv
-    >>> flows = dv.load_flow_sample("us_flights")
-    >>> FittedTree().release(flows, dv.ApproxBudget(1, 1e-6), dv.Entropy.seeded(1))
-    FlowRelease(fitted_tree, 12,945 pairs, epsilon 1, delta 1e-06, SIMULATION: not private)
+    >>> trips = dv.load_sample("us_flights")
+    >>> FittedTree().release(trips, dv.ApproxBudget(1, 1e-6), dv.Entropy.seeded(1))
+    TripRelease(fitted_tree, 12,945 pairs, epsilon 1, delta 1e-06, SIMULATION: not private)
     """
 
     key: ClassVar[str] = "fitted_tree"
@@ -133,11 +133,11 @@ class FittedTree(FlowMechanism):
     )
     accounting: str = accounting_setting("exact")
 
-    def release(self, flows: Flows, budget: Budget, entropy: Entropy) -> FlowRelease:
-        """Spend (epsilon, delta) or rho on `flows`.
+    def release(self, trips: TripCounts, budget: Budget, entropy: Entropy) -> TripRelease:
+        """Spend (epsilon, delta) or rho on `trips`.
 
         Args:
-            flows: the private trips.
+            trips: the private trips.
             budget: (epsilon, delta) with delta above 0, or rho.
             entropy: the stream from which noise is drawn.
 
@@ -148,9 +148,9 @@ class FittedTree(FlowMechanism):
             BudgetError: a pure budget, delta = 0, or custom weights that do not fit.
             InputError: m > 1 under "bounded" without the declaration that everybody has exactly m trips.
         """
-        self.check_data(flows)
-        tree = PairTree(origins=flows.regions, destinations=flows.ends, first=self.tree)
-        run = Run.of(self, flows, budget, entropy, gaussian=True)
+        self.check_data(trips)
+        tree = PairTree(origins=trips.regions, destinations=trips.ends, first=self.tree)
+        run = Run.of(self, trips, budget, entropy, gaussian=True)
         parts = run.split(self._compute_shares(tree))
         root = self._measure_root(run, parts[0])
         nodes = self._measure(run, tree, root, parts)
@@ -170,18 +170,18 @@ class FittedTree(FlowMechanism):
             steps=self._describe_steps(pruned=self._is_pruned(tree)),
             every_pair=not self._is_pruned(tree),
             approximate=_PRUNED if self._is_pruned(tree) else _ALL_MEASURED,
-            across=across,
+            half_step_sums=across,
             totals=None if estimates is None else _sum_region_totals(tree, nodes, estimates[0]),
         )
 
-    def _measure_root(self, run: Run[Flows], rho: Fraction) -> Root:
+    def _measure_root(self, run: Run[TripCounts], rho: Fraction) -> Root:
         """Return the total: exact, or measured with noise under add/remove."""
         if self.neighbours == BOUNDED:
             return Root(count=float(run.data.total))
         noisy, variance = run.measure("total", np.array([run.data.total], np.int64), rho, 0)
         return Root(count=float(noisy[0]), variance=max(variance, _SMALLEST_VARIANCE))
 
-    def _measure(self, run: Run[Flows], tree: PairTree, root: Root, parts: Sequence[Fraction]) -> _Nodes:
+    def _measure(self, run: Run[TripCounts], tree: PairTree, root: Root, parts: Sequence[Fraction]) -> _Nodes:
         """Measure the stages from the top down: all nodes, or in a pruned tree only the children of the nodes that were kept."""
         nodes = _Nodes(origin=[np.zeros(1, np.int32)], destination=[np.zeros(1, np.int32)])
         truth, pruned = sum_true_stages(run.data, tree), self._is_pruned(tree)
@@ -289,7 +289,7 @@ def _index_true_nodes(children: Children, truth: TrueStage, above: Integers) -> 
 
 
 def _measure_stage(
-    run: Run[Flows], title: str, stage: int, rho: Fraction, children: Children, index: Integers, truth: TrueStage
+    run: Run[TripCounts], title: str, stage: int, rho: Fraction, children: Children, index: Integers, truth: TrueStage
 ) -> NoisyStage:
     """Measure all children with noise; a stage without a share of the budget is not measured."""
     size = len(children.origin)
@@ -396,7 +396,7 @@ def _release_stages(
 
 
 def _sum_across(tree: PairTree, nodes: _Nodes, count: Integers) -> PairSums:
-    """Add up the counts of all pairs of leaves, listed or not, to `FlowRelease.across`; its levels are `FlowRelease.across_levels`."""
+    """Add up the counts of all pairs of leaves, listed or not, to the `half_step_sums` of a release, at its `half_step_levels`."""
     depth, (destination_level, origin_level) = tree.origins.depth, tree.levels(tree.height - 1)
     origin = tree.origins.ancestors(origin_level, depth)[nodes.origin[-1]]
     destination = tree.destinations.ancestors(destination_level, depth)[nodes.destination[-1]]

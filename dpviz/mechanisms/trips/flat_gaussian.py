@@ -10,13 +10,13 @@ from typing import ClassVar
 import numpy as np
 
 from dpviz.arrays import Floats, Integers, Places
-from dpviz.data.flows import Flows
+from dpviz.data.trips import TripCounts
 from dpviz.errors import DomainError
 from dpviz.mechanisms.base import BOUNDED, NEIGHBOURS, setting
 from dpviz.mechanisms.budget_noise import accounting_setting
 from dpviz.mechanisms.run import Run
 from dpviz.mechanisms.trips.base import (
-    FlowMechanism,
+    TripMechanism,
     add_coarser_stages,
     bound_largest_noise,
     count_most_leaf_pairs,
@@ -26,7 +26,7 @@ from dpviz.mechanisms.trips.base import (
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.false_positives import gaussian_tail
-from dpviz.release.flow_release import FlowRelease, sum_pairs
+from dpviz.release.trip_release import TripRelease, sum_pairs
 from dpviz.space.pair_tree import PairTree
 from dpviz.space.regions import Regions
 
@@ -37,7 +37,7 @@ _MOST_EMPTY_KEPT = 2**19  # pairs, on average, if no pair had a trip
 
 
 @dataclass(frozen=True, kw_only=True)
-class FlatGaussian(FlowMechanism):
+class FlatGaussian(TripMechanism):
     """VanillaGauss: discrete Gaussian noise on every pair of leaves; larger regions are sums of noisy pairs.
 
     Protects: replacing one trip by another (with a person column or a declared bound: one person's m trips), or adding or
@@ -53,9 +53,9 @@ class FlatGaussian(FlowMechanism):
         is nearly all noise is of no use. Sums over larger regions are taken before pairs are left out, so the sums stay unbiased.
 
     >>> import dpviz as dv
-    >>> flows = dv.load_flow_sample("us_flights")
-    >>> dv.FlatGaussian().release(flows, dv.ApproxBudget(1, 1e-6), dv.Entropy.seeded(1))
-    FlowRelease(flat_gaussian, 87,522 pairs, epsilon 1, delta 1e-06, SIMULATION: not private)
+    >>> trips = dv.load_sample("us_flights")
+    >>> dv.FlatGaussian().release(trips, dv.ApproxBudget(1, 1e-6), dv.Entropy.seeded(1))
+    TripRelease(flat_gaussian, 87,522 pairs, epsilon 1, delta 1e-06, SIMULATION: not private)
     """
 
     key: ClassVar[str] = "flat_gaussian"
@@ -74,7 +74,7 @@ class FlatGaussian(FlowMechanism):
         choices=NEIGHBOURS,
         help="Which data must look alike: one trip (or person) more or less, or another one.",
     )
-    least: int | None = setting(
+    threshold: int | None = setting(
         None,
         "Smallest count kept",
         optional=True,
@@ -85,11 +85,11 @@ class FlatGaussian(FlowMechanism):
     )
     accounting: str = accounting_setting("tight")
 
-    def release(self, flows: Flows, budget: Budget, entropy: Entropy) -> FlowRelease:
-        """Spend (epsilon, delta) or rho on `flows`.
+    def release(self, trips: TripCounts, budget: Budget, entropy: Entropy) -> TripRelease:
+        """Spend (epsilon, delta) or rho on `trips`.
 
         Args:
-            flows: the private trips.
+            trips: the private trips.
             budget: (epsilon, delta) with delta above 0, or rho.
             entropy: the stream from which noise is drawn.
 
@@ -101,10 +101,10 @@ class FlatGaussian(FlowMechanism):
             InputError: m > 1 under "bounded" without the declaration that everybody has exactly m trips.
             DomainError: more than 2**28 pairs of leaves.
         """
-        self.check_data(flows)
-        run = Run.of(self, flows, budget, entropy, gaussian=True)
+        self.check_data(trips)
+        run = Run.of(self, trips, budget, entropy, gaussian=True)
         (rho,) = run.split([1.0])
-        tree = PairTree(origins=flows.regions, destinations=flows.ends)
+        tree = PairTree(origins=trips.regions, destinations=trips.ends)
         run.record("every pair of leaves", rho, level=tree.height, counts=tree.size(tree.height))
         least = self.choose_threshold(tree.size(tree.height), run.steps[0].scale)
         (origin, destination, noisy), above, across = _measure_pairs(run, tree, rho, least)
@@ -118,12 +118,12 @@ class FlatGaussian(FlowMechanism):
             stages,
             steps=("larger regions are sums of all noisy pairs", *left_out),
             every_pair=True,
-            across=None if least is None else sum_pairs(*_find_nonzero(across), across.shape[1]),
+            half_step_sums=None if least is None else sum_pairs(*_find_nonzero(across), across.shape[1]),
             approximate=None if least is None else "pairs that were left out of the finest level have an unknown error",
         )
 
     def choose_threshold(self, pairs: int, parameter: Fraction) -> int | None:
-        """Choose the public threshold of the finest stage: the setting `least`, or one that on average at most 2**19 empty pairs pass.
+        """Choose the public threshold of the finest stage: the setting `threshold`, or one that on average at most 2**19 empty pairs pass.
 
         Args:
             pairs: number of pairs of leaves.
@@ -132,12 +132,12 @@ class FlatGaussian(FlowMechanism):
         Returns:
             The smallest count that is kept; None if every pair is kept.
         """
-        if self.least is not None or pairs <= MOST_KEPT:
-            return self.least
+        if self.threshold is not None or pairs <= MOST_KEPT:
+            return self.threshold
         candidates = np.arange(1, 2 + int(10 * float(parameter) ** 0.5))
         return int(candidates[np.argmax(pairs * gaussian_tail(candidates, float(parameter)) <= _MOST_EMPTY_KEPT)])
 
-    def error_bounds(self, release: FlowRelease, beta: float) -> Floats:
+    def error_bounds(self, release: TripRelease, beta: float) -> Floats:
         """Bound the errors (Proposition 1 with its constants): sigma sqrt(B) sqrt(2 ln(2 n / beta)) for n pairs of a stage.
 
         B is the largest number of leaf pairs in one pair: a sum of B independent noises is sub-Gaussian with variance sigma**2 B. At
@@ -171,7 +171,7 @@ def _find_nonzero(sums: Integers) -> tuple[Places, Places, Integers]:
 
 
 def _measure_pairs(
-    run: Run[Flows], tree: PairTree, rho: Fraction, least: int | None
+    run: Run[TripCounts], tree: PairTree, rho: Fraction, least: int | None
 ) -> tuple[tuple[Places, Places, Integers], Integers, Integers]:
     """Measure every pair of leaves, block by block.
 
@@ -179,7 +179,7 @@ def _measure_pairs(
         The kept pairs (origins, destinations, noisy counts), and two tables of sums of all noisy pairs: (origins one level above the
         leaves, leaves) and (leaves, destinations one level above the leaves).
     """
-    flows, width = run.data, tree.destinations.size(tree.destinations.depth)
+    trips, width = run.data, tree.destinations.size(tree.destinations.depth)
     parent = tree.origins.parent[-1]
     above, kept = np.zeros((int(parent[-1]) + 1, width), np.int64), []
     column = tree.destinations.first_child(tree.destinations.depth - 1)[:-1]
@@ -187,9 +187,9 @@ def _measure_pairs(
     rows = max(_PAIRS_PER_BLOCK // width, 1)
     for start in range(0, len(parent), rows):
         stop = min(start + rows, len(parent))
-        part = slice(*np.searchsorted(flows.origin, [start, stop]))
+        part = slice(*np.searchsorted(trips.origin, [start, stop]))
         block = np.zeros((stop - start) * width, np.int64)
-        block[(flows.origin[part] - np.int64(start)) * width + flows.destination[part]] = flows.count[part]
+        block[(trips.origin[part] - np.int64(start)) * width + trips.destination[part]] = trips.count[part]
         block = run.draw(block, rho)
         pair_index = np.flatnonzero(block if least is None else block >= least)
         kept.append((pair_index + start * width, block[pair_index]))

@@ -9,21 +9,21 @@ from typing import ClassVar
 import numpy as np
 
 from dpviz.arrays import Floats
-from dpviz.data.flows import Flows
+from dpviz.data.trips import TripCounts
 from dpviz.errors import InputError
 from dpviz.mechanisms.base import BOUNDED, NEIGHBOURS, setting
 from dpviz.mechanisms.run import Run
-from dpviz.mechanisms.trips.base import FlowMechanism, add_coarser_stages, count_most_leaf_pairs, make_measured_stage
+from dpviz.mechanisms.trips.base import TripMechanism, add_coarser_stages, count_most_leaf_pairs, make_measured_stage
 from dpviz.privacy.budget import ApproxBudget, Budget, require_approx
 from dpviz.privacy.entropy import Entropy
-from dpviz.release.flow_release import FlowRelease
+from dpviz.release.trip_release import TripRelease
 from dpviz.space.pair_tree import PairTree
 
 THRESHOLDS = ("tight", "paper")
 
 
 @dataclass(frozen=True, kw_only=True)
-class StabilityHistogram(FlowMechanism):
+class StabilityHistogram(TripMechanism):
     """SH: discrete Laplace noise on pairs of leaves with trips; noisy counts under a threshold are left out.
 
     Protects: replacing one trip by another, or adding or removing one trip; one trip per unit. More trips per unit are refused: each of m
@@ -51,9 +51,9 @@ class StabilityHistogram(FlowMechanism):
         threshold, noisy counts under 40 are left out, so it can hardly be smaller.
 
     >>> import dpviz as dv
-    >>> flows = dv.load_flow_sample("us_flights")
-    >>> dv.StabilityHistogram().release(flows, dv.ApproxBudget(1, 1e-6), dv.Entropy.seeded(1))
-    FlowRelease(stability_histogram, 4,832 pairs, epsilon 1, delta 1e-06, SIMULATION: not private)
+    >>> trips = dv.load_sample("us_flights")
+    >>> dv.StabilityHistogram().release(trips, dv.ApproxBudget(1, 1e-6), dv.Entropy.seeded(1))
+    TripRelease(stability_histogram, 4,832 pairs, epsilon 1, delta 1e-06, SIMULATION: not private)
     """
 
     key: ClassVar[str] = "stability_histogram"
@@ -74,11 +74,11 @@ class StabilityHistogram(FlowMechanism):
         "tight", "Threshold", choices=THRESHOLDS, help="tight: the least that the proof allows for discrete noise. paper: 1 + 2 ln(2/δ)/ε."
     )
 
-    def release(self, flows: Flows, budget: Budget, entropy: Entropy) -> FlowRelease:
-        """Spend (epsilon, delta) on `flows`.
+    def release(self, trips: TripCounts, budget: Budget, entropy: Entropy) -> TripRelease:
+        """Spend (epsilon, delta) on `trips`.
 
         Args:
-            flows: the private trips.
+            trips: the private trips.
             budget: (epsilon, delta) with delta above 0.
             entropy: the stream from which noise is drawn.
 
@@ -90,13 +90,13 @@ class StabilityHistogram(FlowMechanism):
             InputError: more than one trip per person.
         """
         spend = require_approx(budget, self.title)
-        self.check_data(flows)
-        run, least = Run.of(self, flows, budget, entropy), self.compute_threshold(spend)
-        run.record(f"pairs with trips, released from {least:,} on", spend.epsilon, delta=spend.delta, level=2 * flows.regions.depth)
-        noisy = run.draw(flows.count, spend.epsilon)
+        self.check_data(trips)
+        run, least = Run.of(self, trips, budget, entropy), self.compute_threshold(spend)
+        run.record(f"pairs with trips, released from {least:,} on", spend.epsilon, delta=spend.delta, level=2 * trips.regions.depth)
+        noisy = run.draw(trips.count, spend.epsilon)
         kept = np.flatnonzero(noisy >= least)
-        tree = PairTree(origins=flows.regions, destinations=flows.ends)
-        leaves = make_measured_stage(flows.origin[kept], flows.destination[kept], noisy[kept], run.variance(spend.epsilon), len(kept))
+        tree = PairTree(origins=trips.regions, destinations=trips.ends)
+        leaves = make_measured_stage(trips.origin[kept], trips.destination[kept], noisy[kept], run.variance(spend.epsilon), len(kept))
         stages = add_coarser_stages(tree, leaves, tree.height)
         return self.make_release(
             run,
@@ -106,13 +106,13 @@ class StabilityHistogram(FlowMechanism):
             approximate="the spread is that of the noise on released pairs; what the threshold leaves out is not in it",
         )
 
-    def check_data(self, flows: Flows) -> None:
+    def check_data(self, trips: TripCounts) -> None:
         """Raise an error if the base rules the data out, or if there is more than one trip per person."""
-        if isinstance(flows, Flows) and flows.contributions > 1:
+        if isinstance(trips, TripCounts) and trips.contributions > 1:
             raise InputError(f"{self.title} is proved for one trip per person only: keep one, or choose another mechanism.")
-        super().check_data(flows)
+        super().check_data(trips)
 
-    def error_bounds(self, release: FlowRelease, beta: float) -> Floats:
+    def error_bounds(self, release: TripRelease, beta: float) -> Floats:
         """Bound the errors of all pairs of each stage (Proposition 1 with its constants): B (t - 1 + scale ln(2 n / beta)).
 
         t is the threshold, n the number of leaf pairs, and B the largest number of leaf pairs in one pair of the stage. The absolute value

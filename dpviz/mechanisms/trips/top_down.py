@@ -11,19 +11,19 @@ from typing import ClassVar
 import numpy as np
 
 from dpviz.arrays import Floats, Integers
-from dpviz.data.flows import Flows
+from dpviz.data.trips import TripCounts
 from dpviz.errors import SettingError
 from dpviz.mechanisms.base import ADD_REMOVE, Share, setting
 from dpviz.mechanisms.budget_noise import accounting_setting
 from dpviz.mechanisms.run import Run
-from dpviz.mechanisms.trips.base import FlowMechanism, bound_largest_noise, first_side_setting, neighbours_setting, plan_variances
+from dpviz.mechanisms.trips.base import TripMechanism, bound_largest_noise, first_side_setting, neighbours_setting, plan_variances
 from dpviz.mechanisms.trips.true_stages import TrueStage, sum_true_stages
 from dpviz.privacy.allocation import STAGE_STRATEGIES, stage_weights
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.false_positives import discovery_threshold, stddev_threshold
 from dpviz.privacy.whole_numbers import SOLVER_CHILDREN, nearest_in_groups
-from dpviz.release.flow_release import FlowRelease, StageCounts
+from dpviz.release.trip_release import StageCounts, TripRelease
 from dpviz.space.pair_tree import Children, PairTree
 from dpviz.space.regions import Regions
 
@@ -36,7 +36,7 @@ _APPROXIMATE = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class TopDown(FlowMechanism):
+class TopDown(TripMechanism):
     """InfTDA: from the pair of roots down, noisy counts of every child, then the nearest consistent whole numbers.
 
     Protects: replacing one trip between the regions by another one (with a person column or a declared bound: one person's
@@ -57,9 +57,9 @@ class TopDown(FlowMechanism):
         the stage budgets that minimise a sum of error bounds are our own.
 
     >>> import dpviz as dv
-    >>> flows = dv.load_flow_sample("us_flights")
-    >>> dv.TopDown().release(flows, dv.ApproxBudget(1, 1e-6), dv.Entropy.seeded(1))
-    FlowRelease(top_down, 8,333 pairs, epsilon 1, delta 1e-06, SIMULATION: not private)
+    >>> trips = dv.load_sample("us_flights")
+    >>> dv.TopDown().release(trips, dv.ApproxBudget(1, 1e-6), dv.Entropy.seeded(1))
+    TripRelease(top_down, 8,333 pairs, epsilon 1, delta 1e-06, SIMULATION: not private)
     """
 
     key: ClassVar[str] = "top_down"
@@ -117,11 +117,11 @@ class TopDown(FlowMechanism):
     )
     accounting: str = accounting_setting("tight")
 
-    def release(self, flows: Flows, budget: Budget, entropy: Entropy) -> FlowRelease:
-        """Spend (epsilon, delta) or rho on `flows`.
+    def release(self, trips: TripCounts, budget: Budget, entropy: Entropy) -> TripRelease:
+        """Spend (epsilon, delta) or rho on `trips`.
 
         Args:
-            flows: the private trips.
+            trips: the private trips.
             budget: (epsilon, delta) with delta above 0, or rho.
             entropy: the stream from which noise is drawn.
 
@@ -133,11 +133,11 @@ class TopDown(FlowMechanism):
             InputError: m > 1 under "bounded" without the declaration that everybody has exactly m trips.
             SettingError: groups that are too large for optimiser="solver".
         """
-        self.check_data(flows)
-        run = Run.of(self, flows, budget, entropy, gaussian=True)
-        tree = PairTree(origins=flows.regions, destinations=flows.ends, first=self.tree)
+        self.check_data(trips)
+        run = Run.of(self, trips, budget, entropy, gaussian=True)
+        tree = PairTree(origins=trips.regions, destinations=trips.ends, first=self.tree)
         parts = run.split(self._compute_weights(tree))
-        truth = sum_true_stages(flows, tree)
+        truth = sum_true_stages(trips, tree)
         stages = [self._release_root(run, parts)]
         released_index = np.full(len(truth[0].count), len(stages[0].count) - 1, np.int64)  # 0, or -1 for a root that is not released
         for stage, part in enumerate(parts[-tree.height :], start=1):
@@ -145,7 +145,7 @@ class TopDown(FlowMechanism):
             stages.append(released_stage)
         return self.make_release(run, tree, stages, exact_total=True, steps=self._describe_steps(), approximate=_APPROXIMATE)
 
-    def _release_root(self, run: Run[Flows], parts: Sequence[Fraction]) -> StageCounts:
+    def _release_root(self, run: Run[TripCounts], parts: Sequence[Fraction]) -> StageCounts:
         """Make stage 0, the total: exact, or measured with noise under add/remove."""
         total, variance, zero = np.array([run.data.total], np.int64), 0.0, np.zeros(1, np.int32)
         if self.neighbours == ADD_REMOVE:
@@ -158,7 +158,7 @@ class TopDown(FlowMechanism):
 
     def _release_stage(
         self,
-        run: Run[Flows],
+        run: Run[TripCounts],
         tree: PairTree,
         stage: int,
         rho: Fraction,
@@ -237,7 +237,7 @@ class TopDown(FlowMechanism):
             zeroed = (f"counts under {self.dial:g} standard deviations set to zero",)
         return (*zeroed, f"nearest whole consistent counts ({self.optimiser}, {self.lowered} lowered first)", "zeros dropped")
 
-    def error_bounds(self, release: FlowRelease, beta: float) -> Floats:
+    def error_bounds(self, release: TripRelease, beta: float) -> Floats:
         """Bound the errors (Theorem 4 with its constants) by twice the sum of the largest noises of all stages down to a stage.
 
         For the bound of stage l, the largest of the K noises of a stage k exceeds sigma_k sqrt(2 ln(2 K l / beta)) with probability at most

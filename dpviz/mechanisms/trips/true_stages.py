@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpviz.arrays import Integers, Places
-from dpviz.data.flows import Flows
+from dpviz.data.trips import TripCounts
 from dpviz.space.pair_tree import PairTree
 
 _KEY_BITS = 63  # of a non-negative 64-bit integer
@@ -32,15 +32,15 @@ class TrueStage:
     count: Integers
 
 
-def sum_true_stages(flows: Flows, tree: PairTree) -> list[TrueStage]:
+def sum_true_stages(trips: TripCounts, tree: PairTree) -> list[TrueStage]:
     """Add up the trips of the occupied nodes of stages 0 to T; the pairs are sorted only once. PRIVATE.
 
     In tree order, the pairs of each node follow each other, at every stage. So the nodes of a stage are runs in the sorted list, and
     each finer stage cuts these runs into shorter ones.
     """
-    steps = [_find_refined_regions(flows, tree, stage) for stage in range(1, tree.height + 1)]
-    order = _sort_by_path([child for _, child in steps], len(flows.count))
-    count = flows.count[order]
+    steps = [_find_refined_regions(trips, tree, stage) for stage in range(1, tree.height + 1)]
+    order = _sort_by_path([child for _, child in steps], len(trips.count))
+    count = trips.count[order]
     begins = np.zeros(len(count), np.bool_)  # whether a sorted pair is the first of its node
     begins[:1] = True
     first = np.flatnonzero(begins)
@@ -64,10 +64,10 @@ def sum_true_stages(flows: Flows, tree: PairTree) -> list[TrueStage]:
     return stages
 
 
-def _find_refined_regions(flows: Flows, tree: PairTree, stage: int) -> tuple[Places, Places]:
+def _find_refined_regions(trips: TripCounts, tree: PairTree, stage: int) -> tuple[Places, Places]:
     """Return, for each leaf pair, (k,) its region on the side that a stage refines, and (k,) this region's position among siblings."""
     side = tree.refined_side(stage)
-    regions, leaf = (tree.origins, flows.origin) if side == "origin" else (tree.destinations, flows.destination)
+    regions, leaf = (tree.origins, trips.origin) if side == "origin" else (tree.destinations, trips.destination)
     level = tree.levels(stage)[0 if side == "origin" else 1]
     number = np.arange(regions.size(level)) - regions.first_child(level - 1)[regions.parent[level - 1]]
     index = regions.ancestors(level)[leaf]

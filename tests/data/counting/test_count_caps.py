@@ -21,9 +21,9 @@ HUGE = [str(10**9), str(10**9 + 1), str(2**53), "9007199254740993", "1e300", "9"
 def test_a_whole_count_is_never_too_large(count, bad_rows):
     points = dv.read_points(text(f"lon,lat,n\n1,2,3\n1,1,{count}\n"), domain=PLANE, count="n", bad_rows=bad_rows)
     assert points.count.tolist() == [10**9, 3]
-    flows = dv.read_flows(text(f"from,to,trips\na,b,3\na,c,{count}\n"), regions=TOWNS, bad_rows=bad_rows)
-    assert flows.count.tolist() == [3, 10**9]
-    assert flows.total == 3 + min(int(float(count)) if "e" in count else int(count), MOST_RECORDS - 3)
+    trips = dv.read_trips(text(f"from,to,trips\na,b,3\na,c,{count}\n"), regions=TOWNS, bad_rows=bad_rows)
+    assert trips.count.tolist() == [3, 10**9]
+    assert trips.total == 3 + min(int(float(count)) if "e" in count else int(count), MOST_RECORDS - 3)
 
 
 @pytest.mark.parametrize("engine", dv.data.counting.engines.ENGINES)
@@ -76,8 +76,8 @@ def test_the_exact_total_is_that_of_all_trips_wherever_they_are():
     totals = []
     for extra in (["a,b,1"], ["b,b,1"]):
         rows = ["from,to,trips", "a,b,3000000000", "b,a,5", *extra]
-        flows = dv.read_flows(text("\n".join(rows)), regions=TOWNS, bad_rows="drop")
-        release = TopDown().release(flows, dv.ZcdpBudget(1), dv.Entropy.seeded(1))
-        totals.append((flows.total, int(release.stages[0].count.sum()), release.receipt.unprotected))
+        trips = dv.read_trips(text("\n".join(rows)), regions=TOWNS, bad_rows="drop")
+        release = TopDown().release(trips, dv.ZcdpBudget(1), dv.Entropy.seeded(1))
+        totals.append((trips.total, int(release.stages[0].count.sum()), release.receipt.unprotected))
     assert totals[0] == totals[1]
     assert totals[0][0] == 3_000_000_006

@@ -75,8 +75,8 @@ def same_points(source, domain=DOMAIN, **options):
     return same(partial(dv.read_points, source), ("row", "column", "count"), domain=domain, crs=crs, **options)
 
 
-def same_flows(source, regions, **options):
-    return same(partial(dv.read_flows, source), ("origin", "destination", "count"), regions=regions, **options)
+def same_trips(source, regions, **options):
+    return same(partial(dv.read_trips, source), ("origin", "destination", "count"), regions=regions, **options)
 
 
 @pytest.mark.parametrize(
@@ -210,7 +210,7 @@ def trips_of(rows=5_000, kind=str):
 def test_ids_may_read_na_null_or_nan(tmp_path):
     regions = dv.Regions.from_table(pd.DataFrame({"land": ["NA", "US", "nan", "null"]}), levels=["land"])
     (tmp_path / "trips.csv").write_text("from,to\nNA,US\nUS,nan\nnull,NA\nN/A,US\n")
-    lists, outside, bad, *_ = same_flows(str(tmp_path / "trips.csv"), regions, bad_rows="drop")
+    lists, outside, bad, *_ = same_trips(str(tmp_path / "trips.csv"), regions, bad_rows="drop")
     assert (sum(lists[2]), outside, bad) == (3, 1, 0)
 
 
@@ -221,15 +221,15 @@ def test_ids_may_read_na_null_or_nan(tmp_path):
 def test_trips_by_ids_are_those_of_memory(tmp_path, regions, ending, options):
     source = written(trips_of(), tmp_path / f"trips{ending}", parts=2)
     options = options | {"key": b"k", "person": "who" if options else None}
-    lists, outside, bad, *_ = same_flows(source, regions, bad_rows="drop", **options)
+    lists, outside, bad, *_ = same_trips(source, regions, bad_rows="drop", **options)
     assert sum(lists[2]) > 100
     assert min(outside, bad) > 0
-    same_flows(source, regions, bad_rows="refuse", **options)
+    same_trips(source, regions, bad_rows="refuse", **options)
 
 
 def test_a_person_with_fewer_trips_is_refused(tmp_path, regions):
     table = pa.table({"from": ["01001"] * 3, "to": ["01003"] * 3, "who": [1, 1, 2]})
-    found = same_flows(written(table, tmp_path / "few.parquet"), regions, person="who", contributions=2, exactly=True)
+    found = same_trips(written(table, tmp_path / "few.parquet"), regions, person="who", contributions=2, exactly=True)
     assert found[:2] == (dv.InputError, True)
 
 
@@ -237,7 +237,7 @@ def test_ids_stored_as_numbers(tmp_path):
     regions = dv.Regions.from_prefixes(["1001", "1003", "6001"], lengths=[1, 4], levels=["state", "county"])
     for made, kind in ((int, pa.int32()), (float, pa.float64()), (Decimal, pa.decimal128(6, 0))):
         table = pa.table({"from": pa.array([*map(made, (1001, 1003, 6001, 77)), None], kind), "to": pa.array([made(1001)] * 5, kind)})
-        same_flows(written(table, tmp_path / f"{kind}.parquet"), regions, bad_rows="drop")
+        same_trips(written(table, tmp_path / f"{kind}.parquet"), regions, bad_rows="drop")
 
 
 def test_trips_by_coordinates_are_those_of_memory(tmp_path):
@@ -250,9 +250,9 @@ def test_trips_by_coordinates_are_those_of_memory(tmp_path):
     for ending in (".parquet", ".csv"):
         source = written(pa.table(columns | {"who": rng.integers(0, 300, 4_000)}), tmp_path / f"pairs{ending}")
         options = {"origin": ("x", "y"), "destination": ("u", "v"), "crs": "EPSG:4326", "bad_rows": "drop"}
-        lists, outside, bad, *_ = same_flows(source, regions, **options)
+        lists, outside, bad, *_ = same_trips(source, regions, **options)
         assert (outside > 0, bad >= 50, len(lists[0])) == (True, True, 81)
-        same_flows(source, regions, person="who", contributions=4, key=b"k", **options)
+        same_trips(source, regions, person="who", contributions=4, key=b"k", **options)
 
 
 CELL = "4.2424242"

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dpviz.data.counting.engines import ENGINES
-from dpviz.data.counting.files import read_areas, read_flows, read_points
+from dpviz.data.counting.files import read_areas, read_points, read_trips
 from dpviz.data.reading.text_rows import LINE_BYTES
 from tests.data.reading.files import PLANE, TOWNS, WORLD, upload
 from tests.often import named, often
@@ -134,7 +134,7 @@ def geojson(read: Callable) -> Case:
 
 
 PLACES, LEAVES = [["0.5", "3.5", "7"], ["1", "4.5"]], [["a", "b", "c"], ["a", "c"]]
-IN_PLANE, OF_TOWNS, IN_TOWNS = partial(read_points, domain=PLANE), partial(read_flows, regions=TOWNS), partial(read_areas, regions=TOWNS)
+IN_PLANE, OF_TOWNS, IN_TOWNS = partial(read_points, domain=PLANE), partial(read_trips, regions=TOWNS), partial(read_areas, regions=TOWNS)
 CASES = {
     "points": text("x,y,who,note", ["1.5", "2.5", "p", "n"], [NUMBERS, NUMBERS], PLACES, IN_PLANE),
     "trips": text("from,to,who,note", ["a", "b", "p", "n"], [IDS, IDS], LEAVES, OF_TOWNS),

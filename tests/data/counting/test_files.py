@@ -12,7 +12,7 @@ import shapely
 
 from dpviz.data.cell_counts import CellCounts
 from dpviz.data.counting.engines import ENGINES
-from dpviz.data.counting.files import read_areas, read_flows, read_points
+from dpviz.data.counting.files import read_areas, read_points, read_trips
 from dpviz.data.leaf_regions import leaf_finder
 from dpviz.data.reading.safety import Limits
 from dpviz.errors import DpvizError
@@ -62,7 +62,7 @@ def arrays(found):
     [
         (points_table(), partial(read_points, domain=PLANE), {"count": "n", "contributions": 7}),
         (points_table(), partial(read_points, domain=PLANE), {"count": "n", "contributions": 7, "distinct": True}),
-        (trips_table(), partial(read_flows, regions=TOWNS), {"contributions": 5}),
+        (trips_table(), partial(read_trips, regions=TOWNS), {"contributions": 5}),
     ],
     ids=["points", "distinct points", "trips"],
 )
@@ -97,30 +97,30 @@ def test_the_counters_say_why_records_are_left_out():
     assert (points.count.tolist(), counters(points)) == ([2], (3 + 3 + (2 + 1 + 7 + 6 + 1 + 1), 3, 2 + 1 + 7 + 6 + 1 + 1, 3))
     trips = "origin,destination,count,who\na,b,5,p\nx,b,3,p\n,b,2,p\na,b,1.5,p\na,b,7,\na,b\n"
     sources = [text(trips), text("origin,destination,count,who\na,b\n", "more.csv")]
-    flows = read_flows(sources, regions=TOWNS, person="who", contributions=4, bad_rows="drop")
-    assert (flows.count.tolist(), counters(flows)) == ([4], (3 + (2 + 1 + 7 + 1 + 1) + 1, 3, 2 + 1 + 7 + 1 + 1, 1))
+    trip_counts = read_trips(sources, regions=TOWNS, person="who", contributions=4, bad_rows="drop")
+    assert (trip_counts.count.tolist(), counters(trip_counts)) == ([4], (3 + (2 + 1 + 7 + 1 + 1) + 1, 3, 2 + 1 + 7 + 1 + 1, 1))
 
 
 def test_a_bound_without_a_person_column_is_refused():
     table = "x,y\n1,1\n"
     assert "person" in refused(read_points, text(table), domain=PLANE, contributions=2)
     assert "person" in refused(read_points, text(table), domain=PLANE, distinct=True)
-    assert "person" in refused(read_flows, text("origin,destination\na,b\n"), regions=TOWNS, distinct=True)
-    assert read_flows(text("origin,destination\na,b\n"), regions=TOWNS, contributions=2).unit == "person"
+    assert "person" in refused(read_trips, text("origin,destination\na,b\n"), regions=TOWNS, distinct=True)
+    assert read_trips(text("origin,destination\na,b\n"), regions=TOWNS, contributions=2).unit == "person"
     assert read_points(text(table), domain=PLANE).unit == "record"
 
 
 def coordinate_trips(**options):
     lines = "x1,y1,x2,y2,n,who\n0.5,0.5,1.5,0.5,2,a\n0.5,0.5,2.5,0.5,1,b\n9,9,0.5,0.5,4,a\n"
     sides = {"origin": ("x1", "y1"), "destination": ("x2", "y2"), "crs": "EPSG:4326"}
-    return read_flows(text(lines), **{"regions": squares()} | sides | options)
+    return read_trips(text(lines), **{"regions": squares()} | sides | options)
 
 
 def test_coordinates_of_trips_are_reprojected():
     away = gpd.GeoSeries(gpd.points_from_xy([0.5, 1.5], [0.5, 0.5]), crs="EPSG:4326").to_crs("EPSG:3857")
     row = ",".join(f"{value:.3f}" for value in (away.x[0], away.y[0], away.x[1], away.y[1]))
-    flows = read_flows(text(f"x1,y1,x2,y2\n{row}\n"), regions=squares(), origin=("x1", "y1"), destination=("x2", "y2"), crs="EPSG:3857")
-    assert (flows.origin.tolist(), flows.destination.tolist()) == ([0], [1])
+    trips = read_trips(text(f"x1,y1,x2,y2\n{row}\n"), regions=squares(), origin=("x1", "y1"), destination=("x2", "y2"), crs="EPSG:3857")
+    assert (trips.origin.tolist(), trips.destination.tolist()) == ([0], [1])
 
 
 @pytest.mark.parametrize("kind", ["h3", "squares", "plain squares"])
@@ -139,12 +139,12 @@ def test_trips_begin_and_end_in_the_regions_in_which_points_are(kind):
     )
     crs = None if kind == "plain squares" else "EPSG:4326"
     table = pd.DataFrame({"x1": x, "y1": y, "x2": x[::-1], "y2": y[::-1]})
-    flows = read_flows(text(table.to_csv(index=False)), regions=regions, origin=("x1", "y1"), destination=("x2", "y2"), crs=crs)
+    trips = read_trips(text(table.to_csv(index=False)), regions=regions, origin=("x1", "y1"), destination=("x2", "y2"), crs=crs)
     points = pd.DataFrame({"x": x, "y": y})[(leaf_finder(regions)(x, y) >= 0) & (leaf_finder(regions)(x[::-1], y[::-1]) >= 0)]
     areas = read_areas(text(points.to_csv(index=False)), regions=regions, crs=crs)
-    leaving = np.bincount(flows.origin, flows.count, regions.size(2))
+    leaving = np.bincount(trips.origin, trips.count, regions.size(2))
     assert leaving.tolist() == areas.level_counts()[2].tolist()
-    assert flows.outside == 100 - len(points) > 0
+    assert trips.outside == 100 - len(points) > 0
 
 
 def test_coordinates_that_cannot_be_looked_up_are_refused():
@@ -159,7 +159,7 @@ def test_coordinates_that_cannot_be_looked_up_are_refused():
 
 def test_regions_that_do_not_match_are_refused_before_any_row_is_read():
     flat = Regions.from_table(pd.DataFrame({"town": list("abc")}), levels=["town"])
-    assert "same depth" in refused(read_flows, text("zq17"), regions=TOWNS, destinations=flat)
+    assert "same depth" in refused(read_trips, text("zq17"), regions=TOWNS, destinations=flat)
 
 
 def test_engines_have_names_and_an_address_has_one_engine(tmp_path):
@@ -223,8 +223,8 @@ def test_jobs_name_columns_as_the_files_do(tmp_path, jobs_seen):
 
 def test_trips_declared_per_person_without_a_person_column_are_not_bounded(tmp_path, jobs_seen):
     trips_table().to_csv(tmp_path / "a.csv", index=False)
-    flows = read_flows(tmp_path / "a.csv", regions=TOWNS, engine="dask", contributions=2)
-    assert (jobs_seen[0][1].bound, flows.enforced, flows.unit) == (None, False, "person")
+    trips = read_trips(tmp_path / "a.csv", regions=TOWNS, engine="dask", contributions=2)
+    assert (jobs_seen[0][1].bound, trips.enforced, trips.unit) == (None, False, "person")
 
 
 @pytest.mark.parametrize("form", ["x", "wkb", "geoarrow"])
@@ -249,12 +249,12 @@ def test_files_that_only_numpy_reads_go_to_it_where_they_are_small_enough(tmp_pa
     monkeypatch.setattr("dpviz.data.reading.sources.memory_bytes", lambda: 8)
     mercator = {"domain": MERCATOR, "crs": "EPSG:4326"}
     assert read_points(tmp_path / "points.parquet", **mercator).count.sum() > 0
-    assert read_flows(tmp_path / "m.csv", regions=TOWNS).count.sum() == 3
+    assert read_trips(tmp_path / "m.csv", regions=TOWNS).count.sum() == 3
     assert jobs_seen == []
     for options in ({"limits": Limits(rows=1)}, {"address": "tls://far.org:1"}, {"engine": "duckdb"}):
         assert "engine='numpy'" in refused(read_points, tmp_path / "points.parquet", **mercator, **options)
-    assert "engine='numpy'" in refused(read_flows, tmp_path / "m.csv", regions=TOWNS, limits=Limits(file_bytes=1))
-    assert "matrix" in refused(read_flows, tmp_path / "m.csv", regions=TOWNS, engine="duckdb")
+    assert "engine='numpy'" in refused(read_trips, tmp_path / "m.csv", regions=TOWNS, limits=Limits(file_bytes=1))
+    assert "matrix" in refused(read_trips, tmp_path / "m.csv", regions=TOWNS, engine="duckdb")
     assert jobs_seen == []
 
 
@@ -269,7 +269,7 @@ def test_a_link_is_read_by_its_own_ending(tmp_path):
 @pytest.mark.parametrize("source", [7, None, [7]])
 def test_what_is_neither_file_nor_table_is_refused_with_what_is_taken(source):
     assert "a DataFrame, an Arrow table" in refused(read_points, source, domain=PLANE)
-    assert "a DataFrame, an Arrow table" in refused(read_flows, source, regions=TOWNS)
+    assert "a DataFrame, an Arrow table" in refused(read_trips, source, regions=TOWNS)
 
 
 def test_columns_of_wrong_types_are_refused_before_any_row_is_read(tmp_path, jobs_seen):
@@ -296,13 +296,13 @@ def test_progress_is_reported_and_a_count_can_be_cancelled():
 @pytest.mark.parametrize("rule", ["keep", 1, None])
 def test_rules_for_bad_rows_are_known(rule):
     assert "bad_rows" in refused(read_points, text("x,y\n1,1\n"), domain=PLANE, bad_rows=rule)
-    assert "bad_rows" in refused(read_flows, text("origin,destination\na,b\n"), regions=TOWNS, bad_rows=rule, exactly=True)
+    assert "bad_rows" in refused(read_trips, text("origin,destination\na,b\n"), regions=TOWNS, bad_rows=rule, exactly=True)
 
 
 def test_a_note_on_several_files_is_said_once():
     parts = [text(f"origin,destination,count\na,b,{n}\ntotal,b,{n}\n", f"{n}.csv") for n in (3, 4)]
-    flows = read_flows(parts, regions=TOWNS)
-    assert (flows.count.tolist(), flows.notes) == ([7], ("rows or columns of totals, which equal the sums of the others",))
+    trips = read_trips(parts, regions=TOWNS)
+    assert (trips.count.tolist(), trips.notes) == ([7], ("rows or columns of totals, which equal the sums of the others",))
 
 
 POINTS_HEADER, TRIPS_HEADER, IDS_HEADER = "x,y,n\n1.5,1.5,2\n", "origin,destination,count\na,b,3\n", "town,n\na,3\n"
@@ -317,7 +317,7 @@ def test_a_file_whose_only_row_is_bad_refuses_no_other_file(good, row, engine, t
     header = good.split("\n")[0]
     read, options = {
         POINTS_HEADER: (read_points, {"domain": PLANE, "count": "n"}),
-        TRIPS_HEADER: (read_flows, {"regions": TOWNS}),
+        TRIPS_HEADER: (read_trips, {"regions": TOWNS}),
         IDS_HEADER: (read_areas, {"regions": TOWNS, "region": "town", "count": "n"}),
     }[good]
     for name, content in (("a", f"{header}\n{row}\n"), ("b", good)):

@@ -15,10 +15,10 @@ from dpviz.data.bounding import bound_of
 from dpviz.data.cells import BAD, OUTSIDE, cells_of, pairs_of
 from dpviz.data.columns import readable_numbers
 from dpviz.data.counting.job import Faults, GeometryCells, IdPairs, Job, Progress, XyCells, XyPairs, leaves_of, person_texts
-from dpviz.data.flows import Flows
 from dpviz.data.leaf_ids import LeafIds
 from dpviz.data.points import PointCounts
 from dpviz.data.reading.text_rows import BadLines
+from dpviz.data.trips import TripCounts
 from dpviz.space.leaf_lookup import LeafLookup
 from dpviz.space.regions import Regions
 from tests.data.reading.files import PLANE, TOWNS, refused
@@ -90,15 +90,15 @@ IDS = st.one_of(st.sampled_from(["a", " b", "c ", "", " ", "x", "A", None]))
 
 @few
 @given(st.lists(st.tuples(IDS, IDS), min_size=1))
-def test_pairs_of_ids_are_those_of_the_flows(rows):
+def test_pairs_of_ids_are_those_of_the_trips(rows):
     sides = {name: [row[place] for row in rows] for place, name in enumerate(("o", "d"))}
     places = pickle.loads(pickle.dumps(TRIPS)).cells({name: column(cells, pa.string()) for name, cells in sides.items()})  # noqa: S301
     table = pd.DataFrame({"origin": sides["o"], "destination": sides["d"]}, dtype=object)
-    flows = Flows.from_table(table, regions=TOWNS, bad_rows="drop")
+    trips = TripCounts.from_table(table, regions=TOWNS, bad_rows="drop")
     pairs, counts = np.unique(places[places >= 0], return_counts=True)
-    np.testing.assert_array_equal(flows.origin * 3 + flows.destination, pairs)
-    np.testing.assert_array_equal(flows.count, counts)
-    assert (flows.outside, flows.bad, flows.over) == ((places == OUTSIDE).sum(), (places == BAD).sum(), 0)
+    np.testing.assert_array_equal(trips.origin * 3 + trips.destination, pairs)
+    np.testing.assert_array_equal(trips.count, counts)
+    assert (trips.outside, trips.bad, trips.over) == ((places == OUTSIDE).sum(), (places == BAD).sum(), 0)
 
 
 def test_block_codes_are_cut():

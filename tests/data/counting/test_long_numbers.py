@@ -33,8 +33,8 @@ def test_a_long_text_is_a_bad_count_or_coordinate_on_every_engine(tmp_path, cell
     x = written(pd.DataFrame({"lon": [cell, "2"], "lat": ["1", "2"]}), form, tmp_path)
     assert dv.read_points(x, domain=PLANE, bad_rows="drop", engine=engine).bad == bad
     trips = written(pd.DataFrame({"from": ["a", "b"], "to": ["b", "c"], "count": ["3", cell]}), form, tmp_path)
-    flows = dv.read_flows(trips, regions=TOWNS, bad_rows="drop", engine=engine)
-    assert (flows.count.tolist(), flows.bad) == ([3] if bad else [3, 7], bad)
+    trip_counts = dv.read_trips(trips, regions=TOWNS, bad_rows="drop", engine=engine)
+    assert (trip_counts.count.tolist(), trip_counts.bad) == ([3] if bad else [3, 7], bad)
     areas = written(pd.DataFrame({"town": ["a", "b"], "count": ["3", cell]}), form, tmp_path)
     assert dv.read_areas(areas, regions=TOWNS, region="town", count="count", bad_rows="drop", engine=engine).bad == bad
 
@@ -53,7 +53,7 @@ def test_tables_in_memory_and_guesses_of_persons_take_long_texts_and_numbers():
     frame = pd.DataFrame(
         {"origin": ["a"] * 4, "destination": ["b"] * 4, "count": [10**5000, -(10**5000), np.float64(2), HUGE]}, dtype=object
     )
-    assert dv.Flows.from_table(frame, regions=TOWNS, bad_rows="drop").bad == 2
+    assert dv.TripCounts.from_table(frame, regions=TOWNS, bad_rows="drop").bad == 2
     assert refused(dv.read_points, {"x": [1.0], "y": np.array([LONGER], object)}, domain=PLANE)
     upload = text("lon,lat,who\n" + "".join(f"1,1,{HUGE[number % 9 :]}\n" for number in range(90)))
     assert [column.name for column in find_repeated_columns(find_files(upload))] == ["who"]

@@ -4,7 +4,7 @@ from functools import partial
 
 import pytest
 
-from dpviz.data.counting.files import read_flows, read_points
+from dpviz.data.counting.files import read_points, read_trips
 from dpviz.data.counting.scheduler import RUNS_CODE, Scheduler, scheduler_of_app
 from tests.data.reading.files import PLANE, TOWNS, refused, text
 
@@ -35,7 +35,7 @@ def test_what_is_no_address_is_refused(address):
 
 def test_python_has_the_same_rule():
     table = text("lon,lat\n1,2\n", "a.csv")
-    for read in (partial(read_points, domain=PLANE), partial(read_flows, regions=TOWNS)):
+    for read in (partial(read_points, domain=PLANE), partial(read_trips, regions=TOWNS)):
         assert RUNS_CODE in refused(read, table, address="tcp://far.org:1")
 
 

@@ -8,7 +8,7 @@ import pytest
 import shapely
 
 from dpviz.data.counting.engines import ENGINES
-from dpviz.data.counting.files import read_flows, read_points
+from dpviz.data.counting.files import read_points, read_trips
 from dpviz.data.reading.safety import Limits
 from dpviz.data.reading.text_format import TextFormat
 from tests.data.counting.test_files import DEGREES, arrays, counters, refused, squares
@@ -47,13 +47,13 @@ def test_engines_agree_on_trips(tmp_path, engine, counted_by):
     options = {"text_format": TextFormat(separator=";", decimal=",", encoding="latin-1"), "bad_rows": "drop"}
     rows = "a;b;2,0;ä\nb;c;1.000;ä\nc;c;3;ö\nä;b;1;ö\na;b\na;b;1,5;ä\n" * 40
     (tmp_path / "a.csv").write_bytes(("from;to;trips;who\n" + rows).encode("latin-1"))
-    read = partial(read_flows, tmp_path / "a.csv", regions=TOWNS, **options)
+    read = partial(read_trips, tmp_path / "a.csv", regions=TOWNS, **options)
     for chosen in ({}, {"person": "who", "contributions": 30, "key": b"k"}):
         one, two = (read(**counted_by(each), **chosen) for each in ("numpy", engine))
         assert (arrays(one), counters(one)) == (arrays(two), counters(two))
     (tmp_path / "b.csv").write_text("x;y;x2;y2\n0,5;0,5;1,5;0,5\n0,5;0,5;2,5;0,5\n0.5;0,5;2,5;0,5\n")
     sides = {"origin": ("x", "y"), "destination": ("x2", "y2"), "crs": "EPSG:4326", "regions": squares()}
-    one, two = (read_flows(tmp_path / "b.csv", **sides, **options, **counted_by(each)) for each in ("numpy", engine))
+    one, two = (read_trips(tmp_path / "b.csv", **sides, **options, **counted_by(each)) for each in ("numpy", engine))
     assert (arrays(one), counters(one)) == (arrays(two), counters(two))
     assert (one.count.tolist(), one.bad) == ([1, 1], 1)
 

@@ -19,7 +19,7 @@ ROWS = pd.DataFrame({"x": [1.5, 2.5], "y": [1.5, 2.5], "origin": ["a", "b"], "de
 READERS = {
     "points": lambda source, **options: dv.read_points(source, domain=PLANE, **options),
     "areas": lambda source, **options: dv.read_areas(source, regions=TOWNS, region="origin", **options),
-    "trips": lambda source, **options: dv.read_flows(source, regions=TOWNS, **options),
+    "trips": lambda source, **options: dv.read_trips(source, regions=TOWNS, **options),
 }
 
 
@@ -44,7 +44,7 @@ def test_all_engines_say_it(tmp_path, engine):
     path = tmp_path / "a.parquet"
     ROWS.to_parquet(path)
     with pytest.warns(dv.UnreadColumnsWarning, match="'volume'"):
-        assert dv.read_flows(path, regions=TOWNS, engine=engine).each_row.unread == ("volume",)
+        assert dv.read_trips(path, regions=TOWNS, engine=engine).each_row.unread == ("volume",)
 
 
 @pytest.mark.parametrize("ending", ["geojson", "gpkg", "parquet"])
@@ -65,7 +65,7 @@ def test_frames_say_it_and_take_a_column_or_none():
     frame = gpd.GeoDataFrame({"volume": [7, 9]}, geometry=gpd.points_from_xy([1.5, 2.5], [1.5, 2.5]), crs="EPSG:4326")
     squares = dv.Regions.from_polygons(gpd.GeoSeries([shapely.box(0, 0, 4, 4), shapely.box(4, 0, 8, 4)], crs="EPSG:4326"))
     makers = [
-        lambda **options: dv.Flows.from_table(trips, regions=TOWNS, **options),
+        lambda **options: dv.TripCounts.from_table(trips, regions=TOWNS, **options),
         lambda **options: dv.AreaCounts.from_table(visits, regions=TOWNS, **options),
         lambda **options: dv.PointCounts.from_geodataframe(frame, domain=WORLD, **options),
         lambda **options: dv.AreaCounts.from_geodataframe(frame, regions=squares, **options),
@@ -81,8 +81,8 @@ def test_frames_say_it_and_take_a_column_or_none():
 def test_matrices_and_trips_with_a_usual_count_need_no_answer():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert dv.read_flows(stored(pd.DataFrame({"from": ["a"], "b": [3], "c": [4]}), "csv"), regions=TOWNS).each_row is None
-        assert dv.read_flows(ROWS.rename(columns={"volume": "trips"}), regions=TOWNS).count.sum() == 16
+        assert dv.read_trips(stored(pd.DataFrame({"from": ["a"], "b": [3], "c": [4]}), "csv"), regions=TOWNS).each_row is None
+        assert dv.read_trips(ROWS.rename(columns={"volume": "trips"}), regions=TOWNS).count.sum() == 16
 
 
 def test_a_release_says_it_without_names_that_nobody_called_a_number(ledger):

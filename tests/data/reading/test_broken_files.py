@@ -8,7 +8,7 @@ import warnings
 import pytest
 
 from dpviz.__main__ import main
-from dpviz.data.counting.files import read_flows, read_points
+from dpviz.data.counting.files import read_points, read_trips
 from dpviz.data.reading.regions import read_regions
 from dpviz.errors import DpvizError, InputError
 from dpviz.release.files import read_release
@@ -28,7 +28,7 @@ def read(broken, path):
     if broken.kind == "regions":
         return read_regions(path)
     if broken.kind == "trips":
-        return read_flows(path, regions=public_regions())
+        return read_trips(path, regions=public_regions())
     return read_points(path, domain=WORLD, crs="EPSG:4326" if broken.form in TABLE_FORMS else None)
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpviz.data.counting.files import read_areas, read_flows, read_points
+from dpviz.data.counting.files import read_areas, read_points, read_trips
 from dpviz.data.reading.text_format import TextFormat
 from tests.data.reading.files import PLANE, TOWNS, refused, stored, text, upload
 
@@ -51,7 +51,7 @@ def table(kind, cells):
 READERS = {
     "points": partial(read_points, domain=PLANE, x="x", y="y", count="n"),
     "areas": partial(read_areas, regions=TOWNS, region="town", count="n"),
-    "trips": partial(read_flows, regions=TOWNS, count="n"),
+    "trips": partial(read_trips, regions=TOWNS, count="n"),
 }
 
 
@@ -95,8 +95,8 @@ def test_counts_follow_the_slow_definition(cells, decimal, thousands):
     cells = [cell for cell in cells if not cell.startswith((".", ","))] + ["2"]
     expected = [slow_count(cell, decimal, thousands) for cell in cells]
     source = stored(table("trips", cells), "tsv")
-    flows = read_flows(source, regions=TOWNS, count="n", bad_rows="drop", text_format=TextFormat(decimal=decimal, thousands=thousands))
-    assert (flows.count.sum(), flows.bad) == (sum(count or 0 for count in expected), expected.count(None))
+    trips = read_trips(source, regions=TOWNS, count="n", bad_rows="drop", text_format=TextFormat(decimal=decimal, thousands=thousands))
+    assert (trips.count.sum(), trips.bad) == (sum(count or 0 for count in expected), expected.count(None))
 
 
 @pytest.mark.parametrize("kind", READERS)
@@ -130,5 +130,5 @@ def test_declared_marks_are_read_exactly_and_other_ways_are_bad(kind, tmp_path, 
 
 def test_matrices_and_weights_have_the_same_rule():
     matrix = text('home,a,b\na,"1,200",2\nb,1.000,4\n')
-    assert read_flows(matrix, regions=TOWNS, bad_rows="drop").count.tolist() == [2, 4]
-    assert read_flows(matrix, regions=TOWNS, bad_rows="drop", text_format=TextFormat(thousands=",")).count.tolist() == [1200, 2, 4]
+    assert read_trips(matrix, regions=TOWNS, bad_rows="drop").count.tolist() == [2, 4]
+    assert read_trips(matrix, regions=TOWNS, bad_rows="drop", text_format=TextFormat(thousands=",")).count.tolist() == [1200, 2, 4]

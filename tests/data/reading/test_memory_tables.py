@@ -72,14 +72,14 @@ def test_a_table_without_a_crs_is_called_a_table_and_a_geoseries_has_its_own(exp
     shapes = geopandas.GeoSeries(geopandas.points_from_xy([1.5], [2.5]), crs="EPSG:4326")
     assert dv.read_points(shapes, domain=DOMAIN).count.tolist() == [1]
     with pytest.raises(dv.InputError, match="regions must be Regions"):
-        dv.read_flows({"origin": ["a"], "destination": ["a"]}, regions=shapes.to_frame())
+        dv.read_trips({"origin": ["a"], "destination": ["a"]}, regions=shapes.to_frame())
 
 
 def test_trips_and_areas_are_read_from_tables_too():
     table = pd.DataFrame({"state": ["A", "A", "B"], "town": ["01", "02", "03"]})
     regions = dv.Regions.from_table(table, levels=["state", "town"])
     trips = {"origin": ["01", "02"], "destination": ["03", "03"], "count": [9, 4]}
-    assert dv.read_flows(trips, regions=regions).count.tolist() == [9, 4]
+    assert dv.read_trips(trips, regions=regions).count.tolist() == [9, 4]
     areas = dv.read_areas({"town": ["01", "03"], "n": [5, 6]}, regions=regions, region="town", count="n")
     assert areas.count.tolist() == [5, 6]
 
@@ -102,9 +102,9 @@ def test_what_cannot_be_read_is_named_without_a_value(table, words):
 
 def test_a_table_beyond_the_limits_says_how_to_read_it():
     with pytest.raises(dv.InputError, match=r"Pass limits=dv\.Limits\(file_bytes=") as raised:
-        dv.read_points(FRAME, domain=DOMAIN, crs="EPSG:4326", limits=dv.Limits(file_bytes=9))
+        dv.read_points(FRAME, domain=DOMAIN, crs="EPSG:4326", limits=dv.reading.Limits(file_bytes=9))
     assert "MARY" not in str(raised.value)
-    assert dv.read_points(FRAME, domain=DOMAIN, crs="EPSG:4326", limits=dv.Limits(file_bytes=10**6)).count.sum() == 3
+    assert dv.read_points(FRAME, domain=DOMAIN, crs="EPSG:4326", limits=dv.reading.Limits(file_bytes=10**6)).count.sum() == 3
 
 
 @pytest.mark.parametrize(
@@ -149,6 +149,6 @@ def test_one_box_one_polygon_and_a_seed_need_no_wrapping_or_say_which(expected):
     with pytest.raises(dv.SettingError, match=r"dv\.Entropy\.seeded\(7\)"):
         dv.Quadtree().release(expected, dv.PureBudget(1), 7)
     with pytest.raises(dv.SettingError, match=r"dv\.Entropy\.seeded\(7\)"):
-        dv.discrete_laplace(np.array([1]), dv.PureBudget(1), 7)
+        dv.noise.discrete_laplace(np.array([1]), dv.PureBudget(1), 7)
     with pytest.raises(dv.SettingError, match=r"dv\.Entropy\.seeded\(7\)"):
-        dv.discrete_gaussian(np.array([1]), dv.ZcdpBudget(1), 7)
+        dv.noise.discrete_gaussian(np.array([1]), dv.ZcdpBudget(1), 7)

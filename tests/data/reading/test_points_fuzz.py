@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpviz.cli.check import check
-from dpviz.data.counting.files import read_flows, read_points
-from dpviz.data.reading.flows import inspect_flows
+from dpviz.data.counting.files import read_points, read_trips
 from dpviz.data.reading.points import inspect_points
 from dpviz.data.reading.regions import inspect_regions, read_regions
+from dpviz.data.reading.trips import inspect_trips
 from dpviz.errors import DpvizError
 from dpviz.release.files import read_manifest, read_release
 from tests.data.reading.files import PLANE, WORLD, stored, upload, zipped
@@ -23,15 +23,15 @@ from tests.often import often
 few = settings(max_examples=15, deadline=None, derandomize=True, database=None)
 OPENERS = (
     inspect_points,
-    inspect_flows,
+    inspect_trips,
     inspect_regions,
     lambda source: inspect_points(source, through=True),
-    lambda source: inspect_flows(source, through=True),
+    lambda source: inspect_trips(source, through=True),
     lambda source: inspect_regions(source, through=True),
     lambda source: read_points(source, domain=PLANE, bad_rows="drop"),
     lambda source: read_points(source, domain=WORLD, crs="EPSG:4326", count="who", person="who"),
-    lambda source: read_flows(source, regions=public_regions()),
-    lambda source: read_flows(source, regions=public_regions(), bad_rows="drop"),
+    lambda source: read_trips(source, regions=public_regions()),
+    lambda source: read_trips(source, regions=public_regions(), bad_rows="drop"),
     read_regions,
     lambda source: read_regions(source, levels=["parent_id", "region_id"]).centres(0),
     read_release,

@@ -137,7 +137,7 @@ def test_rows_that_take_too_much_memory_are_refused_before_they_are_counted(tmp_
     most = MEMORY_PER_BYTE * decoded * ROWS
     source, options = upload(content, "a.parquet"), {"domain": PLANE, "x": "x", "y": "y", **options}
     message = refusal(source, **options, limits=Limits(memory_bytes=most - 5))
-    assert all(part in message for part in ("more memory than the limit", "duckdb", "limits=dv.Limits(memory_bytes=...)"))
+    assert all(part in message for part in ("more memory than the limit", "duckdb", "limits=dv.reading.Limits(memory_bytes=...)"))
     assert "more memory" not in str(attempt_read(source, options, Limits(memory_bytes=5 * most // 4)))  # bitmaps and offsets
 
 

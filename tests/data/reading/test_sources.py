@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dpviz.data.counting.files import read_flows, read_points
+from dpviz.data.counting.files import read_points, read_trips
 from dpviz.data.reading import sources
 from dpviz.data.reading.safety import Limits
 from dpviz.data.reading.sources import find_copies, find_files, memory_bytes
@@ -241,7 +241,7 @@ def test_equal_content_is_refused_at_first_warned_of_under_drop_and_declared_by_
     for bad_rows in ("refuse", "drop"):
         assert read_points(every, domain=PLANE, engine=engine, bad_rows=bad_rows, copies=True).count.sum() == 24
     trips = [text("from,to,count\na,b,3\n", f"{name}.csv") for name in "ab"]
-    assert "'a.csv' and 'b.csv'" in refused(read_flows, trips, regions=TOWNS)
+    assert "'a.csv' and 'b.csv'" in refused(read_trips, trips, regions=TOWNS)
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dpviz.data.counting.engines import ENGINES
-from dpviz.data.counting.files import read_flows, read_points
+from dpviz.data.counting.files import read_points, read_trips
 from dpviz.data.reading.regions import read_regions
 from dpviz.data.reading.safety import Limits
 from dpviz.data.reading.tables import open_table
@@ -20,7 +20,7 @@ from tests.data.reading.files import PLANE, TOWNS, refused, text, upload
 LIMITS = Limits()
 READERS = {
     "points": ("x,y,note", "1,2,", lambda source, limits: read_points(source, domain=PLANE, limits=limits)),
-    "trips": ("from,to,note", "a,b,", lambda source, limits: read_flows(source, regions=TOWNS, limits=limits)),
+    "trips": ("from,to,note", "a,b,", lambda source, limits: read_trips(source, regions=TOWNS, limits=limits)),
     "regions": ("town,name,note", "a,A,", lambda source, limits: read_regions(source, levels=["town"], limits=limits)),
 }
 
@@ -115,8 +115,8 @@ def test_a_text_that_is_not_utf8_is_missing_among_trips_too(engine, column, coun
     columns[column][1] = b"\xff"
     pq.write_table(pa.table({name: texts(cells) for name, cells in columns.items()}), tmp_path / "t.parquet")
     options = {"regions": CODES, "count": "trips", "person": "who", "contributions": 2, "bad_rows": "drop"}
-    flows = read_flows(tmp_path / "t.parquet", **options, **counted_by(engine))
-    assert (flows.count.tolist(), flows.bad) == ([2], 1)
+    trips = read_trips(tmp_path / "t.parquet", **options, **counted_by(engine))
+    assert (trips.count.tolist(), trips.bad) == ([2], 1)
 
 
 @pytest.mark.parametrize("engine", ENGINES)

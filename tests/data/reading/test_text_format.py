@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpviz as dv
-from dpviz.data.counting.files import read_flows, read_points
-from dpviz.data.library_errors import attempt
+from dpviz.data.counting.files import read_points, read_trips
+from dpviz.data.library_errors import or_none
 from dpviz.data.reading import text_rows
 from dpviz.data.reading.inspect import find_repeated_columns
 from dpviz.data.reading.sources import find_files, refuse_rowless
@@ -36,8 +36,8 @@ rows = st.lists(st.tuples(coordinates, coordinates, st.integers(0, 5), people), 
 def encoded(lines, codec):
     """Bytes with the byte order mark that the codec needs; letters that it lacks are replaced by one that it has."""
     mark = "\ufeff" if codec.startswith("utf-16") else ""
-    letter = next(letter for letter in "äéЖαאأกあ가" if attempt(lambda letter=letter: letter.encode(codec)))
-    return (mark + "".join(one if attempt(lambda one=one: one.encode(codec)) else letter for one in lines)).encode(codec)
+    letter = next(letter for letter in "äéЖαאأกあ가" if or_none(lambda letter=letter: letter.encode(codec)))
+    return (mark + "".join(one if or_none(lambda one=one: one.encode(codec)) else letter for one in lines)).encode(codec)
 
 
 def written(table, form, codec, end="\n"):
@@ -101,8 +101,8 @@ def test_lines_of_every_encoding_become_utf8_each_by_itself_and_what_has_no_lett
     together = utf8_lines(b"".join(line + b"\n" for line in lines), encoding).split(b"\n")
     assert together == [*(utf8_lines(line, encoding) for line in lines), b""]
     for line, converted in zip(lines, together, strict=False):
-        letters = attempt(lambda line=line: line.decode(CODECS[encoding]).encode("utf-8"))
-        assert converted == letters if letters is not None else attempt(lambda converted=converted: converted.decode("utf-8")) is None
+        letters = or_none(lambda line=line: line.decode(CODECS[encoding]).encode("utf-8"))
+        assert converted == letters if letters is not None else or_none(lambda converted=converted: converted.decode("utf-8")) is None
 
 
 def test_a_line_is_long_by_its_own_bytes_although_it_is_shorter_in_utf8(monkeypatch):
@@ -147,13 +147,13 @@ def test_what_an_encoding_does_not_have_is_bad_in_its_own_row(monkeypatch):
 
 def test_trips_have_decimal_commas_in_counts_and_coordinates_never_in_ids():
     form = TextFormat(separator=";", decimal=",")
-    read = partial(read_flows, regions=TOWNS, text_format=form, bad_rows="drop")
-    flows = read(text("from;to;trips\na;b;2,0\nb;c;1.000\nc;c;3\n"))
-    assert (flows.count.tolist(), flows.bad) == ([2, 3], 1)
+    read = partial(read_trips, regions=TOWNS, text_format=form, bad_rows="drop")
+    trips = read(text("from;to;trips\na;b;2,0\nb;c;1.000\nc;c;3\n"))
+    assert (trips.count.tolist(), trips.bad) == ([2, 3], 1)
     matrix = read(text("home;a;b;c\na;1,0;2;\nb;1.0;0;0\nc;0;0;4\n"))
     assert (matrix.count.tolist(), matrix.bad) == ([1, 2, 4], 1)
     regions = dv.Regions.from_prefixes(["1.1", "1.2", "2,1"], lengths=[1, 3], levels=["one", "two"])
-    assert read_flows(text("from;to;trips\n1.1;2,1;2,0\n"), regions=regions, text_format=form).count.tolist() == [2]
+    assert read_trips(text("from;to;trips\n1.1;2,1;2,0\n"), regions=regions, text_format=form).count.tolist() == [2]
 
 
 SEMICOLONS = "lon;lat;who\n1,5;2,5;zqa\n1,5;2,5;zqa\n3,5;2,5;zqb\n"
@@ -229,7 +229,7 @@ def test_a_proposal_is_right_for_tsv_and_refused_for_other_files(tmp_path):
 @settings(max_examples=60, deadline=None, derandomize=True, database=None)
 @given(st.binary(max_size=80))
 def test_a_proposal_for_any_bytes_is_a_format_or_a_refusal(content):
-    found = attempt(lambda: detect_text_format(upload(content, "a.csv")))
+    found = or_none(lambda: detect_text_format(upload(content, "a.csv")))
     if found is None:
         assert b"\0" in content[:2] or not content
         read_or_refused(detect_text_format, upload(content, "a.csv"))
@@ -239,13 +239,13 @@ def test_a_proposal_for_any_bytes_is_a_format_or_a_refusal(content):
 
 def test_files_are_described_and_searched_in_their_declared_format():
     source, form = upload(SEMICOLONS.encode("utf-16"), "a.csv"), TextFormat(separator=";", decimal=",", encoding="utf-16")
-    found = dv.inspect_points(source, through=True, text_format=form)
+    found = dv.reading.inspect_points(source, through=True, text_format=form)
     assert (found.columns, found.x, found.y) == (("lon", "lat", "who"), "lon", "lat")
     assert [column.name for column in find_repeated_columns(find_files(source, form))] == ["who"]
-    trips = dv.inspect_flows(text("from;to;trips\na;b;2,0\n"), through=True, text_format=TextFormat(separator=";", decimal=","))
+    trips = dv.reading.inspect_trips(text("from;to;trips\na;b;2,0\n"), through=True, text_format=TextFormat(separator=";", decimal=","))
     assert (trips.origin, trips.destination, trips.count) == ("from", "to", "trips")
     headless = text("1,5;2,5\n3,5;4,5\n")
-    assert "holds numbers" in refused(dv.inspect_points, headless, text_format=TextFormat(separator=";", decimal=","))
+    assert "holds numbers" in refused(dv.reading.inspect_points, headless, text_format=TextFormat(separator=";", decimal=","))
 
 
 @pytest.mark.parametrize("content", ["lon;lat\n".encode("utf-16"), "lon;lat\r\n\r\n".encode("utf-16-le").join([b"\xff\xfe", b""])])

@@ -124,7 +124,7 @@ def test_line_ends_within_cells_are_declared_and_read_in_memory_only(tmp_path):
     assert "Parquet, or pass quoted_newlines=True" in refusal(text(ACROSS), domain=PLANE)
     assert read_points(text(ACROSS), domain=PLANE, quoted_newlines=True).count.tolist() == [1, 1]
     trips = text('from,to,note\na,b,"of\ntwo lines"\n')
-    assert dv.read_flows(trips, regions=TOWNS, quoted_newlines=True).count.tolist() == [1]
+    assert dv.read_trips(trips, regions=TOWNS, quoted_newlines=True).count.tolist() == [1]
     (tmp_path / "a.csv").write_text(ACROSS)
     assert read_points(tmp_path / "a.csv", domain=PLANE, quoted_newlines=True).count.sum() == 2
     for engine in dv.data.counting.engines.ENGINES[1:]:

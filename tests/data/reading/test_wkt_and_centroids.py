@@ -59,8 +59,8 @@ def test_points_in_wkt_are_those_of_two_columns(rows):
 def test_wkt_is_declared_proposed_and_never_guessed(tmp_path):
     source = rows_of(*GOOD)
     assert "declare geometry='wkt'" in refusal(source, domain=PLANE, text_format=BARS)
-    assert dv.inspect_points(source, text_format=BARS).geometry == "wkt"
-    assert dv.inspect_points(source, through=True, text_format=BARS, geometry="wkt").geometry == "wkt"
+    assert dv.reading.inspect_points(source, text_format=BARS).geometry == "wkt"
+    assert dv.reading.inspect_points(source, through=True, text_format=BARS, geometry="wkt").geometry == "wkt"
     assert "no column named" in refusal(source, domain=PLANE, text_format=BARS, geometry="geom")
     assert "two columns x and y, or in one" in refusal(source, domain=PLANE, text_format=BARS, geometry="wkt", x="who")
     assert "holds no point in WKT" in refusal(source, domain=PLANE, text_format=BARS, geometry="who", bad_rows="drop")
@@ -99,7 +99,7 @@ def test_polygons_are_points_only_where_their_centroids_are_asked_for(tmp_path, 
     expected = dv.PointCounts.from_xy(centers.x, centers.y, domain=WORLD, person=AREAS["who"], contributions=5)
     for name in ("row", "column", "count"):
         np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
-    assert dv.inspect_points(source, through=True, centroids=True).has_geometry
+    assert dv.reading.inspect_points(source, through=True, centroids=True).has_geometry
 
 
 @pytest.mark.parametrize("form", ["geojson", "gpkg", "parquet"])

@@ -17,7 +17,7 @@ from dpviz.privacy.entropy import Entropy
 from dpviz.space.domain import Domain
 from dpviz.space.regions import Regions
 from tests.area_cases import areas_of, records_of
-from tests.flow_cases import regular
+from tests.trip_cases import regular
 
 STATES = regular(51, 62)
 COUNTIES = areas_of(STATES, np.random.default_rng(1).poisson(300, 51 * 62))

@@ -10,7 +10,7 @@ from dpviz.data.points import PointCounts
 from dpviz.mechanisms import AdaptiveGrid
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
-from dpviz.release.point_release import Release
+from dpviz.release.point_release import PointRelease
 from dpviz.space.domain import Domain
 from tests import trees
 from tests.transcripts import EPSILON, Script, compared, loss, pair
@@ -18,20 +18,20 @@ from tests.transcripts import EPSILON, Script, compared, loss, pair
 POINTS = PointCounts.from_matrix(np.full((64, 64), 5))
 
 
-def release(mechanism: AdaptiveGrid, epsilon: float | str = 1.0, seed: int = 1, points: PointCounts = POINTS) -> Release:
+def release(mechanism: AdaptiveGrid, epsilon: float | str = 1.0, seed: int = 1, points: PointCounts = POINTS) -> PointRelease:
     return mechanism.release(points, PureBudget(epsilon), Entropy.seeded(seed))
 
 
-def cells_of(found: Release) -> np.ndarray:
+def cells_of(found: PointRelease) -> np.ndarray:
     """(k,) nodes that are cells of the first grid: measured, with something below them."""
     return np.flatnonzero(np.isfinite(found.noisy) & (found.tree.children > 0))
 
 
-def side_of(found: Release) -> int:
+def side_of(found: PointRelease) -> int:
     return math.isqrt(len(cells_of(found)))
 
 
-def parts_of(found: Release) -> np.ndarray:
+def parts_of(found: PointRelease) -> np.ndarray:
     """(2, k) columns and rows that each cell of the first grid is cut into, by the lines of its leaves."""
     west, south, east, north = found.tree.rectangles(cells_of(found)).T[:, :, None]
     leaves = found.tree.rectangles(found.tree.leaves)

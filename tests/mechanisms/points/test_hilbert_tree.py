@@ -8,7 +8,7 @@ from dpviz.data.points import PointCounts
 from dpviz.mechanisms.points.hilbert_tree import HilbertTree
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
-from dpviz.release.point_release import Release
+from dpviz.release.point_release import PointRelease
 from dpviz.space.domain import Domain
 from tests.trees import random_boxes, shares_of
 
@@ -24,7 +24,7 @@ def points_of(order: int, records: int = 2000, seed: int = 1) -> PointCounts:
     return PointCounts.from_xy(*places.T, domain=Domain(bounds=(0, 0, 1, 1), crs=None, order=order))
 
 
-def released(points: PointCounts, budget: PureBudget = HUGE, seed: int = 1, **settings) -> Release:
+def released(points: PointCounts, budget: PureBudget = HUGE, seed: int = 1, **settings) -> PointRelease:
     return HilbertTree(**settings).release(points, budget, Entropy.seeded(seed))
 
 

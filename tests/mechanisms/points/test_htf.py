@@ -17,9 +17,9 @@ from dpviz.privacy.noise import laplace_variance
 from dpviz.space.domain import Domain
 from tests.often import rarely
 
-MEASURED = {"reuse_splits": False, "combine": False, "zero": False, "inside": "uniform"}
+MEASURED = {"reuse_splits": False, "combine": False, "shrink_small": False, "fill": "uniform"}
 PAPER = Htf(search="rounds", split_epsilon=1e-3, ratio="2^(1/3)", extra=0, stop="count", stop_cells=5, **MEASURED)
-FORMS = {"default": Htf(), "paper": PAPER, "rounds": Htf(search="rounds"), "plain": Htf(combine=False, zero=False)}
+FORMS = {"default": Htf(), "paper": PAPER, "rounds": Htf(search="rounds"), "plain": Htf(combine=False, shrink_small=False)}
 ALL = pytest.mark.parametrize("form", FORMS)
 
 

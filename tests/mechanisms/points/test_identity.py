@@ -11,14 +11,14 @@ from dpviz.mechanisms import Identity
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.noise import laplace_variance
-from dpviz.release.point_release import Release
+from dpviz.release.point_release import PointRelease
 
 MATRIX = np.zeros((32, 32), int)
 MATRIX[4:6, 7:9] = 200
 POINTS = PointCounts.from_matrix(MATRIX)
 
 
-def release(mechanism: Identity, epsilon: float = 1.0, seed: int = 1, points: PointCounts = POINTS) -> Release:
+def release(mechanism: Identity, epsilon: float = 1.0, seed: int = 1, points: PointCounts = POINTS) -> PointRelease:
     return mechanism.release(points, PureBudget(epsilon), Entropy.seeded(seed))
 
 

@@ -16,7 +16,7 @@ from dpviz.privacy.budget import ApproxBudget, PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.noise import laplace_variance
 from dpviz.privacy.receipt import Step
-from dpviz.release.point_release import Release
+from dpviz.release.point_release import PointRelease
 from dpviz.space.domain import Domain
 from tests.trees import dense_solution
 
@@ -37,12 +37,12 @@ def budget_of(mechanism: Kdtree, epsilon: str | int = "0.8") -> PureBudget | App
     return ApproxBudget(epsilon, "1e-6") if mechanism.needs_delta else PureBudget(epsilon)
 
 
-def released(points: PointCounts | None = None, epsilon: str | int = "0.8", seed: int = 1, **settings) -> Release:
+def released(points: PointCounts | None = None, epsilon: str | int = "0.8", seed: int = 1, **settings) -> PointRelease:
     mechanism = Kdtree(**settings)
     return mechanism.release(points or points_of(), budget_of(mechanism, epsilon), Entropy.seeded(seed))
 
 
-def steps_of(release: Release, *purposes: str) -> list[Step]:
+def steps_of(release: PointRelease, *purposes: str) -> list[Step]:
     return [step for step in release.receipt.steps if step.purpose in purposes]
 
 

@@ -17,7 +17,7 @@ from dpviz.privacy.budget import GRAIN, PureBudget
 from dpviz.privacy.consistency import least_squares
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.nonnegative_counts import nonnegative_counts
-from dpviz.release.point_release import Release
+from dpviz.release.point_release import PointRelease
 from dpviz.space.domain import Domain
 from tests import trees
 from tests.often import often
@@ -202,7 +202,7 @@ def test_it_measures_splits_and_finishes_as_the_slow_definition_does_with_the_sa
         wanted = reference(mechanism, points, epsilon / bound, noise.at)
         corners = [(node["x"], node["y"], node["x"] + node["size"], node["y"] + node["size"]) for node in wanted]
         np.testing.assert_array_equal(released.tree.rectangles(), corners)
-        for name, key in (("noisy", "first"), ("again", "again"), ("noise_variance", "variance")):
+        for name, key in (("noisy", "first"), ("second_measurement", "again"), ("noise_variance", "variance")):
             missing = np.inf if key == "variance" else np.nan
             np.testing.assert_allclose(getattr(released, name), [node.get(key, missing) for node in wanted], rtol=1e-9)
         finish(released, wanted, dense=order == 4 and seed == 0)
@@ -210,7 +210,7 @@ def test_it_measures_splits_and_finishes_as_the_slow_definition_does_with_the_sa
     assert len(seen) == 5
 
 
-def finish(released: Release, wanted: list[dict], *, dense: bool) -> None:
+def finish(released: PointRelease, wanted: list[dict], *, dense: bool) -> None:
     """Steps 6 and 7: what was stated, and what was drawn towards 0 before least squares, or spread after it."""
     tree = released.tree
     mean = np.array([np.nan if node["mean"] is None else node["mean"] for node in wanted])
@@ -219,7 +219,7 @@ def finish(released: Release, wanted: list[dict], *, dense: bool) -> None:
     np.testing.assert_allclose(released.unbiased, count, rtol=1e-8, atol=1e-8)
     np.testing.assert_allclose(released.stddev**2, spread.variances(tree), rtol=1e-8)
     if released.nonnegative:
-        wanted_counts = nonnegative_counts(tree, mean, variance, total=count[0], zero=True, smooth=True)
+        wanted_counts = nonnegative_counts(tree, mean, variance, total=count[0], shrink_small=True, smooth=True)
         np.testing.assert_allclose(released.count, wanted_counts, rtol=1e-8, atol=1e-8)
         return
     for node in np.flatnonzero((tree.children == 0) & (tree.cells > 1)).tolist():
@@ -255,10 +255,10 @@ def test_noise_goes_where_its_parameter_says_and_nowhere_else(monkeypatch):
 
 def test_switched_off_it_is_plain_least_squares_and_answers_uniformly():
     points, budget = crowd(6), PureBudget(2)
-    plain = PathTree(zero=False, inside="uniform", negative="keep").release(points, budget, Entropy.seeded(3))
-    before = PathTree(inside="interpolated", negative="keep").release(points, budget, Entropy.seeded(3))
+    plain = PathTree(shrink_small=False, fill="uniform", negative="keep").release(points, budget, Entropy.seeded(3))
+    before = PathTree(fill="interpolated", negative="keep").release(points, budget, Entropy.seeded(3))
     full = PathTree().release(points, budget, Entropy.seeded(3))
-    assert (plain.unbiased, plain.steps, plain.inside) == (None, ("least squares",), "uniform")
+    assert (plain.unbiased, plain.steps, plain.fill) == (None, ("least squares",), "uniform")
     leaning = "answers lean towards fuller neighbours inside leaves"
     assert before.steps == ("small leaves drawn towards 0", "least squares, the total at least 0", leaning)
     assert full.steps[0] == "small leaves drawn towards 0, those with nothing around them more"
@@ -271,7 +271,7 @@ def test_switched_off_it_is_plain_least_squares_and_answers_uniformly():
         np.testing.assert_array_equal(plain.node_stddev, other.node_stddev)
         assert other.receipt.steps == plain.receipt.steps
         assert "towards 0" in other.approximate
-    assert (before.receipt, before.inside, full.inside) == (plain.receipt, "interpolated", "log-linear")
+    assert (before.receipt, before.fill, full.fill) == (plain.receipt, "interpolated", "log-linear")
     assert "decided what is split" in plain.approximate
     assert "too small" in full.approximate
     assert "too small" in full.receipt.notes[-1]

@@ -11,7 +11,7 @@ from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.noise import laplace_variance
 from dpviz.privacy.wavelet import coefficients, table
-from dpviz.release.point_release import Release
+from dpviz.release.point_release import PointRelease
 from tests import trees
 from tests.transcripts import EPSILON, Script, pair, run, worst_loss
 
@@ -39,7 +39,7 @@ def test_counts_are_the_inverse_wavelet_at_every_node_and_add_up(monkeypatch, or
     assert (found.steps, found.approximate) == (("inverse wavelet",), None)
 
 
-def cell_covariance(found: Release, order: int) -> np.ndarray:
+def cell_covariance(found: PointRelease, order: int) -> np.ndarray:
     """(leaves, leaves) covariance of the leaves, from the inverse of one unit on each coefficient."""
     side, leaves = 1 << order, found.tree.rectangles(found.tree.leaves) * (1 << order) // found.domain.side
     columns = [table(unit.reshape(side, side))[leaves[:, 1], leaves[:, 0]] for unit in np.eye(side * side, dtype=np.int64)]

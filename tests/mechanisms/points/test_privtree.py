@@ -23,7 +23,7 @@ DEEPEST = {4: 24, 16: 12}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rule:
+class SettingSpec:
     """The exact law of splits with one scale of the noise, bias per step, threshold and number of parts: b + X > theta."""
 
     scale: float
@@ -54,7 +54,7 @@ class Rule:
         return np.where(least >= 1, -least * rate - whole, np.log1p(-np.exp(-over * rate - whole)))
 
 
-def worst_chain(rule: Rule, depth: int) -> float:
+def worst_chain(rule: SettingSpec, depth: int) -> float:
     """The largest log-ratio either way between a chain of counts and the same with one record less, over all chains c_0 >= c_1 >= ...
 
     by dynamic programming from the deepest tested depth up to the root: with c records here, the best of at most c below. A path ends
@@ -70,7 +70,7 @@ def worst_chain(rule: Rule, depth: int) -> float:
     return float(max(more.max(), fewer.max()))
 
 
-def worst_tree(rule: Rule, one: np.ndarray, other: np.ndarray, depth: int = 0) -> float:
+def worst_tree(rule: SettingSpec, one: np.ndarray, other: np.ndarray, depth: int = 0) -> float:
     """The largest logarithm of P(tree | one) / P(tree | other) over all trees, exactly: two (side, side) matrices, side a power of 2."""
     if len(one) == 1 or (one == other).all():
         return 0.0
@@ -95,7 +95,7 @@ class Splits(Script):
         return self._answer(self.decide(bias))
 
 
-def rule_of(monkeypatch, epsilon: str, fan_out: int = 4, theta: int = 0, contributions: int = 1) -> Rule:
+def rule_of(monkeypatch, epsilon: str, fan_out: int = 4, theta: int = 0, contributions: int = 1) -> SettingSpec:
     """The numbers that the mechanism really uses when its splits get `epsilon`: half of the budget by default."""
     points = replace(PointCounts.from_matrix(np.pad([[10**6]], (0, 31))), contributions=contributions)
     only_first = Splits(decide=lambda bias: np.where(np.arange(len(bias)) == 0, theta + 1, theta))
@@ -104,7 +104,7 @@ def rule_of(monkeypatch, epsilon: str, fan_out: int = 4, theta: int = 0, contrib
     assert first[0] == 10**6
     (delta,), (rate,) = set(-np.diff(first)), only_first.rates
     assert all((level[1:] == max(-depth * delta, theta - delta)).all() for depth, level in enumerate(only_first.bias))
-    return Rule(scale=float(1 / rate), delta=int(delta), theta=theta, fan_out=fan_out)
+    return SettingSpec(scale=float(1 / rate), delta=int(delta), theta=theta, fan_out=fan_out)
 
 
 @pytest.mark.parametrize(("fan_out", "contributions"), [(4, 1), (16, 1), (4, 3)])
@@ -174,7 +174,7 @@ def test_the_leaves_cost_the_rest_and_all_else_is_a_function_of_what_was_release
 
 def test_trees_come_as_often_as_their_exact_chances_say():
     points, runs = PointCounts.from_matrix(np.kron([[3, 0], [1, 9]], np.eye(2, dtype=int))), 500
-    rule = Rule(scale=7 / 3 / 0.8, delta=math.ceil(7 / 3 / 0.8 * math.log(4)))
+    rule = SettingSpec(scale=7 / 3 / 0.8, delta=math.ceil(7 / 3 / 0.8 * math.log(4)))
     root, below = np.exp(rule.splits(26, 0)), np.exp(rule.splits(np.array([6, 0, 2, 18]), 1))
     seen = np.zeros(17)
     for entropy in Entropy.seeded(5).spawn(runs):

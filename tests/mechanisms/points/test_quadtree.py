@@ -9,7 +9,7 @@ from dpviz.mechanisms import Quadtree
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.noise import laplace_variance
-from dpviz.release.point_release import Release
+from dpviz.release.point_release import PointRelease
 from dpviz.space.domain import Domain
 from tests.trees import dense_solution
 
@@ -17,11 +17,11 @@ MATRIX = np.random.default_rng(1).integers(0, 9, (16, 16))
 POINTS = PointCounts.from_matrix(MATRIX)
 
 
-def release(mechanism: Quadtree, epsilon: float = 1.0, seed: int = 1, points: PointCounts = POINTS) -> Release:
+def release(mechanism: Quadtree, epsilon: float = 1.0, seed: int = 1, points: PointCounts = POINTS) -> PointRelease:
     return mechanism.release(points, PureBudget(epsilon), Entropy.seeded(seed))
 
 
-def amounts(found: Release) -> dict[int, float]:
+def amounts(found: PointRelease) -> dict[int, float]:
     return {step.level: float(step.amount / found.receipt.total.epsilon) for step in found.receipt.steps}
 
 
@@ -105,7 +105,7 @@ def test_pruning_removes_what_lies_under_nodes_with_small_estimates(consistent):
     np.testing.assert_allclose(found.node_stddev, whole.node_stddev[same])
     assert found.steps[-1] == "pruned below nodes under 60"
     assert "pruning looks at the released counts" in found.approximate
-    every = release(Quadtree(zero=True, inside="interpolated", prune=8)).approximate
+    every = release(Quadtree(shrink_small=True, fill="interpolated", prune=8)).approximate
     assert [word in every for word in ("towards 0", "fuller neighbours", "pruning")] == [True] * 3
     assert found.receipt == whole.receipt
 

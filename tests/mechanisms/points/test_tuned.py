@@ -15,7 +15,7 @@ from dpviz.mechanisms.tuning import TUNABLE, GridCandidate, HeightCandidate, Pru
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.selection import LAWS
-from dpviz.release.point_release import Release
+from dpviz.release.point_release import PointRelease
 from dpviz.space.domain import Domain
 from tests.often import often
 from tests.transcripts import EPSILON, pair, worst_loss
@@ -166,11 +166,11 @@ VARIANTS = {
 }
 
 
-def release(mechanism, epsilon: float | str = 1, seed: int = 1, points: PointCounts = POINTS) -> Release:
+def release(mechanism, epsilon: float | str = 1, seed: int = 1, points: PointCounts = POINTS) -> PointRelease:
     return mechanism.release(points, PureBudget(epsilon), Entropy.seeded(seed))
 
 
-def side_of(found: Release) -> int:
+def side_of(found: PointRelease) -> int:
     return round(len(found.tree.leaves) ** 0.5)
 
 

@@ -9,17 +9,17 @@ from dpviz.data.points import PointCounts
 from dpviz.mechanisms import UniformGrid
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
-from dpviz.release.point_release import Release
+from dpviz.release.point_release import PointRelease
 from dpviz.space.domain import Domain
 
 POINTS = PointCounts.from_matrix(np.full((64, 64), 5))
 
 
-def release(mechanism: UniformGrid, epsilon: float | str = 1.0, seed: int = 1, points: PointCounts = POINTS) -> Release:
+def release(mechanism: UniformGrid, epsilon: float | str = 1.0, seed: int = 1, points: PointCounts = POINTS) -> PointRelease:
     return mechanism.release(points, PureBudget(epsilon), Entropy.seeded(seed))
 
 
-def side_of(found: Release) -> int:
+def side_of(found: PointRelease) -> int:
     return round(len(found.tree.leaves) ** 0.5)
 
 

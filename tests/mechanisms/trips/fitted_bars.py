@@ -7,12 +7,12 @@ from itertools import product
 import numpy as np
 
 from dpviz.arrays import Floats
-from dpviz.data.flows import Flows
-from dpviz.evaluation.flow_metrics import evaluate_flows
-from dpviz.mechanisms import FittedTree, FlatGaussian, FlowMechanism, StabilityHistogram, TopDown
+from dpviz.data.trips import TripCounts
+from dpviz.evaluation.trip_metrics import evaluate_trips
+from dpviz.mechanisms import FittedTree, FlatGaussian, StabilityHistogram, TopDown, TripMechanism
 from dpviz.privacy.budget import ApproxBudget
 from dpviz.privacy.entropy import Entropy
-from dpviz.samples.flows import synthetic_flows
+from dpviz.samples.trips import synthetic_trips
 
 SETS = tuple(product(("binary", "random"), ("complete", "dense", "sparse")))
 EPSILONS = ("0.1", "1", "10")
@@ -57,16 +57,16 @@ class Case:
         return self.over("top_down")
 
 
-def mean_errors(mechanism: FlowMechanism, flows: Flows, budget: ApproxBudget, runs: int) -> Floats:
+def mean_errors(mechanism: TripMechanism, trips: TripCounts, budget: ApproxBudget, runs: int) -> Floats:
     """(T + 1,) mean over the runs of the maximum error of each stage."""
-    releases = (mechanism.release(flows, budget, entropy) for entropy in Entropy.seeded(7).spawn(runs))
-    return np.mean([evaluate_flows(release, flows).by_stage["max_error"] for release in releases], axis=0)
+    releases = (mechanism.release(trips, budget, entropy) for entropy in Entropy.seeded(7).spawn(runs))
+    return np.mean([evaluate_trips(release, trips).by_stage["max_error"] for release in releases], axis=0)
 
 
-def cases(runs: int, mechanisms: Mapping[str, FlowMechanism] = JUDGED) -> Iterator[Case]:
+def cases(runs: int, mechanisms: Mapping[str, TripMechanism] = JUDGED) -> Iterator[Case]:
     for name in SETS:
-        flows = synthetic_flows(*name)
+        trips = synthetic_trips(*name)
         for epsilon, published in zip(EPSILONS, PUBLISHED[name], strict=True):
             budget = ApproxBudget(epsilon, "1e-8")
-            errors = {each: mean_errors(mechanism, flows, budget, runs) for each, mechanism in mechanisms.items()}
+            errors = {each: mean_errors(mechanism, trips, budget, runs) for each, mechanism in mechanisms.items()}
             yield Case(name=f"{' '.join(name)}, epsilon {epsilon}", errors=errors, published=published)

@@ -12,22 +12,22 @@ from dpviz.mechanisms.trips import flat_gaussian
 from dpviz.privacy.budget import ZcdpBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.false_positives import gaussian_tail
-from dpviz.release.flow_release import FlowRelease
-from tests.flow_cases import flows_of, random_flows, random_regions, recorded, regular, released_at
+from dpviz.release.trip_release import TripRelease
+from tests.trip_cases import random_regions, random_trips, recorded, regular, released_at, trip_counts_of
 
 RHO = ZcdpBudget("0.05")
 
 
-def noisy_leaves(monkeypatch, flows, mechanism=FlatGaussian(), seed=1) -> tuple[FlowRelease, np.ndarray]:  # noqa: B008
+def noisy_leaves(monkeypatch, trips, mechanism=FlatGaussian(), seed=1) -> tuple[TripRelease, np.ndarray]:  # noqa: B008
     """A release, and the (origins, destinations) table of true count plus the very noise that it drew."""
     noise = recorded(monkeypatch, measure, "discrete_gaussian")
-    release = mechanism.release(flows, RHO, Entropy.seeded(seed))
-    table = np.array(noise).reshape(flows.regions.size(flows.regions.depth), -1)
-    table[flows.origin, flows.destination] += flows.count
+    release = mechanism.release(trips, RHO, Entropy.seeded(seed))
+    table = np.array(noise).reshape(trips.regions.size(trips.regions.depth), -1)
+    table[trips.origin, trips.destination] += trips.count
     return release, table
 
 
-def sums_of(release: FlowRelease, table: np.ndarray, levels: tuple[int, int]) -> np.ndarray:
+def sums_of(release: TripRelease, table: np.ndarray, levels: tuple[int, int]) -> np.ndarray:
     """Sums of a table of leaves between the regions of two levels."""
     a, b = levels
     sums = np.zeros((release.tree.origins.size(a), release.tree.destinations.size(b)), np.int64)
@@ -44,8 +44,8 @@ def test_every_stage_is_the_sum_of_the_same_noisy_pairs_however_many_are_drawn_a
     rng, depth = np.random.default_rng(seed), 1 + seed % 3
     monkeypatch.setattr(flat_gaussian, "_PAIRS_PER_BLOCK", at_once)
     origins, destinations = random_regions(rng, depth, 3, "from "), random_regions(rng, depth, 4, "to ")
-    flows = random_flows(rng, origins, destinations, most=50)
-    release, table = noisy_leaves(monkeypatch, flows, seed=seed)
+    trips = random_trips(rng, origins, destinations, most=50)
+    release, table = noisy_leaves(monkeypatch, trips, seed=seed)
     for stage in range(release.tree.height + 1):
         assert released_at(release, stage) == listed(sums_of(release, table, release.tree.levels(stage)))
     assert release.stages[-1].noisy.tolist() == release.stages[-1].count.tolist()
@@ -57,8 +57,8 @@ def test_every_stage_is_the_sum_of_the_same_noisy_pairs_however_many_are_drawn_a
 
 @pytest.mark.parametrize("least", [1, 4, 1000])
 def test_a_smallest_count_shortens_the_list_of_leaves_and_leaves_every_sum_between_two_levels_alone(monkeypatch, least):
-    flows = random_flows(np.random.default_rng(1), regular(3, 3))
-    release, table = noisy_leaves(monkeypatch, flows, FlatGaussian(least=least))
+    trips = random_trips(np.random.default_rng(1), regular(3, 3))
+    release, table = noisy_leaves(monkeypatch, trips, FlatGaussian(threshold=least))
     for levels in {*product(range(3), repeat=2)} - {(2, 2)}:
         sums = sums_of(release, table, levels)
         origin, destination = np.indices(sums.shape, np.int32).reshape(2, -1)
@@ -67,7 +67,7 @@ def test_a_smallest_count_shortens_the_list_of_leaves_and_leaves_every_sum_betwe
     assert any(f"under {least:,} left out" in step for step in release.steps)
     assert "left out" in release.approximate
     assert release.stages[4].measured == 81
-    whole = FlatGaussian().release(flows, RHO, Entropy.seeded(1))
+    whole = FlatGaussian().release(trips, RHO, Entropy.seeded(1))
     assert (whole.approximate, len(whole.steps)) == (None, 1)
 
 
@@ -78,22 +78,22 @@ def test_a_frame_with_very_many_pairs_gets_a_threshold_that_few_empty_pairs_pass
     law = 1 / RHO.rho
     least = FlatGaussian().choose_threshold(3600, law)
     assert 3600 * gaussian_tail(np.array([least]), float(law))[0] <= 20 < 3600 * gaussian_tail(np.array([least - 1]), float(law))[0]
-    release = FlatGaussian().release(flows_of(regions, {(0, 0): 500}), RHO, Entropy.seeded(1))
+    release = FlatGaussian().release(trip_counts_of(regions, {(0, 0): 500}), RHO, Entropy.seeded(1))
     assert release.stages[-1].count.min() >= least
     assert 5 < len(release.stages[-1].count) < 40
     assert any(f"under {least:,} left out" in step for step in release.steps)
     assert abs(release.stages[0].count[0] - 500) < 5 * 60 * float(law) ** 0.5
-    assert release.steps == FlatGaussian().release(flows_of(regions, {}), RHO, Entropy.seeded(1)).steps, "public facts alone decide"
+    assert release.steps == FlatGaussian().release(trip_counts_of(regions, {}), RHO, Entropy.seeded(1)).steps, "public facts alone decide"
     assert FlatGaussian().choose_threshold(1000, law) is None
-    assert FlatGaussian(least=3).choose_threshold(10**6, law) == FlatGaussian(least=3).choose_threshold(10, law) == 3
+    assert FlatGaussian(threshold=3).choose_threshold(10**6, law) == FlatGaussian(threshold=3).choose_threshold(10, law) == 3
 
 
 def test_too_many_pairs_are_refused_before_anything_is_spent_and_top_down_is_named(monkeypatch):
     """What counts is the product of both sides, not the square of the larger one."""
     monkeypatch.setattr(flat_gaussian, "MOST_PAIRS", 80)
-    flows = flows_of(regular(3, 3), {(0, 1): 5})
-    refusals = [lambda: FlatGaussian().check_data(flows), lambda: FlatGaussian().check(flows.regions)]
-    for refused in (*refusals, lambda: FlatGaussian().release(flows, RHO, Entropy.seeded(1))):
+    trips = trip_counts_of(regular(3, 3), {(0, 1): 5})
+    refusals = [lambda: FlatGaussian().check_data(trips), lambda: FlatGaussian().check(trips.regions)]
+    for refused in (*refusals, lambda: FlatGaussian().release(trips, RHO, Entropy.seeded(1))):
         with pytest.raises(DomainError, match=r"pairs of leaf regions.*TopDown"):
             refused()
     FlatGaussian().check(regular(2, 4))

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpviz.data.flows import Flows
+from dpviz.data.trips import TripCounts
 from dpviz.errors import BudgetError, SettingError
 from dpviz.mechanisms import TopDown
 from dpviz.mechanisms import run as measure
@@ -20,23 +20,35 @@ from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.false_positives import discovery_threshold, stddev_threshold
 from dpviz.privacy.whole_numbers import nearest_whole_numbers
 from dpviz.space.pair_tree import PairTree
-from tests.flow_cases import children_of, flows_of, random_flows, random_regions, recorded, regular, released_at, sums_between, trips_of
 from tests.often import often
 from tests.space.nested import paths, regions_of
+from tests.trip_cases import (
+    children_of,
+    random_regions,
+    random_trips,
+    recorded,
+    regular,
+    released_at,
+    sums_between,
+    trip_counts_of,
+    trips_of,
+)
 
 RHO = ZcdpBudget("0.05")
 
 
-def slow_stages(mechanism: TopDown, flows: Flows, noise: list[int], variances: list[Fraction]) -> list[dict[tuple[int, int], int]]:
+def slow_stages(
+    mechanism: TopDown, trip_counts: TripCounts, noise: list[int], variances: list[Fraction]
+) -> list[dict[tuple[int, int], int]]:
     """Algorithm 1 (and 3), one node at a time: released pairs of every stage, with zeros dropped; `noise` is used up in order."""
-    tree = PairTree(origins=flows.regions, destinations=flows.ends, first=mechanism.tree)
-    left, total = iter(noise), int(flows.count.sum())
+    tree = PairTree(origins=trip_counts.regions, destinations=trip_counts.ends, first=mechanism.tree)
+    left, total = iter(noise), int(trip_counts.count.sum())
     order = "ascending" if mechanism.lowered == "smallest" else "descending"
     if mechanism.neighbours == "add_remove":
         total = max(total + next(left), 0)
     stages = [{(0, 0): total} if total else {}]
     for stage in range(1, tree.height + 1):
-        true, noisy = sums_between(flows, tree.levels(stage)), {}
+        true, noisy = sums_between(trip_counts, tree.levels(stage)), {}
         for parent in stages[-1]:
             noisy[parent] = [(child, true.get(child, 0) + next(left)) for child in children_of(tree, stage, parent)]
         released: dict[tuple[int, int], int] = {}
@@ -80,18 +92,18 @@ def test_it_is_algorithm_1_node_by_node(monkeypatch, variant, seed):
     depth = 1 + seed % 3
     origins = random_regions(rng, depth, 4, "from ")
     destinations = random_regions(rng, depth, 3, "to ") if seed % 2 else None
-    flows = random_flows(rng, origins, destinations, most=60)
+    trip_counts = random_trips(rng, origins, destinations, most=60)
     noise = recorded(monkeypatch, measure, "discrete_gaussian")
-    release = mechanism.release(flows, RHO, Entropy.seeded(seed))
+    release = mechanism.release(trip_counts, RHO, Entropy.seeded(seed))
     assert release.tree.first == mechanism.tree
     steps, public = release.receipt.steps, mechanism.neighbours == "bounded"
     assert [at.measured for at in release.stages[public:]] == [step.counts for step in steps]
     variances = [Fraction(0)] * public + [step.scale for step in steps]
-    for stage, released in enumerate(slow_stages(mechanism, flows, noise, variances)):
+    for stage, released in enumerate(slow_stages(mechanism, trip_counts, noise, variances)):
         assert list(released_at(release, stage).items()) == list(released.items())
     assert len({int(at.count.sum()) for at in release.stages}) == 1
     if public:
-        assert release.stages[0].count.tolist() == [flows.count.sum()]
+        assert release.stages[0].count.tolist() == [trip_counts.count.sum()]
 
 
 def test_a_dial_wins_over_an_aim_and_the_steps_say_which_was_used():
@@ -113,7 +125,7 @@ def test_stage_budgets_are_exact_shares_of_rho_and_the_last_stage_takes_the_rema
     regions, first = regular(3, 2), 1 if neighbours == "bounded" else 0
     custom = tuple(range(1, 6 - first)) if split == "custom" else ()
     mechanism, rho = TopDown(neighbours=neighbours, split=split, weights=custom), Fraction("0.7000000000000001")
-    release = mechanism.release(random_flows(np.random.default_rng(1), regions), ZcdpBudget(rho), Entropy.seeded(1))
+    release = mechanism.release(random_trips(np.random.default_rng(1), regions), ZcdpBudget(rho), Entropy.seeded(1))
     sizes = [release.tree.size(stage) for stage in range(first, 5)]
     parts = [Fraction(repr(weight)) for weight in stage_weights(split, sizes, custom=custom)]
     wanted = [rho * (GRAIN * part // sum(parts)) / GRAIN for part in parts]
@@ -152,17 +164,17 @@ def test_custom_weights_that_do_not_fit_are_refused_before_anything_is_spent(wei
 def test_groups_too_large_for_the_solver_are_refused_before_anything_is_spent():
     for regions in (regular(100), regular(1, 65)):
         with pytest.raises(SettingError, match=r"solver.* at most 64 parts"):
-            TopDown(optimiser="solver").check_data(flows_of(regions, {(0, 0): 5}))
+            TopDown(optimiser="solver").check_data(trip_counts_of(regions, {(0, 0): 5}))
 
 
-def check(flows, first):
+def check(trip_counts, first):
     """True counts of every stage against sums pair by pair; the place of each node in its parent, and the order."""
-    tree, before = PairTree(origins=flows.regions, destinations=flows.ends, first=first), []
-    stages = sum_true_stages(flows, tree)
+    tree, before = PairTree(origins=trip_counts.regions, destinations=trip_counts.ends, first=first), []
+    stages = sum_true_stages(trip_counts, tree)
     assert len(stages) == tree.height + 1
     for number, stage in enumerate(stages):
         own = list(zip(stage.origin.tolist(), stage.destination.tolist(), strict=True))
-        assert dict(zip(own, stage.count.tolist(), strict=True)) == sums_between(flows, tree.levels(number))
+        assert dict(zip(own, stage.count.tolist(), strict=True)) == sums_between(trip_counts, tree.levels(number))
         if number:
             key = list(zip(stage.parent.tolist(), stage.child.tolist(), strict=True))
             assert key == sorted(set(key)), "nodes stand in tree order"
@@ -178,7 +190,7 @@ def trips(draw):
     ends = regions if draw(st.booleans()) else regions_of(draw(paths(most_depth=3).filter(lambda rows: len(rows[0]) == depth)))
     pair = st.tuples(st.integers(0, regions.size(depth) - 1), st.integers(0, ends.size(depth) - 1))
     found = draw(st.dictionaries(pair, st.integers(1, 2**40), max_size=25))
-    return flows_of(regions, found, None if ends is regions else ends)
+    return trip_counts_of(regions, found, None if ends is regions else ends)
 
 
 SIDES = ("destination", "origin")
@@ -187,10 +199,10 @@ SIDES = ("destination", "origin")
 @settings(max_examples=20, deadline=None, derandomize=True, database=None)
 @given(trips(), st.sampled_from(SIDES))
 @pytest.mark.parametrize("bits", [stages_module._KEY_BITS, -1], ids=["in one key", "in many keys"])
-def test_true_counts_of_stages_are_sums_however_the_way_down_is_sorted(bits, flows, first):
+def test_true_counts_of_stages_are_sums_however_the_way_down_is_sorted(bits, trip_counts, first):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(stages_module, "_KEY_BITS", bits)
-        check(flows, first)
+        check(trip_counts, first)
 
 
 DEEP_AND_WIDE = {
@@ -209,11 +221,11 @@ def test_deep_and_wide_trees(name, first):
     regions = make(rng)
     leaves = regions.size(regions.depth)
     found = {(int(a), int(b)): int(n) for a, b, n in zip(*rng.integers(0, leaves, (2, 60)), rng.integers(1, 99, 60), strict=True)}
-    flows = flows_of(regions, found | {(leaves - 1, leaves - 1): 7, (0, 0): 3})
+    trip_counts = trip_counts_of(regions, found | {(leaves - 1, leaves - 1): 7, (0, 0): 3})
     with mock.patch.object(np, "lexsort", wraps=np.lexsort) as sort:
-        check(flows, first)
+        check(trip_counts, first)
     assert sort.called != packed, "several keys are sorted where one of 63 bits does not do"
-    check(flows_of(regions, {}), first)
+    check(trip_counts_of(regions, {}), first)
 
 
 def lopsided(depth, wide):
@@ -225,7 +237,7 @@ def lopsided(depth, wide):
 
 
 def test_counts_of_2_to_the_53_stay_exact():
-    flows = flows_of(regular(2, 2), {(0, 0): 2**53 - 1, (3, 3): 1})
-    stages = sum_true_stages(flows, PairTree(origins=flows.regions, destinations=flows.regions))
+    trip_counts = trip_counts_of(regular(2, 2), {(0, 0): 2**53 - 1, (3, 3): 1})
+    stages = sum_true_stages(trip_counts, PairTree(origins=trip_counts.regions, destinations=trip_counts.regions))
     assert [stage.count.sum() for stage in stages] == [2**53] * 5
     assert stages[1].count.tolist() == [2**53 - 1, 1]

@@ -12,19 +12,19 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from dpviz.errors import DomainError, SettingError
-from dpviz.evaluation.flow_metrics import error_bounds, evaluate_flows, proposition_1_gaussian, proposition_1_stability, theorem_4
+from dpviz.evaluation.trip_metrics import error_bounds, evaluate_trips, proposition_1_gaussian, proposition_1_stability, theorem_4
 from dpviz.mechanisms import FittedTree, FlatGaussian, StabilityHistogram, TopDown
 from dpviz.privacy.budget import ApproxBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.whole_numbers import nearest_whole_numbers
 from dpviz.release.intervals import STDDEVS
-from tests.flow_cases import flows_of, random_flows, random_regions, regular, released_at, sums_between, trips_of
+from tests.trip_cases import random_regions, random_trips, regular, released_at, sums_between, trip_counts_of, trips_of
 
 MECHANISMS = {
     "top_down": TopDown(),
     "origins first": TopDown(tree="origin", neighbours="add_remove"),
     "flat_gaussian": FlatGaussian(),
-    "flat from 3": FlatGaussian(least=3),
+    "flat from 3": FlatGaussian(threshold=3),
     "list": FittedTree(false_discovery=0.2),
     "stability_histogram": StabilityHistogram(),
 }
@@ -33,14 +33,14 @@ BUDGET = ApproxBudget("0.8", "1e-3")
 
 def case(mechanism: str, seed: int = 1):
     rng = np.random.default_rng(seed)
-    flows = random_flows(rng, random_regions(rng, 2, 4, "from "), random_regions(rng, 2, 4, "to "))
-    return MECHANISMS[mechanism].release(flows, BUDGET, Entropy.seeded(seed)), flows
+    trips = random_trips(rng, random_regions(rng, 2, 4, "from "), random_regions(rng, 2, 4, "to "))
+    return MECHANISMS[mechanism].release(trips, BUDGET, Entropy.seeded(seed)), trips
 
 
-def slow_row(release, flows, stage: int) -> dict:
+def slow_row(release, trips, stage: int) -> dict:
     """Every pair of the stage, one by one."""
     a, b = release.tree.levels(stage)
-    true, out, at = sums_between(flows, (a, b)), released_at(release, stage), release.stages[stage]
+    true, out, at = sums_between(trips, (a, b)), released_at(release, stage), release.stages[stage]
     pairs = list(product(range(release.tree.origins.size(a)), range(release.tree.destinations.size(b))))
     error = {pair: abs(out.get(pair, 0) - true.get(pair, 0)) for pair in pairs}
     shown = [pair for pair in pairs if out.get(pair, 0) > 0]
@@ -54,7 +54,7 @@ def slow_row(release, flows, stage: int) -> dict:
         for o, d, count, noisy, stddev in zip(at.origin, at.destination, at.count, at.noisy, release.stage_stddev(stage), strict=True)
         if count > 0
     ]
-    listed = release.across is not None and stage == 2 * release.depth
+    listed = release.half_step_sums is not None and stage == 2 * release.depth
     return {
         "stage": stage,
         "between": release.tree.title(stage),
@@ -76,9 +76,9 @@ def slow_row(release, flows, stage: int) -> dict:
     }
 
 
-def assert_slow(release, flows) -> None:
-    table = evaluate_flows(release, flows).by_stage
-    slow = pd.DataFrame([slow_row(release, flows, stage) for stage in range(5)]).astype({"level": "Int64"})
+def assert_slow(release, trips) -> None:
+    table = evaluate_trips(release, trips).by_stage
+    slow = pd.DataFrame([slow_row(release, trips, stage) for stage in range(5)]).astype({"level": "Int64"})
     pd.testing.assert_frame_equal(table, slow, check_exact=False)
     assert table["level"].isna().tolist() == [False, True, False, True, False]
 
@@ -91,18 +91,18 @@ def test_every_figure_of_every_stage_is_its_definition_pair_by_pair(mechanism):
 
 @pytest.mark.parametrize("pairs", [{(0, 0): 5}, {}], ids=["nothing released", "nothing there"])
 def test_nothing_released_and_nothing_there_divide_by_no_zero(pairs):
-    flows = flows_of(regular(2, 2), pairs)
-    assert_slow(StabilityHistogram().release(flows, ApproxBudget("0.1", "1e-8"), Entropy.seeded(1)), flows)
+    trips = trip_counts_of(regular(2, 2), pairs)
+    assert_slow(StabilityHistogram().release(trips, ApproxBudget("0.1", "1e-8"), Entropy.seeded(1)), trips)
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_a_level_is_compared_over_the_union_of_true_and_released_pairs(mechanism):
     for seed in range(3):
-        release, flows = case(mechanism, seed)
-        evaluation = evaluate_flows(release, flows)
+        release, trips = case(mechanism, seed)
+        evaluation = evaluate_trips(release, trips)
         for level in range(3):
             table, row = evaluation.compare(level), evaluation.by_stage.iloc[2 * level]
-            true, out = sums_between(flows, (level, level)), released_at(release, 2 * level)
+            true, out = sums_between(trips, (level, level)), released_at(release, 2 * level)
             wanted = sorted(true.keys() | {pair for pair, count in out.items() if count > 0})
             assert list(zip(table["origin"].tolist(), table["destination"].tolist(), strict=True)) == wanted
             assert table["true"].tolist() == [true.get(pair, 0) for pair in wanted]
@@ -116,12 +116,12 @@ def test_a_level_is_compared_over_the_union_of_true_and_released_pairs(mechanism
 
 
 def test_the_truth_between_any_two_levels_is_plain_sums_made_once():
-    release, flows = case("top_down", 2)
-    evaluation = evaluate_flows(release, flows)
+    release, trips = case("top_down", 2)
+    evaluation = evaluate_trips(release, trips)
     for a, b in product(range(3), repeat=2):
         sums = evaluation.true_sums(a, b)
         found = dict(zip(zip(sums.origin.tolist(), sums.destination.tolist(), strict=True), sums.count.tolist(), strict=True))
-        assert found == sums_between(flows, (a, b))
+        assert found == sums_between(trips, (a, b))
         assert evaluation.true_sums(a, b) is sums
     assert evaluation.true_level(1) is evaluation.true_sums(1, 1)
     assert evaluation.by_stage is evaluation.by_stage
@@ -131,13 +131,13 @@ def test_the_truth_between_any_two_levels_is_plain_sums_made_once():
 
 
 def test_an_evaluation_shows_no_truth_and_takes_only_its_own_regions():
-    release, flows = case("top_down")
-    assert not any(character.isdigit() for character in repr(evaluate_flows(release, flows)))
-    for other in (regular(2, 2), flows.regions):
+    release, trips = case("top_down")
+    assert not any(character.isdigit() for character in repr(evaluate_trips(release, trips)))
+    for other in (regular(2, 2), trips.regions):
         with pytest.raises(DomainError, match="same regions"):
-            evaluate_flows(release, flows_of(other, {(0, 0): 1}))
-    again = flows_of(replace(flows.regions), {(0, 0): 1}, replace(flows.ends))
-    assert len(evaluate_flows(release, again).by_stage) == 5
+            evaluate_trips(release, trip_counts_of(other, {(0, 0): 1}))
+    again = trip_counts_of(replace(trips.regions), {(0, 0): 1}, replace(trips.ends))
+    assert len(evaluate_trips(release, again).by_stage) == 5
 
 
 RHO, APPROX, RUNS = ZcdpBudget("0.05"), ApproxBudget(1, "1e-4"), 40
@@ -147,11 +147,11 @@ def frames():
     """Trips by what is special about them."""
     rng = np.random.default_rng(1)
     return {
-        "sparse": random_flows(rng, regular(4, 5), pairs=40, most=300),
-        "uneven": random_flows(rng, random_regions(rng, 2, 4, "from "), random_regions(rng, 2, 5, "to ")),
-        "deep": random_flows(rng, random_regions(rng, 4, 2), pairs=30),
-        "crowded": flows_of(regular(3, 3), dict.fromkeys(product(range(9), repeat=2), 500)),
-        "small counts": flows_of(regular(3, 3), dict.fromkeys(product(range(9), repeat=2), 12)),
+        "sparse": random_trips(rng, regular(4, 5), pairs=40, most=300),
+        "uneven": random_trips(rng, random_regions(rng, 2, 4, "from "), random_regions(rng, 2, 5, "to ")),
+        "deep": random_trips(rng, random_regions(rng, 4, 2), pairs=30),
+        "crowded": trip_counts_of(regular(3, 3), dict.fromkeys(product(range(9), repeat=2), 500)),
+        "small counts": trip_counts_of(regular(3, 3), dict.fromkeys(product(range(9), repeat=2), 12)),
     }
 
 
@@ -164,7 +164,7 @@ VARIANTS = {
     "least squares": TopDown(optimiser="euclidean"),
     "flat": FlatGaussian(),
     "flat, add or remove": FlatGaussian(neighbours="add_remove"),
-    "flat from 9": FlatGaussian(least=9),
+    "flat from 9": FlatGaussian(threshold=9),
     "stability": StabilityHistogram(),
     "stability, add or remove": StabilityHistogram(neighbours="add_remove", threshold="paper"),
 }
@@ -174,11 +174,11 @@ PLAIN = ("default", "flat", "stability")
 PAIRS = [(variant, frame) for variant, frame in product(VARIANTS, FRAMES) if variant in PLAIN or frame == "uneven"]
 
 
-def runs(mechanism, flows, *betas, number=RUNS):
+def runs(mechanism, trips, *betas, number=RUNS):
     """(runs, stages) largest errors, and bounds for each beta."""
     budget = APPROX if mechanism.key == "stability_histogram" else RHO
-    releases = [mechanism.release(flows, budget, entropy) for entropy in Entropy.seeded(7).spawn(number)]
-    errors = np.array([evaluate_flows(release, flows).by_stage["max_error"] for release in releases])
+    releases = [mechanism.release(trips, budget, entropy) for entropy in Entropy.seeded(7).spawn(number)]
+    errors = np.array([evaluate_trips(release, trips).by_stage["max_error"] for release in releases])
     return errors, *(np.array([error_bounds(release, beta) for release in releases]) for beta in betas)
 
 
@@ -203,9 +203,9 @@ def test_the_bound_of_top_down_is_within_a_small_factor_of_what_happens():
 
 
 def test_the_bound_of_top_down_by_hand():
-    flows = flows_of(regular(3, 2), {(0, 0): 4000, (5, 5): 3000})
+    trips = trip_counts_of(regular(3, 2), {(0, 0): 4000, (5, 5): 3000})
     for neighbours in ("bounded", "add_remove"):
-        release = TopDown(neighbours=neighbours, split="levels").release(flows, RHO, Entropy.seeded(1))
+        release = TopDown(neighbours=neighbours, split="levels").release(trips, RHO, Entropy.seeded(1))
         steps = {step.level: step for step in release.receipt.steps}
         found = error_bounds(release, 0.1)
         for stage in range(5):
@@ -233,13 +233,13 @@ def test_no_child_errs_by_more_than_twice_the_noise_and_its_parents_error(distan
 
 def test_the_other_bounds_by_hand():
     regions = regular(3, 2)
-    flows = flows_of(regions, {(0, 0): 4000})
-    flat = error_bounds(FlatGaussian().release(flows, RHO, Entropy.seeded(1)), 0.1)
+    trips = trip_counts_of(regions, {(0, 0): 4000})
+    flat = error_bounds(FlatGaussian().release(trips, RHO, Entropy.seeded(1)), 0.1)
     inside, sizes = np.array([36, 12, 4, 2, 1]), np.array([1, 3, 9, 18, 36])
     np.testing.assert_allclose(flat, np.sqrt(inside * 2 * float(1 / RHO.rho) * np.log(2 * sizes / 0.1)))
-    listed = error_bounds(FlatGaussian(least=7).release(flows, RHO, Entropy.seeded(1)), 0.1)
+    listed = error_bounds(FlatGaussian(threshold=7).release(trips, RHO, Entropy.seeded(1)), 0.1)
     np.testing.assert_allclose(listed, flat + np.array([0, 0, 0, 0, 6]))
-    stable = error_bounds(StabilityHistogram().release(flows, APPROX, Entropy.seeded(1)), 0.1)
+    stable = error_bounds(StabilityHistogram().release(trips, APPROX, Entropy.seeded(1)), 0.1)
     np.testing.assert_allclose(stable, inside * (StabilityHistogram().compute_threshold(APPROX) - 1 + 2 * math.log(2 * 36 / 0.1)))
 
 
@@ -247,10 +247,10 @@ def test_the_other_bounds_by_hand():
 def test_bounds_are_functions_of_public_facts(mechanism):
     """Two inputs whose measured numbers are as many give one bound."""
     inputs = (
-        flows_of(regular(2), dict(zip(product(range(2), repeat=2), counts, strict=True)))
+        trip_counts_of(regular(2), dict(zip(product(range(2), repeat=2), counts, strict=True)))
         for counts in ((9000, 9000, 9000, 9000), (5000, 9999, 8000, 7000))
     )
-    np.testing.assert_array_equal(*(error_bounds(mechanism.release(flows, APPROX, Entropy.seeded(1))) for flows in inputs))
+    np.testing.assert_array_equal(*(error_bounds(mechanism.release(trips, APPROX, Entropy.seeded(1))) for trips in inputs))
 
 
 @pytest.mark.parametrize("settings", [{"dial": 1.0}, {"false_discovery": 0.1}, {}])
@@ -282,9 +282,9 @@ def test_the_papers_curves():
 @pytest.mark.parametrize("fan_out", [2, 5, 20])
 def test_explicit_bounds_are_constants_times_the_papers_curves(fan_out):
     """On a regular tree: Theorem 4 with a constant of at most 4 sqrt(2), Proposition 1 with at most 2."""
-    flows, rho, beta = flows_of(regular(fan_out, fan_out), {(0, 0): 10**6}), 0.05, 0.05
+    trips, rho, beta = trip_counts_of(regular(fan_out, fan_out), {(0, 0): 10**6}), 0.05, 0.05
     top, flat = (
-        error_bounds(mechanism.release(flows, ZcdpBudget(rho), Entropy.seeded(1)), beta) for mechanism in (TopDown(), FlatGaussian())
+        error_bounds(mechanism.release(trips, ZcdpBudget(rho), Entropy.seeded(1)), beta) for mechanism in (TopDown(), FlatGaussian())
     )
     for stage in range(1, 5):
         assert top[stage] <= 4 * math.sqrt(2) * theorem_4(stage, 4, rho, fan_out, beta)

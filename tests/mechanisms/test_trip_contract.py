@@ -6,24 +6,24 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpviz.data.flows import Flows
+from dpviz.data.trips import TripCounts
 from dpviz.errors import BudgetError, InputError, SettingError
-from dpviz.mechanisms import FLOW_MECHANISMS
+from dpviz.mechanisms import MECHANISMS
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
-from dpviz.release.flow_release import FlowRelease
-from tests.flow_cases import from_parents, random_flows, random_regions, regular, released_at, sums_between, trips_of
+from dpviz.release.trip_release import TripRelease
+from tests.trip_cases import from_parents, random_regions, random_trips, regular, released_at, sums_between, trips_of
 
-EVERY = pytest.mark.parametrize("mechanism", [pytest.param(row, id=key) for key, row in FLOW_MECHANISMS.items()])
+EVERY = pytest.mark.parametrize("mechanism", [pytest.param(row, id=key) for key, row in MECHANISMS.of("trips").items()])
 BOTH = pytest.mark.parametrize("neighbours", ["bounded", "add_remove"])
 BUDGET, HUGE = ApproxBudget(2, "1e-5"), ApproxBudget(10**5, "1e-8")
 
 
-def made(mechanism, flows: Flows, budget=BUDGET, seed: int = 1, **settings) -> FlowRelease:
-    return mechanism(**settings).release(flows, budget, Entropy.seeded(seed))
+def made(mechanism, trips: TripCounts, budget=BUDGET, seed: int = 1, **settings) -> TripRelease:
+    return mechanism(**settings).release(trips, budget, Entropy.seeded(seed))
 
 
-def numbers(release: FlowRelease) -> list[list]:
+def numbers(release: TripRelease) -> list[list]:
     """Everything that a release counts."""
     return [
         [part.tolist() for part in (at.origin, at.destination, at.count, at.noisy)] + [at.variance, at.measured] for at in release.stages
@@ -77,19 +77,19 @@ def test_it_spends_all_of_rho_where_it_takes_it(mechanism, neighbours, rho):
 @pytest.mark.parametrize("trips", [0, 1, 1000])
 @pytest.mark.parametrize("entropy", [Entropy.system(), Entropy.seeded(2)], ids=["system", "seeded"])
 def test_it_works_on_no_one_and_a_thousand_trips(mechanism, trips, entropy):
-    flows = trips_of(trips)
-    release = mechanism().release(flows, BUDGET, entropy)
+    trip_counts = trips_of(trips)
+    release = mechanism().release(trip_counts, BUDGET, entropy)
     assert (release.mechanism, release.settings, release.simulation) == (mechanism.key, mechanism().chosen(), entropy.simulation)
-    assert repr(release).startswith(f"FlowRelease({mechanism.key}, ")
+    assert repr(release).startswith(f"TripRelease({mechanism.key}, ")
     assert ("SIMULATION: not private" in repr(release)) == entropy.simulation
-    assert release.tree.origins == release.tree.destinations == flows.regions
+    assert release.tree.origins == release.tree.destinations == trip_counts.regions
     assert len(release.stages) == release.tree.height + 1 == 5
     for stage, at in enumerate(release.stages):
         assert len(at.origin) == len(at.destination) == len(at.count) == len(at.noisy) <= release.tree.size(stage)
         assert len(set(zip(at.origin.tolist(), at.destination.tolist(), strict=True))) == len(at.count)
         assert at.count.dtype == at.noisy.dtype == np.int64
         for places, level in zip((at.origin, at.destination), release.tree.levels(stage), strict=True):
-            assert 0 <= places.min(initial=0) <= places.max(initial=0) < flows.regions.size(level)
+            assert 0 <= places.min(initial=0) <= places.max(initial=0) < trip_counts.regions.size(level)
         assert (at.count != 0).all()
         assert len(release.stage(stage)) == len(at.count)
         assert np.isfinite(release.stage_stddev(stage)).all()
@@ -107,14 +107,14 @@ def test_the_same_seed_gives_the_same_release_and_another_seed_or_a_second_draw_
 
 @EVERY
 def test_it_leaves_its_input_alone(mechanism):
-    flows = trips_of(3000)
-    before = [part.copy() for part in (flows.origin, flows.destination, flows.count)]
-    release = made(mechanism, flows, HUGE)
+    trips = trips_of(3000)
+    before = [part.copy() for part in (trips.origin, trips.destination, trips.count)]
+    release = made(mechanism, trips, HUGE)
     for at in release.stages:
         for part in (at.count, at.noisy, at.origin, at.destination):
             if part.flags.writeable:
                 part[:] = -1
-    for part, copy in zip((flows.origin, flows.destination, flows.count), before, strict=True):
+    for part, copy in zip((trips.origin, trips.destination, trips.count), before, strict=True):
         np.testing.assert_array_equal(part, copy)
 
 
@@ -134,11 +134,11 @@ FRAMES = {
 @pytest.mark.parametrize("frame", FRAMES)
 def test_a_huge_budget_gives_the_truth_at_every_stage_of_every_frame(mechanism, neighbours, frame):
     origins, destinations = FRAMES[frame]
-    flows = random_flows(np.random.default_rng(7), origins, destinations, pairs=60)
-    flows = replace(flows, count=flows.count + 1)
-    release = made(mechanism, flows, HUGE, neighbours=neighbours)
+    trips = random_trips(np.random.default_rng(7), origins, destinations, pairs=60)
+    trips = replace(trips, count=trips.count + 1)
+    release = made(mechanism, trips, HUGE, neighbours=neighbours)
     for stage in range(release.tree.height + 1):
-        assert released_at(release, stage) == sums_between(flows, release.tree.levels(stage))
+        assert released_at(release, stage) == sums_between(trips, release.tree.levels(stage))
 
 
 @EVERY
@@ -147,8 +147,8 @@ def test_a_huge_budget_gives_the_truth_at_every_stage_of_every_frame(mechanism, 
 @pytest.mark.parametrize("trips", [0, 5000])
 def test_it_adds_up_from_stage_to_stage_on_every_frame(mechanism, neighbours, frame, trips):
     origins, destinations = FRAMES[frame]
-    flows = random_flows(np.random.default_rng(8), origins, destinations, pairs=trips // 50)
-    release = made(mechanism, flows, ApproxBudget(1, "1e-3"), neighbours=neighbours)
+    trip_counts = random_trips(np.random.default_rng(8), origins, destinations, pairs=trips // 50)
+    release = made(mechanism, trip_counts, ApproxBudget(1, "1e-3"), neighbours=neighbours)
     gaps = release.inconsistencies()
     assert gaps["mismatches"].sum() == gaps["largest_gap"].sum() == 0
     assert len(gaps) == release.tree.height
@@ -188,7 +188,7 @@ def test_every_choice_of_a_setting_makes_a_release_that_spends_its_budget(mechan
 
 
 @EVERY
-def test_other_arguments_than_flows_the_right_budget_and_a_stream_are_refused(mechanism):
+def test_other_arguments_than_trips_the_right_budget_and_a_stream_are_refused(mechanism):
     for budget in (PureBudget(1), 0.5, None, "1"):
         with pytest.raises(BudgetError, match=r"takes an ApproxBudget\(epsilon, delta\)") as refusal:
             made(mechanism, trips_of(10), budget)
@@ -198,7 +198,7 @@ def test_other_arguments_than_flows_the_right_budget_and_a_stream_are_refused(me
         made(mechanism, trips_of(10), ApproxBudget(1, 0))
     with pytest.raises(SettingError, match=r"Entropy\.system"):
         mechanism().release(trips_of(10), BUDGET, 7)
-    with pytest.raises(InputError, match="Flows"):
+    with pytest.raises(InputError, match="TripCounts"):
         mechanism().release(np.ones((4, 4)), BUDGET, Entropy.seeded(1))
 
 

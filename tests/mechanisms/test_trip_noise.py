@@ -11,9 +11,9 @@ import pytest
 from dpviz.mechanisms import FlatGaussian, StabilityHistogram, TopDown
 from dpviz.privacy.budget import ApproxBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
-from tests.flow_cases import flows_of, noise_of, person, regular
 from tests.laws import SEEDED, bins, gaussian_below, laplace_below, p_value
 from tests.often import often
+from tests.trip_cases import noise_of, person, regular, trip_counts_of
 
 CROWDED = dict.fromkeys(product(range(4), repeat=2), 50_000)
 RHO, RUNS = Fraction("0.1"), 400
@@ -42,8 +42,8 @@ MEASURED = [*dict(USUAL), TopDown(neighbours="add_remove"), TopDown(**UNEVEN)]
 
 @pytest.mark.parametrize(("mechanism", "bound"), often(product(MEASURED, (1, 3)), USUAL))
 def test_every_measured_stage_has_fresh_noise_of_the_variance_that_its_share_of_rho_buys(mechanism, bound):
-    flows = flows_of(regular(2, 2), CROWDED, **person(mechanism.neighbours, bound))
-    releases = [mechanism.release(flows, ZcdpBudget(RHO), entropy) for entropy in Entropy.seeded(bound).spawn(RUNS)]
+    trips = trip_counts_of(regular(2, 2), CROWDED, **person(mechanism.neighbours, bound))
+    releases = [mechanism.release(trips, ZcdpBudget(RHO), entropy) for entropy in Entropy.seeded(bound).spawn(RUNS)]
     first, distance = (1, 2 * bound**2) if mechanism.neighbours == "bounded" else (0, bound**2)
     first = first if isinstance(mechanism, TopDown) else 4
     parts = getattr(mechanism, "weights", ()) or (1.0,) * (5 - first)
@@ -53,7 +53,7 @@ def test_every_measured_stage_has_fresh_noise_of_the_variance_that_its_share_of_
         stated = distance / (2 * float(RHO) * part / sum(parts))
         assert releases[0].stages[stage].variance == pytest.approx(stated, rel=1e-6)
         assert float(step.scale) == pytest.approx(stated, rel=1e-6)
-        draws.append(np.array([noise_of(release, flows, stage) for release in releases]))
+        draws.append(np.array([noise_of(release, trips, stage) for release in releases]))
         assert_noise(draws[-1], gaussian_below, stated**0.5)
         assert draws[-1].var() == pytest.approx(stated, rel=5 * (2 / draws[-1].size) ** 0.5)
     assert_fresh(np.hstack(draws))
@@ -61,9 +61,9 @@ def test_every_measured_stage_has_fresh_noise_of_the_variance_that_its_share_of_
 
 @pytest.mark.parametrize(("neighbours", "scale"), [("bounded", 20.0), ("add_remove", 10.0)])
 def test_the_stability_histogram_has_fresh_laplace_noise_of_the_stated_scale(neighbours, scale):
-    flows, mechanism = flows_of(regular(2, 2), CROWDED), StabilityHistogram(neighbours=neighbours)
-    releases = [mechanism.release(flows, ApproxBudget("0.1", "1e-8"), entropy) for entropy in Entropy.seeded(2).spawn(RUNS)]
-    draws = np.array([noise_of(release, flows, 4) for release in releases])
+    trips, mechanism = trip_counts_of(regular(2, 2), CROWDED), StabilityHistogram(neighbours=neighbours)
+    releases = [mechanism.release(trips, ApproxBudget("0.1", "1e-8"), entropy) for entropy in Entropy.seeded(2).spawn(RUNS)]
+    draws = np.array([noise_of(release, trips, 4) for release in releases])
     assert releases[0].receipt.steps[0].scale == scale
     assert_noise(draws, laplace_below, scale)
     assert_fresh(draws)

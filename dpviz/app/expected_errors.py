@@ -22,8 +22,8 @@ from dpviz.app.session import carry_out, show_error
 from dpviz.app.words import amount_text
 from dpviz.arrays import Integers
 from dpviz.data.areas import AreaCounts
-from dpviz.data.flows import Flows
 from dpviz.data.points import PointCounts
+from dpviz.data.trips import TripCounts
 from dpviz.errors import DpvizError
 from dpviz.mechanisms.base import AnyMechanism
 from dpviz.privacy.budget import Budget
@@ -31,9 +31,9 @@ from dpviz.publishing.dry_run import FoundEpsilon, WantedError, compute_error, c
 from dpviz.publishing.private_data import PrivateData
 from dpviz.publishing.public_guess import GuessedCounts, guess_pairs, guess_points, guess_regions, guess_total
 from dpviz.release.area_release import AreaRelease
-from dpviz.release.flow_release import FlowRelease
 from dpviz.release.nouns import AnyRelease
-from dpviz.release.point_release import Release
+from dpviz.release.point_release import PointRelease
+from dpviz.release.trip_release import TripRelease
 from dpviz.view.escape import markdown
 
 T = TypeVar("T")
@@ -97,7 +97,7 @@ def show_expected(
     level = _choose_level(page, levels)
     how = page.config()
     guess = choose_guess(page, frame, unit, lambda: _depends_on_data(how, frame))
-    like = guess.release if isinstance(guess.release, Release) else None
+    like = guess.release if isinstance(guess.release, PointRelease) else None
     budget: dict[str, Any] = {"delta": float(how.delta), "gaussian": how.takes_delta}
     wanted = WantedError(error=1.0, level=level, **budget, records=guess.records, spread=guess.spread, like=like)
     try:
@@ -152,16 +152,16 @@ def _guess_counts(frame: PrivateData, guess: Guess, levels: Levels, level: int) 
     return GuessedCounts(count=np.array([guess.records / pairs]), number=np.array([float(pairs)]))
 
 
-def _counts_like(frame: Flows | AreaCounts, level: int, release: AnyRelease) -> GuessedCounts:
+def _counts_like(frame: TripCounts | AreaCounts, level: int, release: AnyRelease) -> GuessedCounts:
     """Guess the counts of the pairs or regions of a level by an earlier release of the same kind, which `choose_guess` has checked."""
-    if isinstance(frame, Flows):
-        return guess_pairs(frame, level, cast("FlowRelease", release))
+    if isinstance(frame, TripCounts):
+        return guess_pairs(frame, level, cast("TripRelease", release))
     return guess_regions(frame, level, cast("AreaRelease", release))
 
 
 def _guess_squares(frame: PointCounts, guess: Guess, level: int) -> Integers:
     """Return the guessed counts of the squares of a level."""
-    like, records = guess.release if isinstance(guess.release, Release) else None, guess.records or 0
+    like, records = guess.release if isinstance(guess.release, PointRelease) else None, guess.records or 0
     key = ("guess", _frame_key(frame), records, guess.spread, like)
     points = _kept(key, lambda: guess_points(frame, records, guess.spread, like))
     return np.asarray(points.blocks(level), np.int64)
@@ -267,7 +267,7 @@ def _frame_key(frame: PrivateData) -> Hashable:
     """Return what identifies the public frame, the unit and the bound."""
     if isinstance(frame, PointCounts):
         return (frame.domain, frame.unit, frame.contributions)
-    regions: tuple[Hashable, ...] = (frame.regions, frame.ends) if isinstance(frame, Flows) else (frame.regions,)
+    regions: tuple[Hashable, ...] = (frame.regions, frame.ends) if isinstance(frame, TripCounts) else (frame.regions,)
     return (*regions, frame.unit, frame.contributions)
 
 

@@ -61,7 +61,7 @@ class PairSums:
 class StageCounts:
     """The released counts of one stage of the tree of pairs. PUBLIC.
 
-    A pair that is missing was released as 0; in the finest stage of a release with a list (`FlowRelease.across`), it is not listed.
+    A pair that is missing was released as 0; in the finest stage of a release with a list (`TripRelease.half_step_sums`), it is not listed.
 
     Attributes:
         origin: (k,) index of the origin region in the stage's level of origins.
@@ -110,7 +110,7 @@ class RegionTotals:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class FlowRelease(NoisyRelease):
+class TripRelease(NoisyRelease):
     """Noisy counts of trips on every stage of a tree of pairs. PUBLIC: everything in it was released by a mechanism.
 
     `NoisyRelease` has the attributes of every release.
@@ -119,8 +119,8 @@ class FlowRelease(NoisyRelease):
         tree: the public tree of pairs.
         stages: T + 1 stages, the pair of roots first.
         every_pair: True if a measured stage measured all pairs, including empty ones; False if only the children of released nodes.
-        across: counts at `across_levels`. They are needed only if the finest stage lists some pairs, and trips of the others are still
-            part of coarser sums (see `rest`); otherwise they follow from the stages, and `across` is None.
+        half_step_sums: counts at `half_step_levels`. They are needed only if the finest stage lists some pairs, and trips of the others are
+            still part of coarser sums (see `rest`); otherwise they follow from the stages, and `half_step_sums` is None.
         totals: centres of the intervals of what leaves and arrives, if the sums of the released counts are biased; None if they are not,
             or if no better estimate is known.
 
@@ -128,8 +128,8 @@ class FlowRelease(NoisyRelease):
     >>> table = pd.DataFrame({"state": ["A", "A", "B"], "town": ["a", "b", "c"]})
     >>> regions = dv.Regions.from_table(table, levels=["state", "town"])
     >>> trips = pd.DataFrame({"origin": ["a", "b", "c"], "destination": ["c", "c", "a"], "count": [900, 40, 500]})
-    >>> flows = dv.Flows.from_table(trips, regions=regions)
-    >>> release = dv.TopDown().release(flows, dv.ApproxBudget(2.0, 1e-6), dv.Entropy.seeded(7))
+    >>> trip_counts = dv.TripCounts.from_table(trips, regions=regions)
+    >>> release = dv.TopDown().release(trip_counts, dv.ApproxBudget(2.0, 1e-6), dv.Entropy.seeded(7))
     >>> release.to_frame("state")["count"].sum()
     np.int64(1440)
     >>> release.answer(["A"], ["B"], levels=("state", "state")).shape
@@ -139,12 +139,12 @@ class FlowRelease(NoisyRelease):
     tree: PairTree
     stages: tuple[StageCounts, ...]
     every_pair: bool = False
-    across: PairSums | None = None
+    half_step_sums: PairSums | None = None
     totals: RegionTotals | None = None
 
     def __repr__(self) -> str:
         stamp = "" if self.status == PRIVATE else f", {self.status}"
-        return f"FlowRelease({self.mechanism}, {len(self.stages[-1].count):,} pairs{self.receipt.describe_total()}{stamp})"
+        return f"TripRelease({self.mechanism}, {len(self.stages[-1].count):,} pairs{self.receipt.describe_total()}{stamp})"
 
     @property
     def states_noise(self) -> bool:
@@ -173,10 +173,10 @@ class FlowRelease(NoisyRelease):
         It holds for the pairs of the finest level alone. Nothing bounds the share at coarser levels.
         """
         bound = self.settings.get("false_discovery")
-        return None if self.across is None or bound is None else float(bound)
+        return None if self.half_step_sums is None or bound is None else float(bound)
 
     @property
-    def across_levels(self) -> tuple[int, int]:
+    def half_step_levels(self) -> tuple[int, int]:
         """Levels of origins and destinations of `across`: stage T - 1 has leaves on one side, these levels have them on the other."""
         origin_level, destination_level = self.tree.levels(self.tree.height - 1)
         return destination_level, origin_level
@@ -373,7 +373,7 @@ class FlowRelease(NoisyRelease):
         numbers = self._level_numbers(*levels)
         if not all(np.issubdtype(np.asarray(indices).dtype, np.integer) for indices in (origin, destination)):
             raise DomainError("Pairs are given by the indices of their regions; regions.find(ids, level) finds them.")
-        if self.across is None or numbers != self.tree.levels(self.tree.height):
+        if self.half_step_sums is None or numbers != self.tree.levels(self.tree.height):
             return np.zeros(len(origin), np.bool_)
         return np.asarray(self.sums(*numbers).at(np.asarray(origin), np.asarray(destination)) == 0)
 
@@ -433,13 +433,13 @@ class FlowRelease(NoisyRelease):
         if key not in self._sums:
             stage = next(s for s in range(self.tree.height + 1) if _is_as_fine(self.tree.levels(s), key))
             needs_leaves = stage == self.tree.height and key != self.tree.levels(stage)
-            if self.across is not None and needs_leaves:
-                self._sums[key] = self._sum_across(self.across, key)
+            if self.half_step_sums is not None and needs_leaves:
+                self._sums[key] = self._sum_across(self.half_step_sums, key)
             else:
                 self._sums[key] = self._sum_pairs(stage, key, self.stages[stage].count)
         return self._sums[key]
 
-    def rest(self, origin_level: Level, destination_level: Level) -> PairSums:
+    def unlisted_trips(self, origin_level: Level, destination_level: Level) -> PairSums:
         """Count the released trips between regions of two levels that are in no listed pair of the finest level.
 
         A release with a list says nothing about a pair of leaves that is not listed; its trips are part of the rest of every coarser
@@ -459,7 +459,7 @@ class FlowRelease(NoisyRelease):
         levels = self._level_numbers(origin_level, destination_level)
         if levels == self.tree.levels(self.tree.height):
             raise DomainError("A rest is part of pairs of larger regions; choose a coarser level for one side at least.")
-        if self.across is None:
+        if self.half_step_sums is None:
             nothing = np.zeros(0, np.int32)
             return sum_pairs(nothing, nothing, np.zeros(0, np.int64), self.tree.destinations.size(levels[1]))
         released, minus_listed = self.sums(*levels), self._sum_pairs(self.tree.height, levels, -self.stages[-1].count)
@@ -480,11 +480,11 @@ class FlowRelease(NoisyRelease):
         return pd.DataFrame([self._compare_with_next(stage) for stage in range(self.tree.height)])
 
     def _compare_with_next(self, stage: int) -> dict[str, Any]:
-        """Compare a stage with the sums of the next one; if that one is a list, with the sums of `across`, at the next coarser level."""
-        listed = self.across is not None and stage == self.tree.height - 1
+        """Compare a stage with the sums of the next one; if that one is a list, with `half_step_sums`, at the next coarser level."""
+        listed = self.half_step_sums is not None and stage == self.tree.height - 1
         levels = self.tree.levels(stage - 1 if listed else stage)
-        if listed and self.across is not None:
-            below = self._sum_across(self.across, levels)
+        if listed and self.half_step_sums is not None:
+            below = self._sum_across(self.half_step_sums, levels)
         else:
             below = self._sum_pairs(stage + 1, levels, self.stages[stage + 1].count)
         here = self._sum_pairs(stage, levels, self.stages[stage].count)
@@ -494,7 +494,7 @@ class FlowRelease(NoisyRelease):
             "stage": stage,
             "between": self.tree.title(stage),
             "pairs": len(self.stages[stage].count),
-            "rest": int(self.rest(*levels).count.sum()) if listed else 0,
+            "rest": int(self.unlisted_trips(*levels).count.sum()) if listed else 0,
             "mismatches": int((gap > 0).sum() + (missing > 0).sum()),
             "largest_gap": int(max(gap.max(initial=0), missing.max(initial=0))),
             "status": self.status,
@@ -516,7 +516,7 @@ class FlowRelease(NoisyRelease):
 
     def _sum_across(self, across: PairSums, levels: tuple[int, int]) -> PairSums:
         """Add up `across` to counts between regions of two levels that are not finer."""
-        finer = self.across_levels
+        finer = self.half_step_levels
         origin = self.tree.origins.ancestors(levels[0], finer[0])[across.origin]
         destination = self.tree.destinations.ancestors(levels[1], finer[1])[across.destination]
         return sum_pairs(origin, destination, across.count, self.tree.destinations.size(levels[1]))

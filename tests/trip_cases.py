@@ -4,8 +4,8 @@ from collections import Counter
 
 import numpy as np
 
-from dpviz.data.flows import Flows
-from dpviz.release.flow_release import FlowRelease
+from dpviz.data.trips import TripCounts
+from dpviz.release.trip_release import TripRelease
 from dpviz.space.pair_tree import PairTree
 from dpviz.space.regions import Regions
 
@@ -41,18 +41,18 @@ def random_regions(rng: np.random.Generator, depth: int, most: int = 3, prefix: 
     return from_parents(parents, prefix)
 
 
-def flows_of(regions: Regions, trips: Sums, destinations: Regions | None = None, **options) -> Flows:
+def trip_counts_of(regions: Regions, trips: Sums, destinations: Regions | None = None, **options) -> TripCounts:
     """Trips from a table of places; pairs without trips are left out."""
     rows = np.array(sorted((*pair, count) for pair, count in trips.items() if count), np.int64).reshape(-1, 3)
-    return Flows(regions, rows[:, 0].astype(np.int32), rows[:, 1].astype(np.int32), rows[:, 2], destinations=destinations, **options)
+    return TripCounts(regions, rows[:, 0].astype(np.int32), rows[:, 1].astype(np.int32), rows[:, 2], destinations=destinations, **options)
 
 
 def person(neighbours: str, bound: int) -> dict:
-    """How flows say that a unit has `bound` trips."""
+    """How counts say that a unit has `bound` trips."""
     return {} if bound == 1 else {"contributions": bound, "unit": "person", "exactly": neighbours == "bounded"}
 
 
-def random_flows(rng: np.random.Generator, regions: Regions, destinations: Regions | None = None, *, most=1000, pairs=None) -> Flows:
+def random_trips(rng: np.random.Generator, regions: Regions, destinations: Regions | None = None, *, most=1000, pairs=None) -> TripCounts:
     """Heavy-tailed trips, at most so many, on a third of all pairs or on `pairs` of them."""
     ends = destinations or regions
     width = ends.size(ends.depth)
@@ -60,28 +60,28 @@ def random_flows(rng: np.random.Generator, regions: Regions, destinations: Regio
     pairs = max(every // 3, 1) if pairs is None else pairs
     chosen = rng.choice(every, min(pairs, every), replace=False)
     count = np.minimum(1 + rng.pareto(0.8, len(chosen)) * 3, most).astype(int)
-    return flows_of(regions, {divmod(int(pair), width): int(c) for pair, c in zip(chosen, count, strict=True)}, destinations)
+    return trip_counts_of(regions, {divmod(int(pair), width): int(c) for pair, c in zip(chosen, count, strict=True)}, destinations)
 
 
-def trips_of(number: int, depth: int = 2, **options) -> Flows:
+def trips_of(number: int, depth: int = 2, **options) -> TripCounts:
     """So many trips over an uneven hierarchy, always the same for the same number and depth."""
     rng = np.random.default_rng([number, depth])
     regions = random_regions(np.random.default_rng(depth), depth, 3 if depth < 5 else 2)
     leaves = regions.size(depth)
     ends = (leaves * rng.random((number, 2)) ** 2).astype(int)
-    return flows_of(regions, Counter(map(tuple, ends.tolist())), **options)
+    return trip_counts_of(regions, Counter(map(tuple, ends.tolist())), **options)
 
 
-def sums_between(flows: Flows, levels: tuple[int, int]) -> Sums:
+def sums_between(trips: TripCounts, levels: tuple[int, int]) -> Sums:
     """True trips between two levels, pair by pair: places to trips."""
     sums: Counter[tuple[int, int]] = Counter()
-    a, b = flows.regions.ancestors(levels[0]), flows.ends.ancestors(levels[1])
-    for origin, destination, count in zip(flows.origin.tolist(), flows.destination.tolist(), flows.count.tolist(), strict=True):
+    a, b = trips.regions.ancestors(levels[0]), trips.ends.ancestors(levels[1])
+    for origin, destination, count in zip(trips.origin.tolist(), trips.destination.tolist(), trips.count.tolist(), strict=True):
         sums[int(a[origin]), int(b[destination])] += count
     return dict(sums)
 
 
-def released_at(release: FlowRelease, stage: int) -> Sums:
+def released_at(release: TripRelease, stage: int) -> Sums:
     """Released trips of a stage: places to trips."""
     at = release.stages[stage]
     return {(o, d): c for o, d, c in zip(at.origin.tolist(), at.destination.tolist(), at.count.tolist(), strict=True)}
@@ -100,9 +100,9 @@ def recorded(monkeypatch, module, law: str) -> list[int]:
     return noise
 
 
-def noise_of(release: FlowRelease, flows: Flows, stage: int) -> np.ndarray:
+def noise_of(release: TripRelease, trips: TripCounts, stage: int) -> np.ndarray:
     """(k,) noise on the released nodes of a measured stage."""
-    at, true = release.stages[stage], sums_between(flows, release.tree.levels(stage))
+    at, true = release.stages[stage], sums_between(trips, release.tree.levels(stage))
     return at.noisy - np.array([true.get(pair, 0) for pair in zip(at.origin.tolist(), at.destination.tolist(), strict=True)], np.int64)
 
 

@@ -36,7 +36,7 @@ def _view(module: str) -> Any:
         raise SettingError(f'This needs {error.name}, which is not installed: pip install "dpviz[plot]".') from None
 
 
-class Shown:
+class HtmlCard:
     """An object that notebooks show as HTML, which runs no script and loads nothing.
 
     >>> import dpviz as dv
@@ -49,7 +49,7 @@ class Shown:
         return str(_view("notebook").write_html(self))
 
 
-class Private:
+class PrivateCard:
     """Private counts, of which notebooks show only what was declared: the public frame, and what is protected.
 
     >>> import dpviz as dv
@@ -103,7 +103,7 @@ class MapPage:
         return Path(path)
 
 
-class Mapped(Shown):
+class Mapped(HtmlCard):
     """A release that can be drawn: a picture by Matplotlib, or a map to move and point at."""
 
     def plot(self, level: int | str | None = None, *, ax: Axes | None = None) -> Axes:

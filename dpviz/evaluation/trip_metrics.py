@@ -14,40 +14,40 @@ import numpy as np
 import pandas as pd
 
 from dpviz.arrays import Floats
-from dpviz.data.flows import Flows
+from dpviz.cards import HtmlCard
+from dpviz.data.trips import TripCounts
 from dpviz.errors import DomainError, SettingError
-from dpviz.mechanisms import FLOW_MECHANISMS
+from dpviz.mechanisms import TRIP_FAMILY
 from dpviz.privacy.budget import ApproxBudget
-from dpviz.release.flow_release import FlowRelease, PairSums, sum_pairs
-from dpviz.shown import Shown
+from dpviz.release.trip_release import PairSums, TripRelease, sum_pairs
 
 KINDS = ("true positive", "false positive", "false negative")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class FlowEvaluation(Shown):
+class TripEvaluation(HtmlCard):
     """A release of trips compared with the true trips. CURATOR ONLY: holds private data, must not be exported.
 
     A pair is *released* if its released count is above 0, and *present* if it is released or has true trips.
 
     Attributes:
         release: of trips.
-        flows: the private trips that it was made from.
+        trips: the private trips that it was made from.
 
     >>> import pandas as pd
     >>> import dpviz as dv
     >>> regions = dv.Regions.from_table(pd.DataFrame({"town": ["a", "b"]}), levels=["town"])
-    >>> flows = dv.Flows.from_table(pd.DataFrame({"origin": ["a"], "destination": ["b"], "count": [90]}), regions=regions)
-    >>> release = dv.TopDown().release(flows, dv.ApproxBudget(1, 1e-6), dv.Entropy.seeded(1))
-    >>> dv.evaluate_flows(release, flows).true_level(1).count.tolist()
+    >>> trips = dv.TripCounts.from_table(pd.DataFrame({"origin": ["a"], "destination": ["b"], "count": [90]}), regions=regions)
+    >>> release = dv.TopDown().release(trips, dv.ApproxBudget(1, 1e-6), dv.Entropy.seeded(1))
+    >>> dv.evaluate(release, trips).true_level(1).count.tolist()
     [90]
     """
 
-    release: FlowRelease
-    flows: Flows
+    release: TripRelease
+    trips: TripCounts
 
     def __repr__(self) -> str:
-        return "FlowEvaluation(curator only: holds true counts)"
+        return "TripEvaluation(curator only: holds true counts)"
 
     @cached_property
     def by_stage(self) -> pd.DataFrame:
@@ -73,10 +73,10 @@ class FlowEvaluation(Shown):
         """
         key = (origin_level, destination_level)
         if key not in self._sums:
-            flows = self.flows
-            origin = flows.regions.ancestors(origin_level)[flows.origin]
-            destination = flows.ends.ancestors(destination_level)[flows.destination]
-            self._sums[key] = sum_pairs(origin, destination, flows.count, flows.ends.size(destination_level))
+            trips = self.trips
+            origin = trips.regions.ancestors(origin_level)[trips.origin]
+            destination = trips.ends.ancestors(destination_level)[trips.destination]
+            self._sums[key] = sum_pairs(origin, destination, trips.count, trips.ends.size(destination_level))
         return self._sums[key]
 
     def true_level(self, level: int) -> PairSums:
@@ -159,12 +159,12 @@ class FlowEvaluation(Shown):
             "false_positives": int(wrong.sum()),
             "false_negatives": int(missing.sum()),
             "false_positive_trips": int(counts.count[wrong].sum()),
-            "rest": int(self.release.rest(0, 0).count.sum()) if stage == tree.height else 0,
+            "rest": int(self.release.unlisted_trips(0, 0).count.sum()) if stage == tree.height else 0,
             "coverage": float(100 * inside.mean()) if len(inside) else np.nan,
         }
 
 
-def error_bounds(release: FlowRelease, beta: float = 0.05) -> Floats:
+def error_bounds(release: TripRelease, beta: float = 0.05) -> Floats:
     """Bound the errors of all pairs of each stage; each stage's bound holds with probability at least 1 - beta.
 
     Args:
@@ -180,14 +180,14 @@ def error_bounds(release: FlowRelease, beta: float = 0.05) -> Floats:
     >>> import pandas as pd
     >>> import dpviz as dv
     >>> regions = dv.Regions.from_table(pd.DataFrame({"town": ["a", "b"]}), levels=["town"])
-    >>> flows = dv.Flows.from_table(pd.DataFrame({"origin": ["a"], "destination": ["b"], "count": [90]}), regions=regions)
-    >>> release = dv.TopDown().release(flows, dv.ApproxBudget(1, 1e-6), dv.Entropy.seeded(1))
-    >>> dv.evaluation.flow_metrics.error_bounds(release).shape
+    >>> trips = dv.TripCounts.from_table(pd.DataFrame({"origin": ["a"], "destination": ["b"], "count": [90]}), regions=regions)
+    >>> release = dv.TopDown().release(trips, dv.ApproxBudget(1, 1e-6), dv.Entropy.seeded(1))
+    >>> dv.evaluation.trip_metrics.error_bounds(release).shape
     (3,)
     """
     if not 0 < beta < 1:
         raise SettingError("beta must be above 0 and below 1.")
-    mechanism = FLOW_MECHANISMS.get(release.mechanism)
+    mechanism = TRIP_FAMILY.mechanisms.get(release.mechanism)
     if mechanism is None:
         return np.full(release.tree.height + 1, np.nan)
     return mechanism.from_settings(release.settings).error_bounds(release, beta)
@@ -242,12 +242,12 @@ def proposition_1_stability(stage: int, height: int, budget: ApproxBudget, fan_o
     return float(min(fan_out ** (height - stage), trips) * -log_delta / float(budget.epsilon))
 
 
-def evaluate_flows(release: FlowRelease, flows: Flows) -> FlowEvaluation:
+def evaluate_trips(release: TripRelease, trips: TripCounts) -> TripEvaluation:
     """Compare a release with the trips that it was made from. CURATOR ONLY.
 
     Args:
         release: of trips, by any mechanism.
-        flows: the private trips.
+        trips: the private trips.
 
     Raises:
         DomainError: the trips are between other regions.
@@ -255,11 +255,11 @@ def evaluate_flows(release: FlowRelease, flows: Flows) -> FlowEvaluation:
     >>> import pandas as pd
     >>> import dpviz as dv
     >>> regions = dv.Regions.from_table(pd.DataFrame({"town": ["a", "b"]}), levels=["town"])
-    >>> flows = dv.Flows.from_table(pd.DataFrame({"origin": ["a"], "destination": ["b"], "count": [90]}), regions=regions)
-    >>> release = dv.TopDown().release(flows, dv.ApproxBudget(1, 1e-6), dv.Entropy.seeded(1))
-    >>> dv.evaluate_flows(release, flows).by_stage["true_pairs"].tolist()
+    >>> trips = dv.TripCounts.from_table(pd.DataFrame({"origin": ["a"], "destination": ["b"], "count": [90]}), regions=regions)
+    >>> release = dv.TopDown().release(trips, dv.ApproxBudget(1, 1e-6), dv.Entropy.seeded(1))
+    >>> dv.evaluate(release, trips).by_stage["true_pairs"].tolist()
     [1, 1, 1]
     """
-    if flows.regions != release.tree.origins or flows.ends != release.tree.destinations:
+    if trips.regions != release.tree.origins or trips.ends != release.tree.destinations:
         raise DomainError("The release and the trips must be between the same regions.")
-    return FlowEvaluation(release=release, flows=flows)
+    return TripEvaluation(release=release, trips=trips)

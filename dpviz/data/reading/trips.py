@@ -26,16 +26,6 @@ from dpviz.data.columns import (
     resolve_columns,
 )
 from dpviz.data.fingerprints import sum_rows
-from dpviz.data.flows import (
-    Counts,
-    Ids,
-    Trips,
-    check_counts,
-    counts_of,
-    ids_of,
-    leaf_indexes,
-    refuse_missing,
-)
 from dpviz.data.leaf_ids import cut_block_code, find_leaves
 from dpviz.data.reading.memory_tables import TableUpload
 from dpviz.data.reading.rules import ReadingRules
@@ -56,21 +46,31 @@ from dpviz.data.roles import (
     only,
     propose_trips,
 )
+from dpviz.data.trips import (
+    Counts,
+    Ids,
+    Trips,
+    check_counts,
+    counts_of,
+    ids_of,
+    leaf_indexes,
+    refuse_missing,
+)
 from dpviz.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dpviz.data.bounding import People
-    from dpviz.data.flows import Ids
     from dpviz.data.roles import PublicHeader, Use
+    from dpviz.data.trips import Ids
     from dpviz.space.regions import Regions
 
 NO_HEADER = "The first line must hold the names of the columns (of a matrix, the ids of the destinations); this one starts with data."
 
 
 @dataclass(frozen=True, kw_only=True)
-class FlowColumns:
+class TripColumns:
     """Names of the columns of trips. None stands for no column, or for a column that is still to be found by its name.
 
     Attributes:
@@ -87,7 +87,7 @@ class FlowColumns:
 
 
 @dataclass(frozen=True, kw_only=True)
-class FlowsRequest(ReadingRules):
+class TripsRequest(ReadingRules):
     """How the rows of files of trips are read.
 
     Attributes:
@@ -96,10 +96,10 @@ class FlowsRequest(ReadingRules):
     """
 
     sides: tuple[Regions, Regions]
-    columns: FlowColumns
+    columns: TripColumns
 
 
-def resolve_flow_columns(names: Sequence[str], wanted: FlowColumns, *, is_file: bool = True) -> FlowColumns:
+def resolve_trip_columns(names: Sequence[str], wanted: TripColumns, *, is_file: bool = True) -> TripColumns:
     """Return the wanted columns as the file spells them. Origin, destination and count are found by their names if they are None.
 
     Args:
@@ -120,13 +120,13 @@ def resolve_flow_columns(names: Sequence[str], wanted: FlowColumns, *, is_file: 
     if count is None:
         count = only(matches)
     count_and_person = resolve_columns(names, PointColumns(count=count, person=wanted.person), has_geometry=True)
-    columns = FlowColumns(origin=origin, destination=destination, count=count_and_person.count, person=count_and_person.person)
+    columns = TripColumns(origin=origin, destination=destination, count=count_and_person.count, person=count_and_person.person)
     if len({origin, destination} & {columns.count, columns.person}):
         raise InputError("count and person must be other columns than origin and destination.")
     return columns
 
 
-def _find_ends(names: Sequence[str], wanted: FlowColumns, shown: Sequence[str]) -> tuple[str, str]:
+def _find_ends(names: Sequence[str], wanted: TripColumns, shown: Sequence[str]) -> tuple[str, str]:
     """Return the columns of origin and destination: the named ones, or those of the only pair whose names say so."""
     ends = zip(ENDS, (wanted.origin, wanted.destination), strict=True)
     named = {role: find_column(names, name) for role, name in ends if name is not None}
@@ -154,7 +154,7 @@ def may_be_matrix(names: Sequence[str]) -> bool:
     return len(names) > 1 and not any(min(map(len, pair)) > 2 for pair in find_ends(names))
 
 
-def is_matrix(names: Sequence[str], wanted: FlowColumns, sides: tuple[Regions, Regions]) -> bool:
+def is_matrix(names: Sequence[str], wanted: TripColumns, sides: tuple[Regions, Regions]) -> bool:
     """Return whether a file is a matrix of trips.
 
     The header of a matrix has the id of a destination after its first name, and the caller names neither origin nor destination. An id that
@@ -283,7 +283,7 @@ def _sums_agree(key: Integers, word: Integers, count: Integers, parts: tuple[Mas
 
 
 @dataclass(frozen=True, kw_only=True)
-class FlowsFile:
+class TripsFile:
     """A description of a file of trips, from which the curator chooses the columns. Not for release.
 
     Attributes:
@@ -292,8 +292,8 @@ class FlowsFile:
         matrix: whether it looks like a matrix: origins in the first column, destinations in the header, counts in the cells.
         origin: the column of origins that is named, or whose name and that of the destination say so; None if there is none, or several.
         destination: likewise.
-        count: the only column with a name of a number of trips; `read_flows` uses it if the caller names no other.
-        person: the only column with a name of a person; a proposal, which `read_flows` does not use by itself.
+        count: the only column with a name of a number of trips; `read_trips` uses it if the caller names no other.
+        person: the only column with a name of a person; a proposal, which `read_trips` does not use by itself.
         rows: number of rows, of several files that of the longest, where files state it; private.
         use: what the header says of trips, pairs of coordinates included; None for a matrix.
     """
@@ -309,19 +309,19 @@ class FlowsFile:
     use: Use | None = field(default=None, compare=False)
 
 
-def inspect_flows(
+def inspect_trips(
     source: Source,
     *,
     through: bool = False,
     limits: Limits = DEFAULT_LIMITS,
     text_format: TextFormat = PLAIN_TEXT,
     chosen: Mapping[str, Any] = NOTHING_CHOSEN,
-) -> FlowsFile:
+) -> TripsFile:
     r"""Describe a file of trips. The result holds no entry of a row.
 
     Args:
         source: a path, or an open binary file with a `name`.
-        through: whether to read every row as well, if the columns are clear from their names, and to refuse rows that `read_flows`
+        through: whether to read every row as well, if the columns are clear from their names, and to refuse rows that `read_trips`
             refuses for all regions under bad_rows="refuse".
         limits: the most that the file may hold.
         text_format: the declared format of a text table.
@@ -333,7 +333,7 @@ def inspect_flows(
     >>> import io
     >>> upload = io.BytesIO(b"home,work,trips\na,b,12\nb,a,3\n")
     >>> upload.name = "commuters.csv"
-    >>> found = inspect_flows(upload, through=True)
+    >>> found = inspect_trips(upload, through=True)
     >>> found.origin, found.destination, found.count, found.matrix
     ('home', 'work', 'trips', False)
     """
@@ -348,15 +348,15 @@ def inspect_flows(
     return described
 
 
-def describe_trips(kind: str, header: PublicHeader, rows: int | None, chosen: Mapping[str, Any], *, matrix: bool) -> FlowsFile:
+def describe_trips(kind: str, header: PublicHeader, rows: int | None, chosen: Mapping[str, Any], *, matrix: bool) -> TripsFile:
     """Describe a table of trips by its header alone."""
     use = propose_trips(header, chosen)
     ids = {} if matrix else {role: name for role, name in use.found.items() if isinstance(name, str)}
     roles: dict[str, Any] = {role: ids.get(role) for role in (*ENDS, "count", "person")}
-    return FlowsFile(format=kind, columns=header.names, matrix=matrix, **roles, rows=rows, use=None if matrix else use)
+    return TripsFile(format=kind, columns=header.names, matrix=matrix, **roles, rows=rows, use=None if matrix else use)
 
 
-def _read_through(opened: OpenTable, proposed: FlowsFile) -> None:
+def _read_through(opened: OpenTable, proposed: TripsFile) -> None:
     """Refuse rows that are bad for all regions."""
     if proposed.matrix:
         _read_matrix(opened, "refuse")
@@ -381,18 +381,18 @@ def _looks_like_matrix(opened: OpenTable) -> bool:
     return 2 * sum(name in first_column for name in names) > len(names)
 
 
-def read_trips(source: Source, request: FlowsRequest) -> Trips:
+def read_trips(source: Source, request: TripsRequest) -> Trips:
     """Read a file's trips as indexes of leaf regions; bad rows are refused, or marked to be dropped.
 
     Raises:
-        InputError: as `read_flows`.
+        InputError: as `read_trips`.
     """
     sides, bad_rows = request.sides, request.bad_rows
     opened = open_rows(source, request.limits, quoted_newlines=request.quoted_newlines, text_format=request.text_format)
     if is_matrix(opened.names, request.columns, sides):
         rows = _read_matrix(opened, bad_rows)
     else:
-        columns = resolve_flow_columns(opened.names, request.columns, is_file=not isinstance(source, TableUpload))
+        columns = resolve_trip_columns(opened.names, request.columns, is_file=not isinstance(source, TableUpload))
         rows = _read_table(opened, columns, sides, bad_rows)
     return _find_leaves(rows, sides, bad_rows)
 
@@ -429,7 +429,7 @@ def read_columns(opened: OpenTable, positions: Sequence[int], bad_rows: str, cou
     return read
 
 
-def _read_table(opened: OpenTable, columns: FlowColumns, sides: tuple[Regions, Regions], bad_rows: str) -> _Rows:
+def _read_table(opened: OpenTable, columns: TripColumns, sides: tuple[Regions, Regions], bad_rows: str) -> _Rows:
     names = [name for name in (columns.origin, columns.destination, columns.count, columns.person) if name is not None]
     counts = [] if columns.count in (None, columns.person) else [opened.names.index(str(columns.count))]
     table = read_columns(opened, [opened.names.index(name) for name in names], bad_rows, counts)

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpviz.amounts import LONGEST_NUMBER
 from dpviz.arrays import Integers, Places
+from dpviz.cards import PrivateCard
 from dpviz.data.bounding import KEEP, Words, bound_of, check_people, refuse_bound_without_persons
 from dpviz.data.cell_counts import CellCounts, count_rows
 from dpviz.data.cells import (
@@ -34,11 +35,10 @@ from dpviz.data.fingerprints import UNKNOWN, Fingerprints, RowSum, fingerprints_
 from dpviz.data.frame_columns import column_of, count_of, each_row_of_frame
 from dpviz.data.leaf_ids import COMPARED, find_leaves
 from dpviz.data.leaf_regions import check_regions
-from dpviz.data.library_errors import guard
+from dpviz.data.library_errors import without_private_text
 from dpviz.data.marks import TRIPS, declares_unit
 from dpviz.data.roles import EachRow, warn_each_row
 from dpviz.errors import InputError
-from dpviz.shown import Private
 from dpviz.space.regions import Regions
 
 _NO_FAULT, _BLANK, _NO_NUMBER, _NEGATIVE, _FRACTION = range(5)
@@ -165,7 +165,7 @@ def counts_of(cells: pd.Series | pa.ChunkedArray, source: str, *, texts: bool = 
     """
     if isinstance(cells, pd.Series) and not (isinstance(cells.dtype, np.dtype) and cells.dtype.kind in "iufO"):
         rule = f"{source} must hold whole numbers."
-        cells = guard(rule, lambda: pa.chunked_array([pa.Array.from_pandas(cells)]))
+        cells = without_private_text(rule, lambda: pa.chunked_array([pa.Array.from_pandas(cells)]))
     if isinstance(cells, pa.ChunkedArray) and pa.types.is_dictionary(cells.type):
         cells = cells.cast(cells.type.value_type)
     stored = _stored_numbers(cells)
@@ -259,7 +259,7 @@ TRIP, PERSON = "trip", "person"
 
 
 @dataclass(frozen=True, eq=False)
-class Flows(Private):
+class TripCounts(PrivateCard):
     """Trips per pair of leaf regions. PRIVATE: only a mechanism or a study may look inside.
 
     Attributes:
@@ -292,10 +292,10 @@ class Flows(Private):
     >>> table = pd.DataFrame({"state": ["A", "A", "B"], "town": ["a", "b", "c"]})
     >>> regions = dv.Regions.from_table(table, levels=["state", "town"])
     >>> trips = pd.DataFrame({"origin": ["a", "a", "b", "c"], "destination": ["c", "b", "c", "a"], "who": [1, 1, 1, 2]})
-    >>> flows = dv.Flows.from_table(trips, regions=regions, person="who", contributions=2)
-    >>> flows
-    Flows(Regions(2 state, 3 town), unit='person', contributions=2)
-    >>> flows.total, flows.over
+    >>> trip_counts = dv.TripCounts.from_table(trips, regions=regions, person="who", contributions=2)
+    >>> trip_counts
+    TripCounts(Regions(2 state, 3 town), unit='person', contributions=2)
+    >>> trip_counts.total, trip_counts.over
     (3, 1)
     """
 
@@ -363,7 +363,7 @@ class Flows(Private):
 
     def __repr__(self) -> str:
         """A text without a single private number, so that logs and tracebacks cannot leak."""
-        return f"Flows({self.regions!r}, unit={self.unit!r}, contributions={self.contributions})"
+        return f"TripCounts({self.regions!r}, unit={self.unit!r}, contributions={self.contributions})"
 
     @classmethod
     def from_table(
@@ -380,7 +380,7 @@ class Flows(Private):
         bad_rows: str = "refuse",
         key: bytes | None = None,
         unit: str | None = None,
-    ) -> Flows:
+    ) -> TripCounts:
         """Add up trips per pair of leaf regions.
 
         Args:
@@ -421,7 +421,7 @@ class Flows(Private):
         people = column_of(table, person) if isinstance(person, str) else person
         owners = None if people is None else check_people(people, len(table), bad_rows)
         rows = None if owners is None else sum_rows([each.words() for each in ids], trips, owners)
-        flows = cls.from_trips(
+        trip_counts = cls.from_trips(
             Trips(origin=origin, destination=destination, count=trips, person=owners, rows=rows),
             regions=regions,
             destinations=ends,
@@ -432,7 +432,7 @@ class Flows(Private):
             key=key,
             unit=unit,
         )
-        return replace(flows, each_row=each_row)
+        return replace(trip_counts, each_row=each_row)
 
     @classmethod
     def from_trips(
@@ -448,7 +448,7 @@ class Flows(Private):
         key: bytes | None = None,
         unit: str | None = None,
         row_stable: bool = True,
-    ) -> Flows:
+    ) -> TripCounts:
         """Bound each person's trips, and add up the trips of each pair.
 
         Args:
@@ -489,8 +489,8 @@ class Flows(Private):
         )
 
     @classmethod
-    def from_cell_counts(cls, counted: CellCounts, *, regions: Regions, destinations: Regions, **declared: Any) -> Flows:
-        """Make flows of the trips per pair that an engine counted; `declared` has contributions, exactly, enforced, notes and marks."""
+    def from_cell_counts(cls, counted: CellCounts, *, regions: Regions, destinations: Regions, **declared: Any) -> TripCounts:
+        """Make counts of the trips per pair that an engine counted; `declared` has contributions, exactly, enforced, notes and marks."""
         origin, destination = np.divmod(counted.cells, destinations.size(destinations.depth))
         return cls(
             regions,

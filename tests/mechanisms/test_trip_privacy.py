@@ -14,20 +14,20 @@ from itertools import combinations, combinations_with_replacement, product
 import numpy as np
 import pytest
 
-from dpviz.data.flows import Flows
+from dpviz.data.trips import TripCounts
 from dpviz.errors import InputError
-from dpviz.mechanisms import FLOW_MECHANISMS, FlatGaussian, StabilityHistogram, TopDown
+from dpviz.mechanisms import MECHANISMS, FlatGaussian, StabilityHistogram, TopDown
 from dpviz.mechanisms import run as measure
 from dpviz.mechanisms.sensitivity import Sensitivity
 from dpviz.mechanisms.trips.fitted_tree import FittedTree
 from dpviz.mechanisms.trips.true_stages import sum_true_stages
 from dpviz.privacy.budget import ApproxBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
-from dpviz.release.flow_release import FlowRelease
+from dpviz.release.trip_release import TripRelease
 from dpviz.space.pair_tree import PairTree
 from tests import transcripts
-from tests.flow_cases import flows_of, person, regular, trips_of
 from tests.often import often
+from tests.trip_cases import person, regular, trip_counts_of, trips_of
 
 RHO = Fraction("1.3")
 SIDES = pytest.mark.parametrize("first", ["destination", "origin"])
@@ -41,8 +41,8 @@ def stage_vectors(tree: PairTree, placements: list[tuple]) -> list[np.ndarray]:
     """Per stage, (placements, nodes) true counts of the trips of one unit, by the code that mechanisms use."""
     vectors = [np.zeros((len(placements), tree.size(stage)), np.int64) for stage in range(tree.height + 1)]
     for row, pairs in enumerate(placements):
-        flows = flows_of(tree.origins, dict(Counter(pairs)))
-        for stage, at in enumerate(sum_true_stages(flows, tree)):
+        trips = trip_counts_of(tree.origins, dict(Counter(pairs)))
+        for stage, at in enumerate(sum_true_stages(trips, tree)):
             vectors[stage][row, at.origin * tree.destinations.size(tree.levels(stage)[1]) + at.destination] = at.count
     return vectors
 
@@ -69,8 +69,8 @@ def test_a_unit_moves_every_stage_by_its_sensitivity_at_most_and_by_all_of_it(fi
     replaced, least = neighbours == "bounded", bound if neighbours == "bounded" else 0
     vectors = placements(first, [unit for number in range(least, bound + 1) for unit in combinations_with_replacement(PAIRS, number)])
     found = [largest_squared_distance(at) if replaced else int((at**2).sum(1).max()) for at in vectors]
-    flows = flows_of(regular(2, 2), {}, **person(neighbours, bound))
-    squares = measure.Run.of(TopDown(neighbours=neighbours), flows, ZcdpBudget(1), Entropy.seeded(0)).sensitivity.squares
+    trips = trip_counts_of(regular(2, 2), {}, **person(neighbours, bound))
+    squares = measure.Run.of(TopDown(neighbours=neighbours), trips, ZcdpBudget(1), Entropy.seeded(0)).sensitivity.squares
     assert squares == (2 if replaced else 1) * bound**2
     assert found == [0 if replaced else bound**2] + [squares] * (len(found) - 1)
 
@@ -100,13 +100,13 @@ class Script(transcripts.Script):
         return self._answer(self.made_up(counts, 1))
 
 
-def run(monkeypatch, mechanism, flows: Flows, script: Script) -> FlowRelease:
+def run(monkeypatch, mechanism, trips: TripCounts, script: Script) -> TripRelease:
     with monkeypatch.context() as patched:
         script.install(patched)
-        return mechanism.release(flows, ZcdpBudget(RHO), script.entropy)
+        return mechanism.release(trips, ZcdpBudget(RHO), script.entropy)
 
 
-def loss(monkeypatch, mechanism, one: Flows, other: Flows, seed: int = 0) -> Fraction:
+def loss(monkeypatch, mechanism, one: TripCounts, other: TripCounts, seed: int = 0) -> Fraction:
     """zCDP loss between two inputs along one script; fails if anything but the noise can tell them apart."""
     first = Script(seed=seed)
     released = run(monkeypatch, mechanism, one, first)
@@ -143,7 +143,7 @@ VARIANTS = {
     "top down, dial": TopDown(dial=1.0),
     "top down, false discovery": TopDown(false_discovery=0.2),
     "flat": FlatGaussian(),
-    "flat from 2": FlatGaussian(least=2),
+    "flat from 2": FlatGaussian(threshold=2),
     "fitted": FittedTree(),
     "fitted, all stages, origins first": FittedTree(between=True, tree="origin"),
     "fitted, list": FittedTree(false_discovery=0.2),
@@ -173,7 +173,7 @@ def test_between_two_regions_no_trip_costs_more_than_rho_and_one_costs_all_of_it
         trips = Counter(dict(zip(pairs, counts, strict=True)))
         gone = [[]] if neighbours == "add_remove" else [[pair] for pair in pairs if trips[pair]]
         for out, into in product(gone, pairs):
-            inputs = flows_of(regions, trips), flows_of(regions, moved(trips, out, [into]))
+            inputs = trip_counts_of(regions, trips), trip_counts_of(regions, moved(trips, out, [into]))
             found.append(loss(monkeypatch, mechanism, *inputs[:: 1 if len(found) % 2 else -1], sum(counts)))
     assert max(found) == RHO
 
@@ -188,7 +188,7 @@ def test_no_person_costs_more_than_rho_on_two_levels_wherever_the_trips_lie(monk
         into = [PAIRS[place] for place in rng.integers(0, 16, bound)] if seed % 2 else [PAIRS[seed % 16]] * bound
         out = [PAIRS[place] for place in rng.integers(0, 16, bound)] if seed % 4 else [(1, 3)] * bound
         other = moved(trips, [] if neighbours == "add_remove" else out, into)
-        found.append(loss(monkeypatch, mechanism, flows_of(regions, trips, **who), flows_of(regions, other, **who), seed))
+        found.append(loss(monkeypatch, mechanism, trip_counts_of(regions, trips, **who), trip_counts_of(regions, other, **who), seed))
     assert max(found) == RHO
 
 
@@ -197,12 +197,12 @@ def test_the_enumeration_catches_the_papers_sensitivity_for_many_trips(monkeypat
     regions, who = regular(2, 2), person("bounded", 3)
     trips = Counter(dict.fromkeys(PAIRS, 6))
     distinct = [(0, 0), (0, 1), (1, 0)], [(2, 2), (2, 3), (3, 2)]
-    one, other = flows_of(regions, trips, **who), flows_of(regions, moved(trips, *distinct), **who)
+    one, other = trip_counts_of(regions, trips, **who), trip_counts_of(regions, moved(trips, *distinct), **who)
     assert loss(monkeypatch, TopDown(), one, other) > RHO
 
 
 def test_every_mechanism_of_the_table_is_enumerated_here():
-    ours = {key for key, row in FLOW_MECHANISMS.items() if row.__module__.startswith("dpviz.")}
+    ours = {key for key, row in MECHANISMS.of("trips").items() if row.__module__.startswith("dpviz.")}
     assert {variant.key for variant in VARIANTS.values()} | {StabilityHistogram.key} >= ours
 
 
@@ -223,19 +223,19 @@ def renyi_sum(variance: Fraction, shift: int, at: np.ndarray, order: float) -> f
     return float(np.exp(log).sum() / np.exp(-(reach**2) / scale).sum())
 
 
-def renyi_divergence(monkeypatch, flows: tuple[Flows, Flows], neighbours: str, order: float, wide: int) -> float:
+def renyi_divergence(monkeypatch, trip_counts: tuple[TripCounts, TripCounts], neighbours: str, order: float, wide: int) -> float:
     """Renyi divergence between the laws of all noisy numbers of TopDown between two regions (T = 2), through the mechanism itself.
 
     Every answer of the steps before the last is played to both inputs; the last step is summed in closed form.
     """
     mechanism, firsts = TopDown(neighbours=neighbours), 1 if neighbours == "bounded" else 2
     probe, every = Script(), np.arange(-50, 51)
-    run(monkeypatch, mechanism, flows[0], probe)
+    run(monkeypatch, mechanism, trip_counts[0], probe)
     variance, total = probe.requests[0][1], 0.0
     centre = np.concatenate([true for true, _ in probe.requests[:firsts]])
     for noise in product(range(-wide, wide + 1), repeat=len(centre)):
-        scripts = [Beginning(given=np.split(centre + noise, [1][: firsts - 1])) for _ in flows]
-        for trips, script in zip(flows, scripts, strict=True):
+        scripts = [Beginning(given=np.split(centre + noise, [1][: firsts - 1])) for _ in trip_counts]
+        for trips, script in zip(trip_counts, scripts, strict=True):
             run(monkeypatch, mechanism, trips, script)
         one, other = (np.concatenate([true for true, _ in script.requests]) for script in scripts)
         shifts = other - one
@@ -257,9 +257,9 @@ def renyi_divergence(monkeypatch, flows: tuple[Flows, Flows], neighbours: str, o
     ],
 )
 def test_the_law_of_top_down_keeps_zcdp_when_a_trip_is_replaced_or_added(monkeypatch, trips, out, into, orders, share):
-    flows = flows_of(regular(2), trips), flows_of(regular(2), moved(Counter(trips), out, [into]))
+    trip_counts = trip_counts_of(regular(2), trips), trip_counts_of(regular(2), moved(Counter(trips), out, [into]))
     for order in orders:
-        found = renyi_divergence(monkeypatch, flows, *(("bounded", order, 9) if out else ("add_remove", order, 7)))
+        found = renyi_divergence(monkeypatch, trip_counts, *(("bounded", order, 9) if out else ("add_remove", order, 7)))
         assert share * order * float(RHO) < found <= order * float(RHO) * (1 + 1e-9)
 
 
@@ -344,9 +344,9 @@ def test_the_tight_thresholds_are_the_published_ones(epsilon, published):
 
 @NEIGHBOURS
 def test_the_stability_histogram_refuses_more_than_one_trip_per_person(neighbours):
-    flows = flows_of(regular(2), {(0, 0): 6}, **person(neighbours, 2))
+    trips = trip_counts_of(regular(2), {(0, 0): 6}, **person(neighbours, 2))
     with pytest.raises(InputError, match="one trip per person"):
-        StabilityHistogram(neighbours=neighbours).release(flows, ApproxBudget(1, "1e-5"), Entropy.seeded(1))
+        StabilityHistogram(neighbours=neighbours).release(trips, ApproxBudget(1, "1e-5"), Entropy.seeded(1))
 
 
 # What a unit may be, and what the receipt says of it.
@@ -354,7 +354,7 @@ def test_the_stability_histogram_refuses_more_than_one_trip_per_person(neighbour
 
 @pytest.mark.parametrize("kind", [TopDown, FlatGaussian])
 def test_many_trips_per_person_are_replaced_only_where_everybody_is_declared_to_have_as_many(kind):
-    vague, budget = flows_of(regular(2, 2), {(0, 0): 700, (1, 2): 300}, contributions=3, unit="person"), ZcdpBudget(1)
+    vague, budget = trip_counts_of(regular(2, 2), {(0, 0): 700, (1, 2): 300}, contributions=3, unit="person"), ZcdpBudget(1)
     with pytest.raises(InputError, match="exactly"):
         kind().release(vague, budget, Entropy.seeded(1))
     declared, enforced = (
@@ -374,9 +374,9 @@ def test_many_trips_per_person_are_replaced_only_where_everybody_is_declared_to_
 
 
 def test_a_negative_noisy_total_becomes_zero_and_the_release_empty():
-    flows, empty = flows_of(regular(2, 3), {(0, 4): 3}), 0
+    trips, empty = trip_counts_of(regular(2, 3), {(0, 4): 3}), 0
     for seed in range(30):
-        release = TopDown(neighbours="add_remove").release(flows, ZcdpBudget("1e-4"), Entropy.seeded(seed))
+        release = TopDown(neighbours="add_remove").release(trips, ZcdpBudget("1e-4"), Entropy.seeded(seed))
         sizes = [len(at.count) for at in release.stages]
         if sizes[0] == 0:
             assert sizes == [0] * 5

@@ -7,9 +7,9 @@ import streamlit as st
 from dpviz.app.components.panes import panes
 from dpviz.app.session import is_dark
 from dpviz.release.area_release import AreaRelease
-from dpviz.release.flow_release import FlowRelease
 from dpviz.release.nouns import AnyRelease, counted_noun
-from dpviz.release.point_release import Release
+from dpviz.release.point_release import PointRelease
+from dpviz.release.trip_release import TripRelease
 from dpviz.release.verdict import ROUGH, USABLE, verdict
 from dpviz.view.areas_canvas import released_scene as released_areas
 from dpviz.view.areas_drawing import AreasMapSettings, Denominator, RegionsOnMap, draw_areas
@@ -23,14 +23,14 @@ HEIGHT = 460
 _EASY_TO_SEE, _AREAS_EASY_TO_SEE = 400, 4000  # regions on a map of trips, and of areas
 
 
-def show_kept_map(release: AnyRelease, key: int) -> None:
+def show_paid_map(release: AnyRelease, key: int) -> None:
     """Show a release on a map, at its finest usable level; the page has called `load_deck`.
 
     Args:
         release: the release.
         key: number of its payment, which makes another map of another release.
     """
-    if isinstance(release, FlowRelease):
+    if isinstance(release, TripRelease):
         _show_trips(release, key)
     elif isinstance(release, AreaRelease):
         _show_areas(release, key)
@@ -38,7 +38,7 @@ def show_kept_map(release: AnyRelease, key: int) -> None:
         _show_points(release, key)
 
 
-def find_readable_level(release: Release) -> int:
+def find_readable_level(release: PointRelease) -> int:
     """Return the finest level that is usable, or else rough, of those that a map can show; 0 if none is."""
     shown = [level for level in verdict(release).levels if level.level == 0 or len(release.nodes(level.level)) <= MOST_FEATURES]
     by_grade = ([level.level for level in shown if level.grade == grade] for grade in (USABLE, ROUGH))
@@ -46,13 +46,13 @@ def find_readable_level(release: Release) -> int:
 
 
 @st.fragment
-def _show_points(release: Release, key: int) -> None:
+def _show_points(release: PointRelease, key: int) -> None:
     view = ReleaseView.of(release, find_readable_level(release), unit=counted_noun(release), dark=is_dark())
     panes(released_scene(view, RELEASED, height=HEIGHT), key=f"kept map {key:d}")
 
 
 @st.fragment
-def _show_trips(release: FlowRelease, key: int) -> None:
+def _show_trips(release: TripRelease, key: int) -> None:
     regions = release.tree.origins
     level = max((level for level in range(1, regions.depth + 1) if regions.size(level) <= _EASY_TO_SEE), default=1)
     if not has_geometry(regions, level):

@@ -6,10 +6,10 @@ import pytest
 import shapely
 
 from dpviz.bundled import folder
-from dpviz.data.flows import Flows
-from dpviz.samples import flows as made
-from dpviz.samples.flows import FLOW_SAMPLES, load_flow_sample, northeast_of, synthetic_flows, us_commuters, us_counties
+from dpviz.data.trips import TripCounts
+from dpviz.samples import trips as made
 from dpviz.samples.points import SEED
+from dpviz.samples.trips import TRIP_SAMPLES, load_trip_sample, northeast_of, synthetic_trips, us_commuters, us_counties
 from dpviz.space.pair_tree import PairTree
 from tests.data.reading.files import refused
 
@@ -26,40 +26,40 @@ ITALY = (1, 20, 236, 948, 4_129, 47_765, 556_120)
 
 
 @pytest.fixture(scope="module")
-def samples() -> dict[str, Flows]:
-    return {key: load_flow_sample(key) for key in FLOW_SAMPLES}
+def samples() -> dict[str, TripCounts]:
+    return {key: load_trip_sample(key) for key in TRIP_SAMPLES}
 
 
 def stored(name: str) -> pd.DataFrame:
     return pd.read_parquet(folder("sample_data") / f"{name}.parquet")
 
 
-def between(flows: Flows, origin: str, destination: str) -> int:
+def between(trips: TripCounts, origin: str, destination: str) -> int:
     """Trips of one pair."""
-    one, other = flows.regions.find([origin, destination], flows.regions.depth)
-    return int(flows.count[(flows.origin == one) & (flows.destination == other)].sum())
+    one, other = trips.regions.find([origin, destination], trips.regions.depth)
+    return int(trips.count[(trips.origin == one) & (trips.destination == other)].sum())
 
 
-def stages(flows: Flows) -> list[int]:
+def stages(trips: TripCounts) -> list[int]:
     """Pairs with trips at every stage of the destination tree."""
-    up, tree = flows.regions.ancestors, PairTree(origins=flows.regions, destinations=flows.ends)
-    pairs = (up(one)[flows.origin] * np.int64(10_000) + up(other)[flows.destination] for one, other in map(tree.levels, range(7)))
+    up, tree = trips.regions.ancestors, PairTree(origins=trips.regions, destinations=trips.ends)
+    pairs = (up(one)[trips.origin] * np.int64(10_000) + up(other)[trips.destination] for one, other in map(tree.levels, range(7)))
     return [len(np.unique(pair)) for pair in pairs]
 
 
-def same(one: Flows, other: Flows) -> bool:
+def same(one: TripCounts, other: TripCounts) -> bool:
     arrays = ("origin", "destination", "count")
     return one.regions == other.regions and all(np.array_equal(getattr(one, name), getattr(other, name)) for name in arrays)
 
 
-@pytest.mark.parametrize("key", FLOW_SAMPLES)
+@pytest.mark.parametrize("key", TRIP_SAMPLES)
 def test_every_sample_loads_as_it_is_described(samples, key):
-    sample, flows = FLOW_SAMPLES[key], samples[key]
-    assert (sample.key, sample.levels) == (key, flows.regions.levels)
+    sample, trips = TRIP_SAMPLES[key], samples[key]
+    assert (sample.key, sample.levels) == (key, trips.regions.levels)
     assert sample.unit in {"flights", "commuters", "trips"}
     assert sample.licence in {"Apache-2.0", "public domain, US government"}
-    assert (flows.dropped, flows.contributions, flows.unit) == (0, 1, "trip")
-    assert flows.count.min() >= 1
+    assert (trips.dropped, trips.contributions, trips.unit) == (0, 1, "trip")
+    assert trips.count.min() >= 1
 
 
 def test_the_flights_are_those_of_2008_between_airports_where_they_are(samples):
@@ -69,7 +69,7 @@ def test_the_flights_are_those_of_2008_between_airports_where_they_are(samples):
     assert (len(flights.count), flights.count.sum()) == (5_366, 7_009_728)
     assert between(flights, "SFO", "LAX") == flights.count.max() == 13_788
     assert between(flights, "ABE", "ATL") == 853
-    assert not FLOW_SAMPLES["us_flights"].synthetic
+    assert not TRIP_SAMPLES["us_flights"].synthetic
     boston, marquette = regions.find(["BOS", "MQT"], 3)
     assert regions.centres(3)[boston] == pytest.approx((-71.0052, 42.3643), abs=1e-3)
     assert regions.names_of(3)[boston] == "Boston (BOS)"
@@ -104,7 +104,7 @@ def test_counties_are_all_there_with_their_people_and_valid_outlines_that_do_not
 
 
 def test_the_stored_commuters_are_those_of_the_default_seed_and_others_are_cut_out_of_the_whole_country(samples):
-    stored_ones, other = samples["northeast_commuters"], load_flow_sample("northeast_commuters", seed=0)
+    stored_ones, other = samples["northeast_commuters"], load_trip_sample("northeast_commuters", seed=0)
     assert same(stored_ones, northeast_of(samples["us_commuters"]))
     assert list(stored_ones.regions.ids_of(1)) == list(made.NORTHEAST)
     assert same(other, northeast_of(us_commuters(seed=0)))
@@ -153,20 +153,20 @@ def test_other_countries_are_about_as_sparse_and_that_of_the_default_seed_is_alw
 
 
 def test_same_seed_same_trips_and_another_seed_other_trips():
-    first, again, other = (synthetic_flows("random", "sparse", seed=seed) for seed in (3, 3, 4))
+    first, again, other = (synthetic_trips("random", "sparse", seed=seed) for seed in (3, 3, 4))
     assert same(first, again)
     assert not same(first, other)
 
 
 @pytest.mark.parametrize("key", TABLE_1)
 def test_the_synthetic_sets_are_like_the_paper_s_and_their_densities_exact(samples, key):
-    (trips, pairs), flows, (partition, density) = TABLE_1[key], samples[key], key.split("_")
-    leaves = flows.regions.size(flows.regions.depth)
+    (trips, pairs), trip_counts, (partition, density) = TABLE_1[key], samples[key], key.split("_")
+    leaves = trip_counts.regions.size(trip_counts.regions.depth)
     assert leaves == {"binary": 256, "random": 435}[partition]
-    assert len(flows.count) == int(made.DENSITIES[density] * leaves**2)
-    assert len(flows.count) == pytest.approx(pairs, rel=0.011)  # the paper's 95,612 is no half of 189,225
-    assert flows.count.mean() == pytest.approx(trips / pairs, rel=0.1)
-    assert trips / 3 < flows.count.sum() < 3 * trips
+    assert len(trip_counts.count) == int(made.DENSITIES[density] * leaves**2)
+    assert len(trip_counts.count) == pytest.approx(pairs, rel=0.011)  # the paper's 95,612 is no half of 189,225
+    assert trip_counts.count.mean() == pytest.approx(trips / pairs, rel=0.1)
+    assert trips / 3 < trip_counts.count.sum() < 3 * trips
 
 
 def test_binary_areas_have_two_parts_and_random_ones_two_to_ten(samples):
@@ -178,7 +178,7 @@ def test_binary_areas_have_two_parts_and_random_ones_two_to_ten(samples):
     assert random == samples["random_complete"].regions
 
 
-def test_synthetic_flows_have_the_pareto_tail(samples):
+def test_synthetic_trips_have_the_pareto_tail(samples):
     """P(X >= k) is (1 + (k - 1/2) / s)**-3 after rounding, s twice the mean; the published rates of hidden pairs lie beside it."""
     count = samples["random_complete"].count
     scale = 2 * TABLE_1["random_complete"][0] / TABLE_1["random_complete"][1]
@@ -190,13 +190,13 @@ def test_synthetic_flows_have_the_pareto_tail(samples):
 
 def test_partitions_with_too_many_pairs_unknown_ones_and_samples_and_seeds_of_real_data_are_refused(monkeypatch):
     for unknown in (("ternary", "dense"), ("binary", "thin")):
-        assert "binary, random" in refused(synthetic_flows, *unknown)
-    assert "real data" in refused(load_flow_sample, "us_flights", seed=1)
-    assert "choose one of us_flights" in refused(load_flow_sample, "mars")
+        assert "binary, random" in refused(synthetic_trips, *unknown)
+    assert "real data" in refused(load_trip_sample, "us_flights", seed=1)
+    assert "choose one of us_flights" in refused(load_trip_sample, "mars")
     assert made.MOST_PAIRS >= 435**2
     assert set(TABLE_1) == {f"{partition}_{density}" for partition in made.PARTITIONS for density in made.DENSITIES}
     monkeypatch.setattr(made, "MOST_PAIRS", 100_000)
-    assert "choose another" in refused(synthetic_flows, "random", "sparse", seed=made.PAPER_SEED)
+    assert "choose another" in refused(synthetic_trips, "random", "sparse", seed=made.PAPER_SEED)
 
 
 def test_the_readme_describes_every_column_with_the_totals_of_the_files_which_stay_small():

@@ -14,8 +14,8 @@ from dpviz.mechanisms import FittedTree, FlatGaussian, StabilityHistogram, TopDo
 from dpviz.privacy.budget import ApproxBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.receipt import PRIVATE, SIMULATION
-from dpviz.release.flow_release import FlowRelease, sum_pairs
-from tests.flow_cases import children_of, flows_of, random_flows, random_regions, regular, released_at, sums_between, trips_of
+from dpviz.release.trip_release import TripRelease, sum_pairs
+from tests.trip_cases import children_of, random_regions, random_trips, regular, released_at, sums_between, trip_counts_of, trips_of
 
 BUDGET, RHO = ApproxBudget(2, "1e-3"), ZcdpBudget("0.05")
 MECHANISMS = {
@@ -27,10 +27,10 @@ MECHANISMS = {
 EVERY = pytest.mark.parametrize("mechanism", MECHANISMS)
 
 
-def released(mechanism: str, seed: int = 1, depth: int = 3) -> FlowRelease:
+def released(mechanism: str, seed: int = 1, depth: int = 3) -> TripRelease:
     rng = np.random.default_rng(seed)
-    flows = random_flows(rng, random_regions(rng, depth, 3, "from "), random_regions(rng, depth, 4, "to "))
-    return MECHANISMS[mechanism].release(flows, BUDGET, Entropy.seeded(seed))
+    trips = random_trips(rng, random_regions(rng, depth, 3, "from "), random_regions(rng, depth, 4, "to "))
+    return MECHANISMS[mechanism].release(trips, BUDGET, Entropy.seeded(seed))
 
 
 def every_pair(tree, a: int, b: int):
@@ -105,8 +105,8 @@ def test_what_does_not_exist_is_refused():
 @pytest.mark.parametrize("neighbours", ["bounded", "add_remove"])
 def test_spreads_of_the_flat_gaussian_add_the_variances_of_all_pairs_of_leaves(neighbours):
     rng = np.random.default_rng(4)
-    flows = random_flows(rng, random_regions(rng, 2, 3), random_regions(rng, 2, 4))
-    release = FlatGaussian(neighbours=neighbours).release(flows, RHO, Entropy.seeded(0))
+    trips = random_trips(rng, random_regions(rng, 2, 3), random_regions(rng, 2, 4))
+    release = FlatGaussian(neighbours=neighbours).release(trips, RHO, Entropy.seeded(0))
     assert release.approximate is None
     for a, b in product(range(3), repeat=2):
         o, d, ids = every_pair(release.tree, a, b)
@@ -114,7 +114,7 @@ def test_spreads_of_the_flat_gaussian_add_the_variances_of_all_pairs_of_leaves(n
         assert release.answer(*ids, levels=(a, b), spread=True)[1] ** 2 == pytest.approx(inside * release.stages[-1].variance)
 
 
-def slow_variance(release: FlowRelease, levels: tuple[int, int], pair: tuple[int, int]) -> float:
+def slow_variance(release: TripRelease, levels: tuple[int, int], pair: tuple[int, int]) -> float:
     """Of the stage with the least: its variance times its measured numbers inside a pair, one by one."""
     tree, found, single, measured = release.tree, [], [], [(0, 0)]
     for stage, at in enumerate(release.stages):
@@ -143,10 +143,10 @@ def test_spreads_of_top_down_are_those_of_the_best_stages_measured_numbers_one_b
 @pytest.mark.parametrize("mechanism", [TopDown(), TopDown(tree="origin"), TopDown(neighbours="add_remove"), FlatGaussian()])
 @pytest.mark.parametrize("rho", ["0.5", "0.005"])
 def test_intervals_around_measured_numbers_cover_at_least_95_percent_where_no_count_is_small(rho, mechanism):
-    flows = flows_of(regular(3, 3), dict.fromkeys(product(range(9), repeat=2), 5000))
+    trips = trip_counts_of(regular(3, 3), dict.fromkeys(product(range(9), repeat=2), 5000))
     inside, number = np.zeros(5), 40 * 3 ** np.arange(5)
     for entropy in Entropy.seeded(3).spawn(40):
-        release = mechanism.release(flows, ZcdpBudget(rho), entropy)
+        release = mechanism.release(trips, ZcdpBudget(rho), entropy)
         for stage, pairs in enumerate((1, 3, 9, 27, 81)):
             table, true = release.stage(stage), 81 * 5000 / pairs
             assert len(table) == pairs
@@ -155,7 +155,7 @@ def test_intervals_around_measured_numbers_cover_at_least_95_percent_where_no_co
     assert (inside / number < 0.995)[3:].all()
 
 
-def gaps_of(release: FlowRelease, stage: int, **parts) -> tuple[list[int], list[int]]:
+def gaps_of(release: TripRelease, stage: int, **parts) -> tuple[list[int], list[int]]:
     """Mismatches and largest gaps, stage by stage, of a release of which one stage has other parts."""
     stages = list(release.stages)
     stages[stage] = replace(stages[stage], **parts)
@@ -181,7 +181,7 @@ def test_nothing_is_inconsistent_until_a_number_or_a_missing_parent_is_planted(m
 
 
 LISTS = {
-    "flat": FlatGaussian(least=5),
+    "flat": FlatGaussian(threshold=5),
     "fitted": FittedTree(false_discovery=0.05, accounting="tight"),
     "fitted, origins first": FittedTree(false_discovery=0.05, accounting="tight", tree="origin"),
 }
@@ -189,35 +189,35 @@ LISTS = {
 
 @pytest.mark.parametrize("mechanism", LISTS.values(), ids=LISTS)
 def test_the_pairs_of_a_list_and_the_rest_add_up_at_every_pair_of_levels(mechanism):
-    release = mechanism.release(random_flows(np.random.default_rng(1), regular(3, 4)), RHO, Entropy.seeded(1))
+    release = mechanism.release(random_trips(np.random.default_rng(1), regular(3, 4)), RHO, Entropy.seeded(1))
     leaves = released_at(release, release.tree.height)
     for origin, destination in product(range(3), repeat=2):
         if (origin, destination) == (2, 2):
             continue
-        found, rest = release.sums(origin, destination), release.rest(origin, destination)
+        found, rest = release.sums(origin, destination), release.unlisted_trips(origin, destination)
         above = dict.fromkeys(product(range(release.tree.origins.size(origin)), range(release.tree.destinations.size(destination))), 0)
         for (a, b), count in leaves.items():
             above[release.tree.origins.ancestors(origin)[a], release.tree.destinations.ancestors(destination)[b]] += count
         pairs = np.array(list(above), np.int32).T
         assert (found.at(*pairs) - rest.at(*pairs)).tolist() == list(above.values())
-        assert rest.count.sum() == release.rest(0, 0).count.sum() != 0
+        assert rest.count.sum() == release.unlisted_trips(0, 0).count.sum() != 0
     gaps = release.inconsistencies()
-    assert gaps["rest"].tolist() == [0, 0, 0, release.rest(0, 0).count[0]]
+    assert gaps["rest"].tolist() == [0, 0, 0, release.unlisted_trips(0, 0).count[0]]
     assert gaps["mismatches"].tolist() == [0] * 4
-    changed = replace(release, across=replace(release.across, count=release.across.count + 1))
+    changed = replace(release, half_step_sums=replace(release.half_step_sums, count=release.half_step_sums.count + 1))
     assert (changed.inconsistencies()["mismatches"] > 0).tolist() == [False, False, False, True]
     with pytest.raises(DomainError, match="coarser level"):
-        release.rest(2, 2)
+        release.unlisted_trips(2, 2)
     with pytest.raises(DomainError, match="Levels are"):
-        release.rest(4, 0)
-    assert release.rest("level 1", 1).count.tolist() == release.rest(1, 1).count.tolist()
+        release.unlisted_trips(4, 0)
+    assert release.unlisted_trips("level 1", 1).count.tolist() == release.unlisted_trips(1, 1).count.tolist()
     with pytest.raises(DomainError, match="indices"):
         release.is_unlisted((2, 2), ["c0"], ["c1"])
 
 
 @pytest.mark.parametrize("mechanism", LISTS.values(), ids=LISTS)
 def test_a_pair_that_is_not_listed_has_no_interval_and_a_released_pair_has_that_of_its_stage(mechanism):
-    release = mechanism.release(random_flows(np.random.default_rng(1), regular(3, 4)), RHO, Entropy.seeded(1))
+    release = mechanism.release(random_trips(np.random.default_rng(1), regular(3, 4)), RHO, Entropy.seeded(1))
     for stage in range(release.tree.height + 1):
         levels = release.tree.levels(stage)
         table = release.stage(stage)

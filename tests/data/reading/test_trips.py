@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpviz.data.counting.files import read_flows
-from dpviz.data.reading.flows import TOTAL_WORDS, TOTALS_CHECKED, TOTALS_UNCHECKED, inspect_flows
+from dpviz.data.counting.files import read_trips
+from dpviz.data.reading.trips import TOTAL_WORDS, TOTALS_CHECKED, TOTALS_UNCHECKED, inspect_trips
 from dpviz.space.regions import Regions
 from tests.data.reading.files import TABLES, read_or_refused, refused, stored, text, upload
 from tests.data.reading.whole import parquet
-from tests.data.test_flows import IDS, REGIONS, pairs
+from tests.data.test_trips import IDS, REGIONS, pairs
 
 few = settings(max_examples=12, deadline=None, derandomize=True, database=None)
 more = settings(max_examples=30, deadline=None, derandomize=True, database=None)
@@ -25,12 +25,12 @@ def trips(content, name="trips.csv"):
 
 
 def refusal(source, regions=REGIONS, **options):
-    return refused(read_flows, source, regions=regions, **options)
+    return refused(read_trips, source, regions=regions, **options)
 
 
 def dropped(source, **options):
-    flows = read_flows(source, regions=REGIONS, bad_rows="drop", **options)
-    return pairs(flows), flows.dropped
+    trip_counts = read_trips(source, regions=REGIONS, bad_rows="drop", **options)
+    return pairs(trip_counts), trip_counts.dropped
 
 
 BLOCKS = "w_geocode,h_geocode,S000\n010010201001000,360010146111000,3\n010010201001001,360010146111000,4\n"
@@ -46,9 +46,9 @@ READ += [("from,36001,zq,\n36001,1,0,\nzq,,,0\n", {DIAGONAL: 1})]  # columns and
 
 @pytest.mark.parametrize(("content", "expected"), READ)
 def test_tables_and_matrices_are_read_however_they_are_written(content, expected):
-    flows = read_flows(trips(content), regions=REGIONS)
-    assert pairs(flows) == expected
-    assert (flows.unit, flows.contributions, flows.dropped, flows.notes) == ("trip", 1, 0, ())
+    trip_counts = read_trips(trips(content), regions=REGIONS)
+    assert pairs(trip_counts) == expected
+    assert (trip_counts.unit, trip_counts.contributions, trip_counts.dropped, trip_counts.notes) == ("trip", 1, 0, ())
 
 
 @pytest.mark.parametrize("form", TABLES)
@@ -56,8 +56,8 @@ def test_every_format_is_read_as_a_table_and_as_a_pivot_table_of_pandas(form):
     table = pd.DataFrame([(*pair, count) for pair, count in EXPECTED.items()], columns=["From", "TO", "Trips"])
     wide = table.pivot_table(index="From", columns="TO", values="Trips", aggfunc="sum")
     sources = [stored(each, form) for each in (table, wide.reset_index())] + ([stored(wide, form)] if form == "plain" else [])
-    assert [pairs(read_flows(source, regions=REGIONS)) for source in sources] == [EXPECTED] * len(sources)
-    assert [inspect_flows(source).matrix for source in sources] == [False, True, True][: len(sources)]
+    assert [pairs(read_trips(source, regions=REGIONS)) for source in sources] == [EXPECTED] * len(sources)
+    assert [inspect_trips(source).matrix for source in sources] == [False, True, True][: len(sources)]
 
 
 HEADERS = ["origin,destination,count", "from,to,trips", "SOURCE,Target, Flow ", "h_geocode,w_geocode,S000", "start,end,flows"]
@@ -67,15 +67,15 @@ HEADERS += ["home,work,commuters", "o,d,counts", "origin,dest,count"]
 @pytest.mark.parametrize("names", HEADERS)
 def test_columns_are_found_by_their_names(names):
     source = trips(f"{names},note\n01001,36001,7,zq\n")
-    assert pairs(read_flows(source, regions=REGIONS)) == {("01001", "36001"): 7}
-    found = inspect_flows(source)
+    assert pairs(read_trips(source, regions=REGIONS)) == {("01001", "36001"): 7}
+    found = inspect_trips(source)
     assert (found.origin, found.destination, found.count) == tuple(names.split(","))
     assert (found.person, found.matrix, found.rows, found.format) == (None, False, None, "CSV")
 
 
 def test_columns_may_be_named():
     source = trips("A,B,C,origin\n01001,36001,7,zq\n")
-    assert pairs(read_flows(source, regions=REGIONS, origin="a", destination="B", count="c")) == {("01001", "36001"): 7}
+    assert pairs(read_trips(source, regions=REGIONS, origin="a", destination="B", count="c")) == {("01001", "36001"): 7}
 
 
 UNCLEAR = [("from,origin,to", {}, ["'from'", "'origin'", "origin='...'"]), ("from,to,dest", {}, ["'to'", "'dest'", "destination='...'"])]
@@ -96,10 +96,10 @@ def test_unclear_columns_are_refused_with_their_names(header, options, words):
 
 def test_a_person_column_is_proposed_and_used_only_where_it_is_named():
     source = trips("from,to,user_id\n01001,36001,a\n01001,36001,a\n01001,36001,NA\n")
-    assert inspect_flows(source).person == "user_id"
-    assert read_flows(source, regions=REGIONS).count.tolist() == [3]
-    flows = read_flows(source, regions=REGIONS, person="USER_ID", bad_rows="drop")
-    assert (flows.count.tolist(), flows.unit, flows.enforced, flows.dropped) == ([1], "person", True, 2)
+    assert inspect_trips(source).person == "user_id"
+    assert read_trips(source, regions=REGIONS).count.tolist() == [3]
+    trip_counts = read_trips(source, regions=REGIONS, person="USER_ID", bad_rows="drop")
+    assert (trip_counts.count.tolist(), trip_counts.unit, trip_counts.enforced, trip_counts.dropped) == ([1], "person", True, 2)
     assert "'user_id' has" not in refusal(source, person="user_id"), "the person column is called so, not by its name"
     assert "person column has a missing cell" in refusal(source, person="user_id")
 
@@ -107,22 +107,22 @@ def test_a_person_column_is_proposed_and_used_only_where_it_is_named():
 def test_ids_that_lost_their_zeros_have_them_put_back():
     numbers = stored(pd.DataFrame({"o": [1001], "d": [36001]}), "plain")
     for source in (trips("o,d\n1001,36001\n"), numbers, trips("from,1001,36001\n1001,0,1\n")):
-        flows = read_flows(source, regions=REGIONS)
-        assert (flows.origin.tolist(), flows.count.tolist()) == (REGIONS.find(["01001"], 2).tolist(), [1])
-    year = read_flows(trips("origin,destination,1001\n36001,36001,7\n"), regions=REGIONS, count="1001")
+        trip_counts = read_trips(source, regions=REGIONS)
+        assert (trip_counts.origin.tolist(), trip_counts.count.tolist()) == (REGIONS.find(["01001"], 2).tolist(), [1])
+    year = read_trips(trips("origin,destination,1001\n36001,36001,7\n"), regions=REGIONS, count="1001")
     assert year.count.tolist() == [7], "a header of a table is none of a matrix because of an id that is written otherwise"
 
 
 def test_numbers_and_words_are_ids_like_others_where_the_regions_have_them():
     north = Regions.from_prefixes(["36001", "50001"], lengths=[2, 5], levels=["state", "county"])
     source = stored(pd.DataFrame({"o": [36001, 7], "d": [50001, 50001]}), "plain")
-    assert read_flows(source, regions=north, bad_rows="drop").count.tolist() == [1]
+    assert read_trips(source, regions=north, bad_rows="drop").count.tolist() == [1]
     missing = Regions.from_table(pd.DataFrame({"country": ["NA", "NULL", "nan", "None"]}), levels=["country"])
-    assert read_flows(trips("o,d\nNA,NULL\nnan,None\n"), regions=missing).count.sum() == 2
+    assert read_trips(trips("o,d\nNA,NULL\nnan,None\n"), regions=missing).count.sum() == 2
     for word in TOTAL_WORDS:
         regions = Regions.from_table(pd.DataFrame({"place": [word, "b"]}), levels=["place"])
-        flows = read_flows(trips(f"o,d,count\n{word},b,7\nb,{word},2\n"), regions=regions)
-        assert (flows.count.sum(), flows.notes) == (9, ())
+        trip_counts = read_trips(trips(f"o,d,count\n{word},b,7\nb,{word},2\n"), regions=regions)
+        assert (trip_counts.count.sum(), trip_counts.notes) == (9, ())
 
 
 def test_block_codes_of_lodes_are_cut_only_to_one_length_of_the_leaves():
@@ -130,8 +130,8 @@ def test_block_codes_of_lodes_are_cut_only_to_one_length_of_the_leaves():
     renamed = BLOCKS.replace("h_geocode", "home").replace("w_geocode", "work")
     for content, regions in ((renamed, REGIONS), (BLOCKS.replace("360010146111000", "36001014611100"), REGIONS), (BLOCKS, mixed)):
         assert "no leaf region" in refusal(trips(content), regions)
-    lost = read_flows(stored(pd.read_csv(trips(BLOCKS)), "plain"), regions=REGIONS)
-    kept = read_flows(trips(BLOCKS), regions=REGIONS)
+    lost = read_trips(stored(pd.read_csv(trips(BLOCKS)), "plain"), regions=REGIONS)
+    kept = read_trips(trips(BLOCKS), regions=REGIONS)
     assert (lost.origin.tolist(), lost.count.tolist()) == (kept.origin.tolist(), kept.count.tolist())
 
 
@@ -177,7 +177,7 @@ def test_parquet_columns_of_another_kind_are_refused(column):
 def test_parquet_ids_and_counts_may_be_texts_of_any_kind(kind):
     ids = pa.array(IDS[:2]).cast(kind)
     source = upload(parquet(**{"from": ids, "to": ids, "count": ["7", "2"]}), "a.parquet")
-    assert read_flows(source, regions=REGIONS).count.tolist() == [7, 2]
+    assert read_trips(source, regions=REGIONS).count.tolist() == [7, 2]
 
 
 TOTALS = ["36001,total,75", "Total,36001,70", "ALL,all,77", "36001,total,75\n36001,sum,75", "50001,total,0"]
@@ -188,14 +188,14 @@ TOTALS += ["36001,total,75\n01001,total,2\ntotal,36001,70\ntotal,50001,5\ntotal,
 def test_totals_that_agree_are_left_out(rows):
     source = trips(f"origin,destination,count\n36001,36001,70\n36001,50001,5\n{rows}\n01001,36003,2\n")
     for options, note in (({}, TOTALS_CHECKED), ({"bad_rows": "drop"}, TOTALS_UNCHECKED)):
-        flows = read_flows(source, regions=REGIONS, **options)
-        assert (pairs(flows), flows.dropped, flows.notes) == (EXPECTED, 0, (note,))
+        trip_counts = read_trips(source, regions=REGIONS, **options)
+        assert (pairs(trip_counts), trip_counts.dropped, trip_counts.notes) == (EXPECTED, 0, (note,))
 
 
 def test_totals_of_a_matrix():
     matrix = "from,36001,50001,36003,Total\n36001,70,5,,75\n01001,,,2,2\nTotal,70,5,2,77\n"
-    flows = read_flows(trips(matrix), regions=REGIONS)
-    assert (pairs(flows), flows.dropped, flows.notes) == (EXPECTED, 0, (TOTALS_CHECKED,))
+    trip_counts = read_trips(trips(matrix), regions=REGIONS)
+    assert (pairs(trip_counts), trip_counts.dropped, trip_counts.notes) == (EXPECTED, 0, (TOTALS_CHECKED,))
     for right, other in ((",77", ",78"), (",75", ",74"), (",,2,2", ",,2,"), ("5,2,77", "4,2,77")):
         wrong = matrix.replace(right, other)
         assert "contradicts itself" in refusal(trips(wrong))
@@ -251,27 +251,27 @@ def test_one_trip_that_adds_a_column_to_a_matrix_changes_nothing_else(place):
 
 def test_zones_that_are_called_as_columns_are_make_a_matrix():
     zones = Regions.from_table(pd.DataFrame({"zone": list("ABCD")}), levels=["zone"])
-    flows = read_flows(trips("from,A,B,C,D\nA,1,0,0,2\n"), regions=zones)
-    assert pairs(flows) == {("A", "A"): 1, ("A", "D"): 2}
+    trip_counts = read_trips(trips("from,A,B,C,D\nA,1,0,0,2\n"), regions=zones)
+    assert pairs(trip_counts) == {("A", "A"): 1, ("A", "D"): 2}
     lower = Regions.from_table(pd.DataFrame({"zone": ["o", "d"]}), levels=["zone"])
-    assert pairs(read_flows(trips("o,d,count\no,d,3\n"), regions=lower)) == {("o", "d"): 3}
+    assert pairs(read_trips(trips("o,d,count\no,d,3\n"), regions=lower)) == {("o", "d"): 3}
 
 
 def test_matrices_may_have_other_regions_as_destinations():
     ports = Regions.from_prefixes(["AKzz", "CAxx"], lengths=[2, 4], levels=["state", "port"])
-    flows = read_flows(trips("from,AKzz,CAxx\n36001,2,\n01001,,9\n"), regions=REGIONS, destinations=ports)
-    assert pairs(flows) == {("36001", "AKzz"): 2, ("01001", "CAxx"): 9}
+    trip_counts = read_trips(trips("from,AKzz,CAxx\n36001,2,\n01001,,9\n"), regions=REGIONS, destinations=ports)
+    assert pairs(trip_counts) == {("36001", "AKzz"): 2, ("01001", "CAxx"): 9}
 
 
 def test_a_matrix_is_recognised_without_the_regions():
     wide, long = ("from,36001,50001", ",a,b", "origin,a,b"), ("origin,destination,count", "x,y,z", "from,to,36001,36002,36003")
     for header in (*wide, *long):
         cells = header.count(",") * ",1"
-        assert inspect_flows(trips(f"{header}\na{cells}\nb{cells}\n")).matrix is (header in wide)
+        assert inspect_trips(trips(f"{header}\na{cells}\nb{cells}\n")).matrix is (header in wide)
 
 
 def test_what_is_said_about_a_file_holds_no_private_number():
-    found = inspect_flows(stored(pd.DataFrame({"from": ["zq"] * 77, "to": ["zq"] * 77, "trips": [9.5] * 77}), "plain"))
+    found = inspect_trips(stored(pd.DataFrame({"from": ["zq"] * 77, "to": ["zq"] * 77, "trips": [9.5] * 77}), "plain"))
     assert (found.rows, found.format) == (77, "Parquet")
     assert not [private for private in ("77", "zq", "9.5") if private in repr(found)]
 
@@ -279,7 +279,7 @@ def test_what_is_said_about_a_file_holds_no_private_number():
 def test_a_first_line_of_data_is_no_header():
     states = Regions.from_table(pd.DataFrame({"state": ["NY", "VT"]}), levels=["state"])
     for content in ("36001,36003,5\n01001,01001,2\n", "1.5,2,3\n"):
-        assert "starts with data" in refused(inspect_flows, trips(content))
+        assert "starts with data" in refused(inspect_trips, trips(content))
     assert "the first line must hold the names" in refusal(trips("36001,zq,5\n01001,01001,2\n"))
     for bad_rows in ("refuse", "drop"):
         assert "starts with data" in refusal(trips("36001,36003,5\n01001,01001,2\n"), bad_rows=bad_rows)
@@ -301,8 +301,8 @@ def test_cells_are_in_no_error_and_beside_a_good_row_none_is_raised_under_drop(r
     good = ("36001", "1", "", "") if wide else ("36001", "36001", "1", "a")
     names = ["from", *IDS[:3]] if wide else ["from", "to", "count", "who"]
     source, beside = (stored(pd.DataFrame(each, columns=names), "csv") for each in (rows, [good, *rows]))
-    assert "zq" not in read_or_refused(inspect_flows, source)
+    assert "zq" not in read_or_refused(inspect_trips, source)
     for options in ({}, {} if wide else {"person": "who", "contributions": 50}):
-        assert "zq" not in read_or_refused(read_flows, source, regions=REGIONS, **options)
-        assert "zq" not in read_or_refused(read_flows, source, regions=REGIONS, bad_rows="drop", **options)
-        assert read_flows(beside, regions=REGIONS, bad_rows="drop", **options).count.sum() >= 1
+        assert "zq" not in read_or_refused(read_trips, source, regions=REGIONS, **options)
+        assert "zq" not in read_or_refused(read_trips, source, regions=REGIONS, bad_rows="drop", **options)
+        assert read_trips(beside, regions=REGIONS, bad_rows="drop", **options).count.sum() >= 1

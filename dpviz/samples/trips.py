@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from dpviz.arrays import Floats, Integers, Places
 from dpviz.bundled import folder
 from dpviz.data.fingerprints import sample_fingerprint
-from dpviz.data.flows import Flows
+from dpviz.data.trips import TripCounts
 from dpviz.errors import InputError, did_you_mean
 from dpviz.samples.points import SEED, SampleInfo
 from dpviz.space.regions import Regions
@@ -38,7 +38,7 @@ _MEAN_TRIPS = {  # mean number of trips of a pair that has trips: users divided 
 }
 
 
-def synthetic_flows(partition: str, density: str, *, seed: int = PAPER_SEED) -> Flows:
+def synthetic_trips(partition: str, density: str, *, seed: int = PAPER_SEED) -> TripCounts:
     """Make up trips with a heavy-tailed distribution between the leaves of an abstract nested partition.
 
     "binary" cuts every area in two, 8 times: 256 leaves. "random" cuts every area into 2 to 10 parts (uniformly distributed), 4 times;
@@ -74,7 +74,9 @@ def synthetic_flows(partition: str, density: str, *, seed: int = PAPER_SEED) -> 
     number = int(DENSITIES[density] * width * width)
     pair = np.sort(rng.choice(width * width, number, replace=False, shuffle=False))
     origin, destination = np.divmod(pair, width)
-    return Flows(regions, origin.astype(np.int32), destination.astype(np.int32), _draw_pareto(rng, number, _MEAN_TRIPS[partition, density]))
+    return TripCounts(
+        regions, origin.astype(np.int32), destination.astype(np.int32), _draw_pareto(rng, number, _MEAN_TRIPS[partition, density])
+    )
 
 
 def _draw_pareto(rng: np.random.Generator, number: int, mean: float) -> Integers:
@@ -166,7 +168,7 @@ class Gravity:
         return rows[row], destination, count[row, destination]
 
 
-def us_commuters(*, seed: int = SEED) -> Flows:
+def us_commuters(*, seed: int = SEED) -> TripCounts:
     """Make up commuters between the real counties of the United States, by a gravity model.
 
     45 of 100 residents work. The share of workers who stay in their own county grows with the county's area and density. Other workers
@@ -194,7 +196,7 @@ def us_commuters(*, seed: int = SEED) -> Flows:
         stay=1.0 - np.clip(0.85 * np.exp(-np.sqrt(area / np.pi) / 22.0) / crowding, 0.03, 0.8),
         reach=_COUNTY_REACH,
     )
-    return Flows(regions, *model.draw(rng))
+    return TripCounts(regions, *model.draw(rng))
 
 
 def us_counties() -> geopandas.GeoDataFrame:
@@ -212,7 +214,7 @@ def county_regions(table: geopandas.GeoDataFrame) -> Regions:
     return Regions.from_table(labelled, levels=COUNTY_LEVELS, names={"state": "state_name", "county": "label"})
 
 
-def made_up_country(*, seed: int = SEED) -> Flows:
+def made_up_country(*, seed: int = SEED) -> TripCounts:
     """Make up 28.8 million trips between the 8,092 municipalities of an invented country with 110 provinces and 20 regions.
 
     The table has the size of Italy's census of commuters and about the same sparsity: with the default seed, the number of pairs with
@@ -233,7 +235,7 @@ def made_up_country(*, seed: int = SEED) -> Flows:
     trips = rng.multinomial(COUNTRY_TRIPS, size / size.sum())
     stay = np.clip(0.5 + 0.08 * np.log(np.maximum(trips, 1) / 1_000.0), 0.1, 0.95)
     model = Gravity(centre=_centroids(regions), trips=trips, pull=size, stay=stay, reach=_COUNTRY_REACH)
-    return Flows(regions, *model.draw(rng))
+    return TripCounts(regions, *model.draw(rng))
 
 
 def _make_country(rng: np.random.Generator) -> tuple[Regions, Floats]:
@@ -286,7 +288,7 @@ NORTHEAST = ("New England", "Middle Atlantic")
 
 
 @dataclass(frozen=True, kw_only=True)
-class FlowSample(SampleInfo):
+class TripSample(SampleInfo):
     """The public description of a sample of trips, before it is loaded.
 
     Attributes:
@@ -297,7 +299,7 @@ class FlowSample(SampleInfo):
 
 
 _SINGLE_SAMPLES = (
-    FlowSample(
+    TripSample(
         key="us_flights",
         title="United States, flights of 2008",
         description="Real flights between 305 airports; the made-up division Territories holds Puerto Rico and the Virgin Islands.",
@@ -307,7 +309,7 @@ _SINGLE_SAMPLES = (
         synthetic=False,
         levels=AIRPORT_LEVELS,
     ),
-    FlowSample(
+    TripSample(
         key="northeast_commuters",
         title="Northeast of the United States, made-up commuters",
         description="Made-up commuters between the 217 counties of New England and the Middle Atlantic states.",
@@ -317,21 +319,21 @@ _SINGLE_SAMPLES = (
         synthetic=True,
         levels=COUNTY_LEVELS,
     ),
-    FlowSample(
+    TripSample(
         key="us_commuters",
         title="United States, made-up commuters",
         description="Made-up commuters between 3,142 real counties, by population, density and distance.",
-        source="Made up by dpviz.samples.flows.us_commuters; counties and populations of 2019 from the US Census Bureau.",
+        source="Made up by dpviz.samples.trips.us_commuters; counties and populations of 2019 from the US Census Bureau.",
         licence="Apache-2.0",
         unit="commuters",
         synthetic=True,
         levels=COUNTY_LEVELS,
     ),
-    FlowSample(
+    TripSample(
         key="made_up_country",
         title="A made-up country the size of Italy",
         description="28.8 million made-up trips between 8,092 municipalities, about as sparse as Italy's census of commuters.",
-        source="Made up by dpviz.samples.flows.made_up_country.",
+        source="Made up by dpviz.samples.trips.made_up_country.",
         licence="Apache-2.0",
         unit="trips",
         synthetic=True,
@@ -340,11 +342,11 @@ _SINGLE_SAMPLES = (
 )
 
 
-def _describe_synthetic(partition: str, density: str) -> FlowSample:
+def _describe_synthetic(partition: str, density: str) -> TripSample:
     """Describe one of the six synthetic sets."""
     texts = {"binary": "256 areas, 8 times cut in two", "random": "435 areas, 4 times cut into 2 to 10 parts"}
     depth = {"binary": 8, "random": 4}
-    return FlowSample(
+    return TripSample(
         key=f"{partition}_{density}",
         title=f"Synthetic, {partition} and {density}",
         description=f"Like the TopDown paper's: {texts[partition]}; trips with a heavy tail on {DENSITIES[density]:.0%} of the pairs.",
@@ -358,30 +360,30 @@ def _describe_synthetic(partition: str, density: str) -> FlowSample:
 
 _SYNTHETIC = tuple(_describe_synthetic(partition, density) for partition in PARTITIONS for density in DENSITIES)
 
-FLOW_SAMPLES: dict[str, FlowSample] = {sample.key: sample for sample in (*_SINGLE_SAMPLES, *_SYNTHETIC)}
+TRIP_SAMPLES: dict[str, TripSample] = {sample.key: sample for sample in (*_SINGLE_SAMPLES, *_SYNTHETIC)}
 
 
-def load_flow_sample(key: str, *, seed: int | None = None) -> Flows:
+def load_trip_sample(key: str, *, seed: int | None = None) -> TripCounts:
     """Load a sample of trips, or make it up.
 
     Args:
-        key: a key of `FLOW_SAMPLES`.
+        key: a key of `TRIP_SAMPLES`.
         seed: seed of made-up trips; None for the sample's default.
 
     Raises:
         InputError: the key is unknown, or a seed is given for real data.
 
     >>> import dpviz as dv
-    >>> flows = dv.load_flow_sample("us_flights")
-    >>> flows.regions.levels, flows.regions.size(3)
+    >>> trips = dv.load_sample("us_flights")
+    >>> trips.regions.levels, trips.regions.size(3)
     (('division', 'state', 'airport'), 305)
     """
-    if key not in FLOW_SAMPLES:
-        raise InputError(f"There is no such sample; choose one of {', '.join(FLOW_SAMPLES)}.{did_you_mean(str(key), FLOW_SAMPLES)}")
+    if key not in TRIP_SAMPLES:
+        raise InputError(f"There is no such sample; choose one of {', '.join(TRIP_SAMPLES)}.{did_you_mean(str(key), TRIP_SAMPLES)}")
     return replace(_load_or_make_up(key, seed), fingerprints=sample_fingerprint(key, seed=seed))
 
 
-def _load_or_make_up(key: str, seed: int | None) -> Flows:
+def _load_or_make_up(key: str, seed: int | None) -> TripCounts:
     if key == "us_flights":
         if seed is not None:
             raise InputError("This sample is real data; leave the seed out.")
@@ -392,10 +394,10 @@ def _load_or_make_up(key: str, seed: int | None) -> Flows:
         return us_commuters(seed=SEED if seed is None else seed)
     if key == "made_up_country":
         return made_up_country(seed=SEED if seed is None else seed)
-    return synthetic_flows(*key.split("_"), seed=PAPER_SEED if seed is None else seed)
+    return synthetic_trips(*key.split("_"), seed=PAPER_SEED if seed is None else seed)
 
 
-def northeast_of(commuters: Flows) -> Flows:
+def northeast_of(commuters: TripCounts) -> TripCounts:
     """Select the commuters who live and work in New England or the Middle Atlantic states.
 
     Args:
@@ -405,11 +407,11 @@ def northeast_of(commuters: Flows) -> Flows:
     leaf_of = regions.find(commuters.regions.ids_of(commuters.regions.depth), regions.depth)
     origin, destination = leaf_of[commuters.origin], leaf_of[commuters.destination]
     is_kept = (origin >= 0) & (destination >= 0)
-    return Flows(regions, origin[is_kept], destination[is_kept], commuters.count[is_kept])
+    return TripCounts(regions, origin[is_kept], destination[is_kept], commuters.count[is_kept])
 
 
-def _load_northeast() -> Flows:
-    return Flows.from_table(_read_table("northeast_commuters"), regions=_northeast_regions(), unit="trip")
+def _load_northeast() -> TripCounts:
+    return TripCounts.from_table(_read_table("northeast_commuters"), regions=_northeast_regions(), unit="trip")
 
 
 def _northeast_regions() -> Regions:
@@ -417,8 +419,8 @@ def _northeast_regions() -> Regions:
     return county_regions(counties[counties["division"].isin(NORTHEAST)])
 
 
-def _load_us_flights() -> Flows:
-    return Flows.from_table(_read_table("us_flights"), regions=_flight_regions(), unit="trip")
+def _load_us_flights() -> TripCounts:
+    return TripCounts.from_table(_read_table("us_flights"), regions=_flight_regions(), unit="trip")
 
 
 @cache

