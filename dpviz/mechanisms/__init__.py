@@ -13,6 +13,7 @@ from dpviz.mechanisms.base import AnyMechanism as AnyMechanism
 from dpviz.mechanisms.base import Family as Family
 from dpviz.mechanisms.base import Kind_co
 from dpviz.mechanisms.base import Mechanism as Mechanism
+from dpviz.mechanisms.base import Registries as Registries
 from dpviz.mechanisms.base import Registry as Registry
 from dpviz.mechanisms.base import Settings as Settings
 from dpviz.mechanisms.base import setting as setting
@@ -90,26 +91,14 @@ AREA_FAMILY: Family[AreaMechanism] = Family(
     usual=("region_tree", "flat"),
 )
 
-POINT_MECHANISMS = POINT_FAMILY.mechanisms
-"""Every private point mechanism by key. A new one needs a file and a line above, or an entry point of another package."""
-
-TRIP_MECHANISMS = TRIP_FAMILY.mechanisms
-"""Every private trip mechanism by key, as for points."""
-
-AREA_MECHANISMS = AREA_FAMILY.mechanisms
-"""Every private mechanism of areas by key, as for points."""
-
-REFERENCES = {reference.key: reference for reference in POINT_FAMILY.references}
-"""Point references that are NOT PRIVATE, by key: for teaching what privacy costs. Their releases refuse to be published."""
-
-TRIP_REFERENCES = {reference.key: reference for reference in TRIP_FAMILY.references}
-"""Trip references that are NOT PRIVATE, by key, as for points."""
-
-AREA_REFERENCES = {reference.key: reference for reference in AREA_FAMILY.references}
-"""References of areas that are NOT PRIVATE, by key, as for points."""
-
 FAMILIES: dict[str, AnyFamily] = {family.name: family for family in (POINT_FAMILY, TRIP_FAMILY, AREA_FAMILY)}
 """Every family by name. Another kind of private data needs another family."""
+
+MECHANISMS = Registries({name: family.mechanisms for name, family in FAMILIES.items()})
+"""Every private mechanism by key. A new one needs a file and a line above, or an entry point of another package."""
+
+REFERENCES = Registries({name: {kind.key: kind for kind in family.references} for name, family in FAMILIES.items()})
+"""Mechanisms that are NOT PRIVATE, by key: for teaching what privacy costs. Their releases refuse to be published."""
 
 
 def family_of(data: object) -> AnyFamily | None:

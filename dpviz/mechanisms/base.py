@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields
 from functools import cached_property
 from importlib.metadata import entry_points
+from itertools import chain
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
@@ -397,6 +398,42 @@ class Registry(Mapping[str, type[Kind_co]]):
                 raise SettingError(f"The entry point {entry.name!r} of {self.group} has the key {mechanism.key!r}, which is taken.")
             mechanisms[mechanism.key] = mechanism
         return mechanisms
+
+
+class Registries(Mapping[str, type[AnyMechanism]]):
+    """The mechanisms of all families by key: `of` gives those of one family.
+
+    Args:
+        families: for each family by name, its mechanisms by key; no two families share a key.
+
+    >>> import dpviz as dv
+    >>> dv.MECHANISMS["top_down"].family, list(dv.MECHANISMS.of("areas"))
+    ('trips', ['region_tree', 'flat'])
+    """
+
+    def __init__(self, families: Mapping[str, Mapping[str, type[AnyMechanism]]]) -> None:
+        self._families = families
+
+    def of(self, family: str) -> Mapping[str, type[Any]]:
+        """Return the mechanisms of a family: "points", "trips" or "areas".
+
+        Raises:
+            SettingError: there is no such family.
+        """
+        check_choice(family, tuple(self._families), "family")
+        return self._families[family]
+
+    def __getitem__(self, key: str) -> type[AnyMechanism]:
+        return dict(chain.from_iterable(kinds.items() for kinds in self._families.values()))[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return chain.from_iterable(self._families.values())
+
+    def __len__(self) -> int:
+        return sum(map(len, self._families.values()))
+
+    def __repr__(self) -> str:
+        return f"Registries({', '.join(self)})"
 
 
 @dataclass(frozen=True, kw_only=True)
