@@ -65,17 +65,24 @@ __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> typing.Any:
-    """Import everything public when a name is used for the first time: `dpviz --help` and the like need none of it."""
+    """Import everything public when a name is used for the first time: `dpviz --help` and the like need none of it.
+
+    Raises:
+        AttributeError: no such name; the text says what an old name is called now.
+    """
+    now = None
     if name == "__all__" or not name.startswith("_"):
         public = importlib.import_module("dpviz.public")
         globals().update({each: getattr(public, each) for each in public.__all__}, __all__=public.__all__)
         if name in globals():
             return globals()[name]
-        mechanisms = importlib.import_module("dpviz.mechanisms")  # those without a name of their own in `public`
-        for family in mechanisms.FAMILIES.values():
-            if (kind := {each.__name__: each for each in (*family.own, *family.references)}.get(name)) is not None:
+        for family in importlib.import_module("dpviz.mechanisms").FAMILIES.values():  # mechanisms without a name of their own in `public`
+            if (kind := {each.__name__: each for each in family.own}.get(name)) is not None:
                 return kind
-    raise AttributeError(f"module 'dpviz' has no attribute {name!r}")
+        rooms = ("contrasts", "attacks", "mechanisms", "noise", "reading", "evaluation")
+        moved = next((f"{room}.{name}" for room in rooms if hasattr(globals()[room], name)), None)
+        now = importlib.import_module("dpviz.renamed").RENAMED.get(name, moved)
+    raise AttributeError(f"module 'dpviz' has no attribute {name!r}" + (f": it is dv.{now} now" if now else ""))
 
 
 def __dir__() -> list[str]:

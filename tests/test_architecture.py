@@ -15,6 +15,7 @@ ORDER = [
     *("errors", "arrays", "amounts", "bundled", "arrow_memory", "cards", "space", "data", "samples", "privacy", "release"),
     *("mechanisms", "evaluation", "view", "papers", "lessons", "publishing", "cli", "app", "__main__"),
 ]
+FRONT = {(f"{name}.py",) for name in ("__init__", "public", "attacks", "contrasts", "noise", "reading", "renamed")}
 FORBIDDEN = {"release": {"data", "mechanisms"}, "view": {"data", "mechanisms"}}
 ONLY_IN = {"streamlit": {"app"}, "pydeck": {"view"}, "altair": {"view", "papers", "lessons", "app"}}
 TOP_LEVEL = {"pyproject.toml", "README.md", "app.py", "dpviz", "tests", "assets", "sample_data", "LICENSE", "CITATION.cff"}
@@ -65,9 +66,9 @@ def modules_in(source, known):
 
 
 def files():
-    """Every file of the package but its front and the list of public names, with the room it is in."""
+    """Every file of the package but its front and the lists of public names, with the room it is in."""
     paths = [path.relative_to(PACKAGE) for path in sorted(PACKAGE.rglob("*.py"))]
-    return [(path.parts[0].removesuffix(".py"), PACKAGE / path) for path in paths if path.parts not in (("__init__.py",), ("public.py",))]
+    return [(path.parts[0].removesuffix(".py"), PACKAGE / path) for path in paths if path.parts not in FRONT]
 
 
 def test_imports_run_one_way():

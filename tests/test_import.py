@@ -1,6 +1,7 @@
 """Importing dpviz loads no extra and nothing heavy that only few need, and asks no network."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import dpviz
+from dpviz.renamed import RENAMED
 
 ROOT = Path(__file__).parents[1]
 HEAVY = ["scipy.special", "scipy.optimize", "scipy.spatial", "scipy.stats", "jsonschema", "jinja2", "tqdm"]
@@ -57,3 +59,20 @@ print(Domain.__name__, dv.errors.__name__)
     assert done.stdout.split() == ["dpviz.privacy.noise", "Domain", "dpviz.errors"]
     with pytest.raises(AttributeError, match="no attribute 'Domian'"):
         dpviz.Domian  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("Release", "PointRelease"),
+        ("read_flows", "read_trips"),
+        ("discrete_laplace", "noise.discrete_laplace"),
+        ("SuppressedCounts", "contrasts.SuppressedCounts"),
+        ("POINT_MECHANISMS", 'MECHANISMS.of("points")'),
+        *RENAMED.items(),
+    ],
+)
+def test_an_old_name_is_refused_with_the_new_one_which_is_there(old, new):
+    with pytest.raises(AttributeError, match=re.escape(f"it is dv.{new} now")):
+        getattr(dpviz, old)
+    assert eval(f"dpviz.{new}") is not None  # noqa: S307  (our own table)

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from dpviz.arrays import Floats, Integers, Mask
 from dpviz.cards import HtmlCard
 from dpviz.data.points import PointCounts
-from dpviz.errors import DomainError, InputError
+from dpviz.errors import DomainError
 from dpviz.release.point_release import PointRelease
 from dpviz.space.coverage import check_coverage
 
@@ -87,7 +87,6 @@ def evaluate_points(release: PointRelease, points: PointCounts) -> Evaluation:
 
     Raises:
         DomainError: `points` lie on another domain.
-        InputError: the release is not of points, or `points` are none.
 
     >>> import dpviz as dv
     >>> domain = dv.Domain(bounds=(0, 0, 16, 16), crs=None, order=4)
@@ -97,8 +96,6 @@ def evaluate_points(release: PointRelease, points: PointCounts) -> Evaluation:
     >>> int(evaluation.truth[0]), evaluation.by_zoom["zoom"].tolist()
     (40, [0, 1, 2, 3, 4])
     """
-    if not isinstance(release, PointRelease) or not isinstance(points, PointCounts):
-        raise InputError("evaluate compares a release of points with PointCounts; see evaluate_areas and evaluate_trips for the others.")
     if points.domain != release.domain:
         raise DomainError("The release and the points must have the same domain.")
     truth = release.tree.sums(points.column, points.row, points.count)

@@ -18,6 +18,7 @@ from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, ZcdpBudget
 from dpviz.publishing.toml_tables import check_keys, read_file, table_of, to_table, to_text
 from dpviz.release.manifest import CuratorTexts
 from dpviz.samples.areas import AREA_SAMPLES
+from dpviz.samples.load import SAMPLES
 from dpviz.samples.points import POINT_SAMPLES
 from dpviz.samples.trips import TRIP_SAMPLES
 from dpviz.space.domain import Domain, refuse_degrees
@@ -363,7 +364,7 @@ class DataPart:
         kinds = [name for name in ("points", "trips", "sample") if getattr(self, name) is not None]
         if len(kinds) != 1:
             raise SettingError("[data] needs exactly one of points, trips and sample.")
-        samples = (*POINT_SAMPLES, *TRIP_SAMPLES, *AREA_SAMPLES)
+        samples = tuple(SAMPLES)
         if self.sample is not None:
             check_choice(self.sample, samples, "[data] sample")
         self._refuse_unrelated(kinds[0])

@@ -16,9 +16,7 @@ from typing import Any
 from dpviz.data.counting.engines import AUTO, ENGINES
 from dpviz.mechanisms import FAMILIES
 from dpviz.publishing import config, study_config
-from dpviz.samples.areas import AREA_SAMPLES
-from dpviz.samples.points import POINT_SAMPLES
-from dpviz.samples.trips import TRIP_SAMPLES
+from dpviz.samples.load import SAMPLES
 
 Schema = dict[str, Any]
 
@@ -93,7 +91,7 @@ def _choices(kind: type[Any], *, references: bool) -> dict[str, list[str]]:
         own = [each.key for family in FAMILIES.values() for each in family.own]
         return {"key": [*own, *(each.key for family in FAMILIES.values() for each in family.references if references)]}
     if issubclass(kind, config.DataPart):
-        return {"sample": [*POINT_SAMPLES, *TRIP_SAMPLES, *AREA_SAMPLES], "engine": [AUTO, *ENGINES]}
+        return {"sample": [*SAMPLES], "engine": [AUTO, *ENGINES]}
     return {}
 
 

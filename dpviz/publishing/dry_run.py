@@ -83,6 +83,11 @@ def expected_errors(mechanism: AnyMechanism, data: PrivateData, budget: Budget) 
 
     Raises:
         DpvizError: settings, domain, regions or budget do not fit the mechanism.
+
+    >>> import dpviz as dv
+    >>> areas = dv.load_sample("us_residents")
+    >>> dv.expected_errors(dv.RegionTree(), areas, dv.PureBudget(1)).by_level["of"].tolist()
+    ['the whole', 'state', 'county']
     """
     release = dry_run(mechanism, data, budget)
     rows = [vars(level) for level in mechanism.level_errors(release)]

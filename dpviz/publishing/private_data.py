@@ -34,9 +34,8 @@ from dpviz.data.reading.text_format import fold_text_format
 from dpviz.data.trips import TripCounts
 from dpviz.errors import DomainError, InputError, SettingError
 from dpviz.mechanisms import AREA_FAMILY, POINT_FAMILY
-from dpviz.samples.areas import load_area_sample
-from dpviz.samples.points import POINT_SAMPLES, load_point_sample
-from dpviz.samples.trips import load_trip_sample
+from dpviz.samples.load import load_sample
+from dpviz.samples.points import POINT_SAMPLES
 from dpviz.space.domain import Domain
 from dpviz.space.regions import Regions
 from dpviz.space.study_area import mask_outside
@@ -46,7 +45,7 @@ if TYPE_CHECKING:
 
     import geopandas
 
-    from dpviz.publishing.config import DataConfig, DataPart, DomainPart, RegionsPart
+    from dpviz.publishing.config import DataConfig, DomainPart, RegionsPart
 
 PrivateData = PointCounts | TripCounts | AreaCounts
 PublicFrame = Domain | Regions | tuple[Regions, Regions]
@@ -277,7 +276,7 @@ def open_data(
     """
     part = config.data
     if part.sample is not None:
-        data = _load_sample(part, frame)
+        data: PrivateData = load_sample(part.sample, domain=frame if isinstance(frame, Domain) else None, size=part.size)
         return OpenedData(data=data, fingerprints=fingerprints_of(data))
     files = find_files(resolve_sources(config), part.text_format(), copies=part.copies)
     request = CountRequest(
@@ -288,13 +287,6 @@ def open_data(
         may_be_empty=part.may_be_empty,
     )
     return count_files(files, request, watch)
-
-
-def _load_sample(part: DataPart, frame: PublicFrame | None) -> PrivateData:
-    key = str(part.sample)
-    if part.is_points:
-        return load_point_sample(key, domain=frame if isinstance(frame, Domain) else None, size=part.size)
-    return load_trip_sample(key) if part.is_trips else load_area_sample(key)
 
 
 def count_files(found: FoundFiles, request: CountRequest, watch: Progress = UNWATCHED) -> OpenedData:

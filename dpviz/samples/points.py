@@ -436,7 +436,7 @@ class SampleInfo:
     """The public description of a sample, before it is loaded.
 
     Attributes:
-        key: the sample's key in `SAMPLES` or `TRIP_SAMPLES`.
+        key: the sample's key in `dv.samples.load.SAMPLES`.
         title: a few words for a menu.
         description: one sentence.
         source: where the data come from.
@@ -591,7 +591,7 @@ def load_point_sample(key: str, *, domain: Domain | None = None, size: int | Non
     """Load a sample of points, or make it up, and count it on a lattice.
 
     Args:
-        key: a key of `SAMPLES`.
+        key: a key of `POINT_SAMPLES`.
         domain: a domain in the sample's CRS; None for the sample's own domain.
         size: number of made-up records, 1 to 10,000,000; None for the sample's default.
         seed: seed of made-up data.
@@ -615,7 +615,7 @@ def sample_xy(key: str, size: int | None = None, seed: int = SEED) -> tuple[Floa
     """Load or make up the coordinates of a sample, in the CRS of its domain.
 
     Args:
-        key: a key of `SAMPLES`.
+        key: a key of `POINT_SAMPLES`.
         size: number of made-up records, 1 to 10,000,000; None for the sample's default.
         seed: seed of made-up data.
 

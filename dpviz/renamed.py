@@ -1,0 +1,26 @@
+"""What public names of earlier versions are called now, for the error of whoever uses an old one. Names that only moved are found there."""
+
+RENAMED = {
+    "AREA_MECHANISMS": 'MECHANISMS.of("areas")',
+    "AREA_REFERENCES": 'contrasts.REFERENCES.of("areas")',
+    "AREA_SAMPLES": "samples.areas.AREA_SAMPLES",
+    "FLOW_MECHANISMS": 'MECHANISMS.of("trips")',
+    "FLOW_REFERENCES": 'contrasts.REFERENCES.of("trips")',
+    "FLOW_SAMPLES": "samples.trips.TRIP_SAMPLES",
+    "FlowMechanism": "mechanisms.TripMechanism",
+    "FlowRelease": "TripRelease",
+    "Flows": "TripCounts",
+    "MergedFlows": "contrasts.MergedTrips",
+    "POINT_MECHANISMS": 'MECHANISMS.of("points")',
+    "Release": "PointRelease",
+    "RoundedFlows": "contrasts.RoundedTrips",
+    "SAMPLES": "samples.load.SAMPLES",
+    "SuppressedFlows": "contrasts.SuppressedTrips",
+    "audit_mechanism": "audit",
+    "evaluate_areas": "evaluate",
+    "evaluate_flows": "evaluate",
+    "inspect_flows": "reading.inspect_trips",
+    "load_area_sample": "load_sample",
+    "load_flow_sample": "load_sample",
+    "read_flows": "read_trips",
+}
