@@ -42,6 +42,7 @@ from dpviz.evaluation.trip_metrics import evaluate_trips
 from dpviz.mechanisms import AnyFamily, AnyMechanism, Mechanism, family_of
 from dpviz.privacy.budget import ApproxBudget, PureBudget, exact
 from dpviz.privacy.entropy import Entropy
+from dpviz.release.older import first_names
 from dpviz.space.workloads import area_share, random_rectangles
 
 if TYPE_CHECKING:
@@ -383,8 +384,8 @@ NOT_PUBLIC = (
     " declare to be already public with public=True."
 )
 _NO_DATA = (
-    "data must be counted points, as from read_points or load_sample, trips, as from read_trips or load_trip_sample, or areas, as from"
-    " AreaCounts or load_area_sample; not {kind}. A release is no data: it is what a study makes."
+    "data must be counted points, trips or areas, as from read_points, read_trips, read_areas or load_sample; not {kind}. A release"
+    " is no data: it is what a study makes."
 )
 _EXAMPLE = '{"tree": dpviz.Quadtree()}'
 
@@ -412,9 +413,9 @@ class Run:
 
     @property
     def id(self) -> str:
-        """Digest of mechanism, settings, budget and repeat, but not of the label."""
+        """Digest of mechanism, settings, budget and repeat, but not of the label. It is the same whatever settings are called."""
         amounts = [str(self.budget.epsilon), str(self.delta)]
-        text = json.dumps([self.mechanism.key, self.mechanism.chosen(), amounts, self.repeat], sort_keys=True)
+        text = json.dumps([*first_names(self.mechanism.key, self.mechanism.chosen()), amounts, self.repeat], sort_keys=True)
         return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
     @property

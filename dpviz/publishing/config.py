@@ -12,11 +12,12 @@ from dpviz.data.counting.scheduler import Scheduler
 from dpviz.data.reading.outline import LAND
 from dpviz.data.reading.text_format import TextFormat
 from dpviz.data.reading.text_rows import UTF16
-from dpviz.errors import BudgetError, RefusedError, SettingError, check_choice, did_you_mean
+from dpviz.errors import BudgetError, RefusedError, SettingError, check_choice
 from dpviz.mechanisms import AREA_FAMILY, FAMILIES, POINT_FAMILY, TRIP_FAMILY, AnyFamily, AnyMechanism
 from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, ZcdpBudget
 from dpviz.publishing.toml_tables import check_keys, read_file, table_of, to_table, to_text
 from dpviz.release.manifest import CuratorTexts
+from dpviz.release.older import hint_at_name
 from dpviz.samples.areas import AREA_SAMPLES
 from dpviz.samples.load import SAMPLES
 from dpviz.samples.points import POINT_SAMPLES
@@ -185,7 +186,7 @@ class MechanismPart:
             other = next((each.name for each in FAMILIES.values() if self.key in each.mechanisms), None)
             hint = "" if other is None else f"; {self.key} is for {other}{_OTHER_FRAMES.get((family.name, other), '')}"
             raise SettingError(
-                f"[mechanism] key must be one of {', '.join(mechanisms)} for {family.name}{hint}.{did_you_mean(self.key, mechanisms)}"
+                f"[mechanism] key must be one of {', '.join(mechanisms)} for {family.name}{hint}.{hint_at_name(self.key, mechanisms)}"
             )
         mechanism = mechanisms[self.key]
         check_keys(self.settings, {rule.name: rule for rule in mechanism.rules()}, "[mechanism.settings]")

@@ -10,8 +10,19 @@ from dpviz.release.nouns import TRIPS
 
 Facts = dict[str, Any]
 
-RENAMED = {"conversion": "accounting", "inside": "fill", "zero": "shrink_small", "least": "threshold"}
-"""Old names of settings, each with today's."""
+RENAMED = {
+    "conversion": "accounting",
+    "inside": "fill",
+    "zero": "shrink_small",
+    "least": "threshold",
+    "suppressed_flows": "suppressed_trips",
+    "rounded_flows": "rounded_trips",
+    "merged_flows": "merged_trips",
+}
+"""Old names of settings and mechanisms, each with today's."""
+_DIGESTED = {"fill": "inside", "shrink_small": "zero"}
+_DIGESTED_OF = {key: {"threshold": "least"} for key in ("flat", "flat_gaussian")}
+"""Names of settings in the digest of a run of a study, where they are not today's: of every mechanism, and of one."""
 _RENAMED_VALUES = {("conversion", "simple"): "paper"}
 """Old values, under the old name of their setting, each with today's."""
 LATER_COLUMNS = ("origin_lng", "origin_lat", "dest_lng", "dest_lat")
@@ -28,6 +39,16 @@ def translate_manifest(manifest: Facts) -> Facts:
     if manifest["contents"]["kind"] == TRIPS and settings.get("split", "custom") != "custom":
         settings |= {"weights": []}  # up to 2.1 they were stated without being used
     return manifest | {"contents": manifest["contents"] | {"settings": settings}}
+
+
+def first_names(key: str, settings: Facts) -> tuple[str, Facts]:
+    """Return the key of a mechanism and its settings under the names that digests are made of: a new name must not change a run's noise.
+
+    >>> first_names("flat", {"threshold": 3}), first_names("privtree", {"threshold": 3, "fill": "uniform"})
+    (('flat', {'least': 3}), ('privtree', {'threshold': 3, 'inside': 'uniform'}))
+    """
+    before, names = {new: old for old, new in RENAMED.items() if old.endswith("_flows")}, _DIGESTED | _DIGESTED_OF.get(key, {})
+    return before.get(key, key), {names.get(name, name): value for name, value in settings.items()}
 
 
 def hint_at_name(name: str, known: Collection[str]) -> str:
