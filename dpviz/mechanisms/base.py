@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields
 from functools import cached_property
 from importlib.metadata import entry_points
@@ -158,6 +158,12 @@ class Settings:
         if cls.__doc__ and lines:
             cls.__doc__ = "\n".join([cls.__doc__.rstrip(), "", "    Args:", *lines, "", f"    Raises:\n{_RAISES}"])
 
+    def __new__(cls, *_: Any, **given: Any) -> Self:
+        """Refuse settings that there are not, as `from_settings` does."""
+        if unknown := sorted(given.keys() - {item.name for item in fields(cls)}):
+            raise _no_setting(unknown[0], {rule.name for rule in cls.rules()})
+        return super().__new__(cls)
+
     def __post_init__(self) -> None:
         declared = {item.name: item for item in fields(self)}
         for rule in self.rules():
@@ -177,9 +183,7 @@ class Settings:
         """
         known = {rule.name for rule in cls.rules()}
         if unknown := sorted(set(values) - known):
-            raise SettingError(
-                f"There is no setting {unknown[0][:40]!r}; there are {', '.join(sorted(known)) or 'none'}.{hint_at_name(unknown[0], known)}"
-            )
+            raise _no_setting(unknown[0], known)
         return cls(**values)
 
     def chosen(self) -> dict[str, Any]:
@@ -484,6 +488,11 @@ def shares_of(shares: Sequence[float]) -> list[float]:
     if not (0 < total < math.inf and min(shares) >= 0):
         raise SettingError("The shares of a split must be finite numbers of at least 0, one of them above 0.")
     return [share / total for share in shares]
+
+
+def _no_setting(name: str, known: Collection[str]) -> SettingError:
+    """Return the error for a setting that there is not; the text says what an old name is called now."""
+    return SettingError(f"There is no setting {name[:40]!r}; there are {', '.join(sorted(known)) or 'none'}.{hint_at_name(name, known)}")
 
 
 def _check_value(rule: SettingSpec, declared: Field[Any], value: Any) -> Any:

@@ -39,7 +39,6 @@ _INDENT = " " * 4
 _PREFIXES = ("", "second_")
 _LOADERS = {"points": "points = dv.load_sample", "trips": "trips = dv.load_sample", "areas": "areas = dv.load_sample"}
 _READERS = {"points": "points = dv.read_points", "trips": "trips = dv.read_trips", "areas": "areas = dv.read_areas"}
-_REGISTRIES = {"points": "dv.MECHANISMS", "trips": "dv.MECHANISMS", "areas": "dv.MECHANISMS"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -223,8 +222,10 @@ def write_mechanism(mechanism: AnyMechanism, *, room: int = WIDTH) -> str:
     'dv.UniformGrid(total_share=0.25)'
     """
     kind, family = type(mechanism), FAMILIES[mechanism.family]
-    is_ours = kind in (*family.own, *family.references)
-    name = f"dv.{kind.__name__}" if is_ours else f"{_REGISTRIES[mechanism.family]}[{_quote(mechanism.key)}]"
+    if kind in family.references:
+        name = f"dv.contrasts.{kind.__name__}"
+    else:
+        name = f"dv.{kind.__name__}" if kind in family.own else f"dv.MECHANISMS[{_quote(mechanism.key)}]"
     return _call(name, [f"{setting}={_literal(value)}" for setting, value in mechanism.non_defaults().items()], room)
 
 

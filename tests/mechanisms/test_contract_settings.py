@@ -5,7 +5,7 @@ import math
 import pytest
 
 from dpviz.errors import SettingError
-from dpviz.mechanisms import FAMILIES
+from dpviz.mechanisms import FAMILIES, MECHANISMS
 from dpviz.mechanisms.base import shares_of
 
 EVERY = {key: kind for family in FAMILIES.values() for key, kind in family.mechanisms.items()}
@@ -61,7 +61,7 @@ def test_the_ends_of_a_range_its_choices_and_its_default_are_accepted(mechanism)
 
 @ROWS
 def test_settings_are_frozen_and_unknown_ones_refused(mechanism):
-    with pytest.raises(TypeError):
+    with pytest.raises(SettingError, match="no setting 'no_such_setting'"):
         mechanism(no_such_setting=1)
     for rule in mechanism.rules():
         with pytest.raises(AttributeError):
@@ -74,6 +74,16 @@ def test_only_what_is_set_differs_from_the_defaults_and_it_builds_the_same_again
     assert mechanism.from_settings(mechanism().chosen()) == mechanism()
     with pytest.raises(SettingError, match="no setting 'no_such_setting'"):
         mechanism.from_settings({"no_such_setting": 1})
+
+
+@pytest.mark.parametrize(
+    ("key", "old", "new"), [("quadtree", "inside", "fill"), ("path_tree", "zero", "shrink_small"), ("flat_gaussian", "least", "threshold")]
+)
+def test_an_old_name_of_a_setting_is_refused_with_the_new_one(key, old, new):
+    mechanism = MECHANISMS[key]
+    for build in (lambda: mechanism(**{old: None}), lambda: mechanism.from_settings({old: None})):
+        with pytest.raises(SettingError, match=f"no setting '{old}'.* It is called '{new}' now"):
+            build()
 
 
 def test_parts_of_the_budget_that_say_nothing_are_refused():

@@ -93,7 +93,7 @@ def test_the_command_line_rehearses_and_releases_it(joined, tmp_path, capsys, ta
 @pytest.mark.slow
 def test_it_may_be_imported_before_this_package(tmp_path):
     install(tmp_path)
-    code = "import their_mechanisms, dpviz; print([*dpviz.POINT_MECHANISMS][-1], [*dpviz.TRIP_MECHANISMS][-1])"
+    code = "import their_mechanisms, dpviz; print([*dpviz.MECHANISMS.of('points')][-1], [*dpviz.MECHANISMS.of('trips')][-1])"
     paths = os.pathsep.join([str(tmp_path), str(ROOT)])
     done = subprocess.run([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": paths}, capture_output=True, text=True, check=True)
     assert done.stdout.split() == [*KEYS]
