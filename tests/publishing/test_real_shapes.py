@@ -359,7 +359,9 @@ def where(row):
 
 def counted(row):
     """Counts by place, as Python's readers count them."""
-    arguments = {**row.said, **row.proposed, **frame_of(row), "bad_rows": "drop", "unit": "trip" if row.use == "trips" else "record"}
+    said = {**row.said, **row.proposed}
+    written = dv.reading.TextFormat(**{name: said.pop(name) for name in ("separator", "decimal", "thousands", "encoding") if name in said})
+    arguments = {**said, "text_format": written, **frame_of(row), "bad_rows": "drop", "unit": "trip" if row.use == "trips" else "record"}
     if "origin" in row.said or row.use != "trips":
         arguments |= {} if row.file in STATED or "region" in row.said else {"crs": row.crs or DEGREES}
     read = {"points": dv.read_points, "areas": dv.read_areas, "trips": dv.read_trips}[row.use](row.file, **arguments)

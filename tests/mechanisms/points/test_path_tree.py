@@ -217,9 +217,9 @@ def finish(released: PointRelease, wanted: list[dict], *, dense: bool) -> None:
     variance = np.array([node.get("variance", np.inf) for node in wanted])
     count, spread = least_squares(tree, mean, variance)
     np.testing.assert_allclose(released.unbiased, count, rtol=1e-8, atol=1e-8)
-    np.testing.assert_allclose(released.stddev**2, spread.variances(tree), rtol=1e-8)
+    np.testing.assert_allclose(released.node_stddev**2, spread.variances(tree), rtol=1e-8)
     if released.nonnegative:
-        wanted_counts = nonnegative_counts(tree, mean, variance, total=count[0], shrink_small=True, smooth=True)
+        wanted_counts = nonnegative_counts(tree, mean, variance, total=count[0], zero=True, smooth=True)
         np.testing.assert_allclose(released.count, wanted_counts, rtol=1e-8, atol=1e-8)
         return
     for node in np.flatnonzero((tree.children == 0) & (tree.cells > 1)).tolist():
