@@ -336,7 +336,7 @@ class TestControls:
 
     def test_the_code_makes_the_same_release(self):
         app = fine(areas_app({"epsilon": "0.7", "run": "3"}))
-        (code,) = [each.value for each in app.code if "load_area_sample" in each.value]
+        (code,) = [each.value for each in app.code if "dv.load_sample" in each.value]
         names = {}
         exec(code, names)  # noqa: S102 - our own code
         assert all(np.array_equal(a, b) for a, b in zip(names["release"].count, areas_drawn(app).release.count, strict=True))
