@@ -47,6 +47,12 @@ print(sorted(sys.modules), file=sys.stderr)
     assert not loaded & {"numpy", "pandas", "pyarrow", "shapely", "geopandas", "scipy", *HEAVY, *EXTRAS}
 
 
+def test_reports_and_cards_of_notebooks_need_no_extra():
+    code = f"import sys, dpviz.view.report, dpviz.view.notebook; print([name for name in {[*EXTRAS[:-1], 'PIL']} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
 def test_public_names_are_there_however_they_are_asked_for():
     code = """
 import dpviz as dv

@@ -13,7 +13,7 @@ from dpviz.release.trip_release import TripRelease
 from dpviz.release.verdict import ROUGH, USABLE, verdict
 from dpviz.view.areas_canvas import released_scene as released_areas
 from dpviz.view.areas_drawing import AreasMapSettings, Denominator, RegionsOnMap, draw_areas
-from dpviz.view.deck import MOST_FEATURES
+from dpviz.view.canvas import MOST_FEATURES
 from dpviz.view.escape import html
 from dpviz.view.points_canvas import RELEASED, ReleaseView, released_scene
 from dpviz.view.trips_canvas import released_scene as released_trips

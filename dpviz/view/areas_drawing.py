@@ -18,7 +18,6 @@ from dpviz.space.regions import Regions
 from dpviz.view.basemap import Bounds, RegionShapes, fit_bounds, prepare_shapes
 from dpviz.view.canvas import Legend, choose_shades, make_legend, make_palette, to_css
 from dpviz.view.colors import Colors, Scale, scale_top_of
-from dpviz.view.deck import has_hexagon_layer
 from dpviz.view.escape import deck, line
 from dpviz.view.trips_layers import Areas, TooltipTexts
 
@@ -65,22 +64,29 @@ class RegionsOnMap:
 
     Args:
         regions: with geometry.
+        by_deck: whether deck.gl draws them; without it, H3 cells have outlines as all other regions.
     """
 
-    def __init__(self, regions: Regions) -> None:
-        self.regions = regions
+    def __init__(self, regions: Regions, *, by_deck: bool = True) -> None:
+        self.regions, self._by_deck = regions, by_deck
         self._shapes: dict[int, RegionShapes | None] = {}
 
     def shapes(self, level: int) -> RegionShapes | None:
         """Return the shapes of a level's regions; None if they have no geometry."""
         if level not in self._shapes:
-            self._shapes[level] = prepare_shapes(self.regions, level, h3=has_hexagon_layer())
+            self._shapes[level] = prepare_shapes(self.regions, level, h3=self._by_deck and _has_hexagon_layer())
         return self._shapes[level]
 
     @cached_property
     def bounds(self) -> Bounds:
         """West, south, east, north in degrees of the first view."""
         return fit_bounds([self.regions], _WIDTH, _HEIGHT)
+
+
+def _has_hexagon_layer() -> bool:
+    from dpviz.view.deck import has_hexagon_layer  # noqa: PLC0415 - of the extras, which a report does not need
+
+    return has_hexagon_layer()
 
 
 @dataclass(frozen=True, kw_only=True)

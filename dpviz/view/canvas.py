@@ -23,6 +23,7 @@ from dpviz.view.colors import Colors, Scale
 from dpviz.view.ground import ground_around
 from dpviz.view.places import ATTRIBUTION, place_names
 
+MOST_FEATURES = 20_000  # partitions that are shown at once where nobody chose the level
 MOST_CELLS = 65_536  # rectangles in a pane; more are drawn as a picture
 STREETS = "https://tile.openstreetmap.org/{z}/{x}/{y}.png"  # the only address outside the app that a browser may ask, if it is told to
 STREETS_CREDIT = "© OpenStreetMap contributors, openstreetmap.org/copyright"

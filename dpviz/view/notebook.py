@@ -24,22 +24,8 @@ from dpviz.release.trip_release import TripRelease
 from dpviz.release.verdict import NOISE, LevelVerdict, verdict
 from dpviz.space.domain import Domain
 from dpviz.space.regions import Regions
-from dpviz.view.basemap import fit_bounds
-from dpviz.view.masked_area import list_masked_runs
 from dpviz.view.report import load_template
-from dpviz.view.report_areas import draw_areas
-from dpviz.view.report_maps import (
-    DensityPicture,
-    TripsPicture,
-    can_draw,
-    draw_land,
-    draw_points,
-    draw_regions,
-    draw_trips,
-    make_domain_sheet,
-    make_regions_sheet,
-    write_rectangles,
-)
+from dpviz.view.report_maps import Picture, can_draw, draw_areas, draw_domain, draw_points, draw_regions, draw_trips
 from dpviz.view.report_numbers import name_level
 
 Pairs = list[tuple[str, str]]
@@ -89,14 +75,9 @@ class Card:
     warning: str = ""
     headline: str = ""
     facts: Pairs
-    picture: DensityPicture | TripsPicture | None = None
+    picture: Picture | None = None
     caption: str = ""
     tables: Sequence[Table] = ()
-
-    @property
-    def coloured(self) -> bool:
-        """Whether the map is coloured by density, instead of a map of regions and arcs."""
-        return isinstance(self.picture, DensityPicture)
 
 
 def write_html(shown: object) -> str:
@@ -134,7 +115,6 @@ def _render(card: Card) -> str:
     html: str = load_template("notebook.html.jinja").render(
         card=card,
         key=hashlib.sha256(repr(card).encode(errors="replace")).hexdigest()[:10],
-        swatches=card.picture.swatches if isinstance(card.picture, DensityPicture) and card.picture.above else [],
     )
     return html
 
@@ -157,22 +137,7 @@ def _(domain: Domain) -> Card:
     if domain.mask is not None:
         share = format_percent(domain.share_open)
         facts.append(("Mask", f"records can be in {share} of the cells; grey: nobody can be there, as declared"))
-    sheet = make_domain_sheet(domain)
-    masked = "".join(write_rectangles(domain, sheet, list_masked_runs(domain).astype(np.int64)))
-    picture = DensityPicture(
-        sheet=sheet,
-        land=draw_land(domain, sheet),
-        frame=write_rectangles(domain, sheet, np.array([[0, 0, domain.side, domain.side]]))[0],
-        shapes=[("masked", masked, "Nobody can be here, as declared")] if masked else [],
-        swatches=[],
-        above=[],
-        below=[],
-        title="",
-        ticks=("", "", ""),
-        level=0,
-        note=None,
-    )
-    return Card(title="Domain", facts=facts, picture=picture, caption="The public rectangle in which records are counted.")
+    return Card(title="Domain", facts=facts, picture=draw_domain(domain), caption="The public rectangle in which records are counted.")
 
 
 @make_card.register
@@ -183,7 +148,7 @@ def _(regions: Regions) -> Card:
     return Card(
         title="Regions",
         facts=facts,
-        picture=_draw_frame(regions, level) if level else None,
+        picture=draw_regions(regions, level) if level else None,
         caption=f"Level {level}, {regions.levels[level - 1]}." if level else "",
     )
 
@@ -193,18 +158,10 @@ def _describe_shapes(regions: Regions) -> str:
     return f"polygons of {', '.join(shapes)}" if shapes else "none"
 
 
-def _draw_frame(regions: Regions, level: int) -> TripsPicture:
-    """Draw the regions of a level without any number."""
-    sheet = make_regions_sheet(bounds := fit_bounds([regions], 900, 700))
-    shapes, dots = draw_regions(regions, level, sheet)
-    land = sheet.write_land(bounds)
-    return TripsPicture(sheet=sheet, land=land, regions=shapes, dots=dots, arcs=[], samples=[], level=level, drawable=0, outside=False)
-
-
 @make_card.register
 def _(release: PointRelease) -> Card:
     picture = draw_points(release)
-    what = f"{_capitalise(picture.title)}, as released, in {len(picture.shapes):,} partitions (level {picture.level})."
+    what = f"{_capitalise(picture.title)}, as released, in {picture.shapes:,} partitions (level {picture.level})."
     what += f" {picture.note}" if picture.note else ""
     sizes = f"{format_count(len(release.tree.leaves))} partitions at the finest level, {release.height + 1} levels"
     return _make_release_card(release, "Release of points", sizes, picture, what)
@@ -216,7 +173,7 @@ def _(release: TripRelease) -> Card:
     sizes = f"{format_count(len(release.stages[-1].count))} pairs of regions at the finest level, {release.depth} levels"
     what = ""
     if picture is not None:
-        shown = f"The {len(picture.arcs):,} largest of {picture.drawable:,} released pairs of different regions"
+        shown = f"The {picture.shapes:,} largest of {picture.total:,} released pairs of different regions"
         what = f"{shown}, {release.tree.title(2 * picture.level)}: faint at the origin, strong at the destination."
     return _make_release_card(release, "Release of trips", sizes, picture, what)
 
@@ -229,11 +186,11 @@ def _(release: AreaRelease) -> Card:
     chosen = readable or pictures[:1]
     picture = chosen[-1] if chosen else None
     sizes = f"{format_count(release.regions.size(release.regions.depth))} regions at the finest level, {release.regions.depth} levels"
-    what = "" if picture is None else f"{_capitalise(picture.title)}, as released, by {release.regions.levels[picture.level - 1]}."
+    what = "" if picture is None else f"{_capitalise(picture.title)}, by {release.regions.levels[picture.level - 1]}."
     return _make_release_card(release, "Release of areas", sizes, picture, what)
 
 
-def _make_release_card(release: AnyRelease, title: str, sizes: str, picture: DensityPicture | TripsPicture | None, what: str) -> Card:
+def _make_release_card(release: AnyRelease, title: str, sizes: str, picture: Picture | None, what: str) -> Card:
     receipt, found = release.receipt, verdict(release)
     facts = [
         ("Mechanism", f"{release.mechanism}"),

@@ -25,13 +25,15 @@ from dpviz.view.basemap import WGS84, Bounds, find_map_bounds, fit_bounds, outli
 from dpviz.view.colors import ACCENT, Scale, scale_top_of
 from dpviz.view.levels import find_level
 from dpviz.view.partition_looks import density_scale, large_first, open_areas
-from dpviz.view.report_maps import BEND, MOST_ARCS, select_pairs
+from dpviz.view.report_maps import MOST_ARCS
+from dpviz.view.report_numbers import select_pairs
 
 _LINE, _LAND = "#8b949b", "#eceff1"
 _STEPS = 128  # colours of a scale on each side of zero
 _WIDTHS = (0.4, 5.0)  # of arcs, in points
 _ALONG = np.linspace(0.0, 1.0, 25)[:, None]  # positions along an arc
 _FINEST_LAND = 1500  # details of land that are smaller than the extent divided by this are left out
+_BEND = 0.22  # of the length of an arc
 _MARGIN = 0.03  # around what is drawn, as a share of its extent
 
 
@@ -161,7 +163,7 @@ def _draw_arcs(axes: Axes, start: Floats, end: Floats, strength: Floats, bounds:
     """Draw (k, 2) starts and ends as arcs that bend to the right, so that both directions of a pair are seen, faint at the origin."""
     stretch = np.array([_stretch(bounds), 1.0])
     step = (end - start) / stretch
-    bent = (start + end) / 2 + BEND * np.column_stack([step[:, 1], -step[:, 0]]) * stretch
+    bent = (start + end) / 2 + _BEND * np.column_stack([step[:, 1], -step[:, 0]]) * stretch
     curve = (1 - _ALONG) ** 2 * start[:, None] + 2 * (1 - _ALONG) * _ALONG * bent[:, None] + _ALONG**2 * end[:, None]
     pieces = np.stack([curve[:, :-1], curve[:, 1:]], axis=2)
     alpha = (0.3 + 0.6 * strength)[:, None] * (0.1 + 0.9 * _ALONG[1:, 0])

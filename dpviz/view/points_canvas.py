@@ -16,13 +16,13 @@ from dpviz.space.domain import Domain
 from dpviz.view.basemap import Bounds, map_bounds
 from dpviz.view.canvas import MOST_CELLS, Cells, Legend, Pane, Scene, choose_shades, ground_of, make_legend, make_palette, names_of, to_css
 from dpviz.view.colors import Colors, Scale
-from dpviz.view.deck import draw_picture
 from dpviz.view.masked_area import find_masked_area
 from dpviz.view.partition_looks import OUTSIDE, OVERLAP, density_scale, large_first, open_areas
-from dpviz.view.points_map import INTERPOLATED, choose_values, color_interpolated, color_pixels, fits_bitmap
+from dpviz.view.points_map import INTERPOLATED, choose_values, color_interpolated, color_pixels, draw_picture, fits_bitmap
 
 RELEASED, TRUE, ERROR, FALSE_POSITIVES = "Released", "True", "Error", "False positives"
 _SQUARE_WORDS = "true {true}, released {released}"
+GREY = "Grey: nobody can be there, as declared."
 FINEST_SQUARES = 8  # zoom level of the smallest squares that are drawn as rectangles; smaller ones are drawn as a picture
 _OPACITY_OF_OVERLAPS = 0.7
 _TRUE_WORDS, _MEASURED_WORDS, _RELEASED_WORDS, _INTERVAL_WORDS = (
@@ -289,7 +289,7 @@ class SquaresView:
 
 def _note_mask(pane: Pane, domain: Domain) -> Pane:
     """Return a pane whose note says what is grey, if the domain has a mask."""
-    return pane if domain.mask is None else replace(pane, note=f"{pane.note} Grey: nobody can be there, as declared.".strip())
+    return pane if domain.mask is None else replace(pane, note=f"{pane.note} {GREY}".strip())
 
 
 def has_squares(release: PointRelease, level: int, zoom: int) -> bool:

@@ -21,13 +21,12 @@ from dpviz.space.interpolate import UNIFORM
 from dpviz.space.region_builders import H3Cells
 from dpviz.view.escape import clean
 from dpviz.view.report_areas import (
-    draw_areas,
     list_area_examples,
     list_fitness,
     list_largest_regions,
     write_areas_snippet,
 )
-from dpviz.view.report_maps import choose_level, draw_points, draw_trips
+from dpviz.view.report_maps import draw_areas, draw_points, draw_trips
 from dpviz.view.report_numbers import (
     add_up_errors,
     add_up_spending,
@@ -118,7 +117,7 @@ def _render(release: AnyRelease, manifest: Facts, formats: Sequence[str]) -> byt
 
 def _make_point_values(release: PointRelease) -> Facts:
     """Make the template values that only reports of points have."""
-    level, picture = choose_level(release), draw_points(release)
+    picture = draw_points(release)
     return {
         "kind": POINTS,
         "what": "locations",
@@ -128,12 +127,12 @@ def _make_point_values(release: PointRelease) -> Facts:
         "larger": "partitions",
         "picture": picture,
         "pictures": [],
-        "swatches": picture.swatches,
+        "looks": picture.looks,
         "fitness": [],
         "simultaneous": 0,
-        "examples": list_point_examples(release, level),
+        "examples": list_point_examples(release, picture.level),
         "largest": [],
-        "example_level": level,
+        "example_level": picture.level,
         "finest": len(release.tree.leaves),
         "negatives": bool((release.count[release.tree.leaves] < -0.5).any()),
         "recentred": release.unbiased is not None,
@@ -155,7 +154,7 @@ def _make_trip_values(release: TripRelease) -> Facts:
         "larger": "regions",
         "picture": picture,
         "pictures": [],
-        "swatches": [],
+        "looks": None if picture is None else picture.looks,
         "fitness": [],
         "simultaneous": release.numbers,
         "examples": list_trip_examples(release),
@@ -189,7 +188,7 @@ def _make_area_values(release: AreaRelease) -> Facts:
         "larger": "regions",
         "picture": None,
         "pictures": pictures,
-        "swatches": pictures[0].swatches if pictures else [],
+        "looks": pictures[0].looks if pictures else None,
         "fitness": list_fitness(release),
         "simultaneous": release.numbers,
         "examples": list_area_examples(release),

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.amounts import MISSING, format_count, format_decimal, format_percent, format_upper_bound, round_to
-from dpviz.arrays import Floats
+from dpviz.arrays import Floats, Integers
 from dpviz.privacy.budget import Budget, PureBudget, ZcdpBudget
 from dpviz.privacy.receipt import Receipt, Step
 from dpviz.release.area_release import AreaRelease
@@ -25,7 +25,6 @@ from dpviz.release.tables import FLOWS, REST, TABLE, escape_formulas, format_lev
 from dpviz.release.trip_release import TripRelease
 from dpviz.release.verdict import verdict
 from dpviz.space.domain import Domain
-from dpviz.view.report_maps import name_pair, select_pairs
 
 _PRIORS = (0.01, 0.1, 0.5)  # beliefs of an attacker before the release
 _DELTA_OF_RHO = Fraction(1, 10**6)  # at which rho is converted to epsilon, for readers
@@ -60,6 +59,29 @@ in_list = listed.loc[listed["{column}"] == {region!r}, "count"].sum()
 in_rest = rest.loc[rest["{side}"] == {region!r}, "count"].sum()
 print(in_list + in_rest)"""
 _SHAPES_CODE, _BOUNDS_CODE = "table.geometry.to_numpy()", 'shapely.box(table["west"], table["south"], table["east"], table["north"])'
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairRows:
+    """Released pairs of one level, most trips first.
+
+    Attributes:
+        level: 1 for the coarsest.
+        origin: (k,) indices of origin regions.
+        destination: (k,) indices of destination regions.
+        count: (k,) trips, above 0.
+        stddev: (k,) standard deviations of the noise.
+        low: (k,) lower ends of 95 % intervals that hold for all pairs at once, since the shown pairs are chosen by size.
+        high: (k,) upper ends.
+    """
+
+    level: int
+    origin: Integers
+    destination: Integers
+    count: Integers
+    stddev: Floats
+    low: Floats
+    high: Floats
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -409,6 +431,40 @@ def _make_point_example(release: PointRelease, kind: str, node: int) -> Example:
         **format_example(count[0], stddev[0], low[0], high[0]),
         reliability=_grade_counts(count, stddev)[0],
         mark="*" if release.nonnegative and release.lies_outside(nodes)[0] else "",
+    )
+
+
+def select_pairs(release: TripRelease, level: int) -> PairRows:
+    """Select the pairs of a level that were released with more than 0 trips."""
+    counts, stddev = release.stages[2 * level], release.stage_stddev(2 * level)
+    low, high = release.stage_interval(2 * level, joint=True)
+    order = np.lexsort((counts.destination, counts.origin, -counts.count))
+    order = order[counts.count[order] > 0]
+    return PairRows(
+        level=level,
+        origin=counts.origin[order].astype(np.int64),
+        destination=counts.destination[order].astype(np.int64),
+        count=counts.count[order],
+        stddev=stddev[order],
+        low=low[order],
+        high=high[order],
+    )
+
+
+def name_pair(release: TripRelease, level: int, origin: int, destination: int) -> str:
+    """Return the name of a pair: "A to B", or "within A".
+
+    Args:
+        release: public.
+        level: 1 for the coarsest.
+        origin: index of the origin region.
+        destination: index of the destination region.
+    """
+    origin_name, destination_name = release.tree.origins.names_of(level)[origin], release.tree.destinations.names_of(level)[destination]
+    return (
+        f"within {origin_name}"
+        if origin == destination and release.tree.origins == release.tree.destinations
+        else f"{origin_name} to {destination_name}"
     )
 
 

@@ -1,6 +1,6 @@
-"""The maps of a canvas as one SVG, for print: the same shapes and colours, with titles, legends, caption and stamp, and no script.
+"""The maps of a canvas as SVG, for print and for pages that run no script: the same shapes and colours, with titles and legends.
 
-The canvas itself is drawn by WebGL, of which there is no SVG. So the maps are drawn again, on sheets as those of a report.
+The canvas itself is drawn by WebGL, of which there is no SVG. So the maps are drawn again, on sheets.
 """
 
 from __future__ import annotations
@@ -9,30 +9,116 @@ import base64
 import math
 import re
 import textwrap
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from itertools import groupby
 
+import geopandas
 import numpy as np
+import shapely
 
-from dpviz.arrays import Floats
-from dpviz.view.basemap import MOST_NORTH, Bounds, corner_coordinates
-from dpviz.view.canvas import MASKED_ON_DARK, MASKED_ON_LIGHT, Legend, Pane, Scene
+from dpviz.amounts import format_count
+from dpviz.arrays import Integers
+from dpviz.view.basemap import WGS84, Bounds, RegionShapes
+from dpviz.view.canvas import MASKED_ON_DARK, MASKED_ON_LIGHT, Areas, Cells, Legend, Pane, Scene, to_css
+from dpviz.view.colors import Colors
 from dpviz.view.escape import html
 from dpviz.view.places import ATTRIBUTION, TILE
-from dpviz.view.report_maps import Sheet, make_sheet
+from dpviz.view.sheet import MERCATOR, Sheet, make_sheet, write_corners
 
 WIDTH, MARGIN, GAP = 1600, 40, 16  # pixels, as all lengths here unless said otherwise
 TALLEST = 1000  # a map
 _EARTH = 6_378_137.0  # metres
-_LETTER = 0.54  # estimated width of a letter, as a share of the font size
+_LETTER = 0.58  # estimated width of a letter, as a share of the font size
 _HEAD = 102  # over a map: its title, two lines of a legend and a note
-_LEGEND_LINE = 22  # between two lines of a legend
+LEGEND_LINE = 22  # between two lines of a legend
 _BAR, _SHORT_BAR, _MARK = 110, 36, 14  # widths of gradients in a legend
 _LINE = 28  # between two lines of the caption
 _BEND = 0.3  # height of an arc, as a share of its length; `trips.js` has the same
-_RGBA = re.compile(r"rgba\((\d+),(\d+),(\d+),([\d.]+)\)")
-_ON_LIGHT = {"paper": "#ffffff", "water": "#eef2f4", "land": "#dfe3e5", "line": "#70767b", "text": "#141c22", "box": "#d55e00"}
-_ON_DARK = {"paper": "#101518", "water": "#1a2126", "land": "#252c31", "line": "#9aa1a6", "text": "#ebf0f4", "box": "#ff963c"}
+_RGBA = re.compile(r"rgba\((\d+,\d+,\d+),([\d.]+)\)")
+_NUMBER = re.compile(r"\{(\w+)(?::([^}]*))?\}")
+_ON_LIGHT = {"paper": "#ffffff", "land": "#eceff1", "line": "#8b949b", "edge": "#56616a", "text": "#141c22", "box": "#d55e00"}
+_ON_DARK = {"paper": "#101518", "land": "#20272c", "line": "#76818a", "edge": "#a3adb5", "text": "#ebf0f4", "box": "#ff963c"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Looks:
+    """Colours as CSS classes, each for light and for dark pages.
+
+    Attributes:
+        names: of the classes, by their rules on light and on dark pages.
+    """
+
+    names: dict[tuple[str, str], str] = field(default_factory=dict)
+
+    def add(self, kind: str, light: str, dark: str) -> str:
+        """Return the class of a colour: of a "fill", a "stroke" or a "stop"; the colours are "#rrggbb" or "rgba(r,g,b,a)"."""
+        return self.names.setdefault((_write_rule(kind, light), _write_rule(kind, dark)), f"c{len(self.names)}")
+
+    def write(self, *, dark: bool) -> str:
+        """Write the style sheet."""
+        return "".join(f".{name}{{{rules[dark]}}}" for rules, name in self.names.items())
+
+
+def _write_rule(kind: str, css: str) -> str:
+    """Write a colour as declarations that every program that reads SVG knows.
+
+    >>> _write_rule("stop", "rgba(255,0,0,0.20)")
+    'stop-color:rgb(255,0,0);stop-opacity:0.20'
+    """
+    name, found = "stop-color" if kind == "stop" else kind, _RGBA.fullmatch(css)
+    return f"{name}:{css}" if found is None else f"{name}:rgb({found[1]});{kind}-opacity:{found[2]}"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Pen:
+    """Draws one pane of a scene.
+
+    Attributes:
+        scenes: the scene on light and on dark pages; the same one twice for one that stays as it is.
+        sheet: of the map.
+        pixel: sheet units per pixel.
+        looks: where the colours are collected.
+        place: of the pane in the scene.
+        key: begins the names in the drawing, which a page must not have twice.
+        titles: whether shapes have their texts.
+    """
+
+    scenes: tuple[Scene, Scene]
+    sheet: Sheet
+    pixel: float
+    looks: Looks
+    place: int = 0
+    key: str = ""
+    titles: bool = False
+
+    @property
+    def scene(self) -> Scene:
+        """The scene, for all but colours."""
+        return self.scenes[0]
+
+    @property
+    def panes(self) -> tuple[Pane, Pane]:
+        """The pane on light and on dark pages."""
+        return self.scenes[0].panes[self.place], self.scenes[1].panes[self.place]
+
+    def paint(self, kind: str, name: str) -> str:
+        """Return the class of a colour of the ground."""
+        light, dark = ((_ON_DARK if scene.dark else _ON_LIGHT)[name] for scene in self.scenes)
+        return self.looks.add(kind, light, dark)
+
+    def paint_all(self, kind: str, colors: Iterable[Colors]) -> list[str]:
+        """Return the classes of (k, 4) colours on light pages, and as many on dark ones."""
+        return [self.looks.add(kind, light, dark) for light, dark in zip(*map(to_css, colors), strict=True)]
+
+    def line(self, path: str, name: str, pixels: float) -> str:
+        """Draw a line in a colour of the ground; "" for none."""
+        width = f"{pixels * self.pixel:.1f}"
+        return f'<path class="{self.paint("stroke", name)}" fill="none" stroke-width="{width}" d="{path}"/>' if path else ""
+
+    def title(self, text: str) -> str:
+        """Write the text of a shape."""
+        return f"<title>{html(text)}</title>" if self.titles else ""
 
 
 def draw_svg(scene: Scene) -> str:
@@ -41,7 +127,7 @@ def draw_svg(scene: Scene) -> str:
     Returns:
         The text of an SVG file, 1,600 pixels wide.
     """
-    colors = _ON_DARK if scene.dark else _ON_LIGHT
+    colors, looks = _ON_DARK if scene.dark else _ON_LIGHT, Looks()
     columns = min(2, len(scene.panes))
     sheet = _make_sheet(scene)
     width = (WIDTH - 2 * MARGIN - (columns - 1) * GAP) / columns
@@ -51,10 +137,9 @@ def draw_svg(scene: Scene) -> str:
     for place, pane in enumerate(scene.panes):
         left = MARGIN + (place % columns) * (width + GAP)
         y = top + (place // columns) * (height + _HEAD + GAP)
-        parts += [
-            _draw_head(pane, place, (left, y, width), colors),
-            _draw_map(scene, pane, place, (left, y + _HEAD, width, height), colors, sheet),
-        ]
+        pen = Pen(scenes=(scene, scene), sheet=sheet, pixel=sheet.width / width, looks=looks, place=place, key=f"{place}-")
+        box = f'x="{left:.1f}" y="{y + _HEAD:.1f}" width="{width:.1f}" height="{height:.1f}" viewBox="0 0 {sheet.width} {sheet.height}"'
+        parts += [_draw_head(pen, pane, (left, y, width)), f"<svg {box}>{draw_map(pen)}</svg>"]
     bottom = top + math.ceil(len(scene.panes) / columns) * (height + _HEAD + GAP)
     lines = textwrap.wrap(scene.caption, int((WIDTH - 2 * MARGIN) / (20 * _LETTER)))
     notes = [_write(MARGIN, bottom + 24 + _LINE * number, line, 20) for number, line in enumerate(lines)]
@@ -65,30 +150,24 @@ def draw_svg(scene: Scene) -> str:
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{size}" width="{WIDTH}" height="{bottom + 24:.0f}" role="img"'
         f' font-family="sans-serif" fill="{colors["text"]}"><title>{html(scene.title)}</title><desc>{html(scene.description)}</desc>'
+        f"<style>{looks.write(dark=scene.dark)}</style>"
         f'<rect width="100%" height="100%" fill="{colors["paper"]}"/>{_write(MARGIN, 52, scene.title, 32, bold=True)}'
         f"{''.join(parts)}{''.join(notes)}</svg>\n"
     )
 
 
 def _make_sheet(scene: Scene) -> Sheet:
-    """Make the sheet of every map, in the projection of the canvas; a plain plane has no CRS, so no land is drawn on it."""
-    west, south, east, north = scene.bounds
-    corners = _to_mercator(np.array([[west, south], [east, north]]))
-    return make_sheet("EPSG:3857" if scene.ground["land"] else None, tuple(corners.ravel().tolist()))
+    """Make the sheet of every map, in the projection of the canvas."""
+    (west, south), (east, north) = Sheet.project(np.array(scene.bounds).reshape(2, 2), MERCATOR).tolist()
+    return make_sheet(MERCATOR, (west, south, east, north))
 
 
-def _to_mercator(degrees: Floats) -> Floats:
-    """Convert (..., 2) longitudes and latitudes to (..., 2) metres of the web map's projection."""
-    latitude = np.clip(degrees[..., 1], -MOST_NORTH, MOST_NORTH)
-    return _EARTH * np.stack([np.radians(degrees[..., 0]), np.arcsinh(np.tan(np.radians(latitude)))], axis=-1)
-
-
-def _draw_head(pane: Pane, place: int, box: tuple[float, float, float], colors: dict[str, str]) -> str:
+def _draw_head(pen: Pen, pane: Pane, box: tuple[float, float, float]) -> str:
     """Draw title, legend and note over a map, in a box: left, top and width."""
     left, top, width = box
     about, end = left + _width(pane.title, 20, bold=True) + 12, left + width
     texts = [_write(left, top + 20, pane.title, 20, bold=True), _write(about, top + 20, _shorten(pane.about, end - about, 16), 16)]
-    legend = _draw_legend(pane.legend, f"legend{place}", (left, top + 46, width), colors)
+    legend, _ = draw_legend(pen, (left, top + 46, width))
     return "".join([*texts, legend, _write(left, top + _HEAD - 10, _shorten(pane.note, width, 13), 13)])
 
 
@@ -117,147 +196,158 @@ def _legend_items(legend: Legend) -> list[list[str | _Swatch]]:
     return items if legend.also is None else [*items, *_legend_items(legend.also)]
 
 
-def _draw_legend(legend: Legend, name: str, box: tuple[float, float, float], colors: dict[str, str]) -> str:
-    """Draw the gradients of a legend with their words, in as many lines as the width asks for; `box` is left, top and width."""
+def draw_legend(pen: Pen, box: tuple[float, float, float]) -> tuple[str, int]:
+    """Draw the gradients of a legend with their words; `box` is left, top and width.
+
+    Returns:
+        The drawing, and the number of lines that it has in this width.
+    """
     left, top, room = box
     parts: list[str] = []
     at, line = left, 0
-    for number, item in enumerate(_legend_items(legend)):
-        needs = sum(_width(part, 14) + 8 if isinstance(part, str) else part.width + 8 for part in item)
+    for number, items in enumerate(zip(*(_legend_items(pane.legend) for pane in pen.panes), strict=True)):
+        needs = sum(_width(part, 14) + 8 if isinstance(part, str) else part.width + 8 for part in items[0])
         if at > left and at + needs > left + room:
             at, line = left, line + 1
-        for place, part in enumerate(item):
-            base = top + _LEGEND_LINE * line
-            if isinstance(part, str):
-                parts.append(_write(at, base, part, 14))
-                at += _width(part, 14) + 8
+        for place, (part, other) in enumerate(zip(*items, strict=True)):
+            base = top + LEGEND_LINE * line
+            if isinstance(part, str) or isinstance(other, str):
+                parts.append(_write(at, base, str(part), 14))
+                at += _width(str(part), 14) + 8
             else:
-                parts.append(_draw_swatch(part, f"{name}-{number}-{place}", at, base, colors))
+                parts.append(_draw_swatch(pen, (part, other), f"{pen.key}legend-{number}-{place}", at, base))
                 at += part.width + 8
-    return "".join(parts)
+    return "".join(parts), line + 1
 
 
-def _draw_swatch(swatch: _Swatch, name: str, left: float, base: float, colors: dict[str, str]) -> str:
+def _draw_swatch(pen: Pen, swatches: tuple[_Swatch, _Swatch], name: str, left: float, base: float) -> str:
     """Draw the colours of a swatch as a gradient, its middle at the height of small letters."""
+    swatch, other = swatches
     last = max(len(swatch.colors) - 1, 1)
-    stops = "".join(f'<stop offset="{number / last:.3f}" {_css_color(css, "stop")}/>' for number, css in enumerate(swatch.colors))
+    looks = [pen.looks.add("stop", *pair) for pair in zip(swatch.colors, other.colors, strict=True)]
+    rim = pen.paint("stroke", "line")
+    stops = "".join(f'<stop offset="{number / last:.3f}" class="{look}"/>' for number, look in enumerate(looks))
     return (
         f'<linearGradient id="{name}">{stops}</linearGradient><rect x="{left:.1f}" y="{base - 5 - swatch.height / 2:.1f}"'
-        f' width="{swatch.width}" height="{swatch.height:.1f}" fill="url(#{name})" stroke="{colors["line"]}" stroke-width="0.5"/>'
+        f' width="{swatch.width}" height="{swatch.height:.1f}" fill="url(#{name})" class="{rim}" stroke-width="0.5"/>'
     )
 
 
-def _draw_map(scene: Scene, pane: Pane, place: int, box: tuple[float, float, float, float], colors: dict[str, str], sheet: Sheet) -> str:
+def draw_map(pen: Pen) -> str:
     """Draw one map: land, rectangles or picture, borders, the domain's edge, the box of the range query, and names."""
-    left, top, width, height = box
-    bounds = scene.bounds
-    land = sheet.write_land(bounds)
-    pixel = sheet.width / width
-    line = f'fill="none" stroke="{colors["line"]}"'
+    scene, sheet = pen.scene, pen.sheet
+    land = sheet.write_land(scene.bounds) if scene.ground["land"] else dict.fromkeys(("land", "countries", "states"), "")
+    look = f'class="{pen.paint("fill", "land")} {pen.paint("stroke", "line")}" stroke-width="{pen.pixel:.1f}"'
     return (
-        f'<svg x="{left:.1f}" y="{top:.1f}" width="{width:.1f}" height="{height:.1f}" viewBox="0 0 {sheet.width} {sheet.height}">'
-        f'<rect width="{sheet.width}" height="{sheet.height}" fill="{colors["water"]}"/>'
-        f'<path d="{land["land"]}" fill="{colors["land"]}" stroke="{colors["line"]}" stroke-width="{pixel:.1f}"/>'
-        f"{_draw_shapes(scene, pane, place, sheet, pixel)}{_draw_masked(scene, sheet)}"
-        f'<path d="{land["countries"]}{land["states"]}" {line} stroke-width="{pixel:.1f}"/>'
-        + (f'<path d="{_write_box(bounds, sheet)}" {line} stroke-width="{1.5 * pixel:.1f}"/>' if scene.edge else "")
-        + (
-            f'<path d="{_write_box(scene.box, sheet)}" fill="none" stroke="{colors["box"]}" stroke-width="{2 * pixel:.1f}"/>'
-            if scene.box
-            else ""
-        )
-        + "".join(
-            f'<path d="{_write_ring(np.array(ring), sheet)}" fill="none" stroke="{colors["box"]}" stroke-width="{2 * pixel:.1f}"/>'
-            for ring in scene.outline
-        )
-        + f"{_draw_names(scene, sheet, pixel, colors)}</svg>"
+        (f'<path d="{land["land"]}" {look}/>' if land["land"] else "")
+        + f"{_draw_shapes(pen)}{_draw_masked(pen)}"
+        + pen.line(land["countries"] + land["states"], "line", 1)
+        + (pen.line(_write_edge(scene, sheet), "edge", 1.5) if scene.edge else "")
+        + (pen.line(_write_box(scene.box, sheet), "box", 2) if scene.box else "")
+        + "".join(pen.line(_write_ring(ring, sheet), "box", 2) for ring in scene.outline)
+        + _draw_names(pen)
     )
 
 
-def _draw_shapes(scene: Scene, pane: Pane, place: int, sheet: Sheet, pixel: float) -> str:
+def _draw_shapes(pen: Pen) -> str:
     """Draw what a pane shows: a picture, regions with arcs, or rectangles."""
+    pane = pen.panes[0]
     if pane.picture:
-        return _draw_picture(pane, scene.bounds, sheet)
-    return _draw_trips(scene, pane, place, sheet, pixel) if pane.areas else _draw_cells(scene, pane, place, sheet)
+        return _draw_picture(pane, pen.scene.bounds, pen.sheet)
+    return _draw_trips(pen, pane) if pane.areas else _draw_cells(pen, pen.scene.cells[pane.cells])
 
 
-def _draw_masked(scene: Scene, sheet: Sheet) -> str:
+def _draw_masked(pen: Pen) -> str:
     """Draw where nobody can be."""
-    fill = _svg_color(MASKED_ON_DARK if scene.dark else MASKED_ON_LIGHT, "fill")
-    paths = ("".join(_write_ring(np.array(ring), sheet) for ring in rings) for rings in scene.masked)
-    return "".join(f'<path d="{path}" {fill} fill-rule="evenodd"/>' for path in paths)
+    (look,) = pen.paint_all("fill", [np.array([MASKED_ON_DARK if scene.dark else MASKED_ON_LIGHT]) for scene in pen.scenes])
+    paths = ("".join(_write_ring(ring, pen.sheet) for ring in rings) for rings in pen.scene.masked)
+    return "".join(f'<path d="{path}" class="{look}" fill-rule="evenodd"/>' for path in paths)
 
 
-def _draw_trips(scene: Scene, pane: Pane, place: int, sheet: Sheet, pixel: float) -> str:
+def _draw_trips(pen: Pen, pane: Pane) -> str:
     """Draw regions as polygons, then arcs, then regions as dots."""
-    under, dots = [], []
-    for name, fill in zip(pane.areas, pane.fills, strict=True):
-        areas, looks = scene.areas[name], [_svg_color(color, "fill") for color in fill.tolist()]
-        shapes = areas.shapes.with_polygons()
-        for polygon, region in zip(shapes.polygons, shapes.owner, strict=True):
-            rings = polygon if isinstance(polygon[0][0], list) else [polygon]
-            path = "".join(_write_ring(np.array(ring), sheet) for ring in rings)
-            under.append(f'<path d="{path}" {looks[region]} fill-rule="evenodd" stroke="#808080" stroke-width="{0.6 * pixel:.1f}"/>')
+    under, dots, sheet = [], [], pen.sheet
+    for side, name in enumerate(pane.areas):
+        areas, looks = pen.scene.areas[name], pen.paint_all("fill", [each.fills[side] for each in pen.panes])
+        shapes, titles = areas.shapes.with_polygons(), [pen.title(text) for text in areas.texts]
+        under += [
+            f'<path d="{path}" class="{look}">{title}</path>'
+            for path, look, title in zip(_write_regions(shapes, sheet), looks, titles, strict=True)
+            if path
+        ]
         if shapes.are_dots:
-            at, order = sheet.to_sheet(_to_mercator(areas.shapes.centres)).tolist(), np.argsort(-areas.radius, kind="stable").tolist()
-            dots += [f'<circle cx="{at[i][0]}" cy="{at[i][1]}" r="{areas.radius[i] * pixel:.0f}" {looks[i]}/>' for i in order]
-    return "".join(under) + _draw_arcs(scene, pane, place, sheet, pixel) + "".join(dots)
+            at, order = sheet.place(areas.shapes.centres).tolist(), np.argsort(-areas.radius, kind="stable").tolist()
+            dots += [
+                f'<circle cx="{at[i][0]}" cy="{at[i][1]}" r="{areas.radius[i] * pen.pixel:.0f}" class="{looks[i]}">{titles[i]}</circle>'
+                for i in order
+            ]
+    rim = f'fill-rule="evenodd" stroke="#808080" stroke-width="{0.6 * pen.pixel:.1f}"'
+    return f'<g class="shapes" {rim}>{"".join(under)}</g><g class="shapes">{_draw_arcs(pen, pane)}{"".join(dots)}</g>'
 
 
-def _draw_arcs(scene: Scene, pane: Pane, place: int, sheet: Sheet, pixel: float) -> str:
+def _write_regions(shapes: RegionShapes, sheet: Sheet) -> list[str]:
+    """Write the polygons of each region as one path; "" for a region that has none or lies outside."""
+    polygons = [polygon if isinstance(polygon[0][0], list) else [polygon] for polygon in shapes.polygons]
+    series = geopandas.GeoSeries([shapely.Polygon(rings[0], rings[1:]) for rings in polygons], crs=WGS84)
+    paths = [""] * len(shapes.centres)
+    for region, path in zip(shapes.owner, sheet.write_paths(series.to_crs(sheet.crs)), strict=True):
+        paths[region] += path
+    return paths
+
+
+def _draw_arcs(pen: Pen, pane: Pane) -> str:
     """Draw arcs as half ellipses to the left of their direction, with a gradient from their origin to their destination."""
     if pane.arcs is None:
         return ""
-    arcs, drawn = pane.arcs, []
-    from_to = [(scene.areas[pane.areas[0]], arcs.origin), (scene.areas[pane.areas[-1]], arcs.destination)]
-    start, end = (sheet.to_sheet(_to_mercator(areas.shapes.centres[index])).reshape(-1, 2) for areas, index in from_to)
-    rows = zip(start.tolist(), end.tolist(), arcs.start_color.tolist(), arcs.color.tolist(), arcs.width.tolist(), strict=True)
-    for number, ((a, b), (c, d), first, last, width) in enumerate(rows):
-        far, turn, name = math.hypot(c - a, d - b), math.degrees(math.atan2(d - b, c - a)), f"arc{place}-{number}"
+    arcs, drawn, both = pane.arcs, [], [each.arcs for each in pen.panes if each.arcs is not None]
+    from_to: list[tuple[Areas, Integers]] = [
+        (pen.scene.areas[pane.areas[0]], arcs.origin),
+        (pen.scene.areas[pane.areas[-1]], arcs.destination),
+    ]
+    start, end = (pen.sheet.place(areas.shapes.centres[index]).reshape(-1, 2) for areas, index in from_to)
+    looks = pen.paint_all("stop", [each.start_color for each in both]), pen.paint_all("stop", [each.color for each in both])
+    rows = zip(start.tolist(), end.tolist(), *looks, arcs.width.tolist(), arcs.texts, strict=True)
+    for number, ((a, b), (c, d), first, last, width, text) in enumerate(rows):
+        far, turn, name = math.hypot(c - a, d - b), math.degrees(math.atan2(d - b, c - a)), f"{pen.key}arc{number}"
         drawn.append(
             f'<linearGradient id="{name}" gradientUnits="userSpaceOnUse" x1="{a}" y1="{b}" x2="{c}" y2="{d}">'
-            f'<stop {_svg_color(first, "stop")}/><stop offset="1" {_svg_color(last, "stop")}/></linearGradient>'
-            f'<path d="M{a} {b}A{far / 2:.0f} {_BEND * far / 2:.0f} {turn:.1f} 0 1 {c} {d}" fill="none" stroke="url(#{name})"'
-            f' stroke-width="{width * pixel:.0f}"/>'
+            f'<stop class="{first}"/><stop offset="1" class="{last}"/></linearGradient>'
+            f'<path class="arc" d="M{a} {b}A{far / 2:.0f} {_BEND * far / 2:.0f} {turn:.1f} 0 1 {c} {d}" fill="none" stroke="url(#{name})"'
+            f' stroke-width="{width * pen.pixel:.0f}">{pen.title(text)}</path>'
         )
     return "".join(drawn)
 
 
-def _write_ring(corners: Floats, sheet: Sheet) -> str:
+def _write_ring(corners: list[list[float]], sheet: Sheet) -> str:
     """Write (k, 2) corners in degrees as a closed path."""
-    return "M" + "L".join(f"{x} {y}" for x, y in sheet.to_sheet(_to_mercator(corners)).tolist()) + "z"
+    return "M" + "L".join(f"{x} {y}" for x, y in sheet.place(np.array(corners)).tolist()) + "z"
 
 
-def _svg_color(color: list[int], kind: str) -> str:
-    """Write red, green, blue and alpha, 0 to 255, as attributes."""
-    red, green, blue, alpha = color
-    attribute = "stop-color" if kind == "stop" else kind
-    return f'{attribute}="rgb({red},{green},{blue})" {kind}-opacity="{alpha / 255:.3f}"'
+def _draw_cells(pen: Pen, cells: Cells) -> str:
+    """Draw rectangles in their order; without texts, neighbours in this order that have the same shade share one path."""
+    paths, shades = write_corners(pen.sheet.place_rectangles(cells.domain, cells.rectangles)), pen.panes[0].shades.tolist()
+    used = sorted(set(shades))
+    looks = dict(zip(used, pen.paint_all("fill", [pane.palette[used] for pane in pen.panes]), strict=True))
+    if pen.titles:
+        texts = _write_words(pen.panes[0].words, cells)
+        rows = zip(paths, shades, texts, strict=True)
+        drawn = "".join(f'<path class="{looks[shade]}" d="{path}">{pen.title(text)}</path>' for path, shade, text in rows)
+    else:
+        groups = groupby(range(len(paths)), shades.__getitem__)
+        drawn = "".join(f'<path class="{looks[shade]}" d="{"".join(paths[cell] for cell in group)}"/>' for shade, group in groups)
+    return f'<g class="shapes" shape-rendering="crispEdges">{drawn}</g>'
 
 
-def _draw_cells(scene: Scene, pane: Pane, place: int, sheet: Sheet) -> str:
-    """Draw rectangles in their order; neighbours in this order that have the same shade share one path."""
-    cells = scene.cells[pane.cells]
-    corners = sheet.to_sheet(_to_mercator(corner_coordinates(cells.domain, cells.rectangles)).reshape(-1, 2))
-    paths = [
-        f"M{a} {b}h{c - a}v{f - d}h{a - c}z" if b == d and c == e and f == h and g == a else f"M{a} {b}L{c} {d} {e} {f} {g} {h}z"
-        for a, b, c, d, e, f, g, h in corners.reshape(-1, 8).tolist()
-    ]
-    shades = pane.shades.tolist()
-    looks = "".join(
-        f".p{place}s{shade}{{fill:rgb({r},{g},{b});fill-opacity:{a / 255:.3f}}}"
-        for shade, (r, g, b, a) in enumerate(pane.palette.tolist())
-        if shade in set(shades)
-    )
-    groups = groupby(range(len(paths)), shades.__getitem__)
-    drawn = "".join(f'<path class="p{place}s{shade}" d="{"".join(paths[cell] for cell in group)}"/>' for shade, group in groups)
-    return f'<style>{looks}</style><g shape-rendering="crispEdges">{drawn}</g>'
+def _write_words(words: str, cells: Cells) -> list[str]:
+    """Write the words of a pane for each rectangle, as the canvas does on hovering."""
+    names, numbers = list(cells.numbers), zip(*(column.tolist() for column in cells.numbers.values()), strict=True)
+    rows = [dict(zip(names, row, strict=True)) for row in numbers] or [{}] * len(cells.rectangles)
+    return [_NUMBER.sub(lambda found: found[2] * bool(row[found[1]]) if found[2] else format_count(row[found[1]]), words) for row in rows]  # noqa: B023
 
 
 def _draw_picture(pane: Pane, bounds: Bounds, sheet: Sheet) -> str:
     """Draw the picture of a pane over the whole domain; it has the projection of the sheet."""
-    west, south, east, north = bounds
-    (left, top), (right, bottom) = sheet.to_sheet(_to_mercator(np.array([[west, north], [east, south]]))).tolist()
+    (left, bottom), (right, top) = sheet.place(np.array(bounds).reshape(2, 2)).tolist()
     code = base64.b64encode(pane.picture).decode()
     return (
         f'<image x="{left}" y="{top}" width="{right - left}" height="{bottom - top}" preserveAspectRatio="none" image-rendering="pixelated"'
@@ -265,22 +355,29 @@ def _draw_picture(pane: Pane, bounds: Bounds, sheet: Sheet) -> str:
     )
 
 
+def _write_edge(scene: Scene, sheet: Sheet) -> str:
+    """Write the edge of the domain; on the web map, that of its bounds."""
+    if sheet.crs == MERCATOR:
+        return _write_box(scene.bounds, sheet)
+    domain = next(iter(scene.cells.values())).domain
+    return write_corners(sheet.place_rectangles(domain, np.array([[0, 0, domain.side, domain.side]])))[0]
+
+
 def _write_box(box: Bounds, sheet: Sheet) -> str:
     """Write a box in degrees as the path of a rectangle."""
     west, south, east, north = box
-    (left, top), (right, bottom) = sheet.to_sheet(_to_mercator(np.array([[west, north], [east, south]]))).tolist()
-    return f"M{left} {top}h{right - left}v{bottom - top}h{left - right}z"
+    return write_corners(sheet.place(np.array([[west, south], [east, south], [east, north], [west, north]])))[0]
 
 
-def _draw_names(scene: Scene, sheet: Sheet, pixel: float, colors: dict[str, str]) -> str:
+def _draw_names(pen: Pen) -> str:
     """Draw the names that the canvas shows when it is as large as the map here, but for those that the edge would cut."""
-    metres_per_pixel = pixel / sheet.scale
-    zoom = math.log2(2 * math.pi * _EARTH / (TILE * metres_per_pixel))
-    shown = [(name, longitude, latitude) for name, longitude, latitude, begin in scene.places if begin <= zoom]
+    sheet, pixel = pen.sheet, pen.pixel
+    zoom = math.log2(2 * math.pi * _EARTH / (TILE * pixel / sheet.scale))
+    shown = [(name, longitude, latitude) for name, longitude, latitude, begin in pen.scene.places if begin <= zoom]
     if not shown:
         return ""
-    at = sheet.to_sheet(_to_mercator(np.array([[longitude, latitude] for _, longitude, latitude in shown])))
-    halo = f'stroke="{colors["paper"]}" stroke-opacity="0.7" stroke-width="{3 * pixel:.0f}" paint-order="stroke"'
+    at = sheet.place(np.array([[longitude, latitude] for _, longitude, latitude in shown]))
+    halo = f'class="{pen.paint("stroke", "paper")}" stroke-opacity="0.7" stroke-width="{3 * pixel:.0f}" paint-order="stroke"'
     texts = [
         f'<text x="{x}" y="{y}">{html(name)}</text>'
         for (name, _, _), (x, y) in zip(shown, at.tolist(), strict=True)
@@ -298,17 +395,3 @@ def _write(x: float, y: float, text: str, size: int, *, bold: bool = False) -> s
 def _width(text: str, size: int, *, bold: bool = False) -> float:
     """Estimate the width of a text."""
     return len(text) * size * _LETTER * (1.08 if bold else 1.0)
-
-
-def _css_color(css: str, kind: str) -> str:
-    """Write a colour "rgba(r,g,b,a)" as attributes that every program that reads SVG knows.
-
-    >>> _css_color("rgba(255,0,0,0.20)", "stop")
-    'stop-color="rgb(255,0,0)" stop-opacity="0.20"'
-    """
-    found = _RGBA.fullmatch(css)
-    if found is None:
-        raise ValueError(css)
-    red, green, blue, alpha = found.groups()
-    attribute = "stop-color" if kind == "stop" else kind
-    return f'{attribute}="rgb({red},{green},{blue})" {kind}-opacity="{alpha}"'

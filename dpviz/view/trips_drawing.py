@@ -21,9 +21,8 @@ from dpviz.release.simultaneous_intervals import (
 from dpviz.release.trip_release import PairSums, TripRelease
 from dpviz.space.regions import ROOT, Regions
 from dpviz.view.basemap import RegionShapes, prepare_shapes
-from dpviz.view.canvas import Legend, make_legend, to_css
+from dpviz.view.canvas import MOST_FEATURES, Legend, make_legend, to_css
 from dpviz.view.colors import FALSE_NEGATIVE, FALSE_POSITIVE, Colors, Scale, scale_top_of
-from dpviz.view.deck import MOST_FEATURES
 from dpviz.view.escape import deck, line
 from dpviz.view.trips_layers import Arcs, Areas, TooltipTexts, fade_at_origins
 

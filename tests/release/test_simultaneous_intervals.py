@@ -22,7 +22,7 @@ from dpviz.release.simultaneous_intervals import (
 )
 from dpviz.samples.trips import load_trip_sample
 from dpviz.space.domain import Domain
-from dpviz.view.report_maps import choose_level
+from dpviz.view.levels import choose_level
 from dpviz.view.report_numbers import list_largest_pairs, list_point_examples
 from tests.often import often
 from tests.trip_cases import sums_between

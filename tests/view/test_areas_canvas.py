@@ -233,7 +233,7 @@ class TestHexagons:
 
     def test_polygons_are_drawn_where_pydeck_has_no_hexagons(self, cells, monkeypatch):
         release, _ = cells
-        monkeypatch.setattr(areas_drawing, "has_hexagon_layer", lambda: False)
+        monkeypatch.setattr(areas_drawing, "_has_hexagon_layer", lambda: False)
         shapes = RegionsOnMap(release.regions).shapes(2)
         assert (len(shapes.polygons), shapes.cells) == (release.regions.size(2), None)
 

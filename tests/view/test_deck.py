@@ -8,7 +8,7 @@ from PIL import Image
 
 from dpviz.space.domain import Domain
 from dpviz.view.basemap import corner_coordinates, map_bounds
-from dpviz.view.deck import draw_picture
+from dpviz.view.points_map import draw_picture
 
 PLANE = Domain(bounds=(0, 0, 200, 100), crs=None, order=4)
 METRES = Domain(bounds=(300_000, 5_000_000, 370_000, 5_070_000), crs="EPSG:32633", order=4)

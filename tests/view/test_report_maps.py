@@ -8,7 +8,7 @@ import pytest
 import shapely
 
 from dpviz.space.domain import Domain
-from dpviz.view.report_maps import WIDTH, make_domain_sheet, make_regions_sheet, make_sheet, project_rectangles
+from dpviz.view.sheet import WIDTH, make_domain_sheet, make_regions_sheet, make_sheet, project_rectangles
 
 STATES = Domain(bounds=(-125.0, 24.0, -66.0, 50.0), crs="EPSG:4326", order=6)
 METRES = Domain(bounds=(300_000, 5_000_000, 370_000, 5_070_000), crs="EPSG:32633", order=6)

@@ -55,8 +55,10 @@ def test_two_maps_with_titles_legends_caption_stamp_and_no_script(domain, dark):
 def test_every_rectangle_is_there_with_the_colour_of_its_shade():
     svg = drawn(plain_pane())
     (style,) = svg.iter(f"{SVG}style")
-    assert style.text == ".p0s0{fill:rgb(0,1,2);fill-opacity:0.012}.p0s1{fill:rgb(4,5,6);fill-opacity:0.027}"
-    west, east = (each.get("d") for each in svg.iter(f"{SVG}path") if each.get("class"))
+    rules = dict(re.findall(r"\.(c\d+)\{(.*?)\}", style.text))
+    (group,) = (each for each in svg.iter(f"{SVG}g") if each.get("class") == "shapes")
+    assert [rules[each.get("class")] for each in group] == ["fill:rgb(0,1,2);fill-opacity:0.01", "fill:rgb(4,5,6);fill-opacity:0.03"]
+    west, east = (each.get("d") for each in group)
     boxes = [tuple(map(int, re.fullmatch(r"M(\d+) (\d+)h(\d+)v(-\d+)h-\d+z", path).groups())) for path in (west, east)]
     (left, bottom, width, height), other = boxes
     assert other == (left + width, bottom, other[2], height)
