@@ -13,9 +13,8 @@ from dpviz.arrays import Floats
 from dpviz.errors import DomainError
 from dpviz.release.area_fitness import fitness
 from dpviz.release.area_release import AreaRelease
-from dpviz.release.area_tables import AREAS_TABLE
 from dpviz.release.nouns import counted_noun
-from dpviz.release.tables import format_level
+from dpviz.release.tables import AREAS_TABLE, format_level
 from dpviz.space.denominators import describe_rate
 from dpviz.view.basemap import fit_bounds
 from dpviz.view.colors import Scale, scale_top_of
