@@ -153,7 +153,8 @@ class AreaRelease(CountRelease):
             here = levels == number
             shape = (len(lists), self.regions.size(number))
             of_level = scipy.sparse.csr_array((np.ones(here.sum()), (query[here], index[here])), shape=shape)
-            chosen = chosen + of_level @ self._leaves_in(number)
+            above = self.regions.ancestors(number)  # (leaves,) the region of the level in which each leaf lies
+            chosen = chosen + of_level @ scipy.sparse.csr_array((np.ones(len(above)), (above, np.arange(len(above)))))
         chosen.data[:] = 1.0
         return self._of_nodes(chosen), self._find_hidden(query, levels, index, len(lists))
 
@@ -202,11 +203,6 @@ class AreaRelease(CountRelease):
         hidden = (levels == self.regions.depth) & self.hidden[np.where(levels == self.regions.depth, index, 0)]
         number = np.bincount(query, minlength=queries)
         return np.asarray((number == 1) & (np.bincount(query, hidden, queries) > 0))
-
-    def _leaves_in(self, level: int) -> Any:
-        """(n, leaves) 1 where a leaf lies in a region of the level, as a sparse matrix."""
-        above = self.regions.ancestors(level)
-        return scipy.sparse.csr_array((np.ones(len(above)), (above, np.arange(len(above)))))
 
     @overload
     def answer_areas(

@@ -29,7 +29,7 @@ if sys.platform != "win32":
 from dpviz.arrow_memory import copy_to_arrow
 from dpviz.errors import DpvizError, InputError, SettingError
 from dpviz.privacy.receipt import Receipt
-from dpviz.release.area_tables import AREAS_TABLE, plan_area_files, rebuild_area_release, select_finest_regions
+from dpviz.release.count_tables import plan_area_files, plan_point_files, rebuild_count_release, select_finest_counts
 from dpviz.release.manifest import (
     SCHEMA_FILE,
     SCHEMA_VERSION,
@@ -44,6 +44,7 @@ from dpviz.release.nouns import AREAS, POINTS, TRIPS, AnyRelease, kind_of
 from dpviz.release.older import LATER_COLUMNS, keep_stated_intervals, translate_manifest
 from dpviz.release.tables import (
     ACROSS,
+    AREAS_TABLE,
     DESTINATIONS,
     FLOWS,
     FORMATS,
@@ -56,11 +57,8 @@ from dpviz.release.tables import (
     USUAL_FORMATS,
     Member,
     Plan,
-    plan_point_files,
     plan_trip_files,
-    rebuild_point_release,
     rebuild_trip_release,
-    select_finest_counts,
     select_finest_trips,
 )
 
@@ -468,7 +466,7 @@ def read_release(source: Source) -> AnyRelease:
     with open_members(source) as members:
         manifest = _read_checked_manifest(members)
         tables = {name: refuse_all_errors(_MISMATCH, partial(_read_table, members, name)) for name in _tables_to_read(manifest)}
-        release = refuse_all_errors(_MISMATCH, lambda: _rebuild_release(manifest, tables))
+        release = refuse_all_errors(_MISMATCH, partial(_rebuild_release, manifest, tables))
         refuse_all_errors(_MISMATCH, partial(_check_main_table, tables, release))
     contradicted = refuse_all_errors(_MISMATCH, partial(_find_contradiction, manifest, release))
     if contradicted is not None:
@@ -539,18 +537,10 @@ def _check_files(members: Members, entries: list[Facts]) -> None:
             raise InputError(f"The release's {entry['name']} was changed after it was written: its SHA-256 does not fit.")
 
 
-def _list_point_tables(contents: Facts) -> list[str]:  # noqa: ARG001  (layouts of other kinds depend on the contents)
-    return [LEVELS]
-
-
 def _list_trip_tables(contents: Facts) -> list[str]:
     stems = [REGIONS] if contents["destinations"] is None else [ORIGINS, DESTINATIONS]
     further = [name for name, field in ((ACROSS, "across"), (TOTALS, "totals")) if contents.get(field)]
     return [STAGES, *(f"{stem}.parquet" for stem in stems), *further]
-
-
-def _list_area_tables(contents: Facts) -> list[str]:  # noqa: ARG001
-    return [LEVELS, f"{REGIONS}.parquet"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -572,18 +562,11 @@ class _Layout:
     finest: Callable[[Any], pa.Table]
 
 
+_COUNTS: dict[str, Any] = {"rebuild": rebuild_count_release, "finest": select_finest_counts}
 _LAYOUTS = {
-    POINTS: _Layout(
-        main=TABLE,
-        plan=plan_point_files,
-        tables=_list_point_tables,
-        rebuild=lambda contents, tables, *rest: rebuild_point_release(contents, tables[LEVELS], *rest),
-        finest=select_finest_counts,
-    ),
+    POINTS: _Layout(main=TABLE, plan=plan_point_files, tables=lambda _: [LEVELS], **_COUNTS),
     TRIPS: _Layout(main=FLOWS, plan=plan_trip_files, tables=_list_trip_tables, rebuild=rebuild_trip_release, finest=select_finest_trips),
-    AREAS: _Layout(
-        main=AREAS_TABLE, plan=plan_area_files, tables=_list_area_tables, rebuild=rebuild_area_release, finest=select_finest_regions
-    ),
+    AREAS: _Layout(main=AREAS_TABLE, plan=plan_area_files, tables=lambda _: [LEVELS, f"{REGIONS}.parquet"], **_COUNTS),
 }
 """The tables of releases by their kind."""
 

@@ -12,11 +12,10 @@ import re
 import sys
 import unicodedata
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from fractions import Fraction
-from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -42,7 +41,6 @@ from dpviz.space.domain import Domain
 from dpviz.space.mask import CellMask
 from dpviz.space.region_builders import Grid
 from dpviz.space.regions import Regions
-from dpviz.space.tree import Tree
 
 _COUNT_COLUMNS = {
     "count": "Released count, after post-processing.",
@@ -230,7 +228,9 @@ class Publication(CuratorTexts):
             if item.type == "str" or (item.type == "str | None" and value is not None):
                 _check_text(item.name, value)
         for name in ("dataset_spent", "dataset_cap"):
-            _check_amount(name, getattr(self, name))
+            amount = getattr(self, name)
+            if amount is not None and not _AMOUNT.fullmatch(amount):
+                raise SettingError(f"The publication's {name} must be exact: epsilon 3/10, or epsilon 3/10, delta 1/100000000, or rho 1/2.")
         for name in ("name", "curator"):
             if not getattr(self, name).strip():
                 raise SettingError(f"The publication's {name} must not be blank: readers must know what this is and whom to ask.")
@@ -287,11 +287,6 @@ def _describe_rates(column: str) -> dict[str, str]:
         "rate_low": "Lower end of the rate's interval: ci_low divided in the same way.",
         "rate_high": "Upper end of the rate's interval: ci_high divided in the same way.",
     }
-
-
-def _check_amount(name: str, text: str | None) -> None:
-    if text is not None and not _AMOUNT.fullmatch(text):
-        raise SettingError(f"The publication's {name} must be exact: epsilon 3/10, or epsilon 3/10, delta 1/100000000, or rho 1/2.")
 
 
 def _check_text(name: str, value: object) -> None:
@@ -457,7 +452,9 @@ def read_settings(contents: Facts) -> dict[str, Any]:
 
 
 def _describe_point_contents(release: PointRelease) -> Facts:
-    domain = release.domain
+    domain, tree = release.domain, release.tree
+    shape = CURVE if tree.curve is not None else GRID if tree.lines is not None else NESTED
+    order = None if tree.curve is None else tree.curve.order
     return {
         "kind": POINTS,
         "columns": describe_columns(release),
@@ -466,7 +463,7 @@ def _describe_point_contents(release: PointRelease) -> Facts:
         "inside": release.fill,
         **({"nonnegative": True} if release.nonnegative else {}),
         "spread": _describe_spread(release.spread),
-        "tree": _describe_tree(release.tree),
+        "tree": {"shape": shape, "nodes": len(tree), "leaves": len(tree.leaves), "curve_order": order},
     }
 
 
@@ -499,11 +496,6 @@ def _describe_spread(spread: Spread | WaveletSpread | None) -> Facts:
     if isinstance(spread, WaveletSpread):
         return {"errors": WAVELET, "order": spread.order, "variance": spread.variance, "width": spread.width}
     return {"errors": LEAST_SQUARES, "root_variance": spread.root}
-
-
-def _describe_tree(tree: Tree) -> Facts:
-    shape = CURVE if tree.curve is not None else GRID if tree.lines is not None else NESTED
-    return {"shape": shape, "nodes": len(tree), "leaves": len(tree.leaves), "curve_order": None if tree.curve is None else tree.curve.order}
 
 
 def _describe_trip_contents(release: TripRelease) -> Facts:
@@ -544,7 +536,7 @@ def _describe_area_contents(release: AreaRelease) -> Facts:
             {"level": level, "regions": regions.size(level), "variance": variance if math.isfinite(variance) else None}
             for level, variance in enumerate(release.noise_variance[[*regions.hierarchy.starts[:-1]]].tolist())
         ],
-        "spread": {"errors": LEAST_SQUARES, "root_variance": float(release.spread.root)},
+        "spread": _describe_spread(release.spread),
         "hidden": release.hidden is not None,
     } | ({} if regions.denominator is None else {"denominator": {"column": regions.denominator.name, "per": RATES_PER}})
 
@@ -584,38 +576,34 @@ def _from_json(value: Any) -> Any:
 
 def describe_utility(release: AnyRelease) -> Facts:
     """Describe each level's accuracy as facts, coarsest first: how many numbers, their standard deviations and the widths of intervals."""
+    names: Sequence[str | None]
     if isinstance(release, TripRelease):
-        centre, levels = "count_noisy", _describe_trip_levels(release)
+        centre, names = "count_noisy", [release.tree.title(2 * level) for level in range(release.depth + 1)]
     else:
         centre = "count" if release.unbiased is None else "count_unbiased"
-        names = release.regions.levels if isinstance(release, AreaRelease) else [None] * release.height
-        levels = [_describe_level_of_counts(release, level, name) for level, name in enumerate([None, *names])]
-    interval = _INTERVALS[release.noise].format(centre=centre)
-    return {"confidence": CONFIDENCE, "interval": f"{interval} {_COVERS}", "approximate": release.approximate, "levels": levels}
+        names = [None, *(release.regions.levels if isinstance(release, AreaRelease) else [None] * release.height)]
+    return {
+        "confidence": CONFIDENCE,
+        "interval": f"{_INTERVALS[release.noise].format(centre=centre)} {_COVERS}",
+        "approximate": release.approximate,
+        "levels": [_describe_level(release, level, name) for level, name in enumerate(names)],
+    }
 
 
-def _describe_level_of_counts(release: PointRelease | AreaRelease, level: int, between: str | None) -> Facts:
-    nodes = release.open_nodes(level)
-    low, high = release.node_interval(nodes)
-    return _describe_level(level, between, release.node_stddev[nodes], high - low)
-
-
-def _describe_trip_levels(release: TripRelease) -> list[Facts]:
-    levels = []
-    for level in range(release.depth + 1):
-        low, high = release.stage_interval(2 * level)
-        levels.append(_describe_level(level, release.tree.title(2 * level), release.stddev(level), high - low))
-    return levels
-
-
-def _describe_level(level: int, between: str | None, stddev: Floats, width: Floats) -> Facts:
+def _describe_level(release: AnyRelease, level: int, between: str | None) -> Facts:
+    """Describe the accuracy of a level; partitions that a mask covers are left out."""
+    if isinstance(release, TripRelease):
+        stddev, (low, high) = release.stddev(level), release.interval(level)
+    else:
+        nodes = release.open_nodes(level)
+        stddev, (low, high) = release.node_stddev[nodes], release.node_interval(nodes)
     return {
         "level": level,
         "between": between,
         "partitions": len(stddev),
         "stddev_median": _compute_quantile(stddev, 0.5),
         "stddev_p95": _compute_quantile(stddev, CONFIDENCE),
-        "interval_width_median": _compute_quantile(width, 0.5),
+        "interval_width_median": _compute_quantile(high - low, 0.5),
     }
 
 
@@ -730,18 +718,13 @@ def describe_release(release: AnyRelease) -> Facts:
     }
 
 
-@cache
-def _load_schema() -> str:
-    return SCHEMA_FILE.read_text("utf-8")
-
-
 def read_schema() -> Facts:
     """Read the JSON Schema (2020-12) of manifests. Its descriptions document every field.
 
     >>> read_schema()["$id"]
     'urn:dpviz:manifest:2.4'
     """
-    schema: Facts = json.loads(_load_schema())
+    schema: Facts = json.loads(SCHEMA_FILE.read_text("utf-8"))
     return schema
 
 

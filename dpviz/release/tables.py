@@ -1,6 +1,6 @@
 """The tables of a release as files: partitions or trips in Parquet, GeoJSON, GeoPackage and CSV, and how they are read back.
 
-The tables of areas are in `dpviz.release.area_tables`.
+Those of points and areas are in `dpviz.release.count_tables`.
 """
 
 from __future__ import annotations
@@ -24,27 +24,21 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pyogrio  # type: ignore[import-untyped]
 import shapely
-from numpy.typing import NDArray
 from pandas.api.types import is_numeric_dtype
-from pyproj import CRS, Transformer
+from pyproj import Transformer
 from pyproj.exceptions import ProjError
 
 from dpviz.arrays import Floats, Integers, Places, Texts
 from dpviz.errors import DomainError, DpvizError, InputError
-from dpviz.privacy.consistency import Spread
 from dpviz.privacy.receipt import Receipt
-from dpviz.privacy.wavelet import WaveletSpread
 from dpviz.release.intervals import Noise, count_ends, half_widths
-from dpviz.release.manifest import CURVE, GRID, H3, INDEPENDENT, WAVELET, read_domain, read_settings
-from dpviz.release.point_release import PointRelease
+from dpviz.release.manifest import H3, read_settings
 from dpviz.release.reliability import grade_reliability
 from dpviz.release.trip_release import PairSums, RegionTotals, StageCounts, TripRelease
 from dpviz.space.domain import Domain
-from dpviz.space.hilbert import Curve
 from dpviz.space.pair_tree import PairTree
 from dpviz.space.region_builders import Grid, H3Cells
 from dpviz.space.regions import ROOT, Regions
-from dpviz.space.tree import Tree
 
 GEOPARQUET, PARQUET, GEOJSON, CSV, GEOPACKAGE = "GeoParquet", "Parquet", "GeoJSON", "CSV", "GeoPackage"
 FORMATS = ("geoparquet", "geojson", "csv", "geopackage")
@@ -62,22 +56,7 @@ Facts = dict[str, Any]
 Columns = dict[str, Any]
 """Columns of a table by name."""
 
-TABLE, LEVELS = "partitions.parquet", "levels.parquet"
-_PARTITIONS = "partitions"
-_MAIN_ABOUT = "The finest partitions, each record in one of them, so counts may be added up"
-_LEVELS_ABOUT = (
-    "The partitions of all levels; level 0 is the whole domain. Each level counts all records, so add up a single level: for level k the"
-    " rows with level = k, and those with leaf = true and a smaller level"
-)
-_EDGES_PER_SIDE = 64  # at least so many straight edges along a side of the domain, which may be a curve in degrees
-_ATTRIBUTE_OF_COLUMN = {
-    "count_noisy": "noisy",
-    "noise_variance": "noise_variance",
-    "count": "count",
-    "count_unbiased": "unbiased",
-    "count_again": "second_measurement",
-}
-_SIDES = ("west", "south", "east", "north")
+TABLE, AREAS_TABLE, LEVELS = "partitions.parquet", "areas.parquet", "levels.parquet"
 
 FLOWS, STAGES, ACROSS, REST, TOTALS = "flows.parquet", "stages.parquet", "across.parquet", "rest.parquet", "totals.parquet"
 _ABOUT_TOTALS = (
@@ -122,6 +101,8 @@ class LeftOut:
     reason: str
 
 
+Layers = Mapping[str, tuple[Callable[[], pa.Table], geopandas.GeoSeries]]
+"""Layers of a GeoPackage by name: a function that makes the table of each, and the shapes of its rows."""
 Plan = list[Member | LeftOut]
 """The files of a release: those to be written, and those that cannot be made."""
 
@@ -146,12 +127,11 @@ def _is_like_a_formula(text: str) -> bool:
 
 def escape_texts(table: pd.DataFrame) -> pd.DataFrame:
     """Return a table whose texts are escaped by `escape_formulas`; all else stays as it is."""
-    texts = {str(name): column.map(_escape_cell) for name, column in table.items() if not is_numeric_dtype(column)}
-    return table.assign(**texts)
 
+    def escape(cell: object) -> object:
+        return escape_formulas([cell])[0] if isinstance(cell, str) else cell
 
-def _escape_cell(cell: object) -> object:
-    return escape_formulas([cell])[0] if isinstance(cell, str) else cell
+    return table.assign(**{str(name): column.map(escape) for name, column in table.items() if not is_numeric_dtype(column)})
 
 
 def make_constant_column(text: str, rows: int) -> pa.DictionaryArray:
@@ -195,11 +175,11 @@ def write_geojson(frame: geopandas.GeoDataFrame, path: Path) -> None:
         raise DpvizError("The GeoJSON could not be written: is the disk full?")
 
 
-def write_geopackage(layers: Mapping[str, Callable[[], geopandas.GeoDataFrame]], path: Path) -> None:
+def write_geopackage(layers: Layers, path: Path) -> None:
     """Write tables as layers of one GeoPackage, with a fixed date in it, so that equal releases have equal files.
 
     Args:
-        layers: functions that make the tables, by the names of the layers; each table is made when it is written.
+        layers: by their names; each table is made when it is written.
         path: of the new file.
 
     Raises:
@@ -209,8 +189,8 @@ def write_geopackage(layers: Mapping[str, Callable[[], geopandas.GeoDataFrame]],
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            for name, make in layers.items():
-                pyogrio.write_dataframe(make(), path, layer=name, driver="GPKG")
+            for name, (make, shapes) in layers.items():
+                pyogrio.write_dataframe(make_frame(make(), shapes), path, layer=name, driver="GPKG")
         complete = True
     except Exception:  # noqa: BLE001  (GDAL's errors have no common root with OSError)
         complete = False
@@ -220,232 +200,71 @@ def write_geopackage(layers: Mapping[str, Callable[[], geopandas.GeoDataFrame]],
         raise DpvizError("The GeoPackage could not be written: is the disk full?")
 
 
-def explain_missing_degrees(crs: CRS | None, x: NDArray[np.float64], y: NDArray[np.float64]) -> str | None:
-    """Explain why some coordinates have no longitude and latitude.
-
-    Args:
-        crs: of the coordinates; None for a plane.
-        x: (n,) coordinates.
-        y: (n,) coordinates.
-
-    Returns:
-        The reason as a sentence; None if all have longitude and latitude.
-    """
-    if crs is None:
+def explain_missing_degrees(shapes: geopandas.GeoSeries) -> str | None:
+    """Explain why some corners of shapes have no longitude and latitude: a sentence; None if all have."""
+    if shapes.crs is None:
         return NO_CRS
     try:
-        degrees = Transformer.from_crs(crs, DEGREES, always_xy=True).transform(x, y)
+        degrees = Transformer.from_crs(shapes.crs, DEGREES, always_xy=True).transform(*shapely.get_coordinates(shapes.to_numpy()).T)
     except ProjError:
         return "The CRS is not one of the Earth's surface."
     return None if np.isfinite(degrees).all() else OFF_THE_GLOBE
 
 
-def make_table(columns: dict[str, Any]) -> pa.Table:
+def make_table(columns: Columns) -> pa.Table:
     """Make an Arrow table of columns by name; NaN becomes missing."""
     return pa.table(
         {name: column if isinstance(column, pa.Array) else pa.array(column, from_pandas=True) for name, column in columns.items()}
     )
 
 
-def plan_point_files(release: PointRelease, formats: tuple[str, ...]) -> Plan:
-    """Plan the files of a release of points.
-
-    Args:
-        release: of points.
-        formats: some of `FORMATS`.
-
-    Returns:
-        For each format a file of the finest partitions, and for GeoParquet and CSV another one of all levels.
-    """
-    plan: Plan = []
-    columns = _make_node_columns(release)
-    finest = {
-        name: values.take(pa.array(release.tree.leaves)) if isinstance(values, pa.Array) else values[release.tree.leaves]
-        for name, values in columns.items()
-    }
-    if "geoparquet" in formats:
-        about = f"{_LEVELS_ABOUT}. With their places in the tree, so that dpviz can read the whole release back from this file."
-        plan.append(
-            Member(
-                name=TABLE, format=GEOPARQUET, about=f"{_MAIN_ABOUT}. In the domain's CRS.", write=_make_geoparquet_writer(release, finest)
-            )
-        )
-        plan.append(Member(name=LEVELS, format=PARQUET, about=about, write=lambda path: _write_levels(release, columns, path)))
-    if "geojson" in formats:
-        plan.append(_plan_partitions_geojson(release, finest))
-    if "geopackage" in formats:
-        layers = {_PARTITIONS: lambda: _make_leaf_frame(release, finest)}
-        about = f"{_MAIN_ABOUT}: layer {_PARTITIONS}, in the domain's CRS."
-        plan.append(Member(name="partitions.gpkg", format=GEOPACKAGE, about=about, write=lambda path: write_geopackage(layers, path)))
-    if "csv" in formats:
-        bounds = " With bounds in the domain's CRS."
-        plan.append(
-            Member(
-                name="partitions.csv",
-                format=CSV,
-                about=f"{_MAIN_ABOUT}.{bounds}",
-                write=_make_csv_writer(finest | _make_bounds_columns(release, finest)),
-            )
-        )
-        plan.append(
-            Member(
-                name="levels.csv",
-                format=CSV,
-                about=f"{_LEVELS_ABOUT}.{bounds}",
-                write=_make_csv_writer(_add_leaf_columns(release, columns)),
-            )
-        )
-    return plan
+def make_frame(table: pa.Table, shapes: geopandas.GeoSeries) -> geopandas.GeoDataFrame:
+    """Make a GeoDataFrame of the rows of a table and their shapes."""
+    return geopandas.GeoDataFrame(decode_dictionaries(table).to_pandas(), geometry=shapes.to_numpy(), crs=shapes.crs)
 
 
-def _make_node_columns(release: PointRelease) -> Columns:
-    """Make the columns of counts and their errors, with one row per node of the tree."""
-    tree = release.tree
-    return {
-        "partition_id": np.arange(len(tree)),
-        "level": tree.depth.astype(np.int32),
-        **release.node_columns(slice(None)),
-        "reliability": grade_reliability(release.count, release.node_stddev),
-        "status": make_constant_column(release.status, len(tree)),
-    }
-
-
-def _make_bounds_columns(release: PointRelease, columns: Columns) -> Columns:
-    """Make columns of the bounds of the partitions in a table."""
-    bounds = release.domain.coordinates(release.tree.rectangles(columns["partition_id"]))
-    return dict(zip(_SIDES, np.ascontiguousarray(bounds.T), strict=True))
-
-
-def _add_leaf_columns(release: PointRelease, columns: Columns) -> Columns:
-    """Add to the columns whether each partition is a leaf, and its bounds."""
-    return columns | {"leaf": release.tree.children == 0} | _make_bounds_columns(release, columns)
-
-
-def _write_levels(release: PointRelease, columns: Columns, path: Path) -> None:
-    """Write the table of all levels, with all that is needed to read the release back."""
-    tree, spread = release.tree, release.spread
-    everything = _add_leaf_columns(release, columns)
-    everything |= {name: values for name, attribute in _ATTRIBUTE_OF_COLUMN.items() if (values := getattr(release, attribute)) is not None}
-    if isinstance(spread, Spread):
-        everything |= {"share": spread.share, "slack": spread.slack}
-    everything |= {"parent": tree.parent, "first_child": tree.first_child, "children": tree.children}
-    everything |= {f"{side}_line": getattr(tree, side) for side in _SIDES}
-    if tree.curve is not None:
-        everything |= {"curve_first": tree.curve.first, "curve_last": tree.curve.last}
-    pq.write_table(decode_dictionaries(make_table(everything)), path)
-
-
-def _make_csv_writer(columns: Columns) -> Callable[[Path], None]:
-    return lambda path: write_csv(make_table(columns), path)
-
-
-def _make_geoparquet_writer(release: PointRelease, finest: Columns) -> Callable[[Path], None]:
-    return lambda path: _make_leaf_frame(release, finest).to_parquet(path, index=False)
-
-
-def _make_leaf_frame(release: PointRelease, finest: Columns) -> geopandas.GeoDataFrame:
-    """Make a GeoDataFrame of the finest partitions, with their rectangles in the domain's CRS."""
-    shapes = release.domain.boxes(release.tree.rectangles(release.tree.leaves))
-    return geopandas.GeoDataFrame(decode_dictionaries(make_table(finest)).to_pandas(), geometry=shapes, crs=release.domain.crs)
-
-
-def _plan_partitions_geojson(release: PointRelease, finest: Columns) -> Member | LeftOut:
-    """Plan the file of the finest partitions as polygons."""
-    name, domain, leaves = "partitions.geojson", release.domain, release.tree.leaves
-    west, south, east, north = domain.coordinates(release.tree.rectangles(leaves)).T
-    crs = None if domain.crs is None else CRS(domain.crs)
-    reason = explain_missing_degrees(crs, np.concatenate([west, east, west, east]), np.concatenate([south, south, north, north]))
-    if reason is not None:
-        return LeftOut(name=name, reason=reason)
+def plan_parquet(name: str, about: str, make: Callable[[], pa.Table], shapes: geopandas.GeoSeries | None = None) -> Member:
+    """Plan a Parquet file of a table: GeoParquet if its rows have shapes."""
 
     def write(path: Path) -> None:
-        frame = _make_leaf_frame(release, finest)
-        if not domain.is_geographic:  # edges that are straight in the domain are curves in degrees
-            longest = max(domain.bounds[2] - domain.bounds[0], domain.bounds[3] - domain.bounds[1]) / _EDGES_PER_SIDE
-            frame.geometry = shapely.segmentize(frame.geometry.to_numpy(), longest)
-        write_geojson(frame, path)
+        if shapes is None:
+            pq.write_table(decode_dictionaries(make()), path)
+        else:
+            make_frame(make(), shapes).to_parquet(path, index=False)
 
-    return Member(name=name, format=GEOJSON, about=f"{_MAIN_ABOUT}. In EPSG:4326.", write=write)
-
-
-def select_finest_counts(release: PointRelease) -> pa.Table:
-    """Make those columns of the main table of points that are not computed from others, to compare them with a table that was read."""
-    leaves = release.tree.leaves
-    level = release.tree.depth[leaves].astype(np.int32)
-    return make_table({"partition_id": leaves, "level": level, "count_noisy": release.noisy[leaves], "count": release.count[leaves]})
+    return Member(name=name, format=PARQUET if shapes is None else GEOPARQUET, about=about, write=write)
 
 
-def rebuild_point_release(contents: Facts, table: pa.Table, receipt: Receipt, steps: tuple[str, ...]) -> PointRelease:
-    """Rebuild a release of points from its table of all levels.
-
-    Args:
-        contents: of the manifest.
-        table: the table of all levels.
-        receipt: of the manifest.
-        steps: descriptions of the post-processing steps.
-
-    Raises:
-        InputError: the table does not describe a tree.
-    """
-    columns = {name: table.column(name).to_numpy(zero_copy_only=False) for name in table.column_names}
-    domain = read_domain(contents["domain"])
-    counts = {attribute: np.array(columns[name], np.float64) for name, attribute in _ATTRIBUTE_OF_COLUMN.items() if name in columns}
-    return PointRelease(
-        mechanism=contents["mechanism"],
-        settings=read_settings(contents),
-        domain=domain,
-        tree=_read_tree(contents["tree"], columns, domain.side),
-        spread=_read_spread(contents["spread"], columns),
-        receipt=receipt,
-        steps=steps,
-        simulation=False,
-        height=contents["height"],
-        approximate=contents["approximate"],
-        fill=contents["inside"],
-        nonnegative=contents.get("nonnegative", False),
-        **counts,
-    )
+def plan_geojson(name: str, about: str, make: Callable[[], pa.Table], shapes: geopandas.GeoSeries | None) -> Member | LeftOut:
+    """Plan a GeoJSON file of a table whose rows have shapes; without them, or off the globe, it is left out."""
+    reason = NO_GEOMETRY if shapes is None else explain_missing_degrees(shapes)
+    if shapes is None or reason is not None:
+        return LeftOut(name=name, reason=reason or NO_GEOMETRY)
+    return Member(name=name, format=GEOJSON, about=about, write=lambda path: write_geojson(make_frame(make(), shapes), path))
 
 
-def _read_spread(facts: Facts, columns: Columns) -> Spread | WaveletSpread | None:
-    if facts["errors"] == INDEPENDENT:
-        return None
-    if facts["errors"] == WAVELET:
-        return WaveletSpread(order=facts["order"], variance=facts["variance"], width=facts["width"])
-    share, slack = (np.array(columns[name], np.float64) for name in ("share", "slack"))
-    return Spread(share=share, slack=slack, root=facts["root_variance"])
+def plan_geopackage(name: str, about: str, layers: Layers) -> Member | LeftOut:
+    """Plan a GeoPackage of some layers; without any it is left out."""
+    if not layers:
+        return LeftOut(name=name, reason=NO_GEOMETRY)
+    return Member(name=name, format=GEOPACKAGE, about=about, write=lambda path: write_geopackage(layers, path))
 
 
-def _read_tree(facts: Facts, columns: Columns, lattice_side: int) -> Tree:
-    level, edges = columns["level"], {name: np.array(columns[f"{name}_line"], np.int32) for name in _SIDES}
-    arrays = {name: np.array(columns[name], np.int32) for name in ("parent", "first_child", "children")}
-    _check_tree(level, arrays, edges, lattice_side)
-    starts = (0, *np.cumsum(np.bincount(level)).tolist())
-    curve = None
-    if facts["shape"] == CURVE:
-        first, last = (np.array(columns[name], np.int64) for name in ("curve_first", "curve_last"))
-        curve = Curve(order=facts["curve_order"], first=first, last=last)
-    lines = None
-    if facts["shape"] == GRID:
-        bottom = slice(starts[-2], starts[-1])
-        lines = tuple(np.unique(np.concatenate([edges[a][bottom], edges[b][bottom]])) for a, b in (("west", "east"), ("south", "north")))
-    return Tree(**arrays, **edges, starts=starts, lines=lines, curve=curve)  # type: ignore[arg-type]
+def plan_csv(name: str, about: str, make: Callable[[], pa.Table]) -> Member:
+    """Plan a CSV file of a table."""
+    return Member(name=name, format=CSV, about=about, write=lambda path: write_csv(make(), path))
 
 
-def _check_tree(level: NDArray[Any], arrays: dict[str, NDArray[np.int32]], edges: dict[str, NDArray[np.int32]], lattice_side: int) -> None:
-    """Raise an error unless the nodes are a tree in breadth-first order, each inside its parent."""
-    parent, first, children = arrays["parent"], arrays["first_child"], arrays["children"]
-    nodes, above = len(parent), parent[1:]
-    root_edges = [int(edges[name][0]) for name in _SIDES] if nodes else []
-    root_is_domain = root_edges == [0, 0, lattice_side, lattice_side] and parent[0] == -1 and level[0] == 0
-    sound = root_is_domain and (np.diff(above) >= 0).all() and (above >= 0).all() and (above < np.arange(1, nodes)).all()
-    sound = sound and (level[1:] == level[above] + 1).all() and (children == np.bincount(above, minlength=nodes)).all()
-    sound = sound and (first[children > 0] == np.flatnonzero(np.diff(above, prepend=-1)) + 1).all()
-    sound = sound and (edges["west"] < edges["east"]).all() and (edges["south"] < edges["north"]).all()
-    sound = sound and all((edges[name][1:] >= edges[name][above]).all() for name in ("west", "south"))
-    sound = sound and all((edges[name][1:] <= edges[name][above]).all() for name in ("east", "north"))
-    if not sound:
-        raise InputError("The partitions of the release are no tree of nested rectangles: its table was not written by dpviz.")
+def read_base(contents: Facts, receipt: Receipt, steps: tuple[str, ...]) -> dict[str, Any]:
+    """Read what every release says of itself, the attributes of `NoisyRelease`, from the manifest's contents."""
+    return {
+        "mechanism": contents["mechanism"],
+        "settings": read_settings(contents),
+        "receipt": receipt,
+        "steps": steps,
+        "simulation": False,
+        "approximate": contents["approximate"],
+    }
 
 
 def _plan_trip_tables(release: TripRelease) -> list[Member]:
@@ -455,28 +274,20 @@ def _plan_trip_tables(release: TripRelease) -> list[Member]:
     about_stages += " add up a single stage. With the regions beside it, dpviz can read the whole release back from this file."
     about_trips = f"Trips of the finest level, {tree.title(height)}, {_describe_pairs(release, release.depth)}."
     members = [
-        _plan_parquet(FLOWS, about_trips, lambda: _make_trip_table(release, release.depth)),
-        _plan_parquet(STAGES, about_stages, lambda: _make_stage_table(release)),
+        plan_parquet(FLOWS, about_trips, lambda: _make_trip_table(release, release.depth)),
+        plan_parquet(STAGES, about_stages, lambda: _make_stage_table(release)),
     ]
     members += [plan_regions(stem, regions, "of the trips") for stem, regions in _list_hierarchies(tree)]
     if release.half_step_sums is not None:
         across, levels = release.half_step_sums, release.half_step_levels
         side = "origins" if levels[0] == release.depth else "destinations"
         about = f"Sums between {side} of the last level and regions one level up, with the pairs that the last level leaves out."
-        members.append(_plan_parquet(ACROSS, about, lambda: _make_pair_table(release, levels, across, {"count": across.count})))
+        members.append(plan_parquet(ACROSS, about, lambda: _make_pair_table(release, levels, across, {"count": across.count})))
         about = f"The rest, {tree.title(height - 1)}: trips of these pairs that are in no pair of {FLOWS}. Both together add up to every"
-        members.append(_plan_parquet(REST, f"{about} coarser stage.", lambda: _make_rest_table(release)))
+        members.append(plan_parquet(REST, f"{about} coarser stage.", lambda: _make_rest_table(release)))
     if release.totals is not None:
-        members.append(_plan_parquet(TOTALS, _ABOUT_TOTALS, lambda: _make_totals_table(release)))
+        members.append(plan_parquet(TOTALS, _ABOUT_TOTALS, lambda: _make_totals_table(release)))
     return members
-
-
-def _plan_parquet(name: str, about: str, make: Callable[[], pa.Table]) -> Member:
-    return Member(name=name, format=PARQUET, about=about, write=lambda path: pq.write_table(decode_dictionaries(make()), path))
-
-
-def _plan_csv(name: str, about: str, make: Callable[[], pa.Table]) -> Member:
-    return Member(name=name, format=CSV, about=f"{about}{ESCAPED_NOTE}", write=lambda path: write_csv(make(), path))
 
 
 def _list_hierarchies(tree: PairTree) -> list[tuple[str, Regions]]:
@@ -624,18 +435,17 @@ def rebuild_trip_release(contents: Facts, tables: dict[str, Any], receipt: Recei
     origins = rebuild_regions(contents["origins"], tables[f"{REGIONS if shared else ORIGINS}.parquet"], grid)
     destinations = origins if shared else rebuild_regions(contents["destinations"], tables[f"{DESTINATIONS}.parquet"], other)
     tree = PairTree(origins=origins, destinations=destinations, first=contents["refined_first"])
+    across = None
+    if contents["across"]:
+        level, above = tree.levels(tree.height - 1)[::-1]
+        across = PairSums(**_read_pairs(tree, (level, above), tables[ACROSS]), width=destinations.size(above))
     return TripRelease(
-        mechanism=contents["mechanism"],
-        settings=read_settings(contents),
         tree=tree,
         stages=_read_stages(contents["stages"], tree, tables[STAGES]),
-        receipt=receipt,
-        steps=steps,
-        simulation=False,
         every_pair=contents["every_pair"],
-        approximate=contents["approximate"],
-        half_step_sums=_read_across(tree, tables[ACROSS]) if contents["across"] else None,
+        half_step_sums=across,
         totals=_read_totals(tree, tables[TOTALS]) if contents.get("totals") else None,
+        **read_base(contents, receipt, steps),
     )
 
 
@@ -709,11 +519,6 @@ def _read_pairs(tree: PairTree, levels: tuple[int, int], table: pa.Table) -> dic
     }
 
 
-def _read_across(tree: PairTree, table: pa.Table) -> PairSums:
-    destination_level, origin_level = tree.levels(tree.height - 1)
-    return PairSums(**_read_pairs(tree, (origin_level, destination_level), table), width=tree.destinations.size(destination_level))
-
-
 def _read_totals(tree: PairTree, table: pa.Table) -> RegionTotals:
     """Read the unbiased totals of regions; the table must have the rows that `_make_totals_table` writes, in its order."""
     regions = {"leaving": tree.origins, "arriving": tree.destinations}
@@ -736,78 +541,69 @@ def plan_trip_files(release: TripRelease, formats: tuple[str, ...]) -> Plan:
         formats: some of `FORMATS`.
     """
     plan: Plan = []
+    tree, levels = release.tree, range(1, release.depth + 1)
     if "geoparquet" in formats:
         plan += _plan_trip_tables(release)
     if "geojson" in formats:
-        plan += [
-            _plan_regions_geojson(release, stem, level)
-            for stem, _ in _list_hierarchies(release.tree)
-            for level in range(1, release.depth + 1)
-        ]
+        for stem, regions in _list_hierarchies(tree):
+            for level in levels:
+                name = f"{stem}_{format_level(regions, level)}.geojson"
+                about = f"Regions of level {level}, in EPSG:4326, with the released trips that leave and arrive."
+                make = partial(_make_region_table, release, regions, level, _DIRECTIONS[stem])
+                plan.append(plan_geojson(name, about, make, find_shapes(regions, level)))
     if "geopackage" in formats:
-        plan.append(_plan_trips_geopackage(release))
+        layers = _list_layers(release)
+        about = f"Layers: {', '.join(layers)}. The regions with the released trips that leave and arrive, and the released pairs as lines."
+        plan.append(plan_geopackage("trips.gpkg", about, layers))
     if "csv" in formats:
-        for level in range(1, release.depth + 1):
-            plan += [_plan_trips_csv(release, level), _plan_locations_csv(release, level), _plan_arcs_csv(release, level)]
+        for level in levels:
+            about = f"Trips, {tree.title(2 * level)}, {_describe_pairs(release, level)};"
+            about += " opens in flowmap.blue with the locations of this level."
+            make = partial(_make_trip_table, release, level, "dest")
+            plan.append(plan_csv(f"flows_{format_level(tree.origins, level)}.csv", f"{about}{ESCAPED_NOTE}", make))
+            plan += [_plan_locations_csv(release, level), _plan_arcs_csv(release, level)]
         if release.half_step_sums is not None:
-            between = release.tree.title(release.tree.height - 1)
-            about = f"The rest, {between}: trips of these pairs that are in no listed pair of the finest level."
-            plan.append(_plan_csv("rest.csv", about, lambda: _make_rest_table(release)))
+            about = f"The rest, {tree.title(tree.height - 1)}: trips of these pairs that are in no listed pair of the finest level."
+            plan.append(plan_csv("rest.csv", f"{about}{ESCAPED_NOTE}", lambda: _make_rest_table(release)))
         if release.totals is not None:
-            plan.append(_plan_csv("totals.csv", _ABOUT_TOTALS, lambda: _make_totals_table(release)))
+            plan.append(plan_csv("totals.csv", f"{_ABOUT_TOTALS}{ESCAPED_NOTE}", lambda: _make_totals_table(release)))
     return plan
 
 
-def _plan_regions_geojson(release: TripRelease, stem: str, level: int) -> Member | LeftOut:
-    """Plan a file of the regions of a level, with the released trips that leave and arrive."""
-    regions = release.tree.destinations if stem == DESTINATIONS else release.tree.origins
-    name, directions = f"{stem}_{format_level(regions, level)}.geojson", _DIRECTIONS[stem]
-    shapes = find_shapes(regions, level)
-    if shapes is None:
-        return LeftOut(name=name, reason=NO_GEOMETRY)
-    reason = explain_missing_degrees(shapes.crs, *shapely.get_coordinates(shapes.to_numpy()).T)
-    if reason is not None:
-        return LeftOut(name=name, reason=reason)
-    about = f"Regions of level {level}, in EPSG:4326, with the released trips that leave and arrive."
-
-    def write(path: Path) -> None:
-        write_geojson(_make_region_frame(release, regions, level, directions), path)
-
-    return Member(name=name, format=GEOJSON, about=about, write=write)
-
-
-def _make_region_frame(release: TripRelease, regions: Regions, level: int, directions: tuple[str, ...]) -> geopandas.GeoDataFrame:
-    """Make a GeoDataFrame of the regions of a level that have shapes, with the released trips that leave and arrive."""
-    shapes = find_shapes(regions, level)
-    assert shapes is not None  # noqa: S101  (for the type checker: callers have looked)
-    columns = _make_region_columns(release, regions, level, directions)
-    return geopandas.GeoDataFrame(columns, geometry=shapes.to_numpy(), crs=shapes.crs)
-
-
-def _plan_trips_geopackage(release: TripRelease) -> Member | LeftOut:
-    """Plan a file of the regions and the pairs of each level: for pairs a line from origin to destination, none within a region."""
-    layers: dict[str, Callable[[], geopandas.GeoDataFrame]] = {}
+def _list_layers(release: TripRelease) -> Layers:
+    """List the regions and the pairs of each level as layers: for pairs a line from origin to destination, none within a region."""
+    layers = {}
     for level in range(1, release.depth + 1):
         for stem, regions in _list_hierarchies(release.tree):
-            if find_shapes(regions, level) is not None:
-                name = f"{stem}_{format_level(regions, level)}"
-                layers[name] = partial(_make_region_frame, release, regions, level, _DIRECTIONS[stem])
+            shapes = find_shapes(regions, level)
+            if shapes is not None:
+                make = partial(_make_region_table, release, regions, level, _DIRECTIONS[stem])
+                layers[f"{stem}_{format_level(regions, level)}"] = make, shapes
         ends = _find_ends(release, level)
         if not isinstance(ends, str):
-            layers[f"flows_{format_level(release.tree.origins, level)}"] = partial(_make_trip_lines, release, level, ends)
-    if not layers:
-        return LeftOut(name="trips.gpkg", reason=NO_GEOMETRY)
-    about = f"Layers: {', '.join(layers)}. The regions with the released trips that leave and arrive, and the released pairs as lines."
-    return Member(name="trips.gpkg", format=GEOPACKAGE, about=about, write=lambda path: write_geopackage(layers, path))
+            start, end = _find_pair_ends(release, level, ends)
+            lines = np.asarray(shapely.linestrings(np.stack([start, end], axis=1)), object)
+            lines[(start == end).all(axis=1)] = None
+            name = f"flows_{format_level(release.tree.origins, level)}"
+            layers[name] = partial(_make_trip_table, release, level), geopandas.GeoSeries(lines, crs=DEGREES)
+    return layers
 
 
 def _find_ends(release: TripRelease, level: int) -> tuple[Floats, Floats] | str:
     """Find the places of a level's origins and destinations, (n, 2) degrees each; or explain why there are none."""
+    origins, destinations = (_find_centres(regions, level) for regions in (release.tree.origins, release.tree.destinations))
+    if isinstance(origins, str):
+        return origins
+    return destinations if isinstance(destinations, str) else (origins, destinations)
+
+
+def _find_centres(regions: Regions, level: int) -> Floats | str:
+    """Find (n, 2) degrees of places inside the regions of a level; or explain why there are none."""
     try:
-        origins, destinations = (regions.centres(level) for regions in (release.tree.origins, release.tree.destinations))
+        centres = regions.centres(level)
     except DomainError:
         return OFF_THE_GLOBE
-    return NO_GEOMETRY if origins is None or destinations is None else (origins, destinations)
+    return NO_GEOMETRY if centres is None else centres
 
 
 def _find_pair_ends(release: TripRelease, level: int, ends: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
@@ -817,37 +613,29 @@ def _find_pair_ends(release: TripRelease, level: int, ends: tuple[Floats, Floats
     return ends[0][counts.origin[order]], ends[1][counts.destination[order]]
 
 
-def _make_trip_lines(release: TripRelease, level: int, ends: tuple[Floats, Floats]) -> geopandas.GeoDataFrame:
-    start, end = _find_pair_ends(release, level, ends)
-    lines = np.asarray(shapely.linestrings(np.stack([start, end], axis=1)), object)
-    lines[(start == end).all(axis=1)] = None
-    table = decode_dictionaries(_make_trip_table(release, level)).to_pandas()
-    return geopandas.GeoDataFrame(table, geometry=lines, crs=DEGREES)
-
-
 def find_shapes(regions: Regions, level: int) -> geopandas.GeoSeries | None:
     """Find the polygons of a level, or else its points; None if it has no geometry of its own or of its parts."""
     return regions.geometry[level - 1] if regions.outlines(level) is None else regions.outlines(level)
 
 
-def _make_region_columns(release: TripRelease, regions: Regions, level: int, directions: tuple[str, ...]) -> Columns:
+def _make_region_table(release: TripRelease, regions: Regions, level: int, directions: tuple[str, ...]) -> pa.Table:
+    """Make a table of the regions of a level, with the released trips that leave and arrive."""
     ids = regions.ids_of(level)
-    columns = {"region_id": ids, "level": level, "level_name": regions.levels[level - 1], "name": regions.names_of(level)}
+    columns: Columns = {
+        "region_id": pa.array(ids, pa.string()),
+        "level": np.full(len(ids), level),
+        "level_name": make_constant_column(regions.levels[level - 1], len(ids)),
+        "name": pa.array(regions.names_of(level), pa.string()),
+    }
     for direction in directions:
         columns[direction], columns[f"{direction}_stddev"] = _answer_totals(release, direction, level, ids)
-    return columns | {"status": release.status}
+    return make_table(columns | {"status": make_constant_column(release.status, len(ids))})
 
 
 def format_level(regions: Regions, level: int) -> str:
     """Format a level's number and name for a file's name; of the name at most 24 letters, digits and underscores, in lower case."""
     slug = _SLUG.sub("_", regions.levels[level - 1].lower()).strip("_")[:_LONGEST_SLUG]
     return f"{level}_{slug}" if slug else str(level)
-
-
-def _plan_trips_csv(release: TripRelease, level: int) -> Member:
-    about = f"Trips, {release.tree.title(2 * level)}, {_describe_pairs(release, level)};"
-    about += " opens in flowmap.blue with the locations of this level."
-    return _plan_csv(f"flows_{format_level(release.tree.origins, level)}.csv", about, lambda: _make_trip_table(release, level, "dest"))
 
 
 def _plan_arcs_csv(release: TripRelease, level: int) -> Member | LeftOut:
@@ -864,35 +652,20 @@ def _plan_arcs_csv(release: TripRelease, level: int) -> Member | LeftOut:
         return table
 
     about = f"Trips, {release.tree.title(2 * level)}, with a place inside either region; opens in kepler.gl as arcs."
-    return _plan_csv(name, about, make)
+    return plan_csv(name, f"{about}{ESCAPED_NOTE}", make)
 
 
 def _plan_locations_csv(release: TripRelease, level: int) -> Member | LeftOut:
-    name = f"locations_{format_level(release.tree.origins, level)}.csv"
-    locations = [_list_locations(regions, level) for _, regions in _list_hierarchies(release.tree)]
-    reasons = [reason for reason in locations if isinstance(reason, str)]
-    if reasons:
-        return LeftOut(name=name, reason=reasons[0])
-    tables = [table for table in locations if not isinstance(table, str)]
+    name, tables = f"locations_{format_level(release.tree.origins, level)}.csv", []
+    for _, regions in _list_hierarchies(release.tree):
+        centres = _find_centres(regions, level)
+        if isinstance(centres, str):
+            return LeftOut(name=name, reason=centres)
+        columns = {"id": regions.ids_of(level), "lat": centres[:, 1], "lon": centres[:, 0], "name": regions.names_of(level)}
+        tables.append(pd.DataFrame(columns))
     table = pd.concat(tables, ignore_index=True).drop_duplicates(ignore_index=True)
     if table["id"].duplicated().any():
         return LeftOut(name=name, reason="Origins and destinations use the same id for different places.")
-    columns = {
-        "id": pa.array(table["id"].tolist(), pa.string()),
-        "lat": table["lat"],
-        "lon": table["lon"],
-        "name": pa.array(table["name"].tolist(), pa.string()),
-    }
-    return _plan_csv(name, "A place inside each region, in EPSG:4326 (degrees).", lambda: make_table(columns))
-
-
-def _list_locations(regions: Regions, level: int) -> pd.DataFrame | str:
-    """Make a table of id, lat, lon and name of a level's regions; or explain why it cannot be made."""
-    try:
-        centres = regions.centres(level)
-    except DomainError:
-        return OFF_THE_GLOBE
-    if centres is None:
-        return NO_GEOMETRY
-    columns = {"id": regions.ids_of(level), "lat": centres[:, 1], "lon": centres[:, 0], "name": regions.names_of(level)}
-    return pd.DataFrame(columns, dtype=None)
+    ids, names = (pa.array(table[column].tolist(), pa.string()) for column in ("id", "name"))
+    make = partial(make_table, {"id": ids, "lat": table["lat"], "lon": table["lon"], "name": names})
+    return plan_csv(name, f"A place inside each region, in EPSG:4326 (degrees).{ESCAPED_NOTE}", make)

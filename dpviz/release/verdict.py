@@ -12,7 +12,6 @@ import numpy as np
 import scipy
 
 from dpviz.amounts import format_decimal, format_percent
-from dpviz.arrays import Floats
 from dpviz.release.area_release import AreaRelease
 from dpviz.release.nouns import AnyRelease, counted_noun
 from dpviz.release.point_release import PointRelease
@@ -223,7 +222,7 @@ def verdict(release: AnyRelease) -> Verdict:
     'Levels 0 to 2 are usable; level 3 is mostly noise.'
     """
     if isinstance(release, TripRelease):
-        dropped = _smallest_released(release)
+        dropped, total = _smallest_released(release), float(release.stages[0].count.sum())
         stages = tuple(_grade_stage(release, stage, lacking=dropped is not None) for stage in range(release.tree.height + 1))
         return Verdict(
             levels=tuple(replace(graded, level=level) for level, graded in enumerate(stages[::2])),
@@ -231,17 +230,18 @@ def verdict(release: AnyRelease) -> Verdict:
             parts="pairs",
             dropped=dropped,
             listed=None if release.half_step_sums is None else len(release.stages[-1].count),
-            rest=_compute_rest_percent(release),
+            rest=None if release.half_step_sums is None or total <= 0 else 100.0 * int(release.unlisted_trips(0, 0).count.sum()) / total,
             stages=stages,
         )
     if isinstance(release, AreaRelease):
         names, parts = ["the whole", *release.regions.levels], "regions"
     else:
         names, parts = [f"level {level}" for level in range(release.height + 1)], "partitions"
-    levels = tuple(_grade_level_of_counts(release, level, name) for level, name in enumerate(names))
-    found = Verdict(levels=levels, counted=counted_noun(release), parts=parts)
-    readable = _finest_readable(found)
-    return found if readable is None else _doubt_occupied(found, readable, *_shown_counts(release, readable.level))
+    levels, total = [], float(release.centre[0])
+    for level, name in enumerate(names):
+        nodes = release.open_nodes(level)
+        levels.append(grade_level(level, name, len(nodes), total, float(np.mean(release.node_stddev[nodes]))))
+    return _doubt_occupied(release, Verdict(levels=tuple(levels), counted=counted_noun(release), parts=parts))
 
 
 def with_false_positives(found: Verdict, empty: Sequence[int], wrong: Sequence[int]) -> Verdict:
@@ -268,29 +268,22 @@ def _finest_readable(found: Verdict) -> LevelVerdict | None:
     return next((level for level in reversed(found.levels) if level.grade in (USABLE, ROUGH)), None)
 
 
-def _shown_counts(release: PointRelease | AreaRelease, level: int) -> tuple[Floats, Floats]:
-    """Return (n,) released counts of a level, NaN where they are hidden, and (n,) unbiased estimates."""
-    nodes = release.nodes(level)
-    count = release.count[nodes]
-    if isinstance(release, AreaRelease) and release.hidden is not None and level == release.regions.depth:
-        count = np.where(release.hidden, np.nan, count)
-    return count, release.centre[nodes]
-
-
-def _doubt_occupied(found: Verdict, level: LevelVerdict, count: Floats, unbiased: Floats) -> Verdict:
-    """Say in a verdict how many parts that look occupied may be empty, from released numbers alone.
+def _doubt_occupied(release: PointRelease | AreaRelease, found: Verdict) -> Verdict:
+    """Say in a verdict how many parts of its finest readable level that look occupied may be empty, from released numbers alone.
 
     The noise of an unbiased estimate is symmetric. So of the parts without records, about as many are above a number by noise alone as are
-    below its negative; parts with few records add to the latter. The number here is the smallest that looks occupied.
-
-    Args:
-        found: on points or areas.
-        level: whose parts are judged.
-        count: (n,) released counts; NaN for those that are not shown.
-        unbiased: (n,) estimates before counts were made non-negative.
+    below its negative; parts with few records add to the latter. The number here is the smallest that looks occupied. Numbers that are
+    hidden do not look occupied.
     """
+    level = _finest_readable(found)
+    if level is None:
+        return found
+    nodes = release.nodes(level.level)
+    count = release.count[nodes]
+    if isinstance(release, AreaRelease) and release.hidden is not None and level.level == release.regions.depth:
+        count = count[~release.hidden]
     looks = count[count >= _PRESENT]
-    unsure = 0 if not len(looks) else min(int((unbiased <= -looks.min()).sum()), len(looks))
+    unsure = 0 if not len(looks) else min(int((release.centre[nodes] <= -looks.min()).sum()), len(looks))
     if unsure < max(_MOST_UNSURE * len(looks), 1):
         return found
     name = f"{found.parts} of {level.name} that look occupied"
@@ -366,12 +359,6 @@ def compute_needed_total(parts: int, stddev: float) -> float:
     return parts * stddev / MOST_USABLE
 
 
-def _grade_level_of_counts(release: PointRelease | AreaRelease, level: int, name: str) -> LevelVerdict:
-    """Grade a level of a release of points or areas."""
-    nodes = release.open_nodes(level)
-    return grade_level(level, name, len(nodes), float(release.centre[0]), float(np.mean(release.node_stddev[nodes])))
-
-
 def estimate_empty_share(release: TripRelease, stage: int) -> float:
     """Estimate how many of the released pairs of a stage may have no trips, from public numbers alone.
 
@@ -431,22 +418,15 @@ def _smallest_released(release: TripRelease) -> int | None:
     return int(release.stages[-1].count.min()) if lacking and len(release.stages[-1].count) else None
 
 
-def _compute_rest_percent(release: TripRelease) -> float | None:
-    """Compute the percentage of all trips that are in no listed pair; None without a list or without trips."""
-    total = int(release.stages[0].count.sum())
-    return None if release.half_step_sums is None or total <= 0 else 100.0 * int(release.unlisted_trips(0, 0).count.sum()) / total
-
-
 def grade_level(level: int, name: str, parts: int, total: float, stddev: float) -> LevelVerdict:
     """Grade a level of `parts` numbers by the rule of `verdict`; without a stated deviation (NaN), it is not judged."""
     mean = max(total, 0.0) / parts
-    if math.isnan(stddev):
-        return LevelVerdict(level=level, name=name, parts=parts, mean=mean, stddev=stddev, grade=NOT_JUDGED)
     ratio = 0.0 if stddev == 0 else stddev / mean if mean > 0 else math.inf
     grade = USABLE if ratio <= MOST_USABLE else ROUGH if ratio <= MOST_ROUGH else NOISE
-    return LevelVerdict(
-        level=level, name=name, parts=parts, mean=mean, stddev=stddev, grade=grade, cause="" if grade == USABLE else LARGE_NOISE
-    )
+    if math.isnan(stddev):
+        grade = NOT_JUDGED
+    cause = LARGE_NOISE if grade in (ROUGH, NOISE) else ""
+    return LevelVerdict(level=level, name=name, parts=parts, mean=mean, stddev=stddev, grade=grade, cause=cause)
 
 
 def _name_levels(levels: list[LevelVerdict]) -> str:

@@ -10,8 +10,7 @@ from dpviz.amounts import MISSING, format_count, format_decimal
 from dpviz.arrays import Floats
 from dpviz.release.area_fitness import fitness
 from dpviz.release.area_release import AreaRelease
-from dpviz.release.area_tables import AREAS_TABLE
-from dpviz.release.tables import format_level
+from dpviz.release.tables import AREAS_TABLE, format_level
 from dpviz.view.report_numbers import Example, format_example, write_sum_snippet
 
 Facts = dict[str, Any]
