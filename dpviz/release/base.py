@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import pandas as pd
+
 from dpviz.cards import Mapped
 from dpviz.privacy.receipt import Receipt
 from dpviz.release.intervals import Noise, noise_of
@@ -45,6 +47,14 @@ class NoisyRelease(Mapped):
     def attrs(self) -> dict[Any, Any]:
         """What the `attrs` of its tables state: whether it is "private", and whether it is a "simulation"."""
         return {"private": self.receipt.private and not self.simulation, "simulation": self.simulation}
+
+    def level(self, level: Any) -> pd.DataFrame:
+        """Make the table of a level, as `to_frame(level)` does."""
+        return self.to_frame(level)
+
+    def to_frame(self, level: Any = None) -> pd.DataFrame:
+        """Make the table of a level, of the finest if None."""
+        raise NotImplementedError
 
     def refuse_unpublishable(self) -> None:
         """Raise `RefusedError` if the release is a simulation, or was made by a reference that is not private."""
