@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields
-from functools import cached_property
+from functools import cached_property, partial
 from importlib.metadata import entry_points
 from itertools import chain
 from typing import Any, ClassVar, Generic, Self, TypeVar
@@ -15,9 +15,11 @@ import numpy as np
 
 from dpviz.arrays import Floats
 from dpviz.errors import InputError, SettingError, check_choice
-from dpviz.privacy.audit import Neighbours
+from dpviz.mechanisms.audit import Added, pair_of, read_release
+from dpviz.privacy.audit import Neighbours, Observation
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.entropy import Entropy
+from dpviz.privacy.receipt import Receipt
 from dpviz.release.intervals import Noise, half_widths
 from dpviz.release.older import hint_at_name
 
@@ -28,6 +30,8 @@ Output = TypeVar("Output")
 _RAISES = "        SettingError: a setting of the wrong type or out of its range."
 BOUNDED, ADD_REMOVE = "bounded", "add_remove"
 NEIGHBOURS = (BOUNDED, ADD_REMOVE)
+PUBLIC_REGIONS = ("the regions and their levels", "the mechanism and its settings")
+"""What a release of counts of regions, or of pairs of them, takes as public."""
 RECOMMENDED, TREES, GRIDS, DATA_DEPENDENT, NOT_PRIVATE = "Recommended", "Trees", "Grids", "Data-dependent", "References"
 TODAY, LOCAL = "What people do today", "Local model"
 LAPLACE, GAUSSIAN = "Laplace", "Gaussian"
@@ -241,6 +245,7 @@ class Mechanism(Settings, ABC, Generic[Data, Frame, Output]):
         attack: why a reference is not private, as an end of the sentence "NOT PRIVATE: ...", for those that have a lesson; "" for others.
         lesson: the key of the lesson in which this attack runs; "" without one.
         spends: False for references that have no ε at all: whatever budget they are given has no effect.
+        audit_inputs: made-up neighbours for audits: those of the family, or where a mechanism's faults would not show on them, its own.
         extra_tab: the title of an additional tab under the map for this mechanism; "" without such a tab.
         page_settings: settings with which a page starts, where they differ from the defaults.
         noise_by_budget: whether the kind of the budget decides the noise: discrete Laplace for epsilon, discrete Gaussian for rho and for
@@ -272,6 +277,7 @@ class Mechanism(Settings, ABC, Generic[Data, Frame, Output]):
     attack: ClassVar[str] = ""
     lesson: ClassVar[str] = ""
     spends: ClassVar[bool] = True
+    audit_inputs: ClassVar[tuple[Added[Any], ...]]
     extra_tab: ClassVar[str] = ""
     page_settings: ClassVar[Mapping[str, Any]] = {}
     noise_by_budget: ClassVar[bool] = False
@@ -303,8 +309,8 @@ class Mechanism(Settings, ABC, Generic[Data, Frame, Output]):
 
     @property
     def conversion(self) -> str:
-        """Conversion from (epsilon, delta) to rho, for accounts that are kept in rho: "tight" or "simple"."""
-        return "tight"
+        """Conversion from (epsilon, delta) to rho, for accounts that are kept in rho. The exact one holds for one release alone."""
+        return "simple" if getattr(self, "accounting", None) == "paper" else "tight"
 
     def check(self, frame: Frame) -> None:
         """Raise an error if these settings do not fit a public frame; nothing is spent."""
@@ -336,6 +342,10 @@ class Mechanism(Settings, ABC, Generic[Data, Frame, Output]):
         """
         return self
 
+    def release_facts(self, receipt: Receipt, entropy: Entropy) -> dict[str, Any]:
+        """Return the fields of a release that are the same in every family."""
+        return {"mechanism": self.key, "settings": self.chosen(), "receipt": receipt, "simulation": entropy.simulation}
+
     @abstractmethod
     def depends_on_data(self, release: Output) -> bool:
         """Return whether other data could have led to other partitions or another set of released counts, judged by a release."""
@@ -344,9 +354,23 @@ class Mechanism(Settings, ABC, Generic[Data, Frame, Output]):
     def level_errors(self, release: Output) -> list[LevelError]:
         """List the noise on the counts of each level of a release, coarsest first."""
 
-    @abstractmethod
     def audit_pairs(self, budget: Budget) -> list[Neighbours]:
-        """List pairs of made-up neighbouring inputs on which a fault of this mechanism would show, with runs of the mechanism on both."""
+        """List a pair of neighbours for each of `audit_inputs`, but for those with more records per person than the mechanism takes."""
+
+        def observe(leaves: tuple[int, ...], data: Data, entropy: Entropy) -> Observation:
+            return read_release(self.release(data, budget, entropy), *leaves)  # type: ignore[arg-type]  # of one of the families
+
+        pairs = []
+        for added in self.audit_inputs:
+            inputs = added.inputs(moved=self.neighbours == BOUNDED)
+            try:
+                self.check_data(inputs[0])
+            except InputError:
+                if len(added.leaves) == 1:
+                    raise
+            else:
+                pairs.append(pair_of(added.words, inputs, partial(observe, added.leaves)))
+        return pairs
 
 
 AnyMechanism = Mechanism[Any, Any, Any]

@@ -8,13 +8,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dpviz.arrays import Floats, Integers
+from dpviz.arrays import Floats
 from dpviz.data.points import PointCounts
-from dpviz.mechanisms.audit_points import MEDIANS, Added
+from dpviz.mechanisms.audit import MEDIANS, Added
 from dpviz.mechanisms.base import NOT_PRIVATE, Share, setting
 from dpviz.mechanisms.expected_error import BoxQueries, grid_bias
 from dpviz.mechanisms.points.base import PointMechanism, all_on_leaves
-from dpviz.mechanisms.points.median_tree import Halving, grow
+from dpviz.mechanisms.points.median_tree import grow
 from dpviz.mechanisms.points.quadtree import prune
 from dpviz.mechanisms.points.tuned import GridTuning
 from dpviz.mechanisms.run import Run
@@ -49,7 +49,7 @@ class ExactKdtree(PointMechanism):
     menu_group: ClassVar[str] = NOT_PRIVATE
     summary: ClassVar[str] = "NOT PRIVATE: a kd-tree at exact medians, to show what privacy costs; it must never be published."
     private: ClassVar[bool] = False
-    audit_inputs: ClassVar[tuple[Added, ...]] = MEDIANS
+    audit_inputs: ClassVar[tuple[Added[Any], ...]] = MEDIANS
 
     counts: str = setting("noisy", "Counts", choices=COUNTS, help="Noisy is the paper's kd-true, exact its kd-pure. Neither is private.")
     height: int = setting(8, "Height", low=1, high=12, help="Steps from the whole domain to the smallest partitions, four parts each.")
@@ -62,7 +62,7 @@ class ExactKdtree(PointMechanism):
         budget = require_pure(budget, self.title)
         run = Run.of(self, points, budget, entropy)
         self.check(points.domain)
-        grown = grow(points, self._height(points.domain), 2, _split_at_exact_medians)
+        grown = grow(points, self._height(points.domain), 2, lambda _, nodes: exact_medians(nodes.values()))
         if self.counts == "exact":
             noisy, variance = grown.true.astype(np.float64), np.zeros(len(grown.true))
         else:
@@ -89,11 +89,6 @@ class ExactKdtree(PointMechanism):
 
     def _height(self, domain: Domain) -> int:
         return min(self.height, domain.order)
-
-
-def _split_at_exact_medians(_: int, nodes: Halving) -> Integers:
-    """Return (n,) the exact median line of each node, for `grow`, whose first argument is the level."""
-    return exact_medians(nodes.values())
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from dpviz.arrays import Floats, Integers, Mask
 from dpviz.data.indexes import CornerCounts
 from dpviz.data.points import PointCounts
-from dpviz.mechanisms.audit_points import TUNING, Added
+from dpviz.mechanisms.audit import TUNING, Added
 from dpviz.mechanisms.base import Share, setting, shares_of
 from dpviz.mechanisms.expected_error import Boxes, BoxQueries, Expected, Sums, expected_grid, grid_bias, grid_cover, tuning_boxes
 from dpviz.mechanisms.points.base import PointMechanism
@@ -87,7 +87,9 @@ def answer_variance(boxes: Boxes, noise: TreeNoise) -> Floats:
     the nodes of depth d.
     """
     if not noise.consistent:
-        ends = [_zero_sums] * (len(noise.sides) - 1) + [np.multiply]
+        ends = [lambda row, column: np.zeros(np.broadcast_shapes(row.shape, column.shape), np.int64)] * (len(noise.sides) - 1) + [
+            np.multiply
+        ]
         levels = zip(noise.sides, noise.variance, [np.multiply] * len(ends), ends, strict=True)
         return canonical_variance(boxes, levels)
     squares = [grid_cover(boxes, side).squares for side in noise.sides]
@@ -110,10 +112,6 @@ def canonical_variance(boxes: Boxes, levels: Iterable[Level]) -> Floats:
         noise += variance * (_sum_inside(kept, whole) - _sum_inside(kept, above) + cover.cut(leaves))
         above = whole
     return noise
-
-
-def _zero_sums(row: Integers, column: Integers) -> Integers:
-    return np.zeros(np.broadcast_shapes(row.shape, column.shape), np.int64)
 
 
 def _sum_inside(sums: Sums, rectangles: Integers) -> Integers:
@@ -152,7 +150,7 @@ class Choice:
 class Tuning(PointMechanism):
     """Settings and first phase of private tuning; the subclasses `TunedGrid` and `Tuned` choose the setting that is tuned."""
 
-    audit_inputs: ClassVar[tuple[Added, ...]] = TUNING
+    audit_inputs: ClassVar[tuple[Added[Any], ...]] = TUNING
 
     tuning_share: float = setting(
         0.2, "Share for tuning", low=0.01, high=0.8, help="The part of ε that pays for the choice; what is left pays for the release."

@@ -143,25 +143,22 @@ def least_squares(
     >>> spread.variances(tree).round(2).tolist()
     [0.8, 0.8, 0.8, 0.8, 0.8]
     """
-    count = np.array(noisy, np.float64)
-    count[~np.isfinite(variance)] = 0.0
-    combined = np.maximum(variance, SMALLEST_VARIANCE)
-    cells = tree.cells if cells is None else cells
-    known = cells == 0
-    count[known] = combined[known] = 0.0
+    count, combined = np.where(np.isfinite(variance), noisy, 0.0), np.maximum(variance, SMALLEST_VARIANCE)
+    if cells is not None:
+        count[cells == 0] = combined[cells == 0] = 0.0
     sums = [_combine(tree, depth, count, combined) for depth in range(tree.height - 1, -1, -1)][::-1]
     count[0] = max(count[0], least)
-    share, slack = np.ones(len(tree)), combined
+    share, slack = np.zeros(len(tree)), combined
+    share[0] = 1.0
     if not np.isfinite(combined).all():
-        slack = np.where(np.isfinite(combined), combined, 0.0)
+        slack, cells = np.where(np.isfinite(combined), combined, 0.0), tree.cells if cells is None else cells
     for depth, (total, spread) in enumerate(sums):
         parents, children = tree.at_depth(depth), tree.at_depth(depth + 1)
         if slack is combined:
             spread_of_parent = tree.to_children(depth, spread)
-            share[children] = 0.0
             np.divide(combined[children], spread_of_parent, out=share[children], where=spread_of_parent > 0)
         else:
-            share[children] = _shares_with_unknowns(tree, depth, combined[children], cells[children])
+            share[children] = _shares_with_unknowns(tree, depth, combined[children], cells[children])  # type: ignore[index]
         difference = tree.to_children(depth, count[parents] - total)
         difference *= share[children]
         count[children] += difference

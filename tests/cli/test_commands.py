@@ -11,7 +11,7 @@ from dpviz.__main__ import main
 from dpviz.cli import audit, check, commands
 from dpviz.errors import DpvizError, RefusedError
 from dpviz.mechanisms import UniformGrid
-from dpviz.mechanisms.audit_points import Added
+from dpviz.mechanisms.audit import Added
 from dpviz.privacy import ledger as ledger_module
 from dpviz.release.files import read_manifest
 from tests.ledgers import is_empty
@@ -270,7 +270,7 @@ def test_check_and_ledger_show_give_text_and_json(run, tmp_path, ledger):
 
 
 def test_audit_gives_a_lower_bound_and_fails_on_a_fault(run, monkeypatch):
-    monkeypatch.setattr(UniformGrid, "audit_inputs", (Added(order=1),))
+    monkeypatch.setattr(UniformGrid, "audit_inputs", (Added.to_cells(order=1),))
     code, out, _ = run("audit", "uniform_grid", "--runs", "100", "--json")
     row = json.loads(out)[0]
     assert (code, row["passed"], row["lower_bound"] <= row["epsilon"]) == (0, True, True)

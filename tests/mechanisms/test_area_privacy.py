@@ -15,7 +15,7 @@ import pytest
 
 from dpviz.mechanisms import MECHANISMS, FlatAreas, RegionTree
 from dpviz.mechanisms import run as measure
-from dpviz.mechanisms.audit_areas import AREAS, read_area_release
+from dpviz.mechanisms.audit import AREAS, read_release
 from dpviz.mechanisms.run import Run
 from dpviz.privacy.audit import AuditPlan, audit_neighbours
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
@@ -103,7 +103,7 @@ def loss(monkeypatch, mechanism, one, other, budget, seed: int = 0) -> Fraction:
     released = first.run(monkeypatch, mechanism, one, budget)
     second = Script(first.answers)
     again = second.run(monkeypatch, mechanism, other, budget)
-    seen, seen_again = (read_area_release(release).numbers for release in (released, again))
+    seen, seen_again = (read_release(release).numbers for release in (released, again))
     assert seen == seen_again
     assert released.receipt == again.receipt
     assert [step.scale for step in released.receipt.steps] == [scale for _, scale, _ in first.requests]

@@ -10,19 +10,16 @@ import numpy as np
 
 from dpviz.arrays import Floats
 from dpviz.data.areas import AreaCounts
-from dpviz.mechanisms.audit_areas import AREAS, read_area_release
-from dpviz.mechanisms.audit_numbers import pair_of
-from dpviz.mechanisms.base import ADD_REMOVE, BOUNDED, NEIGHBOURS, LevelError, Mechanism, setting
+from dpviz.mechanisms.audit import AREAS, Added
+from dpviz.mechanisms.base import ADD_REMOVE, BOUNDED, NEIGHBOURS, PUBLIC_REGIONS, LevelError, Mechanism, setting
 from dpviz.mechanisms.run import Run
-from dpviz.privacy.audit import Neighbours, Observation
 from dpviz.privacy.budget import Budget
-from dpviz.privacy.consistency import least_squares
+from dpviz.privacy.consistency import SMALLEST_VARIANCE, least_squares
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.nonnegative_fit import NoisyStage, Root, fit_nonnegative, round_to_whole
 from dpviz.release.area_release import AreaRelease
 from dpviz.space.regions import Regions
 
-_SMALLEST_VARIANCE = 1e-12  # of a level in the fit, whose weights are inverse variances; the noise of huge budgets has a variance of 0
 _SAME_NUMBER = "how many records (or persons) there are: the same for all neighbours"
 _SELECTED = (
     "counts under a threshold are not shown: of the regions that are shown, intervals of single regions hold less often than 95 %; those"
@@ -75,12 +72,8 @@ class AreaMechanism(Mechanism[AreaCounts, Regions, AreaRelease]):
         AreaCounts,
         "A mechanism of areas takes AreaCounts: see AreaCounts.from_table and AreaCounts.from_xy",
     )
+    audit_inputs: ClassVar[tuple[Added[Any], ...]] = AREAS
     noise_by_budget: ClassVar[bool] = True
-
-    @property
-    def conversion(self) -> str:
-        """Conversion from (epsilon, delta) to rho, for accounts that are kept in rho. The exact one holds for one release alone."""
-        return "simple" if getattr(self, "accounting", None) == "paper" else "tight"
 
     def check_data(self, data: AreaCounts) -> None:
         """Raise an error if the input is not AreaCounts, or its regions do not fit the settings (see `check`); nothing is spent.
@@ -132,21 +125,18 @@ class AreaMechanism(Mechanism[AreaCounts, Regions, AreaRelease]):
         fitted = ("non-negative least squares on the whole tree", "whole numbers that add up") if nonnegative else ()
         public_total = (_SAME_NUMBER,) if self.neighbours == BOUNDED else ()
         return AreaRelease(
-            mechanism=self.key,
-            settings=self.chosen(),
             regions=regions,
             noisy=noisy,
             noise_variance=variance,
             unbiased=estimate,
             count=count,
             spread=spread,
-            receipt=run.receipt(("the regions and their levels", "the mechanism and its settings", *public_total), run.notes),
+            **self.release_facts(run.receipt((*PUBLIC_REGIONS, *public_total), run.notes), run.entropy),
             steps=(
                 "least squares" if several else "larger regions are sums",
                 *fitted,
                 *(() if least is None else (f"finest regions under {least:,} not shown",)),
             ),
-            simulation=run.entropy.simulation,
             approximate=_NONNEGATIVE if nonnegative else None if hidden is None else _SELECTED,
             hidden=hidden,
         )
@@ -177,14 +167,6 @@ class AreaMechanism(Mechanism[AreaCounts, Regions, AreaRelease]):
         nobody = AreaCounts(regions=regions, leaf=np.zeros(0, np.int32), count=np.zeros(0, np.int64), contributions=contributions)
         return self.level_errors(self.release(nobody, budget, Entropy.seeded(0)))
 
-    def audit_pairs(self, budget: Budget) -> list[Neighbours]:
-        """List pairs of neighbours with runs of the mechanism: a record more or moved, and several records of one person."""
-
-        def observe(areas: AreaCounts, entropy: Entropy) -> Observation:
-            return read_area_release(self.release(areas, budget, entropy))
-
-        return [pair_of(pair.words, pair.inputs(moved=self.neighbours == BOUNDED), observe) for pair in AREAS]
-
 
 def make_stages(regions: Regions, noisy: Floats, variance: Floats) -> tuple[Root, list[NoisyStage]]:
     """Make the root and the stages of a fit from (n,) noisy counts of the regions of all levels, NaN where they are not measured."""
@@ -194,9 +176,9 @@ def make_stages(regions: Regions, noisy: Floats, variance: Floats) -> tuple[Root
         NoisyStage(
             starts=regions.first_child(level - 1)[:-1],
             noisy=noisy[regions.hierarchy.at_depth(level)] if measured[level] else None,
-            variance=max(float(variance[starts[level]]), _SMALLEST_VARIANCE) if measured[level] else 0.0,
+            variance=max(float(variance[starts[level]]), SMALLEST_VARIANCE) if measured[level] else 0.0,
             size=regions.size(level),
         )
         for level in range(1, regions.depth + 1)
     ]
-    return Root(count=float(noisy[0]) if measured[0] else 0.0, variance=max(float(variance[0]), _SMALLEST_VARIANCE)), stages
+    return Root(count=float(noisy[0]) if measured[0] else 0.0, variance=max(float(variance[0]), SMALLEST_VARIANCE)), stages

@@ -11,6 +11,7 @@ import numpy as np
 from dpviz.arrays import Integers
 from dpviz.data.areas import AreaCounts
 from dpviz.mechanisms.areas.base import AreaMechanism
+from dpviz.mechanisms.base import PUBLIC_REGIONS
 from dpviz.mechanisms.contrasts import NO_NOISE, NO_PROOF, ChangedCounts, Contrast, Merged, Rounded, Suppressed, Table
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.entropy import Entropy, require_entropy
@@ -31,16 +32,13 @@ class AreaContrast(Contrast, AreaMechanism):
         self.check_data(areas)
         table = self.publish(areas.regions.hierarchy, np.concatenate(areas.level_counts()), require_entropy(entropy))
         return AreaRelease(
-            mechanism=self.key,
-            settings=self.chosen(),
             regions=areas.regions,
             noisy=table.shown,
             noise_variance=np.full(len(table.shown), np.nan),
             count=table.count,
             spread=None,  # type: ignore[arg-type]  # no noise is stated, and so no spread of it
-            receipt=self.write_receipt(areas, budget, ("the regions and their levels", "the mechanism and its settings", NO_PROOF)),
+            **self.release_facts(self.write_receipt(areas, budget, (*PUBLIC_REGIONS, NO_PROOF)), entropy),
             steps=table.steps,
-            simulation=entropy.simulation,
             approximate=NO_NOISE,
         )
 

@@ -15,7 +15,7 @@ from dpviz.data.points import PointCounts
 from dpviz.mechanisms.base import GRIDS, Share, setting, shares_of
 from dpviz.mechanisms.points.base import PointMechanism, negative_setting
 from dpviz.mechanisms.run import Run
-from dpviz.privacy.budget import Budget, PureBudget, exact, require_pure
+from dpviz.privacy.budget import Budget, exact, require_pure
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.point_release import PointRelease
 from dpviz.space.domain import Domain
@@ -91,9 +91,14 @@ class AdaptiveGrid(PointMechanism):
         """Spend a pure budget on `points`; raises `BudgetError` for any other budget."""
         budget = require_pure(budget, self.title)
         run = Run.of(self, points, budget, entropy)
-        total_epsilon, coarse_epsilon, fine_epsilon = self._split_epsilon(budget)
+        alpha, total = exact(self.alpha, "alpha"), self.declared_total
+        on_total = exact(self.total_share, "The share for the total") if total is None else Fraction(0)
+        total_epsilon, coarse_epsilon, fine_epsilon = budget.split([on_total, (1 - on_total) * alpha, (1 - on_total) * (1 - alpha)])
         epsilon_per_record = float((coarse_epsilon + fine_epsilon) / points.contributions)
-        side = self._choose_side(self._measure_total(run, total_epsilon), epsilon_per_record, points.domain)
+        if total is None:
+            noisy_total, _ = run.measure("total, for the size of the first grid", np.array([points.count.sum()]), total_epsilon)
+            total = int(noisy_total[0])
+        side = self._choose_side(total, epsilon_per_record, points.domain)
         subgrids, first_counts, variance = self._cut(run, side, coarse_epsilon, epsilon_per_record)
         tree, node_of = subgrids.tree()
         cells = tree.at_depth(subgrids.base.height)
@@ -120,18 +125,6 @@ class AdaptiveGrid(PointMechanism):
         if parts_per_side.max(initial=0) > most:
             run.notes.append(f"Cells of the first grid have {most:,} x {most:,} parts at most: {MOST_PER_SIDE:,} a side in all.")
         return Subgrids.of(domain, side, np.clip(parts_per_side, 1, most).astype(np.int64)), first_counts, variance
-
-    def _split_epsilon(self, budget: PureBudget) -> list[Fraction]:
-        """Return the epsilons of the total, of the first grid and of the second grid."""
-        alpha = exact(self.alpha, "alpha")
-        total = exact(self.total_share, "The share for the total") if self.declared_total is None else Fraction(0)
-        return budget.split([total, (1 - total) * alpha, (1 - total) * (1 - alpha)])
-
-    def _measure_total(self, run: Run[PointCounts], epsilon: Fraction) -> int:
-        if self.declared_total is not None:
-            return self.declared_total
-        total, _ = run.measure("total, for the size of the first grid", np.array([run.data.count.sum()]), epsilon)
-        return int(total[0])
 
     def _choose_side(self, total: int, epsilon_per_record: float, domain: Domain) -> int:
         """Compute the number of cells per side of the first grid."""

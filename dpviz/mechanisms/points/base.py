@@ -12,12 +12,11 @@ import numpy as np
 from dpviz.arrays import Floats, Integers
 from dpviz.data.points import PointCounts
 from dpviz.errors import DomainError
-from dpviz.mechanisms.audit_points import USUAL, Added, point_pair
+from dpviz.mechanisms.audit import USUAL, Added
 from dpviz.mechanisms.base import LevelError, Mechanism, setting
 from dpviz.mechanisms.budget_noise import split_budget
 from dpviz.mechanisms.run import Run, level_variances
 from dpviz.mechanisms.sensitivity import Sensitivity
-from dpviz.privacy.audit import Neighbours
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.consistency import Spread, add_up, least_squares, shrink_small_counts
 from dpviz.privacy.nonnegative_counts import nonnegative_counts
@@ -47,7 +46,6 @@ class PointMechanism(Mechanism[PointCounts, Domain, PointRelease]):
     """Base of every mechanism of points: it counts records in the cells of a domain's lattice and releases a tree of noisy counts.
 
     Class attributes:
-        audit_inputs: made-up neighbours for audits. A mechanism whose faults would not show on the default list has its own list.
         takes_mask: whether the mechanism may be given a domain with a mask. It may if its docstring says why: which nodes are measured, and
             how, must follow from the mask and from released numbers, and no wholly masked node may be measured or split.
 
@@ -69,7 +67,7 @@ class PointMechanism(Mechanism[PointCounts, Domain, PointRelease]):
 
     family: ClassVar[str] = "points"
     takes: ClassVar[tuple[type[Any], str]] = PointCounts, "A mechanism takes PointCounts: see PointCounts.from_xy and read_points"
-    audit_inputs: ClassVar[tuple[Added, ...]] = USUAL
+    audit_inputs: ClassVar[tuple[Added[Any], ...]] = USUAL
     takes_mask: ClassVar[bool] = False
 
     def refuse_mask(self, frame: Domain) -> None:
@@ -142,8 +140,6 @@ class PointMechanism(Mechanism[PointCounts, Domain, PointRelease]):
         changed = how.change_counts(tree, (noisy, measured), count, domain.mask)
         several = spread is not None and np.isfinite(variance[cells > 0]).sum() > (cells[tree.leaves] > 0).sum()
         return PointRelease(
-            mechanism=self.key,
-            settings=self.chosen(),
             domain=domain,
             tree=tree,
             noisy=noisy,
@@ -151,9 +147,10 @@ class PointMechanism(Mechanism[PointCounts, Domain, PointRelease]):
             count=count if changed is None else changed,
             unbiased=None if changed is None else count,
             spread=spread,
-            receipt=self.receipt(run, unprotected, (*notes, *run.notes, *((SPREAD_NOTE,) if how.is_nonnegative else ()))),
+            **self.release_facts(
+                self.receipt(run, unprotected, (*notes, *run.notes, *((SPREAD_NOTE,) if how.is_nonnegative else ()))), run.entropy
+            ),
             steps=how.describe(several=bool(several)),
-            simulation=run.entropy.simulation,
             height=tree.height,
             approximate=join_reasons(approximate, how.approximate),
             fill=how.fill,
@@ -216,10 +213,6 @@ class PointMechanism(Mechanism[PointCounts, Domain, PointRelease]):
             BudgetError: another kind of budget, or a split that does not fit the domain.
         """
         return None
-
-    def audit_pairs(self, budget: Budget) -> list[Neighbours]:
-        """List a pair of neighbours for each of `audit_inputs`, with runs of the mechanism on both."""
-        return [point_pair(added, lambda points, entropy: self.release(points, budget, entropy)) for added in self.audit_inputs]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -38,17 +38,14 @@ class PointContrast(Contrast, PointMechanism):
         nothing = np.full(len(tree), np.nan)
         unprotected = (*Receipt.unprotected, *describe_mask(points.domain), NO_PROOF)
         return PointRelease(
-            mechanism=self.key,
-            settings=self.chosen(),
             domain=points.domain,
             tree=tree,
             noisy=table.shown,
             noise_variance=nothing,
             count=table.count,
             spread=None,
-            receipt=self.write_receipt(points, budget, unprotected, self.notes(points.domain)),
+            **self.release_facts(self.write_receipt(points, budget, unprotected, self.notes(points.domain)), entropy),
             steps=table.steps,
-            simulation=entropy.simulation,
             height=tree.height,
             approximate=NO_NOISE,
         )

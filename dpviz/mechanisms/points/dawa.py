@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from dpviz.arrays import Floats, Integers, Mask
 from dpviz.data.points import PointCounts
-from dpviz.mechanisms.audit_points import BUCKETS, Added
+from dpviz.mechanisms.audit import BUCKETS, Added
 from dpviz.mechanisms.base import DATA_DEPENDENT, Share, setting, shares_of
 from dpviz.mechanisms.points.base import PointMechanism, negative_setting
 from dpviz.mechanisms.run import Run, level_variances
@@ -107,7 +107,7 @@ class Dawa(PointMechanism):
     advice: ClassVar[str] = (
         "Least error with little budget on small boxes, on even data and around one crowd. Loses on large boxes, up to 8 times."
     )
-    audit_inputs: ClassVar[tuple[Added, ...]] = BUCKETS
+    audit_inputs: ClassVar[tuple[Added[Any], ...]] = BUCKETS
 
     order: int = setting(
         10,

@@ -11,8 +11,7 @@ import numpy as np
 
 from dpviz.arrays import Integers, Mask
 from dpviz.data.points import PointCounts
-from dpviz.mechanisms.audit_numbers import Numbers, pair_of
-from dpviz.mechanisms.audit_points import ACROSS
+from dpviz.mechanisms.audit import ACROSS, Numbers, pair_of
 from dpviz.mechanisms.base import TREES, SettingSpec, Share, setting
 from dpviz.mechanisms.points.median_tree import Grown, Halving, MedianTree, Spending, Splitter, grow
 from dpviz.mechanisms.run import Run

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from dpviz.arrays import Floats, Integers, Mask
 from dpviz.data.indexes import NodeCells
 from dpviz.data.points import PointCounts
-from dpviz.mechanisms.audit_points import MEDIANS, Added
+from dpviz.mechanisms.audit import MEDIANS, Added
 from dpviz.mechanisms.base import Share, setting, shares_of
 from dpviz.mechanisms.points.base import PointMechanism, negative_setting
 from dpviz.mechanisms.points.quadtree import prune
@@ -70,7 +70,7 @@ class Grown:
 class MedianTree(PointMechanism):
     """Base of trees that split nodes at private medians and count them with noise."""
 
-    audit_inputs: ClassVar[tuple[Added, ...]] = MEDIANS
+    audit_inputs: ClassVar[tuple[Added[Any], ...]] = MEDIANS
 
     height: int = setting(
         8, "Height", low=1, high=24, help="Steps from the whole domain to the smallest partitions; cut to the resolution."

@@ -11,15 +11,12 @@ import numpy as np
 from dpviz.arrays import Floats, Integers, Places
 from dpviz.data.trips import TripCounts
 from dpviz.errors import InputError, SettingError
-from dpviz.mechanisms.audit_numbers import pair_of
-from dpviz.mechanisms.audit_trips import PEOPLE, TRIPS, read_trip_release
-from dpviz.mechanisms.base import BOUNDED, NEIGHBOURS, LevelError, Mechanism, setting
+from dpviz.mechanisms.audit import PEOPLE, TRIPS, Added
+from dpviz.mechanisms.base import BOUNDED, NEIGHBOURS, PUBLIC_REGIONS, LevelError, Mechanism, setting
 from dpviz.mechanisms.budget_noise import split_budget
 from dpviz.mechanisms.run import Run
 from dpviz.mechanisms.sensitivity import Sensitivity
-from dpviz.privacy.audit import Neighbours, Observation
 from dpviz.privacy.budget import Budget
-from dpviz.privacy.entropy import Entropy
 from dpviz.release.intervals import STDDEVS
 from dpviz.release.trip_release import StageCounts, TripRelease, sum_pairs
 from dpviz.space.pair_tree import SIDES, PairTree
@@ -154,6 +151,7 @@ class TripMechanism(Mechanism[TripCounts, Regions, TripRelease]):
     family: ClassVar[str] = "trips"
     takes: ClassVar[tuple[type[Any], str]] = TripCounts, "A trip mechanism takes TripCounts: see TripCounts.from_table and read_trips"
     noun: ClassVar[str] = "trip"
+    audit_inputs: ClassVar[tuple[Added[Any], ...]] = (*TRIPS, *PEOPLE)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -161,11 +159,6 @@ class TripMechanism(Mechanism[TripCounts, Regions, TripRelease]):
             if rule.name == WEIGHTS and getattr(self, WEIGHTS) and rule.when is not None and not rule.matters(self.chosen()):
                 name, wanted = rule.when
                 raise SettingError(f"{rule.label} need another {name}: choose {name}={wanted!r}, or leave the weights out.")
-
-    @property
-    def conversion(self) -> str:
-        """Conversion from (epsilon, delta) to rho, for accounts that are kept in rho. The exact one holds for one release alone."""
-        return "simple" if getattr(self, "accounting", None) == "paper" else "tight"
 
     @property
     def needs_delta(self) -> bool:
@@ -212,17 +205,11 @@ class TripMechanism(Mechanism[TripCounts, Regions, TripRelease]):
         same = "the number of trips between the regions: the same for all neighbours"
         public_total = (exact if exact_total else same,) if self.neighbours == BOUNDED else ()
         public_bound = ("that everybody has exactly this many trips, which the curator declares",) if trips.exactly else ()
-        declared = trips.contributions > 1 and not trips.enforced
+        declared = ("The bound of trips per person is declared, not enforced.",) if trips.contributions > 1 and not trips.enforced else ()
         return TripRelease(
-            mechanism=self.key,
-            settings=self.chosen(),
             tree=tree,
             stages=tuple(stages),
-            receipt=run.receipt(
-                ("the regions and their levels", "the mechanism and its settings", *public_total, *public_bound),
-                (*run.notes, *(("The bound of trips per person is declared, not enforced.",) if declared else ())),
-            ),
-            simulation=run.entropy.simulation,
+            **self.release_facts(run.receipt((*PUBLIC_REGIONS, *public_total, *public_bound), (*run.notes, *declared)), run.entropy),
             **facts,
         )
 
@@ -266,25 +253,6 @@ class TripMechanism(Mechanism[TripCounts, Regions, TripRelease]):
             BudgetError: another kind of budget, or a split that does not fit the tree.
         """
         return None
-
-    def audit_pairs(self, budget: Budget) -> list[Neighbours]:
-        """List pairs of neighbours with runs of the mechanism: one trip added or moved, and several trips of one person if allowed."""
-
-        def observe(trips: TripCounts, entropy: Entropy) -> Observation:
-            return read_trip_release(self.release(trips, budget, entropy))
-
-        inputs = [(pair.words, pair.inputs(moved=self.neighbours == BOUNDED)) for pair in (*TRIPS, *PEOPLE)]
-        return [pair_of(words, both, observe) for words, both in inputs if self._accepts(both[0])]
-
-    def _accepts(self, trips: TripCounts) -> bool:
-        """Return whether the mechanism accepts the trips, which may have several trips per person."""
-        try:
-            self.check_data(trips)
-        except InputError:
-            if trips.contributions == 1:
-                raise
-            return False
-        return True
 
 
 def _compute_stddev(release: TripRelease, level: int) -> float:

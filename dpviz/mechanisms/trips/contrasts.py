@@ -10,6 +10,7 @@ import numpy as np
 
 from dpviz.arrays import Integers, Mask
 from dpviz.data.trips import TripCounts
+from dpviz.mechanisms.base import PUBLIC_REGIONS
 from dpviz.mechanisms.contrasts import NO_NOISE, SUMMED, ChangedCounts, Contrast, Merged, Rounded, Suppressed, are_merged, is_small
 from dpviz.mechanisms.trips.base import TripMechanism, add_coarser_stages, make_summed_stage
 from dpviz.privacy.budget import Budget
@@ -35,16 +36,12 @@ class TripContrast(Contrast, TripMechanism):
         """Publish the table. No budget is spent, and the release must not be published."""
         self.check_data(trips)
         tree = PairTree(origins=trips.regions, destinations=trips.ends)
-        unprotected = ("the regions and their levels", "the mechanism and its settings", "the trips themselves: NOT PRIVATE")
         true = add_coarser_stages(tree, make_summed_stage(trips.origin, trips.destination, trips.count), tree.height)
         return TripRelease(
-            mechanism=self.key,
-            settings=self.chosen(),
             tree=tree,
             stages=tuple(self.publish_stages(tree, true, require_entropy(entropy))),
-            receipt=self.write_receipt(trips, budget, unprotected),
+            **self.release_facts(self.write_receipt(trips, budget, (*PUBLIC_REGIONS, "the trips themselves: NOT PRIVATE")), entropy),
             steps=self.steps,
-            simulation=entropy.simulation,
             approximate=NO_NOISE,
         )
 
