@@ -73,7 +73,7 @@ _ATTRIBUTE_OF_COLUMN = {
     "noise_variance": "noise_variance",
     "count": "count",
     "count_unbiased": "unbiased",
-    "count_again": "again",
+    "count_again": "second_measurement",
 }
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from dpviz.amounts import format_decimal
@@ -52,7 +54,8 @@ def released_scene(on_map: RegionsOnMap, drawing: AreasDrawing, chosen: tuple[in
         dark: whether the page is dark.
         height: in pixels.
     """
-    return _scene(on_map, areas_of(drawing), make_pane(drawing, areas=_ONE, about="", chosen=chosen), dark=dark, height=height)
+    scene = _scene(on_map, areas_of(drawing), make_pane(drawing, areas=_ONE, about="", chosen=chosen), dark=dark, height=height)
+    return replace(scene, description=drawing.description)
 
 
 def declared_scene(on_map: RegionsOnMap, level: int, error: float | None, *, unit: str, dark: bool, height: int) -> Scene | None:

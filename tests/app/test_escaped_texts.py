@@ -257,6 +257,7 @@ OURS_IN_FILES = {
     "teach_maps.py": ("text",),
     "text_format.py": ("chosen.describe(kind)",),
     "trips/tabs.py": ("title", "unit"),
+    "areas/teach.py": ("not_private_stamp(type(first.config.build()))",),  # fixed words
     "points/teach.py": ("not_private_stamp(type(first.config.build()))",),  # fixed words
     "trips/teach.py": (
         "not_private_stamp(type(first.config.build()))",
