@@ -23,7 +23,7 @@ A release holds nothing private: ask it anything, as often as you like.
 >>> bool(abs(count[0] - 930) < 4 * stddev[0])
 True
 >>> release.to_frame(level=2).columns.tolist()[:3]
-['partition_id', 'level', 'count_noisy']
+['partition_id', 'level', 'count']
 
 Trips go the same way: public nested regions, private trips between them, a mechanism, a release.
 

@@ -54,9 +54,9 @@ class PrivateCard:
 
     >>> import dpviz as dv
     >>> domain = dv.Domain(bounds=(0, 0, 16, 16), crs=None, order=4)
-    >>> points = dv.PointCounts.from_xy([1] * 777, [2] * 777, domain=domain)
+    >>> points = dv.PointCounts.from_xy([1] * 913, [2] * 913, domain=domain)
     >>> html = points._repr_html_()
-    >>> "16 × 16 cells" in html, "777" in html
+    >>> "16 × 16 cells" in html, "913" in html
     (True, False)
     """
 

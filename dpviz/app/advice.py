@@ -14,7 +14,7 @@ _WORDS = (
         r"Read it in parts with engine='duckdb' \(by its path\)",
         "Type its path in place of the upload and choose the engine DuckDB",
     ),
-    (r", or pass limits=dv\.Limits\(memory_bytes=\.\.\.\)", ""),
+    (r", or pass limits=dv\.reading\.Limits\(memory_bytes=\.\.\.\)", ""),
     (r"choose engine='dask'", "choose the engine Dask"),
     (r"Say which one it is with count='\.\.\.'", "Choose it at “How many trips does a row stand for?”"),
     (r"Say which one it is with \w+='\.\.\.' and \w+='\.\.\.'", "Choose them under “Columns”"),

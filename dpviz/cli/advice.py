@@ -13,7 +13,7 @@ _WORDS = (
     (r"pass crs=\.\.\.", _CRS),
     (r"another CRS than crs=\.\.\.; leave crs out", "another CRS than the key crs; leave crs out"),
     (r", or pass bad_rows='drop' to leave such rows out", ""),
-    (r", or pass limits=dv\.Limits\(memory_bytes=\.\.\.\)", ""),
+    (r", or pass limits=dv\.reading\.Limits\(memory_bytes=\.\.\.\)", ""),
     (r" \(by its path\)", ""),
     (
         r'thousands="," \(or another mark\) or decimal="\."',

@@ -407,7 +407,7 @@ def audit_neighbours(mechanism: str, neighbours: Sequence[Neighbours], budget: B
     ...
     ...     return release
     >>> pair = Neighbours(words="7 or 8 records", one=run(7), other=run(8))
-    >>> result = audit("noisy count", [pair], PureBudget(1), AuditPlan(runs=400))
+    >>> result = audit_neighbours("noisy count", [pair], PureBudget(1), AuditPlan(runs=400))
     >>> result.passed, 0 < result.lower_bound <= 1
     (True, True)
 

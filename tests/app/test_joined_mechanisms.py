@@ -11,6 +11,7 @@ from tests.app.test_compare_page import LINK, compare_app, finished, started
 from tests.app.walk import press_draw
 from tests.mechanisms.joined import installed
 
+TOP_DOWN = '{"mechanism":"top_down","settings":{},"epsilon":"1.0","delta":1e-8}'
 HALVES = {"sample": "gaussian_cluster", "order": "6", "mechanism": "their_halves", "settings": '{"share":0.3}'}
 
 
@@ -29,7 +30,7 @@ def test_the_points_page_offers_and_draws_it_with_its_settings():
 
 
 def test_the_trips_page_offers_and_draws_it_alone_and_beside_another_one():
-    app = fine(trips_app(FLIGHTS | {"mechanism": "their_pairs", "beside": "top_down"}))
+    app = fine(trips_app(FLIGHTS | {"mechanism": "their_pairs", "left": "Second run", "second": TOP_DOWN}))
     assert "Their pairs" in app.selectbox(key="mechanism").options
     assert [release.mechanism for release in trips_drawn(app).releases] == ["their_pairs"]
     assert [pane["about"].split(",")[0] for pane in scene(app)[0]["panes"]] == ["TopDown (InfTDA)", "Their pairs"]

@@ -163,7 +163,7 @@ def test_a_look_at_a_file_is_found_when_its_counts_are_published(place):
 def test_a_sample_is_known_on_every_domain_and_to_the_command_line(place):
     publish, _, folder = place
     publish(dv.load_sample("la_residents", size=1_000))
-    own = dv.samples.points.SAMPLES["la_residents"].domain
+    own = dv.samples.load.SAMPLES["la_residents"].domain
     coarse = dv.load_sample("la_residents", size=1_000, domain=dv.Domain(bounds=own.bounds, crs=own.crs, order=5))
     with pytest.raises(dv.RefusedError, match=r"0\.5"):
         publish(coarse, dataset="other", folder=folder / "again")

@@ -101,7 +101,7 @@ def test_what_cannot_be_read_is_named_without_a_value(table, words):
 
 
 def test_a_table_beyond_the_limits_says_how_to_read_it():
-    with pytest.raises(dv.InputError, match=r"Pass limits=dv\.Limits\(file_bytes=") as raised:
+    with pytest.raises(dv.InputError, match=r"Pass limits=dv\.reading\.Limits\(file_bytes=") as raised:
         dv.read_points(FRAME, domain=DOMAIN, crs="EPSG:4326", limits=dv.reading.Limits(file_bytes=9))
     assert "MARY" not in str(raised.value)
     assert dv.read_points(FRAME, domain=DOMAIN, crs="EPSG:4326", limits=dv.reading.Limits(file_bytes=10**6)).count.sum() == 3
