@@ -197,9 +197,10 @@ class AreaRelease(CountRelease):
         return levels, index
 
     def _find_hidden(self, query: Integers, levels: Integers, index: Integers, queries: int) -> Mask:
-        """Return (q,) whether a query asks for nothing but one finest region that is hidden."""
+        """Return (q,) whether a query asks for nothing but one finest region that is hidden, however often it names it."""
         if self.hidden is None:
             return np.zeros(queries, np.bool_)
+        query, levels, index = np.unique((query, levels, index), axis=1)
         hidden = (levels == self.regions.depth) & self.hidden[np.where(levels == self.regions.depth, index, 0)]
         number = np.bincount(query, minlength=queries)
         return np.asarray((number == 1) & (np.bincount(query, hidden, queries) > 0))

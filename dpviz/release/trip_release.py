@@ -120,7 +120,7 @@ class TripRelease(NoisyRelease):
         stages: T + 1 stages, the pair of roots first.
         every_pair: True if a measured stage measured all pairs, including empty ones; False if only the children of released nodes.
         half_step_sums: counts at `half_step_levels`. They are needed only if the finest stage lists some pairs, and trips of the others are
-            still part of coarser sums (see `rest`); otherwise they follow from the stages, and `half_step_sums` is None.
+            still part of coarser sums (see `unlisted_trips`); otherwise they follow from the stages, and `half_step_sums` is None.
         totals: centres of the intervals of what leaves and arrives, if the sums of the released counts are biased; None if they are not,
             or if no better estimate is known.
 
@@ -177,7 +177,7 @@ class TripRelease(NoisyRelease):
 
     @property
     def half_step_levels(self) -> tuple[int, int]:
-        """Levels of origins and destinations of `across`: stage T - 1 has leaves on one side, these levels have them on the other."""
+        """Levels of origins and destinations of `half_step_sums`: stage T - 1 has leaves on one side, these levels have them on the other."""
         origin_level, destination_level = self.tree.levels(self.tree.height - 1)
         return destination_level, origin_level
 
@@ -365,7 +365,7 @@ class TripRelease(NoisyRelease):
             destination: (q,) indices of destination regions.
 
         Returns:
-            (q,) True for pairs of leaves that are not listed; their trips are part of the `rest` of coarser pairs.
+            (q,) True for pairs of leaves that are not listed; their trips are part of the `unlisted_trips` of coarser pairs.
 
         Raises:
             DomainError: no such level, or something else than indices.
@@ -515,7 +515,7 @@ class TripRelease(NoisyRelease):
         return self.tree.origins.level_number(origin_level), self.tree.destinations.level_number(destination_level)
 
     def _sum_across(self, across: PairSums, levels: tuple[int, int]) -> PairSums:
-        """Add up `across` to counts between regions of two levels that are not finer."""
+        """Add up the half step's sums to counts between regions of two levels that are not finer."""
         finer = self.half_step_levels
         origin = self.tree.origins.ancestors(levels[0], finer[0])[across.origin]
         destination = self.tree.destinations.ancestors(levels[1], finer[1])[across.destination]

@@ -1,4 +1,4 @@
-"""What people do today with trips: small flows suppressed, flows rounded, pairs merged. NOT PRIVATE: contrasts."""
+"""What people do today with trips: small counts suppressed, counts rounded, pairs merged. NOT PRIVATE: contrasts."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class SuppressedTrips(Suppressed, ChangedTrips):
     """
 
     key: ClassVar[str] = "suppressed_trips"
-    title: ClassVar[str] = "Small flows suppressed (NOT PRIVATE)"
+    title: ClassVar[str] = "Small pairs suppressed (NOT PRIVATE)"
     summary: ClassVar[str] = "NOT PRIVATE: exact trips between regions, of which small numbers are left out."
     attack: ClassVar[str] = "subtract two such tables from each other, or from a total its other parts, and what is left is one trip."
 
@@ -108,7 +108,7 @@ class RoundedTrips(Rounded, ChangedTrips):
     """
 
     key: ClassVar[str] = "rounded_trips"
-    title: ClassVar[str] = "Rounded flows (NOT PRIVATE)"
+    title: ClassVar[str] = "Rounded pairs (NOT PRIVATE)"
     summary: ClassVar[str] = "NOT PRIVATE: trips rounded to multiples of 3 or 5, at random or to the nearest."
 
 

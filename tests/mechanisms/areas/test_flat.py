@@ -26,3 +26,4 @@ def test_nothing_is_said_of_a_hidden_region_alone():
     ids = release.regions.ids_of(1).tolist()
     low, high = release.answer_interval(ids)
     assert np.isnan(low).tolist() == np.isnan(high).tolist() == np.isnan(release.answer(ids)).tolist() == [True, True, False]
+    assert np.isnan(release.answer([[ids[0], ids[0]], [ids[0], ids[1]]])).tolist() == [True, False]
