@@ -177,7 +177,7 @@ class TripRelease(NoisyRelease):
 
     @property
     def half_step_levels(self) -> tuple[int, int]:
-        """Levels of origins and destinations of `half_step_sums`: stage T - 1 has leaves on one side, these levels have them on the other."""
+        """Levels of the regions in `half_step_sums`: stage T - 1 has leaves on one side, these levels have them on the other."""
         origin_level, destination_level = self.tree.levels(self.tree.height - 1)
         return destination_level, origin_level
 

@@ -81,10 +81,9 @@ def test_a_map_of_explore_is_drawn_from_its_file_alone(chromium, tmp_path):
     page.on("request", lambda request: asked.append(request.url))
     page.on("pageerror", lambda error: faults.append(str(error)))
     page.goto(path.as_uri())
-    page.wait_for_selector("#map canvas")
-    page.mouse.move(400, 120)
-    page.mouse.move(402, 122)
-    page.wait_for_selector("#map .deck-tooltip:visible")
+    page.wait_for_selector("#live canvas")
+    page.mouse.move(400, 180)
+    until(lambda: page.mouse.move(402, 182) or page.locator("#live .tip:visible").count(), "words about a region")
     assert [url for url in asked if not url.startswith(("file:", "data:", "blob:"))] == []
     assert faults == []
     page.close()

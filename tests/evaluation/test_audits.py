@@ -27,7 +27,6 @@ from dpviz.mechanisms import run as measure
 from dpviz.mechanisms.audit import Added
 from dpviz.mechanisms.points import dawa, kdtree, path_tree, privtree
 from dpviz.mechanisms.points.median_tree import MedianTree
-from dpviz.mechanisms.trips import stability_histogram
 from dpviz.privacy import smooth
 from dpviz.privacy.audit import AuditPlan, audit_neighbours
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
@@ -143,7 +142,7 @@ FAULTS = {
     "budget spent on every level again": (measure, "discrete_laplace", all_of_epsilon, Quadtree(), 250),
     "splits without noise, quarters": (privtree, "discrete_laplace", unspent, PrivTree(), 150),
     "a threshold that forgets delta": (StabilityHistogram, "compute_threshold", lambda mechanism, budget: 1, "stability_histogram", 150),
-    "noise of half the scale, pairs with trips": (stability_histogram, "discrete_laplace", halved, "stability_histogram", 250),
+    "noise of half the scale, pairs with trips": (measure, "discrete_laplace", halved, "stability_histogram", 250),
     "one draw for the root and its first child": (measure, "discrete_laplace", path_shares(), LEVELS, 150),
     "budget spent on every step of a path again": (path_tree, "discrete_laplace", all_of_epsilon, "path_tree", 400),
     "partition without noise": (dawa, "discrete_laplace", unspent, Dawa(structure_share=0.85, price=6), 150),
