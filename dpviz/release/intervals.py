@@ -30,7 +30,8 @@ def half_widths(noise: Noise, stddev: Floats, numbers: int = 1) -> Floats:
 
     With Laplace noise the half width of N numbers is ln(N / 0.05) / epsilon, where epsilon follows from the standard deviation
     1 / (sqrt(2) sinh(epsilon / 2)). If the ends are rounded outwards, one count is outside with probability at most 0.05 / N. For sums
-    of such counts, and for Gaussian noise with the same standard deviation, these intervals are wider than necessary.
+    of such counts these intervals are wider than necessary. Gaussian noise is taken as normal, which is too narrow for many numbers at once
+    where its standard deviation is below about one record.
 
     Args:
         noise: the kind of noise.
