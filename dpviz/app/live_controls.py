@@ -112,9 +112,9 @@ class LiveControls:
                 st.rerun()
 
     def play(self) -> None:
-        """While runs are played, take the next one about every second; call it before what the runs show."""
+        """While runs are played, take the next one about a second after the last one is shown; call it once that is ready."""
         if self._left_to_play > 0:
-            with st.container(key="play next"):  # in no row of its own: nothing below it moves
+            with st.container(key="play next"):
                 st.fragment(self._play_next, run_every=in_class(PLAY_TICK, TICK_OF_CLASS))(self.page_state.config().run)
 
     def _play_next(self, shown_run: int) -> None:

@@ -102,15 +102,17 @@ class TwoRuns:
             The runs of the present settings, or the last ones on the same frame, None while there are none; and the questions that the
             page asks, for `LiveControls.show_status`.
         """
-        with st.container():
-            self.live.play()
+        play_next = st.container()  # before the maps, so that nothing below it moves
         how = self._state.config()
         wanted = (how, how.second_run()) if how.shows_second else (how,)
         works: dict[Hashable, Any] = {question_of(data, each): partial(self.run_of, data, each) for each in wanted} if fits else {}
         runs = self.live.follow(works, bundled=data.bundled)
         results = [result for question in works if (result := runs.result(question)) is not None]
-        shown = self._take(results) if works and len(results) == len(works) else self._find_last(data)
-        return shown, list(works)
+        if not works or len(results) < len(works):
+            return self._find_last(data), list(works)
+        with play_next:
+            self.live.play()
+        return self._take(results), list(works)
 
     def _take(self, results: list[Any]) -> ShownRun:
         """Keep new results; two runs with the same settings are one result."""
