@@ -11,7 +11,7 @@ import shapely
 from streamlit.testing.v1 import AppTest
 
 from dpviz.amounts import format_decimal
-from dpviz.app import live_controls
+from dpviz.app import live, live_controls
 from dpviz.app.components.panes import FAILED
 from dpviz.app.points import strip, teach
 from dpviz.mechanisms import Identity
@@ -287,3 +287,17 @@ def test_a_public_file_of_polygons_says_where_people_can_be():
     assert drawn(app).release.domain.share_open == pytest.approx(0.57, abs=0.02)
     assert scene(app)[0]["panes"][1]["legend"]["marks"][0][1] != empty
     assert "HTF cannot take a study area into account" in errors(good(app.selectbox(key="mechanism").set_value("htf").run()))
+
+
+def test_play_shows_a_run_that_takes_longer_than_the_page_waits_before_it_takes_the_next(monkeypatch):
+    app = fine(points_app(SMALL))
+    serve, ready = live.LiveRuns._serve, Event()
+    monkeypatch.setattr(live.LiveRuns, "_serve", lambda runs, run: ready.wait(60) and serve(runs, run))
+    monkeypatch.setattr(live_controls, "PATIENCE", 0.0)
+    press(app, "play")
+    assert abouts(app)[-1].endswith("run 1"), "run 2 is not ready, so that the picture before it stays"
+    ready.set()
+    app.session_state[teach.LIVE._slot].wait(60)
+    fine(app.run())
+    assert abouts(app)[-1].endswith("run 2")
+    assert query_of(app)["run"] == "2"
