@@ -55,9 +55,11 @@ from dpviz.mechanisms.areas.contrasts import SuppressedAreas as SuppressedAreas,
 
 
 def _found(base: type[Kind_co], *, private: bool) -> tuple[type[Kind_co], ...]:
-    """Return the mechanisms above that have a base, or the references that have it."""
-    kinds = (value for value in globals().values() if isinstance(value, type) and issubclass(value, base))
-    return tuple(kind for kind in kinds if kind is not base and kind.private == private)
+    """Return the mechanisms above that have a base, or the references that have it; those of a part of the menu follow each other."""
+    every = (value for value in globals().values() if isinstance(value, type) and issubclass(value, base))
+    kinds = [kind for kind in every if kind is not base and kind.private == private]
+    groups = list(dict.fromkeys(kind.menu_group for kind in kinds))
+    return tuple(sorted(kinds, key=lambda kind: groups.index(kind.menu_group)))
 
 
 POINT_FAMILY: Family[PointMechanism] = Family(

@@ -157,7 +157,7 @@ class Settings:
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         inherited: dict[str, Field[Any]] = getattr(cls, "__dataclass_fields__", {})
-        declared = {**inherited, **{name: value for name, value in vars(cls).items() if isinstance(value, Field)}}
+        declared = {name: item for name, item in {**inherited, **vars(cls)}.items() if isinstance(item, Field)}
         lines = [_format_setting(name, declared_field) for name, declared_field in declared.items() if "rule" in declared_field.metadata]
         if cls.__doc__ and lines:
             cls.__doc__ = "\n".join([cls.__doc__.rstrip(), "", "    Args:", *lines, "", f"    Raises:\n{_RAISES}"])

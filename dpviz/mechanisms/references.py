@@ -19,7 +19,7 @@ from dpviz.mechanisms.points.quadtree import prune
 from dpviz.mechanisms.points.tuned import GridTuning
 from dpviz.mechanisms.run import Run
 from dpviz.privacy.allocation import level_weights
-from dpviz.privacy.budget import Budget, PureBudget, require_pure
+from dpviz.privacy.budget import Budget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.medians import exact_medians
 from dpviz.release.point_release import PointRelease
@@ -59,14 +59,12 @@ class ExactKdtree(PointMechanism):
 
     def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> PointRelease:
         """Split at exact medians; noisy counts spend `budget`, geometrically over levels. The release must not be published."""
-        budget = require_pure(budget, self.title)
         run = Run.of(self, points, budget, entropy)
-        self.check(points.domain)
         grown = grow(points, self._height(points.domain), 2, lambda _, nodes: exact_medians(nodes.values()))
         if self.counts == "exact":
             noisy, variance = grown.true.astype(np.float64), np.zeros(len(grown.true))
         else:
-            epsilons = budget.split(level_weights("geometric", self._height(points.domain)))
+            epsilons = run.split(level_weights("geometric", self._height(points.domain)))
             noisy, variance = self.count_levels(run, grown.tree, epsilons, grown.true)
         release = self.make_release(
             run,
@@ -121,16 +119,14 @@ class ExactTunedGrid(GridTuning):
 
     def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> PointRelease:
         """Release the grid with the smallest true error; noisy counts spend `budget`. The release must not be published."""
-        budget = require_pure(budget, self.title)
         run = Run.of(self, points, budget, entropy)
-        self.check(points.domain)
         queries = BoxQueries(points=points, boxes=self.boxes(points.domain))
         denominator = np.maximum(queries.truth, self.rho(int(points.count.sum()) if self.declared_total is None else self.declared_total))
-        results = (self._try_size(run, queries, budget, size.side) for size in self.candidates(points.domain))
+        results = (self._try_size(run, queries, size.side) for size in self.candidates(points.domain))
         best, _ = min(results, key=lambda release_and_errors: float((release_and_errors[1] / denominator).mean()))
         return best
 
-    def _try_size(self, run: Run[PointCounts], queries: BoxQueries, budget: PureBudget, side: int) -> tuple[PointRelease, Floats]:
+    def _try_size(self, run: Run[PointCounts], queries: BoxQueries, side: int) -> tuple[PointRelease, Floats]:
         """Count a grid of one size, with all of the budget or exactly; return the release and its (q,) absolute errors. PRIVATE."""
         run, domain = replace(run, steps=[], notes=[]), run.data.domain
         tree = grid(domain, side, side)
@@ -140,7 +136,7 @@ class ExactTunedGrid(GridTuning):
         if self.counts == "exact":
             exact = tree.sums(run.data.column, run.data.row, run.data.count).astype(np.float64)
             return self.make_release(run, tree, exact, np.zeros(len(tree)), **facts), grid_bias(queries, side)
-        release = self.make_release(run, tree, *self.count_levels(run, tree, all_on_leaves(tree, budget.epsilon)), **facts)
+        release = self.make_release(run, tree, *self.count_levels(run, tree, all_on_leaves(tree, run.epsilon)), **facts)
         return release, np.abs(release.answer(domain.coordinates(queries.boxes.lattice)) - queries.truth)
 
     def shares(self, frame: Domain) -> list[Share]:  # noqa: ARG002

@@ -16,7 +16,7 @@ from dpviz.data.trips import TripCounts
 from dpviz.mechanisms.base import BOUNDED, AnyMechanism
 from dpviz.mechanisms.budget_noise import is_gaussian, split_budget
 from dpviz.mechanisms.sensitivity import Sensitivity
-from dpviz.privacy.budget import Budget, PureBudget, ZcdpBudget
+from dpviz.privacy.budget import Budget, PureBudget, ZcdpBudget, require_pure
 from dpviz.privacy.entropy import Entropy, require_entropy
 from dpviz.privacy.noise import discrete_gaussian, discrete_laplace
 from dpviz.privacy.receipt import Receipt, Step
@@ -43,6 +43,8 @@ class Run(Generic[Counts]):
 
     Raises:
         InputError: data of another family.
+        DpvizError: public facts about the data rule the mechanism out, such as a mask that it does not take (`Mechanism.check_data`).
+        BudgetError: rho, or (epsilon, delta), for a mechanism that draws Laplace noise alone.
         SettingError: `entropy` is not an `Entropy`.
 
     >>> import dpviz as dv
@@ -65,14 +67,16 @@ class Run(Generic[Counts]):
     conversions: list[tuple[ZcdpBudget, str]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.mechanism.check_type(self.data)
+        self.mechanism.check_data(self.data)
+        if not self.gaussian and not self.mechanism.needs_delta:
+            require_pure(self.budget, self.mechanism.title)
         require_entropy(self.entropy)
 
     @classmethod
     def of(
         cls, mechanism: AnyMechanism, data: Counts, budget: Budget, entropy: Entropy, *, gaussian: bool | None = None, ones: int = 1
     ) -> Run[Counts]:
-        """Begin a run.
+        """Begin a run. What does not fit is refused here, before any noise is drawn.
 
         Args:
             mechanism: with its settings, of which `neighbours` decides the sensitivity.
@@ -88,6 +92,11 @@ class Run(Generic[Counts]):
         sensitivity = Sensitivity(contributions=data.contributions, neighbours=mechanism.neighbours, ones=ones)
         return cls(mechanism=mechanism, data=data, budget=budget, entropy=entropy, sensitivity=sensitivity, gaussian=gaussian)
 
+    @property
+    def epsilon(self) -> Fraction:
+        """All of the budget, where it must be pure; else a `BudgetError`."""
+        return require_pure(self.budget, self.mechanism.title).epsilon
+
     def has_room(self, nodes: int) -> bool:
         """Return whether memory has room for a tree of this many nodes; if not, the tree must not grow, and a note says so.
 
@@ -98,7 +107,7 @@ class Run(Generic[Counts]):
         self.notes.append(f"The tree ends where it would have passed {MOST_GROWN:,} nodes; what was left went to its leaves.")
         return False
 
-    def split(self, weights: Sequence[float]) -> list[Fraction]:
+    def split(self, weights: Sequence[float | Fraction]) -> list[Fraction]:
         """Split the budget over parts that are measured one after the other, by `split_budget`: parts of epsilon, or of rho.
 
         Args:

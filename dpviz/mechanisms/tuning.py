@@ -192,7 +192,7 @@ class Tuning(PointMechanism):
         """Make the public boxes on which candidates are compared; raises `SettingError` if there are none or too many."""
         return tuning_boxes(domain, self.sizes, self.per_size, self.seed)
 
-    def tune_by(self, run: Run[PointCounts], budget: PureBudget, purpose: str, candidates: Sequence[Candidate]) -> Choice:
+    def tune_by(self, run: Run[PointCounts], purpose: str, candidates: Sequence[Candidate]) -> Choice:
         """Run the first phase: measure a noisy total if none is declared, then choose a candidate; a single candidate costs nothing.
 
         Privacy:
@@ -200,8 +200,8 @@ class Tuning(PointMechanism):
             candidates, budget, and rho, which follows from the noisy or the declared total. See `clipped_scores` for the choice.
         """
         if len(candidates) == 1:
-            return Choice(index=0, remaining=budget.epsilon)
-        amount, remaining, total = self._total(run, budget)
+            return Choice(index=0, remaining=run.epsilon)
+        amount, remaining, total = self._total(run)
         step = choice_step(purpose, amount, self.law, run.data.contributions, len(candidates))
         scores = self.scores(run.data, PureBudget(remaining), total, candidates)
         run.steps.append(step)
@@ -221,9 +221,9 @@ class Tuning(PointMechanism):
         """Return the sanity bound, in records: delta times the total; a total below 100 is taken as 100."""
         return self.sanity * max(total, SMALLEST_TOTAL)
 
-    def _total(self, run: Run[PointCounts], budget: PureBudget) -> tuple[Fraction, Fraction, int]:
+    def _total(self, run: Run[PointCounts]) -> tuple[Fraction, Fraction, int]:
         """Return the epsilon of the choice, the epsilon of the release, and the public number of records: declared, or measured here."""
-        parts = budget.split([share.share for share in self._parts()])
+        parts = run.split([share.share for share in self._parts()])
         if self.declared_total is not None:
             return parts[0], parts[1], self.declared_total
         true = np.array([run.data.count.sum()], np.int64)
@@ -238,7 +238,6 @@ class Tuning(PointMechanism):
 
     def check(self, frame: Domain) -> None:
         """Raise if there are no boxes to tune by, or too many."""
-        self.refuse_mask(frame)
         self.boxes(frame)
         super().check(frame)
 

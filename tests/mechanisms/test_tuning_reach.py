@@ -32,7 +32,7 @@ def tried(monkeypatch, key: str, epsilon: float | str = 1) -> tuple[TunedGrid, n
     monkeypatch.setattr(GridSize, "expected", lambda self, queries, budget: honest(self, queries, budget))
     streams = Entropy.seeded(1).spawn(RUNS)
     budget = PureBudget(epsilon)
-    choices = [mechanism.tune_by(Run.of(mechanism, points, budget, each), budget, "size", candidates) for each in streams]
+    choices = [mechanism.tune_by(Run.of(mechanism, points, budget, each), "size", candidates) for each in streams]
     budget, floor = PureBudget(choices[0].remaining), np.maximum(queries.truth, mechanism.rho(int(points.count.sum())))
     errors = np.array([(expected_grid(queries, each.side, budget).error / floor).mean() for each in candidates])
     chosen = np.bincount([choice.index for choice in choices], minlength=len(candidates))

@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from dpviz.data.areas import AreaCounts
-from dpviz.mechanisms.areas.base import AreaMechanism, neighbours_setting
+from dpviz.mechanisms.areas.base import AreaMechanism
 from dpviz.mechanisms.base import Share, setting
-from dpviz.mechanisms.budget_noise import accounting_setting
 from dpviz.mechanisms.run import Run
 from dpviz.privacy.allocation import REGION_STRATEGIES, region_weights
 from dpviz.privacy.budget import Budget
@@ -71,8 +70,6 @@ class RegionTree(AreaMechanism):
     nonnegative: bool = setting(
         False, "Non-negative counts", help="Release whole numbers of at least 0 that add up and fit the noisy counts best; biased."
     )
-    neighbours: str = neighbours_setting()
-    accounting: str = accounting_setting("exact", "record")
 
     def release(self, areas: AreaCounts, budget: Budget, entropy: Entropy) -> AreaRelease:
         """Spend a budget on `areas`.
@@ -86,7 +83,6 @@ class RegionTree(AreaMechanism):
             BudgetError: something else than a budget, delta = 0, or a split that does not fit the levels.
             InputError: not AreaCounts.
         """
-        self.check_data(areas)
         run = Run.of(self, areas, budget, entropy)
         weights = self.level_weights(areas.regions, gaussian=run.gaussian)
         return self.make_release(run, *self.count_levels(run, weights), nonnegative=self.nonnegative)

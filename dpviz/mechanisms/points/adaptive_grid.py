@@ -15,7 +15,7 @@ from dpviz.data.points import PointCounts
 from dpviz.mechanisms.base import GRIDS, Share, setting, shares_of
 from dpviz.mechanisms.points.base import PointMechanism, negative_setting
 from dpviz.mechanisms.run import Run
-from dpviz.privacy.budget import Budget, exact, require_pure
+from dpviz.privacy.budget import Budget, exact
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.point_release import PointRelease
 from dpviz.space.domain import Domain
@@ -89,11 +89,10 @@ class AdaptiveGrid(PointMechanism):
 
     def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> PointRelease:
         """Spend a pure budget on `points`; raises `BudgetError` for any other budget."""
-        budget = require_pure(budget, self.title)
         run = Run.of(self, points, budget, entropy)
         alpha, total = exact(self.alpha, "alpha"), self.declared_total
         on_total = exact(self.total_share, "The share for the total") if total is None else Fraction(0)
-        total_epsilon, coarse_epsilon, fine_epsilon = budget.split([on_total, (1 - on_total) * alpha, (1 - on_total) * (1 - alpha)])
+        total_epsilon, coarse_epsilon, fine_epsilon = run.split([on_total, (1 - on_total) * alpha, (1 - on_total) * (1 - alpha)])
         epsilon_per_record = float((coarse_epsilon + fine_epsilon) / points.contributions)
         if total is None:
             noisy_total, _ = run.measure("total, for the size of the first grid", np.array([points.count.sum()]), total_epsilon)

@@ -51,15 +51,15 @@ class PointMechanism(Mechanism[PointCounts, Domain, PointRelease]):
 
     A mechanism in full, which counts the quarters of the domain:
 
-    >>> from dpviz.privacy.budget import PureBudget, require_pure
+    >>> from dpviz.privacy.budget import PureBudget
     >>> from dpviz.privacy.entropy import Entropy
     >>> from dpviz.space.grids import quadtree
     >>> @dataclass(frozen=True, kw_only=True)
     ... class Quarters(PointMechanism):
     ...     key, title, summary = "quarters", "Quarters", "Counts the quarters of the domain with noise."
     ...     def release(self, points, budget, entropy):
-    ...         run, tree = Run.of(self, points, require_pure(budget, self.title), entropy), quadtree(points.domain, 1)
-    ...         return self.make_release(run, tree, *self.count_levels(run, tree, all_on_leaves(tree, budget.epsilon)))
+    ...         run, tree = Run.of(self, points, budget, entropy), quadtree(points.domain, 1)
+    ...         return self.make_release(run, tree, *self.count_levels(run, tree, run.split([0, 1])))
     >>> points = PointCounts.from_matrix(np.ones((4, 4), int))
     >>> Quarters().release(points, PureBudget(1000), Entropy.seeded(1)).count.tolist()
     [16.0, 4.0, 4.0, 4.0, 4.0]
@@ -133,7 +133,6 @@ class PointMechanism(Mechanism[PointCounts, Domain, PointRelease]):
             finish: fields of `PostProcessing` that are not those of the settings.
         """
         domain, how = run.data.domain, PostProcessing(**post_settings(self) | finish)
-        self.refuse_mask(domain)
         cells = open_cells(tree, domain.mask)
         noisy, measured = np.where(cells > 0, noisy, np.nan), np.where(cells > 0, variance, np.inf)
         count, variance, spread = reconcile(tree, noisy, measured, by_least_squares=how.least_squares, cells=cells)

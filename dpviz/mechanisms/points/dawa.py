@@ -142,7 +142,6 @@ class Dawa(PointMechanism):
 
     def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> PointRelease:
         """Spend a pure budget on `points`; raises `BudgetError` for any other budget, or for custom weights that do not fit."""
-        budget = require_pure(budget, self.title)
         run, epsilons = Run.of(self, points, budget, entropy), self._epsilons(points.domain, budget)
         tree = self._choose(run, epsilons)
         noisy, variance = self.count_levels(run, tree, _end_with(epsilons[1:], tree.height))
@@ -220,11 +219,12 @@ class Dawa(PointMechanism):
         """Return the weights of all depths, root first; geometric ones grow by the cube root of the parts per step."""
         return level_weights(self.split, 2 * self._order(domain) // self._cuts, fan_out=self.fan_out**2, custom=self.weights)
 
-    def _epsilons(self, domain: Domain, budget: PureBudget) -> list[Fraction]:
+    def _epsilons(self, domain: Domain, budget: Budget) -> list[Fraction]:
         """Divide the budget: epsilon of the partition, then of the counts of each depth, root first, down to the deepest measured one."""
         weights, share = self._weights(domain), exact(self.structure_share, "The share for the partition")
         measured = weights[: _deepest(weights) + 1]
-        return budget.split([share, *((1 - share) * Fraction(weight) / sum(map(Fraction, measured)) for weight in measured)])
+        counts = [(1 - share) * Fraction(weight) / sum(map(Fraction, measured)) for weight in measured]
+        return require_pure(budget, self.title).split([share, *counts])
 
     def _notes(self, domain: Domain) -> tuple[str, ...]:
         """Write the receipt's notes on an order or a height that was cut."""
@@ -236,13 +236,13 @@ class Dawa(PointMechanism):
 
     def count_variances(self, release: PointRelease, budget: Budget) -> Floats | None:
         """Compute the variance of the noise on the count of each node, where the released partition stays as it is."""
-        epsilons = self._epsilons(release.domain, require_pure(budget, self.title))[1:]
+        epsilons = self._epsilons(release.domain, budget)[1:]
         sensitivity = Sensitivity(contributions=release.receipt.contributions)
         return level_variances(release.tree, _end_with(epsilons, release.tree.height), sensitivity, release.open_cells)
 
     def partition_exactly(self, points: PointCounts, budget: Budget) -> tuple[Tree, Floats] | None:
         """Choose the partition by costs that have no noise, and state the noise that its counts would have. NOT PRIVATE."""
-        epsilons = self._epsilons(points.domain, require_pure(budget, self.title))
+        epsilons = self._epsilons(points.domain, budget)
         tree = self._tree(cheapest([cost for cost, _ in self._costs(points, epsilons)]), points.domain)
         cells = open_cells(tree, points.domain.mask)
         variance = level_variances(tree, _end_with(epsilons[1:], tree.height), Sensitivity(contributions=points.contributions), cells)

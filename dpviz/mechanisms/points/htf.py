@@ -15,7 +15,7 @@ from dpviz.data.points import PointCounts
 from dpviz.mechanisms.base import TREES, Share, setting, shares_of
 from dpviz.mechanisms.points.base import PointMechanism, negative_setting
 from dpviz.mechanisms.run import Run
-from dpviz.privacy.budget import Budget, PureBudget, exact, require_pure
+from dpviz.privacy.budget import Budget, PureBudget, exact
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.noise import discrete_laplace
 from dpviz.privacy.receipt import Step
@@ -457,10 +457,8 @@ class Htf(PointMechanism):
 
     def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> PointRelease:
         """Spend a pure budget on `points`; raises `BudgetError` for any other budget."""
-        budget = require_pure(budget, self.title)
         run = Run.of(self, points, budget, entropy)
-        self.refuse_mask(points.domain)
-        spending = self.spending(run, budget.epsilon)
+        spending = self.spending(run, run.epsilon)
         levels = self._grow(run, spending)
         tree = tree_of([level.rectangles for level in levels], [np.where(level.split, 2, 0) for level in levels])
         value, variance = (np.concatenate([getattr(level, name) for level in levels]) for name in ("value", "variance"))

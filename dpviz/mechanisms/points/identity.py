@@ -18,7 +18,7 @@ from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.receipt import Step
 from dpviz.release.point_release import PointRelease
 from dpviz.space.domain import Domain
-from dpviz.space.grids import quadtree
+from dpviz.space.grids import quadtree, refuse_too_large
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +77,7 @@ class Identity(PointMechanism):
 
     def check(self, frame: Domain) -> None:
         """Raise an error if the grid is too large for memory."""
-        quadtree(frame, min(self.order, frame.order))
+        refuse_too_large(min(self.order, frame.order), 4)
 
     def count_variances(self, release: PointRelease, budget: Budget) -> Floats | None:
         """Compute the variance of the noise on the count of each node: finite for the cells alone."""

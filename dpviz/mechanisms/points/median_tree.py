@@ -107,8 +107,6 @@ class MedianTree(PointMechanism):
     def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> PointRelease:
         """Spend a budget on `points`; raises `BudgetError` for the wrong kind, or for custom weights that do not fit."""
         run, spending = Run.of(self, points, budget, entropy), self.spending(points.domain, self.require_budget(budget))
-        self.refuse_mask(points.domain)
-        self.check(points.domain)
         grown = self.grow(run, spending)
         noisy, variance = self.count_levels(run, grown.tree, spending.counts, grown.true)
         release = self.make_release(run, grown.tree, noisy, variance, notes=self.notes(points.domain))

@@ -173,12 +173,10 @@ class PathTree(PointMechanism):
 
     def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> PointRelease:
         """Spend a pure budget on `points`; raises `BudgetError` for any other budget, or for custom weights that do not fit."""
-        budget = require_pure(budget, self.title)
         run = Run.of(self, points, budget, entropy)
-        bound, order = points.contributions, points.domain.order
-        run.record("counts along every path", budget.epsilon)
-        levels = self._measure(run, budget.epsilon / bound)
-        tree = _make_tree(levels, order)
+        run.record("counts along every path", run.epsilon)
+        levels = self._measure(run)
+        tree = _make_tree(levels, points.domain.order)
         value, variance = (np.concatenate([getattr(level, name) for level in levels]) for name in ("mean", "variance"))
         first, again = (np.concatenate([getattr(level, name) for level in levels]) for name in ("first", "second_measurement"))
         notes = ("Every path spends all of ε, in parts that depend on what was released; the step stands for their sum.",)
@@ -227,7 +225,7 @@ class PathTree(PointMechanism):
     def partition_exactly(self, points: PointCounts, budget: Budget) -> tuple[Tree, Floats] | None:
         """Choose partitions as with counts that have no noise, and state the noise that they would have. NOT PRIVATE."""
         run = Run.of(self, points, budget, Entropy.seeded(0))
-        levels = self._measure(run, require_pure(budget, self.title).epsilon / points.contributions, _add_none)
+        levels = self._measure(run, _add_none)
         return _make_tree(levels, points.domain.order), np.concatenate([level.variance for level in levels])
 
     def schedule(self, order: int) -> list[int]:
@@ -235,10 +233,10 @@ class PathTree(PointMechanism):
         weights = self._weights(order)
         return [int(weight / sum(weights[depth:]) * 2**PHI_BITS) for depth, weight in enumerate(weights[:-1])] + [2**PHI_BITS]
 
-    def _measure(self, run: Run[PointCounts], epsilon: Fraction, add_noise: AddNoise | None = None) -> list[Measured]:
-        """Measure all depths, one after the other; `epsilon` is the epsilon per record, `add_noise` is `_add_noise` if it is None."""
+    def _measure(self, run: Run[PointCounts], add_noise: AddNoise | None = None) -> list[Measured]:
+        """Measure all depths, one after the other; `add_noise` is `_add_noise` if it is None."""
         add_noise = add_noise or _add_noise
-        domain, cells = run.data.domain, CurveCells.of(run.data)
+        domain, cells, epsilon = run.data.domain, CurveCells.of(run.data), run.epsilon / run.data.contributions
         order = domain.order
         phi = self.schedule(order)
         levels = [Measured.skipped_root()]

@@ -73,10 +73,9 @@ class Privelet(PointMechanism):
 
     def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> PointRelease:
         """Spend a budget of any kind on `points`; raises `BudgetError` for delta = 0."""
-        self.check_type(points)
+        self.check_data(points)
         order = min(self.order, points.domain.order)
         run = Run.of(self, points, budget, entropy, ones=(1 + order) ** 2)
-        self.refuse_mask(points.domain)
         (amount,) = run.split([1.0])
         true = coefficients(points.blocks(order)).ravel()
         noisy, variance = run.measure("counts as wavelet coefficients", true, amount)

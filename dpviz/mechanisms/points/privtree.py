@@ -91,9 +91,8 @@ class PrivTree(PointMechanism):
 
     def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> PointRelease:
         """Spend a pure budget on `points`; raises `BudgetError` for any other budget."""
-        budget = require_pure(budget, self.title)
         run = Run.of(self, points, budget, entropy)
-        structure, counts = budget.split([self.structure_share, 1 - self.structure_share])
+        structure, counts = run.split([self.structure_share, 1 - self.structure_share])
         tree, true = self._grow(run, structure)
         leaves = tree.leaves[open_cells(tree, points.domain.mask)[tree.leaves] > 0]
         noisy, variance = np.full(len(tree), np.nan), np.full(len(tree), np.inf)

@@ -18,7 +18,7 @@ from dpviz.privacy.consistency import Spread
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.point_release import PointRelease
 from dpviz.space.domain import Domain
-from dpviz.space.grids import quadtree
+from dpviz.space.grids import quadtree, refuse_too_large
 from dpviz.space.interpolate import FILLS
 from dpviz.space.tree import remove_descendants
 
@@ -136,7 +136,7 @@ class Quadtree(PointMechanism):
 
     def check(self, frame: Domain) -> None:
         """Raise an error if custom weights do not fit, or the tree is too large for memory."""
-        quadtree(frame, len(self.level_weights(frame)[0]) - 1, self.fan_out)
+        refuse_too_large(len(self.level_weights(frame)[0]) - 1, self.fan_out)
 
     def shares(self, frame: Domain) -> list[Share]:
         """List one share of epsilon per zoom level, whole domain first."""

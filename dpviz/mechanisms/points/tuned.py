@@ -26,7 +26,7 @@ from dpviz.mechanisms.points.base import all_on_leaves
 from dpviz.mechanisms.points.uniform_grid import MOST_PER_SIDE
 from dpviz.mechanisms.run import Run
 from dpviz.mechanisms.tuning import SMALLEST_TOTAL, TUNABLE, Candidate, ReleasableCandidate, Tuning
-from dpviz.privacy.budget import Budget, PureBudget, require_pure
+from dpviz.privacy.budget import Budget, PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.selection import Scores, bounded_scores
 from dpviz.release.point_release import PointRelease
@@ -150,11 +150,8 @@ class TunedGrid(GridTuning):
 
     def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> PointRelease:
         """Spend a pure budget on `points`; raises `BudgetError` for any other, `SettingError` if a number must be declared."""
-        budget = require_pure(budget, self.title)
-        run = Run.of(self, points, budget, entropy)
-        self.check(points.domain)
-        candidates = self.candidates(points.domain)
-        choice = self.tune_by(run, budget, "size of the grid", candidates)
+        run, candidates = Run.of(self, points, budget, entropy), self.candidates(points.domain)
+        choice = self.tune_by(run, "size of the grid", candidates)
         side = candidates[choice.index].side
         tree = grid(points.domain, side, side)
         noisy, variance = self.count_levels(run, tree, all_on_leaves(tree, choice.remaining))
@@ -236,11 +233,8 @@ class Tuned(Tuning):
 
     def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> PointRelease:
         """Spend a pure budget on `points`; raises `BudgetError` for any other budget."""
-        budget = require_pure(budget, self.title)
-        run = Run.of(self, points, budget, entropy)
-        self.check(points.domain)
-        candidates = self.candidates(points.domain)
-        choice = self.tune_by(run, budget, self.tune, candidates)
+        run, candidates = Run.of(self, points, budget, entropy), self.candidates(points.domain)
+        choice = self.tune_by(run, self.tune, candidates)
         chosen = candidates[choice.index]
         release = chosen.mechanism.release(points, PureBudget(choice.remaining), entropy)
         run.steps.extend(release.receipt.steps)

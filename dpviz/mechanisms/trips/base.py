@@ -129,7 +129,6 @@ class TripMechanism(Mechanism[TripCounts, Regions, TripRelease]):
     ... class EveryPair(dv.mechanisms.TripMechanism):
     ...     key, title, summary = "every_pair", "Every pair", "Counts every pair of leaf regions with noise."
     ...     def release(self, trip_counts, budget, entropy):
-    ...         self.check_data(trip_counts)
     ...         run = Run.of(self, trip_counts, budget, entropy, gaussian=True)
     ...         tree = PairTree(origins=trip_counts.regions, destinations=trip_counts.ends)
     ...         true = np.zeros([side.size(side.depth) for side in (tree.origins, tree.destinations)], np.int64)

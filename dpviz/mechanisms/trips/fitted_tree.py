@@ -148,9 +148,8 @@ class FittedTree(TripMechanism):
             BudgetError: a pure budget, delta = 0, or custom weights that do not fit.
             InputError: m > 1 under "bounded" without the declaration that everybody has exactly m trips.
         """
-        self.check_data(trips)
-        tree = PairTree(origins=trips.regions, destinations=trips.ends, first=self.tree)
         run = Run.of(self, trips, budget, entropy, gaussian=True)
+        tree = PairTree(origins=trips.regions, destinations=trips.ends, first=self.tree)
         parts = run.split(self._compute_shares(tree))
         root = self._measure_root(run, parts[0])
         nodes = self._measure(run, tree, root, parts)

@@ -101,7 +101,6 @@ class FlatGaussian(TripMechanism):
             InputError: m > 1 under "bounded" without the declaration that everybody has exactly m trips.
             DomainError: more than 2**28 pairs of leaves.
         """
-        self.check_data(trips)
         run = Run.of(self, trips, budget, entropy, gaussian=True)
         (rho,) = run.split([1.0])
         tree = PairTree(origins=trips.regions, destinations=trips.ends)

@@ -90,7 +90,6 @@ class StabilityHistogram(TripMechanism):
             InputError: more than one trip per person.
         """
         spend = require_approx(budget, self.title)
-        self.check_data(trips)
         run, least = Run.of(self, trips, budget, entropy), self.compute_threshold(spend)
         run.record(f"pairs with trips, released from {least:,} on", spend.epsilon, delta=spend.delta, level=2 * trips.regions.depth)
         noisy = run.draw(trips.count, spend.epsilon)

@@ -133,7 +133,6 @@ class TopDown(TripMechanism):
             InputError: m > 1 under "bounded" without the declaration that everybody has exactly m trips.
             SettingError: groups that are too large for optimiser="solver".
         """
-        self.check_data(trips)
         run = Run.of(self, trips, budget, entropy, gaussian=True)
         tree = PairTree(origins=trips.regions, destinations=trips.ends, first=self.tree)
         parts = run.split(self._compute_weights(tree))
