@@ -13,7 +13,7 @@ from dpviz.data.points import PointCounts
 from dpviz.mechanisms.audit import MEDIANS, Added
 from dpviz.mechanisms.base import NOT_PRIVATE, Share, setting
 from dpviz.mechanisms.expected_error import BoxQueries, grid_bias
-from dpviz.mechanisms.points.base import PointMechanism, all_on_leaves
+from dpviz.mechanisms.points.base import PointMechanism, all_on_leaves, prune_setting
 from dpviz.mechanisms.points.median_tree import grow
 from dpviz.mechanisms.points.quadtree import prune
 from dpviz.mechanisms.points.tuned import GridTuning
@@ -53,9 +53,7 @@ class ExactKdtree(PointMechanism):
 
     counts: str = setting("noisy", "Counts", choices=COUNTS, help="Noisy is the paper's kd-true, exact its kd-pure. Neither is private.")
     height: int = setting(8, "Height", low=1, high=12, help="Steps from the whole domain to the smallest partitions, four parts each.")
-    prune: float = setting(
-        0.0, "Prune below", low=0, high=1e12, help="Remove what lies under nodes with a smaller estimate; 0 is off, the paper has 32."
-    )
+    prune: float = prune_setting()
 
     def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> PointRelease:
         """Split at exact medians; noisy counts spend `budget`, geometrically over levels. The release must not be published."""
@@ -122,7 +120,7 @@ class ExactTunedGrid(GridTuning):
         run = Run.of(self, points, budget, entropy)
         queries = BoxQueries(points=points, boxes=self.boxes(points.domain))
         denominator = np.maximum(queries.truth, self.rho(int(points.count.sum()) if self.declared_total is None else self.declared_total))
-        results = (self._try_size(run, queries, size.side) for size in self.candidates(points.domain))
+        results = (self._try_size(run, queries, size.value) for size in self.candidates(points.domain))
         best, _ = min(results, key=lambda release_and_errors: float((release_and_errors[1] / denominator).mean()))
         return best
 

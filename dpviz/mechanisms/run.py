@@ -126,6 +126,10 @@ class Run(Generic[Counts]):
         """Write down a step with the noise of `draw`; `facts` are other fields of the step, such as its level."""
         self.steps.append(self.sensitivity.step(amount, gaussian=self.gaussian, purpose=purpose, **facts))
 
+    def add_step(self, purpose: str, amount: Fraction, sensitivity: Fraction | int, noise: str, scale: Fraction, **facts: Any) -> None:
+        """Write down a step with noise, or choices, that are not those of `draw`; the arguments are fields of `Step`."""
+        self.steps.append(Step(purpose=purpose, amount=amount, sensitivity=Fraction(sensitivity), noise=noise, scale=scale, **facts))
+
     def draw(self, true: Integers, amount: Fraction) -> Integers:
         """Return (k,) true counts with the noise that a part of epsilon, or of rho, asks for; `record` must know of it."""
         if self.gaussian:
@@ -153,6 +157,11 @@ class Run(Generic[Counts]):
         """
         self.record(purpose, amount, level=level, counts=len(true), replaces_later=replaces_later)
         return self.draw(true, amount), self.variance(amount)
+
+    def measure_total(self, purpose: str, amount: Fraction) -> int:
+        """Count all records, or trips, with noise."""
+        noisy, _ = self.measure(purpose, np.array([self.data.count.sum()], np.int64), amount)
+        return int(noisy[0])
 
     def measure_levels(
         self,

@@ -61,6 +61,15 @@ def level_weights(strategy: str, height: int, *, fan_out: int = 4, gaussian: boo
     return custom_weights(custom, height + 1, "root")
 
 
+def measured_part(weights: list[float]) -> list[float]:
+    """The weights from the root to the deepest level with a weight, but at least to level 1.
+
+    >>> measured_part([1.0, 2.0, 0.0]), measured_part([1.0, 0.0, 0.0])
+    ([1.0, 2.0], [1.0, 0.0])
+    """
+    return weights[: max(1, *(level for level, weight in enumerate(weights) if weight > 0)) + 1]
+
+
 def stage_weights(strategy: str, sizes: Sequence[int], *, custom: Sequence[float] = ()) -> list[float]:
     """Weights of the measured stages of a TopDown release.
 

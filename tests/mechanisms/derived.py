@@ -1,4 +1,4 @@
-"""`python -m tests.mechanisms.derived` writes what follows from the list of mechanisms: schemas, golden files, and rows of the documents."""
+"""`python -m tests.mechanisms.derived` writes what follows from the list of mechanisms: schemas, golden files, rows of the documents."""
 
 import inspect
 import json

@@ -13,17 +13,16 @@ from numpy.typing import NDArray
 from dpviz.arrays import Floats, Integers, Mask
 from dpviz.data.points import PointCounts
 from dpviz.mechanisms.base import TREES, Share, setting, shares_of
-from dpviz.mechanisms.points.base import PointMechanism, negative_setting
+from dpviz.mechanisms.points.base import PointMechanism, fill_setting, least_squares_setting, negative_setting, shrink_setting
 from dpviz.mechanisms.run import Run
 from dpviz.privacy.budget import Budget, PureBudget, exact
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.noise import discrete_laplace
-from dpviz.privacy.receipt import Step
 from dpviz.privacy.selection import permute_and_flip
 from dpviz.release.point_release import PointRelease
 from dpviz.space.domain import Domain
 from dpviz.space.grids import tree_of
-from dpviz.space.interpolate import FILLS
+from dpviz.space.interpolate import INTERPOLATED
 
 UNITS_PER_RECORD = 2**16
 SENSITIVITY = 2 * UNITS_PER_RECORD + 1
@@ -174,14 +173,14 @@ class Splitting:
         cells: occupied cells of the nodes.
         across: (n,) whether a node is split by a line between columns; else by a line between rows; public.
         epsilon: epsilon of all objectives that are evaluated on this level together.
-        level: level of the nodes in the tree, 0 for the whole domain; for the receipt.
+        depth: of the nodes in the tree; for the receipt.
     """
 
     run: Run[PointCounts]
     cells: SplitCells
     across: Mask
     epsilon: Fraction
-    level: int
+    depth: int
 
     @property
     def sensitivity(self) -> int:
@@ -202,18 +201,9 @@ class Splitting:
 
     def note(self, noise: str, evaluations: int) -> None:
         """Write the step to the receipt: the name of its noise, and the number of objectives evaluated per node."""
-        sensitivity = Fraction(self.sensitivity * evaluations)
-        self.run.steps.append(
-            Step(
-                purpose="splits, by objectives in units of 1/65,536",
-                amount=self.epsilon,
-                sensitivity=sensitivity,
-                noise=noise,
-                scale=sensitivity / self.epsilon,
-                level=self.level,
-                counts=len(self.across),
-            )
-        )
+        purpose, sensitivity = "splits, by objectives in units of 1/65,536", self.sensitivity * evaluations
+        scale = sensitivity / self.epsilon
+        self.run.add_step(purpose, self.epsilon, sensitivity, noise, scale, level=self.depth, counts=len(self.across))
 
 
 def by_rounds(nodes: Splitting, rounds: int) -> Integers:
@@ -447,13 +437,11 @@ class Htf(PointMechanism):
         "Early leaves get unspent splits",
         help="Count them with the ε of the splits that are not made below them; the paper leaves it unspent.",
     )
-    least_squares: bool = setting(True, "Least squares", help="Make the levels agree in the most accurate way; free post-processing.")
+    least_squares: bool = least_squares_setting()
     combine: bool = setting(True, "Use all counts", help="Combine a path's counts with the fresh one; else only leaves are kept.")
-    shrink_small: bool = setting(
-        True, "Shrink small leaves", when=("least_squares", True), help="Leaves that are hardly more than noise become smaller; biased."
-    )
+    shrink_small: bool = shrink_setting(default=True)
     negative: str = negative_setting()
-    fill: str = setting("interpolated", "Inside partitions", choices=FILLS, help="How answers fill partitions that are cut.")
+    fill: str = fill_setting(INTERPOLATED)
 
     def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> PointRelease:
         """Spend a pure budget on `points`; raises `BudgetError` for any other budget."""
@@ -485,8 +473,8 @@ class Htf(PointMechanism):
 
     def _estimate_height(self, run: Run[PointCounts], height_epsilon: Fraction, epsilon: Fraction) -> int:
         """Return floor(log2(N epsilon / 10)) for a noisy total N, limited to 1 up to twice the lattice's order, plus the extra levels."""
-        (total,), _ = run.measure("total, for the height", np.array([run.data.count.sum()]), height_epsilon)
-        leaves = int(max(int(total), 1) * epsilon / RECORDS_PER_LEAF)
+        total = run.measure_total("total, for the height", height_epsilon)
+        leaves = int(max(total, 1) * epsilon / RECORDS_PER_LEAF)
         return min(max(leaves.bit_length() - 1, 1), 2 * run.data.domain.order) + self.extra
 
     def _grow(self, run: Run[PointCounts], spending: Spending) -> list[Level]:
@@ -506,7 +494,7 @@ class Htf(PointMechanism):
         return levels
 
     def _split_level(self, run: Run[PointCounts], spending: Spending, depth: int, cells: SplitCells, across: Mask) -> SplitCells:
-        nodes = Splitting(run=run, cells=cells, across=across, epsilon=spending.splits, level=depth)
+        nodes = Splitting(run=run, cells=cells, across=across, epsilon=spending.splits, depth=depth)
         if self.search == MIDDLE:
             return cells.cut(across, nodes.middles)
         return cells.cut(

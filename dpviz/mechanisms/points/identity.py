@@ -11,7 +11,7 @@ import numpy as np
 from dpviz.arrays import Floats
 from dpviz.data.points import PointCounts
 from dpviz.mechanisms.base import GRIDS, setting
-from dpviz.mechanisms.points.base import KEEP, PointMechanism, all_on_leaves, negative_setting
+from dpviz.mechanisms.points.base import KEEP, PointMechanism, all_on_leaves, negative_setting, order_setting
 from dpviz.mechanisms.run import Run
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.entropy import Entropy
@@ -60,13 +60,7 @@ class Identity(PointMechanism):
 
     noise_by_budget: ClassVar[bool] = True
 
-    order: int = setting(
-        10,
-        "Resolution, 2^n cells per side",
-        low=1,
-        high=12,
-        help="The number n: 8 makes 256 cells per side; never finer than the resolution of the domain.",
-    )
+    order: int = order_setting(12)
     threshold: bool = setting(
         False,
         "Zero small cells",

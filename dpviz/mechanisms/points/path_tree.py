@@ -13,8 +13,8 @@ from dpviz.arrays import Floats, Integers, Mask
 from dpviz.data.indexes import CurveCells
 from dpviz.data.points import PointCounts
 from dpviz.errors import BudgetError
-from dpviz.mechanisms.base import RECOMMENDED, Share, setting, shares_of
-from dpviz.mechanisms.points.base import SPREAD, PointMechanism, negative_setting
+from dpviz.mechanisms.base import RECOMMENDED, Share, setting, shares_of, split_shares, weights_setting
+from dpviz.mechanisms.points.base import SPREAD, PointMechanism, fill_setting, least_squares_setting, negative_setting, shrink_setting
 from dpviz.mechanisms.run import Run
 from dpviz.privacy.allocation import custom_weights
 from dpviz.privacy.budget import GRAIN, Budget, PureBudget, require_pure
@@ -23,7 +23,7 @@ from dpviz.privacy.noise import discrete_laplace, laplace_variance
 from dpviz.release.point_release import PointRelease
 from dpviz.space.domain import Domain
 from dpviz.space.grids import have_open_cells, quarter_tree, split_nodes
-from dpviz.space.interpolate import FILLS, LOG_LINEAR
+from dpviz.space.interpolate import LOG_LINEAR
 from dpviz.space.tree import Tree
 
 PHI_BITS = 30
@@ -135,12 +135,8 @@ class PathTree(PointMechanism):
         choices=(GROWING, "custom"),
         help="Shares on a path down to single cells; a leaf spends what is left.",
     )
-    weights: tuple[float, ...] = setting(
-        (),
-        "Custom weights",
-        low=0,
-        when=("split", "custom"),
-        help="One above 0 per zoom level, the first quarters first: shares that add up to 1, or whole numbers.",
+    weights: tuple[float, ...] = weights_setting(
+        "One above 0 per zoom level, the first quarters first: shares that add up to 1, or whole numbers."
     )
     growth: float = setting(
         1.26,
@@ -164,12 +160,10 @@ class PathTree(PointMechanism):
         help="Four siblings look uniform if their variance is less than this many times the noise's variance.",
     )
     doubt: float = setting(2.0, "Threshold if uniform", low=1, high=100, help="Factor on the threshold of siblings that look uniform.")
-    least_squares: bool = setting(True, "Least squares", help="Make the levels agree in the most accurate way; free post-processing.")
-    shrink_small: bool = setting(
-        True, "Shrink small leaves", when=("least_squares", True), help="Leaves that are hardly more than noise become smaller; biased."
-    )
+    least_squares: bool = least_squares_setting()
+    shrink_small: bool = shrink_setting(default=True)
     negative: str = negative_setting(SPREAD)
-    fill: str = setting(LOG_LINEAR, "Inside partitions", choices=FILLS, help="How answers fill partitions that are cut.")
+    fill: str = fill_setting(LOG_LINEAR)
 
     def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> PointRelease:
         """Spend a pure budget on `points`; raises `BudgetError` for any other budget, or for custom weights that do not fit."""
@@ -185,8 +179,8 @@ class PathTree(PointMechanism):
 
     def shares(self, frame: Domain) -> list[Share]:
         """List the shares of the levels, the first quarters first, on a path down to single cells on which no level is skipped."""
-        weights = self._weights(frame.order)
-        return [Share(label=f"zoom {depth}", share=weight, level=depth) for depth, weight in enumerate(weights, start=1)]
+        levels = range(1, frame.order + 1)
+        return split_shares([f"zoom {level}" for level in levels], self._weights(frame.order), levels)
 
     def with_shares(self, shares: Sequence[float]) -> PathTree:
         """Return a copy with custom weights, one per level, each at least a thousandth: a level without a count could decide no split."""

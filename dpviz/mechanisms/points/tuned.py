@@ -14,18 +14,16 @@ from dpviz.mechanisms.base import DATA_DEPENDENT, setting
 from dpviz.mechanisms.expected_error import (
     BOUNDS,
     BoxQueries,
-    Expected,
     combined,
-    expected_grid,
     grid_bias,
     grid_cover,
     noise_part,
     response_sensitivity,
 )
 from dpviz.mechanisms.points.base import all_on_leaves
-from dpviz.mechanisms.points.uniform_grid import MOST_PER_SIDE
+from dpviz.mechanisms.points.uniform_grid import MOST_PER_SIDE, UniformGrid
 from dpviz.mechanisms.run import Run
-from dpviz.mechanisms.tuning import SMALLEST_TOTAL, TUNABLE, Candidate, ReleasableCandidate, Tuning
+from dpviz.mechanisms.tuning import SMALLEST_TOTAL, TUNABLE, Candidate, GridCandidate, Tuning
 from dpviz.privacy.budget import Budget, PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.selection import Scores, bounded_scores
@@ -35,18 +33,6 @@ from dpviz.space.grids import grid
 
 SIDES = (4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0)
 MODES = ("protected", "declared")
-
-
-@dataclass(frozen=True, kw_only=True)
-class GridSize:
-    """A candidate: a grid of side x side cells."""
-
-    side: int
-    bound: str
-
-    def expected(self, queries: BoxQueries, budget: PureBudget) -> Expected:
-        """Compute the error bounds of `expected_grid`."""
-        return expected_grid(queries, self.side, budget, bound=self.bound)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,10 +51,10 @@ class GridTuning(Tuning):
         if not self.sides or not all(side.is_integer() for side in self.sides):
             raise SettingError("Cells per side must be whole numbers, at least one of them.")
 
-    def candidates(self, domain: Domain) -> list[GridSize]:
+    def candidates(self, domain: Domain) -> list[GridCandidate]:
         """List the candidates of different sizes, smallest first; sizes are cut to the lattice."""
         sides = sorted({min(int(side), domain.side) for side in self.sides})
-        return [GridSize(side=side, bound=self.bound) for side in sides]
+        return [GridCandidate(mechanism=UniformGrid(side=side), bound=self.bound) for side in sides]
 
     def alternatives(self, frame: Domain) -> int:
         """Count the different sizes on a domain, after sizes are cut to the lattice."""
@@ -152,7 +138,7 @@ class TunedGrid(GridTuning):
         """Spend a pure budget on `points`; raises `BudgetError` for any other, `SettingError` if a number must be declared."""
         run, candidates = Run.of(self, points, budget, entropy), self.candidates(points.domain)
         choice = self.tune_by(run, "size of the grid", candidates)
-        side = candidates[choice.index].side
+        side = candidates[choice.index].value
         tree = grid(points.domain, side, side)
         noisy, variance = self.count_levels(run, tree, all_on_leaves(tree, choice.remaining))
         return self.make_release(run, tree, noisy, variance, unprotected=choice.unprotected, notes=self.cut_notes(points.domain))
@@ -162,7 +148,7 @@ class TunedGrid(GridTuning):
         if self.total != "declared":
             return super().scores(points, budget, total, candidates)
         queries, largest_total = BoxQueries(points=points, boxes=self.boxes(points.domain)), float(max(total, SMALLEST_TOTAL))
-        sides = [size.side for size in self.candidates(points.domain)]
+        sides = [size.value for size in self.candidates(points.domain)]
         noise = np.stack([noise_part(grid_cover(queries.boxes, side), budget, points.contributions, self.bound) for side in sides])
         bias = np.stack([np.minimum(grid_bias(queries, side), largest_total) for side in sides])
         sensitivities = response_sensitivity(largest_total, self.sanity, noise)
@@ -242,7 +228,7 @@ class Tuned(Tuning):
         receipt = self.receipt(run, choice.unprotected, (choice_note, *release.receipt.notes, *run.notes))
         return replace(release, mechanism=self.key, settings=self.chosen(), receipt=receipt)
 
-    def candidates(self, domain: Domain) -> list[ReleasableCandidate]:
+    def candidates(self, domain: Domain) -> list[Candidate]:
         """List the different candidates for a domain; values are cut to the lattice."""
         tunable = TUNABLE[self.tune]
         return list(dict.fromkeys(tunable.candidate(value, domain) for value in sorted(self.values or tunable.values)))
