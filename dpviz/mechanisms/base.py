@@ -190,9 +190,6 @@ class Settings:
         Raises:
             SettingError: an unknown name, or a value of the wrong type or out of its range.
         """
-        known = {rule.name for rule in cls.rules()}
-        if unknown := sorted(set(values) - known):
-            raise _no_setting(unknown[0], known)
         return cls(**values)
 
     def chosen(self) -> dict[str, Any]:
@@ -534,13 +531,12 @@ def _no_setting(name: str, known: Collection[str]) -> SettingError:
 
 def _check_value(rule: SettingSpec, declared: Field[Any], value: Any) -> Any:
     """Return the value of a setting as its type; raise `SettingError` if it is bad."""
-    if not rule.good:
-        return _convert_value(rule, declared, value)
-    refusal = SettingError(f"{rule.label}: give {rule.good}.")
     try:
         return _convert_value(rule, declared, value)
     except SettingError:
-        raise refusal from None
+        if not rule.good:
+            raise
+        raise SettingError(f"{rule.label}: give {rule.good}.") from None
 
 
 def _convert_value(rule: SettingSpec, declared: Field[Any], value: Any) -> Any:
@@ -553,10 +549,8 @@ def _convert_value(rule: SettingSpec, declared: Field[Any], value: Any) -> Any:
         raise SettingError(f"{rule.label} is too large a number.") from None
     if rule.choices:
         check_choice(value, rule.choices, rule.label)
-    numbers = value if isinstance(value, tuple) else (value,)
-    for number in numbers:
-        too_low, too_high = rule.low is not None and number < rule.low, rule.high is not None and number > rule.high
-        if too_low or too_high:
+    for number in value if isinstance(value, tuple) else (value,):
+        if (rule.low is not None and number < rule.low) or (rule.high is not None and number > rule.high):
             raise SettingError(f"{rule.label} must be {_range_text(rule)}.")
     return value
 

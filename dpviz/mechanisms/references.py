@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -140,7 +139,3 @@ class ExactTunedGrid(GridTuning):
     def shares(self, frame: Domain) -> list[Share]:  # noqa: ARG002
         """List one share, for the counts; nothing pays for the choice."""
         return [Share(label="counts; nothing pays for the choice", share=1.0)]
-
-    def with_shares(self, shares: Sequence[float]) -> ExactTunedGrid:  # noqa: ARG002
-        """Return the mechanism itself, since there is nothing to split."""
-        return self

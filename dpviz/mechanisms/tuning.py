@@ -245,7 +245,7 @@ class Tuning(PointMechanism):
 
     def shares(self, frame: Domain) -> list[Share]:
         """List the shares of the total (if it is measured), of tuning and of counts."""
-        return self._parts() if self.alternatives(frame) > 1 else super().shares(frame)
+        return self._parts() if len(self.candidates(frame)) > 1 else super().shares(frame)
 
     def with_shares(self, shares: Sequence[float]) -> Self:
         """Return a copy with the first of `shares` for the total (if it is measured) and for tuning, limited to their ranges."""
@@ -255,8 +255,8 @@ class Tuning(PointMechanism):
         tuned = replace(self, tuning_share=min(max(parts[-2], 0.01), 0.8))
         return replace(tuned, total_share=min(max(parts[0], 0.001), 0.1)) if len(shares) == 3 else tuned
 
-    def alternatives(self, frame: Domain) -> int:
-        """Count the different candidates on a domain."""
+    def candidates(self, domain: Domain) -> Sequence[Candidate]:
+        """List the different candidates for a domain; values are cut to the lattice."""
         raise NotImplementedError
 
 

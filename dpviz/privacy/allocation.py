@@ -8,7 +8,6 @@ from functools import lru_cache
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
 from dpviz.arrays import Floats
 from dpviz.errors import BudgetError, check_choice
@@ -178,21 +177,6 @@ PUBLISHED = (
 )
 
 CENSUS = PUBLISHED[1]
-
-
-def most_nodes_touched(height: int) -> NDArray[np.int64]:
-    """The most nodes of each level that one range query on a quadtree can add up: 8 * 2**level.
-
-    Args:
-        height: the number of levels below the root.
-
-    Returns:
-        (height + 1,) numbers, the root first.
-
-    Source:
-        Cormode et al., ICDE 2012, Lemma 2 (i).
-    """
-    return 8 * 2 ** np.arange(height + 1)
 
 
 def worst_case_variance(height: int, epsilon: float, strategy: str) -> float:

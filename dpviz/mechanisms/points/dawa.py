@@ -153,12 +153,18 @@ class Dawa(PointMechanism):
         return self._tree(cheapest([cost for cost, _ in levels]), points.domain)
 
     def _costs(self, points: PointCounts, epsilons: list[Fraction]) -> Iterator[tuple[Integers, Mask]]:
-        """Compute the costs of all intervals without noise, depth by depth, the whole row first, and which are candidates. PRIVATE."""
+        """Compute the costs of all intervals without noise, depth by depth, the whole row first, and which are candidates. PRIVATE.
+
+        The price of a bucket, in units of 2**-16 records, is m / epsilon_2 and a multiple of the scale of the noise on costs. It is cut at
+        2**59, so that costs fit 64 bits; only budgets for which noise is refused come there.
+        """
         order, domain = self._order(points.domain), points.domain
         coarser = domain.order - order
         position = hilbert(points.column >> coarser, points.row >> coarser, order)
         count = np.bincount(position, weights=points.count, minlength=4**order).astype(np.int64)
-        price = self._price(points.contributions, epsilons[0], sum(epsilons[1:], Fraction(0)))
+        m, structure, counts = points.contributions, epsilons[0], sum(epsilons[1:], Fraction(0))
+        multiple = exact(PRICES[self.fan_out] if self.price is None else self.price, "The price")
+        price = min(int(GRAIN * m / counts + multiple * 2 * m * SENSITIVITY / structure), _LARGEST_PRICE)
         for cells in self._open_cells(domain, len(epsilons) - 1):
             yield np.where(cells > 0, deviations(count, cells) + price, 0), cells > 0
 
@@ -171,14 +177,6 @@ class Dawa(PointMechanism):
             first = np.arange(0, 4**order, length)
             curve = Curve(order=order, first=first, last=first + length)
             yield np.full(len(first), length) if mask is None else mask.positions_in(curve)
-
-    def _price(self, contributions: int, structure: Fraction, counts: Fraction) -> int:
-        """Compute the price of a bucket, in units of 2**-16 records: m / epsilon_2, and a multiple of the scale of the noise on costs.
-
-        It is cut at 2**59, so that costs fit 64 bits; only budgets for which noise is refused come there.
-        """
-        multiple = exact(PRICES[self.fan_out] if self.price is None else self.price, "The price")
-        return min(int(GRAIN * contributions / counts + multiple * 2 * contributions * SENSITIVITY / structure), _LARGEST_PRICE)
 
     def _tree(self, whole: list[Mask], domain: Domain) -> Tree:
         """Build the tree of a partition, given per depth which nodes stay whole where no node above does."""

@@ -93,6 +93,11 @@ class SplitCells:
             column=self.column, row=self.row, count=self.count, node=self._part_of(self.along(across), line), rectangles=parts
         )
 
+    def ends(self, across: Mask) -> tuple[Integers, Integers]:
+        """Return (n,) first and (n,) last lattice line of each node along the axis of a cut."""
+        west, south, east, north = self.rectangles.T
+        return np.where(across, west, south), np.where(across, east, north)
+
     def along(self, across: Mask) -> NDArray[np.int32]:
         """Return (k,) the column of each cell whose node is cut between columns, and the row of every other cell."""
         if across.all():
@@ -130,7 +135,8 @@ class SplitCells:
             whole number is below 2**17 + 1. (The change is a whole number, so a sensitivity of 2**17 would suffice; the larger
             number is charged.)
         """
-        parts, area = 2 * len(line), self._areas(across, line)
+        (low, high), (first, last) = self.ends(across), self.ends(~across)
+        parts, area = 2 * len(line), (np.stack([line - low, high - line], axis=1) * (last - first)[:, None]).ravel()
         part = self._part_of(self.along(across), line)
         records = np.bincount(part, self.count, parts).astype(np.int64)
         whole, remainder = np.divmod(records, area)
@@ -141,13 +147,6 @@ class SplitCells:
             number, excess = np.bincount(part, minlength=parts), records
         below, beyond = _round_down(excess.astype(np.int64), number.astype(np.int64), remainder, area).reshape(-1, 2).T
         return below + beyond
-
-    def _areas(self, across: Mask, line: Integers) -> Integers:
-        """Return (2 n,) number of lattice cells in each part, two parts for each node."""
-        west, south, east, north = self.rectangles.T
-        low, high = np.where(across, west, south), np.where(across, east, north)
-        other = np.where(across, north - south, east - west)
-        return np.stack([(line - low) * other, (high - line) * other], axis=1).ravel()
 
 
 def _round_down(excess: Integers, number: Integers, remainder: Integers, area: Integers) -> Integers:
@@ -190,8 +189,7 @@ class Splitting:
     @property
     def ends(self) -> tuple[Integers, Integers]:
         """First and last lattice line of each node along the axis of its split, each (n,); splits lie strictly between them."""
-        west, south, east, north = self.cells.rectangles.T
-        return np.where(self.across, west, south), np.where(self.across, east, north)
+        return self.cells.ends(self.across)
 
     @property
     def middles(self) -> Integers:
@@ -454,12 +452,17 @@ class Htf(PointMechanism):
         return self.make_release(run, tree, value, variance, notes=notes, approximate=approximate)
 
     def spending(self, run: Run[PointCounts], epsilon: Fraction) -> Spending:
-        """Determine the height and divide the budget; the parts add up to epsilon exactly."""
+        """Determine the height and divide the budget; the parts add up to epsilon exactly.
+
+        The height is floor(log2(N epsilon / 10)) for a noisy total N, limited to 1 up to twice the lattice's order, plus the extra levels.
+        """
         height_epsilon, height = Fraction(0), self.height
         if height is None:
             share = max(SMALLEST_HEIGHT_EPSILON, epsilon * exact(self.height_share, "The share for the height"))
             height_epsilon = min(share, epsilon * LARGEST_HEIGHT_SHARE)
-            height = self._estimate_height(run, height_epsilon, epsilon)
+            total = run.measure_total("total, for the height", height_epsilon)
+            leaves = int(max(total, 1) * epsilon / RECORDS_PER_LEAF)
+            height = min(max(leaves.bit_length() - 1, 1), 2 * run.data.domain.order) + self.extra
         if self.search == MIDDLE:
             splits = Fraction(0)
         elif self.split_epsilon is None:
@@ -470,12 +473,6 @@ class Htf(PointMechanism):
         return Spending(
             splits=splits, counts=PureBudget(epsilon - height_epsilon - height * splits).split(weights), reused=self.reuse_splits
         )
-
-    def _estimate_height(self, run: Run[PointCounts], height_epsilon: Fraction, epsilon: Fraction) -> int:
-        """Return floor(log2(N epsilon / 10)) for a noisy total N, limited to 1 up to twice the lattice's order, plus the extra levels."""
-        total = run.measure_total("total, for the height", height_epsilon)
-        leaves = int(max(total, 1) * epsilon / RECORDS_PER_LEAF)
-        return min(max(leaves.bit_length() - 1, 1), 2 * run.data.domain.order) + self.extra
 
     def _grow(self, run: Run[PointCounts], spending: Spending) -> list[Level]:
         """Count and split the nodes, one depth after the other; the receipt gets a step for every depth, even if no node has this depth."""
@@ -490,16 +487,15 @@ class Htf(PointMechanism):
             nodes += len(level.split)
             if depth < spending.height:
                 across = (height == 1) | ((width > 1) & ((spending.height - depth) % 2 == 1))
-                cells = self._split_level(run, spending, depth, cells.keep(level.split), across[level.split])
+                across = across[level.split]
+                nodes_to_split = Splitting(run=run, cells=cells.keep(level.split), across=across, epsilon=spending.splits, depth=depth)
+                cells = nodes_to_split.cells.cut(across, self._choose_lines(nodes_to_split))
         return levels
 
-    def _split_level(self, run: Run[PointCounts], spending: Spending, depth: int, cells: SplitCells, across: Mask) -> SplitCells:
-        nodes = Splitting(run=run, cells=cells, across=across, epsilon=spending.splits, depth=depth)
+    def _choose_lines(self, nodes: Splitting) -> Integers:
         if self.search == MIDDLE:
-            return cells.cut(across, nodes.middles)
-        return cells.cut(
-            across, by_rounds(nodes, self.rounds) if self.search == "rounds" else by_permute_and_flip(nodes, self.lines, self.inner)
-        )
+            return nodes.middles
+        return by_rounds(nodes, self.rounds) if self.search == "rounds" else by_permute_and_flip(nodes, self.lines, self.inner)
 
     def _count_level(self, run: Run[PointCounts], spending: Spending, depth: int, cells: SplitCells, splittable: Mask) -> Level:
         """Count the nodes of one depth, (n,) of which are `splittable`.
@@ -516,16 +512,16 @@ class Htf(PointMechanism):
             return Level(rectangles=cells.rectangles, split=splittable, value=value, variance=variance)
         value[splittable], variance[splittable] = run.measure("counts", true[splittable], epsilon, depth)
         ends = np.flatnonzero(splittable)[value[splittable] <= self._threshold(epsilon / run.data.contributions)]
-        second, spread = run.measure(
+        second, second_variance = run.measure(
             "fresh counts of early leaves", true[ends], spending.remaining(depth) - epsilon, depth, replaces_later=True
         )
         split = splittable.copy()
         split[ends] = False
         if self.combine:
-            weight = spread / (spread + variance[ends])
+            weight = second_variance / (second_variance + variance[ends])
             value[ends], variance[ends] = weight * value[ends] + (1 - weight) * second, weight * variance[ends]
         else:
-            value[ends], variance[ends] = second, spread
+            value[ends], variance[ends] = second, second_variance
             value[split], variance[split] = np.nan, np.inf
         return Level(rectangles=cells.rectangles, split=split, value=value, variance=variance)
 

@@ -169,9 +169,12 @@ class Kdtree(MedianTree):
 
     def splitter(self, run: Run[PointCounts], spending: Spending) -> Splitter:
         """Return the function that chooses the lines of a binary level and pays for them with the level's part of the budget."""
-        return self._cell_splitter(run, spending) if self.variant == "cell" else self._median_splitter(run, spending)
+        if self.variant == "cell":
+            order = min(self.cell_order, run.data.domain.order)
+            noisy, _ = run.measure("grid of cells", run.data.blocks(order).ravel(), spending.medians[0])
+            grid = CellGrid.of(noisy.reshape(1 << order, 1 << order), run.data.domain.side >> order)
+            return lambda _, nodes: grid.medians(nodes.rectangles, nodes.across)
 
-    def _median_splitter(self, run: Run[PointCounts], spending: Spending) -> Splitter:
         def lines(binary: int, nodes: Halving) -> Integers:
             if binary >= len(spending.medians):
                 return nodes.middles()
@@ -200,12 +203,6 @@ class Kdtree(MedianTree):
         run.add_step(purpose, budget.epsilon, bound, noise, 2 * bound / inner, counts=len(nodes.rectangles), **facts)
         inner_budget = ApproxBudget(inner, delta_before_sampling(budget.delta, rate, bound))
         return smooth_medians(sample_records(nodes.values(), rate, run.entropy), inner_budget, run.entropy, bound, outside=self.outside)
-
-    def _cell_splitter(self, run: Run[PointCounts], spending: Spending) -> Splitter:
-        points, order = run.data, min(self.cell_order, run.data.domain.order)
-        noisy, _ = run.measure("grid of cells", points.blocks(order).ravel(), spending.medians[0])
-        grid = CellGrid.of(noisy.reshape(1 << order, 1 << order), points.domain.side >> order)
-        return lambda _, nodes: grid.medians(nodes.rectangles, nodes.across)
 
     def notes(self, domain: Domain) -> tuple[str, ...]:
         """Write the receipt's notes on settings that were cut and settings without effect."""

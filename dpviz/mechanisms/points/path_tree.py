@@ -55,25 +55,12 @@ class Measured:
     second_measurement: Floats
 
     @classmethod
-    def skipped_root(cls) -> Self:
-        """Make depth 0, the whole domain: not measured, always split."""
-        unknown = np.full(1, np.nan)
-        return cls(
-            node=np.zeros(1, np.int64),
-            split=np.ones(1, np.bool_),
-            mean=unknown,
-            variance=np.full(1, np.inf),
-            first=unknown,
-            second_measurement=unknown,
-        )
-
-    @classmethod
     def of(cls, node: Integers, split: Mask, first: tuple[Floats, Floats], again: tuple[Floats, Floats]) -> Self:
         """Combine two measurements of each node by inverse variance; `first` and `again` are values and variances of the noise."""
-        (value, variance), (second, spread) = first, again
-        both = np.flatnonzero(np.isfinite(spread))
+        (value, variance), (second, second_variance) = first, again
+        both = np.flatnonzero(np.isfinite(second_variance))
         mean, combined = value.copy(), variance.copy()
-        weight = spread[both] / (spread[both] + variance[both])
+        weight = second_variance[both] / (second_variance[both] + variance[both])
         mean[both] = weight * value[both] + (1 - weight) * second[both]
         combined[both] = weight * variance[both]
         return cls(node=node, split=split, mean=mean, variance=combined, first=value, second_measurement=second)
@@ -233,7 +220,8 @@ class PathTree(PointMechanism):
         domain, cells, epsilon = run.data.domain, CurveCells.of(run.data), run.epsilon / run.data.contributions
         order = domain.order
         phi = self.schedule(order)
-        levels = [Measured.skipped_root()]
+        unmeasured = np.full(1, np.nan), np.full(1, np.inf)
+        levels = [Measured.of(np.zeros(1, np.int64), np.ones(1, np.bool_), unmeasured, unmeasured)]
         node, remaining, skip, nodes = split_nodes(levels[0].node), np.full(4, GRAIN, np.int64), np.zeros(4, np.bool_), 5
         for depth in range(1, order + 1):
             true, is_open = cells.records(node, depth), have_open_cells(node, depth, domain)
@@ -243,8 +231,8 @@ class PathTree(PointMechanism):
             threshold, remaining = self._threshold(first, variance, spent * float(epsilon / GRAIN), depth), remaining - spent
             split = (skip | (first > threshold)) & is_open & (depth < order)
             split &= skip | run.has_room(nodes + 4 * int(split.sum()))
-            again, spread = add_noise(run, true, np.where(split, 0, remaining), epsilon)
-            levels.append(Measured.of(node, split, (first, variance), (again, spread)))
+            again = add_noise(run, true, np.where(split, 0, remaining), epsilon)
+            levels.append(Measured.of(node, split, (first, variance), again))
             skipped = split & (first > self.big * threshold) & (depth + 2 <= order)
             node, remaining, skip = split_nodes(node[split]), np.repeat(remaining[split], 4), np.repeat(skipped[split], 4)
             nodes += len(node)
@@ -265,9 +253,9 @@ class PathTree(PointMechanism):
         known = ~np.isnan(block)
         number = known.sum(axis=1, keepdims=True)
         mean = np.where(known, block, 0.0).sum(axis=1, keepdims=True) / np.maximum(number, 1)
-        spread = np.where(known, (block - mean) ** 2, 0.0).sum(axis=1) / np.maximum(number[:, 0] - 1, 1)
+        of_siblings = np.where(known, (block - mean) ** 2, 0.0).sum(axis=1) / np.maximum(number[:, 0] - 1, 1)
         calm = self.calm * np.where(np.isfinite(variance), variance, 0.0)
-        return np.where((np.repeat(spread, 4) < calm) & np.repeat(number[:, 0] > 1, 4), self.doubt * threshold, threshold)
+        return np.where((np.repeat(of_siblings, 4) < calm) & np.repeat(number[:, 0] > 1, 4), self.doubt * threshold, threshold)
 
 
 def _make_tree(levels: list[Measured], order: int) -> Tree:

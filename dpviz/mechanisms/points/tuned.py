@@ -56,10 +56,6 @@ class GridTuning(Tuning):
         sides = sorted({min(int(side), domain.side) for side in self.sides})
         return [GridCandidate(mechanism=UniformGrid(side=side), bound=self.bound) for side in sides]
 
-    def alternatives(self, frame: Domain) -> int:
-        """Count the different sizes on a domain, after sizes are cut to the lattice."""
-        return len(self.candidates(frame))
-
     def cut_notes(self, domain: Domain) -> tuple[str, ...]:
         """Write the receipt's note that sizes were cut to the lattice, if any was."""
         too_fine = max(self.sides) > domain.side
@@ -242,7 +238,3 @@ class Tuned(Tuning):
                     f"Values to choose from: a {self.tune} of {candidate.value:,g} needs {nodes:,} nodes, and at most {MOST_NODES:,} are"
                     " allowed here."
                 )
-
-    def alternatives(self, frame: Domain) -> int:
-        """Count the different candidates on a domain."""
-        return len(self.candidates(frame))
