@@ -51,7 +51,7 @@ class InputError(DpvizError):
     >>> discrete_laplace(np.array([1.5]), PureBudget(1), Entropy.seeded(1))
     Traceback (most recent call last):
     ...
-    dpviz.errors.InputError: Exact noise is added to whole numbers; the counts must have an integer dtype.
+    dpviz.errors.InputError: Counts must have an integer dtype; whole floats may have been rounded, so they are refused too.
     """
 
     def __init__(self, *texts: object, only_rows: bool = False) -> None:

@@ -28,6 +28,7 @@ from dpviz.release.count_tables import plan_area_files
 from dpviz.release.manifest import describe_columns
 from dpviz.release.tables import FORMATS, Member, plan_trip_files
 from dpviz.view.help import PAGES, page_of, pages, section_key
+from tests.mechanisms.derived import with_gaussian_keys
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "dpviz" / "docs"
@@ -42,6 +43,8 @@ def test_every_mechanism_is_in_the_table_of_its_page_and_the_usual_ones_are_in_t
     families = FAMILIES.values()
     assert [kind.key for family in families for kind in family.own if f"| `{kind.key}` |" not in PAGE_TEXTS["mechanisms"]] == []
     assert [key for family in families for key in family.usual if f"| `{key}` |" not in README] == []
+    for text in (README, PAGE_TEXTS["mechanisms"]):
+        assert with_gaussian_keys(text) == text, "it names those that take rho"
 
 
 def test_readme_is_short_and_lists_every_page():

@@ -11,7 +11,7 @@ import pandas as pd
 
 from dpviz.errors import SettingError, did_you_mean
 from dpviz.mechanisms import (
-    FAMILIES,
+    MECHANISMS,
     AdaptiveGrid,
     AnyMechanism,
     Dawa,
@@ -22,7 +22,6 @@ from dpviz.mechanisms import (
     Identity,
     Kdtree,
     PathTree,
-    Privelet,
     PrivTree,
     Quadtree,
     RegionTree,
@@ -71,15 +70,15 @@ VARIANTS: dict[str, AnyMechanism] = {
 }
 """Mechanisms by name, with settings under which they release other quantities than by default. Defaults are audited by their keys."""
 
-GAUSSIAN: dict[str, AnyMechanism] = {
-    f"{kind.key}, Gaussian noise": kind() for kind in (Identity, UniformGrid, Quadtree, Privelet, FlatAreas, RegionTree)
-}
-"""Mechanisms by name whose noise the kind of the budget decides, audited with a delta, too."""
+
+def gaussian_targets() -> dict[str, AnyMechanism]:
+    """List the mechanisms whose noise the kind of the budget decides, by name: they are audited with a delta, too."""
+    return {f"{key}, Gaussian noise": kind() for key, kind in MECHANISMS.items() if kind.noise_by_budget}
 
 
 def audit_targets() -> dict[str, AnyMechanism]:
-    """List the mechanisms that `audit_all` audits, by name: each one of every family with defaults, `VARIANTS` and `GAUSSIAN`."""
-    return {key: kind() for family in FAMILIES.values() for key, kind in family.mechanisms.items()} | VARIANTS | GAUSSIAN
+    """List the mechanisms that `audit_all` audits, by name: each one with defaults, `VARIANTS` and `gaussian_targets`."""
+    return {key: kind() for key, kind in MECHANISMS.items()} | VARIANTS | gaussian_targets()
 
 
 def audit_budget(mechanism: AnyMechanism, epsilon: Number = EPSILON, *, gaussian: bool = False) -> Budget:
@@ -130,7 +129,7 @@ def audit(
     """
     name, target = _find_target(mechanism)
     plan = AuditPlan(runs=runs, confidence=confidence, tests=tests, seed=seed)
-    budget = audit_budget(target, EPSILON, gaussian=name in GAUSSIAN) if budget is None else budget
+    budget = audit_budget(target, EPSILON, gaussian=name in gaussian_targets()) if budget is None else budget
     return audit_neighbours(name, target.audit_pairs(budget), budget, plan)
 
 
@@ -190,7 +189,7 @@ class _SerialPool:
 
 def _audit_job(job: tuple[str, AnyMechanism, int, float, int, int]) -> dict[str, Any]:
     name, mechanism, runs, confidence, tests, seed = job
-    budget = audit_budget(mechanism, gaussian=GAUSSIAN.get(name) == mechanism)
+    budget = audit_budget(mechanism, gaussian=gaussian_targets().get(name) == mechanism)
     result = audit(mechanism, budget=budget, runs=runs, confidence=confidence, tests=tests, seed=seed)
     return {**result.to_dict(), "mechanism": name}
 
@@ -201,6 +200,5 @@ def _find_target(mechanism: str | AnyMechanism) -> tuple[str, AnyMechanism]:
         return mechanism.key, mechanism
     known = audit_targets()
     if mechanism not in known:
-        keys = [key for family in FAMILIES.values() for key in family.mechanisms]
-        raise SettingError(f"There is no such mechanism; choose one of {', '.join(keys)}.{did_you_mean(mechanism, keys)}")
+        raise SettingError(f"There is no such mechanism; choose one of {', '.join(MECHANISMS)}.{did_you_mean(mechanism, list(MECHANISMS))}")
     return mechanism, known[mechanism]

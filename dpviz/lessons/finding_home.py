@@ -190,7 +190,7 @@ def levels() -> tuple[list[Integers], list[Integers], list[float]]:
         tables.insert(0, node - nodes.start)
         known.insert(0, counts[nodes])
         node = tree.parent[node].astype(np.int64)
-    weights, _ = Quadtree(height=HEIGHT).level_weights(DOMAIN)
+    weights, _ = Quadtree(height=HEIGHT).measured_weights(DOMAIN)
     return tables, known, [weight / sum(weights) for weight in weights]
 
 

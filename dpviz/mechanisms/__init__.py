@@ -4,6 +4,8 @@ Each method is one file in `points/`, `trips/` or `areas/`. Code that knows no m
 belongs in `dpviz.privacy`.
 """
 
+from typing import Any
+
 from dpviz.data.areas import AreaCounts
 from dpviz.data.points import PointCounts
 from dpviz.data.trips import TripCounts
@@ -54,40 +56,35 @@ from dpviz.mechanisms.areas.contrasts import SuppressedAreas as SuppressedAreas,
 # isort: on
 
 
-def _found(base: type[Kind_co], *, private: bool) -> tuple[type[Kind_co], ...]:
-    """Return the mechanisms above that have a base, or the references that have it."""
-    kinds = (value for value in globals().values() if isinstance(value, type) and issubclass(value, base))
-    return tuple(kind for kind in kinds if kind is not base and kind.private == private)
+def _family(base: type[Kind_co], data: type[Any], frame: type[Any], group: str, usual: tuple[str, ...]) -> Family[Kind_co]:
+    """Make a family of the mechanisms above that have a base; those of a part of the menu follow each other."""
+    every = (value for value in globals().values() if isinstance(value, type) and issubclass(value, base))
+    kinds = [kind for kind in every if kind is not base]
+    groups = list(dict.fromkeys(kind.menu_group for kind in kinds))
+    kinds.sort(key=lambda kind: groups.index(kind.menu_group))
+    own, references = (tuple(kind for kind in kinds if kind.private == private) for private in (True, False))
+    return Family(name=base.family, data=data, frame=frame, base=base, own=own, group=group, references=references, usual=usual)
 
 
-POINT_FAMILY: Family[PointMechanism] = Family(
-    name="points",
-    data=PointCounts,
-    frame=Domain,
-    base=PointMechanism,  # type: ignore[type-abstract]
-    own=_found(PointMechanism, private=True),  # type: ignore[type-abstract]
-    group="dpviz.mechanisms",
-    references=_found(PointMechanism, private=False),  # type: ignore[type-abstract]
+POINT_FAMILY: Family[PointMechanism] = _family(
+    PointMechanism,  # type: ignore[type-abstract]
+    PointCounts,
+    Domain,
+    "dpviz.mechanisms",
     usual=("path_tree", "quadtree", "uniform_grid"),
 )
-TRIP_FAMILY: Family[TripMechanism] = Family(
-    name="trips",
-    data=TripCounts,
-    frame=Regions,
-    base=TripMechanism,  # type: ignore[type-abstract]
-    own=_found(TripMechanism, private=True),  # type: ignore[type-abstract]
-    group="dpviz.trip_mechanisms",
-    references=_found(TripMechanism, private=False),  # type: ignore[type-abstract]
+TRIP_FAMILY: Family[TripMechanism] = _family(
+    TripMechanism,  # type: ignore[type-abstract]
+    TripCounts,
+    Regions,
+    "dpviz.trip_mechanisms",
     usual=("fitted_tree", "top_down", "flat_gaussian", "stability_histogram"),
 )
-AREA_FAMILY: Family[AreaMechanism] = Family(
-    name="areas",
-    data=AreaCounts,
-    frame=Regions,
-    base=AreaMechanism,  # type: ignore[type-abstract]
-    own=_found(AreaMechanism, private=True),  # type: ignore[type-abstract]
-    group="dpviz.area_mechanisms",
-    references=_found(AreaMechanism, private=False),  # type: ignore[type-abstract]
+AREA_FAMILY: Family[AreaMechanism] = _family(
+    AreaMechanism,  # type: ignore[type-abstract]
+    AreaCounts,
+    Regions,
+    "dpviz.area_mechanisms",
     usual=("region_tree", "flat"),
 )
 

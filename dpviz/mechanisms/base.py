@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields
 from functools import cached_property, partial
 from importlib.metadata import entry_points
-from itertools import chain
+from itertools import chain, repeat
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
@@ -138,6 +138,11 @@ def setting(
     return field(default=default, metadata={"rule": rule})
 
 
+def weights_setting(text: str = "One per zoom level, whole domain first: shares or whole numbers.") -> Any:
+    """Declare the setting `weights` of a split of the budget; `text` is its help."""
+    return setting((), "Custom weights", low=0, when=("split", "custom"), help=text)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Settings:
     """Frozen settings, each declared once with `setting` and checked on creation.
@@ -157,7 +162,7 @@ class Settings:
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         inherited: dict[str, Field[Any]] = getattr(cls, "__dataclass_fields__", {})
-        declared = {**inherited, **{name: value for name, value in vars(cls).items() if isinstance(value, Field)}}
+        declared = {name: item for name, item in {**inherited, **vars(cls)}.items() if isinstance(item, Field)}
         lines = [_format_setting(name, declared_field) for name, declared_field in declared.items() if "rule" in declared_field.metadata]
         if cls.__doc__ and lines:
             cls.__doc__ = "\n".join([cls.__doc__.rstrip(), "", "    Args:", *lines, "", f"    Raises:\n{_RAISES}"])
@@ -185,9 +190,6 @@ class Settings:
         Raises:
             SettingError: an unknown name, or a value of the wrong type or out of its range.
         """
-        known = {rule.name for rule in cls.rules()}
-        if unknown := sorted(set(values) - known):
-            raise _no_setting(unknown[0], known)
         return cls(**values)
 
     def chosen(self) -> dict[str, Any]:
@@ -378,7 +380,30 @@ AnyMechanism = Mechanism[Any, Any, Any]
 Kind_co = TypeVar("Kind_co", bound=AnyMechanism, covariant=True)
 
 
-class Registry(Mapping[str, type[Kind_co]]):
+class _ByKey(Mapping[str, type[Kind_co]]):
+    """Mechanisms by key, as a mapping of `_by_key`."""
+
+    @property
+    @abstractmethod
+    def _by_key(self) -> Mapping[str, type[Kind_co]]: ...
+
+    def __getitem__(self, key: str) -> type[Kind_co]:
+        return self._by_key[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._by_key)
+
+    def __len__(self) -> int:
+        return len(self._by_key)
+
+    def __or__(self, other: Mapping[str, Any]) -> dict[str, Any]:
+        return {**self, **other}
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(self)})"
+
+
+class Registry(_ByKey[Kind_co]):
     """The mechanisms of a family by key: first this package's own ones, then the entry points of other installed packages.
 
     Entry points are loaded at the first access, so that a package with entry points can import dpviz without a circular import.
@@ -395,21 +420,6 @@ class Registry(Mapping[str, type[Kind_co]]):
     def __init__(self, base: type[Kind_co], own: Sequence[type[Kind_co]], group: str) -> None:
         self.group = group
         self._base, self._own = base, own
-
-    def __getitem__(self, key: str) -> type[Kind_co]:
-        return self._by_key[key]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._by_key)
-
-    def __len__(self) -> int:
-        return len(self._by_key)
-
-    def __or__(self, other: Mapping[str, Any]) -> dict[str, Any]:
-        return {**self, **other}
-
-    def __repr__(self) -> str:
-        return f"Registry({', '.join(self)})"
 
     def reload(self) -> None:
         """Forget the loaded entry points; the next access loads them again, for example after a package was installed."""
@@ -428,7 +438,7 @@ class Registry(Mapping[str, type[Kind_co]]):
         return mechanisms
 
 
-class Registries(Mapping[str, type[AnyMechanism]]):
+class Registries(_ByKey[AnyMechanism]):
     """The mechanisms of all families by key: `of` gives those of one family.
 
     Args:
@@ -451,17 +461,9 @@ class Registries(Mapping[str, type[AnyMechanism]]):
         check_choice(family, tuple(self._families), "family")
         return self._families[family]
 
-    def __getitem__(self, key: str) -> type[AnyMechanism]:
-        return dict(chain.from_iterable(kinds.items() for kinds in self._families.values()))[key]
-
-    def __iter__(self) -> Iterator[str]:
-        return chain.from_iterable(self._families.values())
-
-    def __len__(self) -> int:
-        return sum(map(len, self._families.values()))
-
-    def __repr__(self) -> str:
-        return f"Registries({', '.join(self)})"
+    @property
+    def _by_key(self) -> dict[str, type[AnyMechanism]]:
+        return dict(chain.from_iterable(kinds.items() for kinds in self._families.values()))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -502,6 +504,14 @@ class Family(Generic[Kind_co]):
 AnyFamily = Family[AnyMechanism]
 
 
+def split_shares(
+    labels: Iterable[str], weights: Sequence[float], levels: Iterable[int | None] = repeat(None), *, part: float = 1.0
+) -> list[Share]:
+    """List what a part of the budget is spent on, in proportion to weights, with the level of the counts that each share pays for."""
+    rows = zip(labels, weights, levels, strict=False)
+    return [Share(label=label, share=part * weight / sum(weights), level=level) for label, weight, level in rows]
+
+
 def shares_of(shares: Sequence[float]) -> list[float]:
     """Scale the shares of a split so that they add up to 1.
 
@@ -521,13 +531,12 @@ def _no_setting(name: str, known: Collection[str]) -> SettingError:
 
 def _check_value(rule: SettingSpec, declared: Field[Any], value: Any) -> Any:
     """Return the value of a setting as its type; raise `SettingError` if it is bad."""
-    if not rule.good:
-        return _convert_value(rule, declared, value)
-    refusal = SettingError(f"{rule.label}: give {rule.good}.")
     try:
         return _convert_value(rule, declared, value)
     except SettingError:
-        raise refusal from None
+        if not rule.good:
+            raise
+        raise SettingError(f"{rule.label}: give {rule.good}.") from None
 
 
 def _convert_value(rule: SettingSpec, declared: Field[Any], value: Any) -> Any:
@@ -535,15 +544,13 @@ def _convert_value(rule: SettingSpec, declared: Field[Any], value: Any) -> Any:
         return None
     kind = (declared.type.__name__ if isinstance(declared.type, type) else str(declared.type)).split(" ")[0]
     try:
-        value = _CONVERT[kind](value, rule.label)
+        value = _convert_kind(kind, value, rule.label)
     except OverflowError:
         raise SettingError(f"{rule.label} is too large a number.") from None
     if rule.choices:
         check_choice(value, rule.choices, rule.label)
-    numbers = value if isinstance(value, tuple) else (value,)
-    for number in numbers:
-        too_low, too_high = rule.low is not None and number < rule.low, rule.high is not None and number > rule.high
-        if too_low or too_high:
+    for number in value if isinstance(value, tuple) else (value,):
+        if (rule.low is not None and number < rule.low) or (rule.high is not None and number > rule.high):
             raise SettingError(f"{rule.label} must be {_range_text(rule)}.")
     return value
 
@@ -565,40 +572,23 @@ def _range_text(rule: SettingSpec) -> str:
     return f"at least {low}" if high is None else f"at most {high}"
 
 
-def _to_int(value: Any, label: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | float | np.integer) or not float(value).is_integer():
-        raise SettingError(f"{label} must be a whole number.")
-    return int(value)
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.number) and not isinstance(value, bool)
 
 
-def _to_float(value: Any, label: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not math.isfinite(value):
-        raise SettingError(f"{label} must be a finite number.")
-    return float(value)
-
-
-def _to_text(value: Any, label: str) -> str:
-    if not isinstance(value, str):
-        raise SettingError(f"{label} must be a text.")
-    return value
-
-
-def _to_bool(value: Any, label: str) -> bool:
-    if not isinstance(value, bool | np.bool_):
-        raise SettingError(f"{label} must be on or off (True or False).")
-    return bool(value)
-
-
-def _to_floats(value: Any, label: str) -> tuple[float, ...]:
-    if isinstance(value, str) or not hasattr(value, "__iter__"):
-        raise SettingError(f"{label} must be a list of numbers.")
-    return tuple(_to_float(part, label) for part in value)
-
-
-_CONVERT: dict[str, Callable[[Any, str], Any]] = {
-    "int": _to_int,
-    "float": _to_float,
-    "str": _to_text,
-    "bool": _to_bool,
-    "tuple[float,": _to_floats,
+_KINDS: dict[str, tuple[Callable[[Any], bool], Callable[[Any], Any], str]] = {
+    "int": (lambda value: _is_number(value) and float(value).is_integer(), int, "a whole number"),
+    "float": (lambda value: _is_number(value) and math.isfinite(value), float, "a finite number"),
+    "str": (lambda value: isinstance(value, str), str, "a text"),
+    "bool": (lambda value: isinstance(value, bool | np.bool_), bool, "on or off (True or False)"),
+    "tuple[float,": (lambda value: hasattr(value, "__iter__") and not isinstance(value, str), tuple, "a list of numbers"),
 }
+"""For each annotation of a setting: whether a value is of its kind, what makes this type of it, and its words in the error."""
+
+
+def _convert_kind(kind: str, value: Any, label: str) -> Any:
+    """Return a value as the type of an annotation, and the entries of a tuple as numbers."""
+    is_one, convert, words = _KINDS[kind]
+    if not is_one(value):
+        raise SettingError(f"{label} must be {words}.")
+    return tuple(_convert_kind("float", part, label) for part in value) if convert is tuple else convert(value)

@@ -10,7 +10,7 @@ from typing import Any
 from dpviz.errors import BudgetError
 from dpviz.mechanisms.base import AnyMechanism, setting
 from dpviz.mechanisms.sensitivity import Sensitivity
-from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, ZcdpBudget
+from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, ZcdpBudget, require_pure
 from dpviz.privacy.exact_accounting import ACCOUNTING, LARGEST_STDDEV, find_gaussian_rho
 
 _SEVERAL = (
@@ -51,7 +51,7 @@ def is_gaussian(budget: object, mechanism: str) -> bool:
 
 
 def split_budget(
-    budget: Budget, mechanism: AnyMechanism, weights: Sequence[float], sensitivity: Sensitivity, *, gaussian: bool | None = None
+    budget: Budget, mechanism: AnyMechanism, weights: Sequence[float | Fraction], sensitivity: Sensitivity, *, gaussian: bool | None = None
 ) -> Split:
     """Split a budget over parts that are measured one after the other, each with noise of its own.
 
@@ -71,7 +71,7 @@ def split_budget(
         BudgetError: another kind of budget, delta = 0, or weights out of range.
     """
     if not (is_gaussian(budget, mechanism.title) if gaussian is None else gaussian):
-        return Split(parts=tuple(budget.split(weights)), gaussian=False)  # type: ignore[union-attr]
+        return Split(parts=tuple(require_pure(budget, mechanism.title).split(weights)), gaussian=False)
     accounting, most = getattr(mechanism, "accounting", "exact"), sensitivity.contributions
     rho, conversion = find_gaussian_rho(budget, mechanism.title, accounting, weights, sensitivity.changes if most == 1 else None)
     notes = _SEVERAL.format(most=most, noun=mechanism.noun) if most > 1 else _TOO_MUCH_NOISE

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -13,13 +12,13 @@ from dpviz.data.points import PointCounts
 from dpviz.mechanisms.audit import MEDIANS, Added
 from dpviz.mechanisms.base import NOT_PRIVATE, Share, setting
 from dpviz.mechanisms.expected_error import BoxQueries, grid_bias
-from dpviz.mechanisms.points.base import PointMechanism, all_on_leaves
+from dpviz.mechanisms.points.base import PointMechanism, all_on_leaves, prune_setting
 from dpviz.mechanisms.points.median_tree import grow
 from dpviz.mechanisms.points.quadtree import prune
 from dpviz.mechanisms.points.tuned import GridTuning
 from dpviz.mechanisms.run import Run
 from dpviz.privacy.allocation import level_weights
-from dpviz.privacy.budget import Budget, PureBudget, require_pure
+from dpviz.privacy.budget import Budget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.medians import exact_medians
 from dpviz.release.point_release import PointRelease
@@ -53,20 +52,16 @@ class ExactKdtree(PointMechanism):
 
     counts: str = setting("noisy", "Counts", choices=COUNTS, help="Noisy is the paper's kd-true, exact its kd-pure. Neither is private.")
     height: int = setting(8, "Height", low=1, high=12, help="Steps from the whole domain to the smallest partitions, four parts each.")
-    prune: float = setting(
-        0.0, "Prune below", low=0, high=1e12, help="Remove what lies under nodes with a smaller estimate; 0 is off, the paper has 32."
-    )
+    prune: float = prune_setting()
 
     def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> PointRelease:
         """Split at exact medians; noisy counts spend `budget`, geometrically over levels. The release must not be published."""
-        budget = require_pure(budget, self.title)
         run = Run.of(self, points, budget, entropy)
-        self.check(points.domain)
         grown = grow(points, self._height(points.domain), 2, lambda _, nodes: exact_medians(nodes.values()))
         if self.counts == "exact":
             noisy, variance = grown.true.astype(np.float64), np.zeros(len(grown.true))
         else:
-            epsilons = budget.split(level_weights("geometric", self._height(points.domain)))
+            epsilons = run.split(level_weights("geometric", self._height(points.domain)))
             noisy, variance = self.count_levels(run, grown.tree, epsilons, grown.true)
         release = self.make_release(
             run,
@@ -121,16 +116,14 @@ class ExactTunedGrid(GridTuning):
 
     def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> PointRelease:
         """Release the grid with the smallest true error; noisy counts spend `budget`. The release must not be published."""
-        budget = require_pure(budget, self.title)
         run = Run.of(self, points, budget, entropy)
-        self.check(points.domain)
         queries = BoxQueries(points=points, boxes=self.boxes(points.domain))
         denominator = np.maximum(queries.truth, self.rho(int(points.count.sum()) if self.declared_total is None else self.declared_total))
-        results = (self._try_size(run, queries, budget, size.side) for size in self.candidates(points.domain))
+        results = (self._try_size(run, queries, size.value) for size in self.candidates(points.domain))
         best, _ = min(results, key=lambda release_and_errors: float((release_and_errors[1] / denominator).mean()))
         return best
 
-    def _try_size(self, run: Run[PointCounts], queries: BoxQueries, budget: PureBudget, side: int) -> tuple[PointRelease, Floats]:
+    def _try_size(self, run: Run[PointCounts], queries: BoxQueries, side: int) -> tuple[PointRelease, Floats]:
         """Count a grid of one size, with all of the budget or exactly; return the release and its (q,) absolute errors. PRIVATE."""
         run, domain = replace(run, steps=[], notes=[]), run.data.domain
         tree = grid(domain, side, side)
@@ -140,13 +133,9 @@ class ExactTunedGrid(GridTuning):
         if self.counts == "exact":
             exact = tree.sums(run.data.column, run.data.row, run.data.count).astype(np.float64)
             return self.make_release(run, tree, exact, np.zeros(len(tree)), **facts), grid_bias(queries, side)
-        release = self.make_release(run, tree, *self.count_levels(run, tree, all_on_leaves(tree, budget.epsilon)), **facts)
+        release = self.make_release(run, tree, *self.count_levels(run, tree, all_on_leaves(tree, run.epsilon)), **facts)
         return release, np.abs(release.answer(domain.coordinates(queries.boxes.lattice)) - queries.truth)
 
     def shares(self, frame: Domain) -> list[Share]:  # noqa: ARG002
         """List one share, for the counts; nothing pays for the choice."""
         return [Share(label="counts; nothing pays for the choice", share=1.0)]
-
-    def with_shares(self, shares: Sequence[float]) -> ExactTunedGrid:  # noqa: ARG002
-        """Return the mechanism itself, since there is nothing to split."""
-        return self

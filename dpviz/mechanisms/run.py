@@ -16,7 +16,7 @@ from dpviz.data.trips import TripCounts
 from dpviz.mechanisms.base import BOUNDED, AnyMechanism
 from dpviz.mechanisms.budget_noise import is_gaussian, split_budget
 from dpviz.mechanisms.sensitivity import Sensitivity
-from dpviz.privacy.budget import Budget, PureBudget, ZcdpBudget
+from dpviz.privacy.budget import Budget, PureBudget, ZcdpBudget, require_pure
 from dpviz.privacy.entropy import Entropy, require_entropy
 from dpviz.privacy.noise import discrete_gaussian, discrete_laplace
 from dpviz.privacy.receipt import Receipt, Step
@@ -43,6 +43,8 @@ class Run(Generic[Counts]):
 
     Raises:
         InputError: data of another family.
+        DpvizError: public facts about the data rule the mechanism out, such as a mask that it does not take (`Mechanism.check_data`).
+        BudgetError: rho, or (epsilon, delta), for a mechanism that draws Laplace noise alone.
         SettingError: `entropy` is not an `Entropy`.
 
     >>> import dpviz as dv
@@ -65,14 +67,16 @@ class Run(Generic[Counts]):
     conversions: list[tuple[ZcdpBudget, str]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.mechanism.check_type(self.data)
+        self.mechanism.check_data(self.data)
+        if not self.gaussian and not self.mechanism.needs_delta:
+            require_pure(self.budget, self.mechanism.title)
         require_entropy(self.entropy)
 
     @classmethod
     def of(
         cls, mechanism: AnyMechanism, data: Counts, budget: Budget, entropy: Entropy, *, gaussian: bool | None = None, ones: int = 1
     ) -> Run[Counts]:
-        """Begin a run.
+        """Begin a run. What does not fit is refused here, before any noise is drawn.
 
         Args:
             mechanism: with its settings, of which `neighbours` decides the sensitivity.
@@ -88,6 +92,11 @@ class Run(Generic[Counts]):
         sensitivity = Sensitivity(contributions=data.contributions, neighbours=mechanism.neighbours, ones=ones)
         return cls(mechanism=mechanism, data=data, budget=budget, entropy=entropy, sensitivity=sensitivity, gaussian=gaussian)
 
+    @property
+    def epsilon(self) -> Fraction:
+        """All of the budget, where it must be pure; else a `BudgetError`."""
+        return require_pure(self.budget, self.mechanism.title).epsilon
+
     def has_room(self, nodes: int) -> bool:
         """Return whether memory has room for a tree of this many nodes; if not, the tree must not grow, and a note says so.
 
@@ -98,7 +107,7 @@ class Run(Generic[Counts]):
         self.notes.append(f"The tree ends where it would have passed {MOST_GROWN:,} nodes; what was left went to its leaves.")
         return False
 
-    def split(self, weights: Sequence[float]) -> list[Fraction]:
+    def split(self, weights: Sequence[float | Fraction]) -> list[Fraction]:
         """Split the budget over parts that are measured one after the other, by `split_budget`: parts of epsilon, or of rho.
 
         Args:
@@ -116,6 +125,10 @@ class Run(Generic[Counts]):
     def record(self, purpose: str, amount: Fraction, **facts: Any) -> None:
         """Write down a step with the noise of `draw`; `facts` are other fields of the step, such as its level."""
         self.steps.append(self.sensitivity.step(amount, gaussian=self.gaussian, purpose=purpose, **facts))
+
+    def add_step(self, purpose: str, amount: Fraction, sensitivity: Fraction | int, noise: str, scale: Fraction, **facts: Any) -> None:
+        """Write down a step with noise, or choices, that are not those of `draw`; the arguments are fields of `Step`."""
+        self.steps.append(Step(purpose=purpose, amount=amount, sensitivity=Fraction(sensitivity), noise=noise, scale=scale, **facts))
 
     def draw(self, true: Integers, amount: Fraction) -> Integers:
         """Return (k,) true counts with the noise that a part of epsilon, or of rho, asks for; `record` must know of it."""
@@ -144,6 +157,11 @@ class Run(Generic[Counts]):
         """
         self.record(purpose, amount, level=level, counts=len(true), replaces_later=replaces_later)
         return self.draw(true, amount), self.variance(amount)
+
+    def measure_total(self, purpose: str, amount: Fraction) -> int:
+        """Count all records, or trips, with noise."""
+        noisy, _ = self.measure(purpose, np.array([self.data.count.sum()], np.int64), amount)
+        return int(noisy[0])
 
     def measure_levels(
         self,

@@ -19,7 +19,7 @@ from dpviz.data.points import PointCounts
 from dpviz.mechanisms.audit import TUNING, Added
 from dpviz.mechanisms.base import Share, setting, shares_of
 from dpviz.mechanisms.expected_error import Boxes, BoxQueries, Expected, Sums, expected_grid, grid_bias, grid_cover, tuning_boxes
-from dpviz.mechanisms.points.base import PointMechanism
+from dpviz.mechanisms.points.base import PointMechanism, declared_total_setting, name_declared
 from dpviz.mechanisms.points.quadtree import Quadtree
 from dpviz.mechanisms.points.uniform_grid import UniformGrid
 from dpviz.mechanisms.run import Run
@@ -35,7 +35,7 @@ Level = tuple[int, float, Sums, Sums]
 def tree_sides(mechanism: Quadtree, domain: Domain) -> tuple[int, ...]:
     """Return the number of nodes per side at each depth of the complete tree, root first."""
     halvings = 1 if mechanism.fan_out == 4 else 2
-    return tuple(1 << min(halvings * depth, domain.order) for depth in range(len(mechanism.level_weights(domain)[0])))
+    return tuple(1 << min(halvings * depth, domain.order) for depth in range(len(mechanism.measured_weights(domain)[0])))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +56,7 @@ class TreeNoise:
     @classmethod
     def of(cls, mechanism: Quadtree, domain: Domain, budget: PureBudget, contributions: int) -> TreeNoise:
         """Compute the variances of a quadtree's counts for a budget; an unmeasured node has the sum of its children's variances."""
-        weights, _ = mechanism.level_weights(domain)
+        weights, _ = mechanism.measured_weights(domain)
         measured = [laplace_variance(contributions / epsilon) if epsilon else math.inf for epsilon in budget.split(weights)]
         sides, consistent = tree_sides(mechanism, domain), mechanism.least_squares or math.isinf(measured[-1])
         variance = measured[-1:]
@@ -127,6 +127,17 @@ PAPER_SIZES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.8)
 class Candidate(Protocol):
     """A way to release the counts, with a formula for its expected error on boxes."""
 
+    @property
+    def mechanism(self) -> PointMechanism:
+        """The mechanism that releases this candidate."""
+
+    @property
+    def value(self) -> float:
+        """Value of the setting that is tuned."""
+
+    def nodes(self, domain: Domain) -> int:
+        """Return the largest number of nodes that the candidate's release can have."""
+
     def expected(self, queries: BoxQueries, budget: PureBudget) -> Expected:
         """Bound the candidate's absolute errors on boxes with `budget`; also return how much one record changes these bounds."""
 
@@ -155,13 +166,8 @@ class Tuning(PointMechanism):
     tuning_share: float = setting(
         0.2, "Share for tuning", low=0.01, high=0.8, help="The part of ε that pays for the choice; what is left pays for the release."
     )
-    declared_total: int | None = setting(
-        None,
-        "Declared number of records",
-        optional=True,
-        low=0,
-        high=2**53,
-        help="A number of records, or a guess of it, that is public already. Left empty, a share of ε buys a noisy one.",
+    declared_total: int | None = declared_total_setting(
+        "A number of records, or a guess of it, that is public already. Left empty, a share of ε buys a noisy one."
     )
     total_share: float = setting(
         0.02,
@@ -192,7 +198,7 @@ class Tuning(PointMechanism):
         """Make the public boxes on which candidates are compared; raises `SettingError` if there are none or too many."""
         return tuning_boxes(domain, self.sizes, self.per_size, self.seed)
 
-    def tune_by(self, run: Run[PointCounts], budget: PureBudget, purpose: str, candidates: Sequence[Candidate]) -> Choice:
+    def tune_by(self, run: Run[PointCounts], purpose: str, candidates: Sequence[Candidate]) -> Choice:
         """Run the first phase: measure a noisy total if none is declared, then choose a candidate; a single candidate costs nothing.
 
         Privacy:
@@ -200,15 +206,13 @@ class Tuning(PointMechanism):
             candidates, budget, and rho, which follows from the noisy or the declared total. See `clipped_scores` for the choice.
         """
         if len(candidates) == 1:
-            return Choice(index=0, remaining=budget.epsilon)
-        amount, remaining, total = self._total(run, budget)
+            return Choice(index=0, remaining=run.epsilon)
+        amount, remaining, total = self._total(run)
         step = choice_step(purpose, amount, self.law, run.data.contributions, len(candidates))
         scores = self.scores(run.data, PureBudget(remaining), total, candidates)
         run.steps.append(step)
         index = choose(scores, step, run.data.contributions, run.entropy)
-        declared = self.declared_total is not None
-        unprotected = (f"the declared number of records ({self.declared_total:,})",) if declared else ()
-        return Choice(index=index, remaining=remaining, unprotected=unprotected)
+        return Choice(index=index, remaining=remaining, unprotected=name_declared(self.declared_total))
 
     def scores(self, points: PointCounts, budget: PureBudget, total: int, candidates: Sequence[Candidate]) -> Scores:
         """Score the candidates by their clipped relative errors with `budget`. PRIVATE."""
@@ -221,14 +225,12 @@ class Tuning(PointMechanism):
         """Return the sanity bound, in records: delta times the total; a total below 100 is taken as 100."""
         return self.sanity * max(total, SMALLEST_TOTAL)
 
-    def _total(self, run: Run[PointCounts], budget: PureBudget) -> tuple[Fraction, Fraction, int]:
+    def _total(self, run: Run[PointCounts]) -> tuple[Fraction, Fraction, int]:
         """Return the epsilon of the choice, the epsilon of the release, and the public number of records: declared, or measured here."""
-        parts = budget.split([share.share for share in self._parts()])
+        parts = run.split([share.share for share in self._parts()])
         if self.declared_total is not None:
             return parts[0], parts[1], self.declared_total
-        true = np.array([run.data.count.sum()], np.int64)
-        noisy, _ = run.measure("total, for the sanity bound", true, parts[0])
-        return parts[1], parts[2], int(noisy[0])
+        return parts[1], parts[2], run.measure_total("total, for the sanity bound", parts[0])
 
     def _parts(self) -> list[Share]:
         declared = self.declared_total is not None
@@ -238,13 +240,12 @@ class Tuning(PointMechanism):
 
     def check(self, frame: Domain) -> None:
         """Raise if there are no boxes to tune by, or too many."""
-        self.refuse_mask(frame)
         self.boxes(frame)
         super().check(frame)
 
     def shares(self, frame: Domain) -> list[Share]:
         """List the shares of the total (if it is measured), of tuning and of counts."""
-        return self._parts() if self.alternatives(frame) > 1 else super().shares(frame)
+        return self._parts() if len(self.candidates(frame)) > 1 else super().shares(frame)
 
     def with_shares(self, shares: Sequence[float]) -> Self:
         """Return a copy with the first of `shares` for the total (if it is measured) and for tuning, limited to their ranges."""
@@ -254,31 +255,17 @@ class Tuning(PointMechanism):
         tuned = replace(self, tuning_share=min(max(parts[-2], 0.01), 0.8))
         return replace(tuned, total_share=min(max(parts[0], 0.001), 0.1)) if len(shares) == 3 else tuned
 
-    def alternatives(self, frame: Domain) -> int:
-        """Count the different candidates on a domain."""
+    def candidates(self, domain: Domain) -> Sequence[Candidate]:
+        """List the different candidates for a domain; values are cut to the lattice."""
         raise NotImplementedError
-
-
-class ReleasableCandidate(Candidate, Protocol):
-    """A candidate together with the mechanism that releases it."""
-
-    @property
-    def mechanism(self) -> PointMechanism:
-        """The mechanism that releases this candidate."""
-
-    @property
-    def value(self) -> float:
-        """Value of the setting that is tuned."""
-
-    def nodes(self, domain: Domain) -> int:
-        """Return the largest number of nodes that the candidate's release can have."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class GridCandidate:
-    """A uniform grid of a fixed size."""
+    """A uniform grid of a fixed size; `bound` is that of `expected_grid`."""
 
     mechanism: UniformGrid
+    bound: str = "tight"
 
     @property
     def value(self) -> int:
@@ -290,8 +277,8 @@ class GridCandidate:
         return sum((-(-self.value >> level)) ** 2 for level in range(max(1, (self.value - 1).bit_length()) + 1))
 
     def expected(self, queries: BoxQueries, budget: PureBudget) -> Expected:
-        """Compute the bounds of `expected_grid` with bound="tight"."""
-        return expected_grid(queries, self.value, budget)
+        """Compute the bounds of `expected_grid`."""
+        return expected_grid(queries, self.value, budget, bound=self.bound)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -405,39 +392,32 @@ def _corner_sums(cells: NDArray[Any]) -> Sums:
     return lambda row, column: sums[row, column]
 
 
-def quadtree_height(value: float, domain: Domain) -> HeightCandidate:
-    """Make a quadtree of this height, or of the largest height that the lattice allows."""
-    return HeightCandidate(mechanism=Quadtree(height=min(int(value), domain.order)))
-
-
-def grid_size(value: float, domain: Domain) -> GridCandidate:
-    """Make a uniform grid with `value` cells per side, or with as many as the lattice has."""
-    return GridCandidate(mechanism=UniformGrid(side=min(int(value), domain.side)))
-
-
-def pruning_threshold(value: float, domain: Domain) -> PruningCandidate:  # noqa: ARG001
-    """Make the default quadtree, pruned below nodes with an estimate under `value` records; 0 turns pruning off."""
-    return PruningCandidate(mechanism=Quadtree(prune=value))
-
-
 @dataclass(frozen=True, kw_only=True)
 class Tunable:
     """One setting that can be tuned.
 
     Attributes:
         values: the values to choose from by default.
-        candidate: makes a candidate from a value and a domain.
+        candidate: makes a candidate from a value and a domain, whose lattice limits heights and sides.
         whole: whether values must be whole numbers.
     """
 
     values: tuple[float, ...]
-    candidate: Callable[[float, Domain], ReleasableCandidate]
+    candidate: Callable[[float, Domain], Candidate]
     whole: bool = True
 
 
 TUNABLE: dict[str, Tunable] = {
-    "quadtree height": Tunable(values=tuple(range(2, 11)), candidate=quadtree_height),
-    "grid size": Tunable(values=tuple(1 << step for step in range(2, 10)), candidate=grid_size),
-    "pruning threshold": Tunable(values=(0, 8, 16, 32, 64), candidate=pruning_threshold, whole=False),
+    "quadtree height": Tunable(
+        values=tuple(range(2, 11)),
+        candidate=lambda value, domain: HeightCandidate(mechanism=Quadtree(height=min(int(value), domain.order))),
+    ),
+    "grid size": Tunable(
+        values=tuple(1 << step for step in range(2, 10)),
+        candidate=lambda value, domain: GridCandidate(mechanism=UniformGrid(side=min(int(value), domain.side))),
+    ),
+    "pruning threshold": Tunable(
+        values=(0, 8, 16, 32, 64), candidate=lambda value, _: PruningCandidate(mechanism=Quadtree(prune=value)), whole=False
+    ),
 }
 """The settings that can be tuned, by name. A new one needs a class of candidates and a line here."""

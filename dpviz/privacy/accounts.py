@@ -254,7 +254,8 @@ def amount_of(budget: Budget) -> Amount:
     if not isinstance(budget, Budget):
         raise BudgetError("A PureBudget, an ApproxBudget or a ZcdpBudget is needed.")
     amount: Amount = {field.name: getattr(budget, field.name, None) for field in fields(budget)}  # type: ignore[misc]
-    if not all(_is_possible(name, value) for name, value in amount.items()):
+    possible = (type(value) is Fraction and (0 <= value < 1 if name == "delta" else 0 < value <= LARGEST) for name, value in amount.items())
+    if not all(possible):
         raise BudgetError("The budget was altered: its parts must be exact fractions above 0 (delta from 0 to below 1).")
     if any(value.denominator > _LARGEST_DENOMINATOR for value in amount.values()):
         raise BudgetError("The budget has too many digits to be added up exactly: a denominator may have 100 digits; round it.")
@@ -284,10 +285,3 @@ def require_short_text(text: object, name: str) -> str:
     if not isinstance(text, str) or not text.strip() or len(text) > LONGEST_TEXT or not text.isprintable():
         raise SettingError(f"{name} must be one line of text, 1 to {LONGEST_TEXT} characters.")
     return text.strip()
-
-
-def _is_possible(name: str, value: object) -> bool:
-    """Whether this number is possible in a budget."""
-    if type(value) is not Fraction:
-        return False
-    return 0 <= value < 1 if name == "delta" else 0 < value <= LARGEST

@@ -8,7 +8,6 @@ from functools import lru_cache
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
 from dpviz.arrays import Floats
 from dpviz.errors import BudgetError, check_choice
@@ -59,6 +58,15 @@ def level_weights(strategy: str, height: int, *, fan_out: int = 4, gaussian: boo
         return [0.0] * height + [1.0]
     check_choice(strategy, STRATEGIES, "The split", BudgetError)
     return custom_weights(custom, height + 1, "root")
+
+
+def measured_part(weights: list[float]) -> list[float]:
+    """The weights from the root to the deepest level with a weight, but at least to level 1.
+
+    >>> measured_part([1.0, 2.0, 0.0]), measured_part([1.0, 0.0, 0.0])
+    ([1.0, 2.0], [1.0, 0.0])
+    """
+    return weights[: max(1, *(level for level, weight in enumerate(weights) if weight > 0)) + 1]
 
 
 def stage_weights(strategy: str, sizes: Sequence[int], *, custom: Sequence[float] = ()) -> list[float]:
@@ -169,21 +177,6 @@ PUBLISHED = (
 )
 
 CENSUS = PUBLISHED[1]
-
-
-def most_nodes_touched(height: int) -> NDArray[np.int64]:
-    """The most nodes of each level that one range query on a quadtree can add up: 8 * 2**level.
-
-    Args:
-        height: the number of levels below the root.
-
-    Returns:
-        (height + 1,) numbers, the root first.
-
-    Source:
-        Cormode et al., ICDE 2012, Lemma 2 (i).
-    """
-    return 8 * 2 ** np.arange(height + 1)
 
 
 def worst_case_variance(height: int, epsilon: float, strategy: str) -> float:

@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
 from dpviz.arrays import Floats, Integers, Mask
 from dpviz.errors import BudgetError, SettingError
@@ -119,7 +118,9 @@ def learn_events(one: Floats, other: Floats, names: Sequence[Hashable]) -> Itera
         other: (n, f) numbers of releases of the other input.
         names: the names of the f columns.
     """
-    stumps = [*_single_stumps(one, other), *_paired_stumps(one, other)]
+    both = np.concatenate([one, other])
+    single = [stump for name in range(both.shape[1]) for stump in _threshold_stumps(Stump(name, None), both)]
+    stumps = [*single, *_paired_stumps(one, other)]
     yield from (Event(words=stump.words(names), happened=stump.happened) for stump in stumps)
     yield from _score_events(one, other, stumps, names)
     yield from (_repetition_event(one, other), _repetition_event(other, one))
@@ -127,11 +128,6 @@ def learn_events(one: Floats, other: Floats, names: Sequence[Hashable]) -> Itera
 
 def _name_text(name: Hashable) -> str:
     return " ".join(map(str, name)) if isinstance(name, tuple) else str(name)
-
-
-def _single_stumps(one: Floats, other: Floats) -> list[Stump]:
-    table = np.concatenate([one, other])
-    return [stump for name in range(table.shape[1]) for stump in _threshold_stumps(Stump(name, None), table)]
 
 
 def _threshold_stumps(stump: Stump, table: Floats) -> Iterator[Stump]:
@@ -454,8 +450,8 @@ def declared_guarantee(budget: Budget) -> tuple[float, float]:
     return float(budget.epsilon), float(budget.delta)
 
 
-def lower_bound(happened: int, against: int, runs: int, delta: float, level: float) -> float:
-    """The lower bound on epsilon that two observed frequencies of one event give: ln((p - delta) / q), at least 0.
+def lower_bound(happened: Integers | int, against: Integers | int, runs: int, delta: float, level: float) -> Floats:
+    """The lower bound on epsilon that two observed frequencies of one event give, or (k,) bounds: ln((p - delta) / q), at least 0.
 
     Args:
         happened: the number of runs on one input with the event.
@@ -470,13 +466,8 @@ def lower_bound(happened: int, against: int, runs: int, delta: float, level: flo
     Source:
         Clopper, Pearson, Biometrika 1934.
     """
-    return float(_lower_bounds(np.array([happened]), np.array([against]), runs, delta, level)[0])
-
-
-def _lower_bounds(happened: NDArray[np.int64], against: NDArray[np.int64], runs: int, delta: float, level: float) -> Floats:
-    """(k,) lower bounds as in `lower_bound`, for (k,) numbers of runs that had the event."""
     low, high = lower_limit(happened, runs, level), upper_limit(against, runs, level)
-    return np.log(np.maximum((low - delta) / high, 1.0))
+    return np.asarray(np.log(np.maximum((low - delta) / high, 1.0)))
 
 
 def lower_limit(happened: Integers | int, runs: int, level: float) -> Floats:
@@ -519,7 +510,7 @@ def _audit_pair(pair: Neighbours, delta: float, level: float, entropy: Entropy, 
     )
     event, swapped = _choose_event(choose, [*learn_events(learn[0], learn[1], names)], delta, level)
     counts = [int(event.happened(table).sum()) for table in (reversed(measure) if swapped else measure)]
-    bound = lower_bound(counts[0], counts[1], runs - half, delta, level)
+    bound = float(lower_bound(counts[0], counts[1], runs - half, delta, level))
     return bound, event.words, any(map(_repeats, observations))
 
 
@@ -528,7 +519,7 @@ def _choose_event(learn: list[Floats], events: list[Event], delta: float, level:
     runs = len(learn[0])
     counts = np.array([[int(event.happened(table).sum()) for table in learn] for event in events]).T
     sides = (counts[0], counts[1]), (counts[1], counts[0])
-    bounds = np.stack([_lower_bounds(*side, runs, delta, level) for a, b in sides for side in ((a, b), (runs - a, runs - b))])
+    bounds = np.stack([lower_bound(*side, runs, delta, level) for a, b in sides for side in ((a, b), (runs - a, runs - b))])
     variant, index = np.unravel_index(int(bounds.argmax()), bounds.shape)
     event = events[int(index)]
     return (event.opposite if variant % 2 else event), bool(variant >= 2)

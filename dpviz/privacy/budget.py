@@ -19,7 +19,6 @@ Number = Fraction | float | str
 
 GRAIN = 2**32  # shares are multiples of the budget / GRAIN
 LARGEST = 10**15  # of an epsilon or rho
-WITH_GAUSSIAN_NOISE = "identity, uniform_grid, quadtree and privelet"
 _ROUNDING_MARGIN = 1e-9
 
 
@@ -192,7 +191,7 @@ class ZcdpBudget(_Exact):
     def __init__(self, rho: Number) -> None:
         object.__setattr__(self, "rho", _check_positive(rho, "rho"))
 
-    def split(self, weights: Sequence[float]) -> list[Fraction]:
+    def split(self, weights: Sequence[float | Fraction]) -> list[Fraction]:
         """Parts of rho in proportion to weights; they add up to rho exactly.
 
         Args:
@@ -331,17 +330,17 @@ def _check_conversion(conversion: str) -> str:
 
 
 def require_pure(budget: object, mechanism: str) -> PureBudget:
-    """The budget itself, if it is pure. For mechanisms of points whose noise is Laplace noise alone.
+    """The budget itself, if it is pure. For mechanisms whose noise is Laplace noise alone.
 
     Args:
         budget: any object.
         mechanism: the name of the mechanism in the error.
 
     Raises:
-        BudgetError: the budget is not pure; the text names the type that is needed, and which mechanisms take others.
+        BudgetError: the budget is not pure; the text names the type that is needed, and where those stand that take others.
     """
     if not isinstance(budget, PureBudget):
-        others = f"; {WITH_GAUSSIAN_NOISE} take rho, or epsilon and delta, too"
+        others = "; the help page on mechanisms says which take rho, or epsilon and delta, too"
         others = others if isinstance(budget, ApproxBudget | ZcdpBudget) else ""
         raise BudgetError(f"{mechanism} takes a PureBudget(epsilon), that is epsilon alone, not {type(budget).__name__}{others}.")
     return budget

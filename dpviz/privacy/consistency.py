@@ -152,11 +152,11 @@ def least_squares(
     share[0] = 1.0
     if not np.isfinite(combined).all():
         slack, cells = np.where(np.isfinite(combined), combined, 0.0), tree.cells if cells is None else cells
-    for depth, (total, spread) in enumerate(sums):
+    for depth, (total, variance_of_total) in enumerate(sums):
         parents, children = tree.at_depth(depth), tree.at_depth(depth + 1)
         if slack is combined:
-            spread_of_parent = tree.to_children(depth, spread)
-            np.divide(combined[children], spread_of_parent, out=share[children], where=spread_of_parent > 0)
+            of_parent = tree.to_children(depth, variance_of_total)
+            np.divide(combined[children], of_parent, out=share[children], where=of_parent > 0)
         else:
             share[children] = _shares_with_unknowns(tree, depth, combined[children], cells[children])  # type: ignore[index]
         difference = tree.to_children(depth, count[parents] - total)
@@ -168,15 +168,15 @@ def least_squares(
 def _combine(tree: Hierarchy, depth: int, count: Floats, combined: Floats) -> tuple[Floats, Floats]:
     """Average the counts of one depth with the sums of their children, in place. Return these sums and their variances."""
     parents, children = tree.at_depth(depth), tree.at_depth(depth + 1)
-    total, spread = tree.sum_children(depth, count[children]), tree.sum_children(depth, combined[children])
+    total, variance = tree.sum_children(depth, count[children]), tree.sum_children(depth, combined[children])
     if not tree.fan_outs[depth]:
-        spread = np.where(tree.children[parents] > 0, spread, np.inf)
+        variance = np.where(tree.children[parents] > 0, variance, np.inf)
     own_variance = combined[parents]
     weight = np.ones_like(own_variance)
-    np.divide(spread, own_variance + spread, out=weight, where=np.isfinite(spread) & (spread > 0))
+    np.divide(variance, own_variance + variance, out=weight, where=np.isfinite(variance) & (variance > 0))
     count[parents] = weight * count[parents] + (1 - weight) * total
-    combined[parents] = np.where(np.isfinite(own_variance), weight * np.where(np.isfinite(own_variance), own_variance, 0.0), spread)
-    return total, spread
+    combined[parents] = np.where(np.isfinite(own_variance), weight * np.where(np.isfinite(own_variance), own_variance, 0.0), variance)
+    return total, variance
 
 
 def _shares_with_unknowns(tree: Hierarchy, depth: int, combined: Floats, cells: Floats) -> Floats:
@@ -200,15 +200,15 @@ def add_up(tree: Hierarchy, noisy: Floats, variance: Floats, cells: Floats | Non
     Returns:
         (n,) counts and (n,) variances. Children of measured nodes need not add up to them.
     """
-    count, spread = np.where(np.isfinite(variance), noisy, 0.0), variance.copy()
+    count, summed = np.where(np.isfinite(variance), noisy, 0.0), variance.copy()
     if cells is not None:
-        count[cells == 0] = spread[cells == 0] = 0.0
+        count[cells == 0] = summed[cells == 0] = 0.0
     for depth in range(tree.height - 1, -1, -1):
         parents, children = tree.at_depth(depth), tree.at_depth(depth + 1)
-        unmeasured = ~np.isfinite(spread[parents])
+        unmeasured = ~np.isfinite(summed[parents])
         count[parents] = np.where(unmeasured, tree.sum_children(depth, count[children]), count[parents])
-        spread[parents] = np.where(unmeasured, tree.sum_children(depth, spread[children]), spread[parents])
-    return count, spread
+        summed[parents] = np.where(unmeasured, tree.sum_children(depth, summed[children]), summed[parents])
+    return count, summed
 
 
 @dataclass(frozen=True, kw_only=True)

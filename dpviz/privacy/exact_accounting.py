@@ -122,7 +122,7 @@ def find_exact_rho(budget: ApproxBudget, shares: Sequence[Fraction], changes: in
 
 
 def find_gaussian_rho(
-    budget: Budget, mechanism: str, accounting: str, shares: Sequence[float], changes: int | None
+    budget: Budget, mechanism: str, accounting: str, shares: Sequence[float | Fraction], changes: int | None
 ) -> tuple[ZcdpBudget, str | None]:
     """Find the rho that stages of discrete Gaussian noise may spend.
 

@@ -588,12 +588,5 @@ def _refuse_bad_rows(name: str) -> Iterator[None]:
 
 
 def _read_entry(row: sqlite3.Row) -> Entry:
-    return Entry(
-        id=row["id"],
-        time=row["time"],
-        mechanism=row["mechanism"],
-        budget=_parse_budget(row["budget"]),
-        purpose=row["purpose"],
-        contributions=row["contributions"],
-        published=row["published"],
-    )
+    facts = {name: row[name] for name in ("id", "time", "mechanism", "purpose", "contributions", "published")}
+    return Entry(**facts, budget=_parse_budget(row["budget"]))

@@ -56,7 +56,7 @@ def discrete_laplace(counts: Integers, budget: PureBudget, entropy: Entropy, sen
     scale = int(sensitivity) / budget.epsilon
     if scale > LARGEST_SCALE:
         raise BudgetError("The noise scale sensitivity / epsilon would exceed 1e15; spend a larger epsilon.")
-    values = _check_whole(counts)
+    values = check_whole(counts)
     noise = _two_sided(lambda n: geometric(1 / scale, n, entropy), values.size, entropy)
     noise += values
     return noise
@@ -97,7 +97,7 @@ def discrete_gaussian(counts: Integers, budget: ZcdpBudget, entropy: Entropy, sq
     variance = squared / (2 * budget.rho)
     if variance > LARGEST_VARIANCE:
         raise BudgetError("The noise variance squared_sensitivity / (2 rho) would exceed 1e16; spend a larger rho.")
-    values = _check_whole(counts)
+    values = check_whole(counts)
     if variance <= _NARROW_VARIANCE:
         return values + _two_sided(lambda n: half_gaussian(variance).draw(n, entropy), values.size, entropy)
     return values + _wide_gaussian(variance, values.size, entropy)
@@ -151,14 +151,19 @@ def gaussian_variance(variance: Fraction | float) -> float:
     return float(2 * (k**2 * weight).sum() / (1 + 2 * weight.sum()))
 
 
-def _check_whole(counts: Integers) -> Integers:
-    array = np.asarray(counts)
+def check_whole(numbers: Integers, name: str = "Counts") -> Integers:
+    """(n,) numbers as 64-bit integers, if they are whole, and within 2**60 of zero.
+
+    Raises:
+        InputError: they are not, or there is not one dimension of them; the text begins with `name`.
+    """
+    array = np.asarray(numbers)
     if array.ndim != 1:
-        raise InputError("Counts must have one dimension.")
+        raise InputError(f"{name} must have one dimension.")
     if array.size and not np.issubdtype(array.dtype, np.integer):
-        raise InputError("Exact noise is added to whole numbers; the counts must have an integer dtype.")
+        raise InputError(f"{name} must have an integer dtype; whole floats may have been rounded, so they are refused too.")
     if array.size and not -LARGEST_COUNT <= array.min() <= array.max() <= LARGEST_COUNT:
-        raise InputError("Counts must lie within 2**60 of zero.")
+        raise InputError(f"{name} must lie within 2**60 of zero.")
     return array.astype(np.int64, copy=False)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from dpviz.arrays import Floats, Integers, Mask
 from dpviz.privacy.consistency import Shrinkage, Spread, least_squares, shrink_small_counts
+from dpviz.privacy.nonnegative_fit import divide
 from dpviz.space.interpolate import FINEST_ORDER, accumulate_blocks, divide_log_linearly
 from dpviz.space.mask import CellMask, open_cells
 from dpviz.space.ranges import block_sums
@@ -167,14 +168,14 @@ class _Families:
 
     def add_up(self, values: Floats) -> Floats:
         """Find the (children,) numbers nearest to `values` that add up to the parents' counts."""
-        return values + self.weight * self.repeat(_divide(self.total - self.sums(values), self.sums(self.weight)))
+        return values + self.weight * self.repeat(divide(self.total - self.sums(values), self.sums(self.weight)))
 
     def draw_towards(self, values: Floats, expected: Floats) -> Floats:
         """Draw (children,) values towards expected ones with the same sums; every node has four children, or none."""
         difference = values - expected
-        unlike = self.sums(_divide(difference**2, self.weight))
+        unlike = self.sums(divide(difference**2, self.weight))
         pull = _PULL_PER_DEGREE * np.maximum(self.sums((self.weight > 0).astype(np.float64)) - 1, 0.0)
-        kept = _divide(np.maximum(unlike - pull, 0.0), unlike)
+        kept = divide(np.maximum(unlike - pull, 0.0), unlike)
         return expected + self.repeat(kept) * difference
 
     def project(self, values: Floats) -> Floats:
@@ -191,7 +192,7 @@ class _Families:
             active = active[open_families[parent[active]] & ~negative]
             family, weight = parent[active], self.weight[active]
             total, size = (np.bincount(family, each, len(self.total)).astype(np.float64) for each in (values[active], weight))
-            level = _divide(self.total - total, size)
+            level = divide(self.total - total, size)
             found[active] = values[active] + weight * level[family]
         return found
 
@@ -200,8 +201,3 @@ class _Families:
         """(children,) the place of each child's parent among the nodes of its depth."""
         starts = self.tree.starts
         return self.tree.parent[self.tree.at_depth(self.depth + 1)].astype(np.int64) - starts[self.depth]
-
-
-def _divide(numerator: Floats, denominator: Floats) -> Floats:
-    """Divide; 0 where the denominator is 0."""
-    return np.divide(numerator, denominator, out=np.zeros(len(denominator)), where=denominator > 0)

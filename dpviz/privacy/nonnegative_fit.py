@@ -128,7 +128,7 @@ def fit_unbiased(root: Root, stages: Sequence[NoisyStage]) -> tuple[list[Floats]
     own = [*((node.estimate, node.variance) for node in below), (noisy, variance)]
     counts, variances = [own[0][0]], [own[0][1]]
     for stage, above, (estimate, slack) in zip(stages, below, own[1:], strict=True):
-        share = _divide(slack, above.sum_variance[stage.parent])
+        share = divide(slack, above.sum_variance[stage.parent])
         counts.append(estimate + share * (counts[-1] - above.sum)[stage.parent])
         variances.append(slack - share * slack + share**2 * variances[-1][stage.parent])
     return counts, variances
@@ -153,7 +153,7 @@ def _fit_above(below: Sequence[_SubtreeEstimates], stages: Sequence[NoisyStage])
 
 def _divide_gap(fitted: Floats, above: _SubtreeEstimates) -> Floats:
     """Return (n,) each fitted count minus the sum of its children's estimates, divided by the variance of this sum."""
-    return _divide(fitted - above.sum, above.sum_variance)
+    return divide(fitted - above.sum, above.sum_variance)
 
 
 def _estimate_from_subtrees(
@@ -193,7 +193,7 @@ def _combine(total: Floats, sum_variance: Floats, noisy: Floats | None, variance
     if noisy is None:
         return _SubtreeEstimates(estimate=total, variance=sum_variance, sum=total, sum_variance=sum_variance)
     inflated = sum_variance * _estimate_inflation(noisy - total, sum_variance, variance) if selected else sum_variance
-    weight = _divide(inflated, inflated + variance)
+    weight = divide(inflated, inflated + variance)
     estimate = np.where((sum_variance > 0) | (variance == 0), total + weight * (noisy - total), 0.0)
     return _SubtreeEstimates(estimate=estimate, variance=weight * variance, sum=total, sum_variance=sum_variance)
 
@@ -212,12 +212,12 @@ def _estimate_inflation(gap: Floats, sum_variance: Floats, variance: float) -> F
     excess, size = gap[noisy_sums] ** 2 - variance, sum_variance[noisy_sums]
     overall = max(1.0, float(excess.sum() / size.sum()))
     number, total = np.bincount(bins), np.bincount(bins, size).astype(np.float64)
-    own = np.maximum(1.0, _divide(np.bincount(bins, excess).astype(np.float64), total))
+    own = np.maximum(1.0, divide(np.bincount(bins, excess).astype(np.float64), total))
     factor[noisy_sums] = np.where(number < _SMALL_BIN, np.maximum(own, overall), own)[bins]
     return factor
 
 
-def _divide(numerator: Floats, denominator: Floats) -> Floats:
+def divide(numerator: Floats, denominator: Floats) -> Floats:
     """Divide; 0 where the denominator is 0."""
     return np.divide(numerator, denominator, out=np.zeros_like(numerator), where=denominator > 0)
 

@@ -40,7 +40,8 @@ def amplified_epsilon(epsilon: float, rate: float, contributions: int = 1) -> fl
     >>> round(amplified_epsilon(1.0, 0.01), 4)
     0.017
     """
-    return math.log1p(_probability_of_any(rate, contributions) * math.expm1(epsilon))
+    any_of_unit = -math.expm1(contributions * math.log1p(-rate)) if rate < 1 else 1.0
+    return math.log1p(any_of_unit * math.expm1(epsilon))
 
 
 def amplified_epsilon_in_paper(epsilon: float, rate: float) -> float:
@@ -141,10 +142,6 @@ def sample_records(nodes: NodeValues, rate: Fraction, entropy: Entropy) -> NodeV
 def _check_rate(rate: Fraction) -> None:
     if not SMALLEST_RATE <= rate <= 1:
         raise BudgetError("The sampling rate must be from one in a million to 1.")
-
-
-def _probability_of_any(rate: float, contributions: int) -> float:
-    return -math.expm1(contributions * math.log1p(-rate)) if rate < 1 else 1.0
 
 
 def _decimal(value: Fraction) -> Decimal:

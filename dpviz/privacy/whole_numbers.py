@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 
 from dpviz.arrays import Integers
 from dpviz.errors import InputError, SettingError, check_choice
+from dpviz.privacy.noise import LARGEST_COUNT, check_whole
 
 DISTANCES = ("chebyshev", "euclidean", "solver")
 ORDERS = ("ascending", "descending")
-LARGEST_NUMBER = 2**60
 LARGEST_SUM = 2.0**62
 SOLVER_CHILDREN = 64
 SOLVER_NUMBERS = 50_000
@@ -52,7 +52,7 @@ def nearest_whole_numbers(x: Integers, *, total: int, distance: str = "chebyshev
     """
     if isinstance(total, bool) or not isinstance(total, int | np.integer):
         raise InputError("The total must be a whole number.")
-    if not 0 <= total <= LARGEST_NUMBER:
+    if not 0 <= total <= LARGEST_COUNT:
         raise InputError("A total must lie between 0 and 2**60.")
     groups = min(1, np.size(x))
     if total and not groups:
@@ -95,7 +95,7 @@ def nearest_in_groups(
     """
     check_choice(distance, DISTANCES, "The distance")
     check_choice(order, ORDERS, "The order")
-    values, first_indices, sums = _check_whole(x, "The numbers"), _check_whole(starts, "The starts"), _check_whole(totals, "The totals")
+    values, first_indices, sums = check_whole(x, "The numbers"), check_whole(starts, "The starts"), check_whole(totals, "The totals")
     _check_groups(values, first_indices, sums)
     sizes = np.diff(first_indices, append=values.size)
     _check_size(values, first_indices, sums, sizes)
@@ -107,19 +107,6 @@ def nearest_in_groups(
         bounds = _euclidean(families) if distance == "euclidean" else _chebyshev(families)
         nearest[entries] = _lower(families, *bounds, descending=order == "descending")
     return nearest
-
-
-def _check_whole(numbers: Integers, name: str) -> Integers:
-    array = np.asarray(numbers)
-    if array.ndim != 1:
-        raise InputError(f"{name} must have one dimension.")
-    if not array.size:
-        return np.empty(0, np.int64)
-    if not np.issubdtype(array.dtype, np.integer):
-        raise InputError(f"{name} must have an integer dtype; whole floats may have been rounded, so they are refused too.")
-    if not -LARGEST_NUMBER <= array.min() <= array.max() <= LARGEST_NUMBER:
-        raise InputError(f"{name} must lie within 2**60 of zero.")
-    return array.astype(np.int64, copy=False)
 
 
 def _check_groups(x: Integers, starts: Integers, totals: Integers) -> None:

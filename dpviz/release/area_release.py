@@ -16,9 +16,9 @@ from dpviz.arrays import Floats, Integers, Mask
 from dpviz.errors import DomainError, check_choice
 from dpviz.privacy.consistency import Spread
 from dpviz.privacy.receipt import PRIVATE
+from dpviz.release.base import Level
 from dpviz.release.count_release import CountRelease
 from dpviz.release.reliability import grade_reliability
-from dpviz.release.trip_release import Level
 from dpviz.space.area_shares import MOST_OUTSIDE, areas_km2, leaf_shares
 from dpviz.space.coverage import OUTSIDE, shapes_in
 from dpviz.space.denominators import RATES_PER

@@ -12,6 +12,9 @@ from dpviz.privacy.receipt import Receipt
 from dpviz.release.intervals import Noise, noise_of
 from dpviz.release.same import is_same
 
+Level = int | str
+"""A level of a release by its number, 0 for the whole, or by its name."""
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class NoisyRelease(Mapped):

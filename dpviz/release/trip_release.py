@@ -13,13 +13,12 @@ from numpy.typing import ArrayLike
 from dpviz.arrays import Floats, Integers, Mask, Places
 from dpviz.errors import DomainError
 from dpviz.privacy.receipt import PRIVATE
-from dpviz.release.base import NoisyRelease
+from dpviz.release.base import Level, NoisyRelease
 from dpviz.release.intervals import count_ends, half_widths
 from dpviz.space.pair_tree import PairTree
 
 ESTIMATED = "best unbiased estimates from all noisy counts, which count_noisy states"
 """The step of post-processing after which `StageCounts.noisy` are estimates, not single measurements."""
-Level = int | str
 """A level of regions, by its number or its name."""
 
 

@@ -14,9 +14,10 @@ from dpviz.cards import MapPage
 from dpviz.errors import DomainError
 from dpviz.privacy.receipt import PRIVATE
 from dpviz.release.area_release import AreaRelease
+from dpviz.release.base import Level
 from dpviz.release.nouns import AnyRelease, counted_noun
 from dpviz.release.point_release import PointRelease
-from dpviz.release.trip_release import Level, TripRelease
+from dpviz.release.trip_release import TripRelease
 from dpviz.view import areas_canvas, points_canvas, trips_canvas
 from dpviz.view.areas_drawing import AreasMapSettings, RegionsOnMap, draw_areas
 from dpviz.view.basemap import find_map_bounds

@@ -6,9 +6,10 @@ from functools import singledispatch
 
 from dpviz.errors import DomainError
 from dpviz.release.area_release import AreaRelease
+from dpviz.release.base import Level
 from dpviz.release.nouns import AnyRelease
 from dpviz.release.point_release import PointRelease
-from dpviz.release.trip_release import Level, TripRelease
+from dpviz.release.trip_release import TripRelease
 from dpviz.release.verdict import NOISE, verdict
 from dpviz.space.regions import Regions
 

@@ -16,9 +16,10 @@ from matplotlib.colors import FuncNorm, ListedColormap
 from dpviz.arrays import Floats
 from dpviz.privacy.receipt import PRIVATE
 from dpviz.release.area_release import AreaRelease
+from dpviz.release.base import Level
 from dpviz.release.nouns import AnyRelease, counted_noun
 from dpviz.release.point_release import PointRelease
-from dpviz.release.trip_release import Level, TripRelease
+from dpviz.release.trip_release import TripRelease
 from dpviz.space.domain import EQUAL_AREA
 from dpviz.space.regions import Regions
 from dpviz.view.basemap import WGS84, Bounds, find_map_bounds, fit_bounds, outlines_around

@@ -1,4 +1,4 @@
-"""`python -m tests.mechanisms.derived` writes what follows from the list of mechanisms: schemas, golden files and rows of the documents."""
+"""`python -m tests.mechanisms.derived` writes what follows from the list of mechanisms: schemas, golden files, rows of the documents."""
 
 import inspect
 import json
@@ -10,7 +10,8 @@ from dpviz.mechanisms import FAMILIES
 from dpviz.publishing.config_schema import write_schemas
 from tests.mechanisms import test_golden
 
-PAGE = Path(__file__).parents[2] / "dpviz/docs/mechanisms.md"
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "dpviz/docs/mechanisms.md", ROOT / "README.md"]
 MADE = {"MECHANISMS": test_golden.released, "TRIP_MECHANISMS": test_golden.released_trips, "AREA_MECHANISMS": test_golden.released_areas}
 
 
@@ -21,8 +22,15 @@ def row_of(kind: type[dv.Mechanism]) -> str:
     return f"| `{kind.key}` | {' | '.join(told)} |"
 
 
+def with_gaussian_keys(text: str) -> str:
+    """A page whose sentence on rho names all mechanisms of points that take it; unchanged if it does."""
+    keys = [f"`{kind.key}`" for kind in FAMILIES["points"].own if kind.noise_by_budget]
+    named = re.search(r"((?:`\w+`,\s)+`\w+`\sand\s`\w+`)\stake (?:ρ|a `dv.ZcdpBudget)", text)[1]
+    return text if {*re.findall(r"`\w+`", named)} == {*keys} else text.replace(named, f"{', '.join(keys[:-1])} and {keys[-1]}")
+
+
 def with_rows(text: str) -> str:
-    """The page with a row for every mechanism that has none yet, at the end of its family's table."""
+    """The page of mechanisms with a row for every one that has none yet, at the end of its family's table."""
     for family in FAMILIES.values():
         missing = [row_of(kind) for kind in family.own if f"| `{kind.key}` |" not in text]
         table = re.search(rf"## For {family.name}\n\n(\|.*\n)+", text)
@@ -32,7 +40,9 @@ def with_rows(text: str) -> str:
 
 if __name__ == "__main__":
     write_schemas()
-    PAGE.write_text(with_rows(PAGE.read_text("utf-8")), "utf-8")
+    for page in PAGES:
+        page.write_text(with_gaussian_keys(page.read_text("utf-8")), "utf-8")
+    PAGES[0].write_text(with_rows(PAGES[0].read_text("utf-8")), "utf-8")
     for table, make in MADE.items():
         for name, mechanism in getattr(test_golden, table).items():
             if not (path := test_golden.GOLDEN / f"{name}.json").exists():

@@ -85,13 +85,24 @@ POINTS = {key: row() for key, row in MECHANISMS.of("points").items()} | {
     "tuned pruning": Tuned(tune="pruning threshold", law="exponential mechanism"),
     "uniform_grid of many parts": UniformGrid(c=0.2, total_share=0.4),
 }
-TRIPS = {f"{key}, {side}": row(neighbours=side) for key, row in MECHANISMS.of("trips").items() for side in ("bounded", "add_remove")} | {
+
+
+def both_sides(family: str) -> dict[str, Any]:
+    """Every mechanism of a family, for each kind of neighbours between which it lets one choose."""
+    found = {}
+    for key, kind in MECHANISMS.of(family).items():
+        sides = next((rule.choices for rule in kind.rules() if rule.name == "neighbours"), ())
+        found |= {f"{key}, {side}": kind(neighbours=side) for side in sides} or {key: kind()}
+    return found
+
+
+TRIPS = both_sides("trips") | {
     "fitted_tree with a list": FittedTree(false_discovery=0.1, between=True, tree="origin"),
     "top_down by euclid": TopDown(optimiser="euclidean", lowered="largest", dial=0.5, neighbours="add_remove"),
     "top_down by discovery": TopDown(false_discovery=0.3, accounting="paper", tree="origin", split="levels"),
     "flat_gaussian above a threshold": FlatGaussian(threshold=3, accounting="exact"),
 }
-AREAS = {f"{key}, {side}": row(neighbours=side) for key, row in MECHANISMS.of("areas").items() for side in ("bounded", "add_remove")} | {
+AREAS = both_sides("areas") | {
     "flat, some hidden": FlatAreas(threshold=3),
     "region_tree with the whole": RegionTree(count_root=True, split="geometric"),
     "region_tree, non-negative": RegionTree(nonnegative=True, split="uniform", accounting="paper"),

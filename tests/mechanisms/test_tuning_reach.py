@@ -7,8 +7,9 @@ import pytest
 
 from dpviz.mechanisms import UniformGrid, tuning
 from dpviz.mechanisms.expected_error import BoxQueries, expected_grid
-from dpviz.mechanisms.points.tuned import GridSize, TunedGrid
+from dpviz.mechanisms.points.tuned import TunedGrid
 from dpviz.mechanisms.run import Run
+from dpviz.mechanisms.tuning import GridCandidate
 from dpviz.papers.e2epriv import TUNING_SETS
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
@@ -27,12 +28,12 @@ def tried(monkeypatch, key: str, epsilon: float | str = 1) -> tuple[TunedGrid, n
     """
     points, mechanism = counts(key), TunedGrid(sides=TUNING_SETS[key].sides)
     queries = BoxQueries(points=points, boxes=mechanism.boxes(points.domain))
-    honest, candidates = lru_cache(GridSize.expected), mechanism.candidates(points.domain)
+    honest, candidates = lru_cache(GridCandidate.expected), mechanism.candidates(points.domain)
     monkeypatch.setattr(tuning, "BoxQueries", lambda **_: queries)
-    monkeypatch.setattr(GridSize, "expected", lambda self, queries, budget: honest(self, queries, budget))
+    monkeypatch.setattr(GridCandidate, "expected", lambda self, queries, budget: honest(self, queries, budget))
     streams = Entropy.seeded(1).spawn(RUNS)
     budget = PureBudget(epsilon)
-    choices = [mechanism.tune_by(Run.of(mechanism, points, budget, each), budget, "size", candidates) for each in streams]
+    choices = [mechanism.tune_by(Run.of(mechanism, points, budget, each), "size", candidates) for each in streams]
     budget, floor = PureBudget(choices[0].remaining), np.maximum(queries.truth, mechanism.rho(int(points.count.sum())))
     errors = np.array([(expected_grid(queries, each.side, budget).error / floor).mean() for each in candidates])
     chosen = np.bincount([choice.index for choice in choices], minlength=len(candidates))

@@ -93,7 +93,7 @@ def test_a_release_is_drawn_described_reported_and_written(ledger, words):
     ("changes", "texts", "error", "message"),
     [
         ({"budget": PureBudget(2)}, {}, RefusedError, "left"),
-        ({"mechanism": PathTree(), "budget": ApproxBudget(1, "1e-6")}, {}, BudgetError, "epsilon alone.*quadtree and privelet take rho"),
+        ({"mechanism": PathTree(), "budget": ApproxBudget(1, "1e-6")}, {}, BudgetError, "epsilon alone.*mechanisms says which take rho"),
         ({"budget": ApproxBudget(1, "1e-6")}, {}, RefusedError, "delta 0"),
         ({"cap": None}, {}, BudgetError, "cap"),
         ({"mechanism": ExactKdtree()}, {}, RefusedError, "NOT PRIVATE"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -11,7 +11,8 @@ import numpy as np
 from dpviz.arrays import Floats
 from dpviz.data.areas import AreaCounts
 from dpviz.mechanisms.audit import AREAS, Added
-from dpviz.mechanisms.base import ADD_REMOVE, BOUNDED, NEIGHBOURS, PUBLIC_REGIONS, LevelError, Mechanism, setting
+from dpviz.mechanisms.base import ADD_REMOVE, BOUNDED, NEIGHBOURS, PUBLIC_REGIONS, LevelError, Mechanism, SettingSpec, setting
+from dpviz.mechanisms.budget_noise import accounting_setting
 from dpviz.mechanisms.run import Run
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.consistency import SMALLEST_VARIANCE, least_squares
@@ -31,22 +32,12 @@ _NONNEGATIVE = (
 )
 
 
-def neighbours_setting() -> Any:
-    """Declare the setting `neighbours` of a mechanism of areas."""
-    return setting(
-        ADD_REMOVE,
-        "Neighbours",
-        choices=NEIGHBOURS,
-        help="add_remove: one record (or person) is added or removed. bounded: one is replaced by another, for twice the noise (ε) or the"
-        " square root of two (ρ).",
-    )
-
-
 @dataclass(frozen=True, kw_only=True)
 class AreaMechanism(Mechanism[AreaCounts, Regions, AreaRelease]):
     """Base of every mechanism of areas: it counts records in nested regions, and releases noisy counts of every level.
 
-    The kind of the budget decides the noise: discrete Laplace for epsilon, discrete Gaussian for rho and for (epsilon, delta).
+    The kind of the budget decides the noise: discrete Laplace for epsilon, discrete Gaussian for rho and for (epsilon, delta). Every
+    mechanism of areas has the settings `neighbours` and `accounting`, which `Run` reads: none has to declare them.
 
     A mechanism in full, which counts the leaves; larger regions are sums:
 
@@ -57,7 +48,6 @@ class AreaMechanism(Mechanism[AreaCounts, Regions, AreaRelease]):
     ... class Leaves(AreaMechanism):
     ...     key, title, summary = "leaves", "Leaves", "Counts the leaves with noise."
     ...     def release(self, areas, budget, entropy):
-    ...         self.check_data(areas)
     ...         run = Run.of(self, areas, budget, entropy)
     ...         return self.make_release(run, *self.count_levels(run, [0.0] * areas.regions.depth + [1.0]))
     >>> table = pd.DataFrame({"district": ["A", "A", "B"], "tract": ["a", "b", "c"]})
@@ -65,6 +55,8 @@ class AreaMechanism(Mechanism[AreaCounts, Regions, AreaRelease]):
     >>> areas = dv.AreaCounts.from_counts([900, 40, 500], regions=regions)
     >>> Leaves().release(areas, PureBudget(1000), Entropy.seeded(1)).to_frame("district")["count"].tolist()
     [940.0, 500.0]
+    >>> Leaves(neighbours="bounded").release(areas, PureBudget(1000), Entropy.seeded(1)).receipt.steps[0].sensitivity
+    Fraction(2, 1)
     """
 
     family: ClassVar[str] = "areas"
@@ -74,6 +66,20 @@ class AreaMechanism(Mechanism[AreaCounts, Regions, AreaRelease]):
     )
     audit_inputs: ClassVar[tuple[Added[Any], ...]] = AREAS
     noise_by_budget: ClassVar[bool] = True
+
+    neighbours: str = setting(
+        ADD_REMOVE,
+        "Neighbours",
+        choices=NEIGHBOURS,
+        help="add_remove: one record (or person) is added or removed. bounded: one is replaced by another, for twice the noise (ε) or the"
+        " square root of two (ρ).",
+    )
+    accounting: str = accounting_setting("exact", "record")
+
+    @classmethod
+    def rules(cls) -> Iterator[SettingSpec]:
+        """Iterate over the rules: first the settings of the mechanism, then those of all mechanisms of areas."""
+        return iter(sorted(super().rules(), key=lambda rule: rule.name in ("neighbours", "accounting")))
 
     def check_data(self, data: AreaCounts) -> None:
         """Raise an error if the input is not AreaCounts, or its regions do not fit the settings (see `check`); nothing is spent.

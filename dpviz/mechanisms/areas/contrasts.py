@@ -11,7 +11,7 @@ import numpy as np
 from dpviz.arrays import Integers
 from dpviz.data.areas import AreaCounts
 from dpviz.mechanisms.areas.base import AreaMechanism
-from dpviz.mechanisms.base import PUBLIC_REGIONS
+from dpviz.mechanisms.base import ADD_REMOVE, PUBLIC_REGIONS
 from dpviz.mechanisms.contrasts import NO_NOISE, NO_PROOF, ChangedCounts, Contrast, Merged, Rounded, Suppressed, Table
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.entropy import Entropy, require_entropy
@@ -22,6 +22,9 @@ from dpviz.space.hierarchy import Hierarchy
 @dataclass(frozen=True, kw_only=True)
 class AreaContrast(Contrast, AreaMechanism):
     """Base of the contrasts for areas: a table that is published today without differential privacy. NOT PRIVATE."""
+
+    neighbours: ClassVar[str] = ADD_REMOVE  # type: ignore[misc]  # no settings here: no noise depends on them
+    accounting: ClassVar[str] = "exact"  # type: ignore[misc]
 
     @abstractmethod
     def publish(self, hierarchy: Hierarchy, true: Integers, entropy: Entropy) -> Table:

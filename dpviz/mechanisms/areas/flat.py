@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from dpviz.data.areas import AreaCounts
-from dpviz.mechanisms.areas.base import AreaMechanism, neighbours_setting
+from dpviz.mechanisms.areas.base import AreaMechanism
 from dpviz.mechanisms.base import setting
-from dpviz.mechanisms.budget_noise import accounting_setting
 from dpviz.mechanisms.run import Run
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.entropy import Entropy
@@ -52,8 +51,6 @@ class FlatAreas(AreaMechanism):
         high=2**53,
         help="Finest regions with a smaller noisy count are not shown; larger regions include them. Left empty, all are shown.",
     )
-    neighbours: str = neighbours_setting()
-    accounting: str = accounting_setting("exact", "record")
 
     def release(self, areas: AreaCounts, budget: Budget, entropy: Entropy) -> AreaRelease:
         """Spend a budget on `areas`.
@@ -67,6 +64,5 @@ class FlatAreas(AreaMechanism):
             BudgetError: something else than a budget, or delta = 0.
             InputError: not AreaCounts.
         """
-        self.check_data(areas)
         run = Run.of(self, areas, budget, entropy)
         return self.make_release(run, *self.count_levels(run, [0.0] * areas.regions.depth + [1.0]), least=self.threshold)

@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from dpviz.data.areas import AreaCounts
-from dpviz.mechanisms.areas.base import AreaMechanism, neighbours_setting
-from dpviz.mechanisms.base import Share, setting
-from dpviz.mechanisms.budget_noise import accounting_setting
+from dpviz.mechanisms.areas.base import AreaMechanism
+from dpviz.mechanisms.base import Share, setting, split_shares, weights_setting
 from dpviz.mechanisms.run import Run
 from dpviz.privacy.allocation import REGION_STRATEGIES, region_weights
 from dpviz.privacy.budget import Budget
@@ -59,20 +58,14 @@ class RegionTree(AreaMechanism):
         " regions far less. uniform: equal shares. geometric: more for levels with more regions. census: the published shares of the US"
         " Census of 2020, for six levels. custom: your weights.",
     )
-    weights: tuple[float, ...] = setting(
-        (),
-        "Custom weights",
-        low=0,
-        when=("split", "custom"),
-        help="One per level, coarsest first (the whole first, if it is counted); 0 for a level that is not measured, but not for the"
+    weights: tuple[float, ...] = weights_setting(
+        "One per level, coarsest first (the whole first, if it is counted); 0 for a level that is not measured, but not for the"
         " finest. Shares that add up to 1, or whole numbers.",
     )
     count_root: bool = setting(False, "Count the whole", help="Spend a share of the budget on the total of all regions.")
     nonnegative: bool = setting(
         False, "Non-negative counts", help="Release whole numbers of at least 0 that add up and fit the noisy counts best; biased."
     )
-    neighbours: str = neighbours_setting()
-    accounting: str = accounting_setting("exact", "record")
 
     def release(self, areas: AreaCounts, budget: Budget, entropy: Entropy) -> AreaRelease:
         """Spend a budget on `areas`.
@@ -86,7 +79,6 @@ class RegionTree(AreaMechanism):
             BudgetError: something else than a budget, delta = 0, or a split that does not fit the levels.
             InputError: not AreaCounts.
         """
-        self.check_data(areas)
         run = Run.of(self, areas, budget, entropy)
         weights = self.level_weights(areas.regions, gaussian=run.gaussian)
         return self.make_release(run, *self.count_levels(run, weights), nonnegative=self.nonnegative)
@@ -121,11 +113,7 @@ class RegionTree(AreaMechanism):
     def _list_shares(self, frame: Regions, *, gaussian: bool) -> list[Share]:
         first = 0 if self.count_root else 1
         weights = self.level_weights(frame, gaussian=gaussian)[first:]
-        titles = ("the whole", *frame.levels)[first:]
-        return [
-            Share(label=title, share=weight / sum(weights), level=level)
-            for level, (title, weight) in enumerate(zip(titles, weights, strict=True), start=first)
-        ]
+        return split_shares(("the whole", *frame.levels)[first:], weights, range(first, frame.depth + 1))
 
     def with_shares(self, shares: Sequence[float]) -> RegionTree:
         """Return a copy with custom weights, one per level."""

@@ -13,14 +13,21 @@ import numpy as np
 from dpviz.arrays import Integers
 from dpviz.data.points import PointCounts
 from dpviz.mechanisms.base import GRIDS, Share, setting, shares_of
-from dpviz.mechanisms.points.base import PointMechanism, negative_setting
+from dpviz.mechanisms.points.base import (
+    PointMechanism,
+    declared_total_setting,
+    fill_setting,
+    least_squares_setting,
+    name_declared,
+    negative_setting,
+    shrink_setting,
+)
 from dpviz.mechanisms.run import Run
-from dpviz.privacy.budget import Budget, exact, require_pure
+from dpviz.privacy.budget import Budget, exact
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.point_release import PointRelease
 from dpviz.space.domain import Domain
 from dpviz.space.grids import Subgrids
-from dpviz.space.interpolate import FILLS
 from dpviz.space.mask import open_cells
 
 MOST_PER_SIDE = 2**11
@@ -71,33 +78,24 @@ class AdaptiveGrid(PointMechanism):
 
     alpha: float = setting(0.5, "Share of the first grid", low=0.01, high=0.99, help="Part of ε for the coarse grid.")
     c: float = setting(10.0, "Constant c of the rule", low=0.1, high=1000, help="Larger values give fewer cells; the paper's is 10.")
-    declared_total: int | None = setting(
-        None,
-        "Declared number of records",
-        low=0,
-        high=10**15,
-        optional=True,
-        help="A number of records that is public already. Left empty, a share of ε buys a noisy one.",
+    declared_total: int | None = declared_total_setting(
+        "A number of records that is public already. Left empty, a share of ε buys a noisy one.", high=10**15
     )
     total_share: float = setting(0.01, "Share for the total", low=0.001, high=0.5, help="Part of ε that buys the noisy total.")
-    least_squares: bool = setting(True, "Least squares", help="Make the levels agree in the most accurate way; free post-processing.")
-    shrink_small: bool = setting(
-        False, "Shrink small leaves", when=("least_squares", True), help="Leaves that are hardly more than noise become smaller; biased."
-    )
+    least_squares: bool = least_squares_setting()
+    shrink_small: bool = shrink_setting(default=False)
     negative: str = negative_setting()
-    fill: str = setting("uniform", "Inside partitions", choices=FILLS, help="How answers fill partitions that are cut.")
+    fill: str = fill_setting()
 
     def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> PointRelease:
         """Spend a pure budget on `points`; raises `BudgetError` for any other budget."""
-        budget = require_pure(budget, self.title)
         run = Run.of(self, points, budget, entropy)
         alpha, total = exact(self.alpha, "alpha"), self.declared_total
         on_total = exact(self.total_share, "The share for the total") if total is None else Fraction(0)
-        total_epsilon, coarse_epsilon, fine_epsilon = budget.split([on_total, (1 - on_total) * alpha, (1 - on_total) * (1 - alpha)])
+        total_epsilon, coarse_epsilon, fine_epsilon = run.split([on_total, (1 - on_total) * alpha, (1 - on_total) * (1 - alpha)])
         epsilon_per_record = float((coarse_epsilon + fine_epsilon) / points.contributions)
         if total is None:
-            noisy_total, _ = run.measure("total, for the size of the first grid", np.array([points.count.sum()]), total_epsilon)
-            total = int(noisy_total[0])
+            total = run.measure_total("total, for the size of the first grid", total_epsilon)
         side = self._choose_side(total, epsilon_per_record, points.domain)
         subgrids, first_counts, variance = self._cut(run, side, coarse_epsilon, epsilon_per_record)
         tree, node_of = subgrids.tree()
@@ -107,8 +105,7 @@ class AdaptiveGrid(PointMechanism):
         true = np.bincount(subgrids.part_of(points.column, points.row), points.count, len(node_of)).astype(np.int64)
         parts = np.flatnonzero(open_cells(tree, points.domain.mask)[node_of] > 0)
         noisy[node_of[parts]], variances[node_of[parts]] = run.measure("counts, second grid", true[parts], fine_epsilon)
-        unprotected = () if self.declared_total is None else (f"the declared number of records ({self.declared_total:,})",)
-        return self.make_release(run, tree, noisy, variances, unprotected=unprotected, approximate=APPROXIMATE)
+        return self.make_release(run, tree, noisy, variances, unprotected=name_declared(self.declared_total), approximate=APPROXIMATE)
 
     def _cut(self, run: Run[PointCounts], side: int, epsilon: Fraction, epsilon_per_record: float) -> tuple[Subgrids, Integers, float]:
         """Measure the first grid and cut its cells; return the second grid, the first grid's noisy counts, and their variance."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from dpviz.arrays import Floats, Integers
 from dpviz.data.points import PointCounts
 from dpviz.errors import DomainError
 from dpviz.mechanisms.audit import USUAL, Added
-from dpviz.mechanisms.base import LevelError, Mechanism, setting
+from dpviz.mechanisms.base import LevelError, Mechanism, Share, setting, shares_of, split_shares
 from dpviz.mechanisms.budget_noise import split_budget
 from dpviz.mechanisms.run import Run, level_variances
 from dpviz.mechanisms.sensitivity import Sensitivity
@@ -23,10 +23,12 @@ from dpviz.privacy.nonnegative_counts import nonnegative_counts
 from dpviz.privacy.receipt import Receipt
 from dpviz.release.point_release import PointRelease
 from dpviz.space.domain import Domain
-from dpviz.space.interpolate import INTERPOLATED, LOG_LINEAR, UNIFORM
+from dpviz.space.interpolate import FILLS, INTERPOLATED, LOG_LINEAR, UNIFORM
 from dpviz.space.mask import CellMask, open_cells
 from dpviz.space.tree import Tree
 
+SMALLEST_SHARE, LARGEST_SHARE = 0.01, 0.99
+"""Of the budget, for what finds the partitions."""
 LEANING = "answers that cut a leaf lean towards fuller neighbours, and have the spread of those that do not"
 ZEROED = "the spread is that of the noise before small counts were drawn towards 0, which adds bias"
 KEEP, SPREAD = "keep", "spread"
@@ -51,15 +53,15 @@ class PointMechanism(Mechanism[PointCounts, Domain, PointRelease]):
 
     A mechanism in full, which counts the quarters of the domain:
 
-    >>> from dpviz.privacy.budget import PureBudget, require_pure
+    >>> from dpviz.privacy.budget import PureBudget
     >>> from dpviz.privacy.entropy import Entropy
     >>> from dpviz.space.grids import quadtree
     >>> @dataclass(frozen=True, kw_only=True)
     ... class Quarters(PointMechanism):
     ...     key, title, summary = "quarters", "Quarters", "Counts the quarters of the domain with noise."
     ...     def release(self, points, budget, entropy):
-    ...         run, tree = Run.of(self, points, require_pure(budget, self.title), entropy), quadtree(points.domain, 1)
-    ...         return self.make_release(run, tree, *self.count_levels(run, tree, all_on_leaves(tree, budget.epsilon)))
+    ...         run, tree = Run.of(self, points, budget, entropy), quadtree(points.domain, 1)
+    ...         return self.make_release(run, tree, *self.count_levels(run, tree, run.split([0, 1])))
     >>> points = PointCounts.from_matrix(np.ones((4, 4), int))
     >>> Quarters().release(points, PureBudget(1000), Entropy.seeded(1)).count.tolist()
     [16.0, 4.0, 4.0, 4.0, 4.0]
@@ -133,17 +135,16 @@ class PointMechanism(Mechanism[PointCounts, Domain, PointRelease]):
             finish: fields of `PostProcessing` that are not those of the settings.
         """
         domain, how = run.data.domain, PostProcessing(**post_settings(self) | finish)
-        self.refuse_mask(domain)
         cells = open_cells(tree, domain.mask)
         noisy, measured = np.where(cells > 0, noisy, np.nan), np.where(cells > 0, variance, np.inf)
-        count, variance, spread = reconcile(tree, noisy, measured, by_least_squares=how.least_squares, cells=cells)
+        count, noise_variance, spread = reconcile(tree, noisy, measured, by_least_squares=how.least_squares, cells=cells)
         changed = how.change_counts(tree, (noisy, measured), count, domain.mask)
-        several = spread is not None and np.isfinite(variance[cells > 0]).sum() > (cells[tree.leaves] > 0).sum()
+        several = spread is not None and np.isfinite(noise_variance[cells > 0]).sum() > (cells[tree.leaves] > 0).sum()
         return PointRelease(
             domain=domain,
             tree=tree,
             noisy=noisy,
-            noise_variance=variance,
+            noise_variance=noise_variance,
             count=count if changed is None else changed,
             unbiased=None if changed is None else count,
             spread=spread,
@@ -215,6 +216,9 @@ class PointMechanism(Mechanism[PointCounts, Domain, PointRelease]):
         return None
 
 
+Kind = TypeVar("Kind", bound=PointMechanism)
+
+
 @dataclass(frozen=True, kw_only=True)
 class PostProcessing:
     """How a release is post-processed; a mechanism's settings of these names are taken as they are.
@@ -264,18 +268,46 @@ class PostProcessing:
 
     def describe(self, *, several: bool) -> tuple[str, ...]:
         """Describe the steps; `several` says whether least squares combined several measurements."""
-        zero, spread = self.shrink_small and self.least_squares, self.is_nonnegative
+        shrunk, nonnegative = self.shrink_small and self.least_squares, self.is_nonnegative
         steps = {
-            "small leaves drawn towards 0": zero and not spread,
-            "small leaves drawn towards 0, those with nothing around them more": zero and spread,
-            "least squares, the total at least 0": zero and not spread,
-            "least squares": spread or (several and not zero),
-            "quarters drawn towards a log-linear interpolation of their surroundings": spread and self.fill == LOG_LINEAR,
-            "negative counts spread over their siblings, the total kept": spread,
+            "small leaves drawn towards 0": shrunk and not nonnegative,
+            "small leaves drawn towards 0, those with nothing around them more": shrunk and nonnegative,
+            "least squares, the total at least 0": shrunk and not nonnegative,
+            "least squares": nonnegative or (several and not shrunk),
+            "quarters drawn towards a log-linear interpolation of their surroundings": nonnegative and self.fill == LOG_LINEAR,
+            "negative counts spread over their siblings, the total kept": nonnegative,
             "answers lean towards fuller neighbours inside leaves": self.fill == INTERPOLATED,
             "answers follow a log-linear interpolation inside leaves": self.fill == LOG_LINEAR,
         }
         return tuple(text for text, done in steps.items() if done)
+
+
+def zoom_shares(weights: Sequence[float], halvings: int, order: int, part: float = 1.0) -> list[Share]:
+    """List the shares of the depths of a tree, which together have a part of the budget.
+
+    Args:
+        weights: of the depths, root first.
+        halvings: how often a step down the tree halves a node, by columns or by rows; two halvings are a zoom level.
+        order: of the lattice, the finest zoom level.
+        part: of the budget, 0 to 1.
+    """
+    levels = [None if depth * halvings % 2 else min(depth * halvings // 2, order) for depth in range(len(weights))]
+    return split_shares([f"zoom {depth}" for depth in range(len(weights))], weights, levels, part=part)
+
+
+def drag_structure(mechanism: Kind, name: str, shares: Sequence[float]) -> Kind:
+    """Return a copy with another share for the structure and custom weights, one per depth.
+
+    If nothing is left for counts, the weights do not change.
+
+    Args:
+        mechanism: with settings `split` and `weights`.
+        name: the setting that is the share of the structure, limited to 0.01 to 0.99.
+        shares: that of the structure first, then those of the depths.
+    """
+    counts = sum(shares[1:])
+    custom = {"split": "custom", "weights": tuple(share / counts for share in shares[1:])} if counts else {}
+    return replace(mechanism, **{name: min(max(shares_of(shares)[0], SMALLEST_SHARE), LARGEST_SHARE)}, **custom)
 
 
 def describe_mask(domain: Domain) -> tuple[str, ...]:
@@ -325,6 +357,59 @@ def negative_setting(default: str = KEEP, when: tuple[str, Any] | None = ("least
         choices=NEGATIVE,
         when=when,
         help="Spread makes them 0 and takes as much from their siblings: sums stay right, nearly empty places come out too large.",
+    )
+
+
+def structure_setting(default: float, label: str, text: str) -> Any:
+    """Declare a share of the budget for what finds the partitions; `text` is its help."""
+    return setting(default, label, low=SMALLEST_SHARE, high=LARGEST_SHARE, help=text)
+
+
+def declared_total_setting(text: str, *, high: float = 2**53, when: tuple[str, Any] | None = None) -> Any:
+    """Declare the setting `declared_total`; `text` is its help."""
+    return setting(None, "Declared number of records", optional=True, low=0, high=high, when=when, help=text)
+
+
+def name_declared(total: int | None) -> tuple[str, ...]:
+    """Name a declared number of records among the facts that are not protected; nothing if none is declared."""
+    return () if total is None else (f"the declared number of records ({total:,})",)
+
+
+def least_squares_setting() -> Any:
+    """Declare the setting `least_squares`: whether the levels are made to agree."""
+    return setting(True, "Least squares", help="Make the levels agree in the most accurate way; free post-processing.")
+
+
+def shrink_setting(*, default: bool, when: tuple[str, Any] | None = ("least_squares", True)) -> Any:
+    """Declare the setting `shrink_small`; `when` is None for a mechanism that always uses least squares."""
+    return setting(default, "Shrink small leaves", when=when, help="Leaves that are hardly more than noise become smaller; biased.")
+
+
+def fill_setting(default: str = UNIFORM) -> Any:
+    """Declare the setting `fill`."""
+    return setting(default, "Inside partitions", choices=FILLS, help="How answers fill partitions that are cut.")
+
+
+def prune_setting() -> Any:
+    """Declare the setting `prune`: the estimate under which a node has no descendants."""
+    return setting(
+        0.0, "Prune below", low=0, high=1e12, help="Remove what lies under nodes with a smaller estimate; 0 is off, the paper has 32."
+    )
+
+
+def height_setting() -> Any:
+    """Declare the setting `height` of a tree whose smallest partitions are that many steps below the whole."""
+    return setting(8, "Height", low=1, high=24, help="Steps from the whole domain to the smallest partitions; cut to the resolution.")
+
+
+def order_setting(high: int, more: str = "") -> Any:
+    """Declare the setting `order` of a grid of 2**order x 2**order cells; `more` ends its help."""
+    return setting(
+        10,
+        "Resolution, 2^n cells per side",
+        low=1,
+        high=high,
+        help=f"The number n: 8 makes 256 cells per side; never finer than the resolution of the domain.{more}",
     )
 
 

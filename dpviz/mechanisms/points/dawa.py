@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -12,20 +12,28 @@ import numpy as np
 from dpviz.arrays import Floats, Integers, Mask
 from dpviz.data.points import PointCounts
 from dpviz.mechanisms.audit import BUCKETS, Added
-from dpviz.mechanisms.base import DATA_DEPENDENT, Share, setting, shares_of
-from dpviz.mechanisms.points.base import PointMechanism, negative_setting
+from dpviz.mechanisms.base import DATA_DEPENDENT, Share, setting, weights_setting
+from dpviz.mechanisms.points.base import (
+    PointMechanism,
+    drag_structure,
+    fill_setting,
+    negative_setting,
+    order_setting,
+    shrink_setting,
+    structure_setting,
+    zoom_shares,
+)
 from dpviz.mechanisms.run import Run, level_variances
 from dpviz.mechanisms.sensitivity import Sensitivity
-from dpviz.privacy.allocation import STRATEGIES, level_weights
+from dpviz.privacy.allocation import STRATEGIES, level_weights, measured_part
 from dpviz.privacy.budget import Budget, PureBudget, exact, require_pure
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.noise import discrete_laplace
-from dpviz.privacy.receipt import Step
 from dpviz.release.point_release import PointRelease
 from dpviz.space.domain import Domain
 from dpviz.space.grids import tree_of
 from dpviz.space.hilbert import Curve, boxes, hilbert
-from dpviz.space.interpolate import FILLS
+from dpviz.space.interpolate import INTERPOLATED
 from dpviz.space.mask import open_cells
 from dpviz.space.tree import Tree
 
@@ -35,7 +43,6 @@ SENSITIVITY = 2 * GRAIN + 1
 PRICES = {4: 1.35, 2: 2.1}
 """The price of a bucket by parts per step, in scales of the noise on costs; below about 1.3 and 2, noise shatters empty areas."""
 
-SMALLEST_SHARE, LARGEST_SHARE = 0.01, 0.99
 _LARGEST_COST, _LARGEST_PRICE, _LARGEST_EXCESS = 2**58, 2**59, 2**42
 _LOW_BITS = 30
 
@@ -109,20 +116,10 @@ class Dawa(PointMechanism):
     )
     audit_inputs: ClassVar[tuple[Added[Any], ...]] = BUCKETS
 
-    order: int = setting(
-        10,
-        "Resolution, 2^n cells per side",
-        low=1,
-        high=FINEST,
-        help="The number n: 8 makes 256 cells per side; never finer than the resolution of the domain. A step needs four times the memory.",
-    )
+    order: int = order_setting(FINEST, " A step needs four times the memory.")
     fan_out: int = setting(4, "Parts per step", choices=tuple(PRICES), help="4 makes squares only; 2 also halves of squares.")
-    structure_share: float = setting(
-        0.55,
-        "Share for the partition",
-        low=SMALLEST_SHARE,
-        high=LARGEST_SHARE,
-        help="Part of ε that finds the partition; what is left pays for the counts.",
+    structure_share: float = structure_setting(
+        0.55, "Share for the partition", "Part of ε that finds the partition; what is left pays for the counts."
     )
     price: float | None = setting(
         None,
@@ -133,16 +130,13 @@ class Dawa(PointMechanism):
         help="More gives fewer, larger partitions; in scales of the noise. Left empty, 1.35 with four parts per step and 2.1 with two.",
     )
     split: str = setting("geometric", "Budget over levels", choices=STRATEGIES, help="How the ε for counts is shared between zoom levels.")
-    weights: tuple[float, ...] = setting(
-        (), "Custom weights", low=0, when=("split", "custom"), help="One per zoom level, whole domain first: shares or whole numbers."
-    )
-    shrink_small: bool = setting(True, "Shrink small leaves", help="Leaves that are hardly more than noise become smaller; biased.")
+    weights: tuple[float, ...] = weights_setting()
+    shrink_small: bool = shrink_setting(default=True, when=None)
     negative: str = negative_setting(when=None)
-    fill: str = setting("interpolated", "Inside partitions", choices=FILLS, help="How answers fill partitions that are cut.")
+    fill: str = fill_setting(INTERPOLATED)
 
     def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> PointRelease:
         """Spend a pure budget on `points`; raises `BudgetError` for any other budget, or for custom weights that do not fit."""
-        budget = require_pure(budget, self.title)
         run, epsilons = Run.of(self, points, budget, entropy), self._epsilons(points.domain, budget)
         tree = self._choose(run, epsilons)
         noisy, variance = self.count_levels(run, tree, _end_with(epsilons[1:], tree.height))
@@ -154,25 +148,23 @@ class Dawa(PointMechanism):
         sensitivity, levels = points.contributions * SENSITIVITY, list(self._costs(points, epsilons))
         for cost, is_candidate in levels:
             cost[is_candidate] = discrete_laplace(cost[is_candidate], PureBudget(epsilon), run.entropy, 2 * sensitivity)
-        run.steps.append(
-            Step(
-                purpose="partition",
-                amount=epsilon,
-                sensitivity=Fraction(sensitivity),
-                noise="noisy minimum, discrete Laplace",
-                scale=2 * sensitivity / epsilon,
-                counts=sum(int(np.count_nonzero(is_candidate)) for _, is_candidate in levels),
-            )
-        )
+        candidates = sum(int(np.count_nonzero(is_candidate)) for _, is_candidate in levels)
+        run.add_step("partition", epsilon, sensitivity, "noisy minimum, discrete Laplace", 2 * sensitivity / epsilon, counts=candidates)
         return self._tree(cheapest([cost for cost, _ in levels]), points.domain)
 
     def _costs(self, points: PointCounts, epsilons: list[Fraction]) -> Iterator[tuple[Integers, Mask]]:
-        """Compute the costs of all intervals without noise, depth by depth, the whole row first, and which are candidates. PRIVATE."""
+        """Compute the costs of all intervals without noise, depth by depth, the whole row first, and which are candidates. PRIVATE.
+
+        The price of a bucket, in units of 2**-16 records, is m / epsilon_2 and a multiple of the scale of the noise on costs. It is cut at
+        2**59, so that costs fit 64 bits; only budgets for which noise is refused come there.
+        """
         order, domain = self._order(points.domain), points.domain
         coarser = domain.order - order
         position = hilbert(points.column >> coarser, points.row >> coarser, order)
         count = np.bincount(position, weights=points.count, minlength=4**order).astype(np.int64)
-        price = self._price(points.contributions, epsilons[0], sum(epsilons[1:], Fraction(0)))
+        m, structure, counts = points.contributions, epsilons[0], sum(epsilons[1:], Fraction(0))
+        multiple = exact(PRICES[self.fan_out] if self.price is None else self.price, "The price")
+        price = min(int(GRAIN * m / counts + multiple * 2 * m * SENSITIVITY / structure), _LARGEST_PRICE)
         for cells in self._open_cells(domain, len(epsilons) - 1):
             yield np.where(cells > 0, deviations(count, cells) + price, 0), cells > 0
 
@@ -185,14 +177,6 @@ class Dawa(PointMechanism):
             first = np.arange(0, 4**order, length)
             curve = Curve(order=order, first=first, last=first + length)
             yield np.full(len(first), length) if mask is None else mask.positions_in(curve)
-
-    def _price(self, contributions: int, structure: Fraction, counts: Fraction) -> int:
-        """Compute the price of a bucket, in units of 2**-16 records: m / epsilon_2, and a multiple of the scale of the noise on costs.
-
-        It is cut at 2**59, so that costs fit 64 bits; only budgets for which noise is refused come there.
-        """
-        multiple = exact(PRICES[self.fan_out] if self.price is None else self.price, "The price")
-        return min(int(GRAIN * contributions / counts + multiple * 2 * contributions * SENSITIVITY / structure), _LARGEST_PRICE)
 
     def _tree(self, whole: list[Mask], domain: Domain) -> Tree:
         """Build the tree of a partition, given per depth which nodes stay whole where no node above does."""
@@ -220,29 +204,29 @@ class Dawa(PointMechanism):
         """Return the weights of all depths, root first; geometric ones grow by the cube root of the parts per step."""
         return level_weights(self.split, 2 * self._order(domain) // self._cuts, fan_out=self.fan_out**2, custom=self.weights)
 
-    def _epsilons(self, domain: Domain, budget: PureBudget) -> list[Fraction]:
+    def _epsilons(self, domain: Domain, budget: Budget) -> list[Fraction]:
         """Divide the budget: epsilon of the partition, then of the counts of each depth, root first, down to the deepest measured one."""
-        weights, share = self._weights(domain), exact(self.structure_share, "The share for the partition")
-        measured = weights[: _deepest(weights) + 1]
-        return budget.split([share, *((1 - share) * Fraction(weight) / sum(map(Fraction, measured)) for weight in measured)])
+        measured, share = measured_part(self._weights(domain)), exact(self.structure_share, "The share for the partition")
+        counts = [(1 - share) * Fraction(weight) / sum(map(Fraction, measured)) for weight in measured]
+        return require_pure(budget, self.title).split([share, *counts])
 
     def _notes(self, domain: Domain) -> tuple[str, ...]:
         """Write the receipt's notes on an order or a height that was cut."""
         weights = self._weights(domain)
         notes = [f"The grid has order {domain.order}: the lattice is no finer."] if domain.order < self.order else []
-        if _deepest(weights) < len(weights) - 1:
-            notes.append(f"The tree ends at zoom level {_deepest(weights)}: nothing is measured below.")
+        if (measured := measured_part(weights)) != weights:
+            notes.append(f"The tree ends at zoom level {len(measured) - 1}: nothing is measured below.")
         return tuple(notes)
 
     def count_variances(self, release: PointRelease, budget: Budget) -> Floats | None:
         """Compute the variance of the noise on the count of each node, where the released partition stays as it is."""
-        epsilons = self._epsilons(release.domain, require_pure(budget, self.title))[1:]
+        epsilons = self._epsilons(release.domain, budget)[1:]
         sensitivity = Sensitivity(contributions=release.receipt.contributions)
         return level_variances(release.tree, _end_with(epsilons, release.tree.height), sensitivity, release.open_cells)
 
     def partition_exactly(self, points: PointCounts, budget: Budget) -> tuple[Tree, Floats] | None:
         """Choose the partition by costs that have no noise, and state the noise that its counts would have. NOT PRIVATE."""
-        epsilons = self._epsilons(points.domain, require_pure(budget, self.title))
+        epsilons = self._epsilons(points.domain, budget)
         tree = self._tree(cheapest([cost for cost, _ in self._costs(points, epsilons)]), points.domain)
         cells = open_cells(tree, points.domain.mask)
         variance = level_variances(tree, _end_with(epsilons[1:], tree.height), Sensitivity(contributions=points.contributions), cells)
@@ -250,25 +234,12 @@ class Dawa(PointMechanism):
 
     def shares(self, frame: Domain) -> list[Share]:
         """List the share of the partition, then one share per zoom level, whole domain first."""
-        weights = self._weights(frame)
-        counts = [
-            Share(
-                label=f"zoom {depth}",
-                share=(1 - self.structure_share) * weight / sum(weights),
-                level=depth * self._cuts // 2 if depth * self._cuts % 2 == 0 else None,
-            )
-            for depth, weight in enumerate(weights)
-        ]
+        counts = zoom_shares(self._weights(frame), self._cuts, frame.order, 1 - self.structure_share)
         return [Share(label="partition", share=self.structure_share, structure=True), *counts]
 
     def with_shares(self, shares: Sequence[float]) -> Dawa:
-        """Return a copy with another share for the partition and custom weights, one per zoom level.
-
-        If nothing is left for counts, the weights do not change.
-        """
-        structure, counts = shares_of(shares)[0], sum(shares[1:])
-        mechanism = replace(self, structure_share=min(max(structure, SMALLEST_SHARE), LARGEST_SHARE))
-        return replace(mechanism, split="custom", weights=tuple(share / counts for share in shares[1:])) if counts else mechanism
+        """Return a copy with another share for the partition and custom weights, one per zoom level."""
+        return drag_structure(self, "structure_share", shares)
 
 
 def deviations(count: Integers, cells: Integers) -> Integers:
@@ -320,11 +291,6 @@ def cheapest(costs: list[Integers]) -> list[Mask]:
         whole.append((own_high < high) | ((own_high == high) & (own_low <= low)))
         high, low = np.where(whole[-1], own_high, high), np.where(whole[-1], own_low, low)
     return whole[::-1]
-
-
-def _deepest(weights: list[float]) -> int:
-    """Return the deepest depth with a weight, but at least 1."""
-    return max(1, *(depth for depth, weight in enumerate(weights) if weight > 0))
 
 
 def _end_with(epsilons: list[Fraction], height: int) -> list[Fraction]:

@@ -83,7 +83,8 @@ class HilbertTree(MedianTree):
             for _ in range(self.cuts):
                 pieces = self._halve(run, along, pieces, next(medians), depth)
             levels.append(pieces)
-            children.append(_count_inside(above, pieces))
+            begin, end = np.searchsorted(pieces[:, 0], above.T)  # the halves of a piece follow each other, or there are none
+            children.append(np.asarray(end - begin))
         ends = np.concatenate(levels)
         curve = Curve(order=order, first=ends[:, 0].copy(), last=ends[:, 1].copy())
         rectangles = np.split(curve.rectangles(domain.order), np.cumsum([len(level) for level in levels[:-1]]))
@@ -154,9 +155,3 @@ def _are_halved(pieces: Integers, order: int, domain: Domain) -> NDArray[np.bool
         return have_lines
     first, last = pieces.T.copy()
     return have_lines & (domain.mask.positions_in(Curve(order=order, first=first, last=last)) > 0)
-
-
-def _count_inside(above: Integers, pieces: Integers) -> Integers:
-    """Count (n,) pieces in each of (n, 2) larger pieces; the (p, 2) pieces are sorted, and tile each larger one or leave it empty."""
-    begin, end = np.searchsorted(pieces[:, 0], above.T)
-    return np.asarray(end - begin)

@@ -13,17 +13,16 @@ from numpy.typing import NDArray
 from dpviz.arrays import Floats, Integers, Mask
 from dpviz.data.points import PointCounts
 from dpviz.mechanisms.base import TREES, Share, setting, shares_of
-from dpviz.mechanisms.points.base import PointMechanism, negative_setting
+from dpviz.mechanisms.points.base import PointMechanism, fill_setting, least_squares_setting, negative_setting, shrink_setting
 from dpviz.mechanisms.run import Run
-from dpviz.privacy.budget import Budget, PureBudget, exact, require_pure
+from dpviz.privacy.budget import Budget, PureBudget, exact
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.noise import discrete_laplace
-from dpviz.privacy.receipt import Step
 from dpviz.privacy.selection import permute_and_flip
 from dpviz.release.point_release import PointRelease
 from dpviz.space.domain import Domain
 from dpviz.space.grids import tree_of
-from dpviz.space.interpolate import FILLS
+from dpviz.space.interpolate import INTERPOLATED
 
 UNITS_PER_RECORD = 2**16
 SENSITIVITY = 2 * UNITS_PER_RECORD + 1
@@ -94,6 +93,11 @@ class SplitCells:
             column=self.column, row=self.row, count=self.count, node=self._part_of(self.along(across), line), rectangles=parts
         )
 
+    def ends(self, across: Mask) -> tuple[Integers, Integers]:
+        """Return (n,) first and (n,) last lattice line of each node along the axis of a cut."""
+        west, south, east, north = self.rectangles.T
+        return np.where(across, west, south), np.where(across, east, north)
+
     def along(self, across: Mask) -> NDArray[np.int32]:
         """Return (k,) the column of each cell whose node is cut between columns, and the row of every other cell."""
         if across.all():
@@ -131,7 +135,8 @@ class SplitCells:
             whole number is below 2**17 + 1. (The change is a whole number, so a sensitivity of 2**17 would suffice; the larger
             number is charged.)
         """
-        parts, area = 2 * len(line), self._areas(across, line)
+        (low, high), (first, last) = self.ends(across), self.ends(~across)
+        parts, area = 2 * len(line), (np.stack([line - low, high - line], axis=1) * (last - first)[:, None]).ravel()
         part = self._part_of(self.along(across), line)
         records = np.bincount(part, self.count, parts).astype(np.int64)
         whole, remainder = np.divmod(records, area)
@@ -142,13 +147,6 @@ class SplitCells:
             number, excess = np.bincount(part, minlength=parts), records
         below, beyond = _round_down(excess.astype(np.int64), number.astype(np.int64), remainder, area).reshape(-1, 2).T
         return below + beyond
-
-    def _areas(self, across: Mask, line: Integers) -> Integers:
-        """Return (2 n,) number of lattice cells in each part, two parts for each node."""
-        west, south, east, north = self.rectangles.T
-        low, high = np.where(across, west, south), np.where(across, east, north)
-        other = np.where(across, north - south, east - west)
-        return np.stack([(line - low) * other, (high - line) * other], axis=1).ravel()
 
 
 def _round_down(excess: Integers, number: Integers, remainder: Integers, area: Integers) -> Integers:
@@ -174,14 +172,14 @@ class Splitting:
         cells: occupied cells of the nodes.
         across: (n,) whether a node is split by a line between columns; else by a line between rows; public.
         epsilon: epsilon of all objectives that are evaluated on this level together.
-        level: level of the nodes in the tree, 0 for the whole domain; for the receipt.
+        depth: of the nodes in the tree; for the receipt.
     """
 
     run: Run[PointCounts]
     cells: SplitCells
     across: Mask
     epsilon: Fraction
-    level: int
+    depth: int
 
     @property
     def sensitivity(self) -> int:
@@ -191,8 +189,7 @@ class Splitting:
     @property
     def ends(self) -> tuple[Integers, Integers]:
         """First and last lattice line of each node along the axis of its split, each (n,); splits lie strictly between them."""
-        west, south, east, north = self.cells.rectangles.T
-        return np.where(self.across, west, south), np.where(self.across, east, north)
+        return self.cells.ends(self.across)
 
     @property
     def middles(self) -> Integers:
@@ -202,18 +199,9 @@ class Splitting:
 
     def note(self, noise: str, evaluations: int) -> None:
         """Write the step to the receipt: the name of its noise, and the number of objectives evaluated per node."""
-        sensitivity = Fraction(self.sensitivity * evaluations)
-        self.run.steps.append(
-            Step(
-                purpose="splits, by objectives in units of 1/65,536",
-                amount=self.epsilon,
-                sensitivity=sensitivity,
-                noise=noise,
-                scale=sensitivity / self.epsilon,
-                level=self.level,
-                counts=len(self.across),
-            )
-        )
+        purpose, sensitivity = "splits, by objectives in units of 1/65,536", self.sensitivity * evaluations
+        scale = sensitivity / self.epsilon
+        self.run.add_step(purpose, self.epsilon, sensitivity, noise, scale, level=self.depth, counts=len(self.across))
 
 
 def by_rounds(nodes: Splitting, rounds: int) -> Integers:
@@ -447,20 +435,16 @@ class Htf(PointMechanism):
         "Early leaves get unspent splits",
         help="Count them with the ε of the splits that are not made below them; the paper leaves it unspent.",
     )
-    least_squares: bool = setting(True, "Least squares", help="Make the levels agree in the most accurate way; free post-processing.")
+    least_squares: bool = least_squares_setting()
     combine: bool = setting(True, "Use all counts", help="Combine a path's counts with the fresh one; else only leaves are kept.")
-    shrink_small: bool = setting(
-        True, "Shrink small leaves", when=("least_squares", True), help="Leaves that are hardly more than noise become smaller; biased."
-    )
+    shrink_small: bool = shrink_setting(default=True)
     negative: str = negative_setting()
-    fill: str = setting("interpolated", "Inside partitions", choices=FILLS, help="How answers fill partitions that are cut.")
+    fill: str = fill_setting(INTERPOLATED)
 
     def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> PointRelease:
         """Spend a pure budget on `points`; raises `BudgetError` for any other budget."""
-        budget = require_pure(budget, self.title)
         run = Run.of(self, points, budget, entropy)
-        self.refuse_mask(points.domain)
-        spending = self.spending(run, budget.epsilon)
+        spending = self.spending(run, run.epsilon)
         levels = self._grow(run, spending)
         tree = tree_of([level.rectangles for level in levels], [np.where(level.split, 2, 0) for level in levels])
         value, variance = (np.concatenate([getattr(level, name) for level in levels]) for name in ("value", "variance"))
@@ -468,12 +452,17 @@ class Htf(PointMechanism):
         return self.make_release(run, tree, value, variance, notes=notes, approximate=approximate)
 
     def spending(self, run: Run[PointCounts], epsilon: Fraction) -> Spending:
-        """Determine the height and divide the budget; the parts add up to epsilon exactly."""
+        """Determine the height and divide the budget; the parts add up to epsilon exactly.
+
+        The height is floor(log2(N epsilon / 10)) for a noisy total N, limited to 1 up to twice the lattice's order, plus the extra levels.
+        """
         height_epsilon, height = Fraction(0), self.height
         if height is None:
             share = max(SMALLEST_HEIGHT_EPSILON, epsilon * exact(self.height_share, "The share for the height"))
             height_epsilon = min(share, epsilon * LARGEST_HEIGHT_SHARE)
-            height = self._estimate_height(run, height_epsilon, epsilon)
+            total = run.measure_total("total, for the height", height_epsilon)
+            leaves = int(max(total, 1) * epsilon / RECORDS_PER_LEAF)
+            height = min(max(leaves.bit_length() - 1, 1), 2 * run.data.domain.order) + self.extra
         if self.search == MIDDLE:
             splits = Fraction(0)
         elif self.split_epsilon is None:
@@ -484,12 +473,6 @@ class Htf(PointMechanism):
         return Spending(
             splits=splits, counts=PureBudget(epsilon - height_epsilon - height * splits).split(weights), reused=self.reuse_splits
         )
-
-    def _estimate_height(self, run: Run[PointCounts], height_epsilon: Fraction, epsilon: Fraction) -> int:
-        """Return floor(log2(N epsilon / 10)) for a noisy total N, limited to 1 up to twice the lattice's order, plus the extra levels."""
-        (total,), _ = run.measure("total, for the height", np.array([run.data.count.sum()]), height_epsilon)
-        leaves = int(max(int(total), 1) * epsilon / RECORDS_PER_LEAF)
-        return min(max(leaves.bit_length() - 1, 1), 2 * run.data.domain.order) + self.extra
 
     def _grow(self, run: Run[PointCounts], spending: Spending) -> list[Level]:
         """Count and split the nodes, one depth after the other; the receipt gets a step for every depth, even if no node has this depth."""
@@ -504,16 +487,15 @@ class Htf(PointMechanism):
             nodes += len(level.split)
             if depth < spending.height:
                 across = (height == 1) | ((width > 1) & ((spending.height - depth) % 2 == 1))
-                cells = self._split_level(run, spending, depth, cells.keep(level.split), across[level.split])
+                across = across[level.split]
+                nodes_to_split = Splitting(run=run, cells=cells.keep(level.split), across=across, epsilon=spending.splits, depth=depth)
+                cells = nodes_to_split.cells.cut(across, self._choose_lines(nodes_to_split))
         return levels
 
-    def _split_level(self, run: Run[PointCounts], spending: Spending, depth: int, cells: SplitCells, across: Mask) -> SplitCells:
-        nodes = Splitting(run=run, cells=cells, across=across, epsilon=spending.splits, level=depth)
+    def _choose_lines(self, nodes: Splitting) -> Integers:
         if self.search == MIDDLE:
-            return cells.cut(across, nodes.middles)
-        return cells.cut(
-            across, by_rounds(nodes, self.rounds) if self.search == "rounds" else by_permute_and_flip(nodes, self.lines, self.inner)
-        )
+            return nodes.middles
+        return by_rounds(nodes, self.rounds) if self.search == "rounds" else by_permute_and_flip(nodes, self.lines, self.inner)
 
     def _count_level(self, run: Run[PointCounts], spending: Spending, depth: int, cells: SplitCells, splittable: Mask) -> Level:
         """Count the nodes of one depth, (n,) of which are `splittable`.
@@ -530,16 +512,16 @@ class Htf(PointMechanism):
             return Level(rectangles=cells.rectangles, split=splittable, value=value, variance=variance)
         value[splittable], variance[splittable] = run.measure("counts", true[splittable], epsilon, depth)
         ends = np.flatnonzero(splittable)[value[splittable] <= self._threshold(epsilon / run.data.contributions)]
-        second, spread = run.measure(
+        second, second_variance = run.measure(
             "fresh counts of early leaves", true[ends], spending.remaining(depth) - epsilon, depth, replaces_later=True
         )
         split = splittable.copy()
         split[ends] = False
         if self.combine:
-            weight = spread / (spread + variance[ends])
+            weight = second_variance / (second_variance + variance[ends])
             value[ends], variance[ends] = weight * value[ends] + (1 - weight) * second, weight * variance[ends]
         else:
-            value[ends], variance[ends] = second, spread
+            value[ends], variance[ends] = second, second_variance
             value[split], variance[split] = np.nan, np.inf
         return Level(rectangles=cells.rectangles, split=split, value=value, variance=variance)
 

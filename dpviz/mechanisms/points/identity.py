@@ -11,14 +11,14 @@ import numpy as np
 from dpviz.arrays import Floats
 from dpviz.data.points import PointCounts
 from dpviz.mechanisms.base import GRIDS, setting
-from dpviz.mechanisms.points.base import KEEP, PointMechanism, all_on_leaves, negative_setting
+from dpviz.mechanisms.points.base import KEEP, PointMechanism, all_on_leaves, negative_setting, order_setting
 from dpviz.mechanisms.run import Run
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.receipt import Step
 from dpviz.release.point_release import PointRelease
 from dpviz.space.domain import Domain
-from dpviz.space.grids import quadtree
+from dpviz.space.grids import quadtree, refuse_too_large
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,13 +60,7 @@ class Identity(PointMechanism):
 
     noise_by_budget: ClassVar[bool] = True
 
-    order: int = setting(
-        10,
-        "Resolution, 2^n cells per side",
-        low=1,
-        high=12,
-        help="The number n: 8 makes 256 cells per side; never finer than the resolution of the domain.",
-    )
+    order: int = order_setting(12)
     threshold: bool = setting(
         False,
         "Zero small cells",
@@ -77,7 +71,7 @@ class Identity(PointMechanism):
 
     def check(self, frame: Domain) -> None:
         """Raise an error if the grid is too large for memory."""
-        quadtree(frame, min(self.order, frame.order))
+        refuse_too_large(min(self.order, frame.order), 4)
 
     def count_variances(self, release: PointRelease, budget: Budget) -> Floats | None:
         """Compute the variance of the noise on the count of each node: finite for the cells alone."""

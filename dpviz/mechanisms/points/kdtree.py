@@ -13,6 +13,7 @@ from dpviz.arrays import Integers, Mask
 from dpviz.data.points import PointCounts
 from dpviz.mechanisms.audit import ACROSS, Numbers, pair_of
 from dpviz.mechanisms.base import TREES, SettingSpec, Share, setting
+from dpviz.mechanisms.points.base import fill_setting
 from dpviz.mechanisms.points.median_tree import Grown, Halving, MedianTree, Spending, Splitter, grow
 from dpviz.mechanisms.run import Run
 from dpviz.privacy.audit import Neighbours, Observation
@@ -20,11 +21,9 @@ from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, exact, requir
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.medians import cell_medians, noisy_mean_medians
 from dpviz.privacy.node_values import OUTSIDE
-from dpviz.privacy.receipt import Step
 from dpviz.privacy.sampling import delta_before_sampling, epsilon_before_sampling, sample_records
 from dpviz.privacy.smooth import smooth_medians
 from dpviz.space.domain import Domain
-from dpviz.space.interpolate import FILLS
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -140,7 +139,7 @@ class Kdtree(MedianTree):
         help="A split outside its node is replaced by the node's middle, or by its nearest line, which wastes a level.",
     )
 
-    fill: str = setting("uniform", "Inside partitions", choices=FILLS, help="How answers fill partitions that are cut.")
+    fill: str = fill_setting()
 
     @classmethod
     def rules(cls) -> Iterator[SettingSpec]:
@@ -170,9 +169,12 @@ class Kdtree(MedianTree):
 
     def splitter(self, run: Run[PointCounts], spending: Spending) -> Splitter:
         """Return the function that chooses the lines of a binary level and pays for them with the level's part of the budget."""
-        return self._cell_splitter(run, spending) if self.variant == "cell" else self._median_splitter(run, spending)
+        if self.variant == "cell":
+            order = min(self.cell_order, run.data.domain.order)
+            noisy, _ = run.measure("grid of cells", run.data.blocks(order).ravel(), spending.medians[0])
+            grid = CellGrid.of(noisy.reshape(1 << order, 1 << order), run.data.domain.side >> order)
+            return lambda _, nodes: grid.medians(nodes.rectangles, nodes.across)
 
-    def _median_splitter(self, run: Run[PointCounts], spending: Spending) -> Splitter:
         def lines(binary: int, nodes: Halving) -> Integers:
             if binary >= len(spending.medians):
                 return nodes.middles()
@@ -190,42 +192,17 @@ class Kdtree(MedianTree):
         """Choose lines at noisy means: half of epsilon is spent on sums, in units of the node's width, half on numbers of records."""
         bound, values = Fraction(run.data.contributions), nodes.values()
         for purpose, noise in (("sums of places, in node widths", "rounded Laplace"), ("numbers for means", "discrete Laplace")):
-            run.steps.append(
-                Step(
-                    purpose=purpose,
-                    amount=epsilon / 2,
-                    sensitivity=bound,
-                    noise=noise,
-                    scale=2 * bound / epsilon,
-                    level=level,
-                    counts=len(values),
-                )
-            )
+            run.add_step(purpose, epsilon / 2, bound, noise, 2 * bound / epsilon, level=level, counts=len(values))
         return noisy_mean_medians(values, epsilon, run.entropy, run.data.contributions, outside=self.outside)
 
     def _choose_smooth_medians(self, run: Run[PointCounts], nodes: Halving, budget: ApproxBudget, level: int) -> Integers:
         bound, rate = run.data.contributions, exact(self.sample, "The sampling rate")
         inner = epsilon_before_sampling(budget.epsilon, rate, bound)
-        run.steps.append(
-            Step(
-                purpose="medians, in smooth sensitivities of the node",
-                amount=budget.epsilon,
-                delta=budget.delta,
-                sensitivity=Fraction(bound),
-                noise="Laplace, smooth sensitivity" + self.describe_sample(budget.epsilon, inner),
-                scale=2 * bound / inner,
-                level=level,
-                counts=len(nodes.rectangles),
-            )
-        )
+        noise, facts = "Laplace, smooth sensitivity" + self.describe_sample(budget.epsilon, inner), {"delta": budget.delta, "level": level}
+        purpose = "medians, in smooth sensitivities of the node"
+        run.add_step(purpose, budget.epsilon, bound, noise, 2 * bound / inner, counts=len(nodes.rectangles), **facts)
         inner_budget = ApproxBudget(inner, delta_before_sampling(budget.delta, rate, bound))
         return smooth_medians(sample_records(nodes.values(), rate, run.entropy), inner_budget, run.entropy, bound, outside=self.outside)
-
-    def _cell_splitter(self, run: Run[PointCounts], spending: Spending) -> Splitter:
-        points, order = run.data, min(self.cell_order, run.data.domain.order)
-        noisy, _ = run.measure("grid of cells", points.blocks(order).ravel(), spending.medians[0])
-        grid = CellGrid.of(noisy.reshape(1 << order, 1 << order), points.domain.side >> order)
-        return lambda _, nodes: grid.medians(nodes.rectangles, nodes.across)
 
     def notes(self, domain: Domain) -> tuple[str, ...]:
         """Write the receipt's notes on settings that were cut and settings without effect."""

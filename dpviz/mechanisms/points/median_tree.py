@@ -6,7 +6,7 @@ A step down such a tree halves its nodes once or twice. Each halving is a binary
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Self
 
@@ -17,24 +17,31 @@ from dpviz.arrays import Floats, Integers, Mask
 from dpviz.data.indexes import NodeCells
 from dpviz.data.points import PointCounts
 from dpviz.mechanisms.audit import MEDIANS, Added
-from dpviz.mechanisms.base import Share, setting, shares_of
-from dpviz.mechanisms.points.base import PointMechanism, negative_setting
+from dpviz.mechanisms.base import Share, setting, weights_setting
+from dpviz.mechanisms.points.base import (
+    PointMechanism,
+    drag_structure,
+    height_setting,
+    least_squares_setting,
+    negative_setting,
+    prune_setting,
+    shrink_setting,
+    structure_setting,
+    zoom_shares,
+)
 from dpviz.mechanisms.points.quadtree import prune
 from dpviz.mechanisms.run import Run, level_variances
 from dpviz.mechanisms.sensitivity import Sensitivity
-from dpviz.privacy.allocation import STRATEGIES, level_weights
+from dpviz.privacy.allocation import STRATEGIES, level_weights, measured_part
 from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, exact, require_pure
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.medians import EXPONENTS, exponential_medians
 from dpviz.privacy.node_values import NodeValues
-from dpviz.privacy.receipt import Step
 from dpviz.privacy.sampling import epsilon_before_sampling, epsilon_before_sampling_in_paper, sample_records
 from dpviz.release.point_release import PointRelease
 from dpviz.space.domain import Domain
 from dpviz.space.grids import refuse_too_large, tree_of
 from dpviz.space.tree import Tree
-
-SMALLEST_SHARE, LARGEST_SHARE = 0.01, 0.99
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,21 +79,11 @@ class MedianTree(PointMechanism):
 
     audit_inputs: ClassVar[tuple[Added[Any], ...]] = MEDIANS
 
-    height: int = setting(
-        8, "Height", low=1, high=24, help="Steps from the whole domain to the smallest partitions; cut to the resolution."
-    )
+    height: int = height_setting()
     fan_out: int = setting(4, "Parts per step", choices=(4, 2), help="4 splits twice per step and counts only then; 2 counts every half.")
-    median_share: float = setting(
-        0.3,
-        "Share for medians",
-        low=SMALLEST_SHARE,
-        high=LARGEST_SHARE,
-        help="Part of ε that finds the splits; what is left pays for the counts.",
-    )
+    median_share: float = structure_setting(0.3, "Share for medians", "Part of ε that finds the splits; what is left pays for the counts.")
     split: str = setting("geometric", "Budget over levels", choices=STRATEGIES, help="How the ε for counts is shared between zoom levels.")
-    weights: tuple[float, ...] = setting(
-        (), "Custom weights", low=0, when=("split", "custom"), help="One per zoom level, whole domain first: shares or whole numbers."
-    )
+    weights: tuple[float, ...] = weights_setting()
     exponent: str = setting("sharp", "Exponent", choices=EXPONENTS, help="Sharp uses all of ε for a median, the paper's form half of it.")
     sample: float = setting(
         1.0,
@@ -95,20 +92,14 @@ class MedianTree(PointMechanism):
         high=1,
         help="Find medians on a random part of the records, which lets them use more ε.",
     )
-    least_squares: bool = setting(True, "Least squares", help="Make the levels agree in the most accurate way; free post-processing.")
-    shrink_small: bool = setting(
-        False, "Shrink small leaves", when=("least_squares", True), help="Leaves that are hardly more than noise become smaller; biased."
-    )
+    least_squares: bool = least_squares_setting()
+    shrink_small: bool = shrink_setting(default=False)
     negative: str = negative_setting()
-    prune: float = setting(
-        0.0, "Prune below", low=0, high=1e12, help="Remove what lies under nodes with a smaller estimate; 0 is off, the paper has 32."
-    )
+    prune: float = prune_setting()
 
     def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> PointRelease:
         """Spend a budget on `points`; raises `BudgetError` for the wrong kind, or for custom weights that do not fit."""
         run, spending = Run.of(self, points, budget, entropy), self.spending(points.domain, self.require_budget(budget))
-        self.refuse_mask(points.domain)
-        self.check(points.domain)
         grown = self.grow(run, spending)
         noisy, variance = self.count_levels(run, grown.tree, spending.counts, grown.true)
         release = self.make_release(run, grown.tree, noisy, variance, notes=self.notes(points.domain))
@@ -146,7 +137,7 @@ class MedianTree(PointMechanism):
         Raises:
             BudgetError: custom weights that do not fit.
         """
-        weights = self._count_weights(domain)
+        weights = measured_part(self._weights(domain))
         levels = self.binary_levels(len(weights) - 1, self.wanted_height(domain))
         share, total = exact(self.median_share, "The share for medians"), sum(map(Fraction, weights))
         parts = [share / levels] * levels + [(1 - share) * Fraction(weight) / total for weight in weights]
@@ -154,11 +145,9 @@ class MedianTree(PointMechanism):
         delta = getattr(budget, "delta", Fraction(0))
         return Spending(medians=epsilons[:levels], counts=epsilons[levels:], deltas=[delta / levels] * levels if delta else [])
 
-    def _count_weights(self, domain: Domain) -> list[float]:
-        """Return the weights of the depths, root first, down to the deepest measured level."""
-        weights = level_weights(self.split, self.wanted_height(domain), fan_out=self.fan_out, custom=self.weights)
-        deepest = max(depth for depth, weight in enumerate(weights) if weight > 0)
-        return weights[: max(deepest, 1) + 1]
+    def _weights(self, domain: Domain) -> list[float]:
+        """Return the weights of all depths, root first."""
+        return level_weights(self.split, self.wanted_height(domain), fan_out=self.fan_out, custom=self.weights)
 
     def wanted_height(self, domain: Domain) -> int:
         """Return the height of the settings, cut to the lattice."""
@@ -166,7 +155,7 @@ class MedianTree(PointMechanism):
 
     def notes(self, domain: Domain) -> tuple[str, ...]:
         """Write the receipt's notes on a height that was cut."""
-        most, height = self.most_steps(domain), len(self._count_weights(domain)) - 1
+        most, height = self.most_steps(domain), len(measured_part(self._weights(domain))) - 1
         notes = [f"The height is {most}: the lattice is no finer."] if self.height > most else []
         if height < min(self.height, most):
             notes.append(f"The tree ends at zoom level {height}: nothing is measured below.")
@@ -176,17 +165,9 @@ class MedianTree(PointMechanism):
         """Choose (n,) lines by the exponential mechanism, on a sample if the settings say so, and write the step to the receipt."""
         bound, rate = run.data.contributions, exact(self.sample, "The sampling rate")
         epsilon_on_sample = epsilon_before_sampling(epsilon, rate, bound)
-        run.steps.append(
-            Step(
-                purpose="medians",
-                amount=epsilon,
-                sensitivity=Fraction(bound, 2),
-                noise="exponential mechanism" + self.describe_sample(epsilon, epsilon_on_sample),
-                scale=bound / epsilon_on_sample * (1 if self.exponent == "sharp" else 2),
-                level=level,
-                counts=len(nodes),
-            )
-        )
+        noise = "exponential mechanism" + self.describe_sample(epsilon, epsilon_on_sample)
+        scale = bound / epsilon_on_sample * (1 if self.exponent == "sharp" else 2)
+        run.add_step("medians", epsilon, Fraction(bound, 2), noise, scale, level=level, counts=len(nodes))
         return exponential_medians(sample_records(nodes, rate, run.entropy), epsilon_on_sample, run.entropy, bound, self.exponent)
 
     def describe_sample(self, epsilon: Fraction, epsilon_on_sample: Fraction) -> str:
@@ -204,31 +185,16 @@ class MedianTree(PointMechanism):
 
     def check(self, frame: Domain) -> None:
         """Raise an error if custom weights do not fit, or the tree is too large for memory."""
-        refuse_too_large(len(self._count_weights(frame)) - 1, self.fan_out)
+        refuse_too_large(len(measured_part(self._weights(frame))) - 1, self.fan_out)
 
     def shares(self, frame: Domain) -> list[Share]:
         """List the share of the medians, then one share per zoom level, whole domain first."""
-        weights = level_weights(self.split, self.wanted_height(frame), fan_out=self.fan_out, custom=self.weights)
-        counts = [
-            Share(
-                label=f"zoom {depth}",
-                share=(1 - self.median_share) * weight / sum(weights),
-                level=depth * self.cuts // 2 if depth * self.cuts % 2 == 0 else None,
-            )
-            for depth, weight in enumerate(weights)
-        ]
+        counts = zoom_shares(self._weights(frame), self.cuts, frame.order, 1 - self.median_share)
         return [Share(label="medians", share=self.median_share, structure=True), *counts]
 
     def with_shares(self, shares: Sequence[float]) -> Self:
-        """Return a copy with another share for medians and custom weights, one per zoom level.
-
-        If nothing is left for counts, the weights do not change.
-        """
-        median_part, counts = shares_of(shares)[0], sum(shares[1:])
-        median = min(max(median_part, SMALLEST_SHARE), LARGEST_SHARE)
-        if not counts:
-            return replace(self, median_share=median)
-        return replace(self, median_share=median, split="custom", weights=tuple(share / counts for share in shares[1:]))
+        """Return a copy with another share for medians and custom weights, one per zoom level."""
+        return drag_structure(self, "median_share", shares)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -71,14 +71,13 @@ class JitteredPoints(PointContrast):
 
     def tabulate(self, points: PointCounts, entropy: Entropy) -> tuple[Tree, Table]:
         """Move every record, and count the grid."""
-        columns, rows = self.move(points, entropy)
-        return count_moved(
-            points.domain, self.side, columns, rows, f"every record moved at random by at most {format_decimal(self._radius(points), 3)}"
-        )
+        radius = choose_radius(self.radius, points.domain)
+        step = f"every record moved at random by at most {format_decimal(radius, 3)}"
+        return count_moved(points.domain, self.side, *self.move(points, entropy), step)
 
     def notes(self, domain: Domain) -> tuple[str, ...]:
         """Note a lattice that is too coarse for the radius."""
-        return note_coarse_lattice(domain, usual_radius(domain) if self.radius is None else self.radius)
+        return note_coarse_lattice(domain, choose_radius(self.radius, domain))
 
     def move(self, points: PointCounts, entropy: Entropy) -> tuple[Places, Places]:
         """Move every record.
@@ -90,14 +89,11 @@ class JitteredPoints(PointContrast):
         Returns:
             (n,) columns and (n,) rows of the moved records, in the order of the cells.
         """
-        column, row = list_records(points)
-        angle, reach = 2 * np.pi * draw_uniform(len(row), entropy), self._radius(points) * np.sqrt(draw_uniform(len(row), entropy))
+        (column, row), radius = list_records(points), choose_radius(self.radius, points.domain)
+        angle, reach = 2 * np.pi * draw_uniform(len(row), entropy), radius * np.sqrt(draw_uniform(len(row), entropy))
         width, height = cell_lengths(points.domain, row)
         east, north = np.floor(0.5 + reach * np.cos(angle) / width), np.floor(0.5 + reach * np.sin(angle) / height)
         return clip_to_domain(points.domain, column + east, row + north)
-
-    def _radius(self, points: PointCounts) -> float:
-        return usual_radius(points.domain) if self.radius is None else self.radius
 
 
 def note_coarse_lattice(domain: Domain, radius: float) -> tuple[str, ...]:
@@ -121,12 +117,14 @@ def count_moved(domain: Domain, side: int, column: Places, row: Places, step: st
     return tree, Table(shown=shown, count=shown, steps=(step,))
 
 
-def usual_radius(domain: Domain) -> float:
-    """Return a fiftieth of the domain's shorter side, in metres (or units of the plane).
+def choose_radius(radius: float | None, domain: Domain) -> float:
+    """Return a radius, or a fiftieth of the domain's shorter side if it is None, in metres (or units of the plane).
 
-    >>> usual_radius(Domain(bounds=(0, 0, 100, 200), crs=None, order=4))
+    >>> choose_radius(None, Domain(bounds=(0, 0, 100, 200), crs=None, order=4))
     2.0
     """
+    if radius is not None:
+        return radius
     widths, heights = cell_lengths(domain, np.array([domain.side // 2]))
     return float(min(widths[0], heights[0])) * domain.side * _USUAL_SHARE
 

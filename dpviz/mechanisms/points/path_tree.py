@@ -13,8 +13,8 @@ from dpviz.arrays import Floats, Integers, Mask
 from dpviz.data.indexes import CurveCells
 from dpviz.data.points import PointCounts
 from dpviz.errors import BudgetError
-from dpviz.mechanisms.base import RECOMMENDED, Share, setting, shares_of
-from dpviz.mechanisms.points.base import SPREAD, PointMechanism, negative_setting
+from dpviz.mechanisms.base import RECOMMENDED, Share, setting, shares_of, split_shares, weights_setting
+from dpviz.mechanisms.points.base import SPREAD, PointMechanism, fill_setting, least_squares_setting, negative_setting, shrink_setting
 from dpviz.mechanisms.run import Run
 from dpviz.privacy.allocation import custom_weights
 from dpviz.privacy.budget import GRAIN, Budget, PureBudget, require_pure
@@ -23,7 +23,7 @@ from dpviz.privacy.noise import discrete_laplace, laplace_variance
 from dpviz.release.point_release import PointRelease
 from dpviz.space.domain import Domain
 from dpviz.space.grids import have_open_cells, quarter_tree, split_nodes
-from dpviz.space.interpolate import FILLS, LOG_LINEAR
+from dpviz.space.interpolate import LOG_LINEAR
 from dpviz.space.tree import Tree
 
 PHI_BITS = 30
@@ -55,25 +55,12 @@ class Measured:
     second_measurement: Floats
 
     @classmethod
-    def skipped_root(cls) -> Self:
-        """Make depth 0, the whole domain: not measured, always split."""
-        unknown = np.full(1, np.nan)
-        return cls(
-            node=np.zeros(1, np.int64),
-            split=np.ones(1, np.bool_),
-            mean=unknown,
-            variance=np.full(1, np.inf),
-            first=unknown,
-            second_measurement=unknown,
-        )
-
-    @classmethod
     def of(cls, node: Integers, split: Mask, first: tuple[Floats, Floats], again: tuple[Floats, Floats]) -> Self:
         """Combine two measurements of each node by inverse variance; `first` and `again` are values and variances of the noise."""
-        (value, variance), (second, spread) = first, again
-        both = np.flatnonzero(np.isfinite(spread))
+        (value, variance), (second, second_variance) = first, again
+        both = np.flatnonzero(np.isfinite(second_variance))
         mean, combined = value.copy(), variance.copy()
-        weight = spread[both] / (spread[both] + variance[both])
+        weight = second_variance[both] / (second_variance[both] + variance[both])
         mean[both] = weight * value[both] + (1 - weight) * second[both]
         combined[both] = weight * variance[both]
         return cls(node=node, split=split, mean=mean, variance=combined, first=value, second_measurement=second)
@@ -135,12 +122,8 @@ class PathTree(PointMechanism):
         choices=(GROWING, "custom"),
         help="Shares on a path down to single cells; a leaf spends what is left.",
     )
-    weights: tuple[float, ...] = setting(
-        (),
-        "Custom weights",
-        low=0,
-        when=("split", "custom"),
-        help="One above 0 per zoom level, the first quarters first: shares that add up to 1, or whole numbers.",
+    weights: tuple[float, ...] = weights_setting(
+        "One above 0 per zoom level, the first quarters first: shares that add up to 1, or whole numbers."
     )
     growth: float = setting(
         1.26,
@@ -164,21 +147,17 @@ class PathTree(PointMechanism):
         help="Four siblings look uniform if their variance is less than this many times the noise's variance.",
     )
     doubt: float = setting(2.0, "Threshold if uniform", low=1, high=100, help="Factor on the threshold of siblings that look uniform.")
-    least_squares: bool = setting(True, "Least squares", help="Make the levels agree in the most accurate way; free post-processing.")
-    shrink_small: bool = setting(
-        True, "Shrink small leaves", when=("least_squares", True), help="Leaves that are hardly more than noise become smaller; biased."
-    )
+    least_squares: bool = least_squares_setting()
+    shrink_small: bool = shrink_setting(default=True)
     negative: str = negative_setting(SPREAD)
-    fill: str = setting(LOG_LINEAR, "Inside partitions", choices=FILLS, help="How answers fill partitions that are cut.")
+    fill: str = fill_setting(LOG_LINEAR)
 
     def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> PointRelease:
         """Spend a pure budget on `points`; raises `BudgetError` for any other budget, or for custom weights that do not fit."""
-        budget = require_pure(budget, self.title)
         run = Run.of(self, points, budget, entropy)
-        bound, order = points.contributions, points.domain.order
-        run.record("counts along every path", budget.epsilon)
-        levels = self._measure(run, budget.epsilon / bound)
-        tree = _make_tree(levels, order)
+        run.record("counts along every path", run.epsilon)
+        levels = self._measure(run)
+        tree = _make_tree(levels, points.domain.order)
         value, variance = (np.concatenate([getattr(level, name) for level in levels]) for name in ("mean", "variance"))
         first, again = (np.concatenate([getattr(level, name) for level in levels]) for name in ("first", "second_measurement"))
         notes = ("Every path spends all of ε, in parts that depend on what was released; the step stands for their sum.",)
@@ -187,8 +166,8 @@ class PathTree(PointMechanism):
 
     def shares(self, frame: Domain) -> list[Share]:
         """List the shares of the levels, the first quarters first, on a path down to single cells on which no level is skipped."""
-        weights = self._weights(frame.order)
-        return [Share(label=f"zoom {depth}", share=weight, level=depth) for depth, weight in enumerate(weights, start=1)]
+        levels = range(1, frame.order + 1)
+        return split_shares([f"zoom {level}" for level in levels], self._weights(frame.order), levels)
 
     def with_shares(self, shares: Sequence[float]) -> PathTree:
         """Return a copy with custom weights, one per level, each at least a thousandth: a level without a count could decide no split."""
@@ -227,7 +206,7 @@ class PathTree(PointMechanism):
     def partition_exactly(self, points: PointCounts, budget: Budget) -> tuple[Tree, Floats] | None:
         """Choose partitions as with counts that have no noise, and state the noise that they would have. NOT PRIVATE."""
         run = Run.of(self, points, budget, Entropy.seeded(0))
-        levels = self._measure(run, require_pure(budget, self.title).epsilon / points.contributions, _add_none)
+        levels = self._measure(run, _add_none)
         return _make_tree(levels, points.domain.order), np.concatenate([level.variance for level in levels])
 
     def schedule(self, order: int) -> list[int]:
@@ -235,13 +214,14 @@ class PathTree(PointMechanism):
         weights = self._weights(order)
         return [int(weight / sum(weights[depth:]) * 2**PHI_BITS) for depth, weight in enumerate(weights[:-1])] + [2**PHI_BITS]
 
-    def _measure(self, run: Run[PointCounts], epsilon: Fraction, add_noise: AddNoise | None = None) -> list[Measured]:
-        """Measure all depths, one after the other; `epsilon` is the epsilon per record, `add_noise` is `_add_noise` if it is None."""
+    def _measure(self, run: Run[PointCounts], add_noise: AddNoise | None = None) -> list[Measured]:
+        """Measure all depths, one after the other; `add_noise` is `_add_noise` if it is None."""
         add_noise = add_noise or _add_noise
-        domain, cells = run.data.domain, CurveCells.of(run.data)
+        domain, cells, epsilon = run.data.domain, CurveCells.of(run.data), run.epsilon / run.data.contributions
         order = domain.order
         phi = self.schedule(order)
-        levels = [Measured.skipped_root()]
+        unmeasured = np.full(1, np.nan), np.full(1, np.inf)
+        levels = [Measured.of(np.zeros(1, np.int64), np.ones(1, np.bool_), unmeasured, unmeasured)]
         node, remaining, skip, nodes = split_nodes(levels[0].node), np.full(4, GRAIN, np.int64), np.zeros(4, np.bool_), 5
         for depth in range(1, order + 1):
             true, is_open = cells.records(node, depth), have_open_cells(node, depth, domain)
@@ -251,8 +231,8 @@ class PathTree(PointMechanism):
             threshold, remaining = self._threshold(first, variance, spent * float(epsilon / GRAIN), depth), remaining - spent
             split = (skip | (first > threshold)) & is_open & (depth < order)
             split &= skip | run.has_room(nodes + 4 * int(split.sum()))
-            again, spread = add_noise(run, true, np.where(split, 0, remaining), epsilon)
-            levels.append(Measured.of(node, split, (first, variance), (again, spread)))
+            again = add_noise(run, true, np.where(split, 0, remaining), epsilon)
+            levels.append(Measured.of(node, split, (first, variance), again))
             skipped = split & (first > self.big * threshold) & (depth + 2 <= order)
             node, remaining, skip = split_nodes(node[split]), np.repeat(remaining[split], 4), np.repeat(skipped[split], 4)
             nodes += len(node)
@@ -273,9 +253,9 @@ class PathTree(PointMechanism):
         known = ~np.isnan(block)
         number = known.sum(axis=1, keepdims=True)
         mean = np.where(known, block, 0.0).sum(axis=1, keepdims=True) / np.maximum(number, 1)
-        spread = np.where(known, (block - mean) ** 2, 0.0).sum(axis=1) / np.maximum(number[:, 0] - 1, 1)
+        of_siblings = np.where(known, (block - mean) ** 2, 0.0).sum(axis=1) / np.maximum(number[:, 0] - 1, 1)
         calm = self.calm * np.where(np.isfinite(variance), variance, 0.0)
-        return np.where((np.repeat(spread, 4) < calm) & np.repeat(number[:, 0] > 1, 4), self.doubt * threshold, threshold)
+        return np.where((np.repeat(of_siblings, 4) < calm) & np.repeat(number[:, 0] > 1, 4), self.doubt * threshold, threshold)
 
 
 def _make_tree(levels: list[Measured], order: int) -> Tree:

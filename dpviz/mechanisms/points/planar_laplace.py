@@ -16,12 +16,12 @@ from dpviz.mechanisms.base import LOCAL, setting
 from dpviz.mechanisms.contrasts import Table
 from dpviz.mechanisms.points.contrasts import PointContrast, side_setting
 from dpviz.mechanisms.points.moved import (
+    choose_radius,
     clip_to_domain,
     count_moved,
     list_records,
     note_coarse_lattice,
     radius_setting,
-    usual_radius,
 )
 from dpviz.privacy.budget import exact
 from dpviz.privacy.entropy import Entropy
@@ -81,10 +81,9 @@ class PlanarLaplace(PointContrast):
 
     def tabulate(self, points: PointCounts, entropy: Entropy) -> tuple[Tree, Table]:
         """Perturb every location, and count the grid."""
-        columns, rows = self.perturb(points, entropy)
-        mean = 2 * self._radius(points.domain) / self.level
+        mean = 2 * choose_radius(self.radius, points.domain) / self.level
         step = f"every location perturbed by itself with planar Laplace noise, by {format_decimal(mean, 3)} on average"
-        return count_moved(points.domain, self.side, columns, rows, step)
+        return count_moved(points.domain, self.side, *self.perturb(points, entropy), step)
 
     def perturb(self, points: PointCounts, entropy: Entropy) -> tuple[Places, Places]:
         """Perturb every location by itself.
@@ -102,16 +101,13 @@ class PlanarLaplace(PointContrast):
 
     def notes(self, domain: Domain) -> tuple[str, ...]:
         """State the guarantee of one location in words, for the receipt."""
-        within = f"{format_decimal(self._radius(domain), 3)} {unit_of_length(domain)}".strip()
+        within = f"{format_decimal(choose_radius(self.radius, domain), 3)} {unit_of_length(domain)}".strip()
         note = (
             f"Each location by itself: two places within {within} of each other are told apart by a factor of at most"
             f" {math.exp(self.level):,.3g}, places twice as far apart by its square. Nobody collects true locations in the local model;"
             " here they are played."
         )
-        return (note, *note_coarse_lattice(domain, self._radius(domain)))
-
-    def _radius(self, domain: Domain) -> float:
-        return usual_radius(domain) if self.radius is None else self.radius
+        return (note, *note_coarse_lattice(domain, choose_radius(self.radius, domain)))
 
     def rates(self, domain: Domain) -> tuple[Fraction, Fraction]:
         """Return l / r times the width, and times the height, of the narrowest cell of a domain.
@@ -120,5 +116,5 @@ class PlanarLaplace(PointContrast):
         (Fraction(1, 1), Fraction(1, 2))
         """
         widths, heights = cell_lengths(domain, np.arange(domain.side))
-        per_length = exact(self.level, "The level") / exact(self._radius(domain), "The radius")
+        per_length = exact(self.level, "The level") / exact(choose_radius(self.radius, domain), "The radius")
         return per_length * Fraction(float(widths.min())), per_length * Fraction(float(heights.min()))

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.data.points import PointCounts
-from dpviz.mechanisms.base import GRIDS, setting
-from dpviz.mechanisms.points.base import PointMechanism
+from dpviz.mechanisms.base import GRIDS
+from dpviz.mechanisms.points.base import PointMechanism, order_setting
 from dpviz.mechanisms.run import Run
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.entropy import Entropy
@@ -63,20 +63,13 @@ class Privelet(PointMechanism):
 
     noise_by_budget: ClassVar[bool] = True
 
-    order: int = setting(
-        10,
-        "Resolution, 2^n cells per side",
-        low=1,
-        high=11,
-        help="The number n: 8 makes 256 cells per side; never finer than the resolution of the domain.",
-    )
+    order: int = order_setting(11)
 
     def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> PointRelease:
         """Spend a budget of any kind on `points`; raises `BudgetError` for delta = 0."""
-        self.check_type(points)
+        self.check_data(points)
         order = min(self.order, points.domain.order)
         run = Run.of(self, points, budget, entropy, ones=(1 + order) ** 2)
-        self.refuse_mask(points.domain)
         (amount,) = run.split([1.0])
         true = coefficients(points.blocks(order)).ravel()
         noisy, variance = run.measure("counts as wavelet coefficients", true, amount)

@@ -14,16 +14,14 @@ from dpviz.arrays import Floats, Integers
 from dpviz.data.indexes import CurveCells
 from dpviz.data.points import PointCounts
 from dpviz.mechanisms.base import TREES, Share, setting, shares_of
-from dpviz.mechanisms.points.base import PointMechanism, negative_setting
+from dpviz.mechanisms.points.base import PointMechanism, fill_setting, negative_setting, shrink_setting, structure_setting
 from dpviz.mechanisms.run import Run
 from dpviz.privacy.budget import Budget, PureBudget, require_pure
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.noise import LARGEST_SCALE, discrete_laplace, laplace_variance
-from dpviz.privacy.receipt import Step
 from dpviz.release.point_release import PointRelease
 from dpviz.space.domain import Domain
 from dpviz.space.grids import have_open_cells, quarter_tree, split_nodes
-from dpviz.space.interpolate import FILLS
 from dpviz.space.mask import open_cells
 from dpviz.space.tree import Tree
 
@@ -75,25 +73,20 @@ class PrivTree(PointMechanism):
     summary: ClassVar[str] = "Splits quarters for as long as they seem crowded, to any depth for one price: strong where data are sparse."
     advice: ClassVar[str] = "Close to the least error on small boxes (1.1 to 2 times). Loses on large ones, up to 3.4 times."
 
-    structure_share: float = setting(
-        0.5,
-        "Share for splits",
-        low=0.01,
-        high=0.99,
-        help="The part of ε that decides which nodes are split; what is left pays for the counts of leaves.",
+    structure_share: float = structure_setting(
+        0.5, "Share for splits", "The part of ε that decides which nodes are split; what is left pays for the counts of leaves."
     )
     fan_out: int = setting(4, "Parts per split", choices=(4, 16), help="4 halves each side, 16 halves it twice.")
     threshold: int = setting(0, "Threshold", low=0, high=1_000_000, help="Nodes are split above it; the paper has 0.")
 
-    shrink_small: bool = setting(False, "Shrink small leaves", help="Leaves that are hardly more than noise become smaller; biased.")
+    shrink_small: bool = shrink_setting(default=False, when=None)
     negative: str = negative_setting(when=None)
-    fill: str = setting("uniform", "Inside partitions", choices=FILLS, help="How answers fill partitions that are cut.")
+    fill: str = fill_setting()
 
     def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> PointRelease:
         """Spend a pure budget on `points`; raises `BudgetError` for any other budget."""
-        budget = require_pure(budget, self.title)
         run = Run.of(self, points, budget, entropy)
-        structure, counts = budget.split([self.structure_share, 1 - self.structure_share])
+        structure, counts = run.split([self.structure_share, 1 - self.structure_share])
         tree, true = self._grow(run, structure)
         leaves = tree.leaves[open_cells(tree, points.domain.mask)[tree.leaves] > 0]
         noisy, variance = np.full(len(tree), np.nan), np.full(len(tree), np.inf)
@@ -131,15 +124,7 @@ class PrivTree(PointMechanism):
     def _scale(self, run: Run[PointCounts], epsilon: Fraction) -> Fraction:
         """Compute lambda, the scale of the noise on splits, and write the step to the receipt."""
         sensitivity = Fraction(2 * self.fan_out - 1, self.fan_out - 1) * run.data.contributions
-        run.steps.append(
-            Step(
-                purpose="splits",
-                amount=epsilon,
-                sensitivity=sensitivity,
-                noise="discrete Laplace, along a path",
-                scale=sensitivity / epsilon,
-            )
-        )
+        run.add_step("splits", epsilon, sensitivity, "discrete Laplace, along a path", sensitivity / epsilon)
         return sensitivity / epsilon
 
     def count_variances(self, release: PointRelease, budget: Budget) -> Floats | None:

@@ -8,18 +8,27 @@ from typing import ClassVar
 
 from dpviz.arrays import Floats
 from dpviz.data.points import PointCounts
-from dpviz.mechanisms.base import TREES, Share, setting
+from dpviz.mechanisms.base import TREES, Share, setting, weights_setting
 from dpviz.mechanisms.budget_noise import is_gaussian
-from dpviz.mechanisms.points.base import PointMechanism, join_reasons, negative_setting
+from dpviz.mechanisms.points.base import (
+    PointMechanism,
+    fill_setting,
+    height_setting,
+    join_reasons,
+    least_squares_setting,
+    negative_setting,
+    prune_setting,
+    shrink_setting,
+    zoom_shares,
+)
 from dpviz.mechanisms.run import Run
-from dpviz.privacy.allocation import STRATEGIES, level_weights
+from dpviz.privacy.allocation import STRATEGIES, level_weights, measured_part
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.consistency import Spread
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.point_release import PointRelease
 from dpviz.space.domain import Domain
-from dpviz.space.grids import quadtree
-from dpviz.space.interpolate import FILLS
+from dpviz.space.grids import quadtree, refuse_too_large
 from dpviz.space.tree import remove_descendants
 
 
@@ -68,43 +77,31 @@ class Quadtree(PointMechanism):
 
     noise_by_budget: ClassVar[bool] = True
 
-    height: int = setting(
-        8, "Height", low=1, high=24, help="Steps from the whole domain to the smallest partitions; cut to the resolution."
-    )
+    height: int = height_setting()
     fan_out: int = setting(4, "Parts per step", choices=(4, 16), help="4 halves each side per step, 16 halves it twice.")
     split: str = setting("geometric", "Budget over levels", choices=STRATEGIES, help="How the budget is shared between zoom levels.")
-    weights: tuple[float, ...] = setting(
-        (),
-        "Custom weights",
-        low=0,
-        when=("split", "custom"),
-        help="One per zoom level, whole domain first: shares that add up to 1, or whole numbers.",
-    )
+    weights: tuple[float, ...] = weights_setting("One per zoom level, whole domain first: shares that add up to 1, or whole numbers.")
     count_root: bool = setting(
         True,
         "Count the whole domain",
         help="Spend a share of the budget on the total. Without effect for custom weights, whose first one is the total's.",
     )
-    least_squares: bool = setting(True, "Least squares", help="Make the levels agree in the most accurate way; free post-processing.")
-    shrink_small: bool = setting(
-        False, "Shrink small leaves", when=("least_squares", True), help="Leaves that are hardly more than noise become smaller; biased."
-    )
+    least_squares: bool = least_squares_setting()
+    shrink_small: bool = shrink_setting(default=False)
     negative: str = negative_setting()
-    fill: str = setting("uniform", "Inside partitions", choices=FILLS, help="How answers fill partitions that are cut.")
-    prune: float = setting(
-        0.0, "Prune below", low=0, high=1e12, help="Remove what lies under nodes with a smaller estimate; 0 is off, the paper has 32."
-    )
+    fill: str = fill_setting()
+    prune: float = prune_setting()
 
     def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> PointRelease:
         """Spend a budget of any kind on `points`; raises `BudgetError` for delta = 0, or for custom weights that do not fit."""
         run = Run.of(self, points, budget, entropy)
-        weights, notes = self.level_weights(points.domain, gaussian=run.gaussian)
+        weights, notes = self.measured_weights(points.domain, gaussian=run.gaussian)
         tree = quadtree(points.domain, len(weights) - 1, self.fan_out)
         noisy, variance = self.count_levels(run, tree, run.split(weights))
         release = self.make_release(run, tree, noisy, variance, notes=notes)
         return prune(release, self.prune) if self.prune else release
 
-    def level_weights(self, domain: Domain, *, gaussian: bool = False) -> tuple[list[float], tuple[str, ...]]:
+    def measured_weights(self, domain: Domain, *, gaussian: bool = False) -> tuple[list[float], tuple[str, ...]]:
         """Return the weights of the depths, root first, down to the deepest measured level, and notes on what was cut.
 
         Args:
@@ -112,46 +109,38 @@ class Quadtree(PointMechanism):
             gaussian: whether noise is Gaussian, and weights are of rho; otherwise they are of epsilon.
         """
         weights = self._all_weights(domain, gaussian=gaussian)
-        height = len(weights) - 1
+        height, measured = len(weights) - 1, measured_part(weights)
         notes = [f"The height is {height}: the lattice is no finer."] if height < self.height else []
-        deepest = max(depth for depth, weight in enumerate(weights) if weight > 0)
-        if deepest < height:
-            notes.append(f"The tree ends at zoom level {max(deepest, 1)}: nothing is measured below.")
-        return weights[: max(deepest, 1) + 1], tuple(notes)
+        if len(measured) <= height:
+            notes.append(f"The tree ends at zoom level {len(measured) - 1}: nothing is measured below.")
+        return measured, tuple(notes)
 
     @property
     def _halvings(self) -> int:
         """How often a step halves each side."""
         return 1 if self.fan_out == 4 else 2
 
-    def _all_weights(self, domain: Domain, *, gaussian: bool) -> list[float]:
+    def _all_weights(self, domain: Domain, *, gaussian: bool = False) -> list[float]:
         height = min(self.height, -(-domain.order // self._halvings))
         weights = level_weights(self.split, height, fan_out=self.fan_out, gaussian=gaussian, custom=self.weights)
         return weights if self.count_root or self.split == "custom" else [0.0, *weights[1:]]
 
     def count_variances(self, release: PointRelease, budget: Budget) -> Floats | None:
         """Compute the variance of the noise on the count of each node; None after pruning, which removes measured nodes."""
-        weights, _ = self.level_weights(release.domain, gaussian=is_gaussian(budget, self.title))
+        weights, _ = self.measured_weights(release.domain, gaussian=is_gaussian(budget, self.title))
         return None if self.prune else self.plan_variances(release, budget, weights)
 
     def check(self, frame: Domain) -> None:
         """Raise an error if custom weights do not fit, or the tree is too large for memory."""
-        quadtree(frame, len(self.level_weights(frame)[0]) - 1, self.fan_out)
+        refuse_too_large(len(self.measured_weights(frame)[0]) - 1, self.fan_out)
 
     def shares(self, frame: Domain) -> list[Share]:
         """List one share of epsilon per zoom level, whole domain first."""
-        return self._list_shares(frame, gaussian=False)
+        return zoom_shares(self._all_weights(frame), 2 * self._halvings, frame.order)
 
     def shares_of_rho(self, frame: Domain) -> list[Share]:
         """List one share of rho per zoom level, whole domain first."""
-        return self._list_shares(frame, gaussian=True)
-
-    def _list_shares(self, frame: Domain, *, gaussian: bool) -> list[Share]:
-        weights, halvings = self._all_weights(frame, gaussian=gaussian), self._halvings
-        return [
-            Share(label=f"zoom {depth}", share=weight / sum(weights), level=min(depth * halvings, frame.order))
-            for depth, weight in enumerate(weights)
-        ]
+        return zoom_shares(self._all_weights(frame, gaussian=True), 2 * self._halvings, frame.order)
 
     def with_shares(self, shares: Sequence[float]) -> Quadtree:
         """Return a copy with custom weights, one per zoom level."""

@@ -14,19 +14,17 @@ from dpviz.mechanisms.base import DATA_DEPENDENT, setting
 from dpviz.mechanisms.expected_error import (
     BOUNDS,
     BoxQueries,
-    Expected,
     combined,
-    expected_grid,
     grid_bias,
     grid_cover,
     noise_part,
     response_sensitivity,
 )
 from dpviz.mechanisms.points.base import all_on_leaves
-from dpviz.mechanisms.points.uniform_grid import MOST_PER_SIDE
+from dpviz.mechanisms.points.uniform_grid import MOST_PER_SIDE, UniformGrid
 from dpviz.mechanisms.run import Run
-from dpviz.mechanisms.tuning import SMALLEST_TOTAL, TUNABLE, Candidate, ReleasableCandidate, Tuning
-from dpviz.privacy.budget import Budget, PureBudget, require_pure
+from dpviz.mechanisms.tuning import SMALLEST_TOTAL, TUNABLE, Candidate, GridCandidate, Tuning
+from dpviz.privacy.budget import Budget, PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.selection import Scores, bounded_scores
 from dpviz.release.point_release import PointRelease
@@ -35,18 +33,6 @@ from dpviz.space.grids import grid
 
 SIDES = (4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0)
 MODES = ("protected", "declared")
-
-
-@dataclass(frozen=True, kw_only=True)
-class GridSize:
-    """A candidate: a grid of side x side cells."""
-
-    side: int
-    bound: str
-
-    def expected(self, queries: BoxQueries, budget: PureBudget) -> Expected:
-        """Compute the error bounds of `expected_grid`."""
-        return expected_grid(queries, self.side, budget, bound=self.bound)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,14 +51,10 @@ class GridTuning(Tuning):
         if not self.sides or not all(side.is_integer() for side in self.sides):
             raise SettingError("Cells per side must be whole numbers, at least one of them.")
 
-    def candidates(self, domain: Domain) -> list[GridSize]:
+    def candidates(self, domain: Domain) -> list[GridCandidate]:
         """List the candidates of different sizes, smallest first; sizes are cut to the lattice."""
         sides = sorted({min(int(side), domain.side) for side in self.sides})
-        return [GridSize(side=side, bound=self.bound) for side in sides]
-
-    def alternatives(self, frame: Domain) -> int:
-        """Count the different sizes on a domain, after sizes are cut to the lattice."""
-        return len(self.candidates(frame))
+        return [GridCandidate(mechanism=UniformGrid(side=side), bound=self.bound) for side in sides]
 
     def cut_notes(self, domain: Domain) -> tuple[str, ...]:
         """Write the receipt's note that sizes were cut to the lattice, if any was."""
@@ -150,12 +132,9 @@ class TunedGrid(GridTuning):
 
     def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> PointRelease:
         """Spend a pure budget on `points`; raises `BudgetError` for any other, `SettingError` if a number must be declared."""
-        budget = require_pure(budget, self.title)
-        run = Run.of(self, points, budget, entropy)
-        self.check(points.domain)
-        candidates = self.candidates(points.domain)
-        choice = self.tune_by(run, budget, "size of the grid", candidates)
-        side = candidates[choice.index].side
+        run, candidates = Run.of(self, points, budget, entropy), self.candidates(points.domain)
+        choice = self.tune_by(run, "size of the grid", candidates)
+        side = candidates[choice.index].value
         tree = grid(points.domain, side, side)
         noisy, variance = self.count_levels(run, tree, all_on_leaves(tree, choice.remaining))
         return self.make_release(run, tree, noisy, variance, unprotected=choice.unprotected, notes=self.cut_notes(points.domain))
@@ -165,7 +144,7 @@ class TunedGrid(GridTuning):
         if self.total != "declared":
             return super().scores(points, budget, total, candidates)
         queries, largest_total = BoxQueries(points=points, boxes=self.boxes(points.domain)), float(max(total, SMALLEST_TOTAL))
-        sides = [size.side for size in self.candidates(points.domain)]
+        sides = [size.value for size in self.candidates(points.domain)]
         noise = np.stack([noise_part(grid_cover(queries.boxes, side), budget, points.contributions, self.bound) for side in sides])
         bias = np.stack([np.minimum(grid_bias(queries, side), largest_total) for side in sides])
         sensitivities = response_sensitivity(largest_total, self.sanity, noise)
@@ -236,11 +215,8 @@ class Tuned(Tuning):
 
     def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> PointRelease:
         """Spend a pure budget on `points`; raises `BudgetError` for any other budget."""
-        budget = require_pure(budget, self.title)
-        run = Run.of(self, points, budget, entropy)
-        self.check(points.domain)
-        candidates = self.candidates(points.domain)
-        choice = self.tune_by(run, budget, self.tune, candidates)
+        run, candidates = Run.of(self, points, budget, entropy), self.candidates(points.domain)
+        choice = self.tune_by(run, self.tune, candidates)
         chosen = candidates[choice.index]
         release = chosen.mechanism.release(points, PureBudget(choice.remaining), entropy)
         run.steps.extend(release.receipt.steps)
@@ -248,7 +224,7 @@ class Tuned(Tuning):
         receipt = self.receipt(run, choice.unprotected, (choice_note, *release.receipt.notes, *run.notes))
         return replace(release, mechanism=self.key, settings=self.chosen(), receipt=receipt)
 
-    def candidates(self, domain: Domain) -> list[ReleasableCandidate]:
+    def candidates(self, domain: Domain) -> list[Candidate]:
         """List the different candidates for a domain; values are cut to the lattice."""
         tunable = TUNABLE[self.tune]
         return list(dict.fromkeys(tunable.candidate(value, domain) for value in sorted(self.values or tunable.values)))
@@ -262,7 +238,3 @@ class Tuned(Tuning):
                     f"Values to choose from: a {self.tune} of {candidate.value:,g} needs {nodes:,} nodes, and at most {MOST_NODES:,} are"
                     " allowed here."
                 )
-
-    def alternatives(self, frame: Domain) -> int:
-        """Count the different candidates on a domain."""
-        return len(self.candidates(frame))

@@ -8,12 +8,10 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar
 
-import numpy as np
-
 from dpviz.arrays import Floats
 from dpviz.data.points import PointCounts
 from dpviz.mechanisms.base import RECOMMENDED, Share, setting, shares_of
-from dpviz.mechanisms.points.base import PointMechanism, all_on_leaves, negative_setting
+from dpviz.mechanisms.points.base import PointMechanism, all_on_leaves, declared_total_setting, name_declared, negative_setting
 from dpviz.mechanisms.run import Run
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.entropy import Entropy
@@ -75,14 +73,8 @@ class UniformGrid(PointMechanism):
         high=MOST_PER_SIDE,
         help="Left empty, the rule m = √(N ε / c) decides; 1 gives the Uniform baseline.",
     )
-    declared_total: int | None = setting(
-        None,
-        "Declared number of records",
-        optional=True,
-        low=0,
-        high=2**53,
-        when=("side", None),
-        help="A number of records that is public already. Left empty, a share of the budget buys a noisy one.",
+    declared_total: int | None = declared_total_setting(
+        "A number of records that is public already. Left empty, a share of the budget buys a noisy one.", when=("side", None)
     )
     total_share: float = setting(
         0.01, "Share for the total", low=0.001, high=0.5, when=("side", None), help="The part of the budget that buys the noisy total."
@@ -104,13 +96,12 @@ class UniformGrid(PointMechanism):
         fitting = min(side, points.domain.side, MOST_PER_SIDE)
         tree = grid(points.domain, fitting, fitting)
         noisy, variance = self.count_levels(run, tree, all_on_leaves(tree, amount))
-        declared = self.side is None and self.declared_total is not None
         return self.make_release(
             run,
             tree,
             noisy,
             variance,
-            unprotected=(f"the declared number of records ({self.declared_total:,})",) if declared else (),
+            unprotected=name_declared(self.declared_total) if self.side is None else (),
             notes=(f"The grid has {fitting:,} cells per side, not {side:,}: the lattice or the memory has no room for more.",)
             if fitting < side
             else (),
@@ -121,10 +112,7 @@ class UniformGrid(PointMechanism):
         *on_total, on_cells = run.split(self._weights)
         if self.side is not None:
             return self.side, on_cells
-        total = self.declared_total or 0
-        if on_total:
-            noisy, _ = run.measure("total, for the size of the grid", np.array([run.data.count.sum()]), on_total[0])
-            total = int(noisy[0])
+        total = run.measure_total("total, for the size of the grid", on_total[0]) if on_total else self.declared_total or 0
         epsilon = Fraction(2 * math.sqrt(on_cells)) if run.gaussian else on_cells
         return self.rule(total, epsilon / run.data.contributions, run.data.domain.share_open), on_cells
 

@@ -12,7 +12,7 @@ from dpviz.arrays import Floats, Integers, Places
 from dpviz.data.trips import TripCounts
 from dpviz.errors import InputError, SettingError
 from dpviz.mechanisms.audit import PEOPLE, TRIPS, Added
-from dpviz.mechanisms.base import BOUNDED, NEIGHBOURS, PUBLIC_REGIONS, LevelError, Mechanism, setting
+from dpviz.mechanisms.base import BOUNDED, NEIGHBOURS, PUBLIC_REGIONS, LevelError, Mechanism, Share, setting, split_shares
 from dpviz.mechanisms.budget_noise import split_budget
 from dpviz.mechanisms.run import Run
 from dpviz.mechanisms.sensitivity import Sensitivity
@@ -26,14 +26,12 @@ WEIGHTS = "weights"
 """The name of the setting that holds custom weights."""
 
 
-def neighbours_setting() -> Any:
-    """Declare the setting `neighbours` of a mechanism whose bounded form publishes the exact total."""
-    return setting(
-        BOUNDED,
-        "Neighbours",
-        choices=NEIGHBOURS,
-        help="Which data must look alike. If one trip (or person) is replaced, the total is published exactly; else it is protected.",
-    )
+EXACT_TOTAL = "Which data must look alike. If one trip (or person) is replaced, the total is published exactly; else it is protected."
+
+
+def neighbours_setting(text: str = EXACT_TOTAL) -> Any:
+    """Declare the setting `neighbours`; `text` is its help, by default that of a mechanism whose bounded form publishes the exact total."""
+    return setting(BOUNDED, "Neighbours", choices=NEIGHBOURS, help=text)
 
 
 def first_side_setting() -> Any:
@@ -129,7 +127,6 @@ class TripMechanism(Mechanism[TripCounts, Regions, TripRelease]):
     ... class EveryPair(dv.mechanisms.TripMechanism):
     ...     key, title, summary = "every_pair", "Every pair", "Counts every pair of leaf regions with noise."
     ...     def release(self, trip_counts, budget, entropy):
-    ...         self.check_data(trip_counts)
     ...         run = Run.of(self, trip_counts, budget, entropy, gaussian=True)
     ...         tree = PairTree(origins=trip_counts.regions, destinations=trip_counts.ends)
     ...         true = np.zeros([side.size(side.depth) for side in (tree.origins, tree.destinations)], np.int64)
@@ -267,6 +264,12 @@ def _compute_stddev(release: TripRelease, level: int) -> float:
     if level or not release.every_pair:
         return float("nan")
     return float(release.answer([ROOT], [ROOT], levels=(0, 0), spread=True)[1][0])
+
+
+def stage_shares(tree: PairTree, weights: Sequence[float]) -> list[Share]:
+    """List one part of the budget for each of the last stages of a tree, in proportion to their weights."""
+    stages = range(tree.height + 1 - len(weights), tree.height + 1)
+    return split_shares(["total" if stage == 0 else tree.title(stage) for stage in stages], weights)
 
 
 def plan_variances(mechanism: TripMechanism, tree: PairTree, budget: Budget, contributions: int, shares: Sequence[float]) -> Floats:

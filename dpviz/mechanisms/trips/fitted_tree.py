@@ -13,18 +13,18 @@ import numpy as np
 from dpviz.arrays import Floats, Integers, Mask, Places
 from dpviz.data.trips import TripCounts
 from dpviz.errors import BudgetError
-from dpviz.mechanisms.base import ADD_REMOVE, BOUNDED, Share, setting
+from dpviz.mechanisms.base import ADD_REMOVE, BOUNDED, Share, setting, weights_setting
 from dpviz.mechanisms.budget_noise import accounting_setting
 from dpviz.mechanisms.run import Run
-from dpviz.mechanisms.trips.base import TripMechanism, first_side_setting, neighbours_setting, plan_variances
-from dpviz.mechanisms.trips.true_stages import TrueStage, sum_true_stages
+from dpviz.mechanisms.trips.base import TripMechanism, first_side_setting, neighbours_setting, plan_variances, stage_shares
+from dpviz.mechanisms.trips.true_stages import sum_true_stages
 from dpviz.privacy.allocation import custom_weights, minimax_shares
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.false_positives import list_nonzero
 from dpviz.privacy.nonnegative_fit import NoisyStage, Root, fit_nonnegative, fit_unbiased, round_to_whole
 from dpviz.release.trip_release import ESTIMATED, PairSums, RegionTotals, StageCounts, TripRelease, sum_pairs
-from dpviz.space.pair_tree import Children, PairTree
+from dpviz.space.pair_tree import PairTree
 from dpviz.space.regions import Regions
 
 MOST_MEASURED_LEAVES = 2**21  # pairs of leaves; in a larger tree only children of kept nodes are measured
@@ -116,12 +116,8 @@ class FittedTree(TripMechanism):
         choices=("minimax", "custom"),
         help="minimax: the level that loses most against simpler methods loses as little as possible. custom: your weights.",
     )
-    weights: tuple[float, ...] = setting(
-        (),
-        "Custom weights",
-        low=0,
-        when=("split", "custom"),
-        help="One per level, the first one first (the total first under add_remove); 0 for a level that is not measured."
+    weights: tuple[float, ...] = weights_setting(
+        "One per level, the first one first (the total first under add_remove); 0 for a level that is not measured."
         " Shares that add up to 1, or whole numbers.",
     )
     between: bool = setting(
@@ -148,9 +144,8 @@ class FittedTree(TripMechanism):
             BudgetError: a pure budget, delta = 0, or custom weights that do not fit.
             InputError: m > 1 under "bounded" without the declaration that everybody has exactly m trips.
         """
-        self.check_data(trips)
-        tree = PairTree(origins=trips.regions, destinations=trips.ends, first=self.tree)
         run = Run.of(self, trips, budget, entropy, gaussian=True)
+        tree = PairTree(origins=trips.regions, destinations=trips.ends, first=self.tree)
         parts = run.split(self._compute_shares(tree))
         root = self._measure_root(run, parts[0])
         nodes = self._measure(run, tree, root, parts)
@@ -188,10 +183,14 @@ class FittedTree(TripMechanism):
         index = np.zeros(len(truth[0].count), np.int64)
         for stage in range(1, tree.height + 1):
             children = tree.children(stage, nodes.origin[-1], nodes.destination[-1])
-            index = _index_true_nodes(children, truth[stage], index)
-            nodes.stages.append(_measure_stage(run, tree.title(stage), stage, parts[stage], children, index, truth[stage]))
-            nodes.measured_nodes.append(len(children.origin))
-            kept = np.ones(len(children.origin), np.bool_)
+            index, true = truth[stage].among(children, index)
+            noisy, variance = None, 0.0
+            if parts[stage]:
+                found, variance = run.measure(tree.title(stage), true, parts[stage], stage)
+                noisy, variance = found.astype(np.float64), max(variance, _SMALLEST_VARIANCE)
+            nodes.stages.append(NoisyStage(starts=children.starts, noisy=noisy, variance=variance, size=len(true)))
+            nodes.measured_nodes.append(len(true))
+            kept = np.ones(len(true), np.bool_)
             if pruned and parts[stage] and stage < tree.height:
                 kept = _choose_kept(fit_nonnegative(root, nodes.stages, selected=True)[-1], nodes.stages[-1])
                 nodes.stages[-1] = _select_nodes(nodes.stages[-1], kept)
@@ -263,42 +262,11 @@ class FittedTree(TripMechanism):
     def shares(self, frame: Regions) -> list[Share]:
         """List one part per stage that can be measured."""
         tree = PairTree(origins=frame, destinations=frame, first=self.tree)
-        first = 0 if self.neighbours == ADD_REMOVE else 1
-        shares = self._compute_shares(tree)
-        titles = ["total" if stage == 0 else tree.title(stage) for stage in range(first, tree.height + 1)]
-        return [Share(label=title, share=share) for title, share in zip(titles, shares[first:], strict=True)]
+        return stage_shares(tree, self._compute_shares(tree)[0 if self.neighbours == ADD_REMOVE else 1 :])
 
     def with_shares(self, shares: Sequence[float]) -> FittedTree:
         """Return a copy with custom weights, one per stage; 0 leaves a stage out."""
         return replace(self, split="custom", weights=tuple(shares))
-
-
-def _index_true_nodes(children: Children, truth: TrueStage, above: Integers) -> Integers:
-    """Find the index among `children` of each occupied node of a stage. PRIVATE.
-
-    Args:
-        children: all children of the kept nodes of the stage above.
-        truth: the occupied nodes of the stage.
-        above: index of each occupied node of the stage above among its kept nodes, -1 if it was dropped.
-
-    Returns:
-        (k,) indices; -1 for a node below a dropped one.
-    """
-    parent = above[truth.parent]
-    return np.where(parent >= 0, np.append(children.starts, 0)[parent] + truth.child, -1)
-
-
-def _measure_stage(
-    run: Run[TripCounts], title: str, stage: int, rho: Fraction, children: Children, index: Integers, truth: TrueStage
-) -> NoisyStage:
-    """Measure all children with noise; a stage without a share of the budget is not measured."""
-    size = len(children.origin)
-    if not rho:
-        return NoisyStage(starts=children.starts, noisy=None, variance=0.0, size=size)
-    true = np.zeros(size, np.int64)
-    true[index[index >= 0]] = truth.count[index >= 0]
-    noisy, variance = run.measure(title, true, rho, stage)
-    return NoisyStage(starts=children.starts, noisy=noisy.astype(np.float64), variance=max(variance, _SMALLEST_VARIANCE), size=size)
 
 
 def _choose_kept(fitted: Floats, stage: NoisyStage) -> Mask:

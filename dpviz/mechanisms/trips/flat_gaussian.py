@@ -12,7 +12,7 @@ import numpy as np
 from dpviz.arrays import Floats, Integers, Places
 from dpviz.data.trips import TripCounts
 from dpviz.errors import DomainError
-from dpviz.mechanisms.base import BOUNDED, NEIGHBOURS, setting
+from dpviz.mechanisms.base import setting
 from dpviz.mechanisms.budget_noise import accounting_setting
 from dpviz.mechanisms.run import Run
 from dpviz.mechanisms.trips.base import (
@@ -22,6 +22,7 @@ from dpviz.mechanisms.trips.base import (
     count_most_leaf_pairs,
     make_measured_stage,
     make_summed_stage,
+    neighbours_setting,
 )
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.entropy import Entropy
@@ -68,12 +69,7 @@ class FlatGaussian(TripMechanism):
         " Sums over regions drift: by 10,000 trips between regions, by 3,500 between provinces."
     )
 
-    neighbours: str = setting(
-        BOUNDED,
-        "Neighbours",
-        choices=NEIGHBOURS,
-        help="Which data must look alike: one trip (or person) more or less, or another one.",
-    )
+    neighbours: str = neighbours_setting("Which data must look alike: one trip (or person) more or less, or another one.")
     threshold: int | None = setting(
         None,
         "Smallest count kept",
@@ -101,7 +97,6 @@ class FlatGaussian(TripMechanism):
             InputError: m > 1 under "bounded" without the declaration that everybody has exactly m trips.
             DomainError: more than 2**28 pairs of leaves.
         """
-        self.check_data(trips)
         run = Run.of(self, trips, budget, entropy, gaussian=True)
         (rho,) = run.split([1.0])
         tree = PairTree(origins=trips.regions, destinations=trips.ends)

@@ -11,9 +11,9 @@ import numpy as np
 from dpviz.arrays import Floats
 from dpviz.data.trips import TripCounts
 from dpviz.errors import InputError
-from dpviz.mechanisms.base import BOUNDED, NEIGHBOURS, setting
+from dpviz.mechanisms.base import BOUNDED, setting
 from dpviz.mechanisms.run import Run
-from dpviz.mechanisms.trips.base import TripMechanism, add_coarser_stages, count_most_leaf_pairs, make_measured_stage
+from dpviz.mechanisms.trips.base import TripMechanism, add_coarser_stages, count_most_leaf_pairs, make_measured_stage, neighbours_setting
 from dpviz.privacy.budget import ApproxBudget, Budget, require_approx
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.trip_release import TripRelease
@@ -64,12 +64,7 @@ class StabilityHistogram(TripMechanism):
         " with 3 % false ones), and coarser levels lack all trips of the others: up to 175,000 between regions."
     )
 
-    neighbours: str = setting(
-        BOUNDED,
-        "Neighbours",
-        choices=NEIGHBOURS,
-        help="Which data must look alike: one trip more or less, or another one.",
-    )
+    neighbours: str = neighbours_setting("Which data must look alike: one trip more or less, or another one.")
     threshold: str = setting(
         "tight", "Threshold", choices=THRESHOLDS, help="tight: the least that the proof allows for discrete noise. paper: 1 + 2 ln(2/δ)/ε."
     )
@@ -90,7 +85,6 @@ class StabilityHistogram(TripMechanism):
             InputError: more than one trip per person.
         """
         spend = require_approx(budget, self.title)
-        self.check_data(trips)
         run, least = Run.of(self, trips, budget, entropy), self.compute_threshold(spend)
         run.record(f"pairs with trips, released from {least:,} on", spend.epsilon, delta=spend.delta, level=2 * trips.regions.depth)
         noisy = run.draw(trips.count, spend.epsilon)

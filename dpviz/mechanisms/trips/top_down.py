@@ -13,10 +13,17 @@ import numpy as np
 from dpviz.arrays import Floats, Integers
 from dpviz.data.trips import TripCounts
 from dpviz.errors import SettingError
-from dpviz.mechanisms.base import ADD_REMOVE, Share, setting
+from dpviz.mechanisms.base import ADD_REMOVE, Share, setting, weights_setting
 from dpviz.mechanisms.budget_noise import accounting_setting
 from dpviz.mechanisms.run import Run
-from dpviz.mechanisms.trips.base import TripMechanism, bound_largest_noise, first_side_setting, neighbours_setting, plan_variances
+from dpviz.mechanisms.trips.base import (
+    TripMechanism,
+    bound_largest_noise,
+    first_side_setting,
+    neighbours_setting,
+    plan_variances,
+    stage_shares,
+)
 from dpviz.mechanisms.trips.true_stages import TrueStage, sum_true_stages
 from dpviz.privacy.allocation import STAGE_STRATEGIES, stage_weights
 from dpviz.privacy.budget import Budget
@@ -81,12 +88,8 @@ class TopDown(TripMechanism):
         choices=STAGE_STRATEGIES,
         help="uniform: alike. levels: the least sum over the geographic levels of the paper's error bound. custom: your weights.",
     )
-    weights: tuple[float, ...] = setting(
-        (),
-        "Custom weights",
-        low=0,
-        when=("split", "custom"),
-        help="One per level, the first one first (the total first under add_remove): shares that add up to 1, or whole numbers.",
+    weights: tuple[float, ...] = weights_setting(
+        "One per level, the first one first (the total first under add_remove): shares that add up to 1, or whole numbers."
     )
     optimiser: str = setting(
         "chebyshev",
@@ -133,7 +136,6 @@ class TopDown(TripMechanism):
             InputError: m > 1 under "bounded" without the declaration that everybody has exactly m trips.
             SettingError: groups that are too large for optimiser="solver".
         """
-        self.check_data(trips)
         run = Run.of(self, trips, budget, entropy, gaussian=True)
         tree = PairTree(origins=trips.regions, destinations=trips.ends, first=self.tree)
         parts = run.split(self._compute_weights(tree))
@@ -181,10 +183,7 @@ class TopDown(TripMechanism):
             The released stage, and the index in it of each true node of this stage, or -1. The indices are PRIVATE.
         """
         children = tree.children(stage, above.origin, above.destination)
-        parent = index_above[truth.parent]
-        index = np.where(parent >= 0, np.append(children.starts, 0)[parent] + truth.child, -1)
-        true = np.zeros(len(children.origin), np.int64)
-        true[index[index >= 0]] = truth.count[index >= 0]
+        index, true = truth.among(children, index_above)
         noisy, variance = run.measure(tree.title(stage), true, rho, stage)
         count = self._make_whole(noisy, children, above.count, run.steps[-1].scale)
         kept = np.flatnonzero(count)
@@ -288,10 +287,7 @@ class TopDown(TripMechanism):
     def shares(self, frame: Regions) -> list[Share]:
         """List one part per measured stage."""
         tree = PairTree(origins=frame, destinations=frame, first=self.tree)
-        weights = self._compute_weights(tree)
-        first = tree.height + 1 - len(weights)
-        titles = ["total" if stage == 0 else tree.title(stage) for stage in range(first, tree.height + 1)]
-        return [Share(label=title, share=weight / sum(weights)) for title, weight in zip(titles, weights, strict=True)]
+        return stage_shares(tree, self._compute_weights(tree))
 
     def with_shares(self, shares: Sequence[float]) -> TopDown:
         """Return a copy with custom weights, one per measured stage, each at least a thousandth, since every stage must be measured."""

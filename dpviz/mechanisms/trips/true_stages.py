@@ -8,7 +8,7 @@ import numpy as np
 
 from dpviz.arrays import Integers, Places
 from dpviz.data.trips import TripCounts
-from dpviz.space.pair_tree import PairTree
+from dpviz.space.pair_tree import Children, PairTree
 
 _KEY_BITS = 63  # of a non-negative 64-bit integer
 
@@ -30,6 +30,22 @@ class TrueStage:
     origin: Places
     destination: Places
     count: Integers
+
+    def among(self, children: Children, above: Integers) -> tuple[Integers, Integers]:
+        """Find these nodes among the children of the kept nodes of the stage above. PRIVATE.
+
+        Args:
+            children: all of them, c in all.
+            above: index of each occupied node of the stage above among its kept nodes, -1 if it was dropped.
+
+        Returns:
+            (k,) indices, -1 for a node below a dropped one; and (c,) the true count of each child.
+        """
+        parent = above[self.parent]
+        index = np.where(parent >= 0, np.append(children.starts, 0)[parent] + self.child, -1)
+        count = np.zeros(len(children.origin), np.int64)
+        count[index[index >= 0]] = self.count[index >= 0]
+        return index, count
 
 
 def sum_true_stages(trips: TripCounts, tree: PairTree) -> list[TrueStage]:

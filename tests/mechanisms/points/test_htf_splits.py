@@ -123,7 +123,7 @@ def test_no_cells_and_no_nodes_are_fine():
 def splitting(matrix: np.ndarray, epsilon: Fraction = EPSILON, seed: int = 1) -> Splitting:
     """The whole of a matrix, about to be split across."""
     run = Run.of(Htf(), PointCounts.from_matrix(matrix), PureBudget(epsilon), Entropy.seeded(seed))
-    return Splitting(run=run, cells=SplitCells.of(run.data), across=np.array([True]), epsilon=epsilon, level=1)
+    return Splitting(run=run, cells=SplitCells.of(run.data), across=np.array([True]), epsilon=epsilon, depth=1)
 
 
 def nodes_of(matrix: np.ndarray, seed: int = 0, depth: int = 4) -> Splitting:

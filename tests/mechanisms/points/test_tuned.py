@@ -197,7 +197,7 @@ def test_what_cannot_be_tuned_is_refused_before_anything_is_spent(wrong, words):
 
 
 def test_sizes_are_cut_to_the_lattice_with_a_note_and_a_single_one_costs_nothing():
-    assert [each.side for each in TunedGrid(sides=(100, 3, 64, 3)).candidates(POINTS.domain)] == [3, 64]
+    assert [each.value for each in TunedGrid(sides=(100, 3, 64, 3)).candidates(POINTS.domain)] == [3, 64]
     assert [each.value for each in Tuned(values=(1, 2, 9)).candidates(POINTS.domain)] == [1, 2, 6]
     assert release(TunedGrid()).receipt.notes == ("Grids have at most 64 cells per side: the lattice is no finer.",)
     assert release(TunedGrid(sides=(3, 64))).receipt.notes == ()
