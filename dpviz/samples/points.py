@@ -111,7 +111,7 @@ def _draw_town_centres(rng: np.random.Generator, number: int) -> Floats:
     centres = np.round(towns[town] + spread[:, None] * rng.standard_normal((len(town), 2)) / _KM, DECIMALS)
     distance, _ = scipy.spatial.cKDTree(towns * _KM).query(centres * _KM)
     centres = centres[rng.random(len(centres)) < np.exp(-((distance / 4.0) ** 4))]
-    return centres[_is_land(centres)][:number]
+    return np.asarray(centres[_is_land(centres)][:number])
 
 
 def _draw_residents(rng: np.random.Generator, neighbourhoods: _Neighbourhoods, size: int) -> Floats:

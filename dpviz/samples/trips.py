@@ -13,7 +13,7 @@ import scipy
 import shapely
 from numpy.typing import NDArray
 
-from dpviz.arrays import Floats, Integers, Places
+from dpviz.arrays import Floats, Integers
 from dpviz.bundled import folder
 from dpviz.data.fingerprints import sample_fingerprint
 from dpviz.data.trips import TripCounts
@@ -77,7 +77,8 @@ def synthetic_trips(partition: str, density: str, *, seed: int = PAPER_SEED) -> 
     pair = np.sort(rng.choice(width * width, number, replace=False, shuffle=False))
     origin, destination = np.divmod(pair, width)
     trips = np.rint((_PARETO_EXPONENT - 1) * _MEAN_TRIPS[partition, density] * rng.pareto(_PARETO_EXPONENT, number))
-    return TripCounts(regions, origin.astype(np.int32), destination.astype(np.int32), np.maximum(trips, 1).astype(np.int64))
+    trips = np.maximum(trips, 1).astype(np.int64)
+    return TripCounts(regions=regions, origin=origin.astype(np.int32), destination=destination.astype(np.int32), count=trips)
 
 
 def _cuts_per_area(rng: np.random.Generator, partition: str) -> list[Integers]:
@@ -140,17 +141,13 @@ class Gravity:
     stay: Floats
     reach: tuple[tuple[float, float], ...]
 
-    def draw(self, rng: np.random.Generator) -> tuple[Places, Places, Integers]:
-        """Draw a destination for every trip.
-
-        Returns:
-            (k,) origin, (k,) destination and (k,) count of the pairs that have trips, ordered by origin, then destination.
-        """
+    def draw(self, rng: np.random.Generator, regions: Regions) -> TripCounts:
+        """Draw a destination for every trip between regions whose leaves are the areas."""
         cartesian = _cartesian_km(self.centre)
         starts = range(0, len(cartesian), _CHUNK)
         parts = [self._draw_rows(rng, cartesian, np.arange(start, min(start + _CHUNK, len(cartesian)))) for start in starts]
         origin, destination, count = (np.concatenate(column) for column in zip(*parts, strict=True))
-        return origin.astype(np.int32), destination.astype(np.int32), count
+        return TripCounts(regions=regions, origin=origin.astype(np.int32), destination=destination.astype(np.int32), count=count)
 
     def _draw_rows(self, rng: np.random.Generator, cartesian: Floats, rows: Indices) -> tuple[Indices, Indices, Integers]:
         distance = scipy.spatial.distance.cdist(cartesian[rows], cartesian)
@@ -192,7 +189,7 @@ def us_commuters(*, seed: int = SEED) -> TripCounts:
         stay=1.0 - np.clip(0.85 * np.exp(-np.sqrt(area / np.pi) / 22.0) / crowding, 0.03, 0.8),
         reach=_COUNTY_REACH,
     )
-    return TripCounts(regions, *model.draw(rng))
+    return model.draw(rng, regions)
 
 
 def us_counties() -> geopandas.GeoDataFrame:
@@ -232,7 +229,7 @@ def made_up_country(*, seed: int = SEED) -> TripCounts:
     trips = rng.multinomial(COUNTRY_TRIPS, size / size.sum())
     stay = np.clip(0.5 + 0.08 * np.log(np.maximum(trips, 1) / 1_000.0), 0.1, 0.95)
     model = Gravity(centre=_centroids(regions), trips=trips, pull=size, stay=stay, reach=_COUNTRY_REACH)
-    return TripCounts(regions, *model.draw(rng))
+    return model.draw(rng, regions)
 
 
 def _make_country(rng: np.random.Generator) -> tuple[Regions, Floats]:
@@ -294,7 +291,7 @@ def northeast_of(commuters: TripCounts) -> TripCounts:
     leaf_of = regions.find(commuters.regions.ids_of(commuters.regions.depth), regions.depth)
     origin, destination = leaf_of[commuters.origin], leaf_of[commuters.destination]
     is_kept = (origin >= 0) & (destination >= 0)
-    return TripCounts(regions, origin[is_kept], destination[is_kept], commuters.count[is_kept])
+    return TripCounts(regions=regions, origin=origin[is_kept], destination=destination[is_kept], count=commuters.count[is_kept])
 
 
 def _northeast_regions() -> Regions:

@@ -47,7 +47,7 @@ from dpviz.data.roles import (
     propose_trips,
 )
 from dpviz.data.trips import (
-    Counts,
+    ColumnCounts,
     Ids,
     Trips,
     check_counts,
@@ -475,7 +475,8 @@ def _read_matrix(opened: OpenTable, bad_rows: str) -> _Rows:
     counts = [counts_of(cells, "", texts=True, blanks=True) for cells in table.columns[1:]]
     fault = np.stack([column_counts.fault for column_counts in counts])
     trips = check_counts(
-        Counts(trips=np.stack([column_counts.trips for column_counts in counts]), fault=fault, source="A column of the matrix"), bad_rows
+        ColumnCounts(trips=np.stack([column_counts.trips for column_counts in counts]), fault=fault, source="A column of the matrix"),
+        bad_rows,
     )
     is_row = trips != 0
     is_row |= total_words(texts)[:-1, None] | total_words(origin.texts)[origin.codes]
