@@ -30,7 +30,7 @@ from dpviz.data.roles import (
     say_ten_millionths,
     says_none,
 )
-from dpviz.errors import InputError, did_you_mean
+from dpviz.errors import DpvizError, InputError, did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -48,8 +48,9 @@ NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"  # how a number is written, 
 _LONGEST_EXACT = 16  # digits of which floats do not hold all numbers
 MAY_BE_THOUSANDS = r"^[+-]?[0-9]{1,3}\.[0-9]{3}$"  # how a count must not be written: the point may be a mark of thousands
 DECLARE_MARKS = (
-    'A mark before three digits may be one of thousands: in a text table, declare thousands="," (or another mark) or'
-    ' decimal="."; elsewhere, store numbers.'
+    "A mark before three digits may be one of thousands: in a text table, declare"
+    ' text_format=dv.reading.TextFormat(thousands=",") (or another mark) or text_format=dv.reading.TextFormat(decimal="."); elsewhere,'
+    " store numbers."
 )
 
 NOT_POINTS = (
@@ -276,12 +277,7 @@ def no_column_for(role: str, wanted: str, names: Sequence[str]) -> str:
     return f"No column for {role}: there is not {wanted}.{list_columns(names)} Say which one it is with {role}='...'."
 
 
-def no_such_column(names: Sequence[str], wanted: str) -> str:
-    """Return the text of an error about a column that is missing."""
-    return f"There is no column named {wanted!r}.{list_columns(names, wanted)}"
-
-
-def find_column(names: Sequence[str], wanted: str) -> str:
+def find_column(names: Sequence[str], wanted: str, error: type[DpvizError] = InputError) -> str:
     """Return the column with the wanted name, as the file spells it.
 
     Raises:
@@ -289,9 +285,9 @@ def find_column(names: Sequence[str], wanted: str) -> str:
     """
     matches = columns_called(names, wanted)
     if not matches:
-        raise InputError(no_such_column(names, wanted))
+        raise error(f"There is no column named {wanted!r}.{list_columns(names, wanted)}")
     if len(matches) > 1:
-        raise InputError(f"Several columns have the name {wanted!r}, in upper or lower case; rename all but one.")
+        raise error(f"Several columns have the name {wanted!r}, in upper or lower case; rename all but one.")
     return matches[0]
 
 
@@ -329,8 +325,8 @@ def no_number(*names: str) -> InputError:
     """Return the error for columns that have entries, none of which is a number."""
     return InputError(
         f"Column {' or '.join(map(repr, names))} holds no number. A number is written in digits, with a point before decimals,"
-        ' without units or degree signs. If decimals have commas in a text table, declare decimal=","; if counts have marks of thousands,'
-        ' declare thousands=",".'
+        ' without units or degree signs. If decimals have commas in a text table, declare text_format=dv.reading.TextFormat(decimal=",");'
+        ' if counts have marks of thousands, declare text_format=dv.reading.TextFormat(thousands=",").'
     )
 
 

@@ -27,7 +27,7 @@ from dpviz.data.points import PointCounts
 from dpviz.data.reading.geometries import check_on_map, crs_of_file, open_format, reproject
 from dpviz.data.reading.memory_tables import TableUpload, describe_source
 from dpviz.data.reading.rules import ReadingRules
-from dpviz.data.reading.safety import DEFAULT_LIMITS, Limits, Source, read_checked, too_many_rows
+from dpviz.data.reading.safety import DEFAULT_LIMITS, Limits, Source, read_checked
 from dpviz.data.reading.text_format import PLAIN_TEXT, TextFormat
 from dpviz.data.reading.text_rows import SEPARATORS
 from dpviz.data.roles import AXES, NOTHING_CHOSEN, Use, find_one_axis, find_wkt, in_degrees, only, propose_points, says_none
@@ -247,8 +247,7 @@ def _open_source(source: Source, request: PointsRequest) -> OpenFile:
 
 def _read_rows(opened: OpenFile, columns: PointColumns, bad_rows: str, limits: Limits) -> RawPoints:
     raw = without_private_text(f"The rows cannot be read as {opened.format}: the file is damaged.", lambda: opened.take(columns, bad_rows))
-    if len(raw.x) + raw.ragged > limits.rows:
-        raise too_many_rows(limits)
+    limits.check(rows=len(raw.x) + raw.ragged)
     return raw
 
 
