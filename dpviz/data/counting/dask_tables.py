@@ -16,11 +16,12 @@ import pyarrow.parquet as pq
 from dpviz.arrays import Integers
 from dpviz.data.bounding import REFUSE, Bound, factorize_objects, group_pairs, keep_records, person_hashes
 from dpviz.data.cells import MOST_RECORDS, total_of
-from dpviz.data.columns import is_number, readable_texts
+from dpviz.data.columns import readable_texts
 from dpviz.data.counting.job import Job
 from dpviz.data.library_errors import without_private_text
 from dpviz.data.reading.tables import open_header
 from dpviz.data.reading.text_rows import HEAD_BYTES, NO_BAD_LINES, BadLines, cut_lines, line_begins, read_lines
+from dpviz.data.roles import is_number
 from dpviz.errors import InputError
 
 if TYPE_CHECKING:

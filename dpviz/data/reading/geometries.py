@@ -28,8 +28,6 @@ from dpviz.data.columns import (
     RawPoints,
     UnusableFileError,
     decode_texts,
-    is_text,
-    plain_type,
     raw_points,
 )
 from dpviz.data.library_errors import or_none, without_private_text
@@ -38,6 +36,7 @@ from dpviz.data.reading.safety import JSON, LAYERS, LINES, Limits, check_content
 from dpviz.data.reading.tables import OpenTable, open_table
 from dpviz.data.reading.text_format import PLAIN_TEXT, TextFormat
 from dpviz.data.reading.text_rows import NOT_UTF8, SEPARATORS
+from dpviz.data.roles import is_text, plain_type
 from dpviz.errors import InputError
 from dpviz.space.domain import is_horizontal
 

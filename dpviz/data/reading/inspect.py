@@ -17,7 +17,6 @@ import pyarrow.parquet as pq
 import pyogrio  # type: ignore[import-untyped]
 
 from dpviz.amounts import LONGEST_NUMBER
-from dpviz.data.columns import is_text
 from dpviz.data.library_errors import or_none
 from dpviz.data.reading.areas import AreasFile, describe_areas
 from dpviz.data.reading.geojson import features_of, load_json, split_lines
@@ -28,7 +27,7 @@ from dpviz.data.reading.tables import open_table
 from dpviz.data.reading.text_format import TextFormat
 from dpviz.data.reading.text_rows import SEPARATORS
 from dpviz.data.reading.trips import NO_HEADER, TripsFile, describe_trips, inspect_trips, may_be_matrix, starts_with_data
-from dpviz.data.roles import ENDS, NOTHING_CHOSEN, between_pairs, find_counts, find_pairs, find_persons, fold_name
+from dpviz.data.roles import ENDS, NOTHING_CHOSEN, between_pairs, find_counts, find_pairs, find_persons, fold_name, is_text, plain_type
 from dpviz.errors import InputError
 
 
@@ -224,10 +223,9 @@ def _read_layer(kind: str, data: bytes, limits: Limits) -> _Columns:
 
 def _may_be_ids(kind: pa.DataType) -> bool:
     """Return whether a column's type allows ids: texts, integers, or floats, which may all be whole."""
-    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
     types = pa.types
     kinds = (types.is_string, types.is_large_string, types.is_integer, types.is_floating, types.is_fixed_size_binary)
-    return any(is_kind(kind) for is_kind in kinds)
+    return any(is_kind(plain_type(kind)) for is_kind in kinds)
 
 
 def _are_ids(values: pa.Array) -> bool:

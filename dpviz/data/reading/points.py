@@ -9,8 +9,7 @@ import numpy as np
 from pyproj import CRS
 
 from dpviz.arrays import Floats, Integers
-from dpviz.data.cell_counts import count_rows
-from dpviz.data.cells import REMEDY, cells_of, whole_counts
+from dpviz.data.cells import REMEDY, whole_counts
 from dpviz.data.columns import (
     DECLARE_MARKS,
     WEIGHTS_REFUSED,
@@ -23,7 +22,6 @@ from dpviz.data.columns import (
 )
 from dpviz.data.fingerprints import RowSum, sum_rows
 from dpviz.data.library_errors import without_private_text
-from dpviz.data.points import PointCounts
 from dpviz.data.reading.geometries import check_on_map, crs_of_file, open_format, reproject
 from dpviz.data.reading.memory_tables import TableUpload, describe_source
 from dpviz.data.reading.rules import ReadingRules
@@ -36,10 +34,8 @@ from dpviz.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from dpviz.data.bounding import Bound
     from dpviz.data.reading.sources import FoundFiles
     from dpviz.data.roles import PublicHeader
-    from dpviz.space.domain import Domain
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -216,15 +212,6 @@ def header_of(files: FoundFiles, request: PointsRequest) -> tuple[PublicHeader, 
         geo = None if request.columns.coordinates else files.geo
         header = replace(files.header(geo), has_geometry=geo is not None)
     return header, resolve_columns(header.names, _without_none(request.columns), has_geometry=header.has_geometry, types=header.types)
-
-
-def count_points(raw: RawPoints, domain: Domain, bound: Bound | None, **marks: bool) -> PointCounts:
-    """Count rows whose coordinates are in the domain's CRS, and drop bad rows. Without a bound the unit is one record.
-
-    `marks` are the fields row_stable and unit_declared.
-    """
-    counted = count_rows(cells_of(raw.x, raw.y, domain), weights_of(raw), raw.person, bound, domain.side**2)
-    return PointCounts.from_cell_counts(replace(counted, bad=counted.bad + raw.ragged, rows=raw.rows), domain, bound, **marks)
 
 
 def _without_none(columns: PointColumns) -> PointColumns:
