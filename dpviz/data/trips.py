@@ -205,15 +205,11 @@ def _read_each(cells: pd.Series | pa.ChunkedArray, texts: bool) -> tuple[Integer
 _WHOLE_FROM = Decimal(10) ** LONGEST_NUMBER  # a decimal number of a table in memory may have more digits than can be looked at
 
 
-def _is_count(text: str) -> bool:
-    """Return whether a text is a number that a count may be: not too long, and without what may be marks of thousands."""
-    return len(text) <= LONGEST_NUMBER and bool(_NUMBER.fullmatch(text.strip())) and not re.match(MAY_BE_THOUSANDS, text.strip())
-
-
 def _parse_count(value: object, texts: bool = False) -> tuple[int, int]:
     """Return an entry as a whole number, cut to 2**53 (0 if the entry has a fault), and the number of its fault."""
-    if isinstance(value, str) and texts and _is_count(value):
-        value = Decimal(value.strip())
+    text = value.strip() if isinstance(value, str) and texts and len(value) <= LONGEST_NUMBER else ""
+    if _NUMBER.fullmatch(text) and not re.match(MAY_BE_THOUSANDS, text):
+        value = Decimal(text)
     elif isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.integer | np.floating | Decimal):
         return 0, _NO_NUMBER
     if isinstance(value, int | np.integer):

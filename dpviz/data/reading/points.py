@@ -20,7 +20,7 @@ from dpviz.data.columns import (
     is_number_text,
     resolve_columns,
 )
-from dpviz.data.fingerprints import RowSum, sum_rows
+from dpviz.data.fingerprints import sum_rows
 from dpviz.data.library_errors import without_private_text
 from dpviz.data.reading.geometries import check_on_map, crs_of_file, open_format, reproject
 from dpviz.data.reading.memory_tables import TableUpload, describe_source
@@ -182,16 +182,13 @@ def read_rows(source: Source, request: PointsRequest) -> RawPoints:
     )
     crs = crs_of_file(describe_source(source, opened.format), opened.crs, request.crs, request.target)
     raw = _read_rows(opened, columns, request.bad_rows, request.limits)
-    _check_counts(raw, columns)
+    if raw.count is not None and np.isfinite(raw.count).any() and not (raw.count == np.floor(raw.count)).any():  # weights, or no counts
+        raise UnusableFileError(f"Column {columns.count!r} holds no whole number. {WEIGHTS_REFUSED}", len(raw.x) + raw.ragged)
     if request.bad_rows == "refuse":
         _refuse_faults(raw, columns, crs)
     east, north = reproject(raw, crs, request.target)
-    return replace(raw, x=east, y=north, rows=_sum_rows(raw))
-
-
-def _sum_rows(raw: RawPoints) -> RowSum | None:
-    """Add up the rows, with coordinates in the file's CRS; None without persons."""
-    return None if raw.person is None else sum_rows((raw.x, raw.y), weights_of(raw), raw.person)
+    rows = None if raw.person is None else sum_rows((raw.x, raw.y), weights_of(raw), raw.person)  # coordinates are in the file's CRS
+    return replace(raw, x=east, y=north, rows=rows)
 
 
 def weights_of(raw: RawPoints) -> Integers | None:
@@ -238,14 +235,6 @@ def _read_rows(opened: OpenFile, columns: PointColumns, bad_rows: str, limits: L
     return raw
 
 
-def _check_counts(raw: RawPoints, columns: PointColumns) -> None:
-    """Refuse a counts column without a single whole number: it holds weights, or no counts."""
-    if raw.count is None or not np.isfinite(raw.count).any():
-        return
-    if not (raw.count == np.floor(raw.count)).any():
-        raise UnusableFileError(f"Column {columns.count!r} holds no whole number. {WEIGHTS_REFUSED}", len(raw.x) + raw.ragged)
-
-
 def _refuse_faults(raw: RawPoints, columns: PointColumns, crs: CRS | None) -> None:
     """Refuse bad rows, and coordinates that seem to be swapped, or metres where degrees are declared."""
     _refuse_swapped(raw, crs)
@@ -261,17 +250,14 @@ def _refuse_bad_rows(raw: RawPoints, columns: PointColumns) -> None:
         _refuse_bad_counts(raw.count, columns.count)
     if raw.person is not None and (raw.person.codes < 0).any():
         raise InputError(f"Column {columns.person!r} has a missing cell: every row must say whom it belongs to. {REMEDY}")
-    for values, name in ((raw.x, columns.x), (raw.y, columns.y)):
+    for values, axis in ((raw.x, columns.x), (raw.y, columns.y)):
         if not (known := np.isfinite(values)).all():
-            raise InputError(f"{_coordinate_fault(name, columns.geometry)} {REMEDY}", only_rows=bool(known.any()))
-
-
-def _coordinate_fault(axis: str | None, geometry: str | None) -> str:
-    if axis is not None:
-        return f"Column {axis!r} has a cell that is no finite number."
-    if geometry is not None:
-        return f"Column {geometry!r} has a cell that is no point in WKT, such as POINT (13.4 52.5)."
-    return "A geometry is missing, empty or not finite."
+            fault = "A geometry is missing, empty or not finite."
+            if axis is not None:
+                fault = f"Column {axis!r} has a cell that is no finite number."
+            elif columns.geometry is not None:
+                fault = f"Column {columns.geometry!r} has a cell that is no point in WKT, such as POINT (13.4 52.5)."
+            raise InputError(f"{fault} {REMEDY}", only_rows=bool(known.any()))
 
 
 def _refuse_bad_counts(counts: Floats, name: str | None) -> None:

@@ -348,13 +348,7 @@ def _open_parquet(data: bytes, limits: Limits) -> OpenTable:
     names = tuple(schema.names)
     declared = (schema.pandas_metadata or {}).get("index_columns", [])
 
-    def take(
-        positions: Sequence[int],
-        *,
-        numbers: Collection[int] = (),  # noqa: ARG001
-        counts: Collection[int] = (),  # noqa: ARG001
-        missing_words: bool = False,  # noqa: ARG001
-    ) -> Cells:
+    def take(positions: Sequence[int], **_marks: Any) -> Cells:  # columns have types
         needed = list(dict.fromkeys(names[position] for position in positions))
         rule = "The rows cannot be read as Parquet: the file is damaged."
         table = without_private_text(rule, lambda: _read_columns(memory, needed, limits))

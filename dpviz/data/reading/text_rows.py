@@ -107,12 +107,7 @@ class BadLines:
     cells: int = field(default=0, repr=False)
 
     def __add__(self, other: BadLines) -> BadLines:
-        return BadLines(
-            long=self.long + other.long,
-            not_utf8=self.not_utf8 + other.not_utf8,
-            marks=self.marks + other.marks,
-            cells=self.cells + other.cells,
-        )
+        return BadLines(**{rule: getattr(self, rule) + getattr(other, rule) for rule in _RULES})
 
     @property
     def total(self) -> int:
