@@ -44,7 +44,8 @@ def random_regions(rng: np.random.Generator, depth: int, most: int = 3, prefix: 
 def trip_counts_of(regions: Regions, trips: Sums, destinations: Regions | None = None, **options) -> TripCounts:
     """Trips from a table of places; pairs without trips are left out."""
     rows = np.array(sorted((*pair, count) for pair, count in trips.items() if count), np.int64).reshape(-1, 3)
-    return TripCounts(regions, rows[:, 0].astype(np.int32), rows[:, 1].astype(np.int32), rows[:, 2], destinations=destinations, **options)
+    origin, destination = rows[:, 0].astype(np.int32), rows[:, 1].astype(np.int32)
+    return TripCounts(regions=regions, origin=origin, destination=destination, count=rows[:, 2], destinations=destinations, **options)
 
 
 def person(neighbours: str, bound: int) -> dict:

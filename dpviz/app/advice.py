@@ -46,15 +46,20 @@ _WORDS = (
     (r"leave out the study area \(the mask of the domain\)", "let people be anywhere in the domain"),
     (r"contributions above 1, or distinct=True, need", "More than one record per person, or one per cell, needs"),
     (
-        r'in a text table, declare thousands="," \(or another mark\) or decimal="\."',
+        r"in a text table, declare text_format=\S+ \(or another mark\) or text_format=[^;]+",
         "in a text table, choose “Thousands mark of counts”, or the decimal mark, under “How the file is written”",
     ),
     (
-        r'declare the encoding in which it was saved, such as encoding="windows-1250"',
+        r"declare the encoding in which it was saved, such as text_format=[^;]+",
         "choose the encoding in which it was saved under “How the file is written”",
     ),
-    (r'declare decimal=","', "choose the mark under “How the file is written”"),
-    (r'declare thousands=","', "choose their mark under “How the file is written”"),
+    (r'declare text_format=dv\.reading\.TextFormat\(decimal=","\)', "choose the mark under “How the file is written”"),
+    (r'declare text_format=dv\.reading\.TextFormat\(thousands=","\)', "choose their mark under “How the file is written”"),
+    (r'declare text_format=dv\.reading\.TextFormat\(encoding="[^"]+"\)', "choose it under “How the file is written”"),
+    (
+        r'declare text_format=dv\.reading\.TextFormat\(separator="[^"]+"\), and decimal="," in it',
+        "choose it under “How the file is written”, and the mark",
+    ),
     (
         r"are the coordinates metres of a projected CRS\?",
         "are the coordinates metres of a projected CRS? Then type that one as the CRS of the coordinates, or choose other columns",

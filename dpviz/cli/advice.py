@@ -15,17 +15,8 @@ _WORDS = (
     (r", or pass bad_rows='drop' to leave such rows out", ""),
     (r", or pass limits=dv\.reading\.Limits\(memory_bytes=\.\.\.\)", ""),
     (r" \(by its path\)", ""),
-    (
-        r'thousands="," \(or another mark\) or decimal="\."',
-        'thousands = "," (or another mark) or decimal = "." under [data] (check and init take --thousands and --decimal)',
-    ),
-    (r'such as encoding="windows-1250"', 'such as encoding = "windows-1250" under [data] (check and init take --encoding)'),
-    (r'declare decimal=","', 'declare decimal = "," under [data] (check and init take --decimal)'),
-    (r'declare thousands=","', 'declare thousands = "," under [data] (check and init take --thousands)'),
-    (
-        r"\(in a configuration, separator = (\S+) under \[data\]\)",
-        r"(in a configuration, separator = \1 under [data]; check and init take --separator)",
-    ),
+    (r'text_format=dv\.reading\.TextFormat\((\w+)=("[^"]+")\)', r"\1 = \2 under [data] (check and init take --\1)"),
+    (r'and decimal="," in it', 'and decimal = "," there'),
     (r"engine='(\w+)'", r'engine = "\1"'),
     (
         r"Say which one it is with (\w+)='\.\.\.' and (\w+)='\.\.\.'",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -10,38 +10,28 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from dpviz.arrays import Floats, Integers, Places
-from dpviz.cards import PrivateCard
 from dpviz.data.bounding import Bound, People, bound_of, check_people, refuse_bound_without_persons
 from dpviz.data.cell_counts import CellCounts, count_coordinates, count_rows
-from dpviz.data.cells import (
-    array_of,
-    check_bad_rows,
-    check_whole,
-    freeze,
-    most_per_cell,
-    too_many,
-    whole_counts,
-    xy_of_frame,
-)
+from dpviz.data.cells import array_of, check_bad_rows, check_whole, most_per_cell, whole_counts, xy_of_frame
+from dpviz.data.counts import RECORD, Counts
 from dpviz.data.empty import NONE_IN_REGIONS, refuse_none_inside
-from dpviz.data.fingerprints import UNKNOWN, Fingerprints, fingerprints_of_rows, sum_rows
+from dpviz.data.fingerprints import sum_rows
 from dpviz.data.frame_columns import column_of, count_of, each_row_of_frame, named_columns
 from dpviz.data.leaf_regions import check_regions, crs_of_leaves, leaf_finder
 from dpviz.data.marks import declares_unit
-from dpviz.data.roles import EachRow, warn_each_row
+from dpviz.data.roles import warn_each_row
 from dpviz.data.trips import check_counts, counts_of, ids_of, leaf_indexes
-from dpviz.errors import InputError, check_choice
+from dpviz.errors import InputError
 from dpviz.space.regions import Regions
 
 if TYPE_CHECKING:
     import geopandas
 
-RECORD, PERSON = "record", "person"
 _NOUN = "records"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class AreaCounts(PrivateCard):
+class AreaCounts(Counts):
     """Records per occupied leaf of nested regions. PRIVATE: only a mechanism or a study may look inside.
 
     A record belongs to one leaf or to none; `dpviz.data.leaf_regions` has the rules.
@@ -49,22 +39,8 @@ class AreaCounts(PrivateCard):
     Attributes:
         regions: the public regions.
         leaf: (k,) indices of the occupied leaves, ascending.
-        count: (k,) records in each leaf, at least 1.
-        contributions: m, the most records that one protected unit has here; mechanisms scale every sensitivity by it.
-        unit: "record", or "person" when a person column was given and the bound was enforced with it.
-        dropped: records left out; for the curator only, never released.
-        outside: dropped records in no leaf.
-        bad: dropped records of rows with a missing or malformed entry; one for a row whose count is bad.
-        over: dropped records that the bound leaves out, or that are beyond the most that a leaf holds (`most_per_cell`).
-        row_stable: whether each row decided only itself when the data were read; without that no release of them is published.
-        unit_declared: whether it was said what is protected, if rows stand for numbers of records; likewise.
-        fingerprints: of the files or rows that were counted; private, and not in a pickle.
-        each_row: what is said because no column of counts was chosen, and one may be there; None if there is nothing to say. Public, but
-            for names of columns that the file does not declare.
 
-    Raises:
-        InputError: not Regions; the arrays differ in length; a leaf is unknown or out of order; a count is under 1; the counts add up to
-            more than 2**53; the unit is unknown; or outside, bad and over do not add up to dropped.
+    The others, and what is refused, are those of `dpviz.data.counts.Counts`.
 
     >>> import dpviz as dv
     >>> table = pd.DataFrame({"district": ["A", "A", "B"], "tract": ["a", "b", "c"]})
@@ -78,43 +54,20 @@ class AreaCounts(PrivateCard):
     """
 
     none_inside: ClassVar[str] = NONE_IN_REGIONS
+    places: ClassVar[tuple[str, ...]] = ("leaf",)
 
     regions: Regions
     leaf: Places
-    count: Integers
-    contributions: int = 1
-    unit: str = RECORD
-    dropped: int = 0
-    outside: int = 0
-    bad: int = 0
-    over: int = 0
-    row_stable: bool = True
-    unit_declared: bool = True
-    fingerprints: Fingerprints = field(default=UNKNOWN, repr=False)
-    each_row: EachRow | None = None
 
     def __post_init__(self) -> None:
         check_regions(self.regions)
-        for name, kind in (("leaf", np.int32), ("count", np.int64)):
-            object.__setattr__(self, name, freeze(getattr(self, name), kind, name))
-        for name, least in (("contributions", 1), ("dropped", 0), ("outside", 0), ("bad", 0), ("over", 0)):
-            object.__setattr__(self, name, check_whole(getattr(self, name), name, least))
-        if self.outside + self.bad + self.over not in (0, self.dropped):
-            raise InputError("outside, bad and over must add up to dropped.")
-        check_choice(self.unit, (RECORD, PERSON), "unit", InputError)
-        self._check_leaves()
+        super().__post_init__()
 
-    def _check_leaves(self) -> None:
-        if len(self.leaf) != len(self.count):
-            raise InputError("leaf and count must have the same length.")
-        if not len(self.count):
-            return
+    def _check_places(self) -> None:
         if self.leaf.min() < 0 or self.leaf.max() >= self.regions.size(self.regions.depth):
             raise InputError("leaf must hold indices of leaf regions.")
         if (self.leaf[1:] <= self.leaf[:-1]).any():
             raise InputError("Leaves must be distinct and ascending.")
-        if self.count.min() < 1 or too_many(self.count):
-            raise InputError("Counts must be at least 1 and add up to at most 2**53.")
 
     def __repr__(self) -> str:
         """A text without a single private number, so that logs and tracebacks cannot leak."""
@@ -272,19 +225,12 @@ class AreaCounts(PrivateCard):
 
         `marks` are the fields row_stable and unit_declared.
         """
-        left_out: dict[str, Any] = {"outside": counted.outside, "bad": counted.bad, "over": counted.over}
-        unit: dict[str, Any] = {} if bound is None else {"contributions": int(bound.most), "unit": PERSON}
-        known: dict[str, Any] = {"dropped": sum(left_out.values()), "fingerprints": fingerprints_of_rows(counted.rows)}
-        leaf = counted.cells.astype(np.int32)
-        for array in (leaf, counted.counts):
-            array.flags.writeable = False  # the constructor takes read-only arrays without a copy
-        return cls(regions=regions, leaf=leaf, count=counted.counts, **known, **left_out, **unit, **marks)
+        return cls.of_cells(counted, bound, regions=regions, leaf=counted.cells.astype(np.int32), **marks)
 
     def level_counts(self) -> list[Integers]:
         """Add up the true counts of every region: one array per level, the whole first. PRIVATE."""
-        counts = np.zeros(self.regions.size(self.regions.depth), np.int64)
-        counts[self.leaf] = self.count
-        levels = [counts]
+        levels = [np.zeros(self.regions.size(self.regions.depth), np.int64)]
+        levels[0][self.leaf] = self.count
         for level in range(self.regions.depth, 0, -1):
             levels.insert(0, np.add.reduceat(levels[0], self.regions.first_child(level - 1)[:-1]))
         return levels

@@ -183,7 +183,9 @@ def person_hashes(persons: Persons, key: bytes) -> Words:
     """
     if isinstance(persons, np.ndarray) and persons.dtype.kind in "iu":
         return _hash_numbers(persons, key)
-    texts = _as_binary(persons)
+    if isinstance(persons, pa.ChunkedArray):
+        persons = persons.combine_chunks()
+    texts = persons.cast(pa.large_binary()) if isinstance(persons, pa.Array) else pa.array(persons, pa.large_binary())
     is_number = _is_whole_number(texts)
     hashes = np.empty(len(texts), np.uint64)
     numbers = texts.filter(is_number).cast(pa.large_string()).cast(pa.int64())
@@ -191,12 +193,6 @@ def person_hashes(persons: Persons, key: bytes) -> Words:
     hashes[chosen] = _hash_numbers(numbers.to_numpy(), key)
     hashes[~chosen] = _hash_texts(texts.filter(pc.invert(is_number)), key)
     return hashes
-
-
-def _as_binary(texts: Texts) -> pa.LargeBinaryArray:
-    if isinstance(texts, pa.ChunkedArray):
-        texts = texts.combine_chunks()
-    return texts.cast(pa.large_binary()) if isinstance(texts, pa.Array) else pa.array(texts, pa.large_binary())
 
 
 def _is_whole_number(texts: pa.LargeBinaryArray) -> pa.BooleanArray:
@@ -368,7 +364,9 @@ def keep_records(holdings: Holdings, bound: Bound) -> tuple[Integers, int]:
         rows = _rows_of_runs(first[people], pairs[people])
         own_hashes = hashes[holdings.codes[first[people]]]
         if total[people[0]] > RECORDS_AT_ONCE:
-            kept_records[rows] = _choose_of_large_person(own_hashes[0], holdings.cells[rows], holdings.records[rows], bound)
+            cells, large = holdings.cells[rows], LargePerson(person_hash=own_hashes[0], bound=bound)
+            large.add(cells, np.zeros(len(cells), np.int64), holdings.records[rows])  # memory does not depend on the number of records
+            kept_records[rows] = np.bincount(np.searchsorted(cells, large.kept()[0]), minlength=len(cells))
         else:
             kept_records[rows] = _choose_of_each(own_hashes, pairs[people], holdings.cells[rows], holdings.records[rows], bound)
     return kept_records, int(has_fewer.sum())
@@ -419,17 +417,10 @@ def _choose_of_each(hashes: Words, pairs: Integers, cells: Integers, records: In
     if (last_kept == next_word).any():
         tied = np.flatnonzero((last_kept == next_word)[person])
         order = tied[np.lexsort((np.broadcast_to(numbers, len(cells))[tied], cells[tied], priority[tied], person[tied]))]
-        kept[order] = _number_within(person[order]) < bound.most
+        first = _run_starts(person[order])
+        kept[order] = np.arange(len(order)) - np.repeat(first, np.diff(first, append=len(order))) < bound.most
     kept_records = kept.astype(np.int64)
     return kept_records if first_of_pair is None else np.add.reduceat(kept_records, first_of_pair)
-
-
-def _choose_of_large_person(person_hash: np.uint64, cells: Integers, records: Integers, bound: Bound) -> Integers:
-    """Return (g,) how many records are kept of each pair of one person; memory does not depend on the number of records."""
-    large = LargePerson(person_hash=person_hash, bound=bound)
-    large.add(cells, np.zeros(len(cells), np.int64), records)
-    kept_cells, _ = large.kept()
-    return np.bincount(np.searchsorted(cells, kept_cells), minlength=len(cells))
 
 
 @dataclass(kw_only=True, eq=False)
@@ -490,12 +481,6 @@ def _divide_records(cells: Integers, first_numbers: Integers, records: Integers,
         record = np.arange(start, min(start + most, int(ends[-1])))
         pair = np.searchsorted(ends, record, side="right")
         yield cells[pair], record - (ends[pair] - records[pair]) + first_numbers[pair]
-
-
-def _number_within(groups: Integers) -> Integers:
-    """Number the entries of each run of equal values 0, 1, 2, ...; return (n,) numbers."""
-    first = _run_starts(groups)
-    return np.asarray(np.arange(len(groups)) - np.repeat(first, np.diff(first, append=len(groups))))
 
 
 def _derive_secret(key: bytes) -> bytes:

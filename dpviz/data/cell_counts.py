@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from dpviz.arrays import Floats, Integers
+from dpviz.arrays import Floats, Integers, Mask
 from dpviz.data.bounding import Bound, People, bound_of, bound_records, check_people, refuse_bound_without_persons
 from dpviz.data.cells import (
     BAD,
@@ -119,7 +119,11 @@ def count_rows(cells: Integers, weight: Integers | None, owners: People | None, 
         beyond = inside_count - total_of(counts)
         return CellCounts(cells=occupied, counts=counts, bad=bad, outside=len(cells) - inside_count - bad, over=beyond, beyond=beyond)
     amount = np.ones(len(cells), np.int64) if weight is None else np.abs(weight)  # a bad count is -1: one record
-    faulty = _find_faulty(cells, weight, owners)
+    faulty: Mask = cells == BAD
+    if weight is not None:
+        faulty |= weight < 0
+    if owners is not None:
+        faulty |= owners.codes < 0
     inside = ~faulty & (cells >= 0)
     if owners is None or bound is None:
         kept_cells, records = cells[inside], amount[inside]
@@ -132,16 +136,6 @@ def count_rows(cells: Integers, weight: Integers | None, owners: People | None, 
     counted = total_of(counts)
     over, beyond = total_of(amount[inside]) - counted, total_of(records) - counted
     return CellCounts(cells=occupied, counts=counts, outside=outside, bad=bad, over=over, beyond=beyond)
-
-
-def _find_faulty(cells: Integers, weight: Integers | None, owners: People | None) -> NDArray[np.bool_]:
-    """Return (n,) whether a row has a missing or malformed entry."""
-    bad: NDArray[np.bool_] = cells == BAD
-    if weight is not None:
-        bad |= weight < 0
-    if owners is not None:
-        bad |= owners.codes < 0
-    return bad
 
 
 def _sum_records(cells: Integers, weight: Integers | None, size: int) -> tuple[Integers, Integers]:

@@ -25,12 +25,15 @@ from dpviz.data.roles import (
     complete_pairs,
     fold_name,
     is_like_name,
+    is_number,
+    is_text,
     missing_role,
+    plain_type,
     say_shapes,
     say_ten_millionths,
     says_none,
 )
-from dpviz.errors import InputError, did_you_mean
+from dpviz.errors import DpvizError, InputError, did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -48,8 +51,9 @@ NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"  # how a number is written, 
 _LONGEST_EXACT = 16  # digits of which floats do not hold all numbers
 MAY_BE_THOUSANDS = r"^[+-]?[0-9]{1,3}\.[0-9]{3}$"  # how a count must not be written: the point may be a mark of thousands
 DECLARE_MARKS = (
-    'A mark before three digits may be one of thousands: in a text table, declare thousands="," (or another mark) or'
-    ' decimal="."; elsewhere, store numbers.'
+    "A mark before three digits may be one of thousands: in a text table, declare"
+    ' text_format=dv.reading.TextFormat(thousands=",") (or another mark) or text_format=dv.reading.TextFormat(decimal="."); elsewhere,'
+    " store numbers."
 )
 
 NOT_POINTS = (
@@ -216,7 +220,9 @@ def _find_axes(header: PublicHeader, wanted: PointColumns, is_file: bool) -> tup
     if len(named) < 2:
         pairs = complete_pairs(names, AXES, named)
         if not pairs:
-            raise InputError(_no_axes(header, is_file, missing_role(names, AXES, named)))
+            other = "a pair of names alike, such as longitude and latitude, x and y, or easting and northing"
+            missing = no_column_for(missing_role(names, AXES, named), other, [] if is_file else names)
+            raise InputError(" ".join([missing, *say_shapes(header)]))
         if len(pairs) > 1:
             found = join_pairs(pairs)
             raise InputError(f"Several pairs of columns could be x and y: {found}. Say which one it is with x='...' and y='...'.")
@@ -226,11 +232,6 @@ def _find_axes(header: PublicHeader, wanted: PointColumns, is_file: bool) -> tup
     if named["x"] == named["y"]:
         raise InputError(f"x and y are the same column {named['x']!r}; they must differ.")
     return named["x"], named["y"]
-
-
-def _no_axes(header: PublicHeader, is_file: bool, axis: str) -> str:
-    other = "a pair of names alike, such as longitude and latitude, x and y, or easting and northing"
-    return " ".join([no_column_for(axis, other, [] if is_file else header.names), *say_shapes(header)])
 
 
 def join_pairs(pairs: Iterable[tuple[str, str]]) -> str:
@@ -276,12 +277,7 @@ def no_column_for(role: str, wanted: str, names: Sequence[str]) -> str:
     return f"No column for {role}: there is not {wanted}.{list_columns(names)} Say which one it is with {role}='...'."
 
 
-def no_such_column(names: Sequence[str], wanted: str) -> str:
-    """Return the text of an error about a column that is missing."""
-    return f"There is no column named {wanted!r}.{list_columns(names, wanted)}"
-
-
-def find_column(names: Sequence[str], wanted: str) -> str:
+def find_column(names: Sequence[str], wanted: str, error: type[DpvizError] = InputError) -> str:
     """Return the column with the wanted name, as the file spells it.
 
     Raises:
@@ -289,9 +285,9 @@ def find_column(names: Sequence[str], wanted: str) -> str:
     """
     matches = columns_called(names, wanted)
     if not matches:
-        raise InputError(no_such_column(names, wanted))
+        raise error(f"There is no column named {wanted!r}.{list_columns(names, wanted)}")
     if len(matches) > 1:
-        raise InputError(f"Several columns have the name {wanted!r}, in upper or lower case; rename all but one.")
+        raise error(f"Several columns have the name {wanted!r}, in upper or lower case; rename all but one.")
     return matches[0]
 
 
@@ -302,11 +298,17 @@ def parse_numbers(values: NDArray[np.generic] | pa.ChunkedArray, name: str, *, a
         InputError: the column has entries, and not one is a number.
     """
     if isinstance(values, pa.ChunkedArray):
-        numbers, filled = readable_numbers(values, are_counts=are_counts), _is_filled(values)
+        numbers, kind = readable_numbers(values, are_counts=are_counts), plain_type(values.type)
+        if is_text(kind):
+            filled = bool(pc.any(pc.not_equal(values.cast(kind), "")).as_py())
+        else:  # a column of stored numbers is never refused as a whole
+            filled = len(values) > 0 and not pa.types.is_null(kind) and not is_number(kind)
     elif values.dtype.kind in "iuf":
         return values.astype(np.float64, copy=False)
     else:
-        texts = _without_long(pd.Series(values, dtype=object))
+        texts = pd.Series(values, dtype=object)
+        are_long = or_none(lambda: texts.str.len() > LONGEST_NUMBER)  # without any text there is no `str`
+        texts = texts if are_long is None else texts.mask(are_long, "-")  # too long for a number
         numbers = (
             np.asarray(pd.to_numeric(texts, errors="coerce"), np.float64) if values.dtype.kind in "OU" else np.full(len(values), np.nan)
         )
@@ -319,44 +321,13 @@ def parse_numbers(values: NDArray[np.generic] | pa.ChunkedArray, name: str, *, a
     return numbers
 
 
-def _without_long(entries: pd.Series) -> pd.Series:
-    """Return entries of any kind in which texts that are too long for a number are no number ("-")."""
-    long = or_none(lambda: entries.str.len() > LONGEST_NUMBER)  # without any text there is no `str`
-    return entries if long is None or not long.any() else entries.mask(long, "-")
-
-
 def no_number(*names: str) -> InputError:
     """Return the error for columns that have entries, none of which is a number."""
     return InputError(
         f"Column {' or '.join(map(repr, names))} holds no number. A number is written in digits, with a point before decimals,"
-        ' without units or degree signs. If decimals have commas in a text table, declare decimal=","; if counts have marks of thousands,'
-        ' declare thousands=",".'
+        ' without units or degree signs. If decimals have commas in a text table, declare text_format=dv.reading.TextFormat(decimal=",");'
+        ' if counts have marks of thousands, declare text_format=dv.reading.TextFormat(thousands=",").'
     )
-
-
-def _is_filled(column: pa.ChunkedArray) -> bool:
-    """Return whether a column has entries that are not stored as numbers; a column of stored numbers is never refused as a whole."""
-    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    if is_number(kind):
-        return False
-    if is_text(kind):
-        return bool(pc.any(pc.not_equal(column.cast(kind), "")).as_py())
-    return len(column) > 0 and not pa.types.is_null(kind)
-
-
-def is_number(kind: pa.DataType) -> bool:
-    """Return whether an Arrow type is one of numbers."""
-    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
-
-
-def is_text(kind: pa.DataType) -> bool:
-    """Return whether an Arrow type is one of texts."""
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
-
-
-def plain_type(kind: pa.DataType) -> pa.DataType:
-    """Return the type of a column's entries; for a dictionary-encoded column, the type of the dictionary's values."""
-    return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 
 def decode_texts(column: pa.ChunkedArray, encoding: str) -> pa.ChunkedArray:
@@ -368,7 +339,7 @@ def decode_texts(column: pa.ChunkedArray, encoding: str) -> pa.ChunkedArray:
 
 def readable_texts(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return a column of a Parquet file in which texts that are not UTF-8 are missing. Parquet does not check texts."""
-    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    kind = plain_type(column.type)
     if not is_text(kind):
         return column
     if or_none(lambda: column.validate(full=True) or column) is None:
@@ -399,24 +370,23 @@ def readable_numbers(column: pa.ChunkedArray, *, are_counts: bool = False) -> Fl
 
 def people_of(values: NDArray[np.generic] | pa.ChunkedArray) -> People:
     """Return the people that the entries name; a missing or blank entry is a missing person. Text stays text ('007' is not '7')."""
-    owners = _arrow_people(values) if isinstance(values, pa.ChunkedArray) else find_people(values)
+    if isinstance(values, pa.ChunkedArray):
+        kind = plain_type(values.type)
+        column = values.cast(pa.large_string() if pa.types.is_string(kind) else kind)  # large strings, because one chunk may pass 2 GiB
+        encoded = pa.concat_arrays(column.chunks or [pa.array([], column.type)]).dictionary_encode()
+        codes = encoded.indices.fill_null(-1).to_numpy().astype(np.int64)
+        missing = np.asarray(encoded.dictionary.is_null(nan_is_null=True).to_numpy(zero_copy_only=False), bool)
+        are_numbers = pa.types.is_integer(kind) and not missing.any()
+        distinct = plain_values(encoded.dictionary.to_numpy()) if are_numbers else values_of(encoded.dictionary)
+        owners = People(codes=np.where(np.r_[missing, True][codes], -1, codes), distinct=distinct)
+    else:
+        owners = find_people(values)
     if isinstance(owners.distinct, np.ndarray):  # numbers are never blank
         return owners
     blank = [isinstance(value, str) and not value.strip() for value in owners.distinct]
     if not any(blank):
         return owners
     return People(codes=np.where(np.r_[blank, False][owners.codes], -1, owners.codes), distinct=owners.distinct)
-
-
-def _arrow_people(column: pa.ChunkedArray) -> People:
-    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    column = column.cast(pa.large_string() if pa.types.is_string(kind) else kind)  # large strings, because one chunk may pass 2 GiB
-    encoded = pa.concat_arrays(column.chunks or [pa.array([], column.type)]).dictionary_encode()
-    codes = encoded.indices.fill_null(-1).to_numpy().astype(np.int64)
-    missing = np.asarray(encoded.dictionary.is_null(nan_is_null=True).to_numpy(zero_copy_only=False), bool)
-    is_number = pa.types.is_integer(kind) and not missing.any()
-    distinct = plain_values(encoded.dictionary.to_numpy()) if is_number else values_of(encoded.dictionary)
-    return People(codes=np.where(np.r_[missing, True][codes], -1, codes), distinct=distinct)
 
 
 def values_of(entries: pa.Array) -> list[Any]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Protocol
+from typing import TYPE_CHECKING
 
-from dpviz.arrays import Integers
 from dpviz.errors import InputError
+
+if TYPE_CHECKING:
+    from dpviz.data.counts import Counts
 
 _CHECK = "in the units of their CRS (degrees, or metres), is it the right CRS, are x and y swapped?"
 NONE_IN_DOMAIN = f"No record lies in the domain: are the coordinates and the bounds both {_CHECK}"
@@ -14,24 +16,6 @@ NONE_IN_REGIONS = (
     f" If they have coordinates: are these and the regions both {_CHECK}"
 )
 NONE_BETWEEN = "No trip runs between the regions: are these their ids, or for coordinates, is the CRS right, are x and y swapped?"
-
-
-class Counts(Protocol):
-    """Private counts of any family; see `PointCounts`."""
-
-    none_inside: ClassVar[str]
-
-    @property
-    def count(self) -> Integers:
-        """(k,) records of each occupied place."""
-
-    @property
-    def dropped(self) -> int:
-        """Records that were left out."""
-
-    @property
-    def outside(self) -> int:
-        """Dropped records in no place of the frame."""
 
 
 def refuse_none_inside(data: Counts) -> None:

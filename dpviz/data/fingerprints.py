@@ -88,7 +88,9 @@ def sum_rows(columns: Sequence[Floats | Words], count: Integers | None, owners: 
         count: (n,) records of each row; if None, each row is one record.
         owners: who each row belongs to.
     """
-    persons = _words_of_persons(owners)
+    distinct = owners.distinct
+    texts: Persons = distinct if isinstance(distinct, np.ndarray) else [canonical_text(value) for value in distinct]
+    persons = np.append(person_hashes(texts, _KEY), np.uint64(0))  # the last one is of a missing person
     total = np.zeros((2, _LANES), np.uint64)
     for start in range(0, len(owners.codes), _BLOCK):
         part = slice(start, start + _BLOCK)
@@ -115,13 +117,6 @@ def _as_words(column: Floats | Words) -> Words:
     numbers = np.asarray(column, np.float64) + 0.0  # there is one zero
     numbers[np.isnan(numbers)] = np.nan
     return numbers.view(np.uint64)
-
-
-def _words_of_persons(owners: People) -> Words:
-    """Return a word for each person, the same for each of one canonical text, and at the end 0 for a missing one."""
-    distinct = owners.distinct
-    persons: Persons = distinct if isinstance(distinct, np.ndarray) else [canonical_text(value) for value in distinct]
-    return np.append(person_hashes(persons, _KEY), np.uint64(0))
 
 
 def words_of_ids(codes: Integers, texts: Sequence[str]) -> Words:

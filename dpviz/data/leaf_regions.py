@@ -55,7 +55,10 @@ def leaf_finder(regions: Regions, *, may_overlap: bool = False) -> Callable[[Flo
     if isinstance(regions.grid, Domain):
         return _square_finder(regions.grid)
     if isinstance(regions.grid, H3Cells):
-        return _h3_finder(regions)
+        kept = vars(regions)  # its tables take longer to make than few points to find
+        if _KEPT not in kept:
+            kept[_KEPT] = H3Finder(regions=regions)
+        return kept[_KEPT]  # type: ignore[no-any-return]
     if not may_overlap:
         refuse_overlaps(regions)
     return LeafLookup.from_regions(regions).find
@@ -104,14 +107,6 @@ def _square_finder(lattice: Domain) -> Callable[[Floats, Floats], Integers]:
         return cells
 
     return find
-
-
-def _h3_finder(regions: Regions) -> H3Finder:
-    """Return the finder of H3 cells that is kept with regions, since its tables take longer to make than few points to find."""
-    kept = vars(regions)
-    if _KEPT not in kept:
-        kept[_KEPT] = H3Finder(regions=regions)
-    return kept[_KEPT]  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -2,34 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from dpviz.arrays import Floats, Integers
-from dpviz.cards import PrivateCard
+from dpviz.arrays import Floats, Integers, Places
 from dpviz.data.bounding import Bound, People
 from dpviz.data.cell_counts import CellCounts, count_coordinates
 from dpviz.data.cells import (
     array_of,
     cells_of,
-    check_whole,
-    freeze,
     leave_masked_out,
     most_per_cell,
-    too_many,
     total_of,
     whole_counts,
     xy_of_frame,
 )
+from dpviz.data.counts import Counts
 from dpviz.data.empty import NONE_IN_DOMAIN
-from dpviz.data.fingerprints import UNKNOWN, Fingerprints, fingerprints_of_rows
 from dpviz.data.frame_columns import each_row_of_frame, named_columns
 from dpviz.data.marks import declares_unit
-from dpviz.data.roles import EachRow, warn_each_row
-from dpviz.errors import DomainError, InputError, check_choice
+from dpviz.data.roles import warn_each_row
+from dpviz.errors import DomainError, InputError
 from dpviz.space.domain import Domain, as_domain
 
 if TYPE_CHECKING:
@@ -39,29 +35,15 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class PointCounts(PrivateCard):
+class PointCounts(Counts):
     """Records per occupied lattice cell. PRIVATE: only a mechanism or a study may look inside.
 
     Attributes:
         domain: the public domain.
         column: (k,) lattice columns of the occupied cells, ordered by row, then column.
         row: (k,) lattice rows of the occupied cells, 0 in the south.
-        count: (k,) records in each cell, at least 1.
-        contributions: m, the most records that one protected unit has here; mechanisms scale every sensitivity by it.
-        unit: "record", or "person" when a person column was given and the bound was enforced with it.
-        dropped: records left out; for the curator only, never released.
-        outside: dropped records outside the domain, or in cells that its mask covers.
-        bad: dropped records of rows with a missing or malformed entry; one for a row whose count is bad or that cannot be cut into cells.
-        over: dropped records that the bound leaves out, or that are beyond the most that a cell holds (`most_per_cell`).
-        row_stable: whether each row decided only itself when the data were read; without that no release of them is published.
-        unit_declared: whether it was said what is protected, if rows stand for numbers of records; likewise.
-        fingerprints: of the files or rows that were counted; private, and not in a pickle.
-        each_row: what is said because no column of counts was chosen, and one may be there; None if there is nothing to say. Public, but
-            for names of columns that the file does not declare.
 
-    Raises:
-        InputError: the arrays differ in length, a cell is outside the lattice, masked or out of order, a count is under 1, the counts add
-            up to more than 2**53, the unit is unknown, or outside, bad and over do not add up to dropped.
+    The others, and what is refused, are those of `dpviz.data.counts.Counts`; a record in a cell that the domain's mask covers is outside.
 
     >>> import dpviz as dv
     >>> domain = dv.Domain(bounds=(0, 0, 16, 16), crs=None, order=4)
@@ -77,37 +59,13 @@ class PointCounts(PrivateCard):
     """
 
     none_inside: ClassVar[str] = NONE_IN_DOMAIN
+    places: ClassVar[tuple[str, ...]] = ("column", "row")
 
     domain: Domain
-    column: NDArray[np.int32]
-    row: NDArray[np.int32]
-    count: Integers
-    contributions: int = 1
-    unit: str = "record"
-    dropped: int = 0
-    outside: int = 0
-    bad: int = 0
-    over: int = 0
-    row_stable: bool = True
-    unit_declared: bool = True
-    fingerprints: Fingerprints = field(default=UNKNOWN, repr=False)
-    each_row: EachRow | None = None
+    column: Places
+    row: Places
 
-    def __post_init__(self) -> None:
-        for name, kind in (("column", np.int32), ("row", np.int32), ("count", np.int64)):
-            object.__setattr__(self, name, freeze(getattr(self, name), kind, name))
-        for name, least in (("contributions", 1), ("dropped", 0), ("outside", 0), ("bad", 0), ("over", 0)):
-            object.__setattr__(self, name, check_whole(getattr(self, name), name, least))
-        if self.outside + self.bad + self.over not in (0, self.dropped):
-            raise InputError("outside, bad and over must add up to dropped.")
-        check_choice(self.unit, ("record", "person"), "unit", InputError)
-        self._check_cells()
-
-    def _check_cells(self) -> None:
-        if not len(self.column) == len(self.row) == len(self.count):
-            raise InputError("column, row and count must have the same length.")
-        if not len(self.count):
-            return
+    def _check_places(self) -> None:
         if min(self.column.min(), self.row.min()) < 0 or max(self.column.max(), self.row.max()) >= self.domain.side:
             raise InputError("column and row must lie on the domain's lattice.")
         mask = self.domain.mask
@@ -116,8 +74,6 @@ class PointCounts(PrivateCard):
         cell = self.row * np.int64(self.domain.side) + self.column
         if (cell[1:] <= cell[:-1]).any():
             raise InputError("Cells must be distinct and ordered by row, then column.")
-        if self.count.min() < 1 or too_many(self.count):
-            raise InputError("Counts must be at least 1 and add up to at most 2**53.")
 
     def __repr__(self) -> str:
         """A text without a single private number, so that logs and tracebacks cannot leak."""
@@ -181,10 +137,8 @@ class PointCounts(PrivateCard):
 
         `marks` are the fields row_stable and unit_declared.
         """
-        left_out = {"outside": counted.outside, "bad": counted.bad, "over": counted.over}
-        unit = {} if bound is None else {"contributions": bound.most, "unit": "person"}
-        known = {"dropped": sum(left_out.values()), "fingerprints": fingerprints_of_rows(counted.rows)}
-        return cls._from_cells(counted.cells, counted.counts, domain, **known, **left_out, **unit, **marks)
+        row, column = (counted.cells >> domain.order).astype(np.int32), (counted.cells & (domain.side - 1)).astype(np.int32)
+        return cls.of_cells(counted, bound, domain=domain, column=column, row=row, **marks)
 
     @classmethod
     def from_geodataframe(cls, frame: geopandas.GeoDataFrame, *, domain: Domain | Bounds, **options: Any) -> PointCounts:
@@ -235,22 +189,11 @@ class PointCounts(PrivateCard):
         leave_masked_out(cells, domain)
         outside = total_of(counts[occupied[cells < 0]])
         occupied = occupied[cells >= 0]
-        return cls._from_cells(occupied, counts[occupied], domain, dropped=outside, outside=outside)
-
-    @classmethod
-    def _from_cells(cls, occupied: Integers, counts: Integers, domain: Domain, **options: Any) -> PointCounts:
-        row, column = (occupied >> domain.order).astype(np.int32), (occupied & (domain.side - 1)).astype(np.int32)
-        for array in (column, row, counts):
-            array.flags.writeable = False  # the constructor takes read-only arrays without a copy
-        return cls(domain=domain, column=column, row=row, count=counts, **options)
+        return cls.from_cell_counts(CellCounts(cells=occupied, counts=counts[occupied], outside=outside), domain, None)
 
     def blocks(self, zoom: int) -> Integers:
         """Return (2**zoom, 2**zoom) true counts of equal blocks of the domain, [row, column], row 0 in the south."""
         shift, side = self.domain.order - zoom, 1 << zoom
         block = (self.row >> shift).astype(np.int64) * side + (self.column >> shift)
-        return _sum_blocks(block, self.count, side * side).reshape(side, side)
-
-
-def _sum_blocks(block: Integers, counts: Integers, size: int) -> Integers:
-    """Return (size,) exact integer sums of the counts in each block; float64 holds every total up to 2**53."""
-    return np.bincount(block, weights=counts, minlength=size).astype(np.int64)
+        sums = np.bincount(block, weights=self.count, minlength=side * side)  # exact: float64 holds every total up to 2**53
+        return sums.astype(np.int64).reshape(side, side)

@@ -93,22 +93,8 @@ _REGION_ROLES = {  # of the columns of a table that says each region's parent
     "name": ("name", "label", "region_name", "title"),
 }
 _NAMES = {
-    *(
-        "name",
-        "names",
-        "nm",
-        "label",
-        "libgeo",
-        "title",
-        "description",
-        "desc",
-        "note",
-        "notes",
-        "comment",
-        "comments",
-        "text",
-        "indicator",
-    ),
+    *("name", "names", "nm", "label", "libgeo", "title", "description", "desc", "note", "notes", "comment", "comments", "text"),
+    "indicator",
 }
 _TIMES = {
     *("time", "times", "date", "datetime", "timestamp", "timestampms", "ts", "day", "month", "year", "hour", "week", "weekday", "minute"),
@@ -129,23 +115,28 @@ NO_COUNT = "none"
 _PERSONS = {"person", "personid", "user", "userid", "uid", "device", "deviceid", "subject", "subjectid", "observerid", "taxiid", "mmsi"}
 _WKT = {"geometry", "wkt", "thegeom", "geom", "wktgeom", "geomwkt", "geometrywkt", "wktgeometry", "pointwkt"}
 _BOTH_AXES = {
-    "latlon",
-    "latlng",
-    "latlong",
-    "lonlat",
-    "lnglat",
-    "xy",
-    "location",
-    "coordinates",
-    "coords",
-    "position",
-    "geopoint",
+    *("latlon", "latlng", "latlong", "lonlat", "lnglat", "xy", "location", "coordinates", "coords", "position", "geopoint"),
     "latitudelongitude",
 }
 _SHAPES = _WKT | {"shape", "polyline", "geojson", "location", "point", "coordinates", "wkb"}
 _WORDS = re.compile(r"[A-Z]+(?![^\W\d_A-Z])|[A-Z]?[^\W\d_A-Z]+|\d+")
 _MOST_LISTED = 8
 _LIKE_A_NAME = re.compile(r"\s*[^\W\d][\w .:/()%#-]{0,39}")
+
+
+def is_number(kind: pa.DataType) -> bool:
+    """Return whether an Arrow type is one of numbers."""
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Return whether an Arrow type is one of texts."""
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def plain_type(kind: pa.DataType) -> pa.DataType:
+    """Return the type of a column's entries; for a dictionary-encoded column, the type of the dictionary's values."""
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 
 def fold_name(name: str) -> str:
@@ -213,16 +204,14 @@ def find_pairs(names: Sequence[str]) -> tuple[Pair, ...]:
     pairs = [
         (east, north)
         for (east, (first, rest)), (north, (second, other)) in product(axes.items(), axes.items())
-        if first == "x" and second == "y" and rest == other and _are_one_system(east, north)
+        if first == "x"
+        and second == "y"
+        and rest == other
+        and any(set(words_of(east)) & xs and set(words_of(north)) & ys for xs, ys in _SYSTEMS)  # degrees, easting and northing, or x and y
     ]
     times = Counter(name for pair in pairs for name in pair)
     alone = [pair for pair in pairs if max(times[name] for name in pair) == 1]
     return tuple(sorted(alone or pairs, key=lambda pair: min(names.index(name) for name in pair)))
-
-
-def _are_one_system(east: str, north: str) -> bool:
-    """Return whether two names say one kind of coordinates: degrees, easting and northing, or x and y."""
-    return any(set(words_of(east)) & xs and set(words_of(north)) & ys for xs, ys in _SYSTEMS)
 
 
 def in_degrees(name: str) -> bool:
@@ -414,12 +403,7 @@ def find_persons(names: Iterable[str]) -> tuple[str, ...]:
 
 def find_wkt(header: PublicHeader) -> tuple[str, ...]:
     """Find columns that are called geometries, and may be texts by their declared type; for proposals only."""
-    return tuple(name for name in header.names if squeeze(name) in _WKT and _may_be_text(header.types.get(name)))
-
-
-def _may_be_text(kind: pa.DataType | None) -> bool:
-    kind = kind.value_type if kind is not None and pa.types.is_dictionary(kind) else kind
-    return kind is None or pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+    return tuple(name for name in header.names if squeeze(name) in _WKT and is_text(plain_type(header.types.get(name, pa.string()))))
 
 
 def say_shapes(header: PublicHeader) -> tuple[str, ...]:
@@ -446,7 +430,7 @@ def _say_shape(name: str, kind: pa.DataType | None) -> str:
             f"Column {name!r} may hold shapes in WKB, without the metadata of GeoParquet: make a GeoDataFrame of it with"
             " geopandas.GeoSeries.from_wkb, and write that with to_parquet."
         )
-    if not _may_be_text(kind):
+    if kind is not None and not is_text(plain_type(kind)):
         return ""
     if squeeze(name) in _WKT:
         return (
@@ -540,16 +524,12 @@ def propose_trips(header: PublicHeader, chosen: Mapping[str, Any]) -> Use:
         elif ends:
             still_open["origin and destination"] = tuple(ends)
         else:
-            found |= _find_one_end(header.names) if not found else {}
+            if not found:  # the only column that is called an end, as the other one may have a name of its own
+                plain = [name for name in header.names if not set(words_of(name)) & _ONE_WORD_ONLY]
+                said = [(role, name) for name in plain for role, rest in _sides(name) if not set(rest) - _IDS]
+                found |= dict(said) if len(said) == 1 else {}
             still_open |= {role: () for role in ENDS if role not in found}
     return _with_counts("trips", header, found, chosen, find_trips, still_open)
-
-
-def _find_one_end(names: Sequence[str]) -> dict[str, str]:
-    """Return the only column that is called an origin or a destination; the other one may have a name of its own."""
-    plain = [name for name in names if not set(words_of(name)) & _ONE_WORD_ONLY]
-    said = [(role, name) for name in plain for role, rest in _sides(name) if not set(rest) - _IDS]
-    return dict(said) if len(said) == 1 else {}
 
 
 def propose_areas(header: PublicHeader, chosen: Mapping[str, Any]) -> Use:
@@ -590,18 +570,12 @@ def unread_columns(header: PublicHeader, used: Collection[str]) -> tuple[str, ..
     ends = {*itertools.chain(*find_ends(header.names))}
 
     def may_be_count(name: str) -> bool:
-        if name in header.types and not may_be_number(header.types[name]):
+        if name in header.types and not is_number(plain_type(header.types[name])):
             return False
         said = other if name in header.types else other | _STARTS | _ENDS  # a text table may have names of ends, and numbers are no such
         return may_count(name) or not (set(words_of(name)) & said or name in ends or find_persons([name]))
 
     return tuple(name for name in header.names if name not in used and name.strip() and may_be_count(name))
-
-
-def may_be_number(kind: pa.DataType) -> bool:
-    """Return whether a declared type is one of numbers."""
-    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
 
 
 def quote_unread(unread: Sequence[str]) -> str:

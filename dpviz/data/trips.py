@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import KW_ONLY, dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any, ClassVar
 
@@ -15,29 +16,19 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpviz.amounts import LONGEST_NUMBER
 from dpviz.arrays import Integers, Places
-from dpviz.cards import PrivateCard
 from dpviz.data.bounding import KEEP, Words, bound_of, check_people, refuse_bound_without_persons
 from dpviz.data.cell_counts import CellCounts, count_rows
-from dpviz.data.cells import (
-    BAD,
-    MOST_RECORDS,
-    REMEDY,
-    check_bad_rows,
-    check_whole,
-    clip_counts,
-    freeze,
-    pairs_of,
-    too_many,
-)
+from dpviz.data.cells import BAD, MOST_RECORDS, REMEDY, check_bad_rows, check_whole, clip_counts, pairs_of
 from dpviz.data.columns import DECLARE_MARKS, MAY_BE_THOUSANDS, WEIGHTS_REFUSED, UnusableFileError, people_of
+from dpviz.data.counts import PERSON, Counts
 from dpviz.data.empty import NONE_BETWEEN
-from dpviz.data.fingerprints import UNKNOWN, Fingerprints, RowSum, fingerprints_of_rows, sum_rows, words_of_ids
+from dpviz.data.fingerprints import RowSum, sum_rows, words_of_ids
 from dpviz.data.frame_columns import column_of, count_of, each_row_of_frame
 from dpviz.data.leaf_ids import COMPARED, find_leaves
 from dpviz.data.leaf_regions import check_regions
 from dpviz.data.library_errors import without_private_text
 from dpviz.data.marks import TRIPS, declares_unit
-from dpviz.data.roles import EachRow, warn_each_row
+from dpviz.data.roles import warn_each_row
 from dpviz.errors import InputError
 from dpviz.space.regions import Regions
 
@@ -137,7 +128,7 @@ def leaf_indexes(ids: Ids, side: Regions, bad_rows: str) -> Places:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Counts:
+class ColumnCounts:
     """Numbers of trips in a column. PRIVATE.
 
     Attributes:
@@ -153,7 +144,9 @@ class Counts:
     noun: str = "trips"
 
 
-def counts_of(cells: pd.Series | pa.ChunkedArray, source: str, *, texts: bool = False, blanks: bool = False, noun: str = "trips") -> Counts:
+def counts_of(
+    cells: pd.Series | pa.ChunkedArray, source: str, *, texts: bool = False, blanks: bool = False, noun: str = "trips"
+) -> ColumnCounts:
     """Read the counts in a column. Texts and decimals are read exactly, without a detour over floats.
 
     Args:
@@ -171,7 +164,7 @@ def counts_of(cells: pd.Series | pa.ChunkedArray, source: str, *, texts: bool = 
     stored = _stored_numbers(cells)
     trips, fault = _read_each(cells, texts) if stored is None else _check_numbers(*stored)
     fault = np.where(fault == _BLANK, _NO_FAULT, fault).astype(np.int8) if blanks else fault
-    return Counts(trips=trips, fault=fault, source=source, noun=noun)
+    return ColumnCounts(trips=trips, fault=fault, source=source, noun=noun)
 
 
 def _stored_numbers(cells: pd.Series | pa.ChunkedArray) -> tuple[NDArray[Any], NDArray[np.bool_]] | None:
@@ -212,15 +205,11 @@ def _read_each(cells: pd.Series | pa.ChunkedArray, texts: bool) -> tuple[Integer
 _WHOLE_FROM = Decimal(10) ** LONGEST_NUMBER  # a decimal number of a table in memory may have more digits than can be looked at
 
 
-def _is_count(text: str) -> bool:
-    """Return whether a text is a number that a count may be: not too long, and without what may be marks of thousands."""
-    return len(text) <= LONGEST_NUMBER and bool(_NUMBER.fullmatch(text.strip())) and not re.match(MAY_BE_THOUSANDS, text.strip())
-
-
 def _parse_count(value: object, texts: bool = False) -> tuple[int, int]:
     """Return an entry as a whole number, cut to 2**53 (0 if the entry has a fault), and the number of its fault."""
-    if isinstance(value, str) and texts and _is_count(value):
-        value = Decimal(value.strip())
+    text = value.strip() if isinstance(value, str) and texts and len(value) <= LONGEST_NUMBER else ""
+    if _NUMBER.fullmatch(text) and not re.match(MAY_BE_THOUSANDS, text):
+        value = Decimal(text)
     elif isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.integer | np.floating | Decimal):
         return 0, _NO_NUMBER
     if isinstance(value, int | np.integer):
@@ -234,7 +223,7 @@ def _parse_count(value: object, texts: bool = False) -> tuple[int, int]:
     return (int(min(number, Decimal(MOST_RECORDS))), _NO_FAULT) if is_whole else (0, _FRACTION)
 
 
-def check_counts(counts: Counts, bad_rows: str) -> Integers:
+def check_counts(counts: ColumnCounts, bad_rows: str) -> Integers:
     """Return (n,) trips of each row, -1 where the row is to be left out.
 
     Raises:
@@ -249,44 +238,31 @@ def check_counts(counts: Counts, bad_rows: str) -> Integers:
     return np.where(bad, -1, counts.trips)
 
 
-def _fault_text(counts: Counts, fault: NDArray[np.int8]) -> str:
+def _fault_text(counts: ColumnCounts, fault: NDArray[np.int8]) -> str:
     """Return the error text for the first fault in `_FAULTS` that occurs."""
     kind = int(fault[fault != _NO_FAULT].min())
     return f"{counts.source} {_FAULTS[kind].format(noun=counts.noun)}. {WEIGHTS_REFUSED if kind == _FRACTION else REMEDY}"
 
 
-TRIP, PERSON = "trip", "person"
+TRIP = "trip"
 
 
-@dataclass(frozen=True, eq=False)
-class TripCounts(PrivateCard):
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TripCounts(Counts):
     """Trips per pair of leaf regions. PRIVATE: only a mechanism or a study may look inside.
 
     Attributes:
         regions: where trips begin.
         origin: (k,) indexes of leaf regions of `regions`.
         destination: (k,) indexes of leaf regions of `destinations`; pairs are distinct, ordered by origin, then destination.
-        count: (k,) trips of each pair, at least 1.
         destinations: where trips end; `regions` if None.
-        contributions: m, the most trips of one protected unit.
         unit: "trip", or "person" where m trips of one person are protected together.
         exactly: whether the curator declares that every person has exactly m trips; then replacing a person does not change the total.
         enforced: whether the bound was enforced with a person column; otherwise the curator vouches for it.
-        dropped: trips left out; for the curator only, never released.
-        outside: dropped trips outside the regions.
-        bad: dropped trips of rows with a missing or malformed entry; a row without a usable count, or not cut into cells, is one.
-        over: dropped trips that the bound leaves out, plus `beyond`.
-        beyond: dropped trips beyond the most that a pair holds (`most_per_cell`).
+        beyond: dropped trips beyond the most that a pair holds (`most_per_cell`); they are among `over`.
         notes: texts that say what the reader of a file left out on purpose, such as totals; for the curator only.
-        row_stable: whether each row decided only itself when the data were read; without that no release of them is published.
-        unit_declared: whether it was said what is protected, if rows stand for numbers of trips; likewise.
-        fingerprints: of the files or rows that were counted; private, and not in a pickle.
-        each_row: what is said because no column of counts was chosen, and one may be there; None if there is nothing to say. Public, but
-            for names of columns that the file does not declare.
 
-    Raises:
-        InputError: arrays of different lengths, indexes outside the regions, pairs out of order or twice, counts under 1
-            or beyond 2**53 in all, a depth or unit that does not fit.
+    The others, and what is refused, are those of `dpviz.data.counts.Counts`; hierarchies of different depths are refused, too.
 
     >>> import dpviz as dv
     >>> table = pd.DataFrame({"state": ["A", "A", "B"], "town": ["a", "b", "c"]})
@@ -300,56 +276,37 @@ class TripCounts(PrivateCard):
     """
 
     none_inside: ClassVar[str] = NONE_BETWEEN
+    units: ClassVar[tuple[str, ...]] = (TRIP, PERSON)
+    places: ClassVar[tuple[str, ...]] = ("origin", "destination")
+    least: ClassVar[Mapping[str, int]] = {**Counts.least, "beyond": 0}
 
     regions: Regions
     origin: Places
     destination: Places
-    count: Integers
-    _: KW_ONLY
     destinations: Regions | None = None
-    contributions: int = 1
     unit: str = TRIP
     exactly: bool = False
     enforced: bool = False
-    dropped: int = 0
-    outside: int = 0
-    bad: int = 0
-    over: int = 0
     beyond: int = 0
     notes: tuple[str, ...] = ()
-    row_stable: bool = True
-    unit_declared: bool = True
-    fingerprints: Fingerprints = field(default=UNKNOWN, repr=False)
-    each_row: EachRow | None = None
 
     def __post_init__(self) -> None:
         if self.destinations is None:
             object.__setattr__(self, "destinations", self.regions)
-        for name, kind in (("origin", np.int32), ("destination", np.int32), ("count", np.int64)):
-            object.__setattr__(self, name, freeze(getattr(self, name), kind, name))
-        object.__setattr__(self, "contributions", check_whole(self.contributions, "contributions", 1))
         if not isinstance(self.exactly, bool | np.bool_):
             raise InputError("exactly must be True or False: it is a declaration.")
-        if self.unit not in (TRIP, PERSON) or (self.unit == TRIP and self.contributions > 1):
-            raise InputError("unit must be 'person', or 'trip' where contributions is 1.")
-        if self.outside + self.bad + self.over not in (0, self.dropped):
-            raise InputError("outside, bad and over must add up to dropped.")
-        self._check_pairs()
-
-    def _check_pairs(self) -> None:
         match_depths(self.regions, self.ends)
-        if not len(self.origin) == len(self.destination) == len(self.count):
-            raise InputError("origin, destination and count must have the same length.")
-        if not len(self.count):
-            return
+        super().__post_init__()
+        if self.unit == TRIP and self.contributions > 1:
+            raise InputError("unit must be 'person', or 'trip' where contributions is 1.")
+
+    def _check_places(self) -> None:
         inside = self.origin.min() >= 0 and self.origin.max() < self.regions.size(self.regions.depth)
         if not inside or self.destination.min() < 0 or self.destination.max() >= self.ends.size(self.ends.depth):
             raise InputError("origin and destination must be indexes of leaf regions.")
         pair = self.origin * np.int64(self.ends.size(self.ends.depth)) + self.destination
         if (pair[1:] <= pair[:-1]).any():
             raise InputError("Pairs must be distinct and ordered by origin, then destination.")
-        if self.count.min() < 1 or too_many(self.count):
-            raise InputError("Counts must be at least 1 and add up to at most 2**53.")
 
     @property
     def ends(self) -> Regions:
@@ -492,19 +449,14 @@ class TripCounts(PrivateCard):
     def from_cell_counts(cls, counted: CellCounts, *, regions: Regions, destinations: Regions, **declared: Any) -> TripCounts:
         """Make counts of the trips per pair that an engine counted; `declared` has contributions, exactly, enforced, notes and marks."""
         origin, destination = np.divmod(counted.cells, destinations.size(destinations.depth))
-        return cls(
-            regions,
-            origin.astype(np.int32),
-            destination.astype(np.int32),
-            counted.counts,
+        return cls.of_cells(
+            counted,
+            regions=regions,
+            origin=origin.astype(np.int32),
+            destination=destination.astype(np.int32),
             destinations=destinations,
             unit=PERSON if declared["enforced"] or declared["contributions"] > 1 else TRIP,
-            dropped=counted.outside + counted.bad + counted.over,
-            outside=counted.outside,
-            bad=counted.bad,
-            over=counted.over,
             beyond=counted.beyond,
-            fingerprints=fingerprints_of_rows(counted.rows),
             **declared,
         )
 

@@ -97,7 +97,8 @@ class Added(Generic[Counts]):
 
         def make(counts: Integers) -> TripCounts:
             occupied = np.flatnonzero(counts)
-            return TripCounts(regions, (occupied // width).astype(np.int32), (occupied % width).astype(np.int32), counts[occupied])
+            origin, destination = (places.astype(np.int32) for places in divmod(occupied, width))
+            return TripCounts(regions=regions, origin=origin, destination=destination, count=counts[occupied])
 
         frame = f"pairs of {' x '.join(map(str, fan_outs))} regions, beside {trips[1]} on the last one and {trips[0]} on the others"
         return Added(frame=frame, make=make, beside=beside, leaves=tuple(width**2 - 1 - pair for pair in pairs), origins=origins)

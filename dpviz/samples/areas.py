@@ -4,25 +4,26 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import geopandas
 import numpy as np
 import pandas as pd
 import shapely
 
-from dpviz.arrays import Floats, Integers
+from dpviz.arrays import Floats
 from dpviz.data.areas import AreaCounts
 from dpviz.data.fingerprints import sample_fingerprint
-from dpviz.errors import InputError, did_you_mean
-from dpviz.samples.points import SEED, SQUARE, SampleInfo, sample_xy
-from dpviz.samples.trips import us_counties
+from dpviz.errors import InputError
+from dpviz.samples.made_up import SEED, find_sample
+from dpviz.samples.points import SQUARE, SampleInfo, sample_xy
+from dpviz.samples.trips import COUNTY_LEVELS, county_regions, us_counties
 from dpviz.space.area_shares import areas_km2
 from dpviz.space.denominators import RATES_PER, describe_rate
 from dpviz.space.regions import Regions, are_areas
 
 CITY_LEVELS = ("district", "tract", "block")
-STATE_LEVELS = ("state", "county")
+STATE_LEVELS = COUNTY_LEVELS[1:]
 HEXAGON_LEVELS = (5, 6, 7)
 """Resolutions of the sample of H3 cells."""
 
@@ -39,102 +40,15 @@ class AreaSample(SampleInfo):
 
     Attributes:
         levels: names of the levels of its regions, coarsest first.
+        make: loads it or makes it up.
+        population: returns the public number of residents of each leaf, by its id; None if it is not known.
         per: what `area_population` counts, where counts can be divided by it; "" where that would say nothing.
     """
 
     levels: tuple[str, ...]
+    make: Callable[[], AreaCounts] = field(repr=False, compare=False)
+    population: Callable[[], pd.Series] | None = field(default=None, repr=False, compare=False)
     per: str = ""
-
-
-_ALL_SAMPLES = (
-    AreaSample(
-        key="us_residents",
-        title="United States, residents of 2019",
-        description="Residents of 3,142 real counties in 51 states (with the District of Columbia), estimated for 1 July 2019.",
-        source="US Census Bureau: population estimates, vintage 2019, and cartographic boundaries of 2017.",
-        licence="public domain (US Census Bureau)",
-        unit="residents",
-        synthetic=False,
-        levels=STATE_LEVELS,
-    ),
-    AreaSample(
-        key="made_up_city",
-        title="A made-up city, visits to the doctor",
-        description="Made-up visits in the blocks of an invented city of 12 districts with a river, in the open Atlantic.",
-        source="Made up by dpviz.samples.areas.made_up_city.",
-        licence="Apache-2.0, as the project",
-        unit="visits",
-        synthetic=True,
-        levels=CITY_LEVELS,
-        per="residents",
-    ),
-    AreaSample(
-        key="la_hexagons",
-        title="Los Angeles, made-up residents in hexagons",
-        description="Made-up homes in the H3 cells of the 70 x 70 km square around Los Angeles; some of the cells are water.",
-        source="Made up by dpviz.samples.points.los_angeles; cells by the package h3.",
-        licence="Apache-2.0, as the project",
-        unit="residents",
-        synthetic=True,
-        levels=tuple(f"resolution {resolution}" for resolution in HEXAGON_LEVELS),
-    ),
-)
-_HAS_H3 = importlib.util.find_spec("h3") is not None
-AREA_SAMPLES: dict[str, AreaSample] = {sample.key: sample for sample in _ALL_SAMPLES if sample.key != "la_hexagons" or _HAS_H3}
-"""The samples of areas by key, in the order of menus. All are public or made up. Hexagons need the package h3."""
-
-
-def load_area_sample(key: str) -> AreaCounts:
-    """Load a sample of areas.
-
-    Args:
-        key: a key of `AREA_SAMPLES`.
-
-    Raises:
-        InputError: there is no such sample.
-
-    >>> load_area_sample("us_residents")
-    AreaCounts(Regions(51 state, 3,142 county), unit='record', contributions=1)
-    """
-    _check_key(key)
-    return replace(_LOADERS[key](), fingerprints=sample_fingerprint(key))
-
-
-def area_population(key: str) -> pd.Series:
-    """Return the public number of residents of each leaf of a sample, by the leaf's id: a denominator for `AreaRelease.rates`.
-
-    Raises:
-        InputError: there is no such sample, or nobody's number is known for its regions.
-
-    >>> int(area_population("us_residents")["36061"])
-    1628706
-    """
-    _check_key(key)
-    if key not in _POPULATIONS:
-        raise InputError("This sample has no public number of residents.")
-    return _POPULATIONS[key]()
-
-
-def area_denominators(key: str, regions: Regions) -> dict[str, tuple[str, pd.Series, float]]:
-    """List the public numbers by which the counts of a sample can be divided: residents, where they are others than are counted, and area.
-
-    Args:
-        key: a key of `AREA_SAMPLES`.
-        regions: its regions.
-
-    Returns:
-        By the name on the Areas page: what follows a rate, the numbers by the ids of the leaves, and per how many a rate is.
-
-    Raises:
-        InputError: there is no such sample.
-
-    >>> [words for words, _, _ in area_denominators("us_residents", load_area_sample("us_residents").regions).values()]
-    ['per km²']
-    """
-    _check_key(key)
-    about = AREA_SAMPLES[key]
-    rates = {"Rates": (f"per 1,000 {about.per}", area_population(key), 1000.0)} if about.per else {}
-    return rates | region_denominators(regions)
 
 
 def region_denominators(regions: Regions) -> dict[str, tuple[str, pd.Series, float]]:
@@ -149,11 +63,6 @@ def region_denominators(regions: Regions) -> dict[str, tuple[str, pd.Series, flo
         return rates
     areas = pd.Series(areas_km2(regions), index=regions.ids_of(regions.depth))
     return rates | {"Per km²": ("per km²", areas, 1.0)}
-
-
-def _check_key(key: str) -> None:
-    if key not in AREA_SAMPLES:
-        raise InputError(f"There is no such sample; choose one of {', '.join(AREA_SAMPLES)}.{did_you_mean(str(key), AREA_SAMPLES)}")
 
 
 def made_up_city(*, seed: int = SEED) -> tuple[AreaCounts, pd.Series]:
@@ -189,29 +98,19 @@ def _make_blocks(rng: np.random.Generator) -> tuple[geopandas.GeoDataFrame, Floa
     row, column = np.divmod(np.arange(across * up), across)
     tract = np.stack([column, row]) // _BLOCKS_PER_TRACT
     district = tract // np.array(_TRACTS_PER_DISTRICT)[:, None]
-    ids = [_number(district, 10, 1), _number(tract, 100, 3), _number(np.stack([column, row]), 100, 4)]
+    numbers = (district[1] * 10 + district[0], tract[1] * 100 + tract[0], row * 100 + column)
+    ids = [[f"{number:0{digits}d}" for number in level.tolist()] for level, digits in zip(numbers, (1, 3, 4), strict=True)]
     centre = np.stack([(column + 0.5) / across, (row + 0.5) / up], axis=1)
     dry = np.abs(centre[:, 1] - 0.45 - 0.15 * np.sin(5 * centre[:, 0])) > _RIVER
-    columns = {"district": ids[0], "tract": _join(ids[:2]), "block": _join(ids)}
+    columns = {level: list(map(".".join, zip(*ids[:depth], strict=True))) for depth, level in enumerate(CITY_LEVELS, start=1)}
     table = geopandas.GeoDataFrame(columns, geometry=shapes, crs="EPSG:4326")
     return table[dry].reset_index(drop=True), centre[dry]
 
 
-def _number(place: Integers, columns: int, digits: int) -> list[str]:
-    """Number (2, n) columns and rows of places, as texts of so many digits."""
-    return [f"{number:0{digits}d}" for number in (place[1] * columns + place[0]).tolist()]
-
-
-def _join(ids: list[list[str]]) -> list[str]:
-    return [".".join(parts) for parts in zip(*ids, strict=True)]
-
-
 def _us_residents() -> AreaCounts:
     table = us_counties()
-    labelled = table.assign(label=table["name"] + ", " + table["state"].astype(str))
-    regions = Regions.from_table(labelled, levels=STATE_LEVELS, names={"state": "state_name", "county": "label"})
     counts = pd.DataFrame({"region": table["county"].astype(str), "count": table["population"]})
-    return AreaCounts.from_table(counts, regions=regions, unit="record")
+    return AreaCounts.from_table(counts, regions=county_regions(table, STATE_LEVELS), unit="record")
 
 
 def _us_population() -> pd.Series:
@@ -219,13 +118,93 @@ def _us_population() -> pd.Series:
     return pd.Series(table["population"].to_numpy(np.float64), index=table["county"].astype(str).to_numpy())
 
 
-def _la_hexagons() -> AreaCounts:
-    return AreaCounts.from_xy(*sample_xy("la_residents"), regions=Regions.h3(SQUARE, resolutions=HEXAGON_LEVELS))
+_ALL_SAMPLES = (
+    AreaSample(
+        key="us_residents",
+        title="United States, residents of 2019",
+        description="Residents of 3,142 real counties in 51 states (with the District of Columbia), estimated for 1 July 2019.",
+        source="US Census Bureau: population estimates, vintage 2019, and cartographic boundaries of 2017.",
+        licence="public domain (US Census Bureau)",
+        unit="residents",
+        synthetic=False,
+        levels=STATE_LEVELS,
+        make=_us_residents,
+        population=_us_population,
+    ),
+    AreaSample(
+        key="made_up_city",
+        title="A made-up city, visits to the doctor",
+        description="Made-up visits in the blocks of an invented city of 12 districts with a river, in the open Atlantic.",
+        source="Made up by dpviz.samples.areas.made_up_city.",
+        licence="Apache-2.0, as the project",
+        unit="visits",
+        levels=CITY_LEVELS,
+        make=lambda: made_up_city()[0],
+        population=lambda: made_up_city()[1],
+        per="residents",
+    ),
+    AreaSample(
+        key="la_hexagons",
+        title="Los Angeles, made-up residents in hexagons",
+        description="Made-up homes in the H3 cells of the 70 x 70 km square around Los Angeles; some of the cells are water.",
+        source="Made up by dpviz.samples.points.los_angeles; cells by the package h3.",
+        licence="Apache-2.0, as the project",
+        unit="residents",
+        levels=tuple(f"resolution {resolution}" for resolution in HEXAGON_LEVELS),
+        make=lambda: AreaCounts.from_xy(*sample_xy("la_residents"), regions=Regions.h3(SQUARE, resolutions=HEXAGON_LEVELS)),
+    ),
+)
+_HAS_H3 = importlib.util.find_spec("h3") is not None
+AREA_SAMPLES: dict[str, AreaSample] = {sample.key: sample for sample in _ALL_SAMPLES if sample.key != "la_hexagons" or _HAS_H3}
+"""The samples of areas by key, in the order of menus. All are public or made up. Hexagons need the package h3."""
 
 
-_LOADERS: dict[str, Callable[[], AreaCounts]] = {
-    "us_residents": _us_residents,
-    "made_up_city": lambda: made_up_city()[0],
-    "la_hexagons": _la_hexagons,
-}
-_POPULATIONS: dict[str, Callable[[], pd.Series]] = {"us_residents": _us_population, "made_up_city": lambda: made_up_city()[1]}
+def load_area_sample(key: str) -> AreaCounts:
+    """Load a sample of areas.
+
+    Args:
+        key: a key of `AREA_SAMPLES`.
+
+    Raises:
+        InputError: there is no such sample.
+
+    >>> load_area_sample("us_residents")
+    AreaCounts(Regions(51 state, 3,142 county), unit='record', contributions=1)
+    """
+    return replace(find_sample(AREA_SAMPLES, key).make(), fingerprints=sample_fingerprint(key))
+
+
+def area_population(key: str) -> pd.Series:
+    """Return the public number of residents of each leaf of a sample, by the leaf's id: a denominator for `AreaRelease.rates`.
+
+    Raises:
+        InputError: there is no such sample, or nobody's number is known for its regions.
+
+    >>> int(area_population("us_residents")["36061"])
+    1628706
+    """
+    population = find_sample(AREA_SAMPLES, key).population
+    if population is None:
+        raise InputError("This sample has no public number of residents.")
+    return population()
+
+
+def area_denominators(key: str, regions: Regions) -> dict[str, tuple[str, pd.Series, float]]:
+    """List the public numbers by which the counts of a sample can be divided: residents, where they are others than are counted, and area.
+
+    Args:
+        key: a key of `AREA_SAMPLES`.
+        regions: its regions.
+
+    Returns:
+        By the name on the Areas page: what follows a rate, the numbers by the ids of the leaves, and per how many a rate is.
+
+    Raises:
+        InputError: there is no such sample.
+
+    >>> [words for words, _, _ in area_denominators("us_residents", load_area_sample("us_residents").regions).values()]
+    ['per km²']
+    """
+    about = find_sample(AREA_SAMPLES, key)
+    rates = {"Rates": (f"per 1,000 {about.per}", area_population(key), 1000.0)} if about.per else {}
+    return rates | region_denominators(regions)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from dpviz.errors import InputError, did_you_mean
+from dpviz.errors import InputError
 from dpviz.samples.areas import AREA_SAMPLES, load_area_sample
+from dpviz.samples.made_up import find_sample
 from dpviz.samples.points import POINT_SAMPLES, SampleInfo, load_point_sample
 from dpviz.samples.trips import TRIP_SAMPLES, load_trip_sample
 from dpviz.space.domain import Domain
@@ -44,9 +45,8 @@ def load_sample(key: str, *, domain: Domain | None = None, size: int | None = No
     AreaCounts(Regions(51 state, 3,142 county), unit='record', contributions=1)
     """
     chosen = {name: value for name, value in (("domain", domain), ("size", size), ("seed", seed)) if value is not None}
-    for samples, load, choices in _LOADERS:
-        if key in samples:
-            if beyond := [name for name in chosen if name not in choices]:
-                raise InputError(f"The sample {key} has no {beyond[0]} to choose; leave it out.")
-            return load(key, **chosen)
-    raise InputError(f"There is no such sample; choose one of {', '.join(SAMPLES)}.{did_you_mean(str(key), SAMPLES)}")
+    find_sample(SAMPLES, key)
+    load, choices = next((load, choices) for samples, load, choices in _LOADERS if key in samples)
+    if beyond := [name for name in chosen if name not in choices]:
+        raise InputError(f"The sample {key} has no {beyond[0]} to choose; leave it out.")
+    return load(key, **chosen)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from typing import Any
 
@@ -17,9 +17,9 @@ from dpviz.arrays import Floats, Integers
 from dpviz.bundled import folder
 from dpviz.data.fingerprints import sample_fingerprint
 from dpviz.data.points import PointCounts
-from dpviz.errors import InputError, did_you_mean
+from dpviz.errors import InputError
 from dpviz.samples import stand_ins
-from dpviz.samples.made_up import MOST_SAMPLES, SEED, check_size, table
+from dpviz.samples.made_up import MOST_SAMPLES, SEED, check_size, find_sample, table
 from dpviz.space.domain import Domain
 
 __all__ = [
@@ -89,7 +89,8 @@ class _Neighbourhoods:
 
 def _make_neighbourhoods(rng: np.random.Generator) -> _Neighbourhoods:
     town = _draw_town_centres(rng, 6_000)
-    country = _select_on_land(rng.uniform(SQUARE[:2], SQUARE[2:], (600, 2)))
+    country = np.round(rng.uniform(SQUARE[:2], SQUARE[2:], (600, 2)), DECIMALS)
+    country = country[_is_land(country)]
     centre = np.concatenate([town, country])
     weight = rng.gamma(2.0, 0.5, len(centre))
     weight[len(town) :] *= 0.01 * len(town) / len(country)
@@ -99,22 +100,18 @@ def _make_neighbourhoods(rng: np.random.Generator) -> _Neighbourhoods:
 
 
 def _draw_town_centres(rng: np.random.Generator, number: int) -> Floats:
-    """Draw centres of at most `number` neighbourhoods, in degrees, scattered around towns, wider around large towns."""
-    towns, population = _read_towns()
+    """Draw centres of at most `number` neighbourhoods, in degrees, scattered around the towns in the square and within 10 km of it."""
+    all_towns = table("us_places")
+    towns = all_towns[["longitude", "latitude"]].to_numpy()
+    half = (np.array(SQUARE[2:]) - np.array(SQUARE[:2])) / 2 * _KM
+    is_near = (np.abs(towns - _DOWNTOWN) * _KM <= half + _MARGIN_KM).all(1)
+    towns, population = towns[is_near], all_towns["population"].to_numpy(np.float64)[is_near]
     town = rng.choice(len(towns), 5 * number, p=population / population.sum())
     spread = np.sqrt(population[town] / (3_500 * np.pi)) / 1.5
     centres = np.round(towns[town] + spread[:, None] * rng.standard_normal((len(town), 2)) / _KM, DECIMALS)
     distance, _ = scipy.spatial.cKDTree(towns * _KM).query(centres * _KM)
-    return _select_on_land(centres[rng.random(len(centres)) < np.exp(-((distance / 4.0) ** 4))])[:number]
-
-
-def _read_towns() -> tuple[Floats, Floats]:
-    """Read (t, 2) degrees and (t,) population of the towns in the square and within 10 km of it."""
-    all_towns = table("us_places")
-    centres = all_towns[["longitude", "latitude"]].to_numpy()
-    half = (np.array(SQUARE[2:]) - np.array(SQUARE[:2])) / 2 * _KM
-    is_near = (np.abs(centres - _DOWNTOWN) * _KM <= half + _MARGIN_KM).all(1)
-    return centres[is_near], all_towns["population"].to_numpy(np.float64)[is_near]
+    centres = centres[rng.random(len(centres)) < np.exp(-((distance / 4.0) ** 4))]
+    return np.asarray(centres[_is_land(centres)][:number])
 
 
 def _draw_residents(rng: np.random.Generator, neighbourhoods: _Neighbourhoods, size: int) -> Floats:
@@ -130,11 +127,6 @@ def _draw_residents(rng: np.random.Generator, neighbourhoods: _Neighbourhoods, s
         home[misplaced[is_good]] = drawn[is_good]
         misplaced = misplaced[~is_good]
     return home
-
-
-def _select_on_land(places: Floats) -> Floats:
-    places = np.round(places, DECIMALS)
-    return places[_is_land(places)]
 
 
 def _is_land(places: Floats) -> NDArray[np.bool_]:
@@ -322,6 +314,7 @@ _REACH = 11  # streets from the centre to the farthest stay
 _TURNS = 2  # of a way, in each direction
 _TURNED = np.array([[0.95, 0.3], [-0.3, 0.95]])  # the grid of streets is turned by 17 degrees
 _AT_STAYS = 0.3  # share of the positions that are not on the way
+_AT_EACH_STAY = np.array([24, 12, 2, 2, 2, 2, 2, 2]) / 48  # shares: half of the time at home, a quarter at work
 _SPREAD_KM = 0.012  # standard deviation of a position
 _WAYS = ((0, 1, 10), (0, 2, 6), (1, 3, 5), (0, 4, 3), (0, 5, 2), (5, 6, 1), (0, 7, 1))  # from stay, to stay, trips per week; home is 0
 
@@ -361,7 +354,7 @@ def daily_routes(size: int = 50_000, *, seed: int = SEED) -> tuple[Floats, Float
     leg = rng.choice(len(begin), size, p=weight / weight.sum())
     corners = begin[leg] + rng.random((size, 1)) * (end - begin)[leg]
     rests = rng.random(size) < _AT_STAYS
-    corners[rests] = stays[rng.choice(len(stays), int(rests.sum()), p=_share_of_stays())]
+    corners[rests] = stays[rng.choice(len(stays), int(rests.sum()), p=_AT_EACH_STAY)]
     positions = corners @ _TURNED * _STREET_KM + _SPREAD_KM * rng.standard_normal((size, 2))
     x, y = (_ROUTES_CENTRE + positions / _KM).T
     return x.copy(), y.copy()
@@ -373,12 +366,6 @@ def _draw_way(rng: np.random.Generator, begin: Integers, end: Integers) -> Integ
     turns = np.rint(begin + np.concatenate([[[0, 0]], parts, [[1, 1]]]) * (end - begin)).astype(np.int64)
     columns, rows = np.repeat(turns[:, 0], 2)[1:], np.repeat(turns[:, 1], 2)[:-1]
     return np.stack([columns, rows], axis=1)
-
-
-def _share_of_stays() -> Floats:
-    """Return the share of each stay: half of the time at home, a quarter at work."""
-    often = np.array([24, 12, 2, 2, 2, 2, 2, 2])
-    return np.asarray(often / often.sum())
 
 
 def gaussian_cluster(size: int = 1_000_000, sigma: float = 50.0, *, seed: int = SEED) -> tuple[Floats, Floats]:
@@ -419,17 +406,6 @@ def gaussian_cluster(size: int = 1_000_000, sigma: float = 50.0, *, seed: int = 
 CLUSTERS = {"gaussian_cluster": 50, "gaussian_cluster_20": 20, "gaussian_cluster_100": 100}
 """The standard deviation of each sample of a Gaussian cluster, in lattice cells."""
 
-_GENERATORS: dict[str, Callable[..., tuple[Floats, Floats]]] = {
-    "daily_routes": daily_routes,
-    "daily_routes_bounded": daily_routes,
-    **{key: partial(gaussian_cluster, sigma=sigma) for key, sigma in CLUSTERS.items()},
-    "la_residents": los_angeles,
-    "road_crossings": road_points,
-    "storage": stand_ins.storage_facilities,
-    "landmark": stand_ins.landmarks,
-    "gowalla": stand_ins.check_ins,
-}
-
 
 @dataclass(frozen=True, kw_only=True)
 class SampleInfo:
@@ -449,9 +425,9 @@ class SampleInfo:
     title: str
     description: str
     source: str
-    licence: str
-    unit: str
-    synthetic: bool
+    licence: str = "Apache-2.0"
+    unit: str = "records"
+    synthetic: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -460,12 +436,14 @@ class Sample(SampleInfo):
 
     Attributes:
         domain: a public domain around the points.
+        make: makes up so many coordinates from a `seed`; None for real data.
         usual: default number of made-up records; None for real data, whose number is fixed.
         one_person: whether all records are one person's.
         most: the records of a person that count, at most, where persons are protected; None where each record is protected by itself.
     """
 
     domain: Domain
+    make: Callable[..., tuple[Floats, Floats]] | None = field(default=None, repr=False, compare=False)
     usual: int | None = None
     one_person: bool = False
     most: int | None = None
@@ -478,26 +456,34 @@ def _describe_cluster(key: str, sigma: int) -> Sample:
         title=f"One Gaussian cluster, σ = {sigma}",
         description=f"As in the HTF paper: a million points around one random centre (σ: {sigma} cells), on a plane without a map.",
         source="Shaham, Ghinita, Ahuja, Krumm, Shahabi, HTF: Homogeneous Tree Framework, SIGSPATIAL 2021, section 5.1.",
-        licence="Apache-2.0",
-        unit="records",
-        synthetic=True,
         domain=Domain(bounds=(0.0, 0.0, 1024.0, 1024.0), crs=None, order=10),
+        make=partial(gaussian_cluster, sigma=sigma),
         usual=1_000_000,
     )
 
 
 _REPLACED = "Replaces the data of Fanaeepour, Rubinstein, End-to-end differentially-private parameter tuning, 2017, section 8.2."
 
+_ROUTES = Sample(
+    key="daily_routes",
+    title="One made-up person's daily routes",
+    description="What the telephone of one invented person records in some weeks. All positions are this person's, but each is"
+    " protected by itself, as one record: nothing bounds what one person adds.",
+    source="Made up by dpviz.samples.points.daily_routes; streets, stays and ways are invented.",
+    unit="positions",
+    domain=Domain(bounds=ROUTES_BOUNDS, crs="EPSG:4326", order=10),
+    make=daily_routes,
+    usual=50_000,
+    one_person=True,
+)
 _ALL_SAMPLES = (
     Sample(
         key="la_residents",
         title="Los Angeles, made-up residents",
         description="Made-up homes in the 70 x 70 km square around Los Angeles, thickest where GeoNames counts most people.",
         source="Made up by dpviz.samples.points.los_angeles; town populations from GeoNames, the coast from Natural Earth.",
-        licence="Apache-2.0",
-        unit="records",
-        synthetic=True,
         domain=Domain(bounds=SQUARE, crs="EPSG:4326", order=10),
+        make=los_angeles,
         usual=200_000,
     ),
     Sample(
@@ -517,36 +503,17 @@ _ALL_SAMPLES = (
         description="Made-up crossings of two far states, in place of the road data of the paper on private spatial decompositions.",
         source="Made up by dpviz.samples.points.road_points; towns from GeoNames, outlines of states from the US Census Bureau."
         " Replaces the data of Cormode, Procopiuc, Srivastava, Shen, Yu, ICDE 2012, section VIII-A.",
-        licence="Apache-2.0",
         unit="crossings",
-        synthetic=True,
         domain=Domain(bounds=BOUNDS, crs="EPSG:4326", order=10),
+        make=road_points,
         usual=1_630_000,
     ),
-    Sample(
-        key="daily_routes",
-        title="One made-up person's daily routes",
-        description="What the telephone of one invented person records in some weeks. All positions are this person's, but each is"
-        " protected by itself, as one record: nothing bounds what one person adds.",
-        source="Made up by dpviz.samples.points.daily_routes; streets, stays and ways are invented.",
-        licence="Apache-2.0",
-        unit="positions",
-        synthetic=True,
-        domain=Domain(bounds=ROUTES_BOUNDS, crs="EPSG:4326", order=10),
-        usual=50_000,
-        one_person=True,
-    ),
-    Sample(
+    _ROUTES,
+    replace(
+        _ROUTES,
         key="daily_routes_bounded",
         title="Bounded routes of one made-up person",
         description="The same positions of one invented person, with a bound: 10 of them count, and what is protected is the person.",
-        source="Made up by dpviz.samples.points.daily_routes; streets, stays and ways are invented.",
-        licence="Apache-2.0",
-        unit="positions",
-        synthetic=True,
-        domain=Domain(bounds=ROUTES_BOUNDS, crs="EPSG:4326", order=10),
-        usual=50_000,
-        one_person=True,
         most=10,
     ),
     Sample(
@@ -554,10 +521,9 @@ _ALL_SAMPLES = (
         title="United States, made-up storage facilities",
         description="Made-up facilities at the edges of real towns, in place of the data set Storage of the paper on private tuning.",
         source=f"Made up by dpviz.samples.stand_ins.storage_facilities; towns from GeoNames. {_REPLACED}",
-        licence="Apache-2.0",
         unit="facilities",
-        synthetic=True,
         domain=Domain(bounds=stand_ins.USA, crs="EPSG:4326", order=10),
+        make=stand_ins.storage_facilities,
         usual=stand_ins.STORAGE_SIZE,
     ),
     Sample(
@@ -565,10 +531,9 @@ _ALL_SAMPLES = (
         title="United States, made-up landmarks",
         description="Made-up schools and stations in and near towns, in place of the data set Landmark of the paper on private tuning.",
         source=f"Made up by dpviz.samples.stand_ins.landmarks; towns from GeoNames. {_REPLACED}",
-        licence="Apache-2.0",
         unit="landmarks",
-        synthetic=True,
         domain=Domain(bounds=stand_ins.USA, crs="EPSG:4326", order=12),
+        make=stand_ins.landmarks,
         usual=stand_ins.LANDMARK_SIZE,
     ),
     Sample(
@@ -576,10 +541,9 @@ _ALL_SAMPLES = (
         title="World, made-up check-ins",
         description="Made-up check-ins at venues of invented cities, in place of the data set Gowalla of the paper on private tuning.",
         source=f"Made up by dpviz.samples.stand_ins.check_ins; land from Natural Earth. {_REPLACED}",
-        licence="Apache-2.0",
         unit="check-ins",
-        synthetic=True,
         domain=Domain(bounds=stand_ins.WORLD, crs="EPSG:4326", order=13),
+        make=stand_ins.check_ins,
         usual=stand_ins.GOWALLA_SIZE,
     ),
 )
@@ -625,12 +589,10 @@ def sample_xy(key: str, size: int | None = None, seed: int = SEED) -> tuple[Floa
     Raises:
         InputError: the key is unknown, or a size is out of range or given for real data.
     """
-    if key not in POINT_SAMPLES:
-        raise InputError(f"There is no such sample; choose one of {', '.join(POINT_SAMPLES)}.{did_you_mean(str(key), POINT_SAMPLES)}")
-    usual = POINT_SAMPLES[key].usual
-    if usual is None and size is not None:
+    about = find_sample(POINT_SAMPLES, key)
+    if about.make is None and size is not None:
         raise InputError("This sample is real data of fixed size; leave the size out.")
-    if usual is None or (key == "la_residents" and size is None and seed == SEED):
+    if about.make is None or (key == "la_residents" and size is None and seed == SEED):
         rows = table(key)
         return rows["longitude"].to_numpy(), rows["latitude"].to_numpy()
-    return _GENERATORS[key](usual if size is None else size, seed=seed)
+    return about.make(about.usual if size is None else size, seed=seed)

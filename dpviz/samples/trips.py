@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from functools import cache
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
 
 import geopandas
 import numpy as np
@@ -12,12 +13,13 @@ import scipy
 import shapely
 from numpy.typing import NDArray
 
-from dpviz.arrays import Floats, Integers, Places
+from dpviz.arrays import Floats, Integers
 from dpviz.bundled import folder
 from dpviz.data.fingerprints import sample_fingerprint
 from dpviz.data.trips import TripCounts
-from dpviz.errors import InputError, did_you_mean
-from dpviz.samples.points import SEED, SampleInfo
+from dpviz.errors import InputError
+from dpviz.samples.made_up import SEED, find_sample, table
+from dpviz.samples.points import SampleInfo
 from dpviz.space.regions import Regions
 
 PAPER_SEED = 253_866  # the random partition of this seed has 435 leaves, like the paper's
@@ -74,14 +76,9 @@ def synthetic_trips(partition: str, density: str, *, seed: int = PAPER_SEED) -> 
     number = int(DENSITIES[density] * width * width)
     pair = np.sort(rng.choice(width * width, number, replace=False, shuffle=False))
     origin, destination = np.divmod(pair, width)
-    return TripCounts(
-        regions, origin.astype(np.int32), destination.astype(np.int32), _draw_pareto(rng, number, _MEAN_TRIPS[partition, density])
-    )
-
-
-def _draw_pareto(rng: np.random.Generator, number: int, mean: float) -> Integers:
-    """Draw (number,) rounded Pareto variates, at least 1."""
-    return np.maximum(np.rint((_PARETO_EXPONENT - 1) * mean * rng.pareto(_PARETO_EXPONENT, number)), 1).astype(np.int64)
+    trips = np.rint((_PARETO_EXPONENT - 1) * _MEAN_TRIPS[partition, density] * rng.pareto(_PARETO_EXPONENT, number))
+    trips = np.maximum(trips, 1).astype(np.int64)
+    return TripCounts(regions=regions, origin=origin.astype(np.int32), destination=destination.astype(np.int32), count=trips)
 
 
 def _cuts_per_area(rng: np.random.Generator, partition: str) -> list[Integers]:
@@ -103,8 +100,8 @@ def _make_partition(parts: list[Integers]) -> Regions:
         step = np.arange(number.sum()) - np.repeat(np.cumsum(number) - number, number) + 1
         path = np.repeat(path, number) + "." + step.astype(str).astype(object)
         ancestors = [np.repeat(above, number) for above in ancestors] + [path]
-    table = pd.DataFrame({f"level {depth}": ids for depth, ids in enumerate(ancestors, start=1)}).apply(lambda ids: ids.str[1:])
-    return Regions.from_table(table, levels=list(table.columns))
+    frame = pd.DataFrame({f"level {depth}": ids for depth, ids in enumerate(ancestors, start=1)}).apply(lambda ids: ids.str[1:])
+    return Regions.from_table(frame, levels=list(frame.columns))
 
 
 COUNTY_LEVELS = ("division", "state", "county")
@@ -144,17 +141,13 @@ class Gravity:
     stay: Floats
     reach: tuple[tuple[float, float], ...]
 
-    def draw(self, rng: np.random.Generator) -> tuple[Places, Places, Integers]:
-        """Draw a destination for every trip.
-
-        Returns:
-            (k,) origin, (k,) destination and (k,) count of the pairs that have trips, ordered by origin, then destination.
-        """
+    def draw(self, rng: np.random.Generator, regions: Regions) -> TripCounts:
+        """Draw a destination for every trip between regions whose leaves are the areas."""
         cartesian = _cartesian_km(self.centre)
         starts = range(0, len(cartesian), _CHUNK)
         parts = [self._draw_rows(rng, cartesian, np.arange(start, min(start + _CHUNK, len(cartesian)))) for start in starts]
         origin, destination, count = (np.concatenate(column) for column in zip(*parts, strict=True))
-        return origin.astype(np.int32), destination.astype(np.int32), count
+        return TripCounts(regions=regions, origin=origin.astype(np.int32), destination=destination.astype(np.int32), count=count)
 
     def _draw_rows(self, rng: np.random.Generator, cartesian: Floats, rows: Indices) -> tuple[Indices, Indices, Integers]:
         distance = scipy.spatial.distance.cdist(cartesian[rows], cartesian)
@@ -183,20 +176,20 @@ def us_commuters(*, seed: int = SEED) -> TripCounts:
     Source:
         Own model. Counties and populations are real: see sample_data/README.md.
     """
-    table = us_counties()
-    regions = county_regions(table)
-    table = table.set_index("county").loc[regions.ids_of(regions.depth)]
-    population, area = (table[column].to_numpy(np.float64) for column in ("population", "area_km2"))
+    counties = us_counties()
+    regions = county_regions(counties)
+    counties = counties.set_index("county").loc[regions.ids_of(regions.depth)]
+    population, area = (counties[column].to_numpy(np.float64) for column in ("population", "area_km2"))
     crowding = (population / area / 100.0) ** 0.15
     rng = np.random.default_rng(seed)
     model = Gravity(
         centre=_centroids(regions),
         trips=np.rint(_WORKERS * population).astype(np.int64),
-        pull=population * crowding * rng.lognormal(0.0, 0.25, len(table)),
+        pull=population * crowding * rng.lognormal(0.0, 0.25, len(counties)),
         stay=1.0 - np.clip(0.85 * np.exp(-np.sqrt(area / np.pi) / 22.0) / crowding, 0.03, 0.8),
         reach=_COUNTY_REACH,
     )
-    return TripCounts(regions, *model.draw(rng))
+    return model.draw(rng, regions)
 
 
 def us_counties() -> geopandas.GeoDataFrame:
@@ -204,14 +197,15 @@ def us_counties() -> geopandas.GeoDataFrame:
     return geopandas.read_parquet(folder("sample_data") / "us_counties.parquet")
 
 
-def county_regions(table: geopandas.GeoDataFrame) -> Regions:
+def county_regions(counties: geopandas.GeoDataFrame, levels: Sequence[str] = COUNTY_LEVELS) -> Regions:
     """Make the regions of counties: division > state > county, with outlines.
 
     Args:
-        table: rows of `us_counties()`.
+        counties: rows of `us_counties()`.
+        levels: the last two or three of these levels.
     """
-    labelled = table.assign(label=table["name"] + ", " + table["state"].astype(str))
-    return Regions.from_table(labelled, levels=COUNTY_LEVELS, names={"state": "state_name", "county": "label"})
+    labelled = counties.assign(label=counties["name"] + ", " + counties["state"].astype(str))
+    return Regions.from_table(labelled, levels=levels, names={"state": "state_name", "county": "label"})
 
 
 def made_up_country(*, seed: int = SEED) -> TripCounts:
@@ -235,7 +229,7 @@ def made_up_country(*, seed: int = SEED) -> TripCounts:
     trips = rng.multinomial(COUNTRY_TRIPS, size / size.sum())
     stay = np.clip(0.5 + 0.08 * np.log(np.maximum(trips, 1) / 1_000.0), 0.1, 0.95)
     model = Gravity(centre=_centroids(regions), trips=trips, pull=size, stay=stay, reach=_COUNTRY_REACH)
-    return TripCounts(regions, *model.draw(rng))
+    return model.draw(rng, regions)
 
 
 def _make_country(rng: np.random.Generator) -> tuple[Regions, Floats]:
@@ -264,11 +258,11 @@ def _country_regions(region: Integers, province: Integers, town: Floats) -> Regi
     across, up = (town - _STRIP_KM / 2).T / np.radians(_EARTH_KM)
     longitude = _COUNTRY_CENTRE[0] + across * np.cos(_COUNTRY_ROTATION) - up * np.sin(_COUNTRY_ROTATION)
     latitude = _COUNTRY_CENTRE[1] + across * np.sin(_COUNTRY_ROTATION) + up * np.cos(_COUNTRY_ROTATION)
-    table = geopandas.GeoDataFrame(geometry=geopandas.points_from_xy(longitude, latitude), crs="EPSG:4326")
+    frame = geopandas.GeoDataFrame(geometry=geopandas.points_from_xy(longitude, latitude), crs="EPSG:4326")
     for level, number, size in zip(COUNTRY_LEVELS, numbers, COUNTRY_SIZES, strict=True):
         digits = pd.Series(number.astype(str)).str.zfill(len(str(size)))
-        table[level], table[f"{level} name"] = digits, f"{level.capitalize()} " + digits.str.lstrip("0")
-    return Regions.from_table(table, levels=COUNTRY_LEVELS, names={level: f"{level} name" for level in COUNTRY_LEVELS})
+        frame[level], frame[f"{level} name"] = digits, f"{level.capitalize()} " + digits.str.lstrip("0")
+    return Regions.from_table(frame, levels=COUNTRY_LEVELS, names={level: f"{level} name" for level in COUNTRY_LEVELS})
 
 
 def _centroids(regions: Regions) -> Floats:
@@ -287,15 +281,69 @@ AIRPORT_LEVELS = ("division", "state", "airport")
 NORTHEAST = ("New England", "Middle Atlantic")
 
 
+def northeast_of(commuters: TripCounts) -> TripCounts:
+    """Select the commuters who live and work in New England or the Middle Atlantic states.
+
+    Args:
+        commuters: trips from `us_commuters`.
+    """
+    regions = _northeast_regions()
+    leaf_of = regions.find(commuters.regions.ids_of(commuters.regions.depth), regions.depth)
+    origin, destination = leaf_of[commuters.origin], leaf_of[commuters.destination]
+    is_kept = (origin >= 0) & (destination >= 0)
+    return TripCounts(regions=regions, origin=origin[is_kept], destination=destination[is_kept], count=commuters.count[is_kept])
+
+
+def _northeast_regions() -> Regions:
+    counties = us_counties()
+    return county_regions(counties[counties["division"].isin(NORTHEAST)])
+
+
+def _northeast_commuters(*, seed: int) -> TripCounts:
+    if seed != SEED:
+        return northeast_of(us_commuters(seed=seed))
+    return TripCounts.from_table(table("northeast_commuters"), regions=_northeast_regions(), unit="trip")
+
+
+@cache
+def _flight_regions() -> Regions:
+    """Make the regions of airports: division > state > airport. They are kept, for to unite counties takes most of the time of a load."""
+    airports = table("us_airports")
+    points = geopandas.points_from_xy(airports["longitude"], airports["latitude"])
+    frame = geopandas.GeoDataFrame(airports, geometry=points, crs="EPSG:4326")
+    frame["label"] = frame["city"] + " (" + frame["airport"] + ")"
+    regions = Regions.from_table(frame, levels=AIRPORT_LEVELS, names={"state": "state_name", "airport": "label"})
+    outlines = _outline_states(frame).loc[regions.ids_of(2)].reset_index(drop=True)
+    return replace(regions, geometry=(None, outlines, regions.geometry[-1]))
+
+
+def _outline_states(airports: geopandas.GeoDataFrame) -> geopandas.GeoSeries:
+    """Make the outlines of the states of airports, by their ids: unions of counties, or for islands without counties their coasts.
+
+    The coasts are those of the bundled map. It lacks some small islands: an airport there gets a circle.
+    """
+    outlines = us_counties().astype({"state": str}).dissolve("state").geometry
+    coasts = geopandas.read_file(folder("assets") / "land.json").geometry.explode(ignore_index=True).to_numpy()
+    for state, points in airports.groupby(airports["state"].astype(str)).geometry:
+        if state not in outlines.index:
+            near = [list(coasts[shapely.distance(coasts, point) < _NEAR_COAST]) or [point.buffer(_NEAR_COAST / 2)] for point in points]
+            outlines[state] = shapely.union_all([shape for shapes in near for shape in shapes])
+    return outlines.set_crs("EPSG:4326")  # pandas 2.2 loses it where rows are added
+
+
 @dataclass(frozen=True, kw_only=True)
 class TripSample(SampleInfo):
     """The public description of a sample of trips, before it is loaded.
 
     Attributes:
         levels: names of the levels of its regions, coarsest first.
+        make: makes it up from a `seed`; real data do not depend on it.
+        seed: the default seed.
     """
 
     levels: tuple[str, ...]
+    make: Callable[..., TripCounts] = field(repr=False, compare=False)
+    seed: int = SEED
 
 
 _SINGLE_SAMPLES = (
@@ -308,57 +356,55 @@ _SINGLE_SAMPLES = (
         unit="flights",
         synthetic=False,
         levels=AIRPORT_LEVELS,
+        make=lambda **_: TripCounts.from_table(table("us_flights"), regions=_flight_regions(), unit="trip"),
     ),
     TripSample(
         key="northeast_commuters",
         title="Northeast of the United States, made-up commuters",
         description="Made-up commuters between the 217 counties of New England and the Middle Atlantic states.",
         source="The commuters of the sample us_commuters who both live and work in these states.",
-        licence="Apache-2.0",
         unit="commuters",
-        synthetic=True,
         levels=COUNTY_LEVELS,
+        make=_northeast_commuters,
     ),
     TripSample(
         key="us_commuters",
         title="United States, made-up commuters",
         description="Made-up commuters between 3,142 real counties, by population, density and distance.",
         source="Made up by dpviz.samples.trips.us_commuters; counties and populations of 2019 from the US Census Bureau.",
-        licence="Apache-2.0",
         unit="commuters",
-        synthetic=True,
         levels=COUNTY_LEVELS,
+        make=us_commuters,
     ),
     TripSample(
         key="made_up_country",
         title="A made-up country the size of Italy",
         description="28.8 million made-up trips between 8,092 municipalities, about as sparse as Italy's census of commuters.",
         source="Made up by dpviz.samples.trips.made_up_country.",
-        licence="Apache-2.0",
         unit="trips",
-        synthetic=True,
         levels=COUNTRY_LEVELS,
+        make=made_up_country,
     ),
 )
 
 
 def _describe_synthetic(partition: str, density: str) -> TripSample:
     """Describe one of the six synthetic sets."""
-    texts = {"binary": "256 areas, 8 times cut in two", "random": "435 areas, 4 times cut into 2 to 10 parts"}
-    depth = {"binary": 8, "random": 4}
+    areas = {"binary": "256 areas, 8 times cut in two", "random": "435 areas, 4 times cut into 2 to 10 parts"}[partition]
+    depth = {"binary": _BINARY_LEVELS, "random": _RANDOM_LEVELS}[partition]
     return TripSample(
         key=f"{partition}_{density}",
         title=f"Synthetic, {partition} and {density}",
-        description=f"Like the TopDown paper's: {texts[partition]}; trips with a heavy tail on {DENSITIES[density]:.0%} of the pairs.",
+        description=f"Like the TopDown paper's: {areas}; trips with a heavy tail on {DENSITIES[density]:.0%} of the pairs.",
         source="Boninsegna, Silvestri, Hierarchical Origin/Destination Data with a TopDown Approach, 2025, section 5; drawn again.",
-        licence="Apache-2.0",
         unit="trips",
-        synthetic=True,
-        levels=tuple(f"level {level}" for level in range(1, depth[partition] + 1)),
+        levels=tuple(f"level {level}" for level in range(1, depth + 1)),
+        make=partial(synthetic_trips, partition, density),
+        seed=PAPER_SEED,
     )
 
 
-_SYNTHETIC = tuple(_describe_synthetic(partition, density) for partition in PARTITIONS for density in DENSITIES)
+_SYNTHETIC = tuple(_describe_synthetic(shape, density) for shape in PARTITIONS for density in DENSITIES)
 
 TRIP_SAMPLES: dict[str, TripSample] = {sample.key: sample for sample in (*_SINGLE_SAMPLES, *_SYNTHETIC)}
 
@@ -378,76 +424,7 @@ def load_trip_sample(key: str, *, seed: int | None = None) -> TripCounts:
     >>> trips.regions.levels, trips.regions.size(3)
     (('division', 'state', 'airport'), 305)
     """
-    if key not in TRIP_SAMPLES:
-        raise InputError(f"There is no such sample; choose one of {', '.join(TRIP_SAMPLES)}.{did_you_mean(str(key), TRIP_SAMPLES)}")
-    return replace(_load_or_make_up(key, seed), fingerprints=sample_fingerprint(key, seed=seed))
-
-
-def _load_or_make_up(key: str, seed: int | None) -> TripCounts:
-    if key == "us_flights":
-        if seed is not None:
-            raise InputError("This sample is real data; leave the seed out.")
-        return _load_us_flights()
-    if key == "northeast_commuters":
-        return _load_northeast() if seed in (None, SEED) else northeast_of(us_commuters(seed=seed or 0))
-    if key == "us_commuters":
-        return us_commuters(seed=SEED if seed is None else seed)
-    if key == "made_up_country":
-        return made_up_country(seed=SEED if seed is None else seed)
-    return synthetic_trips(*key.split("_"), seed=PAPER_SEED if seed is None else seed)
-
-
-def northeast_of(commuters: TripCounts) -> TripCounts:
-    """Select the commuters who live and work in New England or the Middle Atlantic states.
-
-    Args:
-        commuters: trips from `us_commuters`.
-    """
-    regions = _northeast_regions()
-    leaf_of = regions.find(commuters.regions.ids_of(commuters.regions.depth), regions.depth)
-    origin, destination = leaf_of[commuters.origin], leaf_of[commuters.destination]
-    is_kept = (origin >= 0) & (destination >= 0)
-    return TripCounts(regions, origin[is_kept], destination[is_kept], commuters.count[is_kept])
-
-
-def _load_northeast() -> TripCounts:
-    return TripCounts.from_table(_read_table("northeast_commuters"), regions=_northeast_regions(), unit="trip")
-
-
-def _northeast_regions() -> Regions:
-    counties = us_counties()
-    return county_regions(counties[counties["division"].isin(NORTHEAST)])
-
-
-def _load_us_flights() -> TripCounts:
-    return TripCounts.from_table(_read_table("us_flights"), regions=_flight_regions(), unit="trip")
-
-
-@cache
-def _flight_regions() -> Regions:
-    """Make the regions of airports: division > state > airport. They are kept, for to unite counties takes most of the time of a load."""
-    airports = _read_table("us_airports")
-    points = geopandas.points_from_xy(airports["longitude"], airports["latitude"])
-    table = geopandas.GeoDataFrame(airports, geometry=points, crs="EPSG:4326")
-    table["label"] = table["city"] + " (" + table["airport"] + ")"
-    regions = Regions.from_table(table, levels=AIRPORT_LEVELS, names={"state": "state_name", "airport": "label"})
-    outlines = _outline_states(table).loc[regions.ids_of(2)].reset_index(drop=True)
-    return replace(regions, geometry=(None, outlines, regions.geometry[-1]))
-
-
-def _outline_states(airports: geopandas.GeoDataFrame) -> geopandas.GeoSeries:
-    """Make the outlines of the states of airports, by their ids: unions of counties, or for islands without counties their coasts.
-
-    The coasts are those of the bundled map. It lacks some small islands: an airport there gets a circle.
-    """
-    outlines = us_counties().astype({"state": str}).dissolve("state").geometry
-    coasts = geopandas.read_file(folder("assets") / "land.json").geometry.explode(ignore_index=True).to_numpy()
-    for state, points in airports.groupby(airports["state"].astype(str)).geometry:
-        if state not in outlines.index:
-            near = [list(coasts[shapely.distance(coasts, point) < _NEAR_COAST]) or [point.buffer(_NEAR_COAST / 2)] for point in points]
-            outlines[state] = shapely.union_all([shape for shapes in near for shape in shapes])
-    return outlines.set_crs("EPSG:4326")  # pandas 2.2 loses it where rows are added
-
-
-def _read_table(name: str) -> pd.DataFrame:
-    return pd.read_parquet(folder("sample_data") / f"{name}.parquet")
+    sample = find_sample(TRIP_SAMPLES, key)
+    if seed is not None and not sample.synthetic:
+        raise InputError("This sample is real data; leave the seed out.")
+    return replace(sample.make(seed=sample.seed if seed is None else seed), fingerprints=sample_fingerprint(key, seed=seed))

@@ -37,7 +37,7 @@ import dpviz as dv
 from dpviz.data.bounding import bound_of
 from dpviz.data.counting.duckdb import count_with_duckdb
 from dpviz.data.counting.duckdb_session import DuckDBSettings
-from dpviz.data.counting.job import IdPairs, Job, Progress, XyCells
+from dpviz.data.counting.job import IdPairs, Job, PointCells, Progress, XyColumns
 from dpviz.data.leaf_ids import LeafIds
 
 which, path, folder, side, leaves, most = json.loads(sys.argv[1])
@@ -61,12 +61,13 @@ def engine(finder, **options):
 
 
 def records():
-    job = Job(files=(Path(path),), format="Parquet", schema=pq.read_schema(path), finder=XyCells(x="x", y="y", domain=domain))
+    finder = PointCells.on_lattice(XyColumns(x="x", y="y"), domain)
+    job = Job(files=(Path(path),), format="Parquet", schema=pq.read_schema(path), finder=finder)
     return int(count_with_duckdb(job, Progress(), DuckDBSettings(threads=2, folder=Path(folder))).counts.sum())
 
 
 def points():
-    return engine(XyCells(x="x", y="y", domain=domain))
+    return engine(PointCells.on_lattice(XyColumns(x="x", y="y"), domain))
 
 
 def trips():

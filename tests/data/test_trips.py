@@ -181,13 +181,13 @@ UNFIT += [({"contributions": 0, "unit": "person"}, "at least 1"), ({"destination
 @pytest.mark.parametrize(("change", "words"), UNFIT)
 def test_parts_that_do_not_fit_are_refused(change, words):
     parts = {"origin": np.array([0, 1], np.int32), "destination": np.array([0, 1], np.int32), "count": np.array([1, 2])}
-    assert len(TripCounts(REGIONS, **parts).count) == 2
-    assert words in refusal(TripCounts, REGIONS, **{**parts, **change})
+    assert len(TripCounts(regions=REGIONS, **parts).count) == 2
+    assert words in refusal(TripCounts, regions=REGIONS, **{**parts, **change})
 
 
 def test_what_was_checked_cannot_be_changed():
     count = np.array([1, 2])
-    trips = TripCounts(REGIONS, np.array([0, 1], np.int32), np.array([0, 1], np.int32), count)
+    trips = TripCounts(regions=REGIONS, origin=np.array([0, 1], np.int32), destination=np.array([0, 1], np.int32), count=count)
     count[0] = -5
     assert trips.count.tolist() == [1, 2]
     with pytest.raises(ValueError, match="read-only"):

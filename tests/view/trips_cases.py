@@ -44,7 +44,7 @@ def random_trips(regions, pairs=150, seed=1, destinations=None):
     key = np.sort(rng.choice(a * b, min(pairs, a * b), replace=False))
     origin, destination = (part.astype(np.int32) for part in np.divmod(key, b))
     count = np.minimum(1 + rng.pareto(0.7, len(key)) * 5, 50_000).astype(np.int64)
-    return TripCounts(regions, origin, destination, count, destinations=destinations)
+    return TripCounts(regions=regions, origin=origin, destination=destination, count=count, destinations=destinations)
 
 
 def released(trips, mechanism="top_down", epsilon=1.0, seed=1):

@@ -22,7 +22,8 @@ from dpviz.app.regions_file import ask_for_regions, describe_regions
 from dpviz.app.saved_config import COORDINATES, IDS, NONE
 from dpviz.app.source_controls import choose_sample, choose_source
 from dpviz.app.unit_controls import UnitQuestion, show_left_out
-from dpviz.data.areas import PERSON, RECORD, AreaCounts
+from dpviz.data.areas import AreaCounts
+from dpviz.data.counts import PERSON, RECORD
 from dpviz.data.reading.inspect import describe_points
 from dpviz.data.reading.points import PointsFile
 from dpviz.data.roles import find_regions, only

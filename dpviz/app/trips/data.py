@@ -21,10 +21,11 @@ from dpviz.app.saved_config import COORDINATES, IDS, NONE
 from dpviz.app.source_controls import choose_sample, choose_source
 from dpviz.app.trips.state import TRIPS, TripsData
 from dpviz.app.unit_controls import UnitQuestion, show_left_out
+from dpviz.data.counts import PERSON
 from dpviz.data.reading.inspect import describe_trip_files
 from dpviz.data.reading.trips import TripsFile
 from dpviz.data.roles import between_pairs
-from dpviz.data.trips import PERSON, TRIP, TripCounts
+from dpviz.data.trips import TRIP, TripCounts
 from dpviz.publishing.config import DataPart
 from dpviz.publishing.private_data import OpenedData, left_out
 from dpviz.release import nouns

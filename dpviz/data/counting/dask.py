@@ -62,6 +62,14 @@ _TABLES_PER_TASK = 16  # that one Dask task adds up
 _TABLES_IN_MEMORY = 8  # that a worker holds before it adds them up
 _RETRIES = 3
 _NO_SIZE_WARNING = {"distributed.admin.large-graph-warning-threshold": "1 GB"}  # polygons of many regions are sent once, and are large
+_BAD_LINES = {"long": Tally.LONG_LINES, "not_utf8": Tally.NOT_UTF8_LINES, "marks": Tally.BADLY_QUOTED_LINES, "cells": Tally.RAGGED_LINES}
+_FAULTS = {
+    "rows": Tally.ROWS,
+    "cell": Tally.CELL_ROWS,
+    "count": Tally.COUNT_ROWS,
+    "person": Tally.PERSON_ROWS,
+    "outside": Tally.OUTSIDE_ROWS,
+}
 _REASONS = {
     Tally.ABSENT: "A Dask worker cannot open the files: every worker must see them at the paths that are given here.",
     Tally.DIFFERENT: OTHER_COLUMNS,
@@ -116,15 +124,11 @@ def _plan_count(job: Job, parts: list[Part], partitions: int) -> Any:
         people = part_rows.map_partitions(count_people_of_part, sent_job, meta=no_people, enforce_metadata=False)
         grouped = people.shuffle(on="hash", npartitions=max(partitions, 1), shuffle_method="p2p", ignore_index=True)
         tables = grouped.map_partitions(bound_people, job.bound, job.finder.size, meta=EMPTY, enforce_metadata=False)
-    return _plan_add_tables(tables.to_delayed(), job.finder.size)
-
-
-def _plan_add_tables(tables: list[Any], size: int) -> Any:
-    """Plan the sum of tables, a few at a time."""
-    while len(tables) > 1:
-        groups = [tables[first : first + _TABLES_PER_TASK] for first in range(0, len(tables), _TABLES_PER_TASK)]
-        tables = [delayed(add_up)(group, size) for group in groups]
-    return tables[0]
+    summands = tables.to_delayed()
+    while len(summands) > 1:  # they are added up a few at a time
+        groups = [summands[first : first + _TABLES_PER_TASK] for first in range(0, len(summands), _TABLES_PER_TASK)]
+        summands = [delayed(add_up)(group, job.finder.size) for group in groups]
+    return summands[0]
 
 
 def _split_files(job: Job, threads: int) -> tuple[list[Part], int]:
@@ -152,20 +156,8 @@ def _make_result(sums: pd.DataFrame, job: Job) -> CellCounts:
     for kind, reason in (_REASONS | {Tally.DAMAGED: damaged}).items():
         if kind in tally:
             raise InputError(reason)
-    lines = BadLines(
-        long=tally.get(Tally.LONG_LINES, 0),
-        not_utf8=tally.get(Tally.NOT_UTF8_LINES, 0),
-        marks=tally.get(Tally.BADLY_QUOTED_LINES, 0),
-        cells=tally.get(Tally.RAGGED_LINES, 0),
-    )
-    Faults(
-        rows=tally.get(Tally.ROWS, 0),
-        lines=lines,
-        cell=tally.get(Tally.CELL_ROWS, 0),
-        count=tally.get(Tally.COUNT_ROWS, 0),
-        person=tally.get(Tally.PERSON_ROWS, 0),
-        outside=tally.get(Tally.OUTSIDE_ROWS, 0),
-    ).refuse(job)
+    lines = BadLines(**{rule: tally.get(kind, 0) for rule, kind in _BAD_LINES.items()})
+    Faults(lines=lines, **{fault: tally.get(kind, 0) for fault, kind in _FAULTS.items()}).refuse(job)
     if Tally.FEWER in tally:
         raise InputError(FEWER)
     capped = np.minimum(counts[is_cell], most_per_cell(job.finder.size))
@@ -289,10 +281,7 @@ def _count_batch(batch: Batch, job: Job) -> tuple[pd.DataFrame | Integers, pd.Da
             Tally.OUTSIDE: total_of(amount[outside]),
             Tally.BAD: total_of(amount[bad]),
             Tally.ROWS: batch.rows,
-            Tally.LONG_LINES: batch.bad.long,
-            Tally.NOT_UTF8_LINES: batch.bad.not_utf8,
-            Tally.BADLY_QUOTED_LINES: batch.bad.marks,
-            Tally.RAGGED_LINES: batch.bad.cells,
+            **{kind: getattr(batch.bad, rule) for rule, kind in _BAD_LINES.items()},
             Tally.CELL_ROWS: int(no_cell.sum()),
             Tally.COUNT_ROWS: int((~no_cell & miscounted).sum()),
             Tally.PERSON_ROWS: int((~no_cell & ~miscounted & no_person).sum()),

@@ -171,7 +171,7 @@ def _serve(folder: str, workers: int) -> None:
         "distributed.comm.timeouts.connect": START_SECONDS,  # on a busy machine a killed worker may take long to restart
     }
     with dask.config.set(config):
-        security = _make_credentials()
+        security = Security.temporary()  # type: ignore[no-untyped-call]  # so that no other process of this machine can connect to workers
         cluster = LocalCluster(  # type: ignore[no-untyped-call]
             n_workers=workers,
             threads_per_worker=1,
@@ -183,19 +183,11 @@ def _serve(folder: str, workers: int) -> None:
             security=security,
         )
         with cluster:
-            sys.stdout.write(json.dumps({"address": cluster.scheduler_address, "security": _credentials_json(security)}) + "\n")
+            credentials = {name: str(getattr(security, name)) for name in ("tls_ca_file", "tls_client_key", "tls_client_cert")}
+            sys.stdout.write(json.dumps({"address": cluster.scheduler_address, "security": credentials}) + "\n")
             sys.stdout.flush()
             sys.stdin.read()
     shutil.rmtree(folder, ignore_errors=True)
-
-
-def _make_credentials() -> Security:
-    """Make fresh certificates, so that no other process of this machine can connect to the workers, which run any code they receive."""
-    return Security.temporary()  # type: ignore[no-untyped-call,no-any-return]
-
-
-def _credentials_json(security: Security) -> dict[str, str]:
-    return {name: str(getattr(security, name)) for name in ("tls_ca_file", "tls_client_key", "tls_client_cert")}
 
 
 SILENT_SECONDS = 60  # a scheduler that does not answer, or has no worker, for so long counts as lost
@@ -310,17 +302,13 @@ def _get_result(client: Client, future: Future[Any]) -> Any:
             return future.result(timeout=SILENT_SECONDS)
         except Exception as failure:  # noqa: BLE001  (errors of workers have no common root; their texts could quote an entry)
             error = failure
-    raise InputError(_failure_text(client, error))
-
-
-def _failure_text(client: Client, error: BaseException | None) -> str:
     if client.status != "running" or error is None or type(error).__name__.endswith("CancelledError"):
-        return LOST
+        raise InputError(LOST)
     if isinstance(error, KilledWorker):
-        return _DIED
+        raise InputError(_DIED)
     if isinstance(error, MemoryError):
-        return NO_MEMORY
-    return _NO_DISK if isinstance(error, OSError) else FAILED
+        raise InputError(NO_MEMORY)
+    raise InputError(_NO_DISK if isinstance(error, OSError) else FAILED)
 
 
 class _Bar(ProgressBar):

@@ -16,11 +16,13 @@ import pyarrow.parquet as pq
 from dpviz.arrays import Integers
 from dpviz.data.bounding import REFUSE, Bound, factorize_objects, group_pairs, keep_records, person_hashes
 from dpviz.data.cells import MOST_RECORDS, total_of
-from dpviz.data.columns import is_number, readable_texts
+from dpviz.data.columns import readable_texts
 from dpviz.data.counting.job import Job
 from dpviz.data.library_errors import without_private_text
+from dpviz.data.reading.safety import first_bytes
 from dpviz.data.reading.tables import open_header
 from dpviz.data.reading.text_rows import HEAD_BYTES, NO_BAD_LINES, BadLines, cut_lines, line_begins, read_lines
+from dpviz.data.roles import is_number
 from dpviz.errors import InputError
 
 if TYPE_CHECKING:
@@ -100,20 +102,15 @@ def sum_tables(table_of_cells: pd.DataFrame) -> pd.DataFrame:
     if (cells[1:] > cells[:-1]).all() and counts.min() > 0:
         return table_of_cells
     if 0 < cells.max() < max(DENSE_CELLS, len(cells)):
-        return _sum_densely(cells, counts)
+        is_cell = cells >= 0  # there are few cells: one array of all of them is fast
+        total = np.minimum(np.bincount(cells[is_cell], weights=counts[is_cell]), MOST_RECORDS).astype(np.int64)
+        occupied = np.flatnonzero(total)
+        return join_tables([sum_tables(table(cells[~is_cell], counts[~is_cell])), table(occupied, total[occupied])])
     order = np.argsort(cells, kind="stable")  # a stable sort is fast where parts are in order already
     cells = cells[order]
     first = np.flatnonzero(np.r_[True, cells[1:] != cells[:-1]])
     totals = np.minimum(np.add.reduceat(counts[order].astype(np.float64), first), MOST_RECORDS).astype(np.int64)
     return table(cells[first][totals > 0], totals[totals > 0])
-
-
-def _sum_densely(cells: Integers, counts: Integers) -> pd.DataFrame:
-    """Add up as `sum_tables` does, in one array of all cells; this is fast if there are few cells."""
-    is_cell = cells >= 0
-    total = np.minimum(np.bincount(cells[is_cell], weights=counts[is_cell]), MOST_RECORDS).astype(np.int64)
-    occupied = np.flatnonzero(total)
-    return join_tables([sum_tables(table(cells[~is_cell], counts[~is_cell])), table(occupied, total[occupied])])
 
 
 def count_by_person(owners: pa.Array, cells: Integers, records: Integers, bound: Bound) -> pd.DataFrame:
@@ -263,18 +260,12 @@ def text_parts(path: Path, job: Job) -> list[Part]:
     Raises:
         InputError: the file cannot be read, or has other columns than the job.
     """
-    head, size = without_private_text(
-        "The file cannot be read: does it exist, and may you read it?", lambda: (_read_head(path), path.stat().st_size)
-    )
+    rule = "The file cannot be read: does it exist, and may you read it?"
+    head, size = without_private_text(rule, lambda: (first_bytes(path, HEAD_BYTES), path.stat().st_size))
     header = open_header(job.format, head, job.text_format)
     if header.names != tuple(job.schema.names):
         raise InputError(OTHER_COLUMNS)
     return [Part(str(path), first, min(first + TEXT_BYTES, size)) for first in range(header.end, size, TEXT_BYTES)]
-
-
-def _read_head(path: Path) -> bytes:
-    with path.open("rb") as file:
-        return file.read(HEAD_BYTES)
 
 
 def _text_batches(part: Part, job: Job) -> Iterator[Batch]:

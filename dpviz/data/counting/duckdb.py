@@ -7,8 +7,8 @@ records while the sorted rows stream by.
 from __future__ import annotations
 
 import glob
-from contextlib import suppress
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from contextlib import nullcontext, suppress
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -18,13 +18,13 @@ from dpviz.arrays import Integers
 from dpviz.data.bounding import FEWER, REFUSE, Bound
 from dpviz.data.cell_counts import CellCounts, CellSums
 from dpviz.data.cells import BAD, MOST_RECORDS, OUTSIDE, most_per_cell, total_of
-from dpviz.data.columns import is_text, plain_type
 from dpviz.data.counting.duckdb_session import DuckDBSettings, Session, UnreadableError, connect, quote_list
-from dpviz.data.counting.duckdb_sql import BAD_COUNT, NO_PERSON, Expressions, Function, ParquetRows, TextRows
+from dpviz.data.counting.duckdb_sql import BAD_COUNT, NO_PERSON, Expressions, ParquetRows, Rows, TextRows
 from dpviz.data.counting.job import Faults, Job, Progress
 from dpviz.data.counting.sorted_people import SortedPeople
 from dpviz.data.reading.safety import private_folder
 from dpviz.data.reading.text_rows import NO_BAD_LINES, NOT_CUT, BadLines
+from dpviz.data.roles import is_text, plain_type
 from dpviz.errors import InputError
 
 if TYPE_CHECKING:
@@ -67,8 +67,6 @@ def bound_people(session: Session, rows: str, bound: Bound, size: int, *, weight
     return people
 
 
-Stream: TypeAlias = TextRows | ParquetRows
-
 DEFAULT_SETTINGS = DuckDBSettings()
 _DAMAGED = "The files cannot be read as Parquet: one is damaged or cut short, or was changed while it was read."
 _STREAM = "stream"
@@ -89,21 +87,18 @@ def count_with_duckdb(job: Job, progress: Progress, settings: DuckDBSettings = D
         DpvizError: the count was cancelled.
     """
     progress.report(0.0)
-    counts = _count(job, progress, settings, TextRows(job=job)) if job.is_text else _count_parquet(job, progress, settings)
+    counts = None
+    if not job.is_text:
+        may_fail = any(is_text(plain_type(job.schema.field(name).type)) for name in job.columns)
+        with suppress(UnreadableError) if may_fail else nullcontext():
+            counts = _count(job, progress, settings, None)
+    if counts is None:  # texts in Parquet that are not UTF-8 end DuckDB's own reader; in Arrow's each is only a missing entry
+        counts = _count(job, progress, settings, TextRows(job=job) if job.is_text else ParquetRows(job=job))
     progress.report(1.0)
     return counts
 
 
-def _count_parquet(job: Job, progress: Progress, settings: DuckDBSettings) -> CellCounts:
-    """Count with DuckDB's reader of Parquet; if it fails, with Arrow's, in which a text that is not UTF-8 is only a missing entry."""
-    if any(is_text(plain_type(job.schema.field(name).type)) for name in job.columns):
-        with suppress(UnreadableError):
-            return _count(job, progress, settings, None)
-        return _count(job, progress, settings, ParquetRows(job=job))
-    return _count(job, progress, settings, None)
-
-
-def _count(job: Job, progress: Progress, settings: DuckDBSettings, stream: Stream | None) -> CellCounts:
+def _count(job: Job, progress: Progress, settings: DuckDBSettings, stream: Rows | None) -> CellCounts:
     """Count the rows of a stream; without one, the rows of the job's files, which DuckDB reads itself."""
     with private_folder(settings.folder) as folder, connect(job, folder, settings) as connection:
         damaged = NOT_CUT if job.is_text else _DAMAGED
@@ -112,23 +107,23 @@ def _count(job: Job, progress: Progress, settings: DuckDBSettings, stream: Strea
         return _count_rows(job, session, stream)
 
 
-def _count_rows(job: Job, session: Session, stream: Stream | None) -> CellCounts:
+def _count_rows(job: Job, session: Session, stream: Rows | None) -> CellCounts:
     rows, weighted = _rows_query(job, session, stream), job.count is not None
     if job.person is None or job.bound is None:
         amount = CAPPED_SUM.format("amount") if weighted else "count(*)"
         query = f"SELECT cell, {amount} AS records, count(*) AS rows FROM ({rows}) GROUP BY cell"  # noqa: S608
-        row_counts = _Rows.from_columns(session.columns(query, (0.0, 1.0)))
-        return _make_result(job, row_counts, row_counts.inside(), _bad_lines_of(stream))
+        row_counts = _Sums.from_columns(session.columns(query, (0.0, 1.0)))
+        return _make_result(job, row_counts, row_counts.inside(), NO_BAD_LINES if stream is None else stream.bad)
     people = bound_people(session, rows, job.bound, job.finder.size, weighted=weighted)
-    row_counts = _Rows.from_people(people)
-    _refuse_faults(job, row_counts, _bad_lines_of(stream))
+    row_counts, lines = _Sums.from_people(people), NO_BAD_LINES if stream is None else stream.bad
+    _refuse_faults(job, row_counts, lines)
     if people.fewer and job.bound.fewer == REFUSE:
         raise InputError(FEWER)
     cells, records = people.sums.result()
-    return _make_result(job, row_counts, _Rows(cells, records, records), _bad_lines_of(stream))
+    return _make_result(job, row_counts, _Sums(cells, records, records), lines)
 
 
-class _Rows(NamedTuple):
+class _Sums(NamedTuple):
     """Numbers per cell or fault: (k,) cells or faults, (k,) records and (k,) rows. PRIVATE."""
 
     cell: Integers
@@ -136,20 +131,20 @@ class _Rows(NamedTuple):
     rows: Integers
 
     @classmethod
-    def from_columns(cls, columns: dict[str, NDArray[np.generic]]) -> _Rows:
+    def from_columns(cls, columns: dict[str, NDArray[np.generic]]) -> _Sums:
         cell, records = (np.asarray(columns[name]).astype(np.int64, copy=False) for name in ("cell", "records"))
         return cls(cell, records, np.asarray(columns.get("rows", records)).astype(np.int64, copy=False))
 
     @classmethod
-    def from_people(cls, people: SortedPeople) -> _Rows:
+    def from_people(cls, people: SortedPeople) -> _Sums:
         """Return the numbers of each fault, and of all rows without one as if they were in cell 0."""
         faults = list(people.fault_rows)
         records = [*(people.fault_records[fault] for fault in faults), people.inside]
         return cls(np.array([*faults, 0]), np.array(records), np.array([*people.fault_rows.values(), people.rows]))
 
-    def inside(self) -> _Rows:
+    def inside(self) -> _Sums:
         is_inside = self.cell >= 0
-        return _Rows(*(column[is_inside] for column in self))
+        return _Sums(*(column[is_inside] for column in self))
 
     def count_fault(self, fault: int) -> tuple[int, int]:
         """Return how many records and how many rows have a fault."""
@@ -157,16 +152,12 @@ class _Rows(NamedTuple):
         return total_of(self.records[has_fault]), int(self.rows[has_fault].sum())
 
 
-def _bad_lines_of(stream: Stream | None) -> BadLines:
-    return NO_BAD_LINES if stream is None else stream.bad
-
-
-def _refuse_faults(job: Job, row_counts: _Rows, lines: BadLines) -> None:
+def _refuse_faults(job: Job, row_counts: _Sums, lines: BadLines) -> None:
     rows = {name: row_counts.count_fault(fault)[1] for name, fault in _FAULTS.items()}
     Faults(rows=int(row_counts.rows.sum()), lines=lines, **rows).refuse(job)
 
 
-def _make_result(job: Job, row_counts: _Rows, kept: _Rows, lines: BadLines) -> CellCounts:
+def _make_result(job: Job, row_counts: _Sums, kept: _Sums, lines: BadLines) -> CellCounts:
     """Make the result of the kept records, and of the counters of all rows.
 
     Raises:
@@ -183,7 +174,7 @@ def _make_result(job: Job, row_counts: _Rows, kept: _Rows, lines: BadLines) -> C
     )
 
 
-def _order_cells(kept: _Rows, size: int) -> tuple[Integers, Integers]:
+def _order_cells(kept: _Sums, size: int) -> tuple[Integers, Integers]:
     """Return the cells with records, ascending, and the records of each, cut to `most_per_cell`."""
     kept = kept._replace(records=np.minimum(kept.records, most_per_cell(size)))
     if size <= max(_DENSE_CELLS, _CELLS_PER_OCCUPIED * len(kept.cell)):
@@ -196,7 +187,7 @@ def _order_cells(kept: _Rows, size: int) -> tuple[Integers, Integers]:
     return kept.cell[order], kept.records[order]
 
 
-def _rows_query(job: Job, session: Session, stream: Stream | None) -> str:
+def _rows_query(job: Job, session: Session, stream: Rows | None) -> str:
     """Return a query of all rows, after registering the functions and tables that it needs in the session."""
     expressions = Expressions(job=job)
     connection = session.connection
@@ -206,9 +197,13 @@ def _rows_query(job: Job, session: Session, stream: Stream | None) -> str:
         connection.register(_STREAM, stream.reader(session.keep_errors))
         scan = _STREAM
     query = expressions.rows_sql(scan)
-    types = _column_types(job, session) if any(function.of_columns for function in expressions.functions.values()) else {}
+    types = dict.fromkeys(job.columns, "VARCHAR")
+    if not job.is_text and any(function.of_columns for function in expressions.functions.values()):
+        described = session.columns(f"DESCRIBE SELECT * FROM {_parquet_scan(job)}", (0.0, 0.0))["column_type"]  # noqa: S608
+        types = dict(zip(job.columns, described.tolist(), strict=True))
     for name, function in expressions.functions.items():
-        _define_function(session, name, function, types)
+        inputs = [types[column] for column in function.inputs] if function.of_columns else list(function.inputs)
+        session.define(name, function.compute, inputs, function.output)
     for name, table in expressions.tables.items():
         connection.register(name, table)
     return query
@@ -221,16 +216,3 @@ def _parquet_scan(job: Job) -> str:
     columns = ", ".join(f"f{names.index(name)} AS c{number}" for number, name in enumerate(job.columns))
     files = quote_list([glob.escape(str(path)) for path in job.files])
     return f"(SELECT {columns} FROM read_parquet({files}, hive_partitioning = false) AS files({renamed}))"  # noqa: S608
-
-
-def _column_types(job: Job, session: Session) -> dict[str, str]:
-    """Return DuckDB's types of the job's columns."""
-    if job.is_text:
-        return dict.fromkeys(job.columns, "VARCHAR")
-    types = session.columns(f"DESCRIBE SELECT * FROM {_parquet_scan(job)}", (0.0, 0.0))["column_type"]  # noqa: S608
-    return dict(zip(job.columns, types.tolist(), strict=True))
-
-
-def _define_function(session: Session, name: str, function: Function, types: dict[str, str]) -> None:
-    inputs = [types[column] for column in function.inputs] if function.of_columns else list(function.inputs)
-    session.define(name, function.compute, inputs, function.output)

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dpviz.amounts import LONGEST_NUMBER
-from dpviz.arrays import Floats
-from dpviz.data.cells import BAD, MOST_RECORDS, OUTSIDE, cells_of, leave_masked_out
-from dpviz.data.columns import MAY_BE_THOUSANDS, is_text, readable_numbers, readable_texts
+from dpviz.arrays import Floats, Integers
+from dpviz.data.cells import BAD, MOST_RECORDS, OUTSIDE, leave_masked_out
+from dpviz.data.columns import MAY_BE_THOUSANDS, readable_numbers, readable_texts
 from dpviz.data.counting.duckdb_session import quote, quote_list
-from dpviz.data.counting.job import CellFinder, GeometryCells, GeometryLeaves, IdPairs, LeafColumn, XyCells, XyLeaves, XyPairs, leaves_of
+from dpviz.data.counting.job import CellFinder, GeometryColumn, IdPairs, LeafColumn, PointCells, XyColumns, XyPairs, leaves_of
 from dpviz.data.leaf_ids import BLOCK_CODE, LeafIds
 from dpviz.data.library_errors import without_private_text
 from dpviz.data.reading.tables import open_header
@@ -28,11 +28,10 @@ from dpviz.data.reading.text_rows import (
     cut_lines,
     read_lines,
 )
+from dpviz.data.roles import is_text, plain_type
 from dpviz.errors import InputError
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from dpviz.data.counting.job import Job
     from dpviz.space.domain import Domain
 
@@ -88,7 +87,10 @@ class Expressions:
         expressions = [self._cell_or_fault_sql(), self._weight_sql(), self._person_sql()]
         columns = ", ".join(f"{text} AS {name}" for name, text in zip(("cell", "weight", "person"), expressions, strict=True) if text)
         joins = " ".join(f"LEFT JOIN {name} ON {name}.id = {self._id_sql(name)}" for name in self.tables)
-        inner = f"SELECT {columns} FROM ({self._scan_with_coordinates(scan)}) AS entries {joins}"  # noqa: S608  (names are ours, texts quoted)
+        xy = self._point_sql(self.job.finder.points) if _on_lattice(self.job.finder) else []
+        coordinates = "".join(f", {number} AS {axis}" for number, axis in zip(xy, "xy", strict=False))  # so that each is computed once
+        entries = f"SELECT *{coordinates} FROM {scan}"  # noqa: S608  (names are ours, texts quoted)
+        inner = f"SELECT {columns} FROM ({entries}) AS entries {joins}"  # noqa: S608
         return f"SELECT {self._result_columns_sql()} FROM ({inner})"  # noqa: S608
 
     def _result_columns_sql(self) -> str:
@@ -103,20 +105,6 @@ class Expressions:
         person = [] if self.job.person is None else ["person"]
         return ", ".join([cell, *amount, *person])
 
-    def _scan_with_coordinates(self, scan: str) -> str:
-        """Return a query of the scan that adds the coordinates as the columns x and y, so that each is computed once."""
-        finder = self.job.finder
-        if not isinstance(finder, XyCells | GeometryCells) or _is_wkb(finder):
-            return f"SELECT * FROM {scan}"  # noqa: S608
-        x, y = self._xy_sql(finder)
-        return f"SELECT *, {x} AS x, {y} AS y FROM {scan}"  # noqa: S608
-
-    def _xy_sql(self, finder: XyCells | GeometryCells) -> tuple[str, str]:
-        if isinstance(finder, GeometryCells):
-            column = self._column(finder.geometry)
-            return f"CAST({column}.x AS DOUBLE)", f"CAST({column}.y AS DOUBLE)"
-        return self.number_sql(finder.x), self.number_sql(finder.y)
-
     def number_sql(self, name: str, *, are_counts: bool = False) -> str:
         """Return SQL for a column's entries as numbers, by the rules of `readable_numbers`."""
         column, kind = self._column(name), self._kind(name)
@@ -130,19 +118,37 @@ class Expressions:
             return "CAST(NULL AS DOUBLE)"
         return self._call_sql(f"number_{column}", lambda entries: pa.array(readable_numbers(entries)), (name,), "DOUBLE")
 
+    def _point_sql(self, points: XyColumns | GeometryColumn) -> list[str]:
+        """Return SQL for the coordinates of points as doubles; [] for WKB, which SQL does not read."""
+        if isinstance(points, XyColumns):
+            return [self.number_sql(name) for name in points.columns]
+        column = self._column(points.geometry)
+        return [] if points.encoding != "point" else [f"CAST({column}.{axis} AS DOUBLE)" for axis in "xy"]
+
     def _cell_or_fault_sql(self) -> str:
         finder = self.job.finder
-        if isinstance(finder, XyCells | GeometryCells) and not _is_wkb(finder):
-            return self._leave_masked_out_sql(finder.domain, cell_sql(finder.domain, finder.size))
         if isinstance(finder, IdPairs):
             return self._id_pairs_sql(finder)
         if isinstance(finder, LeafColumn):
             return self._leaf_sql("starts", finder.region, finder.leaves)
-        if isinstance(finder, XyPairs | XyLeaves):
-            return self._call_with_numbers_sql(finder)
-        if isinstance(finder, GeometryLeaves) and finder.encoding == "point":
-            return self._call_with_point_sql(finder)
-        return self._call_sql("cells", self._find_cells, finder.columns, "BIGINT")
+        if isinstance(finder, XyPairs):
+            return self._found_sql(finder, [self.number_sql(name) for name in finder.columns])
+        assert isinstance(finder, PointCells)  # noqa: S101  (for the type checker: there is no other)
+        numbers = self._point_sql(finder.points)
+        if not numbers:
+            return self._call_sql("cells", lambda entries: pa.array(cells_of_wkb(entries, finder)), finder.columns, "BIGINT")
+        if finder.domain is None:
+            return self._found_sql(finder, numbers)
+        return self._leave_masked_out_sql(finder.domain, cell_sql(finder.domain, finder.size))
+
+    def _found_sql(self, finder: PointCells | XyPairs, numbers: list[str]) -> str:
+        """Return SQL that calls a Python function, which finds cells by coordinates."""
+
+        def find(*columns: pa.ChunkedArray) -> pa.Array:
+            return pa.array(finder.find(*map(readable_numbers, columns)).astype(np.int64))
+
+        self.functions["cells"] = Function(compute=find, inputs=("DOUBLE",) * len(numbers), output="BIGINT", of_columns=False)
+        return f"cells({', '.join(numbers)})"
 
     def _leave_masked_out_sql(self, domain: Domain, cell: str) -> str:
         """Return SQL for a lattice cell that is OUTSIDE if the domain's mask covers it: by a call of Python, if there is a mask."""
@@ -156,32 +162,6 @@ class Expressions:
 
         self.functions["open_cells"] = Function(compute=find_open, inputs=("BIGINT",), output="BIGINT", of_columns=False)
         return f"open_cells(CAST({cell} AS BIGINT))"
-
-    def _find_cells(self, *columns: pa.ChunkedArray) -> pa.Array:
-        finder = self.job.finder
-        points = plain_points(columns[0]) if isinstance(finder, GeometryCells) else None
-        if points is not None and isinstance(finder, GeometryCells):
-            return pa.array(cells_of(*points, finder.domain))
-        return pa.array(self.job.finder.cells(dict(zip(self.job.finder.columns, columns, strict=True))))
-
-    def _call_with_numbers_sql(self, finder: XyPairs | XyLeaves) -> str:
-        """Return SQL that reads the coordinates as numbers, and calls the Python function that finds the regions."""
-
-        def find_cells(*columns: pa.ChunkedArray) -> pa.Array:
-            return pa.array(finder.cells(dict(zip(finder.columns, columns, strict=True))))
-
-        self.functions["cells"] = Function(compute=find_cells, inputs=("DOUBLE",) * len(finder.columns), output="BIGINT", of_columns=False)
-        return f"cells({', '.join(map(self.number_sql, finder.columns))})"
-
-    def _call_with_point_sql(self, finder: GeometryLeaves) -> str:
-        """Return SQL that reads the coordinates of a record of x and y, and calls the Python function that finds the region."""
-
-        def find_cells(x: pa.ChunkedArray, y: pa.ChunkedArray) -> pa.Array:
-            return pa.array(finder.find(readable_numbers(x), readable_numbers(y)).astype(np.int64))
-
-        self.functions["cells"] = Function(compute=find_cells, inputs=("DOUBLE",) * 2, output="BIGINT", of_columns=False)
-        column = self._column(finder.geometry)
-        return f"cells(CAST({column}.x AS DOUBLE), CAST({column}.y AS DOUBLE))"
 
     def _id_pairs_sql(self, finder: IdPairs) -> str:
         start = self._leaf_sql("starts", finder.origin, finder.starts)
@@ -214,7 +194,7 @@ class Expressions:
         if name is None:
             return None
         column, kind = self._column(name), self._kind(name)
-        if isinstance(self.job.finder, XyCells | GeometryCells):
+        if _on_lattice(self.job.finder):
             return _count_sql(self.number_sql(name, are_counts=True))
         if _is_number(kind):
             return _count_sql(column if pa.types.is_integer(kind) else f"CAST({column} AS DOUBLE)")
@@ -248,8 +228,17 @@ class Expressions:
         return f"c{self.job.columns.index(name)}"
 
     def _kind(self, name: str) -> pa.DataType:
-        kind = self.job.schema.field(self.job.schema.names.index(name)).type
-        return kind.value_type if pa.types.is_dictionary(kind) else kind
+        return plain_type(self.job.schema.field(self.job.schema.names.index(name)).type)
+
+
+def _on_lattice(finder: CellFinder) -> TypeGuard[PointCells]:
+    return isinstance(finder, PointCells) and finder.domain is not None
+
+
+def cells_of_wkb(cells: pa.ChunkedArray, finder: PointCells) -> Integers:
+    """Return (n,) the cells of geometries in WKB; faster if all are plain points."""
+    points = plain_points(cells)
+    return finder.cells({finder.columns[0]: cells}) if points is None else finder.find(*points).astype(np.int64, copy=False)
 
 
 def plain_points(cells: pa.ChunkedArray) -> tuple[Floats, Floats] | None:
@@ -282,28 +271,19 @@ def cell_sql(domain: Domain, size: int) -> str:
     start = {"west": _double_sql(west), "south": _double_sql(south)}
     inner = within.format(sign="<", east=_double_sql(_below_edge(west, east)), north=_double_sql(_below_edge(south, north)), **start)
     outer = within.format(sign="<=", east=_double_sql(east), north=_double_sql(north), **start)
-    valid = f"CASE WHEN {inner} THEN {cell} WHEN {outer} THEN {_edge_cell_sql(domain, kind)} ELSE {OUTSIDE} END"
+    last = _double_sql(domain.side - 1)
+    last_column, last_row = (  # at most: a point on or next to the east or north edge is in the last column or row
+        f"CASE WHEN {axis} = {_double_sql(edge)} THEN {last} ELSE least({index}, {last}) END"
+        for axis, edge, index in (("x", east, column), ("y", north, row))
+    )
+    edge_cell = f"CAST(({last_row}) * {_double_sql(domain.side)} + ({last_column}) AS {kind})"
+    valid = f"CASE WHEN {inner} THEN {cell} WHEN {outer} THEN {edge_cell} ELSE {OUTSIDE} END"
     return f"CASE WHEN isfinite(x) AND isfinite(y) THEN {valid} ELSE {BAD} END"
 
 
 def _below_edge(low: float, high: float) -> float:
     """Return a bound slightly below `high`. A coordinate below this bound is in the last column at most, whatever the rounding."""
     return high - (high - low) * _MARGIN
-
-
-def _edge_cell_sql(domain: Domain, kind: str) -> str:
-    """Return SQL for the cell of a point on or next to the east or north edge. Points on an edge are in the last column or row."""
-    west, south, east, north = domain.bounds
-    last = _double_sql(domain.side - 1)
-    column, row = (
-        f"CASE WHEN {axis} = {_double_sql(high)} THEN {last} ELSE {_clipped_index_sql(axis, low, high, domain.side)} END"
-        for axis, low, high in (("x", west, east), ("y", south, north))
-    )
-    return f"CAST(({row}) * {_double_sql(domain.side)} + ({column}) AS {kind})"
-
-
-def _clipped_index_sql(axis: str, low: float, high: float, side: int) -> str:
-    return f"least({_unclipped_index_sql(axis, low, high, side)}, {_double_sql(side - 1)})"
 
 
 def _unclipped_index_sql(axis: str, low: float, high: float, side: int) -> str:
@@ -325,69 +305,19 @@ def _is_number(kind: pa.DataType) -> bool:
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
 
 
-def _is_wkb(finder: CellFinder) -> bool:
-    return isinstance(finder, GeometryCells) and finder.encoding != "point"
-
-
 @dataclass(kw_only=True)
-class TextRows:
-    """A stream of the rows of text tables, one file after the other. It can be read once.
+class Rows:
+    """A stream of the rows of files, one file after the other. It can be read once.
 
     Attributes:
         job: what is counted.
-        bad: bad lines that were left out so far; private.
-        read: bytes that were read so far.
+        bad: the lines of text tables that were left out so far.
+        read: how many bytes were read so far, about.
     """
 
     job: Job
     bad: BadLines = field(default=NO_BAD_LINES, repr=False)
-    read: int = field(default=0, repr=False)
-
-    @property
-    def share(self) -> float:
-        """The share of all bytes that was read, from 0 to 1."""
-        return self.read / self.job.size if self.job.size else 0.0
-
-    def reader(self, keep_errors: Callable[[NextBatch], NextBatch]) -> pa.RecordBatchReader:
-        """Return batches of texts in columns c0, c1, ...; `keep_errors` wraps the reading, because DuckDB would hide our errors."""
-        schema = pa.schema([(f"c{index}", pa.string()) for index in range(len(self.job.columns))])
-        batches = self._batches(schema)
-        return pa.RecordBatchReader.from_batches(schema, iter(keep_errors(lambda: next(batches, None)), None))
-
-    def _batches(self, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-        layout = self.job.text_layout()
-        for path in self.job.files:
-            for lines in self._lines(path):
-                table, bad = without_private_text(NOT_CUT, lambda lines=lines: cut_lines(lines, layout))  # type: ignore[misc]
-                self.bad += bad
-                self.read += len(lines)
-                yield from table.rename_columns(schema.names).to_batches()
-
-    def _lines(self, path: Path) -> Iterator[bytes]:
-        """Yield the lines after the header, several at once."""
-        with path.open("rb") as file:
-            header = open_header(self.job.format, file.read(HEAD_BYTES), self.job.text_format)
-            if header.names != tuple(self.job.schema.names):
-                raise InputError("A file's columns are no longer those of the others: it was changed while the files were read.")
-            yield from read_lines(file, header.end, path.stat().st_size)
-
-
-_ROWS = 2**16
-
-
-@dataclass(kw_only=True)
-class ParquetRows:
-    """A stream of the rows of Parquet files, one file after the other; texts that are not UTF-8 become missing. It can be read once.
-
-    Attributes:
-        job: what is counted.
-        bad: no bad lines, because a Parquet file has no lines.
-        read: about how many bytes were read so far.
-    """
-
-    job: Job
-    bad: BadLines = NO_BAD_LINES
-    read: float = field(default=0.0, repr=False)
+    read: float = field(default=0, repr=False)
 
     @property
     def share(self) -> float:
@@ -396,10 +326,53 @@ class ParquetRows:
 
     def reader(self, keep_errors: Callable[[NextBatch], NextBatch]) -> pa.RecordBatchReader:
         """Return batches of the job's columns as c0, c1, ...; `keep_errors` wraps the reading, because DuckDB would hide our errors."""
-        kinds = [_duckdb_type(self.job.schema.field(name).type) for name in self.job.columns]
-        schema = pa.schema([(f"c{index}", kind) for index, kind in enumerate(kinds)])
+        schema = pa.schema([(f"c{index}", self._kind_of(name)) for index, name in enumerate(self.job.columns)])
         batches = self._batches(schema)
         return pa.RecordBatchReader.from_batches(schema, iter(keep_errors(lambda: next(batches, None)), None))
+
+    def _kind_of(self, name: str) -> pa.DataType:
+        """Return the type as which DuckDB gets a column."""
+        raise NotImplementedError
+
+    def _batches(self, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        """Yield the rows, with columns of a schema."""
+        raise NotImplementedError
+
+
+class TextRows(Rows):
+    """A stream of the rows of text tables, whose cells are all texts."""
+
+    def _kind_of(self, name: str) -> pa.DataType:  # noqa: ARG002
+        return pa.string()
+
+    def _batches(self, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        layout = self.job.text_layout()
+        for path in self.job.files:
+            with path.open("rb") as file:
+                header = open_header(self.job.format, file.read(HEAD_BYTES), self.job.text_format)
+                if header.names != tuple(self.job.schema.names):
+                    raise InputError("A file's columns are no longer those of the others: it was changed while the files were read.")
+                for lines in read_lines(file, header.end, path.stat().st_size):
+                    table, bad = without_private_text(NOT_CUT, lambda lines=lines: cut_lines(lines, layout))  # type: ignore[misc]
+                    self.bad += bad
+                    self.read += len(lines)
+                    yield from table.rename_columns(schema.names).to_batches()
+
+
+_ROWS = 2**16
+
+
+class ParquetRows(Rows):
+    """A stream of the rows of Parquet files, in which texts that are not UTF-8 are missing."""
+
+    def _kind_of(self, name: str) -> pa.DataType:
+        """Return the type as which DuckDB reads the column itself."""
+        kind = plain_type(self.job.schema.field(name).type)
+        if is_text(kind):
+            return pa.large_string()
+        if pa.types.is_float16(kind):
+            return pa.float32()
+        return pa.float64() if pa.types.is_decimal256(kind) else kind
 
     def _batches(self, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         names = list(self.job.columns)
@@ -411,13 +384,3 @@ class ParquetRows:
                     self.read += batch.num_rows * row_bytes
                     cast = [column.cast(kind) for column, kind in zip(columns, schema.types, strict=True)]
                     yield from pa.Table.from_arrays(cast, schema=schema).to_batches()
-
-
-def _duckdb_type(kind: pa.DataType) -> pa.DataType:
-    """Return the type as which DuckDB reads a Parquet column of this type."""
-    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-    if is_text(kind):
-        return pa.large_string()
-    if pa.types.is_float16(kind):
-        return pa.float32()
-    return pa.float64() if pa.types.is_decimal256(kind) else kind

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, NamedTuple
 import pyarrow as pa
 from pyproj import CRS
 
-from dpviz.data.columns import NOT_POINTS, PointColumns, is_number, is_text, no_number, resolve_columns
+from dpviz.data.columns import NOT_POINTS, PointColumns, no_number, resolve_columns
 from dpviz.data.counting.job import (
     CellFinder,
-    GeometryCells,
-    GeometryLeaves,
+    GeometryColumn,
     IdPairs,
     Job,
     LeafColumn,
-    XyCells,
-    XyLeaves,
+    PointCells,
+    XyColumns,
     XyPairs,
     is_by_id,
+    number_columns,
 )
 from dpviz.data.leaf_ids import LeafIds
 from dpviz.data.reading.areas import resolve_area_columns
@@ -28,6 +28,7 @@ from dpviz.data.reading.geometries import NO_SHAPES, crs_of_file, same_crs
 from dpviz.data.reading.sources import TABLES
 from dpviz.data.reading.text_rows import UTF16
 from dpviz.data.reading.trips import cut_length, is_matrix, resolve_trip_columns
+from dpviz.data.roles import is_number, is_text, plain_type
 from dpviz.errors import InputError, check_choice
 
 if TYPE_CHECKING:
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
     from dpviz.data.reading.points import PointsRequest
     from dpviz.data.reading.safety import Limits
     from dpviz.data.reading.sources import FoundFiles
-    from dpviz.data.reading.tables import GeoColumns
     from dpviz.data.reading.trips import TripsRequest
     from dpviz.space.domain import Domain
 
@@ -71,7 +71,8 @@ def choose_engine(files: FoundFiles, engine: str, scheduler: Scheduler | None, l
         raise InputError("address is a Dask scheduler's: choose engine='dask', or leave address out.")
     are_tables = files.format in TABLES and files.are_paths
     if engine == AUTO:
-        engine = DASK if scheduler is not None else _choose_by_size(files, limits, are_tables)
+        fits = not are_tables or files.fit_in_memory(limits) or (files.within(limits) and not is_installed(DUCKDB))
+        engine = DASK if scheduler is not None else NUMPY if fits else DUCKDB
     if engine != NUMPY and not are_tables:
         raise InputError(
             f"Engine {engine!r} reads Parquet, CSV and TSV files by their paths; choose engine='numpy' for others and for uploads."
@@ -79,12 +80,6 @@ def choose_engine(files: FoundFiles, engine: str, scheduler: Scheduler | None, l
     if not is_installed(engine):
         raise InputError(_NOT_INSTALLED.format(engine=engine))
     return engine
-
-
-def _choose_by_size(files: FoundFiles, limits: Limits, are_tables: bool) -> str:
-    if not are_tables or files.fit_in_memory(limits):
-        return NUMPY
-    return NUMPY if files.within(limits) and not is_installed(DUCKDB) else DUCKDB
 
 
 def is_installed(engine: str) -> bool:
@@ -161,37 +156,43 @@ _PERSON_TYPES = (
 _NESTED = "A column that is needed holds lists or records; store one text or number per cell."
 
 
-def make_points_job(files: FoundFiles, request: PointsRequest, domain: Domain, bound: Bound | None) -> Job:
-    """Make the job of counting tables of points.
-
-    Raises:
-        InputError: a column is missing or has the wrong type, or the CRS is unknown or differs from the domain's.
-    """
-    columns, geo = _resolve_points(files, request, domain.crs, "domain")
-    if geo is None:
-        finder: CellFinder = XyCells(x=str(columns.x), y=str(columns.y), domain=domain)
-    else:
-        finder = GeometryCells(geometry=geo.primary, encoding=str(geo.encoding), domain=domain, centroids=request.centroids)
-    return _make_job(files, finder, (columns.count, columns.person), bound, drop=request.bad_rows == "drop")
-
-
-def make_leaves_job(
-    files: FoundFiles, request: PointsRequest, find: Callable[[Floats, Floats], Integers], size: int, bound: Bound | None
+def make_points_job(
+    files: FoundFiles,
+    request: PointsRequest,
+    find: Callable[[Floats, Floats], Integers],
+    size: int,
+    bound: Bound | None,
+    domain: Domain | None = None,
 ) -> Job:
-    """Make the job of counting tables of points in leaf regions; it raises as `make_points_job` does.
+    """Make the job of counting tables of points in cells of a lattice, or in leaf regions.
 
     Args:
         files: tables of points.
-        request: names the columns; its target is the CRS of the regions.
-        find: finds the leaf of each point: see `leaf_finder`.
-        size: the number of leaves.
+        request: names the columns; its target is the CRS of the domain, or of the regions.
+        find: finds the cell of each point: see `PointCells`.
+        size: the number of cells.
         bound: the bound of each person's records; None where the unit is one record.
+        domain: whose lattice it is; None for regions.
+
+    Raises:
+        InputError: a column is missing or has the wrong type, or the CRS is unknown or differs from that of domain or regions.
     """
-    columns, geo = _resolve_points(files, request, request.target, "regions")
-    if geo is None:
-        finder: CellFinder = XyLeaves(x=str(columns.x), y=str(columns.y), find=find, size=size)
-    else:
-        finder = GeometryLeaves(geometry=geo.primary, encoding=str(geo.encoding), find=find, size=size, centroids=request.centroids)
+    geo = None if request.columns.coordinates else files.geo
+    names = [name for name in _schema(files).names if geo is None or name not in geo.columns]
+    columns = resolve_columns(names, request.columns, has_geometry=geo is not None, types=files.header(geo).types)
+    if columns.geometry is not None:
+        raise OnlyNumpyError(_NO_WKT)
+    if request.centroids and geo is None:
+        raise InputError(NO_SHAPES)
+    kind = f"{files.format if geo is None else 'GeoParquet'} file"
+    crs = crs_of_file(kind, None if geo is None else geo.crs, request.crs, request.target)
+    _refuse_other_crs(crs, request.target, "regions" if domain is None else "domain")
+    if geo is not None and not ((geo.may_be_points or request.centroids) and geo.encoding in ("WKB", "point")):
+        raise InputError(NOT_POINTS)
+    points: XyColumns | GeometryColumn = XyColumns(x=str(columns.x), y=str(columns.y))
+    if geo is not None:
+        points = GeometryColumn(geometry=geo.primary, encoding=geo.encoding, centroids=request.centroids)
+    finder = PointCells(points=points, find=find, size=size, domain=domain)
     return _make_job(files, finder, (columns.count, columns.person), bound, drop=request.bad_rows == "drop")
 
 
@@ -207,30 +208,6 @@ def make_ids_job(files: FoundFiles, request: AreasRequest, bound: Bound | None) 
     return _make_job(files, finder, (columns.count, columns.person), bound, drop=request.bad_rows == "drop")
 
 
-def _resolve_points(files: FoundFiles, request: PointsRequest, target: object, name: str) -> tuple[PointColumns, GeoColumns | None]:
-    """Find the columns of tables of points, and the column of geometries if that is read.
-
-    Args:
-        files: tables of points.
-        request: names the columns.
-        target: CRS of the frame.
-        name: of the frame, for errors: "domain" or "regions".
-    """
-    geo = None if request.columns.coordinates else files.geo
-    schema = _schema(files)
-    names = [name for name in schema.names if geo is None or name not in geo.columns]
-    columns = resolve_columns(names, request.columns, has_geometry=geo is not None, types=files.header(geo).types)
-    if columns.geometry is not None:
-        raise OnlyNumpyError(_NO_WKT)
-    if request.centroids and geo is None:
-        raise InputError(NO_SHAPES)
-    kind = f"{files.format if geo is None else 'GeoParquet'} file"
-    _refuse_other_crs(crs_of_file(kind, None if geo is None else geo.crs, request.crs, request.target), target, name)
-    if geo is not None and not ((geo.may_be_points or request.centroids) and geo.encoding in ("WKB", "point")):
-        raise InputError(NOT_POINTS)
-    return columns, geo
-
-
 def make_trips_job(files: FoundFiles, request: TripsRequest, bound: Bound | None) -> Job:
     """Make the job of counting tables of trips between leaf regions, which are given by their ids.
 
@@ -241,10 +218,11 @@ def make_trips_job(files: FoundFiles, request: TripsRequest, bound: Bound | None
     if is_matrix(names, request.columns, request.sides):
         raise OnlyNumpyError(_MATRIX)
     columns = resolve_trip_columns(names, request.columns)
-    sides = []
-    for name, side in zip((str(columns.origin), str(columns.destination)), request.sides, strict=True):
-        sides.append(LeafIds.from_regions(side, cut_length(name, side)))
-    finder = IdPairs(origin=str(columns.origin), destination=str(columns.destination), starts=sides[0], ends=sides[1])
+    origin, destination = str(columns.origin), str(columns.destination)
+    starts, ends = (
+        LeafIds.from_regions(side, cut_length(name, side)) for name, side in zip((origin, destination), request.sides, strict=True)
+    )
+    finder = IdPairs(origin=origin, destination=destination, starts=starts, ends=ends)
     return _make_job(files, finder, (columns.count, columns.person), bound, drop=request.bad_rows == "drop")
 
 
@@ -265,9 +243,7 @@ def _make_job(
         raise OnlyNumpyError(_NO_UTF16)
     count, person = count_and_person
     by_id = is_by_id(finder)
-    no_numbers = by_id or isinstance(finder, GeometryCells | GeometryLeaves)
-    number_columns = [name for name in (*(() if no_numbers else finder.columns), count) if name is not None]
-    for name in number_columns:
+    for name in filter(None, (*number_columns(finder), count)):
         column_type = _type_of(files, name)
         if not (is_number(column_type) or is_text(column_type) or pa.types.is_null(column_type)):
             raise no_number(name)
@@ -298,8 +274,7 @@ def _schema(files: FoundFiles) -> pa.Schema:
 
 
 def _type_of(files: FoundFiles, name: str) -> pa.DataType:
-    column_type = _schema(files).field(name).type
-    return column_type.value_type if pa.types.is_dictionary(column_type) else column_type
+    return plain_type(_schema(files).field(name).type)
 
 
 def _refuse_other_crs(crs: CRS | None, target: object, name: str) -> None:

@@ -6,6 +6,7 @@ import threading
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
@@ -14,12 +15,12 @@ from pyproj import CRS
 from dpviz.data.areas import AreaCounts
 from dpviz.data.bounding import KEEP, Bound, bound_of, refuse_bound_without_persons
 from dpviz.data.cell_counts import count_rows
-from dpviz.data.columns import PointColumns, RawPoints
+from dpviz.data.cells import cells_of
+from dpviz.data.columns import PointColumns
 from dpviz.data.counting.engines import (
     AUTO,
     NUMPY,
     make_ids_job,
-    make_leaves_job,
     make_pairs_job,
     make_plan,
     make_points_job,
@@ -36,7 +37,7 @@ from dpviz.data.marks import TRIPS, declares_unit
 from dpviz.data.points import PointCounts
 from dpviz.data.reading.areas import AreaColumns, AreasRequest
 from dpviz.data.reading.geometries import same_crs
-from dpviz.data.reading.points import PointsRequest, count_points, weights_of
+from dpviz.data.reading.points import PointsRequest, weights_of
 from dpviz.data.reading.rules import ReadingRules
 from dpviz.data.reading.safety import DEFAULT_LIMITS
 from dpviz.data.reading.sources import FoundFiles, Sources, describe_copies, find_files, refuse_copies
@@ -49,6 +50,7 @@ from dpviz.errors import InputError
 from dpviz.space.domain import as_domain, refuse_degrees
 
 if TYPE_CHECKING:
+    from dpviz.arrays import Floats, Integers
     from dpviz.data.cell_counts import CellCounts
     from dpviz.data.counting.job import Job
     from dpviz.data.counting.scheduler import Scheduler
@@ -186,16 +188,9 @@ def read_points(
     marks = {"row_stable": not quoted_newlines, "unit_declared": declares_unit(unit, person) or count is None or says_none(count)}
     columns = PointColumns(x=x, y=y, count=count, person=person, geometry=geometry)
     request = PointsRequest(target=domain.crs, columns=columns, crs=crs, centroids=centroids, **vars(rules))
-    reader = _Reader(
-        lambda files, progress: read_all_points(files.sources, request, progress),
-        lambda files: make_points_job(files, request, domain, bound),
-        lambda files: unread_in_points(files, request),
-    )
+    reader = _reader_of_points(request, partial(cells_of, domain=domain), domain.side**2, bound, domain)
     found = engines.read(source, rules, reader)
-    if isinstance(found.rows, RawPoints):
-        points = count_points(found.rows, domain, bound, **marks)
-    else:
-        points = PointCounts.from_cell_counts(found.rows, domain, bound, **marks)
+    points = PointCounts.from_cell_counts(found.rows, domain, bound, **marks)
     if bad_rows == "refuse":
         refuse_none_inside(points)
     return replace(points, each_row=found.each_row, fingerprints=replace(points.fingerprints, files=found.files))
@@ -286,7 +281,7 @@ def read_areas(
     if region is None:
         columns = PointColumns(x=x, y=y, count=count, person=person, geometry=geometry)
         request = PointsRequest(target=crs_of_leaves(regions), columns=columns, crs=crs, centroids=centroids, **vars(rules))
-        reader = _reader_of_points_in(regions, request, bound)
+        reader = _reader_of_points(request, leaf_finder(regions), regions.size(regions.depth), bound)
     elif centroids or any(value is not None for value in (x, y, geometry, crs)):
         raise InputError("region names a column of ids, which have no coordinates: leave x, y, geometry, centroids and crs out.")
     else:
@@ -398,12 +393,21 @@ def read_trips(
     if isinstance(origin, tuple) and isinstance(destination, tuple):
         finder = _pair_finder(origin, destination, (starts, ends))
         request = PointsRequest(target=finder.crs, columns=PointColumns(count=count, person=person), crs=crs, **vars(rules))
-        reader = _reader_of_coordinates(finder, request, enforced)
+        reader = _Reader(
+            lambda files, progress: read_coordinate_trips(files.sources, finder, request, progress),
+            lambda files: make_pairs_job(files, finder, request, enforced),
+            lambda files: unread_between(files, finder.columns, request.columns),
+        )
     elif isinstance(origin, tuple) or isinstance(destination, tuple) or crs is not None:
         raise InputError(_MIXED)
     else:
         columns = TripColumns(origin=origin, destination=destination, count=count, person=person)
-        reader = _reader_of_pairs(TripsRequest(sides=(starts, ends), columns=columns, **vars(rules)), enforced)
+        ids = TripsRequest(sides=(starts, ends), columns=columns, **vars(rules))
+        reader = _Reader(
+            lambda files, progress: read_all_trips(files.sources, ids, progress),
+            lambda files: make_trips_job(files, ids, enforced),
+            lambda files: unread_in_trips(files, ids),
+        )
     found = engines.read(source, rules, reader)
     declared: dict[str, Any] = {"regions": starts, "destinations": ends, "contributions": bound.most, "exactly": exactly}
     declared["row_stable"] = not quoted_newlines
@@ -475,30 +479,28 @@ class _Engines:
         elif not self.copies:
             for sentence in describe_copies(files):
                 warnings.warn(f"Curator only: {sentence}", stacklevel=3)
-        plan = make_plan(files, self._engine_for(rules), self.scheduler, rules.limits, lambda: reader.job(files))
-        rows = reader.read(files, progress) if plan.job is None else run_engine(plan, self.scheduler, progress)
-        return _Found(rows, source_fingerprints(files, whole.part(read_share, 1.0)), plan.job, reader.unread(files))
-
-    def _engine_for(self, rules: ReadingRules) -> str:
-        """Return the engine, or "numpy" if entries may hold line ends, which only "numpy" reads; refuse another one that was named."""
-        if not rules.quoted_newlines:
-            return self.engine
-        if self.engine not in (AUTO, NUMPY):
+        if rules.quoted_newlines and self.engine not in (AUTO, NUMPY):
             raise InputError(
                 f"Engine {self.engine!r} reads a row per line: convert files with quoted_newlines to Parquet, or choose 'numpy'."
             )
-        return NUMPY
+        engine = NUMPY if rules.quoted_newlines else self.engine
+        plan = make_plan(files, engine, self.scheduler, rules.limits, lambda: reader.job(files))
+        rows = reader.read(files, progress) if plan.job is None else run_engine(plan, self.scheduler, progress)
+        return _Found(rows, source_fingerprints(files, whole.part(read_share, 1.0)), plan.job, reader.unread(files))
 
 
-def _reader_of_points_in(regions: Regions, request: PointsRequest, bound: Bound | None) -> _Reader[CellCounts]:
-    find, size = leaf_finder(regions), regions.size(regions.depth)
-
+def _reader_of_points(
+    request: PointsRequest, find: Callable[[Floats, Floats], Integers], size: int, bound: Bound | None, domain: Domain | None = None
+) -> _Reader[CellCounts]:
     def count(files: FoundFiles, progress: Progress) -> CellCounts:
         raw = read_all_points(files.sources, request, progress)
-        counted = count_rows(find(raw.x, raw.y).astype(np.int64), weights_of(raw), raw.person, bound, size)
+        cells = find(raw.x, raw.y).astype(np.int64, copy=False)
+        counted = count_rows(cells, weights_of(raw), raw.person, bound, size)
         return replace(counted, bad=counted.bad + raw.ragged, rows=raw.rows)
 
-    return _Reader(count, lambda files: make_leaves_job(files, request, find, size, bound), lambda files: unread_in_points(files, request))
+    return _Reader(
+        count, lambda files: make_points_job(files, request, find, size, bound, domain), lambda files: unread_in_points(files, request)
+    )
 
 
 def _reader_of_ids(request: AreasRequest, bound: Bound | None) -> _Reader[CellCounts]:
@@ -508,22 +510,6 @@ def _reader_of_ids(request: AreasRequest, bound: Bound | None) -> _Reader[CellCo
         return replace(counted, bad=counted.bad + rows.ragged, rows=rows.rows)
 
     return _Reader(count, lambda files: make_ids_job(files, request, bound), lambda files: unread_in_areas(files, request))
-
-
-def _reader_of_pairs(request: TripsRequest, bound: Bound | None) -> _Reader[Trips]:
-    return _Reader(
-        lambda files, progress: read_all_trips(files.sources, request, progress),
-        lambda files: make_trips_job(files, request, bound),
-        lambda files: unread_in_trips(files, request),
-    )
-
-
-def _reader_of_coordinates(finder: XyPairs, request: PointsRequest, bound: Bound | None) -> _Reader[Trips]:
-    return _Reader(
-        lambda files, progress: read_coordinate_trips(files.sources, finder, request, progress),
-        lambda files: make_pairs_job(files, finder, request, bound),
-        lambda files: unread_between(files, (*finder.origin, *finder.destination), request.columns),
-    )
 
 
 def _pair_finder(origin: tuple[str, str], destination: tuple[str, str], sides: tuple[Regions, Regions]) -> XyPairs:

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpviz.data.bounding import People
 from dpviz.data.cells import whole_counts
@@ -23,20 +22,19 @@ if TYPE_CHECKING:
     from dpviz.data.reading.safety import Source
 
 T = TypeVar("T")
+R = TypeVar("R", RawPoints, Trips, AreaRows)
 
 
 def read_all_points(sources: Sequence[Source], request: PointsRequest, progress: Progress) -> RawPoints:
     """Read the rows of all files of points. A person with the same text in several files is one person."""
     parts, bad = _read_each(sources, lambda source: read_rows(source, request), request.bad_rows, progress)
-    points = join_points(parts)
-    return replace(points, ragged=points.ragged + bad)
+    return _join_rows(parts, bad, "x", "y")
 
 
 def read_all_trips(sources: Sequence[Source], request: TripsRequest, progress: Progress) -> Trips:
     """Read the trips of all files."""
     parts, bad = _read_each(sources, lambda source: read_trips(source, request), request.bad_rows, progress)
-    trips = join_trips(parts)
-    return replace(trips, ragged=trips.ragged + bad)
+    return _join_trips(parts, bad)
 
 
 def read_coordinate_trips(sources: Sequence[Source], finder: XyPairs, request: PointsRequest, progress: Progress) -> Trips:
@@ -64,20 +62,13 @@ def read_coordinate_trips(sources: Sequence[Source], finder: XyPairs, request: P
         )
 
     parts, bad = _read_each(sources, read, request.bad_rows, progress)
-    trips = join_trips(parts)
-    return replace(trips, ragged=trips.ragged + bad)
+    return _join_trips(parts, bad)
 
 
 def read_all_areas(sources: Sequence[Source], request: AreasRequest, progress: Progress) -> AreaRows:
     """Read the rows of all tables of ids of regions. A person with the same text in several files is one person."""
     parts, bad = _read_each(sources, lambda source: read_area_rows(source, request), request.bad_rows, progress)
-    return AreaRows(
-        leaf=np.concatenate([part.leaf for part in parts]),
-        count=_join_columns([part.count for part in parts]),
-        person=parts[0].person if len(parts) == 1 else join_people([part.person for part in parts]),
-        ragged=sum(part.ragged for part in parts) + bad,
-        rows=add_sums(part.rows for part in parts),
-    )
+    return _join_rows(parts, bad, "leaf")
 
 
 def _read_each(sources: Sequence[Source], read: Callable[[Source], T], bad_rows: str, progress: Progress) -> tuple[list[T], int]:
@@ -101,38 +92,20 @@ def _read_each(sources: Sequence[Source], read: Callable[[Source], T], bad_rows:
     return parts, sum(fault.rows for fault in faults)
 
 
-def join_points(parts: Sequence[RawPoints]) -> RawPoints:
-    """Return the rows of several files, one after the other."""
-    if len(parts) == 1:
-        return parts[0]
-    return RawPoints(
-        x=np.concatenate([part.x for part in parts]),
-        y=np.concatenate([part.y for part in parts]),
-        count=_join_columns([part.count for part in parts]),
-        person=join_people([part.person for part in parts]),
-        ragged=sum(part.ragged for part in parts),
-        rows=add_sums(part.rows for part in parts),
-    )
+def _join_trips(parts: Sequence[Trips], bad: int) -> Trips:
+    notes = tuple(dict.fromkeys(note for part in parts for note in part.notes))
+    return replace(_join_rows(parts, bad, "origin", "destination"), notes=notes)
 
 
-def join_trips(parts: Sequence[Trips]) -> Trips:
-    """Return the rows of several files, one after the other."""
-    if len(parts) == 1:
-        return parts[0]
-    return Trips(
-        origin=np.concatenate([part.origin for part in parts]),
-        destination=np.concatenate([part.destination for part in parts]),
-        count=_join_columns([part.count for part in parts]),
-        person=join_people([part.person for part in parts]),
-        ragged=sum(part.ragged for part in parts),
-        rows=add_sums(part.rows for part in parts),
-        notes=tuple(dict.fromkeys(note for part in parts for note in part.notes)),
-    )
-
-
-def _join_columns(columns: Sequence[NDArray[Any] | None]) -> NDArray[Any] | None:
-    present = [column for column in columns if column is not None]
-    return np.concatenate(present) if present else None
+def _join_rows(parts: Sequence[R], bad: int, *places: str) -> R:
+    """Return the rows of several files, one after the other, with the number of bad rows that are not among them."""
+    joined: dict[str, Any] = {"ragged": sum(part.ragged for part in parts) + bad}
+    if len(parts) > 1:
+        counts = [part.count for part in parts if part.count is not None]
+        joined |= {name: np.concatenate([getattr(part, name) for part in parts]) for name in places}
+        joined |= {"count": np.concatenate(counts) if counts else None, "rows": add_sums(part.rows for part in parts)}
+        joined["person"] = join_people([part.person for part in parts])
+    return replace(parts[0], **joined)
 
 
 def join_people(parts: Sequence[People | None]) -> People | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
@@ -18,10 +19,11 @@ import pyarrow.compute as pc
 from dpviz.arrays import Floats, Integers
 from dpviz.data.bounding import Bound, canonical_text
 from dpviz.data.cells import BAD, REMEDY, cells_of, clip_counts, pairs_of, polygons_as_points, shapes_of_wkb, xy_of
-from dpviz.data.columns import DECLARE_MARKS, WEIGHTS_REFUSED, is_text, no_number, plain_type, readable_numbers, values_of
+from dpviz.data.columns import DECLARE_MARKS, WEIGHTS_REFUSED, no_number, readable_numbers, values_of
 from dpviz.data.leaf_ids import COMPARED, LeafIds
 from dpviz.data.reading.text_format import PLAIN_TEXT, TextFormat
 from dpviz.data.reading.text_rows import MISSING_WORDS, NO_BAD_LINES, SEPARATORS, BadLines, TextLayout
+from dpviz.data.roles import is_text, plain_type
 from dpviz.data.trips import counts_of, ids_of
 from dpviz.errors import DpvizError, InputError
 from dpviz.space.domain import Domain
@@ -70,14 +72,13 @@ class Job:
     def text_layout(self) -> TextLayout:
         """Return how the lines of text tables are cut into the job's columns, in their order; all are read as texts."""
         names = self.schema.names
-        coordinates = self.finder.columns if isinstance(self.finder, XyCells | XyLeaves | XyPairs) else ()
         return TextLayout(
             separator=self.text_format.separator_of(self.format),
             width=len(names),
             types={names.index(name): pa.string() for name in self.columns},
             missing=("",),
             encoding=self.text_format.encoding,
-            coordinates={names.index(name) for name in {*coordinates} - {self.person}},
+            coordinates={names.index(name) for name in {*number_columns(self.finder)} - {self.person}},
             counts={names.index(name) for name in {self.count} - {self.person, None}},
             decimal=self.text_format.decimal,
             thousands=self.text_format.thousands,
@@ -152,37 +153,28 @@ class Faults:
         Raises:
             InputError: there is such a fault or column. The text names the columns and the rule, never an entry or a number of rows.
         """
+        named, by_id = f"Column {' or '.join(map(repr, job.finder.columns))}", is_by_id(job.finder)
         if job.drop:
-            self._refuse_unreadable_columns(job)
+            texts = [name for name in job.finder.columns if is_text(plain_type(job.schema.field(name).type))]
+            if self.rows and self.cell == self.rows and texts and not by_id:
+                raise no_number(*texts)
+            if self.rows and self.count == self.rows:
+                raise InputError(f"Column {job.count!r} holds no whole number. {WEIGHTS_REFUSED}")
             return
         self.lines.refuse(REMEDY)
+        if self.cell and by_id:
+            raise InputError(f"{named} has an id that is missing, or is neither a text nor a whole number. {REMEDY}")
+        if self.cell and number_columns(job.finder):
+            raise InputError(f"{named} has a cell that is no finite number. {REMEDY}")
         if self.cell:
-            raise InputError(f"{_cell_fault_text(job.finder)} {REMEDY}")
+            raise InputError(f"A geometry is missing, empty, no point or not finite. {REMEDY}")
         if self.count:
             fault = f"Column {job.count!r} has a cell that is not a whole number, at least 0."
             raise InputError(f"{fault} {DECLARE_MARKS} {WEIGHTS_REFUSED} {REMEDY}")
         if self.person:
             raise InputError(f"Column {job.person!r} has a missing cell: every row must say whom it belongs to. {REMEDY}")
         if self.outside and job.refuse_outside:
-            column_list = " or ".join(map(repr, job.finder.columns))
-            raise InputError(f"Column {column_list} has an id that is no leaf region; {COMPARED}. {REMEDY}")
-
-    def _refuse_unreadable_columns(self, job: Job) -> None:
-        """Refuse text columns of coordinates without a single number, and a column of counts without a single whole number."""
-        texts = [name for name in job.finder.columns if is_text(plain_type(job.schema.field(name).type))]
-        if self.rows and self.cell == self.rows and texts and not is_by_id(job.finder):
-            raise no_number(*texts)
-        if self.rows and self.count == self.rows:
-            raise InputError(f"Column {job.count!r} holds no whole number. {WEIGHTS_REFUSED}")
-
-
-def _cell_fault_text(finder: CellFinder) -> str:
-    if isinstance(finder, GeometryCells | GeometryLeaves):
-        return "A geometry is missing, empty, no point or not finite."
-    column_list = " or ".join(map(repr, finder.columns))
-    if not is_by_id(finder):
-        return f"Column {column_list} has a cell that is no finite number."
-    return f"Column {column_list} has an id that is missing, or is neither a text nor a whole number."
+            raise InputError(f"{named} has an id that is no leaf region; {COMPARED}. {REMEDY}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -246,48 +238,39 @@ class CellFinder(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class XyCells:
-    """Finds lattice cells from two columns of coordinates in the domain's CRS.
+class XyColumns:
+    """Points in two columns of coordinates.
 
     Attributes:
         x: column of easting or longitude: numbers, or texts of numbers.
         y: column of northing or latitude.
-        domain: the public domain.
     """
 
     x: str
     y: str
-    domain: Domain
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns to read."""
         return (self.x, self.y)
 
-    @property
-    def size(self) -> int:
-        """The number of cells of the lattice."""
-        return self.domain.side**2
-
-    def cells(self, columns: Columns) -> Integers:
-        """Return (n,) the cell of each row."""
-        return cells_of(readable_numbers(columns[self.x]), readable_numbers(columns[self.y]), self.domain)
+    def coordinates(self, columns: Columns) -> tuple[Floats, Floats]:
+        """Return (n,) x and (n,) y; NaN where an entry is no number."""
+        return readable_numbers(columns[self.x]), readable_numbers(columns[self.y])
 
 
 @dataclass(frozen=True, kw_only=True)
-class GeometryCells:
-    """Finds lattice cells from the points of GeoParquet files, in the domain's CRS.
+class GeometryColumn:
+    """Points in a column of a GeoParquet file.
 
     Attributes:
         geometry: the column of points.
         encoding: "WKB", or "point" for a record of x and y.
-        domain: the public domain.
         centroids: whether polygons are read as their centroids.
     """
 
     geometry: str
     encoding: str
-    domain: Domain
     centroids: bool = False
 
     @property
@@ -295,76 +278,44 @@ class GeometryCells:
         """The column to read."""
         return (self.geometry,)
 
-    @property
-    def size(self) -> int:
-        """The number of cells of the lattice."""
-        return self.domain.side**2
-
-    def cells(self, columns: Columns) -> Integers:
-        """Return (n,) the cell of each row; BAD where the geometry is missing or not a point."""
-        return cells_of(*_coordinates_of(columns[self.geometry], self.encoding, centroids=self.centroids), self.domain)
-
-
-def _coordinates_of(shapes: pa.ChunkedArray, encoding: str, *, centroids: bool) -> tuple[Floats, Floats]:
-    """Return (n,) x and (n,) y of the points of a GeoParquet file; NaN where a geometry is missing or not a point."""
-    if encoding == "point":
-        return readable_numbers(pc.struct_field(shapes, "x")), readable_numbers(pc.struct_field(shapes, "y"))
-    geometries = shapes_of_wkb(shapes.to_numpy(zero_copy_only=False))
-    return xy_of(polygons_as_points(geometries) if centroids else geometries)
+    def coordinates(self, columns: Columns) -> tuple[Floats, Floats]:
+        """Return (n,) x and (n,) y; NaN where a geometry is missing or not a point."""
+        shapes = columns[self.geometry]
+        if self.encoding == "point":
+            return readable_numbers(pc.struct_field(shapes, "x")), readable_numbers(pc.struct_field(shapes, "y"))
+        geometries = shapes_of_wkb(shapes.to_numpy(zero_copy_only=False))
+        return xy_of(polygons_as_points(geometries) if self.centroids else geometries)
 
 
 @dataclass(frozen=True, kw_only=True)
-class XyLeaves:
-    """Finds leaf regions from two columns of coordinates in the regions' CRS.
+class PointCells:
+    """Finds the cells of points, lattice cells or leaf regions, in the CRS of the domain or the regions.
 
     Attributes:
-        x: column of easting or longitude: numbers, or texts of numbers.
-        y: column of northing or latitude.
-        find: a function from (n,) x and (n,) y to (n,) indexes of leaves, OUTSIDE and BAD included: see `leaf_finder`.
-        size: the number of leaves.
+        points: the columns that hold the points.
+        find: a function from (n,) x and (n,) y to (n,) cells, OUTSIDE and BAD included: see `leaf_finder`.
+        size: the number of cells.
+        domain: whose lattice the cells are of; None for leaf regions.
     """
 
-    x: str
-    y: str
-    find: Callable[[Floats, Floats], Integers] = field(repr=False)
+    points: XyColumns | GeometryColumn
+    find: Callable[[Floats, Floats], Integers] = field(repr=False, compare=False)
     size: int
+    domain: Domain | None = None
+
+    @classmethod
+    def on_lattice(cls, points: XyColumns | GeometryColumn, domain: Domain) -> PointCells:
+        """Make the finder of the lattice cells of a domain."""
+        return cls(points=points, find=partial(cells_of, domain=domain), size=domain.side**2, domain=domain)
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns to read."""
-        return (self.x, self.y)
+        return self.points.columns
 
     def cells(self, columns: Columns) -> Integers:
-        """Return (n,) the leaf of each row."""
-        return self.find(readable_numbers(columns[self.x]), readable_numbers(columns[self.y])).astype(np.int64)
-
-
-@dataclass(frozen=True, kw_only=True)
-class GeometryLeaves:
-    """Finds leaf regions from the points of GeoParquet files, in the regions' CRS.
-
-    Attributes:
-        geometry: the column of points.
-        encoding: "WKB", or "point" for a record of x and y.
-        find: as for `XyLeaves`.
-        size: the number of leaves.
-        centroids: whether polygons are read as their centroids.
-    """
-
-    geometry: str
-    encoding: str
-    find: Callable[[Floats, Floats], Integers] = field(repr=False)
-    size: int
-    centroids: bool = False
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The column to read."""
-        return (self.geometry,)
-
-    def cells(self, columns: Columns) -> Integers:
-        """Return (n,) the leaf of each row; BAD where the geometry is missing or not a point."""
-        return self.find(*_coordinates_of(columns[self.geometry], self.encoding, centroids=self.centroids)).astype(np.int64)
+        """Return (n,) the cell of each row; BAD where it has no point."""
+        return self.find(*self.points.coordinates(columns)).astype(np.int64, copy=False)
 
 
 def leaves_of(column: pa.ChunkedArray, leaves: LeafIds) -> Integers:
@@ -464,10 +415,19 @@ class XyPairs:
 
     def cells(self, columns: Columns) -> Integers:
         """Return (n,) the pair of each row."""
-        x, y, x_end, y_end = (readable_numbers(columns[name]) for name in self.columns)
+        return self.find(*(readable_numbers(columns[name]) for name in self.columns))
+
+    def find(self, x: Floats, y: Floats, x_end: Floats, y_end: Floats) -> Integers:
+        """Return (n,) the pair of each row, from the coordinates of origins and destinations."""
         return pairs_of(self.starts(x, y), self.ends(x_end, y_end), self.leaves[1])
 
 
 def is_by_id(finder: CellFinder) -> bool:
     """Return whether a finder reads columns of ids."""
     return isinstance(finder, IdPairs | LeafColumn)
+
+
+def number_columns(finder: CellFinder) -> tuple[str, ...]:
+    """Return the columns that hold coordinates as numbers, or as texts of numbers."""
+    is_xy = isinstance(finder, XyPairs) or (isinstance(finder, PointCells) and isinstance(finder.points, XyColumns))
+    return finder.columns if is_xy else ()

@@ -66,7 +66,15 @@ class SortedPeople:
             persons, cells, amounts = persons.filter(pa.array(counted)), cells[counted], amounts[counted]
         if len(cells):
             holdings = _count_pairs(persons, cells, amounts, self.bound)
-            self._check_order(holdings.persons)
+            ends: list[Any] = [holdings.persons[0], holdings.persons[-1]]
+            if isinstance(holdings.persons, np.ndarray):
+                ascends = bool((holdings.persons[1:] > holdings.persons[:-1]).all())
+            else:
+                ends = [person.as_py().encode() for person in ends]  # bytes are ordered as DuckDB orders them
+                ascends = bool(pc.all(pc.greater(holdings.persons[1:], holdings.persons[:-1]), min_count=0).as_py())
+            if not ascends or (self._last_person is not None and ends[0] < self._last_person):
+                raise RuntimeError("The rows are not sorted by person.")  # a person who came twice would be bounded twice
+            self._last_person = ends[1]
             self._add_holdings(holdings)
 
     def finish(self) -> None:
@@ -76,18 +84,6 @@ class SortedPeople:
         elif self._last is not None:
             self._bound_people(self._last)
         self._last = None
-
-    def _check_order(self, persons: Persons) -> None:
-        """Check that people are in ascending order: a person who came twice would be bounded twice.
-
-        Raises:
-            RuntimeError: they are not.
-        """
-        first, last = _ends_of(persons)
-        follows = self._last_person is None or first >= self._last_person
-        self._last_person = last
-        if not (follows and _is_ascending(persons)):
-            raise RuntimeError("The rows are not sorted by person.")
 
     def _count_faults(self, faults: Integers, amounts: Integers | None) -> None:
         for fault in np.unique(faults).tolist():
@@ -165,19 +161,6 @@ def _distinct_runs(persons: pa.Array) -> tuple[Persons, Integers]:
     return runs.values, np.r_[0, runs.run_ends.to_numpy()[:-1]]
 
 
-def _ends_of(persons: Persons) -> tuple[Any, Any]:
-    """Return the first and the last person, as numbers or as bytes, which are ordered as DuckDB orders them."""
-    first: Any = persons[0]
-    last: Any = persons[-1]
-    return (first, last) if isinstance(persons, np.ndarray) else (first.as_py().encode(), last.as_py().encode())
-
-
-def _is_ascending(persons: Persons) -> bool:
-    if isinstance(persons, np.ndarray):
-        return bool((persons[1:] > persons[:-1]).all())
-    return bool(pc.all(pc.greater(persons[1:], persons[:-1]), min_count=0).as_py())
-
-
 def _part_of(holdings: Holdings, start: int, end: int | None) -> Holdings:
     """Return some adjacent pairs, with the people who have them."""
     codes = holdings.codes[start:end]
@@ -199,14 +182,13 @@ def _join(last: Holdings, holdings: Holdings, bound: Bound) -> Holdings:
         records = records.copy()
         records[0] = min(int(records[0]) + int(last.records[-1]), MOST_RECORDS)
     end = len(last.codes) - int(is_same_pair)
-    persons = holdings.persons if is_same_person else _concatenate(last.persons, holdings.persons)
+    persons = holdings.persons
+    if not is_same_person:
+        concatenate = np.concatenate if isinstance(persons, np.ndarray) else pa.concat_arrays
+        persons = concatenate([last.persons, persons])
     return Holdings(
         codes=np.r_[last.codes[:end], holdings.codes + int(not is_same_person)],
         persons=persons,
         cells=np.r_[last.cells[:end], holdings.cells],
         records=np.r_[last.records[:end], records],
     )
-
-
-def _concatenate(some: Persons, others: Persons) -> Persons:
-    return np.concatenate([some, others]) if isinstance(some, np.ndarray) else pa.concat_arrays([some, others])

@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from dpviz.arrays import Integers
 from dpviz.data.cells import REMEDY
-from dpviz.data.columns import PointColumns, people_of, resolve_columns
+from dpviz.data.columns import PointColumns, find_column, resolve_columns
 from dpviz.data.fingerprints import RowSum, sum_rows
 from dpviz.data.reading.rules import ReadingRules
 from dpviz.data.reading.safety import DEFAULT_LIMITS, Limits, Source
 from dpviz.data.reading.text_format import PLAIN_TEXT, TextFormat
-from dpviz.data.reading.text_rows import SEPARATORS
-from dpviz.data.reading.trips import blank_missing_words, block_ids, open_rows, read_columns
+from dpviz.data.reading.trips import block_ids, counts_in, open_rows, persons_in, read_named, read_through
 from dpviz.data.roles import NOTHING_CHOSEN, Use, propose_areas
-from dpviz.data.trips import check_counts, counts_of, ids_of, leaf_indexes, refuse_missing
+from dpviz.data.trips import leaf_indexes
 from dpviz.errors import InputError
 
 if TYPE_CHECKING:
@@ -78,12 +77,7 @@ def inspect_areas(
     opened = open_rows(source, limits, text_format=text_format)
     described = describe_areas(opened.format, opened.header, chosen)
     if through and described.region is not None:
-        names = [name for name in (described.region, described.count) if name is not None]
-        positions = [opened.names.index(name) for name in names]
-        table = read_columns(opened, positions, "refuse", positions[1:])
-        for name, cells in zip(names[1:], table.columns[1:], strict=True):
-            check_counts(counts_of(cells, f"Column {name!r}", texts=True, noun="records"), "refuse")
-        refuse_missing(ids_of(table.columns[0], f"Column {names[0]!r}"))
+        read_through(opened, [described.region], described.count, "records")
     return described
 
 
@@ -148,7 +142,7 @@ def resolve_area_columns(names: Sequence[str], wanted: AreaColumns) -> AreaColum
         InputError: no column or several have a wanted name; one column has two roles; the column of counts has the name of a survey
             weight.
     """
-    region = str(resolve_columns(names, PointColumns(person=wanted.region), has_geometry=True).person)
+    region = find_column(names, wanted.region)
     others = resolve_columns(names, PointColumns(count=wanted.count, person=wanted.person), has_geometry=True)
     if region in (others.count, others.person):
         raise InputError("region, count and person must be different columns.")
@@ -163,20 +157,12 @@ def read_area_rows(source: Source, request: AreasRequest) -> AreaRows:
     """
     opened = open_rows(source, request.limits, quoted_newlines=request.quoted_newlines, text_format=request.text_format)
     columns = resolve_area_columns(opened.names, request.columns)
-    names = [name for name in (columns.region, columns.count, columns.person) if name is not None]
-    counted = [] if columns.count is None else [opened.names.index(columns.count)]
-    table = read_columns(opened, [opened.names.index(name) for name in names], request.bad_rows, counted)
-    cells = dict(zip(names, table.columns, strict=True))
+    cells, ragged = read_named(opened, (columns.region, columns.count, columns.person), request.bad_rows, columns.count)
     ids = block_ids(cells[columns.region], columns.region, request.regions)
     leaf = leaf_indexes(ids, request.regions, request.bad_rows)
-    count, person = None, None
-    if columns.count is not None:
-        counts = counts_of(cells[columns.count], f"Column {columns.count!r}", texts=True, noun="records")
-        count = check_counts(counts, request.bad_rows)
-    if columns.person is not None:
-        people = cells[columns.person]
-        person = people_of(blank_missing_words(people) if opened.format in SEPARATORS else people)
-        if request.bad_rows == "refuse" and (person.codes < 0).any():
-            raise InputError(f"Column {columns.person!r} has a missing cell: every row must say whom it belongs to. {REMEDY}")
+    count = None if columns.count is None else counts_in(cells, columns.count, request.bad_rows, "records")
+    person = persons_in(cells, columns.person, opened)
+    if request.bad_rows == "refuse" and person is not None and (person.codes < 0).any():
+        raise InputError(f"Column {columns.person!r} has a missing cell: every row must say whom it belongs to. {REMEDY}")
     rows = None if person is None else sum_rows([ids.words()], count, person)
-    return AreaRows(leaf=leaf.astype("int64"), count=count, person=person, ragged=table.bad.total, rows=rows)
+    return AreaRows(leaf=leaf.astype("int64"), count=count, person=person, ragged=ragged, rows=rows)

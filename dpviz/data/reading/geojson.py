@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from dpviz.arrays import Floats
 
 TWICE = object()
 _COLLECTION = "FeatureCollection"
@@ -81,14 +80,21 @@ def open_geojson(data: bytes, wanted: PointColumns, *, centroids: bool = False, 
         if "id" in member:
             properties = {"id": member["id"], **properties}
         if wanted_names:
-            properties = _rename_wanted(properties, wanted_names)
+            own = {name: wanted_names.get(fold_name(name), name) for name in properties}  # a wanted name in other letters, upper or lower
+            properties = {name if own[name] in properties else own[name]: value for name, value in properties.items()}
         names.update(dict.fromkeys(properties))
         wanted_properties = {name: properties[name] for name in wanted_names.values() if name in properties}
         return _make_feature(member.get("geometry"), wanted_properties, centroids=centroids)
 
     def parse(text: bytes) -> Any:
         flat = flatten_json(text).decode("utf-8-sig", "replace")
-        return json.loads(flat, object_pairs_hook=collapse, parse_int=_parse_integer, parse_float=_parse_float, strict=False)
+        return json.loads(
+            flat,
+            object_pairs_hook=collapse,
+            parse_int=lambda digits: int(digits) if len(digits) < 19 else digits,
+            parse_float=lambda digits: float(digits) if len(digits) <= LONGEST_NUMBER else digits,
+            strict=False,
+        )
 
     top = [or_none(lambda line=line: parse(line)) for line in split_lines(data)] if by_line else load_json(data, parse)  # type: ignore[misc]
     features = [feature if isinstance(feature, _Feature) else _NO_FEATURE for feature in features_of(top, _Feature)]
@@ -145,22 +151,6 @@ def features_of(top: Any, feature: type) -> list[Any]:
         f"The file is JSON{members}, and no GeoJSON: that is a FeatureCollection with a list of features. Save it as GeoJSON, or its rows"
         " as CSV."
     )
-
-
-def _rename_wanted(properties: dict[str, Any], wanted_names: dict[str, str]) -> dict[str, Any]:
-    """Return a feature's properties, in which one that has a wanted name in other letters, upper or lower case, has it as it is wanted.
-
-    Each feature has names of its own: a single one with other letters may not make a name ambiguous for all.
-    """
-    return {name if (own := wanted_names.get(fold_name(name), name)) in properties else own: value for name, value in properties.items()}
-
-
-def _parse_integer(digits: str) -> int | str:
-    return int(digits) if len(digits) < 19 else digits
-
-
-def _parse_float(digits: str) -> float | str:
-    return float(digits) if len(digits) <= LONGEST_NUMBER else digits
 
 
 def flatten_json(data: bytes) -> bytes:
@@ -227,24 +217,18 @@ def _from_features(features: list[_Feature], columns: PointColumns) -> RawPoints
     x = np.array([feature.x for feature in features], np.float64)
     y = np.array([feature.y for feature in features], np.float64)
     polygons = [index for index, feature in enumerate(features) if feature.polygon is not None]
-    x[polygons], y[polygons] = _centroids([features[index].polygon for index in polygons])
+    shapes = shapely.from_geojson(np.array([features[index].polygon for index in polygons], object), on_invalid="ignore")
+    x[polygons], y[polygons] = xy_of(polygons_as_points(np.asarray(shapes, object)))
+
+    def person(value: Any) -> str | None:
+        return None if value is None or value != value else canonical_text(value).decode("utf-8", "surrogatepass")
+
+    def number_or_text(value: Any) -> Any:
+        return value if type(value) in (int, float, str) else None
 
     def read(name: str) -> NDArray[np.object_]:
         cells = np.empty(len(features), object)
-        cells[:] = [_read_property(feature.properties.get(name), name == columns.person) for feature in features]
+        cells[:] = list(map(person if name == columns.person else number_or_text, (each.properties.get(name) for each in features)))
         return cells
 
     return raw_points(columns, read, x=x, y=y, has_other_shapes=others > 0)
-
-
-def _centroids(polygons: list[str | None]) -> tuple[Floats, Floats]:
-    """Return (n,) x and (n,) y of the centroids of polygons, which are given as GeoJSON; NaN where one is malformed or empty."""
-    shapes = shapely.from_geojson(np.array(polygons, object), on_invalid="ignore")
-    return xy_of(polygons_as_points(np.asarray(shapes, object)))
-
-
-def _read_property(value: Any, as_text: bool) -> Any:
-    """Return a property as a canonical text if `as_text`, None for NaN; otherwise as it is if it is a number or a text, else None."""
-    if as_text:
-        return None if value is None or value != value else canonical_text(value).decode("utf-8", "surrogatepass")
-    return value if type(value) in (int, float, str) else None

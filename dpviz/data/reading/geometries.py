@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import io
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import geopandas
@@ -28,24 +28,15 @@ from dpviz.data.columns import (
     RawPoints,
     UnusableFileError,
     decode_texts,
-    is_text,
-    plain_type,
     raw_points,
 )
 from dpviz.data.library_errors import or_none, without_private_text
 from dpviz.data.reading.geojson import NAMED_TWICE, TWICE, features_of, geojson_crs, load_json, object_of_pairs, open_geojson, split_lines
-from dpviz.data.reading.safety import (
-    LINES,
-    Limits,
-    check_flatgeobuf,
-    check_geojson,
-    check_geopackage,
-    repack_shapefile,
-    too_many_rows,
-)
+from dpviz.data.reading.safety import JSON, LAYERS, LINES, Limits, check_content
 from dpviz.data.reading.tables import OpenTable, open_table
 from dpviz.data.reading.text_format import PLAIN_TEXT, TextFormat
 from dpviz.data.reading.text_rows import NOT_UTF8, SEPARATORS
+from dpviz.data.roles import is_text, plain_type
 from dpviz.errors import InputError
 from dpviz.space.domain import is_horizontal
 
@@ -56,6 +47,7 @@ if TYPE_CHECKING:
 
     Shapes = NDArray[np.object_]
 
+_UNREADABLE = "The content cannot be read as {kind}: the file is damaged, or its ending is wrong."
 _DAMAGED = "A text or a geometry in the file is damaged; is its encoding declared?"
 _DEFAULT_GEOMETRY_NAME = "wkb_geometry"
 
@@ -93,22 +85,19 @@ def open_format(
     Raises:
         InputError: the content is not of that format, or passes a limit.
     """
-    readers: dict[str, Callable[[], OpenFile]] = {
-        "GeoJSON": lambda: open_geojson(check_geojson(data, limits), wanted, centroids=centroids),
-        LINES: lambda: open_geojson(check_geojson(data, limits, by_line=True), wanted, centroids=centroids, by_line=True),
-        "FlatGeobuf": lambda: _open_points_layer(kind, check_flatgeobuf(data), centroids=centroids),
-        "GeoPackage": lambda: _open_points_layer(kind, check_geopackage(data), centroids=centroids),
-        "Shapefile": lambda: _open_points_layer(kind, repack_shapefile(data, limits), centroids=centroids),
-    }
-    if kind not in readers:
+    if kind not in (*JSON, *LAYERS):
         table = open_table(kind, data, limits, quoted_newlines=quoted_newlines, text_format=text_format)
         return _open_points_table(table, wanted, centroids=centroids)
     text_format.refuse_for(kind)
-    opened = without_private_text(f"The content cannot be read as {kind}: the file is damaged, or its ending is wrong.", readers[kind])
-    if kind not in ("GeoJSON", LINES) and len(opened.names) > limits.columns:  # features of GeoJSON each have names of their own
-        raise InputError(f"The file has more columns than the limit of {limits.columns:,}.")
-    if opened.rows is not None and opened.rows > limits.rows:
-        raise too_many_rows(limits)
+
+    def open_checked() -> OpenFile:
+        checked = check_content(kind, data, limits)
+        if kind in LAYERS:
+            return _open_points_layer(kind, checked, centroids=centroids)
+        return open_geojson(checked, wanted, centroids=centroids, by_line=kind == LINES)
+
+    opened = without_private_text(_UNREADABLE.format(kind=kind), open_checked)
+    limits.check(rows=opened.rows, columns=len(opened.names) if kind in LAYERS else 0)  # features of GeoJSON each have names of their own
     return opened
 
 
@@ -127,12 +116,16 @@ def _open_points_table(opened: OpenTable, wanted: PointColumns, *, centroids: bo
         if bad_rows == "refuse":
             read_cells.bad.refuse(REMEDY)
         cells = dict(zip(needed, read_cells.columns, strict=True))
-        if geo is not None:
-            return raw_points(columns, cells.__getitem__, **_points_of_column(cells[geo.primary], geo.encoding, centroids=centroids))
-        if columns.geometry is not None:
-            x, y = _points_in_wkt(cells[columns.geometry], columns.geometry)
-            return raw_points(columns, cells.__getitem__, ragged=read_cells.bad.total, x=x, y=y)
-        return raw_points(columns, cells.__getitem__, ragged=read_cells.bad.total)
+        points: dict[str, Any] = {"ragged": read_cells.bad.total}
+        if geo is not None and geo.encoding == "point":
+            points |= {axis: pc.struct_field(cells[geo.primary], axis).to_numpy(zero_copy_only=False).astype(np.float64) for axis in "xy"}
+        elif geo is not None and geo.encoding != "WKB":
+            raise InputError(NOT_POINTS)
+        elif geo is not None:
+            points |= _points_of_geometries(shapes_of_wkb(cells[geo.primary].to_numpy(zero_copy_only=False)), centroids=centroids)
+        elif columns.geometry is not None:
+            points |= dict(zip("xy", _points_in_wkt(cells[columns.geometry], columns.geometry), strict=True))
+        return raw_points(columns, cells.__getitem__, **points)
 
     return OpenFile(
         format=opened.format if geo is None else "GeoParquet",
@@ -162,14 +155,6 @@ def _points_in_wkt(column: pa.ChunkedArray, name: str) -> tuple[Floats, Floats]:
     if texts.null_count < len(texts) and not (shapely.get_type_id(shapes) == shapely.GeometryType.POINT).any():
         raise UnusableFileError(_NO_WKT.format(name=name), len(texts))
     return xy_of(shapes)
-
-
-def _points_of_column(column: pa.ChunkedArray, encoding: str, *, centroids: bool) -> dict[str, Any]:
-    if encoding == "point":
-        return {axis: pc.struct_field(column, axis).to_numpy(zero_copy_only=False).astype(np.float64) for axis in "xy"}
-    if encoding != "WKB":
-        raise InputError(NOT_POINTS)
-    return _points_of_geometries(shapes_of_wkb(column.to_numpy(zero_copy_only=False)), centroids=centroids)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -217,8 +202,9 @@ def _open_points_layer(kind: str, data: bytes, *, centroids: bool) -> OpenFile:
         wanted = list(filter(None, {columns.count, columns.person}))
         options = {"layer": layer.name, "columns": wanted, "max_features": layer.rows}
         meta, table = without_private_text(_DAMAGED, lambda: pyogrio.raw.read_arrow(io.BytesIO(data), **options))
-        cells = {name: _decode_layer_texts(table.column(name), meta["encoding"]) for name in wanted}
-        if bad_rows == "refuse" and any(column.null_count > table.column(name).null_count for name, column in cells.items()):
+        columns_read = {name: table.column(name) for name in wanted}
+        cells = {name: decode_texts(each, meta["encoding"]) if is_text(each.type) else each for name, each in columns_read.items()}
+        if bad_rows == "refuse" and any(each.null_count > columns_read[name].null_count for name, each in cells.items()):
             raise InputError(_DAMAGED)
         _refuse_cut_short(len(table), layer)
         geometry = table.column(meta["geometry_name"] or _DEFAULT_GEOMETRY_NAME).to_numpy(zero_copy_only=False)
@@ -231,10 +217,6 @@ def _refuse_cut_short(rows: int, layer: _Layer) -> None:
     """Refuse a layer of which fewer rows are read than it declares: GDAL reads the rest of a cut FlatGeobuf in silence."""
     if rows != layer.rows:
         raise InputError("The file holds fewer rows than it declares: it is cut short or damaged.")
-
-
-def _decode_layer_texts(column: pa.ChunkedArray, encoding: str) -> pa.ChunkedArray:
-    return decode_texts(column, encoding) if is_text(column.type) else column
 
 
 def _points_of_geometries(geometries: NDArray[np.object_], *, centroids: bool) -> dict[str, Any]:
@@ -271,43 +253,48 @@ class OpenShapes:
     crs: CRS | None
     has_geometry: bool
     take: Callable[[Sequence[str]], tuple[pd.DataFrame, Shapes | None]]
+    text_format: TextFormat = PLAIN_TEXT
 
 
-def open_shapes(kind: str, data: bytes, limits: Limits) -> OpenShapes:
+def open_shapes(kind: str, data: bytes, limits: Limits, text_format: TextFormat = PLAIN_TEXT) -> OpenShapes:
     """Open checked bytes of a file of regions.
 
     Raises:
-        InputError: the content is not of that format, or passes a limit.
+        InputError: the file is damaged, a limit is exceeded, a name occurs twice, or a text format is declared for another file.
     """
-    readers: dict[str, Callable[[], OpenShapes]] = {
-        "GeoJSON": lambda: _open_geojson(check_geojson(data, limits), limits),
-        LINES: lambda: _open_geojson(check_geojson(data, limits, by_line=True), limits, by_line=True),
-        "FlatGeobuf": lambda: _open_shapes_layer(kind, check_flatgeobuf(data), limits),
-        "GeoPackage": lambda: _open_shapes_layer(kind, check_geopackage(data), limits),
-        "Shapefile": lambda: _open_shapes_layer(kind, repack_shapefile(data, limits), limits),
-    }
-    rule = f"The content cannot be read as {kind}: the file is damaged, or its ending is wrong."
-    opened = without_private_text(rule, readers.get(kind, lambda: _open_shapes_table(open_table(kind, data, limits).index_first())))
-    if len(opened.names) > limits.columns:
-        raise InputError(f"The file has more columns than the limit of {limits.columns:,}.")
+    text_format.refuse_for(kind)
+
+    def open_checked() -> OpenShapes:
+        if kind in LAYERS:
+            return _open_shapes_layer(kind, check_content(kind, data, limits), limits)
+        if kind in JSON:
+            return _open_geojson(check_content(kind, data, limits), limits, by_line=kind == LINES)
+        return _open_shapes_table(open_table(kind, data, limits, text_format=text_format).index_first())
+
+    opened = without_private_text(_UNREADABLE.format(kind=kind), open_checked)
+    limits.check(columns=len(opened.names))
     if len(set(opened.names)) < len(opened.names):
         raise InputError("The header has a name twice; rename all but one of the columns.")
-    return opened
+    return replace(opened, text_format=text_format)
 
 
 def _open_geojson(data: bytes, limits: Limits, *, by_line: bool = False) -> OpenShapes:
     if or_none(lambda: data.decode("utf-8-sig")) is None:
         raise InputError(NOT_UTF8)
 
+    def unrepeated(pairs: list[tuple[str, Any]]) -> Any:
+        if (value := object_of_pairs(pairs)) is TWICE:
+            raise InputError(NAMED_TWICE)
+        return value
+
     def parse(text: bytes) -> Any:
-        return json.loads(text.decode("utf-8-sig"), object_pairs_hook=_refuse_repeated_names)
+        return json.loads(text.decode("utf-8-sig"), object_pairs_hook=unrepeated)
 
     top = list(map(parse, split_lines(data))) if by_line else load_json(data, parse)
     features = features_of(top, dict)
-    if not all(map(_is_feature, features)):
+    if not all(isinstance(feature, dict) and isinstance(feature.get("properties") or {}, dict) for feature in features):
         raise InputError("The file is no GeoJSON FeatureCollection.")
-    if len(features) > limits.rows:
-        raise too_many_rows(limits)
+    limits.check(rows=len(features))
     crs = geojson_crs(top)
     properties = [{name: feature[name] for name in ("id",) if name in feature} | (feature.get("properties") or {}) for feature in features]
     names = dict.fromkeys(name for feature_properties in properties for name in feature_properties)
@@ -322,16 +309,6 @@ def _open_geojson(data: bytes, limits: Limits, *, by_line: bool = False) -> Open
     return OpenShapes(format="GeoJSON", names=tuple(names), crs=crs, has_geometry=True, take=take)
 
 
-def _refuse_repeated_names(pairs: list[tuple[str, Any]]) -> Any:
-    if (value := object_of_pairs(pairs)) is TWICE:
-        raise InputError(NAMED_TWICE)
-    return value
-
-
-def _is_feature(value: object) -> bool:
-    return isinstance(value, dict) and isinstance(value.get("properties") or {}, dict)
-
-
 def _open_shapes_table(opened: OpenTable) -> OpenShapes:
     """Open regions in a text table, Parquet or GeoParquet."""
     geo = opened.geo
@@ -342,19 +319,15 @@ def _open_shapes_table(opened: OpenTable) -> OpenShapes:
     column, encoding = opened.names.index(geo.primary), geo.encoding
 
     def take(wanted: Sequence[str]) -> tuple[pd.DataFrame, Shapes]:
-        return _read_frame(opened, wanted), _decode_shapes(opened.take([column]).columns[0], encoding)
+        table, cells = _read_frame(opened, wanted), opened.take([column]).columns[0]
+        if encoding == "WKB":
+            return table, np.asarray(shapely.from_wkb(cells.to_numpy(zero_copy_only=False), on_invalid="raise"), object)
+        native = {"ARROW:extension:name": f"geoarrow.{encoding}", "ARROW:extension:metadata": "{}"}
+        shapes = pa.Table.from_arrays([cells], schema=pa.schema([pa.field("geometry", cells.type, metadata=native)]))
+        return table, np.asarray(geopandas.GeoDataFrame.from_arrow(shapes).geometry.to_numpy(), object)
 
     names = tuple(name for name in opened.names if name not in geo.columns)
     return OpenShapes(format="GeoParquet", names=names, crs=geo.crs, has_geometry=True, take=take)
-
-
-def _decode_shapes(cells: pa.ChunkedArray, encoding: str) -> Shapes:
-    """Decode the shapes of a GeoParquet column, from WKB or from one of the native encodings."""
-    if encoding == "WKB":
-        return np.asarray(shapely.from_wkb(cells.to_numpy(zero_copy_only=False), on_invalid="raise"), object)
-    kind = pa.field("geometry", cells.type, metadata={"ARROW:extension:name": f"geoarrow.{encoding}", "ARROW:extension:metadata": "{}"})
-    table = pa.Table.from_arrays([cells], schema=pa.schema([kind]))
-    return np.asarray(geopandas.GeoDataFrame.from_arrow(table).geometry.to_numpy(), object)
 
 
 def _read_frame(opened: OpenTable, wanted: Sequence[str]) -> pd.DataFrame:
@@ -370,8 +343,7 @@ def _read_frame(opened: OpenTable, wanted: Sequence[str]) -> pd.DataFrame:
 def _open_shapes_layer(kind: str, data: bytes, limits: Limits) -> OpenShapes:
     """Open the shapes of a GeoPackage or Shapefile with GDAL."""
     layer = _describe_only_layer(data)
-    if layer.rows > limits.rows:
-        raise too_many_rows(limits)
+    limits.check(rows=layer.rows)
 
     def take(wanted: Sequence[str]) -> tuple[pd.DataFrame, Shapes]:
         options = {"layer": layer.name, "columns": list(wanted), "force_2d": True, "max_features": layer.rows}

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from dpviz.data.reading.safety import DEFAULT_LIMITS
-from dpviz.data.reading.trips import open_rows, read_columns
+from dpviz.data.reading.trips import open_rows, read_named
 from dpviz.data.trips import ids_of
 
 if TYPE_CHECKING:
@@ -29,8 +29,8 @@ def read_ids(source: Source, columns: Sequence[str], text_format: TextFormat) ->
         InputError: the file cannot be opened, or a column holds lists or records.
     """
     opened = open_rows(source, DEFAULT_LIMITS, text_format=text_format)
-    read = read_columns(opened, [opened.names.index(name) for name in columns], "drop")
-    return sorted({text for cells in read.columns for text in ids_of(cells, "").texts if text.strip()})
+    read, _ = read_named(opened, columns, "drop", None)
+    return sorted({text for cells in read.values() for text in ids_of(cells, "").texts if text.strip()})
 
 
 def count_id_fits(ids: Sequence[str], regions: Regions) -> dict[str, int]:

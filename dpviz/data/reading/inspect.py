@@ -17,29 +17,17 @@ import pyarrow.parquet as pq
 import pyogrio  # type: ignore[import-untyped]
 
 from dpviz.amounts import LONGEST_NUMBER
-from dpviz.data.columns import is_text
 from dpviz.data.library_errors import or_none
 from dpviz.data.reading.areas import AreasFile, describe_areas
 from dpviz.data.reading.geojson import features_of, load_json, split_lines
 from dpviz.data.reading.points import PointsFile, describe_header, inspect_points
-from dpviz.data.reading.safety import (
-    DEFAULT_LIMITS,
-    LINES,
-    Limits,
-    Source,
-    check_flatgeobuf,
-    check_geopackage,
-    first_bytes,
-    is_path,
-    read_checked,
-    repack_shapefile,
-)
+from dpviz.data.reading.safety import DEFAULT_LIMITS, LINES, Limits, Source, check_content, first_bytes, is_path, read_checked
 from dpviz.data.reading.sources import FoundFiles
 from dpviz.data.reading.tables import open_table
 from dpviz.data.reading.text_format import TextFormat
 from dpviz.data.reading.text_rows import SEPARATORS
 from dpviz.data.reading.trips import NO_HEADER, TripsFile, describe_trips, inspect_trips, may_be_matrix, starts_with_data
-from dpviz.data.roles import ENDS, NOTHING_CHOSEN, between_pairs, find_counts, find_pairs, find_persons, fold_name
+from dpviz.data.roles import ENDS, NOTHING_CHOSEN, between_pairs, find_counts, find_pairs, find_persons, fold_name, is_text, plain_type
 from dpviz.errors import InputError
 
 
@@ -157,7 +145,10 @@ def find_repeated_columns(
                 is_untyped = files.format in ("GeoJSON", LINES) and is_other  # GeoJSON declares no types
                 entries_read = entries_read or may_be_id or is_untyped
                 if may_be_id:
-                    counts.setdefault(name, []).append(_value_counts(cells))
+                    counted = pc.value_counts(cells)
+                    values = counted.field("values")
+                    values = values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
+                    counts.setdefault(name, []).append(pa.table({"value": values, "rows": counted.field("counts")}))
                     rows[name] = rows.get(name, 0) + len(cells) - cells.null_count
         if rows_seen >= MOST_ROWS:
             break
@@ -172,7 +163,8 @@ def find_repeated_columns(
         if 0 < len(values) <= _MOST_DISTINCT * rows[name] and rows[name] > 1 and _are_ids(values):
             single = pc.sum(pc.equal(found_values["rows_sum"], 1)).as_py()
             column = RepeatedColumn(name=name, values=len(values), rows=rows[name], once=single, all_rows=all_rows)
-            ranked.append(((not _is_called_like_id(name), not _are_codes(values), -len(values)), column))
+            is_called_id = bool(find_persons([name])) or _ID_NAME.search(fold_name(name)) is not None
+            ranked.append(((not is_called_id, not _are_codes(values), -len(values)), column))
     return tuple(column for _, column in sorted(ranked, key=lambda rank_and_column: rank_and_column[0]))
 
 
@@ -223,8 +215,7 @@ def _read_geojson(data: bytes, kind: str) -> _Columns:
 
 
 def _read_layer(kind: str, data: bytes, limits: Limits) -> _Columns:
-    checks = {"Shapefile": lambda: repack_shapefile(data, limits), "FlatGeobuf": lambda: check_flatgeobuf(data)}
-    checked = checks.get(kind, lambda: check_geopackage(data))()
+    checked = check_content(kind, data, limits)
     layer = next(name for name, geometry in pyogrio.list_layers(io.BytesIO(checked)) if geometry is not None)
     layer_content = pyogrio.raw.read(io.BytesIO(checked), layer=layer, read_geometry=False, max_features=MOST_ROWS)
     return {name: pa.array(cells, from_pandas=True) for name, cells in zip(layer_content[0]["fields"], layer_content[3], strict=True)}
@@ -232,18 +223,9 @@ def _read_layer(kind: str, data: bytes, limits: Limits) -> _Columns:
 
 def _may_be_ids(kind: pa.DataType) -> bool:
     """Return whether a column's type allows ids: texts, integers, or floats, which may all be whole."""
-    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
     types = pa.types
     kinds = (types.is_string, types.is_large_string, types.is_integer, types.is_floating, types.is_fixed_size_binary)
-    return any(is_kind(kind) for is_kind in kinds)
-
-
-def _value_counts(cells: pa.Array | pa.ChunkedArray) -> pa.Table:
-    """Count the rows of each distinct value."""
-    counted = pc.value_counts(cells)
-    values = counted.field("values")
-    values = values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
-    return pa.table({"value": values, "rows": counted.field("counts")})
+    return any(is_kind(plain_type(kind)) for is_kind in kinds)
 
 
 def _are_ids(values: pa.Array) -> bool:
@@ -274,7 +256,3 @@ def _are_codes(values: pa.Array) -> bool:
         return median >= _CODE_FROM and not any(low <= median / scale <= high for scale in (1, 1000) for low, high in (_SECONDS,))
     texts = or_none(lambda: pc.match_substring_regex(values, r"\d"))
     return texts is None or 2 * (pc.sum(texts).as_py() or 0) > len(values)
-
-
-def _is_called_like_id(name: str) -> bool:
-    return bool(find_persons([name])) or _ID_NAME.search(fold_name(name)) is not None

@@ -71,7 +71,8 @@ def table_upload(table: Any) -> TableUpload:
         )
     else:
         arrow = without_private_text(_UNUSABLE, lambda: _arrow_table(table))
-        _check_names(arrow.column_names)
+        if len(set(arrow.column_names)) < len(arrow.column_names):
+            raise InputError(_SAME_NAME)
         repetitive = [column.name for column in arrow.schema if not pa.types.is_primitive(column.type)]  # dictionaries of numbers cost time
         without_private_text(_UNUSABLE, lambda: pq.write_table(arrow, upload, use_dictionary=repetitive))
     upload.seek(0)
@@ -86,8 +87,3 @@ def _arrow_table(table: Any) -> pa.Table:
     if isinstance(table, pd.DataFrame):
         return pa.Table.from_pandas(table, preserve_index=False)
     return pa.table(dict(table)) if isinstance(table, Mapping) else pa.table(table)
-
-
-def _check_names(names: list[str]) -> None:
-    if len(set(names)) < len(names):
-        raise InputError(_SAME_NAME)

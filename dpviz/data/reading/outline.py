@@ -9,12 +9,11 @@ import geopandas
 import numpy as np
 import shapely
 from numpy.typing import NDArray
-from pyproj import CRS
 
 from dpviz.bundled import folder
-from dpviz.data.library_errors import or_none, without_private_text
+from dpviz.data.library_errors import without_private_text
 from dpviz.data.reading.geometries import OpenShapes, open_shapes
-from dpviz.data.reading.regions import crs_of
+from dpviz.data.reading.regions import crs_of, parse_crs
 from dpviz.data.reading.safety import DEFAULT_LIMITS, Limits, Source, read_checked, too_many_rows
 from dpviz.data.roles import PublicHeader, find_wkt
 from dpviz.errors import DomainError, InputError
@@ -60,7 +59,9 @@ def read_outline(source: Source, *, crs: object = None, limits: Limits = OUTLINE
         raise DomainError(
             f"The file has more than {limits.rows:,} polygons: choose the outline of the whole area, or drag a box on the map."
         )
-    return Outline(shapes=shapes, crs=opened.crs or _parse_crs(crs))
+    if opened.crs is None and crs is None:
+        raise DomainError("This file does not state its CRS, which is never guessed: type it as CRS of the domain, such as EPSG:4326.")
+    return Outline(shapes=shapes, crs=opened.crs or parse_crs(crs))
 
 
 def land_outline() -> Outline:
@@ -131,12 +132,3 @@ def _parse_wkt(entries: NDArray[np.object_]) -> NDArray[np.object_]:
     if (filled & shapely.is_missing(shapes)).any():
         raise DomainError("The column of shapes has an entry that is no polygon in WKT, such as POLYGON ((4 45, 5 45, 5 46, 4 45)).")
     return shapes
-
-
-def _parse_crs(crs: object) -> CRS:
-    if crs is None:
-        raise DomainError("This file does not state its CRS, which is never guessed: type it as CRS of the domain, such as EPSG:4326.")
-    parsed = or_none(lambda: CRS.from_user_input(crs))
-    if parsed is None:
-        raise DomainError("The CRS is not known; give an EPSG code such as 'EPSG:4326'.")
-    return parsed

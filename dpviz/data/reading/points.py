@@ -9,8 +9,7 @@ import numpy as np
 from pyproj import CRS
 
 from dpviz.arrays import Floats, Integers
-from dpviz.data.cell_counts import count_rows
-from dpviz.data.cells import REMEDY, cells_of, whole_counts
+from dpviz.data.cells import REMEDY, whole_counts
 from dpviz.data.columns import (
     DECLARE_MARKS,
     WEIGHTS_REFUSED,
@@ -21,13 +20,12 @@ from dpviz.data.columns import (
     is_number_text,
     resolve_columns,
 )
-from dpviz.data.fingerprints import RowSum, sum_rows
+from dpviz.data.fingerprints import sum_rows
 from dpviz.data.library_errors import without_private_text
-from dpviz.data.points import PointCounts
 from dpviz.data.reading.geometries import check_on_map, crs_of_file, open_format, reproject
 from dpviz.data.reading.memory_tables import TableUpload, describe_source
 from dpviz.data.reading.rules import ReadingRules
-from dpviz.data.reading.safety import DEFAULT_LIMITS, Limits, Source, read_checked, too_many_rows
+from dpviz.data.reading.safety import DEFAULT_LIMITS, Limits, Source, read_checked
 from dpviz.data.reading.text_format import PLAIN_TEXT, TextFormat
 from dpviz.data.reading.text_rows import SEPARATORS
 from dpviz.data.roles import AXES, NOTHING_CHOSEN, Use, find_one_axis, find_wkt, in_degrees, only, propose_points, says_none
@@ -36,10 +34,8 @@ from dpviz.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from dpviz.data.bounding import Bound
     from dpviz.data.reading.sources import FoundFiles
     from dpviz.data.roles import PublicHeader
-    from dpviz.space.domain import Domain
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -186,16 +182,13 @@ def read_rows(source: Source, request: PointsRequest) -> RawPoints:
     )
     crs = crs_of_file(describe_source(source, opened.format), opened.crs, request.crs, request.target)
     raw = _read_rows(opened, columns, request.bad_rows, request.limits)
-    _check_counts(raw, columns)
+    if raw.count is not None and np.isfinite(raw.count).any() and not (raw.count == np.floor(raw.count)).any():  # weights, or no counts
+        raise UnusableFileError(f"Column {columns.count!r} holds no whole number. {WEIGHTS_REFUSED}", len(raw.x) + raw.ragged)
     if request.bad_rows == "refuse":
         _refuse_faults(raw, columns, crs)
     east, north = reproject(raw, crs, request.target)
-    return replace(raw, x=east, y=north, rows=_sum_rows(raw))
-
-
-def _sum_rows(raw: RawPoints) -> RowSum | None:
-    """Add up the rows, with coordinates in the file's CRS; None without persons."""
-    return None if raw.person is None else sum_rows((raw.x, raw.y), weights_of(raw), raw.person)
+    rows = None if raw.person is None else sum_rows((raw.x, raw.y), weights_of(raw), raw.person)  # coordinates are in the file's CRS
+    return replace(raw, x=east, y=north, rows=rows)
 
 
 def weights_of(raw: RawPoints) -> Integers | None:
@@ -218,15 +211,6 @@ def header_of(files: FoundFiles, request: PointsRequest) -> tuple[PublicHeader, 
     return header, resolve_columns(header.names, _without_none(request.columns), has_geometry=header.has_geometry, types=header.types)
 
 
-def count_points(raw: RawPoints, domain: Domain, bound: Bound | None, **marks: bool) -> PointCounts:
-    """Count rows whose coordinates are in the domain's CRS, and drop bad rows. Without a bound the unit is one record.
-
-    `marks` are the fields row_stable and unit_declared.
-    """
-    counted = count_rows(cells_of(raw.x, raw.y, domain), weights_of(raw), raw.person, bound, domain.side**2)
-    return PointCounts.from_cell_counts(replace(counted, bad=counted.bad + raw.ragged, rows=raw.rows), domain, bound, **marks)
-
-
 def _without_none(columns: PointColumns) -> PointColumns:
     """Return the columns without count="none": features of GeoJSON have names of their own, and a single one must not make it unclear."""
     return replace(columns, count=None) if says_none(columns.count) else columns
@@ -247,17 +231,8 @@ def _open_source(source: Source, request: PointsRequest) -> OpenFile:
 
 def _read_rows(opened: OpenFile, columns: PointColumns, bad_rows: str, limits: Limits) -> RawPoints:
     raw = without_private_text(f"The rows cannot be read as {opened.format}: the file is damaged.", lambda: opened.take(columns, bad_rows))
-    if len(raw.x) + raw.ragged > limits.rows:
-        raise too_many_rows(limits)
+    limits.check(rows=len(raw.x) + raw.ragged)
     return raw
-
-
-def _check_counts(raw: RawPoints, columns: PointColumns) -> None:
-    """Refuse a counts column without a single whole number: it holds weights, or no counts."""
-    if raw.count is None or not np.isfinite(raw.count).any():
-        return
-    if not (raw.count == np.floor(raw.count)).any():
-        raise UnusableFileError(f"Column {columns.count!r} holds no whole number. {WEIGHTS_REFUSED}", len(raw.x) + raw.ragged)
 
 
 def _refuse_faults(raw: RawPoints, columns: PointColumns, crs: CRS | None) -> None:
@@ -275,17 +250,14 @@ def _refuse_bad_rows(raw: RawPoints, columns: PointColumns) -> None:
         _refuse_bad_counts(raw.count, columns.count)
     if raw.person is not None and (raw.person.codes < 0).any():
         raise InputError(f"Column {columns.person!r} has a missing cell: every row must say whom it belongs to. {REMEDY}")
-    for values, name in ((raw.x, columns.x), (raw.y, columns.y)):
+    for values, axis in ((raw.x, columns.x), (raw.y, columns.y)):
         if not (known := np.isfinite(values)).all():
-            raise InputError(f"{_coordinate_fault(name, columns.geometry)} {REMEDY}", only_rows=bool(known.any()))
-
-
-def _coordinate_fault(axis: str | None, geometry: str | None) -> str:
-    if axis is not None:
-        return f"Column {axis!r} has a cell that is no finite number."
-    if geometry is not None:
-        return f"Column {geometry!r} has a cell that is no point in WKT, such as POINT (13.4 52.5)."
-    return "A geometry is missing, empty or not finite."
+            fault = "A geometry is missing, empty or not finite."
+            if axis is not None:
+                fault = f"Column {axis!r} has a cell that is no finite number."
+            elif columns.geometry is not None:
+                fault = f"Column {columns.geometry!r} has a cell that is no point in WKT, such as POINT (13.4 52.5)."
+            raise InputError(f"{fault} {REMEDY}", only_rows=bool(known.any()))
 
 
 def _refuse_bad_counts(counts: Floats, name: str | None) -> None:

@@ -9,13 +9,16 @@ from typing import TYPE_CHECKING
 import geopandas
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import shapely
 from pyproj import CRS
 
-from dpviz.data.columns import columns_called, join_pairs, no_such_column, quote_names
+from dpviz.data.columns import find_column, join_pairs, quote_names
 from dpviz.data.library_errors import or_none, without_private_text
 from dpviz.data.reading.geometries import OpenShapes, advise_metres, open_shapes
 from dpviz.data.reading.safety import DEFAULT_LIMITS, Limits, Source, read_checked
+from dpviz.data.reading.text_format import PLAIN_TEXT, TextFormat
+from dpviz.data.reading.text_rows import plain_counts, with_decimal_points
 from dpviz.data.roles import find_levels, find_pairs, find_region_roles, fold_name, in_degrees, in_ten_millionths
 from dpviz.errors import DomainError
 from dpviz.space.denominators import parse_numbers
@@ -53,12 +56,15 @@ class RegionsFile:
     ids: tuple[str, ...] = ()
 
 
-def inspect_regions(source: Source, *, through: bool = False, limits: Limits = DEFAULT_LIMITS) -> RegionsFile:
+def inspect_regions(
+    source: Source, *, through: bool = False, text_format: TextFormat = PLAIN_TEXT, limits: Limits = DEFAULT_LIMITS
+) -> RegionsFile:
     r"""Describe a file of regions by its header or metadata; its rows are read only with `through`.
 
     Args:
         source: a path, or an open binary file with a `name`.
         through: whether to read every row as well: the regions are made if their levels and CRS are known, else damage is looked for.
+        text_format: how a text table is written.
         limits: the most that the file may hold.
 
     Raises:
@@ -72,7 +78,7 @@ def inspect_regions(source: Source, *, through: bool = False, limits: Limits = D
     >>> found.columns, found.nested
     (('region_id', 'parent_id', 'level'), True)
     """
-    opened = open_shapes(*read_checked(source, limits), limits)
+    opened = open_shapes(*read_checked(source, limits), limits, text_format)
     roles = find_region_roles(opened.names)
     nested = all(roles[role] for role in (ID, PARENT, LEVEL))
     ids = roles[ID] if nested else find_levels(opened.names)
@@ -165,12 +171,12 @@ def list_denominators(source: Source, *, limits: Limits = DEFAULT_LIMITS) -> tup
     if not opened.names:
         return ()
     table, _ = _read_rows(opened, opened.names)
-    return tuple(name for name in opened.names if _are_denominators(table[name]))
 
+    def can_divide(cells: pd.Series) -> bool:
+        numbers, blank = parse_numbers(cells), is_blank(cells)
+        return bool((~blank).any() and np.isfinite(numbers[~blank]).all() and (numbers[~blank] >= 0).all())
 
-def _are_denominators(cells: pd.Series) -> bool:
-    numbers, blank = parse_numbers(cells), is_blank(cells)
-    return bool((~blank).any() and np.isfinite(numbers[~blank]).all() and (numbers[~blank] >= 0).all())
+    return tuple(name for name in opened.names if can_divide(table[name]))
 
 
 def _are_ids(column: pd.Series) -> bool:
@@ -185,11 +191,13 @@ def read_regions(
     names: Mapping[str, str] | None = None,
     crs: object = None,
     denominator: str | None = None,
+    text_format: TextFormat = PLAIN_TEXT,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Regions:
     r"""Read regions in nested levels from a public file.
 
-    Formats: CSV, TSV (UTF-8, a header) and Parquet; GeoJSON, GeoPackage, GeoParquet and zipped Shapefile of polygons or points.
+    Formats: CSV, TSV (a header, and unless declared otherwise UTF-8) and Parquet; GeoJSON, GeoPackage, GeoParquet and zipped Shapefile of
+    polygons or points.
     A file holds one row per leaf region with a column of ids per level, or one row per region of any level with the columns
     region_id, parent_id, level and perhaps name. A table may give points as longitude and latitude. Ids stay text.
 
@@ -201,10 +209,11 @@ def read_regions(
             the end; names of leaves may also be in a column called name or label.
         crs: the CRS of the coordinates, if the file does not state it; for longitude and latitude of a table EPSG:4326 if None.
         denominator: the column of a public number of each leaf, such as its residents, by which counts are divided to rates.
+        text_format: how a text table is written; its marks are those of coordinates and of the denominator.
         limits: the most that the file may hold.
 
     Raises:
-        InputError: the file cannot be opened, is damaged or too large.
+        InputError: the file cannot be opened, is damaged or too large, or a text format is declared and it is no text table.
         DomainError: a column is missing, a denominator is blank, no number or negative, or the regions are not valid: see `Regions`,
             `Regions.from_table` and `Regions.from_parents`.
 
@@ -215,30 +224,28 @@ def read_regions(
     >>> regions, regions.names[0].tolist()
     (Regions(2 id), ['Los Angeles', 'San Diego'])
     """
-    kind, data = read_checked(source, limits)
-    return _make_regions(open_shapes(kind, data, limits), levels, names, crs, denominator)
+    return _make_regions(open_shapes(*read_checked(source, limits), limits, text_format), levels, names, crs, denominator)
 
 
 def _make_regions(
     opened: OpenShapes, levels: Sequence[str] | None, names: Mapping[str, str] | None, crs: object, denominator: str | None = None
 ) -> Regions:
     _refuse_no_features(opened)
-    number = None if denominator is None else _find_column(opened.names, denominator)
-    also = [] if number is None else [number]
+    number = None if denominator is None else find_column(opened.names, denominator, DomainError)
     if levels is None and _are_locations(opened.names):
         levels = ["id"]
     if levels is not None:
         if isinstance(levels, str) or not levels:
             raise DomainError("levels must be a list of columns, coarsest first, such as ['state', 'county'].")
-        columns = [_find_column(opened.names, level) for level in levels]
+        columns = [find_column(opened.names, level, DomainError) for level in levels]
         labels = _find_labels(
-            opened.names, columns, None if names is None else {_find_column(opened.names, key): names[key] for key in names}
+            opened.names, columns, None if names is None else {find_column(opened.names, key, DomainError): names[key] for key in names}
         )
         _refuse_several_levels(opened, columns)
-        table = _read_table(opened, [*columns, *labels.values(), *also], crs)
+        table = _read_table(opened, [*columns, *labels.values()], crs, number)
         return Regions.from_table(table, levels=columns, names=labels, denominator=number)
     canonical = _find_parent_columns(opened.names)
-    table = _read_table(opened, [*canonical, *also], crs)
+    table = _read_table(opened, list(canonical), crs, number)
     return Regions.from_parents(table.rename(columns=canonical), denominator=None if number is None else canonical.get(number, number))
 
 
@@ -264,19 +271,10 @@ def _are_locations(names: Sequence[str]) -> bool:
     return {"id", "lat", "lon"} <= {fold_name(name) for name in names} <= {"id", "lat", "lon", "name"}
 
 
-def _find_column(names: Sequence[str], wanted: str) -> str:
-    matches = columns_called(names, wanted)
-    if not matches:
-        raise DomainError(no_such_column(names, wanted))
-    if len(matches) > 1:
-        raise DomainError(f"Several columns have the name {wanted!r}, in upper or lower case; rename all but one.")
-    return matches[0]
-
-
 def _find_labels(names: Sequence[str], levels: Sequence[str], chosen: Mapping[str, str] | None) -> dict[str, str]:
     """Map levels to columns of readable names, which the caller names, or which are found by their names."""
     if chosen is not None:
-        return {level: _find_column(names, column) for level, column in chosen.items()}
+        return {level: find_column(names, column, DomainError) for level, column in chosen.items()}
     columns_of_level = {level: [name for name in names if fold_name(name) == f"{fold_name(level)}_name"] for level in levels}
     if levels and not columns_of_level[levels[-1]]:
         columns_of_level[levels[-1]] = [name for name in find_region_roles(names)[NAME] if name not in levels]
@@ -303,15 +301,23 @@ def _find_parent_columns(names: Sequence[str]) -> dict[str, str]:
     return {matches[0]: role for role, matches in columns.items() if matches}
 
 
-def _read_table(opened: OpenShapes, wanted: Sequence[str], crs: object) -> pd.DataFrame:
+def _read_table(opened: OpenShapes, wanted: Sequence[str], crs: object, denominator: str | None) -> pd.DataFrame:
     """Return the wanted columns, with the file's shapes or, if it has none, points made of its columns of coordinates."""
+    wanted = wanted if denominator is None else [*wanted, denominator]
     axes = () if opened.has_geometry else _coordinate_columns(opened.names)
     shapes_crs = crs_of(opened, crs) if opened.has_geometry else _crs_of_axes(axes, crs)
     table, shapes = _read_rows(opened, (*wanted, *axes))
     if not len(table):
         raise DomainError(NO_REGIONS)
+    decimal, thousands = opened.text_format.decimal, opened.text_format.thousands
+    if denominator is not None and (decimal or thousands):
+        table[denominator] = plain_counts(pa.chunked_array([pa.array(table[denominator])]), decimal, thousands).to_pylist()
     if axes:
-        shapes = _make_points(*(_parse_coordinates(table[axis], axis) for axis in axes))
+        x, y = (_parse_coordinates(table[axis], axis, decimal) for axis in axes)
+        if (np.isnan(x) != np.isnan(y)).any():
+            raise DomainError("A region has one coordinate without the other.")
+        shapes, has_point = np.full(len(x), None, object), ~np.isnan(x)
+        shapes[has_point] = shapely.points(x[has_point], y[has_point])
     return table if shapes is None else geopandas.GeoDataFrame(table[list(dict.fromkeys(wanted))], geometry=shapes, crs=shapes_crs)
 
 
@@ -339,7 +345,7 @@ def _crs_of_axes(axes: Sequence[str], crs: object) -> CRS | None:
         raise DomainError(
             f"Columns {quote_names(axes)} are coordinates without a CRS, which is never guessed: pass crs=..., or rename them."
         )
-    return _parse_crs(DEGREES if crs is None else crs)
+    return parse_crs(DEGREES if crs is None else crs)
 
 
 def crs_of(opened: OpenShapes, crs: object) -> CRS:
@@ -352,33 +358,26 @@ def crs_of(opened: OpenShapes, crs: object) -> CRS:
         if opened.crs is None:
             raise DomainError(f"This {opened.format} file does not state its CRS, which is never guessed: pass crs=..., say 'EPSG:4326'.")
         return opened.crs
-    chosen = _parse_crs(crs)
+    chosen = parse_crs(crs)
     if opened.crs is not None and not chosen.equals(opened.crs, ignore_axis_order=True):
         raise DomainError(f"The file declares another CRS than crs=...; leave crs out, or correct the file.{advise_metres(opened.crs)}")
     return chosen
 
 
-def _parse_crs(crs: object) -> CRS:
+def parse_crs(crs: object) -> CRS:
+    """Return the CRS of a text or another object of the user; raise `DomainError` if it is not known."""
     parsed = or_none(lambda: CRS.from_user_input(crs))
     if parsed is None:
         raise DomainError("The CRS is not known; give an EPSG code such as 'EPSG:4326'.")
     return parsed
 
 
-def _parse_coordinates(cells: pd.Series, name: str) -> NDArray[np.float64]:
+def _parse_coordinates(cells: pd.Series, name: str, decimal: str | None) -> NDArray[np.float64]:
     """Return (n,) coordinates of a column, NaN where an entry is missing or blank."""
     filled = cells.notna() & (cells != "")
+    if decimal == ",":
+        cells = pd.Series(with_decimal_points(pa.chunked_array([pa.array(cells)])).to_pylist(), dtype=object)
     numbers = np.asarray(pd.to_numeric(cells.where(filled, None), errors="coerce"), np.float64)
     if not np.isfinite(numbers[filled.to_numpy(np.bool_)]).all():
         raise DomainError(f"Column {name!r} has a cell that is no finite number; write digits, with a point before decimals.")
     return numbers
-
-
-def _make_points(x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.object_]:
-    """Return (n,) points, None where both coordinates are missing."""
-    if (np.isnan(x) != np.isnan(y)).any():
-        raise DomainError("A region has one coordinate without the other.")
-    points = np.full(len(x), None, object)
-    has_point = ~np.isnan(x)
-    points[has_point] = shapely.points(x[has_point], y[has_point])
-    return points

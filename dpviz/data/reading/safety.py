@@ -41,6 +41,8 @@ FORMATS = {
     ".geoparquet": "Parquet",
     ".zip": "Shapefile",
 }
+JSON, LAYERS = ("GeoJSON", LINES), ("FlatGeobuf", "GeoPackage", "Shapefile")
+"""Formats of geometries: texts of JSON, and what GDAL reads."""
 _PACKED = (".gz", ".bz2", ".xz", ".zst", ".7z", ".rar", ".tar", ".tgz", ".zip", ".kmz")
 _TO_GEOJSON = "ogr2ogr -f GeoJSON new.geojson {name} makes a GeoJSON of it."
 _CONVERSIONS = {
@@ -114,6 +116,17 @@ class Limits:
     def decoded_bytes(self) -> int:
         """The most bytes of all columns that are read from a Parquet file."""
         return min(self.unpacked_bytes, self.memory_bytes // MEMORY_PER_BYTE)
+
+    def check(self, *, rows: int | None = None, columns: int = 0) -> None:
+        """Refuse a file of too many rows, or columns.
+
+        Raises:
+            InputError: it has more.
+        """
+        if columns > self.columns:
+            raise InputError(f"The file has more columns than the limit of {self.columns:,}.")
+        if rows is not None and rows > self.rows:
+            raise too_many_rows(self)
 
 
 DEFAULT_LIMITS = Limits()
@@ -224,15 +237,25 @@ def first_bytes(source: Source, most: int) -> bytes:
     return data
 
 
-def check_flatgeobuf(data: bytes) -> bytes:
-    """Check that bytes begin as a FlatGeobuf, and return them: GDAL would open any of its formats under the ending .fgb."""
-    if not data.startswith(_FLATGEOBUF):
+def check_content(kind: str, data: bytes, limits: Limits) -> bytes:
+    """Check the bytes of a file of geometries before a library reads them, and return them; of a Shapefile, its parts alone.
+
+    Raises:
+        InputError: the bytes are not of this format, damaged, dangerous, or beyond the limits.
+    """
+    if kind in JSON:
+        _check_json(data, limits, by_line=kind == LINES)
+    elif kind == "GeoPackage":
+        _check_geopackage(data)
+    elif kind == "Shapefile":
+        return _repack_shapefile(data, limits)
+    elif not data.startswith(_FLATGEOBUF):  # GDAL would open any of its formats under the ending .fgb
         raise InputError("The file is not a FlatGeobuf, whatever its ending says.")
     return data
 
 
-def check_geopackage(data: bytes) -> bytes:
-    """Check that bytes are a GeoPackage whose layers are plain tables, and return them.
+def _check_geopackage(data: bytes) -> None:
+    """Check that bytes are a GeoPackage whose layers are plain tables.
 
     Without the check, GDAL would open any of its formats under the ending .gpkg, network services included, and run the functions that a
     view calls. The whole file is checked for damage, because GDAL would leave out the rows after the damage without an error.
@@ -248,7 +271,6 @@ def check_geopackage(data: bytes) -> bytes:
         database.execute("PRAGMA ignore_check_constraints = ON")  # check constraints could call functions
         if database.execute("PRAGMA quick_check(1)").fetchall() != [("ok",)]:
             raise InputError("The content cannot be read as GeoPackage: the file is damaged.")
-    return data
 
 
 def _limit_steps(database: sqlite3.Connection, most: int) -> None:
@@ -270,18 +292,12 @@ def _check_schema(database: sqlite3.Connection) -> None:
         raise InputError(_VIEW_REFUSED)
 
 
-def check_geojson(data: bytes, limits: Limits, *, by_line: bool = False) -> bytes:
-    """Check that GeoJSON does not take too much memory, and return it. A list, an object or a line takes far more than its own bytes.
-
-    Raises:
-        InputError: it would pass `limits.memory_bytes`, or has more lines than `limits.rows`, if each is a row.
-    """
+def _check_json(data: bytes, limits: Limits, *, by_line: bool) -> None:
+    """Check that GeoJSON does not take too much memory: a list, an object or a line takes far more than its own bytes."""
     lines = data.count(b"\n") if by_line else 0
-    if lines > limits.rows:
-        raise too_many_rows(limits)
+    limits.check(rows=lines)
     if _COPIES_IN_MEMORY * len(data) + _LIST_BYTES * (data.count(b"[") + data.count(b"{") + lines) > limits.memory_bytes:
         raise too_much_memory(limits, "Save it as GeoParquet or GeoPackage, or split it")
-    return data
 
 
 def too_much_memory(limits: Limits, remedy: str) -> InputError:
@@ -292,7 +308,7 @@ def too_much_memory(limits: Limits, remedy: str) -> InputError:
     )
 
 
-def repack_shapefile(data: bytes, limits: Limits) -> bytes:
+def _repack_shapefile(data: bytes, limits: Limits) -> bytes:
     """Copy the parts of the one Shapefile in an archive into a fresh archive in memory, and nothing else.
 
     Raises:
@@ -356,19 +372,6 @@ def _find_shapefile(members: list[zipfile.ZipInfo]) -> dict[str, zipfile.ZipInfo
     return {ending: parts[ending] for ending in _SHAPEFILE_PARTS if ending in parts}
 
 
-def _check_shapes(content: bytes) -> None:
-    """Refuse a .shp file without the format's first bytes: GDAL would read the rows of the table without any shapes."""
-    if not content.startswith(_SHP_FILE_CODE):
-        raise InputError("The Shapefile's shapes (.shp) are damaged, or of another format.")
-
-
-def _check_table(content: bytes) -> None:
-    """Refuse a .dbf file that is invalid, or shorter than it declares: GDAL would read the shapes without their columns."""
-    rows, header_bytes, row_bytes = struct.unpack_from("<IHH", content.ljust(12, b"\0"), 4)
-    if header_bytes < _DBF_HEADER_BYTES or header_bytes + rows * row_bytes > len(content):
-        raise InputError("The Shapefile's table (.dbf) is damaged.")
-
-
 def _repack(archive: zipfile.ZipFile, parts: dict[str, zipfile.ZipInfo], limits: Limits) -> bytes:
     bytes_left, repacked = limits.unpacked_bytes, io.BytesIO()
     with zipfile.ZipFile(repacked, "w", zipfile.ZIP_STORED) as target:
@@ -378,10 +381,12 @@ def _repack(archive: zipfile.ZipFile, parts: dict[str, zipfile.ZipInfo], limits:
             bytes_left -= len(content)
             if bytes_left < 0:
                 raise InputError(f"The archive unpacks to more than the limit of {limits.unpacked_bytes:,} bytes.")
-            if ending == ".shp":
-                _check_shapes(content)
+            if ending == ".shp" and not content.startswith(_SHP_FILE_CODE):  # GDAL would read the rows of the table without any shapes
+                raise InputError("The Shapefile's shapes (.shp) are damaged, or of another format.")
             if ending == ".dbf":
-                _check_table(content)
+                rows, header_bytes, row_bytes = struct.unpack_from("<IHH", content.ljust(12, b"\0"), 4)
+                if header_bytes < _DBF_HEADER_BYTES or header_bytes + rows * row_bytes > len(content):  # GDAL would read shapes alone
+                    raise InputError("The Shapefile's table (.dbf) is damaged.")
             target.writestr("points" + ending, content)
     return repacked.getvalue()
 

@@ -8,7 +8,7 @@ import io
 import os
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, TypeAlias, cast
@@ -116,16 +116,13 @@ def list_files(source: Sources) -> list[Source]:
     """
     listed = list(source) if isinstance(source, list | tuple) else [cast("Source", source)]
     given_sources: list[Source] = [table_upload(given) if is_table(given) else given for given in listed]
-    sources = _drop_repeated(
-        [
-            found_source
-            for given_source in given_sources
-            for found_source in _expand_source(given_source, is_only_file=len(given_sources) == 1)
-        ]
-    )
-    if not sources:
+    first: dict[object, Source] = {}
+    for given_source in given_sources:
+        for source_of_file in _expand_source(given_source, is_only_file=len(given_sources) == 1):
+            first.setdefault(_identify(source_of_file), source_of_file)
+    if not first:
         raise InputError("No file is named: a list of sources needs at least one.")
-    return sources
+    return list(first.values())
 
 
 def find_files(source: Sources, text_format: TextFormat = PLAIN_TEXT, *, copies: bool = False) -> FoundFiles:
@@ -153,25 +150,21 @@ def find_files(source: Sources, text_format: TextFormat = PLAIN_TEXT, *, copies:
     _refuse_unlike(
         sources, [description.schema for description in descriptions], "different schemas: columns of one name hold different types"
     )
-    _refuse_unlike(sources, [description.geo for description in descriptions], "different geometries or CRS")
+    geos = [description.geo for description in descriptions]
+    _refuse_unlike(sources, geos, "different geometries or CRS")
+    may_be_points = any(geo is not None and geo.may_be_points for geo in geos)
     row_counts = [description.rows for description in descriptions if description.rows is not None]
     return FoundFiles(
         sources=tuple(sources),
         format=kinds[0],
         schema=descriptions[0].schema,
-        geo=_join_geo([description.geo for description in descriptions]),
+        geo=None if geos[0] is None else replace(geos[0], may_be_points=may_be_points),
         sizes=tuple(map(_size_of, sources)),
         most_rows=max(row_counts, default=None),
         all_rows=sum(row_counts),
         rowless=tuple(description.rows == 0 or description.rowless for description in descriptions),
         text_format=text_format,
     )
-
-
-def _join_geo(descriptions: Sequence[GeoColumns | None]) -> GeoColumns | None:
-    """Return the description of the geometries of all files: they may be points if those of one file may be."""
-    first = descriptions[0]
-    return None if first is None else replace(first, may_be_points=any(geo is not None and geo.may_be_points for geo in descriptions))
 
 
 def refuse_rowless(files: FoundFiles) -> None:
@@ -227,14 +220,6 @@ def _resolve(path: Path) -> Path:
     """
     real = path.resolve(strict=True)
     return real if real.suffix.lower() == path.suffix.lower() else path.absolute()
-
-
-def _drop_repeated(sources: Sequence[Source]) -> list[Source]:
-    """Return the sources without repetitions of a file, even if several paths or links lead to it."""
-    first: dict[object, Source] = {}
-    for source in sources:
-        first.setdefault(_identify(source), source)
-    return list(first.values())
 
 
 def _identify(source: Source) -> object:
@@ -301,10 +286,7 @@ def _describe_text(source: Source, kind: str, text_format: TextFormat, file_name
 def _size_of(source: Source) -> int:
     if is_path(source):
         return Path(os.fspath(source)).stat().st_size
-    return _upload_size(cast("BinaryIO", source))
-
-
-def _upload_size(upload: BinaryIO) -> int:
+    upload = cast("BinaryIO", source)
     size = or_none(lambda: upload.seek(0, io.SEEK_END))
     or_none(lambda: upload.seek(0))
     return size or 0
@@ -332,8 +314,13 @@ def find_copies(files: FoundFiles) -> list[tuple[str, ...]]:
     for source, size, rowless in zip(files.sources, files.sizes, files.rowless, strict=True):
         if not rowless:
             sources_of_size.setdefault(size, []).append(source)
-    groups = [group for size, sources in sources_of_size.items() for group in _groups_of_copies(sources, size)]
-    return sorted(tuple(sorted(Path(name_of(source)).name for source in group)) for group in groups)
+    copies: list[list[Source]] = []
+    for size, sources in sources_of_size.items():
+        groups = [sources]
+        for begin in range(0, size, _BLOCK_BYTES):
+            groups = [part for group in groups if len(group) > 1 for part in _group_by_block(group, begin)]
+        copies += [group for group in groups if len(group) > 1]
+    return sorted(tuple(sorted(Path(name_of(source)).name for source in group)) for group in copies)
 
 
 def refuse_copied_names(names: Sequence[str]) -> None:
@@ -391,14 +378,6 @@ def describe_copies(files: FoundFiles) -> list[str]:
         " a copy? If all are to count, pass copies=True."
         for names in find_copies(files)
     ]
-
-
-def _groups_of_copies(sources: Sequence[Source], size: int) -> Iterator[list[Source]]:
-    """Yield groups of two or more files with the same content, among files of one size."""
-    groups = [list(sources)]
-    for begin in range(0, size, _BLOCK_BYTES):
-        groups = [part for group in groups if len(group) > 1 for part in _group_by_block(group, begin)]
-    yield from (group for group in groups if len(group) > 1)
 
 
 def _group_by_block(sources: Iterable[Source], begin: int) -> list[list[Source]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Protocol
 
@@ -16,7 +16,7 @@ from dpviz.amounts import LONGEST_NUMBER
 from dpviz.arrow_memory import copy_to_arrow
 from dpviz.data.columns import readable_texts
 from dpviz.data.library_errors import or_none, without_private_text
-from dpviz.data.reading.safety import NUMBER_BYTES, Limits, too_many_rows, too_much_memory
+from dpviz.data.reading.safety import NUMBER_BYTES, Limits, too_much_memory
 from dpviz.data.reading.text_format import PLAIN_TEXT, SEPARATOR_NAMES, TextFormat
 from dpviz.data.reading.text_rows import (
     HEAD_BYTES,
@@ -55,17 +55,13 @@ def open_header(kind: str, head: bytes, text_format: TextFormat = PLAIN_TEXT) ->
     header = header_of(head, separator, text_format.encoding)
     others = [other for other in SEPARATOR_NAMES if len(header.names) == 1 and other in header.names[0]]
     if others:
-        raise _other_separator(separator, max(others, key=header.names[0].count))
+        other = max(others, key=header.names[0].count)
+        raise InputError(
+            f"The header has no {SEPARATOR_NAMES[separator]}; the columns seem to be separated by {SEPARATOR_NAMES[other]}s: declare"
+            f' text_format=dv.reading.TextFormat(separator={json.dumps(other)}), and decimal="," in it if numbers have decimal commas.'
+            " A file of regions of the app, or of a configuration, must be saved with commas (.csv) or tabs (.tsv)."
+        )
     return header
-
-
-def _other_separator(separator: str, other: str) -> InputError:
-    written = json.dumps(other)
-    return InputError(
-        f"The header has no {SEPARATOR_NAMES[separator]}; the columns seem to be separated by {SEPARATOR_NAMES[other]}s: declare"
-        f' separator={written}, and decimal="," if numbers have decimal commas (in a configuration, separator = {written} under [data]).'
-        " A file of regions must be saved with commas (.csv) or tabs (.tsv)."
-    )
 
 
 def as_utf8(data: bytes, text_format: TextFormat) -> tuple[bytes, TextFormat]:
@@ -109,8 +105,13 @@ def _read_columns(memory: pa.Buffer, names: Sequence[str], limits: Limits) -> pa
     """
     file = _parquet_file(memory, limits)
     schema = pa.schema([file.schema_arrow.field(name) for name in names])
-    chunks = [chunk for chunk in _list_chunks(file) if {chunk.path_in_schema, chunk.path_in_schema.partition(".")[0]} & {*names}]
-    _check_widths(file, chunks, limits)
+    groups = map(file.metadata.row_group, range(file.metadata.num_row_groups))
+    chunks = [group.column(index) for group in groups for index in range(group.num_columns)]
+    chunks = [chunk for chunk in chunks if {chunk.path_in_schema, chunk.path_in_schema.partition(".")[0]} & {*names}]
+    leaves = [file.schema.column(index) for index in range(len(file.schema.names))]
+    widths = {leaf.path: max(leaf.length or 0, NUMBER_BYTES) for leaf in leaves}
+    if sum(chunk.num_values * widths[chunk.path_in_schema] for chunk in chunks) > limits.decoded_bytes:  # texts without letters
+        raise _too_many_bytes(limits)
     texts = [chunk for chunk in chunks if chunk.physical_type == _TEXT]
     if any(chunk.path_in_schema not in names for chunk in texts):
         raise InputError("A column that is needed holds lists or records of texts; store one text or number per cell.")
@@ -125,20 +126,6 @@ def _read_columns(memory: pa.Buffer, names: Sequence[str], limits: Limits) -> pa
             pa.BufferReader(memory), page_checksum_verification=True, read_dictionary=sorted({chunk.path_in_schema for chunk in texts})
         )
     return _read_batches(file, schema, batch_rows, limits)
-
-
-def _list_chunks(file: pq.ParquetFile) -> Iterator[pq.ColumnChunkMetaData]:
-    for number in range(file.metadata.num_row_groups):
-        group = file.metadata.row_group(number)
-        yield from map(group.column, range(group.num_columns))
-
-
-def _check_widths(file: pq.ParquetFile, chunks: Sequence[pq.ColumnChunkMetaData], limits: Limits) -> None:
-    """Refuse columns that take too many bytes when they are decoded, by what the metadata state: numbers, and texts without letters."""
-    leaves = [file.schema.column(index) for index in range(len(file.schema.names))]
-    widths = {leaf.path: max(leaf.length or 0, NUMBER_BYTES) for leaf in leaves}
-    if sum(chunk.num_values * widths[chunk.path_in_schema] for chunk in chunks) > limits.decoded_bytes:
-        raise _too_many_bytes(limits)
 
 
 def _read_batches(file: pq.ParquetFile, schema: pa.Schema, batch_rows: int, limits: Limits) -> pa.Table:
@@ -157,14 +144,12 @@ def _read_batches(file: pq.ParquetFile, schema: pa.Schema, batch_rows: int, limi
 
 def _decoded_bytes(column: pa.Array) -> int:
     """Return the number of bytes that a column takes when it is decoded."""
-    if not (pa.types.is_dictionary(column.type) and _is_text(column.type.value_type)):
+    types = pa.types
+    texts = (types.is_string, types.is_binary, types.is_large_string, types.is_large_binary)
+    if not (types.is_dictionary(column.type) and any(is_kind(column.type.value_type) for is_kind in texts)):
         return int(column.nbytes)
     lengths = pc.cast(pc.binary_length(column.dictionary), pa.int64())
     return int(pc.sum(lengths.take(column.indices)).as_py() or 0) + NUMBER_BYTES * len(column)
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    return any(test(kind) for test in (pa.types.is_string, pa.types.is_binary, pa.types.is_large_string, pa.types.is_large_binary))
 
 
 def _decode(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
@@ -320,17 +305,13 @@ def open_table(kind: str, data: bytes, limits: Limits, *, quoted_newlines: bool 
         opened = without_private_text(rule, lambda: _open_parquet(data, limits))
     else:
         opened = without_private_text(rule, lambda: _open_text(kind, data, limits, text_format, quoted_newlines=quoted_newlines))
-    if len(opened.names) > limits.columns:
-        raise InputError(f"The file has more columns than the limit of {limits.columns:,}.")
-    if opened.rows is not None and opened.rows > limits.rows:
-        raise too_many_rows(limits)
+    limits.check(rows=opened.rows, columns=len(opened.names))
     return opened
 
 
 def _open_text(kind: str, data: bytes, limits: Limits, text_format: TextFormat, *, quoted_newlines: bool) -> OpenTable:
     data, text_format = as_utf8(data, text_format)
-    if data.count(b"\n") > limits.rows + 1:
-        raise too_many_rows(limits)
+    limits.check(rows=data.count(b"\n") - 1)
     header = open_header(kind, data[:HEAD_BYTES], text_format)
 
     def take(
@@ -354,8 +335,7 @@ def _open_text(kind: str, data: bytes, limits: Limits, text_format: TextFormat, 
         reads_numbers = bool(numbers) and not any_longer(data, LONGEST_NUMBER, header.end)  # Arrow takes numbers of any length
         as_numbers = or_none(lambda: cut(pa.float64())) if reads_numbers else None
         table, bad = as_numbers or without_private_text(NOT_CUT, lambda: cut(pa.string()))
-        if table.num_rows + bad.total > limits.rows:
-            raise too_many_rows(limits)
+        limits.check(rows=table.num_rows + bad.total)
         return Cells([table.column(str(position)) for position in positions], bad)
 
     return OpenTable(format=kind, names=header.names, rows=None, take=take)
@@ -368,13 +348,7 @@ def _open_parquet(data: bytes, limits: Limits) -> OpenTable:
     names = tuple(schema.names)
     declared = (schema.pandas_metadata or {}).get("index_columns", [])
 
-    def take(
-        positions: Sequence[int],
-        *,
-        numbers: Collection[int] = (),  # noqa: ARG001
-        counts: Collection[int] = (),  # noqa: ARG001
-        missing_words: bool = False,  # noqa: ARG001
-    ) -> Cells:
+    def take(positions: Sequence[int], **_marks: Any) -> Cells:  # columns have types
         needed = list(dict.fromkeys(names[position] for position in positions))
         rule = "The rows cannot be read as Parquet: the file is damaged."
         table = without_private_text(rule, lambda: _read_columns(memory, needed, limits))

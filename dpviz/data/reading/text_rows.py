@@ -57,7 +57,7 @@ TEXT_BLOCK = 2**22
 NOT_UTF8 = "The text is not encoded in UTF-8; save the file as UTF-8."
 SAVE_AS_UTF8 = (
     'save the file as UTF-8 (spreadsheets call it "CSV UTF-8"), or declare the encoding in which it was saved, such as'
-    ' encoding="windows-1250"; it is not guessed, since several would fit'
+    ' text_format=dv.reading.TextFormat(encoding="windows-1250"); it is not guessed, since several would fit'
 )
 NOT_CUT = "The text cannot be cut into rows and cells."
 HEADER_TOO_LONG = "The first line must hold the names of the columns; this one does not end."
@@ -107,12 +107,7 @@ class BadLines:
     cells: int = field(default=0, repr=False)
 
     def __add__(self, other: BadLines) -> BadLines:
-        return BadLines(
-            long=self.long + other.long,
-            not_utf8=self.not_utf8 + other.not_utf8,
-            marks=self.marks + other.marks,
-            cells=self.cells + other.cells,
-        )
+        return BadLines(**{rule: getattr(self, rule) + getattr(other, rule) for rule in _RULES})
 
     @property
     def total(self) -> int:
@@ -190,7 +185,7 @@ def refuse_other_mark(head: bytes, encoding: str) -> None:
     if marked is not None and marked != encoding:
         raise InputError(
             f"The file begins with the byte order mark of {marked.upper()}, and is not encoded in {encoding.upper()}: declare"
-            f' encoding="{marked}", or save the file as UTF-8.'
+            f' text_format=dv.reading.TextFormat(encoding="{marked}"), or save the file as UTF-8.'
         )
     if marked is None and encoding == UTF16:
         raise InputError(_NO_MARK)
@@ -477,36 +472,32 @@ def _parse(text: bytes, layout: TextLayout, *, newlines: bool, block: int = _PAR
         cells = {position: pc.replace_substring(column, _CARRIAGE, b"\r").cast(pa.string()) for position, column in cells.items()}
     for position in {position for position, column in cells.items() if pa.types.is_string(column.type)}:
         if position in layout.counts:
-            cells[position] = _plain_counts(cells[position], layout)
+            cells[position] = plain_counts(cells[position], layout.decimal, layout.thousands)
         elif position in layout.coordinates and layout.decimal == ",":
-            cells[position] = _with_decimal_points(cells[position])
+            cells[position] = with_decimal_points(cells[position])
     columns = [cells[position].cast(kind) for position, kind in layout.types.items()]
     return pa.table(columns, names=table.column_names), ragged
 
 
-def _with_decimal_points(column: pa.ChunkedArray) -> pa.ChunkedArray:
+def with_decimal_points(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return texts with points in place of commas. Points become question marks first, so that such a text is no number."""
     return pc.replace_substring(pc.replace_substring(column, ".", "?"), ",", ".")
 
 
-def _plain_counts(column: pa.ChunkedArray, layout: TextLayout) -> pa.ChunkedArray:
-    """Return texts of counts as all readers take them: see `TextLayout.counts`.
+def plain_counts(column: pa.ChunkedArray, decimal: str | None, thousands: str | None) -> pa.ChunkedArray:
+    """Return texts of counts with declared marks as all readers take them.
 
-    Where the decimal mark is declared, three decimals become four, because readers take a point before three digits for a mark of
-    thousands.
+    Without a declared decimal mark a count such as 1.000 stays, which all readers refuse; with one, a 0 is added, as it is a decimal.
+    Marks that are not between groups of three digits become question marks, so that such a text is no number.
     """
-    if layout.thousands is not None:
-        column = _without_groups(pc.utf8_trim_whitespace(column), layout.thousands, layout.decimal or ".")
-    if layout.decimal == ",":
-        column = _with_decimal_points(column)
-    if layout.decimal is not None:
+    if thousands is not None:
+        column = pc.utf8_trim_whitespace(column)
+        marks = f"[{THOUSANDS_MARKS[thousands]}]"
+        decimals = "" if (decimal or ".") == thousands else f"([{decimal or '.'}][0-9]*)?"
+        are_grouped = pc.match_substring_regex(column, f"^[+-]?[0-9]{{1,3}}({marks}[0-9]{{3}})+{decimals}$")
+        column = pc.if_else(are_grouped, pc.replace_substring_regex(column, marks, ""), pc.replace_substring_regex(column, marks, "?"))
+    if decimal == ",":
+        column = with_decimal_points(column)
+    if decimal is not None:
         column = pc.replace_substring_regex(column, r"^(\s*[+-]?[0-9]{1,3}[.][0-9]{3})(\s*)$", r"\10\2")
     return column
-
-
-def _without_groups(column: pa.ChunkedArray, thousands: str, decimal: str) -> pa.ChunkedArray:
-    """Return texts without the marks between groups of three digits; elsewhere marks become question marks, so that it is no number."""
-    marks = f"[{THOUSANDS_MARKS[thousands]}]"
-    decimals = "" if decimal == thousands else f"([{decimal}][0-9]*)?"
-    are_grouped = pc.match_substring_regex(column, f"^[+-]?[0-9]{{1,3}}({marks}[0-9]{{3}})+{decimals}$")
-    return pc.if_else(are_grouped, pc.replace_substring_regex(column, marks, ""), pc.replace_substring_regex(column, marks, "?"))

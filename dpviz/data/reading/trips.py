@@ -47,7 +47,7 @@ from dpviz.data.roles import (
     propose_trips,
 )
 from dpviz.data.trips import (
-    Counts,
+    ColumnCounts,
     Ids,
     Trips,
     check_counts,
@@ -343,8 +343,10 @@ def inspect_trips(
     is_named = any(chosen.get(role) for role in ENDS)
     matrix = not is_named and may_be_matrix(opened.names) and _looks_like_matrix(opened)
     described = describe_trips(opened.format, opened.header, opened.rows, chosen, matrix=matrix)
-    if through:
-        _read_through(opened, described)
+    if through and described.matrix:
+        _read_matrix(opened, "refuse")
+    elif through and described.origin is not None and described.destination is not None:
+        read_through(opened, (described.origin, described.destination), described.count)
     return described
 
 
@@ -354,20 +356,6 @@ def describe_trips(kind: str, header: PublicHeader, rows: int | None, chosen: Ma
     ids = {} if matrix else {role: name for role, name in use.found.items() if isinstance(name, str)}
     roles: dict[str, Any] = {role: ids.get(role) for role in (*ENDS, "count", "person")}
     return TripsFile(format=kind, columns=header.names, matrix=matrix, **roles, rows=rows, use=None if matrix else use)
-
-
-def _read_through(opened: OpenTable, proposed: TripsFile) -> None:
-    """Refuse rows that are bad for all regions."""
-    if proposed.matrix:
-        _read_matrix(opened, "refuse")
-    elif proposed.origin is not None and proposed.destination is not None:
-        names = [name for name in (proposed.origin, proposed.destination, proposed.count) if name is not None]
-        positions = [opened.names.index(name) for name in names]
-        cells_read = read_columns(opened, positions, "refuse", counts=positions[2:])
-        for name, cells in zip(names[2:], cells_read.columns[2:], strict=True):
-            check_counts(counts_of(cells, f"Column {name!r}", texts=True), "refuse")
-        for name, cells in zip(names[:2], cells_read.columns, strict=False):  # last, as these rows alone are no reason not to go on
-            refuse_missing(ids_of(cells, f"Column {name!r}"))
 
 
 def _looks_like_matrix(opened: OpenTable) -> bool:
@@ -429,32 +417,56 @@ def read_columns(opened: OpenTable, positions: Sequence[int], bad_rows: str, cou
     return read
 
 
+def read_named(opened: OpenTable, names: Sequence[str | None], bad_rows: str, count: str | None) -> tuple[dict[str, pa.ChunkedArray], int]:
+    """Read the columns of some names, as `read_columns` does; None is no column, and `count` the one of counts.
+
+    Returns:
+        The columns by their names, and the number of bad lines.
+    """
+    wanted = list(dict.fromkeys(name for name in names if name is not None))
+    counts = [] if count is None else [opened.names.index(count)]
+    read = read_columns(opened, [opened.names.index(name) for name in wanted], bad_rows, counts)
+    return dict(zip(wanted, read.columns, strict=True)), read.bad.total
+
+
+def counts_in(cells: Mapping[str, pa.ChunkedArray], name: str, bad_rows: str, noun: str = "trips") -> Integers:
+    """Return (n,) counts in a column, as `check_counts` does."""
+    return check_counts(counts_of(cells[name], f"Column {name!r}", texts=True, noun=noun), bad_rows)
+
+
+def persons_in(cells: Mapping[str, pa.ChunkedArray], name: str | None, opened: OpenTable) -> People | None:
+    """Return the persons in a column, None without one. In a text table the words NA, null, NaN and the like are missing entries."""
+    if name is None:
+        return None
+    people = cells[name]
+    is_word = pc.is_in(people, value_set=pa.array(MISSING_WORDS)) if opened.format in SEPARATORS else None
+    return people_of(people if is_word is None else pc.if_else(is_word, pa.scalar(None, people.type), people))
+
+
+def read_through(opened: OpenTable, ids: Sequence[str], count: str | None, noun: str = "trips") -> None:
+    """Refuse rows that are bad for all regions: by their counts, then by their ids, as such rows alone are no reason not to go on."""
+    cells, _ = read_named(opened, [*ids, count], "refuse", count)
+    if count is not None:
+        counts_in(cells, count, "refuse", noun)
+    for name in ids:
+        refuse_missing(ids_of(cells[name], f"Column {name!r}"))
+
+
 def _read_table(opened: OpenTable, columns: TripColumns, sides: tuple[Regions, Regions], bad_rows: str) -> _Rows:
-    names = [name for name in (columns.origin, columns.destination, columns.count, columns.person) if name is not None]
-    counts = [] if columns.count in (None, columns.person) else [opened.names.index(str(columns.count))]
-    table = read_columns(opened, [opened.names.index(name) for name in names], bad_rows, counts)
-    cells = dict(zip(names, table.columns, strict=True))
-    origin, destination = (block_ids(cells[name], name, side) for name, side in zip(names[:2], sides, strict=True))
+    ends, as_counts = (str(columns.origin), str(columns.destination)), None if columns.count == columns.person else columns.count
+    cells, ragged = read_named(opened, (*ends, columns.count, columns.person), bad_rows, as_counts)
+    origin, destination = (block_ids(cells[name], name, side) for name, side in zip(ends, sides, strict=True))
     count = np.ones(len(origin.codes), np.int64)
     if columns.count is not None and len(count):
-        count = check_counts(counts_of(cells[columns.count], f"Column {columns.count!r}", texts=True), bad_rows)
-    person = None
-    if columns.person is not None:
-        people = cells[columns.person]
-        person = people_of(blank_missing_words(people) if opened.format in SEPARATORS else people)
+        count = counts_in(cells, columns.count, bad_rows)
     pairs = Pairs(origin=origin, destination=destination, trips=count)
-    return _Rows(pairs=pairs, person=person, ragged=table.bad.total, sums=columns.count is not None)
+    return _Rows(pairs=pairs, person=persons_in(cells, columns.person, opened), ragged=ragged, sums=columns.count is not None)
 
 
 def block_ids(cells: pa.ChunkedArray, name: str, side: Regions) -> Ids:
     """Return the ids in a column. In a column with a name of LODES, Census block codes are cut to the length of the leaves' ids."""
     ids, length = ids_of(cells, f"Column {name!r}"), cut_length(name, side)
     return ids if length is None else replace(ids, texts=[cut_block_code(text, length) for text in ids.texts])
-
-
-def blank_missing_words(cells: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return a person column in which the words NA, null, NaN and the like are replaced by missing entries."""
-    return pc.if_else(pc.is_in(cells, value_set=pa.array(MISSING_WORDS)), pa.scalar(None, cells.type), cells)
 
 
 def _read_matrix(opened: OpenTable, bad_rows: str) -> _Rows:
@@ -475,7 +487,8 @@ def _read_matrix(opened: OpenTable, bad_rows: str) -> _Rows:
     counts = [counts_of(cells, "", texts=True, blanks=True) for cells in table.columns[1:]]
     fault = np.stack([column_counts.fault for column_counts in counts])
     trips = check_counts(
-        Counts(trips=np.stack([column_counts.trips for column_counts in counts]), fault=fault, source="A column of the matrix"), bad_rows
+        ColumnCounts(trips=np.stack([column_counts.trips for column_counts in counts]), fault=fault, source="A column of the matrix"),
+        bad_rows,
     )
     is_row = trips != 0
     is_row |= total_words(texts)[:-1, None] | total_words(origin.texts)[origin.codes]

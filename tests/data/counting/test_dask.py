@@ -30,7 +30,7 @@ from dpviz.data.counting import dask as count_dask
 from dpviz.data.counting import dask_cluster
 from dpviz.data.counting.dask import DaskCluster, count_with_client, count_with_dask
 from dpviz.data.counting.dask_cluster import connect
-from dpviz.data.counting.job import GeometryCells, IdPairs, Job, Progress, XyCells, XyPairs
+from dpviz.data.counting.job import GeometryColumn, IdPairs, Job, PointCells, Progress, XyColumns, XyPairs
 from dpviz.data.counting.scheduler import Scheduler
 from dpviz.data.leaf_ids import LeafIds
 from dpviz.data.reading import safety
@@ -45,7 +45,7 @@ from tests.data.reading.files import refused
 slow = pytest.mark.slow  # workers in processes of their own; within this process the engine is in test_files, test_text_rows, test_tables
 linux = pytest.mark.skipif(sys.platform != "linux", reason="signals and processes as on Linux")
 UNIT = Domain(bounds=(0.0, 0.0, 1.0, 1.0), crs=None, order=6)
-XY = XyCells(x="x", y="y", domain=UNIT)
+XY = PointCells.on_lattice(XyColumns(x="x", y="y"), UNIT)
 ROWS, GROUP = 6000, 1000
 PATIENCE = 120  # seconds: on a busy machine, workers take long to start
 NO_DASHBOARD = {"dashboard_address": None, "scheduler_kwargs": {"dashboard_address": "127.0.0.1:0"}, "silence_logs": logging.CRITICAL}
@@ -131,10 +131,10 @@ def assert_same(one, other):
 MASKED = replace(UNIT, mask=CellMask.from_open(np.arange(64).reshape(8, 8) % 3 > 0))
 PLACINGS = {
     "x and y": XY,
-    "x and y, masked": XyCells(x="x", y="y", domain=MASKED),
-    "WKB": GeometryCells(geometry="WKB", encoding="WKB", domain=UNIT),
+    "x and y, masked": PointCells.on_lattice(XyColumns(x="x", y="y"), MASKED),
+    "WKB": PointCells.on_lattice(GeometryColumn(geometry="WKB", encoding="WKB"), UNIT),
 }
-PLACINGS |= {"geoarrow": GeometryCells(geometry="point", encoding="point", domain=UNIT)}
+PLACINGS |= {"geoarrow": PointCells.on_lattice(GeometryColumn(geometry="point", encoding="point"), UNIT)}
 PLACINGS |= {"ids": IdPairs(origin="from", destination="to", starts=LeafIds(texts=IDS), ends=LeafIds(texts=IDS[:5]))}
 SQUARES = gpd.GeoDataFrame({"area": ["a", "b"]}, geometry=shapely.box([0, 0.5], 0, [0.5, 1], 1), crs="EPSG:4326")
 LOOKUP = LeafLookup.from_regions(Regions.from_table(SQUARES, levels=["area"]))
@@ -182,7 +182,7 @@ def test_a_worker_that_is_killed_changes_nothing(cluster, where, table, tmp_path
     assert killed
 
 
-GOOD = XyCells(x="x", y="x2", domain=UNIT)
+GOOD = PointCells.on_lattice(XyColumns(x="x", y="x2"), UNIT)
 REFUSED = [(XY, {}, "Column 'x' or 'y' has a cell that is no finite number")]
 REFUSED += [(GOOD, {"count": "n"}, "Column 'n' has a cell that is not a whole number")]
 REFUSED += [(GOOD, {"person": "who", "bound": bound_of(1, b"k")}, "'who' has a missing cell")]

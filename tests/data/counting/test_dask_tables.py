@@ -26,10 +26,10 @@ from dpviz.data.counting.dask_tables import (
     text_parts,
     without_person,
 )
-from dpviz.data.counting.job import Job, XyCells
+from dpviz.data.counting.job import Job, PointCells, XyColumns
 from dpviz.space.domain import Domain
 
-XY = XyCells(x="x", y="y", domain=Domain(bounds=(0.0, 0.0, 1.0, 1.0), crs=None, order=4))
+XY = PointCells.on_lattice(XyColumns(x="x", y="y"), Domain(bounds=(0.0, 0.0, 1.0, 1.0), crs=None, order=4))
 TEXTS = pa.schema([(name, pa.string()) for name in ("x", "y", "note")])
 
 
@@ -110,5 +110,5 @@ def test_what_fails_on_a_worker_is_a_tally(tmp_path, monkeypatch):
     path.write_text("x,y,note\n0.1,0.2,secret\n")
     job = Job(files=(path,), format="CSV", schema=TEXTS, finder=XY)
     for error, kind in ((MemoryError, Tally.MEMORY), (KeyError, Tally.FAILED)):
-        monkeypatch.setattr(XyCells, "cells", lambda *_given, error=error: (_ for _ in ()).throw(error("secret")))
+        monkeypatch.setattr(PointCells, "cells", lambda *_given, error=error: (_ for _ in ()).throw(error("secret")))
         assert of(count_part(part_frame(Part(str(path), 0, 99)), job)) == {kind: 1}

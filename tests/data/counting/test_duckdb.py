@@ -22,7 +22,7 @@ from dpviz.data.bounding import bound_of
 from dpviz.data.counting import duckdb_session as count_duckdb_session
 from dpviz.data.counting.duckdb import count_with_duckdb
 from dpviz.data.counting.duckdb_session import NO_ROOM, DuckDBSettings, connect
-from dpviz.data.counting.job import Job, Progress, XyCells
+from dpviz.data.counting.job import Job, PointCells, Progress, XyColumns
 from tests.data.reading.files import PLANE, refused
 from tests.often import often
 
@@ -262,7 +262,7 @@ CROWD, LITTLE = 2_000_000, 20 * 2**20
 def job_of(path, **rest):
     schema = pq.read_schema(path) if path.suffix == ".parquet" else pa.schema([(name, pa.string()) for name in ("x", "y")])
     kind = "Parquet" if path.suffix == ".parquet" else "CSV"
-    finder = XyCells(x="x", y="y", domain=PLANE)
+    finder = PointCells.on_lattice(XyColumns(x="x", y="y"), PLANE)
     return Job(files=(path,), format=kind, schema=schema, finder=finder, drop=True, size=path.stat().st_size, **rest)
 
 

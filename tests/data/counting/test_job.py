@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from dpviz.data.bounding import bound_of
 from dpviz.data.cells import BAD, OUTSIDE, cells_of, pairs_of
 from dpviz.data.columns import readable_numbers
-from dpviz.data.counting.job import Faults, GeometryCells, IdPairs, Job, Progress, XyCells, XyPairs, leaves_of, person_texts
+from dpviz.data.counting.job import Faults, GeometryColumn, IdPairs, Job, PointCells, Progress, XyColumns, XyPairs, leaves_of, person_texts
 from dpviz.data.leaf_ids import LeafIds
 from dpviz.data.points import PointCounts
 from dpviz.data.reading.text_rows import BadLines
@@ -27,7 +27,7 @@ few = settings(max_examples=30, deadline=None, derandomize=True)
 ODD = [np.nan, np.inf, -np.inf, 8.0, np.nextafter(8.0, 0), -0.0, 0.0, -1e-300, 1e308, 7.999999999999999]
 
 
-POINTS = XyCells(x="x", y="y", domain=PLANE)
+POINTS = PointCells.on_lattice(XyColumns(x="x", y="y"), PLANE)
 TRIPS = IdPairs(origin="o", destination="d", starts=LeafIds.from_regions(TOWNS), ends=LeafIds.from_regions(TOWNS))
 
 
@@ -77,12 +77,17 @@ def test_columns_that_hold_no_numbers_have_none():
 
 
 def test_geometries_are_points_or_bad():
-    finder = GeometryCells(geometry="g", encoding="WKB", domain=PLANE)
+    finder = PointCells.on_lattice(GeometryColumn(geometry="g", encoding="WKB"), PLANE)
     assert (finder.columns, finder.size) == (("g",), 64)
     shapes = [shapely.Point(1.5, 2.5), shapely.Point(9, 1), shapely.Point(), shapely.box(0, 0, 1, 1)]
     assert finder.cells({"g": column([*shapely.to_wkb(shapes), b"zq", b"", None])}).tolist() == [17, OUTSIDE, *[BAD] * 5]
     points = column([{"x": 1.5, "y": 2.5}, {"x": 9.0, "y": 1.0}, {"x": np.nan, "y": np.nan}, None])
-    assert GeometryCells(geometry="g", encoding="point", domain=PLANE).cells({"g": points}).tolist() == [17, OUTSIDE, BAD, BAD]
+    assert PointCells.on_lattice(GeometryColumn(geometry="g", encoding="point"), PLANE).cells({"g": points}).tolist() == [
+        17,
+        OUTSIDE,
+        BAD,
+        BAD,
+    ]
 
 
 IDS = st.one_of(st.sampled_from(["a", " b", "c ", "", " ", "x", "A", None]))
@@ -147,7 +152,10 @@ FAULTS = [(POINTS, {"lines": BadLines(cells=1), "cell": 1}, "fewer cells")]
 FAULTS += [(POINTS, {"lines": BadLines(marks=1)}, "not closed on its line")]
 FAULTS += [(POINTS, {"cell": 1, "count": 1}, "'x' or 'y' has a cell that is no finite number")]
 FAULTS += [(TRIPS, {"cell": 1}, "'o' or 'd' has an id that is missing")]
-FAULTS += [(GeometryCells(geometry="g", encoding="WKB", domain=PLANE), {"cell": 1}, "geometry is missing"), (POINTS, {"count": 1}, "'n'")]
+FAULTS += [
+    (PointCells.on_lattice(GeometryColumn(geometry="g", encoding="WKB"), PLANE), {"cell": 1}, "geometry is missing"),
+    (POINTS, {"count": 1}, "'n'"),
+]
 FAULTS += [(POINTS, {"person": 1}, "'who' has a missing cell"), (TRIPS, {"outside": 1}, "no leaf region")]
 
 

@@ -20,7 +20,7 @@ from dpviz.data.counting import duckdb_session, sorted_people
 from dpviz.data.counting.dask import bound_people, count_people_of_part, part_frame
 from dpviz.data.counting.dask_tables import Part
 from dpviz.data.counting.duckdb import count_with_duckdb
-from dpviz.data.counting.job import Job, Progress, XyCells
+from dpviz.data.counting.job import Job, PointCells, Progress, XyColumns
 from tests.data.reading.files import PLANE
 from tests.data.slow_bound import slow_bound
 from tests.often import often
@@ -80,7 +80,7 @@ def by_memory(paths, weighted, bound):
 def job_of(paths, weighted, bound):
     is_text = paths[0].suffix == ".csv"
     schema = pa.schema([(name, pa.string()) for name in ("x", "y", "n", "who")]) if is_text else pq.read_schema(paths[0])
-    finder = XyCells(x="x", y="y", domain=PLANE)
+    finder = PointCells.on_lattice(XyColumns(x="x", y="y"), PLANE)
     options = {"person": "who", "count": "n" if weighted else None, "bound": bound, "drop": True}
     return Job(files=tuple(paths), format="CSV" if is_text else "Parquet", schema=schema, finder=finder, size=1, **options)
 

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from dpviz.data.reading.regions import inspect_regions, list_denominators, propose_levels, read_regions
 from dpviz.data.reading.safety import Limits
+from dpviz.data.reading.text_format import TextFormat
 from dpviz.errors import DomainError, InputError
 from dpviz.space.regions import Regions
 from tests.data.reading.files import GEOMETRIES, TABLES, refused, shapefile, stored, text, upload, zipped
@@ -302,3 +303,17 @@ def test_a_refusal_of_regions_says_the_next_step(columns, options, words):
 def test_whole_numbers_that_a_shapefile_stores_as_floats_are_ids():
     shapes = gpd.GeoDataFrame({"zone": [1.0, 2.0]}, geometry=[*SHAPES.values()], crs="EPSG:4326")
     assert read_regions(text(shapes.to_json(), "zones.geojson"), levels=["zone"]).ids[0].tolist() == ["1", "2"]
+
+
+def test_a_text_table_of_regions_is_read_as_it_is_declared_to_be_written():
+    content = "land;gebiet;lat;lon;einwohner\nBö;a;50,5;9,25;1.250\nBö;b;49,5;8,5;13,5\n"
+    written = TextFormat(separator=";", decimal=",", thousands=".", encoding="latin-1")
+    regions = read_regions(
+        upload(content.encode("latin-1"), "gebiete.csv"), levels=["land", "gebiet"], denominator="einwohner", text_format=written
+    )
+    assert regions.ids_of(1).tolist() == ["Bö"]
+    assert [(point.x, point.y) for point in regions.geometry[-1]] == [(9.25, 50.5), (8.5, 49.5)]
+    assert regions.denominator.tolist() == [1250.0, 13.5]
+    assert inspect_regions(upload(content.encode("latin-1"), "gebiete.csv"), text_format=written).columns[-1] == "einwohner"
+    with pytest.raises(InputError, match="separator can be declared for text tables"):
+        read_regions(upload(b"{}", "a.geojson"), text_format=TextFormat(separator=";"))

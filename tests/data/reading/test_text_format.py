@@ -158,12 +158,17 @@ def test_trips_have_decimal_commas_in_counts_and_coordinates_never_in_ids():
 
 SEMICOLONS = "lon;lat;who\n1,5;2,5;zqa\n1,5;2,5;zqa\n3,5;2,5;zqb\n"
 UNDECLARED = {
-    "semicolons": (SEMICOLONS.encode(), "a.csv", {}, ["separated by semicolons", 'separator=";"', 'separator = ";" under [data]']),
+    "semicolons": (SEMICOLONS.encode(), "a.csv", {}, ["separated by semicolons", 'text_format=dv.reading.TextFormat(separator=";")']),
     "tabs": (SEMICOLONS.replace(";", "\t").encode(), "a.csv", {}, ["separated by tabs", 'separator="\\t"']),
     "bars": (SEMICOLONS.replace(";", "|").encode(), "a.csv", {}, ["separated by bars"]),
     "commas in tsv": (b"lon,lat\n1,2\n", "a.tsv", {}, ["no tab", "separated by commas"]),
     "another is declared": (b"lon,lat\n1,2\n", "a.csv", {"separator": ";"}, ["no semicolon", "separated by commas"]),
-    "decimal commas": (SEMICOLONS.encode(), "a.csv", {"separator": ";"}, ["'lon' holds no number", 'declare decimal=","']),
+    "decimal commas": (
+        SEMICOLONS.encode(),
+        "a.csv",
+        {"separator": ";"},
+        ["'lon' holds no number", 'text_format=dv.reading.TextFormat(decimal=",")'],
+    ),
     "UTF-16": (SEMICOLONS.encode("utf-16"), "a.csv", {}, ["byte order mark of UTF-16", 'encoding="utf-16"']),
     "UTF-16 without a mark": (SEMICOLONS.encode("utf-16-le"), "a.csv", {"encoding": "utf-16"}, ["no byte order mark"]),
     "a mark of UTF-8": (b"\xef\xbb\xbflon,lat\n1,2\n", "a.csv", {"encoding": "latin-1"}, ["byte order mark of UTF-8"]),

@@ -24,7 +24,13 @@ def test_what_is_released_is_every_noisy_count_from_the_threshold_on_and_sums_of
     mechanism = StabilityHistogram(neighbours=neighbours, threshold=threshold)
     release, least = mechanism.release(trips, BUDGET, Entropy.seeded(seed)), mechanism.compute_threshold(BUDGET)
     here = trips.count + noise >= least
-    kept = TripCounts(trips.regions, trips.origin[here], trips.destination[here], (trips.count + noise)[here], destinations=trips.ends)
+    kept = TripCounts(
+        regions=trips.regions,
+        origin=trips.origin[here],
+        destination=trips.destination[here],
+        count=(trips.count + noise)[here],
+        destinations=trips.ends,
+    )
     for stage in range(2 * depth + 1):
         assert released_at(release, stage) == sums_between(kept, release.tree.levels(stage))
     assert f"under {least:,} left out" in release.steps[0]

@@ -1,0 +1,106 @@
+"""What private counts of every family have in common: records per occupied place of a public frame, and what was left out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from dpviz.arrays import Integers
+from dpviz.cards import PrivateCard
+from dpviz.data.bounding import Bound
+from dpviz.data.cell_counts import CellCounts
+from dpviz.data.cells import check_whole, freeze, too_many
+from dpviz.data.fingerprints import UNKNOWN, Fingerprints, fingerprints_of_rows
+from dpviz.data.roles import EachRow
+from dpviz.errors import InputError, check_choice
+
+RECORD, PERSON = "record", "person"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Counts(PrivateCard):
+    """Records per occupied place of a public frame. PRIVATE: only a mechanism or a study may look inside.
+
+    A family adds its frame, the arrays that say which places are occupied, and the check of these.
+
+    Attributes:
+        count: (k,) records in each place, at least 1.
+        contributions: m, the most records that one protected unit has here; mechanisms scale every sensitivity by it.
+        unit: "record", or "person" when a person column was given and the bound was enforced with it.
+        dropped: records left out; for the curator only, never released.
+        outside: dropped records in no place of the frame.
+        bad: dropped records of rows with a missing or malformed entry; one for a row whose count is bad or that cannot be cut into cells.
+        over: dropped records that the bound leaves out, or that are beyond the most that a place holds (`most_per_cell`).
+        row_stable: whether each row decided only itself when the data were read; without that no release of them is published.
+        unit_declared: whether it was said what is protected, if rows stand for numbers of records; likewise.
+        fingerprints: of the files or rows that were counted; private, and not in a pickle.
+        each_row: what is said because no column of counts was chosen, and one may be there; None if there is nothing to say. Public, but
+            for names of columns that the file does not declare.
+
+    Raises:
+        InputError: the arrays differ in length, a place is not of the frame or out of order, a count is under 1, the counts add up to more
+            than 2**53, the unit is unknown, or outside, bad and over do not add up to dropped.
+    """
+
+    none_inside: ClassVar[str]
+    units: ClassVar[tuple[str, ...]] = (RECORD, PERSON)
+    places: ClassVar[tuple[str, ...]]
+    least: ClassVar[Mapping[str, int]] = {"contributions": 1, "dropped": 0, "outside": 0, "bad": 0, "over": 0}
+
+    count: Integers
+    contributions: int = 1
+    unit: str = RECORD
+    dropped: int = 0
+    outside: int = 0
+    bad: int = 0
+    over: int = 0
+    row_stable: bool = True
+    unit_declared: bool = True
+    fingerprints: Fingerprints = field(default=UNKNOWN, repr=False)
+    each_row: EachRow | None = None
+
+    def __post_init__(self) -> None:
+        for name in (*self.places, "count"):
+            object.__setattr__(self, name, freeze(getattr(self, name), np.int64 if name == "count" else np.int32, name))
+        for name, least in self.least.items():
+            object.__setattr__(self, name, check_whole(getattr(self, name), name, least))
+        check_choice(self.unit, self.units, "unit", InputError)
+        if self.outside + self.bad + self.over not in (0, self.dropped):
+            raise InputError("outside, bad and over must add up to dropped.")
+        if any(len(getattr(self, name)) != len(self.count) for name in self.places):
+            raise InputError(f"{', '.join(self.places)} and count must have the same length.")
+        if not len(self.count):
+            return
+        self._check_places()
+        if self.count.min() < 1 or too_many(self.count):
+            raise InputError("Counts must be at least 1 and add up to at most 2**53.")
+
+    def _check_places(self) -> None:
+        """Refuse places that are not of the frame, not distinct, or out of order."""
+        raise NotImplementedError
+
+    @classmethod
+    def of_cells(cls, counted: CellCounts, bound: Bound | None = None, **fields: Any) -> Self:
+        """Make counts of the records per cell that were counted with this `bound`; the unit is one record if there is none.
+
+        Args:
+            counted: the records of each cell, which are not copied.
+            bound: of each person's records.
+            fields: the frame, the places of the cells, and others that are known.
+        """
+        unit: dict[str, Any] = {} if bound is None else {"contributions": int(bound.most), "unit": PERSON}
+        for array in (counted.counts, *(fields[name] for name in cls.places)):
+            array.flags.writeable = False  # the constructor takes read-only arrays without a copy
+        return cls(
+            count=counted.counts,
+            dropped=counted.outside + counted.bad + counted.over,
+            outside=counted.outside,
+            bad=counted.bad,
+            over=counted.over,
+            fingerprints=fingerprints_of_rows(counted.rows),
+            **unit,
+            **fields,
+        )
