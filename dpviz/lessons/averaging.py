@@ -86,12 +86,10 @@ class Averaging(Lesson):
             asked=((means,),),
             rows=((means, success_chart(game)), (_curves(self, played), _sums(self))),
             figures=(
-                Figure(
-                    label="Rounded", value=describe_success(today), help=f"Games won after {self.releases} releases, with 95 % interval."
-                ),
-                Figure(label="Noise, no ledger", value=describe_success(noisy), help="Games won on the same number of noisy releases."),
-                Figure(label="With the ledger", value=describe_success(private), help=f"Allowed: {100 * bound:.3g} % at most."),
-                Figure(label="Releases allowed", value=f"{allowed}", help=f"The sum of ε stays within {self.cap:g}."),
+                Figure("Rounded", describe_success(today), f"Games won after {self.releases} releases, with 95 % interval."),
+                Figure("Noise, no ledger", describe_success(noisy), "Games won on the same number of noisy releases."),
+                Figure("With the ledger", describe_success(private), f"Allowed: {100 * bound:.3g} % at most."),
+                Figure("Releases allowed", f"{allowed}", f"The sum of ε stays within {self.cap:g}."),
             ),
             note="The game: a person is in the count or not, by a coin; the attacker knows the others, and weighs all releases in the best"
             f" way, in {SEEDS * _RUNS:,} made-up counts. The bound is that of the *sum* of ε, which every noisy release makes larger; a"

@@ -92,13 +92,13 @@ class Consistency(Lesson):
             rows=(streets, (step_chart(theory.rename(columns=names), look, dots=measured.rename(columns=names)),)),
             figures=(
                 Figure(
-                    label="Contradictions, of 7",
-                    value=f"{_count_contradictions(table, BEFORE)} → {_count_contradictions(table, AFTER)}",
-                    help="Parts whose count is not the sum of their own two parts': before, and after least squares.",
+                    "Contradictions, of 7",
+                    f"{_count_contradictions(table, BEFORE)} → {_count_contradictions(table, AFTER)}",
+                    "Parts whose count is not the sum of their own two parts': before, and after least squares.",
                 ),
-                Figure(label="Street: own count", value=f"± {own:.3g}", help="Typical error of its own measurement, in people."),
-                Figure(label="Areas added up", value=f"± {added:.3g}", help="The same for the sum of the eight measured areas."),
-                Figure(label="Least squares", value=f"± {after:.3g}", help="The same for all fifteen counts together, by theory."),
+                Figure("Street: own count", f"± {own:.3g}", "Typical error of its own measurement, in people."),
+                Figure("Areas added up", f"± {added:.3g}", "The same for the sum of the eight measured areas."),
+                Figure("Least squares", f"± {after:.3g}", "The same for all fifteen counts together, by theory."),
             ),
             note=f"In truth {table['true'].iloc[0]:,.0f} people live in the street. Orange: a count that its own parts contradict; in"
             " small print what they add up to. A street of eight areas is halved three times and counted on every level. Lines: theory."

@@ -92,13 +92,13 @@ class Differencing(Lesson):
                 (success_chart(game, 260),),
             ),
             figures=(
-                Figure(label="Hidden counts", value=f"{hidden.sum()} of {BLOCKS}", help="Blocks with 1 to threshold - 1 people."),
-                Figure(label="Found so far", value=f"{found.sum()} of {hidden.sum()}", help="Exactly, without a guess."),
-                Figure(label="Games won: hidden", value=describe_success(today), help=f"Over {SEEDS} made-up towns, a person in each."),
+                Figure("Hidden counts", f"{hidden.sum()} of {BLOCKS}", "Blocks with 1 to threshold - 1 people."),
+                Figure("Found so far", f"{found.sum()} of {hidden.sum()}", "Exactly, without a guess."),
+                Figure("Games won: hidden", describe_success(today), f"Over {SEEDS} made-up towns, a person in each."),
                 Figure(
-                    label="Games won: private",
-                    value=describe_success(private),
-                    help=f"The same people, {RUNS} releases of each town. At most {100 * bound:.3g} % by ε.",
+                    "Games won: private",
+                    describe_success(private),
+                    f"The same people, {RUNS} releases of each town. At most {100 * bound:.3g} % by ε.",
                 ),
             ),
             note="The game: a person is in a block with a small count or not, by a coin. Against hidden counts the attacker sees the tables"

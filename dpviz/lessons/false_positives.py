@@ -79,22 +79,18 @@ class FalsePositives(Lesson):
             asked=((_true_map(self.zoom),),),
             figures=(
                 Figure(
-                    label="Shown from",
-                    value=f"{_whole(self):,} or more",
-                    help=f"People released for a square; its noise is ± {typical_noise(self.epsilon)[self.zoom]:.3g} people.",
+                    "Shown from",
+                    f"{_whole(self):,} or more",
+                    f"People released for a square; its noise is ± {typical_noise(self.epsilon)[self.zoom]:.3g} people.",
+                ),
+                Figure("Shown, but empty", f"{counts[FALSE]:,} of {empty:,}", "False positives, of all squares with nobody."),
+                Figure(
+                    "Hidden, but occupied", f"{counts[MISSED]:,} of {people.size - empty:,}", "Missed squares, of all those with somebody."
                 ),
                 Figure(
-                    label="Shown, but empty", value=f"{counts[FALSE]:,} of {empty:,}", help="False positives, of all squares with nobody."
-                ),
-                Figure(
-                    label="Hidden, but occupied",
-                    value=f"{counts[MISSED]:,} of {people.size - empty:,}",
-                    help="Missed squares, of all those with somebody.",
-                ),
-                Figure(
-                    label="People who vanish",
-                    value=f"{100 * people[kinds == KINDS.index(MISSED)].sum() / people.sum():.2g} of 100",
-                    help="Residents of the hidden squares.",
+                    "People who vanish",
+                    f"{100 * people[kinds == KINDS.index(MISSED)].sum() / people.sum():.2g} of 100",
+                    "Residents of the hidden squares.",
                 ),
             ),
             note="Known here, because the residents are made up: nobody who sees only a release can tell orange squares from grey ones. The"

@@ -109,15 +109,13 @@ class FindingHome(Lesson):
                 (_release_map(release), success_chart(game)),
             ),
             figures=(
+                Figure("Where home can be", f"{left:.3g} km²", "What all discs around the jittered points share; of 256 km²."),
+                Figure("Belief: private", f"{100 * true:.3g} %", "In the true area, after the release; 1.56 % blind."),
+                Figure("Games won: jittered", describe_success(today), f"The right one of 64 areas, over {SEEDS} people."),
                 Figure(
-                    label="Where home can be", value=f"{left:.3g} km²", help="What all discs around the jittered points share; of 256 km²."
-                ),
-                Figure(label="Belief: private", value=f"{100 * true:.3g} %", help="In the true area, after the release; 1.56 % blind."),
-                Figure(label="Games won: jittered", value=describe_success(today), help=f"The right one of 64 areas, over {SEEDS} people."),
-                Figure(
-                    label="Games won: private",
-                    value=describe_success(private),
-                    help=f"The same people, {_RUNS} releases for each. At most {100 * bound:.3g} % by ε.",
+                    "Games won: private",
+                    describe_success(private),
+                    f"The same people, {_RUNS} releases for each. At most {100 * bound:.3g} % by ε.",
                 ),
             ),
             note="Ring: the home. The game: the home is in any of 64 areas of 2 km, equally likely. Against private counts the attacker"

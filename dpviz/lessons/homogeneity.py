@@ -76,17 +76,17 @@ class Homogeneity(Lesson):
             asked=((best,),),
             rows=((best, unevenness_chart(curve, curve_axis(across))), (chosen(choices, curve_axis(across)),)),
             figures=(
-                Figure(label="Best line", value=f"{curve.best} of {points.domain.side}", help="Where unevenness is least, without noise."),
-                Figure(label="The best line removes", value=f"{gain:.1f} %", help="Of the unevenness without a split."),
+                Figure("Best line", f"{curve.best} of {points.domain.side}", "Where unevenness is least, without noise."),
+                Figure("The best line removes", f"{gain:.1f} %", "Of the unevenness without a split."),
                 Figure(
-                    label="Noise of the choice",
-                    value=f"± {curve.choice_noise:,.0f}",
-                    help="The choice is as if exponential noise of this standard deviation, 4/ε people, were on each line that is tried.",
+                    "Noise of the choice",
+                    f"± {curve.choice_noise:,.0f}",
+                    "The choice is as if exponential noise of this standard deviation, 4/ε people, were on each line that is tried.",
                 ),
                 Figure(
-                    label=f"Good choices; by chance {100 * len(lines_near_best(curve)) / len(curve.tried):.0f} %",
-                    value=f"{percent_near_best(curve, choices):.0f} %",
-                    help="Runs whose line removes at least half as much unevenness as the best tried line:"
+                    f"Good choices; by chance {100 * len(lines_near_best(curve)) / len(curve.tried):.0f} %",
+                    f"{percent_near_best(curve, choices):.0f} %",
+                    "Runs whose line removes at least half as much unevenness as the best tried line:"
                     f" {len(lines_near_best(curve))} of the {len(curve.tried)} tried lines do.",
                 ),
             ),

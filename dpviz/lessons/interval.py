@@ -85,18 +85,14 @@ class Interval(Lesson):
             asked=((area,),),
             rows=((area, interval_chart(result.table, result.truth, (CONTAINS, MISSES))),),
             figures=(
+                Figure("Contain the true count", f"{result.containing} of {REPEATS}", f"At exactly 95 %, {low} to {high} would be usual."),
+                Figure("Standard deviation, as stated", f"{result.stddev:.3g}", "Of the noise, known without the truth."),
                 Figure(
-                    label="Contain the true count",
-                    value=f"{result.containing} of {REPEATS}",
-                    help=f"At exactly 95 %, {low} to {high} would be usual.",
+                    "Bias",
+                    write_signed(round(result.bias, 1)) if round(result.bias, 1) else "0",
+                    "Of assuming that partitions are evenly filled; in no interval.",
                 ),
-                Figure(label="Standard deviation, as stated", value=f"{result.stddev:.3g}", help="Of the noise, known without the truth."),
-                Figure(
-                    label="Bias",
-                    value=write_signed(round(result.bias, 1)) if round(result.bias, 1) else "0",
-                    help="Of assuming that partitions are evenly filled; in no interval.",
-                ),
-                Figure(label="True count", value=f"{result.truth:,.0f}", help="Shown here because the town is made up."),
+                Figure("True count", f"{result.truth:,.0f}", "Shown here because the town is made up."),
             ),
             note=f"Frame: the area. A partition is {width} × {width} squares of the map. Intervals reach 2.12 standard deviations to both"
             " sides and are rounded outwards: exact for one Laplace count, cautious for sums of many.",

@@ -85,20 +85,10 @@ class Leak(Lesson):
             asked=((lines,),),
             rows=(maps,),
             figures=(
-                Figure(
-                    label="Cells left: exact", value=f"{exact_result['possible']:,.0f} of {SIDE**2:,}", help="That fit the published lines."
-                ),
-                Figure(
-                    label="True cell: exact",
-                    value=f"{100 * exact_result['true']:.3g} %",
-                    help="What the attacker believes; a blind guess is 0.024 %.",
-                ),
-                Figure(label="True cell: private", value=f"{100 * private_result['true']:.3g} %", help="The same after the private lines."),
-                Figure(
-                    label="Given away: exact",
-                    value=f"{one_cell} of {PEOPLE}",
-                    help=f"People pinned down to one cell; {few} to at most four.",
-                ),
+                Figure("Cells left: exact", f"{exact_result['possible']:,.0f} of {SIDE**2:,}", "That fit the published lines."),
+                Figure("True cell: exact", f"{100 * exact_result['true']:.3g} %", "What the attacker believes; a blind guess is 0.024 %."),
+                Figure("True cell: private", f"{100 * private_result['true']:.3g} %", "The same after the private lines."),
+                Figure("Given away: exact", f"{one_cell} of {PEOPLE}", f"People pinned down to one cell; {few} to at most four."),
             ),
             note="Ring: where the person lives. Dots: everybody else, known to the attacker. Only the published lines are used, no count."
             " Under"

@@ -14,7 +14,7 @@ SAME_SHARE = 1e-4
 """Shares that differ by less count as equal, because a link rounds shares."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Figure:
     """A number with its label and a sentence that explains it."""
 

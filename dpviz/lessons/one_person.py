@@ -99,10 +99,10 @@ def _figures(lesson: OnePerson, beliefs: tuple[float, float, float, float]) -> t
     gain, after, low, high = beliefs
     bound = math.exp(lesson.epsilon)
     return (
-        Figure(label="Odds change at most", value=f"× {bound:.3g}", help="$e^{ε}$, up or down; with Gaussian noise except for δ."),
-        Figure(label=f"Seeing {lesson.seen} changes them", value=f"× {math.exp(gain):.3g}", help="P(seen | in) / P(seen | out)."),
-        Figure(label="Belief", value=f"{lesson.prior} % → {after:.1f} %", help="Bayes' theorem: prior odds times that ratio."),
-        Figure(label="Allowed by $e^{ε}$", value=f"{low:.1f} to {high:.1f} %", help="The grey band, for this belief before."),
+        Figure("Odds change at most", f"× {bound:.3g}", "$e^{ε}$, up or down; with Gaussian noise except for δ."),
+        Figure(f"Seeing {lesson.seen} changes them", f"× {math.exp(gain):.3g}", "P(seen | in) / P(seen | out)."),
+        Figure("Belief", f"{lesson.prior} % → {after:.1f} %", "Bayes' theorem: prior odds times that ratio."),
+        Figure("Allowed by $e^{ε}$", f"{low:.1f} to {high:.1f} %", "The grey band, for this belief before."),
     )
 
 

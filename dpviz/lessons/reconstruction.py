@@ -101,17 +101,13 @@ class Reconstruction(Lesson):
                 ),
             ),
             figures=(
+                Figure("Known for certain", f"{pinned.sum()} of {BLOCKS}", "A single whole number fits all rounded tables."),
+                Figure("Possible counts", f"{(most - least + 1).mean():.3g}", "On average over the blocks, from the rounded."),
+                Figure("Games won: rounded", describe_success(today), f"Over {SEEDS} made-up towns, a person in each."),
                 Figure(
-                    label="Known for certain", value=f"{pinned.sum()} of {BLOCKS}", help="A single whole number fits all rounded tables."
-                ),
-                Figure(
-                    label="Possible counts", value=f"{(most - least + 1).mean():.3g}", help="On average over the blocks, from the rounded."
-                ),
-                Figure(label="Games won: rounded", value=describe_success(today), help=f"Over {SEEDS} made-up towns, a person in each."),
-                Figure(
-                    label="Games won: private",
-                    value=describe_success(private),
-                    help=f"The same people, {RUNS} releases of each town. At most {100 * bound:.3g} % by ε.",
+                    "Games won: private",
+                    describe_success(private),
+                    f"The same people, {RUNS} releases of each town. At most {100 * bound:.3g} % by ε.",
                 ),
             ),
             note="The game: a person is in a block or not, by a coin. Against rounded tables the attacker knows how many others are in that"

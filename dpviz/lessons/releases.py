@@ -87,17 +87,15 @@ class Releases(Lesson):
             ),
             figures=(
                 Figure(
-                    label="Belief: home, work",
-                    value=f"{100 * home:.3g} %, {100 * work:.3g} %",
-                    help="In the true cells, after these days; 1.6 % blind.",
+                    "Belief: home, work", f"{100 * home:.3g} %, {100 * work:.3g} %", "In the true cells, after these days; 1.6 % blind."
                 ),
                 Figure(
-                    label="Sure of both from day",
-                    value="–" if first_sure_day is None else f"{first_sure_day}",
-                    help=f"At least 95 %, to the end of {MOST_DAYS} days.",
+                    "Sure of both from day",
+                    "–" if first_sure_day is None else f"{first_sure_day}",
+                    f"At least 95 %, to the end of {MOST_DAYS} days.",
                 ),
-                Figure(label="Sum of ε", value=f"{basic:.3g}", help=f"{TABLES} tables a day."),
-                Figure(label="zCDP", value=f"{converted:.3g}", help=f"The ρ of all tables added up, read as (ε, δ = {DELTA:g})."),
+                Figure("Sum of ε", f"{basic:.3g}", f"{TABLES} tables a day."),
+                Figure("zCDP", f"{converted:.3g}", f"The ρ of all tables added up, read as (ε, δ = {DELTA:g})."),
             ),
             note="Ring: the truth. The attacker knows how many others are in each cell, which stays the same; each table has fresh noise."
             " The smaller of the two totals holds: for few releases that is the sum.",

@@ -196,12 +196,12 @@ def _list_figures(releases: dict[str, AreaRelease], known: pd.DataFrame) -> tupl
     rows = known.to_dict("records")
     noise_help = "Standard deviation, in people: the same for each shape."
     return (
-        Figure(label="Noise of every region", value=f"± {noise:.3g}", help=noise_help),
+        Figure("Noise of every region", f"± {noise:.3g}", noise_help),
         *(
             Figure(
-                label=f"{row['shape'].capitalize()} known well",
-                value=format_percent(row["regions known well"] / 100),
-                help=f"Of {row['regions']:,} {row['shape']}, {row['empty']:,} of which are empty.",
+                f"{row['shape'].capitalize()} known well",
+                format_percent(row["regions known well"] / 100),
+                f"Of {row['regions']:,} {row['shape']}, {row['empty']:,} of which are empty.",
             )
             for row in rows
         ),

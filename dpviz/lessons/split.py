@@ -137,9 +137,9 @@ def _figures(lines: dict[str, Any], chosen: str) -> tuple[Figure, ...]:
     sizes = (("One cell", 0), (f"{errors['cells'].iloc[3]:,} cells", 3), ("Whole town", -1))
     return tuple(
         Figure(
-            label=name,
-            value=f"± {errors['error'].iloc[row]:.3g}",
-            help=f"Typical error of {chosen}, in people; the geometric split has {geometric['error'].iloc[row]:.3g}.",
+            name,
+            f"± {errors['error'].iloc[row]:.3g}",
+            f"Typical error of {chosen}, in people; the geometric split has {geometric['error'].iloc[row]:.3g}.",
         )
         for name, row in sizes
     )

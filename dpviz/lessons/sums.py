@@ -128,11 +128,9 @@ def _figures(theory: dict[str, pd.DataFrame]) -> tuple[Figure, ...]:
     tree_wins = split_sizes(theory)[1]
     first = f"{tree_wins[0]:,} cells" if tree_wins else "nowhere"
     return (
-        Figure(
-            label="One cell: flat, tree", value=f"± {flat.iloc[0]:.3g}, ± {tree.iloc[0]:.3g}", help="Typical error by theory, in people."
-        ),
-        Figure(label="Whole town: flat, tree", value=f"± {flat.iloc[-1]:.3g}, ± {tree.iloc[-1]:.3g}", help="The same for all cells."),
-        Figure(label="The tree wins from", value=first, help="The smallest of these squares on which the tree's typical error is less."),
+        Figure("One cell: flat, tree", f"± {flat.iloc[0]:.3g}, ± {tree.iloc[0]:.3g}", "Typical error by theory, in people."),
+        Figure("Whole town: flat, tree", f"± {flat.iloc[-1]:.3g}, ± {tree.iloc[-1]:.3g}", "The same for all cells."),
+        Figure("The tree wins from", first, "The smallest of these squares on which the tree's typical error is less."),
     )
 
 

@@ -100,18 +100,10 @@ class Stages(Lesson):
             asked=((truth,),),
             rows=((matrix, _by_stage(false_positives)), (_family(release.stages[-1].variance, self.draw),)),
             figures=(
-                Figure(
-                    label="False positives", value=f"{wrong:,}", help="Pairs of this level released above 0 although they have no trips."
-                ),
-                Figure(label="False negatives", value=f"{missed:,}", help="Pairs with trips that were released as 0."),
-                Figure(
-                    label="Empty pairs", value=f"{empty_pairs()[self.stage]:,} of {len(pairs):,}", help="That could become false positives."
-                ),
-                Figure(
-                    label="Noise",
-                    value=f"± {release.stages[-1].variance ** 0.5:.3g}",
-                    help="Standard deviation on every measured pair, in trips.",
-                ),
+                Figure("False positives", f"{wrong:,}", "Pairs of this level released above 0 although they have no trips."),
+                Figure("False negatives", f"{missed:,}", "Pairs with trips that were released as 0."),
+                Figure("Empty pairs", f"{empty_pairs()[self.stage]:,} of {len(pairs):,}", "That could become false positives."),
+                Figure("Noise", f"± {release.stages[-1].variance ** 0.5:.3g}", "Standard deviation on every measured pair, in trips."),
             ),
             note=f"Stronger blue: more trips. Curves: mean over {REPEATS} seeded runs, bars their middle 80 %. Table: one family with the"
             " noise of a level; both optimisers see the same noisy numbers and the same sum.",

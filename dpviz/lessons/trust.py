@@ -149,10 +149,8 @@ def error_without_trust(number: int, epsilon: float) -> float:
 
 def _figures(errors: dict[str, Floats], number: int) -> tuple[Figure, ...]:
     values = {name: f"± {format_decimal(error[DISTRICT - 1], 3)}" for name, error in errors.items()}
-    average = Figure(
-        label="People in a district", value=f"{number / 4**DISTRICT:,.0f}", help=f"On average, in the {4**DISTRICT} squares of 4.4 km."
-    )
-    return (average, *(Figure(label=name.capitalize(), value=value, help="Typical error of a district.") for name, value in values.items()))
+    average = Figure("People in a district", f"{number / 4**DISTRICT:,.0f}", f"On average, in the {4**DISTRICT} squares of 4.4 km.")
+    return (average, *(Figure(name.capitalize(), value, "Typical error of a district.") for name, value in values.items()))
 
 
 def _error_chart(errors: dict[str, Floats], number: int) -> object:
