@@ -74,10 +74,8 @@ class Averaging(Lesson):
         private = played[UNCAPPED][allowed - 1] if allowed else Success(wins=SEEDS * _RUNS // 2, games=SEEDS * _RUNS)
         bound = membership_bound(allowed * self.epsilon)
         game = Game(
-            title="Is this person counted, yes or no?",
             contrast=(f"{_number(self.releases)}, rounded (NOT PRIVATE)", today),
             private=(f"{_number(allowed)}, then the ledger refuses" if allowed < self.releases else _number(allowed), private),
-            blind=0.5,
             bound=bound,
             epsilon=f"a sum of ε = {allowed * self.epsilon:g}",
         )
@@ -139,7 +137,7 @@ def _means(lesson: Averaging) -> object:
     means = {ROUNDED: np.cumsum(rounded) / days, UNCAPPED: np.cumsum(noisy) / days}
     parts = [_series(days[shown], mean[shown], name) for name, mean in means.items()]
     truth = _series(days[shown], np.full(lesson.releases, OTHERS + 1.0), "truth")
-    look = Look(title="The mean of all releases so far", x="releases", y="people", order=("truth", *means), colors=_COLORS)
+    look = Look("The mean of all releases so far", "releases", "people", order=("truth", *means), colors=_COLORS)
     return curve_chart(pd.concat([truth, *parts], ignore_index=True), look)
 
 
@@ -154,14 +152,7 @@ def _curves(lesson: Averaging, played: dict[str, tuple[Success, ...]]) -> object
     stopped = rates[UNCAPPED][np.minimum(days, allowed) - 1] if allowed else np.full(MOST, 50.0)
     shown = slice(lesson.releases)
     parts = [_series(days[shown], rate[shown], name) for name, rate in (*rates.items(), (CAPPED, stopped))]
-    look = Look(
-        title="Games won after so many releases",
-        x="releases",
-        y="games won (%)",
-        order=(ROUNDED, UNCAPPED, CAPPED),
-        colors=_COLORS,
-        top=100,
-    )
+    look = Look("Games won after so many releases", "releases", "games won (%)", order=(ROUNDED, UNCAPPED, CAPPED), colors=_COLORS, top=100)
     return curve_chart(pd.concat(parts, ignore_index=True), look)
 
 
@@ -174,9 +165,7 @@ def _sums(lesson: Averaging) -> object:
         _series(days, np.array([100 * membership_bound(number * lesson.epsilon) for number in numbers]), name)
         for name, numbers in bounds.items()
     ]
-    look = Look(
-        title="What the sum of ε allows", x="releases", y="games won, at most (%)", order=tuple(bounds), colors=(AMBER, GREEN), top=100
-    )
+    look = Look("What the sum of ε allows", "releases", "games won, at most (%)", order=tuple(bounds), colors=(AMBER, GREEN), top=100)
     return curve_chart(pd.concat(parts, ignore_index=True), look)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import altair as alt
@@ -21,7 +21,7 @@ _PHONE, _LETTER, _SYMBOL = 290, 6.3, 40
 """Widths in pixels: of a legend on a phone, of a letter in it, and of a symbol with the gaps around it."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Look:
     """Titles, series and scales of a chart of curves.
 
@@ -42,6 +42,7 @@ class Look:
     title: str
     x: str
     y: str
+    _: KW_ONLY
     order: Sequence[str]
     colors: Sequence[str] = COLORS
     log_x: bool = False

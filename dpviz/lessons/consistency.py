@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import product
 from typing import ClassVar
 
 import altair as alt
@@ -78,9 +79,9 @@ class Consistency(Lesson):
         theory, measured = errors_by_level(self.split, self.epsilon, self.draw)
         names = {"level": "x", "error": "y"}
         look = Look(
-            title="Error by level",
-            x="level",
-            y="typical error (people)",
+            "Error by level",
+            "level",
+            "typical error (people)",
             order=(BEFORE, ADDED, AFTER),
             height=260,
             description=f"Lines are theory, rings {REPEATS} runs.",
@@ -253,9 +254,6 @@ def errors_by_level(split: str, epsilon: float, draw: int) -> tuple[pd.DataFrame
 
 
 def _by_level(tree: Tree, squared: dict[str, Floats]) -> pd.DataFrame:
-    rows = [
-        (level, name, math.sqrt(values[tree.at_depth(depth)].mean()))
-        for name, values in squared.items()
-        for depth, level in enumerate(LEVELS)
-    ]
+    cases = product(squared.items(), enumerate(LEVELS))
+    rows = [(level, name, math.sqrt(values[tree.at_depth(depth)].mean())) for (name, values), (depth, level) in cases]
     return pd.DataFrame(rows, columns=["level", "series", "error"])

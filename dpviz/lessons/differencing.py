@@ -72,10 +72,8 @@ class Differencing(Lesson):
         today, private = play_hidden(self.threshold, number), play_private(self.threshold, number, self.epsilon)
         bound = membership_bound(self.epsilon)
         game = Game(
-            title="Is this person counted, yes or no?",
             contrast=("small counts hidden (NOT PRIVATE)", today),
             private=(f"private tables, ε = {self.epsilon:g}", private),
-            blind=0.5,
             bound=bound,
             epsilon=f"ε = {self.epsilon:g}",
         )

@@ -126,8 +126,7 @@ def count_kinds(lesson: FalsePositives) -> dict[str, int]:
 
 
 def _map(lesson: FalsePositives) -> alt.LayerChart:
-    counts = count_kinds(lesson)
-    text = "; ".join(f"{kind}: {count:,} squares" for kind, count in counts.items()) + "."
+    text = "; ".join(f"{kind}: {count:,} squares" for kind, count in count_kinds(lesson).items()) + "."
     title = f"Squares released with {_whole(lesson):,} or more"
     return _square_map(kinds_of_squares(lesson), lesson.zoom, (KINDS, SQUARE_COLORS), (title, text))
 
@@ -135,10 +134,8 @@ def _map(lesson: FalsePositives) -> alt.LayerChart:
 def _true_map(zoom: int) -> alt.LayerChart:
     """Draw which squares are occupied, as nobody outside knows it."""
     empty = true_squares(zoom) == 0
-    text = f"{int(empty.sum()):,} of {empty.size:,} squares are empty."
-    return _square_map(
-        np.where(empty, -1, 0), zoom, ((SOMEBODY,), (GREY,)), (f"Where somebody lives, in squares of {side_km(zoom):.1f} km", text)
-    )
+    texts = (f"Where somebody lives, in squares of {side_km(zoom):.1f} km", f"{int(empty.sum()):,} of {empty.size:,} squares are empty.")
+    return _square_map(np.where(empty, -1, 0), zoom, ((SOMEBODY,), (GREY,)), texts)
 
 
 def _square_map(kinds: NDArray[np.int64], zoom: int, looks: tuple[Sequence[str], Sequence[str]], texts: tuple[str, str]) -> alt.LayerChart:
@@ -161,9 +158,9 @@ def trade(lesson: FalsePositives) -> pd.DataFrame:
 
 def _trade_chart(lesson: FalsePositives) -> alt.LayerChart:
     look = Look(
-        title="Both errors by threshold",
-        x="threshold (standard deviations of the noise)",
-        y="squares",
+        "Both errors by threshold",
+        "threshold (standard deviations of the noise)",
+        "squares",
         order=(FALSE, MISSED),
         colors=SQUARE_COLORS,
         height=LOS_ANGELES.height,
@@ -186,9 +183,9 @@ def by_zoom(lesson: FalsePositives) -> pd.DataFrame:
 
 def _zoom_chart(lesson: FalsePositives) -> alt.LayerChart:
     look = Look(
-        title="Both errors by zoom level, at this threshold",
-        x="zoom level",
-        y="squares",
+        "Both errors by zoom level, at this threshold",
+        "zoom level",
+        "squares",
         order=(FALSE, MISSED),
         colors=SQUARE_COLORS,
         log_y=True,

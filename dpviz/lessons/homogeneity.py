@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import altair as alt
 import numpy as np
@@ -139,7 +139,13 @@ def unevenness_chart(curve: ObjectiveCurve, axis_title: str, *, height: int = 38
     y = alt.Y(field="y", type="quantitative", title=names["y"], scale=alt.Scale(zero=False), axis=alt.Axis(format=FORMAT, tickCount=5))
     line = alt.Chart(add_texts(rows, list(names))).mark_line(color=ACCENT, strokeWidth=2.5).encode(x=x, y=y, tooltip=tooltip(names))
     marks = alt.Chart(add_texts(points, list(names))).mark_point(filled=True, size=110, opacity=1)
-    marks = marks.encode(x=x, y=y, tooltip=tooltip(names), **_kinds())
+    marks = marks.encode(
+        x=x,
+        y=y,
+        color=style_channel(alt.Color, "kind", (TRIED, BEST), (AMBER, GREEN), "circle"),
+        shape=style_channel(alt.Shape, "kind", (TRIED, BEST), ("triangle-up", "cross"), "circle"),
+        tooltip=tooltip(names),
+    )
     description = (
         f"Unevenness without a split: {format_cell(curve.unsplit)}. At the lines that are tried: {describe_values(points[:-1], 'x', 'y')}."
     )
@@ -148,14 +154,6 @@ def unevenness_chart(curve: ObjectiveCurve, axis_title: str, *, height: int = 38
     )
     unsplit_line = horizontal_line(curve.unsplit, "without a split")
     return finish(alt.layer(band(rows), unsplit_line, line, marks), "How uneven are both parts?", description, height)
-
-
-def _kinds() -> dict[str, Any]:
-    kinds = (TRIED, BEST)
-    return {
-        "color": style_channel(alt.Color, "kind", kinds, (AMBER, GREEN), "circle"),
-        "shape": style_channel(alt.Shape, "kind", kinds, ("triangle-up", "cross"), "circle"),
-    }
 
 
 def chosen(table: pd.DataFrame, axis_title: str, *, height: int = 220) -> alt.LayerChart:
@@ -203,5 +201,4 @@ def percent_near_best(curve: ObjectiveCurve, chosen: pd.DataFrame) -> float:
 def lines_near_best(curve: ObjectiveCurve) -> Integers:
     """Return the tried lines that gain, over no split, at least half of what the best tried line gains."""
     gain = curve.unsplit - curve.tried_objective
-    near_best: Integers = curve.tried[gain >= gain.max() / 2]
-    return near_best
+    return np.asarray(curve.tried[gain >= gain.max() / 2])

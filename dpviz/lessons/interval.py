@@ -132,14 +132,8 @@ def interval_chart(table: pd.DataFrame, truth: float, kinds: Sequence[str], *, h
         height: height of the whole chart, in pixels.
     """
     names = {"release": "release", "estimate": "estimate", "low": "from", "high": "to", "series": "interval"}
-    x = alt.X(
-        field="release",
-        type="quantitative",
-        title="release",
-        scale=alt.Scale(nice=False, domain=[0, len(table) + 1]),
-        axis=alt.Axis(tickCount=10),
-    )
-    title = "people in the area"
+    across, title = alt.Scale(nice=False, domain=[0, len(table) + 1]), "people in the area"
+    x = alt.X(field="release", type="quantitative", title="release", scale=across, axis=alt.Axis(tickCount=10))
     base = alt.Chart(add_texts(table, list(names))).encode(x=x, tooltip=tooltip(names))
     color = style_channel(alt.Color, "series", kinds, (ACCENT, RED), "circle")
     scale, axis = alt.Scale(zero=False), alt.Axis(format=FORMAT, tickCount=5)

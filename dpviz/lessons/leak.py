@@ -201,7 +201,10 @@ def line_probabilities(cut: Cut, column: Integers, row: Integers, rate: float | 
     known = np.bincount((column if cut.across else row)[in_node] - low, minlength=high - low)
     counts = np.vstack([known + np.eye(high - low, dtype=np.int64), known])
     if rate is None:
-        value = np.where(_exact_lines(counts) == cut.line - low, 0.0, -np.inf)
+        node, position = np.nonzero(counts)
+        start, width = np.append(0, np.cumsum((counts > 0).sum(axis=1))), np.full(len(counts), high - low)
+        values = NodeValues(value=position, count=counts[node, position], start=start, low=0 * width, high=width)
+        value = np.where(exact_medians(values) == cut.line - low, 0.0, -np.inf)
     else:
         below = counts.cumsum(axis=1)[:, :-1]
         weight = -rate * np.abs(below - counts.sum(axis=1, keepdims=True) / 2)
@@ -209,19 +212,10 @@ def line_probabilities(cut: Cut, column: Integers, row: Integers, rate: float | 
     return value[:-1], float(value[-1])
 
 
-def _exact_lines(counts: Integers) -> Integers:
-    """Return (k,) exact medians of (k, w) people per column or row."""
-    node, position = np.nonzero(counts)
-    width = np.full(len(counts), counts.shape[1])
-    start = np.concatenate([[0], np.cumsum((counts > 0).sum(axis=1))])
-    return exact_medians(NodeValues(value=position, count=counts[node, position], start=start, low=0 * width, high=width))
-
-
 def summarize_attack(belief: Floats, person: int) -> dict[str, float]:
     """Return the number of cells still possible, the belief in the true cell, the largest belief, and whether the true cell has it."""
     column, row = people()
-    true = float(belief[row[person], column[person]])
-    largest = float(belief.max())
+    true, largest = float(belief[row[person], column[person]]), float(belief.max())
     return {"possible": float((belief > 0).sum()), "true": true, "largest": largest, "found": float(true == largest)}
 
 

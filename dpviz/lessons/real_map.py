@@ -170,12 +170,10 @@ def _outlines(area: Area) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
     land, *lines = (outlines_around(name, area.bounds, 2 * extent, extent / _FINEST) for name in ("land", "countries", "states"))
     sea = shapely.get_parts(shapely.difference(window, shapely.union_all(shapely.make_valid(land))))
     borders = shapely.get_parts(shapely.intersection(np.concatenate(lines), window))
-    rings = [shapely.get_coordinates(ring) for ring in shapely.get_rings(sea)]
-    lines_of_borders = [shapely.get_coordinates(line) for line in borders[~shapely.is_empty(borders)]]
     return (
         _corners(area, [_bridge_rings(polygon) for polygon in sea[~shapely.is_empty(sea)]]),
-        _corners(area, rings),
-        _corners(area, lines_of_borders),
+        _corners(area, [shapely.get_coordinates(ring) for ring in shapely.get_rings(sea)]),
+        _corners(area, [shapely.get_coordinates(line) for line in borders[~shapely.is_empty(borders)]]),
     )
 
 

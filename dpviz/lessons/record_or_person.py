@@ -263,9 +263,9 @@ def _success_chart(lesson: RecordOrPerson) -> alt.LayerChart:
     measured = success_by_epsilon(lesson.most)
     bound = pd.DataFrame({"x": EPSILONS, "y": [100 * guess_bound(len(MOVES), epsilon) for epsilon in EPSILONS], "series": _ALLOWED})
     look = Look(
-        title="How often the home is found",
-        x="privacy budget ε",
-        y="games won (%)",
+        "How often the home is found",
+        "privacy budget ε",
+        "games won (%)",
         order=(_RECORD, _PERSON, _ALLOWED),
         colors=(RED, GREEN, "#8a8f94"),
         log_x=True,

@@ -69,13 +69,7 @@ class Releases(Lesson):
         home, work = result.after(self.days)
         basic, converted = composed_at(epsilon, self.days)
         first_sure_day = result.first_sure()
-        look = Look(
-            title="What is promised, after so many days",
-            x="days",
-            y="ε of all releases together",
-            order=(BASIC, ZCDP),
-            height=330,
-        )
+        look = Look("What is promised, after so many days", "days", "ε of all releases together", order=(BASIC, ZCDP), height=330)
         totals = composed_epsilons(round(epsilon, 9)).rename(columns={"days": "x", "epsilon": "y"})
         after = f"after {self.days} day{'s' * (self.days != 1)}"
         maps = _map(result.home[self.days], HOME, f"Home: belief {after}"), _map(result.work[self.days], WORK, f"Work: belief {after}")
@@ -83,7 +77,7 @@ class Releases(Lesson):
             asked=(maps,),
             rows=(
                 maps,
-                (_beliefs(result.home, result.work, self.days), curve_chart(totals, look, under=(_day_line(self.days),))),
+                (_beliefs(result, self.days), curve_chart(totals, look, under=(_day_line(self.days),))),
             ),
             figures=(
                 Figure(
@@ -116,11 +110,11 @@ def _map(belief: NDArray[np.float64], cell: tuple[int, int], title: str) -> obje
     )
 
 
-def _beliefs(home: NDArray[np.float64], work: NDArray[np.float64], days: int) -> object:
-    look = Look(title="Belief in the truth, day by day", x="days", y="belief (%)", order=("home", "work"), top=100, height=330)
+def _beliefs(result: Attack, days: int) -> object:
+    look = Look("Belief in the truth, day by day", "days", "belief (%)", order=("home", "work"), top=100, height=330)
     parts = [
         pd.DataFrame({"x": np.arange(len(belief)), "y": 100 * belief[:, cell[1], cell[0]], "series": name})
-        for name, belief, cell in (("home", home, HOME), ("work", work, WORK))
+        for name, belief, cell in (("home", result.home, HOME), ("work", result.work, WORK))
     ]
     return curve_chart(pd.concat(parts, ignore_index=True), look, under=(_day_line(days),))
 

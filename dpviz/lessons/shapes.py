@@ -193,19 +193,11 @@ def _list_known(releases: dict[str, AreaRelease], truths: dict[str, AreaCounts])
 
 def _list_figures(releases: dict[str, AreaRelease], known: pd.DataFrame) -> tuple[Figure, ...]:
     noise = float(releases[COUNTIES].stddev(1)[0])
-    rows = known.to_dict("records")
-    noise_help = "Standard deviation, in people: the same for each shape."
-    return (
-        Figure("Noise of every region", f"± {noise:.3g}", noise_help),
-        *(
-            Figure(
-                f"{row['shape'].capitalize()} known well",
-                format_percent(row["regions known well"] / 100),
-                f"Of {row['regions']:,} {row['shape']}, {row['empty']:,} of which are empty.",
-            )
-            for row in rows
-        ),
-    )
+    figures = [Figure("Noise of every region", f"± {noise:.3g}", "Standard deviation, in people: the same for each shape.")]
+    for row in known.to_dict("records"):
+        label, value = f"{row['shape'].capitalize()} known well", format_percent(row["regions known well"] / 100)
+        figures.append(Figure(label, value, f"Of {row['regions']:,} {row['shape']}, {row['empty']:,} of which are empty."))
+    return tuple(figures)
 
 
 def _draw_map(shape: str, release: AreaRelease, top: float) -> alt.LayerChart:
@@ -226,13 +218,9 @@ def _draw_map(shape: str, release: AreaRelease, top: float) -> alt.LayerChart:
         opacity=alt.Opacity(field="released", type="quantitative", scale=scale, legend=legend), tooltip=tooltip(names)
     )
     outlines_of_all = base.mark_geoshape(filled=False, stroke=GREY, strokeWidth=0.5, aria=False)
-    text = f"Map of released counts of {release.regions.size(1):,} {shape}; the largest is {rows['released'].max():,.0f} people."
-    return finish(
-        alt.layer(fill, outlines_of_all, data={"values": features}),
-        f"People in {release.regions.size(1):,} {shape}",
-        text,
-        _MAP_HEIGHT,
-    )
+    which = f"{release.regions.size(1):,} {shape}"
+    text = f"Map of released counts of {which}; the largest is {rows['released'].max():,.0f} people."
+    return finish(alt.layer(fill, outlines_of_all, data={"values": features}), f"People in {which}", text, _MAP_HEIGHT)
 
 
 def _to_geometry(polygon: Any) -> dict[str, Any]:
@@ -246,14 +234,9 @@ def _draw_bars(known: pd.DataFrame) -> alt.LayerChart:
     rows = known.melt("shape", columns, var_name="what", value_name="share")
     rows["label"] = [f"{shape} {share:.0f} %" for shape, share in zip(rows["shape"], rows["share"], strict=True)]
     names = {"what": "share", "shape": "shape", "share": "%"}
+    scale, axis = alt.Scale(domain=[0, 125]), alt.Axis(values=[0, 25, 50, 75, 100])
     base = alt.Chart(add_texts(rows, list(names))).encode(
-        x=alt.X(
-            field="share",
-            type="quantitative",
-            title="share (%)",
-            scale=alt.Scale(domain=[0, 125]),
-            axis=alt.Axis(values=[0, 25, 50, 75, 100]),
-        ),
+        x=alt.X(field="share", type="quantitative", title="share (%)", scale=scale, axis=axis),
         y=alt.Y(field="what", type="nominal", sort=columns, title=None, axis=alt.Axis(labelLimit=190)),
         yOffset=alt.YOffset(field="shape", type="nominal", sort=list(SHAPES)),
         tooltip=tooltip(names),
@@ -313,9 +296,9 @@ def _draw_circles(releases: dict[str, AreaRelease], truths: dict[str, AreaCounts
     tables = [circle_errors(release, truths[shape], shape, people).assign(series=shape) for shape, release in releases.items()]
     rows = pd.concat(tables, ignore_index=True)
     look = Look(
-        title="Error of people within a distance of a home",
-        x="distance (km)",
-        y="typical error (% of the people)",
+        "Error of people within a distance of a home",
+        "distance (km)",
+        "typical error (% of the people)",
         order=SHAPES,
         log_x=True,
         description="Lines are theory, dots this run.",

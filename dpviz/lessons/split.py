@@ -93,9 +93,9 @@ class Split(Lesson):
         lines = {name: _expected_errors(PRESETS[name], self) for name in SIMPLE} | {chosen: _expected_errors(shares, self)}
         dots = split_draws(shares, self.epsilon, options, self.draw, REPEATS).assign(series=chosen)
         look = Look(
-            title="Expected error by size of the question",
-            x="cells in the square",
-            y="typical error (people)",
+            "Expected error by size of the question",
+            "cells in the square",
+            "typical error (people)",
             order=(chosen, *SIMPLE),
             colors=(RED, *COLORS[:1], *COLORS[2:]),
             log_x=True,

@@ -74,9 +74,9 @@ class Structure(Lesson):
         table = errors_by_share(self.town, self.epsilon, self.draw)
         quad = quadtree_error(self.town, self.epsilon, self.draw)
         look = Look(
-            title="Error by what the splits take",
-            x="share of ε for splits (%)",
-            y="typical error (people)",
+            "Error by what the splits take",
+            "share of ε for splits (%)",
+            "typical error (people)",
             order=(*PARTS, QUADTREE),
             log_y=True,
             height=380,

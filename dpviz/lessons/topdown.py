@@ -90,15 +90,15 @@ class Stages(Lesson):
         """Compute the figures for these settings."""
         release = release_country(self.optimiser, self.epsilon, self.draw)
         pairs = stage_pairs(release, self.stage)
-        false_positives = false_by_stage(self.epsilon, self.draw)
-        wrong = int((pairs["kind"] == EXTRA).sum())
-        missed = int((pairs["kind"] == MISSED).sum())
+        wrong, missed = (int((pairs["kind"] == kind).sum()) for kind in (EXTRA, MISSED))
         description = f"{len(pairs)} pairs, {wrong} false positives, {missed} false negatives."
         matrix = pair_matrix(pairs, f"Level {self.stage}: {BETWEEN[self.stage]}", description)
         truth = pair_matrix(pairs.assign(released=pairs["true"], kind=RIGHT), f"True trips: {BETWEEN[self.stage]}", f"{len(pairs)} pairs.")
+        siblings = family(release.stages[-1].variance, self.draw)
+        table = family_table(siblings, ("true", "noisy", CHEBYSHEV, EUCLIDEAN), "One family: nine siblings, two with trips")
         return LessonFigure(
             asked=((truth,),),
-            rows=((matrix, _by_stage(false_positives)), (_family(release.stages[-1].variance, self.draw),)),
+            rows=((matrix, _by_stage(false_by_stage(self.epsilon, self.draw))), (table,)),
             figures=(
                 Figure("False positives", f"{wrong:,}", "Pairs of this level released above 0 although they have no trips."),
                 Figure("False negatives", f"{missed:,}", "Pairs with trips that were released as 0."),
@@ -114,19 +114,10 @@ class Stages(Lesson):
 
 def _by_stage(false_positives: pd.DataFrame) -> object:
     look = Look(
-        title="False positives by level",
-        x="level",
-        y="pairs",
-        order=(CHEBYSHEV, EUCLIDEAN),
-        height=430,
-        description=f"Mean of {REPEATS} runs.",
+        "False positives by level", "level", "pairs", order=(CHEBYSHEV, EUCLIDEAN), height=430, description=f"Mean of {REPEATS} runs."
     )
     rows = false_positives.rename(columns={"stage": "x", "mean": "y"})
     return step_chart(rows.assign(x=rows["x"].astype(str)), look, spread=True)
-
-
-def _family(variance: float, draw: int) -> object:
-    return family_table(family(variance, draw), ("true", "noisy", CHEBYSHEV, EUCLIDEAN), "One family: nine siblings, two with trips")
 
 
 def pair_matrix(table: pd.DataFrame, title: str, description: str, *, height: int = 430) -> alt.LayerChart:
@@ -149,14 +140,10 @@ def pair_matrix(table: pd.DataFrame, title: str, description: str, *, height: in
     )
     kinds = {EXTRA: (to_hex(FALSE_POSITIVE), "cross"), MISSED: (to_hex(FALSE_NEGATIVE), "circle")}
     wrong = base.transform_filter(alt.FieldOneOfPredicate(field="kind", oneOf=list(kinds))).mark_point(filled=True, size=70, opacity=1)
-    symbols = legend("circle")
+    colors, shapes = (alt.Scale(domain=list(kinds), range=list(looks)) for looks in zip(*kinds.values(), strict=True))
     wrong = wrong.encode(
-        color=alt.Color(
-            field="kind", type="nominal", scale=alt.Scale(domain=list(kinds), range=[c for c, _ in kinds.values()]), legend=symbols
-        ),
-        shape=alt.Shape(
-            field="kind", type="nominal", scale=alt.Scale(domain=list(kinds), range=[s for _, s in kinds.values()]), legend=symbols
-        ),
+        color=alt.Color(field="kind", type="nominal", scale=colors, legend=legend("circle")),
+        shape=alt.Shape(field="kind", type="nominal", scale=shapes, legend=legend("circle")),
     )
     return finish(alt.layer(cells, wrong), title, description, height)
 
@@ -202,12 +189,10 @@ def mark_wrong(table: pd.DataFrame, order: Sequence[str]) -> pd.DataFrame:
     table = table.reset_index(drop=True)
     sums = table.groupby("series", sort=False, as_index=False)["count"].sum().assign(child=SUM)
     truth = table[table["series"] == order[0]].set_index("child")["count"]
-    true_count = table["child"].map(truth)
-    is_judged = table["series"].isin(list(order)[2:])
+    true_count, is_judged = table["child"].map(truth), table["series"].isin(list(order)[2:])
     kind = pd.Series(PLAIN, index=table.index)
-    kind = kind.mask(is_judged & (true_count == 0) & (table["count"] > 0), EXTRA).mask(
-        is_judged & (true_count > 0) & (table["count"] == 0), MISSED
-    )
+    kind = kind.mask(is_judged & (true_count == 0) & (table["count"] > 0), EXTRA)
+    kind = kind.mask(is_judged & (true_count > 0) & (table["count"] == 0), MISSED)
     rows: pd.DataFrame = pd.concat([table.assign(kind=kind, child=table["child"].astype(str)), sums.assign(kind=PLAIN)], ignore_index=True)
     return rows.assign(label=[f"{count:,}".replace("-", "−") for count in rows["count"]])
 
@@ -248,15 +233,8 @@ def stage_pairs(release: TripRelease, stage: int) -> pd.DataFrame:
     true = evaluation.true_sums(*levels).at(origin, destination)
     released = release.sums(*levels).at(origin, destination)
     kind = np.select([(true > 0) & (released > 0), released > 0, true > 0], [0, 1, 2], 3)
-    return pd.DataFrame(
-        {
-            "origin": names[0][origin],
-            "destination": names[1][destination],
-            "true": true,
-            "released": released,
-            "kind": np.array(KINDS)[kind],
-        }
-    )
+    table = pd.DataFrame({"origin": names[0][origin], "destination": names[1][destination], "true": true, "released": released})
+    return table.assign(kind=np.array(KINDS)[kind])
 
 
 def false_by_stage(epsilon: float, draw: int) -> pd.DataFrame:

@@ -157,9 +157,9 @@ def _error_chart(errors: dict[str, Floats], number: int) -> object:
     zooms = np.arange(1, FINEST + 1)
     parts = [pd.DataFrame({"x": zooms, "y": 100 * error / (number / 4.0**zooms), "series": name}) for name, error in errors.items()]
     look = Look(
-        title="Error by zoom level",
-        x="zoom level: squares of 35 km (1), 4.4 km (4), 1.1 km (6), 270 m (8)",
-        y="typical error (% of an average square)",
+        "Error by zoom level",
+        "zoom level: squares of 35 km (1), 4.4 km (4), 1.1 km (6), 270 m (8)",
+        "typical error (% of an average square)",
         order=(OFFICE, BLURRED, NOBODY),
         colors=(ACCENT, GREEN, GREY),
         log_y=True,

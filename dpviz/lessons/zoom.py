@@ -148,9 +148,9 @@ def _map(lesson: Zoom) -> alt.LayerChart:
 
 def _curve(table: pd.DataFrame, zoom: int) -> alt.LayerChart:
     look = Look(
-        title="Error by zoom level",
-        x="zoom level",
-        y="error (% of the people in a square)",
+        "Error by zoom level",
+        "zoom level",
+        "error (% of the people in a square)",
         order=(_ERROR,),
         log_y=True,
         height=LOS_ANGELES.height,
