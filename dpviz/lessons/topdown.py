@@ -25,7 +25,7 @@ from dpviz.privacy.noise import discrete_gaussian
 from dpviz.privacy.whole_numbers import nearest_whole_numbers
 from dpviz.release.trip_release import PairSums, TripRelease
 from dpviz.space.regions import Regions
-from dpviz.view.charts import GREY, add_texts, describe_values, finish, legend, to_hex, tooltip
+from dpviz.view.charts import GREY, add_texts, describe_series, finish, legend, to_hex, tooltip
 from dpviz.view.colors import FALSE_NEGATIVE, FALSE_POSITIVE
 
 CHEBYSHEV, EUCLIDEAN = "IntOpt (Chebyshev)", "least squares"
@@ -175,8 +175,7 @@ def family_table(table: pd.DataFrame, order: Sequence[str], title: str, *, heigh
             alt.FieldOneOfPredicate(field="kind", oneOf=[EXTRA, MISSED])
         ),
     )
-    description = "; ".join(f"{name}: {describe_values(part, 'child', 'count')}" for name, part in rows.groupby("series", sort=False))
-    return finish(alt.layer(boxes, texts), title, description, height)
+    return finish(alt.layer(boxes, texts), title, describe_series(rows, "series", "child", "count"), height)
 
 
 def mark_wrong(table: pd.DataFrame, order: Sequence[str]) -> pd.DataFrame:

@@ -258,6 +258,22 @@ def run_figure(
     return Run(paper=paper, figure=figure, size=size, table=table, seconds=time.perf_counter() - start)
 
 
+def on_data(make: Callable[..., Any], measure: Callable[..., pd.DataFrame], *of_data: str) -> Callable[..., OneSeed]:
+    """Return a figure's `prepare`, which makes the data once and measures one run on it for each seed.
+
+    Args:
+        make: makes the data.
+        measure: takes the data, `repeats` and `seed`, and returns the rows of the figure's table.
+        of_data: the settings of a size that `make` takes; `measure` takes the others.
+    """
+
+    def prepare(**settings: Any) -> OneSeed:
+        data = make(**{name: settings.pop(name) for name in of_data if name in settings})
+        return lambda seed: measure(data, repeats=1, seed=seed, **settings)
+
+    return prepare
+
+
 def average(table: pd.DataFrame, *values: str, spread: str = "spread") -> pd.DataFrame:
     """Average columns of a figure's table over the seeds, for a chart.
 

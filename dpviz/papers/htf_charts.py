@@ -8,7 +8,7 @@ import altair as alt
 
 from dpviz.amounts import format_budget_symbols
 from dpviz.errors import InputError
-from dpviz.view.charts import FORMAT, FRAME, MARKS, ROW, add_texts, category_channel, describe_values, finish, prepare_log_axis, tooltip
+from dpviz.view.charts import FORMAT, FRAME, MARKS, ROW, add_texts, category_channel, describe_series, finish, prepare_log_axis, tooltip
 from dpviz.view.looks import MORE_COLORS, MORE_DASHES, Look
 from dpviz.view.study_charts import lines_with_spread
 
@@ -102,8 +102,7 @@ def figure_6(table: pd.DataFrame, panel: str = "", measure: str = "mre") -> alt.
         )
     )
     title = f"All methods, {panel or 'all data'}, {_epsilon_text(shown['epsilon'].iloc[0])}"
-    values = (f"{name}: {describe_values(rows, 'data', measure)}" for name, rows in shown.groupby("method", sort=False))
-    text = f"{MEASURES[measure]} by method. {'; '.join(values)}."
+    text = f"{MEASURES[measure]} by method. {describe_series(shown, 'method', 'data', measure)}."
     return finish(alt.layer(marks), title, text, FRAME + 50 + ROW * shown["method"].nunique())
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import altair as alt
 
 from dpviz.errors import InputError
-from dpviz.view.charts import FORMAT, add_texts, category_channel, describe_values, finish, log_y, prepare_log_axis, tooltip
+from dpviz.view.charts import add_texts, category_channel, describe_series, finish, log_y, percent_y, prepare_log_axis, tooltip
 from dpviz.view.looks import MORE_COLORS, MORE_DASHES
 
 if TYPE_CHECKING:
@@ -94,14 +94,14 @@ def _panel(table: pd.DataFrame, part: pd.DataFrame, measure: str, epsilon: float
     if not len(rows):
         raise InputError(f"The table has no rows of this measure, set and budget; the measures are {', '.join(MEASURES)}.")
     missing = [name for name in table["method"].unique() if name not in set(rows["method"])]
-    parts = [_TITLES[measure], *_set_name(rows), *([] if measure == "seconds" else [f"ε = {epsilon:g}"])]
-    title = ", ".join([*parts, *([f"without {', '.join(missing)}"] if missing else [])])
+    title = _TITLES[measure]
+    title += f", {str(rows['data'].iloc[0]).replace('_', ' ')}" if "data" in rows else ""
+    title += "" if measure == "seconds" else f", ε = {epsilon:g}"
+    title += f", without {', '.join(missing)}" if missing else ""
     lines = _lines(rows, measure, list(dict.fromkeys([*_LOOKS, *table["method"]])))
-    return finish(alt.layer(*lines), title, _describe(rows, measure), height)
-
-
-def _set_name(rows: pd.DataFrame) -> list[str]:
-    return [str(rows["data"].iloc[0]).replace("_", " ")] if "data" in rows else []
+    x_column = _x_column(measure)
+    text = f"Mean {MEASURES[measure]} by {_AXES[x_column]}. {describe_series(rows, 'method', x_column, 'mean')}."
+    return finish(alt.layer(*lines), title, text, height)
 
 
 def _lines(rows: pd.DataFrame, measure: str, names: Sequence[str]) -> list[Any]:
@@ -131,13 +131,5 @@ def _y(rows: pd.DataFrame, measure: str, ticks: list[float], field: str) -> Any:
     """Make the y axis: percent from 0 to 100, everything else logarithmic."""
     title = MEASURES[measure]
     if measure == "false_discovery":
-        scale = alt.Scale(domainMin=0, domainMax=100)
-        return alt.Y(field=field, type="quantitative", title=title, scale=scale, axis=alt.Axis(format=FORMAT, tickCount=5))
+        return percent_y(title, field)
     return log_y(title + (_ZERO if (rows["minimum"] == 0).any() else ""), ticks, field)
-
-
-def _describe(rows: pd.DataFrame, measure: str) -> str:
-    """Write the means of every line as a text."""
-    x_column = _x_column(measure)
-    lines = (f"{name}: {describe_values(part, x_column, 'mean')}" for name, part in rows.groupby("method", sort=False))
-    return f"Mean {MEASURES[measure]} by {_AXES[x_column]}. {'; '.join(lines)}."

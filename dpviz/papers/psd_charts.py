@@ -20,6 +20,7 @@ from dpviz.view.charts import (
     ROW,
     add_texts,
     category_channel,
+    describe_series,
     describe_values,
     finish,
     log_y,
@@ -115,9 +116,8 @@ def figure_7a(table: pd.DataFrame) -> alt.LayerChart:
     base = alt.Chart(add_texts(rows, list(names))).encode(x=x, y=y, tooltip=tooltip(names))
     bars = base.mark_bar(color=ACCENT, cornerRadiusEnd=2)
     labels = base.mark_text(dx=6, align="left", color=GREY).encode(text=alt.Text(field="label", type="nominal"))
-    summary = (
-        f"Seconds: {describe_values(table, 'method', 'seconds')}; sorts of the same points: {describe_values(table, 'method', 'lexsorts')}."
-    )
+    seconds, sorts = (describe_values(table, "method", column) for column in ("seconds", "lexsorts"))
+    summary = f"Seconds: {seconds}; sorts of the same points: {sorts}."
     return finish(alt.layer(bars, labels), "Time to build a decomposition", summary, FRAME + ROW * len(rows))
 
 
@@ -132,13 +132,9 @@ def figure_7b(table: pd.DataFrame, steps: int, measure: str = "reduction", *, he
     """
     rows = table[table["height"] == steps]
     rows = rows.assign(**{column: 100 * rows[column] for column in ("reduction", "spread", "padded", "recall")})
-    names = {
-        "method": "decomposition",
-        "epsilon": "privacy budget ε",
-        **MATCHING,
-        "padded": "comparisons saved if dummy records fill leaves (%)",
-    }
-    names |= {"spread": "spread of the comparisons saved, over runs (%)"}
+    names = {"method": "decomposition", "epsilon": "privacy budget ε", **MATCHING}
+    names["padded"] = "comparisons saved if dummy records fill leaves (%)"
+    names["spread"] = "spread of the comparisons saved, over runs (%)"
     axis = alt.Axis(format=FORMAT, tickCount=5)
     y = alt.Y(field=measure, type="quantitative", title=MATCHING[measure], scale=alt.Scale(zero=False), axis=axis)
     lines = _line_marks(rows, ("epsilon", "method", measure), names).encode(y=y)
@@ -222,5 +218,4 @@ def _line_marks(table: pd.DataFrame, columns: Columns, names: Mapping[str, str])
 def _describe_lines(table: pd.DataFrame, columns: Columns, names: Mapping[str, str]) -> str:
     """Write the values of every line as a text."""
     x_column, series, measure = columns
-    lines = (f"{name}: {describe_values(rows, x_column, measure)}" for name, rows in table.groupby(series, sort=False))
-    return f"{names[measure]} by {names[x_column]}. {'; '.join(lines)}."
+    return f"{names[measure]} by {names[x_column]}. {describe_series(table, series, x_column, measure)}."

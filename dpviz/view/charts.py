@@ -155,6 +155,11 @@ def describe_values(table: pd.DataFrame, where: str, what: str) -> str:
     return ", ".join(f"{format_cell(row)}: {format_cell(value)}" for row, value in pairs)
 
 
+def describe_series(table: pd.DataFrame, series: str, where: str, what: str) -> str:
+    """Write a table as a text for screen readers: for each value of the column `series`, as `describe_values`."""
+    return "; ".join(f"{name}: {describe_values(rows, where, what)}" for name, rows in table.groupby(series, sort=False))
+
+
 def number_repeated(names: Sequence[str]) -> list[str]:
     """Clean names and number repeated ones, since bars of equal names would cover each other."""
     names = [line(name) for name in names]
