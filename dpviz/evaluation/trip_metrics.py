@@ -101,16 +101,8 @@ class TripEvaluation(HtmlCard):
         origin, destination = origin[order], destination[order]
         count, true = released.at(origin, destination), truth.at(origin, destination)
         kind = np.where(count <= 0, 2, (true == 0).astype(np.int64))
-        return pd.DataFrame(
-            {
-                "origin": origin,
-                "destination": destination,
-                "released": count,
-                "true": true,
-                "error": count - true,
-                "kind": pd.Categorical(np.array(KINDS)[kind], categories=KINDS),
-            }
-        )
+        table = pd.DataFrame({"origin": origin, "destination": destination, "released": count, "true": true, "error": count - true})
+        return table.assign(kind=pd.Categorical(np.array(KINDS)[kind], categories=KINDS))
 
     def largest_error(self, stage: int) -> int:
         """Find the largest |released - true| of all pairs of a stage, in trips; pairs that are not released count as 0. PRIVATE.

@@ -42,13 +42,9 @@ def errors_by_level(table: pd.DataFrame, unit: str, *, relative: bool, height: i
         height: of the whole chart, in pixels.
     """
     factor, what = (100 / table["mean"].where(table["mean"] > 0), "%") if relative else (1.0, unit)
-    rows = pd.concat(
-        [
-            _name_levels(table).assign(line=name, value=table[column] * factor)
-            for name, column in ((_MEASURED, "rmse"), (_EXPECTED, "expected"))
-        ],
-        ignore_index=True,
-    )
+    columns = {_MEASURED: "rmse", _EXPECTED: "expected"}
+    parts = [_name_levels(table).assign(line=name, value=table[column] * factor) for name, column in columns.items()]
+    rows = pd.concat(parts, ignore_index=True)
     drawn, ticks = prepare_log_axis(rows, ["value"])
     names = {"line": "error", "name": "level", "regions": "regions", "value": f"error ({what})"}
     base = _chart_levels(drawn, names).mark_line(point=POINT, strokeWidth=2.5)

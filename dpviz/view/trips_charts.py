@@ -172,13 +172,8 @@ def expected_by_stage(release: TripRelease, unit: str = "trips") -> alt.LayerCha
     table["label"] = [_format_noise(spread, measured) for spread, measured in zip(table["spread"], table["measured"], strict=True)]
     names = {"between": "between", "spread": f"standard deviation ({unit})", "measured": "numbers measured"}
     right = 1.8 * table["spread"].max() if table["spread"].any() else 1.0
-    x = alt.X(
-        field="spread",
-        type="quantitative",
-        title=f"standard deviation of the noise on a pair ({unit})",
-        axis=AXIS,
-        scale=alt.Scale(domainMin=0, domainMax=right, nice=False),
-    )
+    title, scale = f"standard deviation of the noise on a pair ({unit})", alt.Scale(domainMin=0, domainMax=right, nice=False)
+    x = alt.X(field="spread", type="quantitative", title=title, axis=AXIS, scale=scale)
     y = alt.Y(field="between", type="ordinal", sort=None, title=None, axis=alt.Axis(labelLimit=220))
     base = alt.Chart(add_texts(table, list(names))).encode(x=x, y=y, tooltip=tooltip(names))
     labels = base.mark_text(dx=6, align="left", color=GREY).encode(text=alt.Text(field="label", type="nominal"))
@@ -292,13 +287,8 @@ def matrix_chart(release: TripRelease, level: int, unit: str = "trips") -> alt.L
     """
     tree = release.tree
     table, origins, destinations = _list_matrix_cells(release, level)
-    names = {
-        "origin": "from",
-        "destination": "to",
-        "count": f"released ({unit})",
-        "low": "all at once, 95 % from",
-        "high": "all at once, 95 % to",
-    }
+    names = {"origin": "from", "destination": "to", "count": f"released ({unit})"}
+    names |= {"low": "all at once, 95 % from", "high": "all at once, 95 % to"}
     x, y = _make_matrix_axis("destination", "to", destinations), _make_matrix_axis("origin", "from", origins)
     scale = alt.Scale(type="sqrt", range=_CELL_COLORS, domainMin=0)
     legend = alt.Legend(title=unit, orient="top", gradientLength=160, format=FORMAT, tickCount=4)
@@ -331,9 +321,8 @@ def _list_matrix_cells(release: TripRelease, level: int) -> tuple[pd.DataFrame, 
     """
     counts, tree = release.stages[2 * level], release.tree
     if tree.origins == tree.destinations:
-        rows = columns = _choose_largest(
-            np.append(counts.origin, counts.destination), np.append(counts.count, counts.count), tree.origins.size(level)
-        )
+        both = np.append(counts.origin, counts.destination)
+        rows = columns = _choose_largest(both, np.append(counts.count, counts.count), tree.origins.size(level))
     else:
         rows = _choose_largest(counts.origin, counts.count, tree.origins.size(level))
         columns = _choose_largest(counts.destination, counts.count, tree.destinations.size(level))
