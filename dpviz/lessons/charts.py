@@ -91,9 +91,8 @@ def style_channel(channel: Any, field: str, order: Sequence[str], looks: Sequenc
     legend_of_channel["columns"] = columns_for(order)
     if symbol == "stroke":
         legend_of_channel["symbolSize"] = 550
-    return channel(
-        field=field, type="nominal", scale=alt.Scale(domain=list(order), range=list(looks[: len(order)])), legend=legend_of_channel
-    )
+    scale = alt.Scale(domain=list(order), range=list(looks[: len(order)]))
+    return channel(field=field, type="nominal", scale=scale, legend=legend_of_channel)
 
 
 def columns_for(names: Sequence[str]) -> int:

@@ -147,9 +147,8 @@ def street_chart(table: pd.DataFrame, levels: Sequence[str], title: str, *, heig
         for text, size in (("label", 13), ("parts", 10))
     ]
     description = "; ".join(f"{level}: {', '.join(rows.loc[rows['level'] == level, 'label'])}" for level in levels)
-    return finish(
-        alt.layer(boxes, *texts), title, f"{description}. {int(rows['off'].sum())} counts differ from the sum of their parts.", height
-    )
+    summary = f"{description}. {int(rows['off'].sum())} counts differ from the sum of their parts."
+    return finish(alt.layer(boxes, *texts), title, summary, height)
 
 
 def _with_positions(table: pd.DataFrame, levels: Sequence[str]) -> pd.DataFrame:

@@ -72,26 +72,19 @@ class FalsePositives(Lesson):
         """Compute the figures for these settings."""
         counts, kinds = count_kinds(self), kinds_of_squares(self)
         people, empty = true_squares(self.zoom), int((true_squares(self.zoom) == 0).sum())
-        first = (_map(self), _trade_chart(self))
+        first, vanished = (_map(self), _trade_chart(self)), people[kinds == KINDS.index(MISSED)].sum() / people.sum()
+        noise = f"{typical_noise(self.epsilon)[self.zoom]:.3g}"
         return LessonFigure(
             rows=(first, (_zoom_chart(self),)),
             slide=(first,),
             asked=((_true_map(self.zoom),),),
             figures=(
-                Figure(
-                    "Shown from",
-                    f"{_whole(self):,} or more",
-                    f"People released for a square; its noise is ± {typical_noise(self.epsilon)[self.zoom]:.3g} people.",
-                ),
+                Figure("Shown from", f"{_whole(self):,} or more", f"People released for a square; its noise is ± {noise} people."),
                 Figure("Shown, but empty", f"{counts[FALSE]:,} of {empty:,}", "False positives, of all squares with nobody."),
                 Figure(
                     "Hidden, but occupied", f"{counts[MISSED]:,} of {people.size - empty:,}", "Missed squares, of all those with somebody."
                 ),
-                Figure(
-                    "People who vanish",
-                    f"{100 * people[kinds == KINDS.index(MISSED)].sum() / people.sum():.2g} of 100",
-                    "Residents of the hidden squares.",
-                ),
+                Figure("People who vanish", f"{100 * vanished:.2g} of 100", "Residents of the hidden squares."),
             ),
             note="Known here, because the residents are made up: nobody who sees only a release can tell orange squares from grey ones. The"
             " release is one quadtree; a threshold after it costs no budget.",

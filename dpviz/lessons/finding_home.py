@@ -101,21 +101,15 @@ class FindingHome(Lesson):
         )
         left = possible.sum() * np.prod(cell_size()) / 1e6
         jittered = _jittered_map(home, moved, possible, self.radius)
+        help_private = f"The same people, {_RUNS} releases for each. At most {100 * bound:.3g} % by ε."
         return LessonFigure(
             asked=((jittered,),),
-            rows=(
-                (jittered, _belief_map(home, belief, self.epsilon)),
-                (_release_map(release), success_chart(game)),
-            ),
+            rows=((jittered, _belief_map(home, belief, self.epsilon)), (_release_map(release), success_chart(game))),
             figures=(
                 Figure("Where home can be", f"{left:.3g} km²", "What all discs around the jittered points share; of 256 km²."),
                 Figure("Belief: private", f"{100 * belief[area_of(home)]:.3g} %", "In the true area, after the release; 1.56 % blind."),
                 Figure("Games won: jittered", describe_success(today), f"The right one of 64 areas, over {SEEDS} people."),
-                Figure(
-                    "Games won: private",
-                    describe_success(private),
-                    f"The same people, {_RUNS} releases for each. At most {100 * bound:.3g} % by ε.",
-                ),
+                Figure("Games won: private", describe_success(private), help_private),
             ),
             note="Ring: the home. The game: the home is in any of 64 areas of 2 km, equally likely. Against private counts the attacker"
             " knows *everybody* else and that the person is there with all points, weighs the counts of all levels, and says the likeliest"
@@ -268,9 +262,8 @@ def _belief_map(home: tuple[int, int], belief: Floats, epsilon: float) -> object
     cells = _edges(_AREAS, _WIDE).assign(value=100 * belief)
     description = f"The likeliest of 64 areas is believed with {100 * belief.max():.3g} %."
     title = f"After the private release, ε = {epsilon:g}"
-    return real_cell_map(
-        AREA, Cells(table=cells, title=title, value="belief (%)", low=0.1, high=100.0, description=description), marks=_home_mark(home)
-    )
+    shown = Cells(table=cells, title=title, value="belief (%)", low=0.1, high=100.0, description=description)
+    return real_cell_map(AREA, shown, marks=_home_mark(home))
 
 
 def _release_map(release: PointRelease) -> object:
@@ -278,7 +271,5 @@ def _release_map(release: PointRelease) -> object:
     counts = release.count[release.tree.leaves][np.argsort(corner[:, 1] * SIDE + corner[:, 0])]
     cells = _edges(_AREAS, _WIDE).assign(value=np.maximum(counts, 0.0))
     description = f"Noisy counts of 64 areas, from {counts.min():.0f} to {counts.max():.0f} points."
-    high = float(max(counts.max(), 1.0))
-    return real_cell_map(
-        AREA, Cells(table=cells, title="What is released: points per area", value="points", low=0.0, high=high, description=description)
-    )
+    high, title = float(max(counts.max(), 1.0)), "What is released: points per area"
+    return real_cell_map(AREA, Cells(table=cells, title=title, value="points", low=0.0, high=high, description=description))

@@ -70,7 +70,7 @@ class Homogeneity(Lesson):
         points, across = town(ORDER, PEOPLE, self.town), self.parts == COLUMNS
         curve = objective_curve(points, PureBudget(self.epsilon), across=across)
         choices = chosen_lines(points, self.epsilon, self.draw, across=across)
-        gain = 100 * (1 - curve.least / curve.unsplit)
+        gain, good = 100 * (1 - curve.least / curve.unsplit), len(lines_near_best(curve))
         best = _map(self, curve)
         return LessonFigure(
             asked=((best,),),
@@ -84,10 +84,10 @@ class Homogeneity(Lesson):
                     "The choice is as if exponential noise of this standard deviation, 4/ε people, were on each line that is tried.",
                 ),
                 Figure(
-                    f"Good choices; by chance {100 * len(lines_near_best(curve)) / len(curve.tried):.0f} %",
+                    f"Good choices; by chance {100 * good / len(curve.tried):.0f} %",
                     f"{percent_near_best(curve, choices):.0f} %",
                     "Runs whose line removes at least half as much unevenness as the best tried line:"
-                    f" {len(lines_near_best(curve))} of the {len(curve.tried)} tried lines do.",
+                    f" {good} of the {len(curve.tried)} tried lines do.",
                 ),
             ),
             note="Unevenness: how far each cell is from the mean of its part, added up. Grey band: the noise of the choice. Bars: where"
@@ -146,12 +146,10 @@ def unevenness_chart(curve: ObjectiveCurve, axis_title: str, *, height: int = 38
         shape=style_channel(alt.Shape, "kind", (TRIED, BEST), ("triangle-up", "cross"), "circle"),
         tooltip=tooltip(names),
     )
-    description = (
-        f"Unevenness without a split: {format_cell(curve.unsplit)}. At the lines that are tried: {describe_values(points[:-1], 'x', 'y')}."
-    )
-    description += (
-        f" Best of all: {format_cell(curve.best)}, with {format_cell(curve.least)}. Noise: {format_cell(curve.choice_noise)} up and down."
-    )
+    description = f"Unevenness without a split: {format_cell(curve.unsplit)}."
+    description += f" At the lines that are tried: {describe_values(points[:-1], 'x', 'y')}."
+    description += f" Best of all: {format_cell(curve.best)}, with {format_cell(curve.least)}."
+    description += f" Noise: {format_cell(curve.choice_noise)} up and down."
     unsplit_line = horizontal_line(curve.unsplit, "without a split")
     return finish(alt.layer(band(rows), unsplit_line, line, marks), "How uneven are both parts?", description, height)
 

@@ -105,9 +105,8 @@ def _map(belief: NDArray[np.float64], release: PointRelease, person: int, title:
     marks.loc[person, ["what", "shape"]] = "the attacked person", "circle"
     boxes = pd.DataFrame(release.tree.rectangles(release.tree.leaves), columns=["x", "y", "x2", "y2"])
     description = f"{len(cells):,} cells are possible; the true one is believed with {100 * belief[rows[person], columns[person]]:.3g} %."
-    return cell_map(
-        Cells(table=cells, title=title, value="belief (%)", low=0.01, high=100.0, description=description), marks=marks, outlines=boxes
-    )
+    shown = Cells(table=cells, title=title, value="belief (%)", low=0.01, high=100.0, description=description)
+    return cell_map(shown, marks=marks, outlines=boxes)
 
 
 @dataclass(frozen=True, kw_only=True)

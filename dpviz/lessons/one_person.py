@@ -125,9 +125,8 @@ def distribution_chart(table: pd.DataFrame, seen: int, *, height: int = 330) -> 
     color = style_channel(alt.Color, "series", look.order, look.colors)
     base = alt.Chart(add_texts(table, list(names))).encode(x=x_axis(look, table), color=color, tooltip=tooltip(names))
     area = base.mark_area(opacity=0.18, interpolate="step", aria=False).encode(y=alt.Y(field="y", type="quantitative", stack=None))
-    line = base.mark_line(strokeWidth=2.2, interpolate="step").encode(
-        y=y_axis(look), strokeDash=style_channel(alt.StrokeDash, "series", look.order, ([1, 0], [6, 3]))
-    )
+    dash = style_channel(alt.StrokeDash, "series", look.order, ([1, 0], [6, 3]))
+    line = base.mark_line(strokeWidth=2.2, interpolate="step").encode(y=y_axis(look), strokeDash=dash)
     description = f"The output looked at is {seen}. {series_text(table)}"
     return finish(alt.layer(area, line, _line_at(seen, table)), look.title, description, height)
 
@@ -143,9 +142,8 @@ def belief_chart(table: pd.DataFrame, bounds: tuple[float, float, float], seen: 
     """
     before, after, most = bounds
     name = str(table["series"].iloc[0])
-    description = (
-        f"Before: {format_cell(before)} %. After seeing {seen}: {format_cell(round(after, 2))} %. Bound: {format_cell(round(most, 2))} %."
-    )
+    shown = [format_cell(share) for share in (before, round(after, 2), round(most, 2))]
+    description = f"Before: {shown[0]} %. After seeing {seen}: {shown[1]} %. Bound: {shown[2]} %."
     look = Look(
         "What does the attacker believe?",
         "released count",

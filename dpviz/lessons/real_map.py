@@ -209,10 +209,9 @@ def _name_layers(area: Area, most: int) -> list[Any]:
     base = alt.Chart(rows).transform_filter(f"{fits_across} && {fits_up}").encode(**area.channels())
     text = alt.Text(field="name", type="nominal")
     dots = base.mark_point(shape="circle", filled=True, size=14, color=ink, opacity=0.9, clip=True, aria=False)
-    halos = base.mark_text(
-        dy=-8, fontSize=11, color=paper, stroke=paper, strokeWidth=3, strokeJoin="round", opacity=0.75, clip=True, aria=False
-    )
-    names = base.mark_text(dy=-8, fontSize=11, color=ink, clip=True, aria=False)
+    place: dict[str, Any] = {"dy": -8, "fontSize": 11, "clip": True, "aria": False}
+    halos = base.mark_text(color=paper, stroke=paper, strokeWidth=3, strokeJoin="round", opacity=0.75, **place)
+    names = base.mark_text(color=ink, **place)
     return [dots, halos.encode(text=text), names.encode(text=text), *_attribution(area)]
 
 

@@ -85,29 +85,17 @@ class Reconstruction(Lesson):
             _map(published[0], np.full(BLOCKS, SHOWN), f"Published: rounded to {self.base}", "Every count is rounded."),
             _map(ranges, np.where(pinned, _CERTAIN, _SEVERAL), "What fits all tables", certain),
         )
+        title, lucky = f"Private, ε = {self.epsilon:g}: best estimate", f"{right} of {BLOCKS} agree with the truth, by luck."
+        estimated = _map(estimate, np.full(BLOCKS, NOISY), title, lucky)
+        help_private = f"The same people, {RUNS} releases of each town. At most {100 * bound:.3g} % by ε."
         return LessonFigure(
             asked=(rounded,),
-            rows=(
-                rounded,
-                (
-                    _map(
-                        estimate,
-                        np.full(BLOCKS, NOISY),
-                        f"Private, ε = {self.epsilon:g}: best estimate",
-                        f"{right} of {BLOCKS} agree with the truth, by luck.",
-                    ),
-                    success_chart(game),
-                ),
-            ),
+            rows=(rounded, (estimated, success_chart(game))),
             figures=(
                 Figure("Known for certain", f"{pinned.sum()} of {BLOCKS}", "A single whole number fits all rounded tables."),
                 Figure("Possible counts", f"{(most - least + 1).mean():.3g}", "On average over the blocks, from the rounded."),
                 Figure("Games won: rounded", describe_success(today), f"Over {SEEDS} made-up towns, a person in each."),
-                Figure(
-                    "Games won: private",
-                    describe_success(private),
-                    f"The same people, {RUNS} releases of each town. At most {100 * bound:.3g} % by ε.",
-                ),
+                Figure("Games won: private", describe_success(private), help_private),
             ),
             note="The game: a person is in a block or not, by a coin. Against rounded tables the attacker knows how many others are in that"
             " block; against private ones, where *everybody* else is. The estimate fits all private tables at once by least squares;"

@@ -75,10 +75,7 @@ class Releases(Lesson):
         maps = _map(result.home[self.days], HOME, f"Home: belief {after}"), _map(result.work[self.days], WORK, f"Work: belief {after}")
         return LessonFigure(
             asked=(maps,),
-            rows=(
-                maps,
-                (_beliefs(result, self.days), curve_chart(totals, look, under=(_day_line(self.days),))),
-            ),
+            rows=(maps, (_beliefs(result, self.days), curve_chart(totals, look, under=(_day_line(self.days),)))),
             figures=(
                 Figure(
                     "Belief: home, work", f"{100 * home:.3g} %, {100 * work:.3g} %", "In the true cells, after these days; 1.6 % blind."
@@ -105,9 +102,8 @@ def _map(belief: NDArray[np.float64], cell: tuple[int, int], title: str) -> obje
     cells = pd.DataFrame({"x": column, "y": row, "x2": column + 1, "y2": row + 1, "value": np.maximum(100 * belief.ravel(), 1e-4)})
     marks = pd.DataFrame({"x": [cell[0] + 0.5], "y": [cell[1] + 0.5], "what": ["the truth"], "shape": ["circle"]})
     description = f"The true cell is believed with {100 * belief[cell[1], cell[0]]:.3g} %, the likeliest with {100 * belief.max():.3g} %."
-    return cell_map(
-        Cells(table=cells, title=title, value="belief (%)", low=0.1, high=100.0, description=description, height=330), marks=marks
-    )
+    shown = Cells(table=cells, title=title, value="belief (%)", low=0.1, high=100.0, description=description, height=330)
+    return cell_map(shown, marks=marks)
 
 
 def _beliefs(result: Attack, days: int) -> object:

@@ -39,6 +39,7 @@ RADII = (10, 20, 40, 80)
 """Radii of the circles that are asked for, in kilometres."""
 _STATE, _PLANE = "GA", "EPSG:5070"  # Georgia has many counties; the plane keeps areas, in metres
 _SEED, _CIRCLES = 5, 80
+_KNOWN = ("regions known well", "people in regions known well", "regions with an interval from 0")
 _RURAL = 0.35  # share of the people who live anywhere in the state
 _TOWN_DENSITY = 900.0  # people per km2 of a town
 _SIMPLER = 1500.0  # metres: smaller corners of counties are left out on the maps
@@ -178,16 +179,8 @@ def _list_known(releases: dict[str, AreaRelease], truths: dict[str, AreaCounts])
         truth = truths[shape].level_counts()[1]
         low, high = release.interval(1)
         known, empty = high - low < NARROW * release.count[release.nodes(1)], truth == 0
-        rows.append(
-            {
-                "shape": shape,
-                "regions known well": 100 * narrow_share(release, 1),
-                "people in regions known well": 100 * float(truth[known].sum() / truth.sum()),
-                "regions with an interval from 0": 100 * float((low <= 0).mean()),
-                "regions": len(truth),
-                "empty": int(empty.sum()),
-            }
-        )
+        shares = 100 * narrow_share(release, 1), 100 * float(truth[known].sum() / truth.sum()), 100 * float((low <= 0).mean())
+        rows.append({"shape": shape, **dict(zip(_KNOWN, shares, strict=True)), "regions": len(truth), "empty": int(empty.sum())})
     return pd.DataFrame(rows)
 
 
@@ -204,33 +197,28 @@ def _draw_map(shape: str, release: AreaRelease, top: float) -> alt.LayerChart:
     """Draw the released counts of one kind of regions; the scale is the same on all maps."""
     outlines = release.regions.outlines(1)
     shapes = [] if outlines is None else shapely.simplify(outlines.to_numpy(), _SIMPLER if shape == COUNTIES else 0.0)
+    in_km = [shapely.transform(polygon, lambda metres: np.round(metres / 1000, 1)) for polygon in shapes]
     rows = pd.DataFrame({"name": release.regions.names_of(1), "released": np.rint(release.count[release.nodes(1)])})
     names = {"name": "region", "released": "released (people)"}
-    texts = add_texts(rows, list(names)).to_dict("records")
+    texts, shown = add_texts(rows, list(names)).to_dict("records"), ("released", "name shown", "released shown")
     features = [
-        {"type": "Feature", "geometry": _to_geometry(polygon), **{key: row[key] for key in ("released", "name shown", "released shown")}}
-        for polygon, row in zip(shapes, texts, strict=True)
+        {"type": "Feature", "geometry": shapely.geometry.mapping(polygon), **{key: row[key] for key in shown}}
+        for polygon, row in zip(in_km, texts, strict=True)
     ]
     scale = alt.Scale(type="sqrt", domain=[0, top], range=[0.03, 1.0], clamp=True, nice=False)
     legend = alt.Legend(title="people", orient="bottom", format=FORMAT, symbolType="square", symbolFillColor=FILL, symbolStrokeWidth=0)
     base = alt.Chart().project(type="identity", reflectY=True)
-    fill = base.mark_geoshape(fill=FILL, strokeWidth=0).encode(
-        opacity=alt.Opacity(field="released", type="quantitative", scale=scale, legend=legend), tooltip=tooltip(names)
-    )
+    opacity = alt.Opacity(field="released", type="quantitative", scale=scale, legend=legend)
+    fill = base.mark_geoshape(fill=FILL, strokeWidth=0).encode(opacity=opacity, tooltip=tooltip(names))
     outlines_of_all = base.mark_geoshape(filled=False, stroke=GREY, strokeWidth=0.5, aria=False)
     which = f"{release.regions.size(1):,} {shape}"
     text = f"Map of released counts of {which}; the largest is {rows['released'].max():,.0f} people."
     return finish(alt.layer(fill, outlines_of_all, data={"values": features}), f"People in {which}", text, _MAP_HEIGHT)
 
 
-def _to_geometry(polygon: Any) -> dict[str, Any]:
-    """Return a polygon as GeoJSON, in kilometres with one decimal."""
-    return dict(shapely.geometry.mapping(shapely.transform(polygon, lambda metres: np.round(metres / 1000, 1))))
-
-
 def _draw_bars(known: pd.DataFrame) -> alt.LayerChart:
     """Draw the percentages of `_list_known` as bars, a group for each and a bar for each shape."""
-    columns = ["regions known well", "people in regions known well", "regions with an interval from 0"]
+    columns = list(_KNOWN)
     rows = known.melt("shape", columns, var_name="what", value_name="share")
     rows["label"] = [f"{shape} {share:.0f} %" for shape, share in zip(rows["shape"], rows["share"], strict=True)]
     names = {"what": "share", "shape": "shape", "share": "%"}

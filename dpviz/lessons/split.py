@@ -23,9 +23,8 @@ def _preset(weights: list[float]) -> tuple[float, ...]:
     return tuple(round(share, 6) for share in with_leaf_share(weights))
 
 
-PRESETS = {name: _preset(level_weights(name, HEIGHT)) for name in SIMPLE} | {
-    published.title: _preset(published.weights(HEIGHT)) for published in PUBLISHED
-}
+PRESETS = {name: _preset(level_weights(name, HEIGHT)) for name in SIMPLE}
+PRESETS |= {published.title: _preset(published.weights(HEIGHT)) for published in PUBLISHED}
 _ADDRESS_OF_SOURCE = {
     "Google mobility reports": "arXiv:2004.04145",
     "US Census 2020 (persons)": "The document is 2021-06-08-privacy-loss_budgetallocation.pdf on www2.census.gov, to which the Bureau's"

@@ -135,9 +135,8 @@ def pair_matrix(table: pd.DataFrame, title: str, description: str, *, height: in
     y = alt.Y(field="origin", type="ordinal", sort=None, title="from", scale=_BAND, axis=alt.Axis(**axis_looks))
     base = alt.Chart(add_texts(table, list(names))).encode(x=x, y=y, tooltip=tooltip(names))
     scale = alt.Scale(type="sqrt", domain=[0, max(float(table["released"].max()), 1.0)], range=[0.05, 1.0])
-    cells = base.mark_rect(color=FILL, stroke=GREY, strokeWidth=0.3).encode(
-        opacity=alt.Opacity(field="released", type="quantitative", scale=scale, legend=None)
-    )
+    opacity = alt.Opacity(field="released", type="quantitative", scale=scale, legend=None)
+    cells = base.mark_rect(color=FILL, stroke=GREY, strokeWidth=0.3).encode(opacity=opacity)
     kinds = {EXTRA: (to_hex(FALSE_POSITIVE), "cross"), MISSED: (to_hex(FALSE_NEGATIVE), "circle")}
     wrong = base.transform_filter(alt.FieldOneOfPredicate(field="kind", oneOf=list(kinds))).mark_point(filled=True, size=70, opacity=1)
     colors, shapes = (alt.Scale(domain=list(kinds), range=list(looks)) for looks in zip(*kinds.values(), strict=True))
@@ -168,13 +167,10 @@ def family_table(table: pd.DataFrame, order: Sequence[str], title: str, *, heigh
     fill = style_channel(alt.Color, "kind", list(FILLS), list(FILLS.values()), "square")
     fill["legend"]["values"] = [EXTRA, MISSED]
     boxes = base.mark_rect(stroke=_INK, strokeWidth=0.4).encode(color=fill)
+    plain, wrong = (alt.FieldOneOfPredicate(field="kind", oneOf=kinds) for kinds in ([PLAIN], [EXTRA, MISSED]))
     texts = base.mark_text(color=_INK, fontSize=12, aria=False).encode(text=alt.Text(field="label", type="nominal"))
-    texts = alt.layer(
-        texts.transform_filter(alt.FieldOneOfPredicate(field="kind", oneOf=[PLAIN])),
-        texts.mark_text(color=_INK, fontSize=13, fontWeight="bold", aria=False).transform_filter(
-            alt.FieldOneOfPredicate(field="kind", oneOf=[EXTRA, MISSED])
-        ),
-    )
+    bold = texts.mark_text(color=_INK, fontSize=13, fontWeight="bold", aria=False)
+    texts = alt.layer(texts.transform_filter(plain), bold.transform_filter(wrong))
     return finish(alt.layer(boxes, texts), title, describe_series(rows, "series", "child", "count"), height)
 
 

@@ -82,9 +82,8 @@ class Trust(Lesson):
             _map(counts[OFFICE], number, f"A trusted office, ε = {self.epsilon:g}"),
             _map(counts[BLURRED], number, f"Places blurred over {self.radius}"),
         )
-        return LessonFigure(
-            rows=(maps, (_error_chart(errors, number),)), asked=((truth,),), figures=_figures(errors, number), note=_NOTE, source=_SOURCE
-        )
+        rows = maps, (_error_chart(errors, number),)
+        return LessonFigure(rows=rows, asked=((truth,),), figures=_figures(errors, number), note=_NOTE, source=_SOURCE)
 
 
 _NOTE = (
@@ -177,6 +176,5 @@ def _map(counts: Floats | Integers, number: int, title: str) -> object:
     table = LOS_ANGELES.edges(boxes).assign(value=shown[row, column].round(1))
     top = float(np.quantile(true_counts(number).reshape(side, step, side, step).sum(axis=(1, 3)), 0.99))
     description = f"{len(table):,} of {side**2:,} squares have people, at most {shown.max():,.0f}."
-    return real_cell_map(
-        LOS_ANGELES, Cells(table=table, title=title, value="people in a square", low=0.0, high=max(top, 1.0), description=description)
-    )
+    cells = Cells(table=table, title=title, value="people in a square", low=0.0, high=max(top, 1.0), description=description)
+    return real_cell_map(LOS_ANGELES, cells)

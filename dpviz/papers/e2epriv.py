@@ -244,9 +244,8 @@ def _measure_errors(
     streams, rows = iter(Entropy.seeded(seed).spawn(len(mechanisms) * repeats)), []
     for name, mechanism in mechanisms.items():
         runs = (mechanism.release(points, PureBudget(str(epsilon)), next(streams)) for _ in range(repeats))
-        medians = np.array(
-            [[100 * np.median(np.abs(run.answer(boxes) - truth) / truth) for boxes, truth in queries.values()] for run in runs]
-        )
+        workloads = list(queries.values())
+        medians = np.array([[100 * np.median(np.abs(run.answer(boxes) - truth) / truth) for boxes, truth in workloads] for run in runs])
         spread = medians.std(axis=0, ddof=1) if repeats > 1 else np.full(len(sizes), np.nan)
         rows += [
             {"method": name, "size": size, "error": float(error), "spread": float(item)}

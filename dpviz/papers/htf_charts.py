@@ -23,9 +23,7 @@ MEASURES = {
 
 _PLACES = {"HTF (ours)": 0, "HTF (5e-4)": 1, "HTF (1e-3)": 2, "Quadtree (geo)": 3, "Quadtree (uniform)": 4}
 _PLACES |= {"KdTree (geo)": 5, "KdTree (uniform)": 6, "UG": 4, "AG": 5, "Singular": 6, "Uniform": 7, "Privelet": 8}
-_LOOKS = {
-    name: Look(color=MORE_COLORS[place], dash=tuple(MORE_DASHES[place]), mark=MARKS[place % len(MARKS)]) for name, place in _PLACES.items()
-}
+_LOOKS = {name: Look(color=MORE_COLORS[at], dash=tuple(MORE_DASHES[at]), mark=MARKS[at % len(MARKS)]) for name, at in _PLACES.items()}
 """A method looks the same in all figures."""
 
 

@@ -113,9 +113,8 @@ def _lines(rows: pd.DataFrame, measure: str, names: Sequence[str]) -> list[Any]:
     present = rows["method"].unique().tolist()
     colors, dashes = ([looks[names.index(name) % len(looks)] for name in present] for looks in (MORE_COLORS, MORE_DASHES))
     x = alt.X(field=x_column, type="ordinal", title=_AXES[x_column], axis=alt.Axis(labelAngle=0))
-    base = alt.Chart(add_texts(drawn, list(labels))).encode(
-        x=x, color=category_channel(alt.Color, "method", present, colors), tooltip=tooltip(labels)
-    )
+    color = category_channel(alt.Color, "method", present, colors)
+    base = alt.Chart(add_texts(drawn, list(labels))).encode(x=x, color=color, tooltip=tooltip(labels))
     low, middle, high = values if measure == "false_discovery" else [f"{name} drawn" for name in values]
     bars = base.mark_rule(strokeWidth=1.5, opacity=0.6, aria=False).encode(y=_y(rows, measure, ticks, low), y2=high)
     line = base.mark_line(point=alt.OverlayMarkDef(size=50, filled=True), strokeWidth=2.5, opacity=0.9)

@@ -172,9 +172,9 @@ def matching_attack(table: pd.DataFrame, method: str, *, height: int = 280) -> a
 def _by_shape(table: pd.DataFrame, epsilon: float, methods: str, height: int) -> alt.LayerChart:
     """Draw a mark with its spread per method and shape of queries, on a logarithmic axis; marks of one shape are side by side."""
     rows = table[table["epsilon"] == epsilon]
-    shape = [f"{query_width:g} × {query_height:g}" for query_width, query_height in zip(rows["width"], rows["height"], strict=True)]
+    shapes = [f"{query_width:g} × {query_height:g}" for query_width, query_height in zip(rows["width"], rows["height"], strict=True)]
     spread = rows["spread"].fillna(0.0)
-    rows = rows.assign(shape=shape, low=np.maximum(rows["error"] - spread, rows["error"] / 10), high=rows["error"] + spread)
+    rows = rows.assign(shape=shapes, low=np.maximum(rows["error"] - spread, rows["error"] / 10), high=rows["error"] + spread)
     drawn, ticks = prepare_log_axis(rows, ["error", "low", "high"])
     names = {"method": "method", "shape": "queries (degrees wide × high)", "error": _ERROR, "spread": "spread over runs (%)"}
     order = rows["method"].unique().tolist()
@@ -185,9 +185,8 @@ def _by_shape(table: pd.DataFrame, epsilon: float, methods: str, height: int) ->
         tooltip=tooltip(names),
     )
     spreads = base.mark_rule(strokeWidth=2, aria=False).encode(y=log_y(_ERROR, ticks, "low drawn"), y2="high drawn")
-    points = base.mark_point(filled=True, size=70).encode(
-        y=log_y(_ERROR, ticks, "error drawn"), shape=category_channel(alt.Shape, "method", order, MARKS)
-    )
+    shape = category_channel(alt.Shape, "method", order, MARKS)
+    points = base.mark_point(filled=True, size=70).encode(y=log_y(_ERROR, ticks, "error drawn"), shape=shape)
     title = f"{methods} by shape of queries, ε = {epsilon:g}"
     return finish(alt.layer(spreads, points), title, _describe_lines(rows, ("shape", "method", "error"), names), height)
 

@@ -111,9 +111,8 @@ def worst_regions(table: pd.DataFrame, unit: str) -> alt.LayerChart:
     """
     rows = add_texts(table.assign(region=number_repeated(table["name"].tolist())), ["region", "true", "released", "low", "high", "error"])
     names = {"region": "region", "released": "released", "low": "95 % from", "high": "95 % to", "true": "true", "error": "error"}
-    base = alt.Chart(rows).encode(
-        y=alt.Y(field="region", type="ordinal", sort=None, title=None, axis=alt.Axis(labelLimit=220)), tooltip=tooltip(names)
-    )
+    y = alt.Y(field="region", type="ordinal", sort=None, title=None, axis=alt.Axis(labelLimit=220))
+    base = alt.Chart(rows).encode(y=y, tooltip=tooltip(names))
     ends = base.mark_rule(strokeWidth=3, opacity=0.45, color=ACCENT).encode(x=_count_axis("low", unit), x2="high")
     released = base.mark_point(size=70, filled=True, color=ACCENT).encode(x=_count_axis("released", unit))
     true = base.mark_tick(thickness=3, size=16, color="#d55e00").encode(x=_count_axis("true", unit))

@@ -16,7 +16,7 @@ from dpviz.release.area_release import AreaRelease
 from dpviz.space.denominators import RATES_PER, describe_rate
 from dpviz.space.regions import Regions
 from dpviz.view.basemap import Bounds, RegionShapes, fit_bounds, prepare_shapes
-from dpviz.view.canvas import Legend, choose_shades, make_legend, make_palette, to_css
+from dpviz.view.canvas import Legend, choose_shades, make_legend, make_marks_legend, make_palette, to_css
 from dpviz.view.colors import Colors, Scale, scale_top_of
 from dpviz.view.escape import deck, line
 from dpviz.view.trips_layers import Areas, TooltipTexts
@@ -278,14 +278,8 @@ def _color_marks(release: AreaRelease, view: AreasMapSettings, truth: Integers) 
     count = release.count[release.nodes(view.level)]
     wrong, empty = presence_errors(count, truth), truth == 0
     kinds = np.where(empty & (count >= 0.5), 1, np.where(~empty & (count < 0.5), 2, 0))
-    scale, number = Scale(kind="marks", top=1.0, title="", dark=view.dark), int(empty.sum())
-    meanings = (
-        f"empty, released as occupied: {wrong['false_positives']:,} of {number:,}",
-        f"occupied, released as empty: {wrong['false_negatives']:,} of {len(truth) - number:,}",
-    )
-    colors = scale.colors(np.arange(3))
-    marks = tuple((to_css(colors[[kind]]), text) for kind, text in enumerate(meanings, start=1))
-    return _Look(color=colors[kinds], legend=Legend(title="", marks=marks))
+    colors = Scale(kind="marks", top=1.0, title="", dark=view.dark).colors(np.arange(3))
+    return _Look(color=colors[kinds], legend=make_marks_legend(colors, wrong, int(empty.sum()), len(truth)))
 
 
 def _write_texts(release: AreaRelease, view: AreasMapSettings, truth: Integers | None) -> TooltipTexts:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -353,6 +354,22 @@ def make_legend(scale: Scale, *, negatives: bool, pale: str = "") -> Legend:
         bar=to_css(scale.colors(np.linspace(low, scale.top, _BAR))),
         marks=tuple(marks),
     )
+
+
+def make_marks_legend(colors: Colors, wrong: Mapping[str, int], empty: int, number: int) -> Legend:
+    """Describe the colours of false positives and negatives, and how many there are.
+
+    Args:
+        colors: (3, 4) of what is right, released as occupied though empty, and the other way round.
+        wrong: how many are false positives and false negatives, as of `presence_errors`.
+        empty: how many are empty in truth.
+        number: how many there are in all.
+    """
+    meanings = (
+        f"empty, released as occupied: {wrong['false_positives']:,} of {empty:,}",
+        f"occupied, released as empty: {wrong['false_negatives']:,} of {number - empty:,}",
+    )
+    return Legend(title="", marks=tuple((to_css(colors[[kind]]), text) for kind, text in enumerate(meanings, start=1)))
 
 
 def to_css(colors: Colors) -> tuple[str, ...]:

@@ -505,9 +505,8 @@ def make_example(kind: str, where: str, count: float, stddev: float, low: float,
     share = 100 * stddev / count if count >= 0.5 and stddev < 10 * count else np.nan
     relative = MISSING if np.isnan(share) else "under 0.1 %" if share < 0.1 else f"{share:.{0 if share >= 10 else 1}f} %"
     texts = {"count": format_count(count), "low": format_count(low), "high": format_count(high), "relative": relative}
-    return Example(
-        kind=kind, where=where, reliability=str(grade_reliability(np.array([count]), np.array([stddev])).to_pylist()[0]), **texts | more
-    )
+    grade = grade_reliability(np.array([count]), np.array([stddev])).to_pylist()[0]
+    return Example(kind=kind, where=where, reliability=str(grade), **texts | more)
 
 
 def _format_bounds(domain: Domain, rectangle: NDArray[np.integer]) -> str:

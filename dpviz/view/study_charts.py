@@ -113,9 +113,8 @@ def lines_with_spread(
     rows = rows.assign(low=np.maximum(rows[measure] - deviation, least), high=rows[measure] + deviation)
     drawn, make_y = error_axis(rows, [measure, "low", "high"], names[measure], scale)
     drawn, order = add_texts(drawn, list(names)), rows[series].unique().tolist()
-    x = alt.X(
-        field=x_column, type="ordinal", title=names[x_column], sort=sorted(rows[x_column].unique().tolist()), axis=alt.Axis(labelAngle=0)
-    )
+    values = sorted(rows[x_column].unique().tolist())
+    x = alt.X(field=x_column, type="ordinal", title=names[x_column], sort=values, axis=alt.Axis(labelAngle=0))
     colors, dashes, _ = _looks_of(order, looks)
     color, y = category_channel(alt.Color, series, order, colors), make_y(f"{measure} drawn")
     lined, large = drawn.iloc[: len(table)], drawn.iloc[len(table) :]

@@ -169,7 +169,9 @@ def expected_by_stage(release: TripRelease, unit: str = "trips") -> alt.LayerCha
     table["spread"] = [float(np.median(release.stage_stddev(stage))) for stage in stages]
     table["measured"] = [release.stages[stage].measured if np.isfinite(release.stages[stage].variance) else 0 for stage in stages]
     table = table[np.isfinite(table["spread"])]
-    table["label"] = [_format_noise(spread, measured) for spread, measured in zip(table["spread"], table["measured"], strict=True)]
+    numbers = [f"{measured:,} measured" if measured else "sums of finer pairs" for measured in table["measured"]]
+    pairs = zip(table["spread"], numbers, strict=True)
+    table["label"] = ["exact" if spread == 0 else f"± {format_cell(spread)}, {number}" for spread, number in pairs]
     names = {"between": "between", "spread": f"standard deviation ({unit})", "measured": "numbers measured"}
     right = 1.8 * table["spread"].max() if table["spread"].any() else 1.0
     title, scale = f"standard deviation of the noise on a pair ({unit})", alt.Scale(domainMin=0, domainMax=right, nice=False)
@@ -181,12 +183,6 @@ def expected_by_stage(release: TripRelease, unit: str = "trips") -> alt.LayerCha
     text += f"numbers measured: {describe_values(table, 'between', 'measured')}."
     bars = base.mark_bar(color=ACCENT, cornerRadiusEnd=2)
     return finish(alt.layer(bars, labels), "Expected noise by level", text, FRAME + ROW * len(table))
-
-
-def _format_noise(spread: float, measured: int) -> str:
-    """Write the label of a bar: a standard deviation in trips, and how many numbers were measured (0 for sums)."""
-    number = f"{measured:,} measured" if measured else "sums of finer pairs"
-    return "exact" if spread == 0 else f"± {format_cell(spread)}, {number}"
 
 
 def compare_stages(tables: Mapping[str, pd.DataFrame], metric: str, unit: str = "trips", *, height: int = 300) -> alt.LayerChart:
@@ -261,9 +257,8 @@ def totals_bars(table: pd.DataFrame, unit: str) -> alt.LayerChart:
     """
     names = {"trips": "trips", "released": f"released ({unit})", "low": "95 % from", "high": "95 % to"}
     names |= {"true": f"true ({unit})"} if "true" in table else {}
-    base = alt.Chart(add_texts(table, list(names))).encode(
-        y=alt.Y(field="trips", type="ordinal", sort=None, title=None, axis=alt.Axis(labelLimit=220)), tooltip=tooltip(names)
-    )
+    y = alt.Y(field="trips", type="ordinal", sort=None, title=None, axis=alt.Axis(labelLimit=220))
+    base = alt.Chart(add_texts(table, list(names))).encode(y=y, tooltip=tooltip(names))
     marked = ", true ones in amber" if "true" in table else ""
     x = partial(alt.X, type="quantitative", title=f"{unit} (95 % intervals in grey{marked})", axis=AXIS)
     layers = [base.mark_bar(color=ACCENT, cornerRadiusEnd=2).encode(x=x(field="released"))]

@@ -284,7 +284,8 @@ def draw_trips(release: TripRelease, view: TripsMapSettings, truth: PairSums | N
     drawn, total = _choose_drawn(pairs, view)
     tops = view.tops or choose_tops(release, view, pairs)
     shown = pairs[drawn]
-    look = _choose_look(view, shown, tops)
+    color_by = {ERROR: _color_by_error, FALSE_POSITIVES: _color_by_error_kind}.get(view.shown, _color_by_trips)
+    look = color_by(shown, view, Widths(top=tops.error if view.shown == ERROR else tops.trips, arcs=tops.arcs))
     texts = _write_arc_texts(release, view, shown)
     regions = _sum_regions(release, view, truth)
     return TripsDrawing(
@@ -328,14 +329,6 @@ def _require_shapes(regions: Regions, level: int) -> RegionShapes:
     if shapes is None:
         raise DomainError("These regions have neither outlines nor points: show them as a matrix, not on a map.")
     return shapes
-
-
-def _choose_look(view: TripsMapSettings, drawn: Pairs, tops: ScaleTops) -> Look:
-    """Choose colours and widths of the drawn arcs."""
-    if view.shown == ERROR:
-        return _color_by_error(drawn, view, Widths(top=tops.error, arcs=tops.arcs))
-    look = _color_by_error_kind if view.shown == FALSE_POSITIVES else _color_by_trips
-    return look(drawn, view, Widths(top=tops.trips, arcs=tops.arcs))
 
 
 def _write_note(release: TripRelease, view: TripsMapSettings, pairs: Pairs, drawn: Pairs, total: int) -> str:
@@ -714,8 +707,11 @@ def _write_arc_texts(release: TripRelease, view: TripsMapSettings, pairs: Pairs)
     """
     origins, destinations = release.tree.origins.names_of(view.level), release.tree.destinations.names_of(view.level)
     names = zip(origins[pairs.origin], destinations[pairs.destination], strict=True)
-    rest = _write_rest_of_pairs(release, view.level, pairs)
-    unit = deck(view.unit)
+    rest, unit = [""] * len(pairs.origin), deck(view.unit)
+    if release.half_step_sums is not None and view.level != release.depth:
+        sums = release.unlisted_trips(view.level, view.level)
+        rests = sums.at(pairs.origin.astype(np.int32), pairs.destination.astype(np.int32)).tolist()
+        rest = [f"\n{format_count(count)} of them in pairs that are not listed" if count else "" for count in rests]
     shown = [
         f"released {format_count(count)} {unit}{_write_interval(a, b)}{more}"
         for count, a, b, more in zip(pairs.released.tolist(), pairs.low.tolist(), pairs.high.tolist(), rest, strict=True)
@@ -731,14 +727,6 @@ def _write_arc_texts(release: TripRelease, view: TripsMapSettings, pairs: Pairs)
 def _write_interval(low: float, high: float) -> str:
     """Write the interval of a number, in trips, which holds for all numbers of its kind at once; "" where there is none."""
     return f" (95 %, all at once: {format_count(low)} to {format_count(high)})" if math.isfinite(high) else ""
-
-
-def _write_rest_of_pairs(release: TripRelease, level: int, pairs: Pairs) -> list[str]:
-    """Write for each pair how many of its trips are in no listed pair of the finest level; "" without a list, and at that level."""
-    if release.half_step_sums is None or level == release.depth:
-        return [""] * len(pairs.origin)
-    rests = release.unlisted_trips(level, level).at(pairs.origin.astype(np.int32), pairs.destination.astype(np.int32)).tolist()
-    return [f"\n{format_count(count)} of them in pairs that are not listed" if count else "" for count in rests]
 
 
 def _find_intervals(release: TripRelease, level: int, origin: Integers, destination: Integers) -> tuple[Floats, Floats]:
