@@ -35,7 +35,6 @@ class _Work:
     """The runs of a study that are still to be made, and the failed ones.
 
     Attributes:
-        study: the study.
         runs: all runs of the study.
         waiting: numbers of the runs that have not begun; workers take from this queue, too.
         skipped: numbers of the runs whose configuration and epsilon have failed already.

@@ -204,12 +204,7 @@ def theorem_4(stage: int, height: int, rho: float, fan_out: float, beta: float) 
 def proposition_1_gaussian(stage: int, height: int, rho: float, fan_out: float, beta: float) -> float:
     """Compute the asymptotic error of FlatGaussian, up to a constant: b**((T - l) / 2) sqrt(l / rho ln(b / beta)).
 
-    Args:
-        stage: l, 0 to T.
-        height: T, the number of stages below the root.
-        rho: budget.
-        fan_out: b.
-        beta: probability that the bound fails.
+    The arguments are those of `theorem_4`.
 
     Source:
         Boninsegna, Silvestri, 2025, Proposition 1, Eq. (4).

@@ -26,7 +26,6 @@ class Look:
     """Titles, series and scales of a chart of curves.
 
     Attributes:
-        title: title of the chart.
         x: title of the horizontal axis.
         y: title of the vertical axis.
         order: names of the series, as in the legend.

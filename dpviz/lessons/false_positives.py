@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import altair as alt
 import numpy as np
@@ -72,10 +72,16 @@ class FalsePositives(Lesson):
         """Compute the figures for these settings."""
         counts, kinds = count_kinds(self), kinds_of_squares(self)
         people, empty = true_squares(self.zoom), int((true_squares(self.zoom) == 0).sum())
-        first, vanished = (_map(self), _trade_chart(self)), people[kinds == KINDS.index(MISSED)].sum() / people.sum()
+        vanished = people[kinds == KINDS.index(MISSED)].sum() / people.sum()
         noise = f"{typical_noise(self.epsilon)[self.zoom]:.3g}"
+        threshold, zoom = (self.threshold, THRESHOLDS[-1]), (self.zoom, DEEPEST)
+        x = "threshold (standard deviations of the noise)"
+        by_threshold = _errors_chart("Both errors by threshold", x, trade(self), threshold, height=LOS_ANGELES.height)
+        title = "Both errors by zoom level, at this threshold"
+        by_level = _errors_chart(title, "zoom level", by_zoom(self), zoom, log_y=True, height=280)
+        first = (_map(self), by_threshold)
         return LessonFigure(
-            rows=(first, (_zoom_chart(self),)),
+            rows=(first, (by_level,)),
             slide=(first,),
             asked=((_true_map(self.zoom),),),
             figures=(
@@ -149,20 +155,6 @@ def trade(lesson: FalsePositives) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["x", "y", "series"])
 
 
-def _trade_chart(lesson: FalsePositives) -> alt.LayerChart:
-    look = Look(
-        "Both errors by threshold",
-        "threshold (standard deviations of the noise)",
-        "squares",
-        order=(FALSE, MISSED),
-        colors=SQUARE_COLORS,
-        height=LOS_ANGELES.height,
-    )
-    table = trade(lesson)
-    line = vertical_line(lesson.threshold, "on the map", left=lesson.threshold > THRESHOLDS[-1] / 2)
-    return curve_chart(table, look, dots=table, under=(line,))
-
-
 def by_zoom(lesson: FalsePositives) -> pd.DataFrame:
     """Count false positives and missed squares at every zoom level: columns x (level), y (squares, where there are any) and series."""
     rows = []
@@ -174,15 +166,8 @@ def by_zoom(lesson: FalsePositives) -> pd.DataFrame:
     return table[table["y"] > 0].reset_index(drop=True)
 
 
-def _zoom_chart(lesson: FalsePositives) -> alt.LayerChart:
-    look = Look(
-        "Both errors by zoom level, at this threshold",
-        "zoom level",
-        "squares",
-        order=(FALSE, MISSED),
-        colors=SQUARE_COLORS,
-        log_y=True,
-        height=280,
-    )
-    table = by_zoom(lesson)
-    return curve_chart(table, look, dots=table, under=(vertical_line(lesson.zoom, "on the map", left=lesson.zoom > DEEPEST / 2),))
+def _errors_chart(title: str, x: str, table: pd.DataFrame, on_map: tuple[float, float], **looks: Any) -> alt.LayerChart:
+    """Draw both errors over x; `on_map` is what the map shows, and the largest x."""
+    look = Look(title, x, "squares", order=(FALSE, MISSED), colors=SQUARE_COLORS, **looks)
+    line = vertical_line(on_map[0], "on the map", left=on_map[0] > on_map[1] / 2)
+    return curve_chart(table, look, dots=table, under=(line,))

@@ -183,7 +183,6 @@ class Verdict:
     """Whether a claim holds on a table, with what decided it.
 
     Attributes:
-        claim: the claim.
         cases: one row per case: case, value (mean over the seeds), low and high (ends of its 95 % interval), strict_low and strict_high
             (ends of the interval at 1 - 0.05 / k, for k cases).
         seeds: number of seeds.

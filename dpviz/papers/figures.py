@@ -138,7 +138,6 @@ class Paper:
 
     Attributes:
         key: its short name.
-        title: its title.
         source: authors, venue and year.
         figures: by their keys, in the paper's order.
     """
@@ -154,9 +153,7 @@ class Run:
     """A figure that was run. CURATOR ONLY where its data are private: the errors in it are measured against the truth.
 
     Attributes:
-        paper: the paper.
-        figure: the figure.
-        size: the name of its size.
+        size: the name of the figure's size.
         table: the rows of all seeds, with a first column `seed`.
         seconds: that the run took.
 

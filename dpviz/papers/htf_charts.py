@@ -58,15 +58,7 @@ def figure_4(table: pd.DataFrame, stop: int, queries: str = "random", measure: s
 
 
 def figure_5(table: pd.DataFrame, epsilon: float, queries: str = "random", measure: str = "mre", *, height: int = 340) -> alt.LayerChart:
-    """Draw the error of HTF and of quadtrees by height; one level of a quadtree counts as two binary levels.
-
-    Args:
-        table: of `dpviz.papers.htf.figure_5`. CURATOR ONLY.
-        epsilon: a budget of the table.
-        queries: a workload of the table.
-        measure: a column, one of `MEASURES`.
-        height: of the whole chart, in pixels.
-    """
+    """Draw the error of HTF and of quadtrees by height, as `figure_3` does; one level of a quadtree counts as two binary levels."""
     return _by_height(table, (epsilon, queries, measure), "HTF and quadtrees", height)
 
 

@@ -182,26 +182,29 @@ def _draw_6(table: pd.DataFrame) -> list[Any]:
     return [htf_charts.figure_6(rows, panel) for panel in rows["data"].str.partition(",")[0].unique()]
 
 
+def _sizes_by_height(heights: tuple[int, ...], seconds: tuple[float, float, float]) -> dict[str, Size]:
+    """Describe the sizes of a figure by height, given the heights of its small run and the seconds of each run."""
+    small = Size(
+        about="100,000 homes in place of 3.5 million points, ε = 0.1 alone, three heights and 300 queries of each kind.",
+        settings={"size": 100_000, "epsilons": (0.1,), "heights": heights, "queries": 300},
+        seeds=8,
+        seconds=seconds[0],
+    )
+    medium = Size(
+        about="1,000,000 homes in place of 3.5 million points, two budgets, three heights and 1,000 queries of each kind.",
+        settings={"size": 1_000_000, "epsilons": (0.1, 0.5), "heights": (8, 12, 16), "queries": 1_000},
+        seeds=5,
+        seconds=seconds[1],
+    )
+    return {SMALL: small, MEDIUM: medium, PAPER: Size(about=_PAPER_RUN, settings={"size": htf.PAPER_SIZE}, seeds=10, seconds=seconds[2])}
+
+
 _FIGURE_3 = Figure(
     key="3",
     section="Section 5.2",
     title="HTF and kd-trees by height",
     differs=_HOMES + _KD_MEDIANS,
-    sizes={
-        SMALL: Size(
-            about="100,000 homes in place of 3.5 million points, ε = 0.1 alone, three heights and 300 queries of each kind.",
-            settings={"size": 100_000, "epsilons": (0.1,), "heights": (6, 10, 16), "queries": 300},
-            seeds=8,
-            seconds=13,
-        ),
-        MEDIUM: Size(
-            about="1,000,000 homes in place of 3.5 million points, two budgets, three heights and 1,000 queries of each kind.",
-            settings={"size": 1_000_000, "epsilons": (0.1, 0.5), "heights": (8, 12, 16), "queries": 1_000},
-            seeds=5,
-            seconds=100,
-        ),
-        PAPER: Size(about=_PAPER_RUN, settings={"size": htf.PAPER_SIZE}, seeds=10, seconds=800),
-    },
+    sizes=_sizes_by_height((6, 10, 16), (13, 100, 800)),
     explanation=_HEIGHTS,
     prepare=on_data(htf.la_points, htf.figure_3, "size"),
     draw=partial(_draw_by_height, "figure_3"),
@@ -303,21 +306,7 @@ _FIGURE_5 = Figure(
     section="Section 5.4",
     title="HTF and quadtrees by height",
     differs=_HOMES,
-    sizes={
-        SMALL: Size(
-            about="100,000 homes in place of 3.5 million points, ε = 0.1 alone, three heights and 300 queries of each kind.",
-            settings={"size": 100_000, "epsilons": (0.1,), "heights": (4, 8, 14), "queries": 300},
-            seeds=8,
-            seconds=10,
-        ),
-        MEDIUM: Size(
-            about="1,000,000 homes in place of 3.5 million points, two budgets, three heights and 1,000 queries of each kind.",
-            settings={"size": 1_000_000, "epsilons": (0.1, 0.5), "heights": (8, 12, 16), "queries": 1_000},
-            seeds=5,
-            seconds=85,
-        ),
-        PAPER: Size(about=_PAPER_RUN, settings={"size": htf.PAPER_SIZE}, seeds=10, seconds=730),
-    },
+    sizes=_sizes_by_height((4, 8, 14), (10, 85, 730)),
     explanation=_HEIGHTS,
     prepare=on_data(htf.la_points, htf.figure_5, "size"),
     draw=partial(_draw_by_height, "figure_5"),

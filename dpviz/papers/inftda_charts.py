@@ -58,31 +58,12 @@ def figure_4(table: pd.DataFrame, data: str, epsilon: float = 1.0, *, height: in
 
 
 def figure_5(table: pd.DataFrame, data: str, epsilon: float = 1.0, *, height: int = 300) -> alt.LayerChart:
-    """Draw the false discovery rate by stage, a line per method.
-
-    Args:
-        table: of `dpviz.papers.inftda.figure_5` or `measure_sets`. CURATOR ONLY.
-        data: a set of the table.
-        epsilon: a budget of the table.
-        height: of the whole chart, in pixels.
-
-    Raises:
-        InputError: the table has no such rows.
-    """
+    """Draw the false discovery rate by stage, a line per method; arguments and errors as of `figure_4`. CURATOR ONLY."""
     return _panel(table, table[table["data"] == data], "false_discovery", epsilon, height)
 
 
 def figure_6(table: pd.DataFrame, data: str, *, height: int = 300) -> alt.LayerChart:
-    """Draw the run time by budget, a line per method.
-
-    Args:
-        table: of `dpviz.papers.inftda.figure_6` or `measure_sets`.
-        data: a set of the table.
-        height: of the whole chart, in pixels.
-
-    Raises:
-        InputError: the table has no such rows.
-    """
+    """Draw the run time by budget, a line per method; arguments and errors as of `figure_4`."""
     return _panel(table, table[table["data"] == data], "seconds", None, height)
 
 

@@ -31,6 +31,12 @@ _CASE = {"data": "{}", "epsilon": "ε = {:g}", "stage": "level {}"}
 
 _PAPER_RUN = "The paper's six sets, budgets and 10 runs."
 _THREE_SETS = ("binary_sparse", "random_sparse", "random_complete")
+_SMALL_RUN = Size(
+    about="Three of the paper's six sets, sparse and complete, at ε = 1 alone.",
+    settings={"names": _THREE_SETS, "epsilons": (1.0,)},
+    seeds=5,
+    seconds=15,
+)
 
 Combine = Callable[[float, float], float]
 
@@ -233,15 +239,7 @@ _FIGURE_4 = Figure(
     section="Section 5.1",
     title="Largest errors on synthetic sets",
     differs=_SETS + " TDA-linf is left out where a level has more than 50,000 numbers for its solver.",
-    sizes={
-        SMALL: Size(
-            about="Three of the paper's six sets, sparse and complete, at ε = 1 alone.",
-            settings={"names": _THREE_SETS, "epsilons": (1.0,)},
-            seeds=5,
-            seconds=15,
-        ),
-        PAPER: Size(about=_PAPER_RUN, seeds=10, seconds=225),
-    },
+    sizes={SMALL: _SMALL_RUN, PAPER: Size(about=_PAPER_RUN, seeds=10, seconds=225)},
     explanation=_METHODS,
     prepare=on_data(_make_sets, inftda.figure_4, "names"),
     draw=partial(_draw_by_stage, "figure_4"),
@@ -340,15 +338,7 @@ _FIGURE_6 = Figure(
     section="Section 5.1",
     title="Run times on synthetic sets",
     differs=_SETS + " TDA-linf is solved by HiGHS in place of GLPK, TDA-l2 by a projection of our own in place of CLARABEL.",
-    sizes={
-        SMALL: Size(
-            about="Three of the paper's six sets, sparse and complete, at ε = 1 alone.",
-            settings={"names": _THREE_SETS, "epsilons": (1.0,)},
-            seeds=5,
-            seconds=15,
-        ),
-        PAPER: Size(about=_PAPER_RUN, seeds=10, seconds=190),
-    },
+    sizes={SMALL: _SMALL_RUN, PAPER: Size(about=_PAPER_RUN, seeds=10, seconds=190)},
     explanation=_METHODS,
     prepare=on_data(_make_sets, inftda.figure_6, "names"),
     draw=_draw_6,
