@@ -103,13 +103,13 @@ def evaluate_points(release: PointRelease, points: PointCounts) -> Evaluation:
     counts, estimates, rows = points.blocks(finest), release.blocks(finest), []
     for zoom in range(finest, -1, -1):
         rows.append(_zoom_errors(release, zoom, counts, estimates))
-        counts, estimates = (_join_blocks(blocks) for blocks in (counts, estimates))
+        counts, estimates = (join_blocks(blocks) for blocks in (counts, estimates))
         if zoom and not release.states_noise:  # contrasts may publish larger areas by themselves, which need not add up
             estimates = release.blocks(zoom - 1)
     return Evaluation(truth=truth, by_zoom=pd.DataFrame(rows[::-1]))
 
 
-def _join_blocks(blocks: NDArray[Any]) -> NDArray[Any]:
+def join_blocks(blocks: NDArray[Any]) -> NDArray[Any]:
     """Add up blocks by four: (n, n) counts of a zoom level become the (n / 2, n / 2) counts of the next coarser one; one block stays."""
     return blocks if len(blocks) == 1 else blocks[::2, ::2] + blocks[1::2, ::2] + blocks[::2, 1::2] + blocks[1::2, 1::2]
 

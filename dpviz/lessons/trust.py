@@ -13,6 +13,7 @@ import pandas as pd
 from dpviz.amounts import format_decimal
 from dpviz.arrays import Floats, Integers
 from dpviz.data.points import PointCounts
+from dpviz.evaluation.metrics import join_blocks
 from dpviz.lessons.charts import GREEN, Look, curve_chart
 from dpviz.lessons.lesson import Figure, Lesson, LessonFigure, draw_setting, epsilon_setting
 from dpviz.lessons.maps import Cells
@@ -127,7 +128,7 @@ def errors_by_zoom(released: Floats, truth: Integers) -> Floats:
     error, found = released - truth, []
     for _ in range(FINEST):
         found.append(math.sqrt((error**2).mean()))
-        error = error[::2, ::2] + error[1::2, ::2] + error[::2, 1::2] + error[1::2, 1::2]
+        error = join_blocks(error)
     return np.array(found[::-1])
 
 

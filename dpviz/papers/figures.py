@@ -6,12 +6,15 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from dpviz.errors import SettingError, did_you_mean
 from dpviz.papers.claims import Claim, Verdict
+
+if TYPE_CHECKING:
+    from pandas.api.typing import DataFrameGroupBy
 
 SMALL, MEDIUM, PAPER = "small", "medium", "paper"
 MOST_SEEDS = 100
@@ -271,6 +274,12 @@ def on_data(make: Callable[..., Any], measure: Callable[..., pd.DataFrame], *of_
     return prepare
 
 
+def group_cases(table: pd.DataFrame, *values: str) -> DataFrameGroupBy[Any, Any]:
+    """Group the rows of all seeds by case: by all columns but `seed` and those of values."""
+    keys = [name for name in table.columns if name not in ("seed", *values)]
+    return table.groupby(keys, sort=False, dropna=False)
+
+
 def average(table: pd.DataFrame, *values: str, spread: str = "spread") -> pd.DataFrame:
     """Average columns of a figure's table over the seeds, for a chart.
 
@@ -282,6 +291,5 @@ def average(table: pd.DataFrame, *values: str, spread: str = "spread") -> pd.Dat
     >>> average(pd.DataFrame({"seed": [1, 2], "method": "tree", "error": [1.0, 3.0]}), "error").round(3).to_dict("records")
     [{'method': 'tree', 'error': 2.0, 'spread': 1.414}]
     """
-    keys = [name for name in table.columns if name not in ("seed", spread, *values)]
-    groups = table.groupby(keys, sort=False, dropna=False)
+    groups = group_cases(table, spread, *values)
     return groups[list(values)].mean().assign(**{spread: groups[values[0]].std()}).reset_index()

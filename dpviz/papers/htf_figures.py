@@ -13,7 +13,7 @@ import pandas as pd
 from dpviz.data.points import PointCounts
 from dpviz.papers import htf
 from dpviz.papers.claims import FAILS, UNDECIDED, Claim, ratios
-from dpviz.papers.figures import MEDIUM, PAPER, SMALL, Figure, Paper, Size, on_data
+from dpviz.papers.figures import MEDIUM, PAPER, SMALL, Figure, Paper, Size, group_cases, on_data
 
 FORMS = tuple(htf.SPLIT_EPSILONS)
 KD_TREES = ("KdTree (geo)", "KdTree (uniform)")
@@ -145,9 +145,7 @@ def _gain_by_sigma(rows: pd.DataFrame) -> dict[str, float]:
 
 def _average(table: pd.DataFrame) -> pd.DataFrame:
     """Average the errors over the seeds, with their standard deviations."""
-    spreads = [f"{name}_spread" for name in htf.FIGURES]
-    keys = [name for name in table.columns if name not in ("seed", *htf.FIGURES, *spreads)]
-    groups = table.groupby(keys, sort=False, dropna=False)[list(htf.FIGURES)]
+    groups = group_cases(table, *htf.FIGURES, *(f"{name}_spread" for name in htf.FIGURES))[list(htf.FIGURES)]
     return groups.mean().join(groups.std().add_suffix("_spread")).reset_index()
 
 

@@ -11,7 +11,7 @@ import pandas as pd
 
 from dpviz.papers import inftda
 from dpviz.papers.claims import FAILS, UNDECIDED, Claim, cell_values, step_ratios
-from dpviz.papers.figures import PAPER, SMALL, Figure, Paper, Size, on_data
+from dpviz.papers.figures import PAPER, SMALL, Figure, Paper, Size, group_cases, on_data
 from dpviz.samples.trips import made_up_country
 
 _AGAIN = "Each seed draws new noise; the trips stay the same. Noise is exact, with the variance that the paper's text states."
@@ -111,9 +111,8 @@ def _make_sets(names: Iterable[str] | None = None) -> inftda.Sets:
 
 def _average(table: pd.DataFrame) -> pd.DataFrame:
     """Summarise the seeds as the paper does its runs: by mean, least and largest."""
-    keys = [name for name in table.columns if name not in ("seed", "mean", "minimum", "maximum")]
-    groups = table.groupby(keys, sort=False, dropna=False)
-    return groups.agg(mean=("mean", "mean"), minimum=("minimum", "min"), maximum=("maximum", "max")).reset_index()
+    how = {"mean": "mean", "minimum": "min", "maximum": "max"}
+    return group_cases(table, *how).agg(how).reset_index()
 
 
 def _draw_3(table: pd.DataFrame) -> list[Any]:
