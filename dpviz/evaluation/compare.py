@@ -35,7 +35,6 @@ class _Work:
     """The runs of a study that are still to be made, and the failed ones.
 
     Attributes:
-        study: the study.
         runs: all runs of the study.
         waiting: numbers of the runs that have not begun; workers take from this queue, too.
         skipped: numbers of the runs whose configuration and epsilon have failed already.
@@ -63,11 +62,8 @@ class _Work:
         listed, unlisted_number = self.failures[:MOST_LISTED], len(self.failures) - MOST_LISTED
         failed_ones = "One configuration" if len(self.failures) == 1 else f"{len(self.failures):,} configurations"
         unlisted = f"; and {unlisted_number:,} more" if unlisted_number > 0 else ""
-        raise DpvizError(
-            f"{failed_ones} of the study failed; the rows of all others are complete, and a resumed study tries these again. "
-            + "; ".join(listed)
-            + unlisted
-        )
+        done = "the rows of all others are complete, and a resumed study tries these again."
+        raise DpvizError(f"{failed_ones} of the study failed; {done} {'; '.join(listed)}{unlisted}")
 
 
 def compare(
@@ -123,7 +119,7 @@ def compare(
         raise SettingError(f"workers must be a whole number from 1 to {MOST_WORKERS}.")
     runs, finished = study.runs(), finished_runs(study, done)
     work = _Work(study=study, runs=runs, waiting=deque(number for number, run in enumerate(runs) if run.id not in finished))
-    yield from _stream_rows(work, workers, stop or Event(), progress or _no_progress)
+    yield from _stream_rows(work, workers, stop or Event(), progress or (lambda *_: None))
 
 
 def _stream_rows(work: _Work, workers: int, stop: Event, progress: Progress) -> Generator[Row, None, None]:
@@ -184,7 +180,3 @@ def _take_next(waiting: deque[int]) -> int | None:
         return waiting.popleft()
     except IndexError:  # a worker has taken the last run
         return None
-
-
-def _no_progress(finished: int, total: int) -> None:
-    """Ignore the progress, for callers that do not follow it."""

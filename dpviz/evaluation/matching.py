@@ -270,11 +270,8 @@ def made_up_holders(
     shifted = coordinates[:common_number] + disagreement * rng.standard_normal((common_number, 2))
     second_coordinates = np.clip(np.concatenate([shifted, coordinates[half:]]), low, high)
     first, second = (PointCounts.from_xy(*part.T, domain=domain) for part in (coordinates[:half], second_coordinates))
-    return Holders(
-        first=first,
-        second=second,
-        known=np.column_stack([_cells_of(coordinates[:common_number], domain), _cells_of(second_coordinates[:common_number], domain)]),
-    )
+    known = np.column_stack([_cells_of(part[:common_number], domain) for part in (coordinates, second_coordinates)])
+    return Holders(first=first, second=second, known=known)
 
 
 def _cells_of(coordinates: Floats, domain: Domain) -> NDArray[np.int32]:

@@ -10,7 +10,7 @@ import pandas as pd
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
-from dpviz.arrays import Floats, Integers, Mask
+from dpviz.arrays import Floats, Integers
 from dpviz.cards import HtmlCard
 from dpviz.data.points import PointCounts
 from dpviz.errors import DomainError
@@ -103,13 +103,13 @@ def evaluate_points(release: PointRelease, points: PointCounts) -> Evaluation:
     counts, estimates, rows = points.blocks(finest), release.blocks(finest), []
     for zoom in range(finest, -1, -1):
         rows.append(_zoom_errors(release, zoom, counts, estimates))
-        counts, estimates = (_join_blocks(blocks) for blocks in (counts, estimates))
+        counts, estimates = (join_blocks(blocks) for blocks in (counts, estimates))
         if zoom and not release.states_noise:  # contrasts may publish larger areas by themselves, which need not add up
             estimates = release.blocks(zoom - 1)
     return Evaluation(truth=truth, by_zoom=pd.DataFrame(rows[::-1]))
 
 
-def _join_blocks(blocks: NDArray[Any]) -> NDArray[Any]:
+def join_blocks(blocks: NDArray[Any]) -> NDArray[Any]:
     """Add up blocks by four: (n, n) counts of a zoom level become the (n / 2, n / 2) counts of the next coarser one; one block stays."""
     return blocks if len(blocks) == 1 else blocks[::2, ::2] + blocks[1::2, ::2] + blocks[::2, 1::2] + blocks[1::2, 1::2]
 
@@ -242,16 +242,9 @@ def error_by_size(truth: ArrayLike, released: ArrayLike) -> pd.DataFrame:
     group = np.where(truth > 0, np.floor(np.log10(np.maximum(truth, 1))) + 1, 0).astype(int)
     table = pd.DataFrame({"group": group, "truth": truth, "absolute": np.abs(error), "error": error}).groupby("group").mean()
     low = np.where(table.index > 0, 10 ** np.maximum(table.index.to_numpy() - 1, 0), 0)
-    return pd.DataFrame(
-        {
-            "low": low,
-            "high": np.where(low > 0, 10 * low - 1, 0),
-            "partitions": np.bincount(group)[table.index.to_numpy()],
-            "mae": table["absolute"].to_numpy(),
-            "bias": table["error"].to_numpy(),
-            "relative": 100 * table["absolute"].to_numpy() / np.where(low > 0, table["truth"].to_numpy(), np.nan),
-        }
-    )
+    mae, mean = table["absolute"].to_numpy(), np.where(low > 0, table["truth"].to_numpy(), np.nan)
+    sizes = {"low": low, "high": np.where(low > 0, 10 * low - 1, 0), "partitions": np.bincount(group)[table.index.to_numpy()]}
+    return pd.DataFrame({**sizes, "mae": mae, "bias": table["error"].to_numpy(), "relative": 100 * mae / mean})
 
 
 def _zoom_errors(release: PointRelease, zoom: int, truth: Integers, estimate: Floats) -> dict[str, float]:
@@ -310,14 +303,9 @@ def expected_error(release: PointRelease, zoom: int) -> float:
     row, column = np.divmod(blocks, side)
     column = (column + row) % side  # evenly spaced numbers would often lie in few columns: each row is shifted by its own number
     if release.domain.mask is not None:
-        row, column = _select_evenly(release.domain.mask.blocks(zoom))
+        open_blocks = np.flatnonzero(release.domain.mask.blocks(zoom))
+        chosen = np.random.default_rng(0).permutation(open_blocks)[:_SAMPLED_BLOCKS]  # at random, the same ones each time
+        row, column = np.divmod(np.sort(chosen), side)
     corners = np.stack([column, row, column + 1, row + 1], axis=1) * width
     _, stddev = release.answer(release.domain.coordinates(corners), spread=True, fill="uniform")  # only the spread is used
     return float(np.sqrt((stddev**2).mean()))
-
-
-def _select_evenly(is_open: Mask) -> tuple[Integers, Integers]:
-    """Return the rows and the columns of up to 1,024 open blocks, which are chosen at random, the same ones each time."""
-    blocks = np.random.default_rng(0).permutation(np.flatnonzero(is_open))[:_SAMPLED_BLOCKS]
-    row, column = np.divmod(np.sort(blocks), len(is_open))
-    return row, column

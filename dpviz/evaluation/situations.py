@@ -19,15 +19,15 @@ from dpviz.space.domain import Domain
 
 EPSILONS, WORKLOADS = (0.1, 1.0), ("small", "large")
 _SEED, _QUERIES, _EVEN = 1, 200, "even"
-_RECORDS = {"city": 200_000, "few records": 4_000, "one crowd": 200_000, "roads": 200_000, "routes of one person": 50_000, _EVEN: 200_000}
 _SAMPLES = {
-    "city": "la_residents",
-    "few records": "la_residents",
-    "one crowd": "gaussian_cluster",
-    "roads": "road_crossings",
-    "routes of one person": "daily_routes",
+    "city": ("la_residents", 200_000),
+    "few records": ("la_residents", 4_000),
+    "one crowd": ("gaussian_cluster", 200_000),
+    "roads": ("road_crossings", 200_000),
+    "routes of one person": ("daily_routes", 50_000),
+    _EVEN: ("", 200_000),
 }
-SITUATIONS = tuple(_RECORDS)
+SITUATIONS = tuple(_SAMPLES)
 """Kinds of made-up data, by how their records lie: in most cells of a city, in a small part of the cells around one crowd."""
 
 
@@ -42,11 +42,10 @@ def make_points(situation: str, order: int) -> PointCounts:
     (6, 4000)
     """
     check_choice(situation, SITUATIONS, "situation")
-    size = _RECORDS[situation]
+    key, size = _SAMPLES[situation]
     if situation == _EVEN:
         x, y = np.random.default_rng(_SEED).random((2, size))
         return PointCounts.from_xy(x, y, domain=Domain(bounds=(0, 0, 1, 1), crs=None, order=order))
-    key = _SAMPLES[situation]
     return load_point_sample(key, size=size, domain=replace(POINT_SAMPLES[key].domain, order=order), seed=_SEED)
 
 

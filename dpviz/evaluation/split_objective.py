@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpviz.arrays import Floats, Integers
 from dpviz.data.points import PointCounts
@@ -121,7 +120,8 @@ def split_objectives(points: PointCounts, *, across: bool = True) -> Floats:
         (side + 1,) objectives in records; the first and the last value are the objective of the domain without a split.
     """
     side = points.domain.side
-    position, count, number = _group_cells(points.column if across else points.row, points.count)
+    place = (points.column if across else points.row).astype(np.int64)
+    (position, count), number = np.unique(np.stack([place, points.count]), axis=1, return_counts=True)
     below = _part_objective(position, count, number, side)
     above = _part_objective(side - 1 - position, count, number, side)[::-1]
     return below + above
@@ -140,12 +140,6 @@ def _part_objective(position: Integers, count: Integers, number: Integers, side:
         result[lines] = 2 * (excess[lines - 1] - cells[lines - 1] * fraction)
     result[0] = 0.0
     return result
-
-
-def _group_cells(position: NDArray[np.int32], count: Integers) -> tuple[Integers, Integers, Integers]:
-    """Return the distinct pairs of column (or row) and count, and the number of cells with each pair."""
-    pairs, number = np.unique(np.stack([position.astype(np.int64), count]), axis=1, return_counts=True)
-    return pairs[0], pairs[1], number
 
 
 def run_without_noise(objective: Floats, rounds: int = DEFAULTS.rounds) -> tuple[Integers, int]:

@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from dpviz.release.area_release import AreaRelease
     from dpviz.release.point_release import PointRelease
     from dpviz.release.trip_release import TripRelease
+    from dpviz.space.regions import Regions
 
 Row = dict[str, Any]
 
@@ -133,7 +134,9 @@ class PointQuestions(Questions):
     @classmethod
     def of(cls, points: PointCounts, workloads: tuple[str, ...], queries: int, seed: int) -> PointQuestions:
         """Make the questions of some workloads, with `queries` boxes for each workload of random boxes."""
-        boxes_by_name = {name: _draw_boxes(points, name, queries, seed) for name in workloads if name in ("random", *SHARES)}
+        make: dict[str, Callable[..., Floats]] = {name: partial(area_share, share=share) for name, share in SHARES.items()}
+        make["random"] = random_rectangles
+        boxes_by_name = {name: make[name](points.domain, count=queries, seed=seed) for name in workloads if name in make}
         boxes = np.concatenate([np.zeros((0, 4)), *boxes_by_name.values()])
         lists = {name: slice(number * queries, (number + 1) * queries) for number, name in enumerate(boxes_by_name)}
         box_truth = true_answers(points, boxes)
@@ -215,7 +218,7 @@ class TripQuestions(Questions):
     @classmethod
     def of(cls, trips: TripCounts, workloads: tuple[str, ...], queries: int, seed: int) -> TripQuestions:  # noqa: ARG003
         """Make the questions of some workloads; none of them are random, so `queries` and `seed` have no effect."""
-        levels = {name: number for number, name in enumerate(trips.regions.levels, 1) if name in workloads or LEVELS in workloads}
+        levels = _chosen_levels(trips.regions, workloads)
         truth = np.append(trips.count, 0)
         sizes = tuple(name for name, _ in group_by_size(truth)) if SIZES in workloads and SIZES not in levels else ()
         return cls(trips=trips, levels=levels, sizes=sizes)
@@ -273,8 +276,7 @@ class AreaQuestions(Questions):
     @classmethod
     def of(cls, areas: AreaCounts, workloads: tuple[str, ...], queries: int, seed: int) -> AreaQuestions:  # noqa: ARG003
         """Make the questions of some workloads; none of them are random, so `queries` and `seed` have no effect."""
-        levels = {name: number for number, name in enumerate(areas.regions.levels, 1) if name in workloads or LEVELS in workloads}
-        return cls(areas=areas, levels=levels, truth=areas.level_counts())
+        return cls(areas=areas, levels=_chosen_levels(areas.regions, workloads), truth=areas.level_counts())
 
     def names(self) -> list[str]:
         """Return the names of the rows that each run gives."""
@@ -341,9 +343,8 @@ def _check_known(workloads: tuple[str, ...], known: tuple[str, ...]) -> tuple[st
     return workloads
 
 
-def _draw_boxes(points: PointCounts, name: str, queries: int, seed: int) -> Floats:
-    make: Callable[..., Floats] = random_rectangles if name == "random" else partial(area_share, share=SHARES[name])
-    return make(points.domain, count=queries, seed=seed)
+def _chosen_levels(regions: Regions, workloads: tuple[str, ...]) -> dict[str, int]:
+    return {name: number for number, name in enumerate(regions.levels, 1) if name in workloads or LEVELS in workloads}
 
 
 def _select_blocks(counts: Callable[[int], Any], zoom: int, mask: Mask | None) -> Any:
@@ -495,9 +496,8 @@ class Study(HtmlCard):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
                 raise SettingError(f"{name} must be a whole number from {low:,} to {high:,}.")
-        object.__setattr__(
-            self, "epsilons", tuple(exact(epsilon, "epsilon") for epsilon in _as_tuple(self.epsilons, "epsilons", "(0.5, 1)"))
-        )
+        epsilons = _as_tuple(self.epsilons, "epsilons", "(0.5, 1)")
+        object.__setattr__(self, "epsilons", tuple(exact(epsilon, "epsilon") for epsilon in epsilons))
         object.__setattr__(self, "workloads", _as_tuple(self.workloads, "workloads", '("random",)'))
         object.__setattr__(self, "gaussian", _as_tuple(self.gaussian, "gaussian", '("tree",)'))
         for label in self.gaussian:

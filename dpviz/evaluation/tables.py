@@ -62,7 +62,8 @@ def tidy(study: Study, rows: Iterable[dict[str, Any]] | pd.DataFrame) -> pd.Data
         return pd.DataFrame(columns=[*KEYS, "repeat", "run", *METRICS, "seconds"])
     runs = {run.id: (position, run.label) for position, run in enumerate(study.runs())}
     names = {name: position for position, name in enumerate(study.questions.names())}
-    table = _with_status(table)
+    status = pd.Series(np.where(table["private"].astype(bool), SIMULATION, NOT_PRIVATE), table.index, dtype=object)
+    table = table.assign(status=table["status"].fillna(status) if "status" in table else status)  # older tables have none
     table = table[table["run"].isin(runs.keys()) & table["workload"].isin(names)].drop_duplicates(["run", "workload"])
     table = table.assign(
         label=table["run"].map({run: label for run, (_, label) in runs.items()}),
@@ -73,12 +74,6 @@ def tidy(study: Study, rows: Iterable[dict[str, Any]] | pd.DataFrame) -> pd.Data
     if any(accounting.values()):
         table = table.assign(accounting=table["run"].map(accounting))
     return table.sort_values(["_run", "_name"]).drop(columns=["_run", "_name"]).reset_index(drop=True)
-
-
-def _with_status(table: pd.DataFrame) -> pd.DataFrame:
-    """Add the column "status" to tables that were written before it existed."""
-    status = pd.Series(np.where(table["private"].astype(bool), SIMULATION, NOT_PRIVATE), table.index, dtype=object)
-    return table.assign(status=table["status"].fillna(status) if "status" in table else status)
 
 
 def read_rows(path: Path) -> pd.DataFrame:
@@ -145,13 +140,11 @@ def _problem_of(name: str, column: pd.Series[Any]) -> str:
         return f"row {int(empty.argmax()) + 1:,} is empty."
     if name == "private":
         return "" if is_bool_dtype(column) else "every value must be True or False."
-    if (name in _NUMBERS or name not in _NO_FIGURES) and not (column.isna().all() or _are_numbers(column)):
-        return "every value must be a number."
+    if (name in _NUMBERS or name not in _NO_FIGURES) and not column.isna().all():
+        numeric = is_numeric_dtype(column) and not is_bool_dtype(column)
+        if not numeric or np.isinf(column.to_numpy(np.float64)).any():
+            return "every value must be a number."
     return ""
-
-
-def _are_numbers(column: pd.Series[Any]) -> bool:
-    return is_numeric_dtype(column) and not is_bool_dtype(column) and not np.isinf(column.to_numpy(np.float64)).any()
 
 
 def finished_runs(study: Study, rows: pd.DataFrame | None) -> set[str]:

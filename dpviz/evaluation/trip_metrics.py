@@ -101,16 +101,8 @@ class TripEvaluation(HtmlCard):
         origin, destination = origin[order], destination[order]
         count, true = released.at(origin, destination), truth.at(origin, destination)
         kind = np.where(count <= 0, 2, (true == 0).astype(np.int64))
-        return pd.DataFrame(
-            {
-                "origin": origin,
-                "destination": destination,
-                "released": count,
-                "true": true,
-                "error": count - true,
-                "kind": pd.Categorical(np.array(KINDS)[kind], categories=KINDS),
-            }
-        )
+        table = pd.DataFrame({"origin": origin, "destination": destination, "released": count, "true": true, "error": count - true})
+        return table.assign(kind=pd.Categorical(np.array(KINDS)[kind], categories=KINDS))
 
     def largest_error(self, stage: int) -> int:
         """Find the largest |released - true| of all pairs of a stage, in trips; pairs that are not released count as 0. PRIVATE.
@@ -212,12 +204,7 @@ def theorem_4(stage: int, height: int, rho: float, fan_out: float, beta: float) 
 def proposition_1_gaussian(stage: int, height: int, rho: float, fan_out: float, beta: float) -> float:
     """Compute the asymptotic error of FlatGaussian, up to a constant: b**((T - l) / 2) sqrt(l / rho ln(b / beta)).
 
-    Args:
-        stage: l, 0 to T.
-        height: T, the number of stages below the root.
-        rho: budget.
-        fan_out: b.
-        beta: probability that the bound fails.
+    The arguments are those of `theorem_4`.
 
     Source:
         Boninsegna, Silvestri, 2025, Proposition 1, Eq. (4).

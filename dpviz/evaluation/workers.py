@@ -12,6 +12,7 @@ import pickle
 import subprocess
 import sys
 from collections import deque
+from contextlib import suppress
 from queue import Empty, SimpleQueue
 from threading import Event, Lock, Thread
 from typing import Any, Self
@@ -77,7 +78,9 @@ class WorkerPool:
             thread.join()
         for process in self._processes:
             process.wait()
-            _close_pipes(process)
+            for stream in (process.stdin, process.stdout):
+                with suppress(OSError):  # closing sends what is still buffered, and the worker that would read it has ended
+                    stream.close()  # type: ignore[union-attr]
 
     def next(self, seconds: float) -> tuple[int, Result | None] | None:
         """Return the next finished run's number and result (None for a skipped run); None if no run finishes within some seconds."""
@@ -188,14 +191,6 @@ def _send_message(process: subprocess.Popen[bytes], message: object) -> None:
 
 def _read_message(process: subprocess.Popen[bytes]) -> Any:
     return pickle.load(process.stdout)  # type: ignore[arg-type]  # noqa: S301
-
-
-def _close_pipes(process: subprocess.Popen[bytes]) -> None:
-    for stream in (process.stdin, process.stdout):
-        try:
-            stream.close()  # type: ignore[union-attr]
-        except OSError:  # closing sends what is still buffered, and the worker that would read it has ended
-            continue
 
 
 def _refuse_unimportable(study: Study) -> None:

@@ -29,33 +29,10 @@ from dpviz.lessons.trust import Trust
 from dpviz.lessons.zoom import Zoom
 
 GROUPS: dict[str, tuple[type[Lesson], ...]] = {
-    "The promise": (
-        OnePerson,
-        RecordOrPerson,
-        Trust,
-        Releases,
-    ),
-    "Noise and what it costs": (
-        Sums,
-        Zoom,
-        FalsePositives,
-        Consistency,
-        Interval,
-        ShapesOfRegions,
-    ),
-    "Attacks": (
-        Differencing,
-        Reconstruction,
-        Averaging,
-        FindingHome,
-        Leak,
-    ),
-    "For specialists": (
-        Split,
-        Structure,
-        Homogeneity,
-        Stages,
-    ),
+    "The promise": (OnePerson, RecordOrPerson, Trust, Releases),
+    "Noise and what it costs": (Sums, Zoom, FalsePositives, Consistency, Interval, ShapesOfRegions),
+    "Attacks": (Differencing, Reconstruction, Averaging, FindingHome, Leak),
+    "For specialists": (Split, Structure, Homogeneity, Stages),
 }
 """The lessons of the long path by the heading above them. A new lesson is put into a group."""
 

@@ -74,10 +74,8 @@ class Averaging(Lesson):
         private = played[UNCAPPED][allowed - 1] if allowed else Success(wins=SEEDS * _RUNS // 2, games=SEEDS * _RUNS)
         bound = membership_bound(allowed * self.epsilon)
         game = Game(
-            title="Is this person counted, yes or no?",
             contrast=(f"{_number(self.releases)}, rounded (NOT PRIVATE)", today),
             private=(f"{_number(allowed)}, then the ledger refuses" if allowed < self.releases else _number(allowed), private),
-            blind=0.5,
             bound=bound,
             epsilon=f"a sum of ε = {allowed * self.epsilon:g}",
         )
@@ -86,12 +84,10 @@ class Averaging(Lesson):
             asked=((means,),),
             rows=((means, success_chart(game)), (_curves(self, played), _sums(self))),
             figures=(
-                Figure(
-                    label="Rounded", value=describe_success(today), help=f"Games won after {self.releases} releases, with 95 % interval."
-                ),
-                Figure(label="Noise, no ledger", value=describe_success(noisy), help="Games won on the same number of noisy releases."),
-                Figure(label="With the ledger", value=describe_success(private), help=f"Allowed: {100 * bound:.3g} % at most."),
-                Figure(label="Releases allowed", value=f"{allowed}", help=f"The sum of ε stays within {self.cap:g}."),
+                Figure("Rounded", describe_success(today), f"Games won after {self.releases} releases, with 95 % interval."),
+                Figure("Noise, no ledger", describe_success(noisy), "Games won on the same number of noisy releases."),
+                Figure("With the ledger", describe_success(private), f"Allowed: {100 * bound:.3g} % at most."),
+                Figure("Releases allowed", f"{allowed}", f"The sum of ε stays within {self.cap:g}."),
             ),
             note="The game: a person is in the count or not, by a coin; the attacker knows the others, and weighs all releases in the best"
             f" way, in {SEEDS * _RUNS:,} made-up counts. The bound is that of the *sum* of ε, which every noisy release makes larger; a"
@@ -141,7 +137,7 @@ def _means(lesson: Averaging) -> object:
     means = {ROUNDED: np.cumsum(rounded) / days, UNCAPPED: np.cumsum(noisy) / days}
     parts = [_series(days[shown], mean[shown], name) for name, mean in means.items()]
     truth = _series(days[shown], np.full(lesson.releases, OTHERS + 1.0), "truth")
-    look = Look(title="The mean of all releases so far", x="releases", y="people", order=("truth", *means), colors=_COLORS)
+    look = Look("The mean of all releases so far", "releases", "people", order=("truth", *means), colors=_COLORS)
     return curve_chart(pd.concat([truth, *parts], ignore_index=True), look)
 
 
@@ -156,14 +152,7 @@ def _curves(lesson: Averaging, played: dict[str, tuple[Success, ...]]) -> object
     stopped = rates[UNCAPPED][np.minimum(days, allowed) - 1] if allowed else np.full(MOST, 50.0)
     shown = slice(lesson.releases)
     parts = [_series(days[shown], rate[shown], name) for name, rate in (*rates.items(), (CAPPED, stopped))]
-    look = Look(
-        title="Games won after so many releases",
-        x="releases",
-        y="games won (%)",
-        order=(ROUNDED, UNCAPPED, CAPPED),
-        colors=_COLORS,
-        top=100,
-    )
+    look = Look("Games won after so many releases", "releases", "games won (%)", order=(ROUNDED, UNCAPPED, CAPPED), colors=_COLORS, top=100)
     return curve_chart(pd.concat(parts, ignore_index=True), look)
 
 
@@ -176,9 +165,7 @@ def _sums(lesson: Averaging) -> object:
         _series(days, np.array([100 * membership_bound(number * lesson.epsilon) for number in numbers]), name)
         for name, numbers in bounds.items()
     ]
-    look = Look(
-        title="What the sum of ε allows", x="releases", y="games won, at most (%)", order=tuple(bounds), colors=(AMBER, GREEN), top=100
-    )
+    look = Look("What the sum of ε allows", "releases", "games won, at most (%)", order=tuple(bounds), colors=(AMBER, GREEN), top=100)
     return curve_chart(pd.concat(parts, ignore_index=True), look)
 
 

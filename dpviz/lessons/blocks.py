@@ -79,7 +79,8 @@ def count_map(
     fill = style_channel(alt.Color, "kind", kinds, list(fills.values()), "square")
     fill["legend"]["values"] = [kind for kind in kinds if kind in set(table["kind"])]
     base = alt.Chart(add_texts(table, list(names)))
-    edges = {name: channel(field=name, type="quantitative", axis=None, scale=_flat()) for name, channel in (("x", alt.X), ("y", alt.Y))}
+    place: dict[str, Any] = {"type": "quantitative", "axis": None, "scale": alt.Scale(nice=False, zero=False)}
+    edges = {"x": alt.X(field="x", **place), "y": alt.Y(field="y", **place)}
     rects = base.mark_rect(strokeWidth=0).encode(**edges, x2=alt.X2(field="x2"), y2=alt.Y2(field="y2"), color=fill, tooltip=tooltip(names))
     texts = base.mark_text(color=_INK, fontSize=13, fontWeight="bold", aria=False).encode(
         x=alt.X(field="middle", type="quantitative"),
@@ -95,10 +96,6 @@ def _totals(totals: Floats, noun: str, kinds: list[str]) -> pd.DataFrame:
     shown = pd.DataFrame({"x": SIDE + 0.3 if beside else step, "y": step + 1.3 if beside else 0.0})
     shown["what"] = [f"total of {noun} {number + 1}" for number in range(SIDE)]
     return shown.assign(text=[write_count(total) for total in totals], kind=[kinds[int(np.isnan(total))] for total in totals])
-
-
-def _flat() -> alt.Scale:
-    return alt.Scale(nice=False, zero=False)
 
 
 def write_count(count: float) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import altair as alt
@@ -21,12 +21,11 @@ _PHONE, _LETTER, _SYMBOL = 290, 6.3, 40
 """Widths in pixels: of a legend on a phone, of a letter in it, and of a symbol with the gaps around it."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Look:
     """Titles, series and scales of a chart of curves.
 
     Attributes:
-        title: title of the chart.
         x: title of the horizontal axis.
         y: title of the vertical axis.
         order: names of the series, as in the legend.
@@ -42,6 +41,7 @@ class Look:
     title: str
     x: str
     y: str
+    _: KW_ONLY
     order: Sequence[str]
     colors: Sequence[str] = COLORS
     log_x: bool = False
@@ -90,9 +90,8 @@ def style_channel(channel: Any, field: str, order: Sequence[str], looks: Sequenc
     legend_of_channel["columns"] = columns_for(order)
     if symbol == "stroke":
         legend_of_channel["symbolSize"] = 550
-    return channel(
-        field=field, type="nominal", scale=alt.Scale(domain=list(order), range=list(looks[: len(order)])), legend=legend_of_channel
-    )
+    scale = alt.Scale(domain=list(order), range=list(looks[: len(order)]))
+    return channel(field=field, type="nominal", scale=scale, legend=legend_of_channel)
 
 
 def columns_for(names: Sequence[str]) -> int:

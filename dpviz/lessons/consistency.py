@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import product
 from typing import ClassVar
 
 import altair as alt
@@ -78,9 +79,9 @@ class Consistency(Lesson):
         theory, measured = errors_by_level(self.split, self.epsilon, self.draw)
         names = {"level": "x", "error": "y"}
         look = Look(
-            title="Error by level",
-            x="level",
-            y="typical error (people)",
+            "Error by level",
+            "level",
+            "typical error (people)",
             order=(BEFORE, ADDED, AFTER),
             height=260,
             description=f"Lines are theory, rings {REPEATS} runs.",
@@ -92,13 +93,13 @@ class Consistency(Lesson):
             rows=(streets, (step_chart(theory.rename(columns=names), look, dots=measured.rename(columns=names)),)),
             figures=(
                 Figure(
-                    label="Contradictions, of 7",
-                    value=f"{_count_contradictions(table, BEFORE)} → {_count_contradictions(table, AFTER)}",
-                    help="Parts whose count is not the sum of their own two parts': before, and after least squares.",
+                    "Contradictions, of 7",
+                    f"{_count_contradictions(table, BEFORE)} → {_count_contradictions(table, AFTER)}",
+                    "Parts whose count is not the sum of their own two parts': before, and after least squares.",
                 ),
-                Figure(label="Street: own count", value=f"± {own:.3g}", help="Typical error of its own measurement, in people."),
-                Figure(label="Areas added up", value=f"± {added:.3g}", help="The same for the sum of the eight measured areas."),
-                Figure(label="Least squares", value=f"± {after:.3g}", help="The same for all fifteen counts together, by theory."),
+                Figure("Street: own count", f"± {own:.3g}", "Typical error of its own measurement, in people."),
+                Figure("Areas added up", f"± {added:.3g}", "The same for the sum of the eight measured areas."),
+                Figure("Least squares", f"± {after:.3g}", "The same for all fifteen counts together, by theory."),
             ),
             note=f"In truth {table['true'].iloc[0]:,.0f} people live in the street. Orange: a count that its own parts contradict; in"
             " small print what they add up to. A street of eight areas is halved three times and counted on every level. Lines: theory."
@@ -146,9 +147,8 @@ def street_chart(table: pd.DataFrame, levels: Sequence[str], title: str, *, heig
         for text, size in (("label", 13), ("parts", 10))
     ]
     description = "; ".join(f"{level}: {', '.join(rows.loc[rows['level'] == level, 'label'])}" for level in levels)
-    return finish(
-        alt.layer(boxes, *texts), title, f"{description}. {int(rows['off'].sum())} counts differ from the sum of their parts.", height
-    )
+    summary = f"{description}. {int(rows['off'].sum())} counts differ from the sum of their parts."
+    return finish(alt.layer(boxes, *texts), title, summary, height)
 
 
 def _with_positions(table: pd.DataFrame, levels: Sequence[str]) -> pd.DataFrame:
@@ -253,9 +253,6 @@ def errors_by_level(split: str, epsilon: float, draw: int) -> tuple[pd.DataFrame
 
 
 def _by_level(tree: Tree, squared: dict[str, Floats]) -> pd.DataFrame:
-    rows = [
-        (level, name, math.sqrt(values[tree.at_depth(depth)].mean()))
-        for name, values in squared.items()
-        for depth, level in enumerate(LEVELS)
-    ]
+    cases = product(squared.items(), enumerate(LEVELS))
+    rows = [(level, name, math.sqrt(values[tree.at_depth(depth)].mean())) for (name, values), (depth, level) in cases]
     return pd.DataFrame(rows, columns=["level", "series", "error"])

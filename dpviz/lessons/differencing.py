@@ -72,34 +72,23 @@ class Differencing(Lesson):
         today, private = play_hidden(self.threshold, number), play_private(self.threshold, number, self.epsilon)
         bound = membership_bound(self.epsilon)
         game = Game(
-            title="Is this person counted, yes or no?",
             contrast=("small counts hidden (NOT PRIVATE)", today),
             private=(f"private tables, ε = {self.epsilon:g}", private),
-            blind=0.5,
             bound=bound,
             epsilon=f"ε = {self.epsilon:g}",
         )
         today_map = _map([recovered, *published[1:]], hidden & ~found, found, "Today: small counts are hidden")
+        private_tables = [table.astype(np.float64) for table in noisy]
+        private_map = _map(private_tables, none, none, f"The same tables, private: ε = {self.epsilon:g}", NOISY)
+        help_private = f"The same people, {RUNS} releases of each town. At most {100 * bound:.3g} % by ε."
         return LessonFigure(
             asked=((today_map,),),
-            rows=(
-                (
-                    today_map,
-                    _map(
-                        [table.astype(np.float64) for table in noisy], none, none, f"The same tables, private: ε = {self.epsilon:g}", NOISY
-                    ),
-                ),
-                (success_chart(game, 260),),
-            ),
+            rows=((today_map, private_map), (success_chart(game, 260),)),
             figures=(
-                Figure(label="Hidden counts", value=f"{hidden.sum()} of {BLOCKS}", help="Blocks with 1 to threshold - 1 people."),
-                Figure(label="Found so far", value=f"{found.sum()} of {hidden.sum()}", help="Exactly, without a guess."),
-                Figure(label="Games won: hidden", value=describe_success(today), help=f"Over {SEEDS} made-up towns, a person in each."),
-                Figure(
-                    label="Games won: private",
-                    value=describe_success(private),
-                    help=f"The same people, {RUNS} releases of each town. At most {100 * bound:.3g} % by ε.",
-                ),
+                Figure("Hidden counts", f"{hidden.sum()} of {BLOCKS}", "Blocks with 1 to threshold - 1 people."),
+                Figure("Found so far", f"{found.sum()} of {hidden.sum()}", "Exactly, without a guess."),
+                Figure("Games won: hidden", describe_success(today), f"Over {SEEDS} made-up towns, a person in each."),
+                Figure("Games won: private", describe_success(private), help_private),
             ),
             note="The game: a person is in a block with a small count or not, by a coin. Against hidden counts the attacker sees the tables"
             " and knows how many others are in that block. Against the private tables the attacker knows *everybody* else, and makes the"

@@ -87,18 +87,8 @@ def running_errors(releases: dict[str, PointRelease], order: int, epsilon: float
     order_of_cells = np.argsort(hilbert(column, row, order))
     n = np.unique(np.linspace(1, order_of_cells.size, min(order_of_cells.size, _MOST_STEPS)).round().astype(np.int64))
     reach = 1.96 * np.sqrt(n * laplace_variance(1 / epsilon))
-    parts = [
-        pd.DataFrame(
-            {
-                "cells": n,
-                "error": release.blocks(order).ravel()[order_of_cells].cumsum()[n - 1],
-                "series": name,
-                "low": -reach,
-                "high": reach,
-            }
-        )
-        for name, release in releases.items()
-    ]
+    sums = {name: release.blocks(order).ravel()[order_of_cells].cumsum()[n - 1] for name, release in releases.items()}
+    parts = [pd.DataFrame({"cells": n, "error": error, "series": name, "low": -reach, "high": reach}) for name, error in sums.items()]
     return pd.concat(parts, ignore_index=True)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import altair as alt
 import numpy as np
@@ -72,30 +72,25 @@ class FalsePositives(Lesson):
         """Compute the figures for these settings."""
         counts, kinds = count_kinds(self), kinds_of_squares(self)
         people, empty = true_squares(self.zoom), int((true_squares(self.zoom) == 0).sum())
-        first = (_map(self), _trade_chart(self))
+        vanished = people[kinds == KINDS.index(MISSED)].sum() / people.sum()
+        noise = f"{typical_noise(self.epsilon)[self.zoom]:.3g}"
+        threshold, zoom = (self.threshold, THRESHOLDS[-1]), (self.zoom, DEEPEST)
+        x = "threshold (standard deviations of the noise)"
+        by_threshold = _errors_chart("Both errors by threshold", x, trade(self), threshold, height=LOS_ANGELES.height)
+        title = "Both errors by zoom level, at this threshold"
+        by_level = _errors_chart(title, "zoom level", by_zoom(self), zoom, log_y=True, height=280)
+        first = (_map(self), by_threshold)
         return LessonFigure(
-            rows=(first, (_zoom_chart(self),)),
+            rows=(first, (by_level,)),
             slide=(first,),
             asked=((_true_map(self.zoom),),),
             figures=(
+                Figure("Shown from", f"{_whole(self):,} or more", f"People released for a square; its noise is ± {noise} people."),
+                Figure("Shown, but empty", f"{counts[FALSE]:,} of {empty:,}", "False positives, of all squares with nobody."),
                 Figure(
-                    label="Shown from",
-                    value=f"{_whole(self):,} or more",
-                    help=f"People released for a square; its noise is ± {typical_noise(self.epsilon)[self.zoom]:.3g} people.",
+                    "Hidden, but occupied", f"{counts[MISSED]:,} of {people.size - empty:,}", "Missed squares, of all those with somebody."
                 ),
-                Figure(
-                    label="Shown, but empty", value=f"{counts[FALSE]:,} of {empty:,}", help="False positives, of all squares with nobody."
-                ),
-                Figure(
-                    label="Hidden, but occupied",
-                    value=f"{counts[MISSED]:,} of {people.size - empty:,}",
-                    help="Missed squares, of all those with somebody.",
-                ),
-                Figure(
-                    label="People who vanish",
-                    value=f"{100 * people[kinds == KINDS.index(MISSED)].sum() / people.sum():.2g} of 100",
-                    help="Residents of the hidden squares.",
-                ),
+                Figure("People who vanish", f"{100 * vanished:.2g} of 100", "Residents of the hidden squares."),
             ),
             note="Known here, because the residents are made up: nobody who sees only a release can tell orange squares from grey ones. The"
             " release is one quadtree; a threshold after it costs no budget.",
@@ -130,8 +125,7 @@ def count_kinds(lesson: FalsePositives) -> dict[str, int]:
 
 
 def _map(lesson: FalsePositives) -> alt.LayerChart:
-    counts = count_kinds(lesson)
-    text = "; ".join(f"{kind}: {count:,} squares" for kind, count in counts.items()) + "."
+    text = "; ".join(f"{kind}: {count:,} squares" for kind, count in count_kinds(lesson).items()) + "."
     title = f"Squares released with {_whole(lesson):,} or more"
     return _square_map(kinds_of_squares(lesson), lesson.zoom, (KINDS, SQUARE_COLORS), (title, text))
 
@@ -139,10 +133,8 @@ def _map(lesson: FalsePositives) -> alt.LayerChart:
 def _true_map(zoom: int) -> alt.LayerChart:
     """Draw which squares are occupied, as nobody outside knows it."""
     empty = true_squares(zoom) == 0
-    text = f"{int(empty.sum()):,} of {empty.size:,} squares are empty."
-    return _square_map(
-        np.where(empty, -1, 0), zoom, ((SOMEBODY,), (GREY,)), (f"Where somebody lives, in squares of {side_km(zoom):.1f} km", text)
-    )
+    texts = (f"Where somebody lives, in squares of {side_km(zoom):.1f} km", f"{int(empty.sum()):,} of {empty.size:,} squares are empty.")
+    return _square_map(np.where(empty, -1, 0), zoom, ((SOMEBODY,), (GREY,)), texts)
 
 
 def _square_map(kinds: NDArray[np.int64], zoom: int, looks: tuple[Sequence[str], Sequence[str]], texts: tuple[str, str]) -> alt.LayerChart:
@@ -163,20 +155,6 @@ def trade(lesson: FalsePositives) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["x", "y", "series"])
 
 
-def _trade_chart(lesson: FalsePositives) -> alt.LayerChart:
-    look = Look(
-        title="Both errors by threshold",
-        x="threshold (standard deviations of the noise)",
-        y="squares",
-        order=(FALSE, MISSED),
-        colors=SQUARE_COLORS,
-        height=LOS_ANGELES.height,
-    )
-    table = trade(lesson)
-    line = vertical_line(lesson.threshold, "on the map", left=lesson.threshold > THRESHOLDS[-1] / 2)
-    return curve_chart(table, look, dots=table, under=(line,))
-
-
 def by_zoom(lesson: FalsePositives) -> pd.DataFrame:
     """Count false positives and missed squares at every zoom level: columns x (level), y (squares, where there are any) and series."""
     rows = []
@@ -188,15 +166,8 @@ def by_zoom(lesson: FalsePositives) -> pd.DataFrame:
     return table[table["y"] > 0].reset_index(drop=True)
 
 
-def _zoom_chart(lesson: FalsePositives) -> alt.LayerChart:
-    look = Look(
-        title="Both errors by zoom level, at this threshold",
-        x="zoom level",
-        y="squares",
-        order=(FALSE, MISSED),
-        colors=SQUARE_COLORS,
-        log_y=True,
-        height=280,
-    )
-    table = by_zoom(lesson)
-    return curve_chart(table, look, dots=table, under=(vertical_line(lesson.zoom, "on the map", left=lesson.zoom > DEEPEST / 2),))
+def _errors_chart(title: str, x: str, table: pd.DataFrame, on_map: tuple[float, float], **looks: Any) -> alt.LayerChart:
+    """Draw both errors over x; `on_map` is what the map shows, and the largest x."""
+    look = Look(title, x, "squares", order=(FALSE, MISSED), colors=SQUARE_COLORS, **looks)
+    line = vertical_line(on_map[0], "on the map", left=on_map[0] > on_map[1] / 2)
+    return curve_chart(table, look, dots=table, under=(line,))

@@ -40,7 +40,7 @@ SIDE = 1 << HEIGHT
 MOST_POINTS = 50
 RADII = (0.5, 1.0, 2.0, 3.0, 5.0)
 _WIDE = DOMAIN.side // SIDE
-_CELLS = np.stack(np.divmod(np.arange(DOMAIN.side**2), DOMAIN.side)[::-1], axis=1)
+_CELLS, _AREAS = (np.stack(np.divmod(np.arange(side**2), side)[::-1], axis=1) for side in (DOMAIN.side, SIDE))
 _AREA_OF_CELL = _CELLS[:, 1] // _WIDE * SIDE + _CELLS[:, 0] // _WIDE
 _RUNS = 200
 
@@ -90,35 +90,26 @@ class FindingHome(Lesson):
         release = release_privately(home, self.points, self.epsilon, self.draw)
         belief = believe(release, self.points, self.epsilon)
         today, private = play_jittered(self.points, self.radius), play_private(self.points, self.epsilon)
-        bound, blind = guess_bound(SIDE**2, self.epsilon), 1 / SIDE**2
+        bound = guess_bound(SIDE**2, self.epsilon)
         game = Game(
             title="In which of 64 areas is the home?",
             contrast=(f"{self.points} jittered point{'s' * (self.points != 1)} (NOT PRIVATE)", today),
             private=(f"private counts, ε = {self.epsilon:g}", private),
-            blind=blind,
+            blind=1 / SIDE**2,
             bound=bound,
             epsilon=f"ε = {self.epsilon:g}",
         )
         left = possible.sum() * np.prod(cell_size()) / 1e6
-        true = belief[area_of(home)]
         jittered = _jittered_map(home, moved, possible, self.radius)
+        help_private = f"The same people, {_RUNS} releases for each. At most {100 * bound:.3g} % by ε."
         return LessonFigure(
             asked=((jittered,),),
-            rows=(
-                (jittered, _belief_map(home, belief, self.epsilon)),
-                (_release_map(release), success_chart(game)),
-            ),
+            rows=((jittered, _belief_map(home, belief, self.epsilon)), (_release_map(release), success_chart(game))),
             figures=(
-                Figure(
-                    label="Where home can be", value=f"{left:.3g} km²", help="What all discs around the jittered points share; of 256 km²."
-                ),
-                Figure(label="Belief: private", value=f"{100 * true:.3g} %", help="In the true area, after the release; 1.56 % blind."),
-                Figure(label="Games won: jittered", value=describe_success(today), help=f"The right one of 64 areas, over {SEEDS} people."),
-                Figure(
-                    label="Games won: private",
-                    value=describe_success(private),
-                    help=f"The same people, {_RUNS} releases for each. At most {100 * bound:.3g} % by ε.",
-                ),
+                Figure("Where home can be", f"{left:.3g} km²", "What all discs around the jittered points share; of 256 km²."),
+                Figure("Belief: private", f"{100 * belief[area_of(home)]:.3g} %", "In the true area, after the release; 1.56 % blind."),
+                Figure("Games won: jittered", describe_success(today), f"The right one of 64 areas, over {SEEDS} people."),
+                Figure("Games won: private", describe_success(private), help_private),
             ),
             note="Ring: the home. The game: the home is in any of 64 areas of 2 km, equally likely. Against private counts the attacker"
             " knows *everybody* else and that the person is there with all points, weighs the counts of all levels, and says the likeliest"
@@ -267,29 +258,18 @@ def _circles(dots: pd.DataFrame, radius: float, corners: int = 36) -> pd.DataFra
     return pd.DataFrame({"x": x.round(2), "y": y.round(2), "disc": disc, "step": step})
 
 
-def _all_areas() -> Integers:
-    return np.stack(np.divmod(np.arange(SIDE**2), SIDE)[::-1], axis=1)
-
-
 def _belief_map(home: tuple[int, int], belief: Floats, epsilon: float) -> object:
-    cells = _edges(_all_areas(), _WIDE).assign(value=100 * belief)
+    cells = _edges(_AREAS, _WIDE).assign(value=100 * belief)
     description = f"The likeliest of 64 areas is believed with {100 * belief.max():.3g} %."
     title = f"After the private release, ε = {epsilon:g}"
-    return real_cell_map(
-        AREA, Cells(table=cells, title=title, value="belief (%)", low=0.1, high=100.0, description=description), marks=_home_mark(home)
-    )
+    shown = Cells(table=cells, title=title, value="belief (%)", low=0.1, high=100.0, description=description)
+    return real_cell_map(AREA, shown, marks=_home_mark(home))
 
 
 def _release_map(release: PointRelease) -> object:
-    counts = release.count[release.tree.leaves][np.argsort(_leaf_areas(release))]
-    cells = _edges(_all_areas(), _WIDE).assign(value=np.maximum(counts, 0.0))
-    description = f"Noisy counts of 64 areas, from {counts.min():.0f} to {counts.max():.0f} points."
-    high = float(max(counts.max(), 1.0))
-    return real_cell_map(
-        AREA, Cells(table=cells, title="What is released: points per area", value="points", low=0.0, high=high, description=description)
-    )
-
-
-def _leaf_areas(release: PointRelease) -> Integers:
     corner = release.tree.rectangles(release.tree.leaves)[:, :2] // _WIDE
-    return np.asarray(corner[:, 1] * SIDE + corner[:, 0], np.int64)
+    counts = release.count[release.tree.leaves][np.argsort(corner[:, 1] * SIDE + corner[:, 0])]
+    cells = _edges(_AREAS, _WIDE).assign(value=np.maximum(counts, 0.0))
+    description = f"Noisy counts of 64 areas, from {counts.min():.0f} to {counts.max():.0f} points."
+    high, title = float(max(counts.max(), 1.0)), "What is released: points per area"
+    return real_cell_map(AREA, Cells(table=cells, title=title, value="points", low=0.0, high=high, description=description))

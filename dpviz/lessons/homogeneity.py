@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import altair as alt
 import numpy as np
@@ -70,24 +70,24 @@ class Homogeneity(Lesson):
         points, across = town(ORDER, PEOPLE, self.town), self.parts == COLUMNS
         curve = objective_curve(points, PureBudget(self.epsilon), across=across)
         choices = chosen_lines(points, self.epsilon, self.draw, across=across)
-        gain = 100 * (1 - curve.least / curve.unsplit)
+        gain, good = 100 * (1 - curve.least / curve.unsplit), len(lines_near_best(curve))
         best = _map(self, curve)
         return LessonFigure(
             asked=((best,),),
             rows=((best, unevenness_chart(curve, curve_axis(across))), (chosen(choices, curve_axis(across)),)),
             figures=(
-                Figure(label="Best line", value=f"{curve.best} of {points.domain.side}", help="Where unevenness is least, without noise."),
-                Figure(label="The best line removes", value=f"{gain:.1f} %", help="Of the unevenness without a split."),
+                Figure("Best line", f"{curve.best} of {points.domain.side}", "Where unevenness is least, without noise."),
+                Figure("The best line removes", f"{gain:.1f} %", "Of the unevenness without a split."),
                 Figure(
-                    label="Noise of the choice",
-                    value=f"± {curve.choice_noise:,.0f}",
-                    help="The choice is as if exponential noise of this standard deviation, 4/ε people, were on each line that is tried.",
+                    "Noise of the choice",
+                    f"± {curve.choice_noise:,.0f}",
+                    "The choice is as if exponential noise of this standard deviation, 4/ε people, were on each line that is tried.",
                 ),
                 Figure(
-                    label=f"Good choices; by chance {100 * len(lines_near_best(curve)) / len(curve.tried):.0f} %",
-                    value=f"{percent_near_best(curve, choices):.0f} %",
-                    help="Runs whose line removes at least half as much unevenness as the best tried line:"
-                    f" {len(lines_near_best(curve))} of the {len(curve.tried)} tried lines do.",
+                    f"Good choices; by chance {100 * good / len(curve.tried):.0f} %",
+                    f"{percent_near_best(curve, choices):.0f} %",
+                    "Runs whose line removes at least half as much unevenness as the best tried line:"
+                    f" {good} of the {len(curve.tried)} tried lines do.",
                 ),
             ),
             note="Unevenness: how far each cell is from the mean of its part, added up. Grey band: the noise of the choice. Bars: where"
@@ -139,23 +139,19 @@ def unevenness_chart(curve: ObjectiveCurve, axis_title: str, *, height: int = 38
     y = alt.Y(field="y", type="quantitative", title=names["y"], scale=alt.Scale(zero=False), axis=alt.Axis(format=FORMAT, tickCount=5))
     line = alt.Chart(add_texts(rows, list(names))).mark_line(color=ACCENT, strokeWidth=2.5).encode(x=x, y=y, tooltip=tooltip(names))
     marks = alt.Chart(add_texts(points, list(names))).mark_point(filled=True, size=110, opacity=1)
-    marks = marks.encode(x=x, y=y, tooltip=tooltip(names), **_kinds())
-    description = (
-        f"Unevenness without a split: {format_cell(curve.unsplit)}. At the lines that are tried: {describe_values(points[:-1], 'x', 'y')}."
+    marks = marks.encode(
+        x=x,
+        y=y,
+        color=style_channel(alt.Color, "kind", (TRIED, BEST), (AMBER, GREEN), "circle"),
+        shape=style_channel(alt.Shape, "kind", (TRIED, BEST), ("triangle-up", "cross"), "circle"),
+        tooltip=tooltip(names),
     )
-    description += (
-        f" Best of all: {format_cell(curve.best)}, with {format_cell(curve.least)}. Noise: {format_cell(curve.choice_noise)} up and down."
-    )
+    description = f"Unevenness without a split: {format_cell(curve.unsplit)}."
+    description += f" At the lines that are tried: {describe_values(points[:-1], 'x', 'y')}."
+    description += f" Best of all: {format_cell(curve.best)}, with {format_cell(curve.least)}."
+    description += f" Noise: {format_cell(curve.choice_noise)} up and down."
     unsplit_line = horizontal_line(curve.unsplit, "without a split")
     return finish(alt.layer(band(rows), unsplit_line, line, marks), "How uneven are both parts?", description, height)
-
-
-def _kinds() -> dict[str, Any]:
-    kinds = (TRIED, BEST)
-    return {
-        "color": style_channel(alt.Color, "kind", kinds, (AMBER, GREEN), "circle"),
-        "shape": style_channel(alt.Shape, "kind", kinds, ("triangle-up", "cross"), "circle"),
-    }
 
 
 def chosen(table: pd.DataFrame, axis_title: str, *, height: int = 220) -> alt.LayerChart:
@@ -203,5 +199,4 @@ def percent_near_best(curve: ObjectiveCurve, chosen: pd.DataFrame) -> float:
 def lines_near_best(curve: ObjectiveCurve) -> Integers:
     """Return the tried lines that gain, over no split, at least half of what the best tried line gains."""
     gain = curve.unsplit - curve.tried_objective
-    near_best: Integers = curve.tried[gain >= gain.max() / 2]
-    return near_best
+    return np.asarray(curve.tried[gain >= gain.max() / 2])

@@ -79,24 +79,16 @@ class Interval(Lesson):
         """Compute the figures for these settings."""
         result = intervals(self.area, self.epsilon, self.height, self.draw)
         low, high = expected_range()
-        width = 1 << (FINE - self.height)
+        width, bias = 1 << (FINE - self.height), write_signed(round(result.bias, 1)) if round(result.bias, 1) else "0"
         area = _map(self)
         return LessonFigure(
             asked=((area,),),
             rows=((area, interval_chart(result.table, result.truth, (CONTAINS, MISSES))),),
             figures=(
-                Figure(
-                    label="Contain the true count",
-                    value=f"{result.containing} of {REPEATS}",
-                    help=f"At exactly 95 %, {low} to {high} would be usual.",
-                ),
-                Figure(label="Standard deviation, as stated", value=f"{result.stddev:.3g}", help="Of the noise, known without the truth."),
-                Figure(
-                    label="Bias",
-                    value=write_signed(round(result.bias, 1)) if round(result.bias, 1) else "0",
-                    help="Of assuming that partitions are evenly filled; in no interval.",
-                ),
-                Figure(label="True count", value=f"{result.truth:,.0f}", help="Shown here because the town is made up."),
+                Figure("Contain the true count", f"{result.containing} of {REPEATS}", f"At exactly 95 %, {low} to {high} would be usual."),
+                Figure("Standard deviation, as stated", f"{result.stddev:.3g}", "Of the noise, known without the truth."),
+                Figure("Bias", bias, "Of assuming that partitions are evenly filled; in no interval."),
+                Figure("True count", f"{result.truth:,.0f}", "Shown here because the town is made up."),
             ),
             note=f"Frame: the area. A partition is {width} × {width} squares of the map. Intervals reach 2.12 standard deviations to both"
             " sides and are rounded outwards: exact for one Laplace count, cautious for sums of many.",
@@ -136,24 +128,16 @@ def interval_chart(table: pd.DataFrame, truth: float, kinds: Sequence[str], *, h
         height: height of the whole chart, in pixels.
     """
     names = {"release": "release", "estimate": "estimate", "low": "from", "high": "to", "series": "interval"}
-    x = alt.X(
-        field="release",
-        type="quantitative",
-        title="release",
-        scale=alt.Scale(nice=False, domain=[0, len(table) + 1]),
-        axis=alt.Axis(tickCount=10),
-    )
-    title = "people in the area"
+    across, title = alt.Scale(nice=False, domain=[0, len(table) + 1]), "people in the area"
+    x = alt.X(field="release", type="quantitative", title="release", scale=across, axis=alt.Axis(tickCount=10))
     base = alt.Chart(add_texts(table, list(names))).encode(x=x, tooltip=tooltip(names))
     color = style_channel(alt.Color, "series", kinds, (ACCENT, RED), "circle")
     scale, axis = alt.Scale(zero=False), alt.Axis(format=FORMAT, tickCount=5)
-    bars = base.mark_rule(strokeWidth=1.6).encode(
-        y=alt.Y(field="low", type="quantitative", title=title, scale=scale, axis=axis), y2=alt.Y2(field="high"), color=color
-    )
+    y = alt.Y(field="low", type="quantitative", title=title, scale=scale, axis=axis)
+    bars = base.mark_rule(strokeWidth=1.6).encode(y=y, y2=alt.Y2(field="high"), color=color)
     shape = style_channel(alt.Shape, "series", kinds, ("circle", "cross"), "circle")
-    dots = base.mark_point(filled=True, size=34, opacity=1).encode(
-        y=alt.Y(field="estimate", type="quantitative", scale=scale), color=color, shape=shape
-    )
+    y = alt.Y(field="estimate", type="quantitative", scale=scale)
+    dots = base.mark_point(filled=True, size=34, opacity=1).encode(y=y, color=color, shape=shape)
     line = alt.Chart(pd.DataFrame({"y": [truth], "what": ["true count"]})).mark_rule(color=GREY, strokeWidth=2)
     line = line.encode(y=alt.Y(field="y", type="quantitative"), tooltip=[alt.Tooltip(field="what", type="nominal", title="line")])
     number = table["series"].value_counts()
@@ -211,9 +195,8 @@ def noiseless_answer(area: str, height: int) -> float:
     width = points.domain.side >> height
     west, south, east, north = AREAS[area]
     edges = np.arange(0, points.domain.side, width, dtype=np.float64)
-    across, up = (
-        np.clip(np.minimum(edges + width, end) - np.maximum(edges, begin), 0, None) / width for begin, end in ((west, east), (south, north))
-    )
+    sides = ((west, east), (south, north))
+    across, up = (np.clip(np.minimum(edges + width, end) - np.maximum(edges, begin), 0, None) / width for begin, end in sides)
     return float(up @ points.blocks(height) @ across)
 
 

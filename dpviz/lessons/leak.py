@@ -85,20 +85,10 @@ class Leak(Lesson):
             asked=((lines,),),
             rows=(maps,),
             figures=(
-                Figure(
-                    label="Cells left: exact", value=f"{exact_result['possible']:,.0f} of {SIDE**2:,}", help="That fit the published lines."
-                ),
-                Figure(
-                    label="True cell: exact",
-                    value=f"{100 * exact_result['true']:.3g} %",
-                    help="What the attacker believes; a blind guess is 0.024 %.",
-                ),
-                Figure(label="True cell: private", value=f"{100 * private_result['true']:.3g} %", help="The same after the private lines."),
-                Figure(
-                    label="Given away: exact",
-                    value=f"{one_cell} of {PEOPLE}",
-                    help=f"People pinned down to one cell; {few} to at most four.",
-                ),
+                Figure("Cells left: exact", f"{exact_result['possible']:,.0f} of {SIDE**2:,}", "That fit the published lines."),
+                Figure("True cell: exact", f"{100 * exact_result['true']:.3g} %", "What the attacker believes; a blind guess is 0.024 %."),
+                Figure("True cell: private", f"{100 * private_result['true']:.3g} %", "The same after the private lines."),
+                Figure("Given away: exact", f"{one_cell} of {PEOPLE}", f"People pinned down to one cell; {few} to at most four."),
             ),
             note="Ring: where the person lives. Dots: everybody else, known to the attacker. Only the published lines are used, no count."
             " Under"
@@ -115,9 +105,8 @@ def _map(belief: NDArray[np.float64], release: PointRelease, person: int, title:
     marks.loc[person, ["what", "shape"]] = "the attacked person", "circle"
     boxes = pd.DataFrame(release.tree.rectangles(release.tree.leaves), columns=["x", "y", "x2", "y2"])
     description = f"{len(cells):,} cells are possible; the true one is believed with {100 * belief[rows[person], columns[person]]:.3g} %."
-    return cell_map(
-        Cells(table=cells, title=title, value="belief (%)", low=0.01, high=100.0, description=description), marks=marks, outlines=boxes
-    )
+    shown = Cells(table=cells, title=title, value="belief (%)", low=0.01, high=100.0, description=description)
+    return cell_map(shown, marks=marks, outlines=boxes)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -211,7 +200,10 @@ def line_probabilities(cut: Cut, column: Integers, row: Integers, rate: float | 
     known = np.bincount((column if cut.across else row)[in_node] - low, minlength=high - low)
     counts = np.vstack([known + np.eye(high - low, dtype=np.int64), known])
     if rate is None:
-        value = np.where(_exact_lines(counts) == cut.line - low, 0.0, -np.inf)
+        node, position = np.nonzero(counts)
+        start, width = np.append(0, np.cumsum((counts > 0).sum(axis=1))), np.full(len(counts), high - low)
+        values = NodeValues(value=position, count=counts[node, position], start=start, low=0 * width, high=width)
+        value = np.where(exact_medians(values) == cut.line - low, 0.0, -np.inf)
     else:
         below = counts.cumsum(axis=1)[:, :-1]
         weight = -rate * np.abs(below - counts.sum(axis=1, keepdims=True) / 2)
@@ -219,19 +211,10 @@ def line_probabilities(cut: Cut, column: Integers, row: Integers, rate: float | 
     return value[:-1], float(value[-1])
 
 
-def _exact_lines(counts: Integers) -> Integers:
-    """Return (k,) exact medians of (k, w) people per column or row."""
-    node, position = np.nonzero(counts)
-    width = np.full(len(counts), counts.shape[1])
-    start = np.concatenate([[0], np.cumsum((counts > 0).sum(axis=1))])
-    return exact_medians(NodeValues(value=position, count=counts[node, position], start=start, low=0 * width, high=width))
-
-
 def summarize_attack(belief: Floats, person: int) -> dict[str, float]:
     """Return the number of cells still possible, the belief in the true cell, the largest belief, and whether the true cell has it."""
     column, row = people()
-    true = float(belief[row[person], column[person]])
-    largest = float(belief.max())
+    true, largest = float(belief[row[person], column[person]]), float(belief.max())
     return {"possible": float((belief > 0).sum()), "true": true, "largest": largest, "found": float(true == largest)}
 
 

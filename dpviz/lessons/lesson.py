@@ -14,7 +14,7 @@ SAME_SHARE = 1e-4
 """Shares that differ by less count as equal, because a link rounds shares."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Figure:
     """A number with its label and a sentence that explains it."""
 
@@ -69,11 +69,11 @@ class ShareBar:
 
     def preset_of(self, shares: Sequence[float]) -> str | None:
         """Return the name of the preset whose shares have the same proportions; None if there is none."""
-        return next((name for name, preset in self.presets.items() if _same_split(preset, shares)), None)
-
-
-def _same_split(first: Sequence[float], second: Sequence[float]) -> bool:
-    return all(abs(a / sum(first) - b / sum(second)) < SAME_SHARE for a, b in zip(first, second, strict=True))
+        for name, preset in self.presets.items():
+            pairs = zip(preset, shares, strict=True)
+            if all(abs(a / sum(preset) - b / sum(shares)) < SAME_SHARE for a, b in pairs):
+                return name
+        return None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,7 +21,6 @@ class Cells:
 
     Attributes:
         table: columns x, y, x2, y2 (edges) and value.
-        title: title of the map.
         value: title of the value, with its unit.
         low: the value drawn faintest; the scale is logarithmic if it is above 0, else that of square roots.
         high: the value drawn strongest.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import altair as alt
 import numpy as np
@@ -79,12 +79,8 @@ class OnePerson(Lesson):
         """Compute the figures for these settings."""
         noise = Noise(kind=self.noise, epsilon=self.epsilon)
         counts = shown_counts(noise, self.seen)
-        distributions = pd.concat(
-            [
-                pd.DataFrame({"x": counts, "y": 100 * noise.probabilities(counts - true_count), "series": name})
-                for true_count, name in ((OTHERS, OUT), (OTHERS + 1, IN))
-            ]
-        )
+        likely = {OUT: noise.probabilities(counts - OTHERS), IN: noise.probabilities(counts - OTHERS - 1)}
+        distributions = pd.concat([pd.DataFrame({"x": counts, "y": 100 * each, "series": name}) for name, each in likely.items()])
         prior = self.prior / 100
         low, high = (100 * float(posterior(prior, sign * self.epsilon)) for sign in (-1, 1))
         belief = pd.DataFrame({"x": counts, "y": 100 * posterior(prior, noise.log_odds(counts)), "low": low, "high": high})
@@ -99,10 +95,10 @@ def _figures(lesson: OnePerson, beliefs: tuple[float, float, float, float]) -> t
     gain, after, low, high = beliefs
     bound = math.exp(lesson.epsilon)
     return (
-        Figure(label="Odds change at most", value=f"× {bound:.3g}", help="$e^{ε}$, up or down; with Gaussian noise except for δ."),
-        Figure(label=f"Seeing {lesson.seen} changes them", value=f"× {math.exp(gain):.3g}", help="P(seen | in) / P(seen | out)."),
-        Figure(label="Belief", value=f"{lesson.prior} % → {after:.1f} %", help="Bayes' theorem: prior odds times that ratio."),
-        Figure(label="Allowed by $e^{ε}$", value=f"{low:.1f} to {high:.1f} %", help="The grey band, for this belief before."),
+        Figure("Odds change at most", f"× {bound:.3g}", "$e^{ε}$, up or down; with Gaussian noise except for δ."),
+        Figure(f"Seeing {lesson.seen} changes them", f"× {math.exp(gain):.3g}", "P(seen | in) / P(seen | out)."),
+        Figure("Belief", f"{lesson.prior} % → {after:.1f} %", "Bayes' theorem: prior odds times that ratio."),
+        Figure("Allowed by $e^{ε}$", f"{low:.1f} to {high:.1f} %", "The grey band, for this belief before."),
     )
 
 
@@ -124,18 +120,15 @@ def distribution_chart(table: pd.DataFrame, seen: int, *, height: int = 330) -> 
         seen: the released count that the attacker sees.
         height: height of the whole chart, in pixels.
     """
-    look = Look(title="Which count is released?", x="released count", y="probability (%)", order=(OUT, IN), colors=COLORS)
+    look = Look("Which count is released?", "released count", "probability (%)", order=(OUT, IN), colors=COLORS)
     names = {"series": "data", "x": look.x, "y": look.y}
     color = style_channel(alt.Color, "series", look.order, look.colors)
     base = alt.Chart(add_texts(table, list(names))).encode(x=x_axis(look, table), color=color, tooltip=tooltip(names))
     area = base.mark_area(opacity=0.18, interpolate="step", aria=False).encode(y=alt.Y(field="y", type="quantitative", stack=None))
-    line = base.mark_line(strokeWidth=2.2, interpolate="step").encode(
-        y=y_axis(look), strokeDash=style_channel(alt.StrokeDash, "series", look.order, ([1, 0], [6, 3]))
-    )
+    dash = style_channel(alt.StrokeDash, "series", look.order, ([1, 0], [6, 3]))
+    line = base.mark_line(strokeWidth=2.2, interpolate="step").encode(y=y_axis(look), strokeDash=dash)
     description = f"The output looked at is {seen}. {series_text(table)}"
-    return finish(
-        alt.layer(area, line, vertical_line(seen, f"seen: {seen}", left=_right_half(table, seen))), look.title, description, height
-    )
+    return finish(alt.layer(area, line, _line_at(seen, table)), look.title, description, height)
 
 
 def belief_chart(table: pd.DataFrame, bounds: tuple[float, float, float], seen: int, *, height: int = 330) -> alt.LayerChart:
@@ -149,13 +142,12 @@ def belief_chart(table: pd.DataFrame, bounds: tuple[float, float, float], seen: 
     """
     before, after, most = bounds
     name = str(table["series"].iloc[0])
-    description = (
-        f"Before: {format_cell(before)} %. After seeing {seen}: {format_cell(round(after, 2))} %. Bound: {format_cell(round(most, 2))} %."
-    )
+    shown = [format_cell(share) for share in (before, round(after, 2), round(most, 2))]
+    description = f"Before: {shown[0]} %. After seeing {seen}: {shown[1]} %. Bound: {shown[2]} %."
     look = Look(
-        title="What does the attacker believe?",
-        x="released count",
-        y="belief that the person is in (%)",
+        "What does the attacker believe?",
+        "released count",
+        "belief that the person is in (%)",
         order=(name,),
         step=True,
         top=100,
@@ -164,12 +156,12 @@ def belief_chart(table: pd.DataFrame, bounds: tuple[float, float, float], seen: 
     )
     mark = alt.Chart(pd.DataFrame({"x": [seen], "y": [after]})).mark_point(size=130, filled=True, color=RED, opacity=1)
     mark = mark.encode(x=alt.X(field="x", type="quantitative"), y=alt.Y(field="y", type="quantitative"))
-    line = vertical_line(seen, f"seen: {seen}", left=_right_half(table, seen))
-    return curve_chart(table, look, under=(band(table), horizontal_line(before, f"before: {before:g} %"), line, mark))
+    under = (band(table), horizontal_line(before, f"before: {before:g} %"), _line_at(seen, table), mark)
+    return curve_chart(table, look, under=under)
 
 
-def _right_half(table: pd.DataFrame, x: float) -> bool:
-    return bool(2 * x > table["x"].min() + table["x"].max())
+def _line_at(seen: int, table: pd.DataFrame) -> Any:
+    return vertical_line(seen, f"seen: {seen}", left=bool(2 * seen > table["x"].min() + table["x"].max()))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -170,12 +170,10 @@ def _outlines(area: Area) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
     land, *lines = (outlines_around(name, area.bounds, 2 * extent, extent / _FINEST) for name in ("land", "countries", "states"))
     sea = shapely.get_parts(shapely.difference(window, shapely.union_all(shapely.make_valid(land))))
     borders = shapely.get_parts(shapely.intersection(np.concatenate(lines), window))
-    rings = [shapely.get_coordinates(ring) for ring in shapely.get_rings(sea)]
-    lines_of_borders = [shapely.get_coordinates(line) for line in borders[~shapely.is_empty(borders)]]
     return (
         _corners(area, [_bridge_rings(polygon) for polygon in sea[~shapely.is_empty(sea)]]),
-        _corners(area, rings),
-        _corners(area, lines_of_borders),
+        _corners(area, [shapely.get_coordinates(ring) for ring in shapely.get_rings(sea)]),
+        _corners(area, [shapely.get_coordinates(line) for line in borders[~shapely.is_empty(borders)]]),
     )
 
 
@@ -211,10 +209,9 @@ def _name_layers(area: Area, most: int) -> list[Any]:
     base = alt.Chart(rows).transform_filter(f"{fits_across} && {fits_up}").encode(**area.channels())
     text = alt.Text(field="name", type="nominal")
     dots = base.mark_point(shape="circle", filled=True, size=14, color=ink, opacity=0.9, clip=True, aria=False)
-    halos = base.mark_text(
-        dy=-8, fontSize=11, color=paper, stroke=paper, strokeWidth=3, strokeJoin="round", opacity=0.75, clip=True, aria=False
-    )
-    names = base.mark_text(dy=-8, fontSize=11, color=ink, clip=True, aria=False)
+    place: dict[str, Any] = {"dy": -8, "fontSize": 11, "clip": True, "aria": False}
+    halos = base.mark_text(color=paper, stroke=paper, strokeWidth=3, strokeJoin="round", opacity=0.75, **place)
+    names = base.mark_text(color=ink, **place)
     return [dots, halos.encode(text=text), names.encode(text=text), *_attribution(area)]
 
 

@@ -69,14 +69,13 @@ class Reconstruction(Lesson):
         published = round_tables(counts, tables, self.base, self.rounding, entropy)
         least, most = bound_counts(tables, [rounded_range(rounded, self.base, self.rounding) for rounded in published])
         estimate = estimate_blocks(counts, tables, self.epsilon, entropy)
+        ranges = [f"{low}" if low == high else f"{low}–{high}" for low, high in zip(least.tolist(), most.tolist(), strict=True)]
         pinned = least == most
         today, private = play_rounded(self.tables, self.base, self.rounding), play_private(self.tables, self.epsilon)
         bound = membership_bound(self.epsilon)
         game = Game(
-            title="Is this person counted, yes or no?",
             contrast=(f"rounded to {self.base} (NOT PRIVATE)", today),
             private=(f"private tables, ε = {self.epsilon:g}", private),
-            blind=0.5,
             bound=bound,
             epsilon=f"ε = {self.epsilon:g}",
         )
@@ -84,35 +83,19 @@ class Reconstruction(Lesson):
         right = int((estimate == counts).sum())
         rounded = (
             _map(published[0], np.full(BLOCKS, SHOWN), f"Published: rounded to {self.base}", "Every count is rounded."),
-            _map(_ranges(least, most), np.where(pinned, _CERTAIN, _SEVERAL), "What fits all tables", certain),
+            _map(ranges, np.where(pinned, _CERTAIN, _SEVERAL), "What fits all tables", certain),
         )
+        title, lucky = f"Private, ε = {self.epsilon:g}: best estimate", f"{right} of {BLOCKS} agree with the truth, by luck."
+        estimated = _map(estimate, np.full(BLOCKS, NOISY), title, lucky)
+        help_private = f"The same people, {RUNS} releases of each town. At most {100 * bound:.3g} % by ε."
         return LessonFigure(
             asked=(rounded,),
-            rows=(
-                rounded,
-                (
-                    _map(
-                        estimate,
-                        np.full(BLOCKS, NOISY),
-                        f"Private, ε = {self.epsilon:g}: best estimate",
-                        f"{right} of {BLOCKS} agree with the truth, by luck.",
-                    ),
-                    success_chart(game),
-                ),
-            ),
+            rows=(rounded, (estimated, success_chart(game))),
             figures=(
-                Figure(
-                    label="Known for certain", value=f"{pinned.sum()} of {BLOCKS}", help="A single whole number fits all rounded tables."
-                ),
-                Figure(
-                    label="Possible counts", value=f"{(most - least + 1).mean():.3g}", help="On average over the blocks, from the rounded."
-                ),
-                Figure(label="Games won: rounded", value=describe_success(today), help=f"Over {SEEDS} made-up towns, a person in each."),
-                Figure(
-                    label="Games won: private",
-                    value=describe_success(private),
-                    help=f"The same people, {RUNS} releases of each town. At most {100 * bound:.3g} % by ε.",
-                ),
+                Figure("Known for certain", f"{pinned.sum()} of {BLOCKS}", "A single whole number fits all rounded tables."),
+                Figure("Possible counts", f"{(most - least + 1).mean():.3g}", "On average over the blocks, from the rounded."),
+                Figure("Games won: rounded", describe_success(today), f"Over {SEEDS} made-up towns, a person in each."),
+                Figure("Games won: private", describe_success(private), help_private),
             ),
             note="The game: a person is in a block or not, by a coin. Against rounded tables the attacker knows how many others are in that"
             " block; against private ones, where *everybody* else is. The estimate fits all private tables at once by least squares;"
@@ -130,10 +113,6 @@ def _map(counts: Integers | list[str], kind: object, title: str, description: st
     return count_map({"text": texts, "kind": kind}, _FILLS, title, description)
 
 
-def _ranges(least: Integers, most: Integers) -> list[str]:
-    return [f"{low}" if low == high else f"{low}–{high}" for low, high in zip(least.tolist(), most.tolist(), strict=True)]
-
-
 def round_tables(counts: Integers, tables: list[Integers], base: int, rounding: str, entropy: Entropy) -> list[Integers]:
     """Count the town by each table, and round every count by itself. NOT PRIVATE."""
     return [round_counts(count_by(table, counts), base, rounding, entropy) for table in tables]
@@ -141,13 +120,9 @@ def round_tables(counts: Integers, tables: list[Integers], base: int, rounding: 
 
 def estimate_blocks(counts: Integers, tables: list[Integers], epsilon: float, entropy: Entropy) -> Integers:
     """Release all tables with discrete Laplace noise that spends epsilon together, and estimate the blocks by least squares."""
-    budget = _share(epsilon, len(tables))
+    budget = PureBudget(round(epsilon / len(tables), 9))
     noisy = np.concatenate([discrete_laplace(count_by(table, counts), budget, entropy) for table in tables])
     return np.round(np.linalg.lstsq(membership(tables), noisy.astype(np.float64), rcond=None)[0]).astype(np.int64)
-
-
-def _share(epsilon: float, number: int) -> PureBudget:
-    return PureBudget(round(epsilon / number, 9))
 
 
 def choose_person(seed: int) -> tuple[Integers, int, bool]:

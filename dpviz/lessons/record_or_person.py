@@ -91,25 +91,17 @@ class RecordOrPerson(Lesson):
             asked=((_address_map(),),),
             slide=(maps,),
             figures=(
+                Figure("Found, unit: position", f"{100 * record.rate:.0f} %", f"The attacker won {record.wins} of {record.games} games."),
                 Figure(
-                    label="Found, unit: position",
-                    value=f"{100 * record.rate:.0f} %",
-                    help=f"The attacker won {record.wins} of {record.games} games.",
+                    "Found, unit: person",
+                    f"{100 * person.rate:.0f} %",
+                    f"{person.wins} of {person.games} games; 95 % interval {100 * low:.0f} to {100 * high:.0f} %. Chance: 12.5 %.",
                 ),
+                Figure("Allowed for a person", f"{100 * allowed:.0f} %", "The most that ε allows, whatever the attacker knows."),
                 Figure(
-                    label="Found, unit: person",
-                    value=f"{100 * person.rate:.0f} %",
-                    help=f"{person.wins} of {person.games} games; 95 % interval {100 * low:.0f} to {100 * high:.0f} %. Chance: 12.5 %.",
-                ),
-                Figure(
-                    label="Allowed for a person",
-                    value=f"{100 * allowed:.0f} %",
-                    help="The most that ε allows, whatever the attacker knows.",
-                ),
-                Figure(
-                    label="Allowed for 50,000 positions",
-                    value=f"{100 * group_bound(len(MOVES), self.epsilon, FIXES):.0f} %",
-                    help=f"A group of k records is protected by k ε = {FIXES * self.epsilon:,.0f}: not at all.",
+                    "Allowed for 50,000 positions",
+                    f"{100 * group_bound(len(MOVES), self.epsilon, FIXES):.0f} %",
+                    f"A group of k records is protected by k ε = {FIXES * self.epsilon:,.0f}: not at all.",
                 ),
             ),
             note="Squares: the largest counts once everybody else is taken away, at most as many as the person has visited. Ring: the home;"
@@ -271,9 +263,9 @@ def _success_chart(lesson: RecordOrPerson) -> alt.LayerChart:
     measured = success_by_epsilon(lesson.most)
     bound = pd.DataFrame({"x": EPSILONS, "y": [100 * guess_bound(len(MOVES), epsilon) for epsilon in EPSILONS], "series": _ALLOWED})
     look = Look(
-        title="How often the home is found",
-        x="privacy budget ε",
-        y="games won (%)",
+        "How often the home is found",
+        "privacy budget ε",
+        "games won (%)",
         order=(_RECORD, _PERSON, _ALLOWED),
         colors=(RED, GREEN, "#8a8f94"),
         log_x=True,

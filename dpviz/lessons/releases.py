@@ -69,35 +69,24 @@ class Releases(Lesson):
         home, work = result.after(self.days)
         basic, converted = composed_at(epsilon, self.days)
         first_sure_day = result.first_sure()
-        look = Look(
-            title="What is promised, after so many days",
-            x="days",
-            y="ε of all releases together",
-            order=(BASIC, ZCDP),
-            height=330,
-        )
+        look = Look("What is promised, after so many days", "days", "ε of all releases together", order=(BASIC, ZCDP), height=330)
         totals = composed_epsilons(round(epsilon, 9)).rename(columns={"days": "x", "epsilon": "y"})
         after = f"after {self.days} day{'s' * (self.days != 1)}"
         maps = _map(result.home[self.days], HOME, f"Home: belief {after}"), _map(result.work[self.days], WORK, f"Work: belief {after}")
         return LessonFigure(
             asked=(maps,),
-            rows=(
-                maps,
-                (_beliefs(result.home, result.work, self.days), curve_chart(totals, look, under=(_day_line(self.days),))),
-            ),
+            rows=(maps, (_beliefs(result, self.days), curve_chart(totals, look, under=(_day_line(self.days),)))),
             figures=(
                 Figure(
-                    label="Belief: home, work",
-                    value=f"{100 * home:.3g} %, {100 * work:.3g} %",
-                    help="In the true cells, after these days; 1.6 % blind.",
+                    "Belief: home, work", f"{100 * home:.3g} %, {100 * work:.3g} %", "In the true cells, after these days; 1.6 % blind."
                 ),
                 Figure(
-                    label="Sure of both from day",
-                    value="–" if first_sure_day is None else f"{first_sure_day}",
-                    help=f"At least 95 %, to the end of {MOST_DAYS} days.",
+                    "Sure of both from day",
+                    "–" if first_sure_day is None else f"{first_sure_day}",
+                    f"At least 95 %, to the end of {MOST_DAYS} days.",
                 ),
-                Figure(label="Sum of ε", value=f"{basic:.3g}", help=f"{TABLES} tables a day."),
-                Figure(label="zCDP", value=f"{converted:.3g}", help=f"The ρ of all tables added up, read as (ε, δ = {DELTA:g})."),
+                Figure("Sum of ε", f"{basic:.3g}", f"{TABLES} tables a day."),
+                Figure("zCDP", f"{converted:.3g}", f"The ρ of all tables added up, read as (ε, δ = {DELTA:g})."),
             ),
             note="Ring: the truth. The attacker knows how many others are in each cell, which stays the same; each table has fresh noise."
             " The smaller of the two totals holds: for few releases that is the sum.",
@@ -113,16 +102,15 @@ def _map(belief: NDArray[np.float64], cell: tuple[int, int], title: str) -> obje
     cells = pd.DataFrame({"x": column, "y": row, "x2": column + 1, "y2": row + 1, "value": np.maximum(100 * belief.ravel(), 1e-4)})
     marks = pd.DataFrame({"x": [cell[0] + 0.5], "y": [cell[1] + 0.5], "what": ["the truth"], "shape": ["circle"]})
     description = f"The true cell is believed with {100 * belief[cell[1], cell[0]]:.3g} %, the likeliest with {100 * belief.max():.3g} %."
-    return cell_map(
-        Cells(table=cells, title=title, value="belief (%)", low=0.1, high=100.0, description=description, height=330), marks=marks
-    )
+    shown = Cells(table=cells, title=title, value="belief (%)", low=0.1, high=100.0, description=description, height=330)
+    return cell_map(shown, marks=marks)
 
 
-def _beliefs(home: NDArray[np.float64], work: NDArray[np.float64], days: int) -> object:
-    look = Look(title="Belief in the truth, day by day", x="days", y="belief (%)", order=("home", "work"), top=100, height=330)
+def _beliefs(result: Attack, days: int) -> object:
+    look = Look("Belief in the truth, day by day", "days", "belief (%)", order=("home", "work"), top=100, height=330)
     parts = [
         pd.DataFrame({"x": np.arange(len(belief)), "y": 100 * belief[:, cell[1], cell[0]], "series": name})
-        for name, belief, cell in (("home", home, HOME), ("work", work, WORK))
+        for name, belief, cell in (("home", result.home, HOME), ("work", result.work, WORK))
     ]
     return curve_chart(pd.concat(parts, ignore_index=True), look, under=(_day_line(days),))
 

@@ -39,6 +39,7 @@ RADII = (10, 20, 40, 80)
 """Radii of the circles that are asked for, in kilometres."""
 _STATE, _PLANE = "GA", "EPSG:5070"  # Georgia has many counties; the plane keeps areas, in metres
 _SEED, _CIRCLES = 5, 80
+_KNOWN = ("regions known well", "people in regions known well", "regions with an interval from 0")
 _RURAL = 0.35  # share of the people who live anywhere in the state
 _TOWN_DENSITY = 900.0  # people per km2 of a town
 _SIMPLER = 1500.0  # metres: smaller corners of counties are left out on the maps
@@ -178,82 +179,52 @@ def _list_known(releases: dict[str, AreaRelease], truths: dict[str, AreaCounts])
         truth = truths[shape].level_counts()[1]
         low, high = release.interval(1)
         known, empty = high - low < NARROW * release.count[release.nodes(1)], truth == 0
-        rows.append(
-            {
-                "shape": shape,
-                "regions known well": 100 * narrow_share(release, 1),
-                "people in regions known well": 100 * float(truth[known].sum() / truth.sum()),
-                "regions with an interval from 0": 100 * float((low <= 0).mean()),
-                "regions": len(truth),
-                "empty": int(empty.sum()),
-            }
-        )
+        shares = 100 * narrow_share(release, 1), 100 * float(truth[known].sum() / truth.sum()), 100 * float((low <= 0).mean())
+        rows.append({"shape": shape, **dict(zip(_KNOWN, shares, strict=True)), "regions": len(truth), "empty": int(empty.sum())})
     return pd.DataFrame(rows)
 
 
 def _list_figures(releases: dict[str, AreaRelease], known: pd.DataFrame) -> tuple[Figure, ...]:
     noise = float(releases[COUNTIES].stddev(1)[0])
-    rows = known.to_dict("records")
-    noise_help = "Standard deviation, in people: the same for each shape."
-    return (
-        Figure(label="Noise of every region", value=f"± {noise:.3g}", help=noise_help),
-        *(
-            Figure(
-                label=f"{row['shape'].capitalize()} known well",
-                value=format_percent(row["regions known well"] / 100),
-                help=f"Of {row['regions']:,} {row['shape']}, {row['empty']:,} of which are empty.",
-            )
-            for row in rows
-        ),
-    )
+    figures = [Figure("Noise of every region", f"± {noise:.3g}", "Standard deviation, in people: the same for each shape.")]
+    for row in known.to_dict("records"):
+        label, value = f"{row['shape'].capitalize()} known well", format_percent(row["regions known well"] / 100)
+        figures.append(Figure(label, value, f"Of {row['regions']:,} {row['shape']}, {row['empty']:,} of which are empty."))
+    return tuple(figures)
 
 
 def _draw_map(shape: str, release: AreaRelease, top: float) -> alt.LayerChart:
     """Draw the released counts of one kind of regions; the scale is the same on all maps."""
     outlines = release.regions.outlines(1)
     shapes = [] if outlines is None else shapely.simplify(outlines.to_numpy(), _SIMPLER if shape == COUNTIES else 0.0)
+    in_km = [shapely.transform(polygon, lambda metres: np.round(metres / 1000, 1)) for polygon in shapes]
     rows = pd.DataFrame({"name": release.regions.names_of(1), "released": np.rint(release.count[release.nodes(1)])})
     names = {"name": "region", "released": "released (people)"}
-    texts = add_texts(rows, list(names)).to_dict("records")
+    texts, shown = add_texts(rows, list(names)).to_dict("records"), ("released", "name shown", "released shown")
     features = [
-        {"type": "Feature", "geometry": _to_geometry(polygon), **{key: row[key] for key in ("released", "name shown", "released shown")}}
-        for polygon, row in zip(shapes, texts, strict=True)
+        {"type": "Feature", "geometry": shapely.geometry.mapping(polygon), **{key: row[key] for key in shown}}
+        for polygon, row in zip(in_km, texts, strict=True)
     ]
     scale = alt.Scale(type="sqrt", domain=[0, top], range=[0.03, 1.0], clamp=True, nice=False)
     legend = alt.Legend(title="people", orient="bottom", format=FORMAT, symbolType="square", symbolFillColor=FILL, symbolStrokeWidth=0)
     base = alt.Chart().project(type="identity", reflectY=True)
-    fill = base.mark_geoshape(fill=FILL, strokeWidth=0).encode(
-        opacity=alt.Opacity(field="released", type="quantitative", scale=scale, legend=legend), tooltip=tooltip(names)
-    )
+    opacity = alt.Opacity(field="released", type="quantitative", scale=scale, legend=legend)
+    fill = base.mark_geoshape(fill=FILL, strokeWidth=0).encode(opacity=opacity, tooltip=tooltip(names))
     outlines_of_all = base.mark_geoshape(filled=False, stroke=GREY, strokeWidth=0.5, aria=False)
-    text = f"Map of released counts of {release.regions.size(1):,} {shape}; the largest is {rows['released'].max():,.0f} people."
-    return finish(
-        alt.layer(fill, outlines_of_all, data={"values": features}),
-        f"People in {release.regions.size(1):,} {shape}",
-        text,
-        _MAP_HEIGHT,
-    )
-
-
-def _to_geometry(polygon: Any) -> dict[str, Any]:
-    """Return a polygon as GeoJSON, in kilometres with one decimal."""
-    return dict(shapely.geometry.mapping(shapely.transform(polygon, lambda metres: np.round(metres / 1000, 1))))
+    which = f"{release.regions.size(1):,} {shape}"
+    text = f"Map of released counts of {which}; the largest is {rows['released'].max():,.0f} people."
+    return finish(alt.layer(fill, outlines_of_all, data={"values": features}), f"People in {which}", text, _MAP_HEIGHT)
 
 
 def _draw_bars(known: pd.DataFrame) -> alt.LayerChart:
     """Draw the percentages of `_list_known` as bars, a group for each and a bar for each shape."""
-    columns = ["regions known well", "people in regions known well", "regions with an interval from 0"]
+    columns = list(_KNOWN)
     rows = known.melt("shape", columns, var_name="what", value_name="share")
     rows["label"] = [f"{shape} {share:.0f} %" for shape, share in zip(rows["shape"], rows["share"], strict=True)]
     names = {"what": "share", "shape": "shape", "share": "%"}
+    scale, axis = alt.Scale(domain=[0, 125]), alt.Axis(values=[0, 25, 50, 75, 100])
     base = alt.Chart(add_texts(rows, list(names))).encode(
-        x=alt.X(
-            field="share",
-            type="quantitative",
-            title="share (%)",
-            scale=alt.Scale(domain=[0, 125]),
-            axis=alt.Axis(values=[0, 25, 50, 75, 100]),
-        ),
+        x=alt.X(field="share", type="quantitative", title="share (%)", scale=scale, axis=axis),
         y=alt.Y(field="what", type="nominal", sort=columns, title=None, axis=alt.Axis(labelLimit=190)),
         yOffset=alt.YOffset(field="shape", type="nominal", sort=list(SHAPES)),
         tooltip=tooltip(names),
@@ -313,9 +284,9 @@ def _draw_circles(releases: dict[str, AreaRelease], truths: dict[str, AreaCounts
     tables = [circle_errors(release, truths[shape], shape, people).assign(series=shape) for shape, release in releases.items()]
     rows = pd.concat(tables, ignore_index=True)
     look = Look(
-        title="Error of people within a distance of a home",
-        x="distance (km)",
-        y="typical error (% of the people)",
+        "Error of people within a distance of a home",
+        "distance (km)",
+        "typical error (% of the people)",
         order=SHAPES,
         log_x=True,
         description="Lines are theory, dots this run.",

@@ -23,9 +23,8 @@ def _preset(weights: list[float]) -> tuple[float, ...]:
     return tuple(round(share, 6) for share in with_leaf_share(weights))
 
 
-PRESETS = {name: _preset(level_weights(name, HEIGHT)) for name in SIMPLE} | {
-    published.title: _preset(published.weights(HEIGHT)) for published in PUBLISHED
-}
+PRESETS = {name: _preset(level_weights(name, HEIGHT)) for name in SIMPLE}
+PRESETS |= {published.title: _preset(published.weights(HEIGHT)) for published in PUBLISHED}
 _ADDRESS_OF_SOURCE = {
     "Google mobility reports": "arXiv:2004.04145",
     "US Census 2020 (persons)": "The document is 2021-06-08-privacy-loss_budgetallocation.pdf on www2.census.gov, to which the Bureau's"
@@ -93,9 +92,9 @@ class Split(Lesson):
         lines = {name: _expected_errors(PRESETS[name], self) for name in SIMPLE} | {chosen: _expected_errors(shares, self)}
         dots = split_draws(shares, self.epsilon, options, self.draw, REPEATS).assign(series=chosen)
         look = Look(
-            title="Expected error by size of the question",
-            x="cells in the square",
-            y="typical error (people)",
+            "Expected error by size of the question",
+            "cells in the square",
+            "typical error (people)",
             order=(chosen, *SIMPLE),
             colors=(RED, *COLORS[:1], *COLORS[2:]),
             log_x=True,
@@ -137,9 +136,9 @@ def _figures(lines: dict[str, Any], chosen: str) -> tuple[Figure, ...]:
     sizes = (("One cell", 0), (f"{errors['cells'].iloc[3]:,} cells", 3), ("Whole town", -1))
     return tuple(
         Figure(
-            label=name,
-            value=f"± {errors['error'].iloc[row]:.3g}",
-            help=f"Typical error of {chosen}, in people; the geometric split has {geometric['error'].iloc[row]:.3g}.",
+            name,
+            f"± {errors['error'].iloc[row]:.3g}",
+            f"Typical error of {chosen}, in people; the geometric split has {geometric['error'].iloc[row]:.3g}.",
         )
         for name, row in sizes
     )

@@ -74,9 +74,9 @@ class Structure(Lesson):
         table = errors_by_share(self.town, self.epsilon, self.draw)
         quad = quadtree_error(self.town, self.epsilon, self.draw)
         look = Look(
-            title="Error by what the splits take",
-            x="share of ε for splits (%)",
-            y="typical error (people)",
+            "Error by what the splits take",
+            "share of ε for splits (%)",
+            "typical error (people)",
             order=(*PARTS, QUADTREE),
             log_y=True,
             height=380,
@@ -91,10 +91,10 @@ class Structure(Lesson):
             asked=((tree,),),
             rows=((curve_chart(rows, look, under=under), tree),),
             figures=(
-                Figure(label=f"Error at {self.share} %", value=f"± {errors[float(self.share)]:.3g}", help="Typical error, in people."),
-                Figure(label="Least error", value=f"± {errors[best]:.3g}", help="Of the shares tried; it differs from run to run."),
-                Figure(label="Best share", value=f"{best:.0f} %", help="Where the least error was found in these runs."),
-                Figure(label="Quadtree", value=f"± {quad:.3g}", help="Equal quarters need no data, so all of ε counts."),
+                Figure(f"Error at {self.share} %", f"± {errors[float(self.share)]:.3g}", "Typical error, in people."),
+                Figure("Least error", f"± {errors[best]:.3g}", "Of the shares tried; it differs from run to run."),
+                Figure("Best share", f"{best:.0f} %", "Where the least error was found in these runs."),
+                Figure("Quadtree", f"± {quad:.3g}", "Equal quarters need no data, so all of ε counts."),
             ),
             note=f"{QUESTIONS} random rectangles, {REPEATS} seeded runs per share, kd-trees of height {HEIGHT}. Noise and uniformity"
             " (taking people as evenly spread in every partition) are the two parts of the kd-tree's error. Choosing a share by looking at"

@@ -38,17 +38,20 @@ class Game:
         epsilon: the guarantee, as a text.
     """
 
-    title: str
+    title: str = "Is this person counted, yes or no?"
     contrast: tuple[str, Success]
     private: tuple[str, Success]
-    blind: float
+    blind: float = 0.5
     bound: float
     epsilon: str
 
 
 def success_chart(game: Game, height: int = 350) -> alt.LayerChart:
     """Draw both successes with their 95 % intervals, a line at the bound, and one at blind guessing."""
-    rows = [_row(name, found, y) for (name, found), y in ((game.contrast, 3.0), (game.private, 1.0))]
+    rows = []
+    for (name, found), y in ((game.contrast, 3.0), (game.private, 1.0)):
+        low, high = (100 * end for end in found.interval())
+        rows.append({"name": name, "rate": 100 * found.rate, "low": low, "high": high, "y": y, "text": describe_success(found)})
     table = pd.DataFrame(rows).assign(start=100 * (game.bound if game.bound < 0.3 else game.blind))
     rate, start = _percent_axis("rate", game), _percent_axis("start", game)
     layers = [
@@ -95,11 +98,6 @@ def describe_success(found: Success) -> str:
 
 def _percent(share: float) -> str:
     return f"{100 * share:.1f}".removesuffix(".0")
-
-
-def _row(name: str, found: Success, y: float) -> dict[str, Any]:
-    low, high = found.interval()
-    return {"name": name, "rate": 100 * found.rate, "low": 100 * low, "high": 100 * high, "y": y, "text": describe_success(found)}
 
 
 def _percent_axis(field: str, game: Game) -> alt.X:

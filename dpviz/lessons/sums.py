@@ -80,9 +80,9 @@ class Sums(Lesson):
 
 def _sum_chart(errors: pd.DataFrame) -> object:
     look = Look(
-        title="Error of a growing sum",
-        x="cells added up, along a walk through the town",
-        y="error of the sum (people)",
+        "Error of a growing sum",
+        "cells added up, along a walk through the town",
+        "error of the sum (people)",
         order=(FLAT, TREE),
         description="The grey band holds 95 % of the sums of flat noise.",
     )
@@ -92,24 +92,20 @@ def _sum_chart(errors: pd.DataFrame) -> object:
 
 def _size_chart(theory: dict[str, pd.DataFrame], measured: dict[str, pd.DataFrame]) -> object:
     look = Look(
-        title="Error by size of the square",
-        x="cells in the square",
-        y="typical error (people)",
+        "Error by size of the square",
+        "cells in the square",
+        "typical error (people)",
         order=(FLAT, TREE),
         log_x=True,
         log_y=True,
         description="Lines are theory, dots this run.",
     )
-    return curve_chart(_join_series(theory), look, dots=_join_series(measured), under=_winners(theory))
-
-
-def _winners(theory: dict[str, pd.DataFrame]) -> tuple[Any, ...]:
-    """Draw a line between the sizes at which flat noise wins and those at which the tree does; none if one of them always wins."""
     flat_wins, tree_wins = split_sizes(theory)
-    if not flat_wins or not tree_wins:
-        return ()
-    middle = math.sqrt(flat_wins[-1] * tree_wins[0])
-    return vertical_line(middle, "← flat wins", left=True), vertical_line(middle, "tree wins →")
+    under: tuple[Any, ...] = ()
+    if flat_wins and tree_wins:
+        middle = math.sqrt(flat_wins[-1] * tree_wins[0])
+        under = vertical_line(middle, "← flat wins", left=True), vertical_line(middle, "tree wins →")
+    return curve_chart(_join_series(theory), look, dots=_join_series(measured), under=under)
 
 
 def split_sizes(theory: dict[str, pd.DataFrame]) -> tuple[list[int], list[int]]:
@@ -128,11 +124,9 @@ def _figures(theory: dict[str, pd.DataFrame]) -> tuple[Figure, ...]:
     tree_wins = split_sizes(theory)[1]
     first = f"{tree_wins[0]:,} cells" if tree_wins else "nowhere"
     return (
-        Figure(
-            label="One cell: flat, tree", value=f"± {flat.iloc[0]:.3g}, ± {tree.iloc[0]:.3g}", help="Typical error by theory, in people."
-        ),
-        Figure(label="Whole town: flat, tree", value=f"± {flat.iloc[-1]:.3g}, ± {tree.iloc[-1]:.3g}", help="The same for all cells."),
-        Figure(label="The tree wins from", value=first, help="The smallest of these squares on which the tree's typical error is less."),
+        Figure("One cell: flat, tree", f"± {flat.iloc[0]:.3g}, ± {tree.iloc[0]:.3g}", "Typical error by theory, in people."),
+        Figure("Whole town: flat, tree", f"± {flat.iloc[-1]:.3g}, ± {tree.iloc[-1]:.3g}", "The same for all cells."),
+        Figure("The tree wins from", first, "The smallest of these squares on which the tree's typical error is less."),
     )
 
 

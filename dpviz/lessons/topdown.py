@@ -25,7 +25,7 @@ from dpviz.privacy.noise import discrete_gaussian
 from dpviz.privacy.whole_numbers import nearest_whole_numbers
 from dpviz.release.trip_release import PairSums, TripRelease
 from dpviz.space.regions import Regions
-from dpviz.view.charts import GREY, add_texts, describe_values, finish, legend, to_hex, tooltip
+from dpviz.view.charts import GREY, add_texts, describe_series, finish, legend, to_hex, tooltip
 from dpviz.view.colors import FALSE_NEGATIVE, FALSE_POSITIVE
 
 CHEBYSHEV, EUCLIDEAN = "IntOpt (Chebyshev)", "least squares"
@@ -90,28 +90,20 @@ class Stages(Lesson):
         """Compute the figures for these settings."""
         release = release_country(self.optimiser, self.epsilon, self.draw)
         pairs = stage_pairs(release, self.stage)
-        false_positives = false_by_stage(self.epsilon, self.draw)
-        wrong = int((pairs["kind"] == EXTRA).sum())
-        missed = int((pairs["kind"] == MISSED).sum())
+        wrong, missed = (int((pairs["kind"] == kind).sum()) for kind in (EXTRA, MISSED))
         description = f"{len(pairs)} pairs, {wrong} false positives, {missed} false negatives."
         matrix = pair_matrix(pairs, f"Level {self.stage}: {BETWEEN[self.stage]}", description)
         truth = pair_matrix(pairs.assign(released=pairs["true"], kind=RIGHT), f"True trips: {BETWEEN[self.stage]}", f"{len(pairs)} pairs.")
+        siblings = family(release.stages[-1].variance, self.draw)
+        table = family_table(siblings, ("true", "noisy", CHEBYSHEV, EUCLIDEAN), "One family: nine siblings, two with trips")
         return LessonFigure(
             asked=((truth,),),
-            rows=((matrix, _by_stage(false_positives)), (_family(release.stages[-1].variance, self.draw),)),
+            rows=((matrix, _by_stage(false_by_stage(self.epsilon, self.draw))), (table,)),
             figures=(
-                Figure(
-                    label="False positives", value=f"{wrong:,}", help="Pairs of this level released above 0 although they have no trips."
-                ),
-                Figure(label="False negatives", value=f"{missed:,}", help="Pairs with trips that were released as 0."),
-                Figure(
-                    label="Empty pairs", value=f"{empty_pairs()[self.stage]:,} of {len(pairs):,}", help="That could become false positives."
-                ),
-                Figure(
-                    label="Noise",
-                    value=f"± {release.stages[-1].variance ** 0.5:.3g}",
-                    help="Standard deviation on every measured pair, in trips.",
-                ),
+                Figure("False positives", f"{wrong:,}", "Pairs of this level released above 0 although they have no trips."),
+                Figure("False negatives", f"{missed:,}", "Pairs with trips that were released as 0."),
+                Figure("Empty pairs", f"{empty_pairs()[self.stage]:,} of {len(pairs):,}", "That could become false positives."),
+                Figure("Noise", f"± {release.stages[-1].variance ** 0.5:.3g}", "Standard deviation on every measured pair, in trips."),
             ),
             note=f"Stronger blue: more trips. Curves: mean over {REPEATS} seeded runs, bars their middle 80 %. Table: one family with the"
             " noise of a level; both optimisers see the same noisy numbers and the same sum.",
@@ -122,19 +114,10 @@ class Stages(Lesson):
 
 def _by_stage(false_positives: pd.DataFrame) -> object:
     look = Look(
-        title="False positives by level",
-        x="level",
-        y="pairs",
-        order=(CHEBYSHEV, EUCLIDEAN),
-        height=430,
-        description=f"Mean of {REPEATS} runs.",
+        "False positives by level", "level", "pairs", order=(CHEBYSHEV, EUCLIDEAN), height=430, description=f"Mean of {REPEATS} runs."
     )
     rows = false_positives.rename(columns={"stage": "x", "mean": "y"})
     return step_chart(rows.assign(x=rows["x"].astype(str)), look, spread=True)
-
-
-def _family(variance: float, draw: int) -> object:
-    return family_table(family(variance, draw), ("true", "noisy", CHEBYSHEV, EUCLIDEAN), "One family: nine siblings, two with trips")
 
 
 def pair_matrix(table: pd.DataFrame, title: str, description: str, *, height: int = 430) -> alt.LayerChart:
@@ -152,19 +135,14 @@ def pair_matrix(table: pd.DataFrame, title: str, description: str, *, height: in
     y = alt.Y(field="origin", type="ordinal", sort=None, title="from", scale=_BAND, axis=alt.Axis(**axis_looks))
     base = alt.Chart(add_texts(table, list(names))).encode(x=x, y=y, tooltip=tooltip(names))
     scale = alt.Scale(type="sqrt", domain=[0, max(float(table["released"].max()), 1.0)], range=[0.05, 1.0])
-    cells = base.mark_rect(color=FILL, stroke=GREY, strokeWidth=0.3).encode(
-        opacity=alt.Opacity(field="released", type="quantitative", scale=scale, legend=None)
-    )
+    opacity = alt.Opacity(field="released", type="quantitative", scale=scale, legend=None)
+    cells = base.mark_rect(color=FILL, stroke=GREY, strokeWidth=0.3).encode(opacity=opacity)
     kinds = {EXTRA: (to_hex(FALSE_POSITIVE), "cross"), MISSED: (to_hex(FALSE_NEGATIVE), "circle")}
     wrong = base.transform_filter(alt.FieldOneOfPredicate(field="kind", oneOf=list(kinds))).mark_point(filled=True, size=70, opacity=1)
-    symbols = legend("circle")
+    colors, shapes = (alt.Scale(domain=list(kinds), range=list(looks)) for looks in zip(*kinds.values(), strict=True))
     wrong = wrong.encode(
-        color=alt.Color(
-            field="kind", type="nominal", scale=alt.Scale(domain=list(kinds), range=[c for c, _ in kinds.values()]), legend=symbols
-        ),
-        shape=alt.Shape(
-            field="kind", type="nominal", scale=alt.Scale(domain=list(kinds), range=[s for _, s in kinds.values()]), legend=symbols
-        ),
+        color=alt.Color(field="kind", type="nominal", scale=colors, legend=legend("circle")),
+        shape=alt.Shape(field="kind", type="nominal", scale=shapes, legend=legend("circle")),
     )
     return finish(alt.layer(cells, wrong), title, description, height)
 
@@ -189,15 +167,11 @@ def family_table(table: pd.DataFrame, order: Sequence[str], title: str, *, heigh
     fill = style_channel(alt.Color, "kind", list(FILLS), list(FILLS.values()), "square")
     fill["legend"]["values"] = [EXTRA, MISSED]
     boxes = base.mark_rect(stroke=_INK, strokeWidth=0.4).encode(color=fill)
+    plain, wrong = (alt.FieldOneOfPredicate(field="kind", oneOf=kinds) for kinds in ([PLAIN], [EXTRA, MISSED]))
     texts = base.mark_text(color=_INK, fontSize=12, aria=False).encode(text=alt.Text(field="label", type="nominal"))
-    texts = alt.layer(
-        texts.transform_filter(alt.FieldOneOfPredicate(field="kind", oneOf=[PLAIN])),
-        texts.mark_text(color=_INK, fontSize=13, fontWeight="bold", aria=False).transform_filter(
-            alt.FieldOneOfPredicate(field="kind", oneOf=[EXTRA, MISSED])
-        ),
-    )
-    description = "; ".join(f"{name}: {describe_values(part, 'child', 'count')}" for name, part in rows.groupby("series", sort=False))
-    return finish(alt.layer(boxes, texts), title, description, height)
+    bold = texts.mark_text(color=_INK, fontSize=13, fontWeight="bold", aria=False)
+    texts = alt.layer(texts.transform_filter(plain), bold.transform_filter(wrong))
+    return finish(alt.layer(boxes, texts), title, describe_series(rows, "series", "child", "count"), height)
 
 
 def mark_wrong(table: pd.DataFrame, order: Sequence[str]) -> pd.DataFrame:
@@ -210,12 +184,10 @@ def mark_wrong(table: pd.DataFrame, order: Sequence[str]) -> pd.DataFrame:
     table = table.reset_index(drop=True)
     sums = table.groupby("series", sort=False, as_index=False)["count"].sum().assign(child=SUM)
     truth = table[table["series"] == order[0]].set_index("child")["count"]
-    true_count = table["child"].map(truth)
-    is_judged = table["series"].isin(list(order)[2:])
+    true_count, is_judged = table["child"].map(truth), table["series"].isin(list(order)[2:])
     kind = pd.Series(PLAIN, index=table.index)
-    kind = kind.mask(is_judged & (true_count == 0) & (table["count"] > 0), EXTRA).mask(
-        is_judged & (true_count > 0) & (table["count"] == 0), MISSED
-    )
+    kind = kind.mask(is_judged & (true_count == 0) & (table["count"] > 0), EXTRA)
+    kind = kind.mask(is_judged & (true_count > 0) & (table["count"] == 0), MISSED)
     rows: pd.DataFrame = pd.concat([table.assign(kind=kind, child=table["child"].astype(str)), sums.assign(kind=PLAIN)], ignore_index=True)
     return rows.assign(label=[f"{count:,}".replace("-", "−") for count in rows["count"]])
 
@@ -256,15 +228,8 @@ def stage_pairs(release: TripRelease, stage: int) -> pd.DataFrame:
     true = evaluation.true_sums(*levels).at(origin, destination)
     released = release.sums(*levels).at(origin, destination)
     kind = np.select([(true > 0) & (released > 0), released > 0, true > 0], [0, 1, 2], 3)
-    return pd.DataFrame(
-        {
-            "origin": names[0][origin],
-            "destination": names[1][destination],
-            "true": true,
-            "released": released,
-            "kind": np.array(KINDS)[kind],
-        }
-    )
+    table = pd.DataFrame({"origin": names[0][origin], "destination": names[1][destination], "true": true, "released": released})
+    return table.assign(kind=np.array(KINDS)[kind])
 
 
 def false_by_stage(epsilon: float, draw: int) -> pd.DataFrame:

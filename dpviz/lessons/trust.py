@@ -13,6 +13,7 @@ import pandas as pd
 from dpviz.amounts import format_decimal
 from dpviz.arrays import Floats, Integers
 from dpviz.data.points import PointCounts
+from dpviz.evaluation.metrics import join_blocks
 from dpviz.lessons.charts import GREEN, Look, curve_chart
 from dpviz.lessons.lesson import Figure, Lesson, LessonFigure, draw_setting, epsilon_setting
 from dpviz.lessons.maps import Cells
@@ -82,9 +83,8 @@ class Trust(Lesson):
             _map(counts[OFFICE], number, f"A trusted office, ε = {self.epsilon:g}"),
             _map(counts[BLURRED], number, f"Places blurred over {self.radius}"),
         )
-        return LessonFigure(
-            rows=(maps, (_error_chart(errors, number),)), asked=((truth,),), figures=_figures(errors, number), note=_NOTE, source=_SOURCE
-        )
+        rows = maps, (_error_chart(errors, number),)
+        return LessonFigure(rows=rows, asked=((truth,),), figures=_figures(errors, number), note=_NOTE, source=_SOURCE)
 
 
 _NOTE = (
@@ -128,7 +128,7 @@ def errors_by_zoom(released: Floats, truth: Integers) -> Floats:
     error, found = released - truth, []
     for _ in range(FINEST):
         found.append(math.sqrt((error**2).mean()))
-        error = error[::2, ::2] + error[1::2, ::2] + error[::2, 1::2] + error[1::2, 1::2]
+        error = join_blocks(error)
     return np.array(found[::-1])
 
 
@@ -149,19 +149,17 @@ def error_without_trust(number: int, epsilon: float) -> float:
 
 def _figures(errors: dict[str, Floats], number: int) -> tuple[Figure, ...]:
     values = {name: f"± {format_decimal(error[DISTRICT - 1], 3)}" for name, error in errors.items()}
-    average = Figure(
-        label="People in a district", value=f"{number / 4**DISTRICT:,.0f}", help=f"On average, in the {4**DISTRICT} squares of 4.4 km."
-    )
-    return (average, *(Figure(label=name.capitalize(), value=value, help="Typical error of a district.") for name, value in values.items()))
+    average = Figure("People in a district", f"{number / 4**DISTRICT:,.0f}", f"On average, in the {4**DISTRICT} squares of 4.4 km.")
+    return (average, *(Figure(name.capitalize(), value, "Typical error of a district.") for name, value in values.items()))
 
 
 def _error_chart(errors: dict[str, Floats], number: int) -> object:
     zooms = np.arange(1, FINEST + 1)
     parts = [pd.DataFrame({"x": zooms, "y": 100 * error / (number / 4.0**zooms), "series": name}) for name, error in errors.items()]
     look = Look(
-        title="Error by zoom level",
-        x="zoom level: squares of 35 km (1), 4.4 km (4), 1.1 km (6), 270 m (8)",
-        y="typical error (% of an average square)",
+        "Error by zoom level",
+        "zoom level: squares of 35 km (1), 4.4 km (4), 1.1 km (6), 270 m (8)",
+        "typical error (% of an average square)",
         order=(OFFICE, BLURRED, NOBODY),
         colors=(ACCENT, GREEN, GREY),
         log_y=True,
@@ -179,6 +177,5 @@ def _map(counts: Floats | Integers, number: int, title: str) -> object:
     table = LOS_ANGELES.edges(boxes).assign(value=shown[row, column].round(1))
     top = float(np.quantile(true_counts(number).reshape(side, step, side, step).sum(axis=(1, 3)), 0.99))
     description = f"{len(table):,} of {side**2:,} squares have people, at most {shown.max():,.0f}."
-    return real_cell_map(
-        LOS_ANGELES, Cells(table=table, title=title, value="people in a square", low=0.0, high=max(top, 1.0), description=description)
-    )
+    cells = Cells(table=table, title=title, value="people in a square", low=0.0, high=max(top, 1.0), description=description)
+    return real_cell_map(LOS_ANGELES, cells)

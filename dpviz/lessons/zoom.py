@@ -82,21 +82,15 @@ class Zoom(Lesson):
             rows=((_map(self), _curve(table, self.zoom)),),
             asked=((_map(replace(self, zoom=_COARSE)),),),
             figures=(
+                Figure("Side of a square", f"{side_km(self.zoom):.1f} km", f"{4**self.zoom:,} squares at this zoom level."),
+                Figure("Error in people", f"± {row['noise']:.0f}", "Standard deviation of the noise of a square, by theory."),
                 Figure(
-                    label="Side of a square", value=f"{side_km(self.zoom):.1f} km", help=f"{4**self.zoom:,} squares at this zoom level."
+                    "Error in percent", _percent(row["y"]), f"Of the {row['people']:,.0f} people of an average square that is not empty."
                 ),
                 Figure(
-                    label="Error in people", value=f"± {row['noise']:.0f}", help="Standard deviation of the noise of a square, by theory."
-                ),
-                Figure(
-                    label="Error in percent",
-                    value=_percent(row["y"]),
-                    help=f"Of the {row['people']:,.0f} people of an average square that is not empty.",
-                ),
-                Figure(
-                    label="People who drown",
-                    value=f"{100 * share:.0f} of 100",
-                    help="Those who live in an orange square. Known here, because the residents are made up.",
+                    "People who drown",
+                    f"{100 * share:.0f} of 100",
+                    "Those who live in an orange square. Known here, because the residents are made up.",
                 ),
             ),
             note="The stronger the blue, the more people are released. Line: error by theory; dots: this run. Beside them: the error in"
@@ -154,9 +148,9 @@ def _map(lesson: Zoom) -> alt.LayerChart:
 
 def _curve(table: pd.DataFrame, zoom: int) -> alt.LayerChart:
     look = Look(
-        title="Error by zoom level",
-        x="zoom level",
-        y="error (% of the people in a square)",
+        "Error by zoom level",
+        "zoom level",
+        "error (% of the people in a square)",
         order=(_ERROR,),
         log_y=True,
         height=LOS_ANGELES.height,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 import pandas as pd
@@ -48,7 +48,7 @@ class Claim:
 
     text: str
     cases: Callable[[pd.DataFrame], Cases]
-    reading: str
+    reading: str = "the error is {value} times as large for {case}"
     below: bool = True
     line: float = 1.0
     ratio: bool = True
@@ -156,12 +156,33 @@ def cell_values(rows: pd.DataFrame, *, by: Mapping[str, str], value: str, series
     return found
 
 
+def step_ratios(rows: pd.DataFrame, column: str, step: str, *, by: Mapping[str, str], value: str) -> dict[str, float]:
+    """Divide the value at each place of a column by that at the next larger one, for each combination of other columns.
+
+    Args:
+        rows: of one seed.
+        column: of the places, numbers.
+        step: how two of them are written in a case's name.
+        by: for each other column that tells the cases apart, how its value is written.
+        value: the column of values.
+
+    >>> rows = pd.DataFrame({"method": ["tree", "tree"], "epsilon": [0.5, 1.0], "error": [4.0, 2.0]})
+    >>> step_ratios(rows, "epsilon", "ε = {:g} against {:g}", by={"method": "{}"}, value="error")
+    {'tree, ε = 0.5 against 1': 2.0}
+    """
+    cases: dict[str, float] = {}
+    for keys, part in rows.groupby(list(by), sort=False):
+        found = part.set_index(column)[value].sort_index()
+        named = ", ".join(form.format(key) for form, key in zip(by.values(), keys, strict=True))
+        cases |= {f"{named}, {step.format(low, high)}": float(found[low] / found[high]) for low, high in pairwise(found.index)}
+    return cases
+
+
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Verdict:
     """Whether a claim holds on a table, with what decided it.
 
     Attributes:
-        claim: the claim.
         cases: one row per case: case, value (mean over the seeds), low and high (ends of its 95 % interval), strict_low and strict_high
             (ends of the interval at 1 - 0.05 / k, for k cases).
         seeds: number of seeds.
@@ -176,9 +197,8 @@ class Verdict:
     @property
     def answer(self) -> str:
         """The verdict: `HOLDS`, `FAILS` or `UNDECIDED`."""
-        every = self.claim.every
-        on_side, beyond = self._distances(strict=not every)[:, 1] < 0, self._distances(strict=every)[:, 0] > 0
-        holds, fails = (on_side.all(), beyond.any()) if every else (on_side.any(), beyond.all())
+        (agree, against), number = self.counts, len(self.cases)
+        holds, fails = (agree == number, against > 0) if self.claim.every else (agree > 0, against == number)
         return HOLDS if holds else FAILS if fails else UNDECIDED
 
     @property

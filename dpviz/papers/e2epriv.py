@@ -18,6 +18,7 @@ from dpviz.mechanisms.points.tuned import TunedGrid
 from dpviz.mechanisms.points.uniform_grid import UniformGrid
 from dpviz.mechanisms.references import ExactTunedGrid
 from dpviz.mechanisms.tuning import PAPER_SIZES
+from dpviz.papers.parts import join_parts
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.samples.points import POINT_SAMPLES
@@ -71,14 +72,10 @@ def methods(tuning_set: TuningSet) -> dict[str, PointMechanism]:
     "E2EPriv" tunes by the exponential mechanism (Theorem 7.1) with the sensitivities of Corollary 7.9. "Tuned" is not in the paper: it is
     `TunedGrid` with its defaults (clipped errors, the tight bound) and the same candidates, boxes and sanity bound.
     """
-    shared: dict[str, Any] = {
-        "sides": tuning_set.sides,
-        "sanity": tuning_set.sanity,
-        "declared_total": tuning_set.size,
-        "seed": _TUNING_SEED,
-    }
+    size = tuning_set.size
+    shared: dict[str, Any] = {"sides": tuning_set.sides, "sanity": tuning_set.sanity, "declared_total": size, "seed": _TUNING_SEED}
     return {
-        "Heuristic": UniformGrid(declared_total=tuning_set.size),
+        "Heuristic": UniformGrid(declared_total=size),
         "E2EPriv": TunedGrid(total="declared", bound="paper", law="exponential mechanism", **shared),
         "Tuned": TunedGrid(**shared),
         "Leaky": ExactTunedGrid(**shared),
@@ -167,9 +164,8 @@ def figure_11a(
         Fanaeepour, Rubinstein, 2017, Figure 11a.
     """
     tuning_set = TUNING_SETS[key]
-    parts = [_measure_errors(points, methods(tuning_set), (size,), epsilon, repeats, seed).assign(epsilon=epsilon) for epsilon in epsilons]
-    table = pd.concat(parts, ignore_index=True)
-    return table[["epsilon", *table.columns[:-1]]]
+    parts = {epsilon: _measure_errors(points, methods(tuning_set), (size,), epsilon, repeats, seed) for epsilon in epsilons}
+    return join_parts(parts, "epsilon")
 
 
 def figure_11b(
@@ -191,12 +187,9 @@ def figure_11b(
         Fanaeepour, Rubinstein, 2017, Figure 11b.
     """
     tuned = {name: item for name, item in methods(TUNING_SETS[key]).items() if isinstance(item, TunedGrid)}
-    parts = []
-    for share in shares:
-        with_share = {name: item.with_shares([share, 1 - share]) for name, item in tuned.items()}
-        parts.append(_measure_errors(points, with_share, sizes, epsilon, repeats, seed).assign(share=share))
-    table = pd.concat(parts, ignore_index=True)
-    return table[["share", *table.columns[:-1]]]
+    forms = {share: {name: item.with_shares([share, 1 - share]) for name, item in tuned.items()} for share in shares}
+    parts = {share: _measure_errors(points, form, sizes, epsilon, repeats, seed) for share, form in forms.items()}
+    return join_parts(parts, "share")
 
 
 def figure_11c(
@@ -240,31 +233,22 @@ def figure_11c(
 
 
 def _measure_errors(
-    points: PointCounts,
-    mechanisms: Mapping[str, PointMechanism],
-    sizes: Sequence[float],
-    epsilon: float,
-    repeats: int,
-    seed: int,
+    points: PointCounts, mechanisms: Mapping[str, PointMechanism], sizes: Sequence[float], epsilon: float, repeats: int, seed: int
 ) -> pd.DataFrame:
-    """Measure median relative errors of repeated releases, per method and size of queries."""
-    queries = {size: _occupied_queries(points, points.domain, size, seed) for size in sizes}
+    """Measure median relative errors of repeated releases, per method and size of queries; boxes without records are left out."""
+    queries: dict[float, tuple[Floats, Floats]] = {}
+    for size in sizes:
+        boxes = points.domain.coordinates(tuning_boxes(points.domain, (size,), PER_SIZE, seed).lattice)
+        truth = true_answers(points, boxes)
+        queries[size] = boxes[truth > 0], truth[truth > 0].astype(np.float64)
     streams, rows = iter(Entropy.seeded(seed).spawn(len(mechanisms) * repeats)), []
     for name, mechanism in mechanisms.items():
         runs = (mechanism.release(points, PureBudget(str(epsilon)), next(streams)) for _ in range(repeats))
-        medians = np.array(
-            [[100 * np.median(np.abs(run.answer(boxes) - truth) / truth) for boxes, truth in queries.values()] for run in runs]
-        )
+        workloads = list(queries.values())
+        medians = np.array([[100 * np.median(np.abs(run.answer(boxes) - truth) / truth) for boxes, truth in workloads] for run in runs])
         spread = medians.std(axis=0, ddof=1) if repeats > 1 else np.full(len(sizes), np.nan)
         rows += [
             {"method": name, "size": size, "error": float(error), "spread": float(item)}
             for size, error, item in zip(sizes, medians.mean(axis=0), spread, strict=True)
         ]
     return pd.DataFrame(rows)
-
-
-def _occupied_queries(points: PointCounts, domain: Domain, size: float, seed: int) -> tuple[Floats, Floats]:
-    """Draw boxes of one size that contain records, and count their true answers. CURATOR ONLY."""
-    boxes = domain.coordinates(tuning_boxes(domain, (size,), PER_SIZE, seed).lattice)
-    truth = true_answers(points, boxes)
-    return boxes[truth > 0], truth[truth > 0].astype(np.float64)

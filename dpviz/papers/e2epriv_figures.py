@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from dpviz.data.points import PointCounts
 from dpviz.mechanisms.tuning import PAPER_SIZES
 from dpviz.papers import e2epriv
-from dpviz.papers.claims import FAILS, UNDECIDED, Claim, ratios
-from dpviz.papers.figures import PAPER, SMALL, Figure, OneSeed, Paper, Size, average
+from dpviz.papers.claims import FAILS, UNDECIDED, Claim, ratios, step_ratios
+from dpviz.papers.figures import PAPER, SMALL, Figure, Paper, Size, average, on_data
+from dpviz.papers.parts import join_parts
 from dpviz.samples.points import load_point_sample
 
 _STAND_INS = (
@@ -55,16 +57,6 @@ def _on_the_whole(rows: pd.DataFrame, method: str, other: str) -> dict[str, floa
     for key, part in rows.groupby("data", sort=False):
         ratio = np.array(list(_by_size(part, method, [other]).values()))
         cases[_NAMES[str(key)]] = float(np.exp(np.log(ratio).mean()))
-    return cases
-
-
-def _neighbours(rows: pd.DataFrame, column: str, keys: Sequence[str], form: str) -> dict[str, float]:
-    """Divide the error at each value of a column by that at the next larger value, for each combination of other columns."""
-    cases = dict[str, float]()
-    for key, part in rows.groupby(list(keys), sort=False):
-        error = part.set_index(column)["error"].sort_index()
-        named = ", ".join(_NAMES.get(str(name), str(name)) for name in key)
-        cases |= {f"{named}, {form.format(small, large)}": float(error[small] / error[large]) for small, large in pairwise(error.index)}
     return cases
 
 
@@ -133,23 +125,15 @@ def _overlap_against_finest(rows: pd.DataFrame) -> dict[str, float]:
     }
 
 
-def _prepare_storage(measure: Callable[..., pd.DataFrame], **settings: Any) -> OneSeed:
-    points = load_point_sample("storage")
-    return lambda seed: measure(points, repeats=1, seed=seed, **settings)
+_load_storage = partial(load_point_sample, "storage")
 
 
-def _prepare_10(keys: Iterable[str] = tuple(e2epriv.TUNING_SETS)) -> OneSeed:
-    sets = {key: load_point_sample(key) for key in keys}
-
-    def measure(seed: int) -> pd.DataFrame:
-        parts = {key: e2epriv.figure_10(points, key, repeats=1, seed=seed) for key, points in sets.items()}
-        return pd.concat(parts, names=["data"]).reset_index(level="data").reset_index(drop=True)
-
-    return measure
+def _load_all(keys: Iterable[str] = tuple(e2epriv.TUNING_SETS)) -> dict[str, PointCounts]:
+    return {key: load_point_sample(key) for key in keys}
 
 
-def _prepare_11c() -> OneSeed:
-    return lambda _: e2epriv.figure_11c()
+def _measure_10(sets: Mapping[str, PointCounts], repeats: int, seed: int) -> pd.DataFrame:
+    return join_parts({key: e2epriv.figure_10(points, key, repeats=repeats, seed=seed) for key, points in sets.items()}, "data")
 
 
 def _draw(name: str, table: pd.DataFrame, *, value: str = "error", panels: str = "") -> list[Any]:
@@ -177,19 +161,17 @@ _FIGURE_5 = Figure(
             about="The paper's number of records, 8,938, its sizes of grids, queries of 1 % of the area and 100 runs.", seeds=100, seconds=3
         )
     },
-    prepare=partial(_prepare_storage, e2epriv.figure_5),
+    prepare=on_data(_load_storage, e2epriv.figure_5),
     draw=partial(_draw, "figure_5"),
     claims=(
         Claim(
             text="The error falls and then rises with the number of cells: coarse grids are not uniform inside, fine ones have more noise.",
             cases=_ends_of_grid_sizes,
-            reading="the error is {value} times as large for {case}",
             below=False,
         ),
         Claim(
             text="The grid that the rule Heuristic (UG) chooses is far from the best one; we ask for a fifth more error than another's.",
             cases=_rule_against_others,
-            reading="the error is {value} times as large for {case}",
             below=False,
             line=1.2,
             every=False,
@@ -213,7 +195,7 @@ _FIGURE_10 = Figure(
         ),
     },
     explanation=_METHODS,
-    prepare=_prepare_10,
+    prepare=on_data(_load_all, _measure_10, "keys"),
     draw=_draw_10,
     claims=(
         Claim(
@@ -258,10 +240,13 @@ _FIGURE_10 = Figure(
         ),
         Claim(
             text="Errors are generally larger for smaller queries; we ask for it on every set, by every method and at every size.",
-            cases=lambda rows: _neighbours(
-                rows.assign(size=(100 * rows["size"]).round(6)), "size", ["data", "method"], "queries of {:g} % of the side against {:g} %"
+            cases=lambda rows: step_ratios(
+                rows.assign(size=(100 * rows["size"]).round(6), data=rows["data"].map(_NAMES)),
+                "size",
+                "queries of {:g} % of the side against {:g} %",
+                by={"data": "{}", "method": "{}"},
+                value="error",
             ),
-            reading="the error is {value} times as large for {case}",
             below=False,
             reasons={UNDECIDED: "In 40 runs it holds for every set, method and size."},
         ),
@@ -282,7 +267,7 @@ _FIGURE_11A = Figure(
         ),
     },
     explanation=_METHODS,
-    prepare=partial(_prepare_storage, e2epriv.figure_11a),
+    prepare=on_data(_load_storage, e2epriv.figure_11a),
     draw=partial(_draw, "figure_11a"),
     claims=(
         Claim(
@@ -293,8 +278,9 @@ _FIGURE_11A = Figure(
         ),
         Claim(
             text="More privacy costs accuracy, for every method that spends the budget.",
-            cases=lambda rows: _neighbours(rows[rows["method"] != "BestNonPriv"], "epsilon", ["method"], "ε = {:g} against {:g}"),
-            reading="the error is {value} times as large for {case}",
+            cases=lambda rows: step_ratios(
+                rows[rows["method"] != "BestNonPriv"], "epsilon", "ε = {:g} against {:g}", by={"method": "{}"}, value="error"
+            ),
             below=False,
         ),
     ),
@@ -310,7 +296,7 @@ _FIGURE_11B = Figure(
         PAPER: Size(about="The paper's number of records, 8,938, its shares, its queries and 100 runs.", seeds=100, seconds=9),
     },
     explanation=_METHODS,
-    prepare=partial(_prepare_storage, e2epriv.figure_11b),
+    prepare=on_data(_load_storage, e2epriv.figure_11b),
     draw=partial(_draw, "figure_11b", panels="method"),
     claims=(
         Claim(
@@ -330,7 +316,7 @@ _FIGURE_11C = Figure(
     differs="Nothing differs but the boxes for tuning, which are drawn anew: only the number of records is needed. Table 2 gives the"
     " middle δ as 0.001, but its ρ = 89.38 belongs to 0.01.",
     sizes={SMALL: Size(about="The paper's grids, sanity bounds and budget, 0.8.", seeds=1, seconds=0.1)},
-    prepare=_prepare_11c,
+    prepare=lambda: lambda _: e2epriv.figure_11c(),
     draw=partial(_draw, "figure_11c", value="sensitivity"),
     exact=True,
     claims=(

@@ -6,12 +6,15 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from dpviz.errors import SettingError, did_you_mean
 from dpviz.papers.claims import Claim, Verdict
+
+if TYPE_CHECKING:
+    from pandas.api.typing import DataFrameGroupBy
 
 SMALL, MEDIUM, PAPER = "small", "medium", "paper"
 MOST_SEEDS = 100
@@ -138,7 +141,6 @@ class Paper:
 
     Attributes:
         key: its short name.
-        title: its title.
         source: authors, venue and year.
         figures: by their keys, in the paper's order.
     """
@@ -154,9 +156,7 @@ class Run:
     """A figure that was run. CURATOR ONLY where its data are private: the errors in it are measured against the truth.
 
     Attributes:
-        paper: the paper.
-        figure: the figure.
-        size: the name of its size.
+        size: the name of the figure's size.
         table: the rows of all seeds, with a first column `seed`.
         seconds: that the run took.
 
@@ -258,6 +258,28 @@ def run_figure(
     return Run(paper=paper, figure=figure, size=size, table=table, seconds=time.perf_counter() - start)
 
 
+def on_data(make: Callable[..., Any], measure: Callable[..., pd.DataFrame], *of_data: str) -> Callable[..., OneSeed]:
+    """Return a figure's `prepare`, which makes the data once and measures one run on it for each seed.
+
+    Args:
+        make: makes the data.
+        measure: takes the data, `repeats` and `seed`, and returns the rows of the figure's table.
+        of_data: the settings of a size that `make` takes; `measure` takes the others.
+    """
+
+    def prepare(**settings: Any) -> OneSeed:
+        data = make(**{name: settings.pop(name) for name in of_data if name in settings})
+        return lambda seed: measure(data, repeats=1, seed=seed, **settings)
+
+    return prepare
+
+
+def group_cases(table: pd.DataFrame, *values: str) -> DataFrameGroupBy[Any, Any]:
+    """Group the rows of all seeds by case: by all columns but `seed` and those of values."""
+    keys = [name for name in table.columns if name not in ("seed", *values)]
+    return table.groupby(keys, sort=False, dropna=False)
+
+
 def average(table: pd.DataFrame, *values: str, spread: str = "spread") -> pd.DataFrame:
     """Average columns of a figure's table over the seeds, for a chart.
 
@@ -269,6 +291,5 @@ def average(table: pd.DataFrame, *values: str, spread: str = "spread") -> pd.Dat
     >>> average(pd.DataFrame({"seed": [1, 2], "method": "tree", "error": [1.0, 3.0]}), "error").round(3).to_dict("records")
     [{'method': 'tree', 'error': 2.0, 'spread': 1.414}]
     """
-    keys = [name for name in table.columns if name not in ("seed", spread, *values)]
-    groups = table.groupby(keys, sort=False, dropna=False)
+    groups = group_cases(table, spread, *values)
     return groups[list(values)].mean().assign(**{spread: groups[values[0]].std()}).reset_index()

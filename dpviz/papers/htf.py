@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from itertools import product
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 import pandas as pd
@@ -23,6 +24,7 @@ from dpviz.mechanisms.points.privtree import PrivTree
 from dpviz.mechanisms.points.quadtree import Quadtree
 from dpviz.mechanisms.points.uniform_grid import UniformGrid
 from dpviz.mechanisms.run import Run
+from dpviz.papers.parts import join_parts
 from dpviz.papers.psd import budget_of
 from dpviz.privacy.entropy import Entropy
 from dpviz.samples.points import CLUSTERS, SEED, load_point_sample
@@ -122,24 +124,30 @@ def grids() -> dict[str, PointMechanism]:
     }
 
 
-def figure_3(
-    points: PointCounts,
-    *,
-    epsilons: Sequence[float] = EPSILONS,
-    heights: Iterable[int] = HEIGHTS,
-    queries: int = QUERIES,
-    repeats: int = REPEATS,
-    seed: int = SEED,
-) -> pd.DataFrame:
+class ByHeight(TypedDict, total=False):
+    """What `figure_3` and `figure_5` measure, as keyword arguments; what is left out is the paper's.
+
+    Attributes:
+        epsilons: budgets, `EPSILONS`; the paper's panels by size of queries have 0.1 only.
+        heights: of all trees, in binary levels, `HEIGHTS`.
+        queries: boxes per workload, `QUERIES`.
+        repeats: releases with fresh noise, averaged, `REPEATS`.
+        seed: of queries and noise.
+    """
+
+    epsilons: Sequence[float]
+    heights: Iterable[int]
+    queries: int
+    repeats: int
+    seed: int
+
+
+def figure_3(points: PointCounts, **settings: Unpack[ByHeight]) -> pd.DataFrame:
     """Compare HTF with kd-trees by height. CURATOR ONLY.
 
     Args:
         points: `la_points()` for the paper's setting.
-        epsilons: budgets; the paper's panels by size of queries have 0.1 only.
-        heights: of all trees, in binary levels.
-        queries: boxes per workload.
-        repeats: releases with fresh noise, averaged.
-        seed: of queries and noise.
+        **settings: see `ByHeight`.
 
     Returns:
         As `measure_errors`: epsilon, method, height, estimated (whether HTF chose this height itself; with other noise it may choose
@@ -148,7 +156,7 @@ def figure_3(
     Source:
         Shaham et al., "HTF: homogeneous tree framework", SIGSPATIAL 2021, Figure 3.
     """
-    return _by_height(points, kd_trees, (epsilons, list(heights)), queries, (repeats, seed))
+    return _by_height(points, kd_trees, **settings)
 
 
 def figure_4(
@@ -178,21 +186,13 @@ def figure_4(
     return table.astype({"stop": "Int64"})
 
 
-def figure_5(
-    points: PointCounts,
-    *,
-    epsilons: Sequence[float] = EPSILONS,
-    heights: Iterable[int] = HEIGHTS,
-    queries: int = QUERIES,
-    repeats: int = REPEATS,
-    seed: int = SEED,
-) -> pd.DataFrame:
+def figure_5(points: PointCounts, **settings: Unpack[ByHeight]) -> pd.DataFrame:
     """Compare HTF with quadtrees by height; arguments and columns as for `figure_3`. A level of a quadtree counts as two. CURATOR ONLY.
 
     Source:
         Shaham et al., 2021, Figure 5.
     """
-    return _by_height(points, quadtrees, (epsilons, list(heights)), queries, (repeats, seed))
+    return _by_height(points, quadtrees, **settings)
 
 
 def figure_6(
@@ -224,10 +224,9 @@ def figure_6(
     own_methods: dict[str, PointMechanism] = {"PrivTree": PrivTree(), "Path tree": PathTree()}
     methods: dict[str, PointMechanism] = {**htf_forms(), **kd_trees(height), **quadtrees(height), **grids(), **own_methods}
     cases: list[Case] = [({"method": name}, mechanism) for name, mechanism in methods.items()]
-    parts = {
-        name: measure_errors(points, cases, mixed(points.domain, queries, seed), epsilon, (repeats, seed)) for name, points in sets.items()
-    }
-    return pd.concat(parts, names=["data"]).reset_index(level="data").reset_index(drop=True)
+    runs = (repeats, seed)
+    parts = {name: measure_errors(points, cases, mixed(points.domain, queries, seed), epsilon, runs) for name, points in sets.items()}
+    return join_parts(parts, "data")
 
 
 def measure_errors(
@@ -263,29 +262,25 @@ def measure_errors(
 def _by_height(
     points: PointCounts,
     other_trees: Callable[[int], Mapping[str, PointMechanism]],
-    axes: tuple[Sequence[float], Sequence[int]],
-    queries: int,
-    runs: tuple[int, int],
+    *,
+    epsilons: Sequence[float] = EPSILONS,
+    heights: Iterable[int] = HEIGHTS,
+    queries: int = QUERIES,
+    repeats: int = REPEATS,
+    seed: int = SEED,
 ) -> pd.DataFrame:
-    """Measure HTF and the compared trees at given heights, and HTF at the height that it chooses."""
-    epsilons, heights = axes
-    cases: list[Case] = []
-    for make_mechanisms in (other_trees, htf_forms):
-        for height in heights:
-            cases += [
-                ({"method": name, "height": height, "estimated": False}, mechanism) for name, mechanism in make_mechanisms(height).items()
-            ]
-    queries_by_name, parts = workloads(points.domain, queries, runs[1]), []
+    """Measure HTF and the compared trees at given heights, and HTF at the height that it chooses in one run."""
+    cases: list[Case] = [
+        ({"method": name, "height": height, "estimated": False}, mechanism)
+        for make_mechanisms, height in product((other_trees, htf_forms), list(heights))
+        for name, mechanism in make_mechanisms(height).items()
+    ]
+    queries_by_name, parts = workloads(points.domain, queries, seed), []
     for epsilon in epsilons:
-        with_own_height: list[Case] = [
-            ({"method": name, "height": _find_height(mechanism, points, epsilon, runs[1]), "estimated": True}, mechanism)
-            for name, mechanism in htf_forms().items()
-        ]
-        parts.append(measure_errors(points, [*cases, *with_own_height], queries_by_name, epsilon, runs))
+        at_own_height: list[Case] = []
+        for name, mechanism in htf_forms().items():
+            budget = budget_of(mechanism, epsilon)
+            own = mechanism.spending(Run.of(mechanism, points, budget, Entropy.seeded(seed)), budget.epsilon).height
+            at_own_height.append(({"method": name, "height": own, "estimated": True}, mechanism))
+        parts.append(measure_errors(points, [*cases, *at_own_height], queries_by_name, epsilon, (repeats, seed)))
     return pd.concat(parts, ignore_index=True)
-
-
-def _find_height(mechanism: Htf, points: PointCounts, epsilon: float, seed: int) -> int:
-    """Find the height that HTF chooses in one run."""
-    budget = budget_of(mechanism, epsilon)
-    return mechanism.spending(Run.of(mechanism, points, budget, Entropy.seeded(seed)), budget.epsilon).height

@@ -8,7 +8,7 @@ import altair as alt
 
 from dpviz.amounts import format_budget_symbols
 from dpviz.errors import InputError
-from dpviz.view.charts import FORMAT, FRAME, MARKS, ROW, add_texts, category_channel, describe_values, finish, prepare_log_axis, tooltip
+from dpviz.view.charts import FORMAT, FRAME, MARKS, ROW, add_texts, category_channel, describe_series, finish, prepare_log_axis, tooltip
 from dpviz.view.looks import MORE_COLORS, MORE_DASHES, Look
 from dpviz.view.study_charts import lines_with_spread
 
@@ -23,9 +23,7 @@ MEASURES = {
 
 _PLACES = {"HTF (ours)": 0, "HTF (5e-4)": 1, "HTF (1e-3)": 2, "Quadtree (geo)": 3, "Quadtree (uniform)": 4}
 _PLACES |= {"KdTree (geo)": 5, "KdTree (uniform)": 6, "UG": 4, "AG": 5, "Singular": 6, "Uniform": 7, "Privelet": 8}
-_LOOKS = {
-    name: Look(color=MORE_COLORS[place], dash=tuple(MORE_DASHES[place]), mark=MARKS[place % len(MARKS)]) for name, place in _PLACES.items()
-}
+_LOOKS = {name: Look(color=MORE_COLORS[at], dash=tuple(MORE_DASHES[at]), mark=MARKS[at % len(MARKS)]) for name, at in _PLACES.items()}
 """A method looks the same in all figures."""
 
 
@@ -60,15 +58,7 @@ def figure_4(table: pd.DataFrame, stop: int, queries: str = "random", measure: s
 
 
 def figure_5(table: pd.DataFrame, epsilon: float, queries: str = "random", measure: str = "mre", *, height: int = 340) -> alt.LayerChart:
-    """Draw the error of HTF and of quadtrees by height; one level of a quadtree counts as two binary levels.
-
-    Args:
-        table: of `dpviz.papers.htf.figure_5`. CURATOR ONLY.
-        epsilon: a budget of the table.
-        queries: a workload of the table.
-        measure: a column, one of `MEASURES`.
-        height: of the whole chart, in pixels.
-    """
+    """Draw the error of HTF and of quadtrees by height, as `figure_3` does; one level of a quadtree counts as two binary levels."""
     return _by_height(table, (epsilon, queries, measure), "HTF and quadtrees", height)
 
 
@@ -102,8 +92,7 @@ def figure_6(table: pd.DataFrame, panel: str = "", measure: str = "mre") -> alt.
         )
     )
     title = f"All methods, {panel or 'all data'}, {_epsilon_text(shown['epsilon'].iloc[0])}"
-    values = (f"{name}: {describe_values(rows, 'data', measure)}" for name, rows in shown.groupby("method", sort=False))
-    text = f"{MEASURES[measure]} by method. {'; '.join(values)}."
+    text = f"{MEASURES[measure]} by method. {describe_series(shown, 'method', 'data', measure)}."
     return finish(alt.layer(marks), title, text, FRAME + 50 + ROW * shown["method"].nunique())
 
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from dpviz.data.points import PointCounts
 from dpviz.papers import htf
 from dpviz.papers.claims import FAILS, UNDECIDED, Claim, ratios
-from dpviz.papers.figures import MEDIUM, PAPER, SMALL, Figure, OneSeed, Paper, Size
+from dpviz.papers.figures import MEDIUM, PAPER, SMALL, Figure, Paper, Size, group_cases, on_data
 
 FORMS = tuple(htf.SPLIT_EPSILONS)
 KD_TREES = ("KdTree (geo)", "KdTree (uniform)")
@@ -84,9 +86,7 @@ def _ends_and_middle(rows: pd.DataFrame, methods: Iterable[str]) -> dict[str, fl
     error = rows.set_index(["method", "epsilon", "height"])["mre"]
     return {
         f"{method}, ε = {epsilon:g}, height {end} against {middle}": error[method, epsilon, end] / error[method, epsilon, middle]
-        for method in methods
-        for epsilon in rows["epsilon"].unique()
-        for end in ends
+        for method, epsilon, end in product(methods, rows["epsilon"].unique(), ends)
     }
 
 
@@ -136,31 +136,22 @@ def _gain_by_sigma(rows: pd.DataFrame) -> dict[str, float]:
     rows = rows[rows["data"].str.startswith("σ")]
     sigma = rows["data"].str.extract(r"(\d+)")[0].astype(int)
     logs = rows.assign(log=np.log(rows["mre"])).groupby([sigma, "method"])["log"].mean()
-    gain = {
-        (form, other): [logs[end, other] - logs[end, form] for end in (sigma.max(), sigma.min())]
-        for form in FORMS
-        for other in (*GRIDS, *QUADTREES)
-    }
-    return {f"{form} against {other}": float(np.exp(wide - dense)) for (form, other), (wide, dense) in gain.items()}
+    cases = dict[str, float]()
+    for form, other in product(FORMS, (*GRIDS, *QUADTREES)):
+        wide, dense = (logs[end, other] - logs[end, form] for end in (sigma.max(), sigma.min()))
+        cases[f"{form} against {other}"] = float(np.exp(wide - dense))
+    return cases
 
 
 def _average(table: pd.DataFrame) -> pd.DataFrame:
     """Average the errors over the seeds, with their standard deviations."""
-    spreads = [f"{name}_spread" for name in htf.FIGURES]
-    keys = [name for name in table.columns if name not in ("seed", *htf.FIGURES, *spreads)]
-    groups = table.groupby(keys, sort=False, dropna=False)[list(htf.FIGURES)]
+    groups = group_cases(table, *htf.FIGURES, *(f"{name}_spread" for name in htf.FIGURES))[list(htf.FIGURES)]
     return groups.mean().join(groups.std().add_suffix("_spread")).reset_index()
 
 
-def _prepare_homes(measure: Callable[..., pd.DataFrame], size: int, **settings: Any) -> OneSeed:
-    points = htf.la_points(size)
-    return lambda seed: measure(points, repeats=1, seed=seed, **settings)
-
-
-def _prepare_6(size: int, cluster_size: int, names: Sequence[str] | None = None, queries: int = htf.QUERIES) -> OneSeed:
-    sets = htf.paper_sets(size, cluster_size)
-    chosen = {name: sets[name] for name in names or sets}
-    return lambda seed: htf.figure_6(chosen, queries=queries, repeats=1, seed=seed)
+def _make_sets(names: Sequence[str] | None = None, **sizes: int) -> dict[str, PointCounts]:
+    sets = htf.paper_sets(**sizes)
+    return {name: sets[name] for name in names or sets}
 
 
 def _draw_by_height(name: str, table: pd.DataFrame) -> list[Any]:
@@ -189,45 +180,45 @@ def _draw_6(table: pd.DataFrame) -> list[Any]:
     return [htf_charts.figure_6(rows, panel) for panel in rows["data"].str.partition(",")[0].unique()]
 
 
+def _sizes_by_height(heights: tuple[int, ...], seconds: tuple[float, float, float]) -> dict[str, Size]:
+    """Describe the sizes of a figure by height, given the heights of its small run and the seconds of each run."""
+    small = Size(
+        about="100,000 homes in place of 3.5 million points, ε = 0.1 alone, three heights and 300 queries of each kind.",
+        settings={"size": 100_000, "epsilons": (0.1,), "heights": heights, "queries": 300},
+        seeds=8,
+        seconds=seconds[0],
+    )
+    medium = Size(
+        about="1,000,000 homes in place of 3.5 million points, two budgets, three heights and 1,000 queries of each kind.",
+        settings={"size": 1_000_000, "epsilons": (0.1, 0.5), "heights": (8, 12, 16), "queries": 1_000},
+        seeds=5,
+        seconds=seconds[1],
+    )
+    return {SMALL: small, MEDIUM: medium, PAPER: Size(about=_PAPER_RUN, settings={"size": htf.PAPER_SIZE}, seeds=10, seconds=seconds[2])}
+
+
 _FIGURE_3 = Figure(
     key="3",
     section="Section 5.2",
     title="HTF and kd-trees by height",
     differs=_HOMES + _KD_MEDIANS,
-    sizes={
-        SMALL: Size(
-            about="100,000 homes in place of 3.5 million points, ε = 0.1 alone, three heights and 300 queries of each kind.",
-            settings={"size": 100_000, "epsilons": (0.1,), "heights": (6, 10, 16), "queries": 300},
-            seeds=8,
-            seconds=13,
-        ),
-        MEDIUM: Size(
-            about="1,000,000 homes in place of 3.5 million points, two budgets, three heights and 1,000 queries of each kind.",
-            settings={"size": 1_000_000, "epsilons": (0.1, 0.5), "heights": (8, 12, 16), "queries": 1_000},
-            seeds=5,
-            seconds=100,
-        ),
-        PAPER: Size(about=_PAPER_RUN, settings={"size": htf.PAPER_SIZE}, seeds=10, seconds=800),
-    },
+    sizes=_sizes_by_height((6, 10, 16), (13, 100, 800)),
     explanation=_HEIGHTS,
-    prepare=partial(_prepare_homes, htf.figure_3),
+    prepare=on_data(htf.la_points, htf.figure_3, "size"),
     draw=partial(_draw_by_height, "figure_3"),
     claims=(
         Claim(
             text="HTF has smaller errors than kd-trees at every height, for queries of random shape and size.",
             cases=lambda rows: _beats_trees(rows, KD_TREES),
-            reading="the error is {value} times as large for {case}",
         ),
         Claim(
             text="HTF also has smaller errors than kd-trees for squares of 2, 6 and 10 % of the area at ε = 0.1.",
             cases=lambda rows: _beats_trees(rows, KD_TREES, random=False),
-            reading="the error is {value} times as large for {case}",
             reasons={FAILS: _LARGE_SQUARES.strip(), UNDECIDED: _UNSTEADY},
         ),
         Claim(
             text="The error of kd-trees falls with their height and then rises again, from too many partitions.",
             cases=lambda rows: _ends_and_middle(rows, KD_TREES),
-            reading="the error is {value} times as large for {case}",
             below=False,
             reasons={
                 FAILS: "The more records and budget, the more levels pay: with the paper's number of records the error still falls at 18"
@@ -248,7 +239,6 @@ _FIGURE_3 = Figure(
         Claim(
             text="With the settings of this package HTF has smaller errors than kd-trees at every height, for all queries.",
             cases=lambda rows: _beats_trees(rows, KD_TREES, [htf.OUR_NAME]) | _beats_trees(rows, KD_TREES, [htf.OUR_NAME], random=False),
-            reading="the error is {value} times as large for {case}",
             ours=True,
         ),
     ),
@@ -275,19 +265,17 @@ _FIGURE_4 = Figure(
         PAPER: Size(about=_PAPER_RUN, settings={"size": htf.PAPER_SIZE}, seeds=10, seconds=350),
     },
     explanation=_STOPS,
-    prepare=partial(_prepare_homes, htf.figure_4),
+    prepare=on_data(htf.la_points, htf.figure_4, "size"),
     draw=_draw_4,
     claims=(
         Claim(
             text="HTF consistently has smaller errors than the grids UG and AG, at every budget and stop count, for random queries.",
             cases=lambda rows: _by_stop(rows, GRIDS),
-            reading="the error is {value} times as large for {case}",
             reasons={FAILS: _AT_GRIDS, UNDECIDED: _AT_GRIDS},
         ),
         Claim(
             text="It has smaller errors than UG and AG for squares of 2, 6 and 10 % of the area, too; we ask for it at every stop count.",
             cases=lambda rows: _by_stop(rows, GRIDS, random=False),
-            reading="the error is {value} times as large for {case}",
             reasons={FAILS: _SEARCH + _LARGE_SQUARES, UNDECIDED: _SEARCH + _LARGE_SQUARES},
         ),
         Claim(
@@ -305,7 +293,6 @@ _FIGURE_4 = Figure(
         Claim(
             text="With the settings of this package HTF has smaller errors than the paper's HTF, at every budget and stop count.",
             cases=lambda rows: _by_stop(rows, FORMS, [htf.OUR_NAME]) | _by_stop(rows, FORMS, [htf.OUR_NAME], random=False),
-            reading="the error is {value} times as large for {case}",
             ours=True,
             reasons={UNDECIDED: _UNSTEADY},
         ),
@@ -317,41 +304,24 @@ _FIGURE_5 = Figure(
     section="Section 5.4",
     title="HTF and quadtrees by height",
     differs=_HOMES,
-    sizes={
-        SMALL: Size(
-            about="100,000 homes in place of 3.5 million points, ε = 0.1 alone, three heights and 300 queries of each kind.",
-            settings={"size": 100_000, "epsilons": (0.1,), "heights": (4, 8, 14), "queries": 300},
-            seeds=8,
-            seconds=10,
-        ),
-        MEDIUM: Size(
-            about="1,000,000 homes in place of 3.5 million points, two budgets, three heights and 1,000 queries of each kind.",
-            settings={"size": 1_000_000, "epsilons": (0.1, 0.5), "heights": (8, 12, 16), "queries": 1_000},
-            seeds=5,
-            seconds=85,
-        ),
-        PAPER: Size(about=_PAPER_RUN, settings={"size": htf.PAPER_SIZE}, seeds=10, seconds=730),
-    },
+    sizes=_sizes_by_height((4, 8, 14), (10, 85, 730)),
     explanation=_HEIGHTS,
-    prepare=partial(_prepare_homes, htf.figure_5),
+    prepare=on_data(htf.la_points, htf.figure_5, "size"),
     draw=partial(_draw_by_height, "figure_5"),
     claims=(
         Claim(
             text="HTF has smaller errors than quadtrees at every budget and height, for queries of random shape and size.",
             cases=lambda rows: _beats_trees(rows, QUADTREES),
-            reading="the error is {value} times as large for {case}",
             reasons={FAILS: _SEARCH + _HIGH_TREES},
         ),
         Claim(
             text="HTF also has smaller errors than quadtrees for squares of 2, 6 and 10 % of the area at ε = 0.1.",
             cases=lambda rows: _beats_trees(rows, QUADTREES, random=False),
-            reading="the error is {value} times as large for {case}",
             reasons={FAILS: _SEARCH + _LARGE_SQUARES},
         ),
         Claim(
             text="The error of quadtrees is large at small heights, falls, and rises again with more levels.",
             cases=lambda rows: _ends_and_middle(rows, QUADTREES),
-            reading="the error is {value} times as large for {case}",
             below=False,
             reasons={
                 UNDECIDED: "With the paper's number of records one case of 12 is in the way: at ε = 0.1, quadtrees with a uniform budget"
@@ -361,7 +331,6 @@ _FIGURE_5 = Figure(
         Claim(
             text="With the settings of this package HTF has smaller errors than the paper's HTF at every height, for random queries.",
             cases=lambda rows: _beats_trees(rows, FORMS, [htf.OUR_NAME]),
-            reading="the error is {value} times as large for {case}",
             ours=True,
         ),
     ),
@@ -396,13 +365,12 @@ _FIGURE_6 = Figure(
             seconds=120,
         ),
     },
-    prepare=_prepare_6,
+    prepare=on_data(_make_sets, htf.figure_6, "size", "cluster_size", "names"),
     draw=_draw_6,
     claims=(
         Claim(
             text="HTF consistently has smaller errors than existing approaches, on all data.",
             cases=lambda rows: _on_sets(rows, _EXISTING),
-            reading="the error is {value} times as large for {case}",
             reasons={
                 FAILS: _SEARCH,
                 UNDECIDED: "With the paper's number of records only AG on Los Angeles is in the way: it errs about as much as HTF.",
@@ -428,7 +396,6 @@ _FIGURE_6 = Figure(
         Claim(
             text="With the settings of this package HTF has smaller errors than the paper's HTF on all data.",
             cases=lambda rows: _on_sets(rows, FORMS, [htf.OUR_NAME]),
-            reading="the error is {value} times as large for {case}",
             ours=True,
             reasons={UNDECIDED: _UNSTEADY},
         ),

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
+from typing import TypedDict, Unpack
 
 import numpy as np
 import pandas as pd
@@ -22,9 +23,13 @@ from dpviz.mechanisms.trips.flat_gaussian import FlatGaussian
 from dpviz.mechanisms.trips.stability_histogram import StabilityHistogram
 from dpviz.mechanisms.trips.top_down import TopDown
 from dpviz.papers.clock import seconds_now
+from dpviz.papers.parts import join_parts
 from dpviz.privacy.budget import ApproxBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.samples.trips import DENSITIES, PAPER_SEED, PARTITIONS, made_up_country, synthetic_trips
+
+Sets = Mapping[str, TripCounts]
+Methods = Mapping[str, TripMechanism]
 
 EPSILONS = (0.1, 1.0, 10.0)
 DELTA = "1e-8"
@@ -68,9 +73,23 @@ def paper_sets(densities: Sequence[str] = tuple(DENSITIES), *, seed: int = PAPER
     return {f"{partition}_{density}": synthetic_trips(partition, density, seed=seed) for partition, density in pairs}
 
 
+class Runs(TypedDict, total=False):
+    """The releases of a figure, as keyword arguments; what is left out is the paper's.
+
+    Attributes:
+        epsilons: budgets, `EPSILONS`; delta is the paper's 1e-8.
+        repeats: releases with fresh noise per method and epsilon, at least 1, `REPEATS`.
+        seed: of the noise, `SEED`.
+    """
+
+    epsilons: Sequence[float]
+    repeats: int
+    seed: int
+
+
 def measure_methods(
     trips: TripCounts,
-    methods: Mapping[str, TripMechanism],
+    methods: Methods,
     *,
     epsilons: Sequence[float] = EPSILONS,
     repeats: int = REPEATS,
@@ -158,14 +177,7 @@ def _summarise(values: Sequence[float] | Floats) -> dict[str, object]:
     return {"mean": float(np.mean(values)), "minimum": float(np.min(values)), "maximum": float(np.max(values))}
 
 
-def measure_sets(
-    sets: Mapping[str, TripCounts] | None = None,
-    methods: Mapping[str, TripMechanism] | None = None,
-    *,
-    epsilons: Sequence[float] = EPSILONS,
-    repeats: int = REPEATS,
-    seed: int = SEED,
-) -> pd.DataFrame:
+def measure_sets(sets: Sets | None = None, methods: Methods | None = None, **runs: Unpack[Runs]) -> pd.DataFrame:
     """Measure methods on several sets: all that Figures 4 to 6 show, from the same runs. CURATOR ONLY.
 
     With the defaults this takes several minutes, most of them for TDA-linf.
@@ -173,37 +185,24 @@ def measure_sets(
     Args:
         sets: the trips by name; None for the paper's six synthetic sets.
         methods: the methods by name; None for the paper's.
-        epsilons: as for `measure_methods`.
-        repeats: as for `measure_methods`.
-        seed: as for `measure_methods`; every set gets the same streams of noise.
+        **runs: see `Runs`; every set gets the same streams of noise.
 
     Returns:
         As `measure_methods`, with the name of the set as first column `data`.
     """
     sets, methods = paper_sets() if sets is None else sets, paper_methods() if methods is None else methods
-    tables = {name: measure_methods(trips, methods, epsilons=epsilons, repeats=repeats, seed=seed) for name, trips in sets.items()}
-    parts = [table.assign(data=name)[["data", *table.columns]] for name, table in tables.items()]
-    return pd.concat(parts, ignore_index=True)
+    return join_parts({name: measure_methods(trips, methods, **runs) for name, trips in sets.items()}, "data")
 
 
-def figure_3(
-    trips: TripCounts | None = None,
-    *,
-    epsilons: Sequence[float] = EPSILONS,
-    repeats: int = REPEATS,
-    seed: int = SEED,
-    also: Mapping[str, TripMechanism] | None = None,
-) -> pd.DataFrame:
+def figure_3(trips: TripCounts | None = None, *, also: Methods | None = None, **runs: Unpack[Runs]) -> pd.DataFrame:
     """Measure the largest error and the false discovery rate per stage, and the run time, on trips of a whole country. CURATOR ONLY.
 
     With the defaults this takes a few minutes.
 
     Args:
         trips: private; None for `made_up_country()`.
-        epsilons: budgets; delta is the paper's 1e-8.
-        repeats: releases with fresh noise; the paper has 10.
-        seed: of the noise.
         also: further methods by name, beside the paper's.
+        **runs: see `Runs`.
 
     Returns:
         As `measure_methods`: epsilon, method, measure, stage, between, mean, minimum, maximum.
@@ -232,26 +231,16 @@ def figure_3(
     >>> table["method"].unique().tolist()
     ['SH', 'InfTDA', 'TDA-l2', 'TDA-linf', 'fitted']
     """
-    methods = _add_methods(METHODS[1:], also)
-    return measure_methods(made_up_country() if trips is None else trips, methods, epsilons=epsilons, repeats=repeats, seed=seed)
+    return measure_methods(made_up_country() if trips is None else trips, _add_methods(METHODS[1:], also), **runs)
 
 
-def figure_4(
-    sets: Mapping[str, TripCounts] | None = None,
-    *,
-    epsilons: Sequence[float] = EPSILONS,
-    repeats: int = REPEATS,
-    seed: int = SEED,
-    also: Mapping[str, TripMechanism] | None = None,
-) -> pd.DataFrame:
+def figure_4(sets: Sets | None = None, *, also: Methods | None = None, **runs: Unpack[Runs]) -> pd.DataFrame:
     """Measure the largest error per stage on synthetic sets. CURATOR ONLY.
 
     Args:
         sets: the trips by name; None for `paper_sets()`.
-        epsilons: budgets; delta is the paper's 1e-8.
-        repeats: releases with fresh noise; the paper has 10.
-        seed: of the noise.
         also: further methods by name, beside the paper's.
+        **runs: see `Runs`.
 
     Returns:
         As `measure_sets`, with the measure "max_error" only: data, epsilon, method, measure, stage, between, mean, minimum, maximum.
@@ -274,18 +263,11 @@ def figure_4(
     >>> table[table["method"] == "InfTDA"][["stage", "between"]].to_numpy().tolist()
     [[0, 'all to all'], [1, 'all to town'], [2, 'town to town']]
     """
-    table = measure_sets(sets, _add_methods(METHODS, also), epsilons=epsilons, repeats=repeats, seed=seed)
+    table = measure_sets(sets, _add_methods(METHODS, also), **runs)
     return _select_measure(table, "max_error")
 
 
-def figure_5(
-    sets: Mapping[str, TripCounts] | None = None,
-    *,
-    epsilons: Sequence[float] = EPSILONS,
-    repeats: int = REPEATS,
-    seed: int = SEED,
-    also: Mapping[str, TripMechanism] | None = None,
-) -> pd.DataFrame:
+def figure_5(sets: Sets | None = None, *, also: Methods | None = None, **runs: Unpack[Runs]) -> pd.DataFrame:
     """Measure the false discovery rate per stage on the sparse synthetic sets; arguments as for `figure_4`. CURATOR ONLY.
 
     Returns:
@@ -309,18 +291,11 @@ def figure_5(
     [0.0, 0.0, 0.0]
     """
     sets = paper_sets(["sparse"]) if sets is None else sets
-    table = measure_sets(sets, _add_methods(METHODS, also), epsilons=epsilons, repeats=repeats, seed=seed)
+    table = measure_sets(sets, _add_methods(METHODS, also), **runs)
     return _select_measure(table, "false_discovery")
 
 
-def figure_6(
-    sets: Mapping[str, TripCounts] | None = None,
-    *,
-    epsilons: Sequence[float] = EPSILONS,
-    repeats: int = REPEATS,
-    seed: int = SEED,
-    also: Mapping[str, TripMechanism] | None = None,
-) -> pd.DataFrame:
+def figure_6(sets: Sets | None = None, *, also: Methods | None = None, **runs: Unpack[Runs]) -> pd.DataFrame:
     """Measure the run time of InfTDA and of its variants TDA-l2 and TDA-linf on synthetic sets; arguments as for `figure_4`.
 
     Returns:
@@ -343,11 +318,11 @@ def figure_6(
     >>> figure_6({"two towns": trips}, epsilons=[1], repeats=2)["method"].tolist()
     ['InfTDA', 'TDA-l2', 'TDA-linf']
     """
-    table = measure_sets(sets, _add_methods(TOP_DOWN, also), epsilons=epsilons, repeats=repeats, seed=seed)
+    table = measure_sets(sets, _add_methods(TOP_DOWN, also), **runs)
     return _select_measure(table, "seconds")
 
 
-def _add_methods(names: Sequence[str], also: Mapping[str, TripMechanism] | None) -> dict[str, TripMechanism]:
+def _add_methods(names: Sequence[str], also: Methods | None) -> dict[str, TripMechanism]:
     """Build some of the paper's methods, and add others after them."""
     others = dict(also or {})
     if set(others) & set(names):

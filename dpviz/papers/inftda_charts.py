@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import altair as alt
 
 from dpviz.errors import InputError
-from dpviz.view.charts import FORMAT, add_texts, category_channel, describe_values, finish, log_y, prepare_log_axis, tooltip
+from dpviz.view.charts import add_texts, category_channel, describe_series, finish, log_y, percent_y, prepare_log_axis, tooltip
 from dpviz.view.looks import MORE_COLORS, MORE_DASHES
 
 if TYPE_CHECKING:
@@ -58,31 +58,12 @@ def figure_4(table: pd.DataFrame, data: str, epsilon: float = 1.0, *, height: in
 
 
 def figure_5(table: pd.DataFrame, data: str, epsilon: float = 1.0, *, height: int = 300) -> alt.LayerChart:
-    """Draw the false discovery rate by stage, a line per method.
-
-    Args:
-        table: of `dpviz.papers.inftda.figure_5` or `measure_sets`. CURATOR ONLY.
-        data: a set of the table.
-        epsilon: a budget of the table.
-        height: of the whole chart, in pixels.
-
-    Raises:
-        InputError: the table has no such rows.
-    """
+    """Draw the false discovery rate by stage, a line per method; arguments and errors as of `figure_4`. CURATOR ONLY."""
     return _panel(table, table[table["data"] == data], "false_discovery", epsilon, height)
 
 
 def figure_6(table: pd.DataFrame, data: str, *, height: int = 300) -> alt.LayerChart:
-    """Draw the run time by budget, a line per method.
-
-    Args:
-        table: of `dpviz.papers.inftda.figure_6` or `measure_sets`.
-        data: a set of the table.
-        height: of the whole chart, in pixels.
-
-    Raises:
-        InputError: the table has no such rows.
-    """
+    """Draw the run time by budget, a line per method; arguments and errors as of `figure_4`."""
     return _panel(table, table[table["data"] == data], "seconds", None, height)
 
 
@@ -94,14 +75,14 @@ def _panel(table: pd.DataFrame, part: pd.DataFrame, measure: str, epsilon: float
     if not len(rows):
         raise InputError(f"The table has no rows of this measure, set and budget; the measures are {', '.join(MEASURES)}.")
     missing = [name for name in table["method"].unique() if name not in set(rows["method"])]
-    parts = [_TITLES[measure], *_set_name(rows), *([] if measure == "seconds" else [f"ε = {epsilon:g}"])]
-    title = ", ".join([*parts, *([f"without {', '.join(missing)}"] if missing else [])])
+    title = _TITLES[measure]
+    title += f", {str(rows['data'].iloc[0]).replace('_', ' ')}" if "data" in rows else ""
+    title += "" if measure == "seconds" else f", ε = {epsilon:g}"
+    title += f", without {', '.join(missing)}" if missing else ""
     lines = _lines(rows, measure, list(dict.fromkeys([*_LOOKS, *table["method"]])))
-    return finish(alt.layer(*lines), title, _describe(rows, measure), height)
-
-
-def _set_name(rows: pd.DataFrame) -> list[str]:
-    return [str(rows["data"].iloc[0]).replace("_", " ")] if "data" in rows else []
+    x_column = _x_column(measure)
+    text = f"Mean {MEASURES[measure]} by {_AXES[x_column]}. {describe_series(rows, 'method', x_column, 'mean')}."
+    return finish(alt.layer(*lines), title, text, height)
 
 
 def _lines(rows: pd.DataFrame, measure: str, names: Sequence[str]) -> list[Any]:
@@ -113,9 +94,8 @@ def _lines(rows: pd.DataFrame, measure: str, names: Sequence[str]) -> list[Any]:
     present = rows["method"].unique().tolist()
     colors, dashes = ([looks[names.index(name) % len(looks)] for name in present] for looks in (MORE_COLORS, MORE_DASHES))
     x = alt.X(field=x_column, type="ordinal", title=_AXES[x_column], axis=alt.Axis(labelAngle=0))
-    base = alt.Chart(add_texts(drawn, list(labels))).encode(
-        x=x, color=category_channel(alt.Color, "method", present, colors), tooltip=tooltip(labels)
-    )
+    color = category_channel(alt.Color, "method", present, colors)
+    base = alt.Chart(add_texts(drawn, list(labels))).encode(x=x, color=color, tooltip=tooltip(labels))
     low, middle, high = values if measure == "false_discovery" else [f"{name} drawn" for name in values]
     bars = base.mark_rule(strokeWidth=1.5, opacity=0.6, aria=False).encode(y=_y(rows, measure, ticks, low), y2=high)
     line = base.mark_line(point=alt.OverlayMarkDef(size=50, filled=True), strokeWidth=2.5, opacity=0.9)
@@ -131,13 +111,5 @@ def _y(rows: pd.DataFrame, measure: str, ticks: list[float], field: str) -> Any:
     """Make the y axis: percent from 0 to 100, everything else logarithmic."""
     title = MEASURES[measure]
     if measure == "false_discovery":
-        scale = alt.Scale(domainMin=0, domainMax=100)
-        return alt.Y(field=field, type="quantitative", title=title, scale=scale, axis=alt.Axis(format=FORMAT, tickCount=5))
+        return percent_y(title, field)
     return log_y(title + (_ZERO if (rows["minimum"] == 0).any() else ""), ticks, field)
-
-
-def _describe(rows: pd.DataFrame, measure: str) -> str:
-    """Write the means of every line as a text."""
-    x_column = _x_column(measure)
-    lines = (f"{name}: {describe_values(part, x_column, 'mean')}" for name, part in rows.groupby("method", sort=False))
-    return f"Mean {MEASURES[measure]} by {_AXES[x_column]}. {'; '.join(lines)}."

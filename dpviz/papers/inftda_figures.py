@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from functools import partial
-from itertools import pairwise
 from operator import sub, truediv
 from typing import Any
 
 import pandas as pd
 
 from dpviz.papers import inftda
-from dpviz.papers.claims import FAILS, UNDECIDED, Claim, cell_values
-from dpviz.papers.figures import PAPER, SMALL, Figure, OneSeed, Paper, Size
+from dpviz.papers.claims import FAILS, UNDECIDED, Claim, cell_values, step_ratios
+from dpviz.papers.figures import PAPER, SMALL, Figure, Paper, Size, group_cases, on_data
 from dpviz.samples.trips import made_up_country
 
 _AGAIN = "Each seed draws new noise; the trips stay the same. Noise is exact, with the variance that the paper's text states."
@@ -32,6 +31,12 @@ _CASE = {"data": "{}", "epsilon": "ε = {:g}", "stage": "level {}"}
 
 _PAPER_RUN = "The paper's six sets, budgets and 10 runs."
 _THREE_SETS = ("binary_sparse", "random_sparse", "random_complete")
+_SMALL_RUN = Size(
+    about="Three of the paper's six sets, sparse and complete, at ε = 1 alone.",
+    settings={"names": _THREE_SETS, "epsilons": (1.0,)},
+    seeds=5,
+    seconds=15,
+)
 
 Combine = Callable[[float, float], float]
 
@@ -54,36 +59,13 @@ def _compare(rows: pd.DataFrame, method: str, others: Iterable[str], combine: Co
 
 def _both_ways(rows: pd.DataFrame, method: str, other: str) -> dict[str, float]:
     """Divide the means of two methods by each other, both ways, so that "about the same" is a claim about every ratio."""
-    return {
-        f"{one} against {case}": ratio
-        for one, another in ((method, other), (other, method))
-        for case, ratio in _compare(rows, one, [another]).items()
-    }
+    both = {one: _compare(rows, one, [another]) for one, another in ((method, other), (other, method))}
+    return {f"{one} against {case}": ratio for one, ratios in both.items() for case, ratio in ratios.items()}
 
 
 def _stages(rows: pd.DataFrame) -> list[int]:
     """List the levels below the whole."""
     return sorted(int(stage) for stage in rows["stage"].dropna().unique() if stage > 0)
-
-
-def _steps_down(rows: pd.DataFrame, methods: Iterable[str]) -> dict[str, float]:
-    """Divide the largest error at each level of the regions by that at the next finer one, for each method, set and budget."""
-    rows = _select(rows, "max_error", stages=_stages(rows)[1::2])
-    keys, cases = [name for name in ("method", "data", "epsilon") if name in rows], dict[str, float]()
-    for key, part in rows[rows["method"].isin(list(methods))].groupby(keys, sort=False):
-        error = part.set_index("stage")["mean"].sort_index()
-        named = ", ".join(f"ε = {each:g}" if isinstance(each, float) else str(each) for each in key)
-        cases |= {f"{named}, level {coarse} against {fine}": float(error[coarse] / error[fine]) for coarse, fine in pairwise(error.index)}
-    return cases
-
-
-def _steps_of_budget(rows: pd.DataFrame, methods: Iterable[str]) -> dict[str, float]:
-    """Divide the run time at each budget by that at the next larger one, for each method."""
-    rows, cases = _select(rows, "seconds"), dict[str, float]()
-    for method in methods:
-        seconds = rows[rows["method"] == method].set_index("epsilon")["mean"].sort_index()
-        cases |= {f"{method}, ε = {low:g} against {high:g}": float(seconds[low] / seconds[high]) for low, high in pairwise(seconds.index)}
-    return cases
 
 
 def _finest(rows: pd.DataFrame, measure: str, data: str = "") -> pd.DataFrame:
@@ -122,22 +104,15 @@ def _against_the_paper(rows: pd.DataFrame) -> dict[str, float]:
     return {f"{method}, ε = {epsilon:g}": value * epsilon / 100 for method, epsilon, value in found}
 
 
-def _prepare_3(**settings: Any) -> OneSeed:
-    country = made_up_country()
-    return lambda seed: inftda.figure_3(country, repeats=1, seed=seed, **settings)
-
-
-def _prepare_sets(measure: Callable[..., pd.DataFrame], names: Sequence[str] | None = None, **settings: Any) -> OneSeed:
+def _make_sets(names: Iterable[str] | None = None) -> inftda.Sets:
     sets = inftda.paper_sets()
-    chosen = {name: sets[name] for name in names or sets}
-    return lambda seed: measure(chosen, repeats=1, seed=seed, **settings)
+    return {name: sets[name] for name in names or sets}
 
 
 def _average(table: pd.DataFrame) -> pd.DataFrame:
     """Summarise the seeds as the paper does its runs: by mean, least and largest."""
-    keys = [name for name in table.columns if name not in ("seed", "mean", "minimum", "maximum")]
-    groups = table.groupby(keys, sort=False, dropna=False)
-    return groups.agg(mean=("mean", "mean"), minimum=("minimum", "min"), maximum=("maximum", "max")).reset_index()
+    how = {"mean": "mean", "minimum": "min", "maximum": "max"}
+    return group_cases(table, *how).agg(how).reset_index()
 
 
 def _draw_3(table: pd.DataFrame) -> list[Any]:
@@ -173,7 +148,7 @@ _FIGURE_3 = Figure(
         PAPER: Size(about="28.8 million trips between 8,092 municipalities, the paper's budgets and its 10 runs.", seeds=10, seconds=30),
     },
     explanation=_METHODS + _LEVELS,
-    prepare=_prepare_3,
+    prepare=on_data(made_up_country, inftda.figure_3),
     draw=_draw_3,
     timed=True,
     claims=(
@@ -200,7 +175,13 @@ _FIGURE_3 = Figure(
         ),
         Claim(
             text="The accuracy of InfTDA diminishes from regions to provinces to municipalities.",
-            cases=lambda rows: _steps_down(rows, ["InfTDA"]),
+            cases=lambda rows: step_ratios(
+                _select(rows[rows["method"] == "InfTDA"], "max_error", stages=_stages(rows)[1::2]),
+                "stage",
+                "level {} against {}",
+                by={"method": "{}", "epsilon": "ε = {:g}"},
+                value="mean",
+            ),
             reading="the largest error is {value} times as large for {case}",
             reasons={
                 UNDECIDED: "Regions and provinces differ little (at ε = 0.1 by 622 and 682 trips in the mean of 10 runs); municipalities"
@@ -240,7 +221,13 @@ _FIGURE_3 = Figure(
         ),
         Claim(
             text="The run time of top-down mechanisms grows with the budget.",
-            cases=lambda rows: _steps_of_budget(rows, ["InfTDA", "TDA-l2"]),
+            cases=lambda rows: step_ratios(
+                _select(rows[rows["method"].isin(["InfTDA", "TDA-l2"])], "seconds"),
+                "epsilon",
+                "ε = {:g} against {:g}",
+                by={"method": "{}"},
+                value="mean",
+            ),
             reading="a release takes {value} times as long for {case}",
         ),
     ),
@@ -251,17 +238,9 @@ _FIGURE_4 = Figure(
     section="Section 5.1",
     title="Largest errors on synthetic sets",
     differs=_SETS + " TDA-linf is left out where a level has more than 50,000 numbers for its solver.",
-    sizes={
-        SMALL: Size(
-            about="Three of the paper's six sets, sparse and complete, at ε = 1 alone.",
-            settings={"names": _THREE_SETS, "epsilons": (1.0,)},
-            seeds=5,
-            seconds=15,
-        ),
-        PAPER: Size(about=_PAPER_RUN, seeds=10, seconds=225),
-    },
+    sizes={SMALL: _SMALL_RUN, PAPER: Size(about=_PAPER_RUN, seeds=10, seconds=225)},
     explanation=_METHODS,
-    prepare=partial(_prepare_sets, inftda.figure_4),
+    prepare=on_data(_make_sets, inftda.figure_4, "names"),
     draw=partial(_draw_by_stage, "figure_4"),
     claims=(
         Claim(
@@ -319,7 +298,7 @@ _FIGURE_5 = Figure(
         PAPER: Size(about="The paper's sets, budgets and 10 runs.", seeds=10, seconds=38),
     },
     explanation=_METHODS,
-    prepare=partial(_prepare_sets, inftda.figure_5, _THREE_SETS[:2]),
+    prepare=on_data(lambda: _make_sets(_THREE_SETS[:2]), inftda.figure_5),
     draw=partial(_draw_by_stage, "figure_5"),
     claims=(
         Claim(
@@ -358,17 +337,9 @@ _FIGURE_6 = Figure(
     section="Section 5.1",
     title="Run times on synthetic sets",
     differs=_SETS + " TDA-linf is solved by HiGHS in place of GLPK, TDA-l2 by a projection of our own in place of CLARABEL.",
-    sizes={
-        SMALL: Size(
-            about="Three of the paper's six sets, sparse and complete, at ε = 1 alone.",
-            settings={"names": _THREE_SETS, "epsilons": (1.0,)},
-            seeds=5,
-            seconds=15,
-        ),
-        PAPER: Size(about=_PAPER_RUN, seeds=10, seconds=190),
-    },
+    sizes={SMALL: _SMALL_RUN, PAPER: Size(about=_PAPER_RUN, seeds=10, seconds=190)},
     explanation=_METHODS,
-    prepare=partial(_prepare_sets, inftda.figure_6),
+    prepare=on_data(_make_sets, inftda.figure_6, "names"),
     draw=_draw_6,
     timed=True,
     claims=(

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from functools import partial
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 import pandas as pd
@@ -15,7 +15,7 @@ import pandas as pd
 from dpviz.arrays import Floats, Integers
 from dpviz.data.points import PointCounts
 from dpviz.errors import InputError
-from dpviz.evaluation.matching import Blocking, Holders, block, guess_presence, made_up_holders
+from dpviz.evaluation.matching import Holders, block, guess_presence, made_up_holders
 from dpviz.evaluation.metrics import true_answers
 from dpviz.mechanisms.base import AnyMechanism
 from dpviz.mechanisms.points.base import PointMechanism
@@ -24,6 +24,7 @@ from dpviz.mechanisms.points.kdtree import Kdtree
 from dpviz.mechanisms.points.quadtree import Quadtree
 from dpviz.mechanisms.references import ExactKdtree
 from dpviz.papers.clock import seconds_now
+from dpviz.papers.parts import join_parts
 from dpviz.privacy.allocation import worst_case_variance
 from dpviz.privacy.budget import ApproxBudget, PureBudget
 from dpviz.privacy.entropy import Entropy
@@ -138,19 +139,20 @@ def median_errors(
             budget = budget_of(mechanism, epsilon)
             runs = (mechanism.release(points, budget, next(streams)) for _ in range(repeats))
             errors = np.array([[workload.median_error(release) for workload in questions] for release in runs])
-            rows += [_error_row(name, epsilon, workload.shape, errors[:, column]) for column, workload in enumerate(questions)]
+            for workload, of_shape in zip(questions, errors.T, strict=True):
+                key = {"method": name, "epsilon": epsilon, "width": workload.shape[0], "height": workload.shape[1]}
+                rows.append(key | _mean_and_spread("error", of_shape))
     return pd.DataFrame(rows)
+
+
+def _mean_and_spread(name: str, values: Floats) -> dict[str, float]:
+    """Return the mean of (n,) values, by a name, and their standard deviation, NaN for a single one."""
+    return {name: float(values.mean()), "spread": float(values.std(ddof=1)) if len(values) > 1 else math.nan}
 
 
 def budget_of(mechanism: AnyMechanism, epsilon: float) -> Any:
     """Make a budget of the kind that a mechanism takes; delta is the paper's 1e-4."""
     return ApproxBudget(str(epsilon), DELTA) if mechanism.needs_delta else PureBudget(str(epsilon))
-
-
-def _error_row(name: str, epsilon: float, shape: Shape, errors: Floats) -> dict[str, object]:
-    spread = float(errors.std(ddof=1)) if len(errors) > 1 else float("nan")
-    width, height = shape
-    return {"method": name, "epsilon": epsilon, "width": width, "height": height, "error": float(errors.mean()), "spread": spread}
 
 
 PRUNED = 32
@@ -173,26 +175,46 @@ def figure_2(heights: Iterable[int] = range(5, 11)) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["height", "split", "error"])
 
 
-def figure_3(
+class Workload(TypedDict, total=False):
+    """Queries and releases of `figure_3` and `figure_5`, as keyword arguments; what is left out is the paper's.
+
+    Attributes:
+        epsilons: budgets, `EPSILONS`.
+        shapes: width and height of the queries, in units of the domain's CRS, `SHAPES`.
+        queries: boxes per shape, `QUERIES`.
+        repeats: releases with fresh noise, averaged, `REPEATS`.
+        seed: of queries and noise, `SEED`.
+    """
+
+    epsilons: Sequence[float]
+    shapes: Sequence[Shape]
+    queries: int
+    repeats: int
+    seed: int
+
+
+def _measure_shapes(
     points: PointCounts,
+    mechanisms: Mapping[str, PointMechanism],
     *,
     epsilons: Sequence[float] = EPSILONS,
     shapes: Sequence[Shape] = SHAPES,
-    height: int = 10,
     queries: int = QUERIES,
     repeats: int = REPEATS,
     seed: int = SEED,
 ) -> pd.DataFrame:
+    """Draw the queries and measure the mechanisms by `median_errors`."""
+    questions = [occupied_boxes(points, shape, queries, seed=seed) for shape in shapes]
+    return median_errors(points, mechanisms, questions, epsilons, repeats=repeats, seed=seed)
+
+
+def figure_3(points: PointCounts, *, height: int = 10, **workload: Unpack[Workload]) -> pd.DataFrame:
     """Measure the accuracy of quadtrees with and without a geometric budget and least squares. CURATOR ONLY.
 
     Args:
         points: `paper_points()` for the paper's setting.
-        epsilons: budgets.
-        shapes: width and height of the queries, in units of the domain's CRS.
         height: of all quadtrees.
-        queries: boxes per shape.
-        repeats: releases with fresh noise, averaged.
-        seed: of queries and noise.
+        **workload: see `Workload`.
 
     Returns:
         As `median_errors`: method, epsilon, width, height, error (percent), spread.
@@ -200,38 +222,23 @@ def figure_3(
     Source:
         Cormode et al., ICDE 2012, Figure 3.
     """
-    questions = [occupied_boxes(points, shape, queries, seed=seed) for shape in shapes]
     quads = {
         "quad-baseline": Quadtree(height=height, split="uniform", least_squares=False),
         "quad-geo": Quadtree(height=height, least_squares=False),
         "quad-post": Quadtree(height=height, split="uniform"),
         "quad-opt": Quadtree(height=height),
     }
-    return median_errors(points, quads, questions, epsilons, repeats=repeats, seed=seed)
+    return _measure_shapes(points, quads, **workload)
 
 
-def figure_5(
-    points: PointCounts,
-    *,
-    epsilons: Sequence[float] = EPSILONS,
-    shapes: Sequence[Shape] = SHAPES,
-    height: int = 8,
-    cell_order: int = CELL_ORDER,
-    queries: int = QUERIES,
-    repeats: int = REPEATS,
-    seed: int = SEED,
-) -> pd.DataFrame:
+def figure_5(points: PointCounts, *, height: int = 8, cell_order: int = CELL_ORDER, **workload: Unpack[Workload]) -> pd.DataFrame:
     """Measure the accuracy of kd-trees that find splits in different ways, pruned at 32; two of them are NOT PRIVATE. CURATOR ONLY.
 
     Args:
         points: `paper_points()` for the paper's setting.
-        epsilons: budgets.
-        shapes: width and height of the queries, in units of the domain's CRS.
         height: of all trees.
         cell_order: of the grid of kd-cell.
-        queries: boxes per shape.
-        repeats: releases with fresh noise, averaged.
-        seed: of queries and noise.
+        **workload: see `Workload`.
 
     Returns:
         As `median_errors`: method, epsilon, width, height, error (percent), spread. Two methods are not in the paper:
@@ -241,8 +248,7 @@ def figure_5(
     Source:
         Cormode et al., ICDE 2012, Figure 5. Its cells of 0.01 degrees are 0.0107 x 0.0086 here: a grid of order 11.
     """
-    questions = [occupied_boxes(points, shape, queries, seed=seed) for shape in shapes]
-    return median_errors(points, kd_trees(height, cell_order), questions, epsilons, repeats=repeats, seed=seed)
+    return _measure_shapes(points, kd_trees(height, cell_order), **workload)
 
 
 def kd_trees(height: int = 8, cell_order: int = CELL_ORDER) -> dict[str, PointMechanism]:
@@ -290,10 +296,9 @@ def figure_6(
         Section VII recommends pruning for all trees.
     """
     questions = [occupied_boxes(points, shape, queries, seed=seed) for shape in shapes]
-    parts = [
-        (steps, median_errors(points, families(steps, cell_order), questions, [epsilon], repeats=repeats, seed=seed)) for steps in heights
-    ]
-    return pd.concat([part.assign(steps=steps)[["steps", *part.columns]] for steps, part in parts], ignore_index=True)
+    trees = {steps: families(steps, cell_order) for steps in heights}
+    parts = {steps: median_errors(points, each, questions, [epsilon], repeats=repeats, seed=seed) for steps, each in trees.items()}
+    return join_parts(parts, "steps")
 
 
 def families(height: int, cell_order: int = CELL_ORDER) -> dict[str, PointMechanism]:
@@ -429,8 +434,15 @@ def figure_7b(
                 budget = budget_of(mechanism, epsilon)
                 runs = (mechanism.release(holders.first, budget, next(streams)) for _ in range(repeats))
                 blockings = [block(release, holders, threshold=threshold, margin=margin) for release in runs]
-                rows.append({"height": height, "epsilon": epsilon, "method": name} | _mean_results(blockings))
+                row = {"height": height, "epsilon": epsilon, "method": name}
+                row |= _mean_and_spread("reduction", np.array([blocking.reduction for blocking in blockings]))
+                for column, measure in _MEAN_RESULTS.items():
+                    row[column] = float(np.mean([getattr(blocking, measure) for blocking in blockings]))
+                rows.append(row)
     return pd.DataFrame(rows)
+
+
+_MEAN_RESULTS = {"padded": "padded_reduction", "recall": "recall", "cut_reduction": "cut_reduction", "cut_recall": "cut_recall"}
 
 
 def _matching_mechanisms(height: int) -> dict[str, PointMechanism]:
@@ -438,16 +450,6 @@ def _matching_mechanisms(height: int) -> dict[str, PointMechanism]:
         "quad-baseline": Quadtree(height=height, split="leaf", least_squares=False),
         "kd-noisymean": Kdtree(variant="noisy-mean", outside="nearest", height=height, split="leaf", least_squares=False),
         "kd-standard": Kdtree(height=height, split="leaf", least_squares=False),
-    }
-
-
-def _mean_results(blockings: Sequence[Blocking]) -> dict[str, float]:
-    reduction = np.array([blocking.reduction for blocking in blockings])
-    return {
-        "reduction": float(reduction.mean()),
-        "spread": float(reduction.std(ddof=1)) if len(blockings) > 1 else float("nan"),
-        "padded": float(np.mean([blocking.padded_reduction for blocking in blockings])),
-        **{name: float(np.mean([getattr(blocking, name) for blocking in blockings])) for name in ("recall", "cut_reduction", "cut_recall")},
     }
 
 
@@ -535,11 +537,11 @@ def _split_tree(nodes: NodeValues, method: str, entropy: Entropy, levels: int, c
     for depth in range(levels):
         line = medians(nodes)
         seconds = seconds_now() - start
-        below, occupied = _count_below(nodes, line), nodes.records > 0
+        cumulative, occupied = np.append(0, np.cumsum(nodes.count)), nodes.records > 0  # nodes are adjacent and in ascending order
+        below = cumulative[np.searchsorted(nodes.value, line)] - cumulative[nodes.start[:-1]]
         error = np.abs(2 * below - nodes.records)[occupied] / nodes.records[occupied]
-        rows.append(
-            {"depth": depth, "records": float(nodes.records[occupied].mean()), "error": float(100 * error.mean()), "seconds": seconds}
-        )
+        records = float(nodes.records[occupied].mean())
+        rows.append({"depth": depth, "records": records, "error": float(100 * error.mean()), "seconds": seconds})
         nodes = _halve(nodes, line)
         start = seconds_now()
     return rows
@@ -556,12 +558,6 @@ def _medians(nodes: NodeValues, method: str, entropy: Entropy, levels: int, cell
         return lambda part: exponential_medians(sample_records(part, rate, entropy), epsilon, entropy, exponent="paper")
     budget = ApproxBudget(epsilon, delta_before_sampling(_MEDIANS_DELTA, rate))
     return lambda part: smooth_medians(sample_records(part, rate, entropy), budget, entropy)
-
-
-def _count_below(nodes: NodeValues, line: Integers) -> Integers:
-    """Count the (n,) records of each node below its line; nodes are adjacent and in ascending order."""
-    cumulative = np.concatenate([[0], np.cumsum(nodes.count)])
-    return np.asarray(cumulative[np.searchsorted(nodes.value, line)] - cumulative[nodes.start[:-1]])
 
 
 def _halve(nodes: NodeValues, line: Integers) -> NodeValues:

@@ -20,6 +20,7 @@ from dpviz.view.charts import (
     ROW,
     add_texts,
     category_channel,
+    describe_series,
     describe_values,
     finish,
     log_y,
@@ -115,9 +116,8 @@ def figure_7a(table: pd.DataFrame) -> alt.LayerChart:
     base = alt.Chart(add_texts(rows, list(names))).encode(x=x, y=y, tooltip=tooltip(names))
     bars = base.mark_bar(color=ACCENT, cornerRadiusEnd=2)
     labels = base.mark_text(dx=6, align="left", color=GREY).encode(text=alt.Text(field="label", type="nominal"))
-    summary = (
-        f"Seconds: {describe_values(table, 'method', 'seconds')}; sorts of the same points: {describe_values(table, 'method', 'lexsorts')}."
-    )
+    seconds, sorts = (describe_values(table, "method", column) for column in ("seconds", "lexsorts"))
+    summary = f"Seconds: {seconds}; sorts of the same points: {sorts}."
     return finish(alt.layer(bars, labels), "Time to build a decomposition", summary, FRAME + ROW * len(rows))
 
 
@@ -132,13 +132,9 @@ def figure_7b(table: pd.DataFrame, steps: int, measure: str = "reduction", *, he
     """
     rows = table[table["height"] == steps]
     rows = rows.assign(**{column: 100 * rows[column] for column in ("reduction", "spread", "padded", "recall")})
-    names = {
-        "method": "decomposition",
-        "epsilon": "privacy budget ε",
-        **MATCHING,
-        "padded": "comparisons saved if dummy records fill leaves (%)",
-    }
-    names |= {"spread": "spread of the comparisons saved, over runs (%)"}
+    names = {"method": "decomposition", "epsilon": "privacy budget ε", **MATCHING}
+    names["padded"] = "comparisons saved if dummy records fill leaves (%)"
+    names["spread"] = "spread of the comparisons saved, over runs (%)"
     axis = alt.Axis(format=FORMAT, tickCount=5)
     y = alt.Y(field=measure, type="quantitative", title=MATCHING[measure], scale=alt.Scale(zero=False), axis=axis)
     lines = _line_marks(rows, ("epsilon", "method", measure), names).encode(y=y)
@@ -176,9 +172,9 @@ def matching_attack(table: pd.DataFrame, method: str, *, height: int = 280) -> a
 def _by_shape(table: pd.DataFrame, epsilon: float, methods: str, height: int) -> alt.LayerChart:
     """Draw a mark with its spread per method and shape of queries, on a logarithmic axis; marks of one shape are side by side."""
     rows = table[table["epsilon"] == epsilon]
-    shape = [f"{query_width:g} × {query_height:g}" for query_width, query_height in zip(rows["width"], rows["height"], strict=True)]
+    shapes = [f"{query_width:g} × {query_height:g}" for query_width, query_height in zip(rows["width"], rows["height"], strict=True)]
     spread = rows["spread"].fillna(0.0)
-    rows = rows.assign(shape=shape, low=np.maximum(rows["error"] - spread, rows["error"] / 10), high=rows["error"] + spread)
+    rows = rows.assign(shape=shapes, low=np.maximum(rows["error"] - spread, rows["error"] / 10), high=rows["error"] + spread)
     drawn, ticks = prepare_log_axis(rows, ["error", "low", "high"])
     names = {"method": "method", "shape": "queries (degrees wide × high)", "error": _ERROR, "spread": "spread over runs (%)"}
     order = rows["method"].unique().tolist()
@@ -189,9 +185,8 @@ def _by_shape(table: pd.DataFrame, epsilon: float, methods: str, height: int) ->
         tooltip=tooltip(names),
     )
     spreads = base.mark_rule(strokeWidth=2, aria=False).encode(y=log_y(_ERROR, ticks, "low drawn"), y2="high drawn")
-    points = base.mark_point(filled=True, size=70).encode(
-        y=log_y(_ERROR, ticks, "error drawn"), shape=category_channel(alt.Shape, "method", order, MARKS)
-    )
+    shape = category_channel(alt.Shape, "method", order, MARKS)
+    points = base.mark_point(filled=True, size=70).encode(y=log_y(_ERROR, ticks, "error drawn"), shape=shape)
     title = f"{methods} by shape of queries, ε = {epsilon:g}"
     return finish(alt.layer(spreads, points), title, _describe_lines(rows, ("shape", "method", "error"), names), height)
 
@@ -222,5 +217,4 @@ def _line_marks(table: pd.DataFrame, columns: Columns, names: Mapping[str, str])
 def _describe_lines(table: pd.DataFrame, columns: Columns, names: Mapping[str, str]) -> str:
     """Write the values of every line as a text."""
     x_column, series, measure = columns
-    lines = (f"{name}: {describe_values(rows, x_column, measure)}" for name, rows in table.groupby(series, sort=False))
-    return f"{names[measure]} by {names[x_column]}. {'; '.join(lines)}."
+    return f"{names[measure]} by {names[x_column]}. {describe_series(table, series, x_column, measure)}."

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import pandas as pd
 
 from dpviz.papers import psd
 from dpviz.papers.claims import FAILS, HOLDS, UNDECIDED, Claim, cell_values, ratios
-from dpviz.papers.figures import PAPER, SMALL, Figure, OneSeed, Paper, Size, average
+from dpviz.papers.figures import PAPER, SMALL, Figure, OneSeed, Paper, Size, average, on_data
 from dpviz.samples.points import PAPER_SIZE
 
 _SHAPED = {"epsilon": "ε = {:g}", "shape": "queries of {}"}
@@ -68,17 +67,13 @@ def _draw(name: str, panels: str | list[str] | Sequence[Any] | None, *values: st
     return draw
 
 
-def _prepare_2() -> OneSeed:
-    return lambda _: psd.figure_2()
-
-
 _FIGURE_2 = Figure(
     key="2",
     section="Section IV-B",
     title="Worst-case error of a range query, uniform and geometric budget",
     differs="Nothing: both curves are the paper's formulas, for a query that touches as many nodes as it can.",
     sizes={SMALL: Size(about="The paper's heights, 5 to 10.", seeds=1, seconds=0.1)},
-    prepare=_prepare_2,
+    prepare=lambda: lambda _: psd.figure_2(),
     draw=_draw("figure_2", None, "error"),
     exact=True,
     claims=(
@@ -89,11 +84,6 @@ _FIGURE_2 = Figure(
         ),
     ),
 )
-
-
-def _prepare_queries(measure: Callable[..., pd.DataFrame], size: int, **settings: Any) -> OneSeed:
-    points = psd.paper_points(size)
-    return lambda seed: measure(points, repeats=1, seed=seed, **settings)
 
 
 _FIGURE_3 = Figure(
@@ -109,7 +99,7 @@ _FIGURE_3 = Figure(
         ),
         PAPER: Size(about=_PAPER_RUN, settings={"size": PAPER_SIZE}, seconds=60),
     },
-    prepare=partial(_prepare_queries, psd.figure_3),
+    prepare=on_data(psd.paper_points, psd.figure_3, "size"),
     draw=_draw("figure_3", "epsilon", "error"),
     claims=(
         Claim(
@@ -202,10 +192,8 @@ _FIGURE_4A = Figure(
             reading="the cells' rank error is {value} times that of {case}",
             below=False,
             reasons={
-                FAILS: (
-                    "The paper does not state the budget of the cells. With the ε of one level, as here, the median of all records is good;"
-                    " that of smooth sensitivity is poor at so small an ε."
-                )
+                FAILS: "The paper does not state the budget of the cells. With the ε of one level, as here, the median of all records is"
+                " good; that of smooth sensitivity is poor at so small an ε.",
             },
         ),
     ),
@@ -228,10 +216,8 @@ _FIGURE_4B = Figure(
             below=False,
             line=5.0,
             reasons={
-                FAILS: (
-                    "The medians of a sample are a hundred times faster, but to draw one takes a pass over all records. By EM a level"
-                    " of 2^20 records takes 23 to 39 ms without a sample, and 9 to 13 ms with one."
-                )
+                FAILS: "The medians of a sample are a hundred times faster, but to draw one takes a pass over all records. By EM a level"
+                " of 2^20 records takes 23 to 39 ms without a sample, and 9 to 13 ms with one.",
             },
         ),
         Claim(
@@ -283,7 +269,7 @@ _FIGURE_5 = Figure(
         SMALL: _SMALL_KD,
         PAPER: Size(about=_PAPER_RUN, settings={"size": PAPER_SIZE}, seconds=150),
     },
-    prepare=partial(_prepare_queries, psd.figure_5),
+    prepare=on_data(psd.paper_points, psd.figure_5, "size"),
     draw=_draw("figure_5", "epsilon", "error"),
     claims=(
         Claim(
@@ -298,10 +284,8 @@ _FIGURE_5 = Figure(
             reading="the error is {value} % for {case}",
             ratio=False,
             reasons={
-                FAILS: (
-                    "Most of it is no noise: without any (kd-pure) the error is nearly as large, since leaves that are cut are taken as"
-                    " evenly filled."
-                )
+                FAILS: "Most of it is no noise: without any (kd-pure) the error is nearly as large, since leaves that are cut are taken as"
+                " evenly filled.",
             },
         ),
         Claim(
@@ -333,10 +317,8 @@ _FIGURE_5 = Figure(
             ratio=False,
             line=10.0,
             reasons={
-                FAILS: (
-                    "With a sixteenth of the crossings the same noise weighs more. With the paper's number, at ε = 0.1, only kd-cell errs"
-                    " more: 18 % on 1 × 1 degrees, 15 % on 5 × 5, 14 % on 15 × 0.2 (means of 8 runs)."
-                )
+                FAILS: "With a sixteenth of the crossings the same noise weighs more. With the paper's number, at ε = 0.1, only kd-cell"
+                " errs more: 18 % on 1 × 1 degrees, 15 % on 5 × 5, 14 % on 15 × 0.2 (means of 8 runs).",
             },
         ),
         Claim(
@@ -393,7 +375,7 @@ _FIGURE_6 = Figure(
         ),
         PAPER: Size(about=_PAPER_RUN, settings={"size": PAPER_SIZE}, seconds=295),
     },
-    prepare=partial(_prepare_queries, psd.figure_6),
+    prepare=on_data(psd.paper_points, psd.figure_6, "size"),
     draw=_draw("figure_6", ["width", "height"], "error"),
     claims=(
         Claim(
@@ -414,10 +396,8 @@ _FIGURE_6 = Figure(
             reading="kd-cell's error is {value} times that of {case}",
             below=False,
             reasons={
-                FAILS: (
-                    "Low trees are in the way, on 15 × 0.2 degrees: at height 4 of the small run it beats a quadtree and the hybrid, and"
-                    " with the paper's number of crossings a quadtree at 6 and 7. From height 9 on it is the worst in every case."
-                )
+                FAILS: "Low trees are in the way, on 15 × 0.2 degrees: at height 4 of the small run it beats a quadtree and the hybrid, and"
+                " with the paper's number of crossings a quadtree at 6 and 7. From height 9 on it is the worst in every case.",
             },
         ),
         Claim(
@@ -455,10 +435,6 @@ _FIGURE_6 = Figure(
 )
 
 
-def _prepare_times(**settings: int) -> OneSeed:
-    return lambda seed: psd.figure_7a(repeats=2, seed=seed, **settings)
-
-
 def _time_ratios(rows: pd.DataFrame, pairs: Sequence[tuple[str, str]]) -> dict[str, float]:
     """Divide the times of pairs of methods."""
     seconds = dict(zip(rows["method"], rows["seconds"], strict=True))
@@ -479,7 +455,7 @@ _FIGURE_7A = Figure(
         ),
         PAPER: Size(about="The paper's number of crossings, 1.63 million.", settings={"size": PAPER_SIZE}, seconds=94),
     },
-    prepare=_prepare_times,
+    prepare=lambda **settings: lambda seed: psd.figure_7a(repeats=2, seed=seed, **settings),
     draw=_draw("figure_7a", None, "seconds", "lexsorts"),
     timed=True,
     claims=(
@@ -604,10 +580,8 @@ _FIGURE_7B = Figure(
             line=0.0,
             ours=True,
             reasons={
-                FAILS: (
-                    "Where noise lowered a count, no dummy record is added: the block shows its true number, and whoever knows all others"
-                    " subtracts them."
-                )
+                FAILS: "Where noise lowered a count, no dummy record is added: the block shows its true number, and whoever knows all"
+                " others subtracts them.",
             },
         ),
     ),

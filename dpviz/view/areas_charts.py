@@ -42,13 +42,9 @@ def errors_by_level(table: pd.DataFrame, unit: str, *, relative: bool, height: i
         height: of the whole chart, in pixels.
     """
     factor, what = (100 / table["mean"].where(table["mean"] > 0), "%") if relative else (1.0, unit)
-    rows = pd.concat(
-        [
-            _name_levels(table).assign(line=name, value=table[column] * factor)
-            for name, column in ((_MEASURED, "rmse"), (_EXPECTED, "expected"))
-        ],
-        ignore_index=True,
-    )
+    columns = {_MEASURED: "rmse", _EXPECTED: "expected"}
+    parts = [_name_levels(table).assign(line=name, value=table[column] * factor) for name, column in columns.items()]
+    rows = pd.concat(parts, ignore_index=True)
     drawn, ticks = prepare_log_axis(rows, ["value"])
     names = {"line": "error", "name": "level", "regions": "regions", "value": f"error ({what})"}
     base = _chart_levels(drawn, names).mark_line(point=POINT, strokeWidth=2.5)
@@ -115,9 +111,8 @@ def worst_regions(table: pd.DataFrame, unit: str) -> alt.LayerChart:
     """
     rows = add_texts(table.assign(region=number_repeated(table["name"].tolist())), ["region", "true", "released", "low", "high", "error"])
     names = {"region": "region", "released": "released", "low": "95 % from", "high": "95 % to", "true": "true", "error": "error"}
-    base = alt.Chart(rows).encode(
-        y=alt.Y(field="region", type="ordinal", sort=None, title=None, axis=alt.Axis(labelLimit=220)), tooltip=tooltip(names)
-    )
+    y = alt.Y(field="region", type="ordinal", sort=None, title=None, axis=alt.Axis(labelLimit=220))
+    base = alt.Chart(rows).encode(y=y, tooltip=tooltip(names))
     ends = base.mark_rule(strokeWidth=3, opacity=0.45, color=ACCENT).encode(x=_count_axis("low", unit), x2="high")
     released = base.mark_point(size=70, filled=True, color=ACCENT).encode(x=_count_axis("released", unit))
     true = base.mark_tick(thickness=3, size=16, color="#d55e00").encode(x=_count_axis("true", unit))

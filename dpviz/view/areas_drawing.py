@@ -16,7 +16,7 @@ from dpviz.release.area_release import AreaRelease
 from dpviz.space.denominators import RATES_PER, describe_rate
 from dpviz.space.regions import Regions
 from dpviz.view.basemap import Bounds, RegionShapes, fit_bounds, prepare_shapes
-from dpviz.view.canvas import Legend, choose_shades, make_legend, make_palette, to_css
+from dpviz.view.canvas import Legend, choose_shades, make_legend, make_marks_legend, make_palette, to_css
 from dpviz.view.colors import Colors, Scale, scale_top_of
 from dpviz.view.escape import deck, line
 from dpviz.view.trips_layers import Areas, TooltipTexts
@@ -186,19 +186,16 @@ def draw_areas(release: AreaRelease, on_map: RegionsOnMap, view: AreasMapSetting
     look = look or _color_numbers(release, view, shown, truth, tops)
     factors = _factors(release, view)
     numbers = np.nan_to_num((truth if view.shown == TRUE and truth is not None else shown) * factors)
-    areas = Areas(
-        shapes=shapes,
-        color=look.color,
-        size=np.sqrt(np.clip(numbers / tops.count, 0.0, 1.0)),
-        texts=_write_texts(release, view, truth),
-    )
-    circles = "" if not shapes.are_dots else f"; one circle per {line(release.regions.levels[view.level - 1])}"
+    size = np.sqrt(np.clip(numbers / tops.count, 0.0, 1.0))
+    areas = Areas(shapes=shapes, color=look.color, size=size, texts=_write_texts(release, view, truth))
+    name = line(release.regions.levels[view.level - 1])
+    regions, circles = f"{release.regions.size(view.level):,} regions ({name})", f"; one circle per {name}" if shapes.are_dots else ""
     return AreasDrawing(
         areas=areas,
         title=_write_title(view),
         legend=replace(look.legend, title=f"{look.legend.title}{circles}"),
         note=_write_note(release, view),
-        description=f"Map of {_count_regions(release, view.level)}, {view.shown.lower()}: {view.unit}{view.per} of each region.",
+        description=f"Map of {regions}, {view.shown.lower()}: {view.unit}{view.per} of each region.",
         view=view,
     )
 
@@ -281,14 +278,8 @@ def _color_marks(release: AreaRelease, view: AreasMapSettings, truth: Integers) 
     count = release.count[release.nodes(view.level)]
     wrong, empty = presence_errors(count, truth), truth == 0
     kinds = np.where(empty & (count >= 0.5), 1, np.where(~empty & (count < 0.5), 2, 0))
-    scale, number = Scale(kind="marks", top=1.0, title="", dark=view.dark), int(empty.sum())
-    meanings = (
-        f"empty, released as occupied: {wrong['false_positives']:,} of {number:,}",
-        f"occupied, released as empty: {wrong['false_negatives']:,} of {len(truth) - number:,}",
-    )
-    colors = scale.colors(np.arange(3))
-    marks = tuple((to_css(colors[[kind]]), text) for kind, text in enumerate(meanings, start=1))
-    return _Look(color=colors[kinds], legend=Legend(title="", marks=marks))
+    colors = Scale(kind="marks", top=1.0, title="", dark=view.dark).colors(np.arange(3))
+    return _Look(color=colors[kinds], legend=make_marks_legend(colors, wrong, int(empty.sum()), len(truth)))
 
 
 def _write_texts(release: AreaRelease, view: AreasMapSettings, truth: Integers | None) -> TooltipTexts:
@@ -311,16 +302,10 @@ def _write_texts(release: AreaRelease, view: AreasMapSettings, truth: Integers |
     ]
     true = None
     if truth is not None:
-        errors = np.nan_to_num(release.count[release.nodes(level)] - truth)
-        true = [
-            f"true {format_count(count)}, error {format_signed(error)}"
-            for count, error in zip(truth.tolist(), errors.tolist(), strict=True)
-        ]
-    return TooltipTexts(
-        title=[f"{kind} {deck(name)}" if name == ident else deck(name) for name, ident in names],
-        text=texts,
-        truth=true,
-    )
+        pairs = zip(truth.tolist(), np.nan_to_num(release.count[release.nodes(level)] - truth).tolist(), strict=True)
+        true = [f"true {format_count(count)}, error {format_signed(error)}" for count, error in pairs]
+    titles = [f"{kind} {deck(name)}" if name == ident else deck(name) for name, ident in names]
+    return TooltipTexts(title=titles, text=texts, truth=true)
 
 
 def _write_rates(release: AreaRelease, view: AreasMapSettings) -> list[str]:
@@ -337,11 +322,7 @@ def _write_rates(release: AreaRelease, view: AreasMapSettings) -> list[str]:
 
 
 def _write_title(view: AreasMapSettings) -> str:
-    titles = {
-        TRUE: f"True {view.unit}{view.per}",
-        ERROR: "Error: released minus true",
-        FALSE_POSITIVES: "False positives and negatives",
-    }
+    titles = {TRUE: f"True {view.unit}{view.per}", ERROR: "Error: released minus true", FALSE_POSITIVES: "False positives and negatives"}
     released = f"Measured {view.unit}, before post-processing" if view.raw else f"Released {view.unit}{view.per}"
     return titles.get(view.shown, released)
 
@@ -353,7 +334,3 @@ def _write_note(release: AreaRelease, view: AreasMapSettings) -> str:
     if view.raw and np.isnan(release.noisy[release.nodes(view.level)]).all():
         notes.append("This level was not measured itself: its regions are sums of finer ones.")
     return " ".join(notes)
-
-
-def _count_regions(release: AreaRelease, level: int) -> str:
-    return f"{release.regions.size(level):,} regions ({line(release.regions.levels[level - 1])})"

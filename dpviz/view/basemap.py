@@ -80,16 +80,7 @@ def box_to_domain(domain: Domain, box: Bounds) -> Bounds:
     >>> box_to_domain(plane, (-0.5, -0.5, 0.0, 0.0))
     (0.0, 0.0, 50.0, 50.0)
     """
-    if domain.crs is None:
-        left, bottom, right, top = domain.bounds
-        scale = _PLANE_DEGREES / max(right - left, top - bottom)
-        middle = (left + right) / 2, (bottom + top) / 2
-        west, south, east, north = (side / scale + middle[place % 2] for place, side in enumerate(box))
-        return west, south, east, north
-    if domain.crs == WGS84:
-        return box
-    west, south, east, north = Transformer.from_crs(WGS84, domain.crs, always_xy=True).transform_bounds(*box)
-    return west, south, east, north
+    return _convert_box(domain, box, to_map=False)
 
 
 def box_to_map(domain: Domain, box: Sequence[float]) -> Bounds:
@@ -99,17 +90,21 @@ def box_to_map(domain: Domain, box: Sequence[float]) -> Bounds:
     >>> box_to_map(plane, (0, 0, 50, 50))
     (-0.5, -0.5, 0.0, 0.0)
     """
+    return _convert_box(domain, box, to_map=True)
+
+
+def _convert_box(domain: Domain, box: Sequence[float], *, to_map: bool) -> Bounds:
+    west, south, east, north = box
     if domain.crs is None:
         left, bottom, right, top = domain.bounds
         scale = _PLANE_DEGREES / max(right - left, top - bottom)
-        middle = (left + right) / 2, (bottom + top) / 2
-        west, south, east, north = ((side - middle[place % 2]) * scale for place, side in enumerate(box))
-        return west, south, east, north
-    if domain.crs == WGS84:
-        west, south, east, north = box
-        return west, south, east, north
-    west, south, east, north = box
-    west, south, east, north = Transformer.from_crs(domain.crs, WGS84, always_xy=True).transform_bounds(west, south, east, north)
+        x, y = (left + right) / 2, (bottom + top) / 2
+        if to_map:
+            return (west - x) * scale, (south - y) * scale, (east - x) * scale, (north - y) * scale
+        return west / scale + x, south / scale + y, east / scale + x, north / scale + y
+    if domain.crs != WGS84:
+        to_other = Transformer.from_crs(*((domain.crs, WGS84) if to_map else (WGS84, domain.crs)), always_xy=True)
+        west, south, east, north = to_other.transform_bounds(west, south, east, north)
     return west, south, east, north
 
 
@@ -269,9 +264,8 @@ def fit_bounds(hierarchies: list[Regions], width: int, height: int) -> Bounds:
         width_of_area, height_of_area = np.ptp(inside[:, :2]), np.ptp(inside[:, 2:])
         zoom = -math.log2(max(width_of_area * scale[0], height_of_area * scale[1], 1e-9))
         outside = 1 - len(inside) / len(boxes)
-        best = max(
-            best, (zoom - _COST_OF_LEAVING_OUT * (outside > 0) - _COST_OUTSIDE * outside, inside), key=lambda candidate: candidate[0]
-        )
+        worth = zoom - _COST_OF_LEAVING_OUT * (outside > 0) - _COST_OUTSIDE * outside
+        best = max(best, (worth, inside), key=lambda candidate: candidate[0])
     return _to_bounds(_add_nearby(boxes, best[1]))
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -28,6 +29,18 @@ MOST_CELLS = 65_536  # rectangles in a pane; more are drawn as a picture
 STREETS = "https://tile.openstreetmap.org/{z}/{x}/{y}.png"  # the only address outside the app that a browser may ask, if it is told to
 STREETS_CREDIT = "© OpenStreetMap contributors, openstreetmap.org/copyright"
 MASKED_ON_LIGHT, MASKED_ON_DARK = [202, 206, 210, 255], [60, 66, 72, 255]  # where nobody can be
+_GROUND: dict[str, tuple[list[int] | str, list[int] | str]] = {
+    "land": ([40, 45, 50, 16], [255, 255, 255, 14]),
+    "maskedColor": (MASKED_ON_LIGHT, MASKED_ON_DARK),
+    "line": ([70, 75, 80, 150], [200, 205, 210, 150]),
+    "rim": ([90, 100, 110, 75], [225, 230, 235, 50]),
+    "text": ([20, 28, 34, 255], [235, 240, 244, 255]),
+    "halo": ([255, 255, 255, 160], [16, 21, 24, 150]),
+    "accent": ([212, 78, 150, 255], [124, 203, 226, 255]),
+    "boxColor": ([213, 94, 0, 255], [255, 150, 60, 255]),
+    "paper": ("#ffffff", "#101518"),
+}
+"""Colours on light and on dark pages: of land, lines, names, the hovered rectangle, the box, and the paper of a saved picture."""
 TONES = 64  # shades of a scale on each side of zero
 _PALE = 0.4  # of the opacity of a colour, where an interval contains 0
 _GREY = np.array([128.0, 128.0, 128.0])
@@ -242,7 +255,7 @@ class Scene:
             "panes": panes,
             "description": self.description,
             "ground": self.ground,
-            "edge": [_ring(self.bounds)] if self.edge else [],
+            "edge": [ring_around(self.bounds)] if self.edge else [],
             "places": self.places,
             "box": self.box,
             "outline": self.outline,
@@ -253,7 +266,7 @@ class Scene:
             "maySave": self.may_save,
             "whatBox": self.what_box,
             **{name: getattr(self, name) for name in ("title", "caption", "stamp", "link", "asks", "nothing", "visit")},
-            **_colours_of_the_ground(self.dark),
+            **{name: dark if self.dark else light for name, (light, dark) in _GROUND.items()},
         }
         return pack(header, arrays)
 
@@ -343,6 +356,22 @@ def make_legend(scale: Scale, *, negatives: bool, pale: str = "") -> Legend:
     )
 
 
+def make_marks_legend(colors: Colors, wrong: Mapping[str, int], empty: int, number: int) -> Legend:
+    """Describe the colours of false positives and negatives, and how many there are.
+
+    Args:
+        colors: (3, 4) of what is right, released as occupied though empty, and the other way round.
+        wrong: how many are false positives and false negatives, as of `presence_errors`.
+        empty: how many are empty in truth.
+        number: how many there are in all.
+    """
+    meanings = (
+        f"empty, released as occupied: {wrong['false_positives']:,} of {empty:,}",
+        f"occupied, released as empty: {wrong['false_negatives']:,} of {number - empty:,}",
+    )
+    return Legend(title="", marks=tuple((to_css(colors[[kind]]), text) for kind, text in enumerate(meanings, start=1)))
+
+
 def to_css(colors: Colors) -> tuple[str, ...]:
     """Write (k, 4) colours for a style sheet.
 
@@ -430,9 +459,8 @@ def _pack_areas(name: str, areas: Areas) -> dict[str, NDArray[Any]]:
 
 def _describe_pane(pane: Pane, place: int, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
     """Return the part of the header for a pane, and add its arrays to `arrays`."""
-    about: dict[str, Any] = {name: getattr(pane, name) for name in ("title", "about", "words", "note", "cells")} | {
-        "legend": asdict(pane.legend)
-    }
+    about: dict[str, Any] = {name: getattr(pane, name) for name in ("title", "about", "words", "note", "cells")}
+    about["legend"] = asdict(pane.legend)
     if pane.areas:
         return about | _describe_trips(pane, place, arrays)
     if pane.picture:
@@ -455,33 +483,7 @@ def _describe_trips(pane: Pane, place: int, arrays: dict[str, NDArray[Any]]) -> 
     return found
 
 
-def _ring(bounds: Bounds) -> list[list[float]]:
+def ring_around(bounds: Bounds) -> list[list[float]]:
+    """Return the corners of bounds in degrees as a closed line."""
     west, south, east, north = bounds
     return [[west, south], [east, south], [east, north], [west, north], [west, south]]
-
-
-def _colours_of_the_ground(dark: bool) -> dict[str, list[int] | str]:
-    """Return the colours of land, lines, names, the hovered rectangle, the box, and the paper of a saved picture."""
-    if dark:
-        return {
-            "land": [255, 255, 255, 14],
-            "maskedColor": MASKED_ON_DARK,
-            "line": [200, 205, 210, 150],
-            "rim": [225, 230, 235, 50],
-            "text": [235, 240, 244, 255],
-            "halo": [16, 21, 24, 150],
-            "accent": [124, 203, 226, 255],
-            "boxColor": [255, 150, 60, 255],
-            "paper": "#101518",
-        }
-    return {
-        "land": [40, 45, 50, 16],
-        "maskedColor": MASKED_ON_LIGHT,
-        "line": [70, 75, 80, 150],
-        "rim": [90, 100, 110, 75],
-        "text": [20, 28, 34, 255],
-        "halo": [255, 255, 255, 160],
-        "accent": [212, 78, 150, 255],
-        "boxColor": [213, 94, 0, 255],
-        "paper": "#ffffff",
-    }

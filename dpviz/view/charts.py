@@ -155,6 +155,11 @@ def describe_values(table: pd.DataFrame, where: str, what: str) -> str:
     return ", ".join(f"{format_cell(row)}: {format_cell(value)}" for row, value in pairs)
 
 
+def describe_series(table: pd.DataFrame, series: str, where: str, what: str) -> str:
+    """Write a table as a text for screen readers: for each value of the column `series`, as `describe_values`."""
+    return "; ".join(f"{name}: {describe_values(rows, where, what)}" for name, rows in table.groupby(series, sort=False))
+
+
 def number_repeated(names: Sequence[str]) -> list[str]:
     """Clean names and number repeated ones, since bars of equal names would cover each other."""
     names = [line(name) for name in names]
@@ -277,15 +282,14 @@ def accuracy_by_zoom(by_zoom: pd.DataFrame, unit: str, *, total: float | None = 
     by_zoom, unit = _in_percent(by_zoom, ["rmse", "mae", "expected", "low", "high"], unit, total)
     summary = f"Typical error per zoom level: {describe_values(by_zoom, 'zoom', 'rmse')} {unit}"
     names = {"zoom": "zoom", "blocks": "squares", "rmse": f"measured ({unit})", "mae": f"mean error ({unit})"}
+    title = _axis_title("typical error", unit)
     if by_zoom["expected"].isna().all():
-        return finish(
-            _one_curve(by_zoom, names, "rmse", _axis_title("typical error", unit)), "Accuracy by zoom level", f"{summary}.", height
-        )
+        return finish(_one_curve(by_zoom, names, "rmse", title), "Accuracy by zoom level", f"{summary}.", height)
     floor = np.maximum(by_zoom["low"], by_zoom["expected"] / _DEEPEST_BAND)
     table, ticks = prepare_log_axis(by_zoom.assign(floor=floor), ["rmse", "expected", "floor", "high"])
     names |= {"expected": f"noise alone ({unit})", "low": "95 % from", "high": "95 % to"}
     base, data = _base_chart(table, names)
-    y = partial(log_y, _axis_title("typical error", unit), ticks)
+    y = partial(log_y, title, ticks)
     band = _colour_series(base.mark_area(opacity=0.3, aria=False), _NOISE).encode(y=y("floor drawn"), y2="high drawn")
     expected = _colour_series(base.mark_line(strokeDash=[4, 3], strokeWidth=1.5, aria=False), _NOISE).encode(y=y("expected drawn"))
     measured = _colour_series(base.mark_line(strokeWidth=2.5, point=POINT), _MEASURED).encode(y=y("rmse drawn"))
@@ -350,11 +354,8 @@ def false_positives_by_zoom(by_zoom: pd.DataFrame, unit: str, *, height: int = 2
         some = bases[bases[base] > 0]
         parts.append(some.assign(kind=kind, share=100 * some[column] / some[base]))
     names = {"kind": "line", "share": "share (%)", "zoom": "zoom", "empty": "empty squares", "false_positives": "false positives"}
-    names |= {
-        "false_positive_records": f"{unit} released on empty squares",
-        "occupied": "occupied squares",
-        "false_negatives": "false negatives",
-    }
+    names["false_positive_records"] = f"{unit} released on empty squares"
+    names |= {"occupied": "occupied squares", "false_negatives": "false negatives"}
     colors = [to_hex(color) for *_, color in kinds.values()]
     base, data = _base_chart(pd.concat(parts, ignore_index=True), names)
     curves = base.mark_line(point=POINT, strokeWidth=2.5, opacity=0.9)
@@ -382,17 +383,14 @@ def error_by_size(table: pd.DataFrame, unit: str, *, height: int = 260) -> alt.L
     rows = table.assign(size=sizes, label=texts)
     names = {"size": f"true count ({unit})", "partitions": "partitions", "mae": f"mean error ({unit})", "bias": f"bias ({unit})"}
     base = alt.Chart(add_texts(rows, [*names, "relative", "label"])).encode(
-        tooltip=tooltip(names | {"relative": "mean error (% of the count)"})
-    )
-    base = base.encode(
+        tooltip=tooltip(names | {"relative": "mean error (% of the count)"}),
         x=alt.X(field="size", type="ordinal", sort=None, title=f"true count of the partition ({unit})", axis=alt.Axis(labelAngle=0)),
         y=alt.Y(field="mae", type="quantitative", title=f"mean absolute error ({unit})", axis=AXIS),
     )
     bars = base.mark_bar(color=ACCENT, cornerRadiusEnd=2)
     labels = base.mark_text(dy=-7, color=GREY).encode(text=alt.Text(field="label", type="nominal"))
-    return finish(
-        alt.layer(bars, labels), "Error by true size", f"Mean error by true count: {describe_values(rows, 'size', 'mae')} {unit}.", height
-    )
+    summary = f"Mean error by true count: {describe_values(rows, 'size', 'mae')} {unit}."
+    return finish(alt.layer(bars, labels), "Error by true size", summary, height)
 
 
 def receipt_by_level(receipt: Receipt) -> alt.LayerChart:
@@ -456,9 +454,8 @@ def parts_of_error(noise: float, uniformity: float, unit: str) -> alt.LayerChart
         unit: what is counted, in the plural.
     """
     values = {"noise": noise, "uniformity": uniformity, "total": noise + uniformity}
-    rows = pd.DataFrame(
-        {"part": list(values), "label": [f"{part} {write_signed(value)}" for part, value in values.items()], "error": values.values()}
-    )
+    texts = [f"{part} {write_signed(value)}" for part, value in values.items()]
+    rows = pd.DataFrame({"part": list(values), "label": texts, "error": values.values()})
     bars = alt.Chart(add_texts(rows, ["part", "error"])).mark_bar(cornerRadiusEnd=2)
     bars = bars.encode(
         x=alt.X(field="error", type="quantitative", title=f"released minus true ({unit})", axis=AXIS),
@@ -467,9 +464,7 @@ def parts_of_error(noise: float, uniformity: float, unit: str) -> alt.LayerChart
         tooltip=tooltip({"part": "part", "error": f"error ({unit})"}),
     )
     zero = alt.Chart(pd.DataFrame({"error": [0.0]})).mark_rule(color=GREY).encode(x=alt.X(field="error", type="quantitative"))
-    parts = ", ".join(f"{part} {write_signed(value)}" for part, value in values.items())
-    summary = f"Error of the answer: {parts} {unit}."
-    return finish(alt.layer(bars, zero), "Parts of the error", summary, FRAME + ROW * len(rows))
+    return finish(alt.layer(bars, zero), "Parts of the error", f"Error of the answer: {', '.join(texts)} {unit}.", FRAME + ROW * len(rows))
 
 
 def _base_chart(table: pd.DataFrame, names: dict[str, str]) -> tuple[Any, pd.DataFrame]:

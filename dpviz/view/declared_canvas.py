@@ -10,7 +10,20 @@ from dpviz.amounts import format_decimal
 from dpviz.arrays import Integers
 from dpviz.space.domain import Domain
 from dpviz.view.basemap import Bounds, map_bounds
-from dpviz.view.canvas import Cells, Legend, Pane, Scene, choose_shades, ground_in, ground_of, make_legend, make_palette, names_in, names_of
+from dpviz.view.canvas import (
+    Cells,
+    Legend,
+    Pane,
+    Scene,
+    choose_shades,
+    ground_in,
+    ground_of,
+    make_legend,
+    make_palette,
+    names_in,
+    names_of,
+    ring_around,
+)
 from dpviz.view.colors import Scale
 from dpviz.view.masked_area import find_masked_area
 
@@ -74,8 +87,8 @@ def declared_scene(
     cells, pane = _describe(domain, expected, unit, dark)
     ground, places = (ground_of(domain), names_of(domain)) if domain is not None else (ground_in(bounds), names_in(bounds))
     for box in boxes:
-        west, south, east, north = box.bounds
-        ground["borders"] = [*ground["borders"], [[west, south], [east, south], [east, north], [west, north], [west, south]]]
+        west, _, east, north = box.bounds
+        ground["borders"] = [*ground["borders"], ring_around(box.bounds)]
         places = [(box.name, (west + east) / 2, north, 0.0), *places]
     return Scene(
         bounds=bounds,

@@ -84,14 +84,7 @@ def regions_scene(declared: DeclaredLevel, bounds: Bounds, error: float | None, 
         areas=tuple(areas),
         fills=tuple(_fill(shapes, dark=dark) for shapes in declared.shapes),
     )
-    scene = Scene(
-        bounds=bounds,
-        areas=areas,
-        panes=(pane,),
-        description=pane.title,
-        dark=dark,
-        height=height,
-    )
+    scene = Scene(bounds=bounds, areas=areas, panes=(pane,), description=pane.title, dark=dark, height=height)
     return on_land(scene, "Outside the regions: trips from or to here are not counted.")
 
 

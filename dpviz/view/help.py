@@ -103,7 +103,6 @@ class Hit:
 
     Attributes:
         page: the page of the section.
-        section: the section.
         title: the words of "page: heading"; each with True if it contains a word of the query, else False.
         excerpt: pieces of the text around the first word that was found; each with True if it is a word of the query, else False.
     """

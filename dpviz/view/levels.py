@@ -59,7 +59,9 @@ def _(release: AreaRelease, level: Level | None) -> int:
 
 
 def _find_level_of_regions(release: TripRelease | AreaRelease, hierarchies: list[Regions], level: Level | None) -> int:
-    drawable = [number for number in range(1, hierarchies[0].depth + 1) if all(_has_shapes(regions, number) for regions in hierarchies)]
+    drawable = [
+        number for number in range(1, hierarchies[0].depth + 1) if all(regions.centres(number) is not None for regions in hierarchies)
+    ]
     if level is not None:
         number = hierarchies[0].level_number(level)
         if number not in drawable:
@@ -70,7 +72,3 @@ def _find_level_of_regions(release: TripRelease | AreaRelease, hierarchies: list
     readable = {found.level for found in verdict(release).levels if found.grade != NOISE}
     fits = [number for number in drawable if max(regions.size(number) for regions in hierarchies) <= MOST_SHAPES] or drawable[:1]
     return max((number for number in fits if number in readable), default=fits[0])
-
-
-def _has_shapes(regions: Regions, level: int) -> bool:
-    return regions.centres(level) is not None

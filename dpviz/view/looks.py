@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import count
 
@@ -62,13 +62,10 @@ def choose_looks(numbers: Mapping[str, tuple[int, int]]) -> dict[str, Look]:
     """
     looks: dict[str, Look] = {}
     for name, (place, variant) in numbers.items():
-        looks[name] = _first_free((look_of(place, other) for other in count(variant)), looks.values())
+        used = {(look.color, look.dash) for look in looks.values()}
+        wanted = (look_of(place, other) for other in count(variant))
+        looks[name] = next(look for look in wanted if (look.color, look.dash) not in used)
     return looks
-
-
-def _first_free(wanted: Iterable[Look], taken: Iterable[Look]) -> Look:
-    used = {(look.color, look.dash) for look in taken}
-    return next(look for look in wanted if (look.color, look.dash) not in used)
 
 
 def _mix(color: str, grey: int, share: float) -> str:

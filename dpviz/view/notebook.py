@@ -112,11 +112,8 @@ def _describe_unit(unit: str, contributions: int) -> str:
 
 def _render(card: Card) -> str:
     """Render a card. Names in it that a notebook must not have twice end in a digest of the card."""
-    html: str = load_template("notebook.html.jinja").render(
-        card=card,
-        key=hashlib.sha256(repr(card).encode(errors="replace")).hexdigest()[:10],
-    )
-    return html
+    key = hashlib.sha256(repr(card).encode(errors="replace")).hexdigest()[:10]
+    return str(load_template("notebook.html.jinja").render(card=card, key=key))
 
 
 @singledispatch
@@ -144,18 +141,14 @@ def _(domain: Domain) -> Card:
 def _(regions: Regions) -> Card:
     levels = [f"{format_count(regions.size(level))} {name}" for level, name in enumerate(regions.levels, start=1)]
     level = max((level for level in range(1, regions.depth + 1) if can_draw(regions, level)), default=0)
-    facts = [("Levels", ", ".join(levels)), ("Shapes", _describe_shapes(regions))]
+    polygons = [name for level, name in enumerate(regions.levels, start=1) if regions.outlines(level) is not None]
+    facts = [("Levels", ", ".join(levels)), ("Shapes", f"polygons of {', '.join(polygons)}" if polygons else "none")]
     return Card(
         title="Regions",
         facts=facts,
         picture=draw_regions(regions, level) if level else None,
         caption=f"Level {level}, {regions.levels[level - 1]}." if level else "",
     )
-
-
-def _describe_shapes(regions: Regions) -> str:
-    shapes = [name for level, name in enumerate(regions.levels, start=1) if regions.outlines(level) is not None]
-    return f"polygons of {', '.join(shapes)}" if shapes else "none"
 
 
 @make_card.register
@@ -269,15 +262,11 @@ def _(evaluation: AreaEvaluation) -> Card:
 
 
 def _make_evaluation_card(title: str, errors: pd.DataFrame, what: str) -> Card:
-    return Card(title=title, warning=CURATOR_ONLY, facts=[], tables=[_tabulate_frame(what, errors)])
-
-
-def _tabulate_frame(title: str, frame: pd.DataFrame) -> Table:
-    """Make an unfolded table of a DataFrame."""
-    texts = [index for index, name in enumerate(frame.columns) if not pd.api.types.is_numeric_dtype(frame[name])]
-    rows = [[_format_value(value) for value in row] for row in frame.head(_MOST_ROWS).itertuples(index=False)]
-    note = f"The first {_MOST_ROWS} of {len(frame):,} rows." if len(frame) > _MOST_ROWS else ""
-    return Table(title=title, columns=list(frame.columns), rows=rows, texts=texts, note=note, open=True)
+    texts = [index for index, name in enumerate(errors.columns) if not pd.api.types.is_numeric_dtype(errors[name])]
+    rows = [[_format_value(value) for value in row] for row in errors.head(_MOST_ROWS).itertuples(index=False)]
+    note = f"The first {_MOST_ROWS} of {len(errors):,} rows." if len(errors) > _MOST_ROWS else ""
+    table = Table(title=what, columns=list(errors.columns), rows=rows, texts=texts, note=note, open=True)
+    return Card(title=title, warning=CURATOR_ONLY, facts=[], tables=[table])
 
 
 def _format_value(value: Any) -> str:

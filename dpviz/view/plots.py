@@ -95,7 +95,9 @@ def _(release: AreaRelease, level: int, axes: Axes) -> str:
     else:
         area, values, title = np.ones(len(shapes)), release.count[release.nodes(level)], counted_noun(release)
     scale = Scale(kind="density", top=scale_top_of(np.maximum(values[shown], 0), area[shown]), title=title)
-    _color_shapes(axes, shapes[shown], values[shown], scale)
+    before = len(axes.collections)
+    shapes[shown].plot(ax=axes, color="white", aspect=None)
+    _color(axes, axes.collections[before], values[shown], scale)
     if not shown.all():
         shapes[~shown].plot(ax=axes, color="#80808026")
     _frame(axes, bounds, geographic=True)
@@ -131,12 +133,6 @@ def _find_shapes(regions: Regions, level: int) -> tuple[geopandas.GeoSeries, boo
     if outlines is not None:
         return outlines.to_crs(WGS84).reset_index(drop=True), True
     return geopandas.GeoSeries(shapely.points(np.asarray(regions.centres(level))), crs=WGS84), False
-
-
-def _color_shapes(axes: Axes, shapes: geopandas.GeoSeries, values: Floats, scale: Scale) -> None:
-    before = len(axes.collections)
-    shapes.plot(ax=axes, color="white", aspect=None)
-    _color(axes, axes.collections[before], values, scale)
 
 
 def _color(axes: Axes, collection: Any, values: Floats, scale: Scale) -> None:

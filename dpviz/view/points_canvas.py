@@ -14,7 +14,18 @@ from dpviz.evaluation.metrics import PRESENT, presence_errors
 from dpviz.release.point_release import PointRelease
 from dpviz.space.domain import Domain
 from dpviz.view.basemap import Bounds, map_bounds
-from dpviz.view.canvas import MOST_CELLS, Cells, Legend, Pane, Scene, choose_shades, ground_of, make_legend, make_palette, names_of, to_css
+from dpviz.view.canvas import (
+    MOST_CELLS,
+    Cells,
+    Pane,
+    Scene,
+    choose_shades,
+    ground_of,
+    make_legend,
+    make_marks_legend,
+    make_palette,
+    names_of,
+)
 from dpviz.view.colors import Colors, Scale
 from dpviz.view.masked_area import find_masked_area
 from dpviz.view.partition_looks import OUTSIDE, OVERLAP, density_scale, large_first, open_areas
@@ -25,12 +36,6 @@ _SQUARE_WORDS = "true {true}, released {released}"
 GREY = "Grey: nobody can be there, as declared."
 FINEST_SQUARES = 8  # zoom level of the smallest squares that are drawn as rectangles; smaller ones are drawn as a picture
 _OPACITY_OF_OVERLAPS = 0.7
-_TRUE_WORDS, _MEASURED_WORDS, _RELEASED_WORDS, _INTERVAL_WORDS = (
-    "true {true}, ",
-    "measured {measured}, ",
-    "released {released}",
-    "\n95 %: {low} to {high}",
-)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -120,7 +125,9 @@ class ReleaseView:
         pale, words = self._choose_pale(shown)
         legend = make_legend(scale, negatives=bool((values < 0).any()), pale=words if pale.any() else "")
         shades, palette = choose_shades(scale, values, pale), make_palette(scale)
-        pane = Pane(title=self._title(shown), about="" if shown == TRUE else self.about, words=self._words(), legend=legend)
+        titles = {TRUE: f"True {self.unit}", ERROR: "Error: released minus true"}
+        title = titles.get(shown, f"Measured {self.unit}, before post-processing" if self.raw else f"Released {self.unit}")
+        pane = Pane(title=title, about="" if shown == TRUE else self.about, words=self._words(), legend=legend)
         if not self.fits:
             note = f"{len(nodes):,} partitions, drawn as one picture: numbers show at coarser levels."
             return replace(pane, note=note, picture=draw_picture(release.domain, color_pixels(release, nodes, palette[shades])))
@@ -139,15 +146,11 @@ class ReleaseView:
             return self.release.count[self.nodes] == 0, "0, or not shown"
         return np.zeros(len(self.nodes), np.bool_), ""
 
-    def _title(self, shown: str) -> str:
-        titles = {TRUE: f"True {self.unit}", ERROR: "Error: released minus true"}
-        return titles.get(shown, f"Measured {self.unit}, before post-processing" if self.raw else f"Released {self.unit}")
-
     def _words(self) -> str:
-        words = _MEASURED_WORDS + _RELEASED_WORDS if self.raw else _RELEASED_WORDS
-        words += _INTERVAL_WORDS if self.release.states_noise else ""
-        words += f"{{outside:{OUTSIDE}}}" if self.release.nonnegative else ""
-        return words if self.truth is None else _TRUE_WORDS + words
+        words = "" if self.truth is None else "true {true}, "
+        words += "measured {measured}, released {released}" if self.raw else "released {released}"
+        words += "\n95 %: {low} to {high}" if self.release.states_noise else ""
+        return words + (f"{{outside:{OUTSIDE}}}" if self.release.nonnegative else "")
 
     def _note(self) -> str:
         notes = [OVERLAP] if self.release.tree.overlaps else []
@@ -273,18 +276,9 @@ class SquaresView:
             title=f"False positives and negatives, squares of level {self.zoom}",
             about=self.about,
             words=_SQUARE_WORDS,
-            legend=self._describe_marks(palette, empty),
+            legend=make_marks_legend(palette, presence_errors(self._released, self._true), int(empty.sum()), empty.size),
         )
         return self._fill(pane, kinds, palette, cells)
-
-    def _describe_marks(self, palette: Colors, empty: Mask) -> Legend:
-        """Say what the colours mean, and how many squares of each kind are wrong."""
-        wrong, number = presence_errors(self._released, self._true), int(empty.sum())
-        meanings = (
-            f"empty, released as occupied: {wrong['false_positives']:,} of {number:,}",
-            f"occupied, released as empty: {wrong['false_negatives']:,} of {empty.size - number:,}",
-        )
-        return Legend(title="", marks=tuple((to_css(palette[[kind]]), text) for kind, text in enumerate(meanings, start=1)))
 
 
 def _note_mask(pane: Pane, domain: Domain) -> Pane:

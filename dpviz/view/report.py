@@ -243,15 +243,11 @@ def load_template(name: str) -> Any:
     loader = PackageLoader("dpviz", "view")
     environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, finalize=_clean)
     environment.trim_blocks = environment.lstrip_blocks = True
-    environment.filters |= {"whole": format_count, "plain_number": _short_decimal, "decimal": format_decimal, "amount": format_amount}
+    environment.filters |= {"whole": format_count, "decimal": format_decimal, "amount": format_amount}
+    environment.filters["plain_number"] = lambda value: MISSING if value is None else format_decimal(value, 3)
     return environment.get_template(name)
 
 
 def _clean(value: object) -> object:
     """Remove control characters from texts, which jinja escapes afterwards; return markup of the template unchanged."""
     return clean(value) if isinstance(value, str) and not hasattr(value, "__html__") else value
-
-
-def _short_decimal(value: float | None) -> str:
-    """Write a standard deviation or an area with three digits, or as a dash if it is not known."""
-    return MISSING if value is None else format_decimal(value, 3)

@@ -11,7 +11,7 @@ from dpviz.arrays import Floats
 from dpviz.release.area_fitness import fitness
 from dpviz.release.area_release import AreaRelease
 from dpviz.release.tables import AREAS_TABLE, format_level
-from dpviz.view.report_numbers import Example, format_example, write_sum_snippet
+from dpviz.view.report_numbers import Example, make_example, write_sum_snippet
 
 Facts = dict[str, Any]
 
@@ -84,16 +84,10 @@ def _make_examples(
 ) -> list[Example]:
     """Make examples of regions of a level; `kind` says how they were chosen, None numbers them."""
     count, stddev, (low, high) = release.count[release.nodes(level)], release.stddev(level), interval
-    grades, has_rates = release.reliability(level), release.regions.denominator is not None
+    has_rates = release.regions.denominator is not None
     rates = list_rates(release, level, at_once=kind is None) if has_rates else [""] * len(count)
     return [
-        Example(
-            kind=str(rank) if kind is None else kind,
-            where=_name_region(release, level, i),
-            **format_example(count[i], stddev[i], low[i], high[i]),
-            reliability=str(grades[i]),
-            rate=rates[i],
-        )
+        make_example(kind or str(rank), _name_region(release, level, i), count[i], stddev[i], low[i], high[i], rate=rates[i])
         for rank, i in enumerate(index.tolist(), start=1)
     ]
 

@@ -280,11 +280,8 @@ def compute_odds(receipt: Receipt) -> Odds:
 
 def _compute_beliefs(prior: float, factor: float) -> tuple[str, str, str]:
     """Compute one row of beliefs: before the release, and the least and the most after seeing the release."""
-    least, most = (
-        _format_percent_bound(_update_belief(prior, 1 / factor), ROUND_FLOOR),
-        _format_percent_bound(_update_belief(prior, factor), ROUND_CEILING),
-    )
-    return f"{100 * prior:.0f} %", least, most
+    least = _format_percent_bound(_update_belief(prior, 1 / factor), ROUND_FLOOR)
+    return f"{100 * prior:.0f} %", least, _format_percent_bound(_update_belief(prior, factor), ROUND_CEILING)
 
 
 def _update_belief(prior: float, factor: float) -> float:
@@ -340,12 +337,8 @@ def choose_axis(rows: list[LevelRow]) -> Axis:
     if high < _LOGARITHMIC_FROM * low:
         step = _round_up(high / 4)
         ends = step * math.ceil(high / step - 1e-9)
-        return Axis(
-            ticks=[(k * step / ends, f"{k * step:,.3g}" if step < 1 else f"{k * step:,.0f}") for k in range(round(ends / step) + 1)],
-            logarithmic=False,
-            low=0.0,
-            high=ends,
-        )
+        ticks = [(k * step / ends, f"{k * step:,.3g}" if step < 1 else f"{k * step:,.0f}") for k in range(round(ends / step) + 1)]
+        return Axis(ticks=ticks, logarithmic=False, low=0.0, high=ends)
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
     powers = range(first, last + 1)
     ticks = [((power - first) / (last - first), f"{10.0**power:,.0f}" if power >= 0 else f"{10.0**power:g}") for power in powers]
@@ -424,14 +417,10 @@ def _make_point_example(release: PointRelease, kind: str, node: int) -> Example:
     """Make an example of one node; `kind` says how it was chosen."""
     nodes = np.array([node])
     bounds = _format_bounds(release.domain, release.tree.rectangles(nodes)[0])
-    count, stddev, (low, high) = release.count[nodes], release.node_stddev[nodes], release.node_interval(nodes)
-    return Example(
-        kind=kind,
-        where="the whole area" if node == 0 else f"partition {node:,} ({bounds})",
-        **format_example(count[0], stddev[0], low[0], high[0]),
-        reliability=_grade_counts(count, stddev)[0],
-        mark="*" if release.nonnegative and release.lies_outside(nodes)[0] else "",
-    )
+    numbers = (part[0] for part in (release.count[nodes], release.node_stddev[nodes], *release.node_interval(nodes)))
+    where = "the whole area" if node == 0 else f"partition {node:,} ({bounds})"
+    mark = "*" if release.nonnegative and release.lies_outside(nodes)[0] else ""
+    return make_example(kind, where, *numbers, mark=mark)
 
 
 def select_pairs(release: TripRelease, level: int) -> PairRows:
@@ -461,11 +450,8 @@ def name_pair(release: TripRelease, level: int, origin: int, destination: int) -
         destination: index of the destination region.
     """
     origin_name, destination_name = release.tree.origins.names_of(level)[origin], release.tree.destinations.names_of(level)[destination]
-    return (
-        f"within {origin_name}"
-        if origin == destination and release.tree.origins == release.tree.destinations
-        else f"{origin_name} to {destination_name}"
-    )
+    within = origin == destination and release.tree.origins == release.tree.destinations
+    return f"within {origin_name}" if within else f"{origin_name} to {destination_name}"
 
 
 def list_trip_examples(release: TripRelease) -> list[Example]:
@@ -475,41 +461,22 @@ def list_trip_examples(release: TripRelease) -> list[Example]:
     wanted = dict.fromkeys((int(u * (size[0] - 1)), int(v * (size[1] - 1))) for u, v in ((0, 0), (0, 1), (1, 0), (0.5, 0.5), (1, 1)))
     index_of_pair = {pair: number for number, pair in enumerate(zip(counts.origin.tolist(), counts.destination.tolist(), strict=True))}
     pairs = [index_of_pair[pair] for pair in wanted if pair in index_of_pair]
-    stddev, (low, high) = release.stage_stddev(2 * level), release.stage_interval(2 * level)
-    examples = [
-        Example(
-            kind="by its position in the list",
-            where=name_pair(release, level, int(counts.origin[index]), int(counts.destination[index])),
-            **format_example(counts.count[index], stddev[index], low[index], high[index]),
-            reliability=_grade_counts(counts.count[[index]], stddev[[index]])[0],
-        )
-        for index in pairs
-    ]
-    return [*examples, *_list_whole(release)]
-
-
-def _list_whole(release: TripRelease) -> list[Example]:
-    """List the number of all trips; nothing if it was released as 0."""
-    counts, stddev, (low, high) = release.stages[0], release.stage_stddev(0), release.stage_interval(0)
-    return [
-        Example(kind="the whole", where="all trips", **format_example(*row), reliability=_grade_counts(counts.count, stddev)[0])
-        for row in zip(counts.count.tolist(), stddev.tolist(), low.tolist(), high.tolist(), strict=True)
-    ]
+    names = [name_pair(release, level, int(counts.origin[index]), int(counts.destination[index])) for index in pairs]
+    rows, whole = (
+        list(zip(release.stages[stage].count, release.stage_stddev(stage), *release.stage_interval(stage), strict=True))
+        for stage in (2 * level, 0)  # the whole has no row if it was released as 0
+    )
+    examples = [make_example("by its position in the list", name, *rows[index]) for name, index in zip(names, pairs, strict=True)]
+    return [*examples, *(make_example("the whole", "all trips", *row) for row in whole)]
 
 
 def list_largest_pairs(release: TripRelease, most: int) -> list[Example]:
     """List the `most` released pairs of the finest level with the most trips; their intervals hold for all pairs at once."""
-    rows = select_pairs(release, release.depth)
-    grades = _grade_counts(rows.count, rows.stddev)
-    return [
-        Example(
-            kind=str(rank + 1),
-            where=name_pair(release, rows.level, int(rows.origin[rank]), int(rows.destination[rank])),
-            **format_example(rows.count[rank], rows.stddev[rank], rows.low[rank], rows.high[rank]),
-            reliability=grades[rank],
-        )
-        for rank in range(min(most, len(rows.count)))
-    ]
+    rows, examples = select_pairs(release, release.depth), []
+    for rank in range(min(most, len(rows.count))):
+        where = name_pair(release, rows.level, int(rows.origin[rank]), int(rows.destination[rank]))
+        examples.append(make_example(str(rank + 1), where, rows.count[rank], rows.stddev[rank], rows.low[rank], rows.high[rank]))
+    return examples
 
 
 def add_up_errors(release: AnyRelease) -> ErrorSums:
@@ -533,16 +500,13 @@ def add_up_errors(release: AnyRelease) -> ErrorSums:
     )
 
 
-def _grade_counts(count: NDArray[Any], stddev: Floats) -> list[str]:
-    """Return the reliability of (k,) counts: "high", "medium" or "low"."""
-    return [str(name) for name in grade_reliability(count, stddev).to_pylist()]
-
-
-def format_example(count: float, stddev: float, low: float, high: float) -> dict[str, str]:
-    """Format the numbers of an `Example` as texts."""
+def make_example(kind: str, where: str, count: float, stddev: float, low: float, high: float, **more: str) -> Example:
+    """Write a released number, its standard deviation and its interval as an `Example`; `more` are its other texts."""
     share = 100 * stddev / count if count >= 0.5 and stddev < 10 * count else np.nan
     relative = MISSING if np.isnan(share) else "under 0.1 %" if share < 0.1 else f"{share:.{0 if share >= 10 else 1}f} %"
-    return {"count": format_count(count), "low": format_count(low), "high": format_count(high), "relative": relative}
+    texts = {"count": format_count(count), "low": format_count(low), "high": format_count(high), "relative": relative}
+    grade = grade_reliability(np.array([count]), np.array([stddev])).to_pylist()[0]
+    return Example(kind=kind, where=where, reliability=str(grade), **texts | more)
 
 
 def _format_bounds(domain: Domain, rectangle: NDArray[np.integer]) -> str:

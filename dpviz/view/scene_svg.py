@@ -18,9 +18,8 @@ import numpy as np
 import shapely
 
 from dpviz.amounts import format_count
-from dpviz.arrays import Integers
 from dpviz.view.basemap import WGS84, Bounds, RegionShapes
-from dpviz.view.canvas import MASKED_ON_DARK, MASKED_ON_LIGHT, Areas, Cells, Legend, Pane, Scene, to_css
+from dpviz.view.canvas import MASKED_ON_DARK, MASKED_ON_LIGHT, Cells, Legend, Pane, Scene, to_css
 from dpviz.view.colors import Colors
 from dpviz.view.escape import html
 from dpviz.view.places import ATTRIBUTION, TILE
@@ -129,7 +128,8 @@ def draw_svg(scene: Scene) -> str:
     """
     colors, looks = _ON_DARK if scene.dark else _ON_LIGHT, Looks()
     columns = min(2, len(scene.panes))
-    sheet = _make_sheet(scene)
+    corners = Sheet.project(np.array(scene.bounds).reshape(2, 2), MERCATOR)
+    sheet = make_sheet(MERCATOR, tuple(corners.ravel().tolist()))
     width = (WIDTH - 2 * MARGIN - (columns - 1) * GAP) / columns
     width = min(width, TALLEST * sheet.width / sheet.height)
     height = width * sheet.height / sheet.width
@@ -154,12 +154,6 @@ def draw_svg(scene: Scene) -> str:
         f'<rect width="100%" height="100%" fill="{colors["paper"]}"/>{_write(MARGIN, 52, scene.title, 32, bold=True)}'
         f"{''.join(parts)}{''.join(notes)}</svg>\n"
     )
-
-
-def _make_sheet(scene: Scene) -> Sheet:
-    """Make the sheet of every map, in the projection of the canvas."""
-    (west, south), (east, north) = Sheet.project(np.array(scene.bounds).reshape(2, 2), MERCATOR).tolist()
-    return make_sheet(MERCATOR, (west, south, east, north))
 
 
 def _draw_head(pen: Pen, pane: Pane, box: tuple[float, float, float]) -> str:
@@ -300,11 +294,8 @@ def _draw_arcs(pen: Pen, pane: Pane) -> str:
     if pane.arcs is None:
         return ""
     arcs, drawn, both = pane.arcs, [], [each.arcs for each in pen.panes if each.arcs is not None]
-    from_to: list[tuple[Areas, Integers]] = [
-        (pen.scene.areas[pane.areas[0]], arcs.origin),
-        (pen.scene.areas[pane.areas[-1]], arcs.destination),
-    ]
-    start, end = (pen.sheet.place(areas.shapes.centres[index]).reshape(-1, 2) for areas, index in from_to)
+    centres = [pen.scene.areas[name].shapes.centres for name in pane.areas]
+    start, end = (pen.sheet.place(at).reshape(-1, 2) for at in (centres[0][arcs.origin], centres[-1][arcs.destination]))
     looks = pen.paint_all("stop", [each.start_color for each in both]), pen.paint_all("stop", [each.color for each in both])
     rows = zip(start.tolist(), end.tolist(), *looks, arcs.width.tolist(), arcs.texts, strict=True)
     for number, ((a, b), (c, d), first, last, width, text) in enumerate(rows):

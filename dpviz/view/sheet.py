@@ -89,13 +89,13 @@ class Sheet:
         if self.crs is None:
             return dict.fromkeys(OUTLINES, "")
         extent = max(bounds[2] - bounds[0], bounds[3] - bounds[1])
-        return {name: self._write_outline(name, bounds, extent) for name in OUTLINES}
-
-    def _write_outline(self, name: str, bounds: Bounds, extent: float) -> str:
-        parts = outlines_around(name, bounds, _LAND_MARGIN * extent, extent / _FINEST_LAND)
-        projected = geopandas.GeoSeries(parts, crs=WGS84).to_crs(self.crs)
-        finite = np.isfinite(projected.bounds.to_numpy()).all(axis=1)
-        return "".join(self.write_paths(projected[finite]))
+        paths = {}
+        for name in OUTLINES:
+            parts = outlines_around(name, bounds, _LAND_MARGIN * extent, extent / _FINEST_LAND)
+            projected = geopandas.GeoSeries(parts, crs=WGS84).to_crs(self.crs)
+            finite = np.isfinite(projected.bounds.to_numpy()).all(axis=1)
+            paths[name] = "".join(self.write_paths(projected[finite]))
+        return paths
 
 
 def make_domain_sheet(domain: Domain) -> Sheet:

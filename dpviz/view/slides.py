@@ -79,10 +79,8 @@ def _wrap(text: str, size: int) -> list[str]:
 
 def _text(lines: Sequence[str], y: int, size: int, look: str) -> str:
     """Write lines as SVG, the first one's base line at y."""
-    rows = (
-        f'<text x="{_MARGIN}" y="{y + round(1.3 * size * i)}" font-size="{size}" {look}>{escape(t)}</text>' for i, t in enumerate(lines)
-    )
-    return "".join(rows)
+    at = [(y + round(1.3 * size * number), escape(line)) for number, line in enumerate(lines)]
+    return "".join(f'<text x="{_MARGIN}" y="{base}" font-size="{size}" {look}>{text}</text>' for base, text in at)
 
 
 def _figure(rows: Sequence[Sequence[Any]], box: tuple[float, float, float, float], *, dark: bool) -> str:
@@ -95,15 +93,10 @@ def _figure(rows: Sequence[Sequence[Any]], box: tuple[float, float, float, float
         wide = (width - _GAP * (len(row) - 1)) / len(row)
         for number, chart in enumerate(row):
             place = (left + number * (wide + _GAP), top + row_number * (high + _GAP), wide, high)
-            svg = _draw_chart(chart, (wide / zoom, high / zoom), dark=dark)
+            sized = copy_part(chart).properties(width=wide / zoom, height=high / zoom, autosize=_FIT)
+            svg = render(set_theme(sized, dark=dark, text_size=12), "svg").decode()
             parts.append(_place(svg, place, f"chart{row_number}-{number}-"))
     return "".join(parts)
-
-
-def _draw_chart(chart: Any, size: tuple[float, float], *, dark: bool) -> str:
-    """Draw a chart with its axes and legends in a size (width, height), as SVG."""
-    sized = copy_part(chart).properties(width=size[0], height=size[1], autosize=_FIT)
-    return render(set_theme(sized, dark=dark, text_size=12), "svg").decode()
 
 
 def _place(svg: str, box: tuple[float, float, float, float], prefix: str) -> str:

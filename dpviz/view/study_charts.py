@@ -20,6 +20,7 @@ from dpviz.view.charts import (
     ROW,
     add_texts,
     category_channel,
+    describe_series,
     describe_values,
     entry_width,
     finish,
@@ -112,10 +113,9 @@ def lines_with_spread(
     rows = rows.assign(low=np.maximum(rows[measure] - deviation, least), high=rows[measure] + deviation)
     drawn, make_y = error_axis(rows, [measure, "low", "high"], names[measure], scale)
     drawn, order = add_texts(drawn, list(names)), rows[series].unique().tolist()
-    x = alt.X(
-        field=x_column, type="ordinal", title=names[x_column], sort=sorted(rows[x_column].unique().tolist()), axis=alt.Axis(labelAngle=0)
-    )
-    colors, dashes = _line_looks(order, looks)
+    values = sorted(rows[x_column].unique().tolist())
+    x = alt.X(field=x_column, type="ordinal", title=names[x_column], sort=values, axis=alt.Axis(labelAngle=0))
+    colors, dashes, _ = _looks_of(order, looks)
     color, y = category_channel(alt.Color, series, order, colors), make_y(f"{measure} drawn")
     lined, large = drawn.iloc[: len(table)], drawn.iloc[len(table) :]
     base = alt.Chart(lined).encode(x=x, color=color, tooltip=tooltip(dict(names)))
@@ -125,24 +125,10 @@ def lines_with_spread(
     if len(large):
         marks = alt.Chart(large).mark_point(shape="diamond", size=170, strokeWidth=2.5)
         layers.append(marks.encode(x=x, y=y, color=color, tooltip=tooltip(dict(names))))
-    text = f"{names[measure]} by {names[x_column]}. {_values_in_words(table, (series, x_column, measure))}."
+    text = f"{names[measure]} by {names[x_column]}. {describe_series(table, series, x_column, measure)}."
     if len(large):
-        text += f" Large marks: {_values_in_words(large, (series, x_column, measure))}."
+        text += f" Large marks: {describe_series(large, series, x_column, measure)}."
     return finish(alt.layer(*layers), title, text, height)
-
-
-def _line_looks(order: list[str], looks: Looks | None) -> tuple[list[str], list[Any]]:
-    """Return a colour and dashes for each series: those of `looks`, or else those of its position."""
-    if looks is not None:
-        return [looks[name].color for name in order], [list(looks[name].dash) for name in order]
-    numbers = range(len(order))
-    return [MORE_COLORS[number % len(MORE_COLORS)] for number in numbers], [MORE_DASHES[number % len(MORE_DASHES)] for number in numbers]
-
-
-def _values_in_words(table: pd.DataFrame, columns: tuple[str, str, str]) -> str:
-    """Write a table as a text: for each value of the first column, the third column by the second."""
-    group, by, values = columns
-    return "; ".join(f"{name}: {describe_values(rows, by, values)}" for name, rows in table.groupby(group, sort=False))
 
 
 def _plain_y(field: str, title: str) -> Any:
@@ -171,10 +157,9 @@ def _marks(curve: ObjectiveCurve) -> Any:
 
 
 def _curve_text(curve: ObjectiveCurve, unit: str) -> str:
-    marks = _marks(curve)
     text = f"Unevenness, the sum of deviations from the means of both parts, by the {_axis_title(curve)}: "
     text += f"{format_cell(curve.unsplit)} {unit} without a split, dashed. "
-    text += "; ".join(f"{kind}: {describe_values(rows, 'place', 'objective')}" for kind, rows in marks.groupby("kind", sort=False))
+    text += describe_series(_marks(curve), "kind", "place", "objective")
     text += f". The grey band is one standard deviation of the noise on one value, {format_cell(curve.noise)} {unit};"
     return text + f" for the default's choice it is {format_cell(curve.choice_noise)}."
 
@@ -232,7 +217,7 @@ def error_by_epsilon(
     names = {"label": "configuration", "epsilon": "ε", "mean": what, "low": "mean: 95 % from", "high": "mean: 95 % to"}
     names |= {"p10": "runs: 10 % under", "p90": "runs: 10 % over", "runs": "runs"}
     order, drawn = rows["label"].unique().tolist(), add_texts(drawn, list(names))
-    colors, dashes, shapes = _configuration_looks(order, looks)
+    colors, dashes, shapes = _looks_of(order, looks)
     color = _look_channel(alt.Color, order, colors)
     base = alt.Chart(drawn).encode(x=_epsilon_axis(rows), color=color, tooltip=tooltip(names))
     band = base.mark_area(opacity=0.18, aria=False).encode(y=make_y("p10 drawn"), y2="p90 drawn")
@@ -247,10 +232,11 @@ def error_by_epsilon(
     frontier_line = alt.Chart(drawn.loc[drawn.index.intersection(best.index)].sort_values("epsilon"))
     frontier_line = frontier_line.mark_line(strokeWidth=9, color=GREY, opacity=0.35, strokeCap="round", strokeJoin="round", aria=False)
     frontier_line = frontier_line.encode(x=_epsilon_axis(rows), y=make_y("mean drawn"))
-    text = f"{what}: {_means_in_words(rows, 'epsilon')}. On the frontier: {_frontier_text(best)}.{tiny_means_note(rows, scale)}"
-    return finish(
-        alt.layer(frontier_line, band, line, marks.add_params(picked)), f"Error against ε, {workload}", text, legend_height(order, height)
-    )
+    pairs = zip(best["label"], best["epsilon"], strict=True)
+    on_frontier = ", ".join(f"{label} at {format_cell(epsilon)}" for label, epsilon in pairs) or "none"
+    text = f"{what}: {describe_series(rows, 'label', 'epsilon', 'mean')}. On the frontier: {on_frontier}.{tiny_means_note(rows, scale)}"
+    layers = alt.layer(frontier_line, band, line, marks.add_params(picked))
+    return finish(layers, f"Error against ε, {workload}", text, legend_height(order, height))
 
 
 def parts_by_label(rows: pd.DataFrame, epsilon: float, unit: str, workload: str, *, looks: Looks | None = None) -> alt.LayerChart:
@@ -266,10 +252,11 @@ def parts_by_label(rows: pd.DataFrame, epsilon: float, unit: str, workload: str,
     what, names = f"mean size ({unit})", {"label": "configuration", "figure": "part"}
     names |= {"mean": what, "low": "95 % from", "high": "95 % to", "runs": "runs"}
     parts, order = rows["figure"].unique().tolist(), rows["label"].unique().tolist()
-    base = alt.Chart(add_texts(rows, list(names))).encode(y=_label_axis(order), yOffset=_part_offset(parts), tooltip=tooltip(names))
+    offset = alt.YOffset(field="figure", type="ordinal", sort=parts)
+    base = alt.Chart(add_texts(rows, list(names))).encode(y=_label_axis(order), yOffset=offset, tooltip=tooltip(names))
     bars = base.mark_bar(cornerRadiusEnd=2).encode(x=_length_axis("mean", what), **_part_channels(parts, order, looks))
     spread = base.mark_rule(strokeWidth=1.5, color=GREY, aria=False).encode(x=_length_axis("p10", what), x2="p90")
-    text = "; ".join(f"{part}: {describe_values(part_rows, 'label', 'mean')}" for part, part_rows in rows.groupby("figure", sort=False))
+    text = describe_series(rows, "figure", "label", "mean")
     height = FRAME + 20 + 2 * ROW * len(order)
     return finish(alt.layer(bars, spread), f"Parts of the error at {_epsilon_text(epsilon)}, {workload}", f"{what}: {text}.", height)
 
@@ -308,16 +295,12 @@ def _label_axis(order: list[str]) -> Any:
     return alt.Y(field="label", type="ordinal", sort=order, title=None, axis=alt.Axis(labelLimit=320))
 
 
-def _part_offset(parts: list[str]) -> Any:
-    return alt.YOffset(field="figure", type="ordinal", sort=parts)
-
-
 def _length_axis(field: str, what: str) -> Any:
     return alt.X(field=field, type="quantitative", title=what, axis=AXIS, scale=alt.Scale(domainMin=0))
 
 
-def _configuration_looks(order: list[str], looks: Looks | None) -> tuple[list[str], list[Any], list[str]]:
-    """Return colours, dashes and marks of configurations; without `looks` they repeat where there are more configurations than looks."""
+def _looks_of(order: list[str], looks: Looks | None) -> tuple[list[str], list[Any], list[str]]:
+    """Return colours, dashes and marks of series; without `looks` they repeat where there are more series than looks."""
     if looks is not None:
         return [looks[name].color for name in order], [list(looks[name].dash) for name in order], [looks[name].mark for name in order]
     colors, dashes, shapes = ([kind[index % len(kind)] for index in range(len(order))] for kind in (MORE_COLORS, MORE_DASHES, MARKS))
@@ -348,12 +331,3 @@ def _bar_color(order: list[str], looks: Looks | None) -> Any:
         return alt.value(ACCENT)
     scale = alt.Scale(domain=order, range=[looks[name].color for name in order])
     return alt.Color(field="label", type="nominal", scale=scale, legend=None)
-
-
-def _means_in_words(rows: pd.DataFrame, column: str) -> str:
-    return "; ".join(f"{label}: {describe_values(label_rows, column, 'mean')}" for label, label_rows in rows.groupby("label", sort=False))
-
-
-def _frontier_text(best: pd.DataFrame) -> str:
-    pairs = zip(best["label"], best["epsilon"], strict=True)
-    return ", ".join(f"{label} at {format_cell(epsilon)}" for label, epsilon in pairs) or "none"

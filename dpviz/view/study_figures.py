@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dpviz.view.error_axis import COUNT, LOG, PERCENT, Scale
 
@@ -29,18 +29,10 @@ class Figure:
     families: tuple[str, ...] = ()
     by_level: bool = False
 
-    def title_of(self, unit: str, places: str) -> str:
-        """Return the title for data in this unit, for such places."""
-        return self.title.format(unit=unit, places=places)
-
-    def column_of(self, unit: str, places: str) -> str:
-        """Return the title over a column of a table, beginning with a capital letter."""
-        text = (self.column or self.title).format(unit=unit, places=places)
-        return text[:1].upper() + text[1:]
-
-    def about_of(self, unit: str, places: str) -> str:
-        """Return the definition for data in this unit, for such places."""
-        return self.about.format(unit=unit, places=places)
+    def filled(self, unit: str, places: str) -> Figure:
+        """Return the figure with its texts for data in this unit, for such places; its column, too, has a title, with a capital letter."""
+        title, column, about = (text.format(unit=unit, places=places) for text in (self.title, self.column or self.title, self.about))
+        return replace(self, title=title, column=column[:1].upper() + column[1:], about=about)
 
 
 FIGURES = {

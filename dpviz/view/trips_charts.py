@@ -169,16 +169,13 @@ def expected_by_stage(release: TripRelease, unit: str = "trips") -> alt.LayerCha
     table["spread"] = [float(np.median(release.stage_stddev(stage))) for stage in stages]
     table["measured"] = [release.stages[stage].measured if np.isfinite(release.stages[stage].variance) else 0 for stage in stages]
     table = table[np.isfinite(table["spread"])]
-    table["label"] = [_format_noise(spread, measured) for spread, measured in zip(table["spread"], table["measured"], strict=True)]
+    numbers = [f"{measured:,} measured" if measured else "sums of finer pairs" for measured in table["measured"]]
+    pairs = zip(table["spread"], numbers, strict=True)
+    table["label"] = ["exact" if spread == 0 else f"± {format_cell(spread)}, {number}" for spread, number in pairs]
     names = {"between": "between", "spread": f"standard deviation ({unit})", "measured": "numbers measured"}
     right = 1.8 * table["spread"].max() if table["spread"].any() else 1.0
-    x = alt.X(
-        field="spread",
-        type="quantitative",
-        title=f"standard deviation of the noise on a pair ({unit})",
-        axis=AXIS,
-        scale=alt.Scale(domainMin=0, domainMax=right, nice=False),
-    )
+    title, scale = f"standard deviation of the noise on a pair ({unit})", alt.Scale(domainMin=0, domainMax=right, nice=False)
+    x = alt.X(field="spread", type="quantitative", title=title, axis=AXIS, scale=scale)
     y = alt.Y(field="between", type="ordinal", sort=None, title=None, axis=alt.Axis(labelLimit=220))
     base = alt.Chart(add_texts(table, list(names))).encode(x=x, y=y, tooltip=tooltip(names))
     labels = base.mark_text(dx=6, align="left", color=GREY).encode(text=alt.Text(field="label", type="nominal"))
@@ -186,12 +183,6 @@ def expected_by_stage(release: TripRelease, unit: str = "trips") -> alt.LayerCha
     text += f"numbers measured: {describe_values(table, 'between', 'measured')}."
     bars = base.mark_bar(color=ACCENT, cornerRadiusEnd=2)
     return finish(alt.layer(bars, labels), "Expected noise by level", text, FRAME + ROW * len(table))
-
-
-def _format_noise(spread: float, measured: int) -> str:
-    """Write the label of a bar: a standard deviation in trips, and how many numbers were measured (0 for sums)."""
-    number = f"{measured:,} measured" if measured else "sums of finer pairs"
-    return "exact" if spread == 0 else f"± {format_cell(spread)}, {number}"
 
 
 def compare_stages(tables: Mapping[str, pd.DataFrame], metric: str, unit: str = "trips", *, height: int = 300) -> alt.LayerChart:
@@ -266,9 +257,8 @@ def totals_bars(table: pd.DataFrame, unit: str) -> alt.LayerChart:
     """
     names = {"trips": "trips", "released": f"released ({unit})", "low": "95 % from", "high": "95 % to"}
     names |= {"true": f"true ({unit})"} if "true" in table else {}
-    base = alt.Chart(add_texts(table, list(names))).encode(
-        y=alt.Y(field="trips", type="ordinal", sort=None, title=None, axis=alt.Axis(labelLimit=220)), tooltip=tooltip(names)
-    )
+    y = alt.Y(field="trips", type="ordinal", sort=None, title=None, axis=alt.Axis(labelLimit=220))
+    base = alt.Chart(add_texts(table, list(names))).encode(y=y, tooltip=tooltip(names))
     marked = ", true ones in amber" if "true" in table else ""
     x = partial(alt.X, type="quantitative", title=f"{unit} (95 % intervals in grey{marked})", axis=AXIS)
     layers = [base.mark_bar(color=ACCENT, cornerRadiusEnd=2).encode(x=x(field="released"))]
@@ -292,13 +282,8 @@ def matrix_chart(release: TripRelease, level: int, unit: str = "trips") -> alt.L
     """
     tree = release.tree
     table, origins, destinations = _list_matrix_cells(release, level)
-    names = {
-        "origin": "from",
-        "destination": "to",
-        "count": f"released ({unit})",
-        "low": "all at once, 95 % from",
-        "high": "all at once, 95 % to",
-    }
+    names = {"origin": "from", "destination": "to", "count": f"released ({unit})"}
+    names |= {"low": "all at once, 95 % from", "high": "all at once, 95 % to"}
     x, y = _make_matrix_axis("destination", "to", destinations), _make_matrix_axis("origin", "from", origins)
     scale = alt.Scale(type="sqrt", range=_CELL_COLORS, domainMin=0)
     legend = alt.Legend(title=unit, orient="top", gradientLength=160, format=FORMAT, tickCount=4)
@@ -331,9 +316,8 @@ def _list_matrix_cells(release: TripRelease, level: int) -> tuple[pd.DataFrame, 
     """
     counts, tree = release.stages[2 * level], release.tree
     if tree.origins == tree.destinations:
-        rows = columns = _choose_largest(
-            np.append(counts.origin, counts.destination), np.append(counts.count, counts.count), tree.origins.size(level)
-        )
+        both = np.append(counts.origin, counts.destination)
+        rows = columns = _choose_largest(both, np.append(counts.count, counts.count), tree.origins.size(level))
     else:
         rows = _choose_largest(counts.origin, counts.count, tree.origins.size(level))
         columns = _choose_largest(counts.destination, counts.count, tree.destinations.size(level))

@@ -5,19 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpviz.amounts import format_count, format_percent, format_signed
-from dpviz.arrays import Floats, Integers, Mask
+from dpviz.arrays import Floats, Integers
 from dpviz.errors import DomainError, check_choice
-from dpviz.release.simultaneous_intervals import (
-    count_of_region_numbers,
-    region_intervals,
-    rest_intervals,
-)
+from dpviz.release.simultaneous_intervals import count_of_region_numbers, region_intervals, rest_intervals
 from dpviz.release.trip_release import PairSums, TripRelease
 from dpviz.space.regions import ROOT, Regions
 from dpviz.view.basemap import RegionShapes, prepare_shapes
@@ -147,14 +143,8 @@ class Pairs:
 
     def __getitem__(self, chosen: NDArray[np.bool_] | Integers) -> Pairs:
         """Select some of the pairs, by a mask or by indices."""
-        return Pairs(
-            origin=self.origin[chosen],
-            destination=self.destination[chosen],
-            released=self.released[chosen],
-            low=self.low[chosen],
-            high=self.high[chosen],
-            true=None if self.true is None else self.true[chosen],
-        )
+        arrays: dict[str, Any] = {name: None if array is None else array[chosen] for name, array in vars(self).items()}
+        return Pairs(**arrays)
 
     @property
     def certain(self) -> NDArray[np.bool_]:
@@ -293,20 +283,16 @@ def draw_trips(release: TripRelease, view: TripsMapSettings, truth: PairSums | N
     pairs = _collect_pairs(release, view, truth)
     drawn, total = _choose_drawn(pairs, view)
     tops = view.tops or choose_tops(release, view, pairs)
-    look = _choose_look(view, pairs[drawn], tops)
-    arcs = Arcs(
-        color=look.color,
-        width=look.width,
-        origin=pairs.origin[drawn],
-        destination=pairs.destination[drawn],
-        texts=_write_arc_texts(release, view, pairs[drawn]),
-    )
+    shown = pairs[drawn]
+    color_by = {ERROR: _color_by_error, FALSE_POSITIVES: _color_by_error_kind}.get(view.shown, _color_by_trips)
+    look = color_by(shown, view, Widths(top=tops.error if view.shown == ERROR else tops.trips, arcs=tops.arcs))
+    texts = _write_arc_texts(release, view, shown)
     regions = _sum_regions(release, view, truth)
     return TripsDrawing(
         areas=[_make_areas(each, shape, view, side, tops) for each, shape, side in zip(hierarchies, shapes, regions, strict=True)],
-        arcs=arcs,
+        arcs=Arcs(color=look.color, width=look.width, origin=shown.origin, destination=shown.destination, texts=texts),
         legend=_join_legends(look.legend, view, regions[0], tops, "" if shapes[0].polygons else hierarchies[0].levels[view.level - 1]),
-        note=_write_note(release, view, pairs, pairs[drawn], total),
+        note=_write_note(release, view, pairs, shown, total),
         description=_describe_map(release, view, len(drawn)),
         drawn=len(drawn),
         total=total,
@@ -343,14 +329,6 @@ def _require_shapes(regions: Regions, level: int) -> RegionShapes:
     if shapes is None:
         raise DomainError("These regions have neither outlines nor points: show them as a matrix, not on a map.")
     return shapes
-
-
-def _choose_look(view: TripsMapSettings, drawn: Pairs, tops: ScaleTops) -> Look:
-    """Choose colours and widths of the drawn arcs."""
-    if view.shown == ERROR:
-        return _color_by_error(drawn, view, Widths(top=tops.error, arcs=tops.arcs))
-    look = _color_by_error_kind if view.shown == FALSE_POSITIVES else _color_by_trips
-    return look(drawn, view, Widths(top=tops.trips, arcs=tops.arcs))
 
 
 def _write_note(release: TripRelease, view: TripsMapSettings, pairs: Pairs, drawn: Pairs, total: int) -> str:
@@ -497,11 +475,7 @@ def _sum_released_totals(release: TripRelease, level: int) -> tuple[Totals, Tota
     origins, destinations = release.tree.origins, release.tree.destinations
     leaving = release.sums(level, 0).at(*_pair_with_root(origins.size(level)))
     arriving = release.sums(0, level).at(*_pair_with_root(destinations.size(level))[::-1])
-    if origins != destinations:
-        return {LEAVING: leaving}, {ARRIVING: arriving}
-    index = np.arange(origins.size(level), dtype=np.int32)
-    both = _split_within(leaving, arriving, release.sums(level, level).at(index, index))
-    return both, both
+    return _make_totals(leaving, arriving, release.sums(level, level) if origins == destinations else None)
 
 
 def _sum_true_totals(truth: PairSums, origins: Regions, destinations: Regions, level: int) -> tuple[Totals, Totals]:
@@ -516,11 +490,7 @@ def _sum_true_totals(truth: PairSums, origins: Regions, destinations: Regions, l
     sizes = origins.size(level), destinations.size(level)
     sides = (truth.origin, truth.destination)
     leaving, arriving = (np.bincount(side, truth.count, size).astype(np.int64) for side, size in zip(sides, sizes, strict=True))
-    if origins != destinations:
-        return {LEAVING: leaving}, {ARRIVING: arriving}
-    index = np.arange(sizes[0], dtype=np.int32)
-    both = _split_within(leaving, arriving, truth.at(index, index))
-    return both, both
+    return _make_totals(leaving, arriving, truth if origins == destinations else None)
 
 
 def _pair_with_root(size: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
@@ -528,9 +498,14 @@ def _pair_with_root(size: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     return np.arange(size, dtype=np.int32), np.zeros(size, np.int32)
 
 
-def _split_within(leaving: Integers, arriving: Integers, within: Integers) -> Totals:
-    """Take the trips that stay within a region out of those that leave and those that arrive."""
-    return {LEAVING: leaving - within, ARRIVING: arriving - within, WITHIN: within}
+def _make_totals(leaving: Integers, arriving: Integers, pairs: PairSums | None) -> tuple[Totals, Totals]:
+    """Take the trips that stay within a region, of `pairs`, out of those that leave and arrive; None where trips end in other regions."""
+    if pairs is None:
+        return {LEAVING: leaving}, {ARRIVING: arriving}
+    index = np.arange(len(leaving), dtype=np.int32)
+    within = pairs.at(index, index)
+    both = {LEAVING: leaving - within, ARRIVING: arriving - within, WITHIN: within}
+    return both, both
 
 
 def _write_region_texts(release: TripRelease, view: TripsMapSettings, released: tuple[Totals, Totals]) -> tuple[list[str], list[str]]:
@@ -547,12 +522,10 @@ def _write_region_texts(release: TripRelease, view: TripsMapSettings, released: 
     if WITHIN not in released[0]:
         return [f"released {text}" for text in starts], [f"released {text}" for text in ends]
     level = view.level
-    index, unlisted = np.arange(len(starts)), _find_unlisted_stays(release, level)
-    low, high = _find_intervals(release, level, index, index)
-    within = [
-        "" if hidden else f"\n{format_count(count)} do both{_write_interval(*interval)}"
-        for count, hidden, interval in zip(released[0][WITHIN].tolist(), unlisted.tolist(), zip(low, high, strict=True), strict=True)
-    ]
+    index, numbers = np.arange(len(starts)), np.arange(len(starts), dtype=np.int32)
+    unlisted = release.is_unlisted((level, level), numbers, numbers)
+    rows = zip(released[0][WITHIN].tolist(), unlisted.tolist(), *_find_intervals(release, level, index, index), strict=True)
+    within = ["" if hidden else f"\n{format_count(count)} do both{_write_interval(low, high)}" for count, hidden, low, high in rows]
     every = [f"released {format_count(count)} {unit} in all" for count in _sum_totals(released[0]).tolist()]
     both = [f"{first}\n{start}\n{end}{more}" for first, start, end, more in zip(every, starts, ends, within, strict=True)]
     return both, both
@@ -575,14 +548,11 @@ def _write_rests(release: TripRelease, level: int, side: str, most: Floats) -> l
         return [""] * size
     levels, pairs = ((level, 0), _pair_with_root(size)) if side == "origin" else ((0, level), _pair_with_root(size)[::-1])
     low, high = rest_intervals(release, levels, *pairs, count_of_region_numbers(release), most=most)
-    rests = zip(release.unlisted_trips(*levels).at(*pairs).tolist(), low, high, strict=True)
-    return [f"\n{_write_rest(count, a, b)}" if count else "" for count, a, b in rests]
-
-
-def _write_rest(count: int, low: float, high: float) -> str:
-    """Write how many trips are in no listed pair, with the interval; whether it reaches 0, in words."""
-    interval = _write_interval(low, high) or " (no interval is known)"
-    return f"{format_count(count)} of them not listed{interval}{', not told apart from 0' if low == 0 else ''}"
+    texts = []
+    for count, a, b in zip(release.unlisted_trips(*levels).at(*pairs).tolist(), low, high, strict=True):
+        interval = (_write_interval(a, b) or " (no interval is known)") + (", not told apart from 0" if a == 0 else "")
+        texts.append(f"\n{format_count(count)} of them not listed{interval}" if count else "")
+    return texts
 
 
 def _make_areas(regions: Regions, shapes: RegionShapes, view: TripsMapSettings, numbers: RegionNumbers, tops: ScaleTops) -> Areas:
@@ -626,16 +596,6 @@ def _area_scale(view: TripsMapSettings, tops: ScaleTops) -> Scale:
     return Scale(kind="signed" if view.shown == ERROR else "density", top=top, title=titles[view.shown], dark=view.dark)
 
 
-def _choose_shade_top(released: Totals) -> float:
-    """Choose the top of the scale of shades: the total of leaving (or arriving) trips with the strongest shade."""
-    return scale_top_of(np.maximum(_first_values(released), 0))
-
-
-def _choose_size_top(released: Totals) -> float:
-    """Choose the top of the scale of points: the total of all trips of a region with the largest point."""
-    return scale_top_of(sum(released.values()))
-
-
 def _join_legends(of_arcs: Legend, view: TripsMapSettings, numbers: RegionNumbers, tops: ScaleTops, circles: str) -> Legend:
     """Describe the colours of the regions, alone or after the legend of the arcs; `circles` names regions that are circles."""
     if view.marks == AREAS:
@@ -659,14 +619,6 @@ def _first_values(totals: Totals) -> Integers:
 def _sum_totals(totals: Totals) -> Integers:
     """Return (n,) all trips of each region, by which regions are coloured."""
     return np.asarray(np.sum(list(totals.values()), axis=0))
-
-
-def _find_unlisted_stays(release: TripRelease, level: int) -> Mask:
-    """Find (n,) the origins of a level whose trips within the region are not listed; none if the destinations are other regions."""
-    index = np.arange(release.tree.origins.size(level), dtype=np.int32)
-    if release.tree.origins != release.tree.destinations:
-        return np.zeros(len(index), np.bool_)
-    return release.is_unlisted((level, level), index, index)
 
 
 def _write_totals(totals: Totals) -> list[str]:
@@ -748,19 +700,6 @@ def _pass_filter(pairs: Pairs, view: TripsMapSettings) -> NDArray[np.bool_]:
     return pairs.released < 0 if kind == BELOW_ZERO else np.ones(len(pairs.released), np.bool_)
 
 
-def _choose_arc_scale(pairs: Pairs, view: TripsMapSettings) -> tuple[float, int]:
-    """Choose the number of trips that has the widest arc, and count the arcs: from released trips alone, in every view."""
-    sizes = np.abs(pairs.released[_pass_filter(pairs, view)])
-    drawn = np.sort(sizes[sizes >= view.least])[-view.top :]
-    return scale_top_of(drawn), len(drawn)
-
-
-def _choose_error_top(release: TripRelease, level: int) -> float:
-    """Compute the top of the scale of errors: three standard deviations of the noise, which are public; 1 where none are stated."""
-    stddev = release.stddev(level)
-    return scale_top_of(3 * stddev[np.isfinite(stddev)])
-
-
 def _write_arc_texts(release: TripRelease, view: TripsMapSettings, pairs: Pairs) -> TooltipTexts:
     """Write the tooltips of pairs: "A to B", the released number, called so on all maps alike, and the true one if given.
 
@@ -768,8 +707,11 @@ def _write_arc_texts(release: TripRelease, view: TripsMapSettings, pairs: Pairs)
     """
     origins, destinations = release.tree.origins.names_of(view.level), release.tree.destinations.names_of(view.level)
     names = zip(origins[pairs.origin], destinations[pairs.destination], strict=True)
-    rest = _write_rest_of_pairs(release, view.level, pairs)
-    unit = deck(view.unit)
+    rest, unit = [""] * len(pairs.origin), deck(view.unit)
+    if release.half_step_sums is not None and view.level != release.depth:
+        sums = release.unlisted_trips(view.level, view.level)
+        rests = sums.at(pairs.origin.astype(np.int32), pairs.destination.astype(np.int32)).tolist()
+        rest = [f"\n{format_count(count)} of them in pairs that are not listed" if count else "" for count in rests]
     shown = [
         f"released {format_count(count)} {unit}{_write_interval(a, b)}{more}"
         for count, a, b, more in zip(pairs.released.tolist(), pairs.low.tolist(), pairs.high.tolist(), rest, strict=True)
@@ -785,14 +727,6 @@ def _write_arc_texts(release: TripRelease, view: TripsMapSettings, pairs: Pairs)
 def _write_interval(low: float, high: float) -> str:
     """Write the interval of a number, in trips, which holds for all numbers of its kind at once; "" where there is none."""
     return f" (95 %, all at once: {format_count(low)} to {format_count(high)})" if math.isfinite(high) else ""
-
-
-def _write_rest_of_pairs(release: TripRelease, level: int, pairs: Pairs) -> list[str]:
-    """Write for each pair how many of its trips are in no listed pair of the finest level; "" without a list, and at that level."""
-    if release.half_step_sums is None or level == release.depth:
-        return [""] * len(pairs.origin)
-    rests = release.unlisted_trips(level, level).at(pairs.origin.astype(np.int32), pairs.destination.astype(np.int32)).tolist()
-    return [f"\n{format_count(count)} of them in pairs that are not listed" if count else "" for count in rests]
 
 
 def _find_intervals(release: TripRelease, level: int, origin: Integers, destination: Integers) -> tuple[Floats, Floats]:
@@ -853,11 +787,8 @@ def _color_by_trips(pairs: Pairs, view: TripsMapSettings, widths: Widths) -> Loo
     if (pale & ~negative).any():
         marks.append((to_css(np.array([[*GREY, 115]], np.uint8)), f"{'grey' if view.chosen is None else 'pale'}: not told apart from 0"))
     title = f"{'true ' if view.shown == TRUE else ''}{view.unit} per pair"
-    return Look(
-        color=color,
-        width=widths.pixels(shown),
-        legend=Legend(title=title, lines=widths.samples(out), marks=(*marks, _direction_mark(out))),
-    )
+    legend = Legend(title=title, lines=widths.samples(out), marks=(*marks, _direction_mark(out)))
+    return Look(color=color, width=widths.pixels(shown), legend=legend)
 
 
 def _color_by_error(pairs: Pairs, view: TripsMapSettings, widths: Widths) -> Look:
@@ -873,16 +804,16 @@ def _color_by_error_kind(pairs: Pairs, view: TripsMapSettings, widths: Widths) -
     """Colour arcs of false positives and false negatives among correct ones."""
     colors = np.array([_CORRECT, (*FALSE_POSITIVE, 230), (*FALSE_NEGATIVE, 230)], np.uint8)  # by `Pairs.error_kind`
     true = pairs.released if pairs.true is None else pairs.true
-    entries = (
-        (FALSE_POSITIVE, "false positive: released, no such trip"),
-        (FALSE_NEGATIVE, "false negative: trips that the release lacks"),
-        (GREY, "released and true"),
-    )
-    marks = tuple(((_css(color),), text) for color, text in entries)
+    entries = {
+        "false positive: released, no such trip": FALSE_POSITIVE,
+        "false negative: trips that the release lacks": FALSE_NEGATIVE,
+        "released and true": GREY,
+    }
+    marks = (*(((_css(color),), text) for text, color in entries.items()), _direction_mark(GREY))
     return Look(
         color=colors[pairs.error_kind],
         width=widths.pixels(np.maximum(pairs.released, true)),
-        legend=Legend(title=f"{view.unit} per pair", lines=widths.samples(GREY), marks=(*marks, _direction_mark(GREY))),
+        legend=Legend(title=f"{view.unit} per pair", lines=widths.samples(GREY), marks=marks),
     )
 
 
@@ -909,11 +840,10 @@ def choose_tops(release: TripRelease, view: TripsMapSettings, pairs: Pairs | Non
         view: the settings of the map.
         pairs: pairs of that map; computed if None. Only their released numbers are used.
     """
-    trips, arcs = _choose_arc_scale(_collect_pairs(release, view, None) if pairs is None else pairs, view)
+    pairs = _collect_pairs(release, view, None) if pairs is None else pairs
+    sizes = np.abs(pairs.released[_pass_filter(pairs, view)])  # released trips alone, in every view
     sides = _sum_released_totals(release, view.level)
-    shade, size = max(map(_choose_shade_top, sides)), max(map(_choose_size_top, sides))
-    error, area_error = _choose_error_top(release, view.level), _choose_area_error_top(release, view.level)
-    return ScaleTops(trips=trips, arcs=arcs, error=error, shade=shade, size=size, area_error=area_error)
+    return _make_tops(sizes, view, sides, _choose_error_tops(release, view.level))
 
 
 def choose_public_tops(release: TripRelease, truth: PairSums, view: TripsMapSettings) -> ScaleTops:
@@ -926,21 +856,27 @@ def choose_public_tops(release: TripRelease, truth: PairSums, view: TripsMapSett
     """
     origins, destinations = hierarchies_of(release)[0], hierarchies_of(release)[-1]
     between = np.ones(len(truth.count), np.bool_) if origins is not destinations else truth.origin != truth.destination
-    sizes = np.sort(truth.count[between & (truth.count >= view.least)])[-view.top :]
     sides = _sum_true_totals(truth, origins, destinations, view.level)
-    return ScaleTops(
-        trips=scale_top_of(sizes),
-        arcs=len(sizes),
-        shade=max(map(_choose_shade_top, sides)),
-        size=max(map(_choose_size_top, sides)),
-        **_choose_error_tops(release, truth, view.level),
-    )
+    return _make_tops(truth.count[between], view, sides, _choose_error_tops(release, view.level, truth))
 
 
-def _choose_error_tops(release: TripRelease, truth: PairSums, level: int) -> dict[str, float]:
-    """Choose the tops of the two scales of errors: from the noise, or of a contrast, which states none, from the errors themselves."""
-    if release.states_noise:
-        return {"error": _choose_error_top(release, level), "area_error": _choose_area_error_top(release, level)}
+def _make_tops(sizes: Integers, view: TripsMapSettings, sides: tuple[Totals, Totals], errors: dict[str, float]) -> ScaleTops:
+    """Choose tops from (k,) trips of pairs, of which the view draws the largest, from the totals of regions, and from those of errors."""
+    drawn = np.sort(sizes[sizes >= view.least])[-view.top :]
+    shade = max(scale_top_of(np.maximum(_first_values(side), 0)) for side in sides)
+    size = max(scale_top_of(sum(side.values())) for side in sides)
+    return ScaleTops(trips=scale_top_of(drawn), arcs=len(drawn), shade=shade, size=size, **errors)
+
+
+def _choose_error_tops(release: TripRelease, level: int, truth: PairSums | None = None) -> dict[str, float]:
+    """Choose the tops of the two scales of errors: three standard deviations of the noise on pairs, and on what leaves and arrives.
+
+    Both are public. A contrast states no noise: its tops follow from the errors themselves, or are 1 without the truth.
+    """
+    if truth is None or release.states_noise:
+        ids, stddev = release.tree.origins.ids_of(level), release.stddev(level)
+        of_regions = release.answer(ids, [ROOT] * len(ids), levels=(level, 0), spread=True)[1]
+        return {"error": scale_top_of(3 * stddev[np.isfinite(stddev)]), "area_error": scale_top_of(3 * math.sqrt(2) * of_regions)}
     error = release.sums(level, level).at(truth.origin, truth.destination) - truth.count
     sums = np.bincount(truth.origin, error, release.tree.origins.size(level))
     return {"error": scale_top_of(error[error != 0]), "area_error": scale_top_of(sums[sums != 0])}
@@ -949,13 +885,6 @@ def _choose_error_tops(release: TripRelease, truth: PairSums, level: int) -> dic
 def as_measured(release: TripRelease) -> TripRelease:
     """Return a release with its counts as measured, or as estimated without bias, before they were made whole, non-negative or a list."""
     return replace(release, stages=tuple(replace(stage, count=stage.noisy) for stage in release.stages), half_step_sums=None)
-
-
-def _choose_area_error_top(release: TripRelease, level: int) -> float:
-    """Compute the top of the scale of errors of regions: three standard deviations of what leaves and what arrives, which are public."""
-    ids = release.tree.origins.ids_of(level)
-    stddev = release.answer(ids, [ROOT] * len(ids), levels=(level, 0), spread=True)[1]
-    return scale_top_of(3 * math.sqrt(2) * stddev)
 
 
 def merge_tops(several: Sequence[ScaleTops]) -> ScaleTops:

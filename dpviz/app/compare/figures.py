@@ -80,7 +80,7 @@ def figure_controls(names: list[str], data: CompareData, columns: Sequence[Any])
 
 def figure_title(name: str, data: CompareData, workload: str = "") -> str:
     """Return a figure's title with its unit, as it is written on screen; without a workload, for blocks or pairs."""
-    return FIGURES[name].title_of(data.unit, _places(workload, data))
+    return FIGURES[name].filled(data.unit, _places(workload, data)).title
 
 
 def figure_unit(name: str, data: CompareData, workload: str) -> str:
@@ -90,12 +90,12 @@ def figure_unit(name: str, data: CompareData, workload: str) -> str:
 
 def figure_column(name: str, data: CompareData, workload: str) -> str:
     """Return the title over a figure's column of a table."""
-    return FIGURES[name].column_of(data.unit, _places(workload, data))
+    return FIGURES[name].filled(data.unit, _places(workload, data)).column
 
 
 def figure_about(name: str, data: CompareData, workload: str = "") -> str:
     """Return a figure's definition, one sentence; empty for errors whose title says all. Without a workload, for blocks or pairs."""
-    return FIGURES[name].about_of(data.unit, _places(workload, data))
+    return FIGURES[name].filled(data.unit, _places(workload, data)).about
 
 
 def workload_words(name: str, data: CompareData) -> str:

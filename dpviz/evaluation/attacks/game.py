@@ -142,9 +142,7 @@ def membership_success(epsilon: Sequence[float]) -> float:
         raise SettingError(f"Exact success is computed for up to {_MOST_COUNTS} counts, each with an epsilon of at least 0.")
     within, without = np.ones(1), np.ones(1)
     for right in 1 / (1 + np.exp(-rates)):
-        within, without = (
-            np.outer(chance, answer).ravel() for chance, answer in ((within, [right, 1 - right]), (without, [1 - right, right]))
-        )
+        within, without = np.outer(within, [right, 1 - right]).ravel(), np.outer(without, [1 - right, right]).ravel()
     return float(np.maximum(within, without).sum() / 2)
 
 
