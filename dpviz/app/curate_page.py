@@ -21,7 +21,7 @@ from dpviz.app.page_changes import note_change, rerun_if_changed
 from dpviz.app.page_config import PageConfig
 from dpviz.app.page_state import PageState
 from dpviz.app.paid_list import show_waiting
-from dpviz.app.session import newest_result, show_value, when_chosen
+from dpviz.app.session import newest_result, widget_for
 from dpviz.app.words import verdict_row
 from dpviz.release.nouns import AnyRelease
 from dpviz.space.regions import Regions
@@ -135,31 +135,15 @@ def choose_level(regions: Regions, level: int, key: str, change: Callable[[int],
         change: shows another level.
         place: where the question stands.
     """
-    show_value(key, regions.levels[level - 1])
-    place.segmented_control(
-        "Level",
-        regions.levels,
-        key=key,
-        required=True,
-        format_func=markdown,
-        label_visibility="collapsed",
-        on_change=when_chosen(key, lambda name: change(regions.levels.index(name) + 1)),
-    )
+    shown = widget_for(key, regions.levels[level - 1], lambda name: change(regions.levels.index(name) + 1))
+    place.segmented_control("Level", regions.levels, required=True, format_func=markdown, label_visibility="collapsed", **shown)
 
 
 def choose_map(page: PageState, options: Sequence[str], place: Any = st) -> str:
     """Ask what the map of a release shows, and return it; the first option where the configuration has none of them."""
-    key = f"{page.prefix}shown"
     shown = page.config().shown if page.config().shown in options else options[0]
-    show_value(key, shown)
-    place.segmented_control(
-        "Map",
-        options,
-        key=key,
-        required=True,
-        label_visibility="collapsed",
-        on_change=when_chosen(key, lambda value: page.change(shown=value)),
-    )
+    widget = widget_for(f"{page.prefix}shown", shown, lambda value: page.change(shown=value))
+    place.segmented_control("Map", options, required=True, label_visibility="collapsed", **widget)
     return str(shown)
 
 

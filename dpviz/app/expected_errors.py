@@ -96,7 +96,7 @@ def show_expected(
         return None
     level = _choose_level(page, levels)
     how = page.config()
-    guess = choose_guess(page, frame, unit, lambda: _depends_on_data(how, frame))
+    guess = choose_guess(page, frame, unit, lambda: _find_finest(how, frame) is None)
     like = guess.release if isinstance(guess.release, PointRelease) else None
     budget: dict[str, Any] = {"delta": float(how.delta), "gaussian": how.takes_delta}
     wanted = WantedError(error=1.0, level=level, **budget, records=guess.records, spread=guess.spread, like=like)
@@ -142,7 +142,10 @@ def _guess_counts(frame: PrivateData, guess: Guess, levels: Levels, level: int) 
     if guess.records is None:
         return None
     if isinstance(frame, PointCounts):
-        squares, is_open = _guess_squares(frame, guess, level), frame.domain.open_blocks(level)
+        like, records = guess.release if isinstance(guess.release, PointRelease) else None, guess.records or 0
+        key = ("guess", _frame_key(frame), records, guess.spread, like)
+        points = _kept(key, lambda: guess_points(frame, records, guess.spread, like))
+        squares, is_open = points.blocks(level), frame.domain.open_blocks(level)
         return GuessedCounts(count=squares.ravel().astype(np.float64), number=is_open.ravel().astype(np.float64))
     if guess.release is not None:
         released = _counts_like(frame, level, guess.release)
@@ -157,14 +160,6 @@ def _counts_like(frame: TripCounts | AreaCounts, level: int, release: AnyRelease
     if isinstance(frame, TripCounts):
         return guess_pairs(frame, level, cast("TripRelease", release))
     return guess_regions(frame, level, cast("AreaRelease", release))
-
-
-def _guess_squares(frame: PointCounts, guess: Guess, level: int) -> Integers:
-    """Return the guessed counts of the squares of a level."""
-    like, records = guess.release if isinstance(guess.release, PointRelease) else None, guess.records or 0
-    key = ("guess", _frame_key(frame), records, guess.spread, like)
-    points = _kept(key, lambda: guess_points(frame, records, guess.spread, like))
-    return np.asarray(points.blocks(level), np.int64)
 
 
 def _describe(error: float, levels: Levels, level: int, guessed: GuessedCounts | None, unit: str) -> bool:
@@ -242,11 +237,6 @@ def _find_epsilon(
         width="stretch",
         on_click=carry_out(lambda: page.change(epsilon=found.epsilon)),
     )
-
-
-def _depends_on_data(how: Any, frame: PrivateData) -> bool:
-    """Return whether the partitions of a mechanism depend on the data; what cannot be built says so later."""
-    return _find_finest(how, frame) is None
 
 
 def _find_finest(how: Any, frame: PrivateData) -> int | None:

@@ -64,7 +64,11 @@ def show_kept(entries: list[Entry]) -> None:
     if number not in by_number:
         return
     try:
-        paid = _recover(number)
+        recovered: dict[int, PaidRelease] = st.session_state.setdefault("recovered draws", {})
+        kept = recovered.get(number)
+        if kept is None or kept.kept is None or not kept.kept.exists():
+            recovered[number] = recover(number, open_ledger())
+        paid = recovered[number]
     except DpvizError as error:
         show_error(str(error))
         return
@@ -92,15 +96,6 @@ def show_waiting(fingerprints: tuple[str, ...]) -> None:
     published = [paid for paid in recovered if paid.account.name == account.name and is_published(paid)]
     if published:
         show_bundle(published[-1])
-
-
-def _recover(number: int) -> PaidRelease:
-    """Read a kept release back, once per session."""
-    recovered: dict[int, PaidRelease] = st.session_state.setdefault("recovered draws", {})
-    kept = recovered.get(number)
-    if kept is None or kept.kept is None or not kept.kept.exists():
-        recovered[number] = recover(number, open_ledger())
-    return recovered[number]
 
 
 def _describe(entry: Entry) -> str:

@@ -10,7 +10,6 @@ import streamlit as st
 from dpviz.app.cards import DATA, Cards
 from dpviz.app.class_mode import is_class
 from dpviz.app.page_state import SOURCES, PageState
-from dpviz.app.session import show_value, when_chosen
 
 
 def choose_source(page: PageState, cards: Cards, **resets: Any) -> str:
@@ -24,28 +23,12 @@ def choose_source(page: PageState, cards: Cards, **resets: Any) -> str:
     st.subheader("Data", anchor=DATA) if cards.curates else st.markdown("##### 1 Data")
     if is_class():
         return str(page.config().source)
-    key = f"{page.prefix}source"
-    show_value(key, page.config().source)
-    st.segmented_control(
-        "Where from",
-        SOURCES,
-        key=key,
-        required=True,
-        format_func=str.capitalize,
-        label_visibility="collapsed",
-        on_change=when_chosen(key, lambda value: page.change(source=value, **resets)),
-    )
+    shown = page.widget("source", f"{page.prefix}source", **resets)
+    st.segmented_control("Where from", SOURCES, required=True, format_func=str.capitalize, label_visibility="collapsed", **shown)
     return str(page.config().source)
 
 
 def choose_sample(page: PageState, samples: Mapping[str, Any], **resets: Any) -> None:
     """Ask for a sample, one of `samples` by key; `resets` are as of `choose_source`."""
-    key = f"{page.prefix}sample"
-    show_value(key, page.config().sample)
-    st.selectbox(
-        "Sample",
-        list(samples),
-        key=key,
-        format_func=lambda sample: samples[sample].title,
-        on_change=when_chosen(key, lambda value: page.change(sample=value, **resets)),
-    )
+    shown = page.widget("sample", f"{page.prefix}sample", **resets)
+    st.selectbox("Sample", list(samples), format_func=lambda sample: samples[sample].title, **shown)

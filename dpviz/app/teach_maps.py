@@ -17,7 +17,6 @@ from dpviz.app.page_changes import note_change, rerun_if_changed
 from dpviz.app.page_config import SECOND, PageConfig
 from dpviz.app.page_data import PageData
 from dpviz.app.page_state import PageState
-from dpviz.app.session import show_value, when_chosen
 from dpviz.app.streets import streets_wanted
 from dpviz.app.two_runs import ShownRun
 from dpviz.app.words import budget_text
@@ -52,13 +51,7 @@ def run_of_pane(shown: ShownRun, kind: str) -> tuple[str, Any]:
 
 def raw_switch(page: PageState, text: str) -> None:
     """Show the switch of counts as first measured; `text` says what post-processing does to them."""
-    show_value("raw", page.config().raw)
-    st.toggle(
-        "As measured",
-        key="raw",
-        help=f"Counts as first measured{text}",
-        on_change=when_chosen("raw", lambda value: page.change(raw=value)),
-    )
+    st.toggle("As measured", help=f"Counts as first measured{text}", **page.widget("raw"))
 
 
 def finish_scene(page: PageState, scene: Scene, data: PageData, streets: str) -> Scene:

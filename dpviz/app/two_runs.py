@@ -16,7 +16,7 @@ from dpviz.app.ledger import LoadedData
 from dpviz.app.live_controls import LiveControls
 from dpviz.app.page_config import SECOND, PageConfig
 from dpviz.app.page_state import SMALLEST_EPSILON, PageState
-from dpviz.app.session import carry_out, newest_result, result_slot, show_value, when_chosen
+from dpviz.app.session import carry_out, newest_result, result_slot, widget_for
 from dpviz.publishing.code import CodeRun
 
 ShowResult = Callable[["ShownRun", DeltaGenerator, DeltaGenerator], None]
@@ -201,20 +201,10 @@ def choose_run(state: PageState, second: SecondRun) -> PageState:
     how = state.config()
     if not how.shows_second:
         return state
-    show_value("editing", LEFT_RUN if how.editing else RIGHT_RUN)
-    st.segmented_control(
-        "Settings of",
-        (LEFT_RUN, RIGHT_RUN),
-        key="editing",
-        required=True,
-        on_change=when_chosen("editing", lambda value: state.change(editing=value == LEFT_RUN)),
-    )
-    st.button(
-        f"Copy from the {'right' if how.editing else 'left'} map",
-        key="copy run",
-        help="Mechanism, settings and budget of the other map's run.",
-        on_click=carry_out(partial(_copy_run, state)),
-    )
+    shown = widget_for("editing", LEFT_RUN if how.editing else RIGHT_RUN, lambda value: state.change(editing=value == LEFT_RUN))
+    st.segmented_control("Settings of", (LEFT_RUN, RIGHT_RUN), required=True, **shown)
+    other, about = "right" if how.editing else "left", "Mechanism, settings and budget of the other map's run."
+    st.button(f"Copy from the {other} map", key="copy run", help=about, on_click=carry_out(partial(_copy_run, state)))
     return second if how.editing else state
 
 
@@ -237,16 +227,14 @@ def choose_pane(state: PageState, name: str, label: str, kinds: list[str]) -> No
         label: of the question.
         kinds: the answers; the first one is taken where the configuration has another.
     """
-    key, chosen = f"pane {name}", getattr(state.config(), name)
-    show_value(key, chosen if chosen in kinds else kinds[0])
+    chosen = getattr(state.config(), name)
     st.selectbox(
         label,
         kinds,
-        key=key,
         format_func=lambda kind: f"{label.split(maxsplit=1)[0]}: {kind}",
         label_visibility="collapsed",
         width=SELECT_WIDTH,
-        on_change=when_chosen(key, partial(_change_pane, state, name)),
+        **widget_for(f"pane {name}", chosen if chosen in kinds else kinds[0], partial(_change_pane, state, name)),
     )
 
 

@@ -122,7 +122,8 @@ class _Table:
 
     def write(self) -> None:
         """Write all rows so far to the file or to stdout."""
-        text = _format_table(tidy(self.study, self._rows), self._form)
+        table, is_json = tidy(self.study, self._rows), self._form.suffix.lower() == ".json"
+        text = table.to_json(orient="records", indent=2, double_precision=15) + "\n" if is_json else csv_text(table)
         if self.output is None:
             sys.stdout.write(clean(text) if sys.stdout.isatty() else text)  # a name must not control a terminal
             sys.stdout.flush()
@@ -179,9 +180,3 @@ def _choose_workers(wanted: int | None, runs: int) -> int:
     if wanted is not None:
         return wanted
     return 1 if runs < FEW_RUNS else max(1, min(os.cpu_count() or 1, MOST_WORKERS))
-
-
-def _format_table(table: pd.DataFrame, path: Path) -> str:
-    if path.suffix.lower() == ".json":
-        return table.to_json(orient="records", indent=2, double_precision=15) + "\n"
-    return csv_text(table)

@@ -600,7 +600,10 @@ class DataConfig:
             raise SettingError("[regions] and [destinations] are for files of points or trips: a sample has its own frame. Leave them out.")
         if data.region is not None and self.regions is None:
             raise SettingError("[data] region names a column of ids of regions: give [regions] with their file instead of [domain].")
-        self._check_trips()
+        if data.trips is None and self.destinations is not None:
+            raise SettingError("[destinations] is for [data] trips only: leave it out.")
+        if data.is_trips and any(part is not None and part.denominator is not None for part in (self.regions, self.destinations)):
+            raise SettingError("[regions] denominator is for areas, whose counts it divides to rates: leave it out for trips.")
 
     def frame_files(self) -> list[tuple[str, str]]:
         """List the files of the public frame: the name of each in messages, and its path."""
@@ -610,14 +613,6 @@ class DataConfig:
             part = getattr(self, name)
             found += [(f"[{name}] {key}", getattr(part, key)) for key in ("file", "polygons", "area_file") if part is not None]
         return [(name, path) for name, path in found if path is not None]
-
-    def _check_trips(self) -> None:
-        """Refuse what only trips have beside other data, and what trips do not have beside them."""
-        data = self.data
-        if data.trips is None and self.destinations is not None:
-            raise SettingError("[destinations] is for [data] trips only: leave it out.")
-        if data.is_trips and any(part is not None and part.denominator is not None for part in (self.regions, self.destinations)):
-            raise SettingError("[regions] denominator is for areas, whose counts it divides to rates: leave it out for trips.")
 
     @property
     def declared_unit(self) -> str | None:

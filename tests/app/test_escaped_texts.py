@@ -233,8 +233,8 @@ OURS_IN_FILES = {
     "bundle.py": ("label",),
     "cards.py": ("card", "where"),
     "curate_page.py": ("options",),
-    "controls.py": ("page_state.config().split_amount",),
-    "dataset_block.py": ("colour", "title"),
+    "controls.py": ("page_state.config().split_amount", "symbol"),
+    "dataset_block.py": ("title",),
     "files.py": ("counting", "text", "title"),
     "first_row.py": ("protected",),
     "help_page.py": (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -16,7 +16,7 @@ from dpviz.amounts import MISSING, format_decimal
 from dpviz.app.areas.level import asked_regions, shown_level, shown_rate
 from dpviz.app.areas.state import AREAS, MOST_ASKED, AreasDrawn, config
 from dpviz.app.release_tabs import MOST_PERCENT, MOST_ROWS, end_receipt, note_conversion, show_open_tab
-from dpviz.app.session import carry_out, show_value, when_chosen
+from dpviz.app.session import carry_out, widget_for
 from dpviz.app.words import CHOSEN_BEFOREHAND, budget_words, receipt_table, show_chart, show_noise, show_table
 from dpviz.evaluation.area_metrics import AreaEvaluation
 from dpviz.release.area_fitness import fitness
@@ -51,7 +51,12 @@ def key_figures(what: AreasDrawn, evaluation: AreaEvaluation | None, level: int)
         columns[1].metric(f"Error of a region, {name}", shown, help=f"{error_help}, in percent of their average released count.")
     else:
         columns[1].metric(f"Error of a region, {name}", f"± {format_decimal(row['rmse'], 2)}", help=f"{error_help}, in {what.data.unit}.")
-    _show_false(columns[2], row)
+    empty, wrong = row["empty"], row["false_positives"]
+    if not empty:
+        columns[2].metric("False positives", "–", help="No region of this level is empty.")
+        return
+    text = f"{wrong:,} of {empty:,} empty regions are released as occupied, that is, as 0.5 or more."
+    columns[2].metric(f"False positives, of {empty:,} empty regions", f"{100 * wrong / empty:.3g} %", help=text)
 
 
 def _show_public_figures(columns: Sequence[Any], what: AreasDrawn, name: str, level: int) -> None:
@@ -61,16 +66,6 @@ def _show_public_figures(columns: Sequence[Any], what: AreasDrawn, name: str, le
     total, spread = float(what.release.count[0]), float(what.release.node_stddev[0])
     columns[1].metric("Released total", f"{total:,.0f} ± {spread:,.0f}", help="Estimate and standard deviation of all regions together.")
     columns[2].metric("Budget of this draw", budget_words(what.release.receipt.total), help="See the Receipt tab.")
-
-
-def _show_false(column: Any, row: Mapping[Any, Any]) -> None:
-    """Show how many of the empty regions are released as occupied, as the strip does."""
-    empty, wrong = row["empty"], row["false_positives"]
-    if not empty:
-        column.metric("False positives", "–", help="No region of this level is empty.")
-        return
-    text = f"{wrong:,} of {empty:,} empty regions are released as occupied, that is, as 0.5 or more."
-    column.metric(f"False positives, of {empty:,} empty regions", f"{100 * wrong / empty:.3g} %", help=text)
 
 
 def show_tabs(runs: list[AreasDrawn], evaluations: list[AreaEvaluation | None], level: int) -> None:
@@ -139,15 +134,13 @@ def _choose_asked(what: AreasDrawn) -> None:
     regions = what.release.regions
     level, asked = shown_level(regions), asked_regions(regions)
     names = regions.names_of(level)
-    show_value("asked", list(asked))
     st.multiselect(
         f"Regions of level {markdown(regions.levels[level - 1])}",
         range(regions.size(level)),
-        key="asked",
         format_func=lambda index: str(names[index]),
         placeholder="Click regions on a map, or choose them here",
         max_selections=MOST_ASKED,
-        on_change=when_chosen("asked", lambda chosen: AREAS.change(asked=tuple(chosen))),
+        **widget_for("asked", list(asked), lambda chosen: AREAS.change(asked=tuple(chosen))),
     )
 
 

@@ -605,12 +605,18 @@ def inverse_block(data: CompareData, mechanisms: dict[str, AnyMechanism]) -> Non
     with middle:
         level = _level_control(data)
     is_valid = show_problem("wanted error", in_range("Typical error", 0.01, 1e9)(error))
-    question = _question(data, mechanisms, error, level)
+    settings = tuple((label, tuple(map(str, mechanism.chosen().items()))) for label, mechanism in mechanisms.items())
+    question = (data.key, settings, error, level)  # an answer is shown only for its own question
     if right.button("Find ε", key="find epsilon", width="stretch", disabled=not is_valid) and is_valid:
         with st.spinner("Looking for ε ..."):
-            wanted = _wanted_error(data, error, level)
+            # one digit, which makes the number of records as rough as a curator's guess
+            records = max(1, int(float(f"{int(data.data.count.sum()):.0e}"))) if is_points(data) else None
+            wanted = WantedError(error=error, level=level, delta=COMPARE.config().delta, records=records)
             if wanted.records is None or record_public_look(data):
-                _start_search(question, data, mechanisms, wanted)
+                started = InverseJob(question, data.data, mechanisms, wanted, COMPARE.config().gaussian())
+                keeper().take(started)  # which stops the search before
+                st.session_state[FOUND] = started
+                started.start(SEARCH_WAIT)
     search: InverseJob | None = st.session_state.get(FOUND)
     if search is not None and search.question == question:
         st.fragment(_show_answers, run_every=SEARCH_TICK if search.running else None)(search, data, search.running)
@@ -628,24 +634,6 @@ def _level_control(data: CompareData) -> int:
     finest = min(data.data.domain.order, FINEST)
     text = "Zoom z cuts the domain into 2^z x 2^z equal blocks."
     return int(st.slider("In blocks of zoom level", COARSEST, finest, min(4, finest), key=f"wanted zoom {finest}", help=text))
-
-
-def _question(data: CompareData, mechanisms: dict[str, AnyMechanism], error: float, level: int) -> tuple[object, ...]:
-    """Return the question as a key, so that an answer is shown only for its own question."""
-    return (data.key, tuple((label, tuple(map(str, mechanism.chosen().items()))) for label, mechanism in mechanisms.items()), error, level)
-
-
-def _wanted_error(data: CompareData, error: float, level: int) -> WantedError:
-    records = _round_to_one_digit(int(data.data.count.sum())) if is_points(data) else None
-    return WantedError(error=error, level=level, delta=COMPARE.config().delta, records=records)
-
-
-def _start_search(question: object, data: CompareData, mechanisms: dict[str, AnyMechanism], wanted: WantedError) -> None:
-    """Start a search in the background; the search before is stopped."""
-    search = InverseJob(question, data.data, mechanisms, wanted, COMPARE.config().gaussian())
-    keeper().take(search)
-    st.session_state[FOUND] = search
-    search.start(SEARCH_WAIT)
 
 
 def _show_answers(search: InverseJob, data: CompareData, was_running: bool) -> None:
@@ -667,17 +655,8 @@ def _show_answers(search: InverseJob, data: CompareData, was_running: bool) -> N
     elif search.at:
         st.caption(f":orange[Stopped at {markdown(search.at)}: press *Find ε* to search again.]")
     if search.rows:
-        _show_epsilons(pd.DataFrame(search.rows), data)
-
-
-def _show_epsilons(rows: pd.DataFrame, data: CompareData) -> None:
-    """Show the table of epsilons, and under it the notes on how they were found, each note once."""
-    table = rows.drop(columns="note").rename(columns={"error": f"typical error there, noise alone ({data.unit})"})
-    show_table(table.round(2))
-    for note, rows_of_note in rows.groupby("note", sort=False):
-        st.caption(f"**{markdown(', '.join(rows_of_note['Configuration']))}**: {markdown(note)}")
-
-
-def _round_to_one_digit(records: int) -> int:
-    """Round a number of records to one digit, which makes it as rough as a curator's guess."""
-    return max(1, int(float(f"{records:.0e}")))
+        rows = pd.DataFrame(search.rows)
+        table = rows.drop(columns="note").rename(columns={"error": f"typical error there, noise alone ({data.unit})"})
+        show_table(table.round(2))
+        for note, rows_of_note in rows.groupby("note", sort=False):
+            st.caption(f"**{markdown(', '.join(rows_of_note['Configuration']))}**: {markdown(note)}")

@@ -137,14 +137,17 @@ def make_levels(what: Drawn, before: Evaluation | None) -> list[StripLevel]:
     total = max(float(what.release.count[0]), 0.0)
     rows = [] if what.evaluation is None else what.evaluation.by_zoom.to_dict("records")
     earlier = {} if before is None else dict(zip(before.by_zoom["zoom"], before.by_zoom["rmse"], strict=True))
-    width = np.ptp(np.array(what.release.domain.bounds).reshape(2, 2), axis=0)
-    levels, finest = [], finest_zoom(what.release)
-    for zoom in zooms_of(what.release.domain):
+    domain, finest = what.release.domain, finest_zoom(what.release)
+    width = float(np.ptp(np.array(domain.bounds).reshape(2, 2), axis=0).max())
+    levels = []
+    for zoom in zooms_of(domain):
         row = rows[zoom]
         levels.append(
             StripLevel(
                 name=str(zoom),
-                about=_describe_squares(what.release, zoom, float(width.max())),
+                about=f"{domain.count_open_blocks(zoom):,} squares of {size_of_squares(domain, zoom) or f'{width / 2**zoom:.3g}'}"
+                if zoom
+                else "the whole domain",
                 mean=total / row["blocks"] or None,
                 expected=row["expected"] if math.isfinite(row["expected"]) else None,
                 measured=row["rmse"],
@@ -157,13 +160,6 @@ def make_levels(what: Drawn, before: Evaluation | None) -> list[StripLevel]:
             )
         )
     return levels
-
-
-def _describe_squares(release: PointRelease, zoom: int, width: float) -> str:
-    """Write how many squares a zoom level has, and how large they are where lengths are in metres or kilometres are known."""
-    if zoom == 0:
-        return "the whole domain"
-    return f"{release.domain.count_open_blocks(zoom):,} squares of {size_of_squares(release.domain, zoom) or f'{width / 2**zoom:.3g}'}"
 
 
 def size_of_squares(domain: Domain, zoom: int) -> str:

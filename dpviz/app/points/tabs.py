@@ -230,7 +230,9 @@ def _show_answer(what: Drawn, evaluation: Evaluation | None, box: list[float]) -
     estimate, (low, high) = float(what.release.answer([box])[0]), (float(end[0]) for end in what.release.answer_interval([box]))
     left, middle, right = st.columns(3)
     left.metric("Released answer", f"{estimate:,.0f} {what.data.unit}")
-    show_interval(middle, "95 % interval, noise only", (low, high), _interval_help(what.release))
+    covers = f"It covers the noise, not what is assumed inside partitions that the box cuts. {CHOSEN_BEFOREHAND}"
+    covers += f" It is approximate: {what.release.approximate}." if what.release.approximate else ""
+    show_interval(middle, "95 % interval, noise only", (low, high), covers)
     if what.release.states_noise and not low <= max(estimate, 0.0) <= high:
         stands = "ends at 0 and stands around" if what.release.nonnegative or low == 0 else f"is centred on {(low + high) / 2:,.0f},"
         st.caption(
@@ -245,12 +247,6 @@ def _show_answer(what: Drawn, evaluation: Evaluation | None, box: list[float]) -
     show_chart(charts.parts_of_error(parts.noise, parts.spreading, what.data.unit))
 
 
-def _interval_help(release: PointRelease) -> str:
-    """Return the help text of the interval of an answer: what the interval covers, and what it does not."""
-    text = f"It covers the noise, not what is assumed inside partitions that the box cuts. {CHOSEN_BEFOREHAND}"
-    return f"{text} It is approximate: {release.approximate}." if release.approximate else text
-
-
 def _side_field(release: PointRelease, box: list[float], side: int, column: DeltaGenerator) -> bool:
     """Show the field of one side of the box, which may reach outside the domain; return whether the field holds a number that fits."""
     field = Field(
@@ -260,7 +256,7 @@ def _side_field(release: PointRelease, box: list[float], side: int, column: Delt
         problem=in_range(SIDES[side], -FARTHEST, FARTHEST),
         use=lambda typed: box.__setitem__(side, typed),
     )
-    return field.show(column.number_input, value=None, format="%.12g", step=_step(release, side % 2))
+    return field.show(column.number_input, value=None, format="%.12g", step=float(f"{4 * release.domain.cell_size[side % 2]:.1g}"))
 
 
 def set_query_box(box: Bounds) -> None:
@@ -317,10 +313,6 @@ def keep_box(domain: Domain, clicked: Bounds | None = None) -> None:
         st.session_state[_BOX_STAYS] = True
         sides = np.array(last_clicked)
         box[:] = [*sides[:, :2].min(axis=0).tolist(), *sides[:, 2:].max(axis=0).tolist()]
-
-
-def _step(release: PointRelease, axis: int) -> float:
-    return float(f"{4 * release.domain.cell_size[axis]:.1g}")
 
 
 def _receipt(what: Drawn) -> None:

@@ -16,8 +16,6 @@ from dpviz.app.pay import show_account, show_button
 from dpviz.app.session import (
     carry_out,
     is_dark,
-    show_value,
-    when_chosen,
 )
 from dpviz.app.sidebar import curate_controls
 from dpviz.app.trips.data import Declared, trips_controls
@@ -104,15 +102,12 @@ def _offer_add_remove(frame: TripCounts) -> None:
 
 def _choose_second() -> None:
     """Ask for a second mechanism, which draws from the same data with the same budget."""
-    how = TRIPS.config()
-    show_value("beside", how.beside)
     st.selectbox(
         "Compare with",
         [ALONE, *TRIPS.mechanisms],
-        key="beside",
         format_func=lambda key: "Nothing" if key == ALONE else str(TRIPS.mechanisms[key].title),
         help="A second mechanism with its default settings and the same budget. Each draw then spends the budget twice.",
-        on_change=when_chosen("beside", lambda value: TRIPS.change(beside=value)),
+        **TRIPS.widget("beside"),
     )
 
 

@@ -13,7 +13,6 @@ from dpviz.app.strip_controls import end_strip, find_shares, make_parts, note_st
 from dpviz.app.trips.filters import change_level
 from dpviz.app.trips.state import TRIPS, TripsDrawn
 from dpviz.app.two_runs import ShownRun
-from dpviz.release.trip_release import TripRelease
 from dpviz.release.verdict import verdict
 from dpviz.view.escape import line
 
@@ -55,34 +54,23 @@ def _expect(what: TripsDrawn, shares: list[float]) -> list[float | None] | None:
 
 def _make_levels(what: TripsDrawn, before: TripsDrawn | None) -> list[StripLevel]:
     release, rows = what.releases[0], what.evaluations[0].by_stage.to_dict("records")
-    earlier = _find_earlier(what, before)
+    earlier: list[float | None] = [None] * len(rows)
+    if before is not None and before.releases[0].tree == release.tree:
+        earlier = before.evaluations[0].by_stage["rms_error_present"].tolist()
     means = [level.mean for level in verdict(release).stages]
     return [
         StripLevel(
             name=line(row["between"]),
             about=f"{row['pairs']:,} pairs, {row['released_pairs']:,} of them released",
             mean=means[stage] or None,
-            expected=_expected_error(release, stage),
+            expected=float(np.sqrt(np.mean(stddev**2))) if len(stddev) and release.states_noise else None,
             measured=row["rms_error_present"],
-            before=earlier.get(stage),
+            before=earlier[stage],
             base=row["released_pairs"],
             wrong=row["false_positives"],
             there=row["true_pairs"],
             missed=row["false_negatives"],
             closed="" if stage and stage % 2 == 0 else _ONE_REGION if stage == 0 else _BETWEEN,
         )
-        for stage, row in enumerate(rows)
+        for stage, (row, stddev) in enumerate(zip(rows, map(release.stage_stddev, range(len(rows))), strict=True))
     ]
-
-
-def _find_earlier(what: TripsDrawn, before: TripsDrawn | None) -> dict[int, float]:
-    """Return the errors of the run before by stage, if it is of the same tree of pairs."""
-    if before is None or before.releases[0].tree != what.releases[0].tree:
-        return {}
-    return dict(enumerate(before.evaluations[0].by_stage["rms_error_present"].tolist()))
-
-
-def _expected_error(release: TripRelease, stage: int) -> float | None:
-    """Return the root mean square standard deviation of a stage's released counts; None if none was released, or none is stated."""
-    stddev = release.stage_stddev(stage)
-    return float(np.sqrt(np.mean(stddev**2))) if len(stddev) and release.states_noise else None

@@ -61,7 +61,9 @@ def key_figures(what: TripsDrawn, index: int, evaluation: TripEvaluation | None,
         negative_help = "Pairs with a count below zero: noise on pairs with few trips or none. They keep sums unbiased."
         next(columns).metric("Below zero", f"{negative:,}", help=negative_help)
     if is_list:
-        _show_rest(next(columns), what, release)
+        rest, total = int(release.unlisted_trips(0, 0).count.sum()), max(int(release.stages[0].count.sum()), 1)
+        rest_help = f"{100 * rest / total:.1f} % of all {what.data.unit} are in pairs that are not listed; coarser levels count them."
+        next(columns).metric("Not listed", f"{rest:,}", help=rest_help)
     stddev = release.stddev(level)
     show_noise(next(columns), float(np.median(stddev)) if len(stddev) and release.states_noise else math.nan, "of a released pair")
     if evaluation is None:
@@ -105,13 +107,6 @@ def _explain_false(release: TripRelease, level: int, unit: str) -> str:
     if level == release.depth:
         return f"{limit}; pairs that noise may explain are not listed."
     return f"{few} {limit}, for the list of the finest level alone; this level has no list, and releases every pair above 0."
-
-
-def _show_rest(column: Any, what: TripsDrawn, release: TripRelease) -> None:
-    """Show how many trips are in no listed pair."""
-    rest, total = int(release.unlisted_trips(0, 0).count.sum()), max(int(release.stages[0].count.sum()), 1)
-    rest_help = f"{100 * rest / total:.1f} % of all {what.data.unit} are in pairs that are not listed; coarser levels count them."
-    column.metric("Not listed", f"{rest:,}", help=rest_help)
 
 
 def show_tabs(what: TripsDrawn, truths: tuple[TripEvaluation, ...], view: TripsMapSettings) -> None:

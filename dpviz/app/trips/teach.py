@@ -17,7 +17,7 @@ from dpviz.app.live import LiveRuns
 from dpviz.app.live_controls import LiveControls
 from dpviz.app.more_about_maps import more_about_maps
 from dpviz.app.page_config import SECOND
-from dpviz.app.session import is_dark, show_value, when_chosen
+from dpviz.app.session import is_dark
 from dpviz.app.teach_maps import describe_run, finish_scene, may_be_shown, note_canvas_change, raw_switch, run_of_pane, show_canvas
 from dpviz.app.trips.filters import choose_filters, chosen_name, chosen_region, offer_all_regions, shown_level
 from dpviz.app.trips.state import TRIPS, TripsData, TripsDrawn, join_runs, run_of
@@ -188,15 +188,7 @@ def _pane_controls(shown: ShownRun, level: int, scene: Scene | None) -> None:
     choose_pane(TRIPS, "left", "Left map", [*kinds, SECOND])
     choose_pane(TRIPS, "shown", "Right map", kinds)
     if scene is not None:
-        show_value("marks", TRIPS.config().marks)
-        st.segmented_control(
-            "Trips as",
-            MARKS,
-            key="marks",
-            required=True,
-            label_visibility="collapsed",
-            on_change=when_chosen("marks", lambda value: TRIPS.change(marks=value)),
-        )
+        st.segmented_control("Trips as", MARKS, required=True, label_visibility="collapsed", **TRIPS.widget("marks"))
     LIVE.show_buttons()
     show_release_code(shown.first.data, list_code(shown))
     with st.popover("More"):
