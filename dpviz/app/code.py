@@ -45,7 +45,7 @@ def show_release_code(data: LoadedData, runs: Sequence[CodeRun], funding: Fundin
     """
     source = data.source
     inputs = DataConfig(data=source.data_part, domain=source.domain, regions=source.regions, destinations=source.destinations)
-    unit = None if funding is None else data.private.unit
+    unit = None if funding is None else data.counts.unit
     show_code(write_python(inputs, runs, unit=unit), _write_toml(data, runs[0], funding))
 
 

@@ -23,7 +23,6 @@ from dpviz.app.page_state import PageState
 from dpviz.app.paid_list import show_waiting
 from dpviz.app.session import newest_result, widget_for
 from dpviz.app.words import verdict_row
-from dpviz.release.nouns import AnyRelease
 from dpviz.space.regions import Regions
 from dpviz.view.basemap import Bounds
 from dpviz.view.canvas import Scene
@@ -77,7 +76,7 @@ def list_draws(how: PageConfig) -> Draws:
     return [(mechanism, how.budget_for(mechanism)) for mechanism in how.build_all()]
 
 
-def end_curate(page: PageState, places: Places, data: LoadedData | None, what: Any, release: Any, show: ShowRelease) -> None:
+def end_curate(page: PageState, places: Places, data: LoadedData | None, what: Any, show: ShowRelease) -> None:
     """Show what was released last and the way to its bundle, or releases that wait for it, and keep the draft.
 
     Args:
@@ -85,15 +84,14 @@ def end_curate(page: PageState, places: Places, data: LoadedData | None, what: A
         places: from `begin_curate`.
         data: the loaded data; None while something is missing.
         what: the last draw; None before the first.
-        release: the one of its releases that can be published.
         show: shows that draw.
     """
     with places.release:
         if what is not None:
             st.subheader("Released", anchor=RELEASED)
-            _show_draw(page, what.number, data is not None and what.data.private is data.private, show)
+            _show_draw(page, what.number, data is not None and what.data.counts is data.counts, show)
     with places.publish:
-        if what is not None and (paid := find_paid(release)) is not None:
+        if what is not None and (paid := find_paid(what.release)) is not None:
             show_bundle(paid.paid)
         elif what is None and data is not None:
             show_waiting(data.fingerprints)
@@ -108,20 +106,19 @@ def _show_draw(page: PageState, number: int, same_data: bool, show: ShowRelease)
         show(what, same_data)
 
 
-def begin_release(what: Any, how: PageConfig, releases: Sequence[tuple[str, AnyRelease]], *, same_data: bool) -> None:
+def begin_release(what: Any, how: PageConfig, *, same_data: bool) -> None:
     """Show what stands above the map of a draw: whether it is that of the controls, verdicts, and the switch to the truth.
 
     Args:
         what: the draw.
         how: configuration of the page.
-        releases: of the draw, each with a title; "" if there is only one.
         same_data: whether the data on the left are still those of the draw.
     """
     if not (same_data and what.config.same_draw(how)):
         stale = f"The data or settings on the left have changed since draw {what.number}. *Run and pay* again to see their effect."
         st.caption(f":orange[{stale}]")
-    for title, release in releases:
-        verdict_row(release, title)
+    for run in what.runs:
+        verdict_row(run.release, run.title if len(what.runs) > 1 else "")
     truth_switch(what.data, what.config.mode)
 
 

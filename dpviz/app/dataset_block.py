@@ -78,7 +78,7 @@ def _fund_new_data(data: LoadedData, draws: Draws) -> Funding:
         wanted = [text for text, is_there in ((_NAME_IT, name), (_CAP_IT, cap is not None)) if not is_there]
         missing = f"{', and '.join(wanted).capitalize()}: it never changes once something is drawn."
         return Funding(name=name, cap=None, account=None, problem=missing)
-    terms = Terms(unit=data.private.unit, neighbours=_neighbours(draws[0][0]), cap=cap, person=data.source.data_part.person or "")
+    terms = Terms(unit=data.counts.unit, neighbours=_neighbours(draws[0][0]), cap=cap, person=data.source.data_part.person or "")
     zero, ledger = dict.fromkeys(terms.limit, Fraction(0)), open_ledger()
     account = Account(name=name, terms=terms, spent=zero, draws=0, created="", truth_seen=ledger.seen(data.fingerprints))
     return Funding(name=name, cap=cap, account=account, problem=_find_refusal(account, data, draws))
@@ -158,7 +158,7 @@ def _neighbours(mechanism: AnyMechanism) -> str:
 
 def _find_refusal(account: Account, data: LoadedData, draws: Draws) -> str | None:
     """Return the reason why the ledger would refuse the releases; None if no reason is known beforehand."""
-    terms, unit = account.terms, data.private.unit
+    terms, unit = account.terms, data.counts.unit
     if unit != terms.unit:
         return (
             f"The ledger counts '{account.name}' per {terms.unit}, but the columns chosen now would protect one {unit}:"

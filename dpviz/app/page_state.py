@@ -162,7 +162,7 @@ class PageState:
 
         What the data protect is kept in either mode, for `protected`.
         """
-        st.session_state[self._protected] = "" if data is None else data.private.unit
+        st.session_state[self._protected] = "" if data is None else data.counts.unit
         if data is None or self.config().mode != TEACH or self.config().source == "sample":
             st.session_state.pop(f"public {self.key}", None)
         else:

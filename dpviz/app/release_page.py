@@ -233,7 +233,7 @@ def _cached_dry_run(data: LoadedData, mechanism: AnyMechanism, budget: Budget) -
     cached_key, cached = st.session_state.get("dry run", (None, None))
     if cached_key != key:
         with st.spinner("Dry run ..."):
-            cached = expected_errors(mechanism, data.private, budget)
+            cached = expected_errors(mechanism, data.counts, budget)
         st.session_state["dry run"] = (key, cached)
     return cached  # type: ignore[no-any-return]
 

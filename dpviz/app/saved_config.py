@@ -136,7 +136,7 @@ def write_configuration(data: LoadedData, mechanism: AnyMechanism, budget: Budge
     account = None if funding is None else funding.account
     cap = None if account is None else account.terms.cap
     name = data.title if funding is None or not funding.name else funding.name
-    unit = data.private.unit if funding is not None or data.source.data_part.sample else None
+    unit = data.counts.unit if funding is not None or data.source.data_part.sample else None
     return to_toml(make_configuration(data.source, mechanism, budget, make_dataset(name, unit, cap), Texts.typed()))
 
 

@@ -68,6 +68,11 @@ class ShownRun:
     before: Any | None
     fresh: bool
 
+    @property
+    def runs(self) -> list[Any]:
+        """The different runs, that of the controls first."""
+        return [self.first] if self.second is None or self.second is self.first else [self.first, self.second]
+
 
 @dataclass(frozen=True, kw_only=True)
 class TwoRuns:
@@ -145,7 +150,7 @@ def question_of(data: LoadedData, how: PageConfig) -> tuple[object, ...]:
     The data are identified by the counts themselves, not by their content: one file can be counted in several ways.
     """
     mechanism = how.build()
-    return (data.private, mechanism.key, str(mechanism.chosen()), how.budget(), how.run)
+    return (data.counts, mechanism.key, str(mechanism.chosen()), how.budget(), how.run)
 
 
 def show_in_rows(

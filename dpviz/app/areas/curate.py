@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import cast
 
 import streamlit as st
 
@@ -18,7 +17,7 @@ from dpviz.app.areas.level import (
     toggle_asked,
 )
 from dpviz.app.areas.regions import asks_for_box, boxes_in_degrees, take_dragged_box
-from dpviz.app.areas.state import AREAS, AreasData, AreasDrawn, config, draw, drawn, truth_of
+from dpviz.app.areas.state import AREAS, RELEASES, AreasDrawn, config
 from dpviz.app.areas.tabs import ASK_TAB, key_figures, show_tabs
 from dpviz.app.cached import regions_on_map
 from dpviz.app.components.panes import Chosen, panes
@@ -61,11 +60,10 @@ def show_curate(protected: str) -> None:
         frame, unit = declared.frame() if fits else None, RECORDS if data is None else data.unit
         expected = show_expected(AREAS, cards, frame, None if frame is None else _levels_of(frame.regions), unit, funding)
     with places.button:
-        show_button(AREAS, data, draws, cards, funding, lambda: draw(cast("AreasData", data), funding))
+        show_button(AREAS, data, draws, cards, funding, lambda: RELEASES.pay(data, funding))
     with places.declared:
         _show_declared(declared, expected, unit)
-    what = drawn()
-    end_curate(AREAS, places, data, what, None if what is None else what.release, _show_release)
+    end_curate(AREAS, places, data, RELEASES.newest(), _show_release)
 
 
 def _regions_of(declared: Declared) -> Regions | None:
@@ -105,8 +103,8 @@ def _show_map_to_drag(scene: Scene) -> None:
 
 def _show_release(what: AreasDrawn, same_data: bool) -> None:
     """Show the map of a release with its controls, the key figures and the tabs, see `ShowRelease`."""
-    begin_release(what, config(), [("", what.release)], same_data=same_data)
-    evaluation, level = truth_of(what), shown_level(what.release.regions)
+    begin_release(what, config(), same_data=same_data)
+    (evaluation,), level = RELEASES.find_truths(what), shown_level(what.release.regions)
     with st.container(horizontal=True, vertical_alignment="center"):
         choose_level(what.release.regions, level, "areas level", change_level)
         shown = choose_map(AREAS, SHOWN_AREAS) if evaluation is not None else SHOWN_AREAS[0]

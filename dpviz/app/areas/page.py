@@ -31,4 +31,4 @@ def _describe_protected(unit: str) -> str:
 
 def _show_controls() -> tuple[AreasData | None, bool]:
     """Show the controls of Teach."""
-    return teach_controls(AREAS, SECOND_RUN, areas_controls, lambda data: data.areas.regions)
+    return teach_controls(AREAS, SECOND_RUN, areas_controls, lambda data: data.counts.regions)

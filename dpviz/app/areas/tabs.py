@@ -15,7 +15,7 @@ from pandas.io.formats.style import Styler
 from dpviz.amounts import MISSING, format_decimal
 from dpviz.app.areas.level import asked_regions, shown_level, shown_rate
 from dpviz.app.areas.state import AREAS, MOST_ASKED, AreasDrawn, config
-from dpviz.app.release_tabs import MOST_PERCENT, MOST_ROWS, end_receipt, note_conversion, show_open_tab
+from dpviz.app.release_tabs import MOST_PERCENT, MOST_ROWS, end_receipt, note_conversion, show_beside, show_open_tab
 from dpviz.app.session import carry_out, widget_for
 from dpviz.app.words import CHOSEN_BEFOREHAND, budget_words, receipt_table, show_chart, show_noise, show_table
 from dpviz.evaluation.area_metrics import AreaEvaluation
@@ -68,20 +68,18 @@ def _show_public_figures(columns: Sequence[Any], what: AreasDrawn, name: str, le
     columns[2].metric("Budget of this draw", budget_words(what.release.receipt.total), help="See the Receipt tab.")
 
 
-def show_tabs(runs: list[AreasDrawn], evaluations: list[AreaEvaluation | None], level: int) -> None:
+def show_tabs(runs: list[AreasDrawn], evaluations: Sequence[AreaEvaluation | None], level: int) -> None:
     """Draw the tabs for one run or two; only the open one is computed."""
-    show_open_tab(TAB_TITLES, "areas tab", [partial(_show_beside, runs, evaluations, level, show) for show in _SHOWS])
 
+    def shows_beside(show: Callable[..., None]) -> Callable[[], None]:
+        return lambda: show_beside(runs, evaluations, show, level)
 
-def _show_beside(runs: list[AreasDrawn], evaluations: list[AreaEvaluation | None], level: int, show: Callable[..., None]) -> None:
-    """Show what is in a tab for each run, one beside the other."""
-    if show is _show_ask:
+    def show_sum() -> None:
         _choose_asked(runs[0])
-    for what, evaluation, column in zip(runs, evaluations, st.columns(len(runs)), strict=True):
-        with column:
-            if len(runs) > 1:
-                st.markdown(f"**{markdown(what.title)}**")
-            show(what, evaluation, level)
+        show_beside(runs, evaluations, _show_ask, level)
+
+    accuracy, worst, receipt, table = map(shows_beside, (_show_accuracy, _show_worst, _show_receipt, _show_table))
+    show_open_tab(TAB_TITLES, "areas tab", [accuracy, worst, show_sum, receipt, table])
 
 
 def _show_accuracy(what: AreasDrawn, evaluation: AreaEvaluation | None, level: int) -> None:  # noqa: ARG001 - tabs are called alike
@@ -215,11 +213,11 @@ def _compare_with_parts(what: AreasDrawn, level: int, asked: list[int], width: f
 
 def _show_receipt(what: AreasDrawn, evaluation: AreaEvaluation | None, level: int) -> None:  # noqa: ARG001 - tabs are called alike
     """Show what the budget was spent on."""
-    release, receipt = what.release, what.release.receipt
+    receipt = what.release.receipt
     show_chart(receipt_by_stage(receipt))
     receipt_table(receipt)
     note_conversion(receipt)
-    end_receipt(what, release, what.seconds)
+    end_receipt(what)
 
 
 def _show_table(what: AreasDrawn, evaluation: AreaEvaluation | None, level: int) -> None:  # noqa: ARG001 - tabs are called alike
@@ -233,7 +231,3 @@ def _show_table(what: AreasDrawn, evaluation: AreaEvaluation | None, level: int)
         "The first interval is for a region that was chosen without a look at the counts; *all at once* holds for all regions of all"
         f" levels, and so also for the largest, which stand first.{note}{stamp}"
     )
-
-
-_SHOWS = (_show_accuracy, _show_worst, _show_ask, _show_receipt, _show_table)
-"""What shows each tab, in the order of `TAB_TITLES`."""

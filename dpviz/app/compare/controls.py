@@ -118,7 +118,7 @@ def _own_data(config: CompareConfig) -> CompareData | None:
         return None
     st.caption(f"{data.title}: declared to be already public.")
     return CompareData(
-        data=data.private,
+        data=data.counts,
         key=data.digest,
         digest=data.digest,
         fingerprints=data.fingerprints,

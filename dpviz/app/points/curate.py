@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import cast
 
 import streamlit as st
 
@@ -15,7 +14,7 @@ from dpviz.app.first_row import NO_EXPORT, NOT_PRIVATE, WATERMARK
 from dpviz.app.paid_map import find_readable_level
 from dpviz.app.pay import show_account, show_button
 from dpviz.app.points.data import Declared, points_controls
-from dpviz.app.points.state import POINTS, Data, Drawn, config, draw, drawn, truth_of
+from dpviz.app.points.state import POINTS, RELEASES, Drawn, config
 from dpviz.app.points.strip import size_of_squares, zooms_of
 from dpviz.app.points.tabs import QUERY_TAB, keep_box, key_figures, set_query_box, shows_box, tabs
 from dpviz.app.points.where import take_box
@@ -50,11 +49,10 @@ def show_curate(protected: str) -> None:
         frame, levels = (_frame_of(declared), _levels_of(declared.domain)) if fits else (None, None)
         expected = show_expected(POINTS, cards, frame, levels, RECORDS, funding)
     with places.button:
-        show_button(POINTS, data, draws, cards, funding, lambda: draw(cast("Data", data), funding))
+        show_button(POINTS, data, draws, cards, funding, lambda: RELEASES.pay(data, funding))
     with places.declared:
         _show_declared(declared, expected)
-    what = drawn()
-    end_curate(POINTS, places, data, what, None if what is None else what.release, _show_release)
+    end_curate(POINTS, places, data, RELEASES.newest(), _show_release)
 
 
 def _frame_of(declared: Declared) -> PointCounts | None:
@@ -91,9 +89,9 @@ def _take_box(box: Bounds) -> None:
 
 def _show_release(what: Drawn, same_data: bool) -> None:
     """Show the map of a release with its controls, the key figures and the tabs, see `ShowRelease`."""
-    begin_release(what, config(), [("", what.release)], same_data=same_data)
+    begin_release(what, config(), same_data=same_data)
     keep_box(what.release.domain)
-    evaluation = truth_of(what)
+    (evaluation,) = RELEASES.find_truths(what)
     shown, level = _map_controls(what, evaluation)
     truth = None if evaluation is None else evaluation.truth
     st.html(NO_EXPORT if truth is None else NO_EXPORT + WATERMARK)

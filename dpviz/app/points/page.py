@@ -40,7 +40,7 @@ def _describe_protected(unit: str) -> str:
 
 def _show_controls(areas: StreamlitPage | None) -> tuple[Data | None, bool]:
     """Show the controls of Teach; `areas` is as of `points_page`."""
-    return teach_controls(POINTS, SECOND_RUN, points_controls, lambda data: data.points.domain, below_data=partial(_offer_areas, areas))
+    return teach_controls(POINTS, SECOND_RUN, points_controls, lambda data: data.counts.domain, below_data=partial(_offer_areas, areas))
 
 
 def _offer_areas(areas: StreamlitPage | None) -> None:

@@ -31,7 +31,7 @@ def show_strip(shown: ShownRun, level: int, title: str) -> None:
     """Show the strip of the run of the controls at a level that the maps show; while a share is dragged, only this function runs."""
     what: Drawn = shown.first
     zooms, how = zooms_of(what.release.domain), config() if shown.fresh else what.config
-    shares = find_shares(how, what.data.points.domain)
+    shares = find_shares(how, what.data.counts.domain)
     strip(
         make_levels(what, None if shown.before is None else shown.before.evaluation),
         make_parts(shares, [share.level if share.level in zooms else None for share in shares]),
@@ -52,7 +52,7 @@ def _choose_zoom(release: PointRelease, zoom: int) -> None:
 def _expect(what: Drawn, zooms: range, shares: list[float]) -> list[float | None] | None:
     """Compute the expected error of each zoom level with other shares, from public counts; no noise is drawn."""
     how = config()
-    expected = expected_of_split(what.release, how.build().with_shares(shares), how.budget(), zooms, what.data.points)
+    expected = expected_of_split(what.release, how.build().with_shares(shares), how.budget(), zooms, what.data.counts)
     return None if expected is None else [float(error) if math.isfinite(error) else None for error in expected]
 
 
@@ -120,7 +120,7 @@ def describe_person(what: Drawn) -> str:
     sample = POINT_SAMPLES.get(what.data.source.data_part.sample or "")
     if sample is None or not sample.one_person:
         return ""
-    unit, epsilon, records = what.data.unit, Fraction(what.config.epsilon), int(what.data.points.count.sum())
+    unit, epsilon, records = what.data.unit, Fraction(what.config.epsilon), int(what.data.counts.count.sum())
     if sample.most is None:
         together = format_decimal(float(epsilon * records), 3)
         return f"All {records:,} {unit} are one person's, each protected by itself: for this person, ε {float(epsilon):g} is ε {together}."

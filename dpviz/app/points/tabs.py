@@ -215,7 +215,7 @@ class _AnswerParts:
 
 
 def _answer_parts(what: Drawn, evaluation: Evaluation, box: list[float]) -> _AnswerParts:
-    truth = float(true_answers(what.data.points, [box])[0])
+    truth = float(true_answers(what.data.counts, [box])[0])
     without_noise = float(replace(what.release, count=evaluation.truth.astype(float)).answer([box])[0])
     return _AnswerParts(truth=truth, noise=float(what.release.answer([box])[0]) - without_noise, spreading=without_noise - truth)
 
@@ -316,7 +316,7 @@ def keep_box(domain: Domain, clicked: Bounds | None = None) -> None:
 
 
 def _receipt(what: Drawn) -> None:
-    release, receipt = what.release, what.release.receipt
+    receipt = what.release.receipt
     right = st.container()
     if receipt.steps:
         left, right = st.columns([1, 2])
@@ -324,7 +324,7 @@ def _receipt(what: Drawn) -> None:
     with right:
         receipt_table(receipt, "zoom", lambda level: level)
     note_conversion(receipt)
-    end_receipt(what, release, what.seconds)
+    end_receipt(what)
 
 
 def _table(what: Drawn, level: int) -> None:
@@ -357,7 +357,7 @@ def split_objective(what: Drawn) -> None:
     axis = st.segmented_control("Split", ("columns", "rows"), default="columns", required=True, key="objective axis")
     steps = what.release.receipt.steps
     spent = max((step.amount for step in steps if step.purpose.startswith("splits")), default=Fraction(1, 1000))
-    curve = objective_curve(what.data.points, PureBudget(spent), across=axis != "rows")
+    curve = objective_curve(what.data.counts, PureBudget(spent), across=axis != "rows")
     show_chart(objective_chart(curve, what.data.unit))
     st.caption(
         "HTF splits where both parts are most homogeneous: it adds up how far every cell is from the mean of its part, and looks for"

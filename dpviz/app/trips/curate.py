@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import cast
 
 import streamlit as st
 
@@ -13,6 +12,7 @@ from dpviz.app.curate_page import begin_curate, begin_release, choose_level, cho
 from dpviz.app.expected_errors import Expected, Levels, show_expected
 from dpviz.app.first_row import NO_EXPORT, WATERMARK
 from dpviz.app.pay import show_account, show_button
+from dpviz.app.release_tabs import show_title
 from dpviz.app.session import (
     carry_out,
     is_dark,
@@ -20,13 +20,14 @@ from dpviz.app.session import (
 from dpviz.app.sidebar import curate_controls
 from dpviz.app.trips.data import Declared, trips_controls
 from dpviz.app.trips.filters import change_level, choose_filters, chosen_region, shown_level
-from dpviz.app.trips.state import ALONE, TRIPS, TripsData, TripsDrawn, draw, drawn, find_truths
-from dpviz.app.trips.tabs import key_figures, show_tabs, take_chosen
+from dpviz.app.trips.state import ALONE, RELEASES, TRIPS, TripsDrawn
+from dpviz.app.trips.tabs import show_figures, take_chosen
 from dpviz.app.words import show_chart
 from dpviz.data.trips import TripCounts
 from dpviz.evaluation.trip_metrics import TripEvaluation
 from dpviz.mechanisms.base import ADD_REMOVE, BOUNDED
 from dpviz.release.nouns import TRIPS as TRIPS_NOUN
+from dpviz.release.trip_release import TripRelease
 from dpviz.space.regions import Regions
 from dpviz.view.declared_regions import regions_scene
 from dpviz.view.escape import html
@@ -53,11 +54,10 @@ def show_curate(protected: str) -> None:
         if frame is not None and expected is None:
             _offer_add_remove(frame)
     with places.button:
-        show_button(TRIPS, data, draws, cards, funding, lambda: draw(cast("TripsData", data), funding))
+        show_button(TRIPS, data, draws, cards, funding, lambda: RELEASES.pay(data, funding))
     with places.declared:
         _show_declared(declared, expected, unit)
-    what = drawn()
-    end_curate(TRIPS, places, data, what, what.releases[-1] if what is not None and what.releases else None, _show_release)
+    end_curate(TRIPS, places, data, RELEASES.newest(), _show_release)
 
 
 def _origins_of(declared: Declared) -> Regions | None:
@@ -113,24 +113,22 @@ def _choose_second() -> None:
 
 def _show_release(what: TripsDrawn, same_data: bool) -> None:
     """Show the maps with their controls, and the tabs; moving a control draws no noise."""
-    titles = what.titles if len(what.releases) > 1 else [""] * len(what.releases)
-    begin_release(what, TRIPS.config(), list(zip(titles, what.releases, strict=True)), same_data=same_data)
-    truths = find_truths(what)
-    view = _choose_view(what, shows_truth=bool(truths))
-    st.html(NO_EXPORT + WATERMARK if truths else NO_EXPORT)
+    begin_release(what, TRIPS.config(), same_data=same_data)
+    runs, truths = what.runs, RELEASES.find_truths(what)
+    view = _choose_view(what, shows_truth=truths[0] is not None)
+    st.html(NO_EXPORT if truths[0] is None else NO_EXPORT + WATERMARK)
     with st.container(key="map"):
-        for index, column in enumerate(st.columns(len(what.releases))):
+        for index, (run, truth, column) in enumerate(zip(runs, truths, st.columns(len(runs)), strict=True)):
             with column:
-                _show_map(what, index, view, truths)
+                show_title(run, runs)
+                _show_map(run.release, index, view, truth)
     with st.container(key="figures"):
-        for index in range(len(what.releases)):
-            key_figures(what, index, truths[index] if truths else None, view.level)
-        show_tabs(what, truths, view)
+        show_figures(runs, truths, view)
 
 
 def _choose_view(what: TripsDrawn, *, shows_truth: bool) -> TripsMapSettings:
     """Ask what the maps show (one of `SHOWN_TRIPS`, the level, a region, the number of arcs), and return the settings of the maps."""
-    regions = what.releases[0].tree.origins
+    regions = what.release.tree.origins
     level = shown_level(regions)
     options = SHOWN_TRIPS if shows_truth and has_geometry(regions, level) else SHOWN_TRIPS[:1]
     left, middle = st.columns([3, 2], vertical_alignment="center")
@@ -149,16 +147,13 @@ def _choose_view(what: TripsDrawn, *, shows_truth: bool) -> TripsMapSettings:
     )
 
 
-def _show_map(what: TripsDrawn, index: int, view: TripsMapSettings, truths: tuple[TripEvaluation, ...]) -> None:
+def _show_map(release: TripRelease, index: int, view: TripsMapSettings, truth: TripEvaluation | None) -> None:
     """Show one mechanism's map, or a matrix if the regions have no geometry."""
-    release, truth = what.releases[index], truths[index].true_sums(view.level, view.level) if truths else None
-    if len(what.releases) > 1:
-        st.markdown(f"**{what.titles[index]}**")
     if not has_geometry(release.tree.origins, view.level):
         show_chart(matrix_chart(release, view.level, view.unit))
         st.caption(f"These regions have neither outlines nor coordinates: a matrix stands for the map. {MATRIX_CAPTION}")
         return
-    drawing = draw_trips(release, view, truth)
+    drawing = draw_trips(release, view, None if truth is None else truth.true_sums(view.level, view.level))
     scene = released_scene(release, drawing, height=MAP_HEIGHT)
     panes(scene, key=f"trips map {index}", on_chosen=partial(_take_chosen, release.tree.origins, drawing))
     st.html(f'<div class="dpviz-note">{html(drawing.note)}</div>')

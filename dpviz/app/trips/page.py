@@ -35,4 +35,4 @@ def _describe_protected(unit: str) -> str:
 
 def _show_controls() -> tuple[TripsData | None, bool]:
     """Show the controls of Teach."""
-    return teach_controls(TRIPS, SECOND_RUN, trips_controls, lambda data: data.trips.regions)
+    return teach_controls(TRIPS, SECOND_RUN, trips_controls, lambda data: data.counts.regions)

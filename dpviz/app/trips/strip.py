@@ -24,7 +24,7 @@ _BETWEEN = "Its pairs join regions of two levels: the maps show the levels besid
 def show_strip(shown: ShownRun, level: int, title: str) -> None:
     """Show the strip of the run of the controls at a level that the maps show; while a share is dragged, only this function runs."""
     what: TripsDrawn = shown.first
-    release, how = what.releases[0], TRIPS.config() if shown.fresh else what.config
+    release, how = what.release, TRIPS.config() if shown.fresh else what.config
     shares = find_shares(how, release.tree.origins)
     first = release.tree.height + 1 - len(shares)  # stages before that one are exact, or not paid for on their own
     strip(
@@ -47,16 +47,16 @@ def _choose_stage(stage: int) -> None:
 
 def _expect(what: TripsDrawn, shares: list[float]) -> list[float | None] | None:
     """Compute the expected error of each stage with other shares; no noise is drawn."""
-    how, release = TRIPS.config(), what.releases[0]
-    variances = how.build().with_shares(shares).stage_variances(release.tree, how.budget(), what.data.trips.contributions)
+    how, release = TRIPS.config(), what.release
+    variances = how.build().with_shares(shares).stage_variances(release.tree, how.budget(), what.data.counts.contributions)
     return None if variances is None else [math.sqrt(variance) if math.isfinite(variance) else None for variance in variances.tolist()]
 
 
 def _make_levels(what: TripsDrawn, before: TripsDrawn | None) -> list[StripLevel]:
-    release, rows = what.releases[0], what.evaluations[0].by_stage.to_dict("records")
+    release, rows = what.release, what.compared.by_stage.to_dict("records")
     earlier: list[float | None] = [None] * len(rows)
-    if before is not None and before.releases[0].tree == release.tree:
-        earlier = before.evaluations[0].by_stage["rms_error_present"].tolist()
+    if before is not None and before.release.tree == release.tree:
+        earlier = before.compared.by_stage["rms_error_present"].tolist()
     means = [level.mean for level in verdict(release).stages]
     return [
         StripLevel(
