@@ -123,13 +123,6 @@ PRESETS = (
         link={"stop": "one_person"},
     ),
 )
-_OPENERS = {
-    "points": "Open the map",
-    "trips": "Open the trips",
-    "areas": "Open the areas",
-    "compare": "Compare mechanisms",
-    "learn": "Learn in short lessons",
-}
 _COLUMNS = 3
 
 
@@ -146,7 +139,13 @@ def start_page(pages: Mapping[str, StreamlitPage]) -> None:
         " published result by at most a factor that the budget ε sets. **dpviz** shows what such a release looks like *before* it exists."
     )
     with st.container(horizontal=True):
-        for page, label in _OPENERS.items():
+        for page, label in (
+            ("points", "Open the map"),
+            ("trips", "Open the trips"),
+            ("areas", "Open the areas"),
+            ("compare", "Compare mechanisms"),
+            ("learn", "Learn in short lessons"),
+        ):
             if st.button(label, type="primary" if page == "points" else "secondary"):
                 st.switch_page(pages[page])
     columns: list[Any] = []

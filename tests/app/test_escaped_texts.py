@@ -256,7 +256,7 @@ OURS_IN_FILES = {
     "start_page.py": ("preset.title", "preset.text"),
     "teach_maps.py": ("text", "not_private_stamp(type(first.config.build()))"),  # fixed words
     "text_format.py": ("chosen.describe(kind)",),
-    "trips/tabs.py": ("title", "unit"),
+    "trips/tabs.py": ("title", "unit", "what.title", "runs[0].data.unit"),  # the title is a mechanism's
     "trips/teach.py": ("describe_run(what)",),  # a mechanism's title, and its budget
     "two_runs.py": ("label",),
     "unit_controls.py": ("titles.__getitem__", "noun", "question.place"),
