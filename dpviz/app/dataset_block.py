@@ -48,9 +48,13 @@ def dataset_block(
     except DpvizError as error:  # the ledger cannot be read, or does not accept the name of the person column
         show_error(str(error))
         return Funding(name="", cap=None, account=None, problem=str(error), known=False)
-    if funding.account is not None:
-        _show_terms(funding.account)
-        _show_sums(funding.account, draws, is_repeat=is_repeat(funding.account))
+    if account is not None:
+        made = f"{account.draws:,} draws so far" if account.draws != 1 else "1 draw so far"
+        truth_text = " The truth was looked at." if account.truth_seen else ""
+        truth_text += " Columns were searched for persons." if account.persons_searched else ""
+        name, protected = markdown(account.name), f"one {markdown(account.terms.unit)} ({markdown(account.terms.neighbours)})"
+        st.caption(f"**{name}**: protects {protected}, cap {budget_words(account.terms.cap)}; {made}.{truth_text}")
+        _show_sums(account, draws, is_repeat=is_repeat(account))
     if funding.problem is not None:
         (st.info if funding.account is None else st.warning)(markdown(funding.problem))
     return funding
@@ -186,16 +190,6 @@ def _find_refusal(account: Account, data: LoadedData, draws: Draws) -> str | Non
         f"The next draw would exceed the cap: it takes {amount_text(cost)}, and {amount_text(account.left)} is left of"
         f" {amount_text(terms.limit)}. Choose a smaller budget."
     )
-
-
-def _show_terms(account: Account) -> None:
-    """Show the account's name and terms."""
-    draws = f"{account.draws:,} draws so far" if account.draws != 1 else "1 draw so far"
-    truth_text = " The truth was looked at." if account.truth_seen else ""
-    truth_text += " Columns were searched for persons." if account.persons_searched else ""
-    terms = account.terms
-    name, protected = markdown(account.name), f"one {markdown(terms.unit)} ({markdown(terms.neighbours)})"
-    st.caption(f"**{name}**: protects {protected}, cap {budget_words(terms.cap)}; {draws}.{truth_text}")
 
 
 def _show_sums(account: Account, draws: Draws, *, is_repeat: bool) -> None:

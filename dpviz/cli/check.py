@@ -66,7 +66,6 @@ from dpviz.publishing.config import NO_CRS
 from dpviz.release.files import read_release
 from dpviz.release.nouns import kind_of
 from dpviz.release.trip_release import TripRelease
-from dpviz.space.regions import Regions
 
 MANIFEST, SCHEMA = "manifest.json", "manifest.schema.json"
 MOST_NAMED = 40
@@ -152,18 +151,16 @@ def _compare_ids(path: Path, facts: Facts, arguments: Namespace) -> Facts:
     columns = [found[role] for role in (*ENDS, "region") if isinstance(found.get(role), str)]
     if "files" in facts or not columns:
         raise InputError("Ids are compared of one file with a column of ids: name it with --region, or with --origin and --destination.")
-    regions = _read_public_regions(Path(arguments.regions), arguments.levels)
+    public = Path(arguments.regions)
+    file = inspect_regions(public)
+    levels = arguments.levels or (None if file.nested else file.levels or propose_levels(public)) or None
+    regions = read_regions(public, levels=levels)
     if not arguments.ids:
         return {"ids": None}
     ledger = Ledger()
     note_look(ledger, file_fingerprints([path]))
     say(f"Ids are compared with those of the regions: the ledger {ledger.path} records that, and releases of these data will say so.")
     return {**ledger_facts(ledger), "ids": count_id_fits(read_ids(path, columns, TextFormat(**facts.get("text_format", {}))), regions)}
-
-
-def _read_public_regions(path: Path, levels: Sequence[str] | None) -> Regions:
-    file = inspect_regions(path)
-    return read_regions(path, levels=levels or (None if file.nested else file.levels or propose_levels(path)) or None)
 
 
 def chosen_columns(arguments: Namespace) -> dict[str, Any]:

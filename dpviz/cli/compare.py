@@ -36,7 +36,13 @@ PAUSE_PER_WRITE = 20  # the pause is also at least this many times as long as th
 
 def run_compare(arguments: Namespace) -> None:
     """Run a study and write its table."""
-    output = _output_path(arguments)
+    output = None if arguments.output is None else check_target(Path(arguments.output), ENDINGS, "The table's file")
+    if arguments.resume and output is None:
+        raise SettingError("--resume needs --output, the file of the table.")
+    if output is not None and not arguments.resume and os.path.lexists(output):
+        raise SettingError(
+            "The table's file exists already; tables are never overwritten. Choose another one, or continue it with --resume."
+        )
     scheduler = scheduler_at(arguments.address, insecure=arguments.insecure_address)
     config = read_study(Path(arguments.config))
     config = replace(config, data=config.data.with_engine(arguments.engine, scheduler).with_copies(arguments.copies))
@@ -75,22 +81,6 @@ def _note_look(config: StudyConfig, fingerprints: tuple[str, ...]) -> dict[str, 
             say(f"The ledger {ledger.path} records that the true data are looked at.")
         return ledger_facts(ledger)
     raise refusal
-
-
-def _output_path(arguments: Namespace) -> Path | None:
-    """Return the path of the table's file; None for stdout.
-
-    Raises:
-        SettingError: the file cannot be written; it exists without --resume; or --resume is given without --output.
-    """
-    output = None if arguments.output is None else check_target(Path(arguments.output), ENDINGS, "The table's file")
-    if arguments.resume and output is None:
-        raise SettingError("--resume needs --output, the file of the table.")
-    if output is not None and not arguments.resume and os.path.lexists(output):
-        raise SettingError(
-            "The table's file exists already; tables are never overwritten. Choose another one, or continue it with --resume."
-        )
-    return output
 
 
 class _Table:

@@ -199,7 +199,10 @@ def _ask_open(open_questions: Collection[str], arguments: Namespace, use: Facts,
         _ask_who(arguments, use["found"].get("person"), columns)
     if "bounds" in open_questions:
         answer = _ask("West, south, east and north of the area in which records are counted, from public knowledge")
-        arguments.bounds = _read_numbers(answer)
+        try:
+            arguments.bounds = [float(part) for part in answer.replace(",", " ").split()]
+        except ValueError:
+            raise SettingError("Bounds are four numbers: west, south, east, north.") from None
     if "regions" in open_questions:
         arguments.regions = _ask("File of the public regions")
         levels = _ask("Its columns of ids, coarsest first (nothing if it names each region's parent)", "")
@@ -250,20 +253,11 @@ def _ask_who(arguments: Namespace, guess: str | None, columns: Iterable[str]) ->
         arguments.each_row = True
         return
     arguments.person = person
-    arguments.contributions = arguments.contributions or _read_whole(_ask("The most records of one person that count"))
-
-
-def _read_whole(text: str) -> int:
-    if not text.isdecimal() or len(text) > LONGEST_NUMBER or int(text) < 1:
-        raise SettingError("The most records of one person must be a whole number of at least 1.")
-    return int(text)
-
-
-def _read_numbers(text: str) -> list[float]:
-    try:
-        return [float(part) for part in text.replace(",", " ").split()]
-    except ValueError:
-        raise SettingError("Bounds are four numbers: west, south, east, north.") from None
+    if not arguments.contributions:
+        most = _ask("The most records of one person that count")
+        if not most.isdecimal() or len(most) > LONGEST_NUMBER or int(most) < 1:
+            raise SettingError("The most records of one person must be a whole number of at least 1.")
+        arguments.contributions = int(most)
 
 
 def _write(choices: _Choices, use: Facts, facts: Facts, source: Path, target: Path) -> str:

@@ -368,7 +368,14 @@ class DataPart:
         samples = tuple(SAMPLES)
         if self.sample is not None:
             check_choice(self.sample, samples, "[data] sample")
-        self._refuse_unrelated(kinds[0])
+        kind = kinds[0]
+        allowed = {"size"} if self.sample in POINT_SAMPLES else set()
+        if self.sample is None:
+            allowed = {*_KEYS_OF_KIND[kind], *_COUNTING_KEYS, *_FILE_KEYS}
+        all_keys = {name for names in _KEYS_OF_KIND.values() for name in names} | {*_COUNTING_KEYS, *_FILE_KEYS}
+        for item in fields(DataPart):
+            if item.name in all_keys - allowed and getattr(self, item.name) != item.default:
+                raise SettingError(f"[data] {item.name} has no meaning beside {kind}.")
         if () in (self.points, self.trips):
             raise SettingError(f"[data] {kinds[0]} names no file: give a path, a glob, a folder, or a list of these.")
         if self.distinct and self.person is None:
@@ -378,16 +385,6 @@ class DataPart:
         self._check_newlines()
         self._check_text_format()
         check_choice(self.engine, (AUTO, *ENGINES), "[data] engine")
-
-    def _refuse_unrelated(self, kind: str) -> None:
-        """Refuse keys that belong to another kind of data."""
-        allowed = {"size"} if self.sample in POINT_SAMPLES else set()
-        if self.sample is None:
-            allowed = {*_KEYS_OF_KIND[kind], *_COUNTING_KEYS, *_FILE_KEYS}
-        all_keys = {name for names in _KEYS_OF_KIND.values() for name in names} | {*_COUNTING_KEYS, *_FILE_KEYS}
-        for item in fields(DataPart):
-            if item.name in all_keys - allowed and getattr(self, item.name) != item.default:
-                raise SettingError(f"[data] {item.name} has no meaning beside {kind}.")
 
     def _check_coordinates(self) -> None:
         """Refuse points in WKT beside columns of coordinates, or beside centroids, which only files with shapes have."""

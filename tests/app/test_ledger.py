@@ -7,7 +7,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dpviz.app import ledger as curate
-from dpviz.app.points.state import Config, draw
+from dpviz.app.points.state import RELEASES, Config
 from dpviz.errors import DpvizError
 from dpviz.privacy.accounts import Terms
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
@@ -67,7 +67,7 @@ class TestFirstDraw:
     def test_a_draw_without_an_account_or_of_a_reference_is_refused_by_itself(self, mechanism, reason, monkeypatch):
         monkeypatch.setattr("dpviz.app.one_release.st.session_state", {"config": Config(mode="Curate", mechanism=mechanism)})
         with pytest.raises(DpvizError, match=reason):
-            draw(None, None)
+            RELEASES.pay(None, None)
 
 
 class TestSums:

@@ -85,7 +85,7 @@ def _choose_sample(cards: Cards) -> Declared:
     about, sample = AREA_SAMPLES[how.sample], cached.area_sample(how.sample)
     st.caption(about.description, help=f"{describe_regions(sample.areas.regions)} Source: {about.source} Licence: {about.licence}.")
     key = f"areas {how.sample}"
-    on_map = {"on_map": sample.on_map, "denominators": sample.denominators}
+    on_map: dict[str, Any] = {"on_map": sample.on_map, "denominators": sample.denominators}
     data = data_of_sample(cards, about, sample.areas, Source(data_part=DataPart(sample=how.sample)), key, make=AreasData, **on_map)
     if cards.curates:
         cards.where.caption(describe_regions(sample.areas.regions))

@@ -38,12 +38,16 @@ def key_figures(what: AreasDrawn, evaluation: AreaEvaluation | None, level: int)
     name = markdown(known["name"])
     narrow_help = "Share of the regions of this level whose 95 % interval is narrower than half of the released count."
     columns[3].metric("Narrow intervals", f"{known['narrow']:.3g} %", help=narrow_help)
+    show_noise(columns[0], float(np.median(what.release.stddev(level))), f"of a region, {name}, in {what.data.unit}")
     if evaluation is None:
-        _show_public_figures(columns, what, str(known["name"]), level)
+        total, spread = float(what.release.count[0]), float(what.release.node_stddev[0])
+        columns[1].metric(
+            "Released total", f"{total:,.0f} ± {spread:,.0f}", help="Estimate and standard deviation of all regions together."
+        )
+        columns[2].metric("Budget of this draw", budget_words(what.release.receipt.total), help="See the Receipt tab.")
         return
     row = evaluation.by_level.to_dict("records")[level]
-    mean, stddev = verdict(what.release).levels[level].mean, float(np.median(what.release.stddev(level)))
-    show_noise(columns[0], stddev, f"of a region, {name}, in {what.data.unit}")
+    mean = verdict(what.release).levels[level].mean
     error_help = f"Root mean square error of the {row['regions']:,} regions of this level"
     if config().relative and mean > 0:
         percent = 100 * row["rmse"] / mean
@@ -57,15 +61,6 @@ def key_figures(what: AreasDrawn, evaluation: AreaEvaluation | None, level: int)
         return
     text = f"{wrong:,} of {empty:,} empty regions are released as occupied, that is, as 0.5 or more."
     columns[2].metric(f"False positives, of {empty:,} empty regions", f"{100 * wrong / empty:.3g} %", help=text)
-
-
-def _show_public_figures(columns: Sequence[Any], what: AreasDrawn, name: str, level: int) -> None:
-    """Show the noise, the total and the budget of a draw, which are known without the truth."""
-    stddev = float(np.median(what.release.stddev(level)))
-    show_noise(columns[0], stddev, f"of a region, {markdown(name)}, in {what.data.unit}")
-    total, spread = float(what.release.count[0]), float(what.release.node_stddev[0])
-    columns[1].metric("Released total", f"{total:,.0f} ± {spread:,.0f}", help="Estimate and standard deviation of all regions together.")
-    columns[2].metric("Budget of this draw", budget_words(what.release.receipt.total), help="See the Receipt tab.")
 
 
 def show_tabs(runs: list[AreasDrawn], evaluations: Sequence[AreaEvaluation | None], level: int) -> None:
@@ -199,16 +194,12 @@ def _show_ask(what: AreasDrawn, evaluation: AreaEvaluation | None, level: int) -
     if denominator is not None and together > 0 and known:
         ends = f"95 %: {format_decimal(found.low / together)} to {format_decimal(found.high / together)}."
         columns[3].metric(f"Rate {markdown(denominator.words)}", format_decimal(found.count / together), help=ends)
-    st.caption(_compare_with_parts(what, level, asked, found.high - found.low))
-
-
-def _compare_with_parts(what: AreasDrawn, level: int, asked: list[int], width: float) -> str:
-    """Write how the interval of a sum compares with those of its parts."""
-    if len(asked) < 2:
-        return "Click more regions: noise partly cancels in a sum."
-    low, high = what.release.interval(level)
-    parts = float((high - low)[asked].sum())
-    return f"The interval is {width:,.0f} wide; those of the {len(asked):,} regions add up to {parts:,.0f}: noise partly cancels in a sum."
+    text = "Click more regions"
+    if len(asked) > 1:
+        low, high = what.release.interval(level)
+        width, parts = found.high - found.low, float((high - low)[asked].sum())
+        text = f"The interval is {width:,.0f} wide; those of the {len(asked):,} regions add up to {parts:,.0f}"
+    st.caption(f"{text}: noise partly cancels in a sum.")
 
 
 def _show_receipt(what: AreasDrawn, evaluation: AreaEvaluation | None, level: int) -> None:  # noqa: ARG001 - tabs are called alike

@@ -7,6 +7,7 @@ The tabs under the chart of the study show releases on the map, errors by level,
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import pandas as pd
@@ -162,7 +163,12 @@ def compare_page() -> None:
     elif still_public(study_job):
         _show_results(study_job, NO_STUDY if data is None else "" if is_current(study_job, data) else CHANGED)
     else:
-        _show_hidden(study_job)
+        study_job.stop(wait=False)
+        config, data = study_job.config
+        st.info(
+            f"The study of {markdown(data.title)} is not shown any more: these data are no longer open in Teach as public ones."
+            f" Open them there on the {config.kind} page to see it again, or start another study."
+        )
     accept_presses("compare")
 
 
@@ -208,8 +214,11 @@ def _start_button(study: Study | None, data: CompareData | None) -> None:
     is_locked, is_running = show_lock(), state == RUNNING
     with st.container(horizontal=True, vertical_alignment="center"):
         pressed = st.button(label, type="primary", disabled=is_locked or study is None or is_running or is_done, key="draw")
-        if study is not None and data is not None:
-            _show_study_code(study, data)
+        if study is not None and data is not None and (config := study_config_of(study, data, COMPARE.config())) is not None:
+            toml: str | None = None
+            with suppress(SettingError):  # a value that TOML cannot say
+                toml = study_to_toml(config)
+            show_code(write_study_python(config), toml, note=OF_STUDY)
         if about:
             st.caption(about, width="content")
     is_shown = is_chosen and state in (DONE, RUNNING)
@@ -223,18 +232,6 @@ def _describe_left_out(data: CompareData | None) -> str:
     """Write which of the chosen mechanisms take no mask, and so are not in the study; "" if all are."""
     titles = () if data is None else leave_out_by_mask(data, COMPARE.config())[1]
     return f" :orange[Left out, for taking no study area: {markdown(list_words(titles))}.]" if titles else ""
-
-
-def _show_study_code(study: Study, data: CompareData) -> None:
-    """Show the popover with the code of the study that the controls describe."""
-    config = study_config_of(study, data, COMPARE.config())
-    if config is None:
-        return
-    try:
-        toml: str | None = study_to_toml(config)
-    except SettingError:  # a value that TOML cannot say
-        toml = None
-    show_code(write_study_python(config), toml, note=OF_STUDY)
 
 
 def _start_study(study: Study, data: CompareData) -> None:
@@ -267,16 +264,6 @@ def _show_introduction(data: CompareData | None) -> None:
         mechanisms = leave_out_by_mask(data, COMPARE.config())[0].build()
         inverse_block(data, _with_epsilon(mechanisms))
         _show_accounting(mechanisms, COMPARE.config().gaussian(), data)
-
-
-def _show_hidden(study_job: StudyJob) -> None:
-    """Stop a study whose data are no longer open as public data, and show a note. Its rows are shown again once the data are open again."""
-    study_job.stop(wait=False)
-    config, data = study_job.config
-    st.info(
-        f"The study of {markdown(data.title)} is not shown any more: these data are no longer open in Teach as public ones."
-        f" Open them there on the {config.kind} page to see it again, or start another study."
-    )
 
 
 def _show_results(study_job: StudyJob, note: str) -> None:

@@ -159,12 +159,6 @@ def _make_views(shown: ShownRun, level: int) -> dict[str, View]:
     return views
 
 
-def _view_of(kind: str, views: dict[str, View]) -> str:
-    """Return the name of the view that a map of some kind shows."""
-    name = {SECOND: "second", FALSE_POSITIVES: "squares", TRUE: "truth"}.get(kind, "first")
-    return name if name in views else "first"
-
-
 def _make_pane(view: ReleaseView | SquaresView, kind: str, cells: str, data: Data) -> Pane:
     if isinstance(view, SquaresView):
         if kind == FALSE_POSITIVES:
@@ -190,7 +184,8 @@ def _scale_top(view: ReleaseView, shown: str, data: Data) -> float | None:
 def _make_scene(shown: ShownRun, views: dict[str, View]) -> tuple[Scene, list[View]]:
     """Return both maps, with the whole domain in view, and which run is on each."""
     how, data = config(), shown.first.data
-    names = [_view_of(kind, views) for kind in (how.left, how.shown)]
+    views_of_kinds = {SECOND: "second", FALSE_POSITIVES: "squares", TRUE: "truth"}
+    names = [name if (name := views_of_kinds.get(kind, "first")) in views else "first" for kind in (how.left, how.shown)]
     made = [_make_pane(views[name], kind, name, data) for name, kind in zip(names, (how.left, how.shown), strict=True)]
     domain, result = data.counts.domain, verdict_of(shown.first)
     used = {pane.cells for pane in made if pane.cells}

@@ -61,7 +61,9 @@ class TripsConfig(PageConfig):
         """Build the mechanism, and in Curate the one beside it with its page settings but the same neighbours and accounting."""
         mechanisms = [self.build()]
         if self.beside != ALONE and self.mode != TEACH:
-            mechanisms.append(TRIP_FAMILY.mechanisms[self.beside].from_settings(_settings_beside(self.beside, mechanisms[0].chosen())))
+            other, chosen = TRIP_FAMILY.mechanisms[self.beside], mechanisms[0].chosen()
+            known = {rule.name for rule in other.rules()} & chosen.keys() & {"neighbours", "accounting"}
+            mechanisms.append(other.from_settings({**other.page_settings, **{name: chosen[name] for name in known}}))
         return mechanisms
 
     def resets(self) -> dict[str, Any]:
@@ -89,14 +91,6 @@ class TripsConfig(PageConfig):
 def _read_level(text: str) -> int | None:
     """Read a level of a link; "None" stands for the finest that is easy to read."""
     return None if text == str(None) else number_reader(1, 16, int)(text)
-
-
-def _settings_beside(mechanism: str, chosen: dict[str, Any]) -> dict[str, Any]:
-    """Return the page settings of a mechanism, with the neighbours and the accounting of another one's settings."""
-    other = TRIP_FAMILY.mechanisms[mechanism]
-    known = {rule.name for rule in other.rules()}
-    shared = {name: value for name, value in chosen.items() if name in ("neighbours", "accounting") and name in known}
-    return {**other.page_settings, **shared}
 
 
 TRIPS = PageState(key="trips config", kind=TripsConfig, families=(TRIP_FAMILY,))

@@ -109,7 +109,12 @@ def _show_result(row: DeltaGenerator, protected: str, shown: ShownRun, above: De
 
     def show_maps() -> None:
         if maps is None:
-            _show_matrices(shown, view)
+            runs = [shown.first, *([] if shown.second is None else [shown.second])]
+            for what, column in zip(runs, st.columns(len(runs)), strict=True):
+                with column:
+                    st.markdown(f"**{describe_run(what)}**")
+                    show_chart(matrix_chart(what.release, view.level, view.unit))
+            st.caption(f"These regions have neither outlines nor coordinates: a matrix stands for the map. {MATRIX_CAPTION}")
         else:
             frame = first.data.counts.regions, first.data.counts.ends
             show_canvas(TRIPS, maps.scene, frame, partial(_take_chosen, frame[0], maps.drawings))
@@ -241,13 +246,3 @@ def _take_chosen(regions: Regions, drawings: list[TripsDrawing], chosen: Chosen)
     """Take what was clicked on one of the maps."""
     if chosen.pane < len(drawings) and take_chosen(regions, drawings[chosen.pane], chosen):
         note_canvas_change(TRIPS)
-
-
-def _show_matrices(shown: ShownRun, view: TripsMapSettings) -> None:
-    """Show each run as a matrix, for regions without geometry."""
-    runs = [shown.first, *([] if shown.second is None else [shown.second])]
-    for what, column in zip(runs, st.columns(len(runs)), strict=True):
-        with column:
-            st.markdown(f"**{describe_run(what)}**")
-            show_chart(matrix_chart(what.release, view.level, view.unit))
-    st.caption(f"These regions have neither outlines nor coordinates: a matrix stands for the map. {MATRIX_CAPTION}")
