@@ -48,12 +48,12 @@ def dataset_block(
     except DpvizError as error:  # the ledger cannot be read, or does not accept the name of the person column
         show_error(str(error))
         return Funding(name="", cap=None, account=None, problem=str(error), known=False)
-    if account is not None:
-        made = f"{account.draws:,} draws so far" if account.draws != 1 else "1 draw so far"
+    if (account := funding.account) is not None:
+        drawn = f"{account.draws:,} draws so far" if account.draws != 1 else "1 draw so far"
         truth_text = " The truth was looked at." if account.truth_seen else ""
         truth_text += " Columns were searched for persons." if account.persons_searched else ""
         name, protected = markdown(account.name), f"one {markdown(account.terms.unit)} ({markdown(account.terms.neighbours)})"
-        st.caption(f"**{name}**: protects {protected}, cap {budget_words(account.terms.cap)}; {made}.{truth_text}")
+        st.caption(f"**{name}**: protects {protected}, cap {budget_words(account.terms.cap)}; {drawn}.{truth_text}")
         _show_sums(account, draws, is_repeat=is_repeat(account))
     if funding.problem is not None:
         (st.info if funding.account is None else st.warning)(markdown(funding.problem))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeGuard, TypeVar
@@ -19,6 +19,7 @@ from dpviz.app.page_changes import note_change, rerun_if_changed
 from dpviz.app.page_config import SECOND
 from dpviz.app.page_data import PageData
 from dpviz.app.page_state import PageState
+from dpviz.app.session import is_dark
 from dpviz.app.streets import streets_wanted
 from dpviz.app.two_runs import RIGHT_RUN, ShownRun, let_maps_come_first
 from dpviz.app.words import budget_text, show_detail, show_headline, show_verdict
@@ -26,6 +27,7 @@ from dpviz.release.verdict import Verdict
 from dpviz.view.basemap import Bounds
 from dpviz.view.canvas import Pane, Scene
 from dpviz.view.escape import markdown
+from dpviz.view.points_canvas import ERROR, RELEASED
 
 Data = TypeVar("Data", bound=PageData[Any])
 ShowTeach = Callable[[Any, DeltaGenerator, str, bool], None]
@@ -128,14 +130,54 @@ def stamp_maps(shown: ShownRun) -> str:
     return stamp if second is None or second.release.receipt.private else f"{stamp} Left map: NOT PRIVATE."
 
 
+@dataclass(frozen=True, kw_only=True)
+class DrawnMap:
+    """One of the two maps.
+
+    Attributes:
+        run: name of its run, "first" or "second".
+        drawing: what is drawn on it.
+        pane: the map.
+    """
+
+    run: str
+    drawing: Any
+    pane: Pane
+
+
+def draw_maps(
+    page: PageState, shown: ShownRun, draw: Callable[[Any, str], Any], make: Callable[[Any, Any, str], Pane]
+) -> tuple[DrawnMap, DrawnMap]:
+    """Draw what both maps show, and make their panes, the left one first.
+
+    Args:
+        page: state of the page.
+        shown: the runs.
+        draw: draws a run, given what the map shows of it.
+        make: makes the pane of a drawing, a run and its name.
+    """
+
+    def draw_map(kind: str) -> DrawnMap:
+        run, what = ("second", shown.second) if kind == SECOND and shown.second is not None else ("first", shown.first)
+        drawing = draw(what, RELEASED if kind == SECOND else kind)
+        return DrawnMap(run=run, drawing=drawing, pane=name_second(make(drawing, what, run), kind))
+
+    return draw_map(page.config().left), draw_map(page.config().shown)
+
+
 def name_second(pane: Pane, kind: str) -> Pane:
     """Return the pane of a map that shows a kind of counts; the title of the second run says that it is one."""
     return replace(pane, title=f"{pane.title}, second run") if kind == SECOND else pane
 
 
-def run_of_pane(shown: ShownRun, kind: str) -> tuple[str, Any]:
-    """Return the name of the run that a map shows, "first" or "second", and the run."""
-    return ("second", shown.second) if kind == SECOND and shown.second is not None else ("first", shown.first)
+def keep_error_tops(page: PageState, tops: dict[str, float]) -> dict[str, float]:
+    """Return tops of the colour scales of errors, by their names, as they were kept; new ones are kept once a map shows errors."""
+    how = page.config()
+    if ERROR not in (how.left, how.shown):
+        return tops
+    if missing := {name: top for name, top in tops.items() if name not in how.scales}:
+        page.change_for_good(scales={**how.scales, **missing})
+    return {name: page.config().scales[name] for name in tops}
 
 
 def raw_switch(page: PageState, text: str) -> None:
@@ -143,17 +185,32 @@ def raw_switch(page: PageState, text: str) -> None:
     st.toggle("As measured", help=f"Counts as first measured{text}", **page.widget("raw"))
 
 
-def finish_scene(page: PageState, scene: Scene, data: PageData[Any], streets: str) -> Scene:
-    """Return the scene of both maps as the page shows it: with the name of its data, larger names for a projector, and streets if wanted.
+def make_scene(
+    page: PageState, data: PageData[Any], made: Sequence[Pane], further: str, *, streets: str, heights: tuple[int, int], **parts: Any
+) -> Scene:
+    """Return the scene of both maps, with the name of its data, and streets if wanted.
 
     Args:
         page: state of the page.
-        scene: both maps.
         data: of the right map.
+        made: the maps.
+        further: how the description goes on after their titles.
         streets: key of the switch of the street map.
+        heights: in pixels, of the canvas with its legends and tools; and for a projector, where names are larger.
+        parts: what else the scene has on this page.
     """
-    size = 16 if page.config().present else 12
-    return replace(scene, text_size=size, title=data.title, link=data.bundled, streets=streets_wanted(streets))
+    is_large = page.config().present
+    return Scene(
+        panes=tuple(made),
+        description=f"{made[0].title} beside {made[1].title.lower()}{further}",
+        dark=is_dark(),
+        height=heights[is_large],
+        text_size=16 if is_large else 12,
+        title=data.title,
+        link=data.bundled,
+        streets=streets_wanted(streets),
+        **parts,
+    )
 
 
 @st.fragment

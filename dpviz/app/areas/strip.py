@@ -10,7 +10,7 @@ import streamlit as st
 from dpviz.app.areas.level import change_level
 from dpviz.app.areas.state import AREAS, AreasDrawn, config
 from dpviz.app.components.strip import REGIONS, StripLevel, strip
-from dpviz.app.strip_controls import end_strip, find_shares, make_parts, note_strip_change, strip_options
+from dpviz.app.strip_controls import end_strip, find_shares, make_parts, strip_options
 from dpviz.app.two_runs import ShownRun
 from dpviz.release.verdict import verdict
 from dpviz.view.escape import line
@@ -30,16 +30,10 @@ def show_strip(shown: ShownRun, level: int, title: str) -> None:
         make_parts(shares, range(first, first + len(shares))),
         shown=level,
         unit=what.data.unit,
-        on_level=_choose_level,
         words=REGIONS,
-        **strip_options(AREAS, how.build(), shares, partial(_expect, what), fresh=shown.fresh),
+        **strip_options(AREAS, how.build(), shares, partial(_expect, what), change_level, fresh=shown.fresh),
     )
     end_strip(AREAS, title)
-
-
-def _choose_level(level: int) -> None:
-    change_level(level)
-    note_strip_change(AREAS)
 
 
 def _expect(what: AreasDrawn, shares: list[float]) -> list[float | None]:

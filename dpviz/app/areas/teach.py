@@ -30,12 +30,12 @@ from dpviz.app.session import is_dark
 from dpviz.app.teach_maps import (
     TeachParts,
     describe_run,
-    finish_scene,
+    draw_maps,
+    keep_error_tops,
+    make_scene,
     may_be_shown,
-    name_second,
     note_canvas_change,
     raw_switch,
-    run_of_pane,
     show_canvas,
     show_parts,
 )
@@ -46,12 +46,9 @@ from dpviz.release.verdict import Verdict, verdict, with_false_positives
 from dpviz.space.regions import Regions
 from dpviz.view.areas_canvas import areas_of, make_pane
 from dpviz.view.areas_drawing import (
-    ERROR,
-    RELEASED,
     SHOWN_AREAS,
     AreasDrawing,
     AreasMapSettings,
-    AreaTops,
     choose_tops,
     draw_areas,
 )
@@ -172,46 +169,35 @@ def _choose_view(what: AreasDrawn) -> AreasMapSettings:
         dark=is_dark(),
     )
     tops = choose_tops(what.release, view, what.compared.truth[view.level])
-    return replace(view, tops=_keep_error_top(tops, f"error {view.level} {MEASURES.index(shown_measure(what.data))}"))
+    name = f"error {view.level} {MEASURES.index(shown_measure(what.data))}"
+    return replace(view, tops=replace(tops, error=keep_error_tops(AREAS, {name: tops.error})[name]))
 
 
-def _keep_error_top(tops: AreaTops, name: str) -> AreaTops:
-    """Return the tops with the one of errors that was kept; a new one is kept once a map shows errors."""
-    if ERROR not in (config().left, config().shown):
-        return tops
-    if name not in config().scales:
-        AREAS.change_for_good(scales={**config().scales, name: tops.error})
-    return replace(tops, error=config().scales[name])
-
-
-def _draw_pane(what: AreasDrawn, kind: str, view: AreasMapSettings) -> AreasDrawing:
-    seen = replace(view, shown=RELEASED if kind == SECOND else kind)
-    return draw_areas(what.release, what.data.on_map, seen, what.compared.truth[view.level])
-
-
-def _make_pane(drawing: AreasDrawing, kind: str, run: str, what: AreasDrawn) -> Pane:
-    pane = make_pane(drawing, areas=run, about=describe_run(what), chosen=asked_regions(what.data.counts.regions))
-    return name_second(pane, kind)
+def _make_pane(drawing: AreasDrawing, what: AreasDrawn, run: str) -> Pane:
+    return make_pane(drawing, areas=run, about=describe_run(what), chosen=asked_regions(what.data.counts.regions))
 
 
 def _make_scene(shown: ShownRun) -> tuple[Scene, list[AreasDrawing]]:
     """Return both maps, with all regions in view, and what is drawn on each."""
-    how, first = config(), shown.first
-    view, kinds = _choose_view(first), (how.left, how.shown)
-    runs = [run_of_pane(shown, kind) for kind in kinds]
-    drawings = [_draw_pane(what, kind, view) for (_, what), kind in zip(runs, kinds, strict=True)]
-    made = [_make_pane(drawing, kind, *run) for drawing, kind, run in zip(drawings, kinds, runs, strict=True)]
-    scene = Scene(
+    first, view = shown.first, _choose_view(shown.first)
+
+    def draw(what: AreasDrawn, kind: str) -> AreasDrawing:
+        return draw_areas(what.release, what.data.on_map, replace(view, shown=kind), what.compared.truth[view.level])
+
+    maps = draw_maps(AREAS, shown, draw, _make_pane)
+    scene = make_scene(
+        AREAS,
+        first.data,
+        [each.pane for each in maps],
+        f". {maps[1].drawing.description}",
+        streets=_STREETS,
+        heights=(HEIGHT, TALL),
         bounds=first.data.on_map.bounds,
-        areas={run: areas_of(drawing) for drawing, (run, _) in zip(drawings, runs, strict=True)},
-        panes=tuple(made),
-        description=f"{made[0].title} beside {made[1].title.lower()}. {drawings[1].description}",
-        dark=is_dark(),
-        height=TALL if how.present else HEIGHT,
+        areas={each.run: areas_of(each.drawing) for each in maps},
         caption=verdict_of(first).headline,
         stamp=_stamp(first),
     )
-    return finish_scene(AREAS, on_land(scene), first.data, _STREETS), drawings
+    return on_land(scene), [each.drawing for each in maps]
 
 
 def _take_chosen(regions: Regions, drawings: list[AreasDrawing], chosen: Chosen) -> None:

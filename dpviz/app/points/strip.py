@@ -12,7 +12,7 @@ import streamlit as st
 from dpviz.amounts import format_decimal
 from dpviz.app.components.strip import StripLevel, strip
 from dpviz.app.points.state import POINTS, Drawn, config
-from dpviz.app.strip_controls import end_strip, find_shares, make_parts, note_strip_change, strip_options
+from dpviz.app.strip_controls import end_strip, find_shares, make_parts, strip_options
 from dpviz.app.two_runs import ShownRun
 from dpviz.evaluation.expected_split import expected_of_split
 from dpviz.evaluation.metrics import FINEST_ZOOM, Evaluation
@@ -37,16 +37,16 @@ def show_strip(shown: ShownRun, level: int, title: str) -> None:
         make_parts(shares, [share.level if share.level in zooms else None for share in shares]),
         shown=shown_zoom(what.release, level),
         unit=what.data.unit,
-        on_level=partial(_choose_zoom, what.release),
-        **strip_options(POINTS, how.build(), shares, partial(_expect, what, zooms), fresh=shown.fresh),
+        **strip_options(
+            POINTS,
+            how.build(),
+            shares,
+            partial(_expect, what, zooms),
+            lambda zoom: POINTS.change(zoom=level_like(what.release, zoom)),
+            fresh=shown.fresh,
+        ),
     )
     end_strip(POINTS, title)
-
-
-def _choose_zoom(release: PointRelease, zoom: int) -> None:
-    """Show the level of the tree that is like a zoom level."""
-    POINTS.change(zoom=level_like(release, zoom))
-    note_strip_change(POINTS)
 
 
 def _expect(what: Drawn, zooms: range, shares: list[float]) -> list[float | None] | None:

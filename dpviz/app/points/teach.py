@@ -33,7 +33,7 @@ from dpviz.app.session import is_dark
 from dpviz.app.teach_maps import (
     TeachParts,
     describe_run,
-    finish_scene,
+    make_scene,
     may_be_shown,
     name_second,
     note_canvas_change,
@@ -189,13 +189,15 @@ def _make_scene(shown: ShownRun, views: dict[str, View]) -> tuple[Scene, list[Vi
     made = [_make_pane(views[name], kind, name, data) for name, kind in zip(names, (how.left, how.shown), strict=True)]
     domain, result = data.counts.domain, verdict_of(shown.first)
     used = {pane.cells for pane in made if pane.cells}
-    scene = Scene(
+    scene = make_scene(
+        POINTS,
+        data,
+        made,
+        f", {len(views['first'].rectangles):,} partitions.",
+        streets=_STREETS,
+        heights=(HEIGHT, TALL),
         bounds=map_bounds(domain),
         cells={name: view.cells() for name, view in views.items() if name in used},
-        panes=tuple(made),
-        description=f"{made[0].title} beside {made[1].title.lower()}, {len(views['first'].rectangles):,} partitions.",
-        dark=is_dark(),
-        height=TALL if how.present else HEIGHT,
         caption="" if result is None else result.headline,
         stamp=stamp_maps(shown),
         asks=True,
@@ -204,7 +206,7 @@ def _make_scene(shown: ShownRun, views: dict[str, View]) -> tuple[Scene, list[Vi
         places=names_of(domain),
         box=box_to_map(domain, st.session_state["query box"]) if shows_box() else None,
     )
-    return finish_scene(POINTS, scene, data, _STREETS), [views[name] for name in names]
+    return scene, [views[name] for name in names]
 
 
 def _take_box(domain: Domain, box: Bounds) -> None:

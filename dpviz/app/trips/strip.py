@@ -9,7 +9,7 @@ import numpy as np
 import streamlit as st
 
 from dpviz.app.components.strip import PAIRS, StripLevel, strip
-from dpviz.app.strip_controls import end_strip, find_shares, make_parts, note_strip_change, strip_options
+from dpviz.app.strip_controls import end_strip, find_shares, make_parts, strip_options
 from dpviz.app.trips.filters import change_level
 from dpviz.app.trips.state import TRIPS, TripsDrawn
 from dpviz.app.two_runs import ShownRun
@@ -32,17 +32,10 @@ def show_strip(shown: ShownRun, level: int, title: str) -> None:
         make_parts(shares, range(first, first + len(shares)) if len(shares) > 1 else [None]),
         shown=2 * level,
         unit=what.data.unit,
-        on_level=_choose_stage,
         words=PAIRS,
-        **strip_options(TRIPS, how.build(), shares, partial(_expect, what), fresh=shown.fresh),
+        **strip_options(TRIPS, how.build(), shares, partial(_expect, what), lambda stage: change_level(stage // 2), fresh=shown.fresh),
     )
     end_strip(TRIPS, title)
-
-
-def _choose_stage(stage: int) -> None:
-    """Show the level of a stage."""
-    change_level(stage // 2)
-    note_strip_change(TRIPS)
 
 
 def _expect(what: TripsDrawn, shares: list[float]) -> list[float | None] | None:

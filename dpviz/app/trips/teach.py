@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -20,12 +20,12 @@ from dpviz.app.session import is_dark
 from dpviz.app.teach_maps import (
     TeachParts,
     describe_run,
-    finish_scene,
+    draw_maps,
+    keep_error_tops,
+    make_scene,
     may_be_shown,
-    name_second,
     note_canvas_change,
     raw_switch,
-    run_of_pane,
     show_canvas,
     show_parts,
     stamp_maps,
@@ -45,13 +45,11 @@ from dpviz.view.escape import html
 from dpviz.view.trips_canvas import areas_of, bounds_of, make_pane, names_of_dots
 from dpviz.view.trips_charts import MATRIX_CAPTION, matrix_chart
 from dpviz.view.trips_drawing import (
-    ERROR,
     MARKS,
     NOT_LISTED,
     RELEASED,
     SHOWN_TRIPS,
     TRUE,
-    ScaleTops,
     TripsDrawing,
     TripsMapSettings,
     as_measured,
@@ -105,10 +103,11 @@ def _show_result(row: DeltaGenerator, protected: str, shown: ShownRun, above: De
         f" have no {unit}."
     )
     view = _choose_view(first, level)
-    maps = _make_maps(shown, view) if all(has_geometry(ends, level) for ends in (tree.origins, tree.destinations)) else None
+    on_map = all(has_geometry(ends, level) for ends in (tree.origins, tree.destinations))
+    scene, drawings = _make_scene(shown, view) if on_map else (None, [])
 
     def show_maps() -> None:
-        if maps is None:
+        if scene is None:
             runs = [shown.first, *([] if shown.second is None else [shown.second])]
             for what, column in zip(runs, st.columns(len(runs)), strict=True):
                 with column:
@@ -117,7 +116,13 @@ def _show_result(row: DeltaGenerator, protected: str, shown: ShownRun, above: De
             st.caption(f"These regions have neither outlines nor coordinates: a matrix stands for the map. {MATRIX_CAPTION}")
         else:
             frame = first.data.counts.regions, first.data.counts.ends
-            show_canvas(TRIPS, maps.scene, frame, partial(_take_chosen, frame[0], maps.drawings))
+            show_canvas(TRIPS, scene, frame, partial(_take_chosen, frame[0], drawings))
+
+    def show_notes() -> None:  # what each map leaves out
+        if scene is not None:
+            pairs = zip(scene.panes, drawings, strict=True)
+            notes = [f"<b>{html(pane.title)}</b>: {html(drawing.note)}" for pane, drawing in pairs if drawing.note]
+            st.html(f'<div class="dpviz-note">{"<br>".join(notes)}</div>')
 
     def wanted_of(what: TripsDrawn) -> tuple[WantedError, str]:
         row = what.compared.by_stage.to_dict("records")[2 * level]
@@ -127,22 +132,14 @@ def _show_result(row: DeltaGenerator, protected: str, shown: ShownRun, above: De
     parts = TeachParts(
         verdict=result,
         detail=false if result is None else f"{false} {result.detail}",
-        controls=lambda: _pane_controls(shown, level, None if maps is None else maps.scene),
+        controls=lambda: _pane_controls(shown, level, scene),
         maps=show_maps,
         contrasts=lambda: show_contrasts(TRIPS, shown, TopDown(), wanted_of),
         strip=lambda title: show_strip(shown, level, f"{title} Levels are pairs of regions, from the whole to the finest."),
-        notes=lambda: _show_notes(maps),
+        notes=show_notes,
         figures=lambda: show_figures(shown.runs, [run.compared for run in shown.runs], view),
     )
     show_parts(TRIPS, first, (row, above, below), protected, parts)
-
-
-def _show_notes(maps: Maps | None) -> None:
-    """Write what each map leaves out."""
-    if maps is not None:
-        pairs = zip(maps.scene.panes, maps.drawings, strict=True)
-        notes = [f"<b>{html(pane.title)}</b>: {html(drawing.note)}" for pane, drawing in pairs if drawing.note]
-        st.html(f'<div class="dpviz-note">{"<br>".join(notes)}</div>')
 
 
 def _pane_controls(shown: ShownRun, level: int, scene: Scene | None) -> None:
@@ -176,70 +173,47 @@ def _choose_view(what: TripsDrawn, level: int) -> TripsMapSettings:
         unit=what.data.unit,
         dark=is_dark(),
     )
-    return replace(view, tops=_keep_tops(choose_public_tops(release, what.compared.true_level(level), view), level))
+    tops = choose_public_tops(release, what.compared.true_level(level), view)
+    names = {"error": f"error {level}", "area_error": f"area error {level}"}
+    kept = keep_error_tops(TRIPS, {name: getattr(tops, part) for part, name in names.items()})
+    return replace(view, tops=replace(tops, **{part: kept[name] for part, name in names.items()}))
 
 
-def _keep_tops(tops: ScaleTops, level: int) -> ScaleTops:
-    """Return the tops with those of errors that were kept for the level; new ones are kept once a map shows errors."""
-    if ERROR not in (TRIPS.config().left, TRIPS.config().shown):
-        return tops
-    names, scales = {"error": f"error {level}", "area_error": f"area error {level}"}, TRIPS.config().scales
-    missing = {name: getattr(tops, part) for part, name in names.items() if name not in scales}
-    if missing:
-        scales = {**scales, **missing}
-        TRIPS.change_for_good(scales=scales)
-    return replace(tops, **{part: scales[name] for part, name in names.items()})
+def _draw(what: TripsDrawn, view: TripsMapSettings, kind: str) -> TripsDrawing:
+    release = as_measured(what.release) if TRIPS.config().raw else what.release
+    return draw_trips(release, replace(view, shown=kind), what.compared.true_level(view.level))
 
 
-def _draw_pane(what: TripsDrawn, kind: str, view: TripsMapSettings) -> TripsDrawing:
-    release, truth = what.release, what.compared.true_level(view.level)
-    shown = RELEASED if kind == SECOND else kind
-    return draw_trips(as_measured(release) if TRIPS.config().raw else release, replace(view, shown=shown), truth)
-
-
-def _make_pane(drawing: TripsDrawing, kind: str, run: str, what: TripsDrawn) -> Pane:
+def _make_pane(drawing: TripsDrawing, what: TripsDrawn, run: str) -> Pane:
     leaves_out = drawing.view.shown in (RELEASED, TRUE) and 0 < drawing.drawn < drawing.total
     some = f"the {drawing.drawn:,} largest of {drawing.total:,} pairs" if leaves_out else ""
     pane = make_pane(drawing, areas=run, about=describe_run(what))
-    pane = replace(pane, about=", ".join(filter(None, [pane.about, some])))
-    return name_second(pane, kind)
+    return replace(pane, about=", ".join(filter(None, [pane.about, some])))
 
 
-@dataclass(frozen=True, kw_only=True)
-class Maps:
-    """Both maps of the page.
-
-    Attributes:
-        scene: with all regions in view.
-        drawings: what is drawn on the left and on the right.
-    """
-
-    scene: Scene
-    drawings: list[TripsDrawing]
-
-
-def _make_maps(shown: ShownRun, view: TripsMapSettings) -> Maps:
-    how, release = TRIPS.config(), shown.first.release
-    kinds = (how.left, how.shown)
-    runs = [run_of_pane(shown, kind) for kind in kinds]
-    drawings = [_draw_pane(what, kind, view) for (_, what), kind in zip(runs, kinds, strict=True)]
-    made = [_make_pane(drawing, kind, *run) for drawing, kind, run in zip(drawings, kinds, runs, strict=True)]
+def _make_scene(shown: ShownRun, view: TripsMapSettings) -> tuple[Scene, list[TripsDrawing]]:
+    """Return both maps, with all regions in view, and what is drawn on each."""
+    release = shown.first.release
+    maps = draw_maps(TRIPS, shown, lambda what, kind: _draw(what, view, kind), _make_pane)
     areas: dict[str, Any] = {}
-    for drawing, (run, _) in zip(drawings, runs, strict=True):
-        areas |= areas_of(drawing, run)
-    scene = Scene(
-        bounds=bounds_of(release),
-        areas=areas,
-        panes=tuple(made),
-        description=f"{made[0].title} beside {made[1].title.lower()}. {drawings[1].description}",
-        dark=is_dark(),
-        height=TALL if how.present else HEIGHT,
-        caption=verdict(release).headline if release.states_noise else "",
-        stamp=stamp_maps(shown),
+    for each in maps:
+        areas |= areas_of(each.drawing, each.run)
+    right = maps[1].drawing
+    scene = on_land(
+        make_scene(
+            TRIPS,
+            shown.first.data,
+            [each.pane for each in maps],
+            f". {right.description}",
+            streets=_STREETS,
+            heights=(HEIGHT, TALL),
+            bounds=bounds_of(release),
+            areas=areas,
+            caption=verdict(release).headline if release.states_noise else "",
+            stamp=stamp_maps(shown),
+        )
     )
-    scene = on_land(scene)
-    scene = replace(scene, places=names_of_dots(drawings[-1]) or scene.places)
-    return Maps(scene=finish_scene(TRIPS, scene, shown.first.data, _STREETS), drawings=drawings)
+    return replace(scene, places=names_of_dots(right) or scene.places), [each.drawing for each in maps]
 
 
 def _take_chosen(regions: Regions, drawings: list[TripsDrawing], chosen: Chosen) -> None:
