@@ -117,7 +117,17 @@ def read_upload(kind: FileKind[About, Frame], name: str, body: bytes, cards: Car
     )
 
 
-def choose_paths(kind: FileKind[About, Frame], cards: Cards) -> ChosenFiles[About, Frame] | None:
+def choose_files(
+    kind: FileKind[About, Frame], cards: Cards, ask: Callable[[], tuple[str, bytes] | None]
+) -> ChosenFiles[About, Frame] | None:
+    """Ask for files by upload, which `ask` does, or by path; None until they are chosen."""
+    if kind.page.config().source != "upload":
+        return _choose_paths(kind, cards)
+    kept = ask()
+    return None if kept is None else read_upload(kind, *kept, cards)
+
+
+def _choose_paths(kind: FileKind[About, Frame], cards: Cards) -> ChosenFiles[About, Frame] | None:
     """Ask for the path of files; None until files are found there."""
     prefix = kind.page.prefix
     files = path_files(prefix, kind.kind, cards)

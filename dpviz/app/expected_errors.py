@@ -21,7 +21,6 @@ from dpviz.app.page_state import PageState
 from dpviz.app.session import carry_out, show_error
 from dpviz.app.words import amount_text
 from dpviz.arrays import Integers
-from dpviz.data.areas import AreaCounts
 from dpviz.data.points import PointCounts
 from dpviz.data.trips import TripCounts
 from dpviz.errors import DpvizError
@@ -31,7 +30,6 @@ from dpviz.publishing.dry_run import FoundEpsilon, WantedError, compute_error, c
 from dpviz.publishing.private_data import PrivateData
 from dpviz.publishing.public_guess import GuessedCounts, guess_pairs, guess_points, guess_regions, guess_total
 from dpviz.release.area_release import AreaRelease
-from dpviz.release.nouns import AnyRelease
 from dpviz.release.point_release import PointRelease
 from dpviz.release.trip_release import TripRelease
 from dpviz.view.escape import markdown
@@ -148,18 +146,14 @@ def _guess_counts(frame: PrivateData, guess: Guess, levels: Levels, level: int) 
         squares, is_open = points.blocks(level), frame.domain.open_blocks(level)
         return GuessedCounts(count=squares.ravel().astype(np.float64), number=is_open.ravel().astype(np.float64))
     if guess.release is not None:
-        released = _counts_like(frame, level, guess.release)
+        if isinstance(frame, TripCounts):  # `choose_guess` has checked that the release is of the same kind
+            released = guess_pairs(frame, level, cast("TripRelease", guess.release))
+        else:
+            released = guess_regions(frame, level, cast("AreaRelease", guess.release))
         return replace(released, count=released.count * guess.records / guess_total(guess.release))
     everything = levels.parts_at(level)
     pairs = min(guess.pairs or everything, everything)
     return GuessedCounts(count=np.array([guess.records / pairs]), number=np.array([float(pairs)]))
-
-
-def _counts_like(frame: TripCounts | AreaCounts, level: int, release: AnyRelease) -> GuessedCounts:
-    """Guess the counts of the pairs or regions of a level by an earlier release of the same kind, which `choose_guess` has checked."""
-    if isinstance(frame, TripCounts):
-        return guess_pairs(frame, level, cast("TripRelease", release))
-    return guess_regions(frame, level, cast("AreaRelease", release))
 
 
 def _describe(error: float, levels: Levels, level: int, guessed: GuessedCounts | None, unit: str) -> bool:

@@ -161,20 +161,13 @@ def _choose_release(
     if page not in loaded:
         return None
     data, config = loaded[page]
-    st.markdown(f"{markdown(data.title)}: {_describe_release(config.build(), config.budget())}")
+    mechanism = config.build()
+    chosen, defaults = mechanism.chosen(), type(mechanism)().chosen()
+    changed = [f"{rule.label} {chosen[rule.name]}" for rule in mechanism.rules() if chosen[rule.name] != defaults[rule.name]]
+    settings = f" ({markdown(', '.join(changed))})" if changed else ""
+    st.markdown(f"{markdown(data.title)}: **{mechanism.title}**, {budget_words(config.budget())}{settings}")
     st.caption(f"Chosen on the {page} page, where it can be changed.")
     return data, config, None
-
-
-def _describe_release(mechanism: AnyMechanism, budget: Any) -> str:
-    """Return a text of the mechanism, the budget, and the settings that differ from the defaults."""
-    defaults = type(mechanism)().chosen()
-    changed = [
-        f"{rule.label} {mechanism.chosen()[rule.name]}"
-        for rule in mechanism.rules()
-        if mechanism.chosen()[rule.name] != defaults[rule.name]
-    ]
-    return f"**{mechanism.title}**, {budget_words(budget)}" + (f" ({markdown(', '.join(changed))})" if changed else "")
 
 
 def _budget_of(paid_draw: PaidDraw) -> Any:

@@ -22,20 +22,17 @@ from dpviz.app.areas.tabs import ASK_TAB, key_figures, show_tabs
 from dpviz.app.cached import regions_on_map
 from dpviz.app.components.panes import Chosen, panes
 from dpviz.app.curate_page import (
-    begin_curate,
+    CurateParts,
     begin_release,
     choose_level,
     choose_map,
-    end_curate,
-    list_draws,
     show_declared_regions,
     show_map_to_drag,
 )
-from dpviz.app.expected_errors import Expected, Levels, show_expected
+from dpviz.app.expected_errors import Expected, Levels
 from dpviz.app.first_row import NO_EXPORT, WATERMARK
-from dpviz.app.pay import show_account, show_button
 from dpviz.app.session import is_dark
-from dpviz.app.sidebar import curate_controls
+from dpviz.data.areas import AreaCounts
 from dpviz.evaluation.area_metrics import AreaEvaluation
 from dpviz.release.nouns import RECORDS
 from dpviz.space.regions import Regions
@@ -47,31 +44,9 @@ from dpviz.view.declared_canvas import declared_scene as empty_scene
 MAP_HEIGHT, DECLARED_HEIGHT = 620, 380  # pixels
 
 
-def show_curate(protected: str) -> None:
-    """Show the page; `protected` says what a release protects."""
-    places = begin_curate(AREAS, protected, "2 In which regions?")
-    cards = places.cards
-    declared, fits = curate_controls(AREAS, cards, areas_controls, Declared(), _regions_of)
-    data = declared.data
-    draws = list_draws(config()) if fits else []
-    with places.account:
-        funding = show_account(data, draws, cards) if fits else None
-    with cards.good or st.container():
-        frame, unit = declared.frame() if fits else None, RECORDS if data is None else data.unit
-        expected = show_expected(AREAS, cards, frame, None if frame is None else _levels_of(frame.regions), unit, funding)
-    with places.button:
-        show_button(AREAS, data, draws, cards, funding, lambda: RELEASES.pay(data, funding))
-    with places.declared:
-        _show_declared(declared, expected, unit)
-    end_curate(AREAS, places, data, RELEASES.newest(), _show_release)
-
-
-def _regions_of(declared: Declared) -> Regions | None:
-    return None if declared.regions is None else declared.regions.regions
-
-
-def _levels_of(regions: Regions) -> Levels:
+def _levels_of(areas: AreaCounts) -> Levels:
     """Return the levels of regions."""
+    regions = areas.regions
     return Levels(names=dict(enumerate(regions.levels, start=1)), usual=regions.depth, part="region", parts_at=regions.size)
 
 
@@ -139,3 +114,17 @@ def _take_chosen(regions: Regions, drawing: AreasDrawing, chosen: Chosen) -> Non
     if chosen.cell is not None and chosen.kind == "area" and chosen.cell < len(drawing.areas.size):
         toggle_asked(regions, chosen.cell)
         st.session_state["areas tab"] = ASK_TAB
+
+
+PARTS = CurateParts(
+    where="2 In which regions?",
+    controls=areas_controls,
+    nothing=Declared(),
+    frame_of=lambda declared: None if declared.regions is None else declared.regions.regions,
+    counts_of=Declared.frame,
+    levels_of=_levels_of,
+    unit_of=lambda data: RECORDS if data is None else data.unit,
+    releases=RELEASES,
+    show_declared=_show_declared,
+    show_release=_show_release,
+)

@@ -12,7 +12,7 @@ from dpviz.app import cached, opened_config
 from dpviz.app.areas.regions import choose_areas_regions, comes_from_file, part_of, role_of
 from dpviz.app.areas.state import AREAS, AreasData, config
 from dpviz.app.cards import DATA, Cards
-from dpviz.app.chosen_files import ChosenFiles, FileKind, choose_paths, count_chosen, data_of_files, read_upload, refuse_as_regions
+from dpviz.app.chosen_files import ChosenFiles, FileKind, choose_files, count_chosen, data_of_files, refuse_as_regions
 from dpviz.app.columns import choose_count, choose_point_columns, lacking_place, lacks_count, pick
 from dpviz.app.file_questions import are_public, ask_whom, leave_out_bad_rows, show_repeats
 from dpviz.app.files import TYPES, ask_for_file
@@ -95,7 +95,8 @@ def _choose_sample(cards: Cards) -> Declared:
 def _choose_files(cards: Cards) -> Declared:
     """Show the choice of files and of how they are read. Return what is declared; the data are missing until all is chosen and counted."""
     regions = choose_areas_regions(cards)
-    chosen = _choose_upload(cards) if config().source == "upload" else choose_paths(FILES, cards)
+    about = "One row per record: coordinates, point geometries, or ids of the finest regions."
+    chosen = choose_files(FILES, cards, lambda: ask_for_file("Points file", TYPES, "areas", about))
     if regions is not None and cards.curates:
         cards.where.caption(describe_regions(regions.regions))
     if regions is None or chosen is None:
@@ -106,12 +107,6 @@ def _choose_files(cards: Cards) -> Declared:
     if config().mode == CURATE and (role := role_of(regions)) is not None:
         refuse_as_regions(chosen, role)
     return _ask_and_count(chosen, regions, cards)
-
-
-def _choose_upload(cards: Cards) -> AreaFiles | None:
-    """Ask for an uploaded file of points; None until it is chosen."""
-    kept = ask_for_file("Points file", TYPES, "areas", "One row per record: coordinates, point geometries, or ids of the finest regions.")
-    return None if kept is None else read_upload(FILES, *kept, cards)
 
 
 def _ask_and_count(chosen: AreaFiles, regions: cached.UploadedRegions, cards: Cards) -> Declared:

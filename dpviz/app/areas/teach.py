@@ -63,12 +63,7 @@ class AreaRuns(LiveRuns):
     """The runs of the Areas page."""
 
 
-def _weigh(what: AreasDrawn) -> float:
-    """Return the number of regions that a run keeps, over all levels."""
-    return float(len(what.release.count))
-
-
-LIVE = LiveControls(page_state=AREAS, kind=AreaRuns, weigh=_weigh, room=MOST_REGIONS)
+LIVE = LiveControls(page_state=AREAS, kind=AreaRuns, weigh=lambda what: float(len(what.release.count)), room=MOST_REGIONS)
 RUNS = TwoRuns(live=LIVE, run_of=RELEASES.run, has_frame=lambda what, data: what.data.counts.regions == data.counts.regions)
 
 

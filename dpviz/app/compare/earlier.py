@@ -178,7 +178,7 @@ def find_again(study: Study, data: CompareData) -> None:
     if loaded is not None and loaded.belongs_to(study):
         runs = {row["run"] for row in loaded.rows}
         is_new = study_job is None or is_restored or study_job.study.fingerprint != study.fingerprint
-        is_new = is_new or not runs <= {row["run"] for row in study_job.rows}
+        is_new = is_new or study_job is None or not runs <= {row["run"] for row in study_job.rows}
         if is_new and (study_job is None or study_job.state != RUNNING):
             _show_rows(study, data)
     elif study_job is None and is_shared(data):

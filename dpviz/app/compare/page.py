@@ -102,7 +102,7 @@ _STYLE = (  # no fading while a study runs; the buttons of the chart lie in its 
     ".st-key-study [data-testid='stElementToolbar'] { top: 0 !important; }</style>"
 )
 _STATE_WORDS = {"stopped": "Stopped", "done": "Done", "failed": "Failed"}
-MAPS, LEVELS, SIZES, PARTS_TAB, TIME, INVERSE, TABLE = (
+TABS = MAPS, LEVELS, SIZES, PARTS_TAB, TIME, INVERSE, TABLE = (
     "On the map",
     "By level",
     "By size",
@@ -111,7 +111,6 @@ MAPS, LEVELS, SIZES, PARTS_TAB, TIME, INVERSE, TABLE = (
     "Which ε?",
     "Table",
 )
-TABS = (MAPS, LEVELS, SIZES, PARTS_TAB, TIME, INVERSE, TABLE)
 NOT_OF_AREAS = (SIZES, PARTS_TAB)  # studies of areas compare whole levels, and errors of regions have one part: noise
 HEIGHT, HEIGHT_ABOVE = 340, 260  # of charts in the tabs, and of the one above them
 ABOUT = (
@@ -532,24 +531,12 @@ def _show_table(study_job: StudyJob, data: CompareData, rows: pd.DataFrame) -> N
         " *Load a study* on the left takes study.csv."
     )
     left, right, _ = st.columns([2, 2, 3])
-    left.download_button(
-        "Download every run (CSV)",
-        lambda: csv_text(table_with_link(study_job)),
-        "study.csv",
-        "text/csv",
-        on_click="ignore",
-        key="study rows",
-        width="stretch",
-    )
-    right.download_button(
-        "Download the summary (CSV)",
-        lambda: csv_text(rows),
-        "summary.csv",
-        "text/csv",
-        on_click="ignore",
-        key="study summary",
-        width="stretch",
-    )
+    for place, label, key, make in (
+        (left, "Download every run (CSV)", "study rows", lambda: csv_text(table_with_link(study_job))),
+        (right, "Download the summary (CSV)", "study summary", lambda: csv_text(rows)),
+    ):
+        name = "study.csv" if place is left else "summary.csv"
+        place.download_button(label, make, name, "text/csv", on_click="ignore", key=key, width="stretch")
 
 
 def summary_table(rows: pd.DataFrame, figure: str, further: list[str]) -> pd.DataFrame:

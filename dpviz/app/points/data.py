@@ -11,7 +11,7 @@ import streamlit as st
 
 from dpviz.app import cached, drafts, opened_config
 from dpviz.app.cards import DATA, WHERE, Cards
-from dpviz.app.chosen_files import ChosenFiles, FileKind, choose_paths, count_chosen, data_of_files, is_among, read_upload
+from dpviz.app.chosen_files import ChosenFiles, FileKind, choose_files, count_chosen, data_of_files, is_among
 from dpviz.app.class_mode import most_records, refuse_in_class
 from dpviz.app.columns import choose_point_columns, lacking_place, lacks_count
 from dpviz.app.fields import Field, in_range
@@ -78,7 +78,7 @@ def points_controls(cards: Cards) -> Declared:
     source = choose_source(POINTS, cards)
     if source == "sample":
         return _choose_sample(cards)
-    chosen_files = _choose_upload(cards) if source == "upload" else choose_paths(FILES, cards)
+    chosen_files = choose_files(FILES, cards, partial(_ask_for_upload, cards))
     if chosen_files is not None:
         return _ask_and_count(chosen_files, cards)
     if not cards.curates:
@@ -137,7 +137,7 @@ def _describe_domain(domain: Domain) -> str:
     return f"Domain {west:g}, {south:g} to {east:g}, {north:g} ({markdown(crs)}), {domain.side:,} x {domain.side:,} cells."
 
 
-def _choose_upload(cards: Cards) -> PointFiles | None:
+def _ask_for_upload(cards: Cards) -> tuple[str, bytes] | None:
     refuse_in_class("files")
     formats = (
         "CSV, GeoJSON, GeoPackage, GeoParquet, FlatGeobuf or a zipped Shapefile. For others, dpviz check FILE says what converts them."
@@ -150,7 +150,7 @@ def _choose_upload(cards: Cards) -> PointFiles | None:
             st.info("Choose a file with one row per record: longitude and latitude columns, or point geometries.")
     elif st.session_state["file"] is None and st.button("Forget the uploaded file"):
         st.session_state["uploaded"] = kept = None
-    return None if kept is None else read_upload(FILES, *kept, cards)
+    return kept
 
 
 def _keep_upload() -> None:

@@ -83,7 +83,8 @@ def show_teach(data: Data | None, row: DeltaGenerator, protected: str, fits: boo
 def _show_result(row: DeltaGenerator, protected: str, shown: ShownRun, above: DeltaGenerator, below: DeltaGenerator) -> None:
     """Show the maps, and what stands around and under them."""
     first, verdict = shown.first, verdict_of(shown.first)
-    level = _choose_level(first)
+    chosen = config().zoom  # else a level whose partitions can be told apart, the same whatever the budget
+    level = level_like(first.release, EASY_ZOOM) if chosen is None else min(chosen, first.release.height)
     scene, on_maps = _make_scene(shown, _make_views(shown, level))
     domain = first.data.counts.domain
 
@@ -118,12 +119,6 @@ def _describe_box(shown: ShownRun) -> str:
     if shown.second is None:
         return f"Box: {describe_answer(shown.first)}"
     return f"Box, right map: {describe_answer(shown.first)} Left map: {describe_answer(shown.second)}"
-
-
-def _choose_level(what: Drawn) -> int:
-    """Return the level that is shown: the chosen one, or one whose partitions can be told apart, the same whatever the budget."""
-    chosen = config().zoom
-    return level_like(what.release, EASY_ZOOM) if chosen is None else min(chosen, what.release.height)
 
 
 def _pane_controls(shown: ShownRun, scene: Scene) -> None:

@@ -8,16 +8,20 @@ import streamlit as st
 
 from dpviz.app import cached
 from dpviz.app.components.panes import Chosen, panes
-from dpviz.app.curate_page import begin_curate, begin_release, choose_level, choose_map, end_curate, list_draws, show_declared_regions
-from dpviz.app.expected_errors import Expected, Levels, show_expected
+from dpviz.app.curate_page import (
+    CurateParts,
+    begin_release,
+    choose_level,
+    choose_map,
+    show_declared_regions,
+)
+from dpviz.app.expected_errors import Expected, Levels
 from dpviz.app.first_row import NO_EXPORT, WATERMARK
-from dpviz.app.pay import show_account, show_button
 from dpviz.app.release_tabs import show_title
 from dpviz.app.session import (
     carry_out,
     is_dark,
 )
-from dpviz.app.sidebar import curate_controls
 from dpviz.app.trips.data import Declared, trips_controls
 from dpviz.app.trips.filters import change_level, choose_filters, chosen_region, shown_level
 from dpviz.app.trips.state import ALONE, RELEASES, TRIPS, TripsDrawn
@@ -37,31 +41,6 @@ from dpviz.view.trips_drawing import SHOWN_TRIPS, TripsDrawing, TripsMapSettings
 
 MAP_HEIGHT = 620  # pixels
 DECLARED_HEIGHT = 380  # pixels
-
-
-def show_curate(protected: str) -> None:
-    """Show the page; `protected` says what a release protects."""
-    places = begin_curate(TRIPS, protected, "2 Between which regions?")
-    cards = places.cards
-    declared, fits = curate_controls(TRIPS, cards, trips_controls, Declared(), _origins_of, below_mechanism=_choose_second)
-    data = declared.data
-    draws = list_draws(TRIPS.config()) if fits else []
-    with places.account:
-        funding = show_account(data, draws, cards) if fits else None
-    with cards.good or st.container():
-        frame, unit = declared.frame() if fits else None, TRIPS_NOUN if data is None else data.unit
-        expected = show_expected(TRIPS, cards, frame, None if frame is None else _levels_of(frame), unit, funding)
-        if frame is not None and expected is None:
-            _offer_add_remove(frame)
-    with places.button:
-        show_button(TRIPS, data, draws, cards, funding, lambda: RELEASES.pay(data, funding))
-    with places.declared:
-        _show_declared(declared, expected, unit)
-    end_curate(TRIPS, places, data, RELEASES.newest(), _show_release)
-
-
-def _origins_of(declared: Declared) -> Regions | None:
-    return None if declared.regions is None else declared.regions[0].regions
 
 
 def _levels_of(trips: TripCounts) -> Levels:
@@ -87,13 +66,13 @@ def _show_declared(declared: Declared, expected: Expected | None, unit: str) -> 
     show_declared_regions(scene, "declared regions")
 
 
-def _offer_add_remove(frame: TripCounts) -> None:
+def _offer_add_remove(frame: TripCounts | None, expected: Expected | None) -> None:
     """Offer neighbours of whom one has a person more, where replacing a person's trips by as many others promises too much.
 
     It is a press of its own: what is protected is never chosen without the curator.
     """
     how = TRIPS.config()
-    if frame.contributions == 1 or frame.exactly or how.build().neighbours != BOUNDED:
+    if frame is None or expected is not None or frame.contributions == 1 or frame.exactly or how.build().neighbours != BOUNDED:
         return
     settings = {**how.settings, "neighbours": ADD_REMOVE}
     label = "Protect that a person is added or removed"
@@ -162,3 +141,19 @@ def _show_map(release: TripRelease, index: int, view: TripsMapSettings, truth: T
 def _take_chosen(regions: Regions, drawing: TripsDrawing, chosen: Chosen) -> None:
     """Take what was clicked on the map."""
     take_chosen(regions, drawing, chosen)
+
+
+PARTS = CurateParts(
+    where="2 Between which regions?",
+    controls=trips_controls,
+    nothing=Declared(),
+    frame_of=lambda declared: None if declared.regions is None else declared.regions[0].regions,
+    counts_of=Declared.frame,
+    levels_of=_levels_of,
+    unit_of=lambda data: TRIPS_NOUN if data is None else data.unit,
+    releases=RELEASES,
+    show_declared=_show_declared,
+    show_release=_show_release,
+    below_mechanism=_choose_second,
+    below_errors=_offer_add_remove,
+)

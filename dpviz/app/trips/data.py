@@ -10,7 +10,7 @@ import streamlit as st
 
 from dpviz.app import cached, opened_config
 from dpviz.app.cards import DATA, Cards
-from dpviz.app.chosen_files import ChosenFiles, FileKind, choose_paths, count_chosen, data_of_files, read_upload, refuse_as_regions
+from dpviz.app.chosen_files import ChosenFiles, FileKind, choose_files, count_chosen, data_of_files, refuse_as_regions
 from dpviz.app.columns import ask_pair, choose_count, lacks_count, pick
 from dpviz.app.file_questions import are_public, ask_whom, leave_out_bad_rows, show_repeats
 from dpviz.app.files import ask_for_file
@@ -119,7 +119,8 @@ def _choose_files(cards: Cards) -> Declared:
     apart_help = "Where trips end in another hierarchy than they begin in, of as many levels."
     apart = st.toggle("Destinations have regions of their own", key="trips apart", persist_state="session", help=apart_help)
     ends = choose_regions("ends", "Regions of the destinations") if apart else regions
-    chosen_files = _choose_upload(cards) if TRIPS.config().source == "upload" else choose_paths(FILES, cards)
+    about = "CSV, TSV or Parquet: origin, destination and count, LODES, or a wide matrix."
+    chosen_files = choose_files(FILES, cards, lambda: ask_for_file("Trips file", TABLES, "trips", about))
     both = None if regions is None or ends is None else (regions, ends)
     if both is not None and cards.curates:
         for each in dict.fromkeys(both):
@@ -215,9 +216,3 @@ def _choose_coordinates(names: list[str], found: tuple[tuple[str, str], tuple[st
             north = pick(f"{title}: y", names, y, f"trips column {role} y {digest}", "Latitude or northing.")
         ends[role] = None if east is None or north is None else (east, north)
     return ends
-
-
-def _choose_upload(cards: Cards) -> TripFiles | None:
-    """Ask for an uploaded file of trips; None until it is chosen."""
-    kept = ask_for_file("Trips file", TABLES, "trips", "CSV, TSV or Parquet: origin, destination and count, LODES, or a wide matrix.")
-    return None if kept is None else read_upload(FILES, *kept, cards)

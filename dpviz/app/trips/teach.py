@@ -67,12 +67,9 @@ class TripRuns(LiveRuns):
     """The runs of the Trips page."""
 
 
-def _weigh(what: TripsDrawn) -> float:
-    """Return the number of pairs that a run keeps, over all stages."""
-    return float(sum(len(stage.count) for stage in what.release.stages))
-
-
-LIVE = LiveControls(page_state=TRIPS, kind=TripRuns, weigh=_weigh, room=MOST_PAIRS)
+LIVE = LiveControls(
+    page_state=TRIPS, kind=TripRuns, weigh=lambda what: float(sum(len(stage.count) for stage in what.release.stages)), room=MOST_PAIRS
+)
 RUNS = TwoRuns(
     live=LIVE,
     run_of=RELEASES.run,
@@ -176,7 +173,7 @@ def _choose_view(what: TripsDrawn, level: int) -> TripsMapSettings:
     tops = choose_public_tops(release, what.compared.true_level(level), view)
     names = {"error": f"error {level}", "area_error": f"area error {level}"}
     kept = keep_error_tops(TRIPS, {name: getattr(tops, part) for part, name in names.items()})
-    return replace(view, tops=replace(tops, **{part: kept[name] for part, name in names.items()}))
+    return replace(view, tops=replace(tops, error=kept[names["error"]], area_error=kept[names["area_error"]]))
 
 
 def _draw(what: TripsDrawn, view: TripsMapSettings, kind: str) -> TripsDrawing:
