@@ -214,7 +214,7 @@ def _discard(paid: publish.PaidRelease, kept: Path) -> None:
     st.toast(f"Draw {paid.entry:d} was discarded; what it cost stays spent.")
     for slot in ("kept draws", "drawn Curate", "trips drawn Curate"):
         for each in list(results := st.session_state.get(slot, ())):
-            made = (each.paid.release,) if hasattr(each, "paid") else getattr(each, "releases", None) or (each.release,)
+            made = [each.paid.release] if hasattr(each, "paid") else [run.release for run in each.runs]
             if any(release is paid.release for release in made):
                 results.remove(each)
 

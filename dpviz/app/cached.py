@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import hashlib
 import io
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, ParamSpec, TypeVar
 
 import pandas as pd
 import streamlit as st
@@ -42,6 +43,20 @@ from dpviz.view.basemap import Bounds, outline_rings
 from dpviz.view.declared_regions import DeclaredLevel, find_bounds, prepare_level
 
 Options = tuple[tuple[str, object], ...]
+P = ParamSpec("P")
+T = TypeVar("T")
+_PER_SESSION: list[Any] = []  # functions whose results `forget` clears
+
+
+def _per_session(most: int, spinner: str | bool = False, **options: Any) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """Keep so many results of a function for each session, until `forget` clears them; `spinner` is shown while one is made."""
+
+    def keep(function: Callable[P, T]) -> Callable[P, T]:
+        cached: Any = st.cache_resource(max_entries=most, scope="session", show_spinner=spinner, **options)(function)
+        _PER_SESSION.append(cached)
+        return cached  # type: ignore[no-any-return]
+
+    return keep
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +98,7 @@ def sample(key: str, size: int | None, order: int) -> PointCounts:
     return load_point_sample(key, size=size, domain=Domain(bounds=domain.bounds, crs=domain.crs, order=order))
 
 
-@st.cache_resource(max_entries=4, scope="session", show_spinner="Looking at the file ...")
+@_per_session(4, "Looking at the file ...")
 def inspect_points_file(digest: str, name: str, _content: bytes, written: Options = ()) -> PointsFile:  # noqa: ARG001
     """Describe a file of points: format, columns and CRS.
 
@@ -96,13 +111,13 @@ def inspect_points_file(digest: str, name: str, _content: bytes, written: Option
     return describe_points(find_files(named_file(name, _content), TextFormat(**dict(written))))  # type: ignore[arg-type]
 
 
-@st.cache_resource(max_entries=2, scope="session", show_spinner="Counting the points ...")
+@_per_session(2, "Counting the points ...")
 def count_points_file(digest: str, name: str, _content: bytes, domain: Domain, options: Options) -> PointCounts:  # noqa: ARG001
     """Count a file's points on a domain; `digest` identifies the content in the cache's key."""
     return read_points(named_file(name, _content), domain=domain, **fold_text_format(dict(options)))
 
 
-@st.cache_resource(max_entries=4, scope="session", show_spinner=False)
+@_per_session(4)
 def fingerprints(digest: str, frame_and_columns: tuple[object, ...], _data: PrivateData) -> tuple[str, ...]:  # noqa: ARG001
     """Return the ledger's fingerprints of data; in the cache's key, `digest` identifies the content."""
     return fingerprints_of(_data)
@@ -161,25 +176,25 @@ def shared_studies() -> SharedStudies:
     return SharedStudies()
 
 
-@st.cache_resource(max_entries=4, scope="session", show_spinner="Looking at the file ...")
+@_per_session(4, "Looking at the file ...")
 def inspect_regions_file(digest: str, name: str, _content: bytes) -> RegionsFile:  # noqa: ARG001
     """Describe a file of regions: its columns and levels."""
     return inspect_regions(named_file(name, _content))
 
 
-@st.cache_resource(max_entries=4, scope="session", show_spinner="Looking at the file ...")
+@_per_session(4, "Looking at the file ...")
 def propose_region_levels(digest: str, name: str, _content: bytes) -> tuple[str, ...]:  # noqa: ARG001
     """Propose the columns of ids of a file with a column per level, coarsest first; none if they are not clear."""
     return propose_levels(named_file(name, _content))
 
 
-@st.cache_resource(max_entries=4, scope="session", show_spinner="Looking at the file ...")
+@_per_session(4, "Looking at the file ...")
 def list_region_denominators(digest: str, name: str, _content: bytes) -> tuple[str, ...]:  # noqa: ARG001
     """List the columns of a file of regions by which counts can be divided."""
     return list_denominators(named_file(name, _content))
 
 
-@st.cache_resource(max_entries=4, scope="session", show_spinner="Reading the regions ...")
+@_per_session(4, "Reading the regions ...")
 def read_regions_file(
     digest: str,
     name: str,
@@ -200,26 +215,26 @@ def read_regions_file(
     return UploadedRegions(key=key, regions=regions.grouped(prefix_lengths) if prefix_lengths else regions)
 
 
-@st.cache_resource(max_entries=4, scope="session", show_spinner="Making the regions ...")
+@_per_session(4, "Making the regions ...")
 def make_regions_without_file(digest: tuple[object, ...], _part: RegionsPart, _polygons: tuple[str, bytes] | None) -> UploadedRegions:
     """Make H3 cells or squares. `digest` identifies the part and the polygons that H3 cells cover, whose name and content follow."""
     polygons = None if _polygons is None else read_polygons(named_file(*_polygons), crs=_part.crs, limits=OUTLINE_LIMITS)
     return UploadedRegions(key=digest, regions=make_regions(_part, polygons), part=_part)
 
 
-@st.cache_resource(max_entries=8, scope="session", show_spinner="Drawing the regions ...")
+@_per_session(8, "Drawing the regions ...")
 def declared_level(digest: tuple[object, ...], _frames: tuple[UploadedRegions, UploadedRegions], level: int) -> DeclaredLevel | None:  # noqa: ARG001
     """Prepare the regions of a level for a map; None if they have neither outlines nor points. `digest` has the keys of both frames."""
     return prepare_level(_frames[0].regions, _frames[1].regions, level)
 
 
-@st.cache_resource(max_entries=4, scope="session", show_spinner=False)
+@_per_session(4)
 def declared_bounds(digest: tuple[object, ...], _frames: tuple[UploadedRegions, UploadedRegions]) -> Bounds | None:  # noqa: ARG001
     """Choose what a map of regions shows at first; None if they have neither outlines nor points. `digest` has the keys of both frames."""
     return find_bounds(_frames[0].regions, _frames[1].regions)
 
 
-@st.cache_resource(max_entries=4, scope="session", show_spinner="Reading the polygons ...")
+@_per_session(4, "Reading the polygons ...")
 def read_outline_file(digest: str, name: str, _content: bytes, crs: str | None) -> tuple[Outline, list[list[list[float]]]]:  # noqa: ARG001
     """Read the outline of an area, and write it as closed lines in degrees; the CRS counts where the file states none."""
     outline = read_outline(named_file(name, _content), crs=crs)
@@ -231,34 +246,32 @@ def _give_way(_done: float) -> None:
     st.session_state.get("gives way", None)
 
 
-@st.cache_resource(max_entries=4, scope="session", show_spinner="Masking the domain ...")
+@_per_session(4, "Masking the domain ...")
 def mask_domain(digest: str, name: str, _content: bytes, domain: Domain) -> Domain:
     """Mask the cells of a domain that touch no polygon of a public file; the domain's CRS counts where the file states none."""
     outline, _ = read_outline_file(digest, name, _content, domain.crs)
     return mask_outside(domain, outline, report=_give_way)
 
 
-@st.cache_resource(max_entries=4, scope="session", show_spinner="Masking the domain ...")
+@_per_session(4, "Masking the domain ...")
 def mask_to_land(domain: Domain) -> Domain:
     """Mask the cells of a domain that touch no land."""
     return mask_outside(domain, land_outline(), report=_give_way)
 
 
-@st.cache_resource(max_entries=2, scope="session", show_spinner="Counting the sample ...")
+@_per_session(2, "Counting the sample ...")
 def masked_sample(digest: str, key: str, size: int | None, domain: Domain) -> PointCounts:  # noqa: ARG001
     """Load a public sample and count it on a domain with a mask, whose content `digest` identifies."""
     return load_point_sample(key, size=size, domain=domain)
 
 
-@st.cache_resource(max_entries=4, scope="session", show_spinner="Looking at the file ...")
+@_per_session(4, "Looking at the file ...")
 def inspect_trips_file(digest: str, name: str, _content: bytes, written: Options) -> TripsFile:  # noqa: ARG001
     """Describe a file of trips: format and columns; the arguments are those of `inspect_points_file`."""
     return describe_trip_files(find_files(named_file(name, _content), TextFormat(**dict(written))))  # type: ignore[arg-type]
 
 
-@st.cache_resource(
-    max_entries=2, scope="session", show_spinner="Adding up the trips ...", hash_funcs={UploadedRegions: lambda frame: frame.key}
-)
+@_per_session(2, "Adding up the trips ...", hash_funcs={UploadedRegions: lambda frame: frame.key})
 def count_trips_file(
     digest: str,  # noqa: ARG001
     name: str,
@@ -271,72 +284,44 @@ def count_trips_file(
     return read_trips(named_file(name, _content), regions=origins, destinations=ends, **fold_text_format(dict(options)))
 
 
-@st.cache_resource(
-    max_entries=2, scope="session", show_spinner="Counting the points ...", hash_funcs={UploadedRegions: lambda frame: frame.key}
-)
+@_per_session(2, "Counting the points ...", hash_funcs={UploadedRegions: lambda frame: frame.key})
 def count_areas_file(digest: str, name: str, _content: bytes, frame: UploadedRegions, options: Options) -> AreaCounts:  # noqa: ARG001
     """Count a file's points in regions."""
     return read_areas(named_file(name, _content), regions=frame.regions, **fold_text_format(dict(options)))
 
 
-@st.cache_resource(max_entries=2, scope="session", show_spinner=False)
+@_per_session(2)
 def regions_on_map(digest: tuple[object, ...], _frame: UploadedRegions) -> RegionsOnMap:  # noqa: ARG001
     """Return where regions of a file lie on a map; `digest` is their key."""
     return RegionsOnMap(_frame.regions)
 
 
-@st.cache_resource(max_entries=2, scope="session", show_spinner=False)
+@_per_session(2)
 def denominators_of(digest: tuple[object, ...], _frame: UploadedRegions) -> dict[str, Denominator]:  # noqa: ARG001
     """Return the public numbers by which counts in a file's regions can be divided; `digest` is their key."""
     return _make_denominators(region_denominators(_frame.regions))
 
 
-@st.cache_resource(max_entries=1, scope="session", show_spinner=False, on_release=Keeper.stop_all)
+@_per_session(1, on_release=Keeper.stop_all)
 def keeper() -> Keeper:
     """Return the owner of this session's background work. Streamlit releases it when the browser is closed and when data are forgotten."""
     return Keeper()
 
 
-@st.cache_resource(max_entries=1, scope="session", show_spinner=False, on_release=SessionCounts.stop_all)
+@_per_session(1, on_release=SessionCounts.stop_all)
 def counting_jobs() -> SessionCounts:
     """Return the owner of this session's jobs that count files given by path; they end with the session, as its studies do."""
     return SessionCounts()
 
 
-@st.cache_resource(max_entries=4, scope="session", show_spinner="Looking for columns of ids ...")
+@_per_session(4, "Looking for columns of ids ...")
 def find_id_columns(digest: str, used_columns: tuple[str, ...], _found: FoundFiles) -> tuple[RepeatedColumn, ...] | None:  # noqa: ARG001
     """Find columns of files whose values repeat as ids do; `digest` identifies the files in the cache's key."""
     return find_repeated_columns(_found, but=used_columns)
 
 
-PER_SESSION = (
-    inspect_points_file,
-    count_points_file,
-    fingerprints,
-    inspect_regions_file,
-    propose_region_levels,
-    list_region_denominators,
-    read_regions_file,
-    make_regions_without_file,
-    read_outline_file,
-    mask_domain,
-    mask_to_land,
-    masked_sample,
-    declared_level,
-    declared_bounds,
-    inspect_trips_file,
-    count_trips_file,
-    count_areas_file,
-    regions_on_map,
-    denominators_of,
-    keeper,
-    counting_jobs,
-    find_id_columns,
-)
-
-
 def forget() -> None:
     """Clear all caches of this session, and end its background work; public samples, which all sessions share, are not cleared."""
     keeper().end_all()
-    for function in PER_SESSION:
+    for function in _PER_SESSION:
         function.clear()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
 import streamlit as st
@@ -12,16 +13,19 @@ from dpviz.app import cached, opened_config
 from dpviz.app.advice import advise_in_app
 from dpviz.app.cards import DATA, Cards
 from dpviz.app.files import COUNT_COPIES, LIMITS, count_by_path, path_files
-from dpviz.app.page_state import PageState
+from dpviz.app.ledger import Source
+from dpviz.app.page_data import PageData
+from dpviz.app.page_state import CURATE, PageState
 from dpviz.app.session import show_error
 from dpviz.app.text_format import choose_text_format
+from dpviz.app.unit_controls import show_left_out
 from dpviz.data.counting.engines import NUMPY
 from dpviz.data.empty import refuse_empty_data
 from dpviz.data.reading.safety import read_checked
 from dpviz.data.reading.sources import FoundFiles, find_files
 from dpviz.errors import DpvizError, InputError
 from dpviz.publishing.config import DataPart
-from dpviz.publishing.private_data import CountRequest, OpenedData
+from dpviz.publishing.private_data import CountRequest, OpenedData, left_out
 from dpviz.view.escape import markdown
 
 About = TypeVar("About")
@@ -69,6 +73,8 @@ class FileKind(Generic[About, Frame]):
         count_upload: counts an upload from its digest, name and bytes, the frame and the options.
         frame_of: returns the public frame as engines take it.
         key_of: identifies the frame in the keys of caches.
+        title: of the data on screen.
+        unit: what is counted.
     """
 
     page: PageState
@@ -79,6 +85,8 @@ class FileKind(Generic[About, Frame]):
     count_upload: Callable[[str, str, bytes, Frame, cached.Options], Any]
     frame_of: Callable[[Frame], Any]
     key_of: Callable[[Frame], object]
+    title: str
+    unit: str
 
 
 def read_upload(kind: FileKind[About, Frame], name: str, body: bytes, cards: Cards) -> ChosenFiles[About, Frame] | None:
@@ -109,7 +117,17 @@ def read_upload(kind: FileKind[About, Frame], name: str, body: bytes, cards: Car
     )
 
 
-def choose_paths(kind: FileKind[About, Frame], cards: Cards) -> ChosenFiles[About, Frame] | None:
+def choose_files(
+    kind: FileKind[About, Frame], cards: Cards, ask: Callable[[], tuple[str, bytes] | None]
+) -> ChosenFiles[About, Frame] | None:
+    """Ask for files by upload, which `ask` does, or by path; None until they are chosen."""
+    if kind.page.config().source != "upload":
+        return _choose_paths(kind, cards)
+    kept = ask()
+    return None if kept is None else read_upload(kind, *kept, cards)
+
+
+def _choose_paths(kind: FileKind[About, Frame], cards: Cards) -> ChosenFiles[About, Frame] | None:
     """Ask for the path of files; None until files are found there."""
     prefix = kind.page.prefix
     files = path_files(prefix, kind.kind, cards)
@@ -197,3 +215,40 @@ def count_chosen(
         st.warning(f"Curator only: {markdown(note)}")
         cards.ask(DATA, f"Some files have the same content: delete a copy, or tick “{COUNT_COPIES}” on the left.")
     return opened
+
+
+def data_of_files(
+    kind: FileKind[Any, Any],
+    chosen: ChosenFiles[Any, Any],
+    opened: OpenedData,
+    options: dict[str, Any],
+    *,
+    make: Callable[..., Any] = PageData,
+    more: Mapping[str, Any] = MappingProxyType({}),
+    **frame: Any,
+) -> Any:
+    """Return counted files as the data of a page; what was left out of them is for the curator only.
+
+    Args:
+        kind: of the files.
+        chosen: the files.
+        opened: what was counted.
+        options: of the count.
+        make: makes the data, a `PageData`.
+        more: what the data of the page have beside that.
+        frame: the parts of a configuration that say what the public frame is.
+    """
+    asks_for_crs = getattr(chosen.about, "needs_crs", True)  # the page of trips always asks
+    part = opened_config.with_kept({**chosen.part, **options}, chosen.opened, asks_for_crs=asks_for_crs)
+    data = make(
+        counts=opened.data,
+        digest=chosen.content(opened),
+        fingerprints=opened.fingerprints,
+        title=kind.title,
+        unit=kind.unit,
+        source=Source(data_part=part, **frame),
+        **more,
+    )
+    notes = (left_out(opened.data), *getattr(opened.data, "notes", ()))
+    show_left_out(data, notes, private=kind.page.config().mode == CURATE)
+    return data

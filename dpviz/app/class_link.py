@@ -43,8 +43,9 @@ def _offer(page: str) -> None:
 
 
 def _show_link(page: str) -> None:
-    config = _config_of(page)
-    if config is None:
+    kept = st.session_state
+    config = kept[_SETTINGS_OF_LESSONS][kept[_LESSON]] if page == "Learn" else kept.get(_CONFIGS[page])
+    if config is None:  # right after the session has forgotten it
         return
     if getattr(config, "source", "sample") != "sample" or getattr(config, "mode", "Teach") != "Teach":
         st.caption(_NO_LINK)
@@ -56,13 +57,6 @@ def _show_link(page: str) -> None:
     code = None if mode is None else mode.code
     st.code(write_class_link(st.context.url or "", st.query_params.to_dict() | seed_of(config), code), language=None, wrap_lines=True)
     st.caption(_SAME + (_OWN_COMPUTER if mode is None else "" if code is None else _WITH_CODE))
-
-
-def _config_of(page: str) -> Any:
-    """Return what a page shows, as its links carry it; None right after the session has forgotten it."""
-    if page == "Learn":
-        return st.session_state[_SETTINGS_OF_LESSONS][st.session_state[_LESSON]]
-    return st.session_state.get(_CONFIGS[page])
 
 
 def seed_of(config: Any) -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 import streamlit as st
 
@@ -45,15 +46,9 @@ def show_release_code(data: LoadedData, runs: Sequence[CodeRun], funding: Fundin
     """
     source = data.source
     inputs = DataConfig(data=source.data_part, domain=source.domain, regions=source.regions, destinations=source.destinations)
-    unit = None if funding is None else data.private.unit
-    show_code(write_python(inputs, runs, unit=unit), _write_toml(data, runs[0], funding))
-
-
-def _write_toml(data: LoadedData, run: CodeRun, funding: Funding | None) -> str | None:
-    """Write the configuration of a release; None if it may never be published, or cannot be named in a configuration."""
-    if not run.mechanism.private:
-        return None
-    try:
-        return write_configuration(data, run.mechanism, run.budget, funding)
-    except DpvizError:
-        return None
+    unit = None if funding is None else data.counts.unit
+    first, toml = runs[0], None
+    if first.mechanism.private:  # else it may never be published
+        with suppress(DpvizError):  # what cannot be named in a configuration has none
+            toml = write_configuration(data, first.mechanism, first.budget, funding)
+    show_code(write_python(inputs, runs, unit=unit), toml)

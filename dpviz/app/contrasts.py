@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,6 +13,7 @@ from dpviz.amounts import format_decimal
 from dpviz.app.page_config import SECOND
 from dpviz.app.page_state import PageState
 from dpviz.app.session import carry_out
+from dpviz.app.two_runs import LEFT_RUN, RIGHT_RUN, ShownRun
 from dpviz.lessons import LESSONS
 from dpviz.mechanisms import AnyMechanism
 from dpviz.mechanisms.contrasts import NO_BUDGET
@@ -36,6 +38,21 @@ class Equal:
     text: str
     private: AnyMechanism
     epsilon: float | None = None
+
+
+def show_contrasts(page: PageState, shown: ShownRun, private: AnyMechanism, wanted_of: Callable[[Any], tuple[WantedError, str]]) -> None:
+    """Say of each run on the maps that is a contrast why it is not private, and which ε makes a private mechanism as useful.
+
+    Args:
+        page: state of the page.
+        shown: the runs.
+        private: the private mechanism.
+        wanted_of: returns the error of a run that the private mechanism should have, and where it has it, as of `compare_with_private`.
+    """
+    for what, whose in ((shown.first, RIGHT_RUN), (shown.second, LEFT_RUN)):
+        if what is not None and (mechanism := type(what.config.build())).attack:
+            useful = compare_with_private(private, what.data.counts, *wanted_of(what), what.data.unit)
+            show_contrast(page, mechanism, what.release.receipt, useful, whose if page.config().shows_second else "")
 
 
 def show_contrast(page: PageState, mechanism: type[AnyMechanism], receipt: Receipt, equal: Equal, whose: str = "") -> None:

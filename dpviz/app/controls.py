@@ -15,7 +15,7 @@ import streamlit as st
 from dpviz.amounts import format_budget_symbols
 from dpviz.app.fields import Field, in_range, problem_with
 from dpviz.app.page_state import CURATE, LARGEST_DELTA, LARGEST_EPSILON, SMALLEST_DELTA, SMALLEST_EPSILON, PageState
-from dpviz.app.session import read_amount, show_value, when_chosen
+from dpviz.app.session import read_amount, show_value, widget_for
 from dpviz.app.words import choice_words, plain_choice
 from dpviz.errors import BudgetError
 from dpviz.mechanisms.base import NOISES, AnyMechanism, SettingSpec, Share
@@ -60,22 +60,27 @@ _bar = st.components.v2.component(_NAME, html=_HTML, css=_CSS, js=_JS)
 def mechanism_controls(page_state: PageState) -> None:
     """Choose the mechanism and its settings."""
     config, offered = page_state.config(), page_state.offered_mechanisms()
+
+    def menu_entry(key: str) -> str:  # the part of the menu comes last, since narrow menus cut the end
+        kind = page_state.mechanisms[key]
+        return f"{kind.title} · {kind.menu_group.lower()}" if kind.menu_group else kind.title
+
     st.markdown("##### Mechanism" if config.mode == CURATE else "##### 2 Mechanism")  # Curate numbers its cards
-    show_value("mechanism", config.mechanism if config.mechanism in offered else None)
     st.selectbox(
         "Mechanism",
         offered,
         index=0 if config.mechanism in offered else None,
-        key="mechanism",
         placeholder="Choose a private mechanism",
-        format_func=lambda key: _menu_entry(page_state.mechanisms[key]),
+        format_func=menu_entry,
         label_visibility="collapsed",
-        on_change=when_chosen("mechanism", partial(_choose_mechanism, page_state)),
+        **widget_for("mechanism", config.mechanism if config.mechanism in offered else None, partial(_choose_mechanism, page_state)),
     )
     page_state.refuse_reference()
     mechanism = page_state.mechanisms[config.mechanism]
     (st.caption if mechanism.private else st.warning)(mechanism.summary)
-    _advice([page_state.mechanisms[key] for key in offered])
+    if advised := [kind for key in offered if (kind := page_state.mechanisms[key]).advice]:
+        with st.expander("When to take which"):
+            st.markdown("\n".join(f"* **{markdown(kind.title)}**: {markdown(kind.advice)}" for kind in advised))
     rules = [rule for rule in mechanism.rules() if rule.name not in SPLIT_SETTINGS]
     values = config.build().chosen()
     effective = [rule for rule in rules if rule.matters(values)]
@@ -84,19 +89,6 @@ def mechanism_controls(page_state: PageState) -> None:
         with st.expander("More settings"):
             for rule in effective[1:]:
                 _setting_widget(page_state, rule, values[rule.name])
-
-
-def _menu_entry(mechanism: type[AnyMechanism]) -> str:
-    """Return the name of a mechanism with that of its part of the menu, which comes last, since narrow menus cut the end."""
-    return f"{mechanism.title} · {mechanism.menu_group.lower()}" if mechanism.menu_group else mechanism.title
-
-
-def _advice(mechanisms: Sequence[type[AnyMechanism]]) -> None:
-    """List when to take which mechanism, of those that say so."""
-    advised = [mechanism for mechanism in mechanisms if mechanism.advice]
-    if advised:
-        with st.expander("When to take which"):
-            st.markdown("\n".join(f"* **{markdown(mechanism.title)}**: {markdown(mechanism.advice)}" for mechanism in advised))
 
 
 def _choose_mechanism(page_state: PageState, key: str) -> None:
@@ -112,7 +104,7 @@ def _setting_widget(page_state: PageState, rule: SettingSpec, value: Any) -> Non
         _choice_widget(page_state, rule, value, key)
         return
     several = isinstance(value, tuple)
-    read = numbers_in if several else _unchanged_number
+    read: Callable[[Any], Any] = numbers_in if several else lambda typed: typed
     field = Field(
         key=key,
         label=rule.label,
@@ -133,19 +125,13 @@ def _setting_widget(page_state: PageState, rule: SettingSpec, value: Any) -> Non
 
 def _choice_widget(page_state: PageState, rule: SettingSpec, value: Any, key: str) -> None:
     """Show the widget of a setting that has a few choices, or is on or off."""
-    show_value(key, value)
-    on_change = when_chosen(key, lambda chosen: _change_setting(page_state, rule, chosen))
-    common: dict[str, Any] = {"key": key, "help": rule.help, "on_change": on_change}
+    common = {"help": rule.help, **widget_for(key, value, lambda chosen: _change_setting(page_state, rule, chosen))}
     if rule.choices and fits_buttons([plain_choice(choice) for choice in rule.choices]):
         st.segmented_control(rule.label, rule.choices, required=True, format_func=choice_words, **common)
     elif rule.choices:
         st.selectbox(rule.label, rule.choices, format_func=choice_words, **common)
     else:
         st.toggle(rule.label, **common)
-
-
-def _unchanged_number(typed: Any) -> Any:
-    return typed
 
 
 def fits_buttons(choices: Sequence[Any]) -> bool:
@@ -191,7 +177,14 @@ def privacy_controls(page_state: PageState, frame: Any | None, *, bar: bool = Tr
     """
     st.markdown("##### Privacy" if page_state.config().mode == CURATE else "##### 3 Privacy")
     if page_state.config().build().noise_by_budget:
-        _noise_control(page_state)
+        st.segmented_control(
+            "Noise",
+            NOISES,
+            required=True,
+            help="Laplace noise spends ε alone. Gaussian noise spends ε and δ: it is smaller where a record is part of many counts, as"
+            " with Privelet, or more than about nine levels with equal shares.",
+            **page_state.widget("noise"),
+        )
     if _epsilon_controls(page_state):
         _show_promise(page_state)
     if page_state.config().takes_delta:
@@ -200,45 +193,35 @@ def privacy_controls(page_state: PageState, frame: Any | None, *, bar: bool = Tr
         _split_controls(page_state, frame, bar=bar)
 
 
-def _noise_control(page_state: PageState) -> None:
-    """Ask for the distribution of the noise."""
-    show_value("noise", page_state.config().noise)
-    st.segmented_control(
-        "Noise",
-        NOISES,
-        key="noise",
-        required=True,
-        help="Laplace noise spends ε alone. Gaussian noise spends ε and δ: it is smaller where a record is part of many counts, as with"
-        " Privelet, or more than about nine levels with equal shares.",
-        on_change=when_chosen("noise", lambda value: page_state.change(noise=value)),
-    )
-
-
 def _epsilon_controls(page_state: PageState) -> bool:
     """Show a slider and a text field for epsilon; return whether the typed text is valid and in use."""
     epsilon = page_state.config().epsilon
-    show_value("epsilon slider", min(EPSILONS, key=lambda option: abs(math.log(option / epsilon))), without=EPSILONS[0])
+    nearest = min(EPSILONS, key=lambda option: abs(math.log(option / epsilon)))
     slider, typed = st.columns([2, 1], vertical_alignment="bottom")
     slider.select_slider(
         "Privacy budget ε",
         EPSILONS,
-        key="epsilon slider",
         format_func=lambda value: f"{value:g}",
         help="Smaller is more private and noisier. The scale is logarithmic.",
-        on_change=when_chosen("epsilon slider", lambda value: page_state.change(epsilon=value)),
+        **widget_for("epsilon slider", nearest, lambda value: page_state.change(epsilon=value), without=EPSILONS[0]),
     )
-    exactly = Field(
-        key="epsilon",
-        label="ε exactly",
-        value=str(epsilon).removesuffix(".0"),
-        problem=lambda text: problem_with(lambda: _read_epsilon(text)),
-        use=lambda text: page_state.change(epsilon=_read_epsilon(text)),
-    )
+    exactly = _exact_field(page_state, "epsilon", "epsilon", "ε", (SMALLEST_EPSILON, LARGEST_EPSILON))
     return exactly.show(typed.text_input, label_visibility="collapsed")
 
 
-def _read_epsilon(text: object) -> float | Fraction:
-    return read_amount(text, "ε", SMALLEST_EPSILON, LARGEST_EPSILON)
+def _exact_field(page_state: PageState, part: str, key: str, symbol: str, limits: tuple[float, float]) -> Field:
+    """Make the field in which a part of the budget is typed exactly, within limits."""
+
+    def read(text: object) -> float | Fraction:
+        return read_amount(text, symbol, *limits)
+
+    return Field(
+        key=key,
+        label=f"{symbol} exactly",
+        value=str(getattr(page_state.config(), part)).removesuffix(".0").replace("e-0", "e-"),
+        problem=lambda text: problem_with(lambda: read(text)),
+        use=lambda text: page_state.change(**{part: read(text)}),
+    )
 
 
 def _show_promise(page_state: PageState) -> None:
@@ -266,31 +249,20 @@ def _show_promise(page_state: PageState) -> None:
 def _delta_control(page_state: PageState) -> None:
     """Show a slider and a text field for delta, and the rho that is spent in their place."""
     how = page_state.config()
-    show_value("delta", min(DELTAS, key=lambda option: abs(math.log(option / how.delta))), without=DELTAS[0])
+    nearest = min(DELTAS, key=lambda option: abs(math.log(option / how.delta)))
     slider, typed = st.columns([2, 1], vertical_alignment="bottom")
     slider.select_slider(
         "δ",
         DELTAS,
-        key="delta",
         format_func=lambda value: f"{value:.0e}",
         help="The probability that the bound by ε fails; far below one in the number of people.",
-        on_change=when_chosen("delta", lambda value: page_state.change(delta=value)),
+        **widget_for("delta", nearest, lambda value: page_state.change(delta=value), without=DELTAS[0]),
     )
-    exactly = Field(
-        key="delta exactly",
-        label="δ exactly",
-        value=str(how.delta).replace("e-0", "e-"),
-        problem=lambda text: problem_with(lambda: _read_delta(text)),
-        use=lambda text: page_state.change(delta=_read_delta(text)),
-    )
+    exactly = _exact_field(page_state, "delta", "delta exactly", "δ", (SMALLEST_DELTA, LARGEST_DELTA))
     exactly.show(typed.text_input, label_visibility="collapsed")
     if how.rho is not None and how.mode == CURATE:
         spent = markdown(format_budget_symbols({"rho": exact(how.rho, "ρ")}))
         st.caption(f"The opened configuration spends {spent}; ε is about what that implies with this δ. A change of ε or δ replaces it.")
-
-
-def _read_delta(text: object) -> float | Fraction:
-    return read_amount(text, "δ", SMALLEST_DELTA, LARGEST_DELTA)
 
 
 def _split_controls(page_state: PageState, frame: Any, *, bar: bool) -> None:
@@ -309,7 +281,14 @@ def _split_controls(page_state: PageState, frame: Any, *, bar: bool) -> None:
     if structure_share := _structure_share(parts):
         st.caption(f"Structure (grey) {structure_share:.1%}, counts (blue) {1 - structure_share:.1%} of {of}.")
     with st.expander(f"Type the shares of {of}"):
-        _share_fields(parts, locks, use)
+        shares = [part.share for part in parts]
+        for index, part in enumerate(parts):
+            lock = f"lock {index}"
+            show_value(lock, locks[index])
+            number, locked = st.columns([5, 4], vertical_alignment="bottom")
+            typed = share_field(f"share {index}", f"{part.label}, %", part.share, partial(_set_share, shares, locks, index, use))
+            typed.show(number.number_input, value=None, step=1.0, format="%.2f")
+            locked.checkbox("Lock", key=lock, on_change=lambda index=index, lock=lock: locks.__setitem__(index, st.session_state[lock]))
 
 
 def share_locks(parts: int) -> list[bool]:
@@ -333,14 +312,12 @@ def _preset_control(page_state: PageState, mechanism: AnyMechanism, parts: list[
     height = sum(not part.structure for part in parts) - 1
     published = {preset.title: preset for preset in PUBLISHED}
     current = next((name for name, preset in published.items() if _same_proportions(preset.weights(height), values["weights"])), None)
-    show_value("preset", current or values["split"])
     st.selectbox(
         names[0].label,
         [*_fitting_splits(names[0], mechanism, frame), *published],
-        key="preset",
         format_func=lambda name: name if name in published else name.capitalize(),
         help=markdown(names[0].help),
-        on_change=when_chosen("preset", partial(_take_preset, page_state, mechanism.key, parts)),
+        **widget_for("preset", current or values["split"], partial(_take_preset, page_state, mechanism.key, parts)),
     )
     if current:
         st.caption(f"{published[current].source}.")
@@ -402,17 +379,6 @@ def _round_numbers(value: Any) -> Any:
     if isinstance(value, tuple):
         return tuple(round(part, 6) for part in value)
     return round(value, 6) if isinstance(value, float) else value
-
-
-def _share_fields(parts: list[Share], locks: list[bool], use: Callable[[list[float]], None]) -> None:
-    shares = [part.share for part in parts]
-    for index, part in enumerate(parts):
-        lock = f"lock {index}"
-        show_value(lock, locks[index])
-        number, locked = st.columns([5, 4], vertical_alignment="bottom")
-        typed = share_field(f"share {index}", f"{part.label}, %", part.share, partial(_set_share, shares, locks, index, use))
-        typed.show(number.number_input, value=None, step=1.0, format="%.2f")
-        locked.checkbox("Lock", key=lock, on_change=lambda index=index, lock=lock: locks.__setitem__(index, st.session_state[lock]))
 
 
 def _set_share(shares: list[float], locks: list[bool], index: int, use: Callable[[list[float]], None], share: float) -> None:

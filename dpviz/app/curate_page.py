@@ -8,22 +8,24 @@ from functools import partial
 from typing import Any
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from dpviz.app import drafts
 from dpviz.app.bundle import show_bundle
 from dpviz.app.cards import RELEASED, Cards, show_cards
 from dpviz.app.components.panes import load_deck, panes
+from dpviz.app.expected_errors import Expected, Levels, show_expected
 from dpviz.app.first_row import curate_row, truth_switch
-from dpviz.app.ledger import Draws, LoadedData, find_paid, show_missing_ledger
-from dpviz.app.one_release import drawn_slot
+from dpviz.app.ledger import find_paid, show_missing_ledger
+from dpviz.app.one_release import Releases, drawn_slot
 from dpviz.app.page_changes import note_change, rerun_if_changed
 from dpviz.app.page_config import PageConfig
 from dpviz.app.page_state import PageState
 from dpviz.app.paid_list import show_waiting
-from dpviz.app.session import newest_result, show_value, when_chosen
+from dpviz.app.pay import show_account, show_button
+from dpviz.app.session import newest_result, widget_for
+from dpviz.app.sidebar import curate_controls
 from dpviz.app.words import verdict_row
-from dpviz.release.nouns import AnyRelease
+from dpviz.publishing.private_data import PrivateData
 from dpviz.space.regions import Regions
 from dpviz.view.basemap import Bounds
 from dpviz.view.canvas import Scene
@@ -33,67 +35,78 @@ ShowRelease = Callable[[Any, bool], None]
 """Shows a draw with its controls, given whether the data on the left are still those of the draw; moving a control draws no noise."""
 
 
+def _nothing(*_: Any) -> None:
+    """Show nothing more."""
+
+
 @dataclass(frozen=True, kw_only=True)
-class Places:
-    """The places of Curate, from top to bottom. They are always there, so that nothing below them moves in the browser.
+class CurateParts:
+    """What differs between the pages in Curate.
 
     Attributes:
-        declared: of the map of what is declared.
-        cards: of the questions.
-        account: of the account that pays.
-        button: of the button that pays.
-        release: of what was released last.
-        publish: of the way to the bundle.
+        where: title of the second card.
+        controls: shows the controls of the data, and returns what is declared, with `data`, None while something is missing.
+        nothing: what is declared where the data are refused.
+        frame_of: returns the public frame of what is declared; None while it is missing.
+        counts_of: returns frame, unit and bound of what is declared without a single record; None while one of them is missing.
+        levels_of: returns the levels of such counts.
+        unit_of: returns what is counted, in the plural, from the data, None while they are missing.
+        releases: makes the releases of the page.
+        show_declared: shows the map of what is declared, with what is expected, None while that is not known, and the unit.
+        show_release: shows the last draw.
+        below_mechanism: asks what belongs between mechanism and budget.
+        below_errors: shows what belongs under the expected errors, given the counts of `counts_of` and what is expected.
     """
 
-    declared: DeltaGenerator
-    cards: Cards
-    account: DeltaGenerator
-    button: DeltaGenerator
-    release: DeltaGenerator
-    publish: DeltaGenerator
+    where: str
+    controls: Callable[[Cards], Any]
+    nothing: Any
+    frame_of: Callable[[Any], Any]
+    counts_of: Callable[[Any], PrivateData | None]
+    levels_of: Callable[[Any], Levels]
+    unit_of: Callable[[Any], str]
+    releases: Releases[Any, Any, Any, Any]
+    show_declared: Callable[[Any, Expected | None, str], object]
+    show_release: ShowRelease
+    below_mechanism: Callable[[], None] = _nothing
+    below_errors: Callable[[Any, Expected | None], None] = _nothing
 
 
-def begin_curate(page: PageState, protected: str, where: str) -> Places:
-    """Take the choices of a draft, show the first row of the page, and return its places.
+def show_curate(parts: CurateParts, protected: str) -> None:
+    """Take the choices of a draft, and show the page: its places are always there, so that nothing below them moves in the browser.
 
     Args:
-        page: state of the page.
+        parts: what differs between the pages.
         protected: what a release protects.
-        where: title of the second card.
     """
+    page = parts.releases.page
     drafts.restore(page)
     load_deck()
     curate_row(page, protected)
-    with st.container():  # always there, so that nothing below it moves in the browser
+    with st.container():
         show_missing_ledger()
-    declared, cards = st.container(), show_cards(where)
-    account, button, release, publish = (st.container() for _ in range(4))
-    return Places(declared=declared, cards=cards, account=account, button=button, release=release, publish=publish)
-
-
-def list_draws(how: PageConfig) -> Draws:
-    """Return mechanism and budget of each release that one press makes."""
-    return [(mechanism, how.budget_for(mechanism)) for mechanism in how.build_all()]
-
-
-def end_curate(page: PageState, places: Places, data: LoadedData | None, what: Any, release: Any, show: ShowRelease) -> None:
-    """Show what was released last and the way to its bundle, or releases that wait for it, and keep the draft.
-
-    Args:
-        page: state of the page.
-        places: from `begin_curate`.
-        data: the loaded data; None while something is missing.
-        what: the last draw; None before the first.
-        release: the one of its releases that can be published.
-        show: shows that draw.
-    """
-    with places.release:
+    declared_map, cards = st.container(), show_cards(parts.where)
+    account, button, released, publish = (st.container() for _ in range(4))
+    declared, fits = curate_controls(page, cards, parts.controls, parts.nothing, parts.frame_of, below_mechanism=parts.below_mechanism)
+    data, how = declared.data, page.config()
+    draws = [(mechanism, how.budget_for(mechanism)) for mechanism in how.build_all()] if fits else []  # of one press
+    with account:
+        funding = show_account(data, draws, cards) if fits else None
+    with cards.good or st.container():
+        counts, unit = parts.counts_of(declared) if fits else None, parts.unit_of(data)
+        expected = show_expected(page, cards, counts, None if counts is None else parts.levels_of(counts), unit, funding)
+        parts.below_errors(counts, expected)
+    with button:
+        show_button(page, data, draws, cards, funding, lambda: parts.releases.pay(data, funding))
+    with declared_map:
+        parts.show_declared(declared, expected, unit)
+    what = parts.releases.newest()
+    with released:
         if what is not None:
             st.subheader("Released", anchor=RELEASED)
-            _show_draw(page, what.number, data is not None and what.data.private is data.private, show)
-    with places.publish:
-        if what is not None and (paid := find_paid(release)) is not None:
+            _show_draw(page, what.number, data is not None and what.data.counts is data.counts, parts.show_release)
+    with publish:  # the way to the bundle, or releases that wait for it
+        if what is not None and (paid := find_paid(what.release)) is not None:
             show_bundle(paid.paid)
         elif what is None and data is not None:
             show_waiting(data.fingerprints)
@@ -108,20 +121,19 @@ def _show_draw(page: PageState, number: int, same_data: bool, show: ShowRelease)
         show(what, same_data)
 
 
-def begin_release(what: Any, how: PageConfig, releases: Sequence[tuple[str, AnyRelease]], *, same_data: bool) -> None:
+def begin_release(what: Any, how: PageConfig, *, same_data: bool) -> None:
     """Show what stands above the map of a draw: whether it is that of the controls, verdicts, and the switch to the truth.
 
     Args:
         what: the draw.
         how: configuration of the page.
-        releases: of the draw, each with a title; "" if there is only one.
         same_data: whether the data on the left are still those of the draw.
     """
     if not (same_data and what.config.same_draw(how)):
         stale = f"The data or settings on the left have changed since draw {what.number}. *Run and pay* again to see their effect."
         st.caption(f":orange[{stale}]")
-    for title, release in releases:
-        verdict_row(release, title)
+    for run in what.runs:
+        verdict_row(run.release, run.title if len(what.runs) > 1 else "")
     truth_switch(what.data, what.config.mode)
 
 
@@ -135,31 +147,15 @@ def choose_level(regions: Regions, level: int, key: str, change: Callable[[int],
         change: shows another level.
         place: where the question stands.
     """
-    show_value(key, regions.levels[level - 1])
-    place.segmented_control(
-        "Level",
-        regions.levels,
-        key=key,
-        required=True,
-        format_func=markdown,
-        label_visibility="collapsed",
-        on_change=when_chosen(key, lambda name: change(regions.levels.index(name) + 1)),
-    )
+    shown = widget_for(key, regions.levels[level - 1], lambda name: change(regions.levels.index(name) + 1))
+    place.segmented_control("Level", regions.levels, required=True, format_func=markdown, label_visibility="collapsed", **shown)
 
 
 def choose_map(page: PageState, options: Sequence[str], place: Any = st) -> str:
     """Ask what the map of a release shows, and return it; the first option where the configuration has none of them."""
-    key = f"{page.prefix}shown"
     shown = page.config().shown if page.config().shown in options else options[0]
-    show_value(key, shown)
-    place.segmented_control(
-        "Map",
-        options,
-        key=key,
-        required=True,
-        label_visibility="collapsed",
-        on_change=when_chosen(key, lambda value: page.change(shown=value)),
-    )
+    widget = widget_for(f"{page.prefix}shown", shown, lambda value: page.change(shown=value))
+    place.segmented_control("Map", options, required=True, label_visibility="collapsed", **widget)
     return str(shown)
 
 

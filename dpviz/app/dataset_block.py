@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import PurePath
 
@@ -16,7 +16,6 @@ from dpviz.errors import DpvizError
 from dpviz.mechanisms.base import BOUNDED, AnyMechanism
 from dpviz.privacy.accounts import LONGEST_TEXT, Account, Amount, Terms, require_short_text
 from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, ZcdpBudget
-from dpviz.publishing.config import DataPart
 from dpviz.view.escape import html, markdown
 
 _NAME_IT, _CAP_IT = "name the dataset", "say the most that may ever be spent on it"
@@ -49,9 +48,13 @@ def dataset_block(
     except DpvizError as error:  # the ledger cannot be read, or does not accept the name of the person column
         show_error(str(error))
         return Funding(name="", cap=None, account=None, problem=str(error), known=False)
-    if funding.account is not None:
-        _show_terms(funding.account)
-        _show_sums(funding.account, draws, is_repeat=is_repeat(funding.account))
+    if (account := funding.account) is not None:
+        drawn = f"{account.draws:,} draws so far" if account.draws != 1 else "1 draw so far"
+        truth_text = " The truth was looked at." if account.truth_seen else ""
+        truth_text += " Columns were searched for persons." if account.persons_searched else ""
+        name, protected = markdown(account.name), f"one {markdown(account.terms.unit)} ({markdown(account.terms.neighbours)})"
+        st.caption(f"**{name}**: protects {protected}, cap {budget_words(account.terms.cap)}; {drawn}.{truth_text}")
+        _show_sums(account, draws, is_repeat=is_repeat(account))
     if funding.problem is not None:
         (st.info if funding.account is None else st.warning)(markdown(funding.problem))
     return funding
@@ -79,36 +82,28 @@ def _fund_new_data(data: LoadedData, draws: Draws) -> Funding:
         wanted = [text for text, is_there in ((_NAME_IT, name), (_CAP_IT, cap is not None)) if not is_there]
         missing = f"{', and '.join(wanted).capitalize()}: it never changes once something is drawn."
         return Funding(name=name, cap=None, account=None, problem=missing)
-    terms = Terms(unit=data.private.unit, neighbours=_neighbours(draws[0][0]), cap=cap, person=data.source.data_part.person or "")
+    terms = Terms(unit=data.counts.unit, neighbours=_neighbours(draws[0][0]), cap=cap, person=data.source.data_part.person or "")
     zero, ledger = dict.fromkeys(terms.limit, Fraction(0)), open_ledger()
     account = Account(name=name, terms=terms, spent=zero, draws=0, created="", truth_seen=ledger.seen(data.fingerprints))
     return Funding(name=name, cap=cap, account=account, problem=_find_refusal(account, data, draws))
 
 
 def _name_field(data: LoadedData) -> str:
-    """Ask for the name of the dataset; the name of a sample is preset."""
+    """Ask for the name of the dataset; that of a sample is preset, and that of the first file without its ending."""
     part = data.source.data_part
     size_text = "" if part.size is None else f" of {part.size:,}"
-    preset = _name_of_files(part) if part.sample is None else f"Sample {part.sample}{size_text}"
+    if part.sample is not None:
+        preset = f"Sample {part.sample}{size_text}"
+    else:
+        stem = PurePath(part.files[0]).stem[:LONGEST_TEXT]
+        preset = stem if problem_with(lambda: require_short_text(stem, "")) is None else ""
     help_text = "Written to the ledger and to saved configurations, not to releases. The ledger recognises the data by their content."
     key = f"dataset name {data.digest}"
-    name = st.text_input(
-        "Name of the dataset",
-        preset,
-        key=key,
-        persist_state="session",
-        placeholder="for example Homes 2024",
-        help=help_text,
-    )
-    text, label = str(name or "").strip(), "Name of the dataset"
+    label, example = "Name of the dataset", "for example Homes 2024"
+    name = st.text_input(label, preset, key=key, persist_state="session", placeholder=example, help=help_text)
+    text = str(name or "").strip()
     wrong = at_most(label, LONGEST_TEXT)(text) or (problem_with(lambda: require_short_text(text, label)) if text else None)
     return text if show_problem(key, wrong) else ""
-
-
-def _name_of_files(part: DataPart) -> str:
-    """Propose the name of the first file, without its ending, as the name of a dataset."""
-    name = PurePath(part.files[0]).stem[:LONGEST_TEXT]
-    return name if problem_with(lambda: require_short_text(name, "")) is None else ""
 
 
 def _cap_fields(data: LoadedData) -> Budget | None:
@@ -167,7 +162,7 @@ def _neighbours(mechanism: AnyMechanism) -> str:
 
 def _find_refusal(account: Account, data: LoadedData, draws: Draws) -> str | None:
     """Return the reason why the ledger would refuse the releases; None if no reason is known beforehand."""
-    terms, unit = account.terms, data.private.unit
+    terms, unit = account.terms, data.counts.unit
     if unit != terms.unit:
         return (
             f"The ledger counts '{account.name}' per {terms.unit}, but the columns chosen now would protect one {unit}:"
@@ -197,16 +192,6 @@ def _find_refusal(account: Account, data: LoadedData, draws: Draws) -> str | Non
     )
 
 
-def _show_terms(account: Account) -> None:
-    """Show the account's name and terms."""
-    draws = f"{account.draws:,} draws so far" if account.draws != 1 else "1 draw so far"
-    truth_text = " The truth was looked at." if account.truth_seen else ""
-    truth_text += " Columns were searched for persons." if account.persons_searched else ""
-    terms = account.terms
-    name, protected = markdown(account.name), f"one {markdown(terms.unit)} ({markdown(terms.neighbours)})"
-    st.caption(f"**{name}**: protects {protected}, cap {budget_words(terms.cap)}; {draws}.{truth_text}")
-
-
 def _show_sums(account: Account, draws: Draws, *, is_repeat: bool) -> None:
     """Show bars and a sentence: the spent budget, the cost of this press, and the remaining budget.
 
@@ -221,18 +206,16 @@ def _show_sums(account: Account, draws: Draws, *, is_repeat: bool) -> None:
         return
     after = {name: part + cost[name] for name, part in account.spent.items()}
     in_bar = dict.fromkeys(cost, Fraction(0)) if is_repeat else cost
-    st.html("".join(_budget_bar(name, account, in_bar[name]) for name in _parts_with_bars(account, in_bar)))
+    bars = [_budget_bar(name, account, cost) for name, cost in in_bar.items() if name != "delta" or account.spent[name] or cost]
+    st.html("".join(bars))
     next_text = f"The next draw makes it {amount_text(after)}, of" if draws else "The cap is"
     st.caption(
         f"{_spent_text(account)} {next_text} {amount_text(account.terms.limit)}; draws before a reload, in other tabs and on the command"
         " line are included."
     )
-    if isinstance(account.terms.cap, ZcdpBudget) and any(_asks_for_exact_accounting(*draw) for draw in draws):
+    asks_for_exact = any(isinstance(budget, ApproxBudget) and getattr(kind, "accounting", None) == "exact" for kind, budget in draws)
+    if isinstance(account.terms.cap, ZcdpBudget) and asks_for_exact:
         st.caption("This account counts ρ, which ε and δ are converted to by the tight conversion: exact accounting has no effect here.")
-
-
-def _asks_for_exact_accounting(mechanism: AnyMechanism, budget: Budget) -> bool:
-    return isinstance(budget, ApproxBudget) and getattr(mechanism, "accounting", None) == "exact"
 
 
 def describe_spent(funding: Funding | None) -> str:
@@ -260,11 +243,6 @@ def _total_cost(account: Account, draws: Draws) -> Amount:
     return {name: sum((cost[name] for cost in costs), Fraction(0)) for name in account.spent}
 
 
-def _parts_with_bars(account: Account, cost: Amount) -> Iterator[str]:
-    """Return the names of the parts of the currency that have a bar; delta only if some of it is or will be spent."""
-    return (name for name, spent in account.spent.items() if name != "delta" or spent or cost[name])
-
-
 def _budget_bar(name: str, account: Account, cost: Fraction) -> str:
     """Return one part of the currency as an HTML bar with its numbers."""
     spent, limit = account.spent[name], account.terms.limit[name]
@@ -279,15 +257,12 @@ def _budget_bar(name: str, account: Account, cost: Fraction) -> str:
         f'<div style="width:{100 * float(part / total):.2f}%;background:{shade}"></div>' for part, shade in ((spent, SPENT), (cost, colour))
     )
     picture = f'<div class="dpviz-budget" role="img" aria-label="{html(text)}">{segments}</div>'
-    return f'{picture}<div class="dpviz-note">{_legend(text, colour)}</div>'
+    legend = html(text)
+    for word, shade in (("spent", SPENT), ("this draw", colour)):
+        legend = legend.replace(word, f'<span class="dpviz-dot" style="background:{shade}"></span>{word}', 1)
+    return f'{picture}<div class="dpviz-note">{legend}</div>'
 
 
 def _short_number(part: Fraction) -> str:
     """Write a part of a budget as everywhere else, without its symbol."""
     return amount_text({"epsilon": part}).partition(" ")[2]
-
-
-def _legend(text: str, colour: str) -> str:
-    """Return the numbers under a bar as HTML, each with the colour of its part."""
-    dot = '<span class="dpviz-dot" style="background:{}"></span>'
-    return html(text).replace("spent", dot.format(SPENT) + "spent", 1).replace("this draw", dot.format(colour) + "this draw", 1)

@@ -9,7 +9,7 @@ import asyncio
 import re
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Collection, Iterable, MutableMapping
+from collections.abc import Awaitable, Callable, Collection, MutableMapping
 from html import escape
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
@@ -275,11 +275,7 @@ def _split_address(scope: Scope) -> tuple[list[str], str, list[tuple[str, str]]]
 
 
 def _header(scope: Scope, name: bytes) -> str:
-    return "; ".join(value.decode("latin-1") for key, value in _headers(scope) if key.lower() == name)
-
-
-def _headers(scope: Scope) -> Iterable[tuple[bytes, bytes]]:
-    return scope["headers"]  # type: ignore[no-any-return]
+    return "; ".join(value.decode("latin-1") for key, value in scope["headers"] if key.lower() == name)
 
 
 async def _send_page(send: Send, status: int, page: str, cookie: str | None = None) -> None:

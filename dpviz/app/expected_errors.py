@@ -21,7 +21,6 @@ from dpviz.app.page_state import PageState
 from dpviz.app.session import carry_out, show_error
 from dpviz.app.words import amount_text
 from dpviz.arrays import Integers
-from dpviz.data.areas import AreaCounts
 from dpviz.data.points import PointCounts
 from dpviz.data.trips import TripCounts
 from dpviz.errors import DpvizError
@@ -31,7 +30,6 @@ from dpviz.publishing.dry_run import FoundEpsilon, WantedError, compute_error, c
 from dpviz.publishing.private_data import PrivateData
 from dpviz.publishing.public_guess import GuessedCounts, guess_pairs, guess_points, guess_regions, guess_total
 from dpviz.release.area_release import AreaRelease
-from dpviz.release.nouns import AnyRelease
 from dpviz.release.point_release import PointRelease
 from dpviz.release.trip_release import TripRelease
 from dpviz.view.escape import markdown
@@ -96,7 +94,7 @@ def show_expected(
         return None
     level = _choose_level(page, levels)
     how = page.config()
-    guess = choose_guess(page, frame, unit, lambda: _depends_on_data(how, frame))
+    guess = choose_guess(page, frame, unit, lambda: _find_finest(how, frame) is None)
     like = guess.release if isinstance(guess.release, PointRelease) else None
     budget: dict[str, Any] = {"delta": float(how.delta), "gaussian": how.takes_delta}
     wanted = WantedError(error=1.0, level=level, **budget, records=guess.records, spread=guess.spread, like=like)
@@ -142,29 +140,20 @@ def _guess_counts(frame: PrivateData, guess: Guess, levels: Levels, level: int) 
     if guess.records is None:
         return None
     if isinstance(frame, PointCounts):
-        squares, is_open = _guess_squares(frame, guess, level), frame.domain.open_blocks(level)
+        like, records = guess.release if isinstance(guess.release, PointRelease) else None, guess.records or 0
+        key = ("guess", _frame_key(frame), records, guess.spread, like)
+        points = _kept(key, lambda: guess_points(frame, records, guess.spread, like))
+        squares, is_open = points.blocks(level), frame.domain.open_blocks(level)
         return GuessedCounts(count=squares.ravel().astype(np.float64), number=is_open.ravel().astype(np.float64))
     if guess.release is not None:
-        released = _counts_like(frame, level, guess.release)
+        if isinstance(frame, TripCounts):  # `choose_guess` has checked that the release is of the same kind
+            released = guess_pairs(frame, level, cast("TripRelease", guess.release))
+        else:
+            released = guess_regions(frame, level, cast("AreaRelease", guess.release))
         return replace(released, count=released.count * guess.records / guess_total(guess.release))
     everything = levels.parts_at(level)
     pairs = min(guess.pairs or everything, everything)
     return GuessedCounts(count=np.array([guess.records / pairs]), number=np.array([float(pairs)]))
-
-
-def _counts_like(frame: TripCounts | AreaCounts, level: int, release: AnyRelease) -> GuessedCounts:
-    """Guess the counts of the pairs or regions of a level by an earlier release of the same kind, which `choose_guess` has checked."""
-    if isinstance(frame, TripCounts):
-        return guess_pairs(frame, level, cast("TripRelease", release))
-    return guess_regions(frame, level, cast("AreaRelease", release))
-
-
-def _guess_squares(frame: PointCounts, guess: Guess, level: int) -> Integers:
-    """Return the guessed counts of the squares of a level."""
-    like, records = guess.release if isinstance(guess.release, PointRelease) else None, guess.records or 0
-    key = ("guess", _frame_key(frame), records, guess.spread, like)
-    points = _kept(key, lambda: guess_points(frame, records, guess.spread, like))
-    return np.asarray(points.blocks(level), np.int64)
 
 
 def _describe(error: float, levels: Levels, level: int, guessed: GuessedCounts | None, unit: str) -> bool:
@@ -242,11 +231,6 @@ def _find_epsilon(
         width="stretch",
         on_click=carry_out(lambda: page.change(epsilon=found.epsilon)),
     )
-
-
-def _depends_on_data(how: Any, frame: PrivateData) -> bool:
-    """Return whether the partitions of a mechanism depend on the data; what cannot be built says so later."""
-    return _find_finest(how, frame) is None
 
 
 def _find_finest(how: Any, frame: PrivateData) -> int | None:

@@ -49,7 +49,9 @@ def are_public(page: PageState, digest: str) -> bool:
     return False
 
 
-def show_repeats(page: PageState, chosen: ChosenFiles[Any, Any], data: PageData, used: tuple[str, ...], noun: str, cards: Cards) -> None:
+def show_repeats(
+    page: PageState, chosen: ChosenFiles[Any, Any], data: PageData[Any], used: tuple[str, ...], noun: str, cards: Cards
+) -> None:
     """In Curate offer to search for columns that look like ids, for files of which each row counts as a person.
 
     Args:

@@ -12,7 +12,7 @@ import streamlit as st
 from dpviz.app import cached, drafts, opened_config
 from dpviz.app.cards import Cards
 from dpviz.app.class_mode import refuse_in_class
-from dpviz.app.jobs import FAILED, RUNNING, STOPPED, CountingJob, SessionCounts
+from dpviz.app.jobs import FAILED, RUNNING, STOPPED, CountingJob
 from dpviz.app.session import show_error
 from dpviz.app.text_format import choose_text_format
 from dpviz.data.counting.engines import AUTO, DASK, DUCKDB, ENGINES, NUMPY, choose_engine
@@ -141,7 +141,8 @@ def path_files(page: str, kind: str, cards: Cards) -> PathFiles | None:
     engine, scheduler = _engine_control(page)
     counting = choose_engine(found, engine, scheduler, LIMITS)
     if counting == NUMPY and not found.within(LIMITS):
-        raise InputError(_too_large(found))
+        most = f"Engine numpy reads files of at most {LIMITS.file_bytes // 2**20} MiB and {LIMITS.rows:,} rows into memory."
+        raise InputError(f"{most} {'Choose' if found.format in TABLES else 'Save them as Parquet or CSV for'} duckdb or dask.")
     st.caption(_engine_sentences(found, engine, counting))
     digest = cached.digest_of(repr(file_stamps(found.paths or ())).encode())
     part = opened_config.fill_in_path(kind, path, digest)
@@ -164,11 +165,6 @@ def _engine_control(page: str) -> tuple[str, Scheduler | None]:
     else:
         st.caption(f"Scheduler {markdown(scheduler.address)}, as set when the app was started. It and its workers see the private records.")
     return engine, scheduler
-
-
-def _too_large(found: FoundFiles) -> str:
-    most = f"Engine numpy reads files of at most {LIMITS.file_bytes // 2**20} MiB and {LIMITS.rows:,} rows into memory."
-    return f"{most} Choose duckdb or dask." if found.format in TABLES else f"{most} Save them as Parquet or CSV for duckdb or dask."
 
 
 def _engine_sentences(found: FoundFiles, engine: str, counting: str) -> str:
@@ -212,6 +208,9 @@ def count_by_path(page: str, files: PathFiles, request: CountRequest, key: objec
     def new_job() -> CountingJob:
         return CountingJob(job_key, lambda watch: count_files(files.found, request, watch))
 
+    def begin() -> None:
+        jobs.take(page, new_job())
+
     if files.at_once and (job is None or job.found is None):
         job = new_job()
         with st.spinner("Counting ..."):
@@ -219,26 +218,23 @@ def count_by_path(page: str, files: PathFiles, request: CountRequest, key: objec
         if job.error:
             raise DpvizError(job.error)
     elif job is None or job.state in (FAILED, STOPPED):
-        _show_button(page, job, lambda: _begin_count(page, jobs, new_job))
+        if job is not None and job.state == FAILED:
+            show_error(job.error)
+        elif job is not None:
+            st.caption("The count was cancelled; nothing of it was kept.")
+        text = "Large files are counted in the background, after a press of this button; the page stays usable, and the count can be"
+        st.button(
+            "Count the records",
+            key=f"{page}count",
+            width="stretch",
+            on_click=begin,
+            help=f"{text} cancelled.",
+        )
         return None
     if job.found is None:
         st.fragment(_show_progress, run_every=TICK)(page, job)
         return None
     return job.found
-
-
-def _begin_count(page: str, jobs: SessionCounts, new_job: Callable[[], CountingJob]) -> None:
-    jobs.take(page, new_job())
-
-
-def _show_button(page: str, job: CountingJob | None, begin: Callable[[], None]) -> None:
-    """Show the button that starts a count in the background, and the outcome of the last count."""
-    if job is not None and job.state == FAILED:
-        show_error(job.error)
-    elif job is not None:
-        st.caption("The count was cancelled; nothing of it was kept.")
-    text = "Large files are counted in the background, after a press of this button; the page stays usable, and the count can be cancelled."
-    st.button("Count the records", key=f"{page}count", width="stretch", on_click=begin, help=text)
 
 
 def _show_progress(page: str, job: CountingJob) -> None:

@@ -10,7 +10,6 @@ from dpviz.app import cached, drafts
 from dpviz.app.class_mode import is_class
 from dpviz.app.ledger import LoadedData
 from dpviz.app.page_state import CURATE, TEACH, PageState, truth_key, truth_wanted
-from dpviz.app.session import show_value, when_chosen
 from dpviz.mechanisms import AnyMechanism
 
 _FORGOTTEN = "forgotten"
@@ -108,15 +107,7 @@ def mode_switch(page_state: PageState) -> None:
     """Show the switch between Teach and Curate; a class has Teach alone."""
     if is_class():
         return
-    show_value("mode", page_state.config().mode)
-    st.segmented_control(
-        "Mode",
-        (TEACH, CURATE),
-        key="mode",
-        required=True,
-        label_visibility="collapsed",
-        on_change=when_chosen("mode", lambda value: page_state.change(mode=value)),
-    )
+    st.segmented_control("Mode", (TEACH, CURATE), required=True, label_visibility="collapsed", **page_state.widget("mode"))
 
 
 def teach_row(page_state: PageState) -> DeltaGenerator:

@@ -75,7 +75,10 @@ def choose_guess(page: PageState, frame: PrivateData, unit: str, needs_guess: Ca
         return Guess(records=records, pairs=pairs)
     if records is not None or not needs_guess() or not isinstance(frame, PointCounts):
         return Guess(records=records, spread=spread)
-    return Guess(records=_usual_records(frame, unit), spread=spread)
+    residents = min(count_residents(frame.domain), MOST_RESIDENTS)  # of towns in the domain
+    guess = f"As if each of {residents:,} residents of towns had one" if residents else f"As if there were {USUAL_RECORDS:,} {unit}"
+    st.caption(f"{_ADAPTIVE} {guess}: type a better guess.")
+    return Guess(records=residents or USUAL_RECORDS, spread=spread)
 
 
 def _choose_number(key: str, label: str, placeholder: str) -> int | None:
@@ -83,16 +86,6 @@ def _choose_number(key: str, label: str, placeholder: str) -> int | None:
     number = st.number_input(label, value=None, step=1000, key=key, persist_state="session", help=text, placeholder=placeholder)
     good = show_problem(key, in_range(label, 1, MOST_RECORDS, optional=True)(number))
     return int(number) if number is not None and good else None
-
-
-def _usual_records(frame: PointCounts, unit: str) -> int:
-    """Return the residents of towns in the domain as a guess, or a round number without a town, and say so."""
-    residents = min(count_residents(frame.domain), MOST_RESIDENTS)
-    if not residents:
-        st.caption(f"{_ADAPTIVE} As if there were {USUAL_RECORDS:,} {unit}: type a better guess.")
-        return USUAL_RECORDS
-    st.caption(f"{_ADAPTIVE} As if each of {residents:,} residents of towns had one: type a better guess.")
-    return residents
 
 
 def _choose_release(page: PageState, frame: PrivateData) -> AnyRelease | None:

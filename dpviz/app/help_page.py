@@ -10,7 +10,7 @@ import streamlit as st
 
 from dpviz.app.session import describe_refused, show_refused_link
 from dpviz.view.escape import html, line, markdown
-from dpviz.view.help import LONGEST_QUERY, MOST_HITS, Hit, Link, Page, Section, pages, search
+from dpviz.view.help import LONGEST_QUERY, MOST_HITS, Link, Page, Section, pages, search
 
 _PAGE, _SEARCH = "help page", "help search"
 _NO_SECTION = "This page has no section of the name that the link asks for: it is shown from its beginning."
@@ -30,7 +30,8 @@ _SCROLL = """<script>document.querySelector(".st-key-help-section-SECTION")?.scr
 def help_page() -> None:
     """Show the page."""
     query = line(st.query_params.get("search", ""))[:LONGEST_QUERY]
-    page = _page_of_address()
+    all_pages = pages()
+    page = all_pages.get(st.query_params.get("page", ""), next(iter(all_pages.values())))
     with st.sidebar:
         _sidebar(page, query)
     st.html(_STYLE)
@@ -39,13 +40,17 @@ def help_page() -> None:
             _show_results(query)
         else:
             show_refused_link(_describe_refused(page))
-            _show_page(page)
-
-
-def _page_of_address() -> Page:
-    """Return the page that the address names; the first page if there is no page of that name."""
-    all_pages = pages()
-    return all_pages.get(st.query_params.get("page", ""), next(iter(all_pages.values())))
+            for section in page.sections:
+                with st.container(key=f"help-section-{section.key}"):
+                    (st.header if section.key else st.title)(section.title, anchor=False)
+                    st.markdown(section.body, anchors=False)
+                    if section.links:
+                        with st.container(horizontal=True, key=f"help-links-{section.key}"):
+                            for link in section.links:
+                                _link_button(page, section, link)
+            wanted = st.query_params.get("section", "")
+            key = next((section.key for section in page.sections if section.key == wanted), "")
+            st.html(_SCROLL.replace("SECTION", key).replace("PAGE", page.key), unsafe_allow_javascript=True)
 
 
 def _describe_refused(page: Page) -> str:
@@ -90,35 +95,12 @@ def _show_results(query: str) -> None:
         return
     st.caption(f"The {MOST_HITS} best sections with all of these words." if len(hits) == MOST_HITS else f"Sections found: {len(hits)}.")
     for number, hit in enumerate(hits):
-        _show_hit(number, hit)
-
-
-def _show_hit(number: int, hit: Hit) -> None:
-    title = " ".join(f"**{markdown(word)}**" if is_found else markdown(word) for word, is_found in hit.title)
-    target = {"page": hit.page.key, "section": hit.section.key}
-    pieces = "".join(f"<mark>{html(piece)}</mark>" if is_found else html(piece) for piece, is_found in hit.excerpt)
-    with st.container(gap=None):
-        st.button(title, key=f"help hit {number}", type="tertiary", on_click=_go_to, args=(target,))
-        st.html(f'<div class="dpviz-hit">{pieces}</div>')
-
-
-def _show_page(page: Page) -> None:
-    """Show a page from its title to its end, scrolled to the section that the address names."""
-    for section in page.sections:
-        with st.container(key=f"help-section-{section.key}"):
-            _show_section(page, section)
-    wanted = st.query_params.get("section", "")
-    key = next((section.key for section in page.sections if section.key == wanted), "")
-    st.html(_SCROLL.replace("SECTION", key).replace("PAGE", page.key), unsafe_allow_javascript=True)
-
-
-def _show_section(page: Page, section: Section) -> None:
-    (st.header if section.key else st.title)(section.title, anchor=False)
-    st.markdown(section.body, anchors=False)
-    if section.links:
-        with st.container(horizontal=True, key=f"help-links-{section.key}"):
-            for link in section.links:
-                _link_button(page, section, link)
+        title = " ".join(f"**{markdown(word)}**" if is_found else markdown(word) for word, is_found in hit.title)
+        target = {"page": hit.page.key, "section": hit.section.key}
+        pieces = "".join(f"<mark>{html(piece)}</mark>" if is_found else html(piece) for piece, is_found in hit.excerpt)
+        with st.container(gap=None):
+            st.button(title, key=f"help hit {number}", type="tertiary", on_click=_go_to, args=(target,))
+            st.html(f'<div class="dpviz-hit">{pieces}</div>')
 
 
 def _link_button(page: Page, section: Section, link: Link) -> None:

@@ -65,11 +65,26 @@ class _ThreadJob:
 
     Args:
         work: does all of it, and calls `_check` between its steps.
-        name: of the thread.
+        name: of the work, in the text of an error.
+        patience: seconds in which stopped work ends.
+
+    Attributes:
+        error: why the work failed; else "".
     """
 
-    def __init__(self, work: Callable[[], None], name: str) -> None:
-        self._stop, self._thread = Event(), Thread(target=work, name=name, daemon=True)
+    def __init__(self, work: Callable[[], None], name: str, patience: float = SECONDS_TO_STOP) -> None:
+        self.error, self._name, self._patience = "", name, patience
+        self._stop, self._thread = Event(), Thread(target=self._try, args=(work,), name=name, daemon=True)
+
+    def _try(self, work: Callable[[], None]) -> None:
+        try:
+            work()
+        except _StoppedError:
+            return
+        except DpvizError as error:
+            self.error = str(error)
+        except Exception as error:  # noqa: BLE001  (a thread has no caller that could catch it; a library's text could quote a cell)
+            self.error = f"The {self._name} failed unexpectedly ({type(error).__name__})."
 
     def start(self, patience: float = 0.0) -> None:
         """Start the thread; call it once. Wait up to `patience` seconds for its end."""
@@ -77,10 +92,10 @@ class _ThreadJob:
         self._thread.join(patience)
 
     def stop(self, *, wait: bool = True) -> None:
-        """End the work after its present step; what is done stays. With `wait`, wait for its end, at most `SECONDS_TO_STOP`."""
+        """End the work after its present step; what is done stays. With `wait`, wait for its end, as long as stopped work takes at most."""
         self._stop.set()
         if wait and self._thread.is_alive():
-            self._thread.join(SECONDS_TO_STOP)
+            self._thread.join(self._patience)
 
     def _check(self) -> None:
         if self._stop.is_set():
@@ -105,7 +120,7 @@ class StudyJob(_ThreadJob):
     def __init__(
         self, study: Study, config: Any, rows: list[dict[str, Any]], known_rows: KnownRows | None = None, *, is_shared: bool = False
     ) -> None:
-        self.study, self.config, self.error, self.is_waiting = study, config, "", is_class()
+        self.study, self.config, self.is_waiting = study, config, is_class()
         self.id, self.is_shared = study_id(study), is_shared
         done = pd.DataFrame(list(rows))
         self.made, self.total = len(finished_runs(study, done) & {run.id for run in study.runs()}) if rows else 0, len(study)
@@ -197,21 +212,14 @@ class StudyJob(_ThreadJob):
 
     def _work(self, done: pd.DataFrame) -> None:
         workers = _FEWEST_WORKERS if is_class() else max(_FEWEST_WORKERS, min(os.cpu_count() or 1, _MOST_WORKERS))
-        try:
-            with study_turn(self._check) as check:
-                self.is_waiting = False
-                with closing(compare(self.study, workers=workers, done=done, stop=self._stop, progress=self._count)) as rows:
-                    for row in rows:
-                        self._rows.append(row)
-                        if self.known_rows is not None:
-                            self.known_rows.add(row)
-                        check()
-        except _StoppedError:
-            return
-        except DpvizError as error:
-            self.error = str(error)
-        except Exception as error:  # noqa: BLE001  (a thread has no caller that could catch it; data of studies are public)
-            self.error = f"The study failed unexpectedly ({type(error).__name__})."
+        with study_turn(self._check) as check:
+            self.is_waiting = False
+            with closing(compare(self.study, workers=workers, done=done, stop=self._stop, progress=self._count)) as rows:
+                for row in rows:
+                    self._rows.append(row)
+                    if self.known_rows is not None:
+                        self.known_rows.add(row)
+                    check()
 
     def _count(self, made: int, total: int) -> None:
         self.made, self.total = made, total
@@ -325,8 +333,10 @@ _NO_MEMORY = "There is not enough memory to count this: choose engine duckdb or 
 Work = Callable[[Progress], OpenedData]
 
 
-class CountingJob:
+class CountingJob(_ThreadJob):
     """One count in a thread. The page reads its state; the job does not use the page.
+
+    Stopped with `wait`, it has removed its temporary files, but for what takes longer than `SECONDS_TO_STOP_COUNT`.
 
     Args:
         key: identifies the files and how they are counted.
@@ -334,48 +344,28 @@ class CountingJob:
     """
 
     def __init__(self, key: object, work: Work) -> None:
-        self.key, self.done, self.error = key, 0.0, ""
+        self.key, self.done = key, 0.0
         self.found: OpenedData | None = None
-        self._work, self._cancel, self._ended = work, Event(), Event()
-        self._thread = Thread(target=self._run, name="counting", daemon=True)
-
-    def start(self) -> None:
-        """Start the thread; call it once."""
-        self._thread.start()
+        super().__init__(partial(self._count, work), "counting", SECONDS_TO_STOP_COUNT)
 
     def wait(self) -> None:
         """Wait until the count has ended."""
-        self._ended.wait()
-
-    def stop(self, *, wait: bool = True) -> None:
-        """Cancel the count; with `wait`, wait until it has removed its files, at most `SECONDS_TO_STOP_COUNT` seconds."""
-        self._cancel.set()
-        if wait and self._thread.is_alive():
-            self._ended.wait(SECONDS_TO_STOP_COUNT)
+        self._thread.join()
 
     @property
     def state(self) -> str:
         """The state: running, stopped, done or failed."""
         if self.found is not None:
             return DONE
-        if self._cancel.is_set():
+        if self._stop.is_set():
             return STOPPED
         return FAILED if self.error else RUNNING
 
-    def _run(self) -> None:
+    def _count(self, work: Work) -> None:
         try:
-            self.found = self._work(Progress(progress=self._report, cancel=self._cancel))
-        except DpvizError as error:
-            self.error = str(error)
+            self.found = work(Progress(progress=partial(setattr, self, "done"), cancel=self._stop))
         except MemoryError:
             self.error = _NO_MEMORY
-        except Exception as error:  # noqa: BLE001  (a library's text could quote a cell)
-            self.error = f"The counting failed unexpectedly ({type(error).__name__})."
-        finally:
-            self._ended.set()
-
-    def _report(self, done: float) -> None:
-        self.done = done
 
 
 class SessionCounts:
@@ -487,16 +477,15 @@ class FigureJob(_ThreadJob):
 
     Attributes:
         total: all seeds.
-        error: why the run failed; else "".
     """
 
     def __init__(self, paper: Paper, figure: Figure, size: str, seeds: int, known: dict[int, pd.DataFrame]) -> None:
-        self.paper, self.figure, self.size, self.total, self.error = paper, figure, size, seeds, ""
+        self.paper, self.figure, self.size, self.total = paper, figure, size, seeds
         self._known = known
         self._parts = [known[seed] for seed in takewhile(known.__contains__, range(1, seeds + 1))]
         self._start, self._seconds = time.monotonic(), 0.0
         self._run: FigureRun | None = None
-        super().__init__(self._work, "figure")
+        super().__init__(partial(run_within_limits, self._measure, self._check, is_long=True), "run")
 
     @property
     def made(self) -> int:
@@ -522,16 +511,6 @@ class FigureJob(_ThreadJob):
                 paper=self.paper, figure=self.figure, size=self.size, table=pd.concat(parts, ignore_index=True), seconds=self._seconds
             )
         return self._run
-
-    def _work(self) -> None:
-        try:
-            run_within_limits(self._measure, self._check, is_long=True)
-        except _StoppedError:
-            return
-        except DpvizError as error:
-            self.error = str(error)
-        except Exception as error:  # noqa: BLE001  (a thread has no caller that could catch it; data of papers are public)
-            self.error = f"The run failed unexpectedly ({type(error).__name__})."
 
     def _measure(self, check: Callable[[], None]) -> None:
         """Measure the seeds that are not known; others may have measured some while this waited."""

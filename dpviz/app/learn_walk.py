@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -29,24 +29,19 @@ def current_lesson() -> Lesson:
     if changed:
         st.session_state.pop(_REFUSED, None)
     if _LESSON_KEY not in st.session_state or gone_back or (not page_was_shown() and "stop" in query):
-        _open_link(query)
+        kind = BY_KEY.get(query.get("stop", ""), LESSONS[0])
+        path = ALL if query.get("path") == ALL else path_of(kind.key)
+        settings, names = check_link(kind, query)
+        walked = {"stop": kind.key, "path": path}
+        used = {name: value for name, value in walked.items() if query.get(name, value) != value}
+        used |= {name: getattr(settings, name) for name in names}
+        st.session_state[_LESSON_KEY], st.session_state[_PATH], st.session_state[_REFUSED] = kind.key, path, describe_refused(used)
+        st.session_state.setdefault(_SETTINGS, {})[kind.key] = settings
     kind = BY_KEY[st.session_state[_LESSON_KEY]]
     if kind.key not in PATHS[current_path()]:
         st.session_state[_PATH] = ALL
     lesson: Lesson = st.session_state[_SETTINGS].setdefault(kind.key, kind())
     return lesson
-
-
-def _open_link(query: Mapping[str, str]) -> None:
-    """Take lesson, path and settings from a link, and keep what of it was not understood."""
-    kind = BY_KEY.get(query.get("stop", ""), LESSONS[0])
-    path = ALL if query.get("path") == ALL else path_of(kind.key)
-    settings, names = check_link(kind, query)
-    walked = {"stop": kind.key, "path": path}
-    used = {name: value for name, value in walked.items() if query.get(name, value) != value}
-    used |= {name: getattr(settings, name) for name in names}
-    st.session_state[_LESSON_KEY], st.session_state[_PATH], st.session_state[_REFUSED] = kind.key, path, describe_refused(used)
-    st.session_state.setdefault(_SETTINGS, {})[kind.key] = settings
 
 
 def refused() -> str:

@@ -76,7 +76,7 @@ class LoadedData(IdentifiedData, Protocol):
     """Private data as a page has loaded them: points or trips."""
 
     @property
-    def private(self) -> PrivateData:
+    def counts(self) -> PrivateData:
         """The counts."""
         ...
 
@@ -170,7 +170,7 @@ def make_order(data: LoadedData, mechanism: AnyMechanism, budget: Budget, fundin
     """Make the order for `publish.draw` from the data, the mechanism, the budget and the account that pays."""
     cap = funding.account.terms.cap if funding.account is not None else funding.cap
     return publish.Order(
-        data=data.private,
+        data=data.counts,
         mechanism=mechanism,
         budget=convert_to_currency(mechanism, budget, cap),
         dataset=funding.name,

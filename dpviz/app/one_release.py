@@ -1,18 +1,18 @@
-"""One release of a page: paid for in Curate, made with seeded noise in Teach, and compared with the truth where it may be seen."""
+"""What a page releases: paid for in Curate, made with seeded noise in Teach, and compared with the truth where it may be seen."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Self, TypeVar, cast
 
 import streamlit as st
 
 from dpviz.app.ledger import Funding, LoadedData, make_order, pay_and_draw, session_draws
 from dpviz.app.page_config import PageConfig
 from dpviz.app.page_state import UNPAID, PageState, truth_allowed
-from dpviz.app.session import result_slot
+from dpviz.app.session import newest_result, result_slot
 from dpviz.errors import RefusedError
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.nouns import AnyRelease
@@ -21,7 +21,6 @@ Output = TypeVar("Output", bound=AnyRelease)
 Data = TypeVar("Data", bound=LoadedData)
 Config = TypeVar("Config", bound=PageConfig)
 Evaluation = TypeVar("Evaluation")
-Made = TypeVar("Made")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,6 +35,7 @@ class OneRelease(Generic[Output, Data, Config, Evaluation]):
         number: in Curate the number of the draw in this session, in Teach the number of the run; from 1 on.
         account: name of the account in the ledger that paid; None in Teach.
         evaluation: the comparison with the truth, made together with the run; None in Curate, where it is made when it may be seen.
+        beside: a release of another mechanism that the same press paid for; None if there is none.
     """
 
     release: Output
@@ -45,18 +45,28 @@ class OneRelease(Generic[Output, Data, Config, Evaluation]):
     number: int
     account: str | None = None
     evaluation: Evaluation | None = None
+    beside: Self | None = None
 
     @property
     def title(self) -> str:
         """The title of its mechanism."""
         return str(self.config.family.choices[self.release.mechanism].title)
 
+    @property
+    def runs(self) -> list[Self]:
+        """All releases of the same press, this one last."""
+        return [self] if self.beside is None else [*self.beside.runs, self]
 
-def count_draw(page: PageState) -> int:
-    """Count one more draw of this session in Curate; return its number, from 1 on."""
-    key = f"{page.prefix}draws"
-    st.session_state[key] = st.session_state.get(key, 0) + 1
-    return int(st.session_state[key])
+    @property
+    def compared(self) -> Evaluation:
+        """The comparison with the truth of a run in Teach, which was made together with it.
+
+        Raises:
+            RefusedError: the run was made in Curate.
+        """
+        if self.evaluation is None:
+            raise RefusedError("The truth of private counts is shown behind its switch alone.")
+        return self.evaluation
 
 
 def drawn_slot(page: PageState) -> str:
@@ -64,70 +74,87 @@ def drawn_slot(page: PageState) -> str:
     return f"{page.prefix}drawn Curate"
 
 
-def pay_for_release(page: PageState, kind: Callable[..., Any], data: Any, funding: Funding | None) -> None:
-    """Release once in Curate and keep the result. The ledger counts the draw before any noise is drawn.
+@dataclass(frozen=True, kw_only=True)
+class Releases(Generic[Output, Data, Config, Evaluation]):
+    """How a page makes its releases.
 
-    Args:
+    Attributes:
         page: state of the page; its configuration has mechanism and budget.
-        kind: makes the result that is kept, a `OneRelease`.
-        data: data as loaded.
-        funding: account that pays for the draw.
-
-    Raises:
-        SettingError: a reference, which is not private, is chosen; nothing is spent.
-        DpvizError: the draw failed; the text says whether the budget is spent nevertheless.
-    """
-    page.refuse_reference()
-    if funding is None:
-        raise RefusedError(UNPAID)
-    how = page.config()
-    mechanism, budget = how.build(), how.budget()
-    mechanism.check_data(data.private)
-    number = count_draw(page)
-    slot, draws = result_slot(drawn_slot(page)), session_draws()  # from here on no call into Streamlit: it could lose the draw
-    start = time.perf_counter()
-    paid = pay_and_draw(data, make_order(data, mechanism, budget, funding), draws)
-    seconds, account = time.perf_counter() - start, paid.account.name
-    slot.append(kind(release=paid.release, data=data, config=how, seconds=seconds, number=number, account=account))
-
-
-def make_run(
-    kind: Callable[..., Made], data: Any, how: PageConfig, check: Callable[[], None], evaluate: Callable[[Any, Any], object]
-) -> Made:
-    """Release public data in Teach, with seeded noise, and compare the release with the truth.
-
-    Args:
-        kind: makes the result, a `OneRelease`.
-        data: public data.
-        how: mechanism, settings, budget and number of the run, which is the seed.
-        check: called now and then; its exception ends the run.
         evaluate: compares a release with private counts.
+        refuse: raises an error if a run in Teach is too large.
     """
-    mechanism, start = how.build(), time.perf_counter()
-    mechanism.check_data(data.private)
-    release = mechanism.release(data.private, how.budget(), Entropy.seeded(how.run).interrupted_by(check))
-    seconds = time.perf_counter() - start
-    check()
-    return kind(release=release, data=data, config=how, seconds=seconds, number=how.run, evaluation=evaluate(release, data.private))
 
+    page: PageState
+    evaluate: Callable[[Any, Any], Evaluation]
+    refuse: Callable[[Output], object] = lambda _: None
 
-def find_truth(
-    page: PageState, what: OneRelease[Any, Any, Any, Evaluation], evaluate: Callable[[Any, Any], Evaluation]
-) -> Evaluation | None:
-    """Return the comparison of a release with the truth; None unless `truth_allowed`.
+    def newest(self) -> OneRelease[Output, Data, Config, Evaluation] | None:
+        """Return what was released last in Curate; None before the first release."""
+        return newest_result(drawn_slot(self.page))  # type: ignore[no-any-return]
 
-    Args:
-        page: state of the page, whose session keeps the comparison.
-        what: the release.
-        evaluate: compares it with private counts, where that was not done yet.
-    """
-    if not truth_allowed(what.data, what.account):
-        return None
-    if what.evaluation is not None:
-        return what.evaluation
-    key = f"{page.prefix}evaluation"
-    number, evaluation = st.session_state.get(key, (None, None))
-    if number != what.number:
-        evaluation = evaluate(what.release, what.data.private)
-        st.session_state[key] = (what.number, evaluation)
-    return evaluation  # type: ignore[no-any-return]
+    def pay(self, data: Any, funding: Funding | None) -> None:
+        """Release once with each mechanism in Curate and keep the results. The ledger counts each draw before its noise is drawn.
+
+        Args:
+            data: data as loaded.
+            funding: account that pays for the draws.
+
+        Raises:
+            SettingError: a reference, which is not private, is chosen; nothing is spent.
+            DpvizError: a draw failed, and no further one was made; those before are kept. The text says whether the budget is spent
+                nevertheless.
+        """
+        self.page.refuse_reference()
+        if funding is None:
+            raise RefusedError(UNPAID)
+        how = self.page.config()
+        mechanisms = how.build_all()
+        for mechanism in mechanisms:
+            mechanism.check_data(data.counts)
+        drawn = f"{self.page.prefix}draws"
+        number = st.session_state[drawn] = st.session_state.get(drawn, 0) + 1
+        slot, draws = result_slot(drawn_slot(self.page)), session_draws()  # from here on no call into Streamlit: it could lose the draw
+        made: OneRelease[Output, Data, Config, Evaluation] | None = None
+        for mechanism in mechanisms:
+            start = time.perf_counter()
+            paid = pay_and_draw(data, make_order(data, mechanism, how.budget_for(mechanism), funding), draws)
+            made = OneRelease(
+                release=cast("Output", paid.release),
+                data=data,
+                config=how,
+                seconds=time.perf_counter() - start,
+                number=number,
+                account=paid.account.name,
+                beside=made,
+            )
+            slot.append(made)
+
+    def run(self, data: Any, how: Config, check: Callable[[], None]) -> OneRelease[Output, Data, Config, Evaluation]:
+        """Release public data in Teach, with seeded noise, and compare the release with the truth.
+
+        Args:
+            data: public data.
+            how: mechanism, settings, budget and number of the run, which is the seed.
+            check: called now and then; its exception ends the run.
+        """
+        mechanism, start = how.build(), time.perf_counter()
+        mechanism.check_data(data.counts)
+        release = mechanism.release(data.counts, how.budget(), Entropy.seeded(how.run).interrupted_by(check))
+        seconds = time.perf_counter() - start
+        check()
+        evaluation = self.evaluate(release, data.counts)
+        self.refuse(release)
+        return OneRelease(release=release, data=data, config=how, seconds=seconds, number=how.run, evaluation=evaluation)
+
+    def find_truths(self, what: OneRelease[Output, Data, Config, Evaluation]) -> list[Evaluation] | list[None]:
+        """Compare the releases of a press with the truth, one evaluation for each; None for each unless `truth_allowed`."""
+        if not truth_allowed(what.data, what.account):
+            return [None] * len(what.runs)
+        if what.evaluation is not None:
+            return [run.compared for run in what.runs]
+        key, drawn = f"{self.page.prefix}evaluation", (what.number, len(what.runs))
+        evaluated, evaluations = st.session_state.get(key, (None, []))
+        if evaluated != drawn:
+            evaluations = [self.evaluate(run.release, run.data.counts) for run in what.runs]
+            st.session_state[key] = (drawn, evaluations)
+        return evaluations  # type: ignore[no-any-return]

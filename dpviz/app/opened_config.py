@@ -255,7 +255,7 @@ def opened_regions(role: str) -> RegionsPart | None:
 def fill_in_account(data: LoadedData) -> None:
     """Set name and cap of the account of counted data, if they are those of the opened configuration."""
     part = data.source.data_part
-    family = family_of(data.private)
+    family = family_of(data.counts)
     config = None if family is None else opened(family.name)
     if config is not None and (config.data.sample, config.data.files) == (part.sample, part.files):
         _fill_in(f"account {data.digest}", saved_config.values_of_account(config, data.digest))

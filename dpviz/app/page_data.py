@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from dpviz.app.ledger import Source
 
+Counts_co = TypeVar("Counts_co", covariant=True)
+
 
 @dataclass(frozen=True, kw_only=True)
-class PageData:
-    """Loaded data, and what the page may say about them; the data of each page add their private counts.
+class PageData(Generic[Counts_co]):
+    """Loaded data, and what the page may say about them.
 
     Attributes:
+        counts: the private counts.
         digest: identifies the content; never shown.
         fingerprints: fingerprints by which the ledger recognises the data; never shown.
         title: name of the data on screen.
@@ -19,6 +23,7 @@ class PageData:
         source: where the data come from.
     """
 
+    counts: Counts_co
     digest: str
     fingerprints: tuple[str, ...]
     title: str

@@ -13,7 +13,7 @@ import streamlit as st
 
 from dpviz.app.class_mode import describe_restricted, restrict
 from dpviz.app.ledger import LoadedData, record_private_look, record_public_look
-from dpviz.app.session import check_link, describe_refused, to_query
+from dpviz.app.session import check_link, describe_refused, to_query, widget_for
 from dpviz.errors import SettingError
 from dpviz.mechanisms import AnyFamily, AnyMechanism
 from dpviz.release.older import say_new_names
@@ -71,6 +71,16 @@ class PageState:
         self._keep_for_undo(before, frozenset(updates))
         st.session_state.pop(self._refused, None)
         st.session_state[self.key] = after
+
+    def widget(self, part: str, key: str = "", **resets: Any) -> dict[str, Any]:
+        """Let a widget show and change a part of the configuration; return its arguments, as `widget_for` does.
+
+        Args:
+            part: name of the part.
+            key: key of the widget; "" if it is the name of the part.
+            resets: other parts that a change sets, with their values.
+        """
+        return widget_for(key or part, getattr(self.config(), part), lambda value: self.change(**{part: value}, **resets))
 
     def change_for_good(self, **updates: Any) -> None:
         """Change parts of the configuration that `undo` does not take back, such as the camera."""
@@ -152,7 +162,7 @@ class PageState:
 
         What the data protect is kept in either mode, for `protected`.
         """
-        st.session_state[self._protected] = "" if data is None else data.private.unit
+        st.session_state[self._protected] = "" if data is None else data.counts.unit
         if data is None or self.config().mode != TEACH or self.config().source == "sample":
             st.session_state.pop(f"public {self.key}", None)
         else:

@@ -14,7 +14,6 @@ from dpviz.app.session import show_error
 from dpviz.app.words import budget_words, show_table, verdict_row
 from dpviz.errors import DpvizError
 from dpviz.privacy.accounts import Entry
-from dpviz.privacy.ledger import Ledger
 from dpviz.publishing.kept import describe_interrupted, kept_draws, recover, remove_interrupted
 from dpviz.publishing.order import PaidRelease
 from dpviz.view.escape import line, markdown
@@ -64,7 +63,11 @@ def show_kept(entries: list[Entry]) -> None:
     if number not in by_number:
         return
     try:
-        paid = _recover(number)
+        recovered: dict[int, PaidRelease] = st.session_state.setdefault("recovered draws", {})
+        kept = recovered.get(number)
+        if kept is None or kept.kept is None or not kept.kept.exists():
+            recovered[number] = recover(number, open_ledger())
+        paid = recovered[number]
     except DpvizError as error:
         show_error(str(error))
         return
@@ -94,38 +97,16 @@ def show_waiting(fingerprints: tuple[str, ...]) -> None:
         show_bundle(published[-1])
 
 
-def _recover(number: int) -> PaidRelease:
-    """Read a kept release back, once per session."""
-    recovered: dict[int, PaidRelease] = st.session_state.setdefault("recovered draws", {})
-    kept = recovered.get(number)
-    if kept is None or kept.kept is None or not kept.kept.exists():
-        recovered[number] = recover(number, open_ledger())
-    return recovered[number]
-
-
 def _describe(entry: Entry) -> str:
     return f"Draw {entry.id:d}, {line(entry.time[:16].replace('T', ' '))}, {line(entry.mechanism)}, {budget_words(entry.budget)}"
-
-
-def _find_lost(ledger: Ledger, datasets: set[str]) -> dict[int, str]:
-    """Remove what is left of releases whose keeping was interrupted; return those of this session by number, each with what is said."""
-    lost: dict[int, str] = st.session_state.setdefault("interrupted draws", {})
-    lost.update({entry.id: describe_interrupted(account, entry) for account, entry in remove_interrupted(ledger, datasets)})
-    return lost
-
-
-def _describe_state(entry: Entry, waiting: set[int], lost: dict[int, str]) -> str:
-    if entry.published:
-        return "published"
-    kept = "no, kept on this computer" if entry.id in waiting else "no"
-    return "no, interrupted: nothing can be recovered" if entry.id in lost else kept
 
 
 def show_all_draws(datasets: set[str]) -> None:
     """List all draws of these datasets, published or not."""
     try:
         ledger = open_ledger()
-        lost = _find_lost(ledger, datasets)
+        lost: dict[int, str] = st.session_state.setdefault("interrupted draws", {})
+        lost.update({entry.id: describe_interrupted(account, entry) for account, entry in remove_interrupted(ledger, datasets)})
         waiting = {entry.id for _, entry in kept_draws(ledger)}
         rows: list[dict[str, Any]] = [
             {
@@ -134,7 +115,13 @@ def show_all_draws(datasets: set[str]) -> None:
                 "dataset": account.name,
                 "mechanism": entry.mechanism,
                 "spent": budget_words(entry.budget),
-                "published": _describe_state(entry, waiting, lost),
+                "published": "published"
+                if entry.published
+                else "no, interrupted: nothing can be recovered"
+                if entry.id in lost
+                else "no, kept on this computer"
+                if entry.id in waiting
+                else "no",
             }
             for account in ledger.accounts()
             if account.name in datasets

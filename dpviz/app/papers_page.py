@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar
@@ -21,14 +20,13 @@ from dpviz.app.session import (
     number_reader,
     show_error,
     show_refused_link,
-    show_value,
     to_query,
-    when_chosen,
+    widget_for,
 )
 from dpviz.app.words import show_table
 from dpviz.papers.catalogue import PAPERS
 from dpviz.papers.claims import FAILS, HOLDS, UNDECIDED, Claim, Verdict
-from dpviz.papers.figures import MOST_SEEDS, SMALL, Figure, Paper, Run, Size
+from dpviz.papers.figures import MOST_SEEDS, SMALL, Figure, Paper, Run
 from dpviz.publishing.code import write_figure_python
 from dpviz.view.escape import markdown
 
@@ -104,7 +102,10 @@ def papers_page() -> None:
     paper, figure, size, seeds = config.chosen
     with st.sidebar:
         _choose_figure(paper, figure)
-    _write_address(config, figure)
+    query = to_query(replace(config, figure=figure.key))
+    if st.query_params.to_dict() != query:
+        st.query_params.from_dict(query)
+    st.session_state[_ADDRESS] = st.query_params.to_dict()
     show_refused_link(st.session_state.get(_REFUSED, ""))
     st.header(f"Figure {markdown(figure.key)}: {markdown(figure.title)}", anchor=False)
     st.caption(f"{markdown(paper.title)}. {markdown(paper.source)}, {markdown(figure.section)}.")
@@ -131,19 +132,14 @@ def _current_config() -> PapersConfig:
     has_gone_back = is_shown and not changed and query != st.session_state[_ADDRESS]
     if _CONFIG not in st.session_state or has_gone_back or (not is_shown and "paper" in query):
         st.session_state[_CONFIG], names = check_link(PapersConfig, query)
-        _keep_refused(names)
+        paper, figure, size, seeds = st.session_state[_CONFIG].chosen
+        used = {"paper": paper.key, "figure": figure.key, "size": size, "seeds": seeds}
+        asked: PapersConfig = st.session_state[_CONFIG]
+        is_cut = is_class() and (size != asked.size or seeds < asked.seeds) and not figure.exact
+        texts = describe_refused({name: used[name] for name in names}), _CUT if is_cut else ""
+        st.session_state[_REFUSED] = " ".join(filter(None, texts))
     config: PapersConfig = st.session_state[_CONFIG]
     return config
-
-
-def _keep_refused(names: Sequence[str]) -> None:
-    """Keep what was not understood in a link, until the next change."""
-    paper, figure, size, seeds = st.session_state[_CONFIG].chosen
-    used = {"paper": paper.key, "figure": figure.key, "size": size, "seeds": seeds}
-    asked: PapersConfig = st.session_state[_CONFIG]
-    is_cut = is_class() and (size != asked.size or seeds < asked.seeds) and not figure.exact
-    texts = describe_refused({name: used[name] for name in names}), _CUT if is_cut else ""
-    st.session_state[_REFUSED] = " ".join(filter(None, texts))
 
 
 def _change(**values: Any) -> None:
@@ -157,30 +153,14 @@ def _change_of(figure: Figure, **values: Any) -> None:
         _change(**values)
 
 
-def _write_address(config: PapersConfig, figure: Figure) -> None:
-    query = to_query(replace(config, figure=figure.key))
-    if st.query_params.to_dict() != query:
-        st.query_params.from_dict(query)
-    st.session_state[_ADDRESS] = st.query_params.to_dict()
-
-
 def _choose_figure(paper: Paper, figure: Figure) -> None:
-    show_value(_PAPER, paper.key)
-    st.selectbox(
-        "Paper",
-        list(PAPERS),
-        key=_PAPER,
-        format_func=lambda key: PAPERS[key].title,
-        on_change=when_chosen(_PAPER, lambda key: _change(paper=key, figure="", size=SMALL, seeds=0)),
-    )
-    key = f"papers figure {paper.key}"
-    show_value(key, figure.key)
+    shown = widget_for(_PAPER, paper.key, lambda key: _change(paper=key, figure="", size=SMALL, seeds=0))
+    st.selectbox("Paper", list(PAPERS), format_func=lambda key: PAPERS[key].title, **shown)
     st.radio(
         "Figure",
         list(paper.figures),
-        key=key,
         format_func=lambda number: f"{markdown(number)}: {markdown(paper.figures[number].title)}",
-        on_change=when_chosen(key, lambda number: _change(figure=number, size=SMALL, seeds=0)),
+        **widget_for(f"papers figure {paper.key}", figure.key, lambda number: _change(figure=number, size=SMALL, seeds=0)),
     )
     st.caption(_ABOUT)
 
@@ -191,26 +171,12 @@ def _choose_size(paper: Paper, figure: Figure, size: str, seeds: int) -> None:
         return
     left, right = st.columns(2, gap="medium")
     if len(figure.sizes) > 1:
-        key = f"papers size {paper.key} {figure.key}"
-        show_value(key, size)
-        left.select_slider(
-            "Size",
-            list(figure.sizes),
-            key=key,
-            format_func=markdown,
-            help="How many records, levels and queries a run has.",
-            on_change=when_chosen(key, lambda name: _change_of(figure, size=name, seeds=0)),
-        )
-    key = f"papers seeds {paper.key} {figure.key}"
-    show_value(key, seeds)
-    right.slider(
-        "Seeds",
-        _FEWEST_SEEDS,
-        max(_MOST_SHOWN_SEEDS, seeds),
-        key=key,
-        help="Runs with fresh noise. More of them make the intervals narrower.",
-        on_change=when_chosen(key, lambda number: _change_of(figure, seeds=number)),
-    )
+        about = "How many records, levels and queries a run has."
+        shown = widget_for(f"papers size {paper.key} {figure.key}", size, lambda name: _change_of(figure, size=name, seeds=0))
+        left.select_slider("Size", list(figure.sizes), format_func=markdown, help=about, **shown)
+    about = "Runs with fresh noise. More of them make the intervals narrower."
+    shown = widget_for(f"papers seeds {paper.key} {figure.key}", seeds, lambda number: _change_of(figure, seeds=number))
+    right.slider("Seeds", _FEWEST_SEEDS, max(_MOST_SHOWN_SEEDS, seeds), help=about, **shown)
 
 
 def _find_job(paper: Paper, figure: Figure, size: str, seeds: int) -> FigureJob | None:
@@ -239,7 +205,8 @@ def _show_state(paper: Paper, figure: Figure, size: str, seeds: int, job: Figure
     start = partial(_start, paper, figure, size, seeds)
     if job is None:
         st.button("Run", key="papers run", type="primary", on_click=start)
-        st.caption(_describe_duration(figure.sizes[size], seeds))
+        seconds = figure.sizes[size].seconds * seeds / figure.sizes[size].seeds
+        st.caption(f"About {seconds:.0f} seconds on one core." if seconds < 90 else f"About {seconds / 60:.0f} minutes on one core.")
     elif job.state in (RUNNING, STOPPING):
         st.fragment(_tick, run_every=_TICK)(job)
     elif job.state in (FAILED, STOPPED):
@@ -259,11 +226,6 @@ def _tick(job: FigureJob) -> None:
         text = f"Stopping after this seed: {done} are done." if stops else f"Running: {done}. The verdict follows the last one."
         st.progress(job.made / job.total, text=text)
         st.button("Stop", key="papers stop", on_click=partial(job.stop, wait=False), disabled=stops)
-
-
-def _describe_duration(size: Size, seeds: int) -> str:
-    seconds = size.seconds * seeds / size.seeds
-    return f"About {seconds:.0f} seconds on one core." if seconds < 90 else f"About {seconds / 60:.0f} minutes on one core."
 
 
 def _show_run(run: Run) -> None:

@@ -67,19 +67,14 @@ def show_button(
     locked = bool(cards.missing) or data is None or funding is None or not draws
     if not locked and funding is not None:
         locked = funding.account is not None and not choose_again(funding.account)
-    if st.button(_label(draws, funding), type="primary", width="stretch", disabled=locked, key="draw") and not locked:
+    label = f"Run and pay {_cost(draws, funding)}".strip()
+    if st.button(label, type="primary", width="stretch", disabled=locked, key="draw") and not locked:
         serve_press(page.key, draw, "Paying and releasing ...")
     show_refusal(page.key)
     if data is not None and draws and not is_wrong:
         with st.container(horizontal=True, vertical_alignment="center"):
             save_button(data, page.config(), funding)
             show_release_code(data, [CodeRun(mechanism=mechanism, budget=budget) for mechanism, budget in draws], funding)
-
-
-def _label(draws: Draws, funding: Funding | None) -> str:
-    """Write what the button does and pays."""
-    cost = _cost(draws, funding)
-    return f"Run and pay {cost}" if cost else "Run and pay"
 
 
 def _cost(draws: Draws, funding: Funding | None) -> str:

@@ -63,12 +63,14 @@ def choose_regions(role: str, title: str, *, rates: bool = False) -> cached.Uplo
     written = ((), None) if opened is None else (tuple(opened.names.items()), opened.crs)
     if about.nested:
         return cached.read_regions_file(digest, name, body, (), (), *written, _choose_denominator(role, kept, ()) if rates else None)
-    _keep_known_levels(f"{role} levels {digest}", about.columns)
+    key = f"{role} levels {digest}"
+    for column in st.session_state.get(key, ()):  # an opened configuration may name columns that the file does not have
+        keep_known(key, about.columns, column)
     levels = st.multiselect(
         "Columns of ids, coarsest level first",
         about.columns,
         default=about.levels or cached.propose_region_levels(digest, name, body),
-        key=f"{role} levels {digest}",
+        key=key,
         persist_state="session",
         help="One column per level; the last one is that of the regions in the trips file.",
     )
@@ -101,9 +103,3 @@ def _choose_denominator(role: str, kept: tuple[str, bytes], levels: Sequence[str
         return None
     help_text = "A public number of each region, such as its residents: maps and releases have rates per 1,000. No record enters."
     return pick("Rates per 1,000 of", [NONE, *columns], None, key, help_text)
-
-
-def _keep_known_levels(key: str, columns: Sequence[str]) -> None:
-    """Go back to the levels that are preset, if an opened configuration names columns that a file does not have."""
-    for name in st.session_state.get(key, ()):
-        keep_known(key, columns, name)

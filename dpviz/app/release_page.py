@@ -62,16 +62,6 @@ def release_page(points: StreamlitPage | None = None, trips: StreamlitPage | Non
     refuse_in_class("Release page")
     if show_forgotten():
         return
-    _show_first_row()
-    outcome: Bundle | None = newest_result("outcome")
-    if outcome is not None:
-        show_outcome(outcome)
-    else:
-        _show_preparation({"Open the map": points, "Open the trips": trips, "Open the areas": areas})
-    accept_presses(PAGE)
-
-
-def _show_first_row() -> None:
     left, right = st.columns([19, 3], vertical_alignment="center")
     left.caption(
         "**What leaves the app.** A release is drawn with noise from the operating system after the ledger has counted it, and comes with"
@@ -79,6 +69,12 @@ def _show_first_row() -> None:
     )
     with right:
         forget_button("release")
+    outcome: Bundle | None = newest_result("outcome")
+    if outcome is not None:
+        show_outcome(outcome)
+    else:
+        _show_preparation({"Open the map": points, "Open the trips": trips, "Open the areas": areas})
+    accept_presses(PAGE)
 
 
 def _show_preparation(pages: dict[str, StreamlitPage | None]) -> None:
@@ -94,7 +90,12 @@ def _show_preparation(pages: dict[str, StreamlitPage | None]) -> None:
         if loaded or paid or kept:
             _show_steps(loaded, paid, kept)
         else:
-            _show_nothing_loaded(pages)
+            st.info("Nothing can be released yet: load private data on the Points, Trips or Areas page in *Curate*, then come back.")
+            st.caption(_NO_SIMULATIONS)
+            with st.container(horizontal=True):
+                for title, page in pages.items():
+                    if page is not None and st.button(title):
+                        st.switch_page(page)
 
 
 def _show_steps(loaded: dict[str, tuple[LoadedData, Any]], paid: list[PaidDraw], kept: list[Entry]) -> None:
@@ -109,7 +110,7 @@ def _show_steps(loaded: dict[str, tuple[LoadedData, Any]], paid: list[PaidDraw],
         st.markdown("##### 2 Words")
         texts = texts_form()
     with right:
-        funding = _show_account(data, mechanism, budget, paid_draw)
+        funding = dataset_block(data, [] if paid_draw is not None else [(mechanism, budget)], title="##### What is spent")
         converted = convert_to_currency(mechanism, budget, funding.account.terms.cap if funding.account else funding.cap)
         dry_run_block(data, mechanism, converted)
         refusal = problem_with(lambda: check_texts(texts))
@@ -127,15 +128,6 @@ def _show_steps(loaded: dict[str, tuple[LoadedData, Any]], paid: list[PaidDraw],
             with st.container(horizontal=True, vertical_alignment="center"):
                 save_button(data, config, funding)
                 show_release_code(data, [CodeRun(mechanism=mechanism, budget=budget)], funding)
-
-
-def _show_nothing_loaded(pages: dict[str, StreamlitPage | None]) -> None:
-    st.info("Nothing can be released yet: load private data on the Points, Trips or Areas page in *Curate*, then come back.")
-    st.caption(_NO_SIMULATIONS)
-    with st.container(horizontal=True):
-        for title, page in pages.items():
-            if page is not None and st.button(title):
-                st.switch_page(page)
 
 
 def _choose_release(
@@ -169,20 +161,13 @@ def _choose_release(
     if page not in loaded:
         return None
     data, config = loaded[page]
-    st.markdown(f"{markdown(data.title)}: {_describe_release(config.build(), config.budget())}")
+    mechanism = config.build()
+    chosen, defaults = mechanism.chosen(), type(mechanism)().chosen()
+    changed = [f"{rule.label} {chosen[rule.name]}" for rule in mechanism.rules() if chosen[rule.name] != defaults[rule.name]]
+    settings = f" ({markdown(', '.join(changed))})" if changed else ""
+    st.markdown(f"{markdown(data.title)}: **{mechanism.title}**, {budget_words(config.budget())}{settings}")
     st.caption(f"Chosen on the {page} page, where it can be changed.")
     return data, config, None
-
-
-def _describe_release(mechanism: AnyMechanism, budget: Any) -> str:
-    """Return a text of the mechanism, the budget, and the settings that differ from the defaults."""
-    defaults = type(mechanism)().chosen()
-    changed = [
-        f"{rule.label} {mechanism.chosen()[rule.name]}"
-        for rule in mechanism.rules()
-        if mechanism.chosen()[rule.name] != defaults[rule.name]
-    ]
-    return f"**{mechanism.title}**, {budget_words(budget)}" + (f" ({markdown(', '.join(changed))})" if changed else "")
 
 
 def _budget_of(paid_draw: PaidDraw) -> Any:
@@ -195,11 +180,6 @@ def _describe_draw(paid_draw: PaidDraw) -> str:
     time = paid_draw.time.astimezone().strftime("%H:%M:%S")
     published_text = ", published" if paid_draw.paid.entry in published else ""
     return f"{time}, {paid_draw.mechanism.title}, {budget_words(_budget_of(paid_draw))}, {paid_draw.paid.account.name}{published_text}"
-
-
-def _show_account(data: LoadedData, mechanism: AnyMechanism, budget: Any, paid_draw: PaidDraw | None) -> Funding:
-    """Show the account's spent and remaining budget; a draw that is already paid for costs nothing more."""
-    return dataset_block(data, [] if paid_draw is not None else [(mechanism, budget)], title="##### What is spent")
 
 
 def _publish_release(release_of: tuple[LoadedData, Any, Any], funding: Funding, paid_draw: PaidDraw | None, texts: dict[str, Any]) -> None:
@@ -246,7 +226,7 @@ def _cached_dry_run(data: LoadedData, mechanism: AnyMechanism, budget: Budget) -
     cached_key, cached = st.session_state.get("dry run", (None, None))
     if cached_key != key:
         with st.spinner("Dry run ..."):
-            cached = expected_errors(mechanism, data.private, budget)
+            cached = expected_errors(mechanism, data.counts, budget)
         st.session_state["dry run"] = (key, cached)
     return cached  # type: ignore[no-any-return]
 
@@ -311,7 +291,7 @@ def show_outcome(outcome: Bundle) -> None:
             "Download the release (zip)", lambda: outcome.archive, zip_name, "application/zip", on_click=on_click, type="primary", key="zip"
         )
         st.download_button("Download the report", lambda: outcome.report, report_name, "text/html", on_click="ignore", key="report")
-        st.button("Publish something else", on_click=_forget_outcome)
+        st.button("Publish something else", on_click=lambda: st.session_state.pop("outcome", None))
     left, right = st.columns([2, 3], gap="large")
     with left:
         _show_summary(manifest)
@@ -319,10 +299,6 @@ def show_outcome(outcome: Bundle) -> None:
         _show_tables(manifest, len(outcome.archive))
     with st.expander("Manifest"):
         st.json(manifest)
-
-
-def _forget_outcome() -> None:
-    st.session_state.pop("outcome", None)
 
 
 _LOOKS = {True: "yes", False: "no", NOT_RECORDED: NOT_RECORDED}

@@ -11,6 +11,7 @@ from dpviz.app.ledger import describe_look
 from dpviz.app.page_state import CURATE
 from dpviz.app.words import small_print
 from dpviz.privacy.receipt import Receipt
+from dpviz.view.escape import markdown
 
 MOST_ROWS = 5000  # of a table
 MOST_PERCENT = 999  # a larger error says only that noise is all there is, as in the strip
@@ -30,6 +31,27 @@ def show_open_tab(titles: Sequence[str], key: str, shows: Sequence[Callable[[], 
                 show()
 
 
+def show_title(what: Any, runs: Sequence[Any]) -> None:
+    """Show the title of a run's mechanism if it is one of several."""
+    if len(runs) > 1:
+        st.markdown(f"**{markdown(what.title)}**")
+
+
+def show_beside(runs: Sequence[Any], evaluations: Sequence[Any], show: Callable[..., object], *view: Any) -> None:
+    """Show what is in a tab for each run, one beside the other.
+
+    Args:
+        runs: one or more.
+        evaluations: of each its comparison with the truth, None where that must not be shown.
+        show: called with a run, its evaluation and `view`.
+        view: what else is shown, such as the level.
+    """
+    for what, evaluation, column in zip(runs, evaluations, st.columns(len(runs)), strict=True):
+        with column:
+            show_title(what, runs)
+            show(what, evaluation, *view)
+
+
 def note_conversion(receipt: Receipt) -> None:
     """Say what the budget buys in another currency, where it was converted."""
     if receipt.converted is not None:
@@ -37,15 +59,9 @@ def note_conversion(receipt: Receipt) -> None:
         st.caption(f"{receipt.total} buys {receipt.converted} by the {receipt.conversion} conversion.{alone}")
 
 
-def end_receipt(what: Any, release: Any, seconds: float) -> None:
-    """Show the small print of a receipt, with the time of a run in Teach, or whether the truth was looked at in Curate.
-
-    Args:
-        what: the draw.
-        release: the one of its releases whose receipt it is.
-        seconds: that this release took.
-    """
-    notes = [] if what.config.mode == CURATE else [f"**Time**: {seconds:.2f} s on the server."]
+def end_receipt(what: Any) -> None:
+    """Show the small print of a run's receipt, with its time in Teach, or whether the truth was looked at in Curate."""
+    release, notes = what.release, [] if what.config.mode == CURATE else [f"**Time**: {what.seconds:.2f} s on the server."]
     if what.account is not None:
         notes.append(f"**Truth looked at while tuning**: {describe_look(what.account)}.")
     small_print(release.receipt, release.steps, release.approximate, notes)

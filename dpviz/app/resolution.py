@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from dpviz.app.session import show_value, when_chosen
+from dpviz.app.session import widget_for
 
 
 def resolution_slider(key: str, order: int, largest: int, change: Callable[[int], object]) -> None:
@@ -18,14 +18,12 @@ def resolution_slider(key: str, order: int, largest: int, change: Callable[[int]
         largest: the largest order.
         change: called with another order.
     """
-    show_value(key, order, without=1)
     st.select_slider(
         "Resolution",
         range(1, largest + 1),
-        key=key,
         format_func=describe_resolution,
         help="The domain is cut into so many cells; nothing finer than a cell is ever looked at.",
-        on_change=when_chosen(key, change),
+        **widget_for(key, order, change, without=1),
     )
 
 

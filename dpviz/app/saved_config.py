@@ -38,7 +38,6 @@ from dpviz.publishing.config import (
     BudgetPart,
     DataPart,
     DatasetPart,
-    DomainPart,
     MechanismPart,
     OutputPart,
     PublicationPart,
@@ -137,7 +136,7 @@ def write_configuration(data: LoadedData, mechanism: AnyMechanism, budget: Budge
     account = None if funding is None else funding.account
     cap = None if account is None else account.terms.cap
     name = data.title if funding is None or not funding.name else funding.name
-    unit = data.private.unit if funding is not None or data.source.data_part.sample else None
+    unit = data.counts.unit if funding is not None or data.source.data_part.sample else None
     return to_toml(make_configuration(data.source, mechanism, budget, make_dataset(name, unit, cap), Texts.typed()))
 
 
@@ -279,8 +278,9 @@ def values_at_once(config: ReleaseConfig) -> Values:
         return values
     prefix = _prefix_of(config)
     values |= {f"{prefix}engine": data.engine, f"{prefix}crs": data.crs or ""}
-    if config.domain is not None:
-        values |= _domain_values(config.domain)
+    if (part := config.domain) is not None:
+        values |= {"frame": OWN_BOUNDS, "place": "", "domain crs": part.crs, "only inside": part.study_area not in (None, LAND)}
+        values |= dict(zip(SIDES, part.bounds, strict=True))
     if config.regions is not None:
         values |= _regions_values(config)
     return values if data.is_points else values | {"trips apart": config.destinations is not None}
@@ -312,11 +312,6 @@ def _regions_values(config: ReleaseConfig) -> Values:
     )
 
 
-def _domain_values(part: DomainPart) -> Values:
-    values = {"frame": OWN_BOUNDS, "place": "", "domain crs": part.crs, "only inside": part.study_area not in (None, LAND)}
-    return values | dict(zip(SIDES, part.bounds, strict=True))
-
-
 def values_of_file(config: ReleaseConfig, digest: str, mode: str) -> Values:
     """Return the values of the widgets of a file of points or trips: its columns, and whom the release protects.
 
@@ -328,7 +323,11 @@ def values_of_file(config: ReleaseConfig, digest: str, mode: str) -> Values:
     data, prefix = config.data, _prefix_of(config)
     columns = _point_columns(data, digest) if data.is_points else _trip_columns(data, digest)
     if config.family is AREA_FAMILY:
-        columns |= _id_columns(data, digest)
+        columns |= {
+            f"areas ends {digest}": COORDINATES if data.region is None else IDS,
+            f"areas column region {digest}": data.region or UNSET,
+            f"areas column count {digest}": _count_value(data),
+        }
     return columns | _unit_values(config, f"{prefix}{mode} {digest}")
 
 
@@ -362,15 +361,6 @@ def _prefix_of(config: ReleaseConfig) -> str:
     if config.family is AREA_FAMILY:
         return "areas "
     return "" if config.data.is_points else "trips "
-
-
-def _id_columns(data: DataPart, digest: str) -> Values:
-    """Return how records of areas find their regions: by a column of ids, or by coordinates."""
-    return {
-        f"areas ends {digest}": COORDINATES if data.region is None else IDS,
-        f"areas column region {digest}": data.region or UNSET,
-        f"areas column count {digest}": _count_value(data),
-    }
 
 
 def _trip_columns(data: DataPart, digest: str) -> Values:

@@ -62,7 +62,8 @@ def main() -> None:
     address, note = f"http://{HOST}:{options.port}/", _SHARED_NOTE if token is None else _PRIVATE_NOTE
     if of_class is not None:
         doors, settings = [_begin_class(of_class, token), *doors], {**settings, **settings_of_class(of_class)}
-        address, note = f"http://{_in_address(of_class.hosts[0])}:{options.port}/", _describe_class(of_class, token)
+        host = f"[{of_class.hosts[0]}]" if ":" in of_class.hosts[0] else of_class.hosts[0]  # IPv6 stands in brackets
+        address, note = f"http://{host}:{options.port}/", _describe_class(of_class, token)
     address = address if token is None else f"{address}?{TOKEN}={token}"
     app = st.App(script, lifespan=_announce(address, note, open_browser=not options.headless and _has_screen()), middleware=doors)
     try:
@@ -104,11 +105,6 @@ def _describe_class(options: ClassOptions, code: str | None) -> str:
     known = "" if used_memory() else ", if this system could say how much is used, which it does not"
     memory, about_code = _memory_of(options) / _MIB, _WITHOUT_CODE if code is None else _WITH_CODE
     return _CLASS_NOTE.format(sessions=options.sessions, code=about_code, listen=options.address(), memory=memory, known=known)
-
-
-def _in_address(host: str) -> str:
-    """Return a host as it stands in an address: IPv6 in brackets."""
-    return f"[{host}]" if ":" in host else host
 
 
 def _announce(address: str, note: str, *, open_browser: bool) -> Callable[[Any], AbstractAsyncContextManager[None]]:

@@ -153,6 +153,19 @@ def when_chosen(key: str, use: Callable[[Any], object]) -> Callable[[], None]:
     return carry_out(receive)
 
 
+def widget_for(key: str, value: Any, use: Callable[[Any], object], *, without: Any = None) -> dict[str, Any]:
+    """Let a widget show a value and call `use` with another one; return its arguments `key` and `on_change`.
+
+    Args:
+        key: key of the widget.
+        value: the value, as of `show_value`.
+        use: as of `when_chosen`.
+        without: as of `show_value`.
+    """
+    show_value(key, value, without=without)
+    return {"key": key, "on_change": when_chosen(key, use)}
+
+
 def carry_out(callback: Callable[[], object]) -> Callable[[], None]:
     """Return a callback of a widget that is carried out to its end, even if a newer event arrives meanwhile.
 
@@ -235,8 +248,11 @@ def check_link(kind: type[Any], query: Mapping[str, str]) -> tuple[Any, list[str
     for name, read in kind.readers().items():
         if name not in query:
             continue
+        if len(query[name]) > LONGEST_TEXT:
+            refused.append(name)
+            continue
         try:
-            config = replace(config, **{name: read(_refuse_long(query[name]))})
+            config = replace(config, **{name: read(query[name])})
         except (ValueError, TypeError, OverflowError, RecursionError):
             refused.append(name)
     if hasattr(config, "misfits") and (misfits := config.misfits()):
@@ -249,13 +265,6 @@ def check_link(kind: type[Any], query: Mapping[str, str]) -> tuple[Any, list[str
         if "settings" in query and "settings" not in refused:
             refused.append("settings")
     return config, refused
-
-
-def _refuse_long(text: str) -> str:
-    """Return a text; raise ValueError if no parameter is that long."""
-    if len(text) > LONGEST_TEXT:
-        raise ValueError
-    return text
 
 
 def describe_refused(used: Mapping[str, object]) -> str:

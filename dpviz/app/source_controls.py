@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import streamlit as st
 
+from dpviz.app import cached
 from dpviz.app.cards import DATA, Cards
 from dpviz.app.class_mode import is_class
+from dpviz.app.ledger import Source
+from dpviz.app.page_data import PageData
 from dpviz.app.page_state import SOURCES, PageState
-from dpviz.app.session import show_value, when_chosen
+from dpviz.samples.points import SampleInfo
 
 
 def choose_source(page: PageState, cards: Cards, **resets: Any) -> str:
@@ -24,28 +27,42 @@ def choose_source(page: PageState, cards: Cards, **resets: Any) -> str:
     st.subheader("Data", anchor=DATA) if cards.curates else st.markdown("##### 1 Data")
     if is_class():
         return str(page.config().source)
-    key = f"{page.prefix}source"
-    show_value(key, page.config().source)
-    st.segmented_control(
-        "Where from",
-        SOURCES,
-        key=key,
-        required=True,
-        format_func=str.capitalize,
-        label_visibility="collapsed",
-        on_change=when_chosen(key, lambda value: page.change(source=value, **resets)),
-    )
+    shown = page.widget("source", f"{page.prefix}source", **resets)
+    st.segmented_control("Where from", SOURCES, required=True, format_func=str.capitalize, label_visibility="collapsed", **shown)
     return str(page.config().source)
 
 
 def choose_sample(page: PageState, samples: Mapping[str, Any], **resets: Any) -> None:
     """Ask for a sample, one of `samples` by key; `resets` are as of `choose_source`."""
-    key = f"{page.prefix}sample"
-    show_value(key, page.config().sample)
-    st.selectbox(
-        "Sample",
-        list(samples),
-        key=key,
-        format_func=lambda sample: samples[sample].title,
-        on_change=when_chosen(key, lambda value: page.change(sample=value, **resets)),
-    )
+    shown = page.widget("sample", f"{page.prefix}sample", **resets)
+    st.selectbox("Sample", list(samples), format_func=lambda sample: samples[sample].title, **shown)
+
+
+def data_of_sample(
+    cards: Cards,
+    about: SampleInfo,
+    counts: Any,
+    source: Source,
+    key: str,
+    *,
+    frame: tuple[object, ...] = (),
+    make: Callable[..., Any] = PageData,
+    **more: Any,
+) -> Any:
+    """Return a sample as the data of a page; in Curate say whom it protects.
+
+    Args:
+        cards: of Curate or Teach.
+        about: the sample.
+        counts: of the sample.
+        source: where they come from.
+        key: identifies the content.
+        frame: identifies the public frame, where a sample has several.
+        make: makes the data, a `PageData`.
+        more: what the data of the page have beside that.
+    """
+    if cards.curates:
+        bound = f", of whom at most {counts.contributions:,} {about.unit} count" if counts.contributions > 1 else ""
+        cards.whom.markdown(f"The sample says it: one {counts.unit}{bound}.")
+    fingerprints = cached.fingerprints(key, frame, counts)
+    return make(counts=counts, digest=key, fingerprints=fingerprints, title=about.title, unit=about.unit, source=source, **more)

@@ -139,16 +139,15 @@ def start_page(pages: Mapping[str, StreamlitPage]) -> None:
         " published result by at most a factor that the budget ε sets. **dpviz** shows what such a release looks like *before* it exists."
     )
     with st.container(horizontal=True):
-        if st.button("Open the map", type="primary"):
-            st.switch_page(pages["points"])
-        if st.button("Open the trips"):
-            st.switch_page(pages["trips"])
-        if st.button("Open the areas"):
-            st.switch_page(pages["areas"])
-        if st.button("Compare mechanisms"):
-            st.switch_page(pages["compare"])
-        if st.button("Learn in short lessons"):
-            st.switch_page(pages["learn"])
+        for page, label in (
+            ("points", "Open the map"),
+            ("trips", "Open the trips"),
+            ("areas", "Open the areas"),
+            ("compare", "Compare mechanisms"),
+            ("learn", "Learn in short lessons"),
+        ):
+            if st.button(label, type="primary" if page == "points" else "secondary"):
+                st.switch_page(pages[page])
     columns: list[Any] = []
     for number, preset in enumerate(PRESETS):
         if number % _COLUMNS == 0:
@@ -166,12 +165,12 @@ def _show_preset(preset: Preset, pages: Mapping[str, StreamlitPage]) -> None:
         is_pressed = st.button(preset.title, key=f"preset {preset.title}", width="stretch")
     if is_pressed:
         state = preset.page_state
-        if state is not None:
-            state.open(preset.link)
-            if state is COMPARE:
-                start_when_shown()
-            st.switch_page(pages[preset.page])
-        st.switch_page(pages[preset.page], query_params=dict(preset.link))
+        if state is None:
+            st.switch_page(pages[preset.page], query_params=dict(preset.link))
+        state.open(preset.link)
+        if state is COMPARE:
+            start_when_shown()
+        st.switch_page(pages[preset.page])
     st.caption(preset.text)
 
 

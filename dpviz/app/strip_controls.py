@@ -36,7 +36,13 @@ def make_parts(shares: Sequence[Share], levels: Sequence[int | None]) -> list[St
 
 
 def strip_options(
-    page: PageState, mechanism: AnyMechanism, shares: list[Share], expect: Callable[[list[float]], Any], *, fresh: bool
+    page: PageState,
+    mechanism: AnyMechanism,
+    shares: list[Share],
+    expect: Callable[[list[float]], Any],
+    choose: Callable[[int], object],
+    *,
+    fresh: bool,
 ) -> dict[str, Any]:
     """Return the arguments of `strip` that follow from page and mechanism alone.
 
@@ -45,22 +51,27 @@ def strip_options(
         mechanism: of the run that is shown.
         shares: of its budget.
         expect: computes the expected errors with other shares while one is dragged.
+        choose: shows a level of the strip on the maps.
         fresh: whether the run is that of the controls; if not, the strip shows its split and cannot change it.
     """
     changes = fresh and len(shares) > 1
+
+    def noting(change: Callable[[Any], object]) -> Callable[[Any], None]:
+        def change_and_note(value: Any) -> None:
+            change(value)
+            note_change(_key(page))
+
+        return change_and_note
+
     return {
         "relative": page.config().relative,
         "key": _key(page),
-        "on_unit": lambda relative: _change(page, relative=relative),
-        "on_shares": partial(_use_shares, page, shares) if changes else None,
+        "on_level": noting(choose),
+        "on_unit": noting(lambda relative: page.change(relative=relative)),
+        "on_shares": noting(partial(use_shares, page, shares)) if changes else None,
         "on_drag": expect if changes else None,
         "whole": mechanism.whole_budget if len(shares) == 1 else "",
     }
-
-
-def note_strip_change(page: PageState) -> None:
-    """Note that the strip has changed the page, which runs again."""
-    note_change(_key(page))
 
 
 def end_strip(page: PageState, title: str) -> None:
@@ -71,13 +82,3 @@ def end_strip(page: PageState, title: str) -> None:
 
 def _key(page: PageState) -> str:
     return f"{page.prefix}strip"
-
-
-def _change(page: PageState, **updates: Any) -> None:
-    page.change(**updates)
-    note_strip_change(page)
-
-
-def _use_shares(page: PageState, parts: list[Share], shares: list[float]) -> None:
-    use_shares(page, parts, shares)
-    note_strip_change(page)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeGuard, TypeVar
 
@@ -12,19 +12,24 @@ from streamlit.delta_generator import DeltaGenerator
 
 from dpviz.app.camera import keep_camera, keep_swipe, open_scene
 from dpviz.app.components.panes import Chosen, panes
+from dpviz.app.first_row import not_private_stamp, teach_note
 from dpviz.app.ledger import record_public_look
+from dpviz.app.one_release import OneRelease
 from dpviz.app.page_changes import note_change, rerun_if_changed
-from dpviz.app.page_config import SECOND, PageConfig
+from dpviz.app.page_config import SECOND
 from dpviz.app.page_data import PageData
 from dpviz.app.page_state import PageState
-from dpviz.app.session import show_value, when_chosen
+from dpviz.app.session import is_dark
 from dpviz.app.streets import streets_wanted
-from dpviz.app.two_runs import ShownRun
-from dpviz.app.words import budget_text
+from dpviz.app.two_runs import RIGHT_RUN, ShownRun, let_maps_come_first
+from dpviz.app.words import budget_text, show_detail, show_headline, show_verdict
+from dpviz.release.verdict import Verdict
 from dpviz.view.basemap import Bounds
-from dpviz.view.canvas import Scene
+from dpviz.view.canvas import Pane, Scene
+from dpviz.view.escape import markdown
+from dpviz.view.points_canvas import ERROR, RELEASED
 
-Data = TypeVar("Data", bound=PageData)
+Data = TypeVar("Data", bound=PageData[Any])
 ShowTeach = Callable[[Any, DeltaGenerator, str, bool], None]
 """Shows the maps, the strip and the tabs for public data; None while something is missing. The other arguments are the first row of the
 page, for the controls of the maps; what a release would protect; and whether all controls fit: if not, the last maps stay."""
@@ -38,40 +43,174 @@ def may_be_shown(data: Data | None) -> TypeGuard[Data]:
     return record_public_look(data)
 
 
-def describe_run(title: str, how: PageConfig) -> str:
+@dataclass(frozen=True, kw_only=True)
+class TeachParts:
+    """What differs between the pages around and under their maps.
+
+    Attributes:
+        verdict: on the run of the right map; None if it has none.
+        lead: what stands before its headline.
+        detail: what stands under the strip, where the page is not for a projector; it is the whole text without a verdict.
+        controls: shows the controls of the maps.
+        maps: shows the maps.
+        contrasts: says what is to be known of runs that are contrasts.
+        strip: shows the strip under a title, whose first sentence it gets.
+        notes: shows what else stands under the strip.
+        figures: shows the key figures and the tabs.
+    """
+
+    verdict: Verdict | None
+    lead: str = ""
+    detail: str = ""
+    controls: Callable[[], object]
+    maps: Callable[[], object]
+    contrasts: Callable[[], object]
+    strip: Callable[[str], object]
+    notes: Callable[[], object] = lambda: None
+    figures: Callable[[], object]
+
+
+def show_parts(
+    page: PageState, first: OneRelease[Any, Any, Any, Any], places: tuple[DeltaGenerator, ...], protected: str, parts: TeachParts
+) -> None:
+    """Show the maps with their controls, and below the row of the status the strip, the verdict and the tabs.
+
+    Args:
+        page: state of the page.
+        first: the run of the right map.
+        places: the first row of the page, and what is above and below the row of the status.
+        protected: what a release would protect.
+        parts: of the page.
+    """
+    (row, above, below), verdict, how = places, parts.verdict, page.config()
+    whose = RIGHT_RUN if how.shows_second else ""
+    with row:
+        parts.controls()
+    with above:
+        with st.container():  # always there: if what follows changed its place, the browser would build the maps anew
+            if not first.release.receipt.private:
+                st.html(not_private_stamp(type(first.config.build())))
+            if how.present and verdict is not None:
+                show_verdict(verdict.headline, "", verdict.rule, whose)
+        parts.maps()
+    with below:
+        if not how.present and verdict is not None:
+            show_headline(f"{parts.lead} {verdict.headline}".strip(), whose)
+        parts.contrasts()
+        run = describe_run(first)
+        parts.strip(f"Budget and error of {f'the right map: {run}' if whose else run}.")
+        if not how.present:
+            if verdict is not None:
+                show_detail(parts.detail, verdict.rule)
+            elif parts.detail:
+                st.markdown(markdown(parts.detail))
+            parts.notes()
+            teach_note(protected)
+        let_maps_come_first(page)
+        with st.container(key="figures"):
+            parts.figures()
+    page.write_address()
+
+
+def describe_run(what: OneRelease[Any, Any, Any, Any]) -> str:
     """Write how a run was made: the title of its mechanism, its budget and its number; a contrast has no budget."""
-    if not how.family.choices[how.mechanism].spends:
-        return f"{title}, run {how.run}"
-    return f"{title}, {budget_text(how.epsilon, how.delta if how.takes_delta else 0)}, run {how.run}"
+    how = what.config
+    budget = budget_text(how.epsilon, how.delta if how.takes_delta else 0) if how.family.choices[how.mechanism].spends else ""
+    return ", ".join(filter(None, (what.title, budget, f"run {how.run}")))
 
 
-def run_of_pane(shown: ShownRun, kind: str) -> tuple[str, Any]:
-    """Return the name of the run that a map shows, "first" or "second", and the run."""
-    return ("second", shown.second) if kind == SECOND and shown.second is not None else ("first", shown.first)
+def stamp_maps(shown: ShownRun) -> str:
+    """Write what the right map's run is; and if the left map's is not private, that, too."""
+    what, second = shown.first, shown.second
+    if what.release.receipt.private:
+        stamp = f"Run {what.number}, seeded: a simulation, not private."
+    else:
+        kind = "this reference shows what privacy costs, and" if what.release.states_noise else "a contrast, which"
+        stamp = f"NOT PRIVATE, run {what.number}: {kind} must never be published."
+    return stamp if second is None or second.release.receipt.private else f"{stamp} Left map: NOT PRIVATE."
+
+
+@dataclass(frozen=True, kw_only=True)
+class DrawnMap:
+    """One of the two maps.
+
+    Attributes:
+        run: name of its run, "first" or "second".
+        drawing: what is drawn on it.
+        pane: the map.
+    """
+
+    run: str
+    drawing: Any
+    pane: Pane
+
+
+def draw_maps(
+    page: PageState, shown: ShownRun, draw: Callable[[Any, str], Any], make: Callable[[Any, Any, str], Pane]
+) -> tuple[DrawnMap, DrawnMap]:
+    """Draw what both maps show, and make their panes, the left one first.
+
+    Args:
+        page: state of the page.
+        shown: the runs.
+        draw: draws a run, given what the map shows of it.
+        make: makes the pane of a drawing, a run and its name.
+    """
+
+    def draw_map(kind: str) -> DrawnMap:
+        run, what = ("second", shown.second) if kind == SECOND and shown.second is not None else ("first", shown.first)
+        drawing = draw(what, RELEASED if kind == SECOND else kind)
+        return DrawnMap(run=run, drawing=drawing, pane=name_second(make(drawing, what, run), kind))
+
+    return draw_map(page.config().left), draw_map(page.config().shown)
+
+
+def name_second(pane: Pane, kind: str) -> Pane:
+    """Return the pane of a map that shows a kind of counts; the title of the second run says that it is one."""
+    return replace(pane, title=f"{pane.title}, second run") if kind == SECOND else pane
+
+
+def keep_error_tops(page: PageState, tops: dict[str, float]) -> dict[str, float]:
+    """Return tops of the colour scales of errors, by their names, as they were kept; new ones are kept once a map shows errors."""
+    how = page.config()
+    if ERROR not in (how.left, how.shown):
+        return tops
+    if missing := {name: top for name, top in tops.items() if name not in how.scales}:
+        page.change_for_good(scales={**how.scales, **missing})
+    return {name: page.config().scales[name] for name in tops}
 
 
 def raw_switch(page: PageState, text: str) -> None:
     """Show the switch of counts as first measured; `text` says what post-processing does to them."""
-    show_value("raw", page.config().raw)
-    st.toggle(
-        "As measured",
-        key="raw",
-        help=f"Counts as first measured{text}",
-        on_change=when_chosen("raw", lambda value: page.change(raw=value)),
-    )
+    st.toggle("As measured", help=f"Counts as first measured{text}", **page.widget("raw"))
 
 
-def finish_scene(page: PageState, scene: Scene, data: PageData, streets: str) -> Scene:
-    """Return the scene of both maps as the page shows it: with the name of its data, larger names for a projector, and streets if wanted.
+def make_scene(
+    page: PageState, data: PageData[Any], made: Sequence[Pane], further: str, *, streets: str, heights: tuple[int, int], **parts: Any
+) -> Scene:
+    """Return the scene of both maps, with the name of its data, and streets if wanted.
 
     Args:
         page: state of the page.
-        scene: both maps.
         data: of the right map.
+        made: the maps.
+        further: how the description goes on after their titles.
         streets: key of the switch of the street map.
+        heights: in pixels, of the canvas with its legends and tools; and for a projector, where names are larger.
+        parts: what else the scene has on this page.
     """
-    size = 16 if page.config().present else 12
-    return replace(scene, text_size=size, title=data.title, link=data.bundled, streets=streets_wanted(streets))
+    is_large = page.config().present
+    return Scene(
+        panes=tuple(made),
+        description=f"{made[0].title} beside {made[1].title.lower()}{further}",
+        dark=is_dark(),
+        height=heights[is_large],
+        text_size=16 if is_large else 12,
+        title=data.title,
+        link=data.bundled,
+        streets=streets_wanted(streets),
+        **parts,
+    )
 
 
 @st.fragment

@@ -72,13 +72,10 @@ def choose_text_format(source: Source, name: str, key: str, cards: Cards) -> Tex
     return chosen
 
 
-def _usual(kind: str) -> dict[str, str]:
-    return {"separator": SEPARATORS[kind], "decimal": _NONE, "thousands": _NONE, "encoding": PLAIN_TEXT.encoding}
-
-
 def _differs_from_usual(kind: str, key: str) -> bool:
     """Return whether an answer is there that says something else than a usual table."""
-    return any(st.session_state.get(f"{name} {key}", value) != value for name, value in _usual(kind).items())
+    usual = {"separator": SEPARATORS[kind], "decimal": _NONE, "thousands": _NONE, "encoding": PLAIN_TEXT.encoding}
+    return any(st.session_state.get(f"{name} {key}", value) != value for name, value in usual.items())
 
 
 def text_format_values(written: TextFormat, kind: str) -> dict[str, str]:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import streamlit as st
 
 from dpviz.app.class_mode import refuse_in_class
 from dpviz.app.components.panes import load_deck
-from dpviz.app.first_row import show_forgotten, teach_row
+from dpviz.app.curate_page import CurateParts, show_curate
+from dpviz.app.first_row import describe_unprotected, show_forgotten, teach_row
 from dpviz.app.page_state import TEACH, PageState
 from dpviz.app.session import accept_presses, show_refused_link
 from dpviz.app.teach_maps import ShowTeach
@@ -19,8 +20,9 @@ def show_in_mode(
     page: PageState,
     controls: Callable[[], tuple[Any, bool]],
     teach: ShowTeach,
-    curate: Callable[[str], None],
-    protected: Callable[[str], str],
+    curate: CurateParts,
+    protected: Mapping[str, str],
+    not_protected: str,
 ) -> None:
     """Show a page in its present mode.
 
@@ -28,8 +30,9 @@ def show_in_mode(
         page: state of the page.
         controls: shows the controls of Teach, and returns the data and whether all choices fit.
         teach: shows the other parts of Teach.
-        curate: shows Curate, with what a release protects.
-        protected: writes what a release protects, and what not; its argument is as of `PageState.protected`, "" where it is not known yet.
+        curate: what Curate shows.
+        protected: what a release protects, by what it protects one of, as of `PageState.protected`; "" where that is not known yet.
+        not_protected: what it does not protect.
     """
     if show_forgotten():
         return
@@ -40,8 +43,10 @@ def show_in_mode(
         with st.sidebar:
             data, fits = controls()
         page.write_address()
-        teach(data, row, protected(page.protected), fits)
+        mechanism = page.mechanisms[page.config().mechanism]
+        about = f"{protected[page.protected]} {not_protected}" if mechanism.private else describe_unprotected(mechanism)
+        teach(data, row, about, fits)
     else:
         refuse_in_class("Curate")
-        curate(protected(""))  # the data of this run are not known yet
+        show_curate(curate, f"{protected['']} {not_protected}")  # the data of this run are not known yet
     accept_presses(page.key)

@@ -16,7 +16,7 @@ from dpviz.app.ledger import LoadedData
 from dpviz.app.live_controls import LiveControls
 from dpviz.app.page_config import SECOND, PageConfig
 from dpviz.app.page_state import SMALLEST_EPSILON, PageState
-from dpviz.app.session import carry_out, newest_result, result_slot, show_value, when_chosen
+from dpviz.app.session import carry_out, newest_result, result_slot, widget_for
 from dpviz.publishing.code import CodeRun
 
 ShowResult = Callable[["ShownRun", DeltaGenerator, DeltaGenerator], None]
@@ -67,6 +67,11 @@ class ShownRun:
     second: Any | None
     before: Any | None
     fresh: bool
+
+    @property
+    def runs(self) -> list[Any]:
+        """The different runs, that of the controls first."""
+        return [self.first] if self.second is None or self.second is self.first else [self.first, self.second]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,7 +150,7 @@ def question_of(data: LoadedData, how: PageConfig) -> tuple[object, ...]:
     The data are identified by the counts themselves, not by their content: one file can be counted in several ways.
     """
     mechanism = how.build()
-    return (data.private, mechanism.key, str(mechanism.chosen()), how.budget(), how.run)
+    return (data.counts, mechanism.key, str(mechanism.chosen()), how.budget(), how.run)
 
 
 def show_in_rows(
@@ -201,20 +206,10 @@ def choose_run(state: PageState, second: SecondRun) -> PageState:
     how = state.config()
     if not how.shows_second:
         return state
-    show_value("editing", LEFT_RUN if how.editing else RIGHT_RUN)
-    st.segmented_control(
-        "Settings of",
-        (LEFT_RUN, RIGHT_RUN),
-        key="editing",
-        required=True,
-        on_change=when_chosen("editing", lambda value: state.change(editing=value == LEFT_RUN)),
-    )
-    st.button(
-        f"Copy from the {'right' if how.editing else 'left'} map",
-        key="copy run",
-        help="Mechanism, settings and budget of the other map's run.",
-        on_click=carry_out(partial(_copy_run, state)),
-    )
+    shown = widget_for("editing", LEFT_RUN if how.editing else RIGHT_RUN, lambda value: state.change(editing=value == LEFT_RUN))
+    st.segmented_control("Settings of", (LEFT_RUN, RIGHT_RUN), required=True, **shown)
+    other, about = "right" if how.editing else "left", "Mechanism, settings and budget of the other map's run."
+    st.button(f"Copy from the {other} map", key="copy run", help=about, on_click=carry_out(partial(_copy_run, state)))
     return second if how.editing else state
 
 
@@ -237,16 +232,14 @@ def choose_pane(state: PageState, name: str, label: str, kinds: list[str]) -> No
         label: of the question.
         kinds: the answers; the first one is taken where the configuration has another.
     """
-    key, chosen = f"pane {name}", getattr(state.config(), name)
-    show_value(key, chosen if chosen in kinds else kinds[0])
+    chosen = getattr(state.config(), name)
     st.selectbox(
         label,
         kinds,
-        key=key,
         format_func=lambda kind: f"{label.split(maxsplit=1)[0]}: {kind}",
         label_visibility="collapsed",
         width=SELECT_WIDTH,
-        on_change=when_chosen(key, partial(_change_pane, state, name)),
+        **widget_for(f"pane {name}", chosen if chosen in kinds else kinds[0], partial(_change_pane, state, name)),
     )
 
 

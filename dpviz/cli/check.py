@@ -64,9 +64,8 @@ from dpviz.errors import DpvizError, InputError, SettingError
 from dpviz.privacy.ledger import Ledger
 from dpviz.publishing.config import NO_CRS
 from dpviz.release.files import read_release
-from dpviz.release.nouns import AnyRelease, kind_of
+from dpviz.release.nouns import kind_of
 from dpviz.release.trip_release import TripRelease
-from dpviz.space.regions import Regions
 
 MANIFEST, SCHEMA = "manifest.json", "manifest.schema.json"
 MOST_NAMED = 40
@@ -136,7 +135,8 @@ def _search_persons(path: Path, facts: Facts) -> Facts:
         " will say so."
     )
     columns = find_repeated(path, facts)
-    return {"may_be_persons": _describe_repeated(columns or ()), **ledger_facts(ledger)}
+    found = [{"column": c.name, "values": c.values, "rows": c.rows, "once": c.once} for c in (columns or ())[:MOST_SHOWN]]
+    return {"may_be_persons": found, **ledger_facts(ledger)}
 
 
 def _compare_ids(path: Path, facts: Facts, arguments: Namespace) -> Facts:
@@ -151,18 +151,16 @@ def _compare_ids(path: Path, facts: Facts, arguments: Namespace) -> Facts:
     columns = [found[role] for role in (*ENDS, "region") if isinstance(found.get(role), str)]
     if "files" in facts or not columns:
         raise InputError("Ids are compared of one file with a column of ids: name it with --region, or with --origin and --destination.")
-    regions = _read_public_regions(Path(arguments.regions), arguments.levels)
+    public = Path(arguments.regions)
+    file = inspect_regions(public)
+    levels = arguments.levels or (None if file.nested else file.levels or propose_levels(public)) or None
+    regions = read_regions(public, levels=levels)
     if not arguments.ids:
         return {"ids": None}
     ledger = Ledger()
     note_look(ledger, file_fingerprints([path]))
     say(f"Ids are compared with those of the regions: the ledger {ledger.path} records that, and releases of these data will say so.")
     return {**ledger_facts(ledger), "ids": count_id_fits(read_ids(path, columns, TextFormat(**facts.get("text_format", {}))), regions)}
-
-
-def _read_public_regions(path: Path, levels: Sequence[str] | None) -> Regions:
-    file = inspect_regions(path)
-    return read_regions(path, levels=levels or (None if file.nested else file.levels or propose_levels(path)) or None)
 
 
 def chosen_columns(arguments: Namespace) -> dict[str, Any]:
@@ -256,7 +254,10 @@ def _file_uses(path: Path, chosen: Mapping[str, Any], written: Mapping[str, str]
     if tables is not None:
         refuse_rowless(tables)
         chosen = resolve_chosen(tables.header(None).names, chosen)
-    _refuse_bad_lines(path, text_format)
+    if FORMATS.get(path.suffix.lower()) in SEPARATORS:
+        kind, data = read_checked(path, _LIMITS)
+        table = open_table(kind, data, _LIMITS, text_format=text_format)
+        table.take([0]).bad.refuse("Correct the file; a release would leave such rows out.")
     attempts: dict[str, Callable[[], Facts]] = {}
     if tabular:
         as_trips = partial(inspect_trips, path, text_format=text_format, chosen=chosen)
@@ -354,14 +355,6 @@ def _inspect_points(path: Path, text_format: TextFormat, chosen: Mapping[str, An
     if through and "geometry" in file.use.found and not chosen.get("geometry"):
         inspect_points(path, through=True, text_format=text_format, geometry=file.geometry)
     return file
-
-
-def _refuse_bad_lines(path: Path, text_format: TextFormat) -> None:
-    """Refuse a text table with a malformed line."""
-    if FORMATS.get(path.suffix.lower()) in SEPARATORS:
-        kind, data = read_checked(path, _LIMITS)
-        table = open_table(kind, data, _LIMITS, text_format=text_format)
-        table.take([0]).bad.refuse("Correct the file; a release would leave such rows out.")
 
 
 def _find_several_or_large(path: Path, written: Mapping[str, str], *, folder: bool, copies: bool) -> FoundFiles | None:
@@ -537,16 +530,9 @@ def _release_facts(path: Path) -> Facts:
         "unit": receipt.unit,
         "neighbours": receipt.neighbours,
         "contributions": receipt.contributions,
-        "numbers": _count_numbers(release),
+        "numbers": len(release.stages[-1].count if isinstance(release, TripRelease) else release.hierarchy.leaves),  # of the finest level
         "uses": [],
     }
-
-
-def _count_numbers(release: AnyRelease) -> int:
-    """Count the numbers of the finest level of a release."""
-    if isinstance(release, TripRelease):
-        return len(release.stages[-1].count)
-    return len(release.hierarchy.leaves)
 
 
 def _searchable_use(facts: Facts) -> Facts | None:
@@ -576,11 +562,6 @@ def find_repeated(path: Path, facts: Facts) -> tuple[RepeatedColumn, ...] | None
     )
 
 
-def _describe_repeated(columns: Sequence[RepeatedColumn]) -> list[Facts]:
-    """Describe the columns that are likeliest to identify persons."""
-    return [{"column": c.name, "values": c.values, "rows": c.rows, "once": c.once} for c in columns[:MOST_SHOWN]]
-
-
 def _write_ids(facts: Facts) -> list[str]:
     """Write how many ids fit the regions, or how to ask for it."""
     if "ids" not in facts:
@@ -600,19 +581,15 @@ def _questions(columns: Sequence[Facts]) -> list[str]:
     return [question, *(f"  {column.name}: {column.consequence}" for column in repeated_columns)] if repeated_columns else []
 
 
-def _protection_line(facts: Facts) -> str:
-    most, counted = facts["contributions"], "trips" if facts["of"] == "trips" else "records"
-    bound = f", with at most {most:,} {counted if most > 1 else counted.removesuffix('s')}" if facts["unit"] == "person" else ""
-    return f"Protects one {facts['unit']}{bound} ({facts['neighbours']})."
-
-
 def write_lines(facts: Facts) -> list[str]:
     """Write the facts of `check` as lines of text."""
     if facts["kind"] == "release":
         number = f"{facts['numbers']:,} {_PARTS[facts['of']]}"
+        most, counted = facts["contributions"], "trips" if facts["of"] == "trips" else "records"
+        bound = f", with at most {most:,} {counted if most > 1 else counted.removesuffix('s')}" if facts["unit"] == "person" else ""
         return [
             f"A release of {facts['of']}: {facts['mechanism']}, {facts['budget']}, {number}.",
-            _protection_line(facts),
+            f"Protects one {facts['unit']}{bound} ({facts['neighbours']}).",
             f"Verified: {facts['verified']}.",
         ]
     more = f" and {facts['further_columns']:,} more" if facts["further_columns"] else ""

@@ -36,7 +36,13 @@ PAUSE_PER_WRITE = 20  # the pause is also at least this many times as long as th
 
 def run_compare(arguments: Namespace) -> None:
     """Run a study and write its table."""
-    output = _output_path(arguments)
+    output = None if arguments.output is None else check_target(Path(arguments.output), ENDINGS, "The table's file")
+    if arguments.resume and output is None:
+        raise SettingError("--resume needs --output, the file of the table.")
+    if output is not None and not arguments.resume and os.path.lexists(output):
+        raise SettingError(
+            "The table's file exists already; tables are never overwritten. Choose another one, or continue it with --resume."
+        )
     scheduler = scheduler_at(arguments.address, insecure=arguments.insecure_address)
     config = read_study(Path(arguments.config))
     config = replace(config, data=config.data.with_engine(arguments.engine, scheduler).with_copies(arguments.copies))
@@ -77,22 +83,6 @@ def _note_look(config: StudyConfig, fingerprints: tuple[str, ...]) -> dict[str, 
     raise refusal
 
 
-def _output_path(arguments: Namespace) -> Path | None:
-    """Return the path of the table's file; None for stdout.
-
-    Raises:
-        SettingError: the file cannot be written; it exists without --resume; or --resume is given without --output.
-    """
-    output = None if arguments.output is None else check_target(Path(arguments.output), ENDINGS, "The table's file")
-    if arguments.resume and output is None:
-        raise SettingError("--resume needs --output, the file of the table.")
-    if output is not None and not arguments.resume and os.path.lexists(output):
-        raise SettingError(
-            "The table's file exists already; tables are never overwritten. Choose another one, or continue it with --resume."
-        )
-    return output
-
-
 class _Table:
     """The rows of a running study, and where they are written to.
 
@@ -122,7 +112,8 @@ class _Table:
 
     def write(self) -> None:
         """Write all rows so far to the file or to stdout."""
-        text = _format_table(tidy(self.study, self._rows), self._form)
+        table, is_json = tidy(self.study, self._rows), self._form.suffix.lower() == ".json"
+        text = table.to_json(orient="records", indent=2, double_precision=15) + "\n" if is_json else csv_text(table)
         if self.output is None:
             sys.stdout.write(clean(text) if sys.stdout.isatty() else text)  # a name must not control a terminal
             sys.stdout.flush()
@@ -179,9 +170,3 @@ def _choose_workers(wanted: int | None, runs: int) -> int:
     if wanted is not None:
         return wanted
     return 1 if runs < FEW_RUNS else max(1, min(os.cpu_count() or 1, MOST_WORKERS))
-
-
-def _format_table(table: pd.DataFrame, path: Path) -> str:
-    if path.suffix.lower() == ".json":
-        return table.to_json(orient="records", indent=2, double_precision=15) + "\n"
-    return csv_text(table)

@@ -10,7 +10,7 @@ import os
 import sys
 import tomllib
 from argparse import Namespace
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -93,7 +93,12 @@ def run_init(arguments: Namespace) -> None:
     facts = check.check(source, _chosen_columns(arguments), check.declared_format(arguments), copies=arguments.copies)
     use = _choose_use(facts, arguments.kind)
     if use["open"] and sys.stdin.isatty():
-        _ask_columns(arguments, use["open"])
+        still_open = use["open"]
+        for roles, among in still_open.items():
+            hint = f" ({join_pairs(among)})" if among else ""
+            for role in roles.split(" and "):
+                column = _ask(f"Column of {role}{hint}")
+                setattr(arguments, role, [column] if role in ENDS else column)
         facts = check.check(source, _chosen_columns(arguments), check.declared_format(arguments), copies=arguments.copies)
         use = _choose_use(facts, arguments.kind)
     if divide := say_ten_millionths([str(use["found"].get(axis, "")) for axis in AXES]):
@@ -127,15 +132,6 @@ def _chosen_columns(arguments: Namespace) -> dict[str, Any]:
     return {role: column for role, column in check.chosen_columns(arguments).items() if role not in ("levels", "crs")}
 
 
-def _ask_columns(arguments: Namespace, still_open: Mapping[str, Any]) -> None:
-    """Ask for the columns that are not clear from their names."""
-    for roles, among in still_open.items():
-        hint = f" ({join_pairs(among)})" if among else ""
-        for role in roles.split(" and "):
-            column = _ask(f"Column of {role}{hint}")
-            setattr(arguments, role, [column] if role in ENDS else column)
-
-
 def _choose_use(facts: Facts, kind: str | None) -> Facts:
     """Return the use of the file that is wanted, or else the likeliest one."""
     uses = {use["as"]: use for use in facts.get("uses", ()) if use["as"] in KINDS}
@@ -160,9 +156,18 @@ def _choose(arguments: Namespace, use: Facts, columns: Sequence[str]) -> _Choice
         SettingError: something is open and this is no terminal (the text lists all of it), or flags contradict each other.
     """
     kind = "areas" if use["as"] == "points" and (arguments.regions is not None or arguments.kind == "areas") else use["as"]
-    _check_flags(arguments, kind)
+    if arguments.person is not None and arguments.each_row:
+        raise SettingError("--person and --each-row contradict each other: leave one out.")
+    if kind != "points" and arguments.bounds is not None:
+        raise SettingError(f"--bounds is for points; {kind} are counted in regions: leave it out.")
+    family = FAMILIES[kind]
+    if arguments.mechanism is not None and arguments.mechanism not in family.mechanisms:
+        meant = did_you_mean(arguments.mechanism, family.mechanisms)
+        raise SettingError(f"--mechanism must be one of {', '.join(family.mechanisms)} for {kind}.{meant}")
     open_questions = _open_questions(arguments, use, kind)
-    words = {"columns": _say_columns(use["open"]), **_count_words(use)}
+    columns_to_name = [check.OPTIONS[role] + (f" ({join_pairs(among)})" if among else "") for role, among in use["open"].items()]
+    noun = check.NOUNS[use["as"]]
+    words = {"columns": " and ".join(columns_to_name), "noun": noun, "each_row": say_each_row(noun, use["unread"])}
     if open_questions and not sys.stdin.isatty():
         give_these = "; ".join(_GIVE[question].format(**words) for question in open_questions)
         raise SettingError(f"Still to be said, as this is no terminal that could be asked: {give_these}.")
@@ -194,25 +199,16 @@ def _ask_open(open_questions: Collection[str], arguments: Namespace, use: Facts,
         _ask_who(arguments, use["found"].get("person"), columns)
     if "bounds" in open_questions:
         answer = _ask("West, south, east and north of the area in which records are counted, from public knowledge")
-        arguments.bounds = _read_numbers(answer)
+        try:
+            arguments.bounds = [float(part) for part in answer.replace(",", " ").split()]
+        except ValueError:
+            raise SettingError("Bounds are four numbers: west, south, east, north.") from None
     if "regions" in open_questions:
         arguments.regions = _ask("File of the public regions")
         levels = _ask("Its columns of ids, coarsest first (nothing if it names each region's parent)", "")
         arguments.levels = levels.replace(",", " ").split()
     if "crs" in open_questions:
         arguments.crs = _ask("CRS of the coordinates, such as EPSG:4326 for degrees, or none for a plain plane")
-
-
-def _check_flags(arguments: Namespace, kind: str) -> None:
-    """Refuse flags that contradict each other or the kind of data."""
-    if arguments.person is not None and arguments.each_row:
-        raise SettingError("--person and --each-row contradict each other: leave one out.")
-    if kind != "points" and arguments.bounds is not None:
-        raise SettingError(f"--bounds is for points; {kind} are counted in regions: leave it out.")
-    family = FAMILIES[kind]
-    if arguments.mechanism is not None and arguments.mechanism not in family.mechanisms:
-        meant = did_you_mean(arguments.mechanism, family.mechanisms)
-        raise SettingError(f"--mechanism must be one of {', '.join(family.mechanisms)} for {kind}.{meant}")
 
 
 def _open_questions(arguments: Namespace, use: Facts, kind: str) -> list[str]:
@@ -229,17 +225,6 @@ def _open_questions(arguments: Namespace, use: Facts, kind: str) -> list[str]:
         "epsilon": arguments.epsilon is None,
     }
     return [name for name, is_open in wanted.items() if is_open]
-
-
-def _say_columns(still_open: Mapping[str, Any]) -> str:
-    """Say which columns are still to be named, and with which options."""
-    parts = [check.OPTIONS[role] + (f" ({join_pairs(among)})" if among else "") for role, among in still_open.items()]
-    return " and ".join(parts)
-
-
-def _count_words(use: Facts) -> dict[str, str]:
-    noun = check.NOUNS[use["as"]]
-    return {"noun": noun, "each_row": say_each_row(noun, use["unread"])}
 
 
 def _lacks_crs(use: Facts) -> bool:
@@ -268,27 +253,22 @@ def _ask_who(arguments: Namespace, guess: str | None, columns: Iterable[str]) ->
         arguments.each_row = True
         return
     arguments.person = person
-    arguments.contributions = arguments.contributions or _read_whole(_ask("The most records of one person that count"))
-
-
-def _read_whole(text: str) -> int:
-    if not text.isdecimal() or len(text) > LONGEST_NUMBER or int(text) < 1:
-        raise SettingError("The most records of one person must be a whole number of at least 1.")
-    return int(text)
-
-
-def _read_numbers(text: str) -> list[float]:
-    try:
-        return [float(part) for part in text.replace(",", " ").split()]
-    except ValueError:
-        raise SettingError("Bounds are four numbers: west, south, east, north.") from None
+    if not arguments.contributions:
+        most = _ask("The most records of one person that count")
+        if not most.isdecimal() or len(most) > LONGEST_NUMBER or int(most) < 1:
+            raise SettingError("The most records of one person must be a whole number of at least 1.")
+        arguments.contributions = int(most)
 
 
 def _write(choices: _Choices, use: Facts, facts: Facts, source: Path, target: Path) -> str:
     """Write the configuration as TOML with comments."""
     name = source.stem.strip("*?[]") or "data"
     parts = [
-        _head(target),
+        [
+            f"#:schema {RELEASE_FILE.as_uri()}",
+            "# The line above lets editors complete and check this file. Paths are relative to its folder.",
+            f"# Expected errors, at no cost: dpviz release {target.name} --dry-run",
+        ],
         _data_part(choices, use, facts, _relative(source, target)),
         _frame_part(choices, target),
         _mechanism_part(choices),
@@ -296,14 +276,6 @@ def _write(choices: _Choices, use: Facts, facts: Facts, source: Path, target: Pa
         _publication_part(choices, name),
     ]
     return "\n".join("\n".join(part) + "\n" for part in parts)
-
-
-def _head(target: Path) -> list[str]:
-    return [
-        f"#:schema {RELEASE_FILE.as_uri()}",
-        "# The line above lets editors complete and check this file. Paths are relative to its folder.",
-        f"# Expected errors, at no cost: dpviz release {target.name} --dry-run",
-    ]
 
 
 def _data_part(choices: _Choices, use: Facts, facts: Facts, source: str) -> list[str]:

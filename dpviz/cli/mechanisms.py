@@ -69,12 +69,8 @@ def _lines(mechanism: type[AnyMechanism]) -> list[str]:
 def _setting_line(rule: SettingSpec) -> str:
     """Write one setting with its default, its range or choices, and the setting that it depends on, as TOML writes values."""
     default = "not set" if rule.default is None else json.dumps(rule.default)
-    values = " or ".join(map(json.dumps, rule.choices)) if rule.choices else _range(rule)
+    ends = " ".join(f"{word} {end:g}" for word, end in (("from", rule.low), ("to", rule.high)) if end is not None)
+    values = " or ".join(map(json.dumps, rule.choices)) if rule.choices else ends
     when = "" if rule.when is None else f"matters with {rule.when[0]} = {json.dumps(rule.when[1])}"
     conditions = "; ".join(filter(None, [values, when]))
     return f"  {rule.name} = {default}{conditions and f' ({conditions})'}: {rule.help}"
-
-
-def _range(rule: SettingSpec) -> str:
-    ends = [f"{word} {end:g}" for word, end in (("from", rule.low), ("to", rule.high)) if end is not None]
-    return " ".join(ends)

@@ -230,7 +230,9 @@ def _print_dry_run(
     unknown = [_UNKNOWN[name] for name in left_out]
     cost = [] if account is None else [_cost_line(order, account, errors)]
     refused = [] if refusal is None else [f"This release would be refused: {refusal}"]
-    lines = [*refused, *cost, *_error_lines(errors), *unknown]
+    table = errors.by_level.dropna(axis=1, how="all")
+    table_text = table.to_string(index=False, na_rep="-", float_format=lambda number: format_decimal(number, 3))
+    lines = [*refused, *cost, *table_text.splitlines(), errors.note, *unknown]
     facts = {**_dry_run_facts(order, account, refusal, errors), **ledger_facts(ledger), "unknown": unknown, "engine": engine}
     give(facts, lines, as_json=as_json)
     return DONE if refusal is None else REFUSED
@@ -270,13 +272,6 @@ def _dry_run_facts(order: Order, account: Account | None, refusal: str | None, e
         "note": errors.note,
         "each_row": say_each_row(order) or None,
     }
-
-
-def _error_lines(errors: ExpectedErrors) -> list[str]:
-    """Format expected errors as a table, and the note under it."""
-    table = errors.by_level.dropna(axis=1, how="all")
-    table_text = table.to_string(index=False, na_rep="-", float_format=lambda number: format_decimal(number, 3))
-    return [*table_text.splitlines(), errors.note]
 
 
 def check_config(path: Path, *, as_json: bool, shows: bool, copies: bool) -> int:

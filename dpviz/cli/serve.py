@@ -53,7 +53,10 @@ def serve(*, port: int = PORT, headless: bool = False, token: bool = True, optio
     check_port(port, HOST if options is None else options.address())
     if options is None:
         scheduler_of_app()
-        _say_missing_ledger()
+        try:
+            Ledger().exists()
+        except RefusedError as error:
+            say(f"{error} Until then Curate and the Release page refuse; Teach works with data that are public.")
     else:
         read_code(os.environ)
     if importlib.util.find_spec("streamlit") is None or importlib.util.find_spec("pydeck") is None:
@@ -65,14 +68,6 @@ def serve(*, port: int = PORT, headless: bool = False, token: bool = True, optio
     if os.name == "posix":
         os.execve(arguments[0], arguments, environment)  # noqa: S606  (no shell; signals reach the app itself)
     return subprocess.run(arguments, env=environment, check=False).returncode  # noqa: S603
-
-
-def _say_missing_ledger() -> None:
-    """Say that the ledger that was named is not there: the app starts all the same."""
-    try:
-        Ledger().exists()
-    except RefusedError as error:
-        say(f"{error} Until then Curate and the Release page refuse; Teach works with data that are public.")
 
 
 def check_port(port: int, address: str = HOST) -> None:

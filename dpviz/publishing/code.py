@@ -118,7 +118,13 @@ def write_study_python(config: StudyConfig) -> str:
     )
     table = dv.tidy(study, dv.compare(study))
     """
-    arguments = [f"data={_name_of(config)}", "public=True", f"mechanisms={_write_mechanisms(config.build())}"]
+    entries = []
+    for label, mechanism in config.build().items():
+        key = f"{_quote(label)}: "
+        entry = f"{key}{write_mechanism(mechanism, room=WIDTH - 2 * len(_INDENT) - len(key) - 1)},"
+        entries.append(textwrap.indent(entry, _INDENT))
+    mechanisms = "\n".join(["{", *entries, "}"])
+    arguments = [f"data={_name_of(config)}", "public=True", f"mechanisms={mechanisms}"]
     arguments.append(f"epsilons={_literal(tuple(map(_amount, config.epsilons)))}")
     if config.delta is not None:
         arguments.append(f"delta={_quote(_amount(config.delta))}")
@@ -206,7 +212,8 @@ def write_data(inputs: DataConfig, unit: str | None = None) -> str:
         lines.append(f"# {RANDOM_CHOICE}")
     unit = unit or inputs.declared_unit
     declared = [f"unit={_literal(unit)}"] if unit not in (None, "person") else []
-    lines.append(_call(_READERS[inputs.family.name], [_files(data), *frame, *_columns(data), *declared]))
+    files = _quote(data.files[0]) if len(data.files) == 1 else _literal(list(data.files))
+    lines.append(_call(_READERS[inputs.family.name], [files, *frame, *_columns(data), *declared]))
     return "\n".join(lines)
 
 
@@ -264,14 +271,6 @@ def _write_run(run: CodeRun, data: str, prefix: str) -> str:
     )
 
 
-def _write_mechanisms(mechanisms: Mapping[str, AnyMechanism]) -> str:
-    entries = []
-    for label, mechanism in mechanisms.items():
-        key = f"{_quote(label)}: "
-        entries.append(f"{key}{write_mechanism(mechanism, room=WIDTH - 2 * len(_INDENT) - len(key) - 1)},")
-    return "\n".join(["{", *(textwrap.indent(entry, _INDENT) for entry in entries), "}"])
-
-
 def _sample_frame(domain: DomainPart | None, sample: str) -> list[str]:
     """Return the argument `domain` if a sample is counted on another domain than its own."""
     if domain is None:
@@ -307,10 +306,6 @@ def _write_regions(name: str, part: RegionsPart) -> str:
     if part.h3:
         return _call(f"{name} = dv.Regions.h3", [_literal(part.area) if part.area else polygons, f"resolutions={_literal(part.h3)}"])
     return _call(f"{name} = dv.Regions.from_polygons", [polygons])
-
-
-def _files(data: DataPart) -> str:
-    return _quote(data.files[0]) if len(data.files) == 1 else _literal(list(data.files))
 
 
 def _columns(data: DataPart) -> list[str]:

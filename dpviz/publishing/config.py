@@ -368,7 +368,14 @@ class DataPart:
         samples = tuple(SAMPLES)
         if self.sample is not None:
             check_choice(self.sample, samples, "[data] sample")
-        self._refuse_unrelated(kinds[0])
+        kind = kinds[0]
+        allowed = {"size"} if self.sample in POINT_SAMPLES else set()
+        if self.sample is None:
+            allowed = {*_KEYS_OF_KIND[kind], *_COUNTING_KEYS, *_FILE_KEYS}
+        all_keys = {name for names in _KEYS_OF_KIND.values() for name in names} | {*_COUNTING_KEYS, *_FILE_KEYS}
+        for item in fields(DataPart):
+            if item.name in all_keys - allowed and getattr(self, item.name) != item.default:
+                raise SettingError(f"[data] {item.name} has no meaning beside {kind}.")
         if () in (self.points, self.trips):
             raise SettingError(f"[data] {kinds[0]} names no file: give a path, a glob, a folder, or a list of these.")
         if self.distinct and self.person is None:
@@ -378,16 +385,6 @@ class DataPart:
         self._check_newlines()
         self._check_text_format()
         check_choice(self.engine, (AUTO, *ENGINES), "[data] engine")
-
-    def _refuse_unrelated(self, kind: str) -> None:
-        """Refuse keys that belong to another kind of data."""
-        allowed = {"size"} if self.sample in POINT_SAMPLES else set()
-        if self.sample is None:
-            allowed = {*_KEYS_OF_KIND[kind], *_COUNTING_KEYS, *_FILE_KEYS}
-        all_keys = {name for names in _KEYS_OF_KIND.values() for name in names} | {*_COUNTING_KEYS, *_FILE_KEYS}
-        for item in fields(DataPart):
-            if item.name in all_keys - allowed and getattr(self, item.name) != item.default:
-                raise SettingError(f"[data] {item.name} has no meaning beside {kind}.")
 
     def _check_coordinates(self) -> None:
         """Refuse points in WKT beside columns of coordinates, or beside centroids, which only files with shapes have."""
@@ -600,7 +597,10 @@ class DataConfig:
             raise SettingError("[regions] and [destinations] are for files of points or trips: a sample has its own frame. Leave them out.")
         if data.region is not None and self.regions is None:
             raise SettingError("[data] region names a column of ids of regions: give [regions] with their file instead of [domain].")
-        self._check_trips()
+        if data.trips is None and self.destinations is not None:
+            raise SettingError("[destinations] is for [data] trips only: leave it out.")
+        if data.is_trips and any(part is not None and part.denominator is not None for part in (self.regions, self.destinations)):
+            raise SettingError("[regions] denominator is for areas, whose counts it divides to rates: leave it out for trips.")
 
     def frame_files(self) -> list[tuple[str, str]]:
         """List the files of the public frame: the name of each in messages, and its path."""
@@ -610,14 +610,6 @@ class DataConfig:
             part = getattr(self, name)
             found += [(f"[{name}] {key}", getattr(part, key)) for key in ("file", "polygons", "area_file") if part is not None]
         return [(name, path) for name, path in found if path is not None]
-
-    def _check_trips(self) -> None:
-        """Refuse what only trips have beside other data, and what trips do not have beside them."""
-        data = self.data
-        if data.trips is None and self.destinations is not None:
-            raise SettingError("[destinations] is for [data] trips only: leave it out.")
-        if data.is_trips and any(part is not None and part.denominator is not None for part in (self.regions, self.destinations)):
-            raise SettingError("[regions] denominator is for areas, whose counts it divides to rates: leave it out for trips.")
 
     @property
     def declared_unit(self) -> str | None:

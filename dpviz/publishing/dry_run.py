@@ -201,7 +201,8 @@ def _round_to_enough(epsilon: float, wanted: WantedError, error: Callable[[float
     """
     rounded = epsilon
     for _ in range(ROUNDINGS):
-        rounded = _round_up(rounded)
+        step = 10.0 ** (math.floor(math.log10(rounded)) - 2)  # of the third digit
+        rounded = float(f"{math.ceil(round(rounded / step, 6)) * step:.3g}")
         if (reached := error(rounded)) <= wanted.error:
             return rounded, reached
         rounded *= 1.000_01
@@ -352,9 +353,3 @@ def _is_sum(release: Any, level: int) -> bool:
     """Return whether a level of trips is a sum of finer pairs, not measured itself."""
     is_level = isinstance(release, TripRelease) and 1 <= level <= release.depth
     return is_level and not np.isfinite(release.stages[2 * level].variance)
-
-
-def _round_up(epsilon: float) -> float:
-    """Round up to three significant digits."""
-    step = 10.0 ** (math.floor(math.log10(epsilon)) - 2)
-    return float(f"{math.ceil(round(epsilon / step, 6)) * step:.3g}")

@@ -139,7 +139,8 @@ def _make_release(order: Order, account: Account, definition: str) -> AnyRelease
     """Make the release with entropy of the operating system, and check that its receipt agrees with the order and the account."""
     release: AnyRelease = order.mechanism.release(order.data, order.budget, Entropy.system())
     _check_price(release.receipt, order)
-    _check_protection(release.receipt, account.terms)
+    if (release.receipt.unit, release.receipt.neighbours) != (account.terms.unit, account.terms.neighbours):
+        raise RefusedError("The mechanism's receipt protects something else than that of its dry run; nothing is published.")
     return add_unit_definition(release, definition)
 
 
@@ -290,14 +291,9 @@ def _write_or_rescue(write_into: Callable[[Path], Path], folder: Path, say: Say)
         say(f"{failure} It is in {rescued} instead: move it from there, temporary folders do not last.")
         return rescued
     if parent is not None and not isinstance(failure, NotNotedError):
-        _remove_empty(parent)
+        with contextlib.suppress(OSError):
+            parent.rmdir()
     raise failure.with_traceback(None) from None
-
-
-def _remove_empty(folder: Path) -> None:
-    """Remove an empty folder; failures are ignored."""
-    with contextlib.suppress(OSError):
-        folder.rmdir()
 
 
 def check_order(order: Order, ledger: Ledger) -> Terms:
@@ -355,12 +351,6 @@ def _check_price(receipt: Receipt, order: Order) -> None:
         raise RefusedError(f"The mechanism was given {order.budget}, but its receipt states another budget; nothing is published.")
     if receipt.contributions != order.data.contributions:
         raise RefusedError("The mechanism's receipt states another number of records per unit than the data have; nothing is published.")
-
-
-def _check_protection(receipt: Receipt, terms: Terms) -> None:
-    """Refuse a release whose receipt states another unit or other neighbours than the dry run, from which the account's terms come."""
-    if (receipt.unit, receipt.neighbours) != (terms.unit, terms.neighbours):
-        raise RefusedError("The mechanism's receipt protects something else than that of its dry run; nothing is published.")
 
 
 def call_after_payment(dataset: str, entry: int, work: Callable[[], T], *, kept: Path | None = None) -> T:

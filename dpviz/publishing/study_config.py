@@ -77,13 +77,10 @@ class VariedPart(MechanismPart):
                 raise SettingError(f"[mechanism.vary] {name[:40]} is also under [mechanism.settings]: leave one out.")
         lists = [[(name, tuple(value) if isinstance(value, list) else value) for value in values] for name, values in self.vary.items()]
         for combination in itertools.islice(itertools.product(*lists), MOST_RUNS + 1):
-            words = [self.label or self.key, *(f"{name}={_value_text(value)}" for name, value in combination)]
+            texts = {name: "/".join(map(str, value)) if isinstance(value, tuple) else str(value) for name, value in combination}
+            words = [self.label or self.key, *(f"{name}={text}" for name, text in texts.items())]
             for noise, named in noises:
                 yield " ".join(words) + named, Variant(key=self.key, settings={**self.settings, **dict(combination)}, noise=noise)
-
-
-def _value_text(value: object) -> str:
-    return "/".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
 @dataclass(frozen=True, kw_only=True)

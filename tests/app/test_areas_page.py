@@ -403,7 +403,7 @@ class TestCurate:
         assert app.button(key="draw").disabled
         protect(app, "visitor", 2)
         app = fine(press_draw(app))
-        assert areas_drawn(app).data.areas.contributions == 2
+        assert areas_drawn(app).data.counts.contributions == 2
         assert areas_drawn(app).release.receipt.unit == "person"
 
     @pytest.mark.parametrize(("files", "words"), MISTAKES)
@@ -455,7 +455,7 @@ class TestCurate:
         assert missing(app) == []
         app = fine(press_draw(app))
         what = areas_drawn(app)
-        assert (what.data.areas.contributions, what.data.areas.unit) == (3, "person")
+        assert (what.data.counts.contributions, what.data.counts.unit) == (3, "person")
         assert str(what.release.receipt.total) == "rho 0.5"
         assert what.release.regions.denominator.name == "residents"
         assert any("per 1,000 residents (95 %" in text for text in unpack(scenes(app)[-1])[0]["areas"]["regions"]["texts"])
@@ -494,7 +494,7 @@ class TestCurate:
         app = fine(press_draw(fine(app.run())))
         release = areas_drawn(app).release
         assert release.regions.grid is not None
-        assert areas_drawn(app).data.areas.count.sum() == 40
+        assert areas_drawn(app).data.counts.count.sum() == 40
         rate = release.count[release.nodes(2)][0] / areas_km2(release.regions)[0]
         assert f"\n{format_decimal(rate)} per km² (95 %: " in next(iter(released_map(app)[0]["areas"].values()))["texts"][0]
         (text,) = [each.value.split("\n", 1)[1] for each in app.code if each.value.startswith("# dpviz release")]
@@ -548,5 +548,5 @@ class TestCurate:
         state |= {f"areas column region {digest}": "tract", f"areas column count {digest}": "none"}
         state |= {f"unit areas Curate {digest}": "each"}
         app = fine(press_draw(fine(pages_app("areas", {}, state))))
-        assert areas_drawn(app).data.areas.count.sum() == 90
+        assert areas_drawn(app).data.counts.count.sum() == 90
         assert 'dv.read_areas(\n    "' in "".join(each.value for each in app.code)

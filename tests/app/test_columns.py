@@ -58,17 +58,17 @@ class TestRecordsOfARow:
         app = fine(trips_of(TRIPS, "Teach"))
         assert "Each row counts as one trip; not read: 'volume'." in captions(app)
         fine(public(app).check().run())
-        assert trips_drawn(app).data.trips.count.sum() == 3
+        assert trips_drawn(app).data.counts.count.sum() == 3
         count_field(app, "trip").set_value("volume")
         app = fine(app.run())
         assert "not read" not in captions(app)
-        assert trips_drawn(app).data.trips.count.sum() == 303
+        assert trips_drawn(app).data.counts.count.sum() == 303
 
     def test_a_usual_name_is_preset_and_each_row_may_be_one_all_the_same(self):
         app = fine(trips_of(JOURNEYS))
         assert count_field(app, "trip").value == "count"
         count_field(app, "trip").set_value("none")
-        assert trips_drawn(fine(press_draw(fine(app.run())))).data.trips.count.sum() == 3
+        assert trips_drawn(fine(press_draw(fine(app.run())))).data.counts.count.sum() == 3
 
     def test_a_column_of_persons_is_no_number_of_records(self):
         assert "Say how many" not in " ".join(missing(fine(trips_of(b"origin,destination\nA1,A2\n"))))
@@ -82,7 +82,7 @@ class TestRecordsOfARow:
         labelled(app.selectbox, "Thousands mark of counts").set_value(",")
         app = good(app.run())
         next(each for each in app.checkbox if each.label.startswith("Read it so: ")).check()
-        assert trips_drawn(fine(press_draw(fine(app.run())))).data.trips.count.sum() == 1250
+        assert trips_drawn(fine(press_draw(fine(app.run())))).data.counts.count.sum() == 1250
 
 
 class TestCoordinates:
@@ -96,7 +96,7 @@ class TestCoordinates:
         assert (which.value, which.options) == (None, ["easting and northing", "longitude and latitude"])
         which.set_value(1)
         count_field(app).set_value("none")
-        assert drawn(fine(press_draw(fine(app.run())))).data.points.count.sum() == 2
+        assert drawn(fine(press_draw(fine(app.run())))).data.counts.count.sum() == 2
         labelled(app.selectbox, "Longitude or easting").set_value("(none)")
         assert labelled(good(app.run()).radio, "Which columns hold the coordinates?").value is None
 
@@ -141,4 +141,4 @@ def test_all_formats_that_are_read_may_be_uploaded(name, make):
     assert ending in files.TYPES
     assert {"kml", "gpx", "topojson", "gz"}.isdisjoint(files.TYPES)
     assert {"txt"} <= {*trips_data.TABLES} <= {*files.TYPES}
-    assert drawn(fine(press_draw(fine(uploaded(make(), name))))).data.points.count.sum() == 3
+    assert drawn(fine(press_draw(fine(uploaded(make(), name))))).data.counts.count.sum() == 3

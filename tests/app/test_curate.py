@@ -575,7 +575,7 @@ class TestBundle:
 
     def test_of_two_mechanisms_the_last_one_can_be_published_here(self):
         app = fine(press_draw(trips_app(CURATE_TRIPS | {"beside": "flat_gaussian"})))
-        assert len(trips_drawn(app).releases) == 2
+        assert len(trips_drawn(app).runs) == 2
         assert "bundle" not in keys(app.button)
         assert "Paid for, and kept on this computer" in captions(app)
         assert len(kept_draws(Ledger())) == 2

@@ -204,12 +204,12 @@ OURS_ANYWHERE = {
     "a sample's": ("about.description", "about.licence", "about.source", "about.unit"),
     "a sample's, or fixed words for a file": ("data.title", "data.unit", "what.data.unit"),
     "Points or Trips": ("config.kind",),
-    "a mechanism's": ("mechanism.title", "mechanism.summary", "what.titles", "release.approximate"),
+    "a mechanism's": ("mechanism.title", "mechanism.summary", "release.approximate"),
     "declared by a mechanism": ("rule.label", "rule.help", "rule.choices", "names[0].label"),
     "a preset's": ("published[current].source",),
     "a budget": ("receipt.converted", "receipt.total", "receipt.currency", "receipt.conversion"),
     "a number": ("what.number",),
-    "record, trip or person": ("page_state.protected", "points.unit", "trips.unit"),
+    "record, trip or person": ("page_state.protected", "counts.unit"),
     "a picture in base64, whose texts pass the door in dpviz.view: see tests/view/test_escape.py": (
         "base64.b64encode(draw_svg(scene).encode()).decode()",
     ),
@@ -233,8 +233,8 @@ OURS_IN_FILES = {
     "bundle.py": ("label",),
     "cards.py": ("card", "where"),
     "curate_page.py": ("options",),
-    "controls.py": ("page_state.config().split_amount",),
-    "dataset_block.py": ("colour", "title"),
+    "controls.py": ("page_state.config().split_amount", "symbol"),
+    "dataset_block.py": ("title",),
     "files.py": ("counting", "text", "title"),
     "first_row.py": ("protected",),
     "help_page.py": (
@@ -254,15 +254,10 @@ OURS_IN_FILES = {
     "release_page.py": ("title", "loaded", PAGE_CHOICE),
     "session.py": ("waiting",),
     "start_page.py": ("preset.title", "preset.text"),
-    "teach_maps.py": ("text",),
+    "teach_maps.py": ("text", "not_private_stamp(type(first.config.build()))"),  # fixed words
     "text_format.py": ("chosen.describe(kind)",),
-    "trips/tabs.py": ("title", "unit"),
-    "areas/teach.py": ("not_private_stamp(type(first.config.build()))",),  # fixed words
-    "points/teach.py": ("not_private_stamp(type(first.config.build()))",),  # fixed words
-    "trips/teach.py": (
-        "not_private_stamp(type(first.config.build()))",
-        "describe_run(what.titles[0], what.config)",  # a mechanism's title, and its budget
-    ),
+    "trips/tabs.py": ("title", "unit", "what.title", "runs[0].data.unit"),  # the title is a mechanism's
+    "trips/teach.py": ("describe_run(what)",),  # a mechanism's title, and its budget
     "two_runs.py": ("label",),
     "unit_controls.py": ("titles.__getitem__", "noun", "question.place"),
     "words.py": ("further_lines", "of", "title", "help_text"),

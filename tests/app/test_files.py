@@ -63,7 +63,7 @@ def test_a_glob_and_a_folder_are_counted_and_saved(homes, pattern, tmp_path, cap
     fine(labelled(app.toggle, "Each person once per cell").set_value(True).run())
     assert "left out 3: 1 outside the domain, 1 unreadable, 1 over the bound." in captions(app)
     fine(press_draw(app))
-    assert drawn(app).data.points.count.sum() == 3
+    assert drawn(app).data.counts.count.sum() == 3
     config = tables_of(app)
     assert (config.data.points, config.data.distinct, config.data.engine) == (str(homes / pattern).rstrip("/"), True, "auto")
     release, said = released(saved(app), tmp_path, capsys)
@@ -84,7 +84,7 @@ def test_copies_by_name_are_refused_and_equal_content_locks_the_button_until_a_t
     app.toggle(key="drop").set_value(True)
     protect(declare(app))
     fine(press_draw(app))
-    assert drawn(app).data.points.count.sum() == 8
+    assert drawn(app).data.counts.count.sum() == 8
     assert tables_of(app).data.copies
 
 
@@ -92,7 +92,7 @@ def test_an_engine_can_be_chosen_and_is_saved(homes):
     app = by_path(homes)
     fine(app.selectbox(key="engine").set_value("duckdb").run())
     assert "Engine duckdb, as chosen. It reads the files in parts" in captions(app)
-    assert drawn(fine(press_draw(app))).data.points.count.sum() == 4
+    assert drawn(fine(press_draw(app))).data.counts.count.sum() == 4
     config = tables_of(app)
     assert config.data.engine == "duckdb"
     again = open_data(config, open_frame(config), bad_rows="drop")
@@ -149,7 +149,7 @@ def test_large_files_are_counted_in_the_background_and_can_be_cancelled(homes, m
     monkeypatch.setattr(path_controls, "count_files", counted)
     fine(app.button(key="count").click().run())
     until(lambda: "Name of the dataset" in [each.label for each in good(app.run()).text_input], "the end of the count")
-    assert drawn(fine(press_draw(app))).data.points.count.sum() == 4
+    assert drawn(fine(press_draw(app))).data.counts.count.sum() == 4
 
 
 @pytest.mark.parametrize(
@@ -191,7 +191,7 @@ def test_trips_between_coordinates_are_found_and_saved(tmp_path):
     protect(app, "who")
     fine(labelled(app.toggle, "Each person once per pair").set_value(True).run())
     data = app.session_state["loaded trips config"][0]
-    assert data.trips.count.tolist() == [1, 1]
+    assert data.counts.count.tolist() == [1, 1]
     part = data.source.data_part
     assert (part.origin, part.destination, part.crs, part.distinct) == (
         ("start_lon", "start_lat"),

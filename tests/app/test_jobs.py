@@ -75,7 +75,7 @@ class TestCounts:
         job = CountingJob("a", until_stopped)
         job.start()
         job.stop()
-        assert not job._thread.is_alive() or job._ended.is_set()
+        assert not job._thread.is_alive()
         assert (job.state, job.found) == (STOPPED, None)
 
     def test_a_count_of_other_files_ends_the_one_that_runs(self):

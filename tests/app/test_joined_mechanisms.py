@@ -32,11 +32,11 @@ def test_the_points_page_offers_and_draws_it_with_its_settings():
 def test_the_trips_page_offers_and_draws_it_alone_and_beside_another_one():
     app = fine(trips_app(FLIGHTS | {"mechanism": "their_pairs", "left": "Second run", "second": TOP_DOWN}))
     assert "Their pairs" in app.selectbox(key="mechanism").options
-    assert [release.mechanism for release in trips_drawn(app).releases] == ["their_pairs"]
+    assert [run.release.mechanism for run in trips_drawn(app).runs] == ["their_pairs"]
     assert [pane["about"].split(",")[0] for pane in scene(app)[0]["panes"]] == ["TopDown (InfTDA)", "Their pairs"]
     app = fine(press_draw(trips_app(CURATE_TRIPS | {"mechanism": "their_pairs", "beside": "top_down"})))
     assert "Their pairs" in app.selectbox(key="beside").options
-    assert [release.mechanism for release in trips_drawn(app).releases] == ["their_pairs", "top_down"]
+    assert [run.release.mechanism for run in trips_drawn(app).runs] == ["their_pairs", "top_down"]
 
 
 def test_the_compare_page_compares_it():

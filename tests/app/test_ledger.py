@@ -7,7 +7,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dpviz.app import ledger as curate
-from dpviz.app.points.state import Config, draw
+from dpviz.app.points.state import RELEASES, Config
 from dpviz.errors import DpvizError
 from dpviz.privacy.accounts import Terms
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
@@ -67,7 +67,7 @@ class TestFirstDraw:
     def test_a_draw_without_an_account_or_of_a_reference_is_refused_by_itself(self, mechanism, reason, monkeypatch):
         monkeypatch.setattr("dpviz.app.one_release.st.session_state", {"config": Config(mode="Curate", mechanism=mechanism)})
         with pytest.raises(DpvizError, match=reason):
-            draw(None, None)
+            RELEASES.pay(None, None)
 
 
 class TestSums:
@@ -215,7 +215,7 @@ class TestRho:
         paid = ApproxBudget(1, "1e-8").to_zcdp()
         assert entries()[0].budget == paid
         assert account().terms.cap == ZcdpBudget("0.05")
-        assert trips_drawn(app).releases[0].receipt.total == paid
+        assert trips_drawn(app).release.receipt.total == paid
         assert f"ρ {float(paid.rho):g}. The next draw makes it ρ {2 * float(paid.rho):g}, of ρ 0.05" in captions(app)
 
     def test_exact_accounting_has_no_effect_where_rho_is_counted_and_the_charge_is_what_is_drawn(self):
@@ -224,7 +224,7 @@ class TestRho:
         assert said not in captions(trips_app(CURATE_TRIPS | exact)), "where epsilon and delta are counted"
         app = self.in_rho(**exact)
         assert said in captions(app)
-        receipt = trips_drawn(fine(press_draw(app))).releases[0].receipt
+        receipt = trips_drawn(fine(press_draw(app))).release.receipt
         assert (receipt.converted, receipt.conversion) == (None, None)
         assert account().spent == {"rho": receipt.used} == {"rho": ApproxBudget(1, "1e-8").to_zcdp().rho}
         assert said not in captions(trips_app(CURATE_TRIPS | tight))
@@ -255,7 +255,7 @@ class TestTwoMechanisms:
         monkeypatch.setattr(publish, "draw", once)
         app = press_draw(trips_app(CURATE_TRIPS | {"beside": "flat_gaussian"}))
         assert "no more today" in errors(app)
-        assert trips_drawn(app).titles == ("TopDown (InfTDA)",)
+        assert [run.title for run in trips_drawn(app).runs] == ["TopDown (InfTDA)"]
         assert len(entries()) == 1
 
 

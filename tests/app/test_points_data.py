@@ -41,7 +41,7 @@ class TestUploads:
         assert app.button(key="draw").disabled
         fine(press_draw(fine(declare(app))))
         assert drawn(app).release.domain.bounds == (-125.0, 24.0, -66.0, 50.0)
-        assert drawn(app).data.points.count.sum() == 3
+        assert drawn(app).data.counts.count.sum() == 3
 
     def test_teach_needs_the_declaration_of_public_data_which_holds_for_one_file_only(self):
         app = uploaded(link=SMALL)
@@ -49,7 +49,7 @@ class TestUploads:
         assert drawn(app) is None
         assert "again" not in keys(app.button)
         fine(public(app).check().run())
-        assert drawn(app).data.points.count.sum() == 3
+        assert drawn(app).data.counts.count.sum() == 3
         choose(app, OTHER, "others.csv")
         assert "Confirm that the data are public" in infos(app)
         assert "again" not in keys(app.button)
@@ -59,7 +59,7 @@ class TestUploads:
         labelled(app.selectbox, "Longitude or easting").set_value("b")
         labelled(app.selectbox, "Latitude or northing").set_value("a")
         fine(press_draw(fine(app.run())))
-        assert drawn(app).data.points.count.sum() == 2
+        assert drawn(app).data.counts.count.sum() == 2
         assert labelled(choose(app, PLACES).selectbox, "Longitude or easting").value == "lon"
 
     @pytest.mark.slow
@@ -88,7 +88,7 @@ class TestUploads:
         app.text_input(key="domain crs").set_value("EPSG:5070")
         fine(press_draw(fine(bounded(app, -3e6, 0.0, 3e6, 4e6))))
         assert drawn(app).release.domain.crs == "EPSG:5070"
-        assert drawn(app).data.points.count.sum() == 3
+        assert drawn(app).data.counts.count.sum() == 3
         app = uploaded(b"x,y\n1,2\n3,4\n", frame="Type the bounds", crs="")
         app.text_input(key="domain crs").set_value("none")
         fine(press_draw(fine(bounded(app, 0.0, 0.0, 8.0, 8.0))))
@@ -104,7 +104,7 @@ class TestPaths:
         assert "path" not in app.query_params
         file.write_bytes(PLACES + b"-118.2,34.1,more\n")
         press_draw(fine(app.run()))
-        assert drawn(app).data.points.count.sum() == 4
+        assert drawn(app).data.counts.count.sum() == 4
 
     @pytest.mark.parametrize(
         ("name", "content", "words"),
@@ -154,7 +154,7 @@ class TestRefusals:
         app = uploaded(PLACES + b"far,away,secret\n")
         assert app.error
         fine(press_draw(fine(app.toggle(key="drop").set_value(True).run())))
-        assert drawn(app).data.points.count.sum() == 3
+        assert drawn(app).data.counts.count.sum() == 3
 
     def test_a_usual_table_may_declare_marks_and_a_text_that_is_not_in_utf8_needs_its_encoding(self):
         app = fine(uploaded(PLACES))

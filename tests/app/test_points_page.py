@@ -246,8 +246,8 @@ class TestCurate:
 
     def test_no_truth_is_computed_or_shown_before_the_switch_is_on(self, monkeypatch):
         page = import_module("dpviz.app.points.tabs")
-        for module, name in ((state, "evaluate_points"), (page, "true_answers"), (page, "error_by_size")):
-            monkeypatch.setattr(module, name, Mock(side_effect=AssertionError("the truth was looked at")))
+        for names, name in ((state.RELEASES, "evaluate"), (page, "true_answers"), (page, "error_by_size")):
+            monkeypatch.setitem(vars(names), name, Mock(side_effect=AssertionError("the truth was looked at")))
         app = press_draw(points_app(CURATE | {"shown": "True"}))
         assert app.segmented_control(key="shown").options == ["Released"]
         assert not [name for name in released_map(app)[1] if "true" in name]

@@ -168,9 +168,9 @@ def test_in_curate_the_map_shows_no_record_and_nothing_runs_by_itself(link):
 def test_another_way_to_count_the_same_file_is_another_run():
     app = uploaded(b"lon,lat,n\n-118.2,34.1,5\n-80.25,25.5,7\n", link=SMALL)
     fine(public(app).check().run())
-    assert drawn(app).data.points.count.sum() == drawn(app).evaluation.truth[0] == 12
+    assert drawn(app).data.counts.count.sum() == drawn(app).evaluation.truth[0] == 12
     fine(labelled(app.selectbox, "How many records does a row stand for?").set_value("none").run())
-    assert drawn(app).data.points.count.sum() == 2
+    assert drawn(app).data.counts.count.sum() == 2
 
 
 def test_a_split_can_be_dragged_where_there_is_one(monkeypatch):

@@ -223,7 +223,7 @@ class TestPaidDraw:
         assert app.button(key="publish").disabled
 
     def test_no_truth_is_used_or_shown(self, monkeypatch):
-        monkeypatch.setattr(state, "evaluate_points", Mock(side_effect=AssertionError("the truth was looked at")))
+        monkeypatch.setitem(vars(state.RELEASES), "evaluate", Mock(side_effect=AssertionError("the truth was looked at")))
         app = fine(publish(write_texts(at_release(CURATE | {"shown": "True"}, draws=1))))
         assert not app.toggle
         assert not any("true" in str(column).lower() for frame in app.dataframe for column in frame.value.columns)

@@ -46,7 +46,7 @@ def test_trips_of_files_are_reproduced(tmp_path, capsys):
     (tmp_path / "trips.csv").write_bytes(JOURNEYS)
     app = fine(press_draw(fine(trips_uploaded())))
     release, _ = released(saved(app, "trips config"), tmp_path, capsys)
-    made = trips_drawn(app).releases[0]
+    made = trips_drawn(app).release
     assert [step.amount for step in release.receipt.steps] == [step.amount for step in made.receipt.steps]
     assert (release.receipt.unit, release.receipt.neighbours) == (made.receipt.unit, made.receipt.neighbours)
     assert [release.tree.size(stage) for stage in range(5)] == [made.tree.size(stage) for stage in range(5)]

@@ -55,7 +55,7 @@ class TestClicks:
         fine(press_draw(app))
         assert clicks == [True, True]
         assert [entry.mechanism for entry in entries()] == ["top_down", "flat_gaussian"]
-        assert len(trips_drawn(app).releases) == 2
+        assert len(trips_drawn(app).runs) == 2
 
     @pytest.mark.parametrize("page", ["points", "trips"])
     def test_the_release_page_knows_the_data_meanwhile(self, monkeypatch, page):

@@ -148,7 +148,7 @@ class TestDrawing:
     def test_both_panes_say_the_same_of_a_region_and_the_key_figure_agrees_with_the_arcs(self):
         app = fine(trips_app(FLIGHTS | {"top": "5000"}))
         header, _ = scene(app)
-        stage = trips_drawn(app).releases[0].stages[2]
+        stage = trips_drawn(app).release.stages[2]
         between, every = int((stage.origin != stage.destination).sum()), len(stage.count)
         assert header["panes"][1]["arcs"]["count"] == between < every
         (figure,) = [each for each in app.metric if each.label == "Pairs released"]
@@ -189,7 +189,7 @@ class TestDrawing:
     @pytest.mark.parametrize("key", often(sorted(MECHANISMS.of("trips")), ["fitted_tree"]))
     def test_every_mechanism_draws_and_fills_every_tab(self, key):
         app = fine(press_draw(trips_app(FLIGHTS | {"mechanism": key})))
-        (release,) = trips_drawn(app).releases
+        (release,) = (run.release for run in trips_drawn(app).runs)
         assert release.mechanism == key
         assert release.receipt.spent == release.receipt.total
         for name in TAB_TITLES:
@@ -197,7 +197,7 @@ class TestDrawing:
 
     def test_the_page_starts_with_a_list_whose_rest_adds_up(self):
         app = fine(press_draw(trips_app({"sample": "us_flights", "mechanism": "fitted_tree", "level": "3"})))
-        release, numbers = trips_drawn(app).releases[0], figures(app)
+        release, numbers = trips_drawn(app).release, figures(app)
         assert release.settings["false_discovery"] == 0.05
         assert numbers["Pairs released"] == f"{len(release.stages[-1].count):,}"
         assert numbers["Not listed"] == f"{release.stages[0].count.sum() - release.stages[-1].count.sum():,}"
@@ -215,7 +215,7 @@ class TestDrawing:
 
     def test_negative_pairs_are_counted_and_can_be_drawn_alone(self):
         app = fine(press_draw(trips_app({"sample": "us_flights", "mechanism": "flat_gaussian", "level": "3", "pairs": "below zero"})))
-        count = trips_drawn(app).releases[0].stages[-1].count
+        count = trips_drawn(app).release.stages[-1].count
         assert figures(app)["Pairs above zero"] == f"{(count > 0).sum():,}"
         assert figures(app)["Below zero"] == f"{(count < 0).sum():,}"
         texts_of_arcs = scene(app)[0]["panes"][1]["arcs"]["texts"]
@@ -226,7 +226,7 @@ class TestDrawing:
     def test_two_mechanisms_stand_side_by_side_in_curate(self):
         app = fine(press_draw(trips_app(CURATE_TRIPS | {"beside": "stability_histogram"})))
         assert len(scenes(app)) == 3, "the declared regions and two releases"
-        assert trips_drawn(app).titles == ("TopDown (InfTDA)", "Stability histogram (SH)")
+        assert [run.title for run in trips_drawn(app).runs] == ["TopDown (InfTDA)", "Stability histogram (SH)"]
         assert len(app.metric) == 8
         for name in TAB_TITLES:
             fine(open_tab(app, name))
@@ -255,7 +255,7 @@ class TestDrawing:
         assert "all regions" not in [button.key for button in app.button]
         app.selectbox(key="region").set_value(8)
         app = fine(app.run())
-        name = trips_drawn(app).releases[0].tree.origins.names_of(1)[8]
+        name = trips_drawn(app).release.tree.origins.names_of(1)[8]
         assert any(f"Only flights from and to {name}." in each.value for each in app.get("html"))
         app = fine(app.button(key="all regions").click().run())
         assert app.session_state["trips config"].region is None
@@ -274,7 +274,7 @@ class TestCurate:
         app = fine(press_draw(trips_app(CURATE_TRIPS)))
         assert [(entry.budget.epsilon, entry.budget.delta) for entry in entries()] == [(1, Fraction("1e-8"))]
         assert "ε 1, δ 1e-8. The next draw makes it ε 2, δ 2e-8" in captions(app)
-        assert not trips_drawn(app).releases[0].simulation
+        assert not trips_drawn(app).release.simulation
         for name in TAB_TITLES:
             assert {*figures(fine(open_tab(app, name)))} <= PUBLIC_FIGURES | {"95 % interval, this pair alone"}
             assert all("true" not in frame.value.columns for frame in app.dataframe)
@@ -297,7 +297,7 @@ class TestCurate:
         if unit == "vouched":
             labelled(app.number_input, "Trips per person, at most").set_value(1).run()
         app = fine(press_draw(app))
-        assert trips_drawn(app).data.trips.unit_declared
+        assert trips_drawn(app).data.counts.unit_declared
         assert 'unit="trip"' in "".join(block.value for block in app.code)
 
     def test_that_the_truth_was_looked_at_in_teach_is_remembered(self):
@@ -315,7 +315,7 @@ class TestControls:
         settings = app.session_state["trips config"].settings
         assert settings["split"] == "custom"
         assert settings["weights"][0] == pytest.approx(0.4)
-        receipt = trips_drawn(app).releases[0].receipt
+        receipt = trips_drawn(app).release.receipt
         assert float(receipt.steps[0].amount / receipt.available) == pytest.approx(0.4)
         assert len(shares_of(fine(changed(app, settings={"neighbours": "add_remove"})))) == 7
 
@@ -353,7 +353,7 @@ class TestControls:
         app.session_state[f"regions prefixes {cached.digest_of(REGIONS)}"] = ""
         app.session_state["trips apart"] = True
         fine(press_draw(fine(public(good(app.run())).set_value(True).run())))
-        release = trips_drawn(app).releases[0]
+        release = trips_drawn(app).release
         assert release.tree.size(2) == 9
         assert [pane["areas"] for pane in scene(app)[0]["panes"]] == [["first 0", "first 1"]] * 2
         for name in TAB_TITLES:

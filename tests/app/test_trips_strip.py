@@ -40,14 +40,14 @@ def expect(drawn, shares, monkeypatch):
 
 def page_expected(drawn):
     """The root mean square standard deviation that a run states for each stage."""
-    release = drawn.releases[0]
+    release = drawn.release
     return [float((release.stage_stddev(stage) ** 2).mean() ** 0.5) for stage in range(release.tree.height + 1)]
 
 
 def test_columns_are_levels_with_their_shares_errors_and_false_discoveries(monkeypatch):
     app = trips_app(FLIGHTS)
     seen = shown(app, monkeypatch)
-    table, parts = trips_drawn(app).evaluations[0].by_stage, seen["parts"]
+    table, parts = trips_drawn(app).evaluation.by_stage, seen["parts"]
     assert [level.name for level in seen["levels"]] == table["between"].tolist()
     assert [level.measured for level in seen["levels"]] == table["rms_error_present"].tolist()
     assert [(level.wrong, level.base) for level in seen["levels"]] == list(

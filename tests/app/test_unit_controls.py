@@ -51,7 +51,7 @@ def test_persons_are_protected_with_the_bound_that_was_typed_and_fits():
     assert app.button(key="draw").disabled
     fine(press_draw(fine(bound.set_value(4).run())))
     receipt = drawn(app).release.receipt
-    assert (receipt.unit, receipt.contributions, drawn(app).data.points.count.sum()) == ("person", 4, 12)
+    assert (receipt.unit, receipt.contributions, drawn(app).data.counts.count.sum()) == ("person", 4, 12)
     assert not account().truth_seen
     assert "Curator only: is one of" not in warnings(app)
 
@@ -89,5 +89,5 @@ def test_a_bound_of_trips_that_the_curator_vouches_for():
     app = trips_uploaded(unit="vouched")
     assert app.button(key="draw").disabled
     good(labelled(app.number_input, "Trips per person, at most").set_value(900).run())
-    trips = app.session_state["loaded trips config"][0].trips
+    trips = app.session_state["loaded trips config"][0].counts
     assert (trips.unit, trips.contributions, trips.enforced) == ("person", 900, False)

@@ -14,9 +14,9 @@ import dpviz as dv
 from dpviz.app.compare.state import POINTS_KIND, TRIPS_KIND, CompareConfig, CompareData, study_config_of, study_of
 from dpviz.app.ledger import Source
 from dpviz.app.points.state import Config, Data
-from dpviz.app.points.state import run_of as run_points
+from dpviz.app.points.state import RELEASES as POINT_RELEASES
 from dpviz.app.trips.state import TripsConfig, TripsData
-from dpviz.app.trips.state import run_of as run_trips
+from dpviz.app.trips.state import RELEASES as TRIP_RELEASES
 from dpviz.app.two_runs import LEFT_RUN, RIGHT_RUN, ShownRun, list_code
 from dpviz.errors import SettingError
 from dpviz.mechanisms import FAMILIES
@@ -58,15 +58,15 @@ def source_of(inputs):
 def points_page(inputs, **choices):
     """What the Points page shows in Teach for data and choices."""
     points = open_data(inputs, open_frame(inputs), bad_rows="drop").data
-    data = Data(points=points, digest="", fingerprints=(), title="", unit="records", source=source_of(inputs))
-    return page(lambda how: run_points(data, how, lambda: None), Config(**choices))
+    data = Data(counts=points, digest="", fingerprints=(), title="", unit="records", source=source_of(inputs))
+    return page(lambda how: POINT_RELEASES.run(data, how, lambda: None), Config(**choices))
 
 
 def trips_page(inputs, **choices):
     """The same of the Trips page."""
     trips = open_data(inputs, open_frame(inputs), bad_rows="drop").data
-    data = TripsData(trips=trips, digest="", fingerprints=(), title="", unit="trips", source=source_of(inputs))
-    return page(lambda how: run_trips(data, how, lambda: None), TripsConfig(**choices))
+    data = TripsData(counts=trips, digest="", fingerprints=(), title="", unit="trips", source=source_of(inputs))
+    return page(lambda how: TRIP_RELEASES.run(data, how, lambda: None), TripsConfig(**choices))
 
 
 def page(run, how):
@@ -74,18 +74,14 @@ def page(run, how):
     return ShownRun(first=run(how), second=second, before=None, fresh=True)
 
 
-def release_of(run):
-    return run.releases[0] if hasattr(run, "releases") else run.release
-
-
 def check_page(inputs, shown):
     """The code of a page makes what it shows; gives the code."""
     code = write_python(inputs, list_code(shown))
     variables = made_by(code)
-    assert_same(variables["release"], release_of(shown.first))
+    assert_same(variables["release"], shown.first.release)
     assert ("second_release" in variables) == (shown.second is not None)
     if shown.second is not None:
-        assert_same(variables["second_release"], release_of(shown.second))
+        assert_same(variables["second_release"], shown.second.release)
     assert max(map(len, code.splitlines())) <= WIDTH
     return code
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import cast
 
 import streamlit as st
 
@@ -18,25 +17,22 @@ from dpviz.app.areas.level import (
     toggle_asked,
 )
 from dpviz.app.areas.regions import asks_for_box, boxes_in_degrees, take_dragged_box
-from dpviz.app.areas.state import AREAS, AreasData, AreasDrawn, config, draw, drawn, truth_of
+from dpviz.app.areas.state import AREAS, RELEASES, AreasDrawn, config
 from dpviz.app.areas.tabs import ASK_TAB, key_figures, show_tabs
 from dpviz.app.cached import regions_on_map
 from dpviz.app.components.panes import Chosen, panes
 from dpviz.app.curate_page import (
-    begin_curate,
+    CurateParts,
     begin_release,
     choose_level,
     choose_map,
-    end_curate,
-    list_draws,
     show_declared_regions,
     show_map_to_drag,
 )
-from dpviz.app.expected_errors import Expected, Levels, show_expected
+from dpviz.app.expected_errors import Expected, Levels
 from dpviz.app.first_row import NO_EXPORT, WATERMARK
-from dpviz.app.pay import show_account, show_button
 from dpviz.app.session import is_dark
-from dpviz.app.sidebar import curate_controls
+from dpviz.data.areas import AreaCounts
 from dpviz.evaluation.area_metrics import AreaEvaluation
 from dpviz.release.nouns import RECORDS
 from dpviz.space.regions import Regions
@@ -48,32 +44,9 @@ from dpviz.view.declared_canvas import declared_scene as empty_scene
 MAP_HEIGHT, DECLARED_HEIGHT = 620, 380  # pixels
 
 
-def show_curate(protected: str) -> None:
-    """Show the page; `protected` says what a release protects."""
-    places = begin_curate(AREAS, protected, "2 In which regions?")
-    cards = places.cards
-    declared, fits = curate_controls(AREAS, cards, areas_controls, Declared(), _regions_of)
-    data = declared.data
-    draws = list_draws(config()) if fits else []
-    with places.account:
-        funding = show_account(data, draws, cards) if fits else None
-    with cards.good or st.container():
-        frame, unit = declared.frame() if fits else None, RECORDS if data is None else data.unit
-        expected = show_expected(AREAS, cards, frame, None if frame is None else _levels_of(frame.regions), unit, funding)
-    with places.button:
-        show_button(AREAS, data, draws, cards, funding, lambda: draw(cast("AreasData", data), funding))
-    with places.declared:
-        _show_declared(declared, expected, unit)
-    what = drawn()
-    end_curate(AREAS, places, data, what, None if what is None else what.release, _show_release)
-
-
-def _regions_of(declared: Declared) -> Regions | None:
-    return None if declared.regions is None else declared.regions.regions
-
-
-def _levels_of(regions: Regions) -> Levels:
+def _levels_of(areas: AreaCounts) -> Levels:
     """Return the levels of regions."""
+    regions = areas.regions
     return Levels(names=dict(enumerate(regions.levels, start=1)), usual=regions.depth, part="region", parts_at=regions.size)
 
 
@@ -105,8 +78,8 @@ def _show_map_to_drag(scene: Scene) -> None:
 
 def _show_release(what: AreasDrawn, same_data: bool) -> None:
     """Show the map of a release with its controls, the key figures and the tabs, see `ShowRelease`."""
-    begin_release(what, config(), [("", what.release)], same_data=same_data)
-    evaluation, level = truth_of(what), shown_level(what.release.regions)
+    begin_release(what, config(), same_data=same_data)
+    (evaluation,), level = RELEASES.find_truths(what), shown_level(what.release.regions)
     with st.container(horizontal=True, vertical_alignment="center"):
         choose_level(what.release.regions, level, "areas level", change_level)
         shown = choose_map(AREAS, SHOWN_AREAS) if evaluation is not None else SHOWN_AREAS[0]
@@ -141,3 +114,17 @@ def _take_chosen(regions: Regions, drawing: AreasDrawing, chosen: Chosen) -> Non
     if chosen.cell is not None and chosen.kind == "area" and chosen.cell < len(drawing.areas.size):
         toggle_asked(regions, chosen.cell)
         st.session_state["areas tab"] = ASK_TAB
+
+
+PARTS = CurateParts(
+    where="2 In which regions?",
+    controls=areas_controls,
+    nothing=Declared(),
+    frame_of=lambda declared: None if declared.regions is None else declared.regions.regions,
+    counts_of=Declared.frame,
+    levels_of=_levels_of,
+    unit_of=lambda data: RECORDS if data is None else data.unit,
+    releases=RELEASES,
+    show_declared=_show_declared,
+    show_release=_show_release,
+)

@@ -12,7 +12,7 @@ from dpviz.app import cached, opened_config
 from dpviz.app.areas.regions import choose_areas_regions, comes_from_file, part_of, role_of
 from dpviz.app.areas.state import AREAS, AreasData, config
 from dpviz.app.cards import DATA, Cards
-from dpviz.app.chosen_files import ChosenFiles, FileKind, choose_paths, count_chosen, read_upload, refuse_as_regions
+from dpviz.app.chosen_files import ChosenFiles, FileKind, choose_files, count_chosen, data_of_files, refuse_as_regions
 from dpviz.app.columns import choose_count, choose_point_columns, lacking_place, lacks_count, pick
 from dpviz.app.file_questions import are_public, ask_whom, leave_out_bad_rows, show_repeats
 from dpviz.app.files import TYPES, ask_for_file
@@ -20,15 +20,14 @@ from dpviz.app.ledger import Source
 from dpviz.app.page_state import CURATE
 from dpviz.app.regions_file import ask_for_regions, describe_regions
 from dpviz.app.saved_config import COORDINATES, IDS, NONE
-from dpviz.app.source_controls import choose_sample, choose_source
-from dpviz.app.unit_controls import UnitQuestion, show_left_out
+from dpviz.app.source_controls import choose_sample, choose_source, data_of_sample
+from dpviz.app.unit_controls import UnitQuestion
 from dpviz.data.areas import AreaCounts
 from dpviz.data.counts import PERSON, RECORD
 from dpviz.data.reading.inspect import describe_points
 from dpviz.data.reading.points import PointsFile
 from dpviz.data.roles import find_regions, only
 from dpviz.publishing.config import DataPart
-from dpviz.publishing.private_data import OpenedData, left_out
 from dpviz.release import nouns
 from dpviz.samples.areas import AREA_SAMPLES
 
@@ -42,6 +41,8 @@ FILES = FileKind[PointsFile, cached.UploadedRegions](
     count_upload=cached.count_areas_file,
     frame_of=lambda uploaded: uploaded.regions,
     key_of=lambda uploaded: uploaded.key,
+    title="Uploaded points in regions",
+    unit=nouns.RECORDS,
 )
 
 
@@ -62,7 +63,7 @@ class Declared:
     def frame(self) -> AreaCounts | None:
         """Return regions, unit and bound without a single record; None while the regions or the unit are missing."""
         if self.data is not None:
-            return _without_records(self.data.areas.regions, self.data.areas.unit, self.data.areas.contributions)
+            return _without_records(self.data.counts.regions, self.data.counts.unit, self.data.counts.contributions)
         if self.regions is None or self.unit is None:
             return None
         return _without_records(self.regions.regions, PERSON if "person" in self.unit else RECORD, self.unit.get("contributions", 1))
@@ -85,26 +86,18 @@ def _choose_sample(cards: Cards) -> Declared:
     about, sample = AREA_SAMPLES[how.sample], cached.area_sample(how.sample)
     st.caption(about.description, help=f"{describe_regions(sample.areas.regions)} Source: {about.source} Licence: {about.licence}.")
     key = f"areas {how.sample}"
+    on_map: dict[str, Any] = {"on_map": sample.on_map, "denominators": sample.denominators}
+    data = data_of_sample(cards, about, sample.areas, Source(data_part=DataPart(sample=how.sample)), key, make=AreasData, **on_map)
     if cards.curates:
-        cards.whom.markdown("The sample says it: one record.")
         cards.where.caption(describe_regions(sample.areas.regions))
-    data = AreasData(
-        areas=sample.areas,
-        on_map=sample.on_map,
-        denominators=sample.denominators,
-        digest=key,
-        fingerprints=cached.fingerprints(key, (), sample.areas),
-        title=about.title,
-        unit=about.unit,
-        source=Source(data_part=DataPart(sample=how.sample)),
-    )
     return Declared(data=data, regions=cached.UploadedRegions(key=(key,), regions=sample.areas.regions))
 
 
 def _choose_files(cards: Cards) -> Declared:
     """Show the choice of files and of how they are read. Return what is declared; the data are missing until all is chosen and counted."""
     regions = choose_areas_regions(cards)
-    chosen = _choose_upload(cards) if config().source == "upload" else choose_paths(FILES, cards)
+    about = "One row per record: coordinates, point geometries, or ids of the finest regions."
+    chosen = choose_files(FILES, cards, lambda: ask_for_file("Points file", TYPES, "areas", about))
     if regions is not None and cards.curates:
         cards.where.caption(describe_regions(regions.regions))
     if regions is None or chosen is None:
@@ -115,12 +108,6 @@ def _choose_files(cards: Cards) -> Declared:
     if config().mode == CURATE and (role := role_of(regions)) is not None:
         refuse_as_regions(chosen, role)
     return _ask_and_count(chosen, regions, cards)
-
-
-def _choose_upload(cards: Cards) -> AreaFiles | None:
-    """Ask for an uploaded file of points; None until it is chosen."""
-    kept = ask_for_file("Points file", TYPES, "areas", "One row per record: coordinates, point geometries, or ids of the finest regions.")
-    return None if kept is None else read_upload(FILES, *kept, cards)
 
 
 def _ask_and_count(chosen: AreaFiles, regions: cached.UploadedRegions, cards: Cards) -> Declared:
@@ -136,20 +123,18 @@ def _ask_and_count(chosen: AreaFiles, regions: cached.UploadedRegions, cards: Ca
     no_count = lacks_count("record", chosen.about, {**options, **(unit or {})}, cards)
     if not are_public(AREAS, digest):
         return declared
-    if unit is None or cards.missing or no_count or not _has_place(chosen.about, options):
+    has_place = bool(options.get("region")) or not lacking_place(chosen.about, options)
+    if unit is None or cards.missing or no_count or not has_place:
         return declared
     options |= unit
     opened = count_chosen(chosen, regions, {**options, "bad_rows": bad_rows}, cards, "records")
     if opened is None:
         return declared
-    data = _make_data(chosen, opened, regions, options)
+    more = {"on_map": cached.regions_on_map(regions.key, regions), "denominators": cached.denominators_of(regions.key, regions)}
+    data = data_of_files(FILES, chosen, opened, options, make=AreasData, more=more, regions=part_of(regions))
     if "person" not in unit:
         show_repeats(AREAS, chosen, data, used, "record", cards)
     return Declared(data=data, regions=regions, unit=unit)
-
-
-def _has_place(about: PointsFile, options: dict[str, Any]) -> bool:
-    return bool(options.get("region")) or not lacking_place(about, options)
 
 
 def _choose_columns(about: PointsFile, digest: str, cards: Cards) -> dict[str, Any]:
@@ -182,21 +167,3 @@ def _choose_ids(about: PointsFile, digest: str, cards: Cards) -> dict[str, Any]:
         cards.ask(DATA, "Choose the column of ids of regions on the left.")
     options = {} if region is None else {"region": region}
     return options | choose_count("record", about, options, f"areas column count {digest}")
-
-
-def _make_data(chosen: AreaFiles, opened: OpenedData, regions: cached.UploadedRegions, options: dict[str, Any]) -> AreasData:
-    """Return the counted data; what was left out of them is for the curator only."""
-    areas: AreaCounts = opened.data  # type: ignore[assignment]
-    part = opened_config.with_kept({**chosen.part, **options}, chosen.opened, asks_for_crs=chosen.about.needs_crs)
-    data = AreasData(
-        areas=areas,
-        on_map=cached.regions_on_map(regions.key, regions),
-        denominators=cached.denominators_of(regions.key, regions),
-        digest=chosen.content(opened),
-        fingerprints=opened.fingerprints,
-        title="Uploaded points in regions",
-        unit=nouns.RECORDS,
-        source=Source(data_part=part, regions=part_of(regions)),
-    )
-    show_left_out(data, (left_out(areas),), private=config().mode == CURATE)
-    return data

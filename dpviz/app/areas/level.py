@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from dpviz.app.areas.state import AREAS, COUNTS, EASY_TO_SEE, MEASURES, MOST_ASKED, AreasData, config
-from dpviz.app.session import show_value, when_chosen
+from dpviz.app.session import widget_for
 from dpviz.space.regions import Regions
 from dpviz.view.areas_drawing import Denominator
 
@@ -38,15 +38,8 @@ def choose_measure(data: AreasData) -> None:
     offered = offered_measures(data)
     if len(offered) < 2:
         return
-    show_value("measure", shown_measure(data))
-    st.selectbox(
-        "Colours",
-        offered,
-        key="measure",
-        label_visibility="collapsed",
-        width=MEASURE_WIDTH,
-        on_change=when_chosen("measure", lambda value: AREAS.change(measure=value)),
-    )
+    shown = widget_for("measure", shown_measure(data), lambda value: AREAS.change(measure=value))
+    st.selectbox("Colours", offered, label_visibility="collapsed", width=MEASURE_WIDTH, **shown)
 
 
 def shown_rate(data: AreasData) -> Denominator | None:

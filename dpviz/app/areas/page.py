@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dpviz.app.areas.curate import show_curate
+from functools import partial
+
+from dpviz.app.areas.curate import PARTS
 from dpviz.app.areas.data import areas_controls
-from dpviz.app.areas.state import AREAS, SECOND_RUN, AreasData
+from dpviz.app.areas.state import AREAS, SECOND_RUN
 from dpviz.app.areas.teach import show_teach
 from dpviz.app.sidebar import teach_controls
 from dpviz.app.two_modes import show_in_mode
@@ -21,14 +23,5 @@ _NOT_PROTECTED = (
 
 def areas_page() -> None:
     """Draw the page."""
-    show_in_mode(AREAS, _show_controls, show_teach, show_curate, _describe_protected)
-
-
-def _describe_protected(unit: str) -> str:
-    """Write what a release protects, and what not; `unit` is "record" or "person", or "" where it is not known."""
-    return f"{_PROTECTED[unit]} {_NOT_PROTECTED}"
-
-
-def _show_controls() -> tuple[AreasData | None, bool]:
-    """Show the controls of Teach."""
-    return teach_controls(AREAS, SECOND_RUN, areas_controls, lambda data: data.areas.regions)
+    controls = partial(teach_controls, AREAS, SECOND_RUN, areas_controls, lambda data: data.counts.regions)
+    show_in_mode(AREAS, controls, show_teach, PARTS, _PROTECTED, _NOT_PROTECTED)

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from dpviz.app.ledger import Funding
-from dpviz.app.one_release import OneRelease, drawn_slot, find_truth, make_run, pay_for_release
+from dpviz.app.one_release import OneRelease, Releases
 from dpviz.app.page_config import SECOND, PageConfig
 from dpviz.app.page_data import PageData
 from dpviz.app.page_state import PageState
-from dpviz.app.session import Reader, choice_reader, newest_result, number_reader
+from dpviz.app.session import Reader, choice_reader, number_reader
 from dpviz.app.two_runs import second_run_of
 from dpviz.data.areas import AreaCounts
-from dpviz.errors import RefusedError
 from dpviz.evaluation.area_metrics import AreaEvaluation, evaluate_areas
 from dpviz.mechanisms import AREA_FAMILY, AnyFamily
 from dpviz.release.area_release import AreaRelease
@@ -88,55 +85,18 @@ def config() -> AreasConfig:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AreasData(PageData):
+class AreasData(PageData[AreaCounts]):
     """Loaded counts of areas, and what the page may say about them.
 
     Attributes:
-        areas: the private counts.
         on_map: where their regions lie; public.
         denominators: public numbers of the regions, by which counts can be divided, by their names among `MEASURES`.
     """
 
-    areas: AreaCounts
     on_map: RegionsOnMap
     denominators: dict[str, Denominator]
 
-    @property
-    def private(self) -> AreaCounts:
-        """The counts, by the name that the data of all pages have in common."""
-        return self.areas
 
-
-class AreasDrawn(OneRelease[AreaRelease, AreasData, AreasConfig, AreaEvaluation]):
-    """One run, kept until the next one."""
-
-
-def evaluation_of(what: AreasDrawn) -> AreaEvaluation:
-    """Return the comparison with the truth of a run in Teach, which was made together with it.
-
-    Raises:
-        RefusedError: the run was made in Curate.
-    """
-    if what.evaluation is None:
-        raise RefusedError("The truth of private counts is shown behind its switch alone.")
-    return what.evaluation
-
-
-def drawn() -> AreasDrawn | None:
-    """Return what was released last in Curate; None before the first release."""
-    return newest_result(drawn_slot(AREAS))  # type: ignore[no-any-return]
-
-
-def draw(data: AreasData, funding: Funding | None) -> None:
-    """Release once in Curate and keep the result, see `pay_for_release`."""
-    pay_for_release(AREAS, AreasDrawn, data, funding)
-
-
-def truth_of(what: AreasDrawn) -> AreaEvaluation | None:
-    """Return the comparison of a release with the truth; None unless `truth_allowed`."""
-    return find_truth(AREAS, what, evaluate_areas)
-
-
-def run_of(data: AreasData, how: AreasConfig, check: Callable[[], None]) -> AreasDrawn:
-    """Release public counts in Teach, and compare the release with the truth, see `make_run`."""
-    return make_run(AreasDrawn, data, how, check, evaluate_areas)
+AreasDrawn = OneRelease[AreaRelease, AreasData, AreasConfig, AreaEvaluation]
+"""A release of areas."""
+RELEASES = Releases[AreaRelease, AreasData, AreasConfig, AreaEvaluation](page=AREAS, evaluate=evaluate_areas)

@@ -8,9 +8,9 @@ from functools import partial
 import streamlit as st
 
 from dpviz.app.areas.level import change_level
-from dpviz.app.areas.state import AREAS, AreasDrawn, config, evaluation_of
+from dpviz.app.areas.state import AREAS, AreasDrawn, config
 from dpviz.app.components.strip import REGIONS, StripLevel, strip
-from dpviz.app.strip_controls import end_strip, find_shares, make_parts, note_strip_change, strip_options
+from dpviz.app.strip_controls import end_strip, find_shares, make_parts, strip_options
 from dpviz.app.two_runs import ShownRun
 from dpviz.release.verdict import verdict
 from dpviz.view.escape import line
@@ -30,28 +30,22 @@ def show_strip(shown: ShownRun, level: int, title: str) -> None:
         make_parts(shares, range(first, first + len(shares))),
         shown=level,
         unit=what.data.unit,
-        on_level=_choose_level,
         words=REGIONS,
-        **strip_options(AREAS, how.build(), shares, partial(_expect, what), fresh=shown.fresh),
+        **strip_options(AREAS, how.build(), shares, partial(_expect, what), change_level, fresh=shown.fresh),
     )
     end_strip(AREAS, title)
 
 
-def _choose_level(level: int) -> None:
-    change_level(level)
-    note_strip_change(AREAS)
-
-
 def _expect(what: AreasDrawn, shares: list[float]) -> list[float | None]:
     """Compute the expected error of each level with other shares; no count is looked at."""
-    how, areas = config(), what.data.areas
+    how, areas = config(), what.data.counts
     errors = how.build().with_shares(shares).expected_errors(areas.regions, how.budget(), areas.contributions)
     return [error.stddev if math.isfinite(error.stddev) else None for error in errors]
 
 
 def _make_levels(what: AreasDrawn, before: AreasDrawn | None) -> list[StripLevel]:
     same = before is not None and before.release.regions == what.release.regions
-    earlier = evaluation_of(before).by_level["rmse"].tolist() if before is not None and same else None
+    earlier = before.compared.by_level["rmse"].tolist() if before is not None and same else None
     means = [level.mean for level in verdict(what.release).levels]
     return [
         StripLevel(
@@ -67,5 +61,5 @@ def _make_levels(what: AreasDrawn, before: AreasDrawn | None) -> list[StripLevel
             missed=row["false_negatives"],
             closed="" if level else _ONE_REGION,
         )
-        for level, row in enumerate(evaluation_of(what).by_level.to_dict("records"))
+        for level, row in enumerate(what.compared.by_level.to_dict("records"))
     ]

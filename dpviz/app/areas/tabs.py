@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -15,8 +15,8 @@ from pandas.io.formats.style import Styler
 from dpviz.amounts import MISSING, format_decimal
 from dpviz.app.areas.level import asked_regions, shown_level, shown_rate
 from dpviz.app.areas.state import AREAS, MOST_ASKED, AreasDrawn, config
-from dpviz.app.release_tabs import MOST_PERCENT, MOST_ROWS, end_receipt, note_conversion, show_open_tab
-from dpviz.app.session import carry_out, show_value, when_chosen
+from dpviz.app.release_tabs import MOST_PERCENT, MOST_ROWS, end_receipt, note_conversion, show_beside, show_open_tab
+from dpviz.app.session import carry_out, widget_for
 from dpviz.app.words import CHOSEN_BEFOREHAND, budget_words, receipt_table, show_chart, show_noise, show_table
 from dpviz.evaluation.area_metrics import AreaEvaluation
 from dpviz.release.area_fitness import fitness
@@ -38,12 +38,16 @@ def key_figures(what: AreasDrawn, evaluation: AreaEvaluation | None, level: int)
     name = markdown(known["name"])
     narrow_help = "Share of the regions of this level whose 95 % interval is narrower than half of the released count."
     columns[3].metric("Narrow intervals", f"{known['narrow']:.3g} %", help=narrow_help)
+    show_noise(columns[0], float(np.median(what.release.stddev(level))), f"of a region, {name}, in {what.data.unit}")
     if evaluation is None:
-        _show_public_figures(columns, what, str(known["name"]), level)
+        total, spread = float(what.release.count[0]), float(what.release.node_stddev[0])
+        columns[1].metric(
+            "Released total", f"{total:,.0f} ± {spread:,.0f}", help="Estimate and standard deviation of all regions together."
+        )
+        columns[2].metric("Budget of this draw", budget_words(what.release.receipt.total), help="See the Receipt tab.")
         return
     row = evaluation.by_level.to_dict("records")[level]
-    mean, stddev = verdict(what.release).levels[level].mean, float(np.median(what.release.stddev(level)))
-    show_noise(columns[0], stddev, f"of a region, {name}, in {what.data.unit}")
+    mean = verdict(what.release).levels[level].mean
     error_help = f"Root mean square error of the {row['regions']:,} regions of this level"
     if config().relative and mean > 0:
         percent = 100 * row["rmse"] / mean
@@ -51,42 +55,26 @@ def key_figures(what: AreasDrawn, evaluation: AreaEvaluation | None, level: int)
         columns[1].metric(f"Error of a region, {name}", shown, help=f"{error_help}, in percent of their average released count.")
     else:
         columns[1].metric(f"Error of a region, {name}", f"± {format_decimal(row['rmse'], 2)}", help=f"{error_help}, in {what.data.unit}.")
-    _show_false(columns[2], row)
-
-
-def _show_public_figures(columns: Sequence[Any], what: AreasDrawn, name: str, level: int) -> None:
-    """Show the noise, the total and the budget of a draw, which are known without the truth."""
-    stddev = float(np.median(what.release.stddev(level)))
-    show_noise(columns[0], stddev, f"of a region, {markdown(name)}, in {what.data.unit}")
-    total, spread = float(what.release.count[0]), float(what.release.node_stddev[0])
-    columns[1].metric("Released total", f"{total:,.0f} ± {spread:,.0f}", help="Estimate and standard deviation of all regions together.")
-    columns[2].metric("Budget of this draw", budget_words(what.release.receipt.total), help="See the Receipt tab.")
-
-
-def _show_false(column: Any, row: Mapping[Any, Any]) -> None:
-    """Show how many of the empty regions are released as occupied, as the strip does."""
     empty, wrong = row["empty"], row["false_positives"]
     if not empty:
-        column.metric("False positives", "–", help="No region of this level is empty.")
+        columns[2].metric("False positives", "–", help="No region of this level is empty.")
         return
     text = f"{wrong:,} of {empty:,} empty regions are released as occupied, that is, as 0.5 or more."
-    column.metric(f"False positives, of {empty:,} empty regions", f"{100 * wrong / empty:.3g} %", help=text)
+    columns[2].metric(f"False positives, of {empty:,} empty regions", f"{100 * wrong / empty:.3g} %", help=text)
 
 
-def show_tabs(runs: list[AreasDrawn], evaluations: list[AreaEvaluation | None], level: int) -> None:
+def show_tabs(runs: list[AreasDrawn], evaluations: Sequence[AreaEvaluation | None], level: int) -> None:
     """Draw the tabs for one run or two; only the open one is computed."""
-    show_open_tab(TAB_TITLES, "areas tab", [partial(_show_beside, runs, evaluations, level, show) for show in _SHOWS])
 
+    def shows_beside(show: Callable[..., None]) -> Callable[[], None]:
+        return lambda: show_beside(runs, evaluations, show, level)
 
-def _show_beside(runs: list[AreasDrawn], evaluations: list[AreaEvaluation | None], level: int, show: Callable[..., None]) -> None:
-    """Show what is in a tab for each run, one beside the other."""
-    if show is _show_ask:
+    def show_sum() -> None:
         _choose_asked(runs[0])
-    for what, evaluation, column in zip(runs, evaluations, st.columns(len(runs)), strict=True):
-        with column:
-            if len(runs) > 1:
-                st.markdown(f"**{markdown(what.title)}**")
-            show(what, evaluation, level)
+        show_beside(runs, evaluations, _show_ask, level)
+
+    accuracy, worst, receipt, table = map(shows_beside, (_show_accuracy, _show_worst, _show_receipt, _show_table))
+    show_open_tab(TAB_TITLES, "areas tab", [accuracy, worst, show_sum, receipt, table])
 
 
 def _show_accuracy(what: AreasDrawn, evaluation: AreaEvaluation | None, level: int) -> None:  # noqa: ARG001 - tabs are called alike
@@ -139,15 +127,13 @@ def _choose_asked(what: AreasDrawn) -> None:
     regions = what.release.regions
     level, asked = shown_level(regions), asked_regions(regions)
     names = regions.names_of(level)
-    show_value("asked", list(asked))
     st.multiselect(
         f"Regions of level {markdown(regions.levels[level - 1])}",
         range(regions.size(level)),
-        key="asked",
         format_func=lambda index: str(names[index]),
         placeholder="Click regions on a map, or choose them here",
         max_selections=MOST_ASKED,
-        on_change=when_chosen("asked", lambda chosen: AREAS.change(asked=tuple(chosen))),
+        **widget_for("asked", list(asked), lambda chosen: AREAS.change(asked=tuple(chosen))),
     )
 
 
@@ -208,25 +194,21 @@ def _show_ask(what: AreasDrawn, evaluation: AreaEvaluation | None, level: int) -
     if denominator is not None and together > 0 and known:
         ends = f"95 %: {format_decimal(found.low / together)} to {format_decimal(found.high / together)}."
         columns[3].metric(f"Rate {markdown(denominator.words)}", format_decimal(found.count / together), help=ends)
-    st.caption(_compare_with_parts(what, level, asked, found.high - found.low))
-
-
-def _compare_with_parts(what: AreasDrawn, level: int, asked: list[int], width: float) -> str:
-    """Write how the interval of a sum compares with those of its parts."""
-    if len(asked) < 2:
-        return "Click more regions: noise partly cancels in a sum."
-    low, high = what.release.interval(level)
-    parts = float((high - low)[asked].sum())
-    return f"The interval is {width:,.0f} wide; those of the {len(asked):,} regions add up to {parts:,.0f}: noise partly cancels in a sum."
+    text = "Click more regions"
+    if len(asked) > 1:
+        low, high = what.release.interval(level)
+        width, parts = found.high - found.low, float((high - low)[asked].sum())
+        text = f"The interval is {width:,.0f} wide; those of the {len(asked):,} regions add up to {parts:,.0f}"
+    st.caption(f"{text}: noise partly cancels in a sum.")
 
 
 def _show_receipt(what: AreasDrawn, evaluation: AreaEvaluation | None, level: int) -> None:  # noqa: ARG001 - tabs are called alike
     """Show what the budget was spent on."""
-    release, receipt = what.release, what.release.receipt
+    receipt = what.release.receipt
     show_chart(receipt_by_stage(receipt))
     receipt_table(receipt)
     note_conversion(receipt)
-    end_receipt(what, release, what.seconds)
+    end_receipt(what)
 
 
 def _show_table(what: AreasDrawn, evaluation: AreaEvaluation | None, level: int) -> None:  # noqa: ARG001 - tabs are called alike
@@ -240,7 +222,3 @@ def _show_table(what: AreasDrawn, evaluation: AreaEvaluation | None, level: int)
         "The first interval is for a region that was chosen without a look at the counts; *all at once* holds for all regions of all"
         f" levels, and so also for the largest, which stand first.{note}{stamp}"
     )
-
-
-_SHOWS = (_show_accuracy, _show_worst, _show_ask, _show_receipt, _show_table)
-"""What shows each tab, in the order of `TAB_TITLES`."""

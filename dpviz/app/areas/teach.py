@@ -16,34 +16,39 @@ from dpviz.app.areas.level import (
     shown_rate,
     toggle_asked,
 )
-from dpviz.app.areas.state import AREAS, MEASURES, AreasData, AreasDrawn, config, evaluation_of, run_of
+from dpviz.app.areas.state import AREAS, MEASURES, RELEASES, AreasData, AreasDrawn, config
 from dpviz.app.areas.strip import show_strip
 from dpviz.app.areas.tabs import ASK_TAB, describe_sum, key_figures, offer_no_regions, show_tabs
 from dpviz.app.code import show_release_code
 from dpviz.app.components.panes import Chosen
-from dpviz.app.contrasts import compare_with_private, show_contrast
-from dpviz.app.first_row import not_private_stamp, teach_note
+from dpviz.app.contrasts import show_contrasts
 from dpviz.app.live import LiveRuns
 from dpviz.app.live_controls import LiveControls
 from dpviz.app.more_about_maps import more_about_maps
 from dpviz.app.page_config import SECOND
 from dpviz.app.session import is_dark
-from dpviz.app.teach_maps import describe_run, finish_scene, may_be_shown, note_canvas_change, raw_switch, run_of_pane, show_canvas
-from dpviz.app.two_runs import LEFT_RUN, RIGHT_RUN, ShownRun, TwoRuns, choose_pane, let_maps_come_first, list_code, show_in_rows
-from dpviz.app.words import show_detail, show_headline, show_verdict
-from dpviz.arrays import Integers
+from dpviz.app.teach_maps import (
+    TeachParts,
+    describe_run,
+    draw_maps,
+    keep_error_tops,
+    make_scene,
+    may_be_shown,
+    note_canvas_change,
+    raw_switch,
+    show_canvas,
+    show_parts,
+)
+from dpviz.app.two_runs import ShownRun, TwoRuns, choose_pane, list_code, show_in_rows
 from dpviz.mechanisms import RegionTree
 from dpviz.publishing.dry_run import WantedError
 from dpviz.release.verdict import Verdict, verdict, with_false_positives
 from dpviz.space.regions import Regions
 from dpviz.view.areas_canvas import areas_of, make_pane
 from dpviz.view.areas_drawing import (
-    ERROR,
-    RELEASED,
     SHOWN_AREAS,
     AreasDrawing,
     AreasMapSettings,
-    AreaTops,
     choose_tops,
     draw_areas,
 )
@@ -58,13 +63,8 @@ class AreaRuns(LiveRuns):
     """The runs of the Areas page."""
 
 
-def _weigh(what: AreasDrawn) -> float:
-    """Return the number of regions that a run keeps, over all levels."""
-    return float(len(what.release.count))
-
-
-LIVE = LiveControls(page_state=AREAS, kind=AreaRuns, weigh=_weigh, room=MOST_REGIONS)
-RUNS = TwoRuns(live=LIVE, run_of=run_of, has_frame=lambda what, data: what.data.areas.regions == data.areas.regions)
+LIVE = LiveControls(page_state=AREAS, kind=AreaRuns, weigh=lambda what: float(len(what.release.count)), room=MOST_REGIONS)
+RUNS = TwoRuns(live=LIVE, run_of=RELEASES.run, has_frame=lambda what, data: what.data.counts.regions == data.counts.regions)
 
 
 def show_teach(data: AreasData | None, row: DeltaGenerator, protected: str, fits: bool) -> None:
@@ -73,79 +73,56 @@ def show_teach(data: AreasData | None, row: DeltaGenerator, protected: str, fits
         return
     shown, questions = RUNS.follow(data, fits=fits)
     idle, also = "" if shown is None else f"{_stamp(shown.first)} {_describe_asked(shown.first)}", None
-    if shown is not None and asked_regions(shown.first.data.areas.regions):
+    if shown is not None and asked_regions(shown.first.data.counts.regions):
         also = offer_no_regions
     show_in_rows(LIVE, shown, questions, idle, partial(_show_result, row, protected), also)
 
 
-def true_counts(what: AreasDrawn, level: int) -> Integers:
-    """Return the true counts of a level; runs in Teach have them."""
-    return evaluation_of(what).truth[level]
-
-
 def verdict_of(what: AreasDrawn) -> Verdict:
     """Return the verdict on a run, in the words of its data."""
-    found, table = replace(verdict(what.release), counted=what.data.unit), evaluation_of(what).by_level
+    found, table = replace(verdict(what.release), counted=what.data.unit), what.compared.by_level
     return with_false_positives(found, table["empty"].tolist(), table["false_positives"].tolist())
 
 
 def _show_result(row: DeltaGenerator, protected: str, shown: ShownRun, above: DeltaGenerator, below: DeltaGenerator) -> None:
-    """Show the maps with their controls, and below the row of the status the strip, the verdict and the tabs."""
+    """Show the maps, and what stands around and under them."""
     first: AreasDrawn = shown.first
-    result, whose = verdict_of(first), RIGHT_RUN if config().shows_second else ""
-    regions = first.data.areas.regions
+    result, regions = verdict_of(first), first.data.counts.regions
     level = shown_level(regions)
-    made = None if first.data.on_map.shapes(level) is None else _make_scene(shown)
-    with row:
-        _pane_controls(shown, None if made is None else made[0])
-    with above:
-        with st.container():  # always there: if what follows changed its place, the browser would build the maps anew
-            if not first.release.receipt.private:
-                st.html(not_private_stamp(type(first.config.build())))
-            if config().present:
-                show_verdict(result.headline, "", result.rule, whose)
-        if made is None:
+    scene, drawings = (None, []) if first.data.on_map.shapes(level) is None else _make_scene(shown)
+
+    def show_maps() -> None:
+        if scene is None:
             st.caption("These regions have neither outlines nor coordinates: the tab *Table* has their counts.")
         else:
-            show_canvas(AREAS, made[0], regions, partial(_take_chosen, regions, made[1]))
-    with below:
-        if not config().present:
-            show_headline(result.headline, whose)
-        _show_contrasts(shown, level)
-        _show_strip(shown, level, whose)
-        if not config().present:
-            show_detail(f"{result.detail} {_describe_narrow(first, level)}".strip(), result.rule)
-            teach_note(protected)
-        let_maps_come_first(AREAS)
-        with st.container(key="figures"):
-            runs = [first] if shown.second is None or shown.second is first else [first, shown.second]
-            for what in runs:
-                key_figures(what, what.evaluation, level)
-            show_tabs(runs, [what.evaluation for what in runs], level)
-    AREAS.write_address()
+            show_canvas(AREAS, scene, regions, partial(_take_chosen, regions, drawings))
 
+    def wanted_of(what: AreasDrawn) -> tuple[WantedError, str]:
+        row = what.compared.by_level.to_dict("records")[level]
+        return WantedError(error=float(row["rmse"]), level=level), f"regions of level {row['name']}"
 
-def _show_contrasts(shown: ShownRun, level: int) -> None:
-    """Say of each run on the maps that is a contrast why it is not private, and which ε makes the region tree as useful."""
-    for what, whose in ((shown.first, RIGHT_RUN), (shown.second, LEFT_RUN)):
-        if what is not None and (mechanism := type(what.config.build())).attack:
-            row = evaluation_of(what).by_level.to_dict("records")[level]
-            wanted = WantedError(error=float(row["rmse"]), level=level)
-            useful = compare_with_private(RegionTree(), what.data.areas, wanted, f"regions of level {row['name']}", what.data.unit)
-            show_contrast(AREAS, mechanism, what.release.receipt, useful, whose if config().shows_second else "")
+    def show_figures() -> None:
+        for what in shown.runs:
+            key_figures(what, what.evaluation, level)
+        show_tabs(shown.runs, [what.evaluation for what in shown.runs], level)
 
-
-def _show_strip(shown: ShownRun, level: int, whose: str) -> None:
-    run = _describe_run(shown.first)
-    title = f"Budget and error of {f'the right map: {run}' if whose else run}. Levels are those of the regions, the whole first."
-    show_strip(shown, level, title)
+    parts = TeachParts(
+        verdict=result,
+        detail=f"{result.detail} {_describe_narrow(first, level)}".strip(),
+        controls=lambda: _pane_controls(shown, scene),
+        maps=show_maps,
+        contrasts=lambda: show_contrasts(AREAS, shown, RegionTree(), wanted_of),
+        strip=lambda title: show_strip(shown, level, f"{title} Levels are those of the regions, the whole first."),
+        figures=show_figures,
+    )
+    show_parts(AREAS, first, (row, above, below), protected, parts)
 
 
 def _describe_narrow(what: AreasDrawn, level: int) -> str:
     """Write for how many regions of a level the count is well known, which the noise on an average region does not say."""
     if not what.release.states_noise:
         return ""
-    row = evaluation_of(what).by_level.to_dict("records")[level]
+    row = what.compared.by_level.to_dict("records")[level]
     return f"Of its regions, {row['narrow']:.3g} % have an interval narrower than half their count."
 
 
@@ -156,9 +133,9 @@ def _stamp(what: AreasDrawn) -> str:
 
 def _describe_asked(what: AreasDrawn) -> str:
     """Write the sum of the regions that are asked for, or how to ask."""
-    regions = what.data.areas.regions
+    regions = what.data.counts.regions
     asked = asked_regions(regions)
-    return describe_sum(what, evaluation_of(what), shown_level(regions), list(asked)) if asked else "Click regions on a map to add them up."
+    return describe_sum(what, what.compared, shown_level(regions), list(asked)) if asked else "Click regions on a map to add them up."
 
 
 def _pane_controls(shown: ShownRun, scene: Scene | None) -> None:
@@ -175,62 +152,47 @@ def _pane_controls(shown: ShownRun, scene: Scene | None) -> None:
             more_about_maps(AREAS, scene, _STREETS)
 
 
-def _describe_run(what: AreasDrawn) -> str:
-    return describe_run(what.title, what.config)
-
-
 def _choose_view(what: AreasDrawn) -> AreasMapSettings:
     """Choose the settings that all maps share; scales are those of the public counts, those of errors are kept."""
     rate = shown_rate(what.data)
     view = AreasMapSettings(
-        level=shown_level(what.data.areas.regions),
+        level=shown_level(what.data.counts.regions),
         rate=rate,
         also=next(iter(what.data.denominators.values()), None),
         raw=config().raw,
         unit=what.data.unit,
         dark=is_dark(),
     )
-    tops = choose_tops(what.release, view, true_counts(what, view.level))
-    return replace(view, tops=_keep_error_top(tops, f"error {view.level} {MEASURES.index(shown_measure(what.data))}"))
+    tops = choose_tops(what.release, view, what.compared.truth[view.level])
+    name = f"error {view.level} {MEASURES.index(shown_measure(what.data))}"
+    return replace(view, tops=replace(tops, error=keep_error_tops(AREAS, {name: tops.error})[name]))
 
 
-def _keep_error_top(tops: AreaTops, name: str) -> AreaTops:
-    """Return the tops with the one of errors that was kept; a new one is kept once a map shows errors."""
-    if ERROR not in (config().left, config().shown):
-        return tops
-    if name not in config().scales:
-        AREAS.change_for_good(scales={**config().scales, name: tops.error})
-    return replace(tops, error=config().scales[name])
-
-
-def _draw_pane(what: AreasDrawn, kind: str, view: AreasMapSettings) -> AreasDrawing:
-    seen = replace(view, shown=RELEASED if kind == SECOND else kind)
-    return draw_areas(what.release, what.data.on_map, seen, true_counts(what, view.level))
-
-
-def _make_pane(drawing: AreasDrawing, kind: str, run: str, what: AreasDrawn) -> Pane:
-    pane = make_pane(drawing, areas=run, about=_describe_run(what), chosen=asked_regions(what.data.areas.regions))
-    return replace(pane, title=f"{pane.title}, second run") if kind == SECOND else pane
+def _make_pane(drawing: AreasDrawing, what: AreasDrawn, run: str) -> Pane:
+    return make_pane(drawing, areas=run, about=describe_run(what), chosen=asked_regions(what.data.counts.regions))
 
 
 def _make_scene(shown: ShownRun) -> tuple[Scene, list[AreasDrawing]]:
     """Return both maps, with all regions in view, and what is drawn on each."""
-    how, first = config(), shown.first
-    view, kinds = _choose_view(first), (how.left, how.shown)
-    runs = [run_of_pane(shown, kind) for kind in kinds]
-    drawings = [_draw_pane(what, kind, view) for (_, what), kind in zip(runs, kinds, strict=True)]
-    made = [_make_pane(drawing, kind, *run) for drawing, kind, run in zip(drawings, kinds, runs, strict=True)]
-    scene = Scene(
+    first, view = shown.first, _choose_view(shown.first)
+
+    def draw(what: AreasDrawn, kind: str) -> AreasDrawing:
+        return draw_areas(what.release, what.data.on_map, replace(view, shown=kind), what.compared.truth[view.level])
+
+    maps = draw_maps(AREAS, shown, draw, _make_pane)
+    scene = make_scene(
+        AREAS,
+        first.data,
+        [each.pane for each in maps],
+        f". {maps[1].drawing.description}",
+        streets=_STREETS,
+        heights=(HEIGHT, TALL),
         bounds=first.data.on_map.bounds,
-        areas={run: areas_of(drawing) for drawing, (run, _) in zip(drawings, runs, strict=True)},
-        panes=tuple(made),
-        description=f"{made[0].title} beside {made[1].title.lower()}. {drawings[1].description}",
-        dark=is_dark(),
-        height=TALL if how.present else HEIGHT,
+        areas={each.run: areas_of(each.drawing) for each in maps},
         caption=verdict_of(first).headline,
         stamp=_stamp(first),
     )
-    return finish_scene(AREAS, on_land(scene), first.data, _STREETS), drawings
+    return on_land(scene), [each.drawing for each in maps]
 
 
 def _take_chosen(regions: Regions, drawings: list[AreasDrawing], chosen: Chosen) -> None:

@@ -31,6 +31,7 @@ from dpviz.app.fields import Field, in_range, problem_with
 from dpviz.app.page_config import EVERYWHERE
 from dpviz.app.points.study_area import ask_study_area
 from dpviz.app.resolution import resolution_slider
+from dpviz.app.session import widget_for
 from dpviz.data.reading.outline import LAND
 from dpviz.errors import SettingError
 from dpviz.mechanisms.base import LAPLACE, NOISES, AnyMechanism, SettingSpec
@@ -68,15 +69,10 @@ def compare_data() -> CompareData | None:
     if config.source == OWN:
         return _own_data(config)
     known = SAMPLES_OF[config.kind]
-    key = f"compare sample {config.kind}"
-    st.session_state[key] = config.chosen_sample
-    st.selectbox(
-        "Sample",
-        list(known),
-        key=key,
-        format_func=lambda name: known[name].title,
-        on_change=lambda: COMPARE.change(sample=st.session_state[key], workload="", level=None),
+    shown = widget_for(
+        f"compare sample {config.kind}", config.chosen_sample, lambda key: COMPARE.change(sample=key, workload="", level=None)
     )
+    st.selectbox("Sample", list(known), format_func=lambda name: known[name].title, **shown)
     about = known[config.chosen_sample]
     st.caption(about.description, help=f"Source: {about.source} Licence: {about.licence}.")
     if config.kind == TRIPS_KIND:
@@ -118,7 +114,7 @@ def _own_data(config: CompareConfig) -> CompareData | None:
         return None
     st.caption(f"{data.title}: declared to be already public.")
     return CompareData(
-        data=data.private,
+        data=data.counts,
         key=data.digest,
         digest=data.digest,
         fingerprints=data.fingerprints,
@@ -132,15 +128,12 @@ def study_controls() -> None:
     """Show the controls of mechanisms, budgets and repeats."""
     config: CompareConfig = COMPARE.config()
     st.markdown("##### 2 Mechanisms")
-    key = f"compare mechanisms {config.kind}"
-    st.session_state[key] = list(config.chosen)
     st.multiselect(
         "Mechanisms",
         list(config.offered),
-        key=key,
         format_func=lambda name: str(config.offered[name].title),
         label_visibility="collapsed",
-        on_change=lambda: COMPARE.change(mechanisms=tuple(st.session_state[key])),
+        **widget_for(f"compare mechanisms {config.kind}", list(config.chosen), lambda keys: COMPARE.change(mechanisms=tuple(keys))),
     )
     with st.expander("Vary a setting", expanded=bool(config.settings)):
         st.caption("Every value becomes a configuration of its own; of several settings, every combination.")
@@ -281,18 +274,10 @@ def _budget_controls() -> None:
 
 def _number_choice(name: str, title: str, options: list[float], text: str | None = None) -> None:
     """Ask for one of a list of numbers; a number that a link has set is offered as well."""
-    key = f"compare {name}"
     value = getattr(COMPARE.config(), name)
     option_shown = next((option for option in options if math.isclose(option, value)), value)
-    st.session_state[key] = option_shown
-    st.selectbox(
-        title,
-        sorted({*options, option_shown}),
-        key=key,
-        format_func="{:.12g}".format,
-        help=text,
-        on_change=lambda: COMPARE.change(**{name: st.session_state[key]}),
-    )
+    shown = widget_for(f"compare {name}", option_shown, lambda option: COMPARE.change(**{name: option}))
+    st.selectbox(title, sorted({*options, option_shown}), format_func="{:.12g}".format, help=text, **shown)
 
 
 def _number_field(name: str, title: str, low: int, high: int, text: str) -> None:
@@ -314,14 +299,11 @@ def _store_number(name: str, number: int) -> None:
 
 def _choice_buttons(name: str, options: tuple[str, ...], title: str, *, names: dict[str, str] | None = None, **reset: Any) -> None:
     """Ask for one of a few options with buttons; a choice also sets the settings in `reset` to the values given there."""
-    key = f"compare {name}"
-    st.session_state[key] = getattr(COMPARE.config(), name)
     st.segmented_control(
         title,
         options,
-        key=key,
         required=True,
         format_func=lambda option: (names or {}).get(option, option),
         label_visibility="collapsed",
-        on_change=lambda: COMPARE.change(**{name: st.session_state[key]}, **reset),
+        **COMPARE.widget(name, f"compare {name}", **reset),
     )

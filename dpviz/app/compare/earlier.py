@@ -176,7 +176,9 @@ def find_again(study: Study, data: CompareData) -> None:
     """
     study_job, loaded, is_restored = job(), loaded_table(), st.session_state.pop(RESTORED, False)
     if loaded is not None and loaded.belongs_to(study):
-        is_new = study_job is None or is_restored or not _has_all(study_job, study, loaded.rows)
+        runs = {row["run"] for row in loaded.rows}
+        is_new = study_job is None or is_restored or study_job.study.fingerprint != study.fingerprint
+        is_new = is_new or study_job is None or not runs <= {row["run"] for row in study_job.rows}
         if is_new and (study_job is None or study_job.state != RUNNING):
             _show_rows(study, data)
     elif study_job is None and is_shared(data):
@@ -306,11 +308,6 @@ def _restore(config: CompareConfig) -> None:
 
 def _has_runs(study: Study, rows: list[dict[str, Any]]) -> bool:
     return not {row["run"] for row in rows}.isdisjoint(run.id for run in study.runs())
-
-
-def _has_all(study_job: StudyJob, study: Study, rows: list[dict[str, Any]]) -> bool:
-    """Return whether a job has the rows already."""
-    return study_job.study.fingerprint == study.fingerprint and {row["run"] for row in rows} <= {row["run"] for row in study_job.rows}
 
 
 def _show_rows(study: Study, data: CompareData) -> None:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-import streamlit as st
-
 from dpviz.app.compare.state import COMPARE, CompareData, is_points
+from dpviz.app.session import widget_for
 from dpviz.data.areas import AreaCounts
 from dpviz.evaluation.study import accounting_of
 from dpviz.mechanisms import family_of
@@ -59,22 +58,15 @@ def figure_controls(names: list[str], data: CompareData, columns: Sequence[Any])
     figure = shown_figure(data)
     workload = shown_workload(names, figure)
     left, right = columns
-    st.session_state["compare figure"], st.session_state["compare workload"] = figure, workload
     left.selectbox(
         "Error",
         figures_of(data),
-        key="compare figure",
         format_func=lambda name: figure_title(name, data, workload),
         help="On sparse data judge by an error without smoothing 20: with it, releasing zero everywhere does well.",
-        on_change=lambda: COMPARE.change(figure=st.session_state["compare figure"]),
+        **widget_for("compare figure", figure, lambda name: COMPARE.change(figure=name)),
     )
-    right.selectbox(
-        "Queries",
-        names,
-        key="compare workload",
-        format_func=lambda name: workload_words(name, data),
-        on_change=lambda: COMPARE.change(workload=st.session_state["compare workload"]),
-    )
+    shown = widget_for("compare workload", workload, lambda name: COMPARE.change(workload=name))
+    right.selectbox("Queries", names, format_func=lambda name: workload_words(name, data), **shown)
     return figure, workload
 
 

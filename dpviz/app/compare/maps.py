@@ -15,23 +15,24 @@ from dpviz.app.areas.state import EASY_TO_SEE as AREAS_EASY_TO_SEE
 from dpviz.app.camera import keep_camera, opening
 from dpviz.app.compare.answer import shown_picks
 from dpviz.app.compare.state import (
+    AREAS_KIND,
     COMPARE,
     MOST_PICKED,
     MOST_ZOOM,
+    POINTS_KIND,
+    TRIPS_KIND,
     CompareData,
     Pick,
     describe_pick,
     is_in_address,
-    is_points,
     possible_picks,
 )
 from dpviz.app.components.panes import panes
 from dpviz.app.jobs import StudyJob
 from dpviz.app.points.scales import public_density_top
-from dpviz.app.session import is_dark, show_error, show_value, when_chosen
+from dpviz.app.session import is_dark, show_error, widget_for
 from dpviz.app.streets import streets_switch, streets_wanted
 from dpviz.app.words import show_chart
-from dpviz.data.areas import AreaCounts
 from dpviz.data.points import PointCounts
 from dpviz.errors import DpvizError
 from dpviz.evaluation.study import Run
@@ -54,7 +55,7 @@ from dpviz.view.trips_drawing import TripsMapSettings, choose_public_tops, draw_
 
 FEWER_ARCS, CANVAS_HEIGHT = 200, 430
 USUAL_ZOOM, EASY_TO_SEE = 5, 60
-_STREETS = "compare street map"
+_STREETS, _NOTHING = "compare street map", "No region is here."
 _ZOOM = "Every map shows the level of its release that has about as many partitions as there are blocks at this zoom level."
 
 
@@ -70,20 +71,16 @@ def side_by_side(job: StudyJob, data: CompareData) -> None:
     releases = _repeat_releases(job, {pick: runs[pick] for pick in picked})
     if releases:
         with st.container(key="multiples", gap="xsmall"):
-            _choose_maps(data)(data, releases, is_in_address(job))
+            maps = {POINTS_KIND: _show_points, TRIPS_KIND: _show_trips, AREAS_KIND: _show_areas}[job.config[0].kind]
+            maps(data, releases, is_in_address(job))
     left, right = st.columns([6, 1])
     with left:
         _pick_controls(job, picked)
     with right:
-        _repeat_control(job.study.repeats)
+        if job.study.repeats > 1:
+            about, key = "Each repeat has noise of its own.", f"compare repeat {job.study.repeats}"
+            st.slider("Repeat", 1, job.study.repeats, help=about, **widget_for(key, repeat, lambda value: COMPARE.change(repeat=value)))
     st.caption("Simulations with seeded noise: the same releases that the study measured, repeated from their seeds.")
-
-
-def _choose_maps(data: CompareData) -> Callable[[CompareData, dict[str, Any], bool], None]:
-    """Return the function that shows the maps of this kind of data."""
-    if isinstance(data.data, AreaCounts):
-        return _show_area_maps
-    return _point_maps if is_points(data) else _trip_maps
 
 
 def _repeat_releases(job: StudyJob, runs: dict[Pick, Run]) -> dict[str, Any]:
@@ -112,29 +109,7 @@ def _pick_controls(job: StudyJob, picked: list[Pick]) -> None:
     )
 
 
-def _repeat_control(repeats: int) -> None:
-    """Ask which repeat is shown, if there are several."""
-    if repeats == 1:
-        return
-    text, key = "Each repeat has noise of its own.", f"compare repeat {repeats}"
-    show_value(key, min(COMPARE.config().repeat, repeats))
-    st.slider("Repeat", 1, repeats, key=key, help=text, on_change=_keep("repeat", key))
-
-
-def _keep(part: str, key: str) -> Callable[[], None]:
-    """Return a callback that stores what a widget shows as a part of the configuration."""
-    return when_chosen(key, lambda chosen: COMPARE.change(**{part: chosen}))
-
-
-def _map_columns(number: int) -> list[Any]:
-    """Return a column per map: two beside each other, all of one size."""
-    columns: list[Any] = []
-    while len(columns) < number:
-        columns += st.columns(min(2, number))
-    return columns[:number]
-
-
-def _point_maps(data: CompareData, releases: dict[str, PointRelease], link: bool) -> None:
+def _show_points(data: CompareData, releases: dict[str, PointRelease], link: bool) -> None:
     """Show releases of points, and the truth beside them if there are at most three, in one canvas with one camera.
 
     Args:
@@ -143,33 +118,46 @@ def _point_maps(data: CompareData, releases: dict[str, PointRelease], link: bool
         link: whether a link to the maps can be copied.
     """
     points: PointCounts = data.data  # type: ignore[assignment]
-    height = min(points.domain.order, MOST_ZOOM)
+    domain, height = points.domain, min(points.domain.order, MOST_ZOOM)
     left, right = st.columns([3, 2], vertical_alignment="center")
-    shown = _shown_control(left)
-    zoom = _zoom_control(right, height) if height else 0
-    truths = {title: _true_counts(data, release) for title, release in releases.items()}
+    shown, zoom = _choose_shown(left), 0
+    if height:
+        zoom = min(USUAL_ZOOM if COMPARE.config().zoom is None else COMPARE.config().zoom, height)
+        widget = widget_for(f"compare zoom {height}", zoom, lambda value: COMPARE.change(zoom=value))
+        zoom = int(right.slider("Zoom level", 0, height, help=_ZOOM, **widget))
+    truths = {title: release.tree.sums(points.column, points.row, points.count).astype(np.int64) for title, release in releases.items()}
     levels = {title: level_like(release, zoom) for title, release in releases.items()}
     cells, made = _make_panes(points, releases, levels, truths, data.unit, shown, zoom)
-    opens = opening(COMPARE, points.domain)
-    scene = Scene(
-        bounds=map_bounds(points.domain),
-        cells=cells,
+    parts = {"cells": cells, "ground": ground_of(domain), "masked": find_masked_area(domain), "places": names_of(domain)}
+    scene = _make_scene(data, made, domain, link=link, bounds=map_bounds(domain), **parts)
+    panes(scene, key="compare canvas", on_camera=partial(keep_camera, COMPARE))
+    streets_switch(_STREETS, on_earth=domain.crs is not None)
+
+
+def _make_scene(data: CompareData, made: list[Pane], frame: object, *, link: bool, **parts: Any) -> Scene:
+    """Make the canvas of maps with one camera.
+
+    Args:
+        data: the data of the study.
+        made: the maps.
+        frame: the public frame of the maps.
+        link: whether a link to the maps can be copied.
+        parts: what differs between points, trips and areas.
+    """
+    opens = opening(COMPARE, frame)
+    return Scene(
         panes=tuple(made),
         description="; ".join(f"{pane.title} {pane.about}" for pane in made),
         dark=is_dark(),
         height=CANVAS_HEIGHT if len(made) <= 2 else 2 * CANVAS_HEIGHT,
         title=data.title,
         stamp="Simulations with seeded noise, not private.",
-        ground=ground_of(points.domain),
-        masked=find_masked_area(points.domain),
-        places=names_of(points.domain),
         camera=opens.camera,
         visit=opens.visit,
         link=link,
         streets=streets_wanted(_STREETS),
+        **parts,
     )
-    panes(scene, key="compare canvas", on_camera=partial(keep_camera, COMPARE))
-    streets_switch(_STREETS, on_earth=points.domain.crs is not None)
 
 
 def _make_panes(
@@ -206,111 +194,85 @@ def level_like(release: PointRelease, zoom: int) -> int:
     return min(reversed(range(release.height + 1)), key=lambda level: abs(math.log(len(release.nodes(level))) - zoom * math.log(4)))
 
 
-def _true_counts(data: CompareData, release: PointRelease) -> Any:
-    counts: Any = data.data
-    return release.tree.sums(counts.column, counts.row, counts.count).astype(np.int64)
+def _choose_shown(column: Any) -> str:
+    """Ask what the maps show: the same choices for all kinds of data."""
+    shown = COMPARE.widget("shown", "compare shown")
+    return str(column.segmented_control("Map", SHOWN, required=True, label_visibility="collapsed", **shown))
 
 
-def _trip_maps(data: CompareData, releases: dict[str, Any], link: bool) -> None:
-    """Show releases of trips; the arguments are those of `_point_maps`."""
-    trips: Any = data.data
-    regions: Regions = trips.regions
-    left, right = st.columns([3, 2], vertical_alignment="center")
-    shown = _shown_control(left)
-    level = _level_control(right, regions)
-    if not has_geometry(regions, level):
-        _show_matrices(releases, level, data.unit)
-    else:
-        _trip_canvas(data, level, shown, releases, link)
-
-
-def _shown_control(column: Any) -> str:
-    """Ask what the maps show: the same choices for points and for trips."""
-    key = "compare shown"
-    show_value(key, COMPARE.config().shown)
-    keep = _keep("shown", key)
-    return str(column.segmented_control("Map", SHOWN, key=key, required=True, label_visibility="collapsed", on_change=keep))
-
-
-def _zoom_control(column: Any, finest: int) -> int:
-    """Ask for the zoom level of the maps of points."""
-    zoom, key = COMPARE.config().zoom, f"compare zoom {finest}"
-    show_value(key, min(USUAL_ZOOM if zoom is None else zoom, finest))
-    return int(column.slider("Zoom level", 0, finest, key=key, help=_ZOOM, on_change=_keep("zoom", key)))
-
-
-def _level_control(column: Any, regions: Regions, easy: int = EASY_TO_SEE) -> int:
+def _choose_level(column: Any, regions: Regions, easy: int) -> int:
     """Ask for the level of the maps of trips or areas; without one of these regions, the finest with at most `easy` regions is shown."""
-    numbers, level, key = range(1, regions.depth + 1), COMPARE.config().level, f"compare level {' '.join(regions.levels)}"
+    numbers, level = range(1, regions.depth + 1), COMPARE.config().level
     if level not in numbers:
         level = max((number for number in numbers if regions.size(number) <= easy), default=1)
-    show_value(key, level)
     chosen = column.segmented_control(
         "Level",
         numbers,
-        key=key,
         required=True,
         format_func=lambda number: markdown(regions.levels[number - 1]),
         label_visibility="collapsed",
-        on_change=_keep("level", key),
+        **widget_for(f"compare level {' '.join(regions.levels)}", level, lambda value: COMPARE.change(level=value)),
     )
     return int(chosen)
 
 
-def _trip_canvas(data: CompareData, level: int, shown: str, releases: dict[str, Any], link: bool) -> None:
-    """Show releases of trips, and the truth beside them if there are at most three, in one canvas with one camera."""
+def _draw_regions(
+    releases: dict[str, Any], shown: str, draw: Callable[[Any, str], Any], make: Callable[..., Pane]
+) -> tuple[list[Pane], dict[str, Any]]:
+    """Draw releases of trips or areas, and make their panes, the truth first if there is room.
+
+    Args:
+        releases: by configuration and epsilon.
+        shown: what the maps show.
+        draw: draws a release, or the truth if that is shown.
+        make: makes the pane of a drawing.
+
+    Returns:
+        The panes; and the drawings of the releases, by the names that the panes have for their regions.
+    """
+    drawings = {str(place): draw(release, shown) for place, release in enumerate(releases.values())}
+    named = zip(drawings.items(), releases, strict=True)
+    made = [_name_first(make(drawing, areas=name, about=title)) for (name, drawing), title in named]
+    if shown != TRUE and len(made) < MOST_PICKED:
+        made.insert(0, make(draw(next(iter(releases.values())), TRUE), areas="0", about=""))
+    return made, drawings
+
+
+def _show_trips(data: CompareData, releases: dict[str, Any], link: bool) -> None:
+    """Show releases of trips; the arguments are those of `_show_points`."""
     trips: Any = data.data
-    truth = evaluate_trips(next(iter(releases.values())), trips).true_level(level)
+    left, right = st.columns([3, 2], vertical_alignment="center")
+    shown, level = _choose_shown(left), _choose_level(right, trips.regions, EASY_TO_SEE)
+    if not has_geometry(trips.regions, level):
+        columns = [column for _ in range(0, len(releases), 2) for column in st.columns(min(2, len(releases)))]
+        for column, (title, release) in zip(columns, releases.items(), strict=False):
+            with column:
+                st.markdown(f"**{markdown(title)}**")
+                show_chart(matrix_chart(release, level, data.unit))
+        return
+    first = next(iter(releases.values()))
+    truth, bounds = evaluate_trips(first, trips).true_level(level), bounds_of(first)
     view = TripsMapSettings(level=level, shown=shown, top=FEWER_ARCS, unit=data.unit, dark=is_dark())
     view = replace(view, tops=merge_tops([choose_public_tops(release, truth, view) for release in releases.values()]))
-    drawings = {title: draw_trips(release, view, truth) for title, release in releases.items()}
-    names = {title: str(place) for place, title in enumerate(releases)}
-    made = [_name_first(make_pane(drawing, areas=names[title], about=title)) for title, drawing in drawings.items()]
-    if shown != TRUE and len(made) < MOST_PICKED:
-        first = next(iter(releases.values()))
-        made.insert(0, make_pane(draw_trips(first, replace(view, shown=TRUE), truth), areas="0", about=""))
+    made, drawings = _draw_regions(releases, shown, lambda release, kind: draw_trips(release, replace(view, shown=kind), truth), make_pane)
     areas: dict[str, Areas] = {}
-    for title, drawing in drawings.items():
-        areas |= areas_of(drawing, names[title])
-    bounds, opens = bounds_of(next(iter(releases.values()))), opening(COMPARE, (trips.regions, trips.ends))
-    scene = Scene(
-        bounds=bounds,
-        areas=areas,
-        panes=tuple(made),
-        description="; ".join(f"{pane.title} {pane.about}" for pane in made),
-        dark=is_dark(),
-        height=CANVAS_HEIGHT if len(made) <= 2 else 2 * CANVAS_HEIGHT,
-        edge=False,
-        nothing="No region is here.",
-        title=data.title,
-        stamp="Simulations with seeded noise, not private.",
-        ground=ground_in(bounds),
-        places=names_of_dots(next(iter(drawings.values()))) or names_in(bounds),
-        camera=opens.camera,
-        visit=opens.visit,
-        link=link,
-        streets=streets_wanted(_STREETS),
-    )
-    keep = partial(keep_camera, COMPARE)
-    panes(scene, key="compare trips canvas", on_camera=keep)
+    for name, drawing in drawings.items():
+        areas |= areas_of(drawing, name)
+    places = names_of_dots(drawings["0"]) or names_in(bounds)
+    parts = {"areas": areas, "edge": False, "nothing": _NOTHING, "ground": ground_in(bounds), "places": places}
+    scene = _make_scene(data, made, (trips.regions, trips.ends), link=link, bounds=bounds, **parts)
+    panes(scene, key="compare trips canvas", on_camera=partial(keep_camera, COMPARE))
     streets_switch(_STREETS)
 
 
-def _show_matrices(releases: dict[str, Any], level: int, unit: str) -> None:
-    """Show releases between regions without geometry."""
-    for column, (title, release) in zip(_map_columns(len(releases)), releases.items(), strict=True):
-        with column:
-            st.markdown(f"**{markdown(title)}**")
-            show_chart(matrix_chart(release, level, unit))
-
-
-def _show_area_maps(data: CompareData, releases: dict[str, Any], link: bool) -> None:
-    """Show releases of areas, and the truth beside them if there are at most three; the arguments are those of `_point_maps`."""
+def _show_areas(data: CompareData, releases: dict[str, Any], link: bool) -> None:
+    """Show releases of areas, and the truth beside them if there are at most three; the arguments are those of `_show_points`."""
     areas: Any = data.data
     left, right = st.columns([3, 2], vertical_alignment="center")
-    shown = _shown_control(left)
-    level = _level_control(right, areas.regions, AREAS_EASY_TO_SEE)
-    on_map = _on_map(areas.regions)
+    shown, level = _choose_shown(left), _choose_level(right, areas.regions, AREAS_EASY_TO_SEE)
+    on_map: RegionsOnMap | None = st.session_state.get("compare regions on map")
+    if on_map is None or on_map.regions is not areas.regions:
+        on_map = st.session_state["compare regions on map"] = RegionsOnMap(areas.regions)
     if on_map.shapes(level) is None:
         st.caption("These regions have neither outlines nor coordinates: there is no map of them.")
         return
@@ -318,39 +280,11 @@ def _show_area_maps(data: CompareData, releases: dict[str, Any], link: bool) -> 
     view = AreasMapSettings(level=level, shown=shown, unit=data.unit, dark=is_dark())
     tops = [choose_area_tops(release, view, truth) for release in releases.values()]
     view = replace(view, tops=replace(tops[0], error=max(top.error for top in tops)))
-    drawings = {title: draw_areas(release, on_map, view, truth) for title, release in releases.items()}
-    names = {title: str(place) for place, title in enumerate(releases)}
-    made = [_name_first(make_area_pane(drawing, areas=names[title], about=title)) for title, drawing in drawings.items()]
-    if shown != TRUE and len(made) < MOST_PICKED:
-        first = next(iter(releases.values()))
-        made.insert(0, make_area_pane(draw_areas(first, on_map, replace(view, shown=TRUE), truth), areas="0", about=""))
-    opens = opening(COMPARE, areas.regions)
-    scene = Scene(
-        bounds=on_map.bounds,
-        areas={names[title]: area_texts_of(drawing) for title, drawing in drawings.items()},
-        panes=tuple(made),
-        description="; ".join(f"{pane.title} {pane.about}" for pane in made),
-        dark=is_dark(),
-        height=CANVAS_HEIGHT if len(made) <= 2 else 2 * CANVAS_HEIGHT,
-        edge=False,
-        nothing="No region is here.",
-        title=data.title,
-        stamp="Simulations with seeded noise, not private.",
-        ground=ground_in(on_map.bounds),
-        places=names_in(on_map.bounds),
-        camera=opens.camera,
-        visit=opens.visit,
-        link=link,
-        streets=streets_wanted(_STREETS),
+    made, drawings = _draw_regions(
+        releases, shown, lambda release, kind: draw_areas(release, on_map, replace(view, shown=kind), truth), make_area_pane
     )
-    keep = partial(keep_camera, COMPARE)
-    panes(scene, key="compare areas canvas", on_camera=keep)
+    texts, bounds = {name: area_texts_of(drawing) for name, drawing in drawings.items()}, on_map.bounds
+    parts = {"areas": texts, "edge": False, "nothing": _NOTHING, "ground": ground_in(bounds), "places": names_in(bounds)}
+    scene = _make_scene(data, made, areas.regions, link=link, bounds=bounds, **parts)
+    panes(scene, key="compare areas canvas", on_camera=partial(keep_camera, COMPARE))
     streets_switch(_STREETS)
-
-
-def _on_map(regions: Regions) -> RegionsOnMap:
-    """Return where the regions of a study lie, as prepared before in this session."""
-    known: RegionsOnMap | None = st.session_state.get("compare regions on map")
-    if known is None or known.regions is not regions:
-        known = st.session_state["compare regions on map"] = RegionsOnMap(regions)
-    return known

@@ -7,6 +7,7 @@ The tabs under the chart of the study show releases on the map, errors by level,
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import pandas as pd
@@ -101,7 +102,7 @@ _STYLE = (  # no fading while a study runs; the buttons of the chart lie in its 
     ".st-key-study [data-testid='stElementToolbar'] { top: 0 !important; }</style>"
 )
 _STATE_WORDS = {"stopped": "Stopped", "done": "Done", "failed": "Failed"}
-MAPS, LEVELS, SIZES, PARTS_TAB, TIME, INVERSE, TABLE = (
+TABS = MAPS, LEVELS, SIZES, PARTS_TAB, TIME, INVERSE, TABLE = (
     "On the map",
     "By level",
     "By size",
@@ -110,7 +111,6 @@ MAPS, LEVELS, SIZES, PARTS_TAB, TIME, INVERSE, TABLE = (
     "Which ε?",
     "Table",
 )
-TABS = (MAPS, LEVELS, SIZES, PARTS_TAB, TIME, INVERSE, TABLE)
 NOT_OF_AREAS = (SIZES, PARTS_TAB)  # studies of areas compare whole levels, and errors of regions have one part: noise
 HEIGHT, HEIGHT_ABOVE = 340, 260  # of charts in the tabs, and of the one above them
 ABOUT = (
@@ -162,7 +162,12 @@ def compare_page() -> None:
     elif still_public(study_job):
         _show_results(study_job, NO_STUDY if data is None else "" if is_current(study_job, data) else CHANGED)
     else:
-        _show_hidden(study_job)
+        study_job.stop(wait=False)
+        config, data = study_job.config
+        st.info(
+            f"The study of {markdown(data.title)} is not shown any more: these data are no longer open in Teach as public ones."
+            f" Open them there on the {config.kind} page to see it again, or start another study."
+        )
     accept_presses("compare")
 
 
@@ -208,8 +213,11 @@ def _start_button(study: Study | None, data: CompareData | None) -> None:
     is_locked, is_running = show_lock(), state == RUNNING
     with st.container(horizontal=True, vertical_alignment="center"):
         pressed = st.button(label, type="primary", disabled=is_locked or study is None or is_running or is_done, key="draw")
-        if study is not None and data is not None:
-            _show_study_code(study, data)
+        if study is not None and data is not None and (config := study_config_of(study, data, COMPARE.config())) is not None:
+            toml: str | None = None
+            with suppress(SettingError):  # a value that TOML cannot say
+                toml = study_to_toml(config)
+            show_code(write_study_python(config), toml, note=OF_STUDY)
         if about:
             st.caption(about, width="content")
     is_shown = is_chosen and state in (DONE, RUNNING)
@@ -223,18 +231,6 @@ def _describe_left_out(data: CompareData | None) -> str:
     """Write which of the chosen mechanisms take no mask, and so are not in the study; "" if all are."""
     titles = () if data is None else leave_out_by_mask(data, COMPARE.config())[1]
     return f" :orange[Left out, for taking no study area: {markdown(list_words(titles))}.]" if titles else ""
-
-
-def _show_study_code(study: Study, data: CompareData) -> None:
-    """Show the popover with the code of the study that the controls describe."""
-    config = study_config_of(study, data, COMPARE.config())
-    if config is None:
-        return
-    try:
-        toml: str | None = study_to_toml(config)
-    except SettingError:  # a value that TOML cannot say
-        toml = None
-    show_code(write_study_python(config), toml, note=OF_STUDY)
 
 
 def _start_study(study: Study, data: CompareData) -> None:
@@ -267,16 +263,6 @@ def _show_introduction(data: CompareData | None) -> None:
         mechanisms = leave_out_by_mask(data, COMPARE.config())[0].build()
         inverse_block(data, _with_epsilon(mechanisms))
         _show_accounting(mechanisms, COMPARE.config().gaussian(), data)
-
-
-def _show_hidden(study_job: StudyJob) -> None:
-    """Stop a study whose data are no longer open as public data, and show a note. Its rows are shown again once the data are open again."""
-    study_job.stop(wait=False)
-    config, data = study_job.config
-    st.info(
-        f"The study of {markdown(data.title)} is not shown any more: these data are no longer open in Teach as public ones."
-        f" Open them there on the {config.kind} page to see it again, or start another study."
-    )
 
 
 def _show_results(study_job: StudyJob, note: str) -> None:
@@ -545,24 +531,12 @@ def _show_table(study_job: StudyJob, data: CompareData, rows: pd.DataFrame) -> N
         " *Load a study* on the left takes study.csv."
     )
     left, right, _ = st.columns([2, 2, 3])
-    left.download_button(
-        "Download every run (CSV)",
-        lambda: csv_text(table_with_link(study_job)),
-        "study.csv",
-        "text/csv",
-        on_click="ignore",
-        key="study rows",
-        width="stretch",
-    )
-    right.download_button(
-        "Download the summary (CSV)",
-        lambda: csv_text(rows),
-        "summary.csv",
-        "text/csv",
-        on_click="ignore",
-        key="study summary",
-        width="stretch",
-    )
+    for place, label, key, make in (
+        (left, "Download every run (CSV)", "study rows", lambda: csv_text(table_with_link(study_job))),
+        (right, "Download the summary (CSV)", "study summary", lambda: csv_text(rows)),
+    ):
+        name = "study.csv" if place is left else "summary.csv"
+        place.download_button(label, make, name, "text/csv", on_click="ignore", key=key, width="stretch")
 
 
 def summary_table(rows: pd.DataFrame, figure: str, further: list[str]) -> pd.DataFrame:
@@ -605,12 +579,18 @@ def inverse_block(data: CompareData, mechanisms: dict[str, AnyMechanism]) -> Non
     with middle:
         level = _level_control(data)
     is_valid = show_problem("wanted error", in_range("Typical error", 0.01, 1e9)(error))
-    question = _question(data, mechanisms, error, level)
+    settings = tuple((label, tuple(map(str, mechanism.chosen().items()))) for label, mechanism in mechanisms.items())
+    question = (data.key, settings, error, level)  # an answer is shown only for its own question
     if right.button("Find ε", key="find epsilon", width="stretch", disabled=not is_valid) and is_valid:
         with st.spinner("Looking for ε ..."):
-            wanted = _wanted_error(data, error, level)
+            # one digit, which makes the number of records as rough as a curator's guess
+            records = max(1, int(float(f"{int(data.data.count.sum()):.0e}"))) if is_points(data) else None
+            wanted = WantedError(error=error, level=level, delta=COMPARE.config().delta, records=records)
             if wanted.records is None or record_public_look(data):
-                _start_search(question, data, mechanisms, wanted)
+                started = InverseJob(question, data.data, mechanisms, wanted, COMPARE.config().gaussian())
+                keeper().take(started)  # which stops the search before
+                st.session_state[FOUND] = started
+                started.start(SEARCH_WAIT)
     search: InverseJob | None = st.session_state.get(FOUND)
     if search is not None and search.question == question:
         st.fragment(_show_answers, run_every=SEARCH_TICK if search.running else None)(search, data, search.running)
@@ -628,24 +608,6 @@ def _level_control(data: CompareData) -> int:
     finest = min(data.data.domain.order, FINEST)
     text = "Zoom z cuts the domain into 2^z x 2^z equal blocks."
     return int(st.slider("In blocks of zoom level", COARSEST, finest, min(4, finest), key=f"wanted zoom {finest}", help=text))
-
-
-def _question(data: CompareData, mechanisms: dict[str, AnyMechanism], error: float, level: int) -> tuple[object, ...]:
-    """Return the question as a key, so that an answer is shown only for its own question."""
-    return (data.key, tuple((label, tuple(map(str, mechanism.chosen().items()))) for label, mechanism in mechanisms.items()), error, level)
-
-
-def _wanted_error(data: CompareData, error: float, level: int) -> WantedError:
-    records = _round_to_one_digit(int(data.data.count.sum())) if is_points(data) else None
-    return WantedError(error=error, level=level, delta=COMPARE.config().delta, records=records)
-
-
-def _start_search(question: object, data: CompareData, mechanisms: dict[str, AnyMechanism], wanted: WantedError) -> None:
-    """Start a search in the background; the search before is stopped."""
-    search = InverseJob(question, data.data, mechanisms, wanted, COMPARE.config().gaussian())
-    keeper().take(search)
-    st.session_state[FOUND] = search
-    search.start(SEARCH_WAIT)
 
 
 def _show_answers(search: InverseJob, data: CompareData, was_running: bool) -> None:
@@ -667,17 +629,8 @@ def _show_answers(search: InverseJob, data: CompareData, was_running: bool) -> N
     elif search.at:
         st.caption(f":orange[Stopped at {markdown(search.at)}: press *Find ε* to search again.]")
     if search.rows:
-        _show_epsilons(pd.DataFrame(search.rows), data)
-
-
-def _show_epsilons(rows: pd.DataFrame, data: CompareData) -> None:
-    """Show the table of epsilons, and under it the notes on how they were found, each note once."""
-    table = rows.drop(columns="note").rename(columns={"error": f"typical error there, noise alone ({data.unit})"})
-    show_table(table.round(2))
-    for note, rows_of_note in rows.groupby("note", sort=False):
-        st.caption(f"**{markdown(', '.join(rows_of_note['Configuration']))}**: {markdown(note)}")
-
-
-def _round_to_one_digit(records: int) -> int:
-    """Round a number of records to one digit, which makes it as rough as a curator's guess."""
-    return max(1, int(float(f"{records:.0e}")))
+        rows = pd.DataFrame(search.rows)
+        table = rows.drop(columns="note").rename(columns={"error": f"typical error there, noise alone ({data.unit})"})
+        show_table(table.round(2))
+        for note, rows_of_note in rows.groupby("note", sort=False):
+            st.caption(f"**{markdown(', '.join(rows_of_note['Configuration']))}**: {markdown(note)}")

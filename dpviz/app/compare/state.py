@@ -222,15 +222,13 @@ class CompareConfig:
     def misfits(self) -> list[str]:
         """Return the names of parameters that can be read, but do not fit the others: a repeat or level that a study of them lacks."""
         zooms = min(self.order, MOST_ZOOM)
-        levels = MOST_LEVELS if self.level is None else self._count_levels()
+        levels = MOST_LEVELS
+        if self.level is not None and self.kind != POINTS_KIND:
+            sample = self.chosen_sample
+            counts = cached.trip_sample(sample) if self.kind == TRIPS_KIND else cached.area_sample(sample).areas
+            levels = counts.regions.depth
         shown = {"repeat": (self.repeat, self.repeats), "zoom": (self.zoom, zooms), "level": (self.level, levels)}
         return [name for name, (number, most) in shown.items() if number is not None and number > most]
-
-    def _count_levels(self) -> int:
-        """Return how many levels of regions a map can show."""
-        if self.kind == TRIPS_KIND:
-            return cached.trip_sample(self.chosen_sample).regions.depth
-        return cached.area_sample(self.chosen_sample).areas.regions.depth if self.kind == AREAS_KIND else MOST_LEVELS
 
     @classmethod
     def readers(cls) -> dict[str, Reader]:

@@ -92,7 +92,12 @@ def panes(
         on_swipe: called with the position of the swipe bar, None for maps side by side, once it has come to rest.
     """
     if canvas_failed():
-        _show_still(scene)
+        code = base64.b64encode(draw_svg(scene).encode()).decode()
+        style = "" if scene.may_save else ";pointer-events:none"  # takes no right click, which would save it
+        st.caption(_STILL)
+        st.html(
+            f'<img class="dpviz-still" style="width:100%{style}" alt="{html(scene.description)}" src="data:image/svg+xml;base64,{code}">'
+        )
         return
 
     def receiver(name: str, read: Callable[[object], Any], use: Callable[[Any], None]) -> Callable[[], None]:
@@ -114,13 +119,6 @@ def panes(
         on_swipe_change=receiver("swipe", _read_swipe, lambda at: on_swipe(at or None)),
         on_failed_change=receive_failed,
     )
-
-
-def _show_still(scene: Scene) -> None:
-    """Show a scene as a picture; one that may not be saved takes no right click."""
-    code, style = base64.b64encode(draw_svg(scene).encode()).decode(), "" if scene.may_save else ";pointer-events:none"
-    st.caption(_STILL)
-    st.html(f'<img class="dpviz-still" style="width:100%{style}" alt="{html(scene.description)}" src="data:image/svg+xml;base64,{code}">')
 
 
 def _numbers(value: object, size: int) -> list[float] | None:

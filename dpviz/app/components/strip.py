@@ -102,47 +102,35 @@ class StripWords:
     rows: tuple[StripRow, StripRow]
 
 
-SQUARES = StripWords(
-    part="square",
-    rows=(
-        StripRow(
-            title="False positives",
-            help=(
-                "Of the squares in which nothing is: how many are released as occupied, that is, with 0.5 or more. Counts are spread evenly"
-                " inside a partition: the small squares of a large one may all fall below 0.5, so that a finer level can have fewer"
+def _words_of(part: str, further: str = "") -> StripWords:
+    """Return the words for parts that are released as occupied or as empty; `further` is said of false positives, too."""
+    return StripWords(
+        part=part,
+        rows=(
+            StripRow(
+                title="False positives",
+                help=f"Of the {part}s in which nothing is: how many are released as occupied, that is, with 0.5 or more{further}",
+                base=f"empty {part}s",
+                wrong="are released as occupied",
+                none=f"no {part} is empty",
             ),
-            base="empty squares",
-            wrong="are released as occupied",
-            none="no square is empty",
+            StripRow(
+                title="Missed",
+                help=f"Of the {part}s in which something is: how many are released as empty, that is, with less than 0.5",
+                base=f"occupied {part}s",
+                wrong="are released as empty",
+                none=f"no {part} is occupied",
+            ),
         ),
-        StripRow(
-            title="Missed",
-            help="Of the squares in which something is: how many are released as empty, that is, with less than 0.5",
-            base="occupied squares",
-            wrong="are released as empty",
-            none="no square is occupied",
-        ),
-    ),
+    )
+
+
+SQUARES = _words_of(
+    "square",
+    ". Counts are spread evenly inside a partition: the small squares of a large one may all fall below 0.5, so that a finer level can have"
+    " fewer",
 )
-REGIONS = StripWords(
-    part="region",
-    rows=(
-        StripRow(
-            title="False positives",
-            help="Of the regions in which nothing is: how many are released as occupied, that is, with 0.5 or more",
-            base="empty regions",
-            wrong="are released as occupied",
-            none="no region is empty",
-        ),
-        StripRow(
-            title="Missed",
-            help="Of the regions in which something is: how many are released as empty, that is, with less than 0.5",
-            base="occupied regions",
-            wrong="are released as empty",
-            none="no region is occupied",
-        ),
-    ),
-)
+REGIONS = _words_of("region")
 PAIRS = StripWords(
     part="pair",
     rows=(

@@ -4,29 +4,25 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import cast
 
 import streamlit as st
 
 from dpviz.app.components.panes import Chosen, panes
-from dpviz.app.curate_page import begin_curate, begin_release, end_curate, list_draws, show_map_to_drag
-from dpviz.app.expected_errors import Expected, Levels, show_expected
+from dpviz.app.curate_page import CurateParts, begin_release, choose_map, show_map_to_drag
+from dpviz.app.expected_errors import Expected, Levels
 from dpviz.app.first_row import NO_EXPORT, NOT_PRIVATE, WATERMARK
 from dpviz.app.paid_map import find_readable_level
-from dpviz.app.pay import show_account, show_button
 from dpviz.app.points.data import Declared, points_controls
-from dpviz.app.points.state import POINTS, Data, Drawn, config, draw, drawn, truth_of
+from dpviz.app.points.state import POINTS, RELEASES, Drawn, config
 from dpviz.app.points.strip import size_of_squares, zooms_of
 from dpviz.app.points.tabs import QUERY_TAB, keep_box, key_figures, set_query_box, shows_box, tabs
 from dpviz.app.points.where import take_box
 from dpviz.app.session import is_dark
-from dpviz.app.sidebar import curate_controls
 from dpviz.data.points import PointCounts
 from dpviz.evaluation.metrics import Evaluation
 from dpviz.release.nouns import RECORDS
 from dpviz.space.domain import Domain
 from dpviz.view.basemap import Bounds, box_to_domain, box_to_map
-from dpviz.view.canvas import Scene
 from dpviz.view.declared_canvas import ExpectedSquares, declared_scene
 from dpviz.view.escape import html
 from dpviz.view.points_canvas import ReleaseView, cell_box, released_scene
@@ -38,25 +34,6 @@ EASY_LEVEL = 6  # the level whose expected error is shown at first
 _DECLARED_MAP = "declared map"
 
 
-def show_curate(protected: str) -> None:
-    """Show the page; `protected` says what a release protects."""
-    places = begin_curate(POINTS, protected, "2 Where?")
-    cards = places.cards
-    declared, fits = curate_controls(POINTS, cards, points_controls, Declared(data=None), lambda each: each.domain)
-    data, draws = declared.data, list_draws(config()) if fits else []
-    with places.account:
-        funding = show_account(data, draws, cards) if fits else None
-    with cards.good or st.container():
-        frame, levels = (_frame_of(declared), _levels_of(declared.domain)) if fits else (None, None)
-        expected = show_expected(POINTS, cards, frame, levels, RECORDS, funding)
-    with places.button:
-        show_button(POINTS, data, draws, cards, funding, lambda: draw(cast("Data", data), funding))
-    with places.declared:
-        _show_declared(declared, expected)
-    what = drawn()
-    end_curate(POINTS, places, data, what, None if what is None else what.release, _show_release)
-
-
 def _frame_of(declared: Declared) -> PointCounts | None:
     """Return the declared frame, unit and bound without a single record; None while the domain or the unit is missing."""
     if declared.domain is None or declared.unit is None:
@@ -65,22 +42,20 @@ def _frame_of(declared: Declared) -> PointCounts | None:
     return replace(empty, unit=declared.unit, contributions=declared.bound)
 
 
-def _levels_of(domain: Domain | None) -> Levels | None:
-    """Return the levels of equal squares of a domain; None without a domain."""
-    if domain is None:
-        return None
-    zooms = zooms_of(domain)
-    sizes = {zoom: size_of_squares(domain, zoom) for zoom in zooms}
+def _levels_of(points: PointCounts) -> Levels:
+    """Return the levels of equal squares of the domain."""
+    zooms = zooms_of(points.domain)
+    sizes = {zoom: size_of_squares(points.domain, zoom) for zoom in zooms}
     names = {zoom: f"level {zoom} ({size})" if size else f"level {zoom}" for zoom, size in sizes.items()}
-    return Levels(names=names, usual=min(EASY_LEVEL, zooms[-1]), part="square", parts_at=domain.count_open_blocks)
+    return Levels(names=names, usual=min(EASY_LEVEL, zooms[-1]), part="square", parts_at=points.domain.count_open_blocks)
 
 
 @st.fragment
-def _show_declared(declared: Declared, expected: Expected | None) -> None:
+def _show_declared(declared: Declared, expected: Expected | None, unit: str) -> None:
     """Show the declared domain on land, with the expected error of its squares; a box that is dragged declares the domain."""
     squares = None if expected is None else ExpectedSquares(level=expected.level, error=expected.error, guess=expected.guess)
     boxes, outline = list(declared.boxes), declared.outline
-    scene = declared_scene(declared.domain, squares, boxes, unit=RECORDS, dark=is_dark(), height=DECLARED_HEIGHT, outline=outline)
+    scene = declared_scene(declared.domain, squares, boxes, unit=unit, dark=is_dark(), height=DECLARED_HEIGHT, outline=outline)
     show_map_to_drag(POINTS, scene, _DECLARED_MAP, _take_box)
 
 
@@ -91,9 +66,9 @@ def _take_box(box: Bounds) -> None:
 
 def _show_release(what: Drawn, same_data: bool) -> None:
     """Show the map of a release with its controls, the key figures and the tabs, see `ShowRelease`."""
-    begin_release(what, config(), [("", what.release)], same_data=same_data)
+    begin_release(what, config(), same_data=same_data)
     keep_box(what.release.domain)
-    evaluation = truth_of(what)
+    (evaluation,) = RELEASES.find_truths(what)
     shown, level = _map_controls(what, evaluation)
     truth = None if evaluation is None else evaluation.truth
     st.html(NO_EXPORT if truth is None else NO_EXPORT + WATERMARK)
@@ -101,8 +76,9 @@ def _show_release(what: Drawn, same_data: bool) -> None:
         st.html(NOT_PRIVATE)
     view = ReleaseView.of(what.release, level, unit=what.data.unit, dark=is_dark(), truth=truth)
     with st.container(key="map"):
+        box = box_to_map(what.release.domain, st.session_state["query box"]) if shows_box() else None
         panes(
-            _make_scene(what, view, shown),
+            replace(released_scene(view, shown, height=MAP_HEIGHT), asks=True, box=box),
             key="released map",
             on_box=partial(_ask_for_box, what.release.domain),
             on_chosen=partial(_ask_for_cell, view),
@@ -112,12 +88,6 @@ def _show_release(what: Drawn, same_data: bool) -> None:
     with st.container(key="figures"):
         key_figures(what, evaluation, level)
         tabs(what, evaluation, level)
-
-
-def _make_scene(what: Drawn, view: ReleaseView, shown: str) -> Scene:
-    """Return the map of a release, on which a box or partitions ask the range query."""
-    box = box_to_map(what.release.domain, st.session_state["query box"]) if shows_box() else None
-    return replace(released_scene(view, shown, height=MAP_HEIGHT), asks=True, box=box)
 
 
 def _ask_for_box(domain: Domain, box: Bounds) -> None:
@@ -147,18 +117,23 @@ def _map_controls(what: Drawn, evaluation: Evaluation | None) -> tuple[str, int]
     options = list(SHOWN if evaluation is not None else SHOWN[:1])
     if can_show_interpolation(what.release):
         options.insert(1, INTERPOLATED)
-    shown = config().shown if config().shown in options else SHOWN[0]
-    st.session_state["shown"] = shown
-    left.segmented_control(
-        "Map",
-        options,
-        key="shown",
-        required=True,
-        label_visibility="collapsed",
-        on_change=lambda: POINTS.change(shown=st.session_state["shown"]),
-    )
+    shown = choose_map(POINTS, options, left)
     zoom = find_readable_level(what.release) if config().zoom is None else min(config().zoom or 0, height)
     st.session_state["zoom"] = zoom
     if height > 0:
         right.slider("Zoom level", 0, height, key="zoom", on_change=lambda: POINTS.change(zoom=st.session_state["zoom"]))
     return shown, zoom
+
+
+PARTS = CurateParts(
+    where="2 Where?",
+    controls=points_controls,
+    nothing=Declared(data=None),
+    frame_of=lambda declared: declared.domain,
+    counts_of=_frame_of,
+    levels_of=_levels_of,
+    unit_of=lambda _: RECORDS,
+    releases=RELEASES,
+    show_declared=_show_declared,
+    show_release=_show_release,
+)

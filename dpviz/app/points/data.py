@@ -11,7 +11,7 @@ import streamlit as st
 
 from dpviz.app import cached, drafts, opened_config
 from dpviz.app.cards import DATA, WHERE, Cards
-from dpviz.app.chosen_files import ChosenFiles, FileKind, choose_paths, count_chosen, is_among, read_upload
+from dpviz.app.chosen_files import ChosenFiles, FileKind, choose_files, count_chosen, data_of_files, is_among
 from dpviz.app.class_mode import most_records, refuse_in_class
 from dpviz.app.columns import choose_point_columns, lacking_place, lacks_count
 from dpviz.app.fields import Field, in_range
@@ -26,12 +26,11 @@ from dpviz.app.points.study_area import ask_study_area
 from dpviz.app.points.where import choose_where
 from dpviz.app.saved_config import MOST_MADE_UP
 from dpviz.app.session import carry_out
-from dpviz.app.source_controls import choose_sample, choose_source
-from dpviz.app.unit_controls import UnitQuestion, show_left_out
+from dpviz.app.source_controls import choose_sample, choose_source, data_of_sample
+from dpviz.app.unit_controls import UnitQuestion
 from dpviz.data.reading.inspect import describe_points
 from dpviz.data.reading.points import PointsFile
 from dpviz.publishing.config import DataPart, DomainPart
-from dpviz.publishing.private_data import OpenedData, left_out
 from dpviz.release.nouns import RECORDS
 from dpviz.samples.points import POINT_SAMPLES
 from dpviz.space.domain import Domain
@@ -48,6 +47,8 @@ FILES = FileKind[PointsFile, Domain](
     count_upload=cached.count_points_file,
     frame_of=lambda domain: domain,
     key_of=lambda domain: domain,
+    title="Uploaded points",
+    unit=RECORDS,
 )
 
 
@@ -77,7 +78,7 @@ def points_controls(cards: Cards) -> Declared:
     source = choose_source(POINTS, cards)
     if source == "sample":
         return _choose_sample(cards)
-    chosen_files = _choose_upload(cards) if source == "upload" else choose_paths(FILES, cards)
+    chosen_files = choose_files(FILES, cards, partial(_ask_for_upload, cards))
     if chosen_files is not None:
         return _ask_and_count(chosen_files, cards)
     if not cards.curates:
@@ -118,23 +119,15 @@ def _choose_sample(cards: Cards) -> Declared:
     credit = "" if about.synthetic else f" Data: {about.licence}."
     st.caption(about.description + credit, help=f"{_describe_domain(points.domain)} Source: {about.source} Licence: {about.licence}.")
     key, source = f"{page_config.sample} {size_made_up}", DataPart(sample=page_config.sample, size=size_made_up)
-    data = Data(
-        points=points,
-        digest=key,
-        fingerprints=cached.fingerprints(key, (points.domain,), points),
-        title=about.title,
-        unit=about.unit,
-        source=Source(data_part=source, domain=DomainPart.of(points.domain, masked.file)),
-    )
+    origin = Source(data_part=source, domain=DomainPart.of(points.domain, masked.file))
+    data = data_of_sample(cards, about, points, origin, key, frame=(points.domain,))
     if cards.curates:
-        bound = f", of whom at most {points.contributions:,} {about.unit} count" if points.contributions > 1 else ""
-        cards.whom.markdown(f"The sample says it: one {points.unit}{bound}.")
         cards.where.caption(_describe_domain(points.domain))
     return _declared(data)
 
 
 def _declared(data: Data) -> Declared:
-    points = data.points
+    points = data.counts
     return Declared(data=data, domain=points.domain, unit=points.unit, bound=points.contributions)
 
 
@@ -144,7 +137,7 @@ def _describe_domain(domain: Domain) -> str:
     return f"Domain {west:g}, {south:g} to {east:g}, {north:g} ({markdown(crs)}), {domain.side:,} x {domain.side:,} cells."
 
 
-def _choose_upload(cards: Cards) -> PointFiles | None:
+def _ask_for_upload(cards: Cards) -> tuple[str, bytes] | None:
     refuse_in_class("files")
     formats = (
         "CSV, GeoJSON, GeoPackage, GeoParquet, FlatGeobuf or a zipped Shapefile. For others, dpviz check FILE says what converts them."
@@ -157,7 +150,7 @@ def _choose_upload(cards: Cards) -> PointFiles | None:
             st.info("Choose a file with one row per record: longitude and latitude columns, or point geometries.")
     elif st.session_state["file"] is None and st.button("Forget the uploaded file"):
         st.session_state["uploaded"] = kept = None
-    return None if kept is None else read_upload(FILES, *kept, cards)
+    return kept
 
 
 def _keep_upload() -> None:
@@ -191,7 +184,7 @@ def _ask_and_count(chosen_files: PointFiles, cards: Cards) -> Declared:
     opened = count_chosen(chosen_files, where.domain, {**options, "bad_rows": bad_rows}, cards, "records", offer_swap)
     if opened is None:
         return open_questions
-    data = _make_data(chosen_files, opened, DomainPart.of(where.domain, where.study_area), options)
+    data = data_of_files(FILES, chosen_files, opened, options, domain=DomainPart.of(where.domain, where.study_area))
     if "person" not in unit:
         used = tuple(sorted(options[role] for role in ("x", "y", "count") if role in options))
         show_repeats(POINTS, chosen_files, data, used, "record", cards)
@@ -207,19 +200,3 @@ def _offer_swap(digest: str, options: dict[str, Any], error: str) -> None:
 
 def _swap_columns(digest: str, x: str, y: str) -> None:
     st.session_state.update({f"column x {digest}": y, f"column y {digest}": x})
-
-
-def _make_data(chosen_files: PointFiles, opened: OpenedData, domain: DomainPart, options: dict[str, Any]) -> Data:
-    """Return the counted data; what was left out of them is for the curator only."""
-    asks_for_crs = chosen_files.about.needs_crs
-    part = opened_config.with_kept({**chosen_files.part, **options}, chosen_files.opened, asks_for_crs=asks_for_crs)
-    data = Data(
-        points=opened.data,  # type: ignore[arg-type]
-        digest=chosen_files.content(opened),
-        fingerprints=opened.fingerprints,
-        title="Uploaded points",
-        unit=RECORDS,
-        source=Source(data_part=part, domain=domain),
-    )
-    show_left_out(data, (left_out(opened.data),), private=config().mode == CURATE)
-    return data

@@ -13,7 +13,6 @@ from dpviz.app.points.state import SIDES
 from dpviz.app.session import carry_out, show_error
 from dpviz.errors import DpvizError, InputError
 from dpviz.space.domain import Domain
-from dpviz.space.outline import Outline
 from dpviz.view.basemap import Bounds
 from dpviz.view.escape import markdown
 
@@ -96,7 +95,11 @@ def _show_outline(name: str, body: bytes, declare: Callable[[str, Bounds], None]
     digest = cached.digest_of(body)
     outline, rings = cached.read_outline_file(digest, name, body, typed or None)
     if st.session_state.get(_WANTED):
-        _declare_box(outline, typed or outline.code, {"digest": digest, "size": len(body)}, declare)
+        crs = typed or outline.code
+        bounds = outline.bounds_in(crs)
+        st.session_state[_WANTED] = False
+        st.session_state[_TAKEN] = [digest, len(body), *bounds]
+        declare(crs, bounds)
     if _is_declared():
         if not st.session_state.get("only inside"):
             text = f"Points are counted in the rectangular box around {markdown(name)}, not in its outline, which is drawn on the map."
@@ -104,13 +107,6 @@ def _show_outline(name: str, body: bytes, declare: Callable[[str, Bounds], None]
     else:
         st.button("Take the box around the polygons", key="outline again", on_click=carry_out(want_box))
     return rings
-
-
-def _declare_box(outline: Outline, crs: str, taken: dict[str, Any], declare: Callable[[str, Bounds], None]) -> None:
-    bounds = outline.bounds_in(crs)
-    st.session_state[_WANTED] = False
-    st.session_state[_TAKEN] = [taken["digest"], taken["size"], *bounds]
-    declare(crs, bounds)
 
 
 def _read_taken() -> dict[str, Any]:

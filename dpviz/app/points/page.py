@@ -7,11 +7,9 @@ from functools import partial
 import streamlit as st
 from streamlit.navigation.page import StreamlitPage
 
-from dpviz.app.first_row import describe_unprotected
-from dpviz.app.page_state import TEACH
-from dpviz.app.points.curate import show_curate
+from dpviz.app.points.curate import PARTS
 from dpviz.app.points.data import points_controls
-from dpviz.app.points.state import POINTS, SECOND_RUN, Data, config
+from dpviz.app.points.state import POINTS, SECOND_RUN
 from dpviz.app.points.teach import show_teach
 from dpviz.app.sidebar import teach_controls
 from dpviz.app.two_modes import show_in_mode
@@ -28,19 +26,9 @@ _NOT_PROTECTED = (
 
 def points_page(areas: StreamlitPage | None = None) -> None:
     """Draw the page; `areas` is the page of points that are counted in regions, to which a button beside the data leads."""
-    show_in_mode(POINTS, partial(_show_controls, areas), show_teach, show_curate, _describe_protected)
-
-
-def _describe_protected(unit: str) -> str:
-    """Write what a release protects, and what not; `unit` is "record" or "person", or "" where it is not known."""
-    if config().mode == TEACH and not POINTS.mechanisms[config().mechanism].private:
-        return describe_unprotected(POINTS.mechanisms[config().mechanism])
-    return f"{_PROTECTED[unit]} {_NOT_PROTECTED}"
-
-
-def _show_controls(areas: StreamlitPage | None) -> tuple[Data | None, bool]:
-    """Show the controls of Teach; `areas` is as of `points_page`."""
-    return teach_controls(POINTS, SECOND_RUN, points_controls, lambda data: data.points.domain, below_data=partial(_offer_areas, areas))
+    domain_of, below = (lambda data: data.counts.domain), partial(_offer_areas, areas)
+    controls = partial(teach_controls, POINTS, SECOND_RUN, points_controls, domain_of, below_data=below)
+    show_in_mode(POINTS, controls, show_teach, PARTS, _PROTECTED, _NOT_PROTECTED)
 
 
 def _offer_areas(areas: StreamlitPage | None) -> None:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from dpviz.app.class_limits import refuse_large_release
-from dpviz.app.ledger import Funding
-from dpviz.app.one_release import OneRelease, drawn_slot, find_truth, make_run, pay_for_release
+from dpviz.app.one_release import OneRelease, Releases
 from dpviz.app.page_config import EVERYWHERE, SECOND, STUDY_AREAS, PageConfig
 from dpviz.app.page_data import PageData
 from dpviz.app.page_state import PageState
-from dpviz.app.session import Reader, choice_reader, newest_result, number_reader
+from dpviz.app.session import Reader, choice_reader, number_reader
 from dpviz.app.two_runs import second_run_of
 from dpviz.data.points import PointCounts
 from dpviz.evaluation.metrics import Evaluation, evaluate_points
@@ -87,48 +85,15 @@ POINTS = PageState(key="config", kind=Config, families=(POINT_FAMILY,))
 SECOND_RUN = second_run_of(POINTS)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Data(PageData):
-    """Loaded points: private counts, and what the page may say about them.
-
-    Attributes:
-        points: the private counts.
-    """
-
-    points: PointCounts
-
-    @property
-    def private(self) -> PointCounts:
-        """The private counts, by the name that the data of all pages have in common."""
-        return self.points
-
-
-class Drawn(OneRelease[PointRelease, Data, Config, Evaluation]):
-    """The last draw, kept until the next one."""
+Data = PageData[PointCounts]
+"""Loaded points."""
+Drawn = OneRelease[PointRelease, Data, Config, Evaluation]
+"""A release of points."""
+RELEASES = Releases[PointRelease, Data, Config, Evaluation](
+    page=POINTS, evaluate=evaluate_points, refuse=lambda release: refuse_large_release(len(release.tree))
+)
 
 
 def config() -> Config:
     """Return the configuration of the Points page."""
     return POINTS.config()  # type: ignore[no-any-return]
-
-
-def drawn() -> Drawn | None:
-    """Return what was released last in Curate; None before the first release."""
-    return newest_result(drawn_slot(POINTS))  # type: ignore[no-any-return]
-
-
-def draw(data: Data, funding: Funding | None) -> None:
-    """Release once in Curate and keep the result, see `pay_for_release`."""
-    pay_for_release(POINTS, Drawn, data, funding)
-
-
-def run_of(data: Data, how: Config, check: Callable[[], None]) -> Drawn:
-    """Release public data in Teach, and compare the release with the truth, see `make_run`."""
-    made = make_run(Drawn, data, how, check, evaluate_points)
-    refuse_large_release(len(made.release.tree))
-    return made
-
-
-def truth_of(what: Drawn) -> Evaluation | None:
-    """Return the comparison of a release with the truth; None unless `truth_allowed`."""
-    return find_truth(POINTS, what, evaluate_points)

@@ -12,7 +12,7 @@ import streamlit as st
 from dpviz.amounts import format_decimal
 from dpviz.app.components.strip import StripLevel, strip
 from dpviz.app.points.state import POINTS, Drawn, config
-from dpviz.app.strip_controls import end_strip, find_shares, make_parts, note_strip_change, strip_options
+from dpviz.app.strip_controls import end_strip, find_shares, make_parts, strip_options
 from dpviz.app.two_runs import ShownRun
 from dpviz.evaluation.expected_split import expected_of_split
 from dpviz.evaluation.metrics import FINEST_ZOOM, Evaluation
@@ -31,28 +31,28 @@ def show_strip(shown: ShownRun, level: int, title: str) -> None:
     """Show the strip of the run of the controls at a level that the maps show; while a share is dragged, only this function runs."""
     what: Drawn = shown.first
     zooms, how = zooms_of(what.release.domain), config() if shown.fresh else what.config
-    shares = find_shares(how, what.data.points.domain)
+    shares = find_shares(how, what.data.counts.domain)
     strip(
         make_levels(what, None if shown.before is None else shown.before.evaluation),
         make_parts(shares, [share.level if share.level in zooms else None for share in shares]),
         shown=shown_zoom(what.release, level),
         unit=what.data.unit,
-        on_level=partial(_choose_zoom, what.release),
-        **strip_options(POINTS, how.build(), shares, partial(_expect, what, zooms), fresh=shown.fresh),
+        **strip_options(
+            POINTS,
+            how.build(),
+            shares,
+            partial(_expect, what, zooms),
+            lambda zoom: POINTS.change(zoom=level_like(what.release, zoom)),
+            fresh=shown.fresh,
+        ),
     )
     end_strip(POINTS, title)
-
-
-def _choose_zoom(release: PointRelease, zoom: int) -> None:
-    """Show the level of the tree that is like a zoom level."""
-    POINTS.change(zoom=level_like(release, zoom))
-    note_strip_change(POINTS)
 
 
 def _expect(what: Drawn, zooms: range, shares: list[float]) -> list[float | None] | None:
     """Compute the expected error of each zoom level with other shares, from public counts; no noise is drawn."""
     how = config()
-    expected = expected_of_split(what.release, how.build().with_shares(shares), how.budget(), zooms, what.data.points)
+    expected = expected_of_split(what.release, how.build().with_shares(shares), how.budget(), zooms, what.data.counts)
     return None if expected is None else [float(error) if math.isfinite(error) else None for error in expected]
 
 
@@ -120,7 +120,7 @@ def describe_person(what: Drawn) -> str:
     sample = POINT_SAMPLES.get(what.data.source.data_part.sample or "")
     if sample is None or not sample.one_person:
         return ""
-    unit, epsilon, records = what.data.unit, Fraction(what.config.epsilon), int(what.data.points.count.sum())
+    unit, epsilon, records = what.data.unit, Fraction(what.config.epsilon), int(what.data.counts.count.sum())
     if sample.most is None:
         together = format_decimal(float(epsilon * records), 3)
         return f"All {records:,} {unit} are one person's, each protected by itself: for this person, ε {float(epsilon):g} is ε {together}."
@@ -137,14 +137,17 @@ def make_levels(what: Drawn, before: Evaluation | None) -> list[StripLevel]:
     total = max(float(what.release.count[0]), 0.0)
     rows = [] if what.evaluation is None else what.evaluation.by_zoom.to_dict("records")
     earlier = {} if before is None else dict(zip(before.by_zoom["zoom"], before.by_zoom["rmse"], strict=True))
-    width = np.ptp(np.array(what.release.domain.bounds).reshape(2, 2), axis=0)
-    levels, finest = [], finest_zoom(what.release)
-    for zoom in zooms_of(what.release.domain):
+    domain, finest = what.release.domain, finest_zoom(what.release)
+    width = float(np.ptp(np.array(domain.bounds).reshape(2, 2), axis=0).max())
+    levels = []
+    for zoom in zooms_of(domain):
         row = rows[zoom]
         levels.append(
             StripLevel(
                 name=str(zoom),
-                about=_describe_squares(what.release, zoom, float(width.max())),
+                about=f"{domain.count_open_blocks(zoom):,} squares of {size_of_squares(domain, zoom) or f'{width / 2**zoom:.3g}'}"
+                if zoom
+                else "the whole domain",
                 mean=total / row["blocks"] or None,
                 expected=row["expected"] if math.isfinite(row["expected"]) else None,
                 measured=row["rmse"],
@@ -157,13 +160,6 @@ def make_levels(what: Drawn, before: Evaluation | None) -> list[StripLevel]:
             )
         )
     return levels
-
-
-def _describe_squares(release: PointRelease, zoom: int, width: float) -> str:
-    """Write how many squares a zoom level has, and how large they are where lengths are in metres or kilometres are known."""
-    if zoom == 0:
-        return "the whole domain"
-    return f"{release.domain.count_open_blocks(zoom):,} squares of {size_of_squares(release.domain, zoom) or f'{width / 2**zoom:.3g}'}"
 
 
 def size_of_squares(domain: Domain, zoom: int) -> str:

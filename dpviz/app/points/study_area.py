@@ -13,7 +13,7 @@ from dpviz.app.files import TYPES, ask_for_file
 from dpviz.app.page_config import EVERYWHERE, IN_A_FILE, ON_LAND
 from dpviz.app.page_state import PageState
 from dpviz.app.points.outline import IsPrivate
-from dpviz.app.session import show_error, show_value, when_chosen
+from dpviz.app.session import show_error
 from dpviz.data.reading.outline import LAND
 from dpviz.errors import DpvizError, InputError
 from dpviz.space.domain import Domain
@@ -78,22 +78,20 @@ def ask_study_area(page: PageState, domain: Domain | None, is_private: IsPrivate
         domain: the declared domain; None while it is missing.
         is_private: says whether a file is that of the data, which is refused.
     """
-    chosen, key = page.config().study_area, f"{page.prefix}study area kind"
+    chosen = page.config().study_area
     with st.expander("Where people can be", expanded=chosen != EVERYWHERE):
-        show_value(key, chosen)
-        st.selectbox(
-            "All people are",
-            [name for name in _NAMES if not (is_class() and name == IN_A_FILE)],
-            key=key,
-            format_func=_NAMES.__getitem__,
-            help=_HELP,
-            on_change=when_chosen(key, lambda name: page.change(study_area=name)),
-        )
+        kinds = [name for name in _NAMES if not (is_class() and name == IN_A_FILE)]
+        shown = page.widget("study_area", f"{page.prefix}study area kind")
+        st.selectbox("All people are", kinds, format_func=_NAMES.__getitem__, help=_HELP, **shown)
         if chosen == ON_LAND:
             return _mask_to_land(domain)
-        if chosen == IN_A_FILE:
-            return _ask_for_polygons(domain, is_private)
-        return Masked(domain=domain)
+        if chosen != IN_A_FILE:
+            return Masked(domain=domain)
+        kept = ask_for_file("A public file of polygons", TYPES, _ROLE, _HELP)
+        if kept is None:
+            return Masked(domain=None, asks=MISSING_OF_LINK)
+        st.caption(_NO_LINK)
+        return _mask_by_file(domain, *kept, is_private)
 
 
 def _mask_to_land(domain: Domain | None) -> Masked:
@@ -103,14 +101,6 @@ def _mask_to_land(domain: Domain | None) -> Masked:
         st.caption(_NO_LAND)
         return Masked(domain=domain)
     return _mask(LAND, "the land, whose outline is coarse", lambda: cached.mask_to_land(domain))
-
-
-def _ask_for_polygons(domain: Domain | None, is_private: IsPrivate) -> Masked:
-    kept = ask_for_file("A public file of polygons", TYPES, _ROLE, _HELP)
-    if kept is None:
-        return Masked(domain=None, asks=MISSING_OF_LINK)
-    st.caption(_NO_LINK)
-    return _mask_by_file(domain, *kept, is_private)
 
 
 def _mask_by_file(domain: Domain | None, name: str, body: bytes, is_private: IsPrivate) -> Masked:

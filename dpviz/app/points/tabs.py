@@ -215,7 +215,7 @@ class _AnswerParts:
 
 
 def _answer_parts(what: Drawn, evaluation: Evaluation, box: list[float]) -> _AnswerParts:
-    truth = float(true_answers(what.data.points, [box])[0])
+    truth = float(true_answers(what.data.counts, [box])[0])
     without_noise = float(replace(what.release, count=evaluation.truth.astype(float)).answer([box])[0])
     return _AnswerParts(truth=truth, noise=float(what.release.answer([box])[0]) - without_noise, spreading=without_noise - truth)
 
@@ -230,7 +230,9 @@ def _show_answer(what: Drawn, evaluation: Evaluation | None, box: list[float]) -
     estimate, (low, high) = float(what.release.answer([box])[0]), (float(end[0]) for end in what.release.answer_interval([box]))
     left, middle, right = st.columns(3)
     left.metric("Released answer", f"{estimate:,.0f} {what.data.unit}")
-    show_interval(middle, "95 % interval, noise only", (low, high), _interval_help(what.release))
+    covers = f"It covers the noise, not what is assumed inside partitions that the box cuts. {CHOSEN_BEFOREHAND}"
+    covers += f" It is approximate: {what.release.approximate}." if what.release.approximate else ""
+    show_interval(middle, "95 % interval, noise only", (low, high), covers)
     if what.release.states_noise and not low <= max(estimate, 0.0) <= high:
         stands = "ends at 0 and stands around" if what.release.nonnegative or low == 0 else f"is centred on {(low + high) / 2:,.0f},"
         st.caption(
@@ -245,12 +247,6 @@ def _show_answer(what: Drawn, evaluation: Evaluation | None, box: list[float]) -
     show_chart(charts.parts_of_error(parts.noise, parts.spreading, what.data.unit))
 
 
-def _interval_help(release: PointRelease) -> str:
-    """Return the help text of the interval of an answer: what the interval covers, and what it does not."""
-    text = f"It covers the noise, not what is assumed inside partitions that the box cuts. {CHOSEN_BEFOREHAND}"
-    return f"{text} It is approximate: {release.approximate}." if release.approximate else text
-
-
 def _side_field(release: PointRelease, box: list[float], side: int, column: DeltaGenerator) -> bool:
     """Show the field of one side of the box, which may reach outside the domain; return whether the field holds a number that fits."""
     field = Field(
@@ -260,7 +256,7 @@ def _side_field(release: PointRelease, box: list[float], side: int, column: Delt
         problem=in_range(SIDES[side], -FARTHEST, FARTHEST),
         use=lambda typed: box.__setitem__(side, typed),
     )
-    return field.show(column.number_input, value=None, format="%.12g", step=_step(release, side % 2))
+    return field.show(column.number_input, value=None, format="%.12g", step=float(f"{4 * release.domain.cell_size[side % 2]:.1g}"))
 
 
 def set_query_box(box: Bounds) -> None:
@@ -319,12 +315,8 @@ def keep_box(domain: Domain, clicked: Bounds | None = None) -> None:
         box[:] = [*sides[:, :2].min(axis=0).tolist(), *sides[:, 2:].max(axis=0).tolist()]
 
 
-def _step(release: PointRelease, axis: int) -> float:
-    return float(f"{4 * release.domain.cell_size[axis]:.1g}")
-
-
 def _receipt(what: Drawn) -> None:
-    release, receipt = what.release, what.release.receipt
+    receipt = what.release.receipt
     right = st.container()
     if receipt.steps:
         left, right = st.columns([1, 2])
@@ -332,7 +324,7 @@ def _receipt(what: Drawn) -> None:
     with right:
         receipt_table(receipt, "zoom", lambda level: level)
     note_conversion(receipt)
-    end_receipt(what, release, what.seconds)
+    end_receipt(what)
 
 
 def _table(what: Drawn, level: int) -> None:
@@ -365,7 +357,7 @@ def split_objective(what: Drawn) -> None:
     axis = st.segmented_control("Split", ("columns", "rows"), default="columns", required=True, key="objective axis")
     steps = what.release.receipt.steps
     spent = max((step.amount for step in steps if step.purpose.startswith("splits")), default=Fraction(1, 1000))
-    curve = objective_curve(what.data.points, PureBudget(spent), across=axis != "rows")
+    curve = objective_curve(what.data.counts, PureBudget(spent), across=axis != "rows")
     show_chart(objective_chart(curve, what.data.unit))
     st.caption(
         "HTF splits where both parts are most homogeneous: it adds up how far every cell is from the mean of its part, and looks for"

@@ -17,7 +17,7 @@ from dpviz.app.fields import problem_with, show_problem
 from dpviz.app.points.order import choose_order
 from dpviz.app.points.outline import IsPrivate, Rings, choose_outline, follow_crs, forget_box
 from dpviz.app.points.state import OWN_BOUNDS, POINTS, SIDES
-from dpviz.app.points.study_area import Masked, ask_study_area, switch_study_area
+from dpviz.app.points.study_area import ask_study_area, switch_study_area
 from dpviz.app.session import carry_out, show_error
 from dpviz.errors import DpvizError
 from dpviz.space.domain import Domain, refuse_degrees
@@ -77,7 +77,10 @@ def choose_where(cards: Cards, *, file_crs: str | None, asks_for_crs: bool, is_p
             choose_place(take_box)
             outline = choose_outline(is_private, _declare)
         declared = _choose_domain(typed or file_crs)
-        masked = _choose_study_area(cards, declared, is_private)
+        if cards.curates:  # by the polygons around which the domain was declared
+            masked = switch_study_area(declared, st.session_state.get(OUTLINE), is_private)
+        else:
+            masked = ask_study_area(POINTS, declared, is_private)
         domain = masked.domain
         boxes = _offer_candidates(typed) if cards.curates and asks_for_crs and not typed else ()
     needs_crs = asks_for_crs and not typed and not (domain is not None and domain.crs is None)
@@ -93,13 +96,6 @@ def choose_where(cards: Cards, *, file_crs: str | None, asks_for_crs: bool, is_p
         )
         cards.ask(WHERE, text)
     return Where(crs=typed, domain=domain, needs_crs=needs_crs, boxes=boxes, outline=outline, study_area=masked.file)
-
-
-def _choose_study_area(cards: Cards, domain: Domain | None, is_private: IsPrivate) -> Masked:
-    """Ask where people can be: in Curate by the polygons around which the domain was declared, in Teach by a file of its own."""
-    if not cards.curates:
-        return ask_study_area(POINTS, domain, is_private)
-    return switch_study_area(domain, st.session_state.get(OUTLINE), is_private)
 
 
 def take_box(box: Bounds) -> None:

@@ -3,32 +3,35 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import cast
 
 import streamlit as st
 
 from dpviz.app import cached
 from dpviz.app.components.panes import Chosen, panes
-from dpviz.app.curate_page import begin_curate, begin_release, choose_level, choose_map, end_curate, list_draws, show_declared_regions
-from dpviz.app.expected_errors import Expected, Levels, show_expected
+from dpviz.app.curate_page import (
+    CurateParts,
+    begin_release,
+    choose_level,
+    choose_map,
+    show_declared_regions,
+)
+from dpviz.app.expected_errors import Expected, Levels
 from dpviz.app.first_row import NO_EXPORT, WATERMARK
-from dpviz.app.pay import show_account, show_button
+from dpviz.app.release_tabs import show_title
 from dpviz.app.session import (
     carry_out,
     is_dark,
-    show_value,
-    when_chosen,
 )
-from dpviz.app.sidebar import curate_controls
 from dpviz.app.trips.data import Declared, trips_controls
 from dpviz.app.trips.filters import change_level, choose_filters, chosen_region, shown_level
-from dpviz.app.trips.state import ALONE, TRIPS, TripsData, TripsDrawn, draw, drawn, find_truths
-from dpviz.app.trips.tabs import key_figures, show_tabs, take_chosen
+from dpviz.app.trips.state import ALONE, RELEASES, TRIPS, TripsDrawn
+from dpviz.app.trips.tabs import show_figures, take_chosen
 from dpviz.app.words import show_chart
 from dpviz.data.trips import TripCounts
 from dpviz.evaluation.trip_metrics import TripEvaluation
 from dpviz.mechanisms.base import ADD_REMOVE, BOUNDED
 from dpviz.release.nouns import TRIPS as TRIPS_NOUN
+from dpviz.release.trip_release import TripRelease
 from dpviz.space.regions import Regions
 from dpviz.view.declared_regions import regions_scene
 from dpviz.view.escape import html
@@ -38,32 +41,6 @@ from dpviz.view.trips_drawing import SHOWN_TRIPS, TripsDrawing, TripsMapSettings
 
 MAP_HEIGHT = 620  # pixels
 DECLARED_HEIGHT = 380  # pixels
-
-
-def show_curate(protected: str) -> None:
-    """Show the page; `protected` says what a release protects."""
-    places = begin_curate(TRIPS, protected, "2 Between which regions?")
-    cards = places.cards
-    declared, fits = curate_controls(TRIPS, cards, trips_controls, Declared(), _origins_of, below_mechanism=_choose_second)
-    data = declared.data
-    draws = list_draws(TRIPS.config()) if fits else []
-    with places.account:
-        funding = show_account(data, draws, cards) if fits else None
-    with cards.good or st.container():
-        frame, unit = declared.frame() if fits else None, TRIPS_NOUN if data is None else data.unit
-        expected = show_expected(TRIPS, cards, frame, None if frame is None else _levels_of(frame), unit, funding)
-        if frame is not None and expected is None:
-            _offer_add_remove(frame)
-    with places.button:
-        show_button(TRIPS, data, draws, cards, funding, lambda: draw(cast("TripsData", data), funding))
-    with places.declared:
-        _show_declared(declared, expected, unit)
-    what = drawn()
-    end_curate(TRIPS, places, data, what, what.releases[-1] if what is not None and what.releases else None, _show_release)
-
-
-def _origins_of(declared: Declared) -> Regions | None:
-    return None if declared.regions is None else declared.regions[0].regions
 
 
 def _levels_of(trips: TripCounts) -> Levels:
@@ -89,13 +66,13 @@ def _show_declared(declared: Declared, expected: Expected | None, unit: str) -> 
     show_declared_regions(scene, "declared regions")
 
 
-def _offer_add_remove(frame: TripCounts) -> None:
+def _offer_add_remove(frame: TripCounts | None, expected: Expected | None) -> None:
     """Offer neighbours of whom one has a person more, where replacing a person's trips by as many others promises too much.
 
     It is a press of its own: what is protected is never chosen without the curator.
     """
     how = TRIPS.config()
-    if frame.contributions == 1 or frame.exactly or how.build().neighbours != BOUNDED:
+    if frame is None or expected is not None or frame.contributions == 1 or frame.exactly or how.build().neighbours != BOUNDED:
         return
     settings = {**how.settings, "neighbours": ADD_REMOVE}
     label = "Protect that a person is added or removed"
@@ -104,38 +81,33 @@ def _offer_add_remove(frame: TripCounts) -> None:
 
 def _choose_second() -> None:
     """Ask for a second mechanism, which draws from the same data with the same budget."""
-    how = TRIPS.config()
-    show_value("beside", how.beside)
     st.selectbox(
         "Compare with",
         [ALONE, *TRIPS.mechanisms],
-        key="beside",
         format_func=lambda key: "Nothing" if key == ALONE else str(TRIPS.mechanisms[key].title),
         help="A second mechanism with its default settings and the same budget. Each draw then spends the budget twice.",
-        on_change=when_chosen("beside", lambda value: TRIPS.change(beside=value)),
+        **TRIPS.widget("beside"),
     )
 
 
 def _show_release(what: TripsDrawn, same_data: bool) -> None:
     """Show the maps with their controls, and the tabs; moving a control draws no noise."""
-    titles = what.titles if len(what.releases) > 1 else [""] * len(what.releases)
-    begin_release(what, TRIPS.config(), list(zip(titles, what.releases, strict=True)), same_data=same_data)
-    truths = find_truths(what)
-    view = _choose_view(what, shows_truth=bool(truths))
-    st.html(NO_EXPORT + WATERMARK if truths else NO_EXPORT)
+    begin_release(what, TRIPS.config(), same_data=same_data)
+    runs, truths = what.runs, RELEASES.find_truths(what)
+    view = _choose_view(what, shows_truth=truths[0] is not None)
+    st.html(NO_EXPORT if truths[0] is None else NO_EXPORT + WATERMARK)
     with st.container(key="map"):
-        for index, column in enumerate(st.columns(len(what.releases))):
+        for index, (run, truth, column) in enumerate(zip(runs, truths, st.columns(len(runs)), strict=True)):
             with column:
-                _show_map(what, index, view, truths)
+                show_title(run, runs)
+                _show_map(run.release, index, view, truth)
     with st.container(key="figures"):
-        for index in range(len(what.releases)):
-            key_figures(what, index, truths[index] if truths else None, view.level)
-        show_tabs(what, truths, view)
+        show_figures(runs, truths, view)
 
 
 def _choose_view(what: TripsDrawn, *, shows_truth: bool) -> TripsMapSettings:
     """Ask what the maps show (one of `SHOWN_TRIPS`, the level, a region, the number of arcs), and return the settings of the maps."""
-    regions = what.releases[0].tree.origins
+    regions = what.release.tree.origins
     level = shown_level(regions)
     options = SHOWN_TRIPS if shows_truth and has_geometry(regions, level) else SHOWN_TRIPS[:1]
     left, middle = st.columns([3, 2], vertical_alignment="center")
@@ -154,16 +126,13 @@ def _choose_view(what: TripsDrawn, *, shows_truth: bool) -> TripsMapSettings:
     )
 
 
-def _show_map(what: TripsDrawn, index: int, view: TripsMapSettings, truths: tuple[TripEvaluation, ...]) -> None:
+def _show_map(release: TripRelease, index: int, view: TripsMapSettings, truth: TripEvaluation | None) -> None:
     """Show one mechanism's map, or a matrix if the regions have no geometry."""
-    release, truth = what.releases[index], truths[index].true_sums(view.level, view.level) if truths else None
-    if len(what.releases) > 1:
-        st.markdown(f"**{what.titles[index]}**")
     if not has_geometry(release.tree.origins, view.level):
         show_chart(matrix_chart(release, view.level, view.unit))
         st.caption(f"These regions have neither outlines nor coordinates: a matrix stands for the map. {MATRIX_CAPTION}")
         return
-    drawing = draw_trips(release, view, truth)
+    drawing = draw_trips(release, view, None if truth is None else truth.true_sums(view.level, view.level))
     scene = released_scene(release, drawing, height=MAP_HEIGHT)
     panes(scene, key=f"trips map {index}", on_chosen=partial(_take_chosen, release.tree.origins, drawing))
     st.html(f'<div class="dpviz-note">{html(drawing.note)}</div>')
@@ -172,3 +141,19 @@ def _show_map(what: TripsDrawn, index: int, view: TripsMapSettings, truths: tupl
 def _take_chosen(regions: Regions, drawing: TripsDrawing, chosen: Chosen) -> None:
     """Take what was clicked on the map."""
     take_chosen(regions, drawing, chosen)
+
+
+PARTS = CurateParts(
+    where="2 Between which regions?",
+    controls=trips_controls,
+    nothing=Declared(),
+    frame_of=lambda declared: None if declared.regions is None else declared.regions[0].regions,
+    counts_of=Declared.frame,
+    levels_of=_levels_of,
+    unit_of=lambda data: TRIPS_NOUN if data is None else data.unit,
+    releases=RELEASES,
+    show_declared=_show_declared,
+    show_release=_show_release,
+    below_mechanism=_choose_second,
+    below_errors=_offer_add_remove,
+)

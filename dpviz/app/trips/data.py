@@ -10,7 +10,7 @@ import streamlit as st
 
 from dpviz.app import cached, opened_config
 from dpviz.app.cards import DATA, Cards
-from dpviz.app.chosen_files import ChosenFiles, FileKind, choose_paths, count_chosen, read_upload, refuse_as_regions
+from dpviz.app.chosen_files import ChosenFiles, FileKind, choose_files, count_chosen, data_of_files, refuse_as_regions
 from dpviz.app.columns import ask_pair, choose_count, lacks_count, pick
 from dpviz.app.file_questions import are_public, ask_whom, leave_out_bad_rows, show_repeats
 from dpviz.app.files import ask_for_file
@@ -18,16 +18,15 @@ from dpviz.app.ledger import Source
 from dpviz.app.page_state import CURATE
 from dpviz.app.regions_file import ask_for_regions, choose_regions, describe_regions, make_regions_part
 from dpviz.app.saved_config import COORDINATES, IDS, NONE
-from dpviz.app.source_controls import choose_sample, choose_source
+from dpviz.app.source_controls import choose_sample, choose_source, data_of_sample
 from dpviz.app.trips.state import TRIPS, TripsData
-from dpviz.app.unit_controls import UnitQuestion, show_left_out
+from dpviz.app.unit_controls import UnitQuestion
 from dpviz.data.counts import PERSON
 from dpviz.data.reading.inspect import describe_trip_files
 from dpviz.data.reading.trips import TripsFile
 from dpviz.data.roles import between_pairs
 from dpviz.data.trips import TRIP, TripCounts
 from dpviz.publishing.config import DataPart
-from dpviz.publishing.private_data import OpenedData, left_out
 from dpviz.release import nouns
 from dpviz.samples.trips import TRIP_SAMPLES
 from dpviz.space.regions import Regions
@@ -45,6 +44,8 @@ FILES = FileKind[TripsFile, BothRegions](
     count_upload=cached.count_trips_file,
     frame_of=lambda both: (both[0].regions, both[1].regions),
     key_of=lambda both: (both[0].key, both[1].key),
+    title="Uploaded trips",
+    unit=nouns.TRIPS,
 )
 
 
@@ -65,7 +66,7 @@ class Declared:
     def frame(self) -> TripCounts | None:
         """Return regions, unit and bound without a single trip; None while the regions or the unit are missing, or do not fit together."""
         if self.data is not None:
-            trips = self.data.trips
+            trips = self.data.counts
             return _without_trips(
                 trips.regions, trips.ends, bound=trips.contributions, unit=trips.unit, exactly=trips.exactly, enforced=trips.enforced
             )
@@ -106,18 +107,9 @@ def _choose_sample(cards: Cards) -> Declared:
     trips = cached.trip_sample(how.sample)
     st.caption(about.description, help=f"{describe_regions(trips.regions)} Source: {about.source} Licence: {about.licence}.")
     key = f"trips {how.sample}"
+    data = data_of_sample(cards, about, trips, Source(data_part=DataPart(sample=how.sample)), key)
     if cards.curates:
-        bound = f", of whom at most {trips.contributions:,} {about.unit} count" if trips.contributions > 1 else ""
-        cards.whom.markdown(f"The sample says it: one {trips.unit}{bound}.")
         cards.where.caption(describe_regions(trips.regions))
-    data = TripsData(
-        trips=trips,
-        digest=key,
-        fingerprints=cached.fingerprints(key, (), trips),
-        title=about.title,
-        unit=about.unit,
-        source=Source(data_part=DataPart(sample=how.sample)),
-    )
     uploaded = cached.UploadedRegions(key=(key,), regions=trips.regions)
     return Declared(data=data, regions=(uploaded, uploaded))
 
@@ -128,7 +120,8 @@ def _choose_files(cards: Cards) -> Declared:
     apart_help = "Where trips end in another hierarchy than they begin in, of as many levels."
     apart = st.toggle("Destinations have regions of their own", key="trips apart", persist_state="session", help=apart_help)
     ends = choose_regions("ends", "Regions of the destinations") if apart else regions
-    chosen_files = _choose_upload(cards) if TRIPS.config().source == "upload" else choose_paths(FILES, cards)
+    about = "CSV, TSV or Parquet: origin, destination and count, LODES, or a wide matrix."
+    chosen_files = choose_files(FILES, cards, lambda: ask_for_file("Trips file", TABLES, "trips", about))
     both = None if regions is None or ends is None else (regions, ends)
     if both is not None and cards.curates:
         for each in dict.fromkeys(both):
@@ -147,7 +140,8 @@ def _ask_and_count(chosen_files: TripFiles, both: BothRegions, cards: Cards) -> 
     """Ask for columns and unit, and count the files once everything is given."""
     about, mode = chosen_files.about, TRIPS.config().mode
     options = {**dict(chosen_files.written), **_choose_columns(about, chosen_files.digest)}
-    used = _list_used_columns(options)
+    ends = [options[role] for role in ("origin", "destination", "count") if role in options]
+    used = tuple(sorted(name for end in ends for name in ((end,) if isinstance(end, str) else end)))
     columns = () if about.matrix else tuple(name for name in about.columns if name not in used)
     question = UnitQuestion(noun="trip", columns=columns, key=f"trips {mode} {chosen_files.digest}", private=mode == CURATE)
     unit = ask_whom(question, about.person, cards)
@@ -156,7 +150,8 @@ def _ask_and_count(chosen_files: TripFiles, both: BothRegions, cards: Cards) -> 
     no_count = lacks_count("trip", about, {**options, **(unit or {})}, cards)
     if not are_public(TRIPS, chosen_files.digest):
         return declared
-    if lacks := _lacking_column(about, options):
+    roles = () if about.matrix else (("origin", "Origin"), ("destination", "Destination"))
+    if lacks := next((title for role, title in roles if not options.get(role)), None):
         cards.ask(DATA, f"Choose the column of {lacks}, under Columns on the left.")
     if unit is None or lacks or no_count:
         return declared
@@ -164,17 +159,12 @@ def _ask_and_count(chosen_files: TripFiles, both: BothRegions, cards: Cards) -> 
     opened = count_chosen(chosen_files, both, {**options, "bad_rows": bad_rows}, cards, "trips")
     if opened is None:
         return declared
-    data = _make_data(chosen_files, opened, both, options)
+    regions = make_regions_part("regions", both[0])
+    destinations = make_regions_part("ends", both[1]) if st.session_state.get("trips apart") else None
+    data = data_of_files(FILES, chosen_files, opened, options, regions=regions, destinations=destinations)
     if columns and "person" not in unit:
         show_repeats(TRIPS, chosen_files, data, used, "trip", cards)
     return Declared(data=data, regions=both, unit=unit)
-
-
-def _lacking_column(about: TripsFile, options: dict[str, Any]) -> str | None:
-    """Return which end of the trips has no column yet; None if the trips can be read."""
-    if about.matrix:
-        return None
-    return next((title for role, title in (("origin", "Origin"), ("destination", "Destination")) if not options.get(role)), None)
 
 
 def _choose_columns(about: TripsFile, digest: str) -> dict[str, Any]:
@@ -227,39 +217,3 @@ def _choose_coordinates(names: list[str], found: tuple[tuple[str, str], tuple[st
             north = pick(f"{title}: y", names, y, f"trips column {role} y {digest}", "Latitude or northing.")
         ends[role] = None if east is None or north is None else (east, north)
     return ends
-
-
-def _list_used_columns(options: dict[str, Any]) -> tuple[str, ...]:
-    """List the names of the chosen columns of origins, destinations and counts."""
-    ends = [options[role] for role in ("origin", "destination", "count") if role in options]
-    return tuple(sorted(name for end in ends for name in ((end,) if isinstance(end, str) else end)))
-
-
-def _make_data(
-    chosen_files: TripFiles,
-    opened: OpenedData,
-    both: BothRegions,
-    options: dict[str, Any],
-) -> TripsData:
-    """Return the counted data; what was left out of them is for the curator only."""
-    trips: TripCounts = opened.data  # type: ignore[assignment]
-    data = TripsData(
-        trips=trips,
-        digest=chosen_files.content(opened),
-        fingerprints=opened.fingerprints,
-        title="Uploaded trips",
-        unit=nouns.TRIPS,
-        source=Source(
-            data_part=opened_config.with_kept({**chosen_files.part, **options}, chosen_files.opened),
-            regions=make_regions_part("regions", both[0]),
-            destinations=make_regions_part("ends", both[1]) if st.session_state.get("trips apart") else None,
-        ),
-    )
-    show_left_out(data, (left_out(trips), *trips.notes), private=TRIPS.config().mode == CURATE)
-    return data
-
-
-def _choose_upload(cards: Cards) -> TripFiles | None:
-    """Ask for an uploaded file of trips; None until it is chosen."""
-    kept = ask_for_file("Trips file", TABLES, "trips", "CSV, TSV or Parquet: origin, destination and count, LODES, or a wide matrix.")
-    return None if kept is None else read_upload(FILES, *kept, cards)

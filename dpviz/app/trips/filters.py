@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 
 from dpviz.app.fields import Field, in_range
-from dpviz.app.session import carry_out, show_value, when_chosen
+from dpviz.app.session import carry_out, widget_for
 from dpviz.app.trips.state import MOST_ARCS, TRIPS
 from dpviz.space.regions import Regions
 from dpviz.view.trips_drawing import PAIR_FILTERS
@@ -63,23 +63,19 @@ def choose_filters(regions: Regions, level: int, *, stacked: bool = False) -> tu
     """
     how, names = TRIPS.config(), regions.names_of(level)
     places: list[Any] = [st] * 4 if stacked else list(st.columns([3, 1.2, 1, 1]))
-    show_value("region", chosen_region(regions, level))
     places[0].selectbox(
         "Trips from and to",
         range(regions.size(level)),
-        key="region",
         format_func=lambda index: str(names[index]),
         placeholder=f"every {regions.levels[level - 1]}; click one on the map, or choose it here",
-        on_change=when_chosen("region", lambda index: TRIPS.change(region=index)),
+        **widget_for("region", chosen_region(regions, level), lambda index: TRIPS.change(region=index)),
     )
-    show_value("pairs", how.pairs)
     places[1].selectbox(
         "Pairs",
         PAIR_FILTERS,
-        key="pairs",
         help="Which released pairs are drawn. Noise makes some counts negative. A pair is certain if its interval, which holds for all"
         " pairs at once with probability 95 %, is above 0; the others are grey.",
-        on_change=when_chosen("pairs", lambda value: TRIPS.change(pairs=value)),
+        **TRIPS.widget("pairs"),
     )
     top_label, least_label = "Arcs at most", "Minimum trips"
     top = Field(

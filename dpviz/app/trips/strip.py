@@ -9,11 +9,10 @@ import numpy as np
 import streamlit as st
 
 from dpviz.app.components.strip import PAIRS, StripLevel, strip
-from dpviz.app.strip_controls import end_strip, find_shares, make_parts, note_strip_change, strip_options
+from dpviz.app.strip_controls import end_strip, find_shares, make_parts, strip_options
 from dpviz.app.trips.filters import change_level
 from dpviz.app.trips.state import TRIPS, TripsDrawn
 from dpviz.app.two_runs import ShownRun
-from dpviz.release.trip_release import TripRelease
 from dpviz.release.verdict import verdict
 from dpviz.view.escape import line
 
@@ -25,7 +24,7 @@ _BETWEEN = "Its pairs join regions of two levels: the maps show the levels besid
 def show_strip(shown: ShownRun, level: int, title: str) -> None:
     """Show the strip of the run of the controls at a level that the maps show; while a share is dragged, only this function runs."""
     what: TripsDrawn = shown.first
-    release, how = what.releases[0], TRIPS.config() if shown.fresh else what.config
+    release, how = what.release, TRIPS.config() if shown.fresh else what.config
     shares = find_shares(how, release.tree.origins)
     first = release.tree.height + 1 - len(shares)  # stages before that one are exact, or not paid for on their own
     strip(
@@ -33,56 +32,38 @@ def show_strip(shown: ShownRun, level: int, title: str) -> None:
         make_parts(shares, range(first, first + len(shares)) if len(shares) > 1 else [None]),
         shown=2 * level,
         unit=what.data.unit,
-        on_level=_choose_stage,
         words=PAIRS,
-        **strip_options(TRIPS, how.build(), shares, partial(_expect, what), fresh=shown.fresh),
+        **strip_options(TRIPS, how.build(), shares, partial(_expect, what), lambda stage: change_level(stage // 2), fresh=shown.fresh),
     )
     end_strip(TRIPS, title)
 
 
-def _choose_stage(stage: int) -> None:
-    """Show the level of a stage."""
-    change_level(stage // 2)
-    note_strip_change(TRIPS)
-
-
 def _expect(what: TripsDrawn, shares: list[float]) -> list[float | None] | None:
     """Compute the expected error of each stage with other shares; no noise is drawn."""
-    how, release = TRIPS.config(), what.releases[0]
-    variances = how.build().with_shares(shares).stage_variances(release.tree, how.budget(), what.data.trips.contributions)
+    how, release = TRIPS.config(), what.release
+    variances = how.build().with_shares(shares).stage_variances(release.tree, how.budget(), what.data.counts.contributions)
     return None if variances is None else [math.sqrt(variance) if math.isfinite(variance) else None for variance in variances.tolist()]
 
 
 def _make_levels(what: TripsDrawn, before: TripsDrawn | None) -> list[StripLevel]:
-    release, rows = what.releases[0], what.evaluations[0].by_stage.to_dict("records")
-    earlier = _find_earlier(what, before)
+    release, rows = what.release, what.compared.by_stage.to_dict("records")
+    earlier: list[float | None] = [None] * len(rows)
+    if before is not None and before.release.tree == release.tree:
+        earlier = before.compared.by_stage["rms_error_present"].tolist()
     means = [level.mean for level in verdict(release).stages]
     return [
         StripLevel(
             name=line(row["between"]),
             about=f"{row['pairs']:,} pairs, {row['released_pairs']:,} of them released",
             mean=means[stage] or None,
-            expected=_expected_error(release, stage),
+            expected=float(np.sqrt(np.mean(stddev**2))) if len(stddev) and release.states_noise else None,
             measured=row["rms_error_present"],
-            before=earlier.get(stage),
+            before=earlier[stage],
             base=row["released_pairs"],
             wrong=row["false_positives"],
             there=row["true_pairs"],
             missed=row["false_negatives"],
             closed="" if stage and stage % 2 == 0 else _ONE_REGION if stage == 0 else _BETWEEN,
         )
-        for stage, row in enumerate(rows)
+        for stage, (row, stddev) in enumerate(zip(rows, map(release.stage_stddev, range(len(rows))), strict=True))
     ]
-
-
-def _find_earlier(what: TripsDrawn, before: TripsDrawn | None) -> dict[int, float]:
-    """Return the errors of the run before by stage, if it is of the same tree of pairs."""
-    if before is None or before.releases[0].tree != what.releases[0].tree:
-        return {}
-    return dict(enumerate(before.evaluations[0].by_stage["rms_error_present"].tolist()))
-
-
-def _expected_error(release: TripRelease, stage: int) -> float | None:
-    """Return the root mean square standard deviation of a stage's released counts; None if none was released, or none is stated."""
-    stddev = release.stage_stddev(stage)
-    return float(np.sqrt(np.mean(stddev**2))) if len(stddev) and release.states_noise else None

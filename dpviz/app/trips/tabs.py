@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -14,7 +14,7 @@ import streamlit as st
 from dpviz.amounts import format_percent
 from dpviz.app.components.panes import Chosen
 from dpviz.app.page_state import CURATE
-from dpviz.app.release_tabs import MOST_ROWS, end_receipt, note_conversion, show_open_tab
+from dpviz.app.release_tabs import MOST_ROWS, end_receipt, note_conversion, show_beside, show_open_tab, show_title
 from dpviz.app.session import show_error
 from dpviz.app.trips.filters import toggle_region
 from dpviz.app.trips.state import TripsDrawn
@@ -35,20 +35,36 @@ REGION_TAB, PAIR_TAB = "Region", "Pair of regions"
 TAB_TITLES = ("Errors by level", REGION_TAB, PAIR_TAB, "Consistency", "Receipt", "Table", "Matrix")
 _WIDE = 1.6  # width of the key figure that names the level, beside 1 for the others
 _MAP_INTERVALS = "The intervals on the maps are wider: they hold for all pairs at once."
+Runs = Sequence[TripsDrawn]
+Truths = Sequence[TripEvaluation | None]
+"""Of each run its comparison with the truth; None where that must not be shown."""
 LEVEL_ZERO = "all"  # name of the level above all regions, and id of its one region
 
 
-def key_figures(what: TripsDrawn, index: int, evaluation: TripEvaluation | None, level: int) -> None:
-    """Show the numbers that sum one release up at the level shown."""
-    release, title = what.releases[index], what.titles[index]
+def show_figures(runs: Runs, truths: Truths, view: TripsMapSettings) -> None:
+    """Show the numbers that sum each run up at the level shown, and the tabs."""
+    for what, truth in zip(runs, truths, strict=True):
+        show_title(what, runs)
+        _show_key_figures(what, truth, view.level)
+    shows: list[Callable[[], object]] = [
+        partial(_show_errors, runs, truths),
+        partial(_show_region, runs, truths, view),
+        partial(_show_pair, runs, truths),
+        partial(_show_consistency, runs, truths),
+        *(partial(show_beside, runs, truths, show, view) for show in (_show_receipt, _show_table, _show_matrix)),
+    ]
+    show_open_tab(TAB_TITLES, "trips tab", shows)
+
+
+def _show_key_figures(what: TripsDrawn, evaluation: TripEvaluation | None, level: int) -> None:
+    release = what.release
     counts = release.stages[2 * level].count
-    show_title(what, index)
     negative, is_list = int((counts < 0).sum()), release.half_step_sums is not None and level == release.depth
     widths = [1.0] * (3 + bool(negative) + is_list)
     columns = iter(st.columns([*widths, 1.0 if evaluation is None else _WIDE]))
     possible = release.tree.size(2 * level)
     released = "listed pairs" if is_list else "pairs with a count above 0"
-    pairs_help = f"{title}: {released} of this level, out of {possible:,} possible ones. {_describe_list_bound(release, level)}"
+    pairs_help = f"{what.title}: {released} of this level, out of {possible:,} possible ones. {_describe_list_bound(release, level)}"
     next(columns).metric(
         "Pairs above zero" if negative else "Pairs released",
         f"{int((counts > 0).sum()):,}",
@@ -61,7 +77,9 @@ def key_figures(what: TripsDrawn, index: int, evaluation: TripEvaluation | None,
         negative_help = "Pairs with a count below zero: noise on pairs with few trips or none. They keep sums unbiased."
         next(columns).metric("Below zero", f"{negative:,}", help=negative_help)
     if is_list:
-        _show_rest(next(columns), what, release)
+        rest, total = int(release.unlisted_trips(0, 0).count.sum()), max(int(release.stages[0].count.sum()), 1)
+        rest_help = f"{100 * rest / total:.1f} % of all {what.data.unit} are in pairs that are not listed; coarser levels count them."
+        next(columns).metric("Not listed", f"{rest:,}", help=rest_help)
     stddev = release.stddev(level)
     show_noise(next(columns), float(np.median(stddev)) if len(stddev) and release.states_noise else math.nan, "of a released pair")
     if evaluation is None:
@@ -107,61 +125,30 @@ def _explain_false(release: TripRelease, level: int, unit: str) -> str:
     return f"{few} {limit}, for the list of the finest level alone; this level has no list, and releases every pair above 0."
 
 
-def _show_rest(column: Any, what: TripsDrawn, release: TripRelease) -> None:
-    """Show how many trips are in no listed pair."""
-    rest, total = int(release.unlisted_trips(0, 0).count.sum()), max(int(release.stages[0].count.sum()), 1)
-    rest_help = f"{100 * rest / total:.1f} % of all {what.data.unit} are in pairs that are not listed; coarser levels count them."
-    column.metric("Not listed", f"{rest:,}", help=rest_help)
-
-
-def show_tabs(what: TripsDrawn, truths: tuple[TripEvaluation, ...], view: TripsMapSettings) -> None:
-    """Draw the tabs; only the open one is computed."""
-    shows: list[Callable[[], object]] = [
-        partial(_show_errors, what, truths),
-        partial(_show_region, what, truths, view),
-        partial(_show_pair, what, truths),
-        partial(_show_consistency, what),
-        *(partial(_show_beside, what, view, show) for show in (_show_receipt, _show_table, _show_matrix)),
-    ]
-    show_open_tab(TAB_TITLES, "trips tab", shows)
-
-
-def _show_beside(what: TripsDrawn, view: TripsMapSettings, show: Callable[[TripsDrawn, int, TripsMapSettings], None]) -> None:
-    """Show what is in a tab for each release, one beside the other."""
-    for index, column in enumerate(st.columns(len(what.releases))):
-        with column:
-            show_title(what, index)
-            show(what, index, view)
-
-
-def show_title(what: TripsDrawn, index: int) -> None:
-    """Show the title of a release's mechanism if two are compared."""
-    if len(what.releases) > 1:
-        st.markdown(f"**{what.titles[index]}**")
-
-
-def _show_errors(what: TripsDrawn, truths: tuple[TripEvaluation, ...]) -> None:
+def _show_errors(runs: Runs, truths: Truths) -> None:
     """Show measured errors by level, or without the truth those that are expected from the noise."""
-    if not truths:
-        for index, release in enumerate(what.releases):
-            show_title(what, index)
-            show_chart(charts.expected_by_stage(release, what.data.unit))
+    unit = runs[0].data.unit
+    known = [truth for truth in truths if truth is not None]
+    if not known:
+        for what in runs:
+            show_title(what, runs)
+            show_chart(charts.expected_by_stage(what.release, unit))
         st.caption("Expected from the mechanism alone: the noise on each measured number, before counts are made whole and consistent.")
         return
-    _offer_lists(what)
-    if len(truths) > 1:
-        tables = {title: each.by_stage for title, each in zip(what.titles, truths, strict=True)}
-        for index, column in enumerate(st.columns(len(truths))):
-            with column:
-                show_title(what, index)
-                bounds = error_bounds(what.releases[index])
-                show_chart(charts.errors_by_stage(truths[index].by_stage, bounds, what.data.unit))
+    _offer_lists(runs[0])
+    if len(known) > 1:
+        show_beside(
+            runs,
+            known,
+            lambda what, truth: show_chart(charts.errors_by_stage(truth.by_stage, error_bounds(what.release), unit)),
+        )
+        tables = {what.title: truth.by_stage for what, truth in zip(runs, known, strict=True)}
         for metric, column in zip(("mean_error", "false_discovery", "false_negative"), st.columns(3), strict=True):
-            show_chart(charts.compare_stages(tables, metric, what.data.unit), column)
+            show_chart(charts.compare_stages(tables, metric, unit), column)
         return
-    release, table = what.releases[0], truths[0].by_stage
+    release, table = runs[0].release, known[0].by_stage
     left, middle, right = st.columns(3)
-    show_chart(charts.errors_by_stage(table, error_bounds(release), what.data.unit), left)
+    show_chart(charts.errors_by_stage(table, error_bounds(release), unit), left)
     show_chart(charts.rates_by_stage(table), middle)
     show_chart(charts.pairs_by_stage(table), right)
     bound = (
@@ -182,7 +169,7 @@ def _offer_lists(what: TripsDrawn) -> None:
         with st.spinner("Releasing with every setting ..."):
             neighbours, entropy = what.config.build().neighbours, Entropy.seeded(what.number)
             try:
-                st.session_state[slot] = compare_lists(what.data.trips, budget, entropy, neighbours=neighbours)
+                st.session_state[slot] = compare_lists(what.data.counts, budget, entropy, neighbours=neighbours)
             except DpvizError as error:
                 show_error(str(error))
     if slot in st.session_state:
@@ -193,26 +180,28 @@ def _offer_lists(what: TripsDrawn) -> None:
         )
 
 
-def _show_region(what: TripsDrawn, truths: tuple[TripEvaluation, ...], view: TripsMapSettings) -> None:
+def _show_region(runs: Runs, truths: Truths, view: TripsMapSettings) -> None:
     """Show the trips that start in the chosen region, that end there, and that do both."""
     if view.chosen is None:
         st.info("Click a region on the map, or choose it at *Trips from and to*.")
         return
-    regions = what.releases[0].tree.origins
+    regions, unit = runs[0].release.tree.origins, runs[0].data.unit
     name, ident = str(regions.names_of(view.level)[view.chosen]), regions.ids_of(view.level)[view.chosen]
     st.markdown(f"**{markdown(name)}**")
-    for index, (release, column) in enumerate(zip(what.releases, st.columns(len(what.releases)), strict=True)):
-        with column:
-            show_title(what, index)
-            rows = _list_totals(release, ident, view.level, truths[index] if truths else None)
-            show_chart(charts.totals_bars(rows, what.data.unit))
-            show_table(rows)
-            if "do both" not in set(rows["trips"]) and _regions_exist(release, ident, ident, (view.level, view.level)):
-                st.caption(f"Start and end here: {_describe_rest(release, (view.chosen, view.chosen), what.data.unit)}")
-            if release.approximate:
-                st.caption(f"The intervals are approximate: {release.approximate}." if release.states_noise else NO_INTERVALS)
+
+    def show_totals(what: TripsDrawn, truth: TripEvaluation | None, region: int) -> None:
+        release = what.release
+        rows = _list_totals(release, ident, view.level, truth)
+        show_chart(charts.totals_bars(rows, unit))
+        show_table(rows)
+        if "do both" not in set(rows["trips"]) and _regions_exist(release, ident, ident, (view.level, view.level)):
+            st.caption(f"Start and end here: {_describe_rest(release, (region, region), unit)}")
+        if release.approximate:
+            st.caption(f"The intervals are approximate: {release.approximate}." if release.states_noise else NO_INTERVALS)
+
+    show_beside(runs, truths, show_totals, view.chosen)
     st.caption(
-        f"In {what.data.unit}. Each 95 % interval (low to high) is for its number alone and covers the noise only; for sums over many"
+        f"In {unit}. Each 95 % interval (low to high) is for its number alone and covers the noise only; for sums over many"
         " regions, it is that of the best single level."
     )
 
@@ -249,25 +238,21 @@ def _regions_exist(release: TripRelease, origin: str, destination: str, levels: 
     return bool(min(found) >= 0)
 
 
-def _show_pair(what: TripsDrawn, truths: tuple[TripEvaluation, ...]) -> None:
+def _show_pair(runs: Runs, truths: Truths) -> None:
     """Show the released answer for any pair of regions at any two levels; a click on an arc fills the pair in."""
-    tree = what.releases[0].tree
+    tree = runs[0].release.tree
     left, right = st.columns(2)
     origin_level, origin = _choose_region(left, "From", tree.origins)
     destination_level, destination = _choose_region(right, "To", tree.destinations)
     if origin is None or destination is None:
         st.info("Choose a region on both sides.")
         return
-    for index, (release, column) in enumerate(zip(what.releases, st.columns(len(what.releases)), strict=True)):
-        with column:
-            show_title(what, index)
-            _show_answer(
-                release, (origin_level, destination_level), (origin, destination), what.data.unit, truths[index] if truths else None
-            )
+    show_beside(runs, truths, _show_answer, (origin_level, destination_level), (origin, destination))
 
 
-def _show_answer(release: TripRelease, levels: tuple[int, int], pair: tuple[int, int], unit: str, truth: TripEvaluation | None) -> None:
+def _show_answer(what: TripsDrawn, truth: TripEvaluation | None, levels: tuple[int, int], pair: tuple[int, int]) -> None:
     """Show the released number of one pair with its interval, or where the trips of a pair that is not listed are counted."""
+    release, unit = what.release, what.data.unit
     tree, (origin, destination) = release.tree, (np.array([index], np.int32) for index in pair)
     ids = [tree.origins.ids_of(levels[0])[pair[0]]], [tree.destinations.ids_of(levels[1])[pair[1]]]
     true = None if truth is None else int(truth.true_sums(*levels).at(origin, destination)[0])
@@ -334,37 +319,36 @@ def _choose_region(column: Any, title: str, regions: Regions) -> tuple[int, int 
     return level, region
 
 
-def _show_consistency(what: TripsDrawn) -> None:
+def _show_consistency(runs: Runs, truths: Truths) -> None:
     """Show whether each level adds up to the one above it, as checked on the released numbers."""
-    for index, (release, column) in enumerate(zip(what.releases, st.columns(len(what.releases)), strict=True)):
-        with column:
-            show_title(what, index)
-            table = release.inconsistencies()
-            wrong = int(table["mismatches"].sum())
-            left_out = "".join(f" ({markdown(step)})" for step in release.steps if "left out" in step)
-            rest = "; listed pairs do so together with their rest" if release.half_step_sums is not None else ""
-            text = f"{wrong:,} pairs do not add up{left_out}." if wrong else f"Every level adds up to the one above it, pair by pair{rest}."
-            st.markdown(f":green[{text}]" if wrong == 0 else f":orange[{text}]")
-            show_table(
-                table.drop(columns="stage").rename(columns={"between": "level", "largest_gap": "largest gap"}),
-            )
+    show_beside(runs, truths, _check_sums)
     st.caption("Checked on the released numbers: each pair against the sum of the pairs that it is refined into.")
 
 
-def _show_receipt(what: TripsDrawn, index: int, view: TripsMapSettings) -> None:  # noqa: ARG001 - tabs are called alike
+def _check_sums(what: TripsDrawn, truth: TripEvaluation | None) -> None:  # noqa: ARG001 - tabs are called alike
+    release = what.release
+    table = release.inconsistencies()
+    wrong = int(table["mismatches"].sum())
+    left_out = "".join(f" ({markdown(step)})" for step in release.steps if "left out" in step)
+    rest = "; listed pairs do so together with their rest" if release.half_step_sums is not None else ""
+    text = f"{wrong:,} pairs do not add up{left_out}." if wrong else f"Every level adds up to the one above it, pair by pair{rest}."
+    st.markdown(f":green[{text}]" if wrong == 0 else f":orange[{text}]")
+    show_table(table.drop(columns="stage").rename(columns={"between": "level", "largest_gap": "largest gap"}))
+
+
+def _show_receipt(what: TripsDrawn, truth: TripEvaluation | None, view: TripsMapSettings) -> None:  # noqa: ARG001 - tabs are called alike
     """Show what the budget was spent on."""
-    release = what.releases[index]
-    receipt = release.receipt
+    receipt = what.release.receipt
     if receipt.steps:
         show_chart(charts.receipt_by_stage(receipt))
     receipt_table(receipt)
     note_conversion(receipt)
-    end_receipt(what, release, what.seconds[index])
+    end_receipt(what)
 
 
-def _show_table(what: TripsDrawn, index: int, view: TripsMapSettings) -> None:
+def _show_table(what: TripsDrawn, truth: TripEvaluation | None, view: TripsMapSettings) -> None:  # noqa: ARG001 - tabs are called alike
     """Show the released pairs of the level, the largest first."""
-    release = what.releases[index]
+    release = what.release
     table = release.to_frame(view.level).sort_values("count", ascending=False, kind="stable")
     if release.states_noise:
         known, ends = ["origin", "destination", "count", "count_noisy", "stddev", "status"], {"all_low": "95 % from", "all_high": "to"}
@@ -380,7 +364,7 @@ def _show_table(what: TripsDrawn, index: int, view: TripsMapSettings) -> None:
         st.caption("Simulation: seeded noise, not private.")
 
 
-def _show_matrix(what: TripsDrawn, index: int, view: TripsMapSettings) -> None:
+def _show_matrix(what: TripsDrawn, truth: TripEvaluation | None, view: TripsMapSettings) -> None:  # noqa: ARG001 - tabs are called alike
     """Show the pairs of the largest regions as a matrix."""
-    show_chart(matrix_chart(what.releases[index], view.level, view.unit))
+    show_chart(matrix_chart(what.release, view.level, view.unit))
     st.caption(MATRIX_CAPTION)
