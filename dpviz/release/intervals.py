@@ -18,6 +18,8 @@ MISS_PROBABILITY = 0.05
 """The largest probability that an interval, or any of several that hold at once, misses the number that was counted."""
 STDDEVS: dict[Noise, float] = {"laplace": math.log(1 / MISS_PROBABILITY) / math.sqrt(2), "gaussian": 1.959963984540054}
 """Half the width of an interval of one number, in standard deviations of its noise."""
+ASSUMED = "about 95 %, under an assumption on what lies inside partitions"
+"""What pages and files say of the interval of a box that cuts partitions."""
 
 
 def noise_of(receipt: Receipt) -> Noise:

@@ -111,7 +111,7 @@ class CutSums:
 
     def __init__(self, unevenness: Unevenness, boxes: Floats) -> None:
         """Start at 0, for (q, 4) boxes: west, south, east, north in lattice units."""
-        self._unevenness, self._boxes = unevenness, boxes
+        self._unevenness, self._edges = unevenness, np.ascontiguousarray(boxes.T)
         self.is_cut = np.zeros(len(boxes), np.bool_)
         self._chance, self._squares, self._deviations, self._cubes = np.zeros((4, len(boxes)))
 
@@ -124,24 +124,25 @@ class CutSums:
 
     def add_all(self, overlap: Overlap) -> None:
         """Add the fronts of all boxes."""
-        for part, fronts in batches(self._unevenness.tree, overlap, len(self._boxes)):
+        for part, fronts in batches(self._unevenness.tree, overlap, len(self.is_cut)):
             self.add(part, fronts)
 
     def _add(self, part: slice, query: NDArray[np.int64], node: NDArray[np.int64], share: Floats) -> None:
-        k = self._unevenness.level * self._shares_of_strips(self._boxes[part][query], node)
-        n, spread = self._unevenness.size[node], share * (1 - share)
-        deviation = np.sqrt(spread * k) * n
-        third = spread * (1 - 2 * share) * (2 * k**2 / (1 + k) * n**3 + 3 * k * n**2 + n)
-        sums = (self._chance, spread * n), (self._squares, deviation**2), (self._deviations, deviation), (self._cubes, third)
+        k = self._unevenness.level * self._shares_of_strips(part.start + query, node)
+        n, spread, boxes = self._unevenness.size[node], share * (1 - share), part.stop - part.start
+        chance = spread * n
+        squares = chance * k * n
+        third = chance * (1 - 2 * share) * (1 + k * n * (3 + 2 * k * n / (1 + k)))
+        sums = (self._chance, chance), (self._squares, squares), (self._deviations, np.sqrt(squares)), (self._cubes, third)
         for total, values in sums:
-            total[part] += np.bincount(query, values, part.stop - part.start)
-        self.is_cut[part] |= np.bincount(query, minlength=part.stop - part.start) > 0
+            total[part] += np.bincount(query, values, boxes)
+        self.is_cut[part] |= np.bincount(query, minlength=boxes) > 0
 
-    def _shares_of_strips(self, boxes: Floats, node: NDArray[np.int64]) -> Floats:
+    def _shares_of_strips(self, query: NDArray[np.int64], node: NDArray[np.int64]) -> Floats:
         """Compute (k,) by how much the unevenness is smaller where the part of a node inside its box is a strip: 2 / e, at most 1."""
-        rectangles = self._unevenness.tree.rectangles(node).astype(np.float64)
-        sides = np.minimum(rectangles[:, 2:], boxes[:, 2:]) - np.maximum(rectangles[:, :2], boxes[:, :2])
-        across, up = (sides / (rectangles[:, 2:] - rectangles[:, :2])).T
+        tree, (west, south, east, north) = self._unevenness.tree, self._edges
+        across = _common_share(tree.west[node], tree.east[node], west[query], east[query])
+        up = _common_share(tree.south[node], tree.north[node], south[query], north[query])
         return np.minimum(2 * np.minimum(across, up) / np.maximum(across, up), 1.0)
 
     @property
@@ -156,3 +157,8 @@ class CutSums:
         """
         skewness = np.divide(self._cubes, stddev**3, out=np.zeros_like(stddev), where=stddev > 0)
         return np.clip(skewness, 0.0, MOST_SKEWED)
+
+
+def _common_share(low: NDArray[np.int32], high: NDArray[np.int32], start: Floats, stop: Floats) -> Floats:
+    """Compute the (k,) shares of the ranges from `low` to `high` that lie between `start` and `stop`."""
+    return np.asarray((np.minimum(high, stop) - np.maximum(low, start)) / (high - low))

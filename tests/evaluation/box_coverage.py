@@ -97,18 +97,56 @@ def one_crowd(rng):
     return _crowds(rng, [[150, 100]], [100_000], [22])
 
 
-RECIPES: dict[str, Callable[[np.random.Generator], Matrix]] = {
-    "two centres": two_centres,
-    "blocks of flats": blocks_of_flats,
-    "river city": river_city,
-    "line": line,
-    "streets": streets,
-    "even with holes": even_with_holes,
-    "heavy venues": heavy_venues,
-    "towns": towns,
-    "one crowd": one_crowd,
-}
-"""Nine sets by different recipes, on 256 x 256 cells, of 20,000 to 150,000 records."""
+def sea(rng):
+    row, column = np.mgrid[:SIDE, :SIDE]
+    away = row - 100 - 30 * np.sin(column / 20) - 15 * np.sin(column / 7)
+    weight = (away > 0) * np.exp(-away.clip(0) / 40)
+    return rng.poisson(60_000 * weight / weight.sum())
+
+
+def rings(rng):
+    angle, radius = rng.uniform(0, 2 * np.pi, 50_000), rng.choice([30, 60, 95], 50_000, p=[0.5, 0.3, 0.2])
+    ring = 128 + (radius * np.stack([np.cos(angle), np.sin(angle)])).T
+    return _count(ring + rng.normal(size=ring.shape) * 0.8) + _even(rng, 1_000)
+
+
+def villages(rng):
+    sizes = (20 * rng.pareto(1.1, 800) + 5).astype(int).clip(0, 6_000)
+    return _crowds(rng, rng.uniform(0, SIDE, (800, 2)), sizes, 0.3 + 0.15 * sizes**0.4)
+
+
+def rough(rng):
+    field = sum(scipy.ndimage.gaussian_filter(rng.normal(size=(SIDE, SIDE)), width) * width for width in (1, 3, 9, 27))
+    weight = np.exp(1.2 * field / field.std())
+    return rng.poisson(100_000 * weight / weight.sum())
+
+
+def even(rng):
+    return _even(rng, 30_000)
+
+
+def addresses(rng):
+    weight = np.zeros(SIDE**2)
+    weight[rng.choice(SIDE**2, 900, replace=False)] = rng.lognormal(0, 1, 900)
+    return rng.poisson(40_000 * weight / weight.sum()).reshape(SIDE, SIDE)
+
+
+def two_cities(rng):
+    far = _crowds(rng, [[40, 50], [215, 200]], [90_000, 20_000], [8, 16])
+    return far + _crowds(rng, rng.uniform(0, SIDE, (100, 2)), rng.integers(10, 300, 100), rng.uniform(0.5, 3, 100))
+
+
+def straight_streets(rng):
+    """Records on streets along the sides of boxes, of which two in five were kept."""
+    across, street = rng.random(150_000) < 0.5, rng.choice(np.arange(6, SIDE, 11), 150_000) + rng.uniform(0, 1.2, 150_000)
+    places = np.stack([street, np.clip(rng.normal(128, 50, 150_000), 0, SIDE - 0.1)])
+    return rng.binomial(_count(np.where(across, places, places[::-1]).T), 0.4)
+
+
+_MAKERS = (two_centres, blocks_of_flats, river_city, line, streets, even_with_holes, heavy_venues, towns, one_crowd)
+_MAKERS += (sea, rings, villages, rough, even, addresses, two_cities, straight_streets)
+RECIPES: dict[str, Callable[[np.random.Generator], Matrix]] = {maker.__name__.replace("_", " "): maker for maker in _MAKERS}
+"""Seventeen sets by different recipes, on 256 x 256 cells, of 20,000 to 150,000 records."""
 
 
 def cells_of(name: str, seed: int = 7) -> Matrix:
