@@ -45,8 +45,8 @@ class Interval(Lesson):
     title: ClassVar[str] = "Reading an interval"
     text: ClassVar[str] = (
         "The 95 % is about the procedure: of many releases of the same data, at least 95 in 100 on average state an interval that contains"
-        " the true count; one interval contains it or does not. It covers the noise only: where an area cuts through partitions, assuming"
-        " that people are spread evenly in them adds a bias that no interval shows."
+        " the true count; one interval contains it or does not. Here it covers the noise only: where an area cuts through partitions,"
+        " assuming that people are spread evenly in them adds a bias that these intervals do not show."
     )
     task: ClassVar[str] = (
         "choose the block of partitions; then go back to the area that cuts through them, and make the tree higher (smaller partitions):"
@@ -54,15 +54,16 @@ class Interval(Lesson):
     )
     question: ClassVar[str] = (
         "A release has a count for every partition (thin lines). For the framed area, which cuts through them, it states a 95 % interval"
-        " of the number of people. It is made a hundred times from the same data. How many of the intervals contain the true count?"
+        " of the number of people, for the noise only. It is made a hundred times from the same data. How many of the intervals contain the"
+        " true count?"
     )
     choices: ClassVar[tuple[str, ...]] = ("none", "about half", "about 95")
     right: ClassVar[int] = 0
     answer: ClassVar[str] = (
         "The noise is only ± 18 people, but taking people as evenly spread inside the partitions that are cut moves every estimate by"
-        " about −89 people, and no interval knows of that. The 95 % covers the noise and nothing else. It turns for an area that is made of"
-        " whole partitions, where 98 of 100 contain the true count, and in smaller partitions, where the bias is smaller and the noise"
-        " larger."
+        " about −89 people, and none of these intervals knows of that. The 95 % covers the noise and nothing else. It turns for an area"
+        " that is made of whole partitions, where 98 of 100 contain the true count, and in smaller partitions, where the bias is smaller"
+        " and the noise larger."
     )
     in_class: ClassVar[str] = (
         "Nearly everybody says 95, and that is what the words promise. Show the area on the map first: its edges run through"
@@ -87,11 +88,12 @@ class Interval(Lesson):
             figures=(
                 Figure("Contain the true count", f"{result.containing} of {REPEATS}", f"At exactly 95 %, {low} to {high} would be usual."),
                 Figure("Standard deviation, as stated", f"{result.stddev:.3g}", "Of the noise, known without the truth."),
-                Figure("Bias", bias, "Of assuming that partitions are evenly filled; in no interval."),
+                Figure("Bias", bias, "Of assuming that partitions are evenly filled; in none of these intervals."),
                 Figure("True count", f"{result.truth:,.0f}", "Shown here because the town is made up."),
             ),
             note=f"Frame: the area. A partition is {width} × {width} squares of the map. Intervals reach 2.12 standard deviations to both"
-            " sides and are rounded outwards: exact for one Laplace count, cautious for sums of many.",
+            " sides and are rounded outwards: at least 95 % for one Laplace count, cautious for sums of many."
+            " Releases widen intervals of boxes that cut partitions, under an assumption on what lies inside.",
         )
 
 

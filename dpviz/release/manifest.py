@@ -31,7 +31,7 @@ from dpviz.privacy.consistency import Spread
 from dpviz.privacy.receipt import Receipt, Step
 from dpviz.privacy.wavelet import WaveletSpread
 from dpviz.release.area_release import AreaRelease
-from dpviz.release.intervals import Noise
+from dpviz.release.intervals import ASSUMED, Noise
 from dpviz.release.nouns import AREAS, POINTS, TRIPS, AnyRelease, kind_of
 from dpviz.release.point_release import PointRelease
 from dpviz.release.trip_release import ESTIMATED, TripRelease
@@ -137,13 +137,15 @@ _LONE_SURROGATE = re.compile(r"[\ud800-\udfff]")
 CONFIDENCE = 0.95
 _INTERVALS: dict[Noise, str] = {
     "laplace": "{centre} ± ln(20) / √2 ≈ 2.12 stddev, rounded outwards and not under 0.",
-    "gaussian": "{centre} ± 1.96 stddev, rounded outwards and not under 0.",
+    "gaussian": "{centre} ± 1.96 stddev, rounded outwards and not under 0. Those that hold at once take tails as normal: they miss more often"
+    " than stated where stddev is below about 1.",
 }
 _COVERS = "Covers the noise only: neither what is assumed inside partitions nor what was wrong in the data."
+_BOXES = f" Of boxes that cut partitions, intervals (PointRelease.answer_interval) hold in {ASSUMED}."
 
-SCHEMA_VERSION = "2.4"
+SCHEMA_VERSION = "2.5"
 SCHEMA_FILE = Path(__file__).with_name("manifest.schema.json")
-SCHEMA_VERSIONS = ("2.0", "2.1", "2.2", "2.3", SCHEMA_VERSION)
+SCHEMA_VERSIONS = ("2.0", "2.1", "2.2", "2.3", "2.4", SCHEMA_VERSION)
 """The versions that are read, oldest first: one schema describes them all."""
 NOT_RECORDED: Literal["not recorded"] = "not recorded"
 """What a manifest says of looks at the truth where nothing records them, as in Python."""
@@ -582,9 +584,10 @@ def describe_utility(release: AnyRelease) -> Facts:
     else:
         centre = "count" if release.unbiased is None else "count_unbiased"
         names = [None, *(release.regions.levels if isinstance(release, AreaRelease) else [None] * release.height)]
+    boxes = _BOXES if isinstance(release, PointRelease) and release.states_noise else ""
     return {
         "confidence": CONFIDENCE,
-        "interval": f"{_INTERVALS[release.noise].format(centre=centre)} {_COVERS}",
+        "interval": f"{_INTERVALS[release.noise].format(centre=centre)} {_COVERS}{boxes}",
         "approximate": release.approximate,
         "levels": [_describe_level(release, level, name) for level, name in enumerate(names)],
     }
@@ -722,7 +725,7 @@ def read_schema() -> Facts:
     """Read the JSON Schema (2020-12) of manifests. Its descriptions document every field.
 
     >>> read_schema()["$id"]
-    'urn:dpviz:manifest:2.4'
+    'urn:dpviz:manifest:2.5'
     """
     schema: Facts = json.loads(SCHEMA_FILE.read_text("utf-8"))
     return schema

@@ -17,7 +17,9 @@ from dpviz.privacy.consistency import Spread
 from dpviz.privacy.receipt import PRIVATE
 from dpviz.privacy.wavelet import WaveletSpread
 from dpviz.release.count_release import CountRelease
+from dpviz.release.intervals import add_skewness, count_ends
 from dpviz.release.regular_grid import make_dataset
+from dpviz.release.unevenness import CutSums, Unevenness
 from dpviz.space.coverage import check_coverage, is_areas, shapes_of
 from dpviz.space.domain import Domain
 from dpviz.space.interpolate import FILLS, UNIFORM, interpolation_sums
@@ -135,16 +137,22 @@ class PointRelease(CountRelease):
         self, boxes: ArrayLike, *, joint: bool = False, outside: Literal["inside_part"]
     ) -> tuple[Floats, Floats, Floats]: ...
     def answer_interval(self, boxes: ArrayLike, *, joint: bool = False, outside: str = "refuse") -> tuple[Floats, ...]:
-        """Compute intervals for counts in boxes, as `interval` does for nodes: with probability at least 0.95, for the noise only.
+        """Compute intervals for counts in boxes, each for a box that was chosen without looking at the counts.
 
-        Each interval is centred on the estimate before any biased step; partitions that a box cuts count by the share of their area. So
-        the result of `answer` may lie off the middle if small counts were shrunk towards 0, or if it interpolates. Each interval holds
-        for a box that was chosen without looking at the counts, so not for the fullest box of many.
+        The interval of a box that is made of whole partitions is as in `interval`: it holds with probability at least 0.95, covers the
+        noise only, and is centred on the estimate before any biased step, so that the result of `answer` may lie off the middle.
+
+        The interval of a box that cuts partitions (see `cuts`) stands around the result of `answer`, and holds in about 95 %, under an
+        assumption on what lies inside partitions: that records lie there as unevenly as they do in the released counts just above the
+        finest. So it is wider, most of all above the answer, since a small box can have most of a partition's records. `Unevenness` has
+        the formulas. On nine made-up sets, at epsilon 0.1 and 1, such intervals held in 92 to 100 % of boxes, by mechanism and kind of box;
+        on single sets in 54 to 100 %. It is no guarantee, and never a probability of the noise.
 
         Args:
             boxes: (q, 4) as for `answer`.
-            joint: whether the intervals hold at once for all boxes and, as those of `interval`, for boxes that are partitions and were
-                chosen by their counts.
+            joint: whether the intervals hold at once, by Bonferroni with N = `numbers`, or the number of boxes if this is more: either for
+                all of these boxes, or, as those of `interval`, for boxes that are partitions and were chosen by their counts; not for
+                both together. What lies inside cut partitions is allowed for with the same multiple, but not for all boxes at once.
             outside: as for `answer`.
 
         Returns:
@@ -155,8 +163,16 @@ class PointRelease(CountRelease):
             DomainError: as for `answer`.
         """
         share, lattice = check_coverage(self.domain, boxes, outside), self.domain.lattice(boxes)
-        ends = self._ends(*self._sum_boxes(lattice, self.centre), joint=joint)
-        return (*ends, share) if outside == "inside_part" else ends
+        cut = CutSums(self._unevenness, lattice)
+        centre, stddev = self._sum_boxes(lattice, self.centre, cut=cut)
+        low, high = self._ends(centre, stddev, joint=joint)
+        if cut.is_cut.any():
+            answer, _ = self._answer_boxes(lattice, self._interpolation(None), spread=False)
+            stddev = np.sqrt(stddev**2 + cut.variance)
+            wide = self._half_widths(stddev, joint=joint)
+            ends = count_ends(answer, wide, upper=add_skewness(wide, stddev, cut.skewness(stddev)))
+            low, high = (np.where(cut.is_cut, *pair) for pair in zip(ends, (low, high), strict=True))
+        return (low, high, share) if outside == "inside_part" else (low, high)
 
     @overload
     def answer_areas(self, areas: Areas, *, spread: Literal[False] = False, outside: Literal["refuse"] = "refuse") -> Floats: ...
@@ -183,6 +199,20 @@ class PointRelease(CountRelease):
         share = check_coverage(self.domain, shapes, outside)
         estimates = self._sum_shares(area_overlap(self.tree, self.domain, shapes), len(shapes), self.count, spread=spread)
         return _pack_result(estimates, share if outside == "inside_part" else None, spread)
+
+    def cuts(self, boxes: ArrayLike) -> NDArray[np.bool_]:
+        """Return (q,) whether each box cuts a partition, so that its interval needs an assumption; (q, 4) boxes inside the domain.
+
+        >>> import dpviz as dv
+        >>> points = dv.PointCounts.from_matrix(np.ones((16, 16), int), domain=dv.Domain(bounds=(0, 0, 16, 16), crs=None, order=4))
+        >>> release = dv.Quadtree(height=2).release(points, dv.PureBudget(1), dv.Entropy.seeded(1))
+        >>> release.cuts([(0, 0, 8, 4), (0, 0, 8, 3)]).tolist()
+        [False, True]
+        """
+        lattice = self.domain.lattice(boxes)
+        cut = CutSums(self._unevenness, lattice)
+        cut.add_all(box_overlap(self.tree, lattice, self.domain.mask))
+        return cut.is_cut
 
     def coverage(self, queries: ArrayLike | Areas) -> Floats:
         """Compute the share of each query that lies inside the domain. Nothing was counted outside.
@@ -299,16 +329,33 @@ class PointRelease(CountRelease):
         """Return estimates without the negative ones that rounding makes where no count is negative."""
         return np.maximum(estimate, 0.0) if self.nonnegative else estimate
 
-    def _sum_boxes(self, lattice: Floats, counts: Floats, *, spread: bool = True) -> tuple[Floats, Floats]:
-        """Add up (n,) counts in (q, 4) boxes, uniformly; also compute (q,) standard deviations, which are 0 unless `spread`."""
+    @cached_property
+    def _unevenness(self) -> Unevenness:
+        return Unevenness.of(self.tree, self.open_cells, (self.count, self.centre), self.node_stddev, self.noise)
+
+    def _sum_boxes(self, lattice: Floats, counts: Floats, *, spread: bool = True, cut: CutSums | None = None) -> tuple[Floats, Floats]:
+        """Add up (n,) counts in (q, 4) boxes, uniformly; also compute (q,) standard deviations, which are 0 unless `spread`.
+
+        What cut partitions may add is added to `cut`, if it is given.
+        """
         if isinstance(self.spread, WaveletSpread):
             sums = self._cumulative if counts is self.count else cumulative(self.tree, counts, self.domain.mask)
             assert sums is not None  # noqa: S101  (for the type checker: the leaves are one grid)
+            if cut is not None and not self._is_on_lines(lattice):
+                cut.add_all(box_overlap(self.tree, lattice, self.domain.mask))
             return sums.boxes(lattice), np.sqrt(self.spread.boxes(lattice))
-        return self._sum_shares(box_overlap(self.tree, lattice, self.domain.mask), len(lattice), counts, spread=spread)
+        overlap = box_overlap(self.tree, lattice, self.domain.mask)
+        return self._sum_shares(overlap, len(lattice), counts, spread=spread, cut=cut)
 
-    def _sum_shares(self, overlap: Overlap, queries: int, counts: Floats, *, spread: bool) -> tuple[Floats, Floats]:
-        """Add up (n,) counts by the shares of nodes in queries; also compute (q,) standard deviations, which are 0 unless `spread`."""
+    def _is_on_lines(self, lattice: Floats) -> bool:
+        """Return whether all sides of boxes in lattice units are lines of the grid of partitions, so that no partition is cut."""
+        lines = self.tree.lines
+        return lines is not None and all(np.isin(lattice[:, axis::2], lines[axis]).all() for axis in (0, 1))
+
+    def _sum_shares(
+        self, overlap: Overlap, queries: int, counts: Floats, *, spread: bool, cut: CutSums | None = None
+    ) -> tuple[Floats, Floats]:
+        """Add up (n,) counts by the shares of nodes in queries, as `_sum_boxes` does."""
         estimate, stddev = np.zeros(queries), np.zeros(queries)
         for part, fronts in batches(self.tree, overlap, queries):
             for front in fronts:
@@ -316,6 +363,8 @@ class PointRelease(CountRelease):
                 estimate[part] += np.bincount(front.query - part.start, share * counts[front.node], part.stop - part.start)
             if spread:
                 stddev[part] = self._front_stddev(fronts, part)
+            if cut is not None:
+                cut.add(part, fronts)
         return estimate, stddev
 
     def _front_stddev(self, fronts: list[Front], part: slice) -> Floats:

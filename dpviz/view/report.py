@@ -10,6 +10,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from dpviz.amounts import MISSING, format_count, format_decimal, format_percent
 from dpviz.release.area_release import AreaRelease
+from dpviz.release.intervals import ASSUMED
 from dpviz.release.manifest import format_amount
 from dpviz.release.nouns import AREAS, POINTS, TRIPS, AnyRelease, counted_noun, kind_of
 from dpviz.release.point_release import PointRelease
@@ -105,6 +106,8 @@ def _render(release: AnyRelease, manifest: Facts, formats: Sequence[str]) -> byt
         axis=choose_axis(rows),
         sums=add_up_errors(release),
         approximate=release.approximate,
+        gaussian=release.noise == "gaussian",
+        assumed=ASSUMED,
         snippet=_WRITE_SNIPPETS[kind_of(release)](release, formats),
         unit=release.receipt.unit,
         counted=counted_noun(release),

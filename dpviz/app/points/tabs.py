@@ -34,6 +34,7 @@ from dpviz.evaluation.split_objective import objective_curve
 from dpviz.mechanisms import POINT_FAMILY
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.receipt import Receipt
+from dpviz.release.intervals import ASSUMED
 from dpviz.release.point_release import PointRelease
 from dpviz.space.coverage import TOLERANCE, percent_outside
 from dpviz.space.domain import Domain
@@ -44,6 +45,7 @@ from dpviz.view.study_charts import objective_chart
 
 QUERY_TAB = "Range query"
 _BOX_STAYS = "query box stays"
+_ASSUMED_INTERVAL = f"Interval: {ASSUMED}"
 NAMES = ("Accuracy by zoom", "By size", QUERY_TAB, "Receipt", "Table")
 _CUT_PARTITIONS = {
     "uniform": "count by the share of their area",
@@ -191,7 +193,8 @@ def describe_answer(what: Drawn) -> str:
     released, (low, high) = float(release.answer([inside])[0]), (float(end[0]) for end in release.answer_interval([inside]))
     mark = "" if low <= released <= high or not release.nonnegative else OUTSIDE
     text = f"released {released:,.0f} {what.data.unit}"
-    text += f" (95 %, noise only: {low:,.0f} to {high:,.0f}{mark})" if release.states_noise else " (no noise is stated)"
+    kind = ASSUMED if release.cuts([inside])[0] else "95 %, noise only"
+    text += f" ({kind}: {low:,.0f} to {high:,.0f}{mark})" if release.states_noise else " (no noise is stated)"
     if what.evaluation is not None:
         parts = _answer_parts(what, what.evaluation, inside)
         text += f", true {parts.truth:,.0f}: {parts.noise:+,.0f} by {'noise' if release.states_noise else 'the method'}"
@@ -230,14 +233,13 @@ def _show_answer(what: Drawn, evaluation: Evaluation | None, box: list[float]) -
     estimate, (low, high) = float(what.release.answer([box])[0]), (float(end[0]) for end in what.release.answer_interval([box]))
     left, middle, right = st.columns(3)
     left.metric("Released answer", f"{estimate:,.0f} {what.data.unit}")
-    covers = f"It covers the noise, not what is assumed inside partitions that the box cuts. {CHOSEN_BEFOREHAND}"
-    covers += f" It is approximate: {what.release.approximate}." if what.release.approximate else ""
-    show_interval(middle, "95 % interval, noise only", (low, high), covers)
+    cut = bool(what.release.cuts([box])[0])
+    show_interval(middle, _ASSUMED_INTERVAL if cut else "95 % interval, noise only", (low, high), _interval_help(what.release, cut))
     if what.release.states_noise and not low <= max(estimate, 0.0) <= high:
         stands = "ends at 0 and stands around" if what.release.nonnegative or low == 0 else f"is centred on {(low + high) / 2:,.0f},"
         st.caption(
-            f"The interval {stands} the count without biased steps and with partitions filled evenly. The released answer lies outside,"
-            " since small or negative counts were changed, or partitions lean towards fuller neighbours."
+            f"The interval {stands} the count without biased steps. The released answer lies outside, since small or negative counts were"
+            " changed."
         )
     if evaluation is None:
         st.caption(f"Two partitions clicked on the map set the box. Partitions that the box cuts {_CUT_PARTITIONS[what.release.fill]}.")
@@ -245,6 +247,17 @@ def _show_answer(what: Drawn, evaluation: Evaluation | None, box: list[float]) -
     parts = _answer_parts(what, evaluation, box)
     right.metric("True answer", f"{parts.truth:,.0f}", delta=f"{estimate - parts.truth:+,.0f} error", delta_color="off")
     show_chart(charts.parts_of_error(parts.noise, parts.spreading, what.data.unit))
+
+
+def _interval_help(release: PointRelease, cut: bool) -> str:
+    """Return the help text of the interval of an answer: what the interval covers, and what it does not; `cut` if the box cuts partitions."""
+    text = f"It covers the noise. {CHOSEN_BEFOREHAND}"
+    if cut:
+        text = (
+            f"It holds in {ASSUMED}: that records lie as unevenly inside the partitions that the box cuts as released counts do just above"
+            f" them. It is no guarantee. {CHOSEN_BEFOREHAND}"
+        )
+    return f"{text} It is approximate: {release.approximate}." if release.approximate else text
 
 
 def _side_field(release: PointRelease, box: list[float], side: int, column: DeltaGenerator) -> bool:

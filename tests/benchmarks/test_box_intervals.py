@@ -1,0 +1,38 @@
+"""How often intervals of boxes hold, by mechanism, budget and kind of box, on seventeen made-up sets; and whether they are too wide."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dpviz.mechanisms import MECHANISMS, Quadtree
+from dpviz.privacy.budget import PureBudget
+from tests.evaluation.box_coverage import KINDS, RECIPES, measure, summarise
+
+pytestmark = [pytest.mark.benchmark, pytest.mark.timeout(7200)]
+
+EPSILONS = ("0.1", "1")
+LOWER = {f"quadtree of height {height}": Quadtree(height=height) for height in (3, 4, 5, 6)}
+OTHERS = {key: mechanism() for key, mechanism in MECHANISMS.of("points").items()}
+AT_LEAST_90 = {"path_tree", "privtree", "quadtree", "uniform_grid", "tuned_grid", "adaptive_grid", *LOWER}
+
+
+@pytest.mark.parametrize("name", [*OTHERS, *LOWER])
+def test_intervals_of_boxes_hold(name):
+    mechanism = (OTHERS | LOWER)[name]
+    tables = [
+        measure(data, mechanism, PureBudget(epsilon), seeds=(1, 2)).assign(set=data, epsilon=epsilon)
+        for data in RECIPES
+        for epsilon in EPSILONS
+    ]
+    table = pd.concat(tables)
+    print(f"\n{name}: % of boxes whose interval holds, mean over sets (worst set); median width; narrowest multiple for 95 %")
+    for epsilon, part in table.groupby("epsilon"):
+        sets, rows = 100 * part.groupby(["kind", "set"])["holds"].mean().unstack(), summarise(part)
+        for kind in KINDS:
+            mean, worst = sets.loc[kind].mean(), sets.loc[kind].min()
+            print(f"{epsilon:4} {kind:16} {mean:5.1f} ({worst:5.1f}) {rows['width'][kind]:8.0f} {rows['multiple'][kind]:6.2f}")
+    mean = 100 * table.groupby(["kind", "set"])["holds"].mean().groupby("kind").mean()
+    assert mean.min() >= (90 if name in AT_LEAST_90 else 85)
+    full = summarise(table).drop(index=[kind for kind in KINDS if "empty" in kind])
+    wide = (mean[full.index] > 98) & (full["multiple"] < 0.5)
+    print(f"too wide: {[*full.index[np.asarray(wide)]]}")

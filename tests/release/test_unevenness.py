@@ -1,0 +1,162 @@
+"""Intervals of boxes that cut partitions, against their definition one partition at a time; those of whole partitions are untouched."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dpviz.data.points import PointCounts
+from dpviz.mechanisms import MECHANISMS, Quadtree, SuppressedCounts
+from dpviz.privacy.budget import PureBudget, ZcdpBudget
+from dpviz.privacy.entropy import Entropy
+from dpviz.release.intervals import STDDEVS, count_ends, half_widths
+from dpviz.release.unevenness import CORRELATION, MOST_EMPTY, Unevenness
+from dpviz.space.domain import Domain
+from dpviz.space.grids import grid, quadtree
+from dpviz.space.mask import CellMask
+from tests.trees import random_boxes, shares_of
+
+SIDE = 32
+DOMAIN = Domain(bounds=(0, 0, SIDE, SIDE), crs=None, order=5)
+MECHANISMS_OF_POINTS = {key: mechanism() for key, mechanism in MECHANISMS.of("points").items()} | {"low quadtree": Quadtree(height=3)}
+
+
+def crowd(domain=DOMAIN):
+    rng = np.random.default_rng(2)
+    cells = np.floor(rng.normal(12, 6, (20_000, 2))).astype(int)
+    cells = cells[((cells >= 0) & (cells < SIDE)).all(axis=1)]
+    matrix = np.zeros((SIDE, SIDE), int)
+    np.add.at(matrix, (cells[:, 1], cells[:, 0]), 1)
+    if domain.mask is not None:
+        matrix *= domain.mask.blocks(5) > 0
+    return PointCounts.from_matrix(matrix, domain=domain)
+
+
+def made(name, epsilon="0.5"):
+    return MECHANISMS_OF_POINTS[name].release(crowd(), PureBudget(epsilon), Entropy.seeded(3))
+
+
+def expected(release, box):
+    """The ends for one box in lattice units, one partition at a time; None if it cuts none."""
+    tree, k = release.tree, release._unevenness.level
+    leaves = tree.leaves
+    chance = squares = deviations = cubes = 0.0
+    for leaf, f in zip(leaves, shares_of(tree, np.array([box]), leaves)[0], strict=True):
+        if not 0 < f < 1:
+            continue
+        west, south, east, north = tree.rectangles(np.array([leaf]))[0].tolist()
+        across = (min(east, box[2]) - max(west, box[0])) / (east - west)
+        up = (min(north, box[3]) - max(south, box[1])) / (north - south)
+        own = k * min(1.0, 2 * min(across, up) / max(across, up))
+        n = max(release.count[leaf], release.node_stddev[leaf])
+        chance += f * (1 - f) * n
+        squares += f * (1 - f) * own * n**2
+        deviations += np.sqrt(f * (1 - f) * own) * n
+        cubes += f * (1 - f) * (1 - 2 * f) * (2 * own**2 / (1 + own) * n**3 + 3 * own * n**2 + n)
+    if chance == 0:
+        return None
+    (answer,), (noise,) = release.answer([box]), release.answer([box], fill="uniform", spread=True)[1]
+    stddev = np.sqrt(noise**2 + chance + (1 - CORRELATION) * squares + CORRELATION * deviations**2)
+    z = STDDEVS[release.noise]
+    upper = z + (z**2 - 1) / 6 * min(max(cubes / stddev**3, 0), 1)
+    return max(np.floor(answer - z * stddev), 0), max(np.ceil(answer + upper * stddev), 0)
+
+
+@pytest.mark.parametrize("name", ["path_tree", "kdtree", "adaptive_grid", "htf", "dawa", "low quadtree"])
+def test_ends_of_cut_boxes_are_those_of_the_definition_and_stand_around_the_answer(name):
+    release, boxes = made(name), np.clip(random_boxes(np.random.default_rng(4), SIDE, 40), 0, SIDE)
+    low, high = release.answer_interval(boxes)
+    found = 0
+    for box, cut, *ends in zip(boxes, release.cuts(boxes), low, high, strict=True):
+        wanted = expected(release, box.tolist())
+        assert cut == (wanted is not None)
+        if cut:
+            np.testing.assert_array_equal(ends, wanted)
+            assert ends[0] <= max(release.answer([box])[0], 0) <= ends[1]
+            found += 1
+    assert found > 10
+
+
+@pytest.mark.parametrize("budget", [PureBudget("0.5"), ZcdpBudget("1/8")], ids=["laplace", "gaussian"])
+@pytest.mark.parametrize("joint", [False, True])
+def test_boxes_of_whole_partitions_have_the_intervals_of_their_noise_alone(budget, joint):
+    release = Quadtree(height=3, negative="spread").release(crowd(), budget, Entropy.seeded(3))
+    boxes = np.rint(random_boxes(np.random.default_rng(5), SIDE, 50) / 4) * 4
+    boxes = boxes[(boxes[:, :2] < boxes[:, 2:]).all(axis=1)]
+    mixed = np.concatenate([boxes, [[1, 1, 30, 9]]])
+    found = np.column_stack(release.answer_interval(mixed, joint=joint))[:-1]
+    plain = replace(release, count=release.unbiased, unbiased=None, fill="uniform", nonnegative=False)
+    centre, stddev = plain.answer(boxes, spread=True)
+    numbers = max(release.numbers, len(mixed)) if joint else 1
+    np.testing.assert_array_equal(found, np.column_stack(count_ends(centre, half_widths(release.noise, stddev, numbers))))
+    assert release.cuts(mixed).tolist() == [False] * len(boxes) + [True]
+    nodes = release.domain.boxes(release.tree.rectangles())
+    ends = np.column_stack(release.answer_interval(np.array([node.bounds for node in nodes])))
+    np.testing.assert_array_equal(ends, np.column_stack(release.node_interval(slice(None))))
+
+
+@pytest.mark.parametrize("name", MECHANISMS_OF_POINTS)
+def test_every_mechanism_answers_cut_boxes_with_ends_in_order_and_joint_ones_are_wider(name):
+    release, boxes = made(name), random_boxes(np.random.default_rng(6), SIDE, 100)
+    (low, high), (all_low, all_high) = release.answer_interval(boxes), release.answer_interval(boxes, joint=True)
+    assert (0 <= all_low).all()
+    assert ((all_low <= low) & (low <= high) & (high <= all_high)).all()
+
+
+def test_what_states_no_noise_has_no_interval():
+    release = SuppressedCounts(side=4).release(crowd(), PureBudget(1), Entropy.seeded(1))
+    assert np.isnan(release.answer_interval([(0.3, 0.3, 9, 9)])).all()
+
+
+def unevenness_of(tree, count, stddev=0.0):
+    counts = tree.sum_up(np.where(tree.children == 0, count, 0.0))
+    return Unevenness.of(tree, tree.cells, (counts, counts), np.full(len(tree), stddev), "laplace").level
+
+
+def test_even_counts_leave_the_least_unevenness_and_those_in_one_child_the_most():
+    tree = quadtree(DOMAIN, 4)
+    least = MOST_EMPTY / ((1 - MOST_EMPTY) * STDDEVS["laplace"] ** 2)
+    assert unevenness_of(tree, np.full(len(tree), 100.0)) == pytest.approx(least)
+    assert unevenness_of(tree, np.where(np.arange(len(tree)) % 4 == 1, 100.0, 0.0)) == pytest.approx(1.0, rel=0.02)
+    f = MOST_EMPTY
+    assert f == pytest.approx(STDDEVS["laplace"] * np.sqrt(least * f * (1 - f)))
+
+
+@pytest.mark.parametrize("make", [lambda: quadtree(DOMAIN, 4), lambda: grid(DOMAIN, 27, 27)], ids=["quadtree", "grid"])
+@pytest.mark.parametrize("level", [0.2, 0.5])
+@pytest.mark.parametrize("stddev", [0.0, 20.0])
+def test_the_unevenness_of_dirichlet_shares_is_found_without_that_of_noise(make, level, stddev):
+    rng, tree, found = np.random.default_rng(7), make(), []
+    parents = np.unique(tree.parent[tree.leaves])
+    for _ in range(30):
+        count = np.zeros(len(tree))
+        for parent in parents:
+            children = np.arange(tree.first_child[parent], tree.first_child[parent] + tree.children[parent])
+            shares = rng.dirichlet(tree.cells[children] / tree.cells[children].sum() * (1 / level - 1))
+            count[children] = rng.multinomial(400, shares)
+        found.append(unevenness_of(tree, count + rng.normal(0, stddev, len(tree)), stddev))
+    families = (tree.children[parents] > 1).sum()
+    assert np.mean(found) == pytest.approx((level * families + 1) / (families + 1), rel=0.05)
+
+
+def test_nothing_is_known_of_a_single_partition_or_of_counts_that_noise_hides():
+    tree = quadtree(DOMAIN, 4)
+    assert unevenness_of(tree, np.full(len(tree), 10.0), stddev=100.0) == 1.0
+    one = grid(DOMAIN, 1, 1)
+    assert unevenness_of(one, np.array([50.0] * len(one))) == 1.0
+
+
+def test_masked_cells_have_no_share_in_what_is_cut():
+    mask = CellMask.from_open(np.arange(SIDE)[:, None] * np.ones(SIDE) < 16)
+    domain = replace(DOMAIN, mask=mask)
+    release = Quadtree(height=3).release(crowd(domain), PureBudget("0.5"), Entropy.seeded(3))
+    assert release.cuts([(0, 0, 8, 16), (0, 0, 8, 18), (0, 0, 8, 15), (0, 17, 8, 19)]).tolist() == [False, False, True, False]
+    np.testing.assert_array_equal(*(np.column_stack(release.answer_interval([(0, 0, 8, top)])) for top in (16, 18)))
+
+
+def test_a_box_that_a_side_misses_by_rounding_cuts_nothing():
+    release = Quadtree(height=3).release(crowd(), PureBudget("0.5"), Entropy.seeded(3))
+    boxes = np.array([[4, 4, 12, 12], [4 + 1e-12, 4, 12, 12 - 1e-12]])
+    assert not release.cuts(boxes).any()
+    low, high = release.answer_interval(boxes)
+    assert (low[0], high[0]) == (low[1], high[1])
