@@ -60,7 +60,7 @@ class TripEvaluation(HtmlCard):
             (percent of pairs with true trips that are not released), false_positives, false_negatives (pairs), false_positive_trips
             (released on pairs without true trips), rest (released trips that are in no pair of the stage: 0 unless the stage is a list)
             and coverage (percent of released pairs whose true count lies in the stated 95 % interval). Percentages of nothing are 0; a
-            coverage of nothing is NaN.
+            coverage of nothing, or of intervals without an upper end, is NaN.
         """
         table = pd.DataFrame([self._compute_stage_errors(stage) for stage in range(self.release.tree.height + 1)])
         return table.astype({"level": "Int64"})
@@ -152,7 +152,7 @@ class TripEvaluation(HtmlCard):
             "false_negatives": int(missing.sum()),
             "false_positive_trips": int(counts.count[wrong].sum()),
             "rest": int(self.release.unlisted_trips(0, 0).count.sum()) if stage == tree.height else 0,
-            "coverage": float(100 * inside.mean()) if len(inside) else np.nan,
+            "coverage": float(100 * inside.mean()) if len(inside) and not np.isnan(high).any() else np.nan,
         }
 
 

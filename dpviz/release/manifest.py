@@ -31,7 +31,7 @@ from dpviz.privacy.consistency import Spread
 from dpviz.privacy.receipt import Receipt, Step
 from dpviz.privacy.wavelet import WaveletSpread
 from dpviz.release.area_release import AreaRelease
-from dpviz.release.intervals import ASSUMED, Noise
+from dpviz.release.intervals import ASSUMED, OF_RELEASED_PAIRS, Noise
 from dpviz.release.nouns import AREAS, POINTS, TRIPS, AnyRelease, kind_of
 from dpviz.release.point_release import PointRelease
 from dpviz.release.trip_release import ESTIMATED, TripRelease
@@ -51,12 +51,15 @@ _COUNT_COLUMNS = {
     "reliability": "high: standard deviation up to 12 % of the count; medium: up to 40 %; low: above.",
     "status": "What the release is: the same in every row.",
 }
+_JOINT_COLUMNS = {
+    "all_low": "Lower end of an interval that holds for all numbers of the release at once.",
+    "all_high": "Upper end of this interval.",
+}
 _POINT_COLUMNS = {
     "partition_id": "Number of the partition, the same in every table; 0 is the whole domain.",
     "level": "Level of the partition, 0 for the whole domain; one that is not divided stands for itself on all finer levels.",
     **_COUNT_COLUMNS,
-    "all_low": "Lower end of an interval that holds for all numbers of the release at once.",
-    "all_high": "Upper end of this interval.",
+    **_JOINT_COLUMNS,
     "leaf": "Whether the partition is not divided: these, and no others, are in the main table.",
     "west": "Western bound, in the domain's CRS.",
     "south": "Southern bound.",
@@ -80,6 +83,7 @@ _TRIP_COLUMNS = {
     "destination": "Id of the region where trips end.",
     "dest": "The same, under the name that flowmap.blue wants.",
     **_COUNT_COLUMNS,
+    **_JOINT_COLUMNS,
     "level": "Level of the region, 1 for the coarsest.",
     "level_name": "Name of the level.",
     "region_id": "Id of the region.",
@@ -108,8 +112,7 @@ _AREA_COLUMNS = {
     "count_unbiased": "The best unbiased estimate of the count, from the noisy counts of all levels, on which the intervals are centred.",
     "ci_low": "Lower end of an interval that holds for a region chosen without looking at the counts.",
     "ci_high": "Upper end of this interval.",
-    "all_low": "Lower end of an interval that holds for all numbers of the release at once.",
-    "all_high": "Upper end of this interval.",
+    **_JOINT_COLUMNS,
     "share": "How much of the error of the region that it lies in is in this one's: see spread.",
     "slack": "Variance of what is this region's own in its error: see spread.",
     "geometry": "The region's shape.",
@@ -140,6 +143,10 @@ _INTERVALS: dict[Noise, str] = {
     "gaussian": "{centre} ± 1.96 stddev, rounded outwards and not under 0. Those that hold at once take tails as normal: they miss more often"
     " than stated where stddev is below about 1.",
 }
+OF_RELEASED = "of released pairs"
+"""What intervals of trips hold for; in manifests before version 2.5, which do not say it, for pairs that were chosen beforehand."""
+_OF_RELEASED = f"count_noisy ± the least whole number that the noise exceeds with probability 0.05 R / m at most. {OF_RELEASED_PAIRS}"
+_NO_UPPER_ENDS = "missing for larger regions, whose numbers are sums that lack the pairs that were left out, and so may be too low by any number."
 _COVERS = "Covers the noise only: neither what is assumed inside partitions nor what was wrong in the data."
 _BOXES = f" Of boxes that cut partitions, intervals (PointRelease.answer_interval) hold in {ASSUMED}."
 
@@ -250,7 +257,9 @@ def describe_columns(release: AnyRelease) -> dict[str, str]:
     if isinstance(release, TripRelease):
         estimated = {"count_noisy": "The best unbiased estimate of the count, from the noisy counts of all stages."}
         direction = {"direction": "leaving or arriving: whether the trips begin or end in the region."}
-        return _TRIP_COLUMNS | (estimated if ESTIMATED in release.steps else {}) | (direction if release.totals is not None else {})
+        chosen = {"ci_low": f"Lower end of the interval. {OF_RELEASED_PAIRS}"} if release.for_released else {}
+        chosen |= {"ci_high": f"{_COUNT_COLUMNS['ci_high'][:-1]}; {_NO_UPPER_ENDS}"} if release.for_released and release.lacks_pairs else {}
+        return _TRIP_COLUMNS | chosen | (estimated if ESTIMATED in release.steps else {}) | (direction if release.totals is not None else {})
     if isinstance(release, AreaRelease):
         rates = {} if (number := release.regions.denominator) is None else _describe_rates(str(number.name))
         return _AREA_COLUMNS | rates | (_HIDDEN_COLUMN if release.hidden is not None else {})
@@ -510,6 +519,7 @@ def _describe_trip_contents(release: TripRelease) -> Facts:
         "every_pair": release.every_pair,
         "across": release.half_step_sums is not None,
         **({} if release.totals is None else {"totals": True}),
+        **({"intervals": OF_RELEASED} if release.for_released else {}),
         "origins": _describe_regions(tree.origins),
         "destinations": None if shared else _describe_regions(tree.destinations),
         **({} if tree.origins.grid is None else {"grid_of_origins": _describe_grid(tree.origins.grid)}),
@@ -587,10 +597,17 @@ def describe_utility(release: AnyRelease) -> Facts:
     boxes = _BOXES if isinstance(release, PointRelease) and release.states_noise else ""
     return {
         "confidence": CONFIDENCE,
-        "interval": f"{_INTERVALS[release.noise].format(centre=centre)} {_COVERS}{boxes}",
+        "interval": f"{_describe_interval(release, centre)} {_COVERS}{boxes}",
         "approximate": release.approximate,
         "levels": [_describe_level(release, level, name) for level, name in enumerate(names)],
     }
+
+
+def _describe_interval(release: AnyRelease, centre: str) -> str:
+    """Describe how the intervals of a release are made."""
+    if not isinstance(release, TripRelease) or not release.for_released:
+        return _INTERVALS[release.noise].format(centre=centre)
+    return f"{_OF_RELEASED} Upper ends are {_NO_UPPER_ENDS}" if release.lacks_pairs else _OF_RELEASED
 
 
 def _describe_level(release: AnyRelease, level: int, between: str | None) -> Facts:

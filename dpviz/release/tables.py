@@ -31,8 +31,7 @@ from pyproj.exceptions import ProjError
 from dpviz.arrays import Floats, Integers, Places, Texts
 from dpviz.errors import DomainError, DpvizError, InputError
 from dpviz.privacy.receipt import Receipt
-from dpviz.release.intervals import Noise, count_ends, half_widths
-from dpviz.release.manifest import H3, read_settings
+from dpviz.release.manifest import H3, OF_RELEASED, read_settings
 from dpviz.release.reliability import grade_reliability
 from dpviz.release.trip_release import PairSums, RegionTotals, StageCounts, TripRelease
 from dpviz.space.domain import Domain
@@ -103,6 +102,8 @@ class LeftOut:
 
 Layers = Mapping[str, tuple[Callable[[], pa.Table], geopandas.GeoSeries]]
 """Layers of a GeoPackage by name: a function that makes the table of each, and the shapes of its rows."""
+Ends = tuple[Floats, Floats]
+"""The (n,) lower and (n,) upper ends of intervals."""
 Plan = list[Member | LeftOut]
 """The files of a release: those to be written, and those that cannot be made."""
 
@@ -304,7 +305,7 @@ def _make_stage_table(release: TripRelease) -> pa.Table:
         levels = release.tree.levels(stage)
         places = {"stage": stage, "origin_level": levels[0], "destination_level": levels[1]}
         first = make_table({name: np.full(len(counts.count), value, np.int32) for name, value in places.items()})
-        columns = _make_count_columns(counts.count, counts.noisy, release.stage_stddev(stage), release.noise)
+        columns = _make_stage_columns(release, stage)
         pairs = _make_pair_table(release, levels, counts, columns)
         parts.append(decode_dictionaries(pa.table([*first.columns, *pairs.columns], [*first.column_names, *pairs.column_names])))
     return pa.concat_tables(parts)
@@ -319,7 +320,7 @@ def _make_trip_table(release: TripRelease, level: int, destination: str = "desti
         destination: name of the column of destinations.
     """
     counts = release.stages[2 * level]
-    columns = _make_count_columns(counts.count, counts.noisy, release.stage_stddev(2 * level), release.noise)
+    columns = _make_stage_columns(release, 2 * level)
     return _make_pair_table(release, (level, level), counts, columns, destination).take(pa.array(counts.order))
 
 
@@ -335,11 +336,24 @@ def _make_pair_table(
     return make_table(regions | columns | {"status": make_constant_column(release.status, len(pairs.count))})
 
 
-def _make_count_columns(count: Integers, noisy: Integers, stddev: Floats, noise: Noise) -> Columns:
-    """Make columns of counts, their intervals and their reliability, from (n,) counts, noisy counts and standard deviations."""
-    low, high = count_ends(noisy, half_widths(noise, stddev))
-    columns = {"count": count, "count_noisy": noisy, "stddev": stddev, "ci_low": low, "ci_high": high}
-    return columns | {"reliability": grade_reliability(count, stddev)}
+def _make_stage_columns(release: TripRelease, stage: int) -> Columns:
+    """Make columns of a stage's counts, their intervals and their reliability, in the order of its arrays."""
+    counts, alone, together = release.stages[stage], release.stage_interval(stage), release.stage_interval(stage, joint=True)
+    return _make_count_columns(counts.count, counts.noisy, release.stage_stddev(stage), alone, together)
+
+
+def _make_count_columns(count: Integers, noisy: Integers, stddev: Floats, alone: Ends, together: Ends) -> Columns:
+    """Make columns of counts, their intervals and their reliability.
+
+    Args:
+        count: (n,) released counts.
+        noisy: (n,) counts on which the intervals are centred.
+        stddev: (n,) standard deviations.
+        alone: lower and upper ends of intervals that each hold by themselves.
+        together: lower and upper ends of intervals that hold for all numbers of the release at once.
+    """
+    columns = {"count": count, "count_noisy": noisy, "stddev": stddev, "ci_low": alone[0], "ci_high": alone[1]}
+    return columns | {"all_low": together[0], "all_high": together[1], "reliability": grade_reliability(count, stddev)}
 
 
 def plan_regions(stem: str, regions: Regions, whose: str) -> Member:
@@ -389,7 +403,7 @@ def _make_totals_table(release: TripRelease) -> pa.Table:
 
     Returns:
         Columns direction ("leaving" or "arriving"), level, region_id, count, count_noisy (the unbiased estimate), stddev, ci_low,
-        ci_high, reliability and status.
+        ci_high, all_low, all_high, reliability and status.
     """
     assert release.totals is not None  # noqa: S101  (for the type checker: only then there is a table)
     sides = (("leaving", release.tree.origins, release.totals.leaving), ("arriving", release.tree.destinations, release.totals.arriving))
@@ -397,20 +411,22 @@ def _make_totals_table(release: TripRelease) -> pa.Table:
     for direction, regions, estimates in sides:
         for level, estimate in enumerate(estimates, start=1):
             found = regions.ids_of(level)
-            count, stddev = _answer_totals(release, direction, level, found)
+            question = _ask_for_totals(direction, level, found)
+            count, stddev = release.answer(**question, spread=True)
+            alone, together = (release.answer_interval(**question, joint=joint) for joint in (False, True))
             named = {"direction": np.full(len(found), direction, object), "level": np.full(len(found), level, np.int32)}
-            columns = named | {"region_id": pa.array(found, pa.string())} | _make_count_columns(count, estimate, stddev, release.noise)
+            columns = named | {"region_id": pa.array(found, pa.string())} | _make_count_columns(count, estimate, stddev, alone, together)
             status = {"status": make_constant_column(release.status, len(found))}
             parts.append(decode_dictionaries(make_table(columns | status)))
     return pa.concat_tables(parts)
 
 
-def _answer_totals(release: TripRelease, direction: str, level: int, ids: Texts) -> tuple[Integers, Floats]:
-    """Add up (n,) released trips that leave or arrive in regions of a level, with their standard deviations."""
+def _ask_for_totals(direction: str, level: int, ids: Texts) -> dict[str, Any]:
+    """Return what to ask `TripRelease.answer` for the trips that leave, or arrive in, (n,) regions of a level."""
     everywhere = np.full(len(ids), ROOT, object)
     if direction == "leaving":
-        return release.answer(ids, everywhere, levels=(level, 0), spread=True)
-    return release.answer(everywhere, ids, levels=(0, level), spread=True)
+        return {"origins": ids, "destinations": everywhere, "levels": (level, 0)}
+    return {"origins": everywhere, "destinations": ids, "levels": (0, level)}
 
 
 def select_finest_trips(release: TripRelease) -> pa.Table:
@@ -445,6 +461,7 @@ def rebuild_trip_release(contents: Facts, tables: dict[str, Any], receipt: Recei
         every_pair=contents["every_pair"],
         half_step_sums=across,
         totals=_read_totals(tree, tables[TOTALS]) if contents.get("totals") else None,
+        for_released=contents.get("intervals") == OF_RELEASED,
         **read_base(contents, receipt, steps),
     )
 
@@ -628,7 +645,8 @@ def _make_region_table(release: TripRelease, regions: Regions, level: int, direc
         "name": pa.array(regions.names_of(level), pa.string()),
     }
     for direction in directions:
-        columns[direction], columns[f"{direction}_stddev"] = _answer_totals(release, direction, level, ids)
+        question = _ask_for_totals(direction, level, ids)
+        columns[direction], columns[f"{direction}_stddev"] = release.answer(**question, spread=True)
     return make_table(columns | {"status": make_constant_column(release.status, len(ids))})
 
 

@@ -14,7 +14,7 @@ from dpviz.arrays import Floats, Integers, Mask, Places
 from dpviz.errors import DomainError
 from dpviz.privacy.receipt import PRIVATE
 from dpviz.release.base import Level, NoisyRelease
-from dpviz.release.intervals import count_ends, half_widths
+from dpviz.release.intervals import count_ends, half_widths, half_widths_of_released
 from dpviz.space.pair_tree import PairTree
 
 ESTIMATED = "best unbiased estimates from all noisy counts, which count_noisy states"
@@ -122,6 +122,9 @@ class TripRelease(NoisyRelease):
             still part of coarser sums (see `unlisted_trips`); otherwise they follow from the stages, and `half_step_sums` is None.
         totals: centres of the intervals of what leaves and arrives, if the sums of the released counts are biased; None if they are not,
             or if no better estimate is known.
+        for_released: whether intervals hold on average for the pairs that are released, although these were chosen by their noise (see
+            `half_widths_of_released`). False for releases that manifests before version 2.5 describe: their intervals say what they said,
+            and hold for a pair that was chosen without a look at the counts.
 
     >>> import dpviz as dv
     >>> table = pd.DataFrame({"state": ["A", "A", "B"], "town": ["a", "b", "c"]})
@@ -140,6 +143,7 @@ class TripRelease(NoisyRelease):
     every_pair: bool = False
     half_step_sums: PairSums | None = None
     totals: RegionTotals | None = None
+    for_released: bool = True
 
     def __repr__(self) -> str:
         stamp = "" if self.status == PRIVATE else f", {self.status}"
@@ -159,6 +163,11 @@ class TripRelease(NoisyRelease):
     def has_unbiased_sums(self) -> bool:
         """Whether sums over pairs are known without bias: every pair was measured, and the sums are estimates, or noisy counts."""
         return self.every_pair and (self.totals is not None or all(np.array_equal(stage.count, stage.noisy) for stage in self.stages))
+
+    @property
+    def lacks_pairs(self) -> bool:
+        """Whether coarser stages are sums of released pairs alone, too low by any number: neither all pairs nor the total were measured."""
+        return not self.every_pair and not np.isfinite(self.stages[0].variance)
 
     @property
     def depth(self) -> int:
@@ -187,10 +196,10 @@ class TripRelease(NoisyRelease):
             level: 0 (everything) to g (leaves), or a level's name; None for the leaves.
 
         Returns:
-            DataFrame with origin and destination (ids), count, count_noisy (as first measured), stddev, ci_low and ci_high (the interval
-            of a pair that was chosen without looking at the counts), all_low and all_high (intervals that hold for all pairs of all
-            stages at once), all in trips, and status (the same in every row), ordered by origin, then destination. Its `attrs` state
-            whether it is "private", and whether it is a "simulation".
+            DataFrame with origin and destination (ids), count, count_noisy (as first measured), stddev, ci_low and ci_high (on average,
+            at least 95 % of the intervals of released pairs hold: see `stage_interval`), all_low and all_high (intervals that hold for
+            all pairs of all stages at once), all in trips, and status (the same in every row), ordered by origin, then destination. Its
+            `attrs` state whether it is "private", and whether it is a "simulation".
 
         Raises:
             DomainError: no such level.
@@ -257,21 +266,38 @@ class TripRelease(NoisyRelease):
     def stage_interval(self, stage: int, *, joint: bool = False) -> tuple[Floats, Floats]:
         """Compute 95 % intervals for the released pairs of a stage (0 to T), in the order of `stages[stage]`.
 
-        They cover the noise only, and are centred on the numbers as measured, or as estimated without bias.
+        They cover the noise only, and are centred on the numbers as measured, or as estimated without bias. Each holds at the level
+        1 - 0.05 R / m, where R of the m possible pairs of the stage are released: on average at least 95 % of the intervals of released
+        pairs contain the true number, although pairs are released because of their noise (see `half_widths_of_released`).
+
+        The interval of a listed pair may contain 0. A list bounds how many of its pairs have no trips, not which: the number of a pair with
+        trips may be as uncertain as its noise.
 
         Args:
             stage: 0 to T.
             joint: with probability at least 0.95, the intervals of all pairs of all stages hold at once, so also for a pair that was
-                chosen by its count. The upper ends are then NaN where the numbers are sums that lack pairs: these may be too low by any
-                number.
+                chosen by its count.
 
         Returns:
-            (k,) lower and (k,) upper ends, whole numbers of at least 0.
+            (k,) lower and (k,) upper ends, whole numbers of at least 0. The upper ends are NaN where the numbers are sums that lack pairs
+            (`lacks_pairs`), and with `joint` for all sums that are not measured and not known without bias: these may be too low by any
+            number.
         """
-        counts = self.stages[stage]
-        low, high = count_ends(counts.noisy, half_widths(self.noise, self.stage_stddev(stage), self.numbers if joint else 1))
-        complete = not joint or self.has_unbiased_sums or np.isfinite(counts.variance)
-        return low, high if complete else np.full(len(high), np.nan)
+        counts, stddev = self.stages[stage], self.stage_stddev(stage)
+        low, high = count_ends(counts.noisy, half_widths(self.noise, stddev, self.numbers) if joint else self._reach(stage, stddev))
+        return low, high if self._has_upper_ends(stage, joint=joint) else np.full(len(high), np.nan)
+
+    def _reach(self, stage: int | None, stddev: Floats) -> Floats:
+        """Compute half widths of intervals of numbers of a stage, or of sums that are in none, from (k,) standard deviations."""
+        if stage is None or not self.for_released:
+            return half_widths(self.noise, stddev)
+        return half_widths_of_released(self.noise, stddev, len(self.stages[stage].count), self.tree.size(stage))
+
+    def _has_upper_ends(self, stage: int | None, *, joint: bool) -> bool:
+        """Return whether intervals of numbers of a stage, or of sums that are in none, have an upper end."""
+        if stage is not None and np.isfinite(self.stages[stage].variance):
+            return True
+        return self.has_unbiased_sums if joint else not (self.for_released and self.lacks_pairs)
 
     def stddev_by_pair(self, stage: int) -> Floats:
         """Return (k,) bounds of the standard deviations of `StageCounts.noisy`, in trips, each for its own pair.
@@ -337,23 +363,21 @@ class TripRelease(NoisyRelease):
 
         Returns:
             (q,) lower and (q,) upper ends, in trips, at least 0; NaN for pairs of leaves that are not listed. With `joint` also where no
-            unbiased number is known.
+            unbiased number is known; upper ends are NaN for sums that lack pairs (`lacks_pairs`).
 
         Raises:
             DomainError: unknown ids or levels, or lengths that differ.
         """
         level_numbers, *pairs = self._find_pairs(origins, destinations, levels)
         centre, stddev = self.estimates(level_numbers, *pairs)
-        if not joint:
-            count = self.sums(*level_numbers).at(*pairs)
-            return count_ends(np.where(np.isnan(centre), count, centre), half_widths(self.noise, stddev))
         stage, numbers = self._find_stage(level_numbers), self.numbers
         if stage is None:
             sizes = [sum(side.size(level) for level in range(self.depth + 1)) for side in (self.tree.origins, self.tree.destinations)]
             numbers = sizes[0] * sizes[1]
-        low, high = count_ends(centre, half_widths(self.noise, stddev, numbers))
-        complete = self.has_unbiased_sums or (stage is not None and np.isfinite(self.stages[stage].variance))
-        return low, high if complete else np.full(len(high), np.nan)
+        if not joint:
+            centre = np.where(np.isnan(centre), self.sums(*level_numbers).at(*pairs), centre)
+        low, high = count_ends(centre, half_widths(self.noise, stddev, numbers) if joint else self._reach(stage, stddev))
+        return low, high if self._has_upper_ends(stage, joint=joint) else np.full(len(high), np.nan)
 
     def is_unlisted(self, levels: tuple[Level, Level], origin: Places, destination: Places) -> Mask:
         """Find which pairs of regions have no number of their own, because the finest level is a list that they are not in.

@@ -18,6 +18,7 @@ from dpviz.evaluation.study import Study
 from dpviz.evaluation.trip_metrics import TripEvaluation
 from dpviz.privacy.receipt import PRIVATE, Receipt
 from dpviz.release.area_release import AreaRelease
+from dpviz.release.intervals import OF_RELEASED_PAIRS
 from dpviz.release.nouns import AnyRelease
 from dpviz.release.point_release import PointRelease
 from dpviz.release.trip_release import TripRelease
@@ -191,6 +192,8 @@ def _make_release_card(release: AnyRelease, title: str, sizes: str, picture: Pic
         ("Protected", _describe_unit(receipt.unit, receipt.contributions)),
         ("Privacy loss", _describe_spent(receipt)),
     ]
+    if isinstance(release, TripRelease) and release.for_released and release.states_noise:
+        facts.append(("Intervals", OF_RELEASED_PAIRS))
     warning = "" if release.status == PRIVATE else f"{release.status}. Not for publication."
     rows = [
         (_name(release, level), format_count(level.parts), format_decimal(level.mean, 3), format_decimal(level.stddev, 3), level.grade)

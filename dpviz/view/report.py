@@ -10,7 +10,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from dpviz.amounts import MISSING, format_count, format_decimal, format_percent
 from dpviz.release.area_release import AreaRelease
-from dpviz.release.intervals import ASSUMED
+from dpviz.release.intervals import ASSUMED, OF_RELEASED_PAIRS
 from dpviz.release.manifest import format_amount
 from dpviz.release.nouns import AREAS, POINTS, TRIPS, AnyRelease, counted_noun, kind_of
 from dpviz.release.point_release import PointRelease
@@ -111,6 +111,7 @@ def _render(release: AnyRelease, manifest: Facts, formats: Sequence[str]) -> byt
         snippet=_WRITE_SNIPPETS[kind_of(release)](release, formats),
         unit=release.receipt.unit,
         counted=counted_noun(release),
+        missing=MISSING,
         verdict=verdict(release),
         more_texts=[(title, text) for name, title in _MORE_TEXTS.items() if (text := manifest["data_product"].get(name))],
         **specific,
@@ -171,6 +172,7 @@ def _make_trip_values(release: TripRelease) -> Facts:
         "pair_kind": release.tree.title(release.tree.height),
         "map_kind": None if picture is None else release.tree.title(2 * picture.level),
         "every_pair": release.every_pair,
+        "of_released": OF_RELEASED_PAIRS if release.for_released else "",
         "listed": release.half_step_sums is not None,
         "most_false": None if release.most_false is None else format_percent(release.most_false),
         "rest_verb": "begin" if find_rest_side(release) == "origin" else "end",

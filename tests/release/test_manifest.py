@@ -73,6 +73,7 @@ def test_the_schema_is_valid_closed_and_documents_every_field():
                 assert part["additionalProperties"] is False
                 optional = {
                     "totals",
+                    "intervals",
                     "mask",
                     "nonnegative",
                     "grid_of_origins",

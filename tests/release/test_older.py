@@ -42,11 +42,11 @@ def test_a_changed_manifest_is_noticed(name, tmp_path):
         read_release(folder)
 
 
-@pytest.mark.parametrize("version", ["1.0", "2.5", "3.0", ""])
+@pytest.mark.parametrize("version", ["1.0", "2.6", "3.0", ""])
 def test_an_unknown_version_is_refused(version, tmp_path):
     folder = altered(KEPT[0], tmp_path, "identity", lambda identity: identity.update(schema_version=version))
     with pytest.raises(
-        InputError, match=r"another version of dpviz: the installed one reads manifests of versions 2\.0, 2\.1, 2\.2, 2\.3, 2\.4"
+        InputError, match=r"another version of dpviz: the installed one reads manifests of versions 2\.0, 2\.1, 2\.2, 2\.3, 2\.4, 2\.5"
     ):
         read_release(folder)
 

@@ -9,7 +9,7 @@ import pytest
 
 import dpviz as dv
 from dpviz.errors import DomainError
-from dpviz.release.intervals import STDDEVS
+from dpviz.release.intervals import STDDEVS, half_widths_of_released
 from tests.release.test_files import WORDS
 from tests.release_cases import area_release, trip_release
 
@@ -97,8 +97,11 @@ def test_tables_have_the_same_columns_and_the_finest_level_is_the_usual_one(rele
 
 def test_an_interval_is_as_wide_as_its_noise_says_around_an_unbiased_centre_and_ends_at_0(release):
     table = release.to_frame()
-    centre = table["count_noisy"] if "origin" in table else release.centre[release.nodes()]
-    width = STDDEVS[release.noise] * table["stddev"]
+    if "origin" in table:
+        possible = release.tree.size(release.tree.height)
+        centre, width = table["count_noisy"], half_widths_of_released(release.noise, table["stddev"], len(table), possible)
+    else:
+        centre, width = release.centre[release.nodes()], STDDEVS[release.noise] * table["stddev"]
     np.testing.assert_array_equal(table["ci_low"], np.maximum(np.floor(centre - width), 0))
     np.testing.assert_array_equal(table["ci_high"], np.maximum(np.ceil(centre + width), 0))
 

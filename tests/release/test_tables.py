@@ -162,13 +162,14 @@ def test_trips_open_in_a_flow_map(tmp_path):
     release, folder = trips_of_four_towns(tmp_path / "out", crs="EPSG:3857")
     for level, stem in ((1, "1_state"), (2, "2_town")):
         trips, places = pd.DataFrame(lines(folder / f"flows_{stem}.csv")), pd.DataFrame(lines(folder / f"locations_{stem}.csv"))
-        assert list(trips) == ["origin", "dest", "count", "count_noisy", "stddev", "ci_low", "ci_high", "reliability", "status"]
+        ends = ["ci_low", "ci_high", "all_low", "all_high"]
+        assert list(trips) == ["origin", "dest", "count", "count_noisy", "stddev", *ends, "reliability", "status"]
         assert list(places) == ["id", "lat", "lon", "name"]
         assert places["id"].tolist() == release.tree.origins.ids_of(level).tolist()
         assert places["lat"].astype(float).between(49, 53).all()
         assert places["lon"].astype(float).between(0, 2).all()
         expected = release.to_frame(level).rename(columns={"destination": "dest"})
-        for name in ("origin", "dest", "count", "count_noisy", "stddev", "ci_low", "ci_high"):
+        for name in ("origin", "dest", "count", "count_noisy", "stddev", *ends):
             assert trips[name].astype(expected[name].dtype).tolist() == expected[name].tolist()
     assert left_out(folder) == {}
     main = pd.read_parquet(folder / "flows.parquet").rename(columns={"destination": "dest"})

@@ -24,6 +24,7 @@ from dpviz.evaluation.pair_lists import compare_lists
 from dpviz.evaluation.trip_metrics import TripEvaluation, error_bounds
 from dpviz.privacy.budget import ApproxBudget
 from dpviz.privacy.entropy import Entropy
+from dpviz.release.intervals import OF_RELEASED_PAIRS
 from dpviz.release.trip_release import TripRelease
 from dpviz.space.regions import Regions
 from dpviz.view import trips_charts as charts
@@ -201,8 +202,8 @@ def _show_region(runs: Runs, truths: Truths, view: TripsMapSettings) -> None:
 
     show_beside(runs, truths, show_totals, view.chosen)
     st.caption(
-        f"In {unit}. Each 95 % interval (low to high) is for its number alone and covers the noise only; for sums over many"
-        " regions, it is that of the best single level."
+        f"In {unit}. Each 95 % interval (low to high) covers the noise only; for sums over many regions, it is that of the best"
+        f" single level. {OF_RELEASED_PAIRS}"
     )
 
 
@@ -266,7 +267,8 @@ def _show_answer(what: TripsDrawn, truth: TripEvaluation | None, levels: tuple[i
     count, (low, high) = int(release.answer(*ids, levels=levels)[0]), release.answer_interval(*ids, levels=levels)
     one.metric("Released answer", f"{count:,} {unit}")
     kind = f"Approximate: {release.approximate}." if release.approximate else "Exact for the noise."
-    show_interval(two, "95 % interval, this pair alone", (low[0], high[0]), f"{kind} {CHOSEN_BEFOREHAND} {_MAP_INTERVALS}")
+    holds = OF_RELEASED_PAIRS if release.for_released else CHOSEN_BEFOREHAND
+    show_interval(two, "95 % interval, this pair alone", (low[0], high[0]), f"{kind} {holds} {_MAP_INTERVALS}")
     if true is not None:
         three.metric("True answer", f"{true:,}", delta=f"{count - true:+,} error", delta_color="off")
 

@@ -38,7 +38,7 @@ _SMALLEST_SHARE = 0.001
 _APPROXIMATE = (
     "the spread is that of the noise on the best single level; making counts whole, non-negative and consistent moves them further,"
     " and pairs that are left out have an unknown error; on the US flights sample, 87 to 100 % of the true sums of all pairs of"
-    " regions were in their 95 % intervals, and 91 to 97 % of those of the released finest pairs"
+    " regions were in their 95 % intervals, and 99 % of those of the released finest pairs"
 )
 
 

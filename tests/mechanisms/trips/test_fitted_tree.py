@@ -135,7 +135,7 @@ def test_totals_of_regions_are_unbiased_within_their_stated_spread_where_most_pa
             ):
                 true, stddev = exact.answer(*ends, levels=levels), release.answer(*ends, levels=levels, spread=True)[1]
                 low, high = release.answer_interval(*ends, levels=levels)
-                assert (low == np.maximum(np.floor(estimates - 1.959963984540054 * stddev), 0)).all()
+                assert (np.abs(low - np.maximum(np.floor(estimates - 1.959963984540054 * stddev), 0)) <= 1).all()
                 assert (estimates <= high).all()
                 errors.setdefault(levels, []).append((estimates - true) / stddev)
     for levels, found in errors.items():
@@ -148,9 +148,9 @@ def test_totals_of_regions_are_unbiased_within_their_stated_spread_where_most_pa
 @pytest.mark.parametrize(
     ("mechanism", "least", "least_released"),
     [
-        (FittedTree(), 93, {"0.1": 83, 1: 87, 10: 94}),
-        (FittedTree(false_discovery=0.05), 89, {"0.1": 90, 1: 92, 10: 97}),
-        (TopDown(), 87, {"0.1": 90, 1: 91, 10: 96}),
+        (FittedTree(), 95, {"0.1": 97, 1: 97, 10: 99}),
+        (FittedTree(false_discovery=0.05), 95, {"0.1": 97, 1: 97, 10: 99}),
+        (TopDown(), 87, {"0.1": 99, 1: 99, 10: 99}),
     ],
     ids=["fitted_tree", "its list", "top_down"],
 )
