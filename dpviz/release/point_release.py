@@ -18,6 +18,7 @@ from dpviz.privacy.receipt import PRIVATE
 from dpviz.privacy.wavelet import WaveletSpread
 from dpviz.release.count_release import CountRelease
 from dpviz.release.regular_grid import make_dataset
+from dpviz.release.squares import square_errors
 from dpviz.space.coverage import check_coverage, is_areas, shapes_of
 from dpviz.space.domain import Domain
 from dpviz.space.interpolate import FILLS, UNIFORM, interpolation_sums
@@ -213,6 +214,11 @@ class PointRelease(CountRelease):
         sums = block_sums(self.tree, self.count, zoom, self.domain.mask)
         difference = self._interpolation(None)
         return self._at_least_0(sums + difference.blocks(1 << zoom, self.domain.side)) if difference else sums
+
+    @cached_property
+    def square_errors(self) -> tuple[Floats, Floats]:
+        """(z,) expected root mean square errors of the squares of zoom levels, and (z,) their noise; see `dpviz.release.squares`."""
+        return square_errors(self)
 
     def _interpolation(self, fill: str | None) -> Cumulative | None:
         """Compute the cumulative difference between interpolated and uniform answers; None if answers are uniform."""
