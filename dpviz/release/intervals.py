@@ -51,14 +51,40 @@ def half_widths(noise: Noise, stddev: Floats, numbers: int = 1) -> Floats:
     return np.asarray(scale * math.log(numbers / MISS_PROBABILITY))
 
 
-def count_ends(centre: NDArray[Any], half_width: Floats) -> tuple[Floats, Floats]:
+def add_skewness(half_width: Floats, stddev: Floats, skewness: Floats) -> Floats:
+    """Widen the upper half of intervals for errors that are skewed to the right, by the first term of the Cornish-Fisher expansion.
+
+    The quantile z of a normal error becomes z + (z**2 - 1) s / 6, in standard deviations, where s is the skewness.
+
+    Args:
+        half_width: (k,) z times the standard deviation.
+        stddev: (k,) standard deviations.
+        skewness: (k,) of at least 0.
+
+    Returns:
+        (k,) distances from the centre to the upper end, not yet rounded.
+
+    Source:
+        Cornish, Fisher, "Moments and cumulants in the specification of distributions", Revue de l'Institut International de Statistique
+        5, 1938.
+
+    >>> add_skewness(np.array([20.0]), np.array([10.0]), np.array([1.0])).tolist()
+    [25.0]
+    """
+    squared = np.divide(half_width**2, stddev, out=np.zeros_like(stddev), where=stddev > 0)
+    return np.asarray(half_width + np.maximum(squared - stddev, 0.0) * skewness / 6)
+
+
+def count_ends(centre: NDArray[Any], half_width: Floats, upper: Floats | None = None) -> tuple[Floats, Floats]:
     """Compute the ends of intervals of counts: rounded outwards to whole numbers, and cut at 0, since no count is below it.
 
     Args:
-        centre: (k,) unbiased counts.
+        centre: (k,) counts.
         half_width: (k,) of the intervals, from `half_widths`; NaN where none is known.
+        upper: (k,) distances to the upper ends; the half widths if None.
 
     Returns:
         (k,) lower and (k,) upper ends; NaN stays.
     """
-    return np.maximum(np.floor(centre - half_width), 0.0), np.maximum(np.ceil(centre + half_width), 0.0)
+    above = half_width if upper is None else upper
+    return np.maximum(np.floor(centre - half_width), 0.0), np.maximum(np.ceil(centre + above), 0.0)

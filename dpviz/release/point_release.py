@@ -17,8 +17,9 @@ from dpviz.privacy.consistency import Spread
 from dpviz.privacy.receipt import PRIVATE
 from dpviz.privacy.wavelet import WaveletSpread
 from dpviz.release.count_release import CountRelease
+from dpviz.release.intervals import add_skewness, count_ends
 from dpviz.release.regular_grid import make_dataset
-from dpviz.release.squares import square_errors
+from dpviz.release.unevenness import CutSums, Unevenness
 from dpviz.space.coverage import check_coverage, is_areas, shapes_of
 from dpviz.space.domain import Domain
 from dpviz.space.interpolate import FILLS, UNIFORM, interpolation_sums
@@ -156,8 +157,16 @@ class PointRelease(CountRelease):
             DomainError: as for `answer`.
         """
         share, lattice = check_coverage(self.domain, boxes, outside), self.domain.lattice(boxes)
-        ends = self._ends(*self._sum_boxes(lattice, self.centre), joint=joint)
-        return (*ends, share) if outside == "inside_part" else ends
+        cut = CutSums(self.unevenness, lattice)
+        centre, stddev = self._sum_boxes(lattice, self.centre, cut=cut)
+        low, high = self._ends(centre, stddev, joint=joint)
+        if cut.is_cut.any():
+            answer, _ = self._answer_boxes(lattice, self._interpolation(None), spread=False)
+            stddev = np.sqrt(stddev**2 + cut.variance)
+            wide = self._half_widths(stddev, joint=joint)
+            ends = count_ends(answer, wide, upper=add_skewness(wide, stddev, cut.skewness(stddev)))
+            low, high = (np.where(cut.is_cut, *pair) for pair in zip(ends, (low, high), strict=True))
+        return (low, high, share) if outside == "inside_part" else (low, high)
 
     @overload
     def answer_areas(self, areas: Areas, *, spread: Literal[False] = False, outside: Literal["refuse"] = "refuse") -> Floats: ...
@@ -214,11 +223,6 @@ class PointRelease(CountRelease):
         sums = block_sums(self.tree, self.count, zoom, self.domain.mask)
         difference = self._interpolation(None)
         return self._at_least_0(sums + difference.blocks(1 << zoom, self.domain.side)) if difference else sums
-
-    @cached_property
-    def square_errors(self) -> tuple[Floats, Floats]:
-        """(z,) expected root mean square errors of the squares of zoom levels, and (z,) their noise; see `dpviz.release.squares`."""
-        return square_errors(self)
 
     def _interpolation(self, fill: str | None) -> Cumulative | None:
         """Compute the cumulative difference between interpolated and uniform answers; None if answers are uniform."""
@@ -305,16 +309,29 @@ class PointRelease(CountRelease):
         """Return estimates without the negative ones that rounding makes where no count is negative."""
         return np.maximum(estimate, 0.0) if self.nonnegative else estimate
 
-    def _sum_boxes(self, lattice: Floats, counts: Floats, *, spread: bool = True) -> tuple[Floats, Floats]:
-        """Add up (n,) counts in (q, 4) boxes, uniformly; also compute (q,) standard deviations, which are 0 unless `spread`."""
+    @cached_property
+    def unevenness(self) -> Unevenness:
+        """How uneven records may lie inside partitions, from released numbers alone."""
+        return Unevenness.of(self.tree, self.open_cells, (self.count, self.centre), self.node_stddev, self.noise)
+
+    def _sum_boxes(self, lattice: Floats, counts: Floats, *, spread: bool = True, cut: CutSums | None = None) -> tuple[Floats, Floats]:
+        """Add up (n,) counts in (q, 4) boxes, uniformly; also compute (q,) standard deviations, which are 0 unless `spread`.
+
+        What cut partitions may add is added to `cut`, if it is given.
+        """
         if isinstance(self.spread, WaveletSpread):
             sums = self._cumulative if counts is self.count else cumulative(self.tree, counts, self.domain.mask)
             assert sums is not None  # noqa: S101  (for the type checker: the leaves are one grid)
+            if cut is not None:
+                cut.add_all(box_overlap(self.tree, lattice, self.domain.mask))
             return sums.boxes(lattice), np.sqrt(self.spread.boxes(lattice))
-        return self._sum_shares(box_overlap(self.tree, lattice, self.domain.mask), len(lattice), counts, spread=spread)
+        overlap = box_overlap(self.tree, lattice, self.domain.mask)
+        return self._sum_shares(overlap, len(lattice), counts, spread=spread, cut=cut)
 
-    def _sum_shares(self, overlap: Overlap, queries: int, counts: Floats, *, spread: bool) -> tuple[Floats, Floats]:
-        """Add up (n,) counts by the shares of nodes in queries; also compute (q,) standard deviations, which are 0 unless `spread`."""
+    def _sum_shares(
+        self, overlap: Overlap, queries: int, counts: Floats, *, spread: bool, cut: CutSums | None = None
+    ) -> tuple[Floats, Floats]:
+        """Add up (n,) counts by the shares of nodes in queries, as `_sum_boxes` does."""
         estimate, stddev = np.zeros(queries), np.zeros(queries)
         for part, fronts in batches(self.tree, overlap, queries):
             for front in fronts:
@@ -322,6 +339,8 @@ class PointRelease(CountRelease):
                 estimate[part] += np.bincount(front.query - part.start, share * counts[front.node], part.stop - part.start)
             if spread:
                 stddev[part] = self._front_stddev(fronts, part)
+            if cut is not None:
+                cut.add(part, fronts)
         return estimate, stddev
 
     def _front_stddev(self, fronts: list[Front], part: slice) -> Floats:

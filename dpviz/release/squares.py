@@ -1,26 +1,18 @@
-"""How far off the equal squares of a zoom level are, from released numbers alone: by noise, and by what is not known inside partitions.
-
-Inside a partition of n records, a square gets records by its share of the area. How uneven they really lie is carried over from the divided
-partitions, whose children were counted: see `find_evenness`.
-"""
+"""How far off the equal squares of a zoom level are, from released numbers alone: by noise, and by what is not known inside partitions."""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from dpviz.arrays import Floats, Integers, Mask
-
-if TYPE_CHECKING:
-    from dpviz.release.point_release import PointRelease
+from dpviz.release.point_release import PointRelease
 
 FINEST_ZOOM = 10
 _SAMPLED_BLOCKS = 1024
-_FEWEST_DIVIDED = 5  # divided partitions from which an evenness can be found
-_CLEAR = 3.0  # standard deviations of the sum of its children from which the count of a divided partition is clear of noise
-_FEW_RECORDS = 2.0  # of so few, no unevenness can be seen
+_ESTIMATED: WeakKeyDictionary[PointRelease, tuple[Floats, Floats]] = WeakKeyDictionary()
 
 
 def expected_error(release: PointRelease, zoom: int) -> float:
@@ -61,63 +53,32 @@ def _select_evenly(is_open: Mask) -> tuple[Integers, Integers]:
     return row, column
 
 
-def find_evenness(release: PointRelease) -> float:
-    """Estimate how evenly records lie inside the partitions of a release, from its divided partitions. Their children were counted.
-
-    Let a divided partition have n records and children with shares p of them and a of its area. Then g = sum(p**2 / a) is 1 if they are
-    spread evenly, and 1 / a if all are in one child. The estimate of n(n - 1)g is free of noise: the variance of each count is taken from
-    its square. Sums over the half of the divided partitions with the smallest counts, which are most like those that were not divided,
-    give one g; and the evenness is 1 - log(g) / log(1 / sum(a**2)).
-
-    As for a fractal of correlation dimension 2 b, k equal parts of a partition of evenness b hold shares with sum(p**2) = k**-b.
-
-    Returns:
-        0 (all in one place) to 1 (even); 0, the worst, if fewer than five divided partitions are clear of noise.
-    """
-    tree, count, variance = release.tree, release.centre, release.node_stddev**2
-    child = np.arange(1, len(tree))
-    parent = tree.parent[child]
-    area = release.open_cells[child] / np.maximum(release.open_cells[parent], 1.0)
-    known = np.isfinite(variance[child]) & (area > 0)
-    child, parent, area = child[known], parent[known], area[known]
-
-    def add_up(numbers: Floats) -> Floats:
-        return np.bincount(parent, numbers, len(tree))
-
-    pairs = count**2 - variance - count  # estimates of n(n - 1)
-    clear = (tree.children > 1) & (count > np.maximum(_CLEAR * np.sqrt(add_up(variance[child])), _FEW_RECORDS)) & np.isfinite(variance)
-    if clear.sum() < _FEWEST_DIVIDED:
-        return 0.0
-    small = clear & (count <= np.median(count[clear]))
-    weight = np.maximum(pairs[small], 0.0)
-    if not weight.any():
-        return 0.0
-    growth = add_up(pairs[child] / area)[small].sum() / weight.sum()
-    parts = 1.0 / np.average(add_up(area**2)[small], weights=weight)
-    return float(np.clip(1.0 - math.log(max(growth, 1.0)) / math.log(parts), 0.0, 1.0)) if parts > 1 else 0.0
-
-
 def square_errors(release: PointRelease) -> tuple[Floats, Floats]:
-    """Estimate the errors of the squares of each zoom level, from released numbers alone.
+    """Estimate the errors of the squares of each zoom level, from released numbers alone; they are computed once per release.
 
-    The variance of k squares of which a partition of n records and evenness b has the shares f of its area is, in sum,
-    n**2 (s**b - s) + n (1 - s), where s = sum(f**2): what a fractal adds, and the variance of n independent records. n**2 is
-    estimated by the squared count less the variance of its noise. Squares that consist of whole partitions have noise alone.
+    The variance of the squares into which a partition of n records is cut is, in sum, (1 - s) (k n**2 + n), as for boxes that cut it (see
+    `Unevenness`, which gives k). Here s is the sum of the squared shares of its area in the squares. n**2 is estimated by the squared
+    count less the variance of its noise. Squares that consist of whole partitions have noise alone.
 
     Returns:
         (z,) expected root mean square errors at zoom levels 0 to the domain's order, at most 10, in records; and (z,) those from noise
         alone. NaN if the release states no noise.
     """
+    if release not in _ESTIMATED:
+        _ESTIMATED[release] = _estimate(release)
+    return _ESTIMATED[release]
+
+
+def _estimate(release: PointRelease) -> tuple[Floats, Floats]:
     zooms = range(min(release.domain.order, FINEST_ZOOM) + 1)
     noise = np.array([expected_error(release, zoom) for zoom in zooms])
     leaves = release.open_nodes(release.height)
     count, variance = release.centre[leaves], release.node_stddev[leaves] ** 2
-    squared, records, evenness = np.maximum(count**2 - variance, 0.0), np.maximum(count, 0.0), find_evenness(release)
-    inside = []
-    for zoom in zooms:
-        share = _sum_squared_shares(release, leaves, release.domain.side >> zoom)
-        added = squared * (share**evenness - share) + records * (1.0 - share)
-        inside.append(added.sum() / release.domain.count_open_blocks(zoom))
+    uneven = release.unevenness.level * np.maximum(count**2 - variance, 0.0) + np.maximum(count, 0.0)
+    inside = [
+        (uneven * (1.0 - _sum_squared_shares(release, leaves, release.domain.side >> zoom))).sum() / release.domain.count_open_blocks(zoom)
+        for zoom in zooms
+    ]
     return np.sqrt(noise**2 + inside), noise
 
 

@@ -15,7 +15,7 @@ from dpviz.amounts import format_decimal, format_percent
 from dpviz.release.area_release import AreaRelease
 from dpviz.release.nouns import AnyRelease, counted_noun
 from dpviz.release.point_release import PointRelease
-from dpviz.release.squares import is_quartered, level_like, zoom_like
+from dpviz.release.squares import is_quartered, level_like, square_errors, zoom_like
 from dpviz.release.trip_release import TripRelease
 
 USABLE, ROUGH, NOISE = _GRADES = "usable", "rough", "mostly noise"
@@ -227,7 +227,7 @@ def verdict(release: AnyRelease) -> Verdict:
     'Levels 0 to 2 are usable; level 3 is mostly noise; level 4 is too fine: its counts are spread, not measured.'
     """
     if isinstance(release, PointRelease):
-        errors, noise = release.square_errors
+        errors, noise = square_errors(release)
         return _doubt_occupied(release, square_verdict(release, errors.tolist(), noise=noise.tolist()))
     if isinstance(release, TripRelease):
         dropped, total = _smallest_released(release), float(release.stages[0].count.sum())
