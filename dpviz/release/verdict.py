@@ -129,7 +129,10 @@ class Verdict:
             finest = self.levels[-1]
             if self.listed is not None:
                 return f"All levels are usable; {finest.name} lists {self.listed:,} of its {finest.parts:,} {self.parts}."
-            return f"All levels are usable, down to the {finest.parts:,} {self.parts} of {finest.name}."
+            off = format_percent(finest.stddev / finest.mean)
+            kind = "an error" if self.parts == "squares" else "noise"
+            size = f", with {kind} of {off} of an average number" if finest.stddev else ""
+            return f"All levels are usable, down to the {finest.parts:,} {self.parts} of {finest.name}{size}."
         if not any(grade == USABLE for grade, _ in grades):
             return f"No level is usable: even the total is {self.levels[0].grade}."
         phrases = [f"{_name_levels(run)} {'is' if len(run) == 1 else 'are'} {grade}" for grade, run in grades]
@@ -297,8 +300,8 @@ def _doubt_occupied(release: PointRelease | AreaRelease, found: Verdict) -> Verd
     unsure = 0 if not len(looks) else min(int((release.centre[nodes] <= -looks.min()).sum()), len(looks))
     if unsure < max(_MOST_UNSURE * len(looks), 1):
         return found
-    name = f"{found.parts if is_areas else 'partitions'} of {level.name} that look occupied"
-    return replace(found, occupied=f"But up to about {unsure:,} of the {len(looks):,} {name} may be empty.")
+    name = f"{found.parts} of {level.name}" if is_areas else "partitions"
+    return replace(found, occupied=f"But up to about {unsure:,} of the {len(looks):,} {name} that look occupied may be empty.")
 
 
 def square_verdict(release: PointRelease, errors: Sequence[float], unit: str = "", noise: Sequence[float] | None = None) -> Verdict:
