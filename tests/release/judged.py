@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -25,18 +26,14 @@ def judge(names: Iterable[str], keys: Iterable[str] = MECHANISMS_JUDGED, seeds: 
         A row per level: set, mechanism, epsilon, seed, level; `usable`, whether it is called so; and `good`, whether its squares are off by
         at most 40 % of an average one (root mean square).
     """
-    rows = []
+    rows: list[dict[str, object]] = []
     for name in names:
         cells = cells_of(name)
         points = PointCounts.from_matrix(cells, domain=DOMAIN)
-        for key in keys:
-            for epsilon in EPSILONS:
-                for seed in seeds:
-                    release = MECHANISMS.of("points")[key]().release(points, PureBudget(epsilon), Entropy.seeded(seed))
-                    rows += [
-                        {"set": name, "mechanism": key, "epsilon": float(epsilon), "seed": seed, **row}
-                        for row in _judge_levels(release, cells)
-                    ]
+        for key, epsilon, seed in product(keys, EPSILONS, seeds):
+            release = MECHANISMS.of("points")[key]().release(points, PureBudget(epsilon), Entropy.seeded(seed))
+            case = {"set": name, "mechanism": key, "epsilon": float(epsilon), "seed": seed}
+            rows += [case | row for row in _judge_levels(release, cells)]
     return pd.DataFrame(rows)
 
 
