@@ -10,7 +10,7 @@ from dpviz.release.area_release import AreaRelease
 from dpviz.release.nouns import AnyRelease, counted_noun
 from dpviz.release.point_release import PointRelease
 from dpviz.release.trip_release import TripRelease
-from dpviz.release.verdict import ROUGH, USABLE, verdict
+from dpviz.release.verdict import ROUGH, USABLE, grades
 from dpviz.view.areas_canvas import released_scene as released_areas
 from dpviz.view.areas_drawing import AreasMapSettings, Denominator, RegionsOnMap, draw_areas
 from dpviz.view.canvas import MOST_FEATURES
@@ -40,8 +40,9 @@ def show_paid_map(release: AnyRelease, key: int) -> None:
 
 def find_readable_level(release: PointRelease) -> int:
     """Return the finest level that is usable, or else rough, of those that a map can show; 0 if none is."""
-    shown = [level for level in verdict(release).levels if level.level == 0 or len(release.nodes(level.level)) <= MOST_FEATURES]
-    by_grade = ([level.level for level in shown if level.grade == grade] for grade in (USABLE, ROUGH))
+    found = grades(release)
+    shown = [level for level in range(len(found)) if level == 0 or len(release.nodes(level)) <= MOST_FEATURES]
+    by_grade = ([level for level in shown if found[level] == grade] for grade in (USABLE, ROUGH))
     return max(next(filter(None, by_grade), [0]))
 
 

@@ -5,9 +5,9 @@ states without the truth are in `dpviz.release`; charts of results are in `dpviz
 """
 
 from dpviz.evaluation.audits import audit_all
-from dpviz.evaluation.metrics import expected_error
 from dpviz.evaluation.tables import frontier
 from dpviz.release.area_fitness import fitness
+from dpviz.release.squares import expected_error
 from dpviz.space.workloads import random_rectangles
 
 __all__ = ["audit_all", "expected_error", "fitness", "frontier", "random_rectangles"]

@@ -10,10 +10,10 @@ import numpy as np
 
 from dpviz.arrays import Floats
 from dpviz.data.points import PointCounts
-from dpviz.evaluation.metrics import expected_error
 from dpviz.mechanisms.points.base import PointMechanism, PostProcessing, post_settings, reconcile
 from dpviz.privacy.budget import Budget
 from dpviz.release.point_release import PointRelease
+from dpviz.release.squares import expected_error
 from dpviz.space.mask import open_cells
 from dpviz.space.ranges import Cumulative
 

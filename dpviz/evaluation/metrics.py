@@ -1,4 +1,4 @@
-"""Errors of point releases: by zoom level, by query, by size of partitions. CURATOR ONLY, except for `expected_error`."""
+"""Errors of point releases: by zoom level, by query, by size of partitions. CURATOR ONLY."""
 
 from __future__ import annotations
 
@@ -15,13 +15,12 @@ from dpviz.cards import HtmlCard
 from dpviz.data.points import PointCounts
 from dpviz.errors import DomainError
 from dpviz.release.point_release import PointRelease
+from dpviz.release.squares import FINEST_ZOOM, expected_error
 from dpviz.space.coverage import check_coverage
 
-FINEST_ZOOM = 10
 SMOOTHING = 20.0  # records: the least denominator of a relative error
 SMALL_SHARE = 0.001  # of all records: the least denominator of `n3`
 PRESENT = 0.5  # records: a block released with at least so many counts as occupied
-_SAMPLED_BLOCKS = 1024
 _LAPLACE_KURTOSIS = 6.0
 _QUERIES_PER_BATCH = 1000
 
@@ -276,36 +275,3 @@ def _zoom_errors(release: PointRelease, zoom: int, truth: Integers, estimate: Fl
         "false_positive_records": float(estimate[empty & (estimate >= PRESENT)].sum()),
         "false_negatives": wrong["false_negatives"],
     }
-
-
-def expected_error(release: PointRelease, zoom: int) -> float:
-    """Compute the error of block counts that is expected from the noise alone; no true counts are needed.
-
-    If there are more than 1,024 blocks, the error is estimated from 1,024 evenly spaced ones; with a mask, from 1,024 random ones
-    that the mask does not cover.
-
-    Args:
-        release: of points, by any mechanism.
-        zoom: 0 to the domain's order; there are 2**zoom x 2**zoom equal blocks.
-
-    Returns:
-        Root mean square error of a block, in records.
-
-    >>> import dpviz as dv
-    >>> domain = dv.Domain(bounds=(0, 0, 16, 16), crs=None, order=4)
-    >>> points = dv.PointCounts.from_xy([1.5] * 40, [2.5] * 40, domain=domain)
-    >>> release = dv.Quadtree(height=2).release(points, dv.PureBudget(5), dv.Entropy.seeded(1))
-    >>> bool(0 < dv.evaluation.expected_error(release, zoom=2) < 2)
-    True
-    """
-    side, width = 1 << zoom, release.domain.side >> zoom
-    blocks = np.unique(np.linspace(0, side**2 - 1, min(side**2, _SAMPLED_BLOCKS)).astype(np.int64))
-    row, column = np.divmod(blocks, side)
-    column = (column + row) % side  # evenly spaced numbers would often lie in few columns: each row is shifted by its own number
-    if release.domain.mask is not None:
-        open_blocks = np.flatnonzero(release.domain.mask.blocks(zoom))
-        chosen = np.random.default_rng(0).permutation(open_blocks)[:_SAMPLED_BLOCKS]  # at random, the same ones each time
-        row, column = np.divmod(np.sort(chosen), side)
-    corners = np.stack([column, row, column + 1, row + 1], axis=1) * width
-    _, stddev = release.answer(release.domain.coordinates(corners), spread=True, fill="uniform")  # only the spread is used
-    return float(np.sqrt((stddev**2).mean()))

@@ -14,7 +14,6 @@ import pandas as pd
 from dpviz.data.points import PointCounts
 from dpviz.data.trips import TripCounts
 from dpviz.errors import SettingError
-from dpviz.evaluation.metrics import expected_error
 from dpviz.mechanisms.base import AnyMechanism
 from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget
 from dpviz.privacy.entropy import Entropy
@@ -24,6 +23,7 @@ from dpviz.publishing.public_guess import EVEN, SEED, guess_points
 from dpviz.release.area_release import AreaRelease
 from dpviz.release.nouns import AnyRelease
 from dpviz.release.point_release import PointRelease
+from dpviz.release.squares import expected_error
 from dpviz.release.trip_release import TripRelease
 
 __all__ = ["FoundEpsilon", "WantedError", "compute_error", "find_epsilon"]

@@ -163,7 +163,7 @@ class PointRelease(CountRelease):
             DomainError: as for `answer`.
         """
         share, lattice = check_coverage(self.domain, boxes, outside), self.domain.lattice(boxes)
-        cut = CutSums(self._unevenness, lattice)
+        cut = CutSums(self.unevenness, lattice)
         centre, stddev = self._sum_boxes(lattice, self.centre, cut=cut)
         low, high = self._ends(centre, stddev, joint=joint)
         if cut.is_cut.any():
@@ -330,7 +330,8 @@ class PointRelease(CountRelease):
         return np.maximum(estimate, 0.0) if self.nonnegative else estimate
 
     @cached_property
-    def _unevenness(self) -> Unevenness:
+    def unevenness(self) -> Unevenness:
+        """How uneven records may lie inside partitions, from released numbers alone."""
         return Unevenness.of(self.tree, self.open_cells, (self.count, self.centre), self.node_stddev, self.noise)
 
     def _sum_boxes(self, lattice: Floats, counts: Floats, *, spread: bool = True, cut: CutSums | None = None) -> tuple[Floats, Floats]:

@@ -15,6 +15,7 @@ from dpviz.amounts import format_decimal, format_percent
 from dpviz.release.area_release import AreaRelease
 from dpviz.release.nouns import AnyRelease, counted_noun
 from dpviz.release.point_release import PointRelease
+from dpviz.release.squares import is_quartered, level_like, square_errors, zoom_like
 from dpviz.release.trip_release import TripRelease
 
 USABLE, ROUGH, NOISE = _GRADES = "usable", "rough", "mostly noise"
@@ -57,7 +58,7 @@ class LevelVerdict:
     Attributes:
         level: 0 for the whole.
         name: name of the level, for example "level 3", or "state to state".
-        parts: the number of partitions in the level, or of pairs that were counted (with noise or exactly).
+        parts: the number of squares or regions in the level, or of pairs that were counted (with noise or exactly).
         mean: the released total divided by `parts`, in records or trips, at least 0.
         stddev: mean standard deviation of the level's numbers.
         grade: `USABLE`, `ROUGH` or `NOISE`; of squares `TOO_FINE`, too.
@@ -82,7 +83,7 @@ class Verdict:
     Attributes:
         levels: the grade of each level, the whole first.
         counted: "records" or "trips", or another unit that the caller knows.
-        parts: "partitions", "squares", "pairs" or "regions".
+        parts: "squares", "pairs" or "regions".
         dropped: the smallest released number, if smaller ones were dropped and are missing from all sums, too; else None.
         listed: the number of pairs in the list of the finest level; None if that level is no list.
         rest: the share of all trips, in percent, that are in no listed pair; None if there is no list, or no trips.
@@ -92,7 +93,7 @@ class Verdict:
             if they are few.
 
     >>> level = LevelVerdict(level=0, name="level 0", parts=1, mean=1000.0, stddev=12.0, grade=USABLE)
-    >>> Verdict(levels=(level,), counted="records", parts="partitions").headline
+    >>> Verdict(levels=(level,), counted="records", parts="squares").headline
     'The only level, the whole, is usable.'
     """
 
@@ -128,7 +129,10 @@ class Verdict:
             finest = self.levels[-1]
             if self.listed is not None:
                 return f"All levels are usable; {finest.name} lists {self.listed:,} of its {finest.parts:,} {self.parts}."
-            return f"All levels are usable, down to the {finest.parts:,} {self.parts} of {finest.name}."
+            off = format_percent(finest.stddev / finest.mean)
+            kind = "an error" if self.parts == "squares" else "noise"
+            size = f", with {kind} of {off} of an average number" if finest.stddev else ""
+            return f"All levels are usable, down to the {finest.parts:,} {self.parts} of {finest.name}{size}."
         if not any(grade == USABLE for grade, _ in grades):
             return f"No level is usable: even the total is {self.levels[0].grade}."
         phrases = [f"{_name_levels(run)} {'is' if len(run) == 1 else 'are'} {grade}" for grade, run in grades]
@@ -197,10 +201,14 @@ def verdict(release: AnyRelease) -> Verdict:
     """Grade every level of a release by its noise and the released total alone.
 
     The rule: r = s / (t / k). Here s is the mean standard deviation of the level's numbers and t the released total, at least 0. k is
-    the number of parts: for points all partitions, including empty ones; for trips all pairs that were counted, including those that
+    the number of parts: all regions of areas, including empty ones; for trips all pairs that were counted, including those that
     were dropped afterwards. (Pairs below a released zero are never counted. So the average over all possible pairs would be smaller
     than t / k.) A level is usable up to r = 0.4, which is the limit of medium reliability for an average number; rough up to r = 1;
     beyond that, the noise is larger than the average number. If t is 0, only exact levels are usable.
+
+    Of points, the levels are zoom levels and the parts their equal squares, whatever the partitions are, so that a level that was cut
+    off because of a small budget is not forgotten: s is the expected error of a square, from noise and from what is not known inside
+    partitions (`square_errors`).
 
     No single number is selected, such as the largest one or those above a threshold. So a level does not look usable because the noise
     of some of its many numbers is large by chance. For a level that is mostly empty the rule is strict: its few full partitions may be
@@ -219,8 +227,11 @@ def verdict(release: AnyRelease) -> Verdict:
     >>> domain = dv.Domain(bounds=(0, 0, 16, 16), crs=None, order=4)
     >>> points = dv.PointCounts.from_xy(*np.random.default_rng(1).uniform(0, 16, (2, 1000)), domain=domain)
     >>> verdict(dv.Quadtree(height=3).release(points, dv.PureBudget(0.2), dv.Entropy.seeded(1))).headline
-    'Levels 0 to 2 are usable; level 3 is mostly noise.'
+    'Levels 0 to 2 are usable; level 3 is mostly noise; level 4 is too fine: its counts are spread, not measured.'
     """
+    if isinstance(release, PointRelease):
+        errors, noise = square_errors(release)
+        return _doubt_occupied(release, square_verdict(release, errors.tolist(), noise=noise.tolist()))
     if isinstance(release, TripRelease):
         dropped, total = _smallest_released(release), float(release.stages[0].count.sum())
         stages = tuple(_grade_stage(release, stage, lacking=dropped is not None) for stage in range(release.tree.height + 1))
@@ -233,15 +244,17 @@ def verdict(release: AnyRelease) -> Verdict:
             rest=None if release.half_step_sums is None or total <= 0 else 100.0 * int(release.unlisted_trips(0, 0).count.sum()) / total,
             stages=stages,
         )
-    if isinstance(release, AreaRelease):
-        names, parts = ["the whole", *release.regions.levels], "regions"
-    else:
-        names, parts = [f"level {level}" for level in range(release.height + 1)], "partitions"
     levels, total = [], float(release.centre[0])
-    for level, name in enumerate(names):
+    for level, name in enumerate(["the whole", *release.regions.levels]):
         nodes = release.open_nodes(level)
         levels.append(grade_level(level, name, len(nodes), total, float(np.mean(release.node_stddev[nodes]))))
-    return _doubt_occupied(release, Verdict(levels=tuple(levels), counted=counted_noun(release), parts=parts))
+    return _doubt_occupied(release, Verdict(levels=tuple(levels), counted=counted_noun(release), parts="regions"))
+
+
+def grades(release: AnyRelease) -> list[str]:
+    """Return the grade of each level of a release, the whole first; of points, that of the squares that are like its partitions."""
+    found = [level.grade for level in verdict(release).levels]
+    return [found[zoom_like(release, level)] for level in range(release.height + 1)] if isinstance(release, PointRelease) else found
 
 
 def with_false_positives(found: Verdict, empty: Sequence[int], wrong: Sequence[int]) -> Verdict:
@@ -278,16 +291,17 @@ def _doubt_occupied(release: PointRelease | AreaRelease, found: Verdict) -> Verd
     level = _finest_readable(found)
     if level is None:
         return found
-    nodes = release.nodes(level.level)
+    is_areas = isinstance(release, AreaRelease)
+    nodes = release.nodes(level.level if is_areas else level_like(release, level.level))
     count = release.count[nodes]
-    if isinstance(release, AreaRelease) and release.hidden is not None and level.level == release.regions.depth:
+    if is_areas and release.hidden is not None and level.level == release.regions.depth:
         count = count[~release.hidden]
     looks = count[count >= _PRESENT]
     unsure = 0 if not len(looks) else min(int((release.centre[nodes] <= -looks.min()).sum()), len(looks))
     if unsure < max(_MOST_UNSURE * len(looks), 1):
         return found
-    name = f"{found.parts} of {level.name} that look occupied"
-    return replace(found, occupied=f"But up to about {unsure:,} of the {len(looks):,} {name} may be empty.")
+    name = f"{found.parts} of {level.name}" if is_areas else "partitions"
+    return replace(found, occupied=f"But up to about {unsure:,} of the {len(looks):,} {name} that look occupied may be empty.")
 
 
 def square_verdict(release: PointRelease, errors: Sequence[float], unit: str = "", noise: Sequence[float] | None = None) -> Verdict:
@@ -314,7 +328,8 @@ def square_verdict(release: PointRelease, errors: Sequence[float], unit: str = "
     """
     total = float(release.centre[0])
     domain = release.domain
-    levels = tuple(grade_level(zoom, f"level {zoom}", domain.count_open_blocks(zoom), total, error) for zoom, error in enumerate(errors))
+    name = "level" if is_quartered(release) else "zoom level"
+    levels = tuple(grade_level(zoom, f"{name} {zoom}", domain.count_open_blocks(zoom), total, error) for zoom, error in enumerate(errors))
     parts = errors if noise is None else noise
     spread = [level.grade == NOISE and part**2 < error**2 / 2 for level, error, part in zip(levels, errors, parts, strict=True)]
     first = spread.index(True) if True in spread else len(levels)
@@ -344,8 +359,8 @@ def _describe_standing(release: PointRelease, levels: Sequence[LevelVerdict], co
 def describe_verdict(release: AnyRelease) -> dict[str, Any]:
     """Describe the verdict in the form of the manifest: sentences, rule, and the levels of each grade."""
     result = verdict(release)
-    grade_names = {"usable": USABLE, "rough": ROUGH, "mostly_noise": NOISE}
-    levels = {name: [level.level for level in result.levels if level.grade == grade] for name, grade in grade_names.items()}
+    grade_names = {"usable": (USABLE,), "rough": (ROUGH,), "mostly_noise": (NOISE, TOO_FINE)}
+    levels = {name: [level.level for level in result.levels if level.grade in grade] for name, grade in grade_names.items()}
     return {"headline": result.headline, "detail": result.detail, "rule": result.rule, **levels}
 
 
@@ -434,9 +449,10 @@ def _name_levels(levels: list[LevelVerdict]) -> str:
     first, last = levels[0], levels[-1]
     if first is last:
         return first.name
-    if first.name != f"level {first.level}":
+    name = first.name.removesuffix(f"level {first.level}")
+    if name == first.name:
         return f"{first.name} {'and' if last.level == first.level + 1 else 'down to'} {last.name}"
-    return f"levels {first.level} {'and' if last.level == first.level + 1 else 'to'} {last.level}"
+    return f"{name}levels {first.level} {'and' if last.level == first.level + 1 else 'to'} {last.level}"
 
 
 def _name_empty_shares(runs: list[list[LevelVerdict]]) -> str:

@@ -10,7 +10,7 @@ from dpviz.release.base import Level
 from dpviz.release.nouns import AnyRelease
 from dpviz.release.point_release import PointRelease
 from dpviz.release.trip_release import TripRelease
-from dpviz.release.verdict import NOISE, verdict
+from dpviz.release.verdict import NOISE, TOO_FINE, grades
 from dpviz.space.regions import Regions
 
 NO_SHAPES = "The regions have no geometry, so there is no place on the map for them."
@@ -23,8 +23,8 @@ COARSE_LEVEL = 2  # levels up to it may be drawn although they are mostly noise
 def choose_level(release: PointRelease) -> int:
     """Choose the level of the map: the finest one with at most 5,000 partitions that is not mostly noise or is at most level 2."""
     drawable = [level for level in range(release.height + 1) if len(release.nodes(level)) <= MOST_SHAPES]
-    usable = {level_verdict.level for level_verdict in verdict(release).levels if level_verdict.grade != NOISE}
-    return max(level for level in drawable if level in usable or level <= COARSE_LEVEL)
+    found = grades(release)
+    return max(level for level in drawable if found[level] not in (NOISE, TOO_FINE) or level <= COARSE_LEVEL)
 
 
 @singledispatch
@@ -69,6 +69,6 @@ def _find_level_of_regions(release: TripRelease | AreaRelease, hierarchies: list
         return number
     if not drawable:
         raise DomainError(NO_SHAPES)
-    readable = {found.level for found in verdict(release).levels if found.grade != NOISE}
+    readable = {number for number, grade in enumerate(grades(release)) if grade != NOISE}
     fits = [number for number in drawable if max(regions.size(number) for regions in hierarchies) <= MOST_SHAPES] or drawable[:1]
     return max((number for number in fits if number in readable), default=fits[0])

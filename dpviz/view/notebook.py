@@ -22,7 +22,7 @@ from dpviz.release.intervals import OF_RELEASED_PAIRS
 from dpviz.release.nouns import AnyRelease
 from dpviz.release.point_release import PointRelease
 from dpviz.release.trip_release import TripRelease
-from dpviz.release.verdict import NOISE, LevelVerdict, verdict
+from dpviz.release.verdict import NOISE, verdict
 from dpviz.space.domain import Domain
 from dpviz.space.regions import Regions
 from dpviz.view.report import load_template
@@ -196,17 +196,13 @@ def _make_release_card(release: AnyRelease, title: str, sizes: str, picture: Pic
         facts.append(("Intervals", OF_RELEASED_PAIRS))
     warning = "" if release.status == PRIVATE else f"{release.status}. Not for publication."
     rows = [
-        (_name(release, level), format_count(level.parts), format_decimal(level.mean, 3), format_decimal(level.stddev, 3), level.grade)
+        (level.name, format_count(level.parts), format_decimal(level.mean, 3), format_decimal(level.stddev, 3), level.grade)
         for level in found.levels
     ]
     columns = ("Level", "Numbers", f"Average, in {found.counted}", "Std. deviation", "Verdict")
     levels = Table(title="Levels and their noise", columns=columns, rows=rows, texts=(0, 4), note=found.rule)
     tables = (levels, _tabulate_steps(receipt, [name_level(release, step.level) for step in receipt.steps], "Receipt"))
     return Card(title=title, warning=warning, headline=found.headline, facts=facts, picture=picture, caption=what, tables=tables)
-
-
-def _name(release: AnyRelease, level: LevelVerdict) -> str:
-    return name_level(release, level.level) if isinstance(release, PointRelease) else level.name
 
 
 def _describe_spent(receipt: Receipt) -> str:

@@ -23,7 +23,7 @@ from dpviz.release.point_release import PointRelease
 from dpviz.release.reliability import grade_reliability
 from dpviz.release.tables import FLOWS, REST, TABLE, escape_formulas, format_level
 from dpviz.release.trip_release import TripRelease
-from dpviz.release.verdict import verdict
+from dpviz.release.verdict import grades
 from dpviz.space.domain import Domain
 
 _PRIORS = (0.01, 0.1, 0.5)  # beliefs of an attacker before the release
@@ -326,8 +326,8 @@ def list_level_rows(release: AnyRelease, levels: list[dict[str, Any]]) -> list[L
         release: public.
         levels: the expected utility per level, from the manifest.
     """
-    grades = [level.grade for level in verdict(release).levels]
-    return [_make_level_row(release, level, facts, grade) for level, (facts, grade) in enumerate(zip(levels, grades, strict=True))]
+    rows = enumerate(zip(levels, grades(release), strict=True))
+    return [_make_level_row(release, level, facts, grade) for level, (facts, grade) in rows]
 
 
 def choose_axis(rows: list[LevelRow]) -> Axis:

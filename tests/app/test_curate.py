@@ -20,11 +20,11 @@ from dpviz.app.saved_config import write_configuration
 from dpviz.app.session import read_link
 from dpviz.app.trips.state import TripsConfig
 from dpviz.errors import DpvizError
-from dpviz.evaluation.metrics import expected_error
 from dpviz.mechanisms import run as measure
 from dpviz.privacy.ledger import Ledger
 from dpviz.publishing.kept import kept_draws
 from dpviz.publishing.publish import note_publication
+from dpviz.release.squares import expected_error
 from tests.app.release_walk import TEXTS
 from tests.app.seen import (
     as_read,

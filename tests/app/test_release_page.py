@@ -250,7 +250,7 @@ class TestAreas:
         app = fine(pages_app("release", {}))
         fine(app.text_input(key="earlier dataset").set_value("homes").run())
         assert labelled(app.segmented_control, "What").options == ["A draw that is kept on this computer"]
-        assert "All levels are usable, down to the 4 regions of town." in texts(app)
+        assert "All levels are usable, down to the 4 regions of town, with noise of " in texts(app)
         assert [pane["title"] for pane in scene(app)[0]["panes"]] == ["Released records"]
         bundle = Maker(app.session_state["recovered draws"][1], {**TEXTS, "region": "", "intended_use": "", "formats": ["csv"]}).make()
         (tmp_path / "a.zip").write_bytes(bundle.archive)

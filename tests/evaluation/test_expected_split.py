@@ -8,12 +8,12 @@ import pytest
 from dpviz.data.points import PointCounts
 from dpviz.errors import BudgetError
 from dpviz.evaluation.expected_split import expected_of_split
-from dpviz.evaluation.metrics import expected_error
 from dpviz.mechanisms import AdaptiveGrid, Dawa, HilbertTree, Kdtree, PathTree, Quadtree, UniformGrid, run
 from dpviz.mechanisms.points import dawa, median_tree, path_tree, privtree
 from dpviz.privacy import medians
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
+from dpviz.release.squares import expected_error
 from dpviz.samples.points import POINT_SAMPLES, load_point_sample
 from dpviz.space.domain import Domain
 

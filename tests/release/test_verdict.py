@@ -14,7 +14,6 @@ from dpviz.mechanisms import (
     MECHANISMS,
     FlatAreas,
     Identity,
-    PrivTree,
     Quadtree,
     RegionTree,
     StabilityHistogram,
@@ -24,11 +23,22 @@ from dpviz.mechanisms import (
 from dpviz.privacy.budget import ApproxBudget, PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.nouns import counted_noun
-from dpviz.release.verdict import MAYBE_EMPTY, NOISE, ROUGH, USABLE, compute_needed_total, square_verdict, verdict, with_false_positives
+from dpviz.release.squares import square_errors
+from dpviz.release.verdict import (
+    MAYBE_EMPTY,
+    NOISE,
+    ROUGH,
+    TOO_FINE,
+    USABLE,
+    compute_needed_total,
+    square_verdict,
+    verdict,
+    with_false_positives,
+)
 from dpviz.samples.areas import load_area_sample
 from dpviz.samples.points import load_point_sample
 from dpviz.samples.trips import load_trip_sample
-from dpviz.space.tree import remove_descendants
+from tests.release.judged import judge, summarise
 from tests.release_cases import points_of
 from tests.view.trips_cases import grid, random_trips
 
@@ -55,16 +65,18 @@ def test_a_level_is_judged_by_its_noise_beside_its_average_number():
 
 
 def test_at_a_large_budget_every_level_is_usable_at_a_small_one_the_coarse_ones():
-    for mechanism in (Quadtree(height=6), UniformGrid(side=8), PrivTree()):
-        release = released(mechanism, 5000, 1000)
-        assert set(grades(release)) == {USABLE}
-        assert verdict(release).headline.startswith("All levels are usable, down to the ")
+    release = released(Quadtree(height=6), 5000, 1000)
+    assert set(grades(release)) == {USABLE}
+    assert re.fullmatch(
+        r"All levels are usable, down to the 4,096 squares of level 6, with an error of .* % of an average number\.",
+        verdict(release).headline,
+    )
     found = verdict(released(Quadtree(height=6), 2000, "0.5"))
     order = [(USABLE, ROUGH, NOISE).index(each.grade) for each in found.levels]
     assert order == sorted(order)
     assert (order[0], order[-1]) == (0, 2)
     assert re.fullmatch(r"Levels 0 .* are mostly noise\.( But up to about .*)?", found.headline)
-    assert "4,096 partitions: 0." in found.detail
+    assert "4,096 squares: 0." in found.detail
     finest_usable = [each for each in found.levels if each.grade == USABLE][-1]
     assert found.detail.startswith(f"L{finest_usable.name[1:]}")
     assert found.detail.count("Level ") == 2
@@ -75,19 +87,41 @@ def test_no_records_make_no_level_usable_and_none_is_called_so_by_chance(mechani
     """The total of noise alone is over 2.5 of its standard deviations in 1.5 % of runs; deeper levels never are usable."""
     runs = [released(mechanism, 0, "0.1", seed) for seed in range(60)]
     assert sum(USABLE in grades(run) for run in runs) <= 5
-    assert all(grades(run)[-1] == NOISE for run in runs)
+    assert all(grades(run)[-1] in (NOISE, TOO_FINE) for run in runs)
     assert any(verdict(run).headline.startswith("No level is usable") for run in runs)
 
 
-def test_trees_of_one_level_and_levels_beyond_a_pruned_tree_have_verdicts():
-    release = released(UniformGrid(side=1), 500, 1)
-    assert {each.parts for each in verdict(release).levels} == {1}
-    whole = replace(release, tree=remove_descendants(release.tree, np.ones(2, bool))[0], height=0)
-    assert verdict(whole).headline == "The only level, the whole, is usable."
+def test_levels_that_a_tree_does_not_reach_are_judged_by_their_squares_all_the_same():
     release = released(Quadtree(height=5, prune=1e6), 500, 1)
     assert release.tree.height < release.height
-    assert len(verdict(release).levels) == release.height + 1
-    assert {each.parts for each in verdict(release).levels[release.tree.height :]} == {len(release.tree.leaves)}
+    found = verdict(release)
+    assert [each.parts for each in found.levels] == [4**zoom for zoom in range(7)]
+    assert [each.grade for each in found.levels] == [USABLE, *[TOO_FINE] * 6]
+    cut_otherwise = released(MECHANISMS.of("points")["htf"](), 20_000, 1)
+    assert verdict(cut_otherwise).headline.startswith("Zoom levels 0 to ")
+
+
+@pytest.mark.parametrize("key", ["path_tree", "privtree", "adaptive_grid", "htf"])
+def test_fewer_levels_are_usable_with_a_smaller_budget(key):
+    mechanism = MECHANISMS.of("points")[key]()
+    usable = [
+        np.mean([grades(released(mechanism, 20_000, epsilon, seed)).count(USABLE) for seed in range(5)]) for epsilon in ("0.02", "0.2", "5")
+    ]
+    assert usable == sorted(usable)
+    assert usable[0] + 1.5 < usable[-1]
+
+
+def test_the_error_of_a_square_is_that_of_partitions_which_are_squares_or_follows_their_unevenness():
+    """Of a tree cut off at level 2, squares of level 4 have the noise of a partition shared by 16, and (1 - 1 / 16) (k n**2 + n) in sum."""
+    release = released(Quadtree(height=2), 4000, 1)
+    errors, noise = square_errors(release)
+    leaves, k = release.tree.leaves, release.unevenness.level
+    assert errors[2] == noise[2] == pytest.approx(np.sqrt(np.mean(release.node_stddev[leaves] ** 2)))
+    squares = np.repeat(leaves, 16)
+    slow = (release.node_stddev[squares] / 16) ** 2 + 15 / 16 / 16 * (
+        k * np.maximum(release.count[squares] ** 2 - release.node_stddev[squares] ** 2, 0) + np.maximum(release.count[squares], 0)
+    )
+    assert errors[4] == pytest.approx(np.sqrt(slow.mean()))
 
 
 def test_counts_that_were_drawn_towards_zero_are_judged_by_those_before():
@@ -234,3 +268,20 @@ def test_standard_deviations_by_pair_hold_and_are_at_most_the_stated_ones(flight
     assert np.mean(squares) < 1.1
     release = TopDown().release(flights, ApproxBudget(1, "1e-8"), Entropy.seeded(1))
     assert all(np.array_equal(release.stddev_by_pair(stage), release.stage_stddev(stage)) for stage in range(7))
+
+
+@pytest.mark.slow
+def test_levels_called_usable_are_and_few_usable_ones_are_called_less():
+    """With margins: over fifteen sets, two runs each, 0.7 % were wrong and 6.9 % missed."""
+    found = summarise(judge(["river city", "towns", "even with holes"]), by=["epsilon"])
+    assert (found["wrong"] <= 5).all(), found
+    assert (found["missed"] <= 20).all(), found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("key", ["path_tree", "privtree"])
+def test_over_forty_draws_no_smaller_budget_makes_more_levels_usable(key):
+    judged = judge(["towns"], [key], range(40))
+    usable = judged.groupby("epsilon")["usable"].sum() / 40  # from the smallest budget to the largest
+    assert (usable.diff().dropna() >= -0.1).all(), usable
+    assert usable.iloc[-1] - usable.iloc[0] > 1

@@ -15,9 +15,10 @@ from dpviz.app.points.state import POINTS, Drawn, config
 from dpviz.app.strip_controls import end_strip, find_shares, make_parts, strip_options
 from dpviz.app.two_runs import ShownRun
 from dpviz.evaluation.expected_split import expected_of_split
-from dpviz.evaluation.metrics import FINEST_ZOOM, Evaluation
+from dpviz.evaluation.metrics import Evaluation
 from dpviz.mechanisms import POINT_FAMILY
 from dpviz.release.point_release import PointRelease
+from dpviz.release.squares import FINEST_ZOOM, is_quartered, level_like, zoom_like
 from dpviz.release.verdict import Verdict, square_verdict, with_false_positives
 from dpviz.samples.points import POINT_SAMPLES
 from dpviz.space.domain import Domain, area_of_bounds
@@ -79,27 +80,8 @@ def shown_zoom(release: PointRelease, level: int) -> int:
 
 def finest_zoom(release: PointRelease) -> int:
     """Return the finest zoom level that has at most about as many squares as the release has partitions."""
-    finest = release.height if _is_quartered(release) else math.ceil(math.log(max(len(release.tree.leaves), 1), 4))
+    finest = release.height if is_quartered(release) else math.ceil(math.log(max(len(release.tree.leaves), 1), 4))
     return min(finest, zooms_of(release.domain)[-1])
-
-
-def level_like(release: PointRelease, zoom: int) -> int:
-    """Return the level of the tree whose partitions are like the 2**zoom x 2**zoom blocks of a zoom level."""
-    if _is_quartered(release):
-        return min(zoom, release.height)
-    return min(reversed(range(release.height + 1)), key=lambda level: abs(math.log(len(release.nodes(level))) - zoom * math.log(4)))
-
-
-def zoom_like(release: PointRelease, level: int) -> int:
-    """Return the zoom level whose blocks are like the partitions of a level of the tree."""
-    if _is_quartered(release):
-        return min(level, finest_zoom(release))
-    return min(range(finest_zoom(release) + 1), key=lambda zoom: abs(math.log(len(release.nodes(level))) - zoom * math.log(4)))
-
-
-def _is_quartered(release: PointRelease) -> bool:
-    """Return whether each level of the tree has the zoom level of the same number, because a step cuts into four."""
-    return release.height == 0 or len(release.nodes(1)) == 4
 
 
 def verdict_of(what: Drawn) -> Verdict | None:

@@ -29,13 +29,14 @@ from dpviz.app.words import (
     show_noise,
     show_table,
 )
-from dpviz.evaluation.metrics import FINEST_ZOOM, PRESENT, Evaluation, error_by_size, expected_error, true_answers
+from dpviz.evaluation.metrics import PRESENT, Evaluation, error_by_size, true_answers
 from dpviz.evaluation.split_objective import objective_curve
 from dpviz.mechanisms import POINT_FAMILY
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.receipt import Receipt
 from dpviz.release.intervals import ASSUMED
 from dpviz.release.point_release import PointRelease
+from dpviz.release.squares import FINEST_ZOOM, expected_error
 from dpviz.space.coverage import TOLERANCE, percent_outside
 from dpviz.space.domain import Domain
 from dpviz.view import charts

@@ -16,7 +16,7 @@ from dpviz.app.more_about_maps import more_about_maps
 from dpviz.app.page_config import SECOND
 from dpviz.app.points.scales import public_density_top
 from dpviz.app.points.state import POINTS, RELEASES, Data, Drawn, config
-from dpviz.app.points.strip import EASY_ZOOM, describe_person, level_like, show_strip, shown_zoom, verdict_of
+from dpviz.app.points.strip import EASY_ZOOM, describe_person, show_strip, shown_zoom, verdict_of
 from dpviz.app.points.tabs import (
     QUERY_TAB,
     describe_answer,
@@ -45,6 +45,7 @@ from dpviz.app.teach_maps import (
 from dpviz.app.two_runs import ShownRun, TwoRuns, choose_pane, list_code, show_in_rows
 from dpviz.mechanisms import Quadtree
 from dpviz.publishing.dry_run import WantedError
+from dpviz.release.squares import level_like
 from dpviz.space.domain import Domain
 from dpviz.view.basemap import Bounds, box_to_domain, box_to_map, map_bounds
 from dpviz.view.canvas import Pane, Scene, ground_of, names_of
