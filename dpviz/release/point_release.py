@@ -210,7 +210,7 @@ class PointRelease(CountRelease):
         [False, True]
         """
         lattice = self.domain.lattice(boxes)
-        cut = CutSums(self._unevenness, lattice)
+        cut = CutSums(self.unevenness, lattice)
         cut.add_all(box_overlap(self.tree, lattice, self.domain.mask))
         return cut.is_cut
 

@@ -291,16 +291,16 @@ def _doubt_occupied(release: PointRelease | AreaRelease, found: Verdict) -> Verd
     level = _finest_readable(found)
     if level is None:
         return found
-    is_areas = isinstance(release, AreaRelease)
-    nodes = release.nodes(level.level if is_areas else level_like(release, level.level))
-    count = release.count[nodes]
-    if is_areas and release.hidden is not None and level.level == release.regions.depth:
-        count = count[~release.hidden]
+    if isinstance(release, AreaRelease):
+        nodes, name = release.nodes(level.level), f"regions of {level.name}"
+        is_hidden = release.hidden if level.level == release.regions.depth else None
+    else:
+        nodes, name, is_hidden = release.nodes(level_like(release, level.level)), "partitions", None
+    count = release.count[nodes] if is_hidden is None else release.count[nodes][~is_hidden]
     looks = count[count >= _PRESENT]
     unsure = 0 if not len(looks) else min(int((release.centre[nodes] <= -looks.min()).sum()), len(looks))
     if unsure < max(_MOST_UNSURE * len(looks), 1):
         return found
-    name = f"{found.parts} of {level.name}" if is_areas else "partitions"
     return replace(found, occupied=f"But up to about {unsure:,} of the {len(looks):,} {name} that look occupied may be empty.")
 
 

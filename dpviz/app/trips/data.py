@@ -82,11 +82,11 @@ class Declared:
 def _without_trips(regions: Regions, ends: Regions, *, bound: int, unit: str, exactly: bool, enforced: bool) -> TripCounts:
     indexes = np.zeros(0, np.int32)
     return TripCounts(
-        regions,
-        indexes,
-        indexes,
-        np.zeros(0, np.int64),
+        regions=regions,
         destinations=ends,
+        origin=indexes,
+        destination=indexes,
+        count=np.zeros(0, np.int64),
         contributions=bound,
         unit=unit,
         exactly=exactly,
