@@ -27,7 +27,6 @@ Data = TypeVar("Data")
 Frame = TypeVar("Frame")
 Output = TypeVar("Output")
 
-_RAISES = "        SettingError: a setting of the wrong type or out of its range."
 BOUNDED, ADD_REMOVE = "bounded", "add_remove"
 NEIGHBOURS = (BOUNDED, ADD_REMOVE)
 PUBLIC_REGIONS = ("the regions and their levels", "the mechanism and its settings")
@@ -165,7 +164,8 @@ class Settings:
         declared = {name: item for name, item in {**inherited, **vars(cls)}.items() if isinstance(item, Field)}
         lines = [_format_setting(name, declared_field) for name, declared_field in declared.items() if "rule" in declared_field.metadata]
         if cls.__doc__ and lines:
-            cls.__doc__ = "\n".join([cls.__doc__.rstrip(), "", "    Args:", *lines, "", f"    Raises:\n{_RAISES}"])
+            raises = "    Raises:\n        SettingError: a setting of the wrong type or out of its range."
+            cls.__doc__ = "\n".join([cls.__doc__.rstrip(), "", "    Args:", *lines, "", raises])
 
     def __new__(cls, *_: Any, **given: Any) -> Self:
         """Refuse settings that there are not, as `from_settings` does."""

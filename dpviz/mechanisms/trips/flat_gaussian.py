@@ -84,11 +84,6 @@ class FlatGaussian(TripMechanism):
     def release(self, trips: TripCounts, budget: Budget, entropy: Entropy) -> TripRelease:
         """Spend (epsilon, delta) or rho on `trips`.
 
-        Args:
-            trips: the private trips.
-            budget: (epsilon, delta) with delta above 0, or rho.
-            entropy: the stream from which noise is drawn.
-
         Returns:
             The release: noisy counts of pairs of leaves, negative ones included, and their sums for every coarser stage.
 
