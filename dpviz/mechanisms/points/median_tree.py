@@ -157,13 +157,13 @@ class MedianTree(PointMechanism):
             notes.append(f"The tree ends at zoom level {height}: nothing is measured below.")
         return tuple(notes)
 
-    def median(self, run: Run[PointCounts], nodes: NodeValues, epsilon: Fraction, level: int) -> NDArray[np.int64]:
+    def median(self, run: Run[PointCounts], nodes: NodeValues, epsilon: Fraction, depth: int) -> NDArray[np.int64]:
         """Choose (n,) lines by the exponential mechanism, on a sample if the settings say so, and write the step to the receipt."""
         bound, rate = run.data.contributions, exact(self.sample, "The sampling rate")
         epsilon_on_sample = epsilon_before_sampling(epsilon, rate, bound)
         noise = "exponential mechanism" + self.describe_sample(epsilon, epsilon_on_sample)
         scale = bound / epsilon_on_sample * (1 if self.exponent == "sharp" else 2)
-        run.add_step("medians", epsilon, Fraction(bound, 2), noise, scale, level=level, counts=len(nodes))
+        run.add_step("medians", epsilon, Fraction(bound, 2), noise, scale, level=depth, counts=len(nodes))
         return exponential_medians(sample_records(nodes, rate, run.entropy), epsilon_on_sample, run.entropy, bound, self.exponent)
 
     def describe_sample(self, epsilon: Fraction, epsilon_on_sample: Fraction) -> str:

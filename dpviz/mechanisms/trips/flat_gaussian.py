@@ -136,7 +136,7 @@ class FlatGaussian(TripMechanism):
         Source:
             Boninsegna, Silvestri, 2025, Proposition 1, Eq. (4).
         """
-        tree, sigma = release.tree, math.sqrt(release.receipt.steps[0].scale)
+        tree, sigma = release.tree, math.sqrt(release.receipt.steps[0].scale)  # of Gaussian noise the scale is sigma squared
         sizes = np.array([tree.size(stage) for stage in range(tree.height + 1)], np.float64)
         bounds = np.sqrt(count_most_leaf_pairs(tree)) * bound_largest_noise(np.full(len(sizes), sigma), sizes, beta)
         least = self.choose_threshold(tree.size(tree.height), release.receipt.steps[0].scale)

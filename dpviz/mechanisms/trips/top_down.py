@@ -255,16 +255,16 @@ class TopDown(TripMechanism):
         height = release.tree.height
         if self.dial or self.false_discovery is not None:
             return np.full(height + 1, np.nan)
-        scale, measured = np.zeros(height + 1), np.zeros(height + 1)
+        sigma, measured = np.zeros(height + 1), np.zeros(height + 1)
         for step in release.receipt.steps:
-            if step.level is not None:
-                scale[step.level], measured[step.level] = math.sqrt(step.scale), step.counts or 0
+            if step.level is not None:  # of Gaussian noise the scale is sigma squared
+                sigma[step.level], measured[step.level] = math.sqrt(step.scale), step.counts or 0
         once_or_twice = np.append(1.0, np.full(height, 2.0))
         bounds = np.zeros(height + 1)
         for stage in range(height + 1):
             above = slice(0, stage + 1)
-            events = int((scale[above] > 0).sum())
-            largest = bound_largest_noise(scale[above], measured[above], beta / max(events, 1))
+            events = int((sigma[above] > 0).sum())
+            largest = bound_largest_noise(sigma[above], measured[above], beta / max(events, 1))
             bounds[stage] = (once_or_twice[above] * largest).sum()
         return bounds
 
