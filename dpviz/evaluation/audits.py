@@ -11,7 +11,7 @@ import pandas as pd
 
 from dpviz.errors import SettingError, did_you_mean
 from dpviz.mechanisms import (
-    MECHANISMS,
+    FAMILIES,
     AdaptiveGrid,
     AnyMechanism,
     Dawa,
@@ -71,14 +71,19 @@ VARIANTS: dict[str, AnyMechanism] = {
 """Mechanisms by name, with settings under which they release other quantities than by default. Defaults are audited by their keys."""
 
 
+def _kinds() -> dict[str, type[AnyMechanism]]:
+    """List the mechanisms of every family, by key."""
+    return {key: kind for family in FAMILIES.values() for key, kind in family.mechanisms.items()}
+
+
 def gaussian_targets() -> dict[str, AnyMechanism]:
     """List the mechanisms whose noise the kind of the budget decides, by name: they are audited with a delta, too."""
-    return {f"{key}, Gaussian noise": kind() for key, kind in MECHANISMS.items() if kind.noise_by_budget}
+    return {f"{key}, Gaussian noise": kind() for key, kind in _kinds().items() if kind.noise_by_budget}
 
 
 def audit_targets() -> dict[str, AnyMechanism]:
     """List the mechanisms that `audit_all` audits, by name: each one with defaults, `VARIANTS` and `gaussian_targets`."""
-    return {key: kind() for key, kind in MECHANISMS.items()} | VARIANTS | gaussian_targets()
+    return {key: kind() for key, kind in _kinds().items()} | VARIANTS | gaussian_targets()
 
 
 def audit_budget(mechanism: AnyMechanism, epsilon: Number = EPSILON, *, gaussian: bool = False) -> Budget:
@@ -200,5 +205,6 @@ def _find_target(mechanism: str | AnyMechanism) -> tuple[str, AnyMechanism]:
         return mechanism.key, mechanism
     known = audit_targets()
     if mechanism not in known:
-        raise SettingError(f"There is no such mechanism; choose one of {', '.join(MECHANISMS)}.{did_you_mean(mechanism, list(MECHANISMS))}")
+        keys = list(_kinds())
+        raise SettingError(f"There is no such mechanism; choose one of {', '.join(keys)}.{did_you_mean(mechanism, keys)}")
     return mechanism, known[mechanism]

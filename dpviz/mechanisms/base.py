@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields
 from functools import cached_property, partial
 from importlib.metadata import entry_points
@@ -27,7 +27,6 @@ Data = TypeVar("Data")
 Frame = TypeVar("Frame")
 Output = TypeVar("Output")
 
-_RAISES = "        SettingError: a setting of the wrong type or out of its range."
 BOUNDED, ADD_REMOVE = "bounded", "add_remove"
 NEIGHBOURS = (BOUNDED, ADD_REMOVE)
 PUBLIC_REGIONS = ("the regions and their levels", "the mechanism and its settings")
@@ -165,12 +164,14 @@ class Settings:
         declared = {name: item for name, item in {**inherited, **vars(cls)}.items() if isinstance(item, Field)}
         lines = [_format_setting(name, declared_field) for name, declared_field in declared.items() if "rule" in declared_field.metadata]
         if cls.__doc__ and lines:
-            cls.__doc__ = "\n".join([cls.__doc__.rstrip(), "", "    Args:", *lines, "", f"    Raises:\n{_RAISES}"])
+            raises = "    Raises:\n        SettingError: a setting of the wrong type or out of its range."
+            cls.__doc__ = "\n".join([cls.__doc__.rstrip(), "", "    Args:", *lines, "", raises])
 
     def __new__(cls, *_: Any, **given: Any) -> Self:
         """Refuse settings that there are not, as `from_settings` does."""
         if unknown := sorted(given.keys() - {item.name for item in fields(cls)}):
-            raise _no_setting(unknown[0], {rule.name for rule in cls.rules()})
+            name, known = unknown[0], sorted(rule.name for rule in cls.rules())
+            raise SettingError(f"There is no setting {name[:40]!r}; there are {', '.join(known) or 'none'}.{hint_at_name(name, known)}")
         return super().__new__(cls)
 
     def __post_init__(self) -> None:
@@ -522,11 +523,6 @@ def shares_of(shares: Sequence[float]) -> list[float]:
     if not (0 < total < math.inf and min(shares) >= 0):
         raise SettingError("The shares of a split must be finite numbers of at least 0, one of them above 0.")
     return [share / total for share in shares]
-
-
-def _no_setting(name: str, known: Collection[str]) -> SettingError:
-    """Return the error for a setting that there is not; the text says what an old name is called now."""
-    return SettingError(f"There is no setting {name[:40]!r}; there are {', '.join(sorted(known)) or 'none'}.{hint_at_name(name, known)}")
 
 
 def _check_value(rule: SettingSpec, declared: Field[Any], value: Any) -> Any:

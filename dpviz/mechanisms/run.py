@@ -149,7 +149,7 @@ class Run(Generic[Counts]):
             purpose: what is counted, for the receipt.
             true: (k,) true counts of nodes, no two of which share a record. PRIVATE.
             amount: epsilon, or rho, that one unit spends on these counts.
-            level: level of the hierarchy, 0 for the whole; for the receipt.
+            level: its number in the release, for the receipt; of a tree, the depth of the nodes.
             replaces_later: whether this count replaces later steps, on paths that end at these nodes.
 
         Returns:

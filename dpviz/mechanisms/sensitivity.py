@@ -50,7 +50,10 @@ class Sensitivity:
         return self.contributions**2 * self.changes
 
     def scale(self, part: Fraction, *, gaussian: bool) -> Fraction:
-        """Return the parameter of the noise for a part of the budget: the scale of Laplace, or sigma squared of Gaussian noise."""
+        """Return the parameter of the noise for a part of the budget, which receipts call its scale.
+
+        That is the scale of Laplace noise, in counts; of Gaussian noise it is sigma squared, in squared counts.
+        """
         return self.squares / (2 * part) if gaussian else self.total / part
 
     def variance(self, part: Fraction, *, gaussian: bool) -> float:
@@ -58,7 +61,10 @@ class Sensitivity:
         return (gaussian_variance if gaussian else laplace_variance)(self.scale(part, gaussian=gaussian))
 
     def step(self, part: Fraction, *, gaussian: bool, **facts: Any) -> Step:
-        """Make the step of a receipt that spends a part of the budget on these numbers; `facts` are its other fields."""
+        """Make the step of a receipt that spends a part of the budget on these numbers; `facts` are its other fields.
+
+        Of Gaussian noise its sensitivity and its scale are squares: `squares` and sigma squared.
+        """
         return Step(
             amount=part,
             sensitivity=Fraction(self.squares if gaussian else self.total),

@@ -207,7 +207,8 @@ class Tuning(PointMechanism):
         """
         if len(candidates) == 1:
             return Choice(index=0, remaining=run.epsilon)
-        amount, remaining, total = self._total(run)
+        *on_total, amount, remaining = run.split([share.share for share in self._parts()])
+        total = run.measure_total("total, for the sanity bound", on_total[0]) if on_total else self.declared_total or 0
         step = choice_step(purpose, amount, self.law, run.data.contributions, len(candidates))
         scores = self.scores(run.data, PureBudget(remaining), total, candidates)
         run.steps.append(step)
@@ -224,13 +225,6 @@ class Tuning(PointMechanism):
     def rho(self, total: int) -> float:
         """Return the sanity bound, in records: delta times the total; a total below 100 is taken as 100."""
         return self.sanity * max(total, SMALLEST_TOTAL)
-
-    def _total(self, run: Run[PointCounts]) -> tuple[Fraction, Fraction, int]:
-        """Return the epsilon of the choice, the epsilon of the release, and the public number of records: declared, or measured here."""
-        parts = run.split([share.share for share in self._parts()])
-        if self.declared_total is not None:
-            return parts[0], parts[1], self.declared_total
-        return parts[1], parts[2], run.measure_total("total, for the sanity bound", parts[0])
 
     def _parts(self) -> list[Share]:
         declared = self.declared_total is not None

@@ -67,23 +67,6 @@ def _check_positive(value: object, name: str) -> Fraction:
     return number
 
 
-def _split(total: Fraction, weights: Sequence[float | Fraction]) -> list[Fraction]:
-    """Shares of `total` in proportion to `weights`.
-
-    Each share is rounded down to a multiple of total / 2**32; the last positive share also gets the remainder.
-    """
-    exact_weights = [exact(weight, "A share") for weight in weights]
-    if not exact_weights or min(exact_weights) < 0 or max(exact_weights) == 0:
-        raise BudgetError("Shares must be numbers of at least 0, and one of them greater than 0.")
-    weight_sum = sum(exact_weights)
-    shares = [total * (GRAIN * weight // weight_sum) / GRAIN for weight in exact_weights]
-    if any(weight > 0 and share == 0 for weight, share in zip(exact_weights, shares, strict=True)):
-        raise BudgetError("A share is so small that nothing of the budget is left for it; raise it or set it to 0.")
-    last = max(index for index, weight in enumerate(exact_weights) if weight > 0)
-    shares[last] += total - sum(shares)
-    return shares
-
-
 class _Exact:
     """Arithmetic of budgets, exact: times or over a number, and plus or minus a budget of the same kind."""
 
@@ -121,8 +104,37 @@ class _Exact:
             )
 
 
+class _Divisible(_Exact):
+    """A budget of one number, which can be divided."""
+
+    def split(self, weights: Sequence[float | Fraction]) -> list[Fraction]:
+        """Parts in proportion to weights; they add up to the budget exactly.
+
+        Each part is rounded down to a multiple of the budget / 2**32; the last positive one also gets the remainder.
+
+        Args:
+            weights: relative weights, at least 0, one of them above 0.
+
+        Raises:
+            BudgetError: a weight is out of range, or so small that its part would be 0.
+
+        >>> [str(part) for part in PureBudget(1).split([1, 3, 0])]
+        ['1/4', '3/4', '0']
+        """
+        exact_weights, (total,) = [exact(weight, "A share") for weight in weights], self._amounts()
+        if not exact_weights or min(exact_weights) < 0 or max(exact_weights) == 0:
+            raise BudgetError("Shares must be numbers of at least 0, and one of them greater than 0.")
+        weight_sum = sum(exact_weights)
+        shares = [total * (GRAIN * weight // weight_sum) / GRAIN for weight in exact_weights]
+        if any(weight > 0 and share == 0 for weight, share in zip(exact_weights, shares, strict=True)):
+            raise BudgetError("A share is so small that nothing of the budget is left for it; raise it or set it to 0.")
+        last = max(index for index, weight in enumerate(exact_weights) if weight > 0)
+        shares[last] += total - sum(shares)
+        return shares
+
+
 @dataclass(frozen=True)
-class PureBudget(_Exact):
+class PureBudget(_Divisible):
     """A budget under pure differential privacy: an exact epsilon.
 
     Attributes:
@@ -145,20 +157,6 @@ class PureBudget(_Exact):
     def __init__(self, epsilon: Number) -> None:
         object.__setattr__(self, "epsilon", _check_positive(epsilon, "epsilon"))
 
-    def split(self, weights: Sequence[float | Fraction]) -> list[Fraction]:
-        """Parts of epsilon in proportion to weights; they add up to epsilon exactly.
-
-        Args:
-            weights: relative weights, at least 0, one of them above 0.
-
-        Raises:
-            BudgetError: a weight is out of range, or so small that its part would be 0.
-
-        >>> [str(part) for part in PureBudget(1).split([1, 3, 0])]
-        ['1/4', '3/4', '0']
-        """
-        return _split(self.epsilon, weights)
-
     def to_zcdp(self) -> ZcdpBudget:
         """The zCDP budget that this one implies: rho = epsilon**2 / 2.
 
@@ -172,7 +170,7 @@ class PureBudget(_Exact):
 
 
 @dataclass(frozen=True)
-class ZcdpBudget(_Exact):
+class ZcdpBudget(_Divisible):
     """A budget under zero-concentrated differential privacy (zCDP): an exact rho.
 
     Attributes:
@@ -190,17 +188,6 @@ class ZcdpBudget(_Exact):
 
     def __init__(self, rho: Number) -> None:
         object.__setattr__(self, "rho", _check_positive(rho, "rho"))
-
-    def split(self, weights: Sequence[float | Fraction]) -> list[Fraction]:
-        """Parts of rho in proportion to weights; they add up to rho exactly.
-
-        Args:
-            weights: relative weights, at least 0, one of them above 0.
-
-        Raises:
-            BudgetError: a weight is out of range, or so small that its part would be 0.
-        """
-        return _split(self.rho, weights)
 
     def to_approx(self, delta: Number, conversion: str = "tight") -> ApproxBudget:
         """The (epsilon, delta) that rho implies: this delta, and the conversion's smallest epsilon, rounded up by about 1e-9 of itself.

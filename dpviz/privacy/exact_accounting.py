@@ -211,7 +211,7 @@ def _bound_delta(variances: tuple[Fraction, ...], epsilon: Fraction, changes: in
     smallest_counted = math.floor(limit / step) - 1
     total = _Losses(0, np.ones(1), 0.0)
     for factor, later in zip(factors, largest_later, strict=True):
-        total = _add_losses(total, factor)
+        total = _Losses(total.first + factor.first, np.convolve(total.mass, factor.mass), total.infinite + factor.infinite)  # of the sum
         total = _drop_low(_trim_tails(total, tail), smallest_counted - int(later))
     loss = (total.first + np.arange(len(total.mass))) * step
     loss += _LOSS_MARGIN * (np.abs(loss) + limit) - limit
@@ -267,11 +267,6 @@ def _put_on_grid(mass: Floats, loss: Floats, infinite: float, step: float, tail:
     size = int(index[-1]) + 2
     on_grid = np.asarray(np.bincount(index, lower, size) + np.bincount(index + 1, upper, size), np.float64)
     return _trim_tails(_Losses(int(point[0]), on_grid, infinite), tail)
-
-
-def _add_losses(one: _Losses, other: _Losses) -> _Losses:
-    """Compute the distribution of the sum of two independent losses."""
-    return _Losses(one.first + other.first, np.convolve(one.mass, other.mass), one.infinite + other.infinite)
 
 
 def _trim_tails(losses: _Losses, tail: float) -> _Losses:

@@ -72,7 +72,7 @@ def smooth_medians(
     sensitivity = smooth_sensitivity(nodes, _xi(budget, contributions))
     scale = sensitivity * (float(2 * contributions / budget.epsilon) * (1 + 2.0**-50))
     noise = rounded_laplace(scale, nodes.high.astype(np.int64) - nodes.low, entropy)
-    return move_inside(nodes, _medians(nodes).value + noise + 1, outside)
+    return move_inside(nodes, _medians(nodes)[0] + noise + 1, outside)
 
 
 def _xi(budget: ApproxBudget, contributions: int) -> float:
@@ -91,26 +91,18 @@ def _xi(budget: ApproxBudget, contributions: int) -> float:
     return xi
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class _Medians:
-    """The lower median of each node.
+def _medians(nodes: NodeValues) -> tuple[Integers, Integers]:
+    """Find the lower median of each node.
 
-    Attributes:
-        value: (n,) the median; the low end of an empty node.
-        number: (n,) its number among the node's records in order, from 1; 0 for an empty node.
+    Returns:
+        (n,) medians, the low end of an empty node; and (n,) their numbers among the node's records in order, from 1, or 0 if it is empty.
     """
-
-    value: Integers
-    number: Integers
-
-
-def _medians(nodes: NodeValues) -> _Medians:
     passed_records = np.cumsum(nodes.count, dtype=np.int64)
     records_before = np.concatenate([[0], passed_records])[nodes.start[:-1]]
     number = (nodes.records + 1) // 2
     value, nonempty = nodes.low.astype(np.int64), np.flatnonzero(number)
     value[nonempty] = nodes.value[np.searchsorted(passed_records, (records_before + number)[nonempty])]
-    return _Medians(value=value, number=number)
+    return value, number
 
 
 def smooth_sensitivity(nodes: NodeValues, xi: float) -> Floats:
@@ -174,17 +166,17 @@ def _make_sides(nodes: NodeValues, rate: float) -> tuple[_Side, _Side]:
 
     Of records with the same value only the one nearest to the median is needed. The low or high end of the node is added.
     """
-    first_entries, middle = nodes.first_entries(), _medians(nodes)
+    first_entries, (middle, of_middle) = nodes.first_entries(), _medians(nodes)
     start = np.searchsorted(first_entries, nodes.start)
     sizes = np.diff(start)
     passed_records = np.concatenate([[0], np.cumsum(nodes.count, dtype=np.int64)])
-    number = np.repeat(passed_records[nodes.start[:-1]] + middle.number, sizes)
-    gap = nodes.value[first_entries] - np.repeat(middle.value, sizes)
+    number = np.repeat(passed_records[nodes.start[:-1]] + of_middle, sizes)
+    gap = nodes.value[first_entries] - np.repeat(middle, sizes)
     first_number = passed_records[first_entries] + 1  # numbers of the first and last record with each value
     last_number = passed_records[np.append(first_entries[1:], len(nodes.value))]
     steps_left, steps_right = number - np.minimum(last_number, number), np.maximum(first_number, number) - number
-    below = (first_number <= number, -gap, steps_left, middle.value - nodes.low, middle.number)
-    above = (last_number >= number, gap, steps_right, nodes.high - 1 - middle.value, nodes.records + 1 - middle.number)
+    below = (first_number <= number, -gap, steps_left, middle - nodes.low, of_middle)
+    above = (last_number >= number, gap, steps_right, nodes.high - 1 - middle, nodes.records + 1 - of_middle)
     return _make_side(start, *below, rate=rate, last=False), _make_side(start, *above, rate=rate, last=True)
 
 

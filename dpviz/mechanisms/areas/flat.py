@@ -53,12 +53,7 @@ class FlatAreas(AreaMechanism):
     )
 
     def release(self, areas: AreaCounts, budget: Budget, entropy: Entropy) -> AreaRelease:
-        """Spend a budget on `areas`.
-
-        Args:
-            areas: the private counts.
-            budget: epsilon for Laplace noise; rho, or (epsilon, delta) with delta above 0, for Gaussian noise.
-            entropy: the stream from which noise is drawn.
+        """Spend a budget on `areas`: epsilon for Laplace noise; rho, or (epsilon, delta) with delta above 0, for Gaussian noise.
 
         Raises:
             BudgetError: something else than a budget, or delta = 0.

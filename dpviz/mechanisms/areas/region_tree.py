@@ -68,12 +68,7 @@ class RegionTree(AreaMechanism):
     )
 
     def release(self, areas: AreaCounts, budget: Budget, entropy: Entropy) -> AreaRelease:
-        """Spend a budget on `areas`.
-
-        Args:
-            areas: the private counts.
-            budget: epsilon for Laplace noise; rho, or (epsilon, delta) with delta above 0, for Gaussian noise.
-            entropy: the stream from which noise is drawn.
+        """Spend a budget on `areas`: epsilon for Laplace noise; rho, or (epsilon, delta) with delta above 0, for Gaussian noise.
 
         Raises:
             BudgetError: something else than a budget, delta = 0, or a split that does not fit the levels.

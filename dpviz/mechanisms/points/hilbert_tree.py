@@ -91,12 +91,12 @@ class HilbertTree(MedianTree):
         tree = tree_of(rectangles, [*children, np.zeros(len(levels[-1]), np.int64)], curve)
         return Grown(tree=tree, true=along.records(ends))
 
-    def _halve(self, run: Run[PointCounts], along: _CurveRecords, pieces: Integers, epsilon: Fraction, level: int) -> Integers:
+    def _halve(self, run: Run[PointCounts], along: _CurveRecords, pieces: Integers, epsilon: Fraction, depth: int) -> Integers:
         """Halve pieces of the curve at private medians; return (p, 2) halves in order. Single positions and masked pieces stay whole."""
         first, last = pieces.T
         domain = run.data.domain
         wide, line = _are_halved(pieces, self.curve_order(domain), domain), last.copy()
-        line[wide] = self.median(run, along.nodes(pieces[wide]), epsilon, level)
+        line[wide] = self.median(run, along.nodes(pieces[wide]), epsilon, depth)
         halves = np.stack([first, line, line, last], axis=1).reshape(-1, 2)
         return halves[halves[:, 0] < halves[:, 1]]
 

@@ -94,7 +94,7 @@ class Identity(PointMechanism):
 def largest_noise(step: Step, cells: int) -> float:
     """Return about how large the largest noise of many cells is: b ln(cells) for the scale b, or sigma sqrt(2 ln(cells))."""
     if "Gaussian" in step.noise:
-        return math.sqrt(2 * float(step.scale) * math.log(cells))
+        return math.sqrt(2 * float(step.scale) * math.log(cells))  # the scale is sigma squared
     return math.log(cells) * int(step.sensitivity) / float(step.amount)
 
 

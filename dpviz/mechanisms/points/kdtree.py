@@ -178,27 +178,27 @@ class Kdtree(MedianTree):
         def lines(binary: int, nodes: Halving) -> Integers:
             if binary >= len(spending.medians):
                 return nodes.middles()
-            level = binary // self.cuts
+            depth = binary // self.cuts
             if self.variant == "noisy-mean":
-                return self._choose_at_means(run, nodes, spending.medians[binary], level)
+                return self._choose_at_means(run, nodes, spending.medians[binary], depth)
             if self.variant == "smooth-sensitivity":
                 budget = ApproxBudget(spending.medians[binary], spending.deltas[binary])
-                return self._choose_smooth_medians(run, nodes, budget, level)
-            return self.median(run, nodes.values(), spending.medians[binary], level)
+                return self._choose_smooth_medians(run, nodes, budget, depth)
+            return self.median(run, nodes.values(), spending.medians[binary], depth)
 
         return lines
 
-    def _choose_at_means(self, run: Run[PointCounts], nodes: Halving, epsilon: Fraction, level: int) -> Integers:
+    def _choose_at_means(self, run: Run[PointCounts], nodes: Halving, epsilon: Fraction, depth: int) -> Integers:
         """Choose lines at noisy means: half of epsilon is spent on sums, in units of the node's width, half on numbers of records."""
         bound, values = Fraction(run.data.contributions), nodes.values()
         for purpose, noise in (("sums of places, in node widths", "rounded Laplace"), ("numbers for means", "discrete Laplace")):
-            run.add_step(purpose, epsilon / 2, bound, noise, 2 * bound / epsilon, level=level, counts=len(values))
+            run.add_step(purpose, epsilon / 2, bound, noise, 2 * bound / epsilon, level=depth, counts=len(values))
         return noisy_mean_medians(values, epsilon, run.entropy, run.data.contributions, outside=self.outside)
 
-    def _choose_smooth_medians(self, run: Run[PointCounts], nodes: Halving, budget: ApproxBudget, level: int) -> Integers:
+    def _choose_smooth_medians(self, run: Run[PointCounts], nodes: Halving, budget: ApproxBudget, depth: int) -> Integers:
         bound, rate = run.data.contributions, exact(self.sample, "The sampling rate")
         inner = epsilon_before_sampling(budget.epsilon, rate, bound)
-        noise, facts = "Laplace, smooth sensitivity" + self.describe_sample(budget.epsilon, inner), {"delta": budget.delta, "level": level}
+        noise, facts = "Laplace, smooth sensitivity" + self.describe_sample(budget.epsilon, inner), {"delta": budget.delta, "level": depth}
         purpose = "medians, in smooth sensitivities of the node"
         run.add_step(purpose, budget.epsilon, bound, noise, 2 * bound / inner, counts=len(nodes.rectangles), **facts)
         inner_budget = ApproxBudget(inner, delta_before_sampling(budget.delta, rate, bound))

@@ -86,11 +86,7 @@ class MedianTree(PointMechanism):
     weights: tuple[float, ...] = weights_setting()
     exponent: str = setting("sharp", "Exponent", choices=EXPONENTS, help="Sharp uses all of ε for a median, the paper's form half of it.")
     sample: float = setting(
-        1.0,
-        "Sample for medians",
-        low=0.0001,
-        high=1,
-        help="Find medians on a random part of the records, which lets them use more ε.",
+        1.0, "Sample for medians", low=0.0001, high=1, help="Find medians on a random part of the records, which lets them use more ε."
     )
     least_squares: bool = least_squares_setting()
     shrink_small: bool = shrink_setting(default=False)
@@ -161,13 +157,13 @@ class MedianTree(PointMechanism):
             notes.append(f"The tree ends at zoom level {height}: nothing is measured below.")
         return tuple(notes)
 
-    def median(self, run: Run[PointCounts], nodes: NodeValues, epsilon: Fraction, level: int) -> NDArray[np.int64]:
+    def median(self, run: Run[PointCounts], nodes: NodeValues, epsilon: Fraction, depth: int) -> NDArray[np.int64]:
         """Choose (n,) lines by the exponential mechanism, on a sample if the settings say so, and write the step to the receipt."""
         bound, rate = run.data.contributions, exact(self.sample, "The sampling rate")
         epsilon_on_sample = epsilon_before_sampling(epsilon, rate, bound)
         noise = "exponential mechanism" + self.describe_sample(epsilon, epsilon_on_sample)
         scale = bound / epsilon_on_sample * (1 if self.exponent == "sharp" else 2)
-        run.add_step("medians", epsilon, Fraction(bound, 2), noise, scale, level=level, counts=len(nodes))
+        run.add_step("medians", epsilon, Fraction(bound, 2), noise, scale, level=depth, counts=len(nodes))
         return exponential_medians(sample_records(nodes, rate, run.entropy), epsilon_on_sample, run.entropy, bound, self.exponent)
 
     def describe_sample(self, epsilon: Fraction, epsilon_on_sample: Fraction) -> str:
@@ -214,24 +210,21 @@ class Halving:
     halved: Mask
 
     @property
-    def low(self) -> Integers:
-        """First column or row of each node, (n,)."""
-        return np.where(self.across, self.rectangles[:, 0], self.rectangles[:, 1])
-
-    @property
-    def high(self) -> Integers:
-        """End of each node's columns or rows, (n,)."""
-        return np.where(self.across, self.rectangles[:, 2], self.rectangles[:, 3])
+    def ends(self) -> tuple[Integers, Integers]:
+        """(n,) first and (n,) end of each node's columns or rows."""
+        west, south, east, north = self.rectangles.T
+        return np.where(self.across, west, south), np.where(self.across, east, north)
 
     def middles(self) -> Integers:
         """Return (n,) lines in the middle of the nodes; they do not depend on the data."""
-        return (self.low + self.high) // 2
+        low, high = self.ends
+        return (low + high) // 2
 
     def values(self) -> NodeValues:
         """Return the columns or rows of the records, along the axis on which their node is halved."""
         cells = self.cells.filter_nodes(self.halved)
-        value, count = cells.along(self.across)
-        return NodeValues(value=value, count=count, start=cells.start, low=self.low, high=self.high)
+        (value, count), (low, high) = cells.along(self.across), self.ends
+        return NodeValues(value=value, count=count, start=cells.start, low=low, high=high)
 
 
 Splitter = Callable[[int, Halving], Integers]

@@ -131,11 +131,6 @@ class FittedTree(TripMechanism):
     def release(self, trips: TripCounts, budget: Budget, entropy: Entropy) -> TripRelease:
         """Spend (epsilon, delta) or rho on `trips`.
 
-        Args:
-            trips: the private trips.
-            budget: (epsilon, delta) with delta above 0, or rho.
-            entropy: the stream from which noise is drawn.
-
         Returns:
             The release: unbiased estimates and whole, non-negative counts of every stage; if `false_discovery` is set, with a list.
 
@@ -146,7 +141,10 @@ class FittedTree(TripMechanism):
         run = Run.of(self, trips, budget, entropy, gaussian=True)
         tree = PairTree(origins=trips.regions, destinations=trips.ends, first=self.tree)
         parts = run.split(self._compute_shares(tree))
-        root = self._measure_root(run, parts[0])
+        root = Root(count=float(run.data.total))  # exact under bounded
+        if self.neighbours == ADD_REMOVE:
+            noisy, variance = run.measure("total", np.array([run.data.total], np.int64), parts[0], 0)
+            root = Root(count=float(noisy[0]), variance=max(variance, _SMALLEST_VARIANCE))
         nodes = self._measure(run, tree, root, parts)
         listed = self._choose_listed(nodes, root, run.sensitivity.scale(parts[-1], gaussian=True))
         counts = round_to_whole(nodes.stages, _fit_counts(nodes, root, listed, pruned=self._is_pruned(tree)))
@@ -167,13 +165,6 @@ class FittedTree(TripMechanism):
             half_step_sums=across,
             totals=None if estimates is None else _sum_region_totals(tree, nodes, estimates[0]),
         )
-
-    def _measure_root(self, run: Run[TripCounts], rho: Fraction) -> Root:
-        """Return the total: exact, or measured with noise under add/remove."""
-        if self.neighbours == BOUNDED:
-            return Root(count=float(run.data.total))
-        noisy, variance = run.measure("total", np.array([run.data.total], np.int64), rho, 0)
-        return Root(count=float(noisy[0]), variance=max(variance, _SMALLEST_VARIANCE))
 
     def _measure(self, run: Run[TripCounts], tree: PairTree, root: Root, parts: Sequence[Fraction]) -> _Nodes:
         """Measure the stages from the top down: all nodes, or in a pruned tree only the children of the nodes that were kept."""

@@ -84,11 +84,6 @@ class FlatGaussian(TripMechanism):
     def release(self, trips: TripCounts, budget: Budget, entropy: Entropy) -> TripRelease:
         """Spend (epsilon, delta) or rho on `trips`.
 
-        Args:
-            trips: the private trips.
-            budget: (epsilon, delta) with delta above 0, or rho.
-            entropy: the stream from which noise is drawn.
-
         Returns:
             The release: noisy counts of pairs of leaves, negative ones included, and their sums for every coarser stage.
 
@@ -141,7 +136,7 @@ class FlatGaussian(TripMechanism):
         Source:
             Boninsegna, Silvestri, 2025, Proposition 1, Eq. (4).
         """
-        tree, sigma = release.tree, math.sqrt(release.receipt.steps[0].scale)
+        tree, sigma = release.tree, math.sqrt(release.receipt.steps[0].scale)  # of Gaussian noise the scale is sigma squared
         sizes = np.array([tree.size(stage) for stage in range(tree.height + 1)], np.float64)
         bounds = np.sqrt(count_most_leaf_pairs(tree)) * bound_largest_noise(np.full(len(sizes), sigma), sizes, beta)
         least = self.choose_threshold(tree.size(tree.height), release.receipt.steps[0].scale)

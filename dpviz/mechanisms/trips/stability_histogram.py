@@ -72,11 +72,6 @@ class StabilityHistogram(TripMechanism):
     def release(self, trips: TripCounts, budget: Budget, entropy: Entropy) -> TripRelease:
         """Spend (epsilon, delta) on `trips`.
 
-        Args:
-            trips: the private trips.
-            budget: (epsilon, delta) with delta above 0.
-            entropy: the stream from which noise is drawn.
-
         Returns:
             The release: noisy counts of the pairs of leaves that reach the threshold, and their sums for every coarser stage.
 

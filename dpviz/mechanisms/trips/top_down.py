@@ -13,7 +13,7 @@ import numpy as np
 from dpviz.arrays import Floats, Integers
 from dpviz.data.trips import TripCounts
 from dpviz.errors import SettingError
-from dpviz.mechanisms.base import ADD_REMOVE, Share, setting, weights_setting
+from dpviz.mechanisms.base import ADD_REMOVE, Share, setting, shares_of, weights_setting
 from dpviz.mechanisms.budget_noise import accounting_setting
 from dpviz.mechanisms.run import Run
 from dpviz.mechanisms.trips.base import (
@@ -122,11 +122,6 @@ class TopDown(TripMechanism):
 
     def release(self, trips: TripCounts, budget: Budget, entropy: Entropy) -> TripRelease:
         """Spend (epsilon, delta) or rho on `trips`.
-
-        Args:
-            trips: the private trips.
-            budget: (epsilon, delta) with delta above 0, or rho.
-            entropy: the stream from which noise is drawn.
 
         Returns:
             The release: whole, non-negative counts of every stage that add up to the stage above.
@@ -260,16 +255,16 @@ class TopDown(TripMechanism):
         height = release.tree.height
         if self.dial or self.false_discovery is not None:
             return np.full(height + 1, np.nan)
-        scale, measured = np.zeros(height + 1), np.zeros(height + 1)
+        sigma, measured = np.zeros(height + 1), np.zeros(height + 1)
         for step in release.receipt.steps:
-            if step.level is not None:
-                scale[step.level], measured[step.level] = math.sqrt(step.scale), step.counts or 0
+            if step.level is not None:  # of Gaussian noise the scale is sigma squared
+                sigma[step.level], measured[step.level] = math.sqrt(step.scale), step.counts or 0
         once_or_twice = np.append(1.0, np.full(height, 2.0))
         bounds = np.zeros(height + 1)
         for stage in range(height + 1):
             above = slice(0, stage + 1)
-            events = int((scale[above] > 0).sum())
-            largest = bound_largest_noise(scale[above], measured[above], beta / max(events, 1))
+            events = int((sigma[above] > 0).sum())
+            largest = bound_largest_noise(sigma[above], measured[above], beta / max(events, 1))
             bounds[stage] = (once_or_twice[above] * largest).sum()
         return bounds
 
@@ -292,6 +287,5 @@ class TopDown(TripMechanism):
     def with_shares(self, shares: Sequence[float]) -> TopDown:
         """Return a copy with custom weights, one per measured stage, each at least a thousandth, since every stage must be measured."""
         if min(shares, default=1) < _SMALLEST_SHARE:
-            raised = [max(share, _SMALLEST_SHARE) for share in shares]
-            shares = [share / sum(raised) for share in raised]
+            shares = shares_of([max(share, _SMALLEST_SHARE) for share in shares])
         return replace(self, split="custom", weights=tuple(shares))

@@ -19,7 +19,8 @@ class RandomLines:
     def __call__(self, level: int, nodes: Halving) -> np.ndarray:
         assert level == len(self.seen)
         self.seen.append(nodes)
-        self.answers.append(self.rng.integers(nodes.low + 1, nodes.high))
+        low, high = nodes.ends
+        self.answers.append(self.rng.integers(low + 1, high))
         return self.answers[-1]
 
 
@@ -86,7 +87,7 @@ def test_values_are_the_records_of_each_node_along_its_axis(seed, order):
     columns, rows = (np.repeat(part, points.count) for part in (points.column, points.row))
     for nodes in lines.seen:
         values = nodes.values()
-        np.testing.assert_array_equal([values.low, values.high], [nodes.low, nodes.high])
+        np.testing.assert_array_equal([values.low, values.high], nodes.ends)
         for node, (west, south, east, north) in enumerate(nodes.rectangles.tolist()):
             inside = (columns >= west) & (columns < east) & (rows >= south) & (rows < north)
             own = slice(*values.start[node : node + 2].tolist())
