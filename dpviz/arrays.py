@@ -1,4 +1,4 @@
-"""Types of numpy arrays, by their content."""
+"""Types of numpy arrays, by their content, and the numbering of runs."""
 
 from __future__ import annotations
 
@@ -14,3 +14,14 @@ Lines = NDArray[np.int32]
 """Indices of lattice lines, from 0 in the west or south."""
 Texts = NDArray[np.object_]
 """Texts of any length, such as ids and names."""
+
+
+def number_runs(lengths: Integers) -> tuple[Integers, Integers]:
+    """Number the entries of consecutive runs: return each entry's run, and its position in the run, from 0.
+
+    >>> run, position = number_runs(np.array([2, 0, 3]))
+    >>> run.tolist(), position.tolist()
+    ([0, 0, 2, 2, 2], [0, 1, 0, 1, 2])
+    """
+    run = np.repeat(np.arange(len(lengths)), lengths)
+    return run, np.arange(len(run)) - np.repeat(np.cumsum(lengths) - lengths, lengths)

@@ -220,6 +220,7 @@ def _region_starts(code: Codes, above: Places, level: str) -> Codes:
 ID, PARENT, LEVEL, NAME = "region_id", "parent_id", "level", "name"
 _DOUBLINGS = 32  # each doubles the number of parents that were followed
 _BLANK_PARENTS = f"Only the coarsest regions leave {PARENT!r} blank."
+_UNKNOWN_PARENT = f"Column {PARENT!r} names a region that has no row of its own. {_BLANK_PARENTS}"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -353,12 +354,13 @@ def _order_levels(rows: _Rows) -> _Rows:
     blank_shares = [float((rows.parents[rows.level == level] == "").mean()) for level in range(len(rows.levels))]
     if not any(blank_shares):
         if not pd.Index(rows.ids).isin(rows.parents).any():
-            raise DomainError(_unknown_parent_text())
+            raise DomainError(_UNKNOWN_PARENT)
         raise DomainError(f"Every region has a parent, so there is no coarsest level. {_BLANK_PARENTS}")
     order = [int(np.argmax(blank_shares))]
     remaining = [level for level in range(len(rows.levels)) if level != order[0]]
     while remaining:
-        share_found = {level: _share_of_parents_found(rows, level, order[-1]) for level in remaining}
+        parents = {level: pd.Index(rows.parents[rows.level == level], dtype=object) for level in remaining}
+        share_found = {level: float(of_level.isin(rows.ids_at(order[-1])).mean()) for level, of_level in parents.items()}
         best = max(remaining, key=share_found.__getitem__)
         if list(share_found.values()).count(1.0) > 1:
             raise DomainError(f"The order of the levels does not follow from their ids; put numbers from 1 into {LEVEL!r}, coarsest first.")
@@ -367,15 +369,6 @@ def _order_levels(rows: _Rows) -> _Rows:
     number = np.empty(len(order), np.int64)
     number[order] = np.arange(len(order))
     return replace(rows, level=number[rows.level], levels=[rows.levels[level] for level in order])
-
-
-def _share_of_parents_found(rows: _Rows, level: int, above: int) -> float:
-    """Compute the share of a level's parents that are regions of the level `above`."""
-    return float(pd.Index(rows.parents[rows.level == level], dtype=object).isin(rows.ids_at(above)).mean())
-
-
-def _unknown_parent_text() -> str:
-    return f"Column {PARENT!r} names a region that has no row of its own. {_BLANK_PARENTS}"
 
 
 def _check_parents(rows: _Rows) -> None:
@@ -396,7 +389,7 @@ def _explain_wrong_parent(rows: _Rows, level: int, region: str, parent: str) -> 
         return f"{title} has no parent, though there are coarser levels: all branches must start at the coarsest level. {_BLANK_PARENTS}"
     parent_levels = set(rows.level[rows.ids == parent].tolist())
     if not parent_levels:
-        return _unknown_parent_text()
+        return _UNKNOWN_PARENT
     if parent == region and parent_levels == {level}:
         return f"{title} is its own parent. {_BLANK_PARENTS}"
     if level == 0:

@@ -515,7 +515,12 @@ def check_shapes(shapes: geopandas.GeoSeries, level: str) -> geopandas.GeoSeries
     """
     if not isinstance(shapes, geopandas.GeoSeries):
         raise DomainError(f"The geometry of level {level!r} must be a GeoSeries.")
-    _check_crs(shapes.crs)
+    if shapes.crs is None:
+        raise DomainError("The geometry has no CRS; set it with set_crs(...), it is never guessed.")
+    if not is_horizontal(shapes.crs):
+        raise DomainError(
+            "The geometry's CRS has no positions on a map (heights only, or geocentric); reproject it to EPSG:4326, for instance."
+        )
     flat = shapely.force_2d(shapes.to_numpy())
     if (shapely.is_missing(flat) | shapely.is_empty(flat)).any():
         raise DomainError(f"Level {level!r} has a region without a shape: give all regions of a level a shape, or none of them.")
@@ -527,15 +532,6 @@ def check_shapes(shapes: geopandas.GeoSeries, level: str) -> geopandas.GeoSeries
         raise DomainError(f"Level {level!r} mixes polygons and points: take one kind for all of its regions.")
     _check_bounds(flat, shapes.crs, level)
     return geopandas.GeoSeries(_repair(flat, level) if are_polygons.any() else flat, crs=shapes.crs)
-
-
-def _check_crs(crs: CRS | None) -> None:
-    if crs is None:
-        raise DomainError("The geometry has no CRS; set it with set_crs(...), it is never guessed.")
-    if not is_horizontal(crs):
-        raise DomainError(
-            "The geometry's CRS has no positions on a map (heights only, or geocentric); reproject it to EPSG:4326, for instance."
-        )
 
 
 def _check_bounds(shapes: NDArray[np.object_], crs: CRS, level: str) -> None:
