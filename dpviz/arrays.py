@@ -1,6 +1,8 @@
-"""Types of numpy arrays, by their content, and the numbering of runs."""
+"""Types of numpy arrays, by their content, and the numbering of runs and slices."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,3 +27,12 @@ def number_runs(lengths: Integers) -> tuple[Integers, Integers]:
     """
     run = np.repeat(np.arange(len(lengths)), lengths)
     return run, np.arange(len(run)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+
+
+def slices(size: int, most: int) -> Iterator[slice]:
+    """Yield consecutive slices of 0..size - 1, of at most `most` entries each.
+
+    >>> list(slices(5, 2))
+    [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
+    """
+    return (slice(start, min(start + most, size)) for start in range(0, size, most))

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from numpy.typing import ArrayLike, NDArray
 
 from dpviz.arrays import Floats, Integers
-from dpviz.data.cells import MOST_PER_CELL, REMEDY
+from dpviz.data.cells import MOST_PER_CELL, REMEDY, check_whole
 from dpviz.errors import InputError, check_choice
 
 Words = NDArray[np.uint64]
@@ -64,8 +64,7 @@ class Bound:
     key: bytes = field(repr=False)
 
     def __post_init__(self) -> None:
-        if isinstance(self.most, bool) or not isinstance(self.most, int | np.integer) or self.most < 1:
-            raise InputError("contributions must be a whole number, at least 1.")
+        check_whole(self.most, "contributions", 1)
         if not isinstance(self.distinct, bool | np.bool_):
             raise InputError("distinct must be True or False.")
         check_choice(self.fewer, (KEEP, DROP, REFUSE), "fewer", InputError)

@@ -13,9 +13,10 @@ import scipy
 import shapely
 from numpy.typing import NDArray
 
-from dpviz.arrays import Floats, Integers
+from dpviz.arrays import Floats, Integers, number_runs
 from dpviz.bundled import folder
 from dpviz.data.fingerprints import sample_fingerprint
+from dpviz.data.leaf_regions import directions
 from dpviz.data.trips import TripCounts
 from dpviz.errors import InputError
 from dpviz.samples.made_up import SEED, find_sample, table
@@ -97,8 +98,8 @@ def _make_partition(parts: list[Integers]) -> Regions:
     path = np.array([""], object)
     ancestors: list[NDArray[np.object_]] = []
     for number in parts:
-        step = np.arange(number.sum()) - np.repeat(np.cumsum(number) - number, number) + 1
-        path = np.repeat(path, number) + "." + step.astype(str).astype(object)
+        area, part = number_runs(number)
+        path = path[area] + "." + (part + 1).astype(str).astype(object)
         ancestors = [np.repeat(above, number) for above in ancestors] + [path]
     frame = pd.DataFrame({f"level {depth}": ids for depth, ids in enumerate(ancestors, start=1)}).apply(lambda ids: ids.str[1:])
     return Regions.from_table(frame, levels=list(frame.columns))
@@ -143,7 +144,7 @@ class Gravity:
 
     def draw(self, rng: np.random.Generator, regions: Regions) -> TripCounts:
         """Draw a destination for every trip between regions whose leaves are the areas."""
-        cartesian = _cartesian_km(self.centre)
+        cartesian = _EARTH_KM * directions(*np.radians(self.centre).T).T  # distances between them are chord lengths
         starts = range(0, len(cartesian), _CHUNK)
         parts = [self._draw_rows(rng, cartesian, np.arange(start, min(start + _CHUNK, len(cartesian)))) for start in starts]
         origin, destination, count = (np.concatenate(column) for column in zip(*parts, strict=True))
@@ -268,13 +269,6 @@ def _country_regions(region: Integers, province: Integers, town: Floats) -> Regi
 def _centroids(regions: Regions) -> Floats:
     """Return the leaves' centroids: (n, 2) longitude and latitude in degrees."""
     return shapely.get_coordinates(shapely.centroid(np.asarray(regions.geometry[-1], object)))
-
-
-def _cartesian_km(degrees: Floats) -> Floats:
-    """Convert (n, 2) degrees to (n, 3) Cartesian coordinates in km from the Earth's centre; distances between them are chord lengths."""
-    longitude, latitude = np.radians(degrees).T
-    flat = np.cos(latitude)
-    return _EARTH_KM * np.stack([flat * np.cos(longitude), flat * np.sin(longitude), np.sin(latitude)], axis=1)
 
 
 AIRPORT_LEVELS = ("division", "state", "airport")

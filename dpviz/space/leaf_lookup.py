@@ -12,13 +12,13 @@ import shapely
 from numpy.typing import ArrayLike, NDArray
 from pyproj import CRS
 
-from dpviz.arrays import Floats, Integers, number_runs
+from dpviz.arrays import Floats, Integers, number_runs, slices
 from dpviz.errors import DomainError, InputError
 from dpviz.space.borders import Borders, borders_of
 from dpviz.space.regions import Regions, are_areas
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from numpy.typing import NDArray
 
@@ -327,9 +327,9 @@ class LeafLookup:
         if xs.ndim != 1 or xs.shape != ys.shape:
             raise InputError("x and y must be two columns of the same length.")
         leaves = np.empty(len(xs), np.int64)
-        for part in _slices(len(xs), _LOOKED_UP_AT_ONCE):
+        for part in slices(len(xs), _LOOKED_UP_AT_ONCE):
             leaves[part] = self._look_up(xs[part].astype(np.float64, copy=False), ys[part].astype(np.float64, copy=False))
-        for part in _slices(len(xs), _TESTED_AT_ONCE):
+        for part in slices(len(xs), _TESTED_AT_ONCE):
             at_borders = np.flatnonzero(leaves[part] < BAD) + part.start
             leaves[at_borders] = self._test_candidates(
                 _LISTS - leaves[at_borders], xs[at_borders].astype(np.float64), ys[at_borders].astype(np.float64)
@@ -387,11 +387,6 @@ class LeafLookup:
             candidate[untested] += 1
             untested = untested[~found & (candidate[untested] < stop[untested])]
         return leaves
-
-
-def _slices(number: int, most: int) -> Iterator[slice]:
-    """Yield consecutive slices of at most `most` entries each, `number` entries in all."""
-    return (slice(start, start + most) for start in range(0, number, most))
 
 
 def _make_lists(filled_by: NDArray[np.uint32], pairs: NDArray[np.int64], lattice: LeafLattice) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import scipy
 import shapely
 from numpy.typing import NDArray
 
-from dpviz.arrays import Floats, Integers, Lines, number_runs
+from dpviz.arrays import Floats, Integers, Lines, number_runs, slices
 from dpviz.space.borders import common_areas
 from dpviz.space.corner_sums import corner_sums, sums_at
 from dpviz.space.domain import Domain
@@ -113,8 +113,7 @@ def batches(tree: Tree, overlap: Overlap, count: int) -> Iterator[tuple[slice, l
     Yields:
         The slice of queries of a batch, and its fronts.
     """
-    for start in range(0, count, QUERIES_AT_ONCE):
-        part = slice(start, min(start + QUERIES_AT_ONCE, count))
+    for part in slices(count, QUERIES_AT_ONCE):
         yield part, fronts(tree, overlap, np.arange(part.start, part.stop))
 
 

@@ -16,7 +16,7 @@ import pandas as pd
 import shapely
 from numpy.typing import NDArray
 
-from dpviz.arrays import Floats, Integers, Texts
+from dpviz.arrays import Floats, Integers, Texts, slices
 from dpviz.errors import DomainError
 from dpviz.space.borders import repaired_parts
 from dpviz.space.domain import Domain, as_domain
@@ -63,9 +63,8 @@ class H3Cells:
 
         def look_up(x: Floats, y: Floats) -> Integers:
             leaves = np.full(len(x), -2, np.int64)
-            for start in range(0, len(x), _POINTS_AT_ONCE):
-                part = slice(start, start + _POINTS_AT_ONCE)
-                usable = np.flatnonzero(np.isfinite(x[part]) & np.isfinite(y[part])) + start
+            for part in slices(len(x), _POINTS_AT_ONCE):
+                usable = np.flatnonzero(np.isfinite(x[part]) & np.isfinite(y[part])) + part.start
                 found = self._codes(x[usable], y[usable])
                 position = np.minimum(np.searchsorted(ranked, found), len(ranked) - 1)
                 leaves[usable] = np.where(ranked[position] == found, order[position], -1)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from pyproj import CRS
 from pyproj.exceptions import ProjError
 
-from dpviz.arrays import Places, Texts
+from dpviz.arrays import Places, Texts, slices
 from dpviz.cards import HtmlCard
 from dpviz.errors import DomainError
 from dpviz.space.borders import edges_of, repaired_parts
@@ -426,7 +426,7 @@ class Regions(HtmlCard):
         Returns:
             (n_level,) polygons in the CRS of the geometry; None if neither the level nor a finer one has polygons.
         """
-        cache: dict[int, geopandas.GeoSeries | None] = self._cached_outlines
+        cache: dict[int, geopandas.GeoSeries | None] = vars(self).setdefault("_outlines", {})
         if level not in cache:
             outlines = None if level == 0 else self.geometry[level - 1]
             if outlines is None or not are_areas(outlines):
@@ -434,10 +434,6 @@ class Regions(HtmlCard):
                 outlines = None if finer is None else dissolve(finer, self.parent[level], self.size(level))
             cache[level] = outlines
         return cache[level]
-
-    @cached_property
-    def _cached_outlines(self) -> dict[int, geopandas.GeoSeries | None]:
-        return {}
 
     def centres(self, level: int) -> NDArray[np.float64] | None:
         """Find a point for each region of a level, at which a map shows the region.
@@ -454,14 +450,10 @@ class Regions(HtmlCard):
         Raises:
             DomainError: a point has no longitude and latitude.
         """
-        cache: dict[int, NDArray[np.float64] | None] = self._cached_centres
+        cache: dict[int, NDArray[np.float64] | None] = vars(self).setdefault("_centres", {})
         if level not in cache:
             cache[level] = self._find_centres(level)
         return cache[level]
-
-    @cached_property
-    def _cached_centres(self) -> dict[int, NDArray[np.float64] | None]:
-        return {}
 
     def _find_centres(self, level: int) -> NDArray[np.float64] | None:
         shape = None if level == 0 else self.geometry[level - 1]
@@ -579,8 +571,8 @@ def find_overlaps(shapes: NDArray[np.object_]) -> Places:
     least = _MOST_OVERLAP * np.minimum(smaller[first], smaller[second])
     may_overlap = np.flatnonzero((np.bincount(pair_of, _common_boxes(parts[one], parts[other]), len(pair)) > least)[pair_of])
     common = np.zeros(len(pair))
-    for start in range(0, len(may_overlap), _PAIRS_CUT):
-        some = may_overlap[start : start + _PAIRS_CUT]
+    for part in slices(len(may_overlap), _PAIRS_CUT):
+        some = may_overlap[part]
         _refuse_tangles(parts[one[some]], parts[other[some]])
         np.add.at(common, pair_of[some], shapely.area(shapely.intersection(parts[one[some]], parts[other[some]])))
         if (common > least).sum() >= ENOUGH_OVERLAPS:
