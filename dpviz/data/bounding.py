@@ -277,7 +277,9 @@ def group_pairs(codes: Integers, persons: Persons, cells: Integers, records: Int
         records: (n,) records of each row, at least 1; if None, each row is one record.
         bound: the bound of each person's records.
     """
-    distinct_cells, cells = _shrink_cells(cells, len(persons))
+    distinct_cells: Integers | None = None
+    if int(cells.max(initial=0)).bit_length() + len(persons).bit_length() >= _WORD_BITS:  # a person and a cell would not fit in one word
+        cells, distinct_cells = pd.factorize(cells, sort=True)
     bits = int(cells.max(initial=0)).bit_length()
     pair = (codes << bits) | cells
     if records is None or bound.distinct or records.max(initial=1) == 1:
@@ -293,18 +295,6 @@ def group_pairs(codes: Integers, persons: Persons, cells: Integers, records: Int
     cell = pair & ((1 << bits) - 1)
     pair >>= bits
     return Holdings(codes=pair, persons=persons, cells=cell if distinct_cells is None else distinct_cells[cell], records=pair_records)
-
-
-def _shrink_cells(cells: Integers, people: int) -> tuple[Integers | None, Integers]:
-    """Renumber cells if a person and a cell would not fit in one word.
-
-    Returns:
-        None and the cells as they are if they fit; else the distinct cells, and (n,) indexes into them.
-    """
-    if int(cells.max(initial=0)).bit_length() + people.bit_length() < _WORD_BITS:
-        return None, cells
-    index, distinct = pd.factorize(cells, sort=True)
-    return distinct, index
 
 
 def _run_starts(groups: Integers) -> Integers:

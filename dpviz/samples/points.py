@@ -444,19 +444,6 @@ class Sample(SampleInfo):
     most: int | None = None
 
 
-def _describe_cluster(key: str, sigma: int) -> Sample:
-    """Describe one of the three synthetic data sets of the HTF paper."""
-    return Sample(
-        key=key,
-        title=f"One Gaussian cluster, σ = {sigma}",
-        description=f"As in the HTF paper: a million points around one random centre (σ: {sigma} cells), on a plane without a map.",
-        source="Shaham, Ghinita, Ahuja, Krumm, Shahabi, HTF: Homogeneous Tree Framework, SIGSPATIAL 2021, section 5.1.",
-        domain=Domain(bounds=(0.0, 0.0, 1024.0, 1024.0), crs=None, order=10),
-        make=partial(gaussian_cluster, sigma=sigma),
-        usual=1_000_000,
-    )
-
-
 _REPLACED = "Replaces the data of Fanaeepour, Rubinstein, End-to-end differentially-private parameter tuning, 2017, section 8.2."
 
 _ROUTES = Sample(
@@ -491,7 +478,18 @@ _ALL_SAMPLES = (
         synthetic=False,
         domain=Domain(bounds=(-125.0, 24.0, -66.0, 50.0), crs="EPSG:4326", order=10),
     ),
-    *(_describe_cluster(key, sigma) for key, sigma in CLUSTERS.items()),
+    *(  # the synthetic data sets of the HTF paper
+        Sample(
+            key=key,
+            title=f"One Gaussian cluster, σ = {sigma}",
+            description=f"As in the HTF paper: a million points around one random centre (σ: {sigma} cells), on a plane without a map.",
+            source="Shaham, Ghinita, Ahuja, Krumm, Shahabi, HTF: Homogeneous Tree Framework, SIGSPATIAL 2021, section 5.1.",
+            domain=Domain(bounds=(0.0, 0.0, 1024.0, 1024.0), crs=None, order=10),
+            make=partial(gaussian_cluster, sigma=sigma),
+            usual=1_000_000,
+        )
+        for key, sigma in CLUSTERS.items()
+    ),
     Sample(
         key="road_crossings",
         title="Washington and New Mexico, made-up road crossings",

@@ -70,7 +70,7 @@ def synthetic_trips(partition: str, density: str, *, seed: int = PAPER_SEED) -> 
     if partition not in PARTITIONS or density not in DENSITIES:
         raise InputError(f"Choose one of {', '.join(PARTITIONS)} and one of {', '.join(DENSITIES)}.")
     rng = np.random.default_rng(seed)
-    regions = _make_partition(_cuts_per_area(rng, partition))
+    regions = _make_partition(rng, partition)
     width = regions.size(regions.depth)
     if width * width > MOST_PAIRS:
         raise InputError("This seed gives a partition with too many pairs; choose another seed.")
@@ -82,22 +82,14 @@ def synthetic_trips(partition: str, density: str, *, seed: int = PAPER_SEED) -> 
     return TripCounts(regions=regions, origin=origin.astype(np.int32), destination=destination.astype(np.int32), count=trips)
 
 
-def _cuts_per_area(rng: np.random.Generator, partition: str) -> list[Integers]:
-    """Choose the number of parts into which each area is cut: one (areas,) array per level."""
-    if partition == "binary":
-        return [np.full(2**level, 2) for level in range(_BINARY_LEVELS)]
-    parts: list[Integers] = []
-    for _ in range(_RANDOM_LEVELS):
-        areas = int(parts[-1].sum()) if parts else 1
-        parts.append(rng.integers(_FEWEST_PARTS, _MOST_PARTS, areas, endpoint=True))
-    return parts
-
-
-def _make_partition(parts: list[Integers]) -> Regions:
+def _make_partition(rng: np.random.Generator, partition: str) -> Regions:
     """Make nested regions whose ids are paths: "1.3" is the third part of the first area."""
     path = np.array([""], object)
     ancestors: list[NDArray[np.object_]] = []
-    for number in parts:
+    for level in range(_BINARY_LEVELS if partition == "binary" else _RANDOM_LEVELS):
+        number = np.full(2**level, 2)
+        if partition == "random":
+            number = rng.integers(_FEWEST_PARTS, _MOST_PARTS, len(path), endpoint=True)
         area, part = number_runs(number)
         path = path[area] + "." + (part + 1).astype(str).astype(object)
         ancestors = [np.repeat(above, number) for above in ancestors] + [path]

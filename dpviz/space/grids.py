@@ -69,7 +69,8 @@ def grid(domain: Domain, columns: int, rows: int) -> Tree:
 @lru_cache(maxsize=2)
 def _pyramid(order: int, columns: int, rows: int, steps: tuple[int, ...]) -> Tree:
     """Build a grid of leaves under nodes that each group 2**step x 2**step nodes of the next depth. The tree is public and is cached."""
-    _check_size(columns, rows, steps)
+    nodes = sum(-(-columns // (1 << sum(steps[depth:]))) * -(-rows // (1 << sum(steps[depth:]))) for depth in range(len(steps) + 1))
+    _refuse_nodes(nodes, f"{columns:,} x {rows:,} partitions need", "Choose a smaller height, side or order.")
     xs, ys = snap_lines(columns, 1 << order), snap_lines(rows, 1 << order)
     rectangles, codes = [], []
     for depth in range(len(steps) + 1):
@@ -88,15 +89,6 @@ def _pyramid(order: int, columns: int, rows: int, steps: tuple[int, ...]) -> Tre
 def snap_lines(parts: int, side: int) -> Lines:
     """Choose (parts + 1,) lattice lines nearest to even spacing, from 0 to `side`; distinct if parts <= side."""
     return ((np.arange(parts + 1) * side + parts // 2) // parts).astype(np.int32)
-
-
-def _check_size(columns: int, rows: int, steps: tuple[int, ...]) -> None:
-    nodes = sum(-(-columns // (1 << sum(steps[depth:]))) * -(-rows // (1 << sum(steps[depth:]))) for depth in range(len(steps) + 1))
-    if nodes > MOST_NODES:
-        raise DomainError(
-            f"{columns:,} x {rows:,} partitions need {nodes:,} nodes and about {nodes * BYTES_PER_NODE / 2**30:,.0f} GiB of memory;"
-            f" at most {MOST_NODES:,} nodes are allowed. Choose a smaller height, side or order."
-        )
 
 
 Rectangles = NDArray[Any]
@@ -145,10 +137,14 @@ def refuse_too_large(height: int, fan_out: int) -> None:
         DomainError: the tree would have more than 2**25 nodes.
     """
     nodes = sum(fan_out**depth for depth in range(height + 1))
+    _refuse_nodes(nodes, f"A tree of height {height} needs up to", "Choose a smaller height.")
+
+
+def _refuse_nodes(nodes: int, needs: str, remedy: str) -> None:
     if nodes > MOST_NODES:
         raise DomainError(
-            f"A tree of height {height} needs up to {nodes:,} nodes and about {nodes * BYTES_PER_NODE / 2**30:,.0f} GiB of memory;"
-            f" at most {MOST_NODES:,} nodes are allowed. Choose a smaller height."
+            f"{needs} {nodes:,} nodes and about {nodes * BYTES_PER_NODE / 2**30:,.0f} GiB of memory;"
+            f" at most {MOST_NODES:,} nodes are allowed. {remedy}"
         )
 
 

@@ -57,9 +57,6 @@ class CellMask:
         """Return the fields alone: what was computed from them is not sent to other processes."""
         return {"order": self.order, "packed": self.packed}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-
     @classmethod
     def from_open(cls, is_open: ArrayLike) -> Self:
         """Make a mask of a table.

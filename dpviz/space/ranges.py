@@ -173,22 +173,17 @@ def area_overlap(tree: Tree, domain: Domain, areas: NDArray[np.object_]) -> Over
         share = shapely.intersects(areas[query], boxes).astype(np.float64) * 0.5
         share[shapely.covers(areas[query], boxes)] = 1.0
         cut = np.flatnonzero((share == 0.5) & (tree.children[node] == 0))
-        if domain.mask is not None:
-            share[cut] = _open_share(areas, query[cut], tree.rectangles(node[cut]), domain, domain.mask)
+        if domain.mask is None:
+            share[cut] = np.minimum(common_areas(areas, query[cut], boxes[cut]) / shapely.area(boxes[cut]), 1.0)
             return share
-        share[cut] = np.minimum(common_areas(areas, query[cut], boxes[cut]) / shapely.area(boxes[cut]), 1.0)
+        owner, parts = domain.mask.rectangles_in(tree.rectangles(node[cut]), domain.order)
+        open_parts = domain.boxes(parts)
+        inside = np.bincount(owner, common_areas(areas, query[cut][owner], open_parts), len(cut))
+        total = np.bincount(owner, shapely.area(open_parts), len(cut))
+        share[cut] = np.minimum(np.divide(inside, total, out=np.zeros(len(cut)), where=total > 0), 1.0)  # 0 if no part is open
         return share
 
     return overlap
-
-
-def _open_share(areas: NDArray[np.object_], query: Integers, rectangles: Lines, domain: Domain, mask: CellMask) -> Floats:
-    """Compute (k,) the share of the open part of each rectangle, in lattice lines, that lies in its area; 0 if no part is open."""
-    owner, parts = mask.rectangles_in(rectangles, domain.order)
-    boxes = domain.boxes(parts)
-    inside = np.bincount(owner, common_areas(areas, query[owner], boxes), len(query))
-    total = np.bincount(owner, shapely.area(boxes), len(query))
-    return np.minimum(np.divide(inside, total, out=np.zeros(len(query)), where=total > 0), 1.0)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -46,20 +46,17 @@ def fields_from_columns(
     _refuse_other_order(codes, levels)
     _refuse_duplicate_leaves(codes, levels[-1])
     order = np.lexsort(codes[::-1])
-    ids: list[Texts] = []
-    names_of_levels: list[Texts] = []
-    parent: list[Places] = []
+    parts: list[tuple[Texts, Texts, Places]] = []
     parent_index = np.zeros(len(order), np.int32)
     for level, code in enumerate(codes):
         first = _region_starts(code[order], parent_index, levels[level])
-        ids.append(columns[level][order[first]])
-        names_of_levels.append(labels[level][order[first]])
-        parent.append(parent_index[first])
+        parts.append((columns[level][order[first]], labels[level][order[first]], parent_index[first]))
         parent_index = np.repeat(np.arange(len(first), dtype=np.int32), np.diff(np.append(first, len(order))))
     shapes = shapes_of(table)
     leaves = None if shapes is None else shapes.iloc[order].reset_index(drop=True)
+    ids, names_of_levels, parent = zip(*parts, strict=True)
     geometry = (*[None] * (len(levels) - 1), leaves)
-    fields = {"levels": levels, "ids": tuple(ids), "parent": tuple(parent), "names": tuple(names_of_levels), "geometry": geometry}
+    fields = {"levels": levels, "ids": ids, "parent": parent, "names": names_of_levels, "geometry": geometry}
     return fields if denominator is None else fields | {"denominator": read_denominator(cells_of(table, denominator), columns[-1])}
 
 
@@ -271,25 +268,20 @@ def fields_from_parents(table: pd.DataFrame, denominator: str | None = None) -> 
 
 def _nest(rows: _Rows, labels: Texts, shapes: geopandas.GeoSeries | None, top: int) -> dict[str, Any]:
     """Make the fields of `Regions` for the levels from `top` on, in tree order."""
-    ids: list[Texts] = []
-    names: list[Texts] = []
-    parent: list[Places] = []
-    geometry: list[geopandas.GeoSeries | None] = []
+    parts: list[tuple[Texts, Texts, Places, geopandas.GeoSeries | None]] = []
     for level in range(top, len(rows.levels)):
         row_numbers = np.flatnonzero(rows.level == level)
-        parent_index = (
-            pd.Index(ids[-1], dtype=object).get_indexer(pd.Index(rows.parents[row_numbers]))
-            if ids
-            else np.zeros(len(row_numbers), np.int64)
-        )
-        order = np.argsort(parent_index, kind="stable")
-        ids.append(rows.ids[row_numbers[order]])
-        names.append(labels[row_numbers[order]])
-        parent.append(parent_index[order].astype(np.int32))
-        shape = None if shapes is None else shapes.iloc[row_numbers[order]].reset_index(drop=True)
-        geometry.append(None if shape is None or shape.isna().all() else shape)
+        above = np.zeros(len(row_numbers), np.int64)
+        if parts:
+            above = pd.Index(parts[-1][0], dtype=object).get_indexer(pd.Index(rows.parents[row_numbers]))
+        order = np.argsort(above, kind="stable")
+        chosen = row_numbers[order]
+        shape = None if shapes is None else shapes.iloc[chosen].reset_index(drop=True)
+        shape = None if shape is None or shape.isna().all() else shape
+        parts.append((rows.ids[chosen], labels[chosen], above[order].astype(np.int32), shape))
+    ids, names, parent, geometry = zip(*parts, strict=True)
     levels = tuple(name if name is not None else f"level {number}" for number, name in enumerate(rows.levels[top:], start=1))
-    return {"levels": levels, "ids": tuple(ids), "parent": tuple(parent), "names": tuple(names), "geometry": tuple(geometry)}
+    return {"levels": levels, "ids": ids, "parent": parent, "names": names, "geometry": geometry}
 
 
 def _read_levels(cells: pd.Series) -> tuple[Integers, list[str | None]]:

@@ -95,16 +95,11 @@ class Regions(HtmlCard):
         if any(system != systems[0] for system in systems):
             raise DomainError("The levels' geometries have different CRS; reproject them to one.")
 
-        if self.grid is not None and not self._has_grid_cells():
+        is_lattice = isinstance(self.grid, Domain) and len(self.ids[-1]) == self.grid.side**2
+        if self.grid is not None and not (is_lattice or self.are_h3_cells(depth)):
             raise DomainError("The leaves of regions on a grid must be its cells: see Regions.h3 and Regions.squares.")
         if self.denominator is not None:
             object.__setattr__(self, "denominator", check_denominator(self.denominator, self.ids[-1]))
-
-    def _has_grid_cells(self) -> bool:
-        """Return whether the leaves can be the cells of the grid: as many as a lattice has, or H3 indexes."""
-        if isinstance(self.grid, Domain):
-            return len(self.ids[-1]) == self.grid.side**2
-        return self.are_h3_cells(self.depth)
 
     def are_h3_cells(self, level: int) -> bool:
         """Return whether the regions of a level, 1 to g, are H3 cells, whose ids are their indexes."""

@@ -44,7 +44,7 @@ from dpviz.data.reading.safety import DEFAULT_LIMITS
 from dpviz.data.reading.sources import FoundFiles, Sources, describe_copies, find_files, refuse_copies
 from dpviz.data.reading.text_format import PLAIN_TEXT, TextFormat
 from dpviz.data.reading.trips import TripColumns, TripsRequest
-from dpviz.data.reading.unread import unread_between, unread_in_areas, unread_in_points, unread_in_trips
+from dpviz.data.reading.unread import RECORD, TRIP, unread_beside, unread_in_points, unread_in_trips
 from dpviz.data.roles import says_none
 from dpviz.data.trips import TripCounts, Trips, match_depths
 from dpviz.errors import InputError
@@ -387,7 +387,7 @@ def read_trips(
         reader = _Reader(
             lambda files, progress: read_coordinate_trips(files.sources, finder, request, progress),
             lambda files: make_pairs_job(files, finder, request, enforced),
-            lambda files: unread_between(files, finder.columns, request.columns),
+            lambda files: unread_beside(files, TRIP, finder.columns, request.columns),
         )
     elif isinstance(origin, tuple) or isinstance(destination, tuple) or crs is not None:
         raise InputError(_MIXED)
@@ -504,7 +504,11 @@ def _reader_of_ids(request: AreasRequest, bound: Bound | None) -> _Reader[CellCo
         counted = count_rows(rows.leaf, rows.count, rows.person, bound, request.regions.size(request.regions.depth))
         return replace(counted, bad=counted.bad + rows.ragged, rows=rows.rows)
 
-    return _Reader(count, lambda files: make_ids_job(files, request, bound), lambda files: unread_in_areas(files, request))
+    return _Reader(
+        count,
+        lambda files: make_ids_job(files, request, bound),
+        lambda files: unread_beside(files, RECORD, [request.columns.region], request.columns),
+    )
 
 
 def _pair_finder(origin: tuple[str, str], destination: tuple[str, str], sides: tuple[Regions, Regions]) -> XyPairs:
