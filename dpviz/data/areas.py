@@ -10,17 +10,17 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from dpviz.arrays import Floats, Integers, Places
-from dpviz.data.bounding import Bound, People, bound_of, check_people, refuse_bound_without_persons
+from dpviz.data.bounding import Bound, People, bound_of, refuse_bound_without_persons
 from dpviz.data.cell_counts import CellCounts, count_coordinates, count_rows
 from dpviz.data.cells import array_of, check_bad_rows, check_whole, most_per_cell, whole_counts, xy_of_frame
-from dpviz.data.counts import RECORD, Counts
+from dpviz.data.counts import Counts
 from dpviz.data.empty import NONE_IN_REGIONS, refuse_none_inside
 from dpviz.data.fingerprints import sum_rows
-from dpviz.data.frame_columns import column_of, count_of, each_row_of_frame, named_columns
+from dpviz.data.frame_columns import column_of, each_row_of_frame, named_columns
 from dpviz.data.leaf_regions import check_regions, crs_of_leaves, leaf_finder
 from dpviz.data.marks import declares_unit
 from dpviz.data.roles import warn_each_row
-from dpviz.data.trips import check_counts, counts_of, ids_of, leaf_indexes
+from dpviz.data.trips import counts_and_people, ids_of, leaf_indexes
 from dpviz.errors import InputError
 from dpviz.space.regions import Regions
 
@@ -188,14 +188,10 @@ class AreaCounts(Counts):
         contributions, is_declared = check_whole(contributions, "contributions", 1), declares_unit(unit, person)
         ids = ids_of(column_of(table, "region", _NOUN), "Column 'region'")
         leaf = leaf_indexes(ids, regions, bad_rows)
-        cells = count_of(table, count, _NOUN)
-        counts = None if cells is None else check_counts(counts_of(cells, f"Column {cells.name!r}", noun=_NOUN), bad_rows)
-        each_row = None if cells is not None else each_row_of_frame(RECORD, table, count, ["region", person])
+        counts, owners, each_row = counts_and_people(table, count, person, ["region"], bad_rows, _NOUN)
         warn_each_row(each_row)
-        people = column_of(table, person, _NOUN) if isinstance(person, str) else person
-        refuse_bound_without_persons(people, contributions, distinct=distinct)
-        bound = None if people is None else bound_of(contributions, key, distinct=distinct)
-        owners = None if people is None else check_people(people, len(leaf), bad_rows)
+        refuse_bound_without_persons(owners, contributions, distinct=distinct)
+        bound = None if owners is None else bound_of(contributions, key, distinct=distinct)
         rows = None if owners is None else sum_rows([ids.words()], counts, owners)
         counted = replace(count_rows(leaf.astype(np.int64), counts, owners, bound, regions.size(regions.depth)), rows=rows)
         return replace(cls.from_leaf_counts(counted, regions, bound, unit_declared=is_declared or counts is None), each_row=each_row)

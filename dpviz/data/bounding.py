@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from numpy.typing import ArrayLike, NDArray
 
 from dpviz.arrays import Floats, Integers
-from dpviz.data.cells import MOST_PER_CELL, REMEDY
+from dpviz.data.cells import MOST_PER_CELL, REMEDY, check_whole
 from dpviz.errors import InputError, check_choice
 
 Words = NDArray[np.uint64]
@@ -64,8 +64,7 @@ class Bound:
     key: bytes = field(repr=False)
 
     def __post_init__(self) -> None:
-        if isinstance(self.most, bool) or not isinstance(self.most, int | np.integer) or self.most < 1:
-            raise InputError("contributions must be a whole number, at least 1.")
+        check_whole(self.most, "contributions", 1)
         if not isinstance(self.distinct, bool | np.bool_):
             raise InputError("distinct must be True or False.")
         check_choice(self.fewer, (KEEP, DROP, REFUSE), "fewer", InputError)
@@ -278,7 +277,9 @@ def group_pairs(codes: Integers, persons: Persons, cells: Integers, records: Int
         records: (n,) records of each row, at least 1; if None, each row is one record.
         bound: the bound of each person's records.
     """
-    distinct_cells, cells = _shrink_cells(cells, len(persons))
+    distinct_cells: Integers | None = None
+    if int(cells.max(initial=0)).bit_length() + len(persons).bit_length() >= _WORD_BITS:  # a person and a cell would not fit in one word
+        cells, distinct_cells = pd.factorize(cells, sort=True)
     bits = int(cells.max(initial=0)).bit_length()
     pair = (codes << bits) | cells
     if records is None or bound.distinct or records.max(initial=1) == 1:
@@ -294,18 +295,6 @@ def group_pairs(codes: Integers, persons: Persons, cells: Integers, records: Int
     cell = pair & ((1 << bits) - 1)
     pair >>= bits
     return Holdings(codes=pair, persons=persons, cells=cell if distinct_cells is None else distinct_cells[cell], records=pair_records)
-
-
-def _shrink_cells(cells: Integers, people: int) -> tuple[Integers | None, Integers]:
-    """Renumber cells if a person and a cell would not fit in one word.
-
-    Returns:
-        None and the cells as they are if they fit; else the distinct cells, and (n,) indexes into them.
-    """
-    if int(cells.max(initial=0)).bit_length() + people.bit_length() < _WORD_BITS:
-        return None, cells
-    index, distinct = pd.factorize(cells, sort=True)
-    return distinct, index
 
 
 def _run_starts(groups: Integers) -> Integers:

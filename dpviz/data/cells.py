@@ -17,7 +17,7 @@ import shapely
 from numpy.typing import ArrayLike, NDArray
 from pyproj import CRS
 
-from dpviz.arrays import Floats, Integers
+from dpviz.arrays import Floats, Integers, slices
 from dpviz.data.library_errors import without_private_text
 from dpviz.errors import InputError, check_choice
 from dpviz.space.domain import Domain
@@ -251,9 +251,8 @@ def _cells(x: Floats, y: Floats, domain: Domain) -> tuple[Integers, bool]:
     """
     cells, buffers, inside = np.empty(len(x), np.int64), np.empty((2, _CHUNK)), True
     west, south, east, north = domain.bounds
-    for start in range(0, len(x), _CHUNK):
-        part = slice(start, start + _CHUNK)
-        column, row = buffers[:, : min(_CHUNK, len(x) - start)]
+    for part in slices(len(x), _CHUNK):
+        column, row = buffers[:, : part.stop - part.start]
         outside_x = _lattice_lines(x[part], west, east, domain.side, column)
         outside_y = _lattice_lines(y[part], south, north, domain.side, row)
         row *= domain.side

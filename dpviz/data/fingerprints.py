@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from dpviz.arrays import Floats, Integers
+from dpviz.arrays import Floats, Integers, slices
 from dpviz.data.bounding import People, Persons, Words, canonical_text, person_hashes
 from dpviz.data.leaf_ids import bare_id
 
@@ -92,8 +92,7 @@ def sum_rows(columns: Sequence[Floats | Words], count: Integers | None, owners: 
     texts: Persons = distinct if isinstance(distinct, np.ndarray) else [canonical_text(value) for value in distinct]
     persons = np.append(person_hashes(texts, _KEY), np.uint64(0))  # the last one is of a missing person
     total = np.zeros((2, _LANES), np.uint64)
-    for start in range(0, len(owners.codes), _BLOCK):
-        part = slice(start, start + _BLOCK)
+    for part in slices(len(owners.codes), _BLOCK):
         words = [np.uint64(1) if count is None else count[part].astype(np.uint64)]
         words += [_as_words(column[part]) for column in columns]
         total += _digest([*words, persons[owners.codes[part]]])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,14 +71,8 @@ class NodeCells:
         Args:
             by_columns: (n,) whether a node is cut between columns; otherwise between rows.
         """
-        if by_columns.all():
-            return self.by_column.column, self.by_column.count
-        if not by_columns.any():
-            return self.by_row.row, self.by_row.count
-        is_by_column = np.repeat(by_columns, np.diff(self.start))
-        return np.where(is_by_column, self.by_column.column, self.by_row.row), np.where(
-            is_by_column, self.by_column.count, self.by_row.count
-        )
+        sizes, one, other = np.diff(self.start), self.by_column, self.by_row
+        return _choose(by_columns, sizes, one.column, other.row), _choose(by_columns, sizes, one.count, other.count)
 
     def cut(self, by_columns: Mask, line: Integers, is_cut: Mask) -> Self:
         """Cut nodes in two.
@@ -136,14 +130,16 @@ class NodeCells:
             first = last
 
 
+def _choose(by_columns: Mask, sizes: Integers, of_columns: NDArray[Any], of_rows: NDArray[Any]) -> NDArray[Any]:
+    """Return (k,) values of the cells of (n,) nodes of these sizes: the first ones where a node is cut between columns, else the others."""
+    if by_columns.all():
+        return of_columns
+    return np.where(np.repeat(by_columns, sizes), of_columns, of_rows) if by_columns.any() else of_rows
+
+
 def _partition_targets(cells: Cells, sizes: Integers, by_columns: Mask, line: Places) -> tuple[Integers, Integers]:
     """Return (k,) new index of each cell in a stable partition of every node by its line, and (n,) how many cells are below the line."""
-    if by_columns.all():
-        is_above = cells.column >= np.repeat(line, sizes)
-    elif not by_columns.any():
-        is_above = cells.row >= np.repeat(line, sizes)
-    else:
-        is_above = np.where(np.repeat(by_columns, sizes), cells.column, cells.row) >= np.repeat(line, sizes)
+    is_above = _choose(by_columns, sizes, cells.column, cells.row) >= np.repeat(line, sizes)
     start = np.concatenate([[0], np.cumsum(sizes)])
     above_before = np.zeros(len(is_above) + 1, np.int64)
     np.cumsum(is_above, out=above_before[1:])

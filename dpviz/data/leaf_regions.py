@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import geopandas
@@ -53,7 +53,7 @@ def leaf_finder(regions: Regions, *, may_overlap: bool = False) -> Callable[[Flo
     """
     check_regions(regions)
     if isinstance(regions.grid, Domain):
-        return _square_finder(regions.grid)
+        return partial(_find_squares, lattice=regions.grid)
     if isinstance(regions.grid, H3Cells):
         kept = vars(regions)  # its tables take longer to make than few points to find
         if _KEPT not in kept:
@@ -97,16 +97,12 @@ def describe_overlaps(regions: Regions) -> str | None:
     )
 
 
-def _square_finder(lattice: Domain) -> Callable[[Floats, Floats], Integers]:
-    """Make a function that finds squares of a lattice, which are numbered in Z-order."""
-
-    def find(x: Floats, y: Floats) -> Integers:
-        cells = cells_of(x, y, lattice)
-        inside = cells >= 0
-        cells[inside] = morton(cells[inside] & (lattice.side - 1), cells[inside] >> lattice.order)
-        return cells
-
-    return find
+def _find_squares(x: Floats, y: Floats, lattice: Domain) -> Integers:
+    """Find squares of a lattice, which are numbered in Z-order."""
+    cells = cells_of(x, y, lattice)
+    inside = cells >= 0
+    cells[inside] = morton(cells[inside] & (lattice.side - 1), cells[inside] >> lattice.order)
+    return cells
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -144,27 +140,26 @@ class H3Finder:
 
     @cached_property
     def _inner_parts(self) -> LeafLookup | None:
-        return None if self._grid.resolution < _COARSEST_STRAIGHT else _look_up_inner_parts(self.regions)
+        """A look-up of the inner parts of H3 cells, in which no point can belong to another cell; None if a cell has no such part.
+
+        The edges of a cell are arcs of great circles, and those of its polygon are straight in degrees. An arc is farthest from its chord
+        near the middle. So polygons are shrunk by twice the largest distance there, and a centimetre for rounding.
+        """
+        regions = self.regions
+        if self._grid.resolution < _COARSEST_STRAIGHT:
+            return None
+        shapes = np.asarray(regions.outlines(regions.depth), object)
+        ends = borders_of(shapes).ends
+        middle = directions(*np.radians(ends[:2])) + directions(*np.radians(ends[2:]))
+        on_arc = np.degrees([np.arctan2(middle[1], middle[0]), np.arctan2(middle[2], np.hypot(middle[0], middle[1]))])
+        distance = float(np.hypot(*(on_arc - (ends[:2] + ends[2:]) / 2)).max())
+        inner = shapely.buffer(shapes, -(2 * distance + _ROUNDING_DEGREES), quad_segs=1, join_style="mitre")
+        if shapely.is_empty(inner).any():
+            return None
+        geometry = (*[None] * (regions.depth - 1), geopandas.GeoSeries(inner, crs=regions.crs))
+        return LeafLookup.from_regions(replace(regions, geometry=geometry, grid=None))
 
 
-def _look_up_inner_parts(regions: Regions) -> LeafLookup | None:
-    """Make a look-up of the inner parts of H3 cells, in which no point can belong to another cell; None if a cell has no such part.
-
-    The edges of a cell are arcs of great circles, and those of its polygon are straight in degrees. An arc is farthest from its chord near
-    the middle. So polygons are shrunk by twice the largest distance there, and a centimetre for rounding.
-    """
-    shapes = np.asarray(regions.outlines(regions.depth), object)
-    ends = borders_of(shapes).ends
-    middle = _directions(*np.radians(ends[:2])) + _directions(*np.radians(ends[2:]))
-    on_arc = np.degrees([np.arctan2(middle[1], middle[0]), np.arctan2(middle[2], np.hypot(middle[0], middle[1]))])
-    distance = float(np.hypot(*(on_arc - (ends[:2] + ends[2:]) / 2)).max())
-    inner = shapely.buffer(shapes, -(2 * distance + _ROUNDING_DEGREES), quad_segs=1, join_style="mitre")
-    if shapely.is_empty(inner).any():
-        return None
-    geometry = (*[None] * (regions.depth - 1), geopandas.GeoSeries(inner, crs=regions.crs))
-    return LeafLookup.from_regions(replace(regions, geometry=geometry, grid=None))
-
-
-def _directions(longitude: Floats, latitude: Floats) -> Floats:
+def directions(longitude: Floats, latitude: Floats) -> Floats:
     """Return (3, n) unit vectors from the Earth's centre to places, given in radians."""
     return np.array([np.cos(latitude) * np.cos(longitude), np.cos(latitude) * np.sin(longitude), np.sin(latitude)])

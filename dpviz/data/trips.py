@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any, ClassVar
@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpviz.amounts import LONGEST_NUMBER
 from dpviz.arrays import Integers, Places
-from dpviz.data.bounding import KEEP, Words, bound_of, check_people, refuse_bound_without_persons
+from dpviz.data.bounding import KEEP, People, Words, bound_of, check_people, refuse_bound_without_persons
 from dpviz.data.cell_counts import CellCounts, count_rows
 from dpviz.data.cells import BAD, MOST_RECORDS, REMEDY, check_bad_rows, check_whole, clip_counts, pairs_of
 from dpviz.data.columns import DECLARE_MARKS, MAY_BE_THOUSANDS, WEIGHTS_REFUSED, UnusableFileError, people_of
@@ -28,7 +28,7 @@ from dpviz.data.leaf_ids import COMPARED, find_leaves
 from dpviz.data.leaf_regions import check_regions
 from dpviz.data.library_errors import without_private_text
 from dpviz.data.marks import TRIPS, declares_unit
-from dpviz.data.roles import warn_each_row
+from dpviz.data.roles import EachRow, warn_each_row
 from dpviz.errors import InputError
 from dpviz.space.regions import Regions
 
@@ -244,6 +244,34 @@ def _fault_text(counts: ColumnCounts, fault: NDArray[np.int8]) -> str:
     return f"{counts.source} {_FAULTS[kind].format(noun=counts.noun)}. {WEIGHTS_REFUSED if kind == _FRACTION else REMEDY}"
 
 
+def counts_and_people(
+    table: pd.DataFrame,
+    count: str | None,
+    person: str | ArrayLike | People | None,
+    ids: Sequence[str],
+    bad_rows: str,
+    noun: str = "trips",
+) -> tuple[Integers | None, People | None, EachRow | None]:
+    """Return the counts and the people of the rows of a table, and what is to be said of columns that may be counts and are not read.
+
+    Args:
+        table: n rows.
+        count: the column of counts: see `count_of`.
+        person: a column, or (n,) entries.
+        ids: the columns of ids.
+        bad_rows: "refuse" or "drop".
+        noun: what is counted.
+
+    Raises:
+        InputError: a column is missing, or a row is bad under "refuse".
+    """
+    cells = count_of(table, count, noun)
+    counts = None if cells is None else check_counts(counts_of(cells, f"Column {cells.name!r}", noun=noun), bad_rows)
+    each_row = None if cells is not None else each_row_of_frame(noun.removesuffix("s"), table, count, [*ids, person])
+    people = column_of(table, person, noun) if isinstance(person, str) else person
+    return counts, None if people is None else check_people(people, len(table), bad_rows), each_row
+
+
 TRIP = "trip"
 
 
@@ -371,12 +399,8 @@ class TripCounts(Counts):
         sides = ((column_of(table, "origin"), regions), (column_of(table, "destination"), ends))
         ids = [ids_of(cells, f"Column {cells.name!r}") for cells, _ in sides]
         origin, destination = (leaf_indexes(each, side, bad_rows) for each, (_, side) in zip(ids, sides, strict=True))
-        cells = count_of(table, count)
-        trips = None if cells is None else check_counts(counts_of(cells, f"Column {cells.name!r}"), bad_rows)
-        each_row = None if cells is not None else each_row_of_frame(TRIP, table, count, ["origin", "destination", person])
+        trips, owners, each_row = counts_and_people(table, count, person, ["origin", "destination"], bad_rows)
         warn_each_row(each_row)
-        people = column_of(table, person) if isinstance(person, str) else person
-        owners = None if people is None else check_people(people, len(table), bad_rows)
         rows = None if owners is None else sum_rows([each.words() for each in ids], trips, owners)
         trip_counts = cls.from_trips(
             Trips(origin=origin, destination=destination, count=trips, person=owners, rows=rows),

@@ -13,7 +13,7 @@ import scipy
 import shapely
 from numpy.typing import NDArray
 
-from dpviz.arrays import Floats, Integers
+from dpviz.arrays import Floats, Integers, slices
 from dpviz.bundled import folder
 from dpviz.data.fingerprints import sample_fingerprint
 from dpviz.data.points import PointCounts
@@ -72,22 +72,6 @@ def los_angeles(size: int = 200_000, *, seed: int = SEED) -> tuple[Floats, Float
     """
     check_size(size)
     rng = np.random.default_rng(seed)
-    neighbourhoods = _make_neighbourhoods(rng)
-    starts = range(0, size, _CHUNK)
-    x, y = np.concatenate([_draw_residents(rng, neighbourhoods, min(_CHUNK, size - start)) for start in starts]).T
-    return x.copy(), y.copy()
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Neighbourhoods:
-    """Neighbourhoods: (k, 2) centres in degrees, (k,) radii in km, (k,) cumulative shares of the residents."""
-
-    centre: Floats
-    radius: Floats
-    share: Floats
-
-
-def _make_neighbourhoods(rng: np.random.Generator) -> _Neighbourhoods:
     town = _draw_town_centres(rng, 6_000)
     country = np.round(rng.uniform(SQUARE[:2], SQUARE[2:], (600, 2)), DECIMALS)
     country = country[_is_land(country)]
@@ -96,7 +80,10 @@ def _make_neighbourhoods(rng: np.random.Generator) -> _Neighbourhoods:
     weight[len(town) :] *= 0.01 * len(town) / len(country)
     radius = np.r_[rng.lognormal(np.log(0.6), 0.5, len(town)), np.full(len(country), 1.5)]
     share = np.cumsum(weight)
-    return _Neighbourhoods(centre=centre, radius=radius, share=share / share[-1])
+    share /= share[-1]
+    parts = [_draw_residents(rng, part.stop - part.start, centre, radius, share) for part in slices(size, _CHUNK)]
+    x, y = np.concatenate(parts).T
+    return x.copy(), y.copy()
 
 
 def _draw_town_centres(rng: np.random.Generator, number: int) -> Floats:
@@ -114,15 +101,23 @@ def _draw_town_centres(rng: np.random.Generator, number: int) -> Floats:
     return np.asarray(centres[_is_land(centres)][:number])
 
 
-def _draw_residents(rng: np.random.Generator, neighbourhoods: _Neighbourhoods, size: int) -> Floats:
-    """Draw (size, 2) degrees. Homes in the sea or outside the square are drawn again, and finally put at the neighbourhood's centre."""
-    neighbourhood = np.searchsorted(neighbourhoods.share, rng.random(size))
-    home = neighbourhoods.centre[neighbourhood]
+def _draw_residents(rng: np.random.Generator, size: int, centre: Floats, radius: Floats, share: Floats) -> Floats:
+    """Draw (size, 2) degrees. Homes in the sea or outside the square are drawn again, and finally put at the neighbourhood's centre.
+
+    Args:
+        rng: where randomness comes from.
+        size: how many.
+        centre: (k, 2) degrees of neighbourhoods.
+        radius: (k,) km.
+        share: (k,) cumulative shares of the residents.
+    """
+    neighbourhood = np.searchsorted(share, rng.random(size))
+    home = centre[neighbourhood]
     misplaced = np.arange(size)
     for _ in range(_ROUNDS):
         tail = np.sqrt(1.5 / rng.standard_gamma(1.5, len(misplaced)))  # Student's t with 3 degrees of freedom
-        step = (neighbourhoods.radius[neighbourhood[misplaced]] * tail)[:, None] * rng.standard_normal((len(misplaced), 2)) / _KM
-        drawn = np.round(neighbourhoods.centre[neighbourhood[misplaced]] + step, DECIMALS)
+        step = (radius[neighbourhood[misplaced]] * tail)[:, None] * rng.standard_normal((len(misplaced), 2)) / _KM
+        drawn = np.round(centre[neighbourhood[misplaced]] + step, DECIMALS)
         is_good = _is_land(drawn)
         home[misplaced[is_good]] = drawn[is_good]
         misplaced = misplaced[~is_good]
@@ -449,19 +444,6 @@ class Sample(SampleInfo):
     most: int | None = None
 
 
-def _describe_cluster(key: str, sigma: int) -> Sample:
-    """Describe one of the three synthetic data sets of the HTF paper."""
-    return Sample(
-        key=key,
-        title=f"One Gaussian cluster, σ = {sigma}",
-        description=f"As in the HTF paper: a million points around one random centre (σ: {sigma} cells), on a plane without a map.",
-        source="Shaham, Ghinita, Ahuja, Krumm, Shahabi, HTF: Homogeneous Tree Framework, SIGSPATIAL 2021, section 5.1.",
-        domain=Domain(bounds=(0.0, 0.0, 1024.0, 1024.0), crs=None, order=10),
-        make=partial(gaussian_cluster, sigma=sigma),
-        usual=1_000_000,
-    )
-
-
 _REPLACED = "Replaces the data of Fanaeepour, Rubinstein, End-to-end differentially-private parameter tuning, 2017, section 8.2."
 
 _ROUTES = Sample(
@@ -496,7 +478,18 @@ _ALL_SAMPLES = (
         synthetic=False,
         domain=Domain(bounds=(-125.0, 24.0, -66.0, 50.0), crs="EPSG:4326", order=10),
     ),
-    *(_describe_cluster(key, sigma) for key, sigma in CLUSTERS.items()),
+    *(  # the synthetic data sets of the HTF paper
+        Sample(
+            key=key,
+            title=f"One Gaussian cluster, σ = {sigma}",
+            description=f"As in the HTF paper: a million points around one random centre (σ: {sigma} cells), on a plane without a map.",
+            source="Shaham, Ghinita, Ahuja, Krumm, Shahabi, HTF: Homogeneous Tree Framework, SIGSPATIAL 2021, section 5.1.",
+            domain=Domain(bounds=(0.0, 0.0, 1024.0, 1024.0), crs=None, order=10),
+            make=partial(gaussian_cluster, sigma=sigma),
+            usual=1_000_000,
+        )
+        for key, sigma in CLUSTERS.items()
+    ),
     Sample(
         key="road_crossings",
         title="Washington and New Mexico, made-up road crossings",

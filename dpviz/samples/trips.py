@@ -13,9 +13,10 @@ import scipy
 import shapely
 from numpy.typing import NDArray
 
-from dpviz.arrays import Floats, Integers
+from dpviz.arrays import Floats, Integers, number_runs
 from dpviz.bundled import folder
 from dpviz.data.fingerprints import sample_fingerprint
+from dpviz.data.leaf_regions import directions
 from dpviz.data.trips import TripCounts
 from dpviz.errors import InputError
 from dpviz.samples.made_up import SEED, find_sample, table
@@ -69,7 +70,7 @@ def synthetic_trips(partition: str, density: str, *, seed: int = PAPER_SEED) -> 
     if partition not in PARTITIONS or density not in DENSITIES:
         raise InputError(f"Choose one of {', '.join(PARTITIONS)} and one of {', '.join(DENSITIES)}.")
     rng = np.random.default_rng(seed)
-    regions = _make_partition(_cuts_per_area(rng, partition))
+    regions = _make_partition(rng, partition)
     width = regions.size(regions.depth)
     if width * width > MOST_PAIRS:
         raise InputError("This seed gives a partition with too many pairs; choose another seed.")
@@ -81,24 +82,16 @@ def synthetic_trips(partition: str, density: str, *, seed: int = PAPER_SEED) -> 
     return TripCounts(regions=regions, origin=origin.astype(np.int32), destination=destination.astype(np.int32), count=trips)
 
 
-def _cuts_per_area(rng: np.random.Generator, partition: str) -> list[Integers]:
-    """Choose the number of parts into which each area is cut: one (areas,) array per level."""
-    if partition == "binary":
-        return [np.full(2**level, 2) for level in range(_BINARY_LEVELS)]
-    parts: list[Integers] = []
-    for _ in range(_RANDOM_LEVELS):
-        areas = int(parts[-1].sum()) if parts else 1
-        parts.append(rng.integers(_FEWEST_PARTS, _MOST_PARTS, areas, endpoint=True))
-    return parts
-
-
-def _make_partition(parts: list[Integers]) -> Regions:
+def _make_partition(rng: np.random.Generator, partition: str) -> Regions:
     """Make nested regions whose ids are paths: "1.3" is the third part of the first area."""
     path = np.array([""], object)
     ancestors: list[NDArray[np.object_]] = []
-    for number in parts:
-        step = np.arange(number.sum()) - np.repeat(np.cumsum(number) - number, number) + 1
-        path = np.repeat(path, number) + "." + step.astype(str).astype(object)
+    for level in range(_BINARY_LEVELS if partition == "binary" else _RANDOM_LEVELS):
+        number = np.full(2**level, 2)
+        if partition == "random":
+            number = rng.integers(_FEWEST_PARTS, _MOST_PARTS, len(path), endpoint=True)
+        area, part = number_runs(number)
+        path = path[area] + "." + (part + 1).astype(str).astype(object)
         ancestors = [np.repeat(above, number) for above in ancestors] + [path]
     frame = pd.DataFrame({f"level {depth}": ids for depth, ids in enumerate(ancestors, start=1)}).apply(lambda ids: ids.str[1:])
     return Regions.from_table(frame, levels=list(frame.columns))
@@ -143,7 +136,7 @@ class Gravity:
 
     def draw(self, rng: np.random.Generator, regions: Regions) -> TripCounts:
         """Draw a destination for every trip between regions whose leaves are the areas."""
-        cartesian = _cartesian_km(self.centre)
+        cartesian = _EARTH_KM * directions(*np.radians(self.centre).T).T  # distances between them are chord lengths
         starts = range(0, len(cartesian), _CHUNK)
         parts = [self._draw_rows(rng, cartesian, np.arange(start, min(start + _CHUNK, len(cartesian)))) for start in starts]
         origin, destination, count = (np.concatenate(column) for column in zip(*parts, strict=True))
@@ -268,13 +261,6 @@ def _country_regions(region: Integers, province: Integers, town: Floats) -> Regi
 def _centroids(regions: Regions) -> Floats:
     """Return the leaves' centroids: (n, 2) longitude and latitude in degrees."""
     return shapely.get_coordinates(shapely.centroid(np.asarray(regions.geometry[-1], object)))
-
-
-def _cartesian_km(degrees: Floats) -> Floats:
-    """Convert (n, 2) degrees to (n, 3) Cartesian coordinates in km from the Earth's centre; distances between them are chord lengths."""
-    longitude, latitude = np.radians(degrees).T
-    flat = np.cos(latitude)
-    return _EARTH_KM * np.stack([flat * np.cos(longitude), flat * np.sin(longitude), np.sin(latitude)], axis=1)
 
 
 AIRPORT_LEVELS = ("division", "state", "airport")

@@ -11,7 +11,7 @@ import shapely
 from numpy.typing import NDArray
 from pyproj import CRS, Geod
 
-from dpviz.arrays import Floats, Integers
+from dpviz.arrays import Floats, Integers, number_runs
 from dpviz.errors import DomainError
 from dpviz.space.borders import common_areas
 from dpviz.space.regions import Regions, are_areas
@@ -78,8 +78,8 @@ def _weighted_shares(regions: Regions, cut: tuple[Shapes, Integers, Integers], w
     total = np.bincount(piece_leaf, mass, len(leaves))
     first = np.searchsorted(piece_leaf, leaf)
     number = np.searchsorted(piece_leaf, leaf, side="right") - first
-    pair = np.repeat(np.arange(len(leaf)), number)
-    chosen = np.arange(len(pair)) - np.repeat(np.cumsum(number) - number, number) + first[pair]
+    pair, step = number_runs(number)
+    chosen = step + first[pair]
     inside = np.bincount(pair, mass[chosen] * _parts_inside(parts[chosen], polygons[query[pair]]), len(leaf))
     known = total[leaf] > 0
     return np.where(known, np.minimum(inside / np.where(known, total[leaf], 1.0), 1.0), by_area)

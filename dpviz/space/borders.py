@@ -64,11 +64,16 @@ def repaired_parts(shapes: NDArray[np.object_]) -> tuple[NDArray[np.object_], In
     if broken.any():
         _refuse_tangles(parts[broken])
         parts[broken] = shapely.make_valid(parts[broken])
-        for _ in range(2):  # a collection of lines and multipolygons
-            parts, part = shapely.get_parts(parts, return_index=True)
-            owner = owner[part]
-    areal = (shapely.get_type_id(parts) == _AREAS[0]) & ~shapely.is_empty(parts)
-    return parts[areal], owner[areal]
+    return _polygons_in(parts, owner)
+
+
+def _polygons_in(shapes: NDArray[np.object_], owner: Integers) -> tuple[NDArray[np.object_], Integers]:
+    """Return the polygons that shapes consist of, without lines, points and empty ones, and the owner of each."""
+    for _ in range(2):  # a collection of lines and multipolygons
+        shapes, part = shapely.get_parts(shapes, return_index=True)
+        owner = owner[part]
+    areal = (shapely.get_type_id(shapes) == _AREAS[0]) & ~shapely.is_empty(shapes)
+    return shapes[areal], owner[areal]
 
 
 def common_areas(shapes: NDArray[np.object_], shape: Integers, others: NDArray[np.object_]) -> Floats:
@@ -103,12 +108,9 @@ def _cut_in_pieces(shapes: NDArray[np.object_]) -> tuple[NDArray[np.object_], In
         west, south, east, north = shapely.bounds(pieces[large]).T
         x, y = (west + east) / 2, (south + north) / 2
         boxes = [shapely.box(*sides) for sides in ((west, south, x, y), (x, south, east, y), (west, y, x, north), (x, y, east, north))]
-        quarters, owners = np.concatenate([shapely.intersection(pieces[large], box) for box in boxes]), np.tile(owner[large], len(boxes))
-        for _ in range(2):  # a collection of lines and multipolygons
-            quarters, quarter = shapely.get_parts(quarters, return_index=True)
-            owners = owners[quarter]
-        areal = shapely.get_type_id(quarters) == _AREAS[0]
-        pieces, owner = np.concatenate([pieces[~large], quarters[areal]]), np.concatenate([owner[~large], owners[areal]])
+        parts = np.concatenate([shapely.intersection(pieces[large], box) for box in boxes])
+        quarters, owners = _polygons_in(parts, np.tile(owner[large], len(boxes)))
+        pieces, owner = np.concatenate([pieces[~large], quarters]), np.concatenate([owner[~large], owners])
     return pieces, owner
 
 

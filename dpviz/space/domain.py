@@ -333,11 +333,6 @@ def _crs_text(crs: object) -> str | None:
     return _text_of_name(crs) if isinstance(crs, str) else _text_of(crs)
 
 
-@lru_cache(maxsize=256)
-def _text_of_name(crs: str) -> str:
-    return _text_of(crs)
-
-
 def _text_of(crs: object) -> str:
     try:
         parsed = CRS.from_user_input(crs)
@@ -355,6 +350,9 @@ def _refuse_other_crs(stated: CRS | None, crs: str | None) -> None:
     """Refuse bounds that state a CRS if it is not that of the domain."""
     if stated is not None and (crs is None or not stated.equals(CRS(crs), ignore_axis_order=True)):
         raise DomainError("The rectangle states another CRS than crs: pass its own, crs=shape.crs, or reproject it with shape.to_crs(...).")
+
+
+_text_of_name = lru_cache(maxsize=256)(_text_of)
 
 
 def _as_numbers(values: ArrayLike) -> NDArray[np.float64] | None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpviz.arrays import Integers, Lines, Mask
+from dpviz.arrays import Integers, Lines, Mask, number_runs
 from dpviz.errors import DomainError
 from dpviz.space.domain import Domain
 from dpviz.space.hilbert import Curve
@@ -69,42 +69,21 @@ def grid(domain: Domain, columns: int, rows: int) -> Tree:
 @lru_cache(maxsize=2)
 def _pyramid(order: int, columns: int, rows: int, steps: tuple[int, ...]) -> Tree:
     """Build a grid of leaves under nodes that each group 2**step x 2**step nodes of the next depth. The tree is public and is cached."""
-    _check_size(columns, rows, steps)
+    nodes = sum(-(-columns // (1 << sum(steps[depth:]))) * -(-rows // (1 << sum(steps[depth:]))) for depth in range(len(steps) + 1))
+    _refuse_nodes(nodes, f"{columns:,} x {rows:,} partitions need", "Choose a smaller height, side or order.")
     xs, ys = snap_lines(columns, 1 << order), snap_lines(rows, 1 << order)
-    levels = []
+    rectangles, codes = [], []
     for depth in range(len(steps) + 1):
         width = 1 << sum(steps[depth:])
         across, up = -(-columns // width), -(-rows // width)
         i, j = (part.ravel() for part in np.meshgrid(np.arange(across), np.arange(up)))
-        code = np.sort(morton(i, j))
-        levels.append((width, *cells_at(code), code))
-    return _assemble(levels, xs, ys, steps)
-
-
-def _assemble(levels: list[tuple[int, Integers, Integers, Integers]], xs: Lines, ys: Lines, steps: tuple[int, ...]) -> Tree:
-    sizes = [len(level[1]) for level in levels]
-    starts = np.concatenate([[0], np.cumsum(sizes)])
-    parents, fans = [np.array([-1])], []
-    for depth, step in enumerate(steps):
-        up = np.searchsorted(levels[depth][3], levels[depth + 1][3] >> (2 * step))
-        parents.append(up + starts[depth])
-        fans.append(np.bincount(up, minlength=sizes[depth]))
-    children = np.concatenate([*fans, np.zeros(sizes[-1], np.int64)])
-    edges = [
-        np.concatenate([lines[np.minimum((level[axis] + side) * level[0], len(lines) - 1)] for level in levels])
-        for axis, lines, side in ((1, xs, 0), (2, ys, 0), (1, xs, 1), (2, ys, 1))
-    ]
-    return Tree(
-        parent=np.concatenate(parents).astype(np.int32),
-        first_child=(np.cumsum(children) - children + 1).astype(np.int32),
-        children=children.astype(np.int32),
-        west=edges[0],
-        south=edges[1],
-        east=edges[2],
-        north=edges[3],
-        starts=tuple(starts.tolist()),
-        lines=(xs, ys),
-    )
+        codes.append(np.sort(morton(i, j)))
+        west, south = cells_at(codes[-1])
+        ends = ((xs, west), (ys, south), (xs, west + 1), (ys, south + 1))
+        rectangles.append(np.stack([lines[np.minimum(at * width, len(lines) - 1)] for lines, at in ends], axis=1))
+    parents = [np.searchsorted(above, below >> (2 * step)) for above, below, step in zip(codes, codes[1:], steps, strict=False)]
+    children = [np.bincount(parent, minlength=len(above)) for parent, above in zip(parents, codes, strict=False)]
+    return tree_of(rectangles, [*children, np.zeros(len(codes[-1]), np.int64)], lines=(xs, ys))
 
 
 def snap_lines(parts: int, side: int) -> Lines:
@@ -112,19 +91,15 @@ def snap_lines(parts: int, side: int) -> Lines:
     return ((np.arange(parts + 1) * side + parts // 2) // parts).astype(np.int32)
 
 
-def _check_size(columns: int, rows: int, steps: tuple[int, ...]) -> None:
-    nodes = sum(-(-columns // (1 << sum(steps[depth:]))) * -(-rows // (1 << sum(steps[depth:]))) for depth in range(len(steps) + 1))
-    if nodes > MOST_NODES:
-        raise DomainError(
-            f"{columns:,} x {rows:,} partitions need {nodes:,} nodes and about {nodes * BYTES_PER_NODE / 2**30:,.0f} GiB of memory;"
-            f" at most {MOST_NODES:,} nodes are allowed. Choose a smaller height, side or order."
-        )
-
-
 Rectangles = NDArray[Any]
 
 
-def tree_of(rectangles: Sequence[Rectangles], children: Sequence[NDArray[np.int64]], curve: Curve | None = None) -> Tree:
+def tree_of(
+    rectangles: Sequence[Rectangles],
+    children: Sequence[NDArray[np.int64]],
+    curve: Curve | None = None,
+    lines: tuple[Lines, Lines] | None = None,
+) -> Tree:
     """Build a tree from its levels.
 
     Args:
@@ -132,6 +107,7 @@ def tree_of(rectangles: Sequence[Rectangles], children: Sequence[NDArray[np.int6
             are consecutive, in the order of their parents.
         children: one (n_d,) array per depth: the number of children of each node; zeros for the last depth.
         curve: the stretches of the Hilbert curve that the nodes cover, if the rectangles are bounding boxes of such stretches; else None.
+        lines: the lattice lines of columns and rows, if the nodes of the last depth are a grid; else None.
     """
     fans = np.concatenate(children).astype(np.int32)
     west, south, east, north = (np.concatenate([level[:, side] for level in rectangles]).astype(np.int32) for side in range(4))
@@ -146,6 +122,7 @@ def tree_of(rectangles: Sequence[Rectangles], children: Sequence[NDArray[np.int6
         north=north,
         starts=(0, *np.cumsum([len(level) for level in rectangles]).tolist()),
         curve=curve,
+        lines=lines,
     )
 
 
@@ -160,10 +137,14 @@ def refuse_too_large(height: int, fan_out: int) -> None:
         DomainError: the tree would have more than 2**25 nodes.
     """
     nodes = sum(fan_out**depth for depth in range(height + 1))
+    _refuse_nodes(nodes, f"A tree of height {height} needs up to", "Choose a smaller height.")
+
+
+def _refuse_nodes(nodes: int, needs: str, remedy: str) -> None:
     if nodes > MOST_NODES:
         raise DomainError(
-            f"A tree of height {height} needs up to {nodes:,} nodes and about {nodes * BYTES_PER_NODE / 2**30:,.0f} GiB of memory;"
-            f" at most {MOST_NODES:,} nodes are allowed. Choose a smaller height."
+            f"{needs} {nodes:,} nodes and about {nodes * BYTES_PER_NODE / 2**30:,.0f} GiB of memory;"
+            f" at most {MOST_NODES:,} nodes are allowed. {remedy}"
         )
 
 
@@ -315,7 +296,7 @@ def _halve_groups(nodes: Integers, *, whole_too: bool) -> tuple[Integers, Intege
     sizes = nodes[:, 3:] - nodes[:, 1:3]
     cut = sizes > 1
     fans = np.where(cut.any(axis=1) | whole_too, (1 + cut).prod(axis=1), 0)
-    position = np.arange(fans.sum()) - np.repeat(np.cumsum(fans) - fans, fans)
+    _, position = number_runs(fans)
     halves, cut, middle = (np.repeat(part, fans, axis=0) for part in (nodes, cut, nodes[:, 1:3] + (sizes + 1) // 2))
     second = np.stack([np.where(cut[:, 0], position % 2, 0), np.where(cut[:, 0], position // 2, position)], axis=1) > 0
     halves[:, 1:3] = np.where(cut & second, middle, halves[:, 1:3])

@@ -13,10 +13,10 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from dpviz.arrays import Integers, Lines
+from dpviz.arrays import Integers, Lines, slices
 
 _BITS = 6
-_POSITIONS_AT_ONCE = 1 << 14
+_POSITIONS_AT_ONCE = 1 << 14  # they fit the processor's cache
 _TURNS = np.array([1, 0, 0, 2])
 
 
@@ -84,7 +84,7 @@ def hilbert(column: NDArray[np.integer], row: NDArray[np.integer], order: int) -
     [0, 1, 2, 3]
     """
     code = np.empty(len(column), np.int64)
-    for part in _slice_positions(len(column)):
+    for part in slices(len(column), _POSITIONS_AT_ONCE):
         x, y = column[part].astype(np.int32), row[part].astype(np.int32)
         state, result = np.zeros(len(x), np.int32), np.zeros(len(x), np.int64)
         for bits, shift in _chunk_bits(order):
@@ -130,7 +130,7 @@ def boxes(first: Integers, last: Integers, order: int) -> Lines:
         (n, 4) west, south, east, north as lines of the curve's grid, 0 to ``2**order``.
     """
     result = np.empty((len(first), 4), np.int32)
-    for part in _slice_positions(len(first)):
+    for part in slices(len(first), _POSITIONS_AT_ONCE):
         result[part] = _boxes(first[part], last[part] - 1, order).T
     return result
 
@@ -159,11 +159,6 @@ def _boxes(low: Integers, high: Integers, order: int) -> Lines:
         state = next_state[key]
         coincide &= step[0] == step[1]
     return np.concatenate([np.minimum(lowest, corner).min(axis=1), np.maximum(highest, corner + 1).max(axis=1)])
-
-
-def _slice_positions(size: int) -> Iterator[slice]:
-    """Yield slices of 0..size - 1 that are small enough for the processor's cache."""
-    return (slice(start, min(start + _POSITIONS_AT_ONCE, size)) for start in range(0, size, _POSITIONS_AT_ONCE))
 
 
 def _chunk_bits(order: int) -> Iterator[tuple[int, int]]:

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from dpviz.arrays import Floats, Mask
 from dpviz.errors import DomainError
+from dpviz.space.corner_sums import corner_sums
 from dpviz.space.mask import CellMask
-from dpviz.space.ranges import Cumulative, block_sums
+from dpviz.space.ranges import Cumulative, block_sums, sum_covering
 from dpviz.space.tree import Tree
 
 UNIFORM, INTERPOLATED, LOG_LINEAR = "uniform", "interpolated", "log-linear"
@@ -46,11 +47,8 @@ def interpolation_sums(tree: Tree, count: Floats, fill: str = INTERPOLATED, mask
 
 def accumulate_blocks(tree: Tree, blocks: Floats) -> Cumulative:
     """Prepare (side, side) counts of equal blocks of a tree's domain, [row, column], for sums in boxes."""
-    side = len(blocks)
-    sums = np.zeros((side + 1, side + 1))
-    np.cumsum(np.cumsum(blocks, axis=0), axis=1, out=sums[1:, 1:])
-    lines = np.arange(side + 1, dtype=np.float64) * ((1 << tree.order) // side)
-    return Cumulative(columns=lines, rows=lines, sums=sums)
+    lines = np.arange(len(blocks) + 1, dtype=np.float64) * ((1 << tree.order) // len(blocks))
+    return Cumulative(columns=lines, rows=lines, sums=corner_sums(blocks))
 
 
 def divide_with_limited_slopes(blocks: Floats, steepness: float = STEEPNESS, *, mask: CellMask | None = None) -> Floats:
@@ -120,10 +118,8 @@ def _blocks_inside_leaves(tree: Tree, zoom: int) -> Mask:
     west, south, east, north = tree.rectangles(tree.leaves).T.astype(np.int64)
     west, south, east, north = -(-west // width), -(-south // width), east // width, north // width
     with_blocks = np.flatnonzero((west < east) & (south < north))
-    steps = np.zeros((side + 1) * (side + 1), np.int64)
-    for row, column, sign in ((south, west, 1), (north, east, 1), (south, east, -1), (north, west, -1)):
-        np.add.at(steps, row[with_blocks] * (side + 1) + column[with_blocks], sign)
-    return np.asarray(steps.reshape(side + 1, -1).cumsum(0).cumsum(1)[:-1, :-1] > 0)
+    edges = [edge[with_blocks] for edge in (west, south, east, north)]
+    return np.asarray(sum_covering(edges, np.ones(len(with_blocks), np.int64), (side + 1, side + 1)) > 0)
 
 
 def _divide(blocks: Floats, slopes: Callable[[Floats, int, Mask | None], Floats], mask: CellMask | None) -> Floats:

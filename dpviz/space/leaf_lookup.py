@@ -12,13 +12,13 @@ import shapely
 from numpy.typing import ArrayLike, NDArray
 from pyproj import CRS
 
-from dpviz.arrays import Floats, Integers
+from dpviz.arrays import Floats, Integers, number_runs, slices
 from dpviz.errors import DomainError, InputError
 from dpviz.space.borders import Borders, borders_of
 from dpviz.space.regions import Regions, are_areas
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from numpy.typing import NDArray
 
@@ -167,7 +167,7 @@ def border_pairs(borders: Borders, lattice: LeafLattice) -> Integers:
 def _crossed_cells(u: Floats, v: Floats, leaf: Integers, order: int) -> Integers:
     """List pairs of leaf and cell, with repetitions, for segments from (u[0], v[0]) to (u[1], v[1]), u[0] <= u[1], in lattice units."""
     first = np.floor(u[0] - PADDING)
-    segment, step = _runs((np.floor(u[1] + PADDING) - first).astype(np.int64) + 1)
+    segment, step = number_runs((np.floor(u[1] + PADDING) - first).astype(np.int64) + 1)
     column = first[segment] + step
     west, east, start, rise = u[0][segment], u[1][segment], v[0][segment], (v[1] - v[0])[segment]
     width = np.where(east > west, east - west, 1.0)
@@ -176,7 +176,7 @@ def _crossed_cells(u: Floats, v: Floats, leaf: Integers, order: int) -> Integers
     low = np.floor(np.minimum(v_west, v_east) - PADDING).astype(np.int64)
     high = np.floor(np.maximum(v_west, v_east) + PADDING).astype(np.int64)
     base = (leaf[segment] << (2 * order)) + (low << order) + column.astype(np.int64)
-    index, step = _runs(high - low + 1)
+    index, step = number_runs(high - low + 1)
     return np.asarray(base[index] + (step << order))
 
 
@@ -184,12 +184,6 @@ def _distinct(values: Integers) -> Integers:
     """Sort values and remove repetitions. This is much faster than `numpy.unique`, which hashes."""
     values = np.sort(values)
     return values[np.diff(values, prepend=-1) > 0]
-
-
-def _runs(lengths: Integers) -> tuple[Integers, Integers]:
-    """Number the entries of consecutive runs of the given lengths: return each entry's run, and its position in the run, from 0."""
-    run = np.repeat(np.arange(len(lengths)), lengths)
-    return run, np.arange(len(run)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
 
 
 def fill_cells(leaves: Shapes, pairs: Integers, lattice: LeafLattice) -> NDArray[np.uint32]:
@@ -227,17 +221,11 @@ def _fill_runs(leaf: NDArray[np.uint32], start: Integers, length: Integers, size
     values = np.stack([np.full(is_free.sum(), NO_LEAF), leaf[is_free]], axis=1).ravel()
     table = np.repeat(np.append(values, NO_LEAF), np.diff(lines, prepend=0, append=size))
     leaf, start, length = leaf[~is_free], start[~is_free], length[~is_free]
-    for part in _slice_runs(length):
-        run, step = _runs(length[part])
+    cuts = np.searchsorted(np.cumsum(length), np.arange(_CELLS_AT_ONCE, length.sum(), _CELLS_AT_ONCE)).tolist()
+    for part in map(slice, [0, *cuts], [*cuts, len(length)]):  # memory stays bounded
+        run, step = number_runs(length[part])
         np.minimum.at(table, start[part][run] + step, leaf[part][run])
     return table
-
-
-def _slice_runs(lengths: Integers) -> Iterator[slice]:
-    """Yield slices of runs with about `_CELLS_AT_ONCE` entries each, so that memory stays bounded."""
-    stops = np.cumsum(lengths)
-    cuts = np.searchsorted(stops, np.arange(_CELLS_AT_ONCE, lengths.sum(), _CELLS_AT_ONCE)).tolist()
-    yield from map(slice, [0, *cuts], [*cuts, len(lengths)])
 
 
 OUTSIDE = -1
@@ -339,9 +327,9 @@ class LeafLookup:
         if xs.ndim != 1 or xs.shape != ys.shape:
             raise InputError("x and y must be two columns of the same length.")
         leaves = np.empty(len(xs), np.int64)
-        for part in _slices(len(xs), _LOOKED_UP_AT_ONCE):
+        for part in slices(len(xs), _LOOKED_UP_AT_ONCE):
             leaves[part] = self._look_up(xs[part].astype(np.float64, copy=False), ys[part].astype(np.float64, copy=False))
-        for part in _slices(len(xs), _TESTED_AT_ONCE):
+        for part in slices(len(xs), _TESTED_AT_ONCE):
             at_borders = np.flatnonzero(leaves[part] < BAD) + part.start
             leaves[at_borders] = self._test_candidates(
                 _LISTS - leaves[at_borders], xs[at_borders].astype(np.float64), ys[at_borders].astype(np.float64)
@@ -399,11 +387,6 @@ class LeafLookup:
             candidate[untested] += 1
             untested = untested[~found & (candidate[untested] < stop[untested])]
         return leaves
-
-
-def _slices(number: int, most: int) -> Iterator[slice]:
-    """Yield consecutive slices of at most `most` entries each, `number` entries in all."""
-    return (slice(start, start + most) for start in range(0, number, most))
 
 
 def _make_lists(filled_by: NDArray[np.uint32], pairs: NDArray[np.int64], lattice: LeafLattice) -> dict[str, Any]:

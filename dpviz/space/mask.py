@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
@@ -10,8 +9,9 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpviz.arrays import Floats, Integers, Lines, Mask
+from dpviz.arrays import Floats, Integers, Mask, number_runs
 from dpviz.errors import DomainError
+from dpviz.space.corner_sums import corner_sums, sums_at
 from dpviz.space.hilbert import cells_at
 
 if TYPE_CHECKING:
@@ -56,9 +56,6 @@ class CellMask:
     def __getstate__(self) -> dict[str, Any]:
         """Return the fields alone: what was computed from them is not sent to other processes."""
         return {"order": self.order, "packed": self.packed}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
 
     @classmethod
     def from_open(cls, is_open: ArrayLike) -> Self:
@@ -186,32 +183,24 @@ class CellMask:
         Returns:
             (k,) numbers of cells.
         """
-        below: Callable[[Any, Any], Floats] = self._south_west
         if order == self.order and boxes.dtype.kind in "iu":
-            (west, south, east, north), below = boxes.T, self._south_west_of_crossing
+            (west, south, east, north), sums = boxes.T, self._sums
+            cells = sums[north, east] - sums[north, west] - (sums[south, east] - sums[south, west])
         else:
             west, south, east, north = np.ldexp(boxes.astype(np.float64).T, self.order - order)
-        cells = below(east, north) - below(west, north) - (below(east, south) - below(west, south))
+            below = self._south_west
+            cells = below(east, north) - below(west, north) - (below(east, south) - below(west, south))
         return np.asarray(np.ldexp(np.maximum(cells, 0.0), 2 * (order - self.order)))
-
-    def _south_west_of_crossing(self, column: Lines, row: Lines) -> Floats:
-        """Count (k,) open cells south-west of crossings of the mask's lines."""
-        return self._sums[row, column]
 
     def _south_west(self, x: Floats, y: Floats) -> Floats:
         """Count (k,) open cells south-west of points, by bilinear interpolation of sums."""
         i, j = (np.minimum(value.astype(np.int64), self.side - 1) for value in (x, y))
-        right, up = x - i, y - j
-        low = self._sums[j, i] * (1 - right) + self._sums[j, i + 1] * right
-        high = self._sums[j + 1, i] * (1 - right) + self._sums[j + 1, i + 1] * right
-        return np.asarray(low * (1 - up) + high * up)
+        return sums_at(self._sums, (i, x - i), (j, y - j))
 
     @cached_property
     def _sums(self) -> Floats:
         """(side + 1, side + 1) the number of open cells south-west of each crossing of lines."""
-        sums = np.zeros((self.side + 1, self.side + 1))
-        sums[1:, 1:] = self.open.cumsum(axis=0, dtype=np.int64).cumsum(axis=1)
-        return sums
+        return corner_sums(self.open)
 
     def positions_in(self, curve: Curve) -> Integers:
         """Count (n,) open positions in stretches of a Hilbert curve whose order is at least that of the mask."""
@@ -281,6 +270,5 @@ def open_cells(tree: Tree, mask: CellMask | None) -> Floats:
 
 def count_up(first: Integers, last: Integers) -> tuple[Integers, Integers]:
     """Return, for (n,) ranges of whole numbers first..last - 1, the index of the range of each number, and all numbers in order."""
-    sizes = last - first
-    index = np.repeat(np.arange(len(first)), sizes)
-    return index, np.arange(len(index)) - np.repeat(np.cumsum(sizes) - sizes, sizes) + first[index]
+    index, step = number_runs(last - first)
+    return index, step + first[index]

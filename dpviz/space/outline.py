@@ -44,7 +44,10 @@ class Outline:
     crs: CRS
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "crs", _flat_crs(CRS.from_user_input(self.crs)))
+        crs = CRS.from_user_input(self.crs)
+        if not is_horizontal(crs):
+            raise DomainError("The CRS of the polygons has no positions on a map: save them in EPSG:4326, for instance.")
+        object.__setattr__(self, "crs", (crs.sub_crs_list[0] if crs.is_compound else crs).to_2d())
         shapes = shapely.force_2d(np.asarray(self.shapes, object))
         shapes = shapes[~(shapely.is_missing(shapes) | shapely.is_empty(shapes))]
         if len(shapes) and not np.isin(shapely.get_type_id(shapes), POLYGONS).all():
@@ -53,7 +56,11 @@ class Outline:
             )
         if not shapely.area(shapes).sum() > 0:
             raise DomainError("The file has no polygon: choose a file with the outline of the area, or drag a box on the map.")
-        _check_range(shapely.get_coordinates(shapes), self.crs)
+        corners = shapely.get_coordinates(shapes)
+        if not np.isfinite(corners).all():
+            raise DomainError("The polygons have a coordinate that is not finite: save the file anew, or drag a box on the map.")
+        if self.crs.is_geographic and (np.abs(corners) > [360.0, 90.0]).any():
+            raise DomainError("A longitude or latitude of the polygons is out of range: is another CRS theirs, or are x and y swapped?")
         object.__setattr__(self, "shapes", shapes)
 
     @property
@@ -100,20 +107,6 @@ class Outline:
             DomainError: a part of the polygons has no longitude and latitude.
         """
         return _reproject(self.shapes, self.crs, CRS(DEGREES))
-
-
-def _flat_crs(crs: CRS) -> CRS:
-    """Return the horizontal part of a CRS."""
-    if not is_horizontal(crs):
-        raise DomainError("The CRS of the polygons has no positions on a map: save them in EPSG:4326, for instance.")
-    return (crs.sub_crs_list[0] if crs.is_compound else crs).to_2d()
-
-
-def _check_range(corners: NDArray[np.float64], crs: CRS) -> None:
-    if not np.isfinite(corners).all():
-        raise DomainError("The polygons have a coordinate that is not finite: save the file anew, or drag a box on the map.")
-    if crs.is_geographic and (np.abs(corners) > [360.0, 90.0]).any():
-        raise DomainError("A longitude or latitude of the polygons is out of range: is another CRS theirs, or are x and y swapped?")
 
 
 def _box_around(domain: Domain, crs: CRS) -> shapely.Polygon | None:

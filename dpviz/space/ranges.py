@@ -11,8 +11,9 @@ import scipy
 import shapely
 from numpy.typing import NDArray
 
-from dpviz.arrays import Floats, Integers, Lines
+from dpviz.arrays import Floats, Integers, Lines, number_runs, slices
 from dpviz.space.borders import common_areas
+from dpviz.space.corner_sums import corner_sums, sums_at
 from dpviz.space.domain import Domain
 from dpviz.space.hierarchy import Hierarchy
 from dpviz.space.mask import CellMask, open_cells
@@ -69,14 +70,9 @@ def fronts(tree: Tree, overlap: Overlap, queries: Integers) -> list[Front]:
         ends = (share == 1) | (tree.children[node] == 0)
         levels.append(Front(query=query, node=node, share=share, ends=ends, origin=origin))
         origin = np.flatnonzero(~ends)
-        query, node, origin = _children(tree, query[origin], node[origin], origin)
+        parent, child = number_runs(tree.children[node[origin]].astype(np.int64))
+        query, node, origin = query[origin][parent], tree.first_child[node[origin]][parent] + child, origin[parent]
     return levels
-
-
-def _children(tree: Tree, query: Integers, node: Integers, origin: Integers) -> tuple[Integers, Integers, Integers]:
-    fan = tree.children[node].astype(np.int64)
-    index = np.arange(fan.sum()) - np.repeat(np.cumsum(fan) - fan, fan)
-    return np.repeat(query, fan), np.repeat(tree.first_child[node], fan) + index, np.repeat(origin, fan)
 
 
 def fronts_of_weights(tree: Hierarchy, weights: Any) -> list[Front]:
@@ -117,8 +113,7 @@ def batches(tree: Tree, overlap: Overlap, count: int) -> Iterator[tuple[slice, l
     Yields:
         The slice of queries of a batch, and its fronts.
     """
-    for start in range(0, count, QUERIES_AT_ONCE):
-        part = slice(start, min(start + QUERIES_AT_ONCE, count))
+    for part in slices(count, QUERIES_AT_ONCE):
         yield part, fronts(tree, overlap, np.arange(part.start, part.stop))
 
 
@@ -178,22 +173,17 @@ def area_overlap(tree: Tree, domain: Domain, areas: NDArray[np.object_]) -> Over
         share = shapely.intersects(areas[query], boxes).astype(np.float64) * 0.5
         share[shapely.covers(areas[query], boxes)] = 1.0
         cut = np.flatnonzero((share == 0.5) & (tree.children[node] == 0))
-        if domain.mask is not None:
-            share[cut] = _open_share(areas, query[cut], tree.rectangles(node[cut]), domain, domain.mask)
+        if domain.mask is None:
+            share[cut] = np.minimum(common_areas(areas, query[cut], boxes[cut]) / shapely.area(boxes[cut]), 1.0)
             return share
-        share[cut] = np.minimum(common_areas(areas, query[cut], boxes[cut]) / shapely.area(boxes[cut]), 1.0)
+        owner, parts = domain.mask.rectangles_in(tree.rectangles(node[cut]), domain.order)
+        open_parts = domain.boxes(parts)
+        inside = np.bincount(owner, common_areas(areas, query[cut][owner], open_parts), len(cut))
+        total = np.bincount(owner, shapely.area(open_parts), len(cut))
+        share[cut] = np.minimum(np.divide(inside, total, out=np.zeros(len(cut)), where=total > 0), 1.0)  # 0 if no part is open
         return share
 
     return overlap
-
-
-def _open_share(areas: NDArray[np.object_], query: Integers, rectangles: Lines, domain: Domain, mask: CellMask) -> Floats:
-    """Compute (k,) the share of the open part of each rectangle, in lattice lines, that lies in its area; 0 if no part is open."""
-    owner, parts = mask.rectangles_in(rectangles, domain.order)
-    boxes = domain.boxes(parts)
-    inside = np.bincount(owner, common_areas(areas, query[owner], boxes), len(query))
-    total = np.bincount(owner, shapely.area(boxes), len(query))
-    return np.minimum(np.divide(inside, total, out=np.zeros(len(query)), where=total > 0), 1.0)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -222,10 +212,7 @@ class Cumulative:
         Returns:
             Sums, of the same shape.
         """
-        (i, right_share), (j, up_share) = _find_intervals(self.columns, x), _find_intervals(self.rows, y)
-        low = self.sums[j, i] * (1 - right_share) + self.sums[j, i + 1] * right_share
-        high = self.sums[j + 1, i] * (1 - right_share) + self.sums[j + 1, i + 1] * right_share
-        return np.asarray(low * (1 - up_share) + high * up_share)
+        return sums_at(self.sums, _find_intervals(self.columns, x), _find_intervals(self.rows, y))
 
     def boxes(self, boxes: Floats) -> Floats:
         """Compute (q,) sums in boxes; (q, 4) west, south, east, north in lattice units."""
@@ -280,9 +267,7 @@ def cumulative(tree: Tree, count: Floats, mask: CellMask | None = None) -> Cumul
         return None
     if mask is not None:
         density *= mask.holds(*np.meshgrid(columns[:-1], rows[:-1]), tree.order)
-    area = np.diff(rows).astype(np.float64)[:, None] * np.diff(columns)
-    sums = np.zeros((len(rows), len(columns)))
-    np.cumsum(np.cumsum(density * area, axis=0), axis=1, out=sums[1:, 1:])
+    sums = corner_sums(density * (np.diff(rows).astype(np.float64)[:, None] * np.diff(columns)))
     return Cumulative(columns=columns.astype(np.float64), rows=rows.astype(np.float64), sums=sums)
 
 
@@ -365,15 +350,15 @@ def _sum_densities(rectangles: Lines, columns: Lines, rows: Lines, count: Floats
     cells = (east - west) * (north - south) if cells is None else cells
     density = np.divide(count, cells, out=np.zeros(len(count)), where=cells > 0)
     if not overlaps:
-        return np.asarray(density[_sum_covering(edges, np.arange(len(count)), (len(rows), len(columns)))])
+        return np.asarray(density[sum_covering(edges, np.arange(len(count)), (len(rows), len(columns)))])
     quantum = float(np.abs(density).sum()) / 2**61
     if quantum * east.max() * north.max() > RELATIVE_ERROR * np.abs(count).sum():
         return None
     quantum = quantum or 1.0
-    return np.asarray(_sum_covering(edges, np.rint(density / quantum).astype(np.int64), (len(rows), len(columns))) * quantum)
+    return np.asarray(sum_covering(edges, np.rint(density / quantum).astype(np.int64), (len(rows), len(columns))) * quantum)
 
 
-def _sum_covering(edges: list[Integers], values: Integers, shape: tuple[int, int]) -> Integers:
+def sum_covering(edges: list[Integers], values: Integers, shape: tuple[int, int]) -> Integers:
     """Add up the values of the leaves that cover each raster cell, by a difference array: (rows - 1, columns - 1) sums.
 
     Intermediate sums may overflow and wrap around; the results are exact.

@@ -16,7 +16,7 @@ import pandas as pd
 import shapely
 from numpy.typing import NDArray
 
-from dpviz.arrays import Floats, Integers, Texts
+from dpviz.arrays import Floats, Integers, Texts, slices
 from dpviz.errors import DomainError
 from dpviz.space.borders import repaired_parts
 from dpviz.space.domain import Domain, as_domain
@@ -63,9 +63,8 @@ class H3Cells:
 
         def look_up(x: Floats, y: Floats) -> Integers:
             leaves = np.full(len(x), -2, np.int64)
-            for start in range(0, len(x), _POINTS_AT_ONCE):
-                part = slice(start, start + _POINTS_AT_ONCE)
-                usable = np.flatnonzero(np.isfinite(x[part]) & np.isfinite(y[part])) + start
+            for part in slices(len(x), _POINTS_AT_ONCE):
+                usable = np.flatnonzero(np.isfinite(x[part]) & np.isfinite(y[part])) + part.start
                 found = self._codes(x[usable], y[usable])
                 position = np.minimum(np.searchsorted(ranked, found), len(ranked) - 1)
                 leaves[usable] = np.where(ranked[position] == found, order[position], -1)
@@ -107,7 +106,10 @@ def nest_h3_cells(area: Any, resolutions: Sequence[int]) -> tuple[geopandas.GeoD
         DomainError: the area is no polygon, off the globe, or crosses the 180th meridian; resolutions do not grow; there are too many
             cells; or the package h3 is missing.
     """
-    levels = [_check_resolution(resolution) for resolution in _listed(resolutions, "resolutions", (5, 7, 9))]
+    given = _listed(resolutions, "resolutions", (5, 7, 9))
+    if not all(isinstance(each, int | np.integer) and not isinstance(each, bool) and 0 <= each <= FINEST_H3 for each in given):
+        raise DomainError(f"The resolutions of H3 cells must be whole numbers from 0 to {FINEST_H3}.")
+    levels = list(map(int, given))
     if not levels or any(finer <= coarser for coarser, finer in itertools.pairwise(levels)):
         raise DomainError("The resolutions of H3 cells must grow from level to level, such as 5, 7, 9.")
     h3, shape = _import_h3(), _area_in_degrees(area)
@@ -134,13 +136,6 @@ def h3_outlines(cells: Sequence[str] | Texts) -> NDArray[np.object_]:
     if (np.maximum.reduceat(longitude, starts) - np.minimum.reduceat(longitude, starts) > 180).any():
         raise DomainError("The area's H3 cells cross the 180th meridian or contain a pole; choose an area that does not.")
     return np.asarray(shapely.polygons(shapely.linearrings(longitude, latitude, indices=cell)), object)
-
-
-def _check_resolution(resolution: object) -> int:
-    whole = isinstance(resolution, int | np.integer) and not isinstance(resolution, bool)
-    if not whole or not 0 <= resolution <= FINEST_H3:  # type: ignore[operator]
-        raise DomainError(f"The resolutions of H3 cells must be whole numbers from 0 to {FINEST_H3}.")
-    return int(resolution)  # type: ignore[call-overload, no-any-return]
 
 
 def _area_in_degrees(area: Any) -> Any:

@@ -46,20 +46,17 @@ def fields_from_columns(
     _refuse_other_order(codes, levels)
     _refuse_duplicate_leaves(codes, levels[-1])
     order = np.lexsort(codes[::-1])
-    ids: list[Texts] = []
-    names_of_levels: list[Texts] = []
-    parent: list[Places] = []
+    parts: list[tuple[Texts, Texts, Places]] = []
     parent_index = np.zeros(len(order), np.int32)
     for level, code in enumerate(codes):
         first = _region_starts(code[order], parent_index, levels[level])
-        ids.append(columns[level][order[first]])
-        names_of_levels.append(labels[level][order[first]])
-        parent.append(parent_index[first])
+        parts.append((columns[level][order[first]], labels[level][order[first]], parent_index[first]))
         parent_index = np.repeat(np.arange(len(first), dtype=np.int32), np.diff(np.append(first, len(order))))
     shapes = shapes_of(table)
     leaves = None if shapes is None else shapes.iloc[order].reset_index(drop=True)
+    ids, names_of_levels, parent = zip(*parts, strict=True)
     geometry = (*[None] * (len(levels) - 1), leaves)
-    fields = {"levels": levels, "ids": tuple(ids), "parent": tuple(parent), "names": tuple(names_of_levels), "geometry": geometry}
+    fields = {"levels": levels, "ids": ids, "parent": parent, "names": names_of_levels, "geometry": geometry}
     return fields if denominator is None else fields | {"denominator": read_denominator(cells_of(table, denominator), columns[-1])}
 
 
@@ -220,6 +217,7 @@ def _region_starts(code: Codes, above: Places, level: str) -> Codes:
 ID, PARENT, LEVEL, NAME = "region_id", "parent_id", "level", "name"
 _DOUBLINGS = 32  # each doubles the number of parents that were followed
 _BLANK_PARENTS = f"Only the coarsest regions leave {PARENT!r} blank."
+_UNKNOWN_PARENT = f"Column {PARENT!r} names a region that has no row of its own. {_BLANK_PARENTS}"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -270,25 +268,20 @@ def fields_from_parents(table: pd.DataFrame, denominator: str | None = None) -> 
 
 def _nest(rows: _Rows, labels: Texts, shapes: geopandas.GeoSeries | None, top: int) -> dict[str, Any]:
     """Make the fields of `Regions` for the levels from `top` on, in tree order."""
-    ids: list[Texts] = []
-    names: list[Texts] = []
-    parent: list[Places] = []
-    geometry: list[geopandas.GeoSeries | None] = []
+    parts: list[tuple[Texts, Texts, Places, geopandas.GeoSeries | None]] = []
     for level in range(top, len(rows.levels)):
         row_numbers = np.flatnonzero(rows.level == level)
-        parent_index = (
-            pd.Index(ids[-1], dtype=object).get_indexer(pd.Index(rows.parents[row_numbers]))
-            if ids
-            else np.zeros(len(row_numbers), np.int64)
-        )
-        order = np.argsort(parent_index, kind="stable")
-        ids.append(rows.ids[row_numbers[order]])
-        names.append(labels[row_numbers[order]])
-        parent.append(parent_index[order].astype(np.int32))
-        shape = None if shapes is None else shapes.iloc[row_numbers[order]].reset_index(drop=True)
-        geometry.append(None if shape is None or shape.isna().all() else shape)
+        above = np.zeros(len(row_numbers), np.int64)
+        if parts:
+            above = pd.Index(parts[-1][0], dtype=object).get_indexer(pd.Index(rows.parents[row_numbers]))
+        order = np.argsort(above, kind="stable")
+        chosen = row_numbers[order]
+        shape = None if shapes is None else shapes.iloc[chosen].reset_index(drop=True)
+        shape = None if shape is None or shape.isna().all() else shape
+        parts.append((rows.ids[chosen], labels[chosen], above[order].astype(np.int32), shape))
+    ids, names, parent, geometry = zip(*parts, strict=True)
     levels = tuple(name if name is not None else f"level {number}" for number, name in enumerate(rows.levels[top:], start=1))
-    return {"levels": levels, "ids": tuple(ids), "parent": tuple(parent), "names": tuple(names), "geometry": tuple(geometry)}
+    return {"levels": levels, "ids": ids, "parent": parent, "names": names, "geometry": geometry}
 
 
 def _read_levels(cells: pd.Series) -> tuple[Integers, list[str | None]]:
@@ -353,12 +346,13 @@ def _order_levels(rows: _Rows) -> _Rows:
     blank_shares = [float((rows.parents[rows.level == level] == "").mean()) for level in range(len(rows.levels))]
     if not any(blank_shares):
         if not pd.Index(rows.ids).isin(rows.parents).any():
-            raise DomainError(_unknown_parent_text())
+            raise DomainError(_UNKNOWN_PARENT)
         raise DomainError(f"Every region has a parent, so there is no coarsest level. {_BLANK_PARENTS}")
     order = [int(np.argmax(blank_shares))]
     remaining = [level for level in range(len(rows.levels)) if level != order[0]]
     while remaining:
-        share_found = {level: _share_of_parents_found(rows, level, order[-1]) for level in remaining}
+        parents = {level: pd.Index(rows.parents[rows.level == level], dtype=object) for level in remaining}
+        share_found = {level: float(of_level.isin(rows.ids_at(order[-1])).mean()) for level, of_level in parents.items()}
         best = max(remaining, key=share_found.__getitem__)
         if list(share_found.values()).count(1.0) > 1:
             raise DomainError(f"The order of the levels does not follow from their ids; put numbers from 1 into {LEVEL!r}, coarsest first.")
@@ -367,15 +361,6 @@ def _order_levels(rows: _Rows) -> _Rows:
     number = np.empty(len(order), np.int64)
     number[order] = np.arange(len(order))
     return replace(rows, level=number[rows.level], levels=[rows.levels[level] for level in order])
-
-
-def _share_of_parents_found(rows: _Rows, level: int, above: int) -> float:
-    """Compute the share of a level's parents that are regions of the level `above`."""
-    return float(pd.Index(rows.parents[rows.level == level], dtype=object).isin(rows.ids_at(above)).mean())
-
-
-def _unknown_parent_text() -> str:
-    return f"Column {PARENT!r} names a region that has no row of its own. {_BLANK_PARENTS}"
 
 
 def _check_parents(rows: _Rows) -> None:
@@ -396,7 +381,7 @@ def _explain_wrong_parent(rows: _Rows, level: int, region: str, parent: str) -> 
         return f"{title} has no parent, though there are coarser levels: all branches must start at the coarsest level. {_BLANK_PARENTS}"
     parent_levels = set(rows.level[rows.ids == parent].tolist())
     if not parent_levels:
-        return _unknown_parent_text()
+        return _UNKNOWN_PARENT
     if parent == region and parent_levels == {level}:
         return f"{title} is its own parent. {_BLANK_PARENTS}"
     if level == 0:

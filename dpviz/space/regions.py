@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from pyproj import CRS
 from pyproj.exceptions import ProjError
 
-from dpviz.arrays import Places, Texts
+from dpviz.arrays import Places, Texts, slices
 from dpviz.cards import HtmlCard
 from dpviz.errors import DomainError
 from dpviz.space.borders import edges_of, repaired_parts
@@ -95,16 +95,11 @@ class Regions(HtmlCard):
         if any(system != systems[0] for system in systems):
             raise DomainError("The levels' geometries have different CRS; reproject them to one.")
 
-        if self.grid is not None and not self._has_grid_cells():
+        is_lattice = isinstance(self.grid, Domain) and len(self.ids[-1]) == self.grid.side**2
+        if self.grid is not None and not (is_lattice or self.are_h3_cells(depth)):
             raise DomainError("The leaves of regions on a grid must be its cells: see Regions.h3 and Regions.squares.")
         if self.denominator is not None:
             object.__setattr__(self, "denominator", check_denominator(self.denominator, self.ids[-1]))
-
-    def _has_grid_cells(self) -> bool:
-        """Return whether the leaves can be the cells of the grid: as many as a lattice has, or H3 indexes."""
-        if isinstance(self.grid, Domain):
-            return len(self.ids[-1]) == self.grid.side**2
-        return self.are_h3_cells(self.depth)
 
     def are_h3_cells(self, level: int) -> bool:
         """Return whether the regions of a level, 1 to g, are H3 cells, whose ids are their indexes."""
@@ -426,7 +421,7 @@ class Regions(HtmlCard):
         Returns:
             (n_level,) polygons in the CRS of the geometry; None if neither the level nor a finer one has polygons.
         """
-        cache: dict[int, geopandas.GeoSeries | None] = self._cached_outlines
+        cache: dict[int, geopandas.GeoSeries | None] = vars(self).setdefault("_outlines", {})
         if level not in cache:
             outlines = None if level == 0 else self.geometry[level - 1]
             if outlines is None or not are_areas(outlines):
@@ -434,10 +429,6 @@ class Regions(HtmlCard):
                 outlines = None if finer is None else dissolve(finer, self.parent[level], self.size(level))
             cache[level] = outlines
         return cache[level]
-
-    @cached_property
-    def _cached_outlines(self) -> dict[int, geopandas.GeoSeries | None]:
-        return {}
 
     def centres(self, level: int) -> NDArray[np.float64] | None:
         """Find a point for each region of a level, at which a map shows the region.
@@ -454,14 +445,10 @@ class Regions(HtmlCard):
         Raises:
             DomainError: a point has no longitude and latitude.
         """
-        cache: dict[int, NDArray[np.float64] | None] = self._cached_centres
+        cache: dict[int, NDArray[np.float64] | None] = vars(self).setdefault("_centres", {})
         if level not in cache:
             cache[level] = self._find_centres(level)
         return cache[level]
-
-    @cached_property
-    def _cached_centres(self) -> dict[int, NDArray[np.float64] | None]:
-        return {}
 
     def _find_centres(self, level: int) -> NDArray[np.float64] | None:
         shape = None if level == 0 else self.geometry[level - 1]
@@ -515,7 +502,12 @@ def check_shapes(shapes: geopandas.GeoSeries, level: str) -> geopandas.GeoSeries
     """
     if not isinstance(shapes, geopandas.GeoSeries):
         raise DomainError(f"The geometry of level {level!r} must be a GeoSeries.")
-    _check_crs(shapes.crs)
+    if shapes.crs is None:
+        raise DomainError("The geometry has no CRS; set it with set_crs(...), it is never guessed.")
+    if not is_horizontal(shapes.crs):
+        raise DomainError(
+            "The geometry's CRS has no positions on a map (heights only, or geocentric); reproject it to EPSG:4326, for instance."
+        )
     flat = shapely.force_2d(shapes.to_numpy())
     if (shapely.is_missing(flat) | shapely.is_empty(flat)).any():
         raise DomainError(f"Level {level!r} has a region without a shape: give all regions of a level a shape, or none of them.")
@@ -527,15 +519,6 @@ def check_shapes(shapes: geopandas.GeoSeries, level: str) -> geopandas.GeoSeries
         raise DomainError(f"Level {level!r} mixes polygons and points: take one kind for all of its regions.")
     _check_bounds(flat, shapes.crs, level)
     return geopandas.GeoSeries(_repair(flat, level) if are_polygons.any() else flat, crs=shapes.crs)
-
-
-def _check_crs(crs: CRS | None) -> None:
-    if crs is None:
-        raise DomainError("The geometry has no CRS; set it with set_crs(...), it is never guessed.")
-    if not is_horizontal(crs):
-        raise DomainError(
-            "The geometry's CRS has no positions on a map (heights only, or geocentric); reproject it to EPSG:4326, for instance."
-        )
 
 
 def _check_bounds(shapes: NDArray[np.object_], crs: CRS, level: str) -> None:
@@ -583,8 +566,8 @@ def find_overlaps(shapes: NDArray[np.object_]) -> Places:
     least = _MOST_OVERLAP * np.minimum(smaller[first], smaller[second])
     may_overlap = np.flatnonzero((np.bincount(pair_of, _common_boxes(parts[one], parts[other]), len(pair)) > least)[pair_of])
     common = np.zeros(len(pair))
-    for start in range(0, len(may_overlap), _PAIRS_CUT):
-        some = may_overlap[start : start + _PAIRS_CUT]
+    for part in slices(len(may_overlap), _PAIRS_CUT):
+        some = may_overlap[part]
         _refuse_tangles(parts[one[some]], parts[other[some]])
         np.add.at(common, pair_of[some], shapely.area(shapely.intersection(parts[one[some]], parts[other[some]])))
         if (common > least).sum() >= ENOUGH_OVERLAPS:

@@ -47,7 +47,10 @@ def find_touched(domain: Domain, shapes: Shapes, order: int, report: Report = la
     Raises:
         DomainError: the borders cross more than `MOST_STEPS` rows and columns.
     """
-    lines = _lines_of(domain, order)
+    numbers = np.arange((1 << order) + 1) * (domain.side >> order)
+    lines = domain.coordinates(np.stack([numbers] * 4, axis=1))[
+        :, :2
+    ].T  # (2, n) x and y between blocks, the very numbers of `Domain.boxes`
     walks = _walks_of(borders_of(shapes).ends, lines)
     steps = sum(int(walk.number.sum()) for walk in walks)
     if steps > MOST_STEPS:
@@ -57,12 +60,6 @@ def find_touched(domain: Domain, shapes: Shapes, order: int, report: Report = la
         )
     touched = _mark_borders(walks, lines, report)
     return touched | _fill_gaps(touched, shapely.get_parts(shapes), lines, report)
-
-
-def _lines_of(domain: Domain, order: int) -> Floats:
-    """Return (2, 2**order + 1) x and y of the lines between blocks, the very numbers of `Domain.boxes`."""
-    numbers = np.arange((1 << order) + 1) * (domain.side >> order)
-    return domain.coordinates(np.stack([numbers] * 4, axis=1))[:, :2].T
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

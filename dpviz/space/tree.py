@@ -134,12 +134,8 @@ class Tree(Hierarchy):
             candidate = self.first_child[node] + child
             valid = child < self.children[node]
             candidate = np.where(valid, candidate, 0)
-            inside = (
-                (self.west[candidate] <= column)
-                & (column < self.east[candidate])
-                & (self.south[candidate] <= row)
-                & (row < self.north[candidate])
-            )
+            west, south, east, north = (side[candidate] for side in (self.west, self.south, self.east, self.north))
+            inside = (west <= column) & (column < east) & (south <= row) & (row < north)
             result = np.where(valid & inside, candidate, result)
         return result
 

@@ -179,7 +179,8 @@ def part_frame(part: Part) -> pd.DataFrame:
 
 def count_part(part_rows: pd.DataFrame, job: Job) -> pd.DataFrame:
     """Count the parts that the rows of a table describe. Return records per cell, and counters. PRIVATE."""
-    return _count_or_tally(lambda: _add_tables(_count_batches(part_rows, job), job.finder.size))
+    counted = (table for batch in _counted_batches(part_rows, job) for table in reversed(batch))  # counters first: their cells are negative
+    return _count_or_tally(lambda: _add_tables(counted, job.finder.size))
 
 
 def count_people_of_part(part_rows: pd.DataFrame, job: Job) -> pd.DataFrame:
@@ -188,11 +189,9 @@ def count_people_of_part(part_rows: pd.DataFrame, job: Job) -> pd.DataFrame:
 
     def fill_people_tables() -> pd.DataFrame:
         counter_tables = [EMPTY]
-        for part in _read_parts(part_rows):
-            for batch in batches(part, job):
-                people_table, counters = _count_batch(batch, job)
-                people_tables.append(cast("pd.DataFrame", people_table))
-                counter_tables.append(counters)
+        for people_table, counters in _counted_batches(part_rows, job):
+            people_tables.append(cast("pd.DataFrame", people_table))
+            counter_tables.append(counters)
         return sum_tables(join_tables(counter_tables))
 
     counters = _count_or_tally(fill_people_tables)
@@ -222,15 +221,12 @@ def _count_or_tally(work: Callable[[], pd.DataFrame]) -> pd.DataFrame:
     return tally_table({kind: 1})
 
 
-def _read_parts(part_rows: pd.DataFrame) -> Iterator[Part]:
+def _counted_batches(part_rows: pd.DataFrame, job: Job) -> Iterator[tuple[pd.DataFrame | Integers, pd.DataFrame]]:
+    """Yield the counts and the counters of each batch of the parts that the rows of a table describe."""
     columns: list[list[Any]] = [part_rows[name].tolist() for name in Part._fields]
-    return map(Part, *columns)
-
-
-def _count_batches(part_rows: pd.DataFrame, job: Job) -> Iterator[pd.DataFrame | Integers]:
-    for part in _read_parts(part_rows):
+    for part in map(Part, *columns):
         for batch in batches(part, job):
-            yield from reversed(_count_batch(batch, job))  # counters first: their cells are negative
+            yield _count_batch(batch, job)
 
 
 def _add_tables(tables: Iterable[pd.DataFrame | Integers], size: int) -> pd.DataFrame:

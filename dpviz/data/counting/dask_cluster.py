@@ -25,6 +25,7 @@ from distributed.diagnostics.progressbar import ProgressBar
 from distributed.security import Security
 from distributed.utils import silence_logging_cmgr
 
+from dpviz.data.cells import check_whole
 from dpviz.data.counting.scheduler import Scheduler
 from dpviz.data.reading.safety import private_folder
 from dpviz.errors import InputError
@@ -64,8 +65,7 @@ class DaskCluster:
     def __post_init__(self) -> None:
         if self.workers is None:
             return
-        if isinstance(self.workers, bool) or not isinstance(self.workers, int) or self.workers < 1:
-            raise InputError("workers must be a whole number, at least 1.")
+        check_whole(self.workers, "workers", 1)
         if self.scheduler is not None:
             raise InputError("The cluster at the address has its own number of workers: leave workers out.")
 

@@ -128,7 +128,10 @@ class Expressions:
     def _cell_or_fault_sql(self) -> str:
         finder = self.job.finder
         if isinstance(finder, IdPairs):
-            return self._id_pairs_sql(finder)
+            start = self._leaf_sql("starts", finder.origin, finder.starts)
+            end = self._leaf_sql("ends", finder.destination, finder.ends)
+            pair = f"CAST({start} AS BIGINT) * {len(finder.ends.texts)} + {end}"
+            return f"CASE WHEN least({start}, {end}) < 0 THEN least({start}, {end}) ELSE {pair} END"
         if isinstance(finder, LeafColumn):
             return self._leaf_sql("starts", finder.region, finder.leaves)
         if isinstance(finder, XyPairs):
@@ -162,12 +165,6 @@ class Expressions:
 
         self.functions["open_cells"] = Function(compute=find_open, inputs=("BIGINT",), output="BIGINT", of_columns=False)
         return f"open_cells(CAST({cell} AS BIGINT))"
-
-    def _id_pairs_sql(self, finder: IdPairs) -> str:
-        start = self._leaf_sql("starts", finder.origin, finder.starts)
-        end = self._leaf_sql("ends", finder.destination, finder.ends)
-        pair = f"CAST({start} AS BIGINT) * {len(finder.ends.texts)} + {end}"
-        return f"CASE WHEN least({start}, {end}) < 0 THEN least({start}, {end}) ELSE {pair} END"
 
     def _leaf_sql(self, table: str, name: str, ids: LeafIds) -> str:
         """Return SQL for the leaf of an id: by a join if the id is written as in the regions, else by a call of Python."""
@@ -265,7 +262,10 @@ def cell_sql(domain: Domain, size: int) -> str:
     """
     west, south, east, north = domain.bounds
     kind = "INTEGER" if size < _INT32 else "BIGINT"
-    row, column = (_unclipped_index_sql(axis, low, high, domain.side) for axis, low, high in (("y", south, north), ("x", west, east)))
+    row, column = (
+        f"floor(({axis} - {_double_sql(low)}) * {_double_sql(domain.side / (high - low))})"
+        for axis, low, high in (("y", south, north), ("x", west, east))
+    )
     cell = f"CAST({row} * {_double_sql(domain.side)} + {column} AS {kind})"
     within = "x >= {west} AND x {sign} {east} AND y >= {south} AND y {sign} {north}"
     start = {"west": _double_sql(west), "south": _double_sql(south)}
@@ -284,10 +284,6 @@ def cell_sql(domain: Domain, size: int) -> str:
 def _below_edge(low: float, high: float) -> float:
     """Return a bound slightly below `high`. A coordinate below this bound is in the last column at most, whatever the rounding."""
     return high - (high - low) * _MARGIN
-
-
-def _unclipped_index_sql(axis: str, low: float, high: float, side: int) -> str:
-    return f"floor(({axis} - {_double_sql(low)}) * {_double_sql(side / (high - low))})"
 
 
 def _double_sql(value: float) -> str:

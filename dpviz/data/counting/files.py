@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeAlias, TypeVar
 
@@ -31,6 +31,7 @@ from dpviz.data.counting.file_fingerprints import source_fingerprints
 from dpviz.data.counting.in_memory import read_all_areas, read_all_points, read_all_trips, read_coordinate_trips
 from dpviz.data.counting.job import Progress, XyPairs
 from dpviz.data.counting.scheduler import scheduler_at
+from dpviz.data.counts import Counts
 from dpviz.data.empty import refuse_none_inside
 from dpviz.data.leaf_regions import check_regions, crs_of_leaves, leaf_finder
 from dpviz.data.marks import TRIPS, declares_unit
@@ -43,7 +44,7 @@ from dpviz.data.reading.safety import DEFAULT_LIMITS
 from dpviz.data.reading.sources import FoundFiles, Sources, describe_copies, find_files, refuse_copies
 from dpviz.data.reading.text_format import PLAIN_TEXT, TextFormat
 from dpviz.data.reading.trips import TripColumns, TripsRequest
-from dpviz.data.reading.unread import unread_between, unread_in_areas, unread_in_points, unread_in_trips
+from dpviz.data.reading.unread import RECORD, TRIP, unread_beside, unread_in_points, unread_in_trips
 from dpviz.data.roles import says_none
 from dpviz.data.trips import TripCounts, Trips, match_depths
 from dpviz.errors import InputError
@@ -63,6 +64,7 @@ if TYPE_CHECKING:
 Columns: TypeAlias = str | tuple[str, str] | None
 Report: TypeAlias = Callable[[float], object] | None
 T = TypeVar("T")
+C = TypeVar("C", bound=Counts)
 
 _FINGERPRINTS_SHARE = 0.2  # of the progress
 
@@ -180,9 +182,7 @@ def read_points(
     """
     domain = as_domain(domain, crs)
     rules = ReadingRules(bad_rows=bad_rows, limits=limits, quoted_newlines=quoted_newlines, text_format=text_format)
-    engines = _Engines(
-        copies=copies, engine=engine, scheduler=scheduler_at(address, insecure=insecure_address), progress=progress, cancel=cancel
-    )
+    engines = _Engines(copies, engine, scheduler_at(address, insecure=insecure_address), progress, cancel)
     refuse_degrees(domain)
     bound = _bound_persons(person, contributions, key, distinct=distinct)
     marks = {"row_stable": not quoted_newlines, "unit_declared": declares_unit(unit, person) or count is None or says_none(count)}
@@ -191,9 +191,7 @@ def read_points(
     reader = _reader_of_points(request, partial(cells_of, domain=domain), domain.side**2, bound, domain)
     found = engines.read(source, rules, reader)
     points = PointCounts.from_cell_counts(found.rows, domain, bound, **marks)
-    if bad_rows == "refuse":
-        refuse_none_inside(points)
-    return replace(points, each_row=found.each_row, fingerprints=replace(points.fingerprints, files=found.files))
+    return _with_files(points, found, bad_rows)
 
 
 def read_areas(
@@ -273,9 +271,7 @@ def read_areas(
     """
     check_regions(regions)
     rules = ReadingRules(bad_rows=bad_rows, limits=limits, quoted_newlines=quoted_newlines, text_format=text_format)
-    engines = _Engines(
-        copies=copies, engine=engine, scheduler=scheduler_at(address, insecure=insecure_address), progress=progress, cancel=cancel
-    )
+    engines = _Engines(copies, engine, scheduler_at(address, insecure=insecure_address), progress, cancel)
     bound = _bound_persons(person, contributions, key, distinct=distinct)
     marks = {"row_stable": not quoted_newlines, "unit_declared": declares_unit(unit, person) or count is None or says_none(count)}
     if region is None:
@@ -288,10 +284,7 @@ def read_areas(
         ids = AreasRequest(regions=regions, columns=AreaColumns(region=region, count=count, person=person), **vars(rules))
         reader = _reader_of_ids(ids, bound)
     found = engines.read(source, rules, reader)
-    areas = replace(AreaCounts.from_leaf_counts(found.rows, regions, bound, **marks), each_row=found.each_row)
-    if bad_rows == "refuse":
-        refuse_none_inside(areas)
-    return replace(areas, fingerprints=replace(areas.fingerprints, files=found.files))
+    return _with_files(AreaCounts.from_leaf_counts(found.rows, regions, bound, **marks), found, bad_rows)
 
 
 def read_trips(
@@ -381,9 +374,7 @@ def read_trips(
     ([0, 1], [2, 1], [8, 2])
     """
     rules = ReadingRules(bad_rows=bad_rows, limits=limits, quoted_newlines=quoted_newlines, text_format=text_format)
-    engines = _Engines(
-        copies=copies, engine=engine, scheduler=scheduler_at(address, insecure=insecure_address), progress=progress, cancel=cancel
-    )
+    engines = _Engines(copies, engine, scheduler_at(address, insecure=insecure_address), progress, cancel)
     refuse_bound_without_persons(person, 1, distinct=distinct)
     bound = bound_of(contributions, key, distinct=distinct, fewer=bad_rows if exactly else KEEP)
     enforced, is_declared = None if person is None else bound, declares_unit(unit, person, contributions, words=TRIPS)
@@ -396,7 +387,7 @@ def read_trips(
         reader = _Reader(
             lambda files, progress: read_coordinate_trips(files.sources, finder, request, progress),
             lambda files: make_pairs_job(files, finder, request, enforced),
-            lambda files: unread_between(files, finder.columns, request.columns),
+            lambda files: unread_beside(files, TRIP, finder.columns, request.columns),
         )
     elif isinstance(origin, tuple) or isinstance(destination, tuple) or crs is not None:
         raise InputError(_MIXED)
@@ -416,9 +407,7 @@ def read_trips(
     else:
         is_declared |= found.job is None or found.job.count is None
         trips = TripCounts.from_cell_counts(found.rows, enforced=enforced is not None, unit_declared=is_declared, **declared)
-    if bad_rows == "refuse":
-        refuse_none_inside(trips)
-    return replace(trips, each_row=found.each_row, fingerprints=replace(trips.fingerprints, files=found.files))
+    return _with_files(trips, found, bad_rows)
 
 
 def _bound_persons(person: str | None, contributions: int, key: bytes | None, *, distinct: bool) -> Bound | None:
@@ -455,8 +444,14 @@ class _Found(NamedTuple, Generic[T]):
     each_row: EachRow | None
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Engines:
+def _with_files(data: C, found: _Found[Any], bad_rows: str) -> C:
+    """Return counts with what was found in their files; under "refuse", refuse those of which all records lie outside."""
+    if bad_rows == "refuse":
+        refuse_none_inside(data)
+    return replace(data, each_row=found.each_row, fingerprints=replace(data.fingerprints, files=found.files))
+
+
+class _Engines(NamedTuple):
     """Which engine reads files, whether copies among them count, and where it reports."""
 
     copies: bool
@@ -509,7 +504,11 @@ def _reader_of_ids(request: AreasRequest, bound: Bound | None) -> _Reader[CellCo
         counted = count_rows(rows.leaf, rows.count, rows.person, bound, request.regions.size(request.regions.depth))
         return replace(counted, bad=counted.bad + rows.ragged, rows=rows.rows)
 
-    return _Reader(count, lambda files: make_ids_job(files, request, bound), lambda files: unread_in_areas(files, request))
+    return _Reader(
+        count,
+        lambda files: make_ids_job(files, request, bound),
+        lambda files: unread_beside(files, RECORD, [request.columns.region], request.columns),
+    )
 
 
 def _pair_finder(origin: tuple[str, str], destination: tuple[str, str], sides: tuple[Regions, Regions]) -> XyPairs:

@@ -225,16 +225,13 @@ class CellFinder(Protocol):
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns to read, by the file's own names."""
-        ...
 
     @property
     def size(self) -> int:
         """How many cells there are; they are numbered 0 to size - 1."""
-        ...
 
     def cells(self, columns: Columns) -> Integers:
         """Return (n,) the cell of each row, OUTSIDE or BAD. It depends on that row alone. `columns` maps names to Arrow columns."""
-        ...
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -237,7 +237,9 @@ def _read_rows(opened: OpenFile, columns: PointColumns, bad_rows: str, limits: L
 
 def _refuse_faults(raw: RawPoints, columns: PointColumns, crs: CRS | None) -> None:
     """Refuse bad rows, and coordinates that seem to be swapped, or metres where degrees are declared."""
-    _refuse_swapped(raw, crs)
+    beyond, far = np.abs(raw.y) > 90, np.abs(raw.x) > 90
+    if crs is not None and crs.is_geographic and 2 * beyond.sum() >= len(beyond) > 0 and not far.any():
+        raise InputError("Half of the latitudes lie beyond the poles, while no longitude is that large: are x and y swapped?")
     _refuse_metres_as_degrees(raw, columns, crs)
     _refuse_bad_rows(raw, columns)
     _refuse_beyond_poles(raw, columns, crs)
@@ -278,13 +280,6 @@ def _refuse_metres_as_degrees(raw: RawPoints, columns: PointColumns, crs: CRS | 
             "The CRS or the columns' names say longitude and latitude in degrees, but no row has such a pair: are the coordinates metres"
             " of a projected CRS?"
         )
-
-
-def _refuse_swapped(raw: RawPoints, crs: CRS | None) -> None:
-    """Refuse columns that seem to be swapped: half of the latitudes lie beyond the poles, and no longitude is that large."""
-    beyond = np.abs(raw.y) > 90
-    if crs is not None and crs.is_geographic and 2 * beyond.sum() >= len(beyond) > 0 and not (np.abs(raw.x) > 90).any():
-        raise InputError("Half of the latitudes lie beyond the poles, while no longitude is that large: are x and y swapped?")
 
 
 def _refuse_beyond_poles(raw: RawPoints, columns: PointColumns, crs: CRS | None) -> None:

@@ -194,7 +194,6 @@ class Take(Protocol):
             counts: positions of columns of counts, to be read as texts in text tables, in one way of writing: see `TextLayout.counts`.
             missing_words: whether NA, null, NaN and the like are missing entries in text tables, like empty ones.
         """
-        ...
 
 
 @dataclass(frozen=True, kw_only=True)

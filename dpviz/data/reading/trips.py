@@ -232,14 +232,12 @@ class Pairs:
 
 def are_totals(pairs: Pairs, sides: tuple[Regions, Regions]) -> tuple[Mask, Mask]:
     """Return two (n,) masks: whether each row's origin is a word for a total, and not a region; and the same for its destination."""
-    origin, destination = pairs.origin, pairs.destination
-    return _are_total_words(origin, sides[0])[origin.codes], _are_total_words(destination, sides[1])[destination.codes]
-
-
-def _are_total_words(ids: Ids, side: Regions) -> Mask:
-    words = total_words(ids.texts)
-    words[:-1] &= side.find(ids.texts, side.depth) < 0
-    return words
+    masks = []
+    for ids, side in zip((pairs.origin, pairs.destination), sides, strict=True):
+        words = total_words(ids.texts)
+        words[:-1] &= side.find(ids.texts, side.depth) < 0
+        masks.append(words[ids.codes])
+    return masks[0], masks[1]
 
 
 def total_words(texts: list[str]) -> Mask:

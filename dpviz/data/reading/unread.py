@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from dpviz.data.columns import PointColumns
-    from dpviz.data.reading.areas import AreasRequest
+    from dpviz.data.reading.areas import AreaColumns
     from dpviz.data.reading.points import PointsRequest
     from dpviz.data.reading.sources import FoundFiles
-    from dpviz.data.reading.trips import TripsRequest
+    from dpviz.data.reading.trips import TripColumns, TripsRequest
 
 RECORD, TRIP = "record", "trip"
 
@@ -31,27 +31,21 @@ def unread_in_points(files: FoundFiles, request: PointsRequest) -> EachRow | Non
     return each_row_of(RECORD, unread, declared=files.format not in ("GeoJSON", LINES))
 
 
-def unread_in_areas(files: FoundFiles, request: AreasRequest) -> EachRow | None:
-    """Return the same of tables of ids of regions."""
-    columns = request.columns
-    return None if columns.count is not None else _unread(files, RECORD, {columns.region, str(columns.person)})
-
-
 def unread_in_trips(files: FoundFiles, request: TripsRequest) -> EachRow | None:
     """Return the same of tables of trips between ids; a matrix has no other columns."""
     names = files.header(None).names
     if request.columns.count is not None or or_none(lambda: is_matrix(names, request.columns, request.sides)) is not False:
         return None  # the index of pandas, which is stored last, may make the header of a matrix look wrong here
     columns = resolve_trip_columns(names, request.columns)
-    return None if columns.count is not None else _unread(files, TRIP, {str(columns.origin), str(columns.destination), str(columns.person)})
+    return unread_beside(files, TRIP, (str(columns.origin), str(columns.destination)), columns)
 
 
-def unread_between(files: FoundFiles, ends: Collection[str], columns: PointColumns) -> EachRow | None:
-    """Return the same of tables of trips between coordinates, whose columns are `ends`."""
-    return None if columns.count is not None else _unread(files, TRIP, {*ends, str(columns.person)})
-
-
-def _unread(files: FoundFiles, noun: str, used: Collection[str]) -> EachRow | None:
+def unread_beside(
+    files: FoundFiles, noun: str, places: Collection[str], columns: AreaColumns | PointColumns | TripColumns
+) -> EachRow | None:
+    """Return the same of tables in which `places` say where: one column of ids, or the coordinates of origins and destinations."""
+    if columns.count is not None:
+        return None
     header = files.header(None)
-    folded = {fold_name(name) for name in used}
+    folded = {fold_name(name) for name in (*places, str(columns.person))}
     return each_row_of(noun, unread_columns(header, [name for name in header.names if fold_name(name) in folded]))
