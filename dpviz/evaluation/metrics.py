@@ -10,7 +10,7 @@ import pandas as pd
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
-from dpviz.arrays import Floats, Integers
+from dpviz.arrays import Floats, Integers, Mask
 from dpviz.cards import HtmlCard
 from dpviz.data.points import PointCounts
 from dpviz.errors import DomainError
@@ -303,9 +303,14 @@ def expected_error(release: PointRelease, zoom: int) -> float:
     row, column = np.divmod(blocks, side)
     column = (column + row) % side  # evenly spaced numbers would often lie in few columns: each row is shifted by its own number
     if release.domain.mask is not None:
-        open_blocks = np.flatnonzero(release.domain.mask.blocks(zoom))
-        chosen = np.random.default_rng(0).permutation(open_blocks)[:_SAMPLED_BLOCKS]  # at random, the same ones each time
-        row, column = np.divmod(np.sort(chosen), side)
+        row, column = _select_evenly(release.domain.mask.blocks(zoom))
     corners = np.stack([column, row, column + 1, row + 1], axis=1) * width
     _, stddev = release.answer(release.domain.coordinates(corners), spread=True, fill="uniform")  # only the spread is used
     return float(np.sqrt((stddev**2).mean()))
+
+
+def _select_evenly(is_open: Mask) -> tuple[Integers, Integers]:
+    """Return the rows and the columns of up to 1,024 open blocks, which are chosen at random, the same ones each time."""
+    blocks = np.random.default_rng(0).permutation(np.flatnonzero(is_open))[:_SAMPLED_BLOCKS]
+    row, column = np.divmod(np.sort(blocks), len(is_open))
+    return row, column
