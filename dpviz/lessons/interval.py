@@ -80,7 +80,7 @@ class Interval(Lesson):
         """Compute the figures for these settings."""
         result = intervals(self.area, self.epsilon, self.height, self.draw)
         low, high = expected_range()
-        width, bias = 1 << (FINE - self.height), write_signed(round(result.bias, 1)) if round(result.bias, 1) else "0"
+        width = 1 << (FINE - self.height)
         area = _map(self)
         return LessonFigure(
             asked=((area,),),
