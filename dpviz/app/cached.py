@@ -45,7 +45,7 @@ from dpviz.view.declared_regions import DeclaredLevel, find_bounds, prepare_leve
 Options = tuple[tuple[str, object], ...]
 P = ParamSpec("P")
 T = TypeVar("T")
-_PER_SESSION: list[Any] = []  # functions whose results `forget` clears
+PER_SESSION: list[Any] = []  # functions whose results `forget` clears
 
 
 def _per_session(most: int, spinner: str | bool = False, **options: Any) -> Callable[[Callable[P, T]], Callable[P, T]]:
@@ -53,7 +53,7 @@ def _per_session(most: int, spinner: str | bool = False, **options: Any) -> Call
 
     def keep(function: Callable[P, T]) -> Callable[P, T]:
         cached: Any = st.cache_resource(max_entries=most, scope="session", show_spinner=spinner, **options)(function)
-        _PER_SESSION.append(cached)
+        PER_SESSION.append(cached)
         return cached  # type: ignore[no-any-return]
 
     return keep
@@ -323,5 +323,5 @@ def find_id_columns(digest: str, used_columns: tuple[str, ...], _found: FoundFil
 def forget() -> None:
     """Clear all caches of this session, and end its background work; public samples, which all sessions share, are not cleared."""
     keeper().end_all()
-    for function in _PER_SESSION:
+    for function in PER_SESSION:
         function.clear()

@@ -218,23 +218,22 @@ def count_by_path(page: str, files: PathFiles, request: CountRequest, key: objec
         if job.error:
             raise DpvizError(job.error)
     elif job is None or job.state in (FAILED, STOPPED):
-        if job is not None and job.state == FAILED:
-            show_error(job.error)
-        elif job is not None:
-            st.caption("The count was cancelled; nothing of it was kept.")
-        text = "Large files are counted in the background, after a press of this button; the page stays usable, and the count can be"
-        st.button(
-            "Count the records",
-            key=f"{page}count",
-            width="stretch",
-            on_click=begin,
-            help=f"{text} cancelled.",
-        )
+        _offer_count(page, job, begin)
         return None
     if job.found is None:
         st.fragment(_show_progress, run_every=TICK)(page, job)
         return None
     return job.found
+
+
+def _offer_count(page: str, job: CountingJob | None, begin: Callable[[], None]) -> None:
+    """Show the button that starts a count in the background, and the outcome of the last count."""
+    if job is not None and job.state == FAILED:
+        show_error(job.error)
+    elif job is not None:
+        st.caption("The count was cancelled; nothing of it was kept.")
+    text = "Large files are counted in the background, after a press of this button; the page stays usable, and the count can be cancelled."
+    st.button("Count the records", key=f"{page}count", width="stretch", on_click=begin, help=text)
 
 
 def _show_progress(page: str, job: CountingJob) -> None:

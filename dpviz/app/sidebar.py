@@ -6,7 +6,7 @@ A choice that does not fit is reported beside its control, and nothing that was 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import streamlit as st
 
@@ -21,8 +21,6 @@ from dpviz.app.session import show_error
 from dpviz.app.two_runs import SecondRun, choose_run
 from dpviz.errors import BudgetError, DomainError, DpvizError, SettingError
 from dpviz.space.domain import Domain
-
-Declared = TypeVar("Declared")
 
 
 def _nothing() -> None:
@@ -73,12 +71,12 @@ def teach_controls(
 def curate_controls(
     page: PageState,
     cards: Cards,
-    choose_data: Callable[[Cards], Declared],
-    nothing: Declared,
-    frame_of: Callable[[Declared], Any],
+    choose_data: Callable[[Cards], Any],
+    nothing: Any,
+    frame_of: Callable[[Any], Any],
     *,
     below_mechanism: Callable[[], None] = _nothing,
-) -> tuple[Declared, bool]:
+) -> tuple[Any, bool]:
     """Show the controls of Curate on the left, under the field that opens a configuration, and write the address.
 
     Args:
@@ -94,7 +92,14 @@ def curate_controls(
     """
     with st.sidebar:
         show_uploader(page)
-        declared, fits = _declare(page, cards, choose_data, nothing), False
+        start_checks()
+        page.remember(None)
+        declared, fits = nothing, False
+        try:
+            declared = choose_data(cards)
+        except DpvizError as error:
+            show_error(str(error))
+            cards.ask(DATA, f"Correct the data: {advise_in_app(str(error))}")
         page.offer(declared.data)
         try:
             _choose_mechanism(page, below_mechanism, frame_of(declared), bar=True)
@@ -104,18 +109,6 @@ def curate_controls(
             _show_misfit(page, error, cards)
     page.write_address()
     return declared, fits
-
-
-def _declare(page: PageState, cards: Cards, choose_data: Callable[[Cards], Any], nothing: Any) -> Any:
-    """Show the controls of the data, and return what is declared; `nothing` where the data are refused."""
-    start_checks()
-    page.remember(None)
-    try:
-        return choose_data(cards)
-    except DpvizError as error:
-        show_error(str(error))
-        cards.ask(DATA, f"Correct the data: {advise_in_app(str(error))}")
-        return nothing
 
 
 def _refuse_mask(mechanisms: list[Any], frame: Any) -> None:

@@ -139,18 +139,23 @@ def receipt_table(receipt: Receipt, column: str = "", name_of: Callable[[int | N
     exact_column = st.column_config.TextColumn(help="Parts are multiples of the whole / 2^32, so that they add up to it without rounding.")
     show_table(pd.DataFrame(rows), column_config={f"{unit} exactly": exact_column})
     if receipt.private:
-        delta, allowed = sum((step.delta for step in receipt.steps), Fraction(0)), getattr(receipt.total, "delta", 0)
-        delta_text = f", δ {float(delta):.3g} of {float(allowed):.3g}" if delta else ""
-        completeness = "exactly" if receipt.used == receipt.available and (not delta or delta == allowed) else "less than"
-        st.caption(
-            f"Spent {receipt.currency} {float(receipt.used):g} of {float(receipt.available):g}{delta_text}: {completeness} all of it. Steps"
-            " add up along every record's path; counts within a step are disjoint and are paid for once."
-        )
+        st.caption(_sum_up(receipt))
     if has_early:
         st.caption(
             "Early leaves end above the lowest level. Paths that end there spend at once what later steps spend on the others:"
             " in place of those steps, so it is not added up."
         )
+
+
+def _sum_up(receipt: Receipt) -> str:
+    """Return sentences on the spent budget, the available budget, and how the steps add up."""
+    delta, allowed = sum((step.delta for step in receipt.steps), Fraction(0)), getattr(receipt.total, "delta", 0)
+    delta_text = f", δ {float(delta):.3g} of {float(allowed):.3g}" if delta else ""
+    completeness = "exactly" if receipt.used == receipt.available and (not delta or delta == allowed) else "less than"
+    return (
+        f"Spent {receipt.currency} {float(receipt.used):g} of {float(receipt.available):g}{delta_text}: {completeness} all of it. Steps add"
+        " up along every record's path; counts within a step are disjoint and are paid for once."
+    )
 
 
 def small_print(receipt: Receipt, steps: Sequence[str], approximate: str | None, further_lines: Sequence[str]) -> None:

@@ -415,23 +415,15 @@ def _holds_manifest(path: Path) -> bool:
         return False
 
 
-def _say_open(use: Use) -> list[str]:
-    """Say which columns are still to be named, and with which options."""
-    lines = []
-    for role, among in use.open.items():
-        which = f"which of {join_pairs(among)} are meant" if among else "the column"
-        lines.append(f"[data] {role}: {which} ({OPTIONS[role]})")
-    return lines
-
-
 def _use_facts(use: Use, missing: Sequence[str], about: Facts, **found: Any) -> Facts:
     """Describe a use as facts: what was found by role, what is missing, and which columns are not read."""
     columns = {role: list(column) if isinstance(column, tuple) else column for role, column in use.found.items()}
+    which = {role: f"which of {join_pairs(among)} are meant" if among else "the column" for role, among in use.open.items()}
     return {
         "as": use.kind,
         "fits": use.fits,
         "found": {**found, **columns},
-        "missing": [*_say_open(use), *missing],
+        "missing": [*(f"[data] {role}: {text} ({OPTIONS[role]})" for role, text in which.items()), *missing],
         "open": {role: list(among) for role, among in use.open.items()},
         "unread": list(use.unread),
         "about": about,

@@ -54,7 +54,8 @@ def run_compare(arguments: Namespace) -> None:
     say(f"Making {len(study) - finished:,} runs." + (f" {finished:,} are there already." if finished else ""))
     table = _Table(study, output, earlier_rows, as_json=arguments.json)
     with _saved_on_failure(table):
-        _make_runs(table, earlier_rows, _choose_workers(arguments.workers, len(study) - finished))
+        most = 1 if len(study) - finished < FEW_RUNS else max(1, min(os.cpu_count() or 1, MOST_WORKERS))
+        _make_runs(table, earlier_rows, most if arguments.workers is None else arguments.workers)
         if output is not None:
             table.write()
     if output is None:
@@ -163,10 +164,3 @@ def _make_runs(table: _Table, earlier_rows: pd.DataFrame | None, workers: int) -
         with closing(rows), redirect_stdout(sys.stderr):  # a mechanism that prints must not write into the table
             for row in rows:
                 table.add(row)
-
-
-def _choose_workers(wanted: int | None, runs: int) -> int:
-    """Choose the number of worker processes: `wanted` if given, else one per processor (at most `MOST_WORKERS`), or 1 for few runs."""
-    if wanted is not None:
-        return wanted
-    return 1 if runs < FEW_RUNS else max(1, min(os.cpu_count() or 1, MOST_WORKERS))

@@ -156,14 +156,7 @@ def _choose(arguments: Namespace, use: Facts, columns: Sequence[str]) -> _Choice
         SettingError: something is open and this is no terminal (the text lists all of it), or flags contradict each other.
     """
     kind = "areas" if use["as"] == "points" and (arguments.regions is not None or arguments.kind == "areas") else use["as"]
-    if arguments.person is not None and arguments.each_row:
-        raise SettingError("--person and --each-row contradict each other: leave one out.")
-    if kind != "points" and arguments.bounds is not None:
-        raise SettingError(f"--bounds is for points; {kind} are counted in regions: leave it out.")
-    family = FAMILIES[kind]
-    if arguments.mechanism is not None and arguments.mechanism not in family.mechanisms:
-        meant = did_you_mean(arguments.mechanism, family.mechanisms)
-        raise SettingError(f"--mechanism must be one of {', '.join(family.mechanisms)} for {kind}.{meant}")
+    _check_flags(arguments, kind)
     open_questions = _open_questions(arguments, use, kind)
     columns_to_name = [check.OPTIONS[role] + (f" ({join_pairs(among)})" if among else "") for role, among in use["open"].items()]
     noun = check.NOUNS[use["as"]]
@@ -209,6 +202,18 @@ def _ask_open(open_questions: Collection[str], arguments: Namespace, use: Facts,
         arguments.levels = levels.replace(",", " ").split()
     if "crs" in open_questions:
         arguments.crs = _ask("CRS of the coordinates, such as EPSG:4326 for degrees, or none for a plain plane")
+
+
+def _check_flags(arguments: Namespace, kind: str) -> None:
+    """Refuse flags that contradict each other or the kind of data."""
+    if arguments.person is not None and arguments.each_row:
+        raise SettingError("--person and --each-row contradict each other: leave one out.")
+    if kind != "points" and arguments.bounds is not None:
+        raise SettingError(f"--bounds is for points; {kind} are counted in regions: leave it out.")
+    family = FAMILIES[kind]
+    if arguments.mechanism is not None and arguments.mechanism not in family.mechanisms:
+        meant = did_you_mean(arguments.mechanism, family.mechanisms)
+        raise SettingError(f"--mechanism must be one of {', '.join(family.mechanisms)} for {kind}.{meant}")
 
 
 def _open_questions(arguments: Namespace, use: Facts, kind: str) -> list[str]:

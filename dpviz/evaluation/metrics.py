@@ -10,7 +10,7 @@ import pandas as pd
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
-from dpviz.arrays import Floats, Integers, Mask
+from dpviz.arrays import Floats, Integers
 from dpviz.cards import HtmlCard
 from dpviz.data.points import PointCounts
 from dpviz.errors import DomainError

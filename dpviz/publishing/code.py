@@ -202,8 +202,10 @@ def write_data(inputs: DataConfig, unit: str | None = None) -> str:
     """
     data = inputs.data
     if data.sample is not None:
-        function = _LOADERS[data.family.name]
-        return _call(function, [_quote(data.sample), *_sample_frame(inputs.domain, data.sample), *_keywords(data, ("size",))])
+        arguments = [_quote(data.sample)]
+        if inputs.domain is not None and inputs.domain != DomainPart.of(POINT_SAMPLES[data.sample].domain):
+            arguments.append(f"domain={_write_domain(inputs.domain)}")
+        return _call(_LOADERS[data.family.name], [*arguments, *_keywords(data, ("size",))])
     lines = [_write_regions(name, part) for name, part in (("regions", inputs.regions), ("destinations", inputs.destinations)) if part]
     frame = [f"domain={_write_domain(inputs.domain)}"] if inputs.domain else ["regions=regions"]
     if inputs.destinations is not None:
@@ -269,15 +271,6 @@ def _write_run(run: CodeRun, data: str, prefix: str) -> str:
             f"{prefix}release = {prefix}mechanism.release({data}, {prefix}budget, {entropy})",
         ]
     )
-
-
-def _sample_frame(domain: DomainPart | None, sample: str) -> list[str]:
-    """Return the argument `domain` if a sample is counted on another domain than its own."""
-    if domain is None:
-        return []
-    own = POINT_SAMPLES[sample].domain
-    is_own = domain == DomainPart.of(own)
-    return [] if is_own else [f"domain={_write_domain(domain)}"]
 
 
 def _write_domain(part: DomainPart) -> str:

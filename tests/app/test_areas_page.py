@@ -133,6 +133,8 @@ class TestContrasts:
         assert f":orange[**NOT PRIVATE**]: {REFERENCES.of('areas')[key].attack}" in texts(app)
         assert "not stated" in [each.value for each in app.metric]
         assert "No level is usable" not in texts(app)
+        assert "no budget bounds what the chosen method reveals" in captions(app)
+        assert "**Protected:**" not in captions(app)
         for name in TAB_TITLES:
             fine(opened(app, name))
 

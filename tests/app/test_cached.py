@@ -1,6 +1,7 @@
 """What is kept between reruns: keyed on the whole content, and never a release."""
 
 import ast
+import re
 from pathlib import Path
 
 from hypothesis import given
@@ -66,7 +67,7 @@ def decorators():
         for node in ast.walk(ast.parse(file.read_text("utf-8"))):
             if isinstance(node, ast.FunctionDef):
                 for decorator in node.decorator_list:
-                    if "cache" in ast.unparse(decorator):
+                    if re.search("cache|per_session", ast.unparse(decorator)):
                         yield file.name, node, ast.unparse(decorator)
 
 
@@ -77,11 +78,11 @@ def test_only_loading_is_kept_and_never_a_release():
 
 
 def test_everything_kept_has_an_end_and_private_things_stay_in_their_session_and_are_forgotten_with_it():
-    private = {node.name for _, node, decorator in decorators() if "scope='session'" in decorator}
+    private = {node.name for _, node, decorator in decorators() if decorator.startswith("_per_session(")}
     assert {function.__wrapped__.__name__ for function in cached.PER_SESSION} == private
     for _, node, decorator in decorators():
-        assert "max_entries=" in decorator, node.name
-        assert node.name in (*PUBLIC, *private)
+        assert "max_entries=" in decorator or node.name in private, node.name
+        assert (node.name in private) == (node.name not in PUBLIC)
         # others are known by the content of a file
         keyed = (*PUBLIC, "keeper", "counting_jobs", "make_regions_without_file", "mask_to_land")
         assert node.name in keyed or node.args.args[0].arg == "digest"

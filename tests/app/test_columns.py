@@ -31,7 +31,7 @@ def count_field(app, noun="record"):
 
 
 def total_of(data):
-    return int(next(getattr(data, name) for name in ("points", "trips", "areas") if hasattr(data, name)).count.sum())
+    return int(data.counts.count.sum())
 
 
 ROWS_OF = {

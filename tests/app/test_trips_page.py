@@ -101,6 +101,7 @@ class TestContrasts:
         assert not {kind.title for kind in REFERENCES.of("trips").values()} & {
             each.split(" · ")[0] for each in app.selectbox(key="mechanism").options
         }
+        assert not {kind.title for kind in REFERENCES.of("trips").values()} & {*app.selectbox(key="beside").options}
 
 
 class TestWhatIsProtected:

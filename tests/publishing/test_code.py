@@ -162,7 +162,7 @@ def test_a_file_in_another_crs_and_with_counts(here):
     frame = DomainPart(bounds=(8.0, 49.0, 10.0, 51.0), crs="EPSG:4326", order=5)
     inputs = DataConfig(data=DataPart(points="metres.csv", x="e", y="n", crs="EPSG:32632", count="h"), domain=frame)
     shown = points_page(inputs, mechanism="identity", settings={})
-    assert shown.first.data.points.count.sum() == 904
+    assert shown.first.data.counts.count.sum() == 904
     assert 'crs="EPSG:32632"' in check_page(inputs, shown)
 
 
@@ -212,7 +212,7 @@ def test_trips_between_coordinates(here):
     part = DataPart(trips="ways.csv", origin=("x", "y"), destination=("x2", "y2"), crs="EPSG:4326", contributions=3, exactly=True)
     inputs = DataConfig(data=part, regions=RegionsPart(file="boxes.geojson", levels=("id",), crs="EPSG:4326"))
     shown = trips_page(inputs, mechanism="flat_gaussian", settings={}, epsilon=1)
-    assert shown.first.data.trips.count.sum() == 2
+    assert shown.first.data.counts.count.sum() == 2
     check_page(inputs, shown)
 
 

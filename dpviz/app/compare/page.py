@@ -531,12 +531,12 @@ def _show_table(study_job: StudyJob, data: CompareData, rows: pd.DataFrame) -> N
         " *Load a study* on the left takes study.csv."
     )
     left, right, _ = st.columns([2, 2, 3])
-    for place, label, key, make in (
+    for place, text, key, make in (
         (left, "Download every run (CSV)", "study rows", lambda: csv_text(table_with_link(study_job))),
         (right, "Download the summary (CSV)", "study summary", lambda: csv_text(rows)),
     ):
         name = "study.csv" if place is left else "summary.csv"
-        place.download_button(label, make, name, "text/csv", on_click="ignore", key=key, width="stretch")
+        place.download_button(text, make, name, "text/csv", on_click="ignore", key=key, width="stretch")
 
 
 def summary_table(rows: pd.DataFrame, figure: str, further: list[str]) -> pd.DataFrame:

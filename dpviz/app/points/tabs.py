@@ -33,7 +33,6 @@ from dpviz.evaluation.metrics import PRESENT, Evaluation, error_by_size, true_an
 from dpviz.evaluation.split_objective import objective_curve
 from dpviz.mechanisms import POINT_FAMILY
 from dpviz.privacy.budget import PureBudget
-from dpviz.privacy.receipt import Receipt
 from dpviz.release.intervals import ASSUMED
 from dpviz.release.point_release import PointRelease
 from dpviz.release.squares import FINEST_ZOOM, expected_error
@@ -88,7 +87,8 @@ def key_figures(what: Drawn, evaluation: Evaluation | None, level: int) -> None:
     if evaluation is None:
         total, spread = release.count[0], release.node_stddev[0]
         columns[2].metric("Released total", f"{total:,.0f} ± {spread:,.0f}", help="Estimate and standard deviation of the whole domain.")
-        columns[3].metric("Budget of this draw", _budget_of(release.receipt), help="See the Receipt tab.")
+        spent = budget_words(release.receipt.spent) if release.receipt.private else "NOT PRIVATE"
+        columns[3].metric("Budget of this draw", spent, help="See the Receipt tab.")
         return
     zoom = shown_zoom(release, level)
     _error_of_squares(columns[2], what, evaluation, zoom)
@@ -117,13 +117,6 @@ def _false_positives(column: DeltaGenerator, evaluation: Evaluation, zoom: int) 
         return
     text = f"{wrong:,} of {empty:,} empty squares of zoom level {zoom:d} are released as occupied, that is, as {PRESENT} or more."
     column.metric(f"False positives, of {empty:,} empty squares", f"{100 * wrong / empty:.3g} %", help=text)
-
-
-def _budget_of(receipt: Receipt) -> str:
-    """Return what one draw spent, as the text of a key figure."""
-    if not receipt.private:
-        return "NOT PRIVATE"
-    return budget_words(receipt.spent)
 
 
 def _accuracy(what: Drawn, evaluation: Evaluation | None) -> None:

@@ -83,7 +83,7 @@ def _choose_second() -> None:
     """Ask for a second mechanism, which draws from the same data with the same budget."""
     st.selectbox(
         "Compare with",
-        [ALONE, *TRIPS.mechanisms],
+        [ALONE, *TRIPS.offered_mechanisms()],
         format_func=lambda key: "Nothing" if key == ALONE else str(TRIPS.mechanisms[key].title),
         help="A second mechanism with its default settings and the same budget. Each draw then spends the budget twice.",
         **TRIPS.widget("beside"),

@@ -94,32 +94,17 @@ def _show_result(row: DeltaGenerator, protected: str, shown: ShownRun, above: De
     release, unit = first.release, first.data.unit
     tree, result = release.tree, replace(verdict(release), counted=unit) if release.states_noise else None
     level = shown_level(tree.origins)
-    row_of_level = first.compared.by_stage.to_dict("records")[2 * level]
-    false = (
-        f"Of the {row_of_level['released_pairs']:,} pairs released from {row_of_level['between']}, {row_of_level['false_discovery']:.3g} %"
-        f" have no {unit}."
-    )
+    false = _describe_false(first, level)
     view = _choose_view(first, level)
     on_map = all(has_geometry(ends, level) for ends in (tree.origins, tree.destinations))
     scene, drawings = _make_scene(shown, view) if on_map else (None, [])
 
     def show_maps() -> None:
         if scene is None:
-            runs = [shown.first, *([] if shown.second is None else [shown.second])]
-            for what, column in zip(runs, st.columns(len(runs)), strict=True):
-                with column:
-                    st.markdown(f"**{describe_run(what)}**")
-                    show_chart(matrix_chart(what.release, view.level, view.unit))
-            st.caption(f"These regions have neither outlines nor coordinates: a matrix stands for the map. {MATRIX_CAPTION}")
+            _show_matrices(shown, view)
         else:
             frame = first.data.counts.regions, first.data.counts.ends
             show_canvas(TRIPS, scene, frame, partial(_take_chosen, frame[0], drawings))
-
-    def show_notes() -> None:  # what each map leaves out
-        if scene is not None:
-            pairs = zip(scene.panes, drawings, strict=True)
-            notes = [f"<b>{html(pane.title)}</b>: {html(drawing.note)}" for pane, drawing in pairs if drawing.note]
-            st.html(f'<div class="dpviz-note">{"<br>".join(notes)}</div>')
 
     def wanted_of(what: TripsDrawn) -> tuple[WantedError, str]:
         row = what.compared.by_stage.to_dict("records")[2 * level]
@@ -133,10 +118,24 @@ def _show_result(row: DeltaGenerator, protected: str, shown: ShownRun, above: De
         maps=show_maps,
         contrasts=lambda: show_contrasts(TRIPS, shown, TopDown(), wanted_of),
         strip=lambda title: show_strip(shown, level, f"{title} Levels are pairs of regions, from the whole to the finest."),
-        notes=show_notes,
+        notes=lambda: None if scene is None else _show_notes(scene, drawings),
         figures=lambda: show_figures(shown.runs, [run.compared for run in shown.runs], view),
     )
     show_parts(TRIPS, first, (row, above, below), protected, parts)
+
+
+def _describe_false(what: TripsDrawn, level: int) -> str:
+    """Write how many released pairs of a level have no trips, which the noise alone does not say."""
+    row = what.compared.by_stage.to_dict("records")[2 * level]
+    released, false = f"{row['released_pairs']:,} pairs released from {row['between']}", f"{row['false_discovery']:.3g} %"
+    return f"Of the {released}, {false} have no {what.data.unit}."
+
+
+def _show_notes(scene: Scene, drawings: list[TripsDrawing]) -> None:
+    """Write what each map leaves out."""
+    pairs = zip(scene.panes, drawings, strict=True)
+    notes = [f"<b>{html(pane.title)}</b>: {html(drawing.note)}" for pane, drawing in pairs if drawing.note]
+    st.html(f'<div class="dpviz-note">{"<br>".join(notes)}</div>')
 
 
 def _pane_controls(shown: ShownRun, level: int, scene: Scene | None) -> None:
@@ -217,3 +216,13 @@ def _take_chosen(regions: Regions, drawings: list[TripsDrawing], chosen: Chosen)
     """Take what was clicked on one of the maps."""
     if chosen.pane < len(drawings) and take_chosen(regions, drawings[chosen.pane], chosen):
         note_canvas_change(TRIPS)
+
+
+def _show_matrices(shown: ShownRun, view: TripsMapSettings) -> None:
+    """Show each run as a matrix, for regions without geometry."""
+    runs = [shown.first, *([] if shown.second is None else [shown.second])]
+    for what, column in zip(runs, st.columns(len(runs)), strict=True):
+        with column:
+            st.markdown(f"**{describe_run(what)}**")
+            show_chart(matrix_chart(what.release, view.level, view.unit))
+    st.caption(f"These regions have neither outlines nor coordinates: a matrix stands for the map. {MATRIX_CAPTION}")
