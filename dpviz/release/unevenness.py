@@ -119,9 +119,8 @@ def _likeness_of_neighbours(tree: Tree, cells: Floats, count: Floats, stddev: Fl
     child = tree.first_child[node[tree.children[node] == 4]][:, None] + np.arange(4)
     x, y = tree.west[child] + tree.east[child].astype(np.int64), tree.south[child] + tree.north[child].astype(np.int64)
     right, top = (np.sign(4 * middle - middle.sum(axis=1, keepdims=True)) for middle in (x, y))
-    quartered = (
-        (np.abs(right * top).sum(axis=1) == 4) & (right.sum(axis=1) == 0) & (top.sum(axis=1) == 0) & ((right * top).sum(axis=1) == 0)
-    )
+    balanced = [signs.sum(axis=1) == 0 for signs in (right, top, right * top)]
+    quartered = np.all([*balanced, np.abs(right * top).sum(axis=1) == 4], axis=0)
     total, area, noise = count[child].sum(axis=1), cells[child].sum(axis=1), (stddev[child] ** 2).sum(axis=1)
     used = quartered & (area > 0) & (total > np.maximum(TOLD_APART * np.sqrt(noise), 1.0))
     child, right, top, total, area, noise = (values[used] for values in (child, right, top, total, area, noise))
