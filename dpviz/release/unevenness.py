@@ -46,7 +46,7 @@ class Unevenness:
 
     Attributes:
         tree: of n nodes.
-        level: k, 0 to 1.
+        degree: k, 0 to 1.
         correlation: of the errors of any two partitions that the same box cuts.
         size: (n,) numbers of records, at least 0. A count that noise hides is taken to be as large as its standard deviation.
 
@@ -62,7 +62,7 @@ class Unevenness:
     """
 
     tree: Tree
-    level: float
+    degree: float
     correlation: float
     size: Floats
 
@@ -81,11 +81,11 @@ class Unevenness:
         reach = STDDEVS[noise]
         least = MOST_EMPTY / ((1 - MOST_EMPTY) * reach**2)  # so that f n is at most `reach` deviations for f = MOST_EMPTY
         families = _families_above_leaves(tree, cells, counts[1], known)
-        level = (1 + families.sum()) / (1 + len(families))
+        degree = (1 + families.sum()) / (1 + len(families))
         alike = _likeness_of_neighbours(tree, cells, counts[1], known)
         return cls(
             tree=tree,
-            level=float(np.clip(level, least, 1.0)),
+            degree=float(np.clip(degree, least, 1.0)),
             correlation=max(LEAST_CORRELATION, alike**STEPS_APART),
             size=np.maximum(counts[0], known),
         )
@@ -163,7 +163,7 @@ class CutSums:
             self.add(part, fronts)
 
     def _add(self, part: slice, query: NDArray[np.int64], node: NDArray[np.int64], share: Floats) -> None:
-        k = self._unevenness.level * self._shares_of_strips(part.start + query, node)
+        k = self._unevenness.degree * self._shares_of_strips(part.start + query, node)
         n, spread, boxes = self._unevenness.size[node], share * (1 - share), part.stop - part.start
         chance = spread * n
         squares = chance * k * n
