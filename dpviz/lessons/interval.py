@@ -88,7 +88,11 @@ class Interval(Lesson):
             figures=(
                 Figure("Contain the true count", f"{result.containing} of {REPEATS}", f"At exactly 95 %, {low} to {high} would be usual."),
                 Figure("Standard deviation, as stated", f"{result.stddev:.3g}", "Of the noise, known without the truth."),
-                Figure("Bias", bias, "Of assuming that partitions are evenly filled; in none of these intervals."),
+                Figure(
+                    "Bias",
+                    write_signed(round(result.bias, 1)) if round(result.bias, 1) else "0",
+                    "Of assuming that partitions are evenly filled; in none of these intervals.",
+                ),
                 Figure("True count", f"{result.truth:,.0f}", "Shown here because the town is made up."),
             ),
             note=f"Frame: the area. A partition is {width} × {width} squares of the map. Intervals reach 2.12 standard deviations to both"

@@ -140,8 +140,8 @@ _LONE_SURROGATE = re.compile(r"[\ud800-\udfff]")
 CONFIDENCE = 0.95
 _INTERVALS: dict[Noise, str] = {
     "laplace": "{centre} ± ln(20) / √2 ≈ 2.12 stddev, rounded outwards and not under 0.",
-    "gaussian": "{centre} ± 1.96 stddev, rounded outwards and not under 0. Those that hold at once take tails as normal: they miss more often"
-    " than stated where stddev is below about 1.",
+    "gaussian": "{centre} ± 1.96 stddev, rounded outwards and not under 0. Those that hold at once take tails as normal: they miss more"
+    " often than stated where stddev is below about 1.",
 }
 OF_RELEASED = "of released pairs"
 """What intervals of trips hold for; in manifests before version 2.5, which do not say it, for pairs that were chosen beforehand."""

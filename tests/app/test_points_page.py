@@ -17,6 +17,7 @@ from dpviz.mechanisms import run as measure
 from dpviz.mechanisms.points.kdtree import VARIANTS
 from dpviz.privacy.allocation import PUBLISHED
 from dpviz.privacy.budget import ApproxBudget, PureBudget
+from dpviz.release.intervals import ASSUMED
 from dpviz.release.verdict import USABLE, square_verdict, verdict
 from dpviz.view.points_map import SHOWN
 from tests.app.seen import (
@@ -47,7 +48,7 @@ STALE = "have changed since draw"
 # What this page and the Trips page say in figures before the truth is shown.
 PUBLIC_FIGURES = {
     *("Partitions shown", "Pairs released", "Typical noise (standard deviation)", "Released total", "Budget of this draw"),
-    *("Released answer", "95 % interval, noise only"),
+    *("Released answer", "95 % interval, noise only", f"Interval: {ASSUMED}"),
 }
 
 

@@ -27,10 +27,10 @@ def test_intervals_of_boxes_hold(name):
     table = pd.concat(tables)
     print(f"\n{name}: % of boxes whose interval holds, mean over sets (worst set); median width; narrowest multiple for 95 %")
     for epsilon, part in table.groupby("epsilon"):
-        sets, rows = 100 * part.groupby(["kind", "set"])["holds"].mean().unstack(), summarise(part)
+        sets, rows = (100 * part.groupby(["kind", "set"])["holds"].mean()).groupby("kind"), summarise(part)
+        means, worst = sets.mean(), sets.min()
         for kind in KINDS:
-            mean, worst = sets.loc[kind].mean(), sets.loc[kind].min()
-            print(f"{epsilon:4} {kind:16} {mean:5.1f} ({worst:5.1f}) {rows['width'][kind]:8.0f} {rows['multiple'][kind]:6.2f}")
+            print(f"{epsilon:4} {kind:16} {means[kind]:5.1f} ({worst[kind]:5.1f}) {rows['width'][kind]:8.0f} {rows['multiple'][kind]:6.2f}")
     mean = 100 * table.groupby(["kind", "set"])["holds"].mean().groupby("kind").mean()
     assert mean.min() >= (90 if name in AT_LEAST_90 else 85)
     full = summarise(table).drop(index=[kind for kind in KINDS if "empty" in kind])

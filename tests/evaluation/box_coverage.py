@@ -43,9 +43,8 @@ def _distance_to_river(row, column):
 
 def two_centres(rng):
     places = np.concatenate([[[90, 120], [170, 150]], rng.uniform(30, 226, (40, 2))])
-    return _crowds(rng, places, np.r_[30_000, 20_000, rng.integers(200, 2_500, 40)], np.r_[14, 9, rng.uniform(1, 7, 40)]) + _even(
-        rng, 2_000
-    )
+    sizes = np.r_[30_000, 20_000, rng.integers(200, 2_500, 40)]
+    return _crowds(rng, places, sizes, np.r_[14, 9, rng.uniform(1, 7, 40)]) + _even(rng, 2_000)
 
 
 def blocks_of_flats(rng):
@@ -86,9 +85,8 @@ def even_with_holes(rng):
 
 def heavy_venues(rng):
     cells = _crowds(rng, rng.uniform(60, 200, (30, 2)), rng.integers(300, 1_500, 30), rng.uniform(4, 20, 30)) + _even(rng, 1_000)
-    np.add.at(
-        cells, tuple(rng.normal(130, 30, (2, 60)).astype(int).clip(0, SIDE - 1)), (300 * rng.pareto(1.3, 60)).astype(int).clip(0, 9_000)
-    )
+    venues = rng.normal(130, 30, (2, 60)).astype(int).clip(0, SIDE - 1)
+    np.add.at(cells, tuple(venues), (300 * rng.pareto(1.3, 60)).astype(int).clip(0, 9_000))
     return cells
 
 

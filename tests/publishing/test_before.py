@@ -37,7 +37,7 @@ TEXTS = {"name": "Once more", "curator": "The town"}
 CONFIGS = [f"{name}_{use}.toml" for name in FAMILIES for use in ("published", "kept")]
 BUNDLES = {path.stem: path for path in sorted(BEFORE.glob("*bundle*.zip"))} | {
     f"{path.stem} of {path.parent.name}": path
-    for version in ("2_0", "2_1")
+    for version in ("2_0", "2_1", "2_4")
     for path in sorted((GOLDEN / f"bundles_{version}").glob("*.zip"))
 }
 NOTED = json.loads((BEFORE / "accounts.json").read_text("utf-8"))

@@ -14,7 +14,8 @@ from dpviz.errors import InputError, SettingError
 from dpviz.mechanisms import MECHANISMS, TRIP_FAMILY
 from dpviz.publishing.config import MechanismPart
 from dpviz.release.files import compute_seal, read_manifest, read_release
-from dpviz.release.manifest import find_violation
+from dpviz.release.intervals import ASSUMED
+from dpviz.release.manifest import describe_utility, find_violation
 from dpviz.release.older import translate_manifest
 
 GOLDEN = Path(__file__).parents[1] / "golden"
@@ -105,3 +106,14 @@ def test_weights_that_were_stated_without_being_used_are_left_out(split, weights
     settings = translate_manifest(manifest)["contents"]["settings"]
     assert settings == {"split": split, "weights": weights, "accounting": "tight"}
     assert manifest["contents"]["settings"]["weights"] == [1.0, 2.0], "what was read is unchanged"
+
+
+@pytest.mark.parametrize("name", ["path_tree", "uniform_grid_rho"])
+def test_a_release_of_schema_2_4_says_of_its_intervals_what_it_said(name):
+    path = GOLDEN / "bundles_2_4" / f"{name}.zip"
+    manifest, release = read_manifest(path), read_release(path)
+    assert (manifest["identity"]["schema_version"], find_violation(manifest)) == ("2.4", None)
+    assert manifest["utility"]["interval"].endswith("neither what is assumed inside partitions nor what was wrong in the data.")
+    now = describe_utility(release)["interval"]
+    assert now.endswith(f"hold in {ASSUMED}.")
+    assert ("tails as normal" in now) == (release.noise == "gaussian")

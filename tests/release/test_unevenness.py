@@ -10,7 +10,7 @@ from dpviz.mechanisms import MECHANISMS, Quadtree, SuppressedCounts
 from dpviz.privacy.budget import PureBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.intervals import STDDEVS, count_ends, half_widths
-from dpviz.release.unevenness import CORRELATION, MOST_EMPTY, Unevenness
+from dpviz.release.unevenness import LEAST_CORRELATION, MOST_EMPTY, Unevenness
 from dpviz.space.domain import Domain
 from dpviz.space.grids import grid, quadtree
 from dpviz.space.mask import CellMask
@@ -38,7 +38,7 @@ def made(name, epsilon="0.5"):
 
 def expected(release, box):
     """The ends for one box in lattice units, one partition at a time; None if it cuts none."""
-    tree, k = release.tree, release._unevenness.level
+    tree, k, alike = release.tree, release._unevenness.degree, release._unevenness.correlation
     leaves = tree.leaves
     chance = squares = deviations = cubes = 0.0
     for leaf, f in zip(leaves, shares_of(tree, np.array([box]), leaves)[0], strict=True):
@@ -56,7 +56,7 @@ def expected(release, box):
     if chance == 0:
         return None
     (answer,), (noise,) = release.answer([box]), release.answer([box], fill="uniform", spread=True)[1]
-    stddev = np.sqrt(noise**2 + chance + (1 - CORRELATION) * squares + CORRELATION * deviations**2)
+    stddev = np.sqrt(noise**2 + chance + (1 - alike) * squares + alike * deviations**2)
     z = STDDEVS[release.noise]
     upper = z + (z**2 - 1) / 6 * min(max(cubes / stddev**3, 0), 1)
     return max(np.floor(answer - z * stddev), 0), max(np.ceil(answer + upper * stddev), 0)
@@ -108,9 +108,13 @@ def test_what_states_no_noise_has_no_interval():
     assert np.isnan(release.answer_interval([(0.3, 0.3, 9, 9)])).all()
 
 
-def unevenness_of(tree, count, stddev=0.0):
+def found_in(tree, count, stddev=0.0):
     counts = tree.sum_up(np.where(tree.children == 0, count, 0.0))
-    return Unevenness.of(tree, tree.cells, (counts, counts), np.full(len(tree), stddev), "laplace").level
+    return Unevenness.of(tree, tree.cells, (counts, counts), np.full(len(tree), stddev), "laplace")
+
+
+def unevenness_of(tree, count, stddev=0.0):
+    return found_in(tree, count, stddev).degree
 
 
 def test_even_counts_leave_the_least_unevenness_and_those_in_one_child_the_most():
@@ -160,3 +164,13 @@ def test_a_box_that_a_side_misses_by_rounding_cuts_nothing():
     assert not release.cuts(boxes).any()
     low, high = release.answer_interval(boxes)
     assert (low[0], high[0]) == (low[1], high[1])
+
+
+@pytest.mark.parametrize("make", [lambda: quadtree(DOMAIN, 4), lambda: grid(DOMAIN, 14, 14)], ids=["quadtree", "grid"])
+def test_neighbours_are_alike_where_streets_are_straight_and_not_where_counts_are_independent(make):
+    tree, rng = make(), np.random.default_rng(8)
+    column = tree.west[tree.leaves]
+    lines, alike = np.unique(column), np.zeros(len(tree))
+    alike[tree.leaves] = rng.gamma(0.5, 400, len(lines))[np.searchsorted(lines, column)]
+    assert found_in(tree, rng.poisson(alike), 3.0).correlation > 0.5
+    assert found_in(tree, rng.poisson(rng.gamma(0.5, 400, len(tree))), 3.0).correlation == LEAST_CORRELATION

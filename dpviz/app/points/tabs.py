@@ -244,7 +244,7 @@ def _show_answer(what: Drawn, evaluation: Evaluation | None, box: list[float]) -
 
 
 def _interval_help(release: PointRelease, cut: bool) -> str:
-    """Return the help text of the interval of an answer: what the interval covers, and what it does not; `cut` if the box cuts partitions."""
+    """Return the help text of the interval of an answer: what it covers, and what it does not; `cut` if the box cuts partitions."""
     text = f"It covers the noise. {CHOSEN_BEFOREHAND}"
     if cut:
         text = (
