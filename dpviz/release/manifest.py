@@ -145,7 +145,9 @@ _INTERVALS: dict[Noise, str] = {
 OF_RELEASED = "of released pairs"
 """What intervals of trips hold for; in manifests before version 2.5, which do not say it, for pairs that were chosen beforehand."""
 _OF_RELEASED = f"count_noisy ± the least whole number that the noise exceeds with probability 0.05 R / m at most. {OF_RELEASED_PAIRS}"
-_NO_UPPER_ENDS = "missing for larger regions, whose numbers are sums that lack the pairs that were left out, and so may be too low by any number."
+_NO_UPPER_ENDS = (
+    "missing for larger regions, whose numbers are sums that lack the pairs that were left out, and so may be too low by any number."
+)
 _COVERS = "Covers the noise only: neither what is assumed inside partitions nor what was wrong in the data."
 
 SCHEMA_VERSION = "2.5"
@@ -257,7 +259,9 @@ def describe_columns(release: AnyRelease) -> dict[str, str]:
         direction = {"direction": "leaving or arriving: whether the trips begin or end in the region."}
         chosen = {"ci_low": f"Lower end of the interval. {OF_RELEASED_PAIRS}"} if release.for_released else {}
         chosen |= {"ci_high": f"{_COUNT_COLUMNS['ci_high'][:-1]}; {_NO_UPPER_ENDS}"} if release.for_released and release.lacks_pairs else {}
-        return _TRIP_COLUMNS | chosen | (estimated if ESTIMATED in release.steps else {}) | (direction if release.totals is not None else {})
+        return (
+            _TRIP_COLUMNS | chosen | (estimated if ESTIMATED in release.steps else {}) | (direction if release.totals is not None else {})
+        )
     if isinstance(release, AreaRelease):
         rates = {} if (number := release.regions.denominator) is None else _describe_rates(str(number.name))
         return _AREA_COLUMNS | rates | (_HIDDEN_COLUMN if release.hidden is not None else {})

@@ -48,7 +48,9 @@ def true_numbers(trips, tree, stage):
     """True trips of all pairs of a stage, as a table of origins by destinations."""
     levels = tree.levels(stage)
     table = np.zeros([side.size(level) for side, level in zip((tree.origins, tree.destinations), levels, strict=True)], np.int64)
-    np.add.at(table, (tree.origins.ancestors(levels[0])[trips.origin], tree.destinations.ancestors(levels[1])[trips.destination]), trips.count)
+    np.add.at(
+        table, (tree.origins.ancestors(levels[0])[trips.origin], tree.destinations.ancestors(levels[1])[trips.destination]), trips.count
+    )
     return table
 
 

@@ -34,7 +34,9 @@ def outside(noise, size, reach):
 
 
 @pytest.mark.parametrize(("released", "possible"), [(1, 1), (40, 100), (30, 2304), (5, 10**6), (0, 1000)])
-@pytest.mark.parametrize(("noise", "size"), [*(("laplace", e) for e in (0.02, 0.3, 1, 5, 10)), *(("gaussian", v) for v in (0.1, 0.7, 3, 50, 2000))])
+@pytest.mark.parametrize(
+    ("noise", "size"), [*(("laplace", e) for e in (0.02, 0.3, 1, 5, 10)), *(("gaussian", v) for v in (0.1, 0.7, 3, 50, 2000))]
+)
 def test_the_reach_is_the_quantile_of_the_noise_and_nothing_wider(noise, size, released, possible):
     stddev = math.sqrt(laplace_variance(1 / size) if noise == "laplace" else gaussian_variance(size))
     (reach,) = half_widths_of_released(noise, np.array([stddev]), released, possible)
