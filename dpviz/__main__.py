@@ -129,6 +129,9 @@ def _add_release_arguments(command: argparse.ArgumentParser) -> None:
     instead.add_argument(
         "--paid", type=int, metavar="DRAW", help="publish a draw that is paid for and kept (see: dpviz ledger show); spends nothing"
     )
+    guess = command.add_argument_group("a public guess for --dry-run, never taken from the data")
+    guess.add_argument("--records", metavar="N", type=int, help="errors as of N made-up records, and how many counts are useful")
+    guess.add_argument("--spread", choices=["evenly", "towns", "denominator"], help="how they lie: by residents of towns, or of regions")
     command.add_argument("--seed", help=argparse.SUPPRESS)  # accepted here, so that the error can say why there is no seed
 
 

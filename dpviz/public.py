@@ -48,7 +48,7 @@ from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.ledger import Ledger
 from dpviz.privacy.receipt import Receipt
-from dpviz.publishing.dry_run import expected_errors
+from dpviz.publishing.dry_run import expected_errors, find_epsilon
 from dpviz.publishing.in_python import publish
 from dpviz.release.area_release import AreaRelease
 from dpviz.release.files import read_manifest, read_release, write_release
@@ -114,6 +114,7 @@ __all__ = [
     "describe",
     "evaluate",
     "expected_errors",
+    "find_epsilon",
     "land_outline",
     "load_sample",
     "mask_outside",

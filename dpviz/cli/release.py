@@ -19,10 +19,12 @@ from dpviz.mechanisms.points.base import PointMechanism
 from dpviz.privacy.accounts import Account, amount_of
 from dpviz.privacy.ledger import Ledger
 from dpviz.publishing.config import ReleaseConfig, read_config
-from dpviz.publishing.dry_run import ExpectedErrors, expected_errors
+from dpviz.publishing.dry_run import FROM_DATA, ExpectedErrors, expected_errors
+from dpviz.publishing.guessed_records import DENOMINATOR
 from dpviz.publishing.kept import differences, recover
 from dpviz.publishing.order import TEXT_NAMES, Order, PublicationTexts, Published
 from dpviz.publishing.private_data import left_out, open_data, open_frame, resolve_path
+from dpviz.publishing.public_guess import EVEN, TOWNS
 from dpviz.publishing.publish import preview_payment, publish, write
 from dpviz.publishing.toml_tables import SEED_REFUSED
 from dpviz.space.domain import Domain
@@ -35,6 +37,7 @@ def run_release(arguments: Namespace) -> int:
     """Make and publish the release of a configuration; with --dry-run, print its cost and expected errors. Return the exit code."""
     if arguments.seed is not None:
         raise RefusedError(SEED_REFUSED)
+    guess = _read_guess(arguments)
     scheduler = scheduler_at(arguments.address, insecure=arguments.insecure_address)
     config = read_config(Path(arguments.config), for_dry_run=arguments.dry_run)
     config = replace(config, data=config.data.with_engine(arguments.engine, scheduler).with_copies(arguments.copies))
@@ -50,9 +53,22 @@ def run_release(arguments: Namespace) -> int:
         return DONE
     order, engine = _read_order(config, ledger, scheduler, shows=arguments.left_out, asks=not arguments.dry_run)
     if arguments.dry_run:
-        return _print_dry_run(order, ledger, engine, unfit, config.left_out, as_json=arguments.json)
+        return _print_dry_run(order, ledger, engine, unfit, config.left_out, as_json=arguments.json, guess=guess)
     _print_published(publish(order, words, ledger, say=say), ledger, engine, as_json=arguments.json)
     return DONE
+
+
+def _read_guess(arguments: Namespace) -> Facts:
+    """Return the public guess of a dry run, as arguments of `expected_errors`.
+
+    Raises:
+        SettingError: a guess that nothing uses.
+    """
+    if arguments.records is None and arguments.spread is None:
+        return {}
+    if not arguments.dry_run or arguments.records is None:
+        raise SettingError("--records and --spread are a guess for --dry-run: --spread says how that many records lie.")
+    return {"records": arguments.records, "spread": {"towns": TOWNS, "denominator": DENOMINATOR}.get(arguments.spread, EVEN)}
 
 
 def _write_kept(entry: int, config: ReleaseConfig, words: PublicationTexts, ledger: Ledger) -> Published:
@@ -214,14 +230,21 @@ def _find_unfit(config: ReleaseConfig, words: PublicationTexts) -> DpvizError | 
 
 
 def _print_dry_run(
-    order: Order, ledger: Ledger, engine: str | None, unfit: DpvizError | None, left_out: Sequence[str], *, as_json: bool
+    order: Order,
+    ledger: Ledger,
+    engine: str | None,
+    unfit: DpvizError | None,
+    left_out: Sequence[str],
+    *,
+    as_json: bool,
+    guess: Facts | None = None,
 ) -> int:
     """Print what a release would cost and its expected errors, or why it would be refused; return the exit code of that.
 
     Texts that cannot be published yet, as in a configuration that was saved before they were written, are named beside the cost. Of
     tables that are left out it is said what is not known without them; without [dataset] the ledger is not asked.
     """
-    errors = expected_errors(order.mechanism, order.data, order.budget)
+    errors = expected_errors(order.mechanism, order.data, order.budget, **(guess or {}))
     account, refusal = None, None if unfit is None else str(unfit)
     try:
         account = None if "dataset" in left_out else preview_payment(order, ledger)
@@ -232,7 +255,8 @@ def _print_dry_run(
     refused = [] if refusal is None else [f"This release would be refused: {refusal}"]
     table = errors.by_level.dropna(axis=1, how="all")
     table_text = table.to_string(index=False, na_rep="-", float_format=lambda number: format_decimal(number, 3))
-    lines = [*refused, *cost, *table_text.splitlines(), errors.note, *unknown]
+    hint = ["Give --records N for that, a number from public knowledge."] if FROM_DATA in errors.note else []
+    lines = [*refused, *cost, *table_text.splitlines(), errors.note, *hint, *unknown]
     facts = {**_dry_run_facts(order, account, refusal, errors), **ledger_facts(ledger), "unknown": unknown, "engine": engine}
     give(facts, lines, as_json=as_json)
     return DONE if refusal is None else REFUSED

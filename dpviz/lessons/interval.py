@@ -23,7 +23,7 @@ from dpviz.mechanisms.points.quadtree import Quadtree
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.intervals import count_ends, half_widths
-from dpviz.view.charts import FORMAT, GREY, add_texts, finish, format_cell, tooltip
+from dpviz.view.charts import FORMAT, GREY, add_texts, finish, format_cell, tooltip, write_signed
 from dpviz.view.colors import ACCENT
 
 ORDER, PEOPLE, REPEATS = 6, 5000, 100

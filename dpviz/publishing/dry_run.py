@@ -18,8 +18,10 @@ from dpviz.mechanisms.base import AnyMechanism
 from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.receipt import Receipt
-from dpviz.publishing.private_data import PrivateData, without_records
-from dpviz.publishing.public_guess import EVEN, SEED, guess_points
+from dpviz.publishing.guessed_records import PublicGuess, count_no_records
+from dpviz.publishing.private_data import PrivateData, PublicFrame, without_records
+from dpviz.publishing.public_guess import EVEN, RELEASED, SEED, guess_points
+from dpviz.publishing.simulated_errors import simulate_errors
 from dpviz.release.area_release import AreaRelease
 from dpviz.release.nouns import AnyRelease
 from dpviz.release.point_release import PointRelease
@@ -30,7 +32,7 @@ __all__ = ["FoundEpsilon", "WantedError", "compute_error", "find_epsilon"]
 
 FROM_DATA = (
     "This mechanism chooses partitions by the data. These errors are those of empty data: a real release has other partitions and other"
-    " errors."
+    " errors. A guess of how many records there are gives better ones."
 )
 ONLY_NOISE = "These errors are those of the noise alone: assumptions inside partitions and later steps add others."
 SMALLEST, LARGEST = 0.001, 100.0  # epsilon
@@ -43,6 +45,10 @@ NOT_REACHED = "With this mechanism no ε from 0.001 to 100 gives so small an err
 GUESS_NOTE = (
     "The errors are those for {records:,} made-up records, which lie {spread}: of the noise, and of partitions that are larger than a"
     " square."
+)
+OUTLOOK_NOTE = (
+    "These errors are those for {records:,} made-up records, which lie {spread}: of the noise, of what partitions hide, and of what is left"
+    " out. A count is useful if its error is at most 40 % of it. Real data lie in another way."
 )
 SUPPRESSED = "Pairs that are not released count as 0. Their error is not included and can be much larger: a study shows it."
 LISTED = (
@@ -63,7 +69,9 @@ class ExpectedErrors:
     Attributes:
         by_level: one row per level, coarsest first. Columns: level (0 for the whole), of (name of the level), numbers (how many
             partitions; missing for trips, whose released pairs depend on the data), stddev (root mean square of the noise on a count;
-            0 if exact; missing if the level is a sum of finer pairs) and interval (half the width of the 95 % interval).
+            0 if exact; missing if the level is a sum of finer pairs) and interval (half the width of the 95 % interval). With a number of
+            records, the levels of points are squares, numbers are all squares, regions or pairs, and there are the columns average, error,
+            useful and released (see `LevelOutlook`).
         receipt: the steps on which the budget would be spent.
         note: sentences on what the errors do not include.
     """
@@ -73,22 +81,55 @@ class ExpectedErrors:
     note: str
 
 
-def expected_errors(mechanism: AnyMechanism, data: PrivateData, budget: Budget) -> ExpectedErrors:
-    """Compute the expected error per level by running the mechanism without records.
+def expected_errors(
+    mechanism: AnyMechanism,
+    frame: PublicFrame | PrivateData,
+    budget: Budget,
+    *,
+    records: int | None = None,
+    spread: str = EVEN,
+    pairs: int | None = None,
+    like: AnyRelease | None = None,
+    contributions: int = 1,
+    before_run: Callable[[], object] = int,
+) -> ExpectedErrors:
+    """Compute the errors to expect at each level before anything is counted or paid, from public values alone.
+
+    Without a number of records, they are those of the noise, from a release of no records. With one, releases of made-up records are
+    compared with these records: for mechanisms that choose partitions or pairs by the data, only that says what to expect. The number is a
+    guess from public knowledge; private data never fill it in. Results are kept for the next time. It takes the processor time of fewer
+    than 20 releases.
 
     Args:
         mechanism: the mechanism with its settings.
-        data: only domain or regions, unit and bound per person are used, not the records.
+        frame: a domain; regions, of trips also (origins, destinations); or counts, of which only frame, unit and bound are used.
         budget: the budget of the release.
+        records: how many records or trips there may be; None for the noise alone.
+        spread: how made-up records lie: "evenly"; of points "as towns are"; in regions "as the denominator is".
+        pairs: of trips that lie evenly, on how many pairs of the finest regions; None for all.
+        like: a public release by whose counts they lie; `spread` is then not used.
+        contributions: the bound m on the records of one person; of counts, theirs is used.
+        before_run: called before each release and each level; an exception from it ends the simulation.
 
     Raises:
-        DpvizError: settings, domain, regions or budget do not fit the mechanism.
+        InputError: a frame of another family.
+        DpvizError: settings, frame, budget or guess do not fit together.
 
     >>> import dpviz as dv
+    >>> domain = dv.Domain(bounds=(-118.7, 33.7, -117.8, 34.4), crs="EPSG:4326", order=6)
+    >>> errors = dv.expected_errors(dv.PathTree(), domain, dv.PureBudget(1), records=200_000, spread="as towns are").by_level
+    >>> errors["of"].tolist()[-1], 3 < errors["error"].iloc[-1] < 30, 3000 < errors["useful"].iloc[-1] < 4096
+    ('64 x 64 squares', np.True_, np.True_)
     >>> areas = dv.load_sample("us_residents")
     >>> dv.expected_errors(dv.RegionTree(), areas, dv.PureBudget(1)).by_level["of"].tolist()
     ['the whole', 'state', 'county']
     """
+    data = count_no_records(mechanism, frame, contributions)
+    if records is not None:
+        guess = PublicGuess(records=records, spread=spread if like is None else RELEASED, pairs=pairs, like=like)
+        outlook = simulate_errors(mechanism, data, budget, guess, before_run)
+        note = OUTLOOK_NOTE.format(records=records, spread=guess.spread)
+        return ExpectedErrors(by_level=pd.DataFrame([vars(level) for level in outlook.levels]), receipt=outlook.receipt, note=note)
     release = dry_run(mechanism, data, budget)
     rows = [vars(level) for level in mechanism.level_errors(release)]
     notes = [FROM_DATA] if mechanism.depends_on_data(release) else []
@@ -116,6 +157,9 @@ class WantedError:
             records; with None, for empty data.
         spread: how the made-up records lie, one of `SPREADS` of `public_guess`.
         like: the earlier release by whose counts they lie, for points; None for another spread.
+
+    >>> WantedError(error=20, level=2, records=100_000).spread
+    'evenly'
     """
 
     error: float
@@ -143,9 +187,16 @@ class FoundEpsilon:
 
 
 def find_epsilon(
-    mechanism: AnyMechanism, data: PrivateData, wanted: WantedError, *, before_attempt: Callable[[], object] = int
+    mechanism: AnyMechanism,
+    frame: PublicFrame | PrivateData,
+    wanted: WantedError | float,
+    *,
+    level: int | None = None,
+    contributions: int = 1,
+    before_attempt: Callable[[], object] = int,
+    **how: Any,
 ) -> FoundEpsilon:
-    """Find the smallest epsilon whose expected error is small enough; nothing is spent.
+    """Find the smallest epsilon whose expected error is small enough, before anything is counted or paid.
 
     The search goes down from epsilon 100 as long as the error is small enough, and then bisects the last stride, on a logarithmic scale.
     So all larger epsilons that were tried are enough, too. A search upwards could stop too early: very small budgets can give coarse
@@ -156,15 +207,30 @@ def find_epsilon(
 
     Args:
         mechanism: the mechanism with its settings.
-        data: only domain or regions, unit and bound per person are used, not the records.
-        wanted: the error and its level.
+        frame: a domain; regions, of trips also (origins, destinations); or counts, of which only frame, unit and bound are used.
+        wanted: the largest acceptable error, in records or trips, or all of `WantedError`.
+        level: of an error that is given as a number: the zoom level of points, or the level of regions.
+        contributions: the bound m on the records of one person; of counts, theirs is used.
+        how: for an error that is given as a number, `delta`, `gaussian`, `records`, `spread` and `like` of `WantedError`.
         before_attempt: called before each of at most `MOST_ATTEMPTS` attempts; an exception from it ends the search.
 
     Raises:
-        SettingError: the wanted error is not above 0, or the level does not exist.
+        SettingError: the wanted error is not above 0, or the level is missing or does not exist.
         DpvizError: settings, domain or regions do not fit the mechanism.
+
+    >>> import dpviz as dv
+    >>> domain = dv.Domain(bounds=(0, 0, 16, 16), crs=None, order=4)
+    >>> dv.find_epsilon(dv.PathTree(), domain, 5, level=3, records=1000).epsilon
+    0.14
+    >>> regions = dv.load_sample("us_flights").regions
+    >>> dv.find_epsilon(dv.FlatGaussian(), regions, 20, level=3, delta=1e-6).epsilon
+    0.298
     """
-    trials = _Trials(mechanism=mechanism, data=data, wanted=wanted)
+    if not isinstance(wanted, WantedError):
+        if level is None:
+            raise SettingError("Say at which level the error is wanted: level=3, for example.")
+        wanted = WantedError(error=wanted, level=level, **how)
+    trials = _Trials(mechanism=mechanism, data=count_no_records(mechanism, frame, contributions), wanted=wanted)
 
     def error(epsilon: float) -> float:
         before_attempt()

@@ -112,7 +112,7 @@ def guess_pairs(trips: TripCounts, level: int, release: TripRelease) -> GuessedC
     """
     tree = check_guess(release).tree
     sides = ((trips.regions, tree.origins), (trips.ends, tree.destinations))
-    shared = next((each for each in range(level, 0, -1) if all(_is_level_of(*side, each) for side in sides)), 0)
+    shared = next((each for each in range(level, 0, -1) if all(is_level_of(*side, each) for side in sides)), 0)
     if not shared:
         raise SettingError(NO_SHARED_LEVEL)
     table = release.to_frame(trips.regions.levels[shared - 1])
@@ -145,7 +145,7 @@ def guess_regions(areas: AreaCounts, level: int, release: AreaRelease) -> Guesse
     """
     released, regions = check_guess(release).regions, areas.regions
     nearest = [*range(level, 0, -1), *range(level + 1, regions.depth + 1)]  # sums of finer regions come last
-    shared = next((each for each in nearest if _is_level_of(regions, released, each)), 0)
+    shared = next((each for each in nearest if is_level_of(regions, released, each)), 0)
     if not shared:
         raise SettingError(NO_SHARED_LEVEL)
     of = released.levels.index(regions.levels[shared - 1]) + 1
@@ -160,7 +160,7 @@ def guess_regions(areas: AreaCounts, level: int, release: AreaRelease) -> Guesse
 _ENDS = ("origin", "destination")
 
 
-def _is_level_of(regions: Regions, released: Regions, level: int) -> bool:
+def is_level_of(regions: Regions, released: Regions, level: int) -> bool:
     """Return whether a release has a level of this name with the same regions."""
     name = regions.levels[level - 1]
     return name in released.levels and set(released.ids_of(released.levels.index(name) + 1)) == set(regions.ids_of(level))

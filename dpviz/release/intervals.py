@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
@@ -123,11 +124,17 @@ def _laplace_reach(stddev: float, miss: float) -> float:
 
 def _gaussian_reach(stddev: float, miss: float) -> float:
     """Find the least whole r that discrete Gaussian noise exceeds, on either side, with a probability of at most `miss`."""
-    variance = parameter = stddev**2
-    if variance < _EQUAL_VARIANCE:
-        parameter = scipy.optimize.brentq(lambda size: gaussian_variance(size) - variance, 0.01, variance + 1)
+    parameter = _find_parameter(stddev**2)
     near = max(math.floor(-stddev * float(scipy.special.ndtri(miss / 2))) - 2, 0) + np.arange(8)
     return float(near[np.argmax(2 * gaussian_tail(near + 1, parameter) <= miss)])
+
+
+@lru_cache(maxsize=4096)
+def _find_parameter(variance: float) -> float:
+    """Find the parameter of discrete Gaussian noise with a variance."""
+    if variance >= _EQUAL_VARIANCE:
+        return variance
+    return float(scipy.optimize.brentq(lambda parameter: gaussian_variance(parameter) - variance, 0.01, variance + 1))
 
 
 def count_ends(centre: NDArray[Any], half_width: Floats, upper: Floats | None = None) -> tuple[Floats, Floats]:

@@ -72,9 +72,9 @@ def say_new_names(text: str) -> str:
 def keep_stated_intervals(current: Facts, stated: Facts) -> Facts:
     """Return the facts of a release with what a manifest before version 2.5 says of intervals.
 
-    Up to version 2.4 those of boxes that cut partitions covered the noise only; those of trips held for a pair that was chosen beforehand, and
-    had no `all_low` and `all_high`. Up to version 2.3 those of points were cut at 0 only if no count was negative, and had no `all_low`
-    and `all_high`; those of areas held for a level.
+    Up to version 2.4 those of boxes that cut partitions covered the noise only; those of trips held for a pair that was chosen
+    beforehand, and had no `all_low` and `all_high`. Up to version 2.3 those of points were cut at 0 only if no count was negative, and had
+    no `all_low` and `all_high`; those of areas held for a level.
     """
     known, utility = stated["contents"].get("columns", {}), stated["utility"]
     columns = {name: text for name, text in current["contents"]["columns"].items() if name not in _INTERVAL_COLUMNS}

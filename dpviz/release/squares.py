@@ -8,7 +8,9 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from dpviz.arrays import Floats, Integers
+from dpviz.errors import InputError
 from dpviz.release.point_release import PointRelease
+from dpviz.space.domain import Domain
 
 FINEST_ZOOM = 10
 _SAMPLED_BLOCKS = 1024
@@ -35,17 +37,31 @@ def expected_error(release: PointRelease, zoom: int) -> float:
     >>> bool(0 < dv.evaluation.expected_error(release, zoom=2) < 2)
     True
     """
-    side, width = 1 << zoom, release.domain.side >> zoom
-    blocks = np.unique(np.linspace(0, side**2 - 1, min(side**2, _SAMPLED_BLOCKS)).astype(np.int64))
-    row, column = np.divmod(blocks, side)
-    column = (column + row) % side  # evenly spaced numbers would often lie in few columns: each row is shifted by its own number
-    if release.domain.mask is not None:
-        open_blocks = np.flatnonzero(release.domain.mask.blocks(zoom))
-        chosen = np.random.default_rng(0).permutation(open_blocks)[:_SAMPLED_BLOCKS]  # at random, the same ones each time
-        row, column = np.divmod(np.sort(chosen), side)
-    corners = np.stack([column, row, column + 1, row + 1], axis=1) * width
-    _, stddev = release.answer(release.domain.coordinates(corners), spread=True, fill="uniform")  # only the spread is used
+    if not isinstance(release, PointRelease):
+        raise InputError("expected_error reads a release of points; before a release, use dv.expected_errors(mechanism, frame, budget).")
+    boxes = block_boxes(release.domain, zoom, *sample_blocks(release.domain, zoom))
+    _, stddev = release.answer(boxes, spread=True, fill="uniform")  # only the spread is used
     return float(np.sqrt((stddev**2).mean()))
+
+
+def sample_blocks(domain: Domain, zoom: int) -> tuple[Integers, Integers]:
+    """Choose up to 1,024 blocks of a zoom level that stand for all: evenly spaced ones, with a mask random ones that it leaves open.
+
+    Returns:
+        (k,) rows and (k,) columns, from the south and from the west.
+    """
+    side = 1 << zoom
+    if domain.mask is not None:
+        chosen = np.random.default_rng(0).permutation(np.flatnonzero(domain.mask.blocks(zoom)))[:_SAMPLED_BLOCKS]  # the same ones each time
+        row, column = np.divmod(np.sort(chosen), side)
+        return row, column
+    row, column = np.divmod(np.unique(np.linspace(0, side**2 - 1, min(side**2, _SAMPLED_BLOCKS)).astype(np.int64)), side)
+    return row, (column + row) % side  # evenly spaced numbers would often lie in few columns: each row is shifted by its own number
+
+
+def block_boxes(domain: Domain, zoom: int, row: Integers, column: Integers) -> Floats:
+    """Return (k, 4) the bounds of blocks of a zoom level, as west, south, east and north, in the domain's CRS."""
+    return domain.coordinates(np.stack([column, row, column + 1, row + 1], axis=1) * (domain.side >> zoom))
 
 
 def square_errors(release: PointRelease) -> tuple[Floats, Floats]:

@@ -73,6 +73,25 @@ def test_a_dry_run_spends_nothing_and_prints_expected_errors(run, tmp_path, ledg
     assert is_empty(ledger), "no account, and no look at the truth"
 
 
+def test_a_dry_run_with_a_public_guess_says_how_many_counts_are_useful(run, tmp_path, ledger):
+    config = written(tmp_path, changed(POINTS, "mechanism", {"key": "path_tree"}))
+    assert "Give --records N" in run("release", config, "--dry-run")[1]
+    code, out, _ = run("release", config, "--dry-run", "--records", 5_000, "--json")
+    found = json.loads(out)
+    assert code == 0
+    assert "5,000 made-up records, which lie evenly" in found["note"]
+    assert found["levels"][0]["useful"] == 1
+    assert all(level["useful"] <= level["numbers"] for level in found["levels"])
+    text = run("release", config, "--dry-run", "--records", 5_000, "--spread", "towns")[1]
+    assert "as towns are" in text
+    assert "useful" in text
+    assert "Give --records" not in text
+    for options in (["--records", 5], ["--dry-run", "--spread", "towns"]):
+        code, _, err = run("release", config, *options)
+        assert (code, "are a guess for --dry-run" in err) == (2, True)
+    assert is_empty(ledger)
+
+
 @pytest.mark.parametrize("path", ["first", "second"])
 def test_a_dry_run_says_what_the_ledger_would_count_or_refuse(run, tmp_path, ledger, path):
     """With an account in rho: a pure epsilon has a price in rho, (epsilon, delta) has none."""

@@ -1,0 +1,191 @@
+"""Counts of made-up records on a public frame: evenly, or like a public density. Nothing of them comes from private data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from dpviz.arrays import Floats, Integers
+from dpviz.data.areas import AreaCounts
+from dpviz.data.points import PointCounts
+from dpviz.data.trips import TripCounts
+from dpviz.errors import InputError, SettingError, check_choice
+from dpviz.mechanisms.base import BOUNDED, AnyMechanism
+from dpviz.publishing.private_data import PrivateData, PublicFrame, without_records
+from dpviz.publishing.public_guess import (
+    EVEN,
+    NO_SHARED_LEVEL,
+    RELEASED,
+    SEED,
+    TOWNS,
+    check_guess,
+    guess_points,
+    guess_regions,
+    is_level_of,
+)
+from dpviz.release.area_release import AreaRelease
+from dpviz.release.nouns import AREAS, POINTS, TRIPS, AnyRelease
+from dpviz.release.point_release import PointRelease
+from dpviz.release.trip_release import TripRelease
+from dpviz.space.domain import Domain
+from dpviz.space.regions import Regions
+
+DENOMINATOR = "as the denominator is"
+SPREADS = (EVEN, TOWNS, DENOMINATOR, RELEASED)
+"""How made-up records lie: evenly; of points, most around towns; in regions, by their public denominator; or by a release's counts."""
+MOST_RECORDS = 50_000_000
+_MOST_PAIRS = 2**22  # pairs whose counts are drawn one by one; of more, trips are
+_RELEASES: dict[type[PrivateData], type[AnyRelease]] = {PointCounts: PointRelease, TripCounts: TripRelease, AreaCounts: AreaRelease}
+
+
+@dataclass(frozen=True, kw_only=True)
+class PublicGuess:
+    """A guess of private data from public knowledge alone.
+
+    Attributes:
+        records: how many records or trips there may be, 1 to 50,000,000.
+        spread: how they lie, one of `SPREADS`.
+        pairs: of trips, on how many pairs of the finest regions, chosen at random; None for all of them.
+        like: the release by whose counts they lie, for `RELEASED` alone.
+
+    Raises:
+        SettingError: a number out of its range, an unknown spread, or a release that is missing or does not belong here.
+    """
+
+    records: int
+    spread: str = EVEN
+    pairs: int | None = None
+    like: AnyRelease | None = None
+
+    def __post_init__(self) -> None:
+        for name, number in (("records", self.records), ("pairs", 1 if self.pairs is None else self.pairs)):
+            if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= MOST_RECORDS:
+                raise SettingError(f"{name} must be a whole number from 1 to {MOST_RECORDS:,}.")
+        check_choice(self.spread, SPREADS, "spread")
+        if (self.spread == RELEASED) != (self.like is not None):
+            raise SettingError(f"Made-up records lie {RELEASED} if, and only if, that release is given.")
+        if self.pairs is not None and self.spread != EVEN:
+            raise SettingError(f"A number of pairs needs trips that lie {EVEN} on them.")
+
+
+def count_no_records(mechanism: AnyMechanism, frame: PublicFrame | PrivateData, contributions: int = 1) -> PrivateData:
+    """Make counts without any record on a public frame, of the kind that a mechanism takes. PUBLIC.
+
+    Args:
+        mechanism: says what is counted.
+        frame: a domain; regions, of trips also a pair (origins, destinations); or counts, of which only frame, unit and bound are used.
+        contributions: the bound m on the records of one person; of counts, theirs is used.
+
+    Raises:
+        InputError: a frame of another family.
+    """
+    if isinstance(frame, PointCounts | TripCounts | AreaCounts):
+        mechanism.check_type(frame)
+        return without_records(frame)
+    nowhere, none = np.zeros(0, np.int32), np.zeros(0, np.int64)
+    person: dict[str, Any] = {"contributions": contributions, "unit": "person"} if contributions != 1 else {}
+    if mechanism.family == POINTS and isinstance(frame, Domain):
+        return PointCounts(domain=frame, column=nowhere, row=nowhere, count=none, **person)
+    if mechanism.family == AREAS and isinstance(frame, Regions):
+        return AreaCounts(regions=frame, leaf=nowhere, count=none, **person)
+    regions = frame if isinstance(frame, tuple) else (frame, None)
+    if mechanism.family == TRIPS and isinstance(regions[0], Regions):
+        exactly = contributions != 1 and mechanism.neighbours == BOUNDED
+        return TripCounts(regions[0], nowhere, nowhere, none, destinations=regions[1], exactly=exactly, **person)
+    raise InputError(f"{mechanism.title} needs {'a Domain' if mechanism.family == POINTS else 'Regions'} as its frame.")
+
+
+def guess_records(data: PrivateData, guess: PublicGuess) -> PrivateData:
+    """Replace data by made-up records; frame, unit and bound stay. The result is public, and the same for the same guess.
+
+    Args:
+        data: only its frame, unit and bound are used.
+        guess: how many records there may be, and how they lie.
+
+    Raises:
+        SettingError: a guess for another family, regions without a denominator, or a release of other regions.
+
+    >>> import dpviz as dv
+    >>> trips = dv.load_sample("us_flights")
+    >>> made_up = guess_records(trips, PublicGuess(records=9_000, pairs=300))
+    >>> len(made_up.count), int(made_up.count.sum()), made_up.count.min() > 9
+    (300, 9000, np.True_)
+    """
+    if guess.like is not None and not isinstance(guess.like, _RELEASES[type(data)]):
+        raise SettingError("The earlier release is of another kind: choose one of the same kind of data.")
+    if guess.pairs is not None and not isinstance(data, TripCounts):
+        raise SettingError("Only trips lie on pairs of regions.")
+    empty, rng = without_records(data), np.random.default_rng(SEED)
+    if isinstance(empty, PointCounts):
+        if guess.spread == DENOMINATOR:
+            raise SettingError("A domain has no denominator: choose how records lie in another way.")
+        return guess_points(empty, guess.records, guess.spread, guess.like if isinstance(guess.like, PointRelease) else None)
+    if guess.spread == TOWNS:
+        raise SettingError("Towns are points: in regions, records lie evenly, by the denominator, or as in an earlier release.")
+    if isinstance(empty, AreaCounts):
+        count = rng.multinomial(guess.records, _weigh_leaves(empty, guess))
+        leaf = np.flatnonzero(count)
+        return replace(empty, leaf=leaf.astype(np.int32), count=count[leaf])
+    pair, count = _draw_pairs(empty, guess, rng)
+    origin, destination = np.divmod(pair, empty.ends.size(empty.ends.depth))
+    return replace(empty, origin=origin.astype(np.int32), destination=destination.astype(np.int32), count=count)
+
+
+def _weigh_leaves(areas: AreaCounts, guess: PublicGuess) -> Floats:
+    """Return (leaves,) the share of the records that each finest region has."""
+    size = areas.regions.size(areas.regions.depth)
+    if guess.spread == RELEASED and isinstance(guess.like, AreaRelease):
+        like = guess_regions(areas, areas.regions.depth, guess.like)
+        weight = np.repeat(like.count, like.number.astype(np.int64))
+    else:
+        weight = _density(areas.regions) if guess.spread == DENOMINATOR else np.ones(size)
+    if not weight.sum():
+        raise SettingError("The earlier release has no records in these regions: choose another one.")
+    return np.asarray(weight / weight.sum())
+
+
+def _density(regions: Regions) -> Floats:
+    """Return (leaves,) the denominator of the finest regions."""
+    if regions.denominator is None or not regions.denominator.any():
+        raise SettingError("These regions have no denominator, a public number of each: choose how records lie in another way.")
+    return np.asarray(regions.denominator, np.float64)
+
+
+def _draw_pairs(trips: TripCounts, guess: PublicGuess, rng: np.random.Generator) -> tuple[Integers, Integers]:
+    """Draw trips on pairs of finest regions: (k,) numbers of pairs, ascending, and (k,) trips of at least 1."""
+    sides = (trips.regions, trips.ends)
+    sizes = [side.size(side.depth) for side in sides]
+    possible = sizes[0] * sizes[1]
+    if guess.spread == RELEASED and isinstance(guess.like, TripRelease):
+        return _draw_like(trips, guess.like, guess.records, rng)
+    if guess.spread == DENOMINATOR:
+        density = [_density(side) for side in sides]
+        ends = [rng.choice(size, guess.records, p=each / each.sum()) for size, each in zip(sizes, density, strict=True)]
+        return np.unique(ends[0] * np.int64(sizes[1]) + ends[1], return_counts=True)
+    pairs = min(guess.pairs or possible, possible)
+    if pairs > _MOST_PAIRS:
+        return np.unique(rng.integers(0, possible, guess.records), return_counts=True)
+    chosen = np.arange(possible) if pairs == possible else np.sort(rng.choice(possible, pairs, replace=False))
+    count = rng.multinomial(guess.records, np.full(pairs, 1 / pairs))
+    return chosen[count > 0], count[count > 0]
+
+
+def _draw_like(trips: TripCounts, release: TripRelease, records: int, rng: np.random.Generator) -> tuple[Integers, Integers]:
+    """Draw trips by the counts of a release, evenly inside its pairs where its regions are coarser."""
+    sides = ((trips.regions, check_guess(release).tree.origins), (trips.ends, release.tree.destinations))
+    shared = next((level for level in range(trips.regions.depth, 0, -1) if all(is_level_of(*side, level) for side in sides)), 0)
+    if not shared:
+        raise SettingError(NO_SHARED_LEVEL)
+    table = release.to_frame(trips.regions.levels[shared - 1])
+    weight = np.maximum(table["count"].to_numpy(np.float64), 0)
+    if not weight.sum():
+        raise SettingError("The earlier release has no trips: choose another one.")
+    row = rng.choice(len(table), records, p=weight / weight.sum())
+    leaves = []
+    for name, (regions, _) in zip(("origin", "destination"), sides, strict=True):
+        place = regions.find(table[name].to_numpy(object), shared)[row]
+        first = np.searchsorted(regions.ancestors(shared), place)  # leaves are in the order of their ancestors
+        leaves.append(first + (rng.random(records) * regions.leaf_count(shared)[place]).astype(np.int64))
+    return np.unique(leaves[0] * np.int64(trips.ends.size(trips.ends.depth)) + leaves[1], return_counts=True)

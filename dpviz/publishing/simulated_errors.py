@@ -1,0 +1,357 @@
+"""Errors of releases of made-up records, level by level, and how many squares, regions or pairs will be useful. No record is read."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from dpviz.arrays import Floats, Integers
+from dpviz.data.areas import AreaCounts
+from dpviz.data.points import PointCounts
+from dpviz.data.trips import TripCounts
+from dpviz.evaluation.trip_metrics import evaluate_trips
+from dpviz.mechanisms.base import AnyMechanism, LevelError
+from dpviz.privacy.budget import Budget
+from dpviz.privacy.entropy import Entropy
+from dpviz.privacy.receipt import Receipt
+from dpviz.publishing.guessed_records import PublicGuess, count_no_records, guess_records
+from dpviz.publishing.private_data import PrivateData, PublicFrame
+from dpviz.publishing.public_guess import SEED
+from dpviz.release.area_release import AreaRelease
+from dpviz.release.intervals import half_widths_of_released
+from dpviz.release.point_release import PointRelease
+from dpviz.release.reliability import RELIABILITY
+from dpviz.release.squares import block_boxes, sample_blocks
+from dpviz.release.trip_release import TripRelease
+from dpviz.space.domain import Domain
+from dpviz.space.regions import Regions
+
+RUNS = 4
+"""Releases of made-up trips, which are compared pair by pair."""
+_RUNS_OF_POINTS = 2  # where the records decide the partitions
+USEFUL = RELIABILITY[-1][0]
+"""A count is useful if its error is at most this share of it: then its reliability is at least medium."""
+_FULLEST, _OTHERS = 128, 128  # squares of a level whose errors are computed: all of the fullest, and some of the others and of the empty
+_ALIKE = 1.1  # ratio of counts that are about equal
+_LARGEST_TABLE = 11  # order of a lattice whose counts are added up in a table
+
+
+@dataclass(frozen=True, kw_only=True)
+class LevelOutlook:
+    """What to expect of a level of a release: its noise, and its errors on made-up records.
+
+    Attributes:
+        level: 0 for the whole; of points the zoom level of squares.
+        of: name of what is counted, such as "state to state".
+        numbers: how many squares, regions or pairs can have records.
+        stddev: root mean square standard deviation of the noise of a count, in records or trips; NaN where none can be stated.
+        interval: half the width of the 95 % interval, in records or trips.
+        average: average count of a square or region; of trips, of a pair with trips.
+        error: root mean square error of a count, in records or trips: noise, what partitions hide, and what is left out. Of trips, over
+            the pairs that have trips or are released.
+        useful: on how many squares, regions or pairs the error is at most 40 % of the count.
+        released: of trips, how many pairs are released; else all.
+    """
+
+    level: int
+    of: str
+    numbers: int
+    stddev: float
+    interval: float
+    average: float
+    error: float
+    useful: float
+    released: float
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Outlook:
+    """What to expect of a release of made-up records: its levels, the whole first, and the receipt of one such release."""
+
+    levels: tuple[LevelOutlook, ...]
+    receipt: Receipt
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rehearsal:
+    """What is simulated. Equal rehearsals have equal results.
+
+    Attributes:
+        mechanism: with its settings.
+        frame: domain or regions.
+        contributions: the bound m on the records of one person.
+        budget: of the release.
+        guess: how many records there may be, and how they lie.
+        density: the denominators of the regions, by which records may lie: regions are equal without them.
+        before_run: called before each release and each level; an exception from it ends the simulation.
+    """
+
+    mechanism: AnyMechanism
+    frame: PublicFrame
+    contributions: int
+    budget: Budget
+    guess: PublicGuess
+    density: tuple[bytes, ...] = ()
+    before_run: Callable[[], object] = field(default=int, compare=False, repr=False)
+
+
+def simulate_errors(
+    mechanism: AnyMechanism, data: PrivateData, budget: Budget, guess: PublicGuess, before_run: Callable[[], object] = int
+) -> Outlook:
+    """Simulate releases of made-up records, and compare them with these. Results are kept, for the next time that they are wanted.
+
+    Of points the levels are squares, as on maps: the noise of a release and the unevenness of made-up records inside its partitions add up
+    to the error, on the fullest squares of a level and on some that stand for the others. Areas have the noise that they state. Trips are
+    released `RUNS` times, and every pair is compared.
+
+    Args:
+        mechanism: with its settings.
+        data: only its frame, unit and bound are used.
+        budget: of the release.
+        guess: how many records there may be, and how they lie.
+        before_run: called before each release and each level; an exception from it ends the simulation.
+
+    Raises:
+        DpvizError: settings, frame, budget and guess do not fit together.
+    """
+    frame: PublicFrame = data.domain if isinstance(data, PointCounts) else data.regions
+    regions: tuple[Regions, ...] = () if isinstance(data, PointCounts) else (data.regions,)
+    if isinstance(data, TripCounts):
+        frame = regions = (data.regions, data.ends)
+    density = tuple(b"" if each.denominator is None else each.denominator.to_numpy(np.float64).tobytes() for each in regions)
+    question = Rehearsal(
+        mechanism=mechanism,
+        frame=frame,
+        contributions=data.contributions,
+        budget=budget,
+        guess=guess,
+        density=density,
+        before_run=before_run,
+    )
+    return _simulate(question)
+
+
+@lru_cache(maxsize=64)
+def _simulate(question: Rehearsal) -> Outlook:
+    """Simulate what a rehearsal says."""
+    empty = count_no_records(question.mechanism, question.frame, question.contributions)
+    made_up = guess_records(empty, question.guess)
+    releases = _make_releases(question, empty, made_up)
+    if isinstance(made_up, PointCounts):
+        levels = _outlook_of_squares(question, releases, made_up)
+    elif isinstance(made_up, AreaCounts):
+        levels = _outlook_of_areas(question, releases[0], made_up)
+    else:
+        levels = _outlook_of_trips(question, releases, made_up)
+    return Outlook(levels=levels, receipt=releases[0].receipt)
+
+
+def _make_releases(question: Rehearsal, empty: PrivateData, made_up: PrivateData) -> list[Any]:
+    """Make the releases: `RUNS` of made-up records where these decide what is released, else one."""
+    runs, releases = RUNS if isinstance(made_up, TripCounts) else 1, []
+    if isinstance(made_up, PointCounts):
+        question.before_run()
+        first = question.mechanism.release(empty, question.budget, Entropy.seeded(SEED))
+        if not question.mechanism.depends_on_data(first):
+            return [first]
+        runs = _RUNS_OF_POINTS
+    for stream in Entropy.seeded(SEED).spawn(runs):
+        question.before_run()
+        releases.append(question.mechanism.release(made_up, question.budget, stream))
+    return releases
+
+
+def _outlook_of_squares(question: Rehearsal, releases: Sequence[PointRelease], made_up: PointCounts) -> tuple[LevelOutlook, ...]:
+    """Compute what to expect of the squares of all zoom levels."""
+    count_in = _prepare_counting(made_up)
+    exact = [replace(release, count=count_in(release)) for release in releases]
+    squares, rows = _Squares.of(made_up), []
+    for zoom in range(made_up.domain.order, -1, -1):
+        question.before_run()
+        squares = squares.coarsen(zoom)
+        rows.append(_outlook_of_zoom(releases, exact, squares.choose()))
+    return tuple(reversed(rows))
+
+
+def _prepare_counting(points: PointCounts) -> Callable[[PointRelease], Floats]:
+    """Return a function that counts made-up records in the partitions of a release: by a table of sums, if the lattice is coarse enough."""
+
+    def count(release: PointRelease) -> Floats:
+        return release.tree.sums(points.column, points.row, points.count).astype(np.float64)
+
+    if points.domain.order > _LARGEST_TABLE:
+        return count
+    table = np.zeros((points.domain.side + 1, points.domain.side + 1))
+    table[points.row + 1, points.column + 1] = points.count
+    table = table.cumsum(axis=0).cumsum(axis=1)
+
+    def count_rectangles(release: PointRelease) -> Floats:
+        if release.tree.curve is not None:
+            return count(release)
+        west, south, east, north = release.tree.rectangles(np.arange(len(release.tree))).T
+        return np.asarray(table[north, east] - table[south, east] - table[north, west] + table[south, west])
+
+    return count_rectangles
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Chosen:
+    """Squares of a zoom level that stand for all.
+
+    Attributes:
+        zoom: the level.
+        numbers: how many squares can have records.
+        boxes: (k, 4) their bounds.
+        average: made-up records in an average one.
+        true: (k,) made-up records in each.
+        weight: (k,) for how many squares each stands.
+    """
+
+    zoom: int
+    numbers: int
+    average: float
+    boxes: Floats
+    true: Integers
+    weight: Floats
+
+    def mean(self, values: Floats) -> float:
+        """Return the mean over all squares of the level."""
+        return float(self.weight @ values / self.weight.sum())
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Squares:
+    """The squares of a zoom level that have made-up records: (k,) numbers, ascending, and (k,) records."""
+
+    domain: Domain
+    zoom: int
+    place: Integers
+    count: Integers
+
+    @classmethod
+    def of(cls, points: PointCounts) -> _Squares:
+        place = points.row.astype(np.int64) * points.domain.side + points.column
+        return cls(domain=points.domain, zoom=points.domain.order, place=place, count=points.count)
+
+    def coarsen(self, zoom: int) -> _Squares:
+        """Return the squares of a level that is at most as fine."""
+        if zoom == self.zoom:
+            return self
+        row, column = (part >> (self.zoom - zoom) for part in np.divmod(self.place, 1 << self.zoom))
+        place, index = np.unique((row << zoom) + column, return_inverse=True)
+        return replace(self, zoom=zoom, place=place, count=np.bincount(index, self.count).astype(np.int64))
+
+    def choose(self) -> _Chosen:
+        """Choose the fullest squares, and for the others and for the empty ones some at random that stand for them."""
+        rng, domain, zoom = np.random.default_rng(SEED), self.domain, self.zoom
+        numbers = int(domain.open_blocks(zoom).sum()) if domain.mask is not None else 4**zoom
+        order = np.argpartition(-self.count, min(_FULLEST, len(self.count) - 1))
+        others = rng.choice(order[_FULLEST:], _OTHERS) if len(order) > _FULLEST + _OTHERS else order[_FULLEST:]
+        row, column = sample_blocks(domain, zoom)
+        empty = (row << zoom) + column
+        empty = empty[self.place[np.minimum(np.searchsorted(self.place, empty), len(self.place) - 1)] != empty]
+        empty = rng.permutation(empty)[:_OTHERS]
+        groups = ((order[:_FULLEST], len(order[:_FULLEST])), (others, len(order[_FULLEST:])))
+        place = np.concatenate([*(self.place[index] for index, _ in groups), empty])
+        sizes = [*((len(index), number) for index, number in groups), (len(empty), numbers - len(self.place))]
+        return _Chosen(
+            zoom=zoom,
+            numbers=numbers,
+            average=float(self.count.sum()) / numbers,
+            boxes=block_boxes(domain, zoom, *np.divmod(place, 1 << zoom)),
+            true=np.concatenate([*(self.count[index] for index, _ in groups), np.zeros(len(empty), np.int64)]),
+            weight=np.concatenate([np.full(size, number / max(size, 1)) for size, number in sizes]),
+        )
+
+
+def _outlook_of_zoom(releases: Sequence[PointRelease], exact: Sequence[PointRelease], squares: _Chosen) -> LevelOutlook:
+    """Compute what to expect of the squares of a zoom level.
+
+    Args:
+        releases: of made-up records.
+        exact: the same without noise: what their partitions hide is then all that is wrong.
+        squares: those that stand for all.
+    """
+    variance, bias = np.zeros(len(squares.true)), np.zeros(len(squares.true))
+    for release, without_noise in zip(releases, exact, strict=True):
+        variance += release.answer(squares.boxes, spread=True, fill="uniform")[1] ** 2 / len(releases)  # only the spread is used
+        bias += (without_noise.answer(squares.boxes) - squares.true) ** 2 / len(releases)
+    stddev, zoom = np.sqrt([squares.mean(variance)]), squares.zoom
+    name = f"{1 << zoom:,} x {1 << zoom:,} squares" if zoom else "the whole domain"
+    return LevelOutlook(
+        **(vars(LevelError.of_noise(zoom, name, stddev, releases[0].noise)) | {"numbers": squares.numbers}),
+        average=squares.average,
+        error=float(np.sqrt(squares.mean(variance + bias))),
+        useful=float(squares.weight @ (np.sqrt(variance + bias) <= USEFUL * squares.true)),
+        released=float(squares.numbers),
+    )
+
+
+def _outlook_of_areas(question: Rehearsal, release: AreaRelease, made_up: AreaCounts) -> tuple[LevelOutlook, ...]:
+    """Compute what to expect of the regions of all levels: their noise, beside made-up counts; hidden regions are of no use."""
+    regions, rows = made_up.regions, []
+    for noise in question.mechanism.level_errors(release):
+        count = np.bincount(regions.ancestors(noise.level)[made_up.leaf], made_up.count, regions.size(noise.level))
+        stddev = release.stddev(noise.level)
+        hidden = release.hidden if noise.level == regions.depth else None
+        shown = np.ones(len(count), np.bool_) if hidden is None else ~hidden
+        rows.append(
+            LevelOutlook(
+                **vars(noise),
+                average=float(count.mean()),
+                error=float(np.sqrt(np.mean(stddev**2))),
+                useful=float((shown & (stddev <= USEFUL * count)).sum()),
+                released=float(shown.sum()),
+            )
+        )
+    return tuple(rows)
+
+
+def _outlook_of_trips(question: Rehearsal, releases: Sequence[TripRelease], made_up: TripCounts) -> tuple[LevelOutlook, ...]:
+    """Compare releases with made-up trips, pair by pair, on all levels."""
+    truth, rows = evaluate_trips(releases[0], made_up), []
+    for noise in question.mechanism.level_errors(releases[0]):
+        question.before_run()
+        true = truth.true_level(noise.level)
+        squared, wrong, pairs, shown = np.zeros(len(true.count)), 0.0, 0, 0
+        for release in releases:
+            released = release.sums(noise.level, noise.level)
+            extra = (released.count != 0) & (true.at(released.origin, released.destination) == 0)
+            squared += (released.at(true.origin, true.destination) - true.count).astype(np.float64) ** 2
+            wrong += float((released.count[extra].astype(np.float64) ** 2).sum())
+            pairs, shown = pairs + len(true.count) + int(extra.sum()), shown + int((released.count != 0).sum())
+        stated = releases[0].estimates((noise.level, noise.level), true.origin, true.destination)[1]
+        numbers, mean_shown = releases[0].tree.size(2 * noise.level), shown / len(releases)
+        interval = half_widths_of_released(releases[0].noise, np.array([noise.stddev]), round(mean_shown), numbers)
+        rows.append(
+            LevelOutlook(
+                **(vars(noise) | {"numbers": numbers, "interval": float(interval[0])}),
+                average=float(true.count.mean()) if len(true.count) else 0.0,
+                error=float(np.sqrt((squared.sum() + wrong) / max(pairs, 1))),
+                useful=_count_useful(true.count, squared / len(releases), stated),
+                released=mean_shown,
+            )
+        )
+    return tuple(rows)
+
+
+def _count_useful(true: Integers, squared: Floats, stddev: Floats) -> float:
+    """Count the pairs with small errors.
+
+    A few runs tell little of a single pair. So pairs of about equal count share the mean of their errors, in units of their noise.
+
+    Args:
+        true: (k,) made-up trips, at least 1.
+        squared: (k,) squared errors, means over the runs.
+        stddev: (k,) stated noise; NaN where none is, as for a pair that is not listed.
+    """
+    known = stddev[stddev > 0]
+    unit = np.where(stddev > 0, stddev, known.mean() if len(known) else 1.0)
+    alike = np.rint(np.log(true) / math.log(_ALIKE)).astype(np.int64)
+    ratio = np.bincount(alike, squared / unit**2) / np.maximum(np.bincount(alike), 1)
+    return float((unit * np.sqrt(ratio[alike]) <= USEFUL * true).sum())
