@@ -93,7 +93,9 @@ def count_no_records(mechanism: AnyMechanism, frame: PublicFrame | PrivateData, 
     regions = frame if isinstance(frame, tuple) else (frame, None)
     if mechanism.family == TRIPS and isinstance(regions[0], Regions):
         exactly = contributions != 1 and mechanism.neighbours == BOUNDED
-        return TripCounts(regions[0], nowhere, nowhere, none, destinations=regions[1], exactly=exactly, **person)
+        return TripCounts(
+            regions=regions[0], destinations=regions[1], origin=nowhere, destination=nowhere, count=none, exactly=exactly, **person
+        )
     raise InputError(f"{mechanism.title} needs {'a Domain' if mechanism.family == POINTS else 'Regions'} as its frame.")
 
 

@@ -85,7 +85,7 @@ def _estimate(release: PointRelease) -> tuple[Floats, Floats]:
     noise = np.array([expected_error(release, zoom) for zoom in zooms])
     leaves = release.open_nodes(release.height)
     count, variance = release.centre[leaves], release.node_stddev[leaves] ** 2
-    uneven = release.unevenness.level * np.maximum(count**2 - variance, 0.0) + np.maximum(count, 0.0)
+    uneven = release.unevenness.degree * np.maximum(count**2 - variance, 0.0) + np.maximum(count, 0.0)
     inside = [
         (uneven * (1.0 - _sum_squared_shares(release, leaves, release.domain.side >> zoom))).sum() / release.domain.count_open_blocks(zoom)
         for zoom in zooms

@@ -115,7 +115,7 @@ def test_the_error_of_a_square_is_that_of_partitions_which_are_squares_or_follow
     """Of a tree cut off at level 2, squares of level 4 have the noise of a partition shared by 16, and (1 - 1 / 16) (k n**2 + n) in sum."""
     release = released(Quadtree(height=2), 4000, 1)
     errors, noise = square_errors(release)
-    leaves, k = release.tree.leaves, release.unevenness.level
+    leaves, k = release.tree.leaves, release.unevenness.degree
     assert errors[2] == noise[2] == pytest.approx(np.sqrt(np.mean(release.node_stddev[leaves] ** 2)))
     squares = np.repeat(leaves, 16)
     slow = (release.node_stddev[squares] / 16) ** 2 + 15 / 16 / 16 * (
