@@ -122,7 +122,7 @@ def widened(nodes, budget, entropy, contributions=1, *, outside="nearest"):
     xi = smooth._xi(budget, 1)
     sensitivity = smooth.smooth_sensitivity(nodes, xi / contributions) * math.exp(xi - xi / contributions)
     noise = rounded_laplace(sensitivity * 2 / float(budget.epsilon), nodes.high.astype(np.int64) - nodes.low, entropy)
-    return move_inside(nodes, smooth._medians(nodes).value + noise + 1, outside)
+    return move_inside(nodes, smooth._medians(nodes)[0] + noise + 1, outside)
 
 
 def of_fixed_seed(kind):
