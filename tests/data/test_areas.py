@@ -139,8 +139,8 @@ def test_the_tables_that_find_h3_cells_are_made_once_and_not_pickled(monkeypatch
     pytest.importorskip("h3")
     regions = Regions.h3(TOWN, resolutions=(6, 7))
     monkeypatch.setattr(leaf_regions, "_POINTS_PER_CELL", 0)
-    made = Mock(wraps=leaf_regions._look_up_inner_parts)
-    monkeypatch.setattr(leaf_regions, "_look_up_inner_parts", made)
+    made = Mock(wraps=leaf_regions.borders_of)
+    monkeypatch.setattr(leaf_regions, "borders_of", made)
     x, y = np.random.default_rng(1).uniform([[-74.1], [40.6]], [[-73.9], [40.8]], (2, 50))
     for _ in range(2):
         found = leaf_finder(regions)(x, y)

@@ -35,7 +35,7 @@ class Job:
 
     Attributes:
         files: real paths, in any order; the counts do not depend on the order.
-        format: CSV, TSV or Parquet (GeoParquet is Parquet with `GeometryCells`).
+        format: CSV, TSV or Parquet (GeoParquet is Parquet with `GeometryColumn`).
         schema: the schema of every file. All columns of text tables are texts.
         finder: finds the cell of each row.
         count: column of records per row; None where each row is one record.
