@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 import dpviz as dv
 from dpviz.app.compare.state import POINTS_KIND, TRIPS_KIND, CompareConfig, CompareData, study_config_of, study_of
 from dpviz.app.ledger import Source
-from dpviz.app.points.state import Config, Data
 from dpviz.app.points.state import RELEASES as POINT_RELEASES
-from dpviz.app.trips.state import TripsConfig, TripsData
+from dpviz.app.points.state import Config, Data
 from dpviz.app.trips.state import RELEASES as TRIP_RELEASES
+from dpviz.app.trips.state import TripsConfig, TripsData
 from dpviz.app.two_runs import LEFT_RUN, RIGHT_RUN, ShownRun, list_code
 from dpviz.errors import SettingError
 from dpviz.mechanisms import FAMILIES
