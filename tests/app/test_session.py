@@ -2,13 +2,13 @@
 
 import json
 from dataclasses import asdict
-from importlib import import_module
 
 import pytest
 from streamlit.runtime.scriptrunner import RerunData, get_script_run_ctx
 from streamlit.testing.v1 import AppTest
 
 from dpviz.app.compare.state import CompareConfig
+from dpviz.app.one_release import Releases
 from dpviz.app.points.state import POINTS, Config
 from dpviz.app.session import Press, read_link
 from dpviz.app.trips.state import TRIPS, TripsConfig
@@ -61,7 +61,7 @@ class TestClicks:
     def test_the_release_page_knows_the_data_meanwhile(self, monkeypatch, page):
         app, desk = (points_app(CURATE), POINTS) if page == "points" else (trips_app(PAIR), TRIPS)
         seen = []
-        monkeypatch.setattr(import_module(f"dpviz.app.{page}.curate"), "draw", lambda *_: seen.append(desk.loaded()))
+        monkeypatch.setattr(Releases, "pay", lambda *_: seen.append(desk.loaded()))
         fine(press_draw(app))
         assert [data.bundled for data, _ in seen] == [True]
 
