@@ -18,6 +18,8 @@ from dpviz.app.page_state import CURATE, LARGEST_DELTA, LARGEST_EPSILON, SMALLES
 from dpviz.app.session import read_amount, show_value, when_chosen
 from dpviz.app.words import choice_words, plain_choice
 from dpviz.errors import BudgetError
+from dpviz.evaluation.situations import begin_with
+from dpviz.mechanisms import POINT_FAMILY
 from dpviz.mechanisms.base import NOISES, AnyMechanism, SettingSpec, Share
 from dpviz.privacy.allocation import PUBLISHED
 from dpviz.privacy.budget import exact
@@ -75,7 +77,7 @@ def mechanism_controls(page_state: PageState) -> None:
     page_state.refuse_reference()
     mechanism = page_state.mechanisms[config.mechanism]
     (st.caption if mechanism.private else st.warning)(mechanism.summary)
-    _advice([page_state.mechanisms[key] for key in offered])
+    _advice([page_state.mechanisms[key] for key in offered], _say_first_choice(page_state))
     rules = [rule for rule in mechanism.rules() if rule.name not in SPLIT_SETTINGS]
     values = config.build().chosen()
     effective = [rule for rule in rules if rule.matters(values)]
@@ -91,11 +93,22 @@ def _menu_entry(mechanism: type[AnyMechanism]) -> str:
     return f"{mechanism.title} · {mechanism.menu_group.lower()}" if mechanism.menu_group else mechanism.title
 
 
-def _advice(mechanisms: Sequence[type[AnyMechanism]]) -> None:
-    """List when to take which mechanism, of those that say so."""
+def _say_first_choice(page_state: PageState) -> str:
+    """Say which mechanism of points to begin with, by the number of records that was typed in Curate; "" for other families."""
+    config = page_state.config()
+    if config.family != POINT_FAMILY:
+        return ""
+    typed = st.session_state.get(f"good records {page_state.key}") if config.mode == CURATE else None
+    return begin_with(int(typed) if typed and typed >= 1 else None, config.epsilon)
+
+
+def _advice(mechanisms: Sequence[type[AnyMechanism]], first: str) -> None:
+    """Say with which mechanism to begin, and list when to take which, of those that say so."""
     advised = [mechanism for mechanism in mechanisms if mechanism.advice]
     if advised:
         with st.expander("When to take which"):
+            if first:
+                st.markdown(f"**{markdown(first)}**")
             st.markdown("\n".join(f"* **{markdown(mechanism.title)}**: {markdown(mechanism.advice)}" for mechanism in advised))
 
 
