@@ -18,6 +18,8 @@ from dpviz.app.page_state import CURATE, LARGEST_DELTA, LARGEST_EPSILON, SMALLES
 from dpviz.app.session import read_amount, show_value, widget_for
 from dpviz.app.words import choice_words, plain_choice
 from dpviz.errors import BudgetError
+from dpviz.evaluation.situations import begin_with
+from dpviz.mechanisms import POINT_FAMILY
 from dpviz.mechanisms.base import NOISES, AnyMechanism, SettingSpec, Share
 from dpviz.privacy.allocation import PUBLISHED
 from dpviz.privacy.budget import exact
@@ -80,6 +82,8 @@ def mechanism_controls(page_state: PageState) -> None:
     (st.caption if mechanism.private else st.warning)(mechanism.summary)
     if advised := [kind for key in offered if (kind := page_state.mechanisms[key]).advice]:
         with st.expander("When to take which"):
+            if first := _say_first_choice(page_state):
+                st.markdown(f"**{markdown(first)}**")
             st.markdown("\n".join(f"* **{markdown(kind.title)}**: {markdown(kind.advice)}" for kind in advised))
     rules = [rule for rule in mechanism.rules() if rule.name not in SPLIT_SETTINGS]
     values = config.build().chosen()
@@ -89,6 +93,15 @@ def mechanism_controls(page_state: PageState) -> None:
         with st.expander("More settings"):
             for rule in effective[1:]:
                 _setting_widget(page_state, rule, values[rule.name])
+
+
+def _say_first_choice(page_state: PageState) -> str:
+    """Say which mechanism of points to begin with, by the number of records that was typed in Curate; "" for other families."""
+    config = page_state.config()
+    if config.family != POINT_FAMILY:
+        return ""
+    typed = st.session_state.get(f"good records {page_state.key}") if config.mode == CURATE else None
+    return begin_with(int(typed) if typed and typed >= 1 else None, config.epsilon)
 
 
 def _choose_mechanism(page_state: PageState, key: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -29,6 +30,29 @@ _SAMPLES = {
 }
 SITUATIONS = tuple(_SAMPLES)
 """Kinds of made-up data, by how their records lie: in most cells of a city, in a small part of the cells around one crowd."""
+
+FEW = 3_000
+"""N ε, the number of records times ε, under which little is to be seen through the noise, so that partitions gain little from the data."""
+
+
+def begin_with(records: int | None, epsilon: Fraction | float) -> str:
+    """Say which mechanism of points to begin with, in the words of the page.
+
+    Args:
+        records: how many records there may be, N, as it was declared: a public number, never one of private data. None if none was.
+        epsilon: of the budget.
+
+    >>> begin_with(1_000, 0.5)
+    'N ε is about 500, under 3,000: begin with a grid (UG, AG) where records fill the land, and around crowds with the path-budget tree.'
+    """
+    if records is None:
+        return f"Begin with the path-budget tree; with a grid (UG, AG) if records lie evenly, or if N ε, their number times ε, is under {FEW:,}."
+    counted = f"N ε is about {float(records * epsilon):,.0f}, "
+    if records * epsilon < FEW:
+        return (
+            f"{counted}under {FEW:,}: begin with a grid (UG, AG) where records fill the land, and around crowds with the path-budget tree."
+        )
+    return f"{counted}at least {FEW:,}: begin with the path-budget tree, and with a grid (UG, AG) only if records lie evenly."
 
 
 def make_points(situation: str, order: int) -> PointCounts:

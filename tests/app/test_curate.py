@@ -136,6 +136,13 @@ class TestExpectedError:
         labelled(app.number_input, "How many records, about?").set_value(1_000_000)
         assert re.search(r"Most counts are above their noise up to level [1-6] .{0,2}[\d.]+ km", captions(good(app.run())))
 
+    def test_the_first_choice_of_a_mechanism_follows_the_typed_number_and_never_the_data(self):
+        app = fine(points_app(CURATE | {"sample": "la_residents", "order": "8", "epsilon": "0.5"}))
+        assert "is under 3,000" in texts(app)
+        assert "N ε is about" not in texts(app)
+        labelled(app.number_input, "How many records, about?").set_value(1000)
+        assert "N ε is about 500, under 3,000: begin with a grid" in texts(good(app.run().run()))
+
     def test_squares_that_are_finer_than_the_partitions_are_said_to_be_parts_of_them(self):
         app = fine(points_app(CURATE))
         words = "The partitions of this mechanism end at level 4"

@@ -1,12 +1,13 @@
 """The advice in menus rests on a table that is recomputed here at small size."""
 
+from fractions import Fraction
 from itertools import groupby
 
 import pandas as pd
 import pytest
 
 from dpviz.errors import SettingError
-from dpviz.evaluation.situations import EPSILONS, SITUATIONS, compare_in_situations, make_points
+from dpviz.evaluation.situations import EPSILONS, FEW, SITUATIONS, begin_with, compare_in_situations, make_points
 from dpviz.mechanisms import MECHANISMS, POINT_FAMILY
 from dpviz.mechanisms.base import DATA_DEPENDENT, GRIDS, LOCAL, NOT_PRIVATE, RECOMMENDED, TODAY, TREES
 
@@ -80,6 +81,23 @@ def test_each_column_has_a_least_error_and_each_mechanism_a_claim(table):
 def test_menus_go_by_groups():
     groups = [group for group, _ in groupby(mechanism.menu_group for mechanism in POINT_FAMILY.choices.values())]
     assert [group for group in groups if group] == [RECOMMENDED, TREES, GRIDS, DATA_DEPENDENT, NOT_PRIVATE, TODAY, LOCAL]
+
+
+def test_the_first_choice_depends_on_the_declared_number_of_records_times_epsilon():
+    assert "N ε, their number times ε, is under 3,000" in begin_with(None, 1)
+    assert begin_with(FEW, 1).endswith("begin with the path-budget tree, and with a grid (UG, AG) only if records lie evenly.")
+    assert begin_with(FEW - 1, 1).startswith("N ε is about 2,999, under 3,000: begin with a grid (UG, AG)")
+    assert "begin with a grid" in begin_with(29_999, Fraction(1, 10))
+
+
+def test_grids_are_close_to_the_path_budget_tree_or_better_where_the_page_begins_with_them(table):
+    """With 4,000 records and an epsilon of 0.1, that is N ε = 400, and with records that lie evenly."""
+    for situation, epsilon in (("few records", LITTLE), ("even", None)):
+        ratio = times_least(table, "uniform_grid", situation, epsilon, None) / times_least(table, "path_tree", situation, epsilon, None)
+        assert ratio.max() <= 1.4, situation
+    assert (
+        times_least(table, "path_tree", GATHERED, None, None) <= times_least(table, "privtree", GATHERED, None, None) * 1.1
+    ).mean() > 0.8
 
 
 def test_an_unknown_situation_is_refused_with_those_that_there_are():

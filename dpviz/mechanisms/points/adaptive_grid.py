@@ -73,7 +73,7 @@ class AdaptiveGrid(PointMechanism):
     summary: ClassVar[str] = "Counts a coarse grid with noise, then cuts each cell as finely as its noisy count supports and counts again."
     advice: ClassVar[str] = (
         "A safe choice: at most 3.1 times the least error in all situations tried, and the least in a city. Loses to the"
-        " path-budget tree around crowds and on routes."
+        " path-budget tree around crowds and on routes; with N ε of 300 to 3,000 it has 0.9 to 2.5 times its error."
     )
 
     alpha: float = setting(0.5, "Share of the first grid", low=0.01, high=0.99, help="Part of ε for the coarse grid.")

@@ -113,7 +113,7 @@ class PathTree(PointMechanism):
     )
     advice: ClassVar[str] = (
         "Least error, or close to it, wherever records gather: in cities, around crowds, on roads and routes. Up to"
-        " twice the least where they lie evenly."
+        " twice the least where they lie evenly. Begin with it."
     )
 
     split: str = setting(

@@ -59,8 +59,8 @@ class UniformGrid(PointMechanism):
     menu_group: ClassVar[str] = RECOMMENDED
     summary: ClassVar[str] = "Cuts the domain into equal cells, as many as data size and budget can support, and counts each with noise."
     advice: ClassVar[str] = (
-        "Least error where records are few or lie evenly. Loses where most of the domain is empty: 3 to 35 times the"
-        " least error around one crowd, on roads and on routes."
+        "Least error where records are few (N ε under about 3,000) and fill the land, or lie evenly. Loses where most of the domain is"
+        " empty: 3 to 35 times the least error around one crowd, on roads and on routes."
     )
 
     noise_by_budget: ClassVar[bool] = True
