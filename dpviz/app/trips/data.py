@@ -81,10 +81,10 @@ class Declared:
 def _without_trips(regions: Regions, ends: Regions, *, bound: int, unit: str, exactly: bool, enforced: bool) -> TripCounts:
     indexes = np.zeros(0, np.int32)
     return TripCounts(
-        regions,
-        indexes,
-        indexes,
-        np.zeros(0, np.int64),
+        regions=regions,
+        origin=indexes,
+        destination=indexes,
+        count=np.zeros(0, np.int64),
         destinations=ends,
         contributions=bound,
         unit=unit,
