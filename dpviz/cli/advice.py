@@ -15,6 +15,10 @@ _WORDS = (
     (r", or pass bad_rows='drop' to leave such rows out", ""),
     (r", or pass limits=dv\.reading\.Limits\(memory_bytes=\.\.\.\)", ""),
     (r" \(by its path\)", ""),
+    (
+        r'text_format=dv\.reading\.TextFormat\(thousands=","\) \(or another mark\) or text_format=dv\.reading\.TextFormat\(decimal="\."\)',
+        'thousands = "," (or another mark) or decimal = "." under [data] (check and init take --thousands and --decimal)',
+    ),
     (r'text_format=dv\.reading\.TextFormat\((\w+)=("[^"]+")\)', r"\1 = \2 under [data] (check and init take --\1)"),
     (r'and decimal="," in it', 'and decimal = "," there'),
     (r"engine='(\w+)'", r'engine = "\1"'),
