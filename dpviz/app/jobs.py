@@ -485,7 +485,7 @@ class FigureJob(_ThreadJob):
         self._parts = [known[seed] for seed in takewhile(known.__contains__, range(1, seeds + 1))]
         self._start, self._seconds = time.monotonic(), 0.0
         self._run: FigureRun | None = None
-        super().__init__(partial(run_within_limits, self._measure, self._check, is_long=True), "run")
+        super().__init__(self._work, "run")
 
     @property
     def made(self) -> int:
@@ -511,6 +511,9 @@ class FigureJob(_ThreadJob):
                 paper=self.paper, figure=self.figure, size=self.size, table=pd.concat(parts, ignore_index=True), seconds=self._seconds
             )
         return self._run
+
+    def _work(self) -> None:
+        run_within_limits(self._measure, self._check, is_long=True)
 
     def _measure(self, check: Callable[[], None]) -> None:
         """Measure the seeds that are not known; others may have measured some while this waited."""

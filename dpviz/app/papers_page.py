@@ -131,13 +131,12 @@ def _current_config() -> PapersConfig:
     is_shown = _PAPER in st.session_state and _ADDRESS in st.session_state
     has_gone_back = is_shown and not changed and query != st.session_state[_ADDRESS]
     if _CONFIG not in st.session_state or has_gone_back or (not is_shown and "paper" in query):
-        st.session_state[_CONFIG], names = check_link(PapersConfig, query)
-        paper, figure, size, seeds = st.session_state[_CONFIG].chosen
+        read, names = check_link(PapersConfig, query)
+        paper, figure, size, seeds = read.chosen
         used = {"paper": paper.key, "figure": figure.key, "size": size, "seeds": seeds}
-        asked: PapersConfig = st.session_state[_CONFIG]
-        is_cut = is_class() and (size != asked.size or seeds < asked.seeds) and not figure.exact
+        is_cut = is_class() and (size != read.size or seeds < read.seeds) and not figure.exact
         texts = describe_refused({name: used[name] for name in names}), _CUT if is_cut else ""
-        st.session_state[_REFUSED] = " ".join(filter(None, texts))
+        st.session_state[_CONFIG], st.session_state[_REFUSED] = read, " ".join(filter(None, texts))
     config: PapersConfig = st.session_state[_CONFIG]
     return config
 

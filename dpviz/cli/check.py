@@ -134,8 +134,8 @@ def _search_persons(path: Path, facts: Facts) -> Facts:
         f"Distinct values of columns are counted, to find persons: the ledger {ledger.path} records that, and releases of these data"
         " will say so."
     )
-    columns = find_repeated(path, facts)
-    found = [{"column": c.name, "values": c.values, "rows": c.rows, "once": c.once} for c in (columns or ())[:MOST_SHOWN]]
+    likeliest = (find_repeated(path, facts) or ())[:MOST_SHOWN]
+    found = [{"column": c.name, "values": c.values, "rows": c.rows, "once": c.once} for c in likeliest]
     return {"may_be_persons": found, **ledger_facts(ledger)}
 
 
