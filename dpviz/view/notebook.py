@@ -18,8 +18,8 @@ from dpviz.evaluation.study import Study
 from dpviz.evaluation.trip_metrics import TripEvaluation
 from dpviz.privacy.receipt import PRIVATE, Receipt
 from dpviz.release.area_release import AreaRelease
-from dpviz.release.nouns import AnyRelease
 from dpviz.release.intervals import ASSUMED
+from dpviz.release.nouns import AnyRelease
 from dpviz.release.point_release import PointRelease
 from dpviz.release.trip_release import TripRelease
 from dpviz.release.verdict import NOISE, LevelVerdict, verdict
