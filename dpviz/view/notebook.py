@@ -18,7 +18,7 @@ from dpviz.evaluation.study import Study
 from dpviz.evaluation.trip_metrics import TripEvaluation
 from dpviz.privacy.receipt import PRIVATE, Receipt
 from dpviz.release.area_release import AreaRelease
-from dpviz.release.intervals import OF_RELEASED_PAIRS
+from dpviz.release.intervals import ASSUMED, OF_RELEASED_PAIRS
 from dpviz.release.nouns import AnyRelease
 from dpviz.release.point_release import PointRelease
 from dpviz.release.trip_release import TripRelease
@@ -157,6 +157,7 @@ def _(release: PointRelease) -> Card:
     picture = draw_points(release)
     what = f"{_capitalise(picture.title)}, as released, in {picture.shapes:,} partitions (level {picture.level})."
     what += f" {picture.note}" if picture.note else ""
+    what += f" Intervals of boxes that cut partitions hold in {ASSUMED}." if release.states_noise else ""
     sizes = f"{format_count(len(release.tree.leaves))} partitions at the finest level, {release.height + 1} levels"
     return _make_release_card(release, "Release of points", sizes, picture, what)
 
