@@ -46,8 +46,8 @@ def begin_with(records: int | None, epsilon: Fraction | float) -> str:
     'N ε is about 500, under 3,000: begin with a grid (UG, AG) where records fill the land, and around crowds with the path-budget tree.'
     """
     if records is None:
-        even = f"if records lie evenly, or if N ε, their number times ε, is under {FEW:,}"
-        return f"Begin with the path-budget tree; with a grid (UG, AG) {even}."
+        grids = f"with a grid (UG, AG) if records lie evenly, or if N ε, their number times ε, is under {FEW:,}"
+        return f"Begin with the path-budget tree; {grids}."
     counted = f"N ε is about {float(records * epsilon):,.0f}, "
     if records * epsilon < FEW:
         return (
