@@ -79,7 +79,7 @@ def __getattr__(name: str) -> typing.Any:
         for family in importlib.import_module("dpviz.mechanisms").FAMILIES.values():  # mechanisms without a name of their own in `public`
             if (kind := {each.__name__: each for each in family.own}.get(name)) is not None:
                 return kind
-        rooms = ("contrasts", "attacks", "mechanisms", "noise", "reading", "evaluation")
+        rooms = ("contrasts", "attacks", "evaluation", "mechanisms", "noise", "reading")
         moved = next((f"{room}.{name}" for room in rooms if hasattr(globals()[room], name)), None)
         now = importlib.import_module("dpviz.renamed").RENAMED.get(name, moved)
     raise AttributeError(f"module 'dpviz' has no attribute {name!r}" + (f": it is dv.{now} now" if now else ""))

@@ -13,6 +13,7 @@ from dpviz.arrays import Floats, Integers
 from dpviz.data.areas import AreaCounts
 from dpviz.data.points import PointCounts
 from dpviz.data.trips import TripCounts
+from dpviz.errors import BudgetError
 from dpviz.mechanisms.base import BOUNDED, AnyMechanism
 from dpviz.mechanisms.budget_noise import is_gaussian, split_budget
 from dpviz.mechanisms.sensitivity import Sensitivity
@@ -182,9 +183,15 @@ class Run(Generic[Counts]):
 
         Returns:
             (n,) noisy counts, NaN where a node is not measured, and (n,) variances, infinite where a node is not measured.
+
+        Raises:
+            BudgetError: exact accounting, which takes it that every part is spent on counts of its own, and leaves above the bottom, which
+                spend several parts on one count.
         """
         noisy, variance = np.full(len(hierarchy), np.nan), np.full(len(hierarchy), np.inf)
         for group in measured_nodes(hierarchy, amounts, cells):
+            if group.early and any(conversion == "exact" for _, conversion in self.conversions):
+                raise BudgetError("Exact accounting holds only where all leaves have one depth; set accounting to 'tight'.")
             noisy[group.nodes], variance[group.nodes] = self.measure(
                 f"{purpose(group.depth)} of early leaves" if group.early else purpose(group.depth),
                 true[group.nodes],

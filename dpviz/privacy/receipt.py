@@ -99,6 +99,13 @@ class Receipt(HtmlCard):
             raise BudgetError("A receipt needs at least one step: something must have been measured.")
         if self.used > self.available or self._delta > getattr(self.total, "delta", 0):
             raise BudgetError("The steps spend more than the budget: the mechanism has a bug, and nothing was released.")
+        replaced = Fraction(0)
+        for step in reversed(self.steps):
+            if step.replaces_later and step.amount > replaced:
+                raise BudgetError(
+                    "A step spends more than the later ones that it replaces: the mechanism has a bug, and nothing was released."
+                )
+            replaced += 0 if step.replaces_later else step.amount
 
     @property
     def currency(self) -> str:

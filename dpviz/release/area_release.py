@@ -171,8 +171,8 @@ class AreaRelease(CountRelease):
         Args:
             regions: as for `answer`.
             level: as for `answer`.
-            joint: whether the intervals hold at once for all answers and, as those of `interval`, for single regions that were chosen by
-                their counts.
+            joint: whether the intervals hold at once: for all of these answers, if they were chosen without looking at the counts; or,
+                as those of `interval`, for single regions, whichever were chosen by their counts. Not for both together.
 
         Returns:
             (q,) lower and (q,) upper ends, at least 0; NaN for a finest region that is hidden.

@@ -146,7 +146,9 @@ class PointRelease(CountRelease):
         assumption on what lies inside partitions: that records lie there as unevenly as released counts do just above the finest
         partitions. It is wider, most of all above the answer, since a small box can have most of a partition's records; `Unevenness` has
         the formulas. Over seventeen made-up sets, at epsilon 0.1 and 1, such intervals held on average in 90 to 100 % of boxes, by
-        mechanism and kind of box; on single sets in 15 (thin boxes on straight streets) to 100 %. It is no guarantee.
+        mechanism and kind of box; on single sets in 15 (thin boxes on straight streets) to 100 %. It is no guarantee, and no lower bound:
+        where boxes follow a regular pattern that is finer than the partitions, such as blocks, streets, the edge of empty land or one
+        heavy cell, none of them may hold.
 
         Args:
             boxes: (q, 4) as for `answer`.

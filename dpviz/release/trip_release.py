@@ -363,7 +363,7 @@ class TripRelease(NoisyRelease):
 
         Returns:
             (q,) lower and (q,) upper ends, in trips, at least 0; NaN for pairs of leaves that are not listed. With `joint` also where no
-            unbiased number is known; upper ends are NaN for sums that lack pairs (`lacks_pairs`).
+            unbiased number is known; upper ends are NaN for sums that lack pairs (`lacks_pairs`), and for the pairs that these lack.
 
         Raises:
             DomainError: unknown ids or levels, or lengths that differ.
@@ -377,6 +377,8 @@ class TripRelease(NoisyRelease):
         if not joint:
             centre = np.where(np.isnan(centre), self.sums(*level_numbers).at(*pairs), centre)
         low, high = count_ends(centre, half_widths(self.noise, stddev, numbers) if joint else self._reach(stage, stddev))
+        if stage is not None and self.lacks_pairs:  # what was dropped may be as large as the threshold
+            high = np.where(self.sums(*level_numbers).at(*pairs) == 0, np.nan, high)
         return low, high if self._has_upper_ends(stage, joint=joint) else np.full(len(high), np.nan)
 
     def is_unlisted(self, levels: tuple[Level, Level], origin: Places, destination: Places) -> Mask:

@@ -86,7 +86,7 @@ class Unevenness:
         return cls(
             tree=tree,
             degree=float(np.clip(degree, least, 1.0)),
-            correlation=max(LEAST_CORRELATION, alike**STEPS_APART),
+            correlation=max(LEAST_CORRELATION, alike**STEPS_APART, 1 / (1 + len(families))),
             size=np.maximum(counts[0], known),
         )
 

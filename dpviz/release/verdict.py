@@ -37,10 +37,11 @@ RULE = (
 )
 SQUARES_RULE = (
     "A level is usable if the error of a square (root mean square) is at most 40 % of an average number: the released total divided by how"
-    " many equal squares the level has. Up to 100 % it is rough; beyond that the error is larger than what is counted."
+    " many equal squares the level has. Up to 100 % it is rough; beyond that the error is larger than what is counted. Where squares cut"
+    " partitions, the error is estimated: records are taken to lie there as unevenly as released counts do just above the finest partitions."
 )
 PAIRS_RULE = (
-    " Besides, at most 25 % of its released pairs may be noise; up to 50 % the level is rough. As many may be noise as pairs without a"
+    " Besides, at most about 25 % of its released pairs may be noise; up to 50 % the level is rough. As many may be noise as pairs without a"
     " single {unit} could reach such numbers by noise alone; in a list, no more than its bound allows. Pairs with few {counted} count as"
     " noise, too, since nobody can tell."
 )
@@ -173,7 +174,7 @@ class Verdict:
         low = [(_capitalise(self._name_run(run)), "is" if len(run) == 1 else "are") for run in others[TOO_LOW]]
         sentences += [f"{names} {verb} too low: small pairs were dropped." for names, verb in low]
         if others[MAYBE_EMPTY]:
-            sentences.append(f"{'But up' if believed else 'Up'} to {_name_empty_shares(others[MAYBE_EMPTY])} may be noise.")
+            sentences.append(f"{'But about' if believed else 'About'} {_name_empty_shares(others[MAYBE_EMPTY])} may be noise.")
         sentences += [f"At {_name_levels(run)}, the noise is {_compare_with_average(run)}." for run in others[LARGE_NOISE]]
         return " ".join(sentences)
 
@@ -353,7 +354,12 @@ def _describe_standing(release: PointRelease, levels: Sequence[LevelVerdict], co
     share = float(release.count[standing].sum()) / total
     if share < _LEAST_STANDING:
         return ""
-    return f"Yet {len(standing):,} partitions as small as at level {first} stand out, with {format_percent(share)} of all {counted}."
+    some = (
+        "1 partition as small as at level {} stands"
+        if len(standing) == 1
+        else f"{len(standing):,} partitions as small as at level {{}} stand"
+    )
+    return f"Yet {some.format(first)} out, with {format_percent(share)} of all {counted}."
 
 
 def describe_verdict(release: AnyRelease) -> dict[str, Any]:

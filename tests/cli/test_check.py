@@ -109,7 +109,7 @@ LINES = {"1,2": "fewer cells", '1,2,"Rosa': "not closed on its line"}
         ("a.csv", "lon;lat\n", "No row follows the header"),
         ("a.csv", "lon;lat\n1,5\n", "fewer cells"),
         ("a.csv", "Ort;L\xe4nge\nRosa;2,5\n", "not encoded in UTF-8.*save the file as UTF-8"),
-        ("a.csv", 'from,to,trips\nRosa,b,50\nRosa,b,"1,000"\n', "declare thousands"),
+        ("a.csv", 'from,to,trips\nRosa,b,50\nRosa,b,"1,000"\n', r"TextFormat\(thousands"),
         ("a.geojson", '{"type": "FeatureCollection", "features": []}', "no feature"),
         *(
             ("a.csv", f"{header}\n1,2,a\n3,4,b\n{line}\n5,6,c", message)

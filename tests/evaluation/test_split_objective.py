@@ -38,7 +38,7 @@ def test_it_closes_in_as_the_mechanism_does_when_the_noise_is_gone(rounds, side)
     for seed in range(4):
         points = PointCounts.from_matrix(crowd(2.0, side, seed))
         run = Run.of(Htf(), points, PureBudget(10**9), Entropy.seeded(1))
-        nodes = Splitting(run=run, cells=SplitCells.of(points), across=np.array([True]), epsilon=PureBudget(10**9).epsilon, level=1)
+        nodes = Splitting(run=run, cells=SplitCells.of(points), across=np.array([True]), epsilon=PureBudget(10**9).epsilon, depth=1)
         visited, last = run_without_noise(split_objectives(points), rounds)
         assert [last] == by_rounds(nodes, rounds).tolist()
         assert len(visited) == len(set(visited.tolist())) <= 2 * rounds + 1

@@ -15,6 +15,7 @@ from dpviz.mechanisms.sensitivity import Sensitivity
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.space.grids import quadtree
+from dpviz.space.tree import remove_descendants
 from tests.area_cases import areas_of
 from tests.trip_cases import person, regular, trip_counts_of
 
@@ -69,3 +70,13 @@ def test_data_that_do_not_fit_are_refused_in_every_family(name):
     mechanism, data, error = REFUSED[name]
     with pytest.raises(error):
         Run.of(mechanism, data, ApproxBudget(1, "1e-5") if mechanism.needs_delta else PureBudget(1), Entropy.seeded(1))
+
+
+def test_exact_accounting_is_refused_where_leaves_have_several_depths():
+    mechanism, tree = dv.Quadtree(height=2), quadtree(POINTS.domain, 2)
+    uneven, _ = remove_descendants(tree, np.arange(len(tree)) == 1)
+    run = Run.of(mechanism, POINTS, ApproxBudget(1, "1e-6"), Entropy.seeded(1))
+    amounts, true = run.split([0, 1, 1]), np.ones(len(uneven), np.int64)
+    assert run.conversions[0][1] == "exact"
+    with pytest.raises(BudgetError, match="one depth"):
+        run.measure_levels(uneven, amounts, true)

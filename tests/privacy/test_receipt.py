@@ -79,11 +79,13 @@ def test_part_of_a_converted_budget_stands_for_less_at_the_same_delta_and_never_
 
 
 def test_what_is_spent_in_place_of_later_steps_is_not_added_up():
-    early = replace(laplace("0.9"), replaces_later=True, level=2)
-    receipt = Receipt(total=PureBudget(1), steps=(laplace("0.4"), early, laplace("0.6")))
+    early = replace(laplace("0.6"), replaces_later=True, level=2)
+    receipt = Receipt(total=PureBudget(1), steps=(laplace("0.4"), early, laplace("0.2"), laplace("0.4")))
     assert receipt.used == 1
     assert receipt.spent == receipt.total
-    assert Receipt(total=PureBudget(1), steps=(laplace("0.4"), early)).spent == PureBudget("0.4")
+    for too_much in ((laplace("0.4"), early), (laplace("0.4"), early, laplace(Fraction("0.6") - DROP))):
+        with pytest.raises(BudgetError, match="later ones that it replaces"):
+            Receipt(total=PureBudget(2), steps=too_much)
 
 
 def test_a_reference_that_is_not_private_has_no_spent_budget_and_may_have_no_steps():

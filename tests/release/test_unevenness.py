@@ -38,7 +38,7 @@ def made(name, epsilon="0.5"):
 
 def expected(release, box):
     """The ends for one box in lattice units, one partition at a time; None if it cuts none."""
-    tree, k, alike = release.tree, release._unevenness.degree, release._unevenness.correlation
+    tree, k, alike = release.tree, release.unevenness.degree, release.unevenness.correlation
     leaves = tree.leaves
     chance = squares = deviations = cubes = 0.0
     for leaf, f in zip(leaves, shares_of(tree, np.array([box]), leaves)[0], strict=True):

@@ -194,7 +194,7 @@ class PointMechanism(Mechanism[PointCounts, Domain, PointRelease]):
 
     def plan_variances(self, release: PointRelease, budget: Budget, weights: Sequence[float], *, on_leaves: bool = False) -> Floats | None:
         """Compute `count_variances` where weights split the budget over the depths, or (`on_leaves`) the last one is that of the leaves."""
-        sensitivity = Sensitivity(contributions=release.receipt.contributions)
+        sensitivity = Sensitivity(contributions=release.receipt.contributions, neighbours=self.neighbours)
         split = split_budget(budget, self, weights, sensitivity)
         amounts = all_on_leaves(release.tree, split.parts[-1]) if on_leaves else split.parts
         return level_variances(release.tree, amounts, sensitivity, release.open_cells, gaussian=split.gaussian)
