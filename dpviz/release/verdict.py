@@ -38,11 +38,11 @@ RULE = (
 SQUARES_RULE = (
     "A level is usable if the error of a square (root mean square) is at most 40 % of an average number: the released total divided by how"
     " many equal squares the level has. Up to 100 % it is rough; beyond that the error is larger than what is counted. Where squares cut"
-    " partitions, the error is estimated: records are taken to lie there as unevenly as released counts do just above the finest partitions."
+    " partitions, the error is estimated: records are taken to lie there as unevenly as released counts do just above the finest ones."
 )
 PAIRS_RULE = (
-    " Besides, at most about 25 % of its released pairs may be noise; up to 50 % the level is rough. As many may be noise as pairs without a"
-    " single {unit} could reach such numbers by noise alone; in a list, no more than its bound allows. Pairs with few {counted} count as"
+    " Besides, at most about 25 % of its released pairs may be noise; up to 50 % the level is rough. As many may be noise as pairs without"
+    " a single {unit} could reach such numbers by noise alone; in a list, no more than its bound allows. Pairs with few {counted} count as"
     " noise, too, since nobody can tell."
 )
 _REST_NOTE = " {rest} of all {counted} are in pairs that are not listed; coarser levels count them."
@@ -354,12 +354,8 @@ def _describe_standing(release: PointRelease, levels: Sequence[LevelVerdict], co
     share = float(release.count[standing].sum()) / total
     if share < _LEAST_STANDING:
         return ""
-    some = (
-        "1 partition as small as at level {} stands"
-        if len(standing) == 1
-        else f"{len(standing):,} partitions as small as at level {{}} stand"
-    )
-    return f"Yet {some.format(first)} out, with {format_percent(share)} of all {counted}."
+    some, stand = ("1 partition", "stands") if len(standing) == 1 else (f"{len(standing):,} partitions", "stand")
+    return f"Yet {some} as small as at level {first} {stand} out, with {format_percent(share)} of all {counted}."
 
 
 def describe_verdict(release: AnyRelease) -> dict[str, Any]:
