@@ -125,6 +125,8 @@ def _laplace_reach(stddev: float, miss: float) -> float:
 
 def _gaussian_reach(stddev: float, miss: float) -> float:
     """Find the least whole r that discrete Gaussian noise exceeds, on either side, with a probability of at most `miss`."""
+    if stddev**2 <= miss:  # noise that is not 0 is at least 1, so that its probability is at most the variance
+        return 0.0
     parameter = _find_parameter(stddev**2)
     near = max(math.floor(-stddev * float(scipy.special.ndtri(miss / 2))) - 2, 0) + np.arange(8)
     return float(near[np.argmax(2 * gaussian_tail(near + 1, parameter) <= miss)])

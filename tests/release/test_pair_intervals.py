@@ -50,6 +50,8 @@ def test_numbers_without_noise_have_no_width_and_unstated_noise_has_no_interval(
     assert half_widths_of_released("gaussian", np.array([0.0, 3.0, np.nan, 3.0]), 5, 5).tolist()[:2] == [0, 6]
     assert np.isnan(half_widths_of_released("laplace", np.array([np.nan]), 1, 1)).all()
     assert half_widths_of_released("gaussian", np.zeros(0), 0, 9).shape == (0,)
+    for noise in ("laplace", "gaussian"):
+        assert half_widths_of_released(noise, np.array([1e-300, 1e-13, 1e-6]), 1, 10**10).tolist() == [0, 0, 0]
 
 
 @pytest.mark.parametrize("epsilon", often(EPSILONS, 1))
