@@ -30,9 +30,9 @@ def a_step(purpose, amount, level, *, replaces_later=False):
     return Step(purpose=purpose, noise="discrete Laplace", level=level, replaces_later=replaces_later, **exact)
 
 
-def a_receipt(*more):
+def a_receipt(*first):
     steps = [a_step("medians", "1/7", 0), a_step("medians", "1/7", 0), a_step("counts", "1/3", 1), a_step("counts", "1/3", 2)]
-    return Receipt(total=PureBudget(1), steps=(*steps, *more))
+    return Receipt(total=PureBudget(1), steps=(*first, *steps))
 
 
 CHARTS = {
@@ -116,7 +116,7 @@ def test_receipt_sums_by_zoom_in_exact_fractions_and_separates_structure_from_co
 
 def test_receipt_does_not_add_steps_that_early_leaves_take_instead_of_later_ones():
     early = a_step("counts of early leaves", "2/3", 1, replaces_later=True)
-    chart = charts.receipt_by_level(a_receipt(early, a_step("grid of cells", "1/21", None))).to_dict()
+    chart = charts.receipt_by_level(a_receipt(a_step("grid of cells", "1/21", None), early)).to_dict()
     kinds = {row["bar"]: row["kind"] for row in rows(chart)}
     structure, counts = dict.fromkeys(("grid of cells", "zoom 0"), "structure"), dict.fromkeys(("zoom 1", "zoom 2"), "counts")
     assert kinds == structure | counts | {"early leaves, zoom 1": "early leaves"}
