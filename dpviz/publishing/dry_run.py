@@ -112,6 +112,7 @@ def expected_errors(
         before_run: called before each release and each level; an exception from it ends the simulation.
 
     Raises:
+        SettingError: no built mechanism; or how records lie without their number.
         InputError: a frame of another family.
         DpvizError: settings, frame, budget or guess do not fit together.
 
@@ -125,6 +126,8 @@ def expected_errors(
     ['the whole', 'state', 'county']
     """
     data = count_no_records(mechanism, frame, contributions)
+    if records is None and (spread != EVEN or pairs is not None or like is not None):
+        raise SettingError("spread, pairs and like say how made-up records lie: give their number, too, as in records=10_000.")
     if records is not None:
         guess = PublicGuess(records=records, spread=spread if like is None else RELEASED, pairs=pairs, like=like)
         outlook = simulate_errors(mechanism, data, budget, guess, before_run)

@@ -171,11 +171,14 @@ class Verdict:
         believed = [self._name_run(run) for run in runs if run[0].grade == USABLE]
         others = {cause: [run for run in runs if run[0].cause == cause] for cause in (TOO_LOW, LARGE_NOISE, MAYBE_EMPTY)}
         sentences = [f"Believe {', and '.join(believed)}." if believed else "Believe no level."]
-        low = [(_capitalise(self._name_run(run)), "is" if len(run) == 1 else "are") for run in others[TOO_LOW]]
-        sentences += [f"{names} {verb} too low: small pairs were dropped." for names, verb in low]
+        if low := others[TOO_LOW]:
+            verb = "is" if len(low) == len(low[0]) == 1 else "are"
+            sentences.append(f"{_capitalise(', and '.join(map(self._name_run, low)))} {verb} too low: small pairs were dropped.")
         if others[MAYBE_EMPTY]:
             sentences.append(f"{'But about' if believed else 'About'} {_name_empty_shares(others[MAYBE_EMPTY])} may be noise.")
-        sentences += [f"At {_name_levels(run)}, the noise is {_compare_with_average(run)}." for run in others[LARGE_NOISE]]
+        for grade in (ROUGH, NOISE):
+            if noisy := [run for run in others[LARGE_NOISE] if run[0].grade == grade]:
+                sentences.append(f"At {', and '.join(map(_name_levels, noisy))}, the noise is {_compare_with_average(noisy)}.")
         return " ".join(sentences)
 
     def _name_run(self, run: list[LevelVerdict]) -> str:
@@ -464,11 +467,11 @@ def _name_empty_shares(runs: list[list[LevelVerdict]]) -> str:
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
-def _compare_with_average(run: list[LevelVerdict]) -> str:
-    """Write how large the noise of consecutive stages with one grade is, beside an average number."""
-    if run[0].grade == NOISE:
+def _compare_with_average(runs: list[list[LevelVerdict]]) -> str:
+    """Write how large the noise of stages with one grade is, beside an average number."""
+    if runs[0][0].grade == NOISE:
         return "larger than an average number"
-    return f"up to {100 * max(stage.stddev / stage.mean for stage in run):.0f} % of an average number"
+    return f"up to {100 * max(stage.stddev / stage.mean for run in runs for stage in run):.0f} % of an average number"
 
 
 def _capitalise(text: str) -> str:

@@ -122,6 +122,9 @@ def test_a_guess_that_does_not_fit_is_refused():
         ({"records": 10, "spread": RELEASED}, "that release is given"),
         ({"records": 10, "spread": TOWNS}, "Towns are points"),
         ({"records": 10, "spread": DENOMINATOR, "pairs": 3}, "lie evenly"),
+        ({"records": 10, "pairs": 17}, "There are 16 pairs"),
+        ({"spread": "x"}, "give their number, too"),
+        ({"pairs": 3}, "give their number, too"),
     ):
         with pytest.raises(SettingError, match=text):
             dv.expected_errors(dv.TopDown(), regions(), APPROX, **options)
@@ -129,9 +132,18 @@ def test_a_guess_that_does_not_fit_is_refused():
         guess_records(replace(trips, regions=FLIGHTS, destinations=FLIGHTS), PublicGuess(records=5, spread=DENOMINATOR))
     with pytest.raises(SettingError, match="Only trips"):
         dv.expected_errors(dv.PathTree(), CITY, PURE, records=5, pairs=5)
-    for mechanism, frame in ((dv.PathTree(), regions()), (dv.TopDown(), CITY), (dv.RegionTree(), (regions(), regions()))):
-        with pytest.raises(InputError, match=r"needs (a Domain|Regions) as its frame"):
+    for mechanism, frame in (
+        (dv.PathTree(), regions()),
+        (dv.TopDown(), CITY),
+        (dv.RegionTree(), (regions(), regions())),
+        (dv.TopDown(), (regions(),) * 3),
+    ):
+        with pytest.raises(InputError, match=r"needs (a Domain|Regions|Regions or a pair \(origins, destinations\)) as its frame"):
             dv.expected_errors(mechanism, frame, PURE)
+    for unbuilt in ("path_tree", dv.PathTree, None):
+        for ask in (lambda each: dv.expected_errors(each, CITY, PURE), lambda each: dv.find_epsilon(each, CITY, 5, level=3)):
+            with pytest.raises(SettingError, match=r'Give a built mechanism, .* dpviz.MECHANISMS\["path_tree"\]\(\), not'):
+                ask(unbuilt)
     with pytest.raises(InputError, match=r"dv.expected_errors\(mechanism, frame, budget\)"):
         expected_error(dv.PathTree(), 3)
 

@@ -25,11 +25,14 @@ from dpviz.privacy.entropy import Entropy
 from dpviz.release.nouns import counted_noun
 from dpviz.release.squares import square_errors
 from dpviz.release.verdict import (
+    LARGE_NOISE,
     MAYBE_EMPTY,
     NOISE,
     ROUGH,
     TOO_FINE,
     USABLE,
+    LevelVerdict,
+    Verdict,
     compute_needed_total,
     square_verdict,
     verdict,
@@ -210,6 +213,19 @@ def test_the_verdict_on_trips_says_which_pairs_may_be_noise_in_two_sentences(fli
     )
     assert re.fullmatch(pattern, found.headline)
     assert {stage.name: stage.grade for stage in found.stages}["state to airport"] == NOISE
+
+
+def test_stages_of_one_grade_share_a_sentence_although_others_lie_between_them():
+    grades = [USABLE, NOISE, ROUGH, NOISE, ROUGH, NOISE]
+    causes = ["", LARGE_NOISE, MAYBE_EMPTY, LARGE_NOISE, LARGE_NOISE, LARGE_NOISE]
+    stages = tuple(
+        LevelVerdict(level=level, name=f"stage {level}", parts=4, mean=10, stddev=6.0, grade=grade, cause=cause, empty=0.3)
+        for level, (grade, cause) in enumerate(zip(grades, causes, strict=True))
+    )
+    assert Verdict(levels=stages, counted="trips", parts="pairs", stages=stages).headline == (
+        "Believe the total. But about 30 % of the released pairs at stage 2 may be noise. At stage 4, the noise is up to 60 % of an average"
+        " number. At stage 1, and stage 3, and stage 5, the noise is larger than an average number."
+    )
 
 
 def test_small_partitions_that_stand_out_are_named_beside_levels_that_are_mostly_noise():
