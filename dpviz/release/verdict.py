@@ -176,9 +176,9 @@ class Verdict:
             sentences.append(f"{_capitalise(', and '.join(map(self._name_run, low)))} {verb} too low: small pairs were dropped.")
         if others[MAYBE_EMPTY]:
             sentences.append(f"{'But about' if believed else 'About'} {_name_empty_shares(others[MAYBE_EMPTY])} may be noise.")
-        for grade in (ROUGH, NOISE):
-            if noisy := [run for run in others[LARGE_NOISE] if run[0].grade == grade]:
-                sentences.append(f"At {', and '.join(map(_name_levels, noisy))}, the noise is {_compare_with_average(noisy)}.")
+        alike = ([run for run in others[LARGE_NOISE] if run[0].grade == grade] for grade in (ROUGH, NOISE))
+        noisy = [runs for runs in alike if runs]
+        sentences += [f"At {', and '.join(map(_name_levels, runs))}, the noise is {_compare_with_average(runs)}." for runs in noisy]
         return " ".join(sentences)
 
     def _name_run(self, run: list[LevelVerdict]) -> str:

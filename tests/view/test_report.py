@@ -21,8 +21,8 @@ from dpviz.mechanisms import (
     Identity,
     Kdtree,
     Quadtree,
-    StabilityHistogram,
     RegionTree,
+    StabilityHistogram,
     TopDown,
     UniformGrid,
 )
