@@ -83,9 +83,7 @@ def count_no_records(mechanism: AnyMechanism, frame: PublicFrame | PrivateData, 
         SettingError: no built mechanism, but its key or class, for example.
         InputError: a frame of another family.
     """
-    if not isinstance(mechanism, Mechanism):
-        name = mechanism.__name__ if isinstance(mechanism, type) else type(mechanism).__name__
-        raise SettingError(f'Give a built mechanism, such as dpviz.PathTree() or dpviz.MECHANISMS["path_tree"](), not {name[:40]}.')
+    _check_built(mechanism)
     if isinstance(frame, PointCounts | TripCounts | AreaCounts):
         mechanism.check_type(frame)
         return without_records(frame)
@@ -95,13 +93,19 @@ def count_no_records(mechanism: AnyMechanism, frame: PublicFrame | PrivateData, 
         return PointCounts(domain=frame, column=nowhere, row=nowhere, count=none, **person)
     if mechanism.family == AREAS and isinstance(frame, Regions):
         return AreaCounts(regions=frame, leaf=nowhere, count=none, **person)
-    sides = frame if isinstance(frame, tuple) else (frame,)
+    sides: tuple[Any, ...] = frame if isinstance(frame, tuple) else (frame,)
     if mechanism.family == TRIPS and len(sides) in (1, 2) and all(isinstance(side, Regions) for side in sides):
         exactly = contributions != 1 and mechanism.neighbours == BOUNDED
         ends = sides[1] if len(sides) > 1 else None
         return TripCounts(regions=sides[0], destinations=ends, origin=nowhere, destination=nowhere, count=none, exactly=exactly, **person)
     pair = " or a pair (origins, destinations)" if mechanism.family == TRIPS else ""
     raise InputError(f"{mechanism.title} needs {'a Domain' if mechanism.family == POINTS else 'Regions'}{pair} as its frame.")
+
+
+def _check_built(mechanism: object) -> None:
+    if not isinstance(mechanism, Mechanism):
+        name = mechanism.__name__ if isinstance(mechanism, type) else type(mechanism).__name__
+        raise SettingError(f'Give a built mechanism, such as dpviz.PathTree() or dpviz.MECHANISMS["path_tree"](), not {name[:40]}.')
 
 
 def check_fits(data: PrivateData, guess: PublicGuess) -> None:

@@ -15,7 +15,7 @@ from dpviz.data.areas import AreaCounts
 from dpviz.data.points import PointCounts
 from dpviz.data.trips import TripCounts
 from dpviz.evaluation.trip_metrics import evaluate_trips
-from dpviz.mechanisms.base import AnyMechanism
+from dpviz.mechanisms.base import AnyMechanism, LevelError
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.receipt import Receipt
@@ -24,6 +24,7 @@ from dpviz.publishing.private_data import PrivateData, PublicFrame
 from dpviz.publishing.public_guess import SEED
 from dpviz.release.area_release import AreaRelease
 from dpviz.release.intervals import add_skewness, half_widths, half_widths_of_released
+from dpviz.release.nouns import AnyRelease
 from dpviz.release.point_release import PointRelease
 from dpviz.release.reliability import RELIABILITY
 from dpviz.release.squares import block_boxes, sample_blocks
@@ -93,6 +94,7 @@ class Rehearsal:
         budget: of the release.
         guess: how many records there may be, and how they lie.
         density: the denominators of the regions, by which records may lie: regions are equal without them.
+        level: the only level that is wanted; None for all of them.
         before_run: called before each release and each level; an exception from it ends the simulation.
     """
 
@@ -102,11 +104,18 @@ class Rehearsal:
     budget: Budget
     guess: PublicGuess
     density: tuple[bytes, ...] = ()
+    level: int | None = None
     before_run: Callable[[], object] = field(default=int, compare=False, repr=False)
 
 
 def simulate_errors(
-    mechanism: AnyMechanism, data: PrivateData, budget: Budget, guess: PublicGuess, before_run: Callable[[], object] = int
+    mechanism: AnyMechanism,
+    data: PrivateData,
+    budget: Budget,
+    guess: PublicGuess,
+    before_run: Callable[[], object] = int,
+    *,
+    level: int | None = None,
 ) -> Outlook:
     """Simulate releases of made-up records, and compare them with these. Results are kept, for the next time that they are wanted.
 
@@ -120,6 +129,7 @@ def simulate_errors(
         budget: of the release.
         guess: how many records there may be, and how they lie.
         before_run: called before each release and each level; an exception from it ends the simulation.
+        level: the only level that is wanted, by its number; None for all of them.
 
     Raises:
         DpvizError: settings, frame, budget and guess do not fit together.
@@ -136,6 +146,7 @@ def simulate_errors(
         budget=budget,
         guess=guess,
         density=density,
+        level=level,
         before_run=before_run,
     )
     return _simulate(question)
@@ -144,7 +155,7 @@ def simulate_errors(
 @lru_cache(maxsize=64)
 def _simulate(question: Rehearsal) -> Outlook:
     """Simulate what a rehearsal says."""
-    made_up = guess_records(count_no_records(question.mechanism, question.frame, question.contributions), question.guess)
+    made_up = _make_up(question.mechanism, question.frame, question.contributions, question.guess, question.density)
     releases = _make_releases(question, made_up)
     if isinstance(made_up, PointCounts):
         levels = _outlook_of_squares(question, releases, made_up)
@@ -153,6 +164,12 @@ def _simulate(question: Rehearsal) -> Outlook:
     else:
         levels = _outlook_of_trips(question, releases, made_up)
     return Outlook(levels=levels, receipt=releases[0].receipt)
+
+
+@lru_cache(maxsize=1)
+def _make_up(mechanism: AnyMechanism, frame: PublicFrame, people: int, guess: PublicGuess, density: tuple[bytes, ...]) -> PrivateData:  # noqa: ARG001
+    """Make up the records of a rehearsal, once for all budgets of a search."""
+    return guess_records(count_no_records(mechanism, frame, people), guess)
 
 
 def _make_releases(question: Rehearsal, made_up: PrivateData) -> list[Any]:
@@ -169,7 +186,8 @@ def _outlook_of_squares(question: Rehearsal, releases: Sequence[PointRelease], m
     count_in = _prepare_counting(made_up)
     exact = [replace(release, count=count_in(release)) for release in releases]
     squares, rows = _Squares.of(made_up), []
-    for zoom in range(made_up.domain.order, -1, -1):
+    order = made_up.domain.order
+    for zoom in range(order, -1, -1) if question.level is None else (question.level,):
         question.before_run()
         squares = squares.coarsen(zoom)
         rows.append(_outlook_of_zoom(releases, exact, squares.choose()))
@@ -306,10 +324,15 @@ def _half_widths(release: PointRelease, stddev: Floats, cut: CutSums) -> Floats:
     return np.asarray((below + add_skewness(below, stddev, cut.skewness(stddev))) / 2)
 
 
+def _noise_of_levels(question: Rehearsal, release: AnyRelease) -> list[LevelError]:
+    """List the noise of the levels that are wanted."""
+    return [noise for noise in question.mechanism.level_errors(release) if question.level in (None, noise.level)]
+
+
 def _outlook_of_areas(question: Rehearsal, release: AreaRelease, made_up: AreaCounts) -> tuple[LevelOutlook, ...]:
     """Compute what to expect of the regions of all levels: their noise, beside made-up counts; hidden regions are of no use."""
     regions, rows = made_up.regions, []
-    for noise in question.mechanism.level_errors(release):
+    for noise in _noise_of_levels(question, release):
         count = np.bincount(regions.ancestors(noise.level)[made_up.leaf], made_up.count, regions.size(noise.level))
         stddev = release.stddev(noise.level)
         hidden = release.hidden if noise.level == regions.depth else None
@@ -329,7 +352,7 @@ def _outlook_of_areas(question: Rehearsal, release: AreaRelease, made_up: AreaCo
 def _outlook_of_trips(question: Rehearsal, releases: Sequence[TripRelease], made_up: TripCounts) -> tuple[LevelOutlook, ...]:
     """Compare releases with made-up trips, pair by pair, on all levels."""
     truth, rows = evaluate_trips(releases[0], made_up), []
-    for noise in question.mechanism.level_errors(releases[0]):
+    for noise in _noise_of_levels(question, releases[0]):
         question.before_run()
         true = truth.true_level(noise.level)
         squared, wrong, pairs, shown = np.zeros(len(true.count)), 0.0, 0, 0

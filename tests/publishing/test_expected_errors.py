@@ -193,3 +193,22 @@ def test_find_epsilon_takes_a_frame_and_a_number():
     assert dv.expected_errors(dv.FlatGaussian(), FLIGHTS, dv.ApproxBudget(str(found.epsilon), "1e-6")).by_level["stddev"].iloc[-1] <= 20
     with pytest.raises(SettingError, match="level"):
         dv.find_epsilon(dv.PathTree(), CITY, 5)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "frame", "wanted", "level"),
+    [(dv.StabilityHistogram(), regions(), 60, 1), (dv.TopDown(), regions(), 30, 2), (dv.UniformGrid(), CITY, 40, 4)],
+    ids=lambda each: getattr(each, "key", ""),
+)
+def test_with_a_guess_find_epsilon_reaches_the_error_that_expected_errors_states(mechanism, frame, wanted, level):
+    guess = {"records": 20_000} | ({"pairs": 16} if mechanism.family == "trips" else {})
+    found = dv.find_epsilon(mechanism, frame, wanted, level=level, delta=1e-6, **guess)
+    budgets = {"trips": lambda epsilon: dv.ApproxBudget(epsilon, "1e-06"), "points": dv.PureBudget}
+    tables = [
+        dv.expected_errors(mechanism, frame, budgets[mechanism.family](str(epsilon)), **guess).by_level.set_index("level")
+        for epsilon in (found.epsilon, found.epsilon / 3)
+    ]
+    errors = [table.loc[level, "error"] for table in tables]
+    assert found.error == pytest.approx(errors[0])
+    assert errors[0] <= wanted < errors[1]
+    assert "20,000 made-up records, which lie evenly" in found.note
