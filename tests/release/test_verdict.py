@@ -4,15 +4,20 @@ import re
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from dpviz.app.trips.state import TripsConfig
+from dpviz.data.areas import AreaCounts
+from dpviz.data.points import PointCounts
+from dpviz.data.trips import TripCounts
 from dpviz.evaluation.area_metrics import evaluate_areas
 from dpviz.evaluation.metrics import evaluate_points
 from dpviz.evaluation.trip_metrics import evaluate_trips
 from dpviz.mechanisms import (
     MECHANISMS,
     FlatAreas,
+    FlatGaussian,
     Identity,
     Quadtree,
     RegionTree,
@@ -34,6 +39,7 @@ from dpviz.release.verdict import (
     LevelVerdict,
     Verdict,
     compute_needed_total,
+    estimate_empty_share,
     square_verdict,
     verdict,
     with_false_positives,
@@ -41,6 +47,7 @@ from dpviz.release.verdict import (
 from dpviz.samples.areas import load_area_sample
 from dpviz.samples.points import load_point_sample
 from dpviz.samples.trips import load_trip_sample
+from dpviz.space.domain import Domain
 from tests.release.judged import judge, summarise
 from tests.release_cases import points_of
 from tests.view.trips_cases import grid, random_trips
@@ -203,6 +210,65 @@ def test_the_verdict_agrees_with_the_false_discoveries_of_other_settings(flights
     table = evaluate_trips(release, flights).by_stage
     for stage, wrong in zip(verdict(release).stages, table["false_discovery"].tolist(), strict=True):
         assert wrong - 3 <= 100 * stage.empty <= wrong + 15
+
+
+@pytest.mark.parametrize("epsilon", ["0.2", "2"])
+def test_of_few_pairs_with_trips_the_share_that_may_be_noise_is_not_too_low(epsilon):
+    """Classes of released numbers are small then, so that chance takes many below what noise brings into them."""
+    trips, shares = few_trips(), []
+    for seed in range(8):
+        release = FlatGaussian().release(trips, ApproxBudget(epsilon, "1e-6"), Entropy.seeded(seed))
+        wrong = evaluate_trips(release, trips).by_stage["false_discovery"].iloc[-1]
+        shares.append((100 * estimate_empty_share(release, release.tree.height), wrong))
+    said, true = np.mean(shares, axis=0)
+    assert true - 2 <= said <= true + 5
+
+
+def few_trips():
+    regions, rng = grid(), np.random.default_rng(5)
+    origin, destination = np.divmod(rng.choice(24 * 24, 40, replace=False), 24)
+    ids = np.array(regions.ids_of(regions.depth))
+    table = pd.DataFrame({"origin": ids[origin], "destination": ids[destination], "count": rng.poisson(50, 40) + 1})
+    return TripCounts.from_table(table, regions=regions)
+
+
+def few_areas():
+    regions = load_area_sample("made_up_city").regions
+    counts = np.zeros(regions.size(regions.depth), int)
+    counts[np.random.default_rng(3).choice(len(counts), 16, replace=False)] = 4000
+    return AreaCounts.from_counts(counts, regions=regions)
+
+
+def few_points():
+    domain = Domain(bounds=(0, 0, 64, 64), crs=None, order=6)
+    return PointCounts.from_xy(*np.repeat(np.random.default_rng(3).uniform(0, 64, (2, 16)), 4000, axis=1), domain=domain)
+
+
+FEW = {
+    "points": (Quadtree(height=6), few_points, PureBudget),
+    "areas": (FlatAreas(), few_areas, PureBudget),
+    "trips": (FlatGaussian(), few_trips, lambda epsilon: ApproxBudget(epsilon, "1e-6")),
+}
+
+
+@pytest.mark.parametrize("family", FEW)
+def test_no_level_is_called_usable_whose_parts_mostly_may_be_empty_and_a_smaller_budget_makes_none_better(family):
+    """Few parts have all records: so noise is small beside an average number, and nearly all that look occupied are not."""
+    mechanism, data_of, budget_of = FEW[family]
+    data, usable = data_of(), []
+    for epsilon in ("0.02", "0.2", "2"):
+        verdicts = [verdict(mechanism.release(data, budget_of(epsilon), Entropy.seeded(seed))) for seed in range(12)]
+        usable.append(np.mean([sum(level.grade == USABLE for level in found.levels) for found in verdicts]))
+        for found in verdicts:
+            finest = ([None] + [level for level in found.levels if level.grade in (USABLE, ROUGH)])[-1]
+            said = re.search(r"up to about ([\d,]+) of the ([\d,]+) .* that look occupied may be empty", found.headline)
+            if said is not None and 2 * int(said[1].replace(",", "")) > int(said[2].replace(",", "")):
+                assert finest.grade == ROUGH, found.headline
+                assert "All levels are usable" not in found.headline
+            assert all(stage.empty <= 0.25 for stage in found.stages if stage.grade == USABLE)
+            assert ("All levels are usable" in found.headline) == all(level.grade == USABLE for level in found.stages or found.levels)
+    assert (np.diff(usable) >= -0.1).all(), usable
+    assert usable[0] < len(found.levels)
 
 
 def test_the_verdict_on_trips_says_which_pairs_may_be_noise_in_two_sentences(flights):
