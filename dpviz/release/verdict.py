@@ -217,6 +217,10 @@ def verdict(release: AnyRelease) -> Verdict:
     partitions (`square_errors`). Levels of points and areas are rough at best if more than half of their parts that look occupied may be
     empty (`_count_doubtful`).
 
+    With a smaller budget fewer levels are usable, on average over releases, with two exceptions. A uniform grid that chooses its side by
+    the budget may fit clustered records better when it is coarser: its true errors then fall, too. And DAWA is judged too harshly, since
+    it keeps those squares whole that are even inside, while unevenness is taken from the squares above them, which it divided.
+
     No single number is selected, such as the largest one or those above a threshold. So a level does not look usable because the noise
     of some of its many numbers is large by chance. For a level that is mostly empty the rule is strict: its few full partitions may be
     known well.
