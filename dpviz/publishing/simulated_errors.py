@@ -35,7 +35,7 @@ from dpviz.space.regions import Regions
 
 RUNS = 4
 """Releases of made-up trips, which are compared pair by pair."""
-_RUNS_OF_POINTS = 2
+_RUNS_OF_POINTS = 2  # where the records decide the partitions
 USEFUL = RELIABILITY[-1][0]
 """A count is useful if its error is at most this share of it: then its reliability is at least medium."""
 _FULLEST, _OTHERS, _EMPTY = 128, 512, 128
@@ -173,11 +173,13 @@ def _make_up(mechanism: AnyMechanism, frame: PublicFrame, people: int, guess: Pu
 
 
 def _make_releases(question: Rehearsal, made_up: PrivateData) -> list[Any]:
-    """Make releases of made-up records: what regions state does not depend on them, so that one of areas is enough."""
-    runs, releases = RUNS if isinstance(made_up, TripCounts) else _RUNS_OF_POINTS if isinstance(made_up, PointCounts) else 1, []
-    for stream in Entropy.seeded(SEED).spawn(runs):
+    """Make releases of made-up records: `RUNS` of trips, two of points where the records decide the partitions, else one."""
+    is_trips, releases = isinstance(made_up, TripCounts), []
+    for stream in Entropy.seeded(SEED).spawn(RUNS if is_trips else _RUNS_OF_POINTS):
         question.before_run()
         releases.append(question.mechanism.release(made_up, question.budget, stream))
+        if not is_trips and not question.mechanism.depends_on_data(releases[0]):
+            break
     return releases
 
 
@@ -298,8 +300,7 @@ def _outlook_of_zoom(releases: Sequence[PointRelease], exact: Sequence[PointRele
     zoom = squares.zoom
     variance, bias, half_width, useful = np.zeros((4, len(squares.true)))
     for release, without_noise in zip(releases, exact, strict=True):
-        noise = release.answer(squares.boxes, spread=True, fill="uniform")[1]  # only the spread is used
-        cut = release.cut_sums(squares.boxes)
+        noise, cut = release.error_parts(squares.boxes)
         known = np.sqrt(noise**2 + cut.variance)
         variance += noise**2 / len(releases)
         half_width += _half_widths(release, known, cut) ** 2 / len(releases)
