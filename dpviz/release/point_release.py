@@ -216,6 +216,12 @@ class PointRelease(CountRelease):
         cut.add_all(box_overlap(self.tree, lattice, self.domain.mask))
         return cut.is_cut
 
+    def error_parts(self, boxes: ArrayLike) -> tuple[Floats, CutSums]:
+        """Return (q,) standard deviations of the noise in (q, 4) boxes inside the domain, and what the partitions that they cut may add."""
+        lattice = self.domain.lattice(boxes)
+        cut = CutSums(self.unevenness, lattice)
+        return self._sum_boxes(lattice, self.centre, cut=cut)[1], cut
+
     def coverage(self, queries: ArrayLike | Areas) -> Floats:
         """Compute the share of each query that lies inside the domain. Nothing was counted outside.
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from dpviz.amounts import MISSING, format_count, format_decimal, format_percent
+from dpviz.amounts import MISSING, UNKNOWN, format_count, format_decimal, format_percent
 from dpviz.release.area_release import AreaRelease
 from dpviz.release.intervals import ASSUMED, OF_RELEASED_PAIRS
 from dpviz.release.manifest import format_amount
@@ -111,7 +111,7 @@ def _render(release: AnyRelease, manifest: Facts, formats: Sequence[str]) -> byt
         snippet=_WRITE_SNIPPETS[kind_of(release)](release, formats),
         unit=release.receipt.unit,
         counted=counted_noun(release),
-        missing=MISSING,
+        unknown=UNKNOWN,
         verdict=verdict(release),
         more_texts=[(title, text) for name, title in _MORE_TEXTS.items() if (text := manifest["data_product"].get(name))],
         **specific,
