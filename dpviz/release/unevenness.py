@@ -22,8 +22,8 @@ MOST_EMPTY = 1 / 3
 LEAST_CORRELATION = 0.1
 """How much alike the errors of two partitions that the same box cuts are at least. On seventeen made-up sets, cut by eight mechanisms,
 their mean correlation was 0.08 to 0.12 by kind of box: near 0 in most, 0.9 along streets that run straight along the sides of boxes."""
-FEWEST_FAMILIES = 4
-"""From fewer families of siblings than these, nothing is learned; to those that are seen, as many are added whose neighbours are wholly alike."""
+FEWEST_FAMILIES = 5
+"""From fewer families of siblings than these, nothing is learned; from few, as if as many more were seen in which all errors are alike."""
 STEPS_APART = 4
 """How far apart two partitions of a row that a box cuts are on average, in partitions: (10 + 1) / 3 of ten in a row, rounded."""
 MOST_SKEWED = 1.0
@@ -49,9 +49,9 @@ class Unevenness:
     taken from the released counts, too: r, if the contrast between the left and the right half of a node is about the same in its upper
     and its lower half. Their correlation is r**4, that of neighbours four steps apart, but at least 0.1.
 
-    If m nodes above leaves tell anything, it is at least 4 / (4 + m). If m is below 4, as in trees of few levels, or with few records and a
-    small budget, nothing is learned of the inside: a box may have all of the records of the partitions that it cuts, or none. Further out
-    than that no end lies, whatever m is.
+    If m nodes have counts that noise does not hide, the correlation is at least 5 / (5 + m). If m is below 5, as in quadtrees of height 1 and 2, or
+    with few records and a small budget, nothing is learned: a box may have all records of the partitions that it cuts, or none. No end lies
+    further out than these, whatever m is.
 
     Attributes:
         tree: of n nodes.
@@ -107,6 +107,11 @@ class Unevenness:
             unbiased=counts[1],
             variance=known**2,
         )
+
+    @property
+    def is_learned(self) -> bool:
+        """Whether enough families are seen; if not, boxes may have all of the records of the partitions that they cut, or none."""
+        return self.families >= FEWEST_FAMILIES
 
     def moments(self, node: NDArray[np.int64] | slice) -> Floats:
         """Return (5, k) sizes, their squares and cubes, unbiased counts and variances of their noise, of k nodes."""
@@ -255,7 +260,7 @@ class CutSums:
         inside, outside, noise = self._sums[4:]
         reach = half_widths(np.sqrt(stddev**2 + noise))  # that all of the noise of cut partitions is added makes it rather too wide
         low, high = uniform - inside - reach, uniform + outside + reach
-        if self._unevenness.families >= FEWEST_FAMILIES:
+        if self._unevenness.is_learned:
             spread = np.sqrt(stddev**2 + self.variance)
             wide = half_widths(spread)
             low, high = np.maximum(low, answer - wide), np.minimum(high, answer + add_skewness(wide, spread, self.skewness(spread)))
@@ -275,8 +280,9 @@ def _runs(lines: Lines, start: Floats, stop: Floats) -> list[tuple[Floats, Integ
     """
     first = np.clip(np.searchsorted(lines, start, side="right") - 1, 0, len(lines) - 2)
     last = np.maximum(np.searchsorted(lines, stop, side="left") - 1, first)
+    after = np.maximum(last, first + 1)
     ends = [np.maximum(_common_share(lines[at], lines[at + 1], start, stop), 0.0) for at in (first, last)]
-    return [(ends[0], first, first + 1), (np.ones_like(start), first + 1, np.maximum(last, first + 1)), (ends[1], np.maximum(last, first + 1), last + 1)]
+    return [(ends[0], first, first + 1), (np.ones_like(start), first + 1, after), (ends[1], after, last + 1)]
 
 
 def _common_share(low: NDArray[np.int32], high: NDArray[np.int32], start: Floats, stop: Floats) -> Floats:
