@@ -49,9 +49,9 @@ class Unevenness:
     taken from the released counts, too: r, if the contrast between the left and the right half of a node is about the same in its upper
     and its lower half. Their correlation is r**4, that of neighbours four steps apart, but at least 0.1.
 
-    If m nodes have counts that noise does not hide, the correlation is at least 5 / (5 + m). If m is below 5, as in quadtrees of height 1 and 2, or
-    with few records and a small budget, nothing is learned: a box may have all records of the partitions that it cuts, or none. No end lies
-    further out than these, whatever m is.
+    If m nodes just above leaves have counts that noise does not hide, the correlation is at least 5 / (5 + m). If m is below 5, as in
+    quadtrees of height 1 and 2, or with few records and a small budget, nothing is learned: a box may have all of the records of the
+    partitions that it cuts, or none. No end lies further out than these, whatever m is.
 
     Attributes:
         tree: of n nodes.
