@@ -70,7 +70,7 @@ class Unevenness:
     ...     release = dv.Quadtree(height=3).release(points, dv.PureBudget(10), dv.Entropy.seeded(1))
     ...     print(name, *(end.tolist() for end in release.answer_interval([(0, 0, 1, 1), (0, 0, 2, 2)])))
     even [0.0, 159.0] [101.0, 161.0]
-    uneven [0.0, 1279.0] [1343.0, 1281.0]
+    uneven [0.0, 1279.0] [1281.0, 1281.0]
     """
 
     tree: Tree
