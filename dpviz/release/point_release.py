@@ -147,8 +147,8 @@ class PointRelease(CountRelease):
         the formulas. Where fewer than five partitions just above the finest rise above the noise, it reaches from none to all of the
         records of the partitions that the box cuts. Over seventeen made-up sets at epsilon 0.1 and 1, and over eighteen of 800 records,
         such intervals held on average in 90 to 100 % of boxes, by mechanism and kind of box; on single sets in 15 (thin boxes on straight
-        streets) to 100 %. It is no guarantee, and no lower bound: where boxes follow a regular pattern that is finer than the partitions, such as
-        blocks, streets, the edge of empty land or one heavy cell, none of them may hold.
+        streets) to 100 %. It is no guarantee, and no lower bound: where boxes follow a regular pattern that is finer than the partitions,
+        such as blocks, streets, the edge of empty land or one heavy cell, none of them may hold.
 
         Args:
             boxes: (q, 4) as for `answer`.

@@ -243,7 +243,7 @@ class CutSums:
         Few of the boxes in a partition have most of its records: so a box rather has far more than the answer than far less.
         """
         skewness = np.divide(self._sums[3], stddev**3, out=np.zeros_like(stddev), where=stddev > 0)
-        return np.clip(skewness, 0.0, MOST_SKEWED)
+        return np.asarray(np.clip(skewness, 0.0, MOST_SKEWED))
 
     def ends(self, answer: Floats, uniform: Floats, stddev: Floats, half_widths: Callable[[Floats], Floats]) -> tuple[Floats, Floats]:
         """Compute the ends of the intervals of boxes that cut partitions, which stand around the answer.
