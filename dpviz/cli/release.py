@@ -15,7 +15,6 @@ from dpviz.cli.console import DONE, REFUSED, finite, give, run_with_bar, say
 from dpviz.cli.ledger import account_facts, draws, exact_texts, ledger_facts, note_look
 from dpviz.data.counting.scheduler import Scheduler, scheduler_at
 from dpviz.errors import DpvizError, RefusedError, SettingError
-from dpviz.mechanisms.points.base import PointMechanism
 from dpviz.privacy.accounts import Account, amount_of
 from dpviz.privacy.ledger import Ledger
 from dpviz.publishing.config import ReleaseConfig, read_config
@@ -23,12 +22,11 @@ from dpviz.publishing.dry_run import FROM_DATA, ExpectedErrors, expected_errors
 from dpviz.publishing.guessed_records import DENOMINATOR
 from dpviz.publishing.kept import differences, recover
 from dpviz.publishing.order import TEXT_NAMES, Order, PublicationTexts, Published
-from dpviz.publishing.private_data import left_out, open_data, open_frame, resolve_path
+from dpviz.publishing.paths import resolve_path
+from dpviz.publishing.private_data import left_out, make_frame, open_sources, read_data
 from dpviz.publishing.public_guess import EVEN, TOWNS
-from dpviz.publishing.publish import preview_payment, publish, write
+from dpviz.publishing.publish import check_public, preview_payment, publish, write
 from dpviz.publishing.toml_tables import SEED_REFUSED
-from dpviz.space.domain import Domain
-from dpviz.space.regions import Regions
 
 Facts = dict[str, Any]
 
@@ -177,12 +175,11 @@ def order_of(config: ReleaseConfig, scheduler: Scheduler | None = None, *, asks:
         RefusedError: files of equal content were not confirmed.
     """
     mechanism, budget = config.mechanism.build(config.family), config.budget.budget()
-    frame = run_with_bar("reading what is public", lambda watch: open_frame(config, watch.report))
-    if isinstance(frame, Domain) and isinstance(mechanism, PointMechanism):
-        mechanism.refuse_mask(frame)
-    if isinstance(frame, Domain | Regions):
-        mechanism.check(frame)
-    opened = run_with_bar("counting", lambda watch: open_data(config, frame, bad_rows="drop", watch=watch, scheduler=scheduler))
+    sources = open_sources(config)
+    frame = run_with_bar("reading what is public", lambda watch: make_frame(sources, watch.report))
+    if frame is not None:
+        check_public(mechanism, frame, budget, config.data.contributions or 1)
+    opened = run_with_bar("counting", lambda watch: read_data(sources, frame, bad_rows="drop", watch=watch, scheduler=scheduler))
     for note in opened.notes:
         say(f"Curator only: {advise_on_command_line(note)}")
     if opened.notes and asks:

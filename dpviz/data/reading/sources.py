@@ -28,7 +28,7 @@ from dpviz.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-Sources: TypeAlias = Source | Table | Sequence[Source | Table]
+Sources: TypeAlias = "Source | Table | Sequence[Source | Table] | FoundFiles"
 
 LARGE_SHARE = 1 / 8
 _USUAL_COLUMNS = 4  # x, y, count and person; or origin, destination, count and person
@@ -114,6 +114,8 @@ def list_files(source: Sources) -> list[Source]:
     Raises:
         InputError: no file is found.
     """
+    if isinstance(source, FoundFiles):
+        return list(source.sources)
     listed = list(source) if isinstance(source, list | tuple) else [cast("Source", source)]
     given_sources: list[Source] = [table_upload(given) if is_table(given) else given for given in listed]
     first: dict[object, Source] = {}
@@ -131,7 +133,7 @@ def find_files(source: Sources, text_format: TextFormat = PLAIN_TEXT, *, copies:
     Args:
         source: an upload, a path, a glob (``*``, ``?``, ``[...]``, ``**`` for any folders), a folder of Parquet files, a table in
             memory, or a list of these. In a folder, files and folders whose name begins with a dot or underscore are left out. A file
-            that is found several times, by any path or link, is listed once.
+            that is found several times, by any path or link, is listed once. Files that were found before are returned as they are.
         text_format: the declared format of text tables.
         copies: whether files whose names say that they are copies are listed, too.
 
@@ -139,6 +141,8 @@ def find_files(source: Sources, text_format: TextFormat = PLAIN_TEXT, *, copies:
         InputError: no file is found, a file cannot be read, two files have different formats or schemas, or a name says that its file
             is a copy of another one; a format of texts is declared for files of another kind.
     """
+    if isinstance(source, FoundFiles):
+        return source
     sources = list_files(source)
     if not copies:
         refuse_copied_names([Path(name_of(found_source)).name for found_source in sources])
