@@ -395,6 +395,19 @@ def _open_parquet(data: bytes, limits: Limits) -> OpenTable:
     )
 
 
-CSV = Format(name="CSV", endings=(".csv", ".txt"), check=check_text, open_table=partial(_open_text, "CSV"), separator=",", streamed=True)
-TSV = Format(name="TSV", endings=(".tsv",), check=check_text, open_table=partial(_open_text, "TSV"), separator=TAB, streamed=True)
+def text_table(name: str, endings: tuple[str, ...], separator: str, *, streamed: bool = False) -> Format:
+    """Declare a format of text tables: a line per row, and a line of names before them.
+
+    Args:
+        name: of the format.
+        endings: of its files' names.
+        separator: between cells.
+        streamed: whether engines read such files in parts.
+    """
+    opened = partial(_open_text, name)
+    return Format(name=name, endings=endings, check=check_text, open_table=opened, separator=separator, streamed=streamed)
+
+
+CSV = text_table("CSV", (".csv", ".txt"), ",", streamed=True)
+TSV = text_table("TSV", (".tsv",), TAB, streamed=True)
 PARQUET = Format(name="Parquet", endings=(".parquet", ".geoparquet"), check=check_parquet, open_table=_open_parquet, streamed=True)
