@@ -38,7 +38,6 @@ FILES = FileKind[PointsFile, cached.UploadedRegions](
     field="points",
     describe_upload=cached.inspect_points_file,
     describe=describe_points,
-    count_upload=cached.count_areas_file,
     frame_of=lambda uploaded: uploaded.regions,
     key_of=lambda uploaded: uploaded.key,
     title="Uploaded points in regions",

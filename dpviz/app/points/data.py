@@ -44,7 +44,6 @@ FILES = FileKind[PointsFile, Domain](
     field="points",
     describe_upload=cached.inspect_points_file,
     describe=describe_points,
-    count_upload=cached.count_points_file,
     frame_of=lambda domain: domain,
     key_of=lambda domain: domain,
     title="Uploaded points",

@@ -40,7 +40,6 @@ FILES = FileKind[TripsFile, BothRegions](
     field="trips",
     describe_upload=cached.inspect_trips_file,
     describe=describe_trip_files,
-    count_upload=cached.count_trips_file,
     frame_of=lambda both: (both[0].regions, both[1].regions),
     key_of=lambda both: (both[0].key, both[1].key),
     title="Uploaded trips",
