@@ -80,6 +80,11 @@ def is_table(name: str | None) -> bool:
     return name in _BY_NAME and _BY_NAME[name].open_table is not None
 
 
+def declares_columns(name: str) -> bool:
+    """Return whether files of a format declare their columns; otherwise each row names its own."""
+    return name not in _BY_NAME or _BY_NAME[name].declares_columns
+
+
 def table_names() -> list[str]:
     """List the names of the formats of tables, in the order in which they were registered."""
     return list(filter(is_table, _BY_NAME))

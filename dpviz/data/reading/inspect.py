@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from dpviz.amounts import LONGEST_NUMBER
 from dpviz.data.library_errors import or_none
 from dpviz.data.reading.areas import AreasFile, describe_areas
-from dpviz.data.reading.formats import named
+from dpviz.data.reading.formats import declares_columns, named
 from dpviz.data.reading.geometries import MOST_ROWS
 from dpviz.data.reading.points import PointsFile, describe_header, inspect_points
 from dpviz.data.reading.safety import DEFAULT_LIMITS, Limits, Source, first_bytes, is_path, read_checked
@@ -140,7 +140,7 @@ def find_repeated_columns(
             for name, cells in columns.items():
                 is_other = fold_name(name) not in skipped and name not in known
                 may_be_id = is_other and _may_be_ids(cells.type)
-                is_untyped = not named(files.format).declares_columns and is_other
+                is_untyped = not declares_columns(files.format) and is_other
                 entries_read = entries_read or may_be_id or is_untyped
                 if may_be_id:
                     counted = pc.value_counts(cells)

@@ -45,6 +45,7 @@ def open_rows(data, limits):
 
 
 ROWS = Format(name="Rows", endings=(".rows",), check=check_rows, open_table=open_rows)
+FEATURES = replace(named("GeoJSON"), name="Features", endings=(".features",))
 BARS = text_table("BSV", (".bsv",), "|")
 
 
@@ -52,7 +53,7 @@ BARS = text_table("BSV", (".bsv",), "|")
 def _registered():
     register(ROWS)
     yield
-    for each in (ROWS, BARS):
+    for each in (ROWS, BARS, FEATURES):
         formats._BY_NAME.pop(each.name, None)
         SEPARATORS.pop(each.name, None)
         for ending in each.endings:
@@ -147,6 +148,15 @@ def test_a_text_table_with_another_separator_is_a_declaration_alone():
     points = dv.read_points(text(PEOPLE.to_csv(index=False, sep="|"), "data.bsv"), domain=PLANE)
     assert points.count.sum() == len(PEOPLE)
     assert dv.reading.detect_text_format(text("lon|lat\n1.5|2\n", "data.bsv")) == dv.reading.TextFormat()
+
+
+def test_a_format_of_geometries_is_a_declaration_too(tmp_path):
+    register(FEATURES)
+    point = {"type": "Feature", "geometry": {"type": "Point", "coordinates": [1.5, 2.5]}, "properties": {"who": "a", "count": 3}}
+    (tmp_path / "homes.features").write_text(json.dumps({"type": "FeatureCollection", "features": [point, point]}), "utf-8")
+    assert dv.read_points(tmp_path / "homes.features", domain=PLANE, count="count").count.tolist() == [6]
+    assert [use["as"] for use in check(tmp_path / "homes.features")["uses"]] == ["points"]
+    assert {"who"} <= {column.name for column in find_repeated_columns(find_files(tmp_path / "homes.features"))}
 
 
 @pytest.mark.parametrize(
