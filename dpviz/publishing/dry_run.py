@@ -19,7 +19,8 @@ from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.receipt import Receipt
 from dpviz.publishing.guessed_records import PublicGuess, count_no_records
-from dpviz.publishing.private_data import PrivateData, PublicFrame, without_records
+from dpviz.publishing.made_up import without_records
+from dpviz.publishing.private_data import PrivateData, PublicFrame
 from dpviz.publishing.public_guess import EVEN, RELEASED, SEED
 from dpviz.publishing.simulated_errors import simulate_errors
 from dpviz.release.area_release import AreaRelease

@@ -14,7 +14,8 @@ from dpviz.data.points import PointCounts
 from dpviz.data.trips import TripCounts
 from dpviz.errors import InputError, SettingError, check_choice
 from dpviz.mechanisms.base import BOUNDED, AnyMechanism, Mechanism
-from dpviz.publishing.private_data import PrivateData, PublicFrame, without_records
+from dpviz.publishing.made_up import without_records
+from dpviz.publishing.private_data import PrivateData, PublicFrame
 from dpviz.publishing.public_guess import (
     EVEN,
     NO_SHARED_LEVEL,

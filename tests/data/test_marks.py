@@ -10,7 +10,7 @@ import pytest
 import shapely
 
 import dpviz as dv
-from dpviz.publishing.private_data import make_up_records, without_records
+from dpviz.publishing.made_up import make_up_records, without_records
 from tests.ledgers import usual
 from tests.release_cases import WORDS
 

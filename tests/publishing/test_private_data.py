@@ -15,10 +15,11 @@ from dpviz.data.points import PointCounts
 from dpviz.errors import DomainError, InputError
 from dpviz.publishing import private_data as opening
 from dpviz.publishing.config import from_tables, read_config
-from dpviz.publishing.private_data import fingerprints_of, left_out, make_up_records, open_data, open_frame, without_records
+from dpviz.publishing.made_up import make_up_records, without_records
+from dpviz.publishing.private_data import fingerprints_of, left_out
 from dpviz.samples.trips import load_trip_sample
 from dpviz.space.domain import Domain
-from tests.publishing.configs import CROWD, FLOWS, POINTS, TRIPS, changed, counted, opened, parts, per_person, written
+from tests.publishing.configs import CROWD, FLOWS, POINTS, TRIPS, changed, counted, data_of, frame_of, opened, parts, per_person, written
 
 PLANE = Domain(bounds=(0, 0, 16, 16), crs=None, order=4)
 PUBLIC = PointCounts.from_xy([1.5, 1.5], [2.5, 2.5], domain=PLANE)
@@ -70,7 +71,7 @@ def test_nothing_on_another_computer_is_opened(tmp_path, share, tables, key):
 def test_coarser_regions_by_the_first_characters_of_ids(tmp_path):
     (tmp_path / "codes.csv").write_text("code\nAa\nAb\nBc\n", "utf-8")
     config = read_config(written(tmp_path, changed(FLOWS, "regions", {"file": "codes.csv", "levels": ["code"], "prefixes": [1]})))
-    assert [side.ids_of(1).tolist() for side in open_frame(config)] == [["A", "B"], ["A", "B"]]
+    assert [side.ids_of(1).tolist() for side in frame_of(config)] == [["A", "B"], ["A", "B"]]
 
 
 def test_the_same_records_elsewhere_share_one_mark(tmp_path):
@@ -286,4 +287,4 @@ def test_a_unit_that_is_declared_for_the_dataset_is_that_of_the_counts(kind, tmp
     tables = COUNTED[kind]
     assert opened(tmp_path, tables).data.unit_declared
     config = read_config(written(tmp_path, changed(tables, "dataset", None)), for_dry_run=True)
-    assert not open_data(config, open_frame(config), bad_rows="drop").data.unit_declared
+    assert not data_of(config).data.unit_declared
