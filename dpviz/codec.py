@@ -12,12 +12,12 @@ A *table* is a dictionary of plain values, as TOML and JSON hold it. The annotat
 | `X | None` | with the default None: X, and the key may be left out; without a default: X or null, and the key must be there |
 | `str | tuple[str, ...]` | one text, or a list of them |
 | a union of dataclasses | the one that the table names by its mark |
-| `Annotated[X, {"minimum": 1}]` | X within limits, under the names that JSON Schema has for them |
+| `Annotated[X, Limit("minimum", 1)]` | X within limits |
 | a type in `Codec.scalars` | as that says |
 
 A key with a default may be left out, and is not written where its value is the default. The exception is a *mark*: a `Literal` of one
-value, which is also the default. It is always written and must be there. A JSON Schema takes its descriptions from the docstrings: the
-first paragraph for the table, and the section *Attributes* for its keys.
+value, which is also the default. It is always written and must be there. A JSON Schema takes its descriptions from the docstrings: what
+stands before the section *Attributes* for the table, and that section for its keys.
 
 >>> from dataclasses import dataclass
 >>> @dataclass(frozen=True, kw_only=True)
@@ -29,7 +29,7 @@ first paragraph for the table, and the section *Attributes* for its keys.
 ...         name: what it is called.
 ...     '''
 ...
-...     side: Annotated[int, {"minimum": 1}]
+...     side: Annotated[int, Limit("minimum", 1)]
 ...     name: str = ""
 ...     shape: Literal["square"] = "square"
 >>> codec = Codec()
@@ -56,7 +56,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from functools import cache
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from dpviz.errors import DpvizError, SettingError, check_choice, did_you_mean
 
@@ -78,6 +78,25 @@ _LIMITS: dict[str, tuple[Callable[[Any, Any], bool], str]] = {
     "required": (lambda value, limit: set(limit) <= set(value), "must have the keys {}"),
 }
 """The limits that `Annotated` may state: whether a value keeps one, and how it is said."""
+
+
+class Limit(NamedTuple):
+    """A limit of values, as JSON Schema states it.
+
+    Attributes:
+        keyword: minimum, maximum or exclusiveMinimum of numbers; minLength or pattern of texts; minItems or maxItems of lists; required of
+            tables.
+        size: the limit; of required, a tuple of keys.
+    """
+
+    keyword: str
+    size: Any
+
+    def keep(self, value: Any, name: str) -> None:
+        """Refuse a value beyond the limit, with a `SettingError`."""
+        keeps, text = _LIMITS[self.keyword]
+        if not keeps(value, self.size):
+            raise SettingError(f"{name} {text.format(', '.join(self.size) if isinstance(self.size, tuple) else self.size)}.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -225,7 +244,10 @@ class Codec:
         """
         origin, parts = get_origin(kind), get_args(kind)
         if origin is Annotated:
-            return _keep_limits(self.read_value(parts[0], value, name), parts[1], name)
+            found = self.read_value(parts[0], value, name)
+            for limit in parts[1:]:
+                limit.keep(found, name)
+            return found
         if origin in (Union, UnionType):
             return self._read_one_of(parts, value, name)
         if origin is tuple:
@@ -295,7 +317,7 @@ class Codec:
         declared = keys_of(kind)
         return {
             "type": "object",
-            "description": _clean((inspect.getdoc(kind) or "").partition("\n\n")[0]),
+            "description": _clean((inspect.getdoc(kind) or "").partition("Attributes:\n")[0]),
             "properties": self.schemas(declared, defined),
             "required": [name for name, key in declared.items() if key.required],
             "additionalProperties": False,
@@ -310,7 +332,7 @@ class Codec:
         """Make the schema of the values that an annotation allows."""
         origin, parts = get_origin(kind), get_args(kind)
         if origin is Annotated:
-            limits: Schema = parts[1]
+            limits = {keyword: [*size] if isinstance(size, tuple) else size for keyword, size in parts[1:]}
             return self._value_schema(parts[0], defined) | limits
         if origin in (Union, UnionType):
             return self._union_schema(parts, defined)
@@ -343,15 +365,6 @@ def _mark_of(kind: Any) -> tuple[str, Any]:
     """Return the key that marks a dataclass among others, and its only value."""
     literals = {name: get_args(key.kind) for name, key in keys_of(kind).items() if get_origin(key.kind) is Literal}
     return next((name, values[0]) for name, values in literals.items() if len(values) == 1)
-
-
-def _keep_limits(value: T, limits: Mapping[str, Any], name: str) -> T:
-    """Return a value that keeps its limits."""
-    for limit, size in limits.items():
-        keeps, text = _LIMITS[limit]
-        if not keeps(value, size):
-            raise SettingError(f"{name} {text.format(', '.join(size) if isinstance(size, list) else size)}.")
-    return value
 
 
 def _read_text(value: object, name: str) -> str:

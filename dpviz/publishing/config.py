@@ -16,8 +16,8 @@ from dpviz.errors import BudgetError, RefusedError, SettingError, check_choice
 from dpviz.mechanisms import AREA_FAMILY, FAMILIES, POINT_FAMILY, TRIP_FAMILY, AnyFamily, AnyMechanism
 from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, ZcdpBudget
 from dpviz.publishing.toml_tables import TOML, read_file, to_text
-from dpviz.release.manifest import CuratorTexts
 from dpviz.release.older import hint_at_name
+from dpviz.release.publication import CuratorTexts
 from dpviz.samples.areas import AREA_SAMPLES
 from dpviz.samples.load import SAMPLES
 from dpviz.samples.points import POINT_SAMPLES
