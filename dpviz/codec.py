@@ -15,9 +15,9 @@ A *table* is a dictionary of plain values, as TOML and JSON hold it. The annotat
 | `Annotated[X, Limit("minimum", 1)]` | X within limits |
 | a type in `Codec.scalars` | as that says |
 
-A key with a default may be left out, and is not written where its value is the default. The exception is a *mark*: a `Literal` of one
-value, which is also the default. It is always written and must be there. A JSON Schema takes its descriptions from the docstrings: what
-stands before the section *Attributes* for the table, and that section for its keys.
+Fields that are not compared (`compare=False`) are no keys. A key with a default may be left out, and is not written where its value is the
+default. The exception is a *mark*: a `Literal` of one value, which is also the default. It is always written and must be there. A JSON
+Schema takes its descriptions from the docstrings: what stands before the section *Attributes* for the table, and that section for its keys.
 
 >>> from dataclasses import dataclass
 >>> @dataclass(frozen=True, kw_only=True)
@@ -146,7 +146,7 @@ def keys_of(kind: Any) -> dict[str, Key]:
 @cache
 def _list_keys(kind: Any) -> dict[str, Key]:
     kinds, texts, found = get_type_hints(kind, include_extras=True), _describe_keys(kind), {}
-    for item in fields(kind):
+    for item in (item for item in fields(kind) if item.compare):
         default = item.default if item.default_factory is MISSING else item.default_factory()
         own = kinds[item.name]
         if get_args(own) == (default,) and get_origin(own) is Literal:  # a mark

@@ -7,6 +7,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, TypeVar
 
+from dpviz.codec import keys_of
 from dpviz.data.counting.engines import AUTO, DASK, DUCKDB, ENGINES
 from dpviz.data.counting.scheduler import Scheduler
 from dpviz.data.reading.outline import LAND
@@ -542,19 +543,6 @@ class PublicDataPart(DataPart):
             )
 
 
-PARTS: dict[str, type[Any]] = {
-    "data": DataPart,
-    "domain": DomainPart,
-    "regions": RegionsPart,
-    "destinations": RegionsPart,
-    "mechanism": MechanismPart,
-    "budget": BudgetPart,
-    "dataset": DatasetPart,
-    "publication": PublicationPart,
-    "output": OutputPart,
-}
-
-
 @dataclass(frozen=True, kw_only=True)
 class DataConfig:
     """The base of the configurations of releases and of studies: the data, and the public domain or regions.
@@ -653,6 +641,8 @@ class ReleaseConfig(DataConfig):
         return None if self.dataset.unit == "person" else self.dataset.unit
 
 
+PARTS: dict[str, type[Any]] = {name: key.kind for name, key in keys_of(ReleaseConfig).items()}
+"""The tables of a release's configuration, by name."""
 _STAND_INS = {
     "dataset": DatasetPart(name="-"),
     "publication": PublicationPart(name="-", curator="-", description=""),
@@ -702,5 +692,4 @@ def from_tables(tables: dict[str, Any], *, base: Path = Path(), asks_unit: bool 
 
 def to_toml(config: ReleaseConfig) -> str:
     """Write a configuration as TOML, from which `read_config` makes an equal one; default values are left out."""
-    parts = {name: getattr(config, name) for name in PARTS}
-    return to_text({name: TOML.write(part) for name, part in parts.items() if part is not None})
+    return to_text(TOML.write(config))
