@@ -148,7 +148,9 @@ class StudyConfig(DataConfig):
         return Study(data=data, public=True, mechanisms=mechanisms, **{name: getattr(self, name) for name in names})
 
 
-PARTS: dict[str, type[Any]] = {name: key.kind for name, key in keys_of(StudyConfig).items() if is_dataclass(key.kind)}
+PARTS: dict[str, type[Any]] = {
+    name: key.kind for name, key in keys_of(StudyConfig).items() if isinstance(key.kind, type) and is_dataclass(key.kind)
+}
 """The tables of a study's configuration that are there once, by name."""
 OWN_KEYS = {name: key for name, key in keys_of(StudyConfig).items() if name not in (*PARTS, "mechanisms")}
 """Its keys that are in no table."""
