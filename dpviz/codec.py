@@ -71,10 +71,10 @@ _LIMITS: dict[str, tuple[Callable[[Any, Any], bool], str]] = {
     "minimum": (lambda value, limit: value >= limit, "must be at least {}"),
     "maximum": (lambda value, limit: value <= limit, "must be at most {}"),
     "exclusiveMinimum": (lambda value, limit: value > limit, "must be greater than {}"),
-    "minLength": (lambda value, limit: len(value) >= limit, "must have at least {} characters"),
+    "minLength": (lambda value, limit: len(value) >= limit, "must have {} or more characters"),
     "pattern": (lambda value, limit: re.search(limit, value) is not None, "must match the pattern {}"),
-    "minItems": (lambda value, limit: len(value) >= limit, "must have at least {} entries"),
-    "maxItems": (lambda value, limit: len(value) <= limit, "must have at most {} entries"),
+    "minItems": (lambda value, limit: len(value) >= limit, "must have {} or more entries"),
+    "maxItems": (lambda value, limit: len(value) <= limit, "must have {} or fewer entries"),
     "required": (lambda value, limit: set(limit) <= set(value), "must have the keys {}"),
 }
 """The limits that `Annotated` may state: whether a value keeps one, and how it is said."""
