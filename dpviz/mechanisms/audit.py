@@ -19,6 +19,7 @@ from dpviz.privacy.audit import Neighbours, Observation
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.wavelet import WaveletSpread, coefficients
 from dpviz.release.area_release import AreaRelease
+from dpviz.release.facts import MANIFESTS
 from dpviz.release.manifest import describe_contents
 from dpviz.release.point_release import PointRelease
 from dpviz.release.trip_release import TripRelease
@@ -190,7 +191,7 @@ def read_release(release: PointRelease | AreaRelease | TripRelease, *leaves: int
     wavelet: its coefficients. And the facts of receipt and manifest: settings, notes, steps.
     """
     rows, variance = _read_stages(release) if isinstance(release, TripRelease) else _read_nodes(release, leaves)
-    numbers = _read_receipt(release) | dict(_flatten(describe_contents(release), ("manifest",)))
+    numbers = _read_receipt(release) | dict(_flatten(MANIFESTS.write(describe_contents(release)), ("manifest",)))
     for labels, values in rows:
         columns = {name: given.tolist() for name, given in values.items()}
         numbers |= {(name, *label): column[place] for place, label in enumerate(labels) for name, column in columns.items()}

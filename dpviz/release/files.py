@@ -30,10 +30,8 @@ from dpviz.arrow_memory import copy_to_arrow
 from dpviz.errors import DpvizError, InputError, SettingError
 from dpviz.privacy.receipt import Receipt
 from dpviz.release.count_tables import plan_area_files, plan_point_files, rebuild_count_release, select_finest_counts
+from dpviz.release.facts import MANIFESTS, SCHEMA_FILE, SCHEMA_VERSION, SCHEMA_VERSIONS, Manifest, TripContents
 from dpviz.release.manifest import (
-    SCHEMA_FILE,
-    SCHEMA_VERSION,
-    SCHEMA_VERSIONS,
     describe_release,
     describe_utility,
     encode_manifest,
@@ -432,7 +430,7 @@ def _write_files(folder: Path, plan: Plan, manifest: Facts, extra: dict[str, byt
     complete["seal"] = compute_seal(complete)
     violation = find_violation(complete)
     if violation is not None:
-        raise SettingError(f"The manifest breaks its schema at {violation}; make it with describe(release, publication).")
+        raise SettingError(f"The manifest breaks its schema: {violation} Make it with describe(release, publication).")
     (folder / MANIFEST).write_bytes(encode_manifest(complete))
 
 
@@ -464,11 +462,12 @@ def read_release(source: Source) -> AnyRelease:
     dpviz.errors.InputError: A release is a folder, or a zip of one: there is no such folder or file.
     """
     with open_members(source) as members:
-        manifest = _read_checked_manifest(members)
+        stated = _read_checked_manifest(members)
+        manifest = refuse_all_errors(_MISMATCH, lambda: MANIFESTS.read(Manifest, stated, "manifest"))
         tables = {name: refuse_all_errors(_MISMATCH, partial(_read_table, members, name)) for name in _tables_to_read(manifest)}
         release = refuse_all_errors(_MISMATCH, partial(_rebuild_release, manifest, tables))
         refuse_all_errors(_MISMATCH, partial(_check_main_table, tables, release))
-    contradicted = refuse_all_errors(_MISMATCH, partial(_find_contradiction, manifest, release))
+    contradicted = refuse_all_errors(_MISMATCH, partial(_find_contradiction, stated, release))
     if contradicted is not None:
         raise InputError(f"The manifest contradicts the release that it describes, at {contradicted}: it was changed, or made up.")
     return release
@@ -503,7 +502,7 @@ def _read_checked_manifest(members: Members) -> Facts:
     _check_version(manifest)
     violation = refuse_all_errors("The manifest breaks its schema.", lambda: find_violation(manifest))
     if violation is not None:
-        raise InputError(f"The manifest breaks its schema at {violation}.")
+        raise InputError(f"The manifest breaks its schema: {violation} It was changed, or not written by dpviz: fetch the release again.")
     if manifest["seal"] != compute_seal(manifest):
         raise InputError("The manifest was changed after the release was written: its seal does not fit.")
     _check_files(members, manifest["files"])
@@ -537,9 +536,9 @@ def _check_files(members: Members, entries: list[Facts]) -> None:
             raise InputError(f"The release's {entry['name']} was changed after it was written: its SHA-256 does not fit.")
 
 
-def _list_trip_tables(contents: Facts) -> list[str]:
-    stems = [REGIONS] if contents["destinations"] is None else [ORIGINS, DESTINATIONS]
-    further = [name for name, field in ((ACROSS, "across"), (TOTALS, "totals")) if contents.get(field)]
+def _list_trip_tables(contents: TripContents) -> list[str]:
+    stems = [REGIONS] if contents.destinations is None else [ORIGINS, DESTINATIONS]
+    further = [name for name, is_there in ((ACROSS, contents.across), (TOTALS, contents.totals)) if is_there]
     return [STAGES, *(f"{stem}.parquet" for stem in stems), *further]
 
 
@@ -557,8 +556,8 @@ class _Layout:
 
     main: str
     plan: Callable[[Any, tuple[str, ...]], Plan]
-    tables: Callable[[Facts], list[str]]
-    rebuild: Callable[[Facts, dict[str, Any], Receipt, tuple[str, ...]], AnyRelease]
+    tables: Callable[[Any], list[str]]
+    rebuild: Callable[[Any, dict[str, Any], Receipt, tuple[str, ...]], AnyRelease]
     finest: Callable[[Any], pa.Table]
 
 
@@ -571,12 +570,11 @@ _LAYOUTS = {
 """The tables of releases by their kind."""
 
 
-def _tables_to_read(manifest: Facts) -> list[str]:
+def _tables_to_read(manifest: Manifest) -> list[str]:
     """List the tables to read: the tables that store the release, and the main table to compare with them."""
-    contents = manifest["contents"]
-    layout = _LAYOUTS[contents["kind"]]
-    names = [layout.main, *layout.tables(contents)]
-    if not set(names) <= {entry["name"] for entry in manifest["files"]}:
+    layout = _LAYOUTS[manifest.contents.kind]
+    names = [layout.main, *layout.tables(manifest.contents)]
+    if not set(names) <= {file.name for file in manifest.files}:
         raise InputError("The release was published without GeoParquet, so dpviz cannot read it back. Open its files with other software.")
     return names
 
@@ -602,15 +600,14 @@ def _check_main_table(tables: dict[str, Any], release: AnyRelease) -> None:
         raise InputError(f"The release's {layout.main} has other counts than its tables of all levels.")
 
 
-def _rebuild_release(manifest: Facts, tables: dict[str, Any]) -> AnyRelease:
-    contents, steps = manifest["contents"], tuple(manifest["post_processing"])
-    receipt = read_receipt(manifest["privacy"], manifest["accounting"])
-    return _LAYOUTS[contents["kind"]].rebuild(contents, tables, receipt, steps)
+def _rebuild_release(manifest: Manifest, tables: dict[str, Any]) -> AnyRelease:
+    receipt = read_receipt(manifest.privacy, manifest.accounting)
+    return _LAYOUTS[manifest.contents.kind].rebuild(manifest.contents, tables, receipt, manifest.post_processing)
 
 
 def _find_contradiction(manifest: Facts, release: AnyRelease) -> str | None:
     """Find the first part of a manifest that contradicts its release; None if there is none."""
-    facts = describe_release(release) | {"utility": describe_utility(release)}
+    facts = describe_release(release) | {"utility": MANIFESTS.write(describe_utility(release))}
     facts["kind"], stated = facts["contents"]["kind"], manifest | {"kind": manifest["identity"]["kind"]}
     if manifest["identity"]["schema_version"] != SCHEMA_VERSION:
         facts = keep_stated_intervals(facts, stated)

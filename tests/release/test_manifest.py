@@ -2,9 +2,11 @@
 
 import json
 import re
+import zipfile
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,10 +16,10 @@ from dpviz.errors import InputError, SettingError
 from dpviz.mechanisms import MECHANISMS, FittedTree, FlatGaussian, Quadtree, TopDown
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
+from dpviz.release.facts import MANIFESTS, Manifest, make_schema
 from dpviz.release.files import read_manifest, write_release
 from dpviz.release.manifest import (
     TRUST_MODEL,
-    Publication,
     describe,
     describe_accounting,
     describe_privacy,
@@ -25,6 +27,7 @@ from dpviz.release.manifest import (
     read_receipt,
     read_schema,
 )
+from dpviz.release.publication import Publication
 from dpviz.samples.areas import load_area_sample
 from dpviz.view.report import report_html
 from tests.area_cases import records_of
@@ -62,8 +65,10 @@ def objects(schema):
             yield from objects(below)
 
 
-def test_the_schema_is_valid_closed_and_documents_every_field():
+def test_the_schema_is_what_the_dataclasses_declare_valid_and_closed_and_documents_every_field():
+    """`python -m dpviz.release.facts` writes it."""
     schema = read_schema()
+    assert schema == make_schema()
     Draft202012Validator.check_schema(schema)
     assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
     for part in objects(schema):
@@ -86,6 +91,15 @@ def test_the_schema_is_valid_closed_and_documents_every_field():
                 for name, field in part["properties"].items():
                     described = field if "description" in field else schema["$defs"][field["$ref"].rpartition("/")[2]]
                     assert described["description"].endswith("."), name
+
+
+@pytest.mark.parametrize("path", sorted(Path(__file__).parents[1].glob("golden/bundles_*/*.zip")), ids=lambda path: path.stem)
+def test_a_kept_manifest_is_read_as_dataclasses_and_written_as_it_was(path):
+    with zipfile.ZipFile(path) as archive:
+        manifest = json.loads(archive.read("manifest.json"))
+    written_again = MANIFESTS.write(MANIFESTS.read(Manifest, manifest, "manifest"))
+    assert json.dumps(written_again) == json.dumps(manifest)
+    Draft202012Validator(read_schema()).validate(manifest)
 
 
 @pytest.mark.parametrize("release", RELEASES)
@@ -117,9 +131,9 @@ def test_every_field_that_registries_require_is_there(release, tmp_path):
     assert manifest["utility"]["confidence"] == 0.95
     assert manifest["limits"]
     assert find_violation(manifest) is None
-    assert find_violation({**manifest, "note": ""}) == "manifest"
-    assert find_violation({**manifest, "privacy": {**privacy, "more": 1}}) == "manifest/privacy"
-    assert find_violation({**manifest, "dataset": {"draws": 3}}) == "manifest/dataset"
+    assert "manifest has no key 'note'" in find_violation({**manifest, "note": ""})
+    assert "manifest/privacy has no key 'more'" in find_violation({**manifest, "privacy": {**privacy, "more": 1}})
+    assert find_violation({**manifest, "dataset": {"draws": 3}}) == "manifest/dataset lacks spent."
 
 
 def test_texts_that_may_be_left_out_are_stated_where_they_are_there(tmp_path):
@@ -154,8 +168,8 @@ def test_a_note_says_that_the_tight_conversion_stood_in_for_exact_accounting():
     trips = trip_counts_of(regular(2, 2), {(0, 1): 8}, contributions=3, unit="person")
     made = FittedTree(neighbours="add_remove").release(trips, ApproxBudget(1, "1e-8"), Entropy.seeded(1))
     facts = describe_privacy(made.receipt), describe_accounting(made.receipt)
-    assert facts[0]["conversion"] == "tight"
-    assert "Exact accounting was chosen, and the tight conversion was used" in facts[1]["notes"][0]
+    assert facts[0].conversion == "tight"
+    assert "Exact accounting was chosen, and the tight conversion was used" in facts[1].notes[0]
     assert read_receipt(*facts) == made.receipt
 
 
