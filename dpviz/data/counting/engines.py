@@ -9,19 +9,17 @@ from typing import TYPE_CHECKING, NamedTuple
 import pyarrow as pa
 from pyproj import CRS
 
-from dpviz.data.columns import NOT_POINTS, PointColumns, no_number, resolve_columns
+from dpviz.data.columns import NOT_POINTS, no_number, resolve_columns
 from dpviz.data.counting.job import (
     CellFinder,
     GeometryColumn,
-    IdPairs,
     Job,
     LeafColumn,
+    Pairs,
     PointCells,
     XyColumns,
-    XyPairs,
-    is_by_id,
-    number_columns,
 )
+from dpviz.data.counting.stream import count_stream
 from dpviz.data.leaf_ids import LeafIds
 from dpviz.data.reading.areas import resolve_area_columns
 from dpviz.data.reading.geometries import NO_SHAPES, crs_of_file, same_crs
@@ -44,7 +42,6 @@ if TYPE_CHECKING:
     from dpviz.data.reading.safety import Limits
     from dpviz.data.reading.sources import FoundFiles
     from dpviz.data.reading.trips import TripsRequest
-    from dpviz.space.domain import Domain
 
 NUMPY, DUCKDB, DASK, AUTO = "numpy", "duckdb", "dask", "auto"
 ENGINES = (NUMPY, DUCKDB, DASK)
@@ -128,12 +125,10 @@ def make_plan(files: FoundFiles, engine: str, scheduler: Scheduler | None, limit
 
 
 def run_engine(plan: Plan, scheduler: Scheduler | None, progress: Progress) -> CellCounts:
-    """Count with the plan's engine, DuckDB or Dask."""
+    """Count with the plan's engine, in a stream of blocks or by Dask."""
     assert plan.job is not None  # noqa: S101  (for the type checker: "numpy" is not run here)
     if plan.engine == DUCKDB:
-        from dpviz.data.counting.duckdb import count_with_duckdb  # noqa: PLC0415  (DuckDB is an extra)
-
-        return count_with_duckdb(plan.job, progress)
+        return count_stream(plan.job, progress)
     from dpviz.data.counting.dask import DaskCluster, count_with_dask  # noqa: PLC0415  (Dask is an extra)
 
     return count_with_dask(plan.job, progress, DaskCluster(scheduler=scheduler))
@@ -162,7 +157,7 @@ def make_points_job(
     find: Callable[[Floats, Floats], Integers],
     size: int,
     bound: Bound | None,
-    domain: Domain | None = None,
+    target: str,
 ) -> Job:
     """Make the job of counting tables of points in cells of a lattice, or in leaf regions.
 
@@ -172,7 +167,7 @@ def make_points_job(
         find: finds the cell of each point: see `PointCells`.
         size: the number of cells.
         bound: the bound of each person's records; None where the unit is one record.
-        domain: whose lattice it is; None for regions.
+        target: what has the target CRS, "domain" or "regions", for errors.
 
     Raises:
         InputError: a column is missing or has the wrong type, or the CRS is unknown or differs from that of domain or regions.
@@ -186,13 +181,13 @@ def make_points_job(
         raise InputError(NO_SHAPES)
     kind = f"{files.format if geo is None else 'GeoParquet'} file"
     crs = crs_of_file(kind, None if geo is None else geo.crs, request.crs, request.target)
-    _refuse_other_crs(crs, request.target, "regions" if domain is None else "domain")
+    _refuse_other_crs(crs, request.target, target)
     if geo is not None and not ((geo.may_be_points or request.centroids) and geo.encoding in ("WKB", "point")):
         raise InputError(NOT_POINTS)
     points: XyColumns | GeometryColumn = XyColumns(x=str(columns.x), y=str(columns.y))
     if geo is not None:
         points = GeometryColumn(geometry=geo.primary, encoding=geo.encoding, centroids=request.centroids)
-    finder = PointCells(points=points, find=find, size=size, domain=domain)
+    finder = PointCells(points=points, find=find, size=size)
     return _make_job(files, finder, (columns.count, columns.person), bound, drop=request.bad_rows == "drop")
 
 
@@ -220,20 +215,23 @@ def make_trips_job(files: FoundFiles, request: TripsRequest, bound: Bound | None
     columns = resolve_trip_columns(names, request.columns)
     origin, destination = str(columns.origin), str(columns.destination)
     starts, ends = (
-        LeafIds.from_regions(side, cut_length(name, side)) for name, side in zip((origin, destination), request.sides, strict=True)
+        LeafColumn(region=name, leaves=LeafIds.from_regions(side, cut_length(name, side)))
+        for name, side in zip((origin, destination), request.sides, strict=True)
     )
-    finder = IdPairs(origin=origin, destination=destination, starts=starts, ends=ends)
+    finder = Pairs(origin=starts, destination=ends)
     return _make_job(files, finder, (columns.count, columns.person), bound, drop=request.bad_rows == "drop")
 
 
-def make_pairs_job(files: FoundFiles, finder: XyPairs, request: PointsRequest, bound: Bound | None) -> Job:
+def make_pairs_job(files: FoundFiles, finder: Pairs[PointCells], request: PointsRequest, bound: Bound | None) -> Job:
     """Make the job of counting tables of trips between coordinates; it raises as `make_points_job` does."""
-    names, columns = _schema(files).names, request.columns
-    starts = resolve_columns(names, replace(columns, x=finder.origin[0], y=finder.origin[1]), has_geometry=False)
-    ends = resolve_columns(names, PointColumns(x=finder.destination[0], y=finder.destination[1]), has_geometry=False)
-    finder = replace(finder, origin=(str(starts.x), str(starts.y)), destination=(str(ends.x), str(ends.y)))
+    names, sides, columns = _schema(files).names, [], request.columns
+    for side in (finder.origin, finder.destination):
+        wanted = replace(columns, x=side.columns[0], y=side.columns[1])
+        found = resolve_columns(names, wanted, has_geometry=False)
+        sides.append(replace(side, points=XyColumns(x=str(found.x), y=str(found.y))))
     _refuse_other_crs(crs_of_file(f"{files.format} file", None, request.crs, request.target), request.target, "regions")
-    return _make_job(files, finder, (starts.count, starts.person), bound, drop=request.bad_rows == "drop")
+    finder = Pairs(origin=sides[0], destination=sides[1])
+    return _make_job(files, finder, (found.count, found.person), bound, drop=request.bad_rows == "drop")
 
 
 def _make_job(
@@ -242,8 +240,8 @@ def _make_job(
     if files.text_format.encoding == UTF16:
         raise OnlyNumpyError(_NO_UTF16)
     count, person = count_and_person
-    by_id = is_by_id(finder)
-    for name in filter(None, (*number_columns(finder), count)):
+    by_id = finder.by_id
+    for name in filter(None, (*finder.number_columns, count)):
         column_type = _type_of(files, name)
         if not (is_number(column_type) or is_text(column_type) or pa.types.is_null(column_type)):
             raise no_number(name)

@@ -29,7 +29,7 @@ from dpviz.data.counting.engines import (
 )
 from dpviz.data.counting.file_fingerprints import source_fingerprints
 from dpviz.data.counting.in_memory import read_all_areas, read_all_points, read_all_trips, read_coordinate_trips
-from dpviz.data.counting.job import Progress, XyPairs
+from dpviz.data.counting.job import Pairs, PointCells, Progress, XyColumns
 from dpviz.data.counting.scheduler import scheduler_at
 from dpviz.data.counts import Counts
 from dpviz.data.empty import refuse_none_inside
@@ -188,7 +188,7 @@ def read_points(
     marks = {"row_stable": not quoted_newlines, "unit_declared": declares_unit(unit, person) or count is None or says_none(count)}
     columns = PointColumns(x=x, y=y, count=count, person=person, geometry=geometry)
     request = PointsRequest(target=domain.crs, columns=columns, crs=crs, centroids=centroids, **vars(rules))
-    reader = _reader_of_points(request, partial(cells_of, domain=domain), domain.side**2, bound, domain)
+    reader = _reader_of_points(request, partial(cells_of, domain=domain), domain.side**2, bound, "domain")
     found = engines.read(source, rules, reader)
     points = PointCounts.from_cell_counts(found.rows, domain, bound, **marks)
     return _with_files(points, found, bad_rows)
@@ -277,7 +277,7 @@ def read_areas(
     if region is None:
         columns = PointColumns(x=x, y=y, count=count, person=person, geometry=geometry)
         request = PointsRequest(target=crs_of_leaves(regions), columns=columns, crs=crs, centroids=centroids, **vars(rules))
-        reader = _reader_of_points(request, leaf_finder(regions), regions.size(regions.depth), bound)
+        reader = _reader_of_points(request, leaf_finder(regions), regions.size(regions.depth), bound, "regions")
     elif centroids or any(value is not None for value in (x, y, geometry, crs)):
         raise InputError("region names a column of ids, which have no coordinates: leave x, y, geometry, centroids and crs out.")
     else:
@@ -382,8 +382,8 @@ def read_trips(
         check_regions(declared_regions)
     starts, ends = match_depths(regions, destinations or regions)
     if isinstance(origin, tuple) and isinstance(destination, tuple):
-        finder = _pair_finder(origin, destination, (starts, ends))
-        request = PointsRequest(target=finder.crs, columns=PointColumns(count=count, person=person), crs=crs, **vars(rules))
+        finder, target = _pair_finder(origin, destination, (starts, ends))
+        request = PointsRequest(target=target, columns=PointColumns(count=count, person=person), crs=crs, **vars(rules))
         reader = _Reader(
             lambda files, progress: read_coordinate_trips(files.sources, finder, request, progress),
             lambda files: make_pairs_job(files, finder, request, enforced),
@@ -485,7 +485,7 @@ class _Engines(NamedTuple):
 
 
 def _reader_of_points(
-    request: PointsRequest, find: Callable[[Floats, Floats], Integers], size: int, bound: Bound | None, domain: Domain | None = None
+    request: PointsRequest, find: Callable[[Floats, Floats], Integers], size: int, bound: Bound | None, target: str
 ) -> _Reader[CellCounts]:
     def count(files: FoundFiles, progress: Progress) -> CellCounts:
         raw = read_all_points(files.sources, request, progress)
@@ -494,7 +494,7 @@ def _reader_of_points(
         return replace(counted, bad=counted.bad + raw.ragged, rows=raw.rows)
 
     return _Reader(
-        count, lambda files: make_points_job(files, request, find, size, bound, domain), lambda files: unread_in_points(files, request)
+        count, lambda files: make_points_job(files, request, find, size, bound, target), lambda files: unread_in_points(files, request)
     )
 
 
@@ -511,7 +511,9 @@ def _reader_of_ids(request: AreasRequest, bound: Bound | None) -> _Reader[CellCo
     )
 
 
-def _pair_finder(origin: tuple[str, str], destination: tuple[str, str], sides: tuple[Regions, Regions]) -> XyPairs:
+def _pair_finder(
+    origin: tuple[str, str], destination: tuple[str, str], sides: tuple[Regions, Regions]
+) -> tuple[Pairs[PointCells], str | None]:
     if not len(origin) == len(destination) == 2:
         raise InputError(_MIXED)
     starts = leaf_finder(sides[0], may_overlap=True)
@@ -519,7 +521,8 @@ def _pair_finder(origin: tuple[str, str], destination: tuple[str, str], sides: t
     crs, other = (None if each is None else CRS.from_user_input(each) for each in map(crs_of_leaves, sides))
     if (crs is None) != (other is None) or (crs is not None and other is not None and not same_crs(crs, other)):
         raise InputError("The regions of origins and of destinations must be in one CRS.")
-    leaves = (sides[0].size(sides[0].depth), sides[1].size(sides[1].depth))
-    return XyPairs(
-        origin=origin, destination=destination, starts=starts, ends=ends, leaves=leaves, crs=None if crs is None else crs.to_wkt()
+    finder = Pairs(
+        origin=PointCells(points=XyColumns(x=origin[0], y=origin[1]), find=starts, size=sides[0].size(sides[0].depth)),
+        destination=PointCells(points=XyColumns(x=destination[0], y=destination[1]), find=ends, size=sides[1].size(sides[1].depth)),
     )
+    return finder, None if crs is None else crs.to_wkt()

@@ -11,7 +11,7 @@ import numpy as np
 from dpviz.data.bounding import People
 from dpviz.data.cells import whole_counts
 from dpviz.data.columns import PointColumns, RawPoints, UnusableFileError
-from dpviz.data.counting.job import Progress, XyPairs
+from dpviz.data.counting.job import Pairs, PointCells, Progress
 from dpviz.data.fingerprints import add_sums, sum_rows
 from dpviz.data.reading.areas import AreaRows, AreasRequest, read_area_rows
 from dpviz.data.reading.points import PointsRequest, read_rows
@@ -37,7 +37,7 @@ def read_all_trips(sources: Sequence[Source], request: TripsRequest, progress: P
     return _join_trips(parts, bad)
 
 
-def read_coordinate_trips(sources: Sequence[Source], finder: XyPairs, request: PointsRequest, progress: Progress) -> Trips:
+def read_coordinate_trips(sources: Sequence[Source], finder: Pairs[PointCells], request: PointsRequest, progress: Progress) -> Trips:
     """Read the trips between coordinates of all files.
 
     Args:
@@ -48,13 +48,13 @@ def read_coordinate_trips(sources: Sequence[Source], finder: XyPairs, request: P
     """
 
     def read(source: Source) -> Trips:
-        (x, y), (x_end, y_end) = finder.origin, finder.destination
+        (x, y), (x_end, y_end) = finder.origin.columns, finder.destination.columns
         starts = read_rows(source, replace(request, columns=replace(request.columns, x=x, y=y)))
         ends = read_rows(source, replace(request, columns=PointColumns(x=x_end, y=y_end)))
         count = None if starts.count is None else whole_counts(starts.count, len(starts.x), "drop")
         return Trips(
-            origin=finder.starts(starts.x, starts.y).astype(np.int32),
-            destination=finder.ends(ends.x, ends.y).astype(np.int32),
+            origin=finder.origin.find(starts.x, starts.y).astype(np.int32),
+            destination=finder.destination.find(ends.x, ends.y).astype(np.int32),
             count=count,
             person=starts.person,
             ragged=starts.ragged,
