@@ -36,7 +36,8 @@ import pyarrow.parquet as pq
 import dpviz as dv
 from dpviz.data.bounding import bound_of
 from dpviz.data.counting.job import Job, LeafColumn, Pairs, PointCells, Progress, XyColumns
-from dpviz.data.counting.stream import StreamSettings, count_stream
+from dpviz.data.counting.block import StreamSettings
+from dpviz.data.counting.stream import count_stream
 from dpviz.data.leaf_ids import LeafIds
 
 which, path, folder, side, leaves, most = json.loads(sys.argv[1])

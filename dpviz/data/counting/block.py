@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -16,8 +18,8 @@ from dpviz.data.columns import readable_texts
 from dpviz.data.library_errors import or_none, without_private_text
 from dpviz.data.reading.safety import first_bytes
 from dpviz.data.reading.tables import open_header
-from dpviz.data.reading.text_rows import HEAD_BYTES, NO_BAD_LINES, BadLines, any_longer, cut_lines, line_begins, read_lines
-from dpviz.errors import InputError
+from dpviz.data.reading.text_rows import HEAD_BYTES, NO_BAD_LINES, NOT_CUT, BadLines, any_longer, cut_lines, line_begins, read_lines
+from dpviz.errors import DpvizError, InputError
 
 if TYPE_CHECKING:
     from dpviz.arrays import Integers
@@ -128,14 +130,26 @@ def _next_rows(part: Part, rows: Iterator[Rows]) -> Rows | None:
 
 
 def _read_parquet(part: Part, job: Job) -> Iterator[Rows]:
-    with pq.ParquetFile(part.path, page_checksum_verification=True) as file:
-        stored, names = file.schema_arrow, list(job.columns)
-        if any(name not in stored.names or stored.field(name).type != job.schema.field(name).type for name in names):
-            raise UnreadPartError(DIFFERENT)
-        row_bytes = Path(part.path).stat().st_size / max(file.metadata.num_rows, 1)
-        for batch in file.iter_batches(BLOCK_ROWS, row_groups=list(range(part.first, part.last)), columns=names, use_threads=False):
+    names, groups = list(job.columns), list(range(part.first, part.last))
+    with pq.ParquetFile(part.path) as file:
+        stored, metadata = file.schema_arrow, file.metadata
+    if any(name not in stored.names or stored.field(name).type != job.schema.field(name).type for name in names):
+        raise UnreadPartError(DIFFERENT)
+    ids = [name for name in names if job.finder.by_id and name in job.finder.columns and _has_dictionary(metadata, groups, name)]
+    with pq.ParquetFile(part.path, metadata=metadata, read_dictionary=ids, page_checksum_verification=True) as file:
+        row_bytes = Path(part.path).stat().st_size / max(metadata.num_rows, 1)
+        for batch in file.iter_batches(BLOCK_ROWS, row_groups=groups, columns=names, use_threads=False):
             columns = {name: readable_texts(pa.chunked_array([batch.column(name)])) for name in names}
             yield Rows(columns, batch.num_rows, batch.num_rows * row_bytes)
+
+
+def _has_dictionary(metadata: pq.FileMetaData, groups: list[int], name: str) -> bool:
+    """Return whether the texts of a column are stored as a dictionary in some row groups, so that each distinct one is looked up once."""
+    index = next((index for index in range(metadata.num_columns) if metadata.schema.column(index).path == name), None)
+    if index is None:
+        return False
+    chunks = [metadata.row_group(group).column(index) for group in groups]
+    return all(chunk.physical_type == "BYTE_ARRAY" and chunk.has_dictionary_page for chunk in chunks)
 
 
 def _read_text(part: Part, job: Job) -> Iterator[Rows]:
@@ -185,3 +199,82 @@ def text_parts(path: Path, job: Job) -> list[Part]:
     if header.names != tuple(job.schema.names):
         raise InputError(OTHER_COLUMNS)
     return [Part(str(path), first, min(first + TEXT_BYTES, size)) for first in range(header.end, size, TEXT_BYTES)]
+
+
+_PART_ROWS = 2**20  # of Parquet files
+
+
+@dataclass(frozen=True, kw_only=True)
+class StreamSettings:
+    """What the engine may use of the machine.
+
+    Attributes:
+        memory: bytes that DuckDB uses before it spills to disk; if None, 640 MiB, or a quarter of the machine's memory where that is less.
+        threads: number of threads; the number of processors if None.
+        folder: the folder in which a private folder for spilling is made, and later removed; the system's temporary folder if None.
+    """
+
+    memory: int | None = None
+    threads: int | None = None
+    folder: Path | None = None
+
+
+@dataclass(kw_only=True, eq=False)
+class BlockStream:
+    """The blocks of all files of a job, which several threads read. It can be read once. PRIVATE.
+
+    Attributes:
+        job: what is counted.
+        threads: number of threads.
+        totals: what the rows that were read so far add up to.
+        bad: their bad lines.
+        read: how many bytes were read so far, about.
+    """
+
+    job: Job
+    threads: int
+    totals: Totals = field(default_factory=Totals, repr=False)
+    bad: BadLines = field(default=NO_BAD_LINES, repr=False)
+    read: float = field(default=0, repr=False)
+
+    @property
+    def share(self) -> float:
+        """The approximate share of all bytes that was read, from 0 to 1."""
+        return min(self.read / self.job.size, 1.0) if self.job.size else 0.0
+
+    def blocks(self) -> Iterator[Block]:
+        """Yield the blocks, a few of which are read ahead.
+
+        Raises:
+            InputError: a file cannot be read.
+        """
+        with ThreadPoolExecutor(self.threads) as pool:
+            parts = self._parts()
+            ahead = deque[tuple[Iterator[Block], Future[Block | None]]]()
+            while True:
+                while len(ahead) <= self.threads and (part := next(parts, None)) is not None:
+                    blocks = blocks_of(part, self.job)
+                    ahead.append((blocks, pool.submit(next, blocks, None)))
+                if not ahead:
+                    return
+                blocks, future = ahead.popleft()
+                if (block := self._result(future)) is not None:
+                    ahead.append((blocks, pool.submit(next, blocks, None)))
+                    self.totals, self.bad, self.read = self.totals + block.totals, self.bad + block.bad, self.read + block.read
+                    yield block
+
+    def _result(self, future: Future[Block | None]) -> Block | None:
+        """Return a block once it was read. An error of a library gets our text and no cause, because its own may quote entries."""
+        error = future.exception()
+        if isinstance(error, DpvizError | MemoryError) or (error is not None and not isinstance(error, Exception)):
+            raise error
+        if error is not None:
+            raise InputError(NOT_CUT if self.job.is_text else NO_PARQUET)
+        return future.result()
+
+    def _parts(self) -> Iterator[Part]:
+        for path in self.job.files:
+            if self.job.is_text:
+                yield from text_parts(path, self.job)
+            else:
+                yield from parquet_parts(path, row_groups(path), _PART_ROWS)

@@ -26,7 +26,7 @@ from dpviz.errors import DpvizError, InputError
 
 if TYPE_CHECKING:
     from dpviz.data.cell_counts import CellSums
-    from dpviz.data.counting.stream import BlockStream, StreamSettings
+    from dpviz.data.counting.block import BlockStream, StreamSettings
 
 NO_ROOM = (
     "There is not enough memory and disk space to count these files: free space in the folder for temporary files, or set TMPDIR"

@@ -72,6 +72,10 @@ class Job:
         """Whether the files are text tables."""
         return self.format in SEPARATORS
 
+    def kind_of(self, name: str) -> pa.DataType:
+        """Return the type of a column's entries."""
+        return plain_type(self.schema.field(name).type)
+
     def text_layout(self, *, as_numbers: bool = False) -> TextLayout:
         """Return how the lines of text tables are cut into the job's columns, in their order.
 
@@ -107,7 +111,7 @@ class Job:
     @property
     def persons_are_numbers(self) -> bool:
         """Whether the persons are stored as whole numbers that fit 64 bits with a sign."""
-        kind = None if self.person is None else plain_type(self.schema.field(self.person).type)
+        kind = None if self.person is None else self.kind_of(self.person)
         return kind is not None and bool(pa.types.is_integer(kind)) and kind != pa.uint64()
 
     def persons(self, column: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -126,7 +130,7 @@ class Job:
         """
         named, by_id = f"Column {' or '.join(map(repr, self.finder.columns))}", self.finder.by_id
         if self.drop:
-            texts = [name for name in self.finder.columns if is_text(plain_type(self.schema.field(name).type))]
+            texts = [name for name in self.finder.columns if is_text(self.kind_of(name))]
             if totals.rows and totals.cell == totals.rows and texts and not by_id:
                 raise no_number(*texts)
             if totals.rows and totals.count == totals.rows:
@@ -352,6 +356,10 @@ class PointCells:
 
 def leaves_of(column: pa.ChunkedArray, leaves: LeafIds) -> Integers:
     """Return (n,) indexes of the leaves of ids: OUTSIDE where no leaf has the id, BAD where the entry is missing or cannot be an id."""
+    if pa.types.is_dictionary(column.type):
+        encoded = pa.concat_arrays(column.chunks or [pa.array([], column.type)])
+        of_values = leaves_of(pa.chunked_array([encoded.dictionary]), leaves)
+        return np.append(of_values, BAD)[encoded.indices.fill_null(-1).to_numpy()]
     ids = ids_of(column, "")
     return np.append(leaves.find(ids.texts), BAD)[ids.codes]  # code -1: no id
 

@@ -34,7 +34,8 @@ import pyarrow.parquet as pq
 import dpviz as dv
 import duckdb
 from dpviz.data.counting.job import Job, PointCells, Progress, XyColumns
-from dpviz.data.counting.stream import StreamSettings, count_stream
+from dpviz.data.counting.block import StreamSettings
+from dpviz.data.counting.stream import count_stream
 
 which, path, folder, bounds, order, memory = json.loads(sys.argv[1])
 west, south, east, north = bounds
