@@ -402,72 +402,22 @@ class TripCounts(Counts):
         trips, owners, each_row = counts_and_people(table, count, person, ["origin", "destination"], bad_rows)
         warn_each_row(each_row)
         rows = None if owners is None else sum_rows([each.words() for each in ids], trips, owners)
-        trip_counts = cls.from_trips(
-            Trips(origin=origin, destination=destination, count=trips, person=owners, rows=rows),
+        most = check_whole(contributions, "contributions", 1)
+        refuse_bound_without_persons(owners, 1, distinct=distinct)
+        is_declared = declares_unit(unit, owners, most, words=TRIPS)
+        bound = None if owners is None else bound_of(most, key, distinct=distinct, fewer=bad_rows if exactly else KEEP)
+        pairs = pairs_of(origin, destination, ends.size(ends.depth))
+        counted = count_rows(pairs, trips, owners, bound, regions.size(regions.depth) * ends.size(ends.depth))
+        trip_counts = cls.from_cell_counts(
+            replace(counted, rows=rows),
             regions=regions,
             destinations=ends,
-            contributions=contributions,
-            distinct=distinct,
-            exactly=exactly,
-            bad_rows=bad_rows,
-            key=key,
-            unit=unit,
-        )
-        return replace(trip_counts, each_row=each_row)
-
-    @classmethod
-    def from_trips(
-        cls,
-        trips: Trips,
-        *,
-        regions: Regions,
-        destinations: Regions,
-        contributions: int = 1,
-        distinct: bool = False,
-        exactly: bool = False,
-        bad_rows: str = "refuse",
-        key: bytes | None = None,
-        unit: str | None = None,
-        row_stable: bool = True,
-    ) -> TripCounts:
-        """Bound each person's trips, and add up the trips of each pair.
-
-        Args:
-            trips: (n,) rows of trips, with indexes of leaf regions in place of ids.
-            regions: where trips begin.
-            destinations: where they end, a hierarchy of the same depth.
-            contributions: m >= 1; each person keeps at most m trips. Without persons the curator vouches for m > 1.
-            distinct: whether each person counts once in each pair, and keeps at most m distinct pairs.
-            exactly: whether the curator declares that every person has exactly m trips.
-            bad_rows: "refuse" raises on a missing person, and with `exactly` on a person with fewer trips; "drop" leaves such rows out.
-                Rows that `trips` marks are left out in any case.
-            key: bytes that decide which trips a person keeps; fresh from the operating system if None.
-            unit: as for `from_table`.
-            row_stable: whether each row decided only itself when the trips were read.
-
-        Raises:
-            InputError: a bound that is no whole number of at least 1, `distinct` without persons, another number of persons than of rows,
-                `unit` beside persons or their bound, a bad row under "refuse", or hierarchies of different depths.
-        """
-        most = check_whole(contributions, "contributions", 1)
-        refuse_bound_without_persons(trips.person, 1, distinct=distinct)
-        is_declared = declares_unit(unit, trips.person, most, words=TRIPS)
-        pair = pairs_of(trips.origin, trips.destination, destinations.size(destinations.depth))
-        fewer = KEEP if not exactly else bad_rows
-        bound = None if trips.person is None else bound_of(most, key, distinct=distinct, fewer=fewer)
-        owners = None if trips.person is None else check_people(trips.person, len(pair), bad_rows)
-        counted = count_rows(pair, trips.count, owners, bound, regions.size(regions.depth) * destinations.size(destinations.depth))
-        return cls.from_cell_counts(
-            replace(counted, bad=counted.bad + trips.ragged, rows=trips.rows),
-            regions=regions,
-            destinations=destinations,
             contributions=most,
             exactly=exactly,
             enforced=bound is not None,
-            notes=trips.notes,
-            row_stable=row_stable,
-            unit_declared=is_declared or trips.count is None,
+            unit_declared=is_declared or trips is None,
         )
+        return replace(trip_counts, each_row=each_row)
 
     @classmethod
     def from_cell_counts(cls, counted: CellCounts, *, regions: Regions, destinations: Regions, **declared: Any) -> TripCounts:
