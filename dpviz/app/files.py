@@ -32,7 +32,7 @@ LIMITS = Limits()
 _TITLES = {AUTO: "Automatic", NUMPY: "NumPy, in memory", DUCKDB: "DuckDB, on this computer", DASK: "Dask, on a cluster"}
 _TAKES = {
     NUMPY: "It reads whole files into memory.",
-    DUCKDB: "It reads the files in blocks; rows of persons are sorted, and spilled to a private folder on the disk where they need more than 640 MiB.",
+    DUCKDB: "It reads the files in blocks, and spills rows of persons to a private folder on the disk where they need more than 640 MiB.",
     DASK: "Its workers read the files in parts, each at the path that is typed here.",
 }
 

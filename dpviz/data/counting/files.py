@@ -136,10 +136,10 @@ def read_points(
             that was not chosen by the data, also for one that readers know.
         unit: "record" declares that each record is protected by itself, whoever has it. Needed to publish `count` without `person`: without
             it the counts are marked, and a release of them is for studies.
-        engine: "numpy" reads whole files into memory, all formats and any CRS. "duckdb" is for files larger than memory: it reads Parquet (GeoParquet too), CSV
-            and TSV in blocks, and spills rows of persons to disk; the files must be given by path, and be in the domain's CRS. "dask" does the same on a cluster.
-            "auto" is "dask" if there is an `address`; else "numpy" if the files fit an eighth of the memory and the limits, or no other
-            engine reads them; else "duckdb".
+        engine: "numpy" reads whole files into memory, all formats and any CRS. "duckdb" is for files larger than memory: it reads Parquet
+            (GeoParquet too), CSV and TSV in blocks, and spills rows of persons to disk; the files must be given by path, and be in the
+            domain's CRS. "dask" does the same on a cluster. "auto" is "dask" if there is an `address`; else "numpy" if the files fit an
+            eighth of the memory and the limits, or no other engine reads them; else "duckdb".
         address: the address of a Dask scheduler, such as tls://10.0.0.5:8786; workers of this machine if None. The scheduler and its
             workers see the private files, and the operator of the scheduler can run code on this computer.
         insecure_address: whether dpviz may connect to another computer without TLS.
