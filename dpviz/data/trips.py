@@ -22,7 +22,7 @@ from dpviz.data.cells import BAD, MOST_RECORDS, REMEDY, check_bad_rows, check_wh
 from dpviz.data.columns import DECLARE_MARKS, MAY_BE_THOUSANDS, WEIGHTS_REFUSED, UnusableFileError, people_of
 from dpviz.data.counts import PERSON, Counts
 from dpviz.data.empty import NONE_BETWEEN
-from dpviz.data.fingerprints import RowSum, sum_rows, words_of_ids
+from dpviz.data.fingerprints import sum_rows, words_of_ids
 from dpviz.data.frame_columns import column_of, count_of, each_row_of_frame
 from dpviz.data.leaf_ids import COMPARED, find_leaves
 from dpviz.data.leaf_regions import check_regions
@@ -40,29 +40,6 @@ _FAULTS = {
     _FRACTION: "has a count that is no whole number",
 }
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,4})?", re.ASCII)
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Trips:
-    """Rows of trips, ready to be bounded and added up. PRIVATE.
-
-    Attributes:
-        origin: (n,) indexes of leaf regions; OUTSIDE or BAD where a row is to be left out.
-        destination: (n,) likewise.
-        count: (n,) trips of each row, -1 where a row is to be left out; None if each row is one trip.
-        person: (n,) who each row belongs to; None without a person column.
-        ragged: number of further lines that could not be cut into entries.
-        notes: texts, without a private number, that say what was left out on purpose.
-        rows: of the rows of persons, by which the ledger recognises them; None without persons.
-    """
-
-    origin: Places = field(repr=False)
-    destination: Places = field(repr=False)
-    count: Integers | None = field(repr=False)
-    person: Any = field(default=None, repr=False)
-    ragged: int = field(default=0, repr=False)
-    notes: tuple[str, ...] = ()
-    rows: RowSum | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

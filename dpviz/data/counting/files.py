@@ -24,21 +24,20 @@ from dpviz.data.counting.engines import (
 from dpviz.data.counting.file_fingerprints import source_fingerprints
 from dpviz.data.counting.in_memory import place_all
 from dpviz.data.counting.job import Pairs, PointCells, Progress, XyColumns
-from dpviz.data.counting.locators import LeafLocator, Locator, PairLocator, PointLocator, PointPairLocator
+from dpviz.data.counting.locators import IdLocator, Locator, PointLocator, PointPairLocator
 from dpviz.data.counting.scheduler import scheduler_at
 from dpviz.data.counts import Counts
 from dpviz.data.empty import refuse_none_inside
 from dpviz.data.leaf_regions import check_regions, crs_of_leaves, leaf_finder
 from dpviz.data.marks import TRIPS, declares_unit
 from dpviz.data.points import PointCounts
-from dpviz.data.reading.areas import AreaColumns, AreasRequest
 from dpviz.data.reading.geometries import same_crs
 from dpviz.data.reading.points import PointsRequest
 from dpviz.data.reading.rules import ReadingRules
 from dpviz.data.reading.safety import DEFAULT_LIMITS
 from dpviz.data.reading.sources import Sources, describe_copies, find_files, refuse_copies
 from dpviz.data.reading.text_format import PLAIN_TEXT, TextFormat
-from dpviz.data.reading.trips import TripColumns, TripsRequest
+from dpviz.data.reading.trips import IdColumns, IdsRequest
 from dpviz.data.trips import TripCounts, match_depths
 from dpviz.errors import InputError
 from dpviz.space.domain import as_domain, refuse_degrees
@@ -269,8 +268,8 @@ def read_areas(
     elif centroids or any(value is not None for value in (x, y, geometry, crs)):
         raise InputError("region names a column of ids, which have no coordinates: leave x, y, geometry, centroids and crs out.")
     else:
-        ids = AreaColumns(region=region, count=count, person=person)
-        locator = LeafLocator(request=AreasRequest(regions=regions, columns=ids, **vars(rules)))
+        ids = IdColumns(ends=(region,), count=count, person=person)
+        locator = IdLocator(request=IdsRequest(sides=(regions,), columns=ids, **vars(rules)))
     found = engines.read(source, locator, bound)
     return found.finish(AreaCounts.from_leaf_counts(found.counted, regions, bound, **found.marks(is_declared=is_declared)))
 
@@ -377,8 +376,8 @@ def read_trips(
     elif isinstance(origin, tuple) or isinstance(destination, tuple) or crs is not None:
         raise InputError(_MIXED)
     else:
-        columns = TripColumns(origin=origin, destination=destination, count=count, person=person)
-        locator = PairLocator(request=TripsRequest(sides=sides, columns=columns, **vars(rules)))
+        ids = IdColumns(ends=(origin, destination), count=count, person=person)
+        locator = IdLocator(request=IdsRequest(sides=sides, columns=ids, **vars(rules)))
     found = engines.read(source, locator, None if person is None else bound)
     return found.finish(
         TripCounts.from_cell_counts(
@@ -462,7 +461,7 @@ class _Engines(NamedTuple):
         plan = make_plan(files, engine, self.scheduler, rules.limits, lambda: locator.job(files, bound))
         if plan.job is None:
             placed = place_all(files.sources, locator.place, rules.bad_rows, progress)
-            counted, weighted, notes = placed.counts(bound, locator.size, rules.bad_rows), placed.count is not None, placed.notes
+            counted, weighted, notes = placed.counts(bound, locator.size), placed.count is not None, placed.notes
         else:
             counted, weighted, notes = run_engine(plan, self.scheduler, progress), plan.job.count is not None, ()
         fingerprints = source_fingerprints(files, whole.part(read_share, 1.0))

@@ -3,58 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpviz.arrays import Integers
-from dpviz.data.bounding import People, check_people
-from dpviz.data.cell_counts import count_rows
+from dpviz.data.bounding import People
 from dpviz.data.columns import UnusableFileError
 from dpviz.data.counting.job import Progress
-from dpviz.data.fingerprints import RowSum, add_sums
+from dpviz.data.fingerprints import add_sums
+from dpviz.data.placed_rows import PlacedRows
 
 if TYPE_CHECKING:
-    from dpviz.data.bounding import Bound
-    from dpviz.data.cell_counts import CellCounts
     from dpviz.data.reading.safety import Source
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class PlacedRows:
-    """Rows of files with the cell of each. PRIVATE.
-
-    Attributes:
-        cells: (n,) cell of each row, OUTSIDE or BAD.
-        count: (n,) records of each row, -1 where the count is bad; None if each row is one record.
-        person: who each row belongs to; None where the unit is one record.
-        ragged: number of further rows that are bad.
-        notes: texts, without a private number, that say what was left out on purpose.
-        rows: of the rows of persons, by which the ledger recognises them; None without persons.
-    """
-
-    cells: Integers = field(repr=False)
-    count: Integers | None = field(repr=False)
-    person: People | None = field(repr=False)
-    ragged: int = field(repr=False)
-    notes: tuple[str, ...] = ()
-    rows: RowSum | None = field(default=None, repr=False)
-
-    def counts(self, bound: Bound | None, size: int, bad_rows: str) -> CellCounts:
-        """Bound each person's records, and add up the records of each cell.
-
-        Args:
-            bound: of each person's records; None where the unit is one record.
-            size: number of cells.
-            bad_rows: "refuse" raises on a missing person.
-
-        Raises:
-            InputError: a person is missing under "refuse"; or has fewer records than was declared, and such people are refused.
-        """
-        owners = None if self.person is None else check_people(self.person, len(self.cells), bad_rows)
-        counted = count_rows(self.cells, self.count, owners, bound, size)
-        return replace(counted, bad=counted.bad + self.ragged, rows=self.rows)
 
 
 def place_all(sources: Sequence[Source], place: Callable[[Source], PlacedRows], bad_rows: str, progress: Progress) -> PlacedRows:

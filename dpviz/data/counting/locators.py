@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
@@ -9,29 +10,26 @@ from typing import TYPE_CHECKING, Protocol
 from dpviz.data.cells import pairs_of, whole_counts
 from dpviz.data.columns import NOT_POINTS, PointColumns, resolve_columns
 from dpviz.data.counting.engines import OnlyNumpyError, make_job, refuse_other_crs, schema_of
-from dpviz.data.counting.in_memory import PlacedRows
 from dpviz.data.counting.job import GeometryColumn, LeafColumn, Pairs, PointCells, XyColumns
 from dpviz.data.fingerprints import sum_rows
 from dpviz.data.leaf_ids import LeafIds
-from dpviz.data.reading.areas import read_area_rows, resolve_area_columns
+from dpviz.data.placed_rows import PlacedRows
 from dpviz.data.reading.geometries import NO_SHAPES, crs_of_file
 from dpviz.data.reading.points import read_rows, weights_of
-from dpviz.data.reading.trips import cut_length, is_matrix, read_trips, resolve_trip_columns
-from dpviz.data.reading.unread import RECORD, TRIP, unread_beside, unread_in_points, unread_in_trips
+from dpviz.data.reading.trips import cut_length, is_matrix, read_ids, resolve_id_columns
+from dpviz.data.reading.unread import TRIP, unread_beside, unread_beside_ids, unread_in_points
 from dpviz.errors import InputError
 
 if TYPE_CHECKING:
     from dpviz.arrays import Floats, Integers
     from dpviz.data.bounding import Bound
     from dpviz.data.counting.job import Job
-    from dpviz.data.reading.areas import AreasRequest
     from dpviz.data.reading.points import PointsRequest
     from dpviz.data.reading.rules import ReadingRules
     from dpviz.data.reading.safety import Source
     from dpviz.data.reading.sources import FoundFiles
-    from dpviz.data.reading.trips import TripsRequest
+    from dpviz.data.reading.trips import IdsRequest
     from dpviz.data.roles import EachRow
-    from dpviz.space.regions import Regions
 
 _MATRIX = "The file is a matrix of trips, which only engine='numpy' reads."
 _NO_WKT = (
@@ -63,10 +61,6 @@ class Locator(Protocol):
 
     def unread(self, files: FoundFiles) -> EachRow | None:
         """Return what is said of columns that are not read and may be counts, by names and declared types alone."""
-
-
-def _leaves(regions: Regions) -> int:
-    return regions.size(regions.depth)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,67 +112,36 @@ class PointLocator:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LeafLocator:
-    """Finds leaf regions by their ids, in the column that `request` names."""
+class IdLocator:
+    """Finds leaf regions, or pairs of them, by ids in the columns that `request` names; or reads a matrix of trips."""
 
-    request: AreasRequest
+    request: IdsRequest
 
     @property
     def size(self) -> int:
-        """The number of leaves."""
-        return _leaves(self.request.regions)
+        """The number of leaves or pairs."""
+        return math.prod(side.size(side.depth) for side in self.request.sides)
 
     def place(self, source: Source) -> PlacedRows:
-        """Read the rows of a table, and find the leaf of each."""
-        read = read_area_rows(source, self.request)
-        return PlacedRows(cells=read.leaf, count=read.count, person=read.person, ragged=read.ragged, rows=read.rows)
+        """Read the rows of a file, and find the leaf or pair of each."""
+        return read_ids(source, self.request)
 
     def job(self, files: FoundFiles, bound: Bound | None) -> Job:
         """Make the job of counting tables of ids."""
-        request = self.request
-        columns = resolve_area_columns(schema_of(files).names, request.columns)
-        finder = _leaf_column(columns.region, request.regions)
+        names, request = schema_of(files).names, self.request
+        if is_matrix(names, request):
+            raise OnlyNumpyError(_MATRIX)
+        columns = resolve_id_columns(names, request.columns)
+        leaves = [
+            LeafColumn(region=name, leaves=LeafIds.from_regions(side, cut_length(name, side)))
+            for name, side in zip(columns.found, request.sides, strict=True)
+        ]
+        finder = leaves[0] if len(leaves) == 1 else Pairs(origin=leaves[0], destination=leaves[1])
         return make_job(files, finder, columns, bound, drop=request.bad_rows == "drop")
 
     def unread(self, files: FoundFiles) -> EachRow | None:
         """Return what is said of columns that may be counts."""
-        return unread_beside(files, RECORD, [self.request.columns.region], self.request.columns)
-
-
-def _leaf_column(name: str, regions: Regions) -> LeafColumn:
-    return LeafColumn(region=name, leaves=LeafIds.from_regions(regions, cut_length(name, regions)))
-
-
-@dataclass(frozen=True, kw_only=True)
-class PairLocator:
-    """Finds pairs of leaf regions by their ids, in tables or matrices."""
-
-    request: TripsRequest
-
-    @property
-    def size(self) -> int:
-        """The number of pairs."""
-        starts, ends = self.request.sides
-        return _leaves(starts) * _leaves(ends)
-
-    def place(self, source: Source) -> PlacedRows:
-        """Read the trips of a file, and find the pair of each."""
-        trips = read_trips(source, self.request)
-        cells = pairs_of(trips.origin, trips.destination, _leaves(self.request.sides[1]))
-        return PlacedRows(cells=cells, count=trips.count, person=trips.person, ragged=trips.ragged, notes=trips.notes, rows=trips.rows)
-
-    def job(self, files: FoundFiles, bound: Bound | None) -> Job:
-        """Make the job of counting tables of trips."""
-        names, request = schema_of(files).names, self.request
-        if is_matrix(names, request.columns, request.sides):
-            raise OnlyNumpyError(_MATRIX)
-        columns = resolve_trip_columns(names, request.columns)
-        starts, ends = map(_leaf_column, (str(columns.origin), str(columns.destination)), request.sides)
-        return make_job(files, Pairs(origin=starts, destination=ends), columns, bound, drop=request.bad_rows == "drop")
-
-    def unread(self, files: FoundFiles) -> EachRow | None:
-        """Return what is said of columns that may be counts."""
-        return unread_in_trips(files, self.request)
+        return unread_beside_ids(files, self.request)
 
 
 @dataclass(frozen=True, kw_only=True)
