@@ -358,8 +358,9 @@ def leaves_of(column: pa.ChunkedArray, leaves: LeafIds) -> Integers:
     """Return (n,) indexes of the leaves of ids: OUTSIDE where no leaf has the id, BAD where the entry is missing or cannot be an id."""
     if pa.types.is_dictionary(column.type):
         encoded = pa.concat_arrays(column.chunks or [pa.array([], column.type)])
-        of_values = leaves_of(pa.chunked_array([encoded.dictionary]), leaves)
-        return np.append(of_values, BAD)[encoded.indices.fill_null(-1).to_numpy()]
+        leaf_of_value = np.append(leaves_of(pa.chunked_array([encoded.dictionary]), leaves), BAD)
+        found: Integers = leaf_of_value[encoded.indices.fill_null(-1).to_numpy()]
+        return found
     ids = ids_of(column, "")
     return np.append(leaves.find(ids.texts), BAD)[ids.codes]  # code -1: no id
 

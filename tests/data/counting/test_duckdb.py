@@ -256,6 +256,22 @@ def test_trips_by_coordinates_are_those_of_memory(tmp_path):
         same_trips(source, regions, person="who", contributions=4, key=b"k", **options)
 
 
+STORED = [pa.string(), pa.large_string(), pa.string_view(), pa.binary(), pa.dictionary(pa.int32(), pa.string())]
+
+
+@pytest.mark.parametrize("kind", STORED, ids=str)
+@pytest.mark.parametrize("encoding", [None, "DELTA_BYTE_ARRAY"])
+def test_ids_are_found_however_parquet_stores_texts(tmp_path, regions, kind, encoding):
+    """Ids that are stored as dictionaries are looked up once each."""
+    if encoding is not None and pa.types.is_dictionary(kind):
+        pytest.skip("Arrow does not read these")
+    texts = pa.array(["01001", "06037", None, "", " 01003", "nowhere"] * 200).cast(kind)
+    options = {} if encoding is None else {"use_dictionary": False, "column_encoding": {"from": encoding, "to": encoding}}
+    pq.write_table(pa.table({"from": texts, "to": texts}), tmp_path / "trips.parquet", row_group_size=500, **options)
+    lists, outside, bad, *_ = same_trips(str(tmp_path / "trips.parquet"), regions, bad_rows="drop")
+    assert (sum(lists[2]), outside, bad) == ((0, 0, 1200) if kind == pa.binary() else (600, 200, 400))
+
+
 CELL = "4.2424242"
 CROWD, LITTLE = 2_000_000, 20 * 2**20
 
