@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dpviz.arrays import Integers, Mask
-from dpviz.data.cells import REMEDY, pairs_of
+from dpviz.data.cells import REMEDY
 from dpviz.data.columns import (
     PointColumns,
     find_column,
@@ -50,10 +50,10 @@ from dpviz.data.roles import (
 from dpviz.data.trips import (
     ColumnCounts,
     Ids,
+    cells_of_ids,
     check_counts,
     counts_of,
     ids_of,
-    leaf_indexes,
     refuse_missing,
 )
 from dpviz.errors import InputError
@@ -510,10 +510,8 @@ def _find_leaves(rows: IdRows, sides: tuple[Regions, ...], bad_rows: str) -> Pla
             check_totals(rows, *totals)
         rows = rows.select(~total)
         notes.append(TOTALS_CHECKED if bad_rows == "refuse" else TOTALS_UNCHECKED)
-    leaves = [leaf_indexes(ids, side, bad_rows) for ids, side in zip(rows.ends, sides, strict=True)]
-    cells = leaves[0].astype(np.int64) if len(leaves) == 1 else pairs_of(leaves[0], leaves[1], sides[1].size(sides[1].depth))
     return PlacedRows(
-        cells=cells,
+        cells=cells_of_ids(rows.ends, sides, bad_rows),
         count=rows.counts if rows.weighted else None,
         person=rows.person,
         ragged=rows.ragged,
