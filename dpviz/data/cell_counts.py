@@ -140,8 +140,12 @@ def check_rows(cells: Integers, weight: Integers | None, no_person: Mask | None)
         weight: (n,) records of each row, -1 where the count is bad; if None, each row is one record.
         no_person: (n,) whether the person of a row is missing; None where the unit is one record.
     """
-    if weight is None and no_person is None and cells.min(initial=0) >= 0:
-        return None, Totals(rows=len(cells), inside=len(cells))
+    if weight is None and no_person is None:
+        inside = cells >= 0
+        good, bad_cells = int(np.count_nonzero(inside)), int(np.count_nonzero(cells == BAD))
+        others = len(cells) - good - bad_cells
+        totals = Totals(rows=len(cells), cell=bad_cells, elsewhere=others, inside=good, outside=others, bad=bad_cells)
+        return None if good == len(cells) else inside, totals
     bad, faults = np.zeros(len(cells), np.bool_), []
     for fault in (cells == BAD, None if weight is None else weight < 0, no_person):
         faults.append(0 if fault is None else int(np.count_nonzero(fault & ~bad)))
@@ -207,6 +211,8 @@ class CellSums:
         """Return the cells with records, ascending, and the records of each, cut to 2**53."""
         self._add_parts()
         occupied = np.flatnonzero(self._sums)
+        if len(occupied) == len(self._sums):
+            return occupied if self._cells is None else self._cells, self._sums.astype(np.int64)
         return occupied if self._cells is None else self._cells[occupied], self._sums[occupied].astype(np.int64)
 
     def counts(self, totals: Totals, lines: int = 0) -> CellCounts:
@@ -231,10 +237,11 @@ class CellSums:
     def _add_parts(self) -> None:
         if not self._waiting:
             return
-        cells = self._parts[0][0] if len(self._parts) == 1 else np.concatenate([cells for cells, _ in self._parts])
-        records = None
-        if any(part is not None for _, part in self._parts):
-            records = np.concatenate([np.ones(len(cells), np.int64) if part is None else part for cells, part in self._parts])
+        cells, records = self._parts[0]
+        if len(self._parts) > 1:
+            cells = np.concatenate([part for part, _ in self._parts])
+            if any(each is not None for _, each in self._parts):
+                records = np.concatenate([np.ones(len(part), np.int64) if each is None else each for part, each in self._parts])
         self._parts, self._waiting = [], 0
         if self._cells is not None and self.size <= max(_DENSE_CELLS, 4 * (len(cells) + len(self._cells))):
             dense = np.zeros(self.size)
