@@ -31,7 +31,7 @@ LIMITS = Limits()
 _TITLES = {AUTO: "Automatic", NUMPY: "NumPy, in memory", DUCKDB: "DuckDB, on this computer", DASK: "Dask, on a cluster"}
 _TAKES = {
     NUMPY: "It reads whole files into memory.",
-    DUCKDB: "It reads the files in parts, takes up to 2 GiB of memory, and spills to a private folder on the disk what needs more.",
+    DUCKDB: "It reads the files in blocks, and spills rows of persons to a private folder on the disk where they need more than 640 MiB.",
     DASK: "Its workers read the files in parts, each at the path that is typed here.",
 }
 

@@ -11,16 +11,15 @@ from numpy.typing import ArrayLike
 
 from dpviz.arrays import Floats, Integers, Places
 from dpviz.data.bounding import Bound, People, bound_of, refuse_bound_without_persons
-from dpviz.data.cell_counts import CellCounts, count_coordinates, count_rows
+from dpviz.data.cell_counts import CellCounts, count_coordinates
 from dpviz.data.cells import array_of, check_bad_rows, check_whole, most_per_cell, whole_counts, xy_of_frame
 from dpviz.data.counts import Counts
 from dpviz.data.empty import NONE_IN_REGIONS, refuse_none_inside
-from dpviz.data.fingerprints import sum_rows
-from dpviz.data.frame_columns import column_of, each_row_of_frame, named_columns
+from dpviz.data.frame_columns import each_row_of_frame, named_columns
 from dpviz.data.leaf_regions import check_regions, crs_of_leaves, leaf_finder
 from dpviz.data.marks import declares_unit
 from dpviz.data.roles import warn_each_row
-from dpviz.data.trips import counts_and_people, ids_of, leaf_indexes
+from dpviz.data.trips import place_table
 from dpviz.errors import InputError
 from dpviz.space.regions import Regions
 
@@ -186,15 +185,12 @@ class AreaCounts(Counts):
         check_regions(regions)
         check_bad_rows(bad_rows)
         contributions, is_declared = check_whole(contributions, "contributions", 1), declares_unit(unit, person)
-        ids = ids_of(column_of(table, "region", _NOUN), "Column 'region'")
-        leaf = leaf_indexes(ids, regions, bad_rows)
-        counts, owners, each_row = counts_and_people(table, count, person, ["region"], bad_rows, _NOUN)
+        placed, each_row = place_table(table, {"region": regions}, count, person, bad_rows, _NOUN)
         warn_each_row(each_row)
-        refuse_bound_without_persons(owners, contributions, distinct=distinct)
-        bound = None if owners is None else bound_of(contributions, key, distinct=distinct)
-        rows = None if owners is None else sum_rows([ids.words()], counts, owners)
-        counted = replace(count_rows(leaf.astype(np.int64), counts, owners, bound, regions.size(regions.depth)), rows=rows)
-        return replace(cls.from_leaf_counts(counted, regions, bound, unit_declared=is_declared or counts is None), each_row=each_row)
+        refuse_bound_without_persons(placed.person, contributions, distinct=distinct)
+        bound = None if placed.person is None else bound_of(contributions, key, distinct=distinct)
+        counted, is_declared = placed.counts(bound, regions.size(regions.depth)), is_declared or placed.count is None
+        return replace(cls.from_leaf_counts(counted, regions, bound, unit_declared=is_declared), each_row=each_row)
 
     @classmethod
     def from_counts(cls, counts: ArrayLike, *, regions: Regions) -> AreaCounts:

@@ -102,6 +102,66 @@ def count_coordinates(
     return replace(count_rows(cells, weight, owners, bound, size), rows=rows), bound
 
 
+@dataclass(frozen=True, kw_only=True)
+class Totals:
+    """What rows add up to before each person's records are bounded; every number is cut to 2**53. PRIVATE.
+
+    A row that breaks several rules counts for the first of them.
+
+    Attributes:
+        rows: all rows, without bad lines of text tables.
+        cell: rows without readable coordinates or ids.
+        count: rows without a readable count.
+        person: rows without a person.
+        elsewhere: good rows outside the domain or the regions.
+        inside: records of good rows inside.
+        outside: records of good rows outside.
+        bad: records of all other rows; a row whose count is bad is one record.
+    """
+
+    rows: int = field(default=0, repr=False)
+    cell: int = field(default=0, repr=False)
+    count: int = field(default=0, repr=False)
+    person: int = field(default=0, repr=False)
+    elsewhere: int = field(default=0, repr=False)
+    inside: int = field(default=0, repr=False)
+    outside: int = field(default=0, repr=False)
+    bad: int = field(default=0, repr=False)
+
+    def __add__(self, other: Totals) -> Totals:
+        return Totals(**{name: min(number + getattr(other, name), MOST_RECORDS) for name, number in vars(self).items()})
+
+
+def check_rows(cells: Integers, weight: Integers | None, no_person: Mask | None) -> tuple[Mask | None, Totals]:
+    """Return (n,) whether each row is good and inside, None if all are; and what the rows add up to. Every engine calls this.
+
+    Args:
+        cells: (n,) cell of each row, OUTSIDE or BAD.
+        weight: (n,) records of each row, -1 where the count is bad; if None, each row is one record.
+        no_person: (n,) whether the person of a row is missing; None where the unit is one record.
+    """
+    if weight is None and no_person is None:
+        inside = cells >= 0
+        good, bad_cells = int(np.count_nonzero(inside)), int(np.count_nonzero(cells == BAD))
+        others = len(cells) - good - bad_cells
+        totals = Totals(rows=len(cells), cell=bad_cells, elsewhere=others, inside=good, outside=others, bad=bad_cells)
+        return None if good == len(cells) else inside, totals
+    bad, faults = np.zeros(len(cells), np.bool_), []
+    for fault in (cells == BAD, None if weight is None else weight < 0, no_person):
+        faults.append(0 if fault is None else int(np.count_nonzero(fault & ~bad)))
+        if fault is not None:
+            bad |= fault
+    inside, outside = ~bad & (cells >= 0), ~bad & (cells == OUTSIDE)
+    elsewhere = int(np.count_nonzero(outside))
+    if weight is None:
+        records = [int(np.count_nonzero(inside)), elsewhere, sum(faults)]
+    else:
+        records = [total_of(np.abs(weight[rows])) for rows in (inside, outside, bad)]
+    amounts = dict(zip(("inside", "outside", "bad"), records, strict=True))
+    named = dict(zip(("cell", "count", "person"), faults, strict=True))
+    return inside, Totals(rows=len(cells), elsewhere=elsewhere, **named, **amounts)
+
+
 def count_rows(cells: Integers, weight: Integers | None, owners: People | None, bound: Bound | None, size: int) -> CellCounts:
     """Bound each person's records, and add up the records of each cell.
 
@@ -112,94 +172,100 @@ def count_rows(cells: Integers, weight: Integers | None, owners: People | None, 
         bound: the bound of each person's records; None without `owners`.
         size: number of cells.
     """
-    if weight is None and owners is None:
-        inside = cells >= 0
-        occupied, counts = _sum_records(cells if inside.all() else cells[inside], None, size)
-        bad, inside_count = int(np.count_nonzero(cells == BAD)), int(np.count_nonzero(inside))
-        beyond = inside_count - total_of(counts)
-        return CellCounts(cells=occupied, counts=counts, bad=bad, outside=len(cells) - inside_count - bad, over=beyond, beyond=beyond)
-    amount = np.ones(len(cells), np.int64) if weight is None else np.abs(weight)  # a bad count is -1: one record
-    faulty: Mask = cells == BAD
-    if weight is not None:
-        faulty |= weight < 0
-    if owners is not None:
-        faulty |= owners.codes < 0
-    inside = ~faulty & (cells >= 0)
-    if owners is None or bound is None:
-        kept_cells, records = cells[inside], amount[inside]
+    inside, totals = check_rows(cells, weight, None if owners is None else owners.codes < 0)
+    sums = CellSums(size=size)
+    if owners is not None and bound is not None:
+        kept = bound_records(owners, cells if inside is None or inside.all() else np.where(inside, cells, OUTSIDE), weight, bound)
+        sums.add(kept.cells, kept.records)
+    elif inside is None:
+        sums.add(cells)
     else:
-        inside_cells = cells if inside.all() else np.where(inside, cells, OUTSIDE)
-        kept = bound_records(owners, inside_cells, None if weight is None else amount, bound)
-        kept_cells, records = kept.cells, kept.records
-    occupied, counts = _sum_records(kept_cells, records, size)
-    bad, outside = total_of(amount[faulty]), total_of(amount[~faulty & (cells == OUTSIDE)])
-    counted = total_of(counts)
-    over, beyond = total_of(amount[inside]) - counted, total_of(records) - counted
-    return CellCounts(cells=occupied, counts=counts, outside=outside, bad=bad, over=over, beyond=beyond)
-
-
-def _sum_records(cells: Integers, weight: Integers | None, size: int) -> tuple[Integers, Integers]:
-    """Return cells with records, ascending, and the records of each, cut to `most_per_cell`.
-
-    Weighted sums are floats, exact up to 2**53.
-    """
-    most = most_per_cell(size)
-    if size <= max(_DENSE_CELLS, 4 * len(cells)):
-        total = np.minimum(np.bincount(cells, weights=weight, minlength=size), most).astype(np.int64, copy=False)
-        occupied = np.flatnonzero(total)
-        return occupied, total[occupied]
-    if weight is None:
-        occupied, counts = np.unique(cells, return_counts=True)
-        return occupied, np.minimum(counts, most).astype(np.int64)
-    occupied, index = np.unique(cells, return_inverse=True)
-    counts = np.minimum(np.bincount(index, weights=weight, minlength=len(occupied)), most).astype(np.int64)
-    keep = counts > 0
-    return occupied[keep], counts[keep]
+        sums.add(cells[inside], None if weight is None else weight[inside])
+    return sums.counts(totals)
 
 
 @dataclass(kw_only=True, eq=False)
 class CellSums:
     """Adds up records per cell, in parts. A sum is cut to 2**53; up to there floats are exact. PRIVATE.
 
+    Sums are in an array of all cells if there are few cells, or many records for them; else the cells with records are kept in order.
+
     Attributes:
         size: number of cells.
     """
 
     size: int
-    _cells: list[Integers] = field(default_factory=list, repr=False)
-    _records: list[Integers] = field(default_factory=list, repr=False)
-    _buffered: int = field(default=0, repr=False)
-    _summed_cells: Integers = field(default_factory=lambda: np.zeros(0, np.int64), repr=False)
+    _parts: list[tuple[Integers, Integers | None]] = field(default_factory=list, repr=False)
+    _waiting: int = field(default=0, repr=False)
+    _cells: Integers | None = field(default_factory=lambda: np.zeros(0, np.int64), repr=False)  # None: all cells
     _sums: Floats = field(default_factory=lambda: np.zeros(0), repr=False)
 
-    def add(self, cells: Integers, records: Integers) -> None:
-        """Add records to cells, of which one may be there several times."""
-        self._cells.append(cells)
-        self._records.append(records)
-        self._buffered += len(cells)
-        if self._buffered >= max(len(self._sums), _LEAST_BUFFER):
-            self._add_buffered()
+    def add(self, cells: Integers, records: Integers | None = None) -> None:
+        """Add records to cells, of which one may be there several times; one record to each if `records` is None."""
+        self._parts.append((cells, records))
+        self._waiting += len(cells)
+        if self._waiting >= max(len(self._sums), _LEAST_BUFFER):
+            self._add_parts()
 
     def result(self) -> tuple[Integers, Integers]:
         """Return the cells with records, ascending, and the records of each, cut to 2**53."""
-        self._add_buffered()
-        cells = np.flatnonzero(self._sums) if self._is_dense else self._summed_cells
-        return cells, (self._sums[cells] if self._is_dense else self._sums).astype(np.int64)
+        self._add_parts()
+        occupied = np.flatnonzero(self._sums)
+        if len(occupied) == len(self._sums):
+            return occupied if self._cells is None else self._cells, self._sums.astype(np.int64)
+        return occupied if self._cells is None else self._cells[occupied], self._sums[occupied].astype(np.int64)
 
-    @property
-    def _is_dense(self) -> bool:
-        return self.size <= _DENSE_CELLS
+    def counts(self, totals: Totals, lines: int = 0) -> CellCounts:
+        """Return the counts of the cells, cut to `most_per_cell`.
 
-    def _add_buffered(self) -> None:
-        cells, records = (np.concatenate([np.zeros(0, np.int64), *parts]) for parts in (self._cells, self._records))
-        self._cells, self._records, self._buffered = [], [], 0
-        if self._is_dense:
-            weights = None if records.max(initial=1) == records.min(initial=1) == 1 else records
-            sums = np.bincount(cells, weights=weights, minlength=self.size).astype(np.float64, copy=False)
-            self._sums = sums + self._sums if len(self._sums) else sums
-        elif len(cells):
-            cells, sums = np.r_[self._summed_cells, cells], np.r_[self._sums, records.astype(np.float64)]
-            order = np.argsort(cells)
-            first = np.flatnonzero(np.r_[True, np.diff(cells[order]) > 0])
-            self._summed_cells, self._sums = cells[order][first], np.add.reduceat(sums[order], first)
-        self._sums = np.minimum(self._sums, float(MOST_RECORDS))
+        Args:
+            totals: what all rows add up to before the bound.
+            lines: bad lines of text tables.
+        """
+        cells, records = self.result()
+        counts = np.minimum(records, most_per_cell(self.size))
+        counted = total_of(counts)
+        return CellCounts(
+            cells=cells,
+            counts=counts,
+            outside=totals.outside,
+            bad=totals.bad + lines,
+            over=totals.inside - counted,
+            beyond=total_of(records) - counted,
+        )
+
+    def _add_parts(self) -> None:
+        if not self._waiting:
+            return
+        cells, records = self._parts[0]
+        if len(self._parts) > 1:
+            cells = np.concatenate([part for part, _ in self._parts])
+            if any(each is not None for _, each in self._parts):
+                records = np.concatenate([np.ones(len(part), np.int64) if each is None else each for part, each in self._parts])
+        self._parts, self._waiting = [], 0
+        if self._cells is not None and self.size <= max(_DENSE_CELLS, 4 * (len(cells) + len(self._cells))):
+            dense = np.zeros(self.size)
+            dense[self._cells] = self._sums
+            self._cells, self._sums = None, dense
+        if self._cells is None:
+            self._sums += np.bincount(cells, weights=records, minlength=self.size)
+        else:
+            self._cells, self._sums = _merge(self._cells, self._sums, cells, records)
+        np.minimum(self._sums, float(MOST_RECORDS), out=self._sums)
+
+
+def _merge(summed: Integers, sums: Floats, cells: Integers, records: Integers | None) -> tuple[Integers, Floats]:
+    """Add records to the sums of cells that are in order. Return the cells, in order, and their sums."""
+    if records is None:
+        cells, numbers = np.unique(cells, return_counts=True)
+        added = numbers.astype(np.float64)
+    else:
+        order = np.argsort(cells)
+        cells, added = cells[order], records[order].astype(np.float64)
+    if not len(summed) and records is None:
+        return cells, added
+    cells, added = np.r_[summed, cells], np.r_[sums, added]
+    order = np.argsort(cells, kind="stable")  # fast, because both parts are in order already
+    cells = cells[order]
+    first = np.flatnonzero(np.r_[True, cells[1:] != cells[:-1]])
+    return cells[first], np.add.reduceat(added[order], first)

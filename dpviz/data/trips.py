@@ -17,17 +17,18 @@ from numpy.typing import ArrayLike, NDArray
 from dpviz.amounts import LONGEST_NUMBER
 from dpviz.arrays import Integers, Places
 from dpviz.data.bounding import KEEP, People, Words, bound_of, check_people, refuse_bound_without_persons
-from dpviz.data.cell_counts import CellCounts, count_rows
+from dpviz.data.cell_counts import CellCounts
 from dpviz.data.cells import BAD, MOST_RECORDS, REMEDY, check_bad_rows, check_whole, clip_counts, pairs_of
 from dpviz.data.columns import DECLARE_MARKS, MAY_BE_THOUSANDS, WEIGHTS_REFUSED, UnusableFileError, people_of
 from dpviz.data.counts import PERSON, Counts
 from dpviz.data.empty import NONE_BETWEEN
-from dpviz.data.fingerprints import RowSum, sum_rows, words_of_ids
+from dpviz.data.fingerprints import sum_rows, words_of_ids
 from dpviz.data.frame_columns import column_of, count_of, each_row_of_frame
 from dpviz.data.leaf_ids import COMPARED, find_leaves
 from dpviz.data.leaf_regions import check_regions
 from dpviz.data.library_errors import without_private_text
 from dpviz.data.marks import TRIPS, declares_unit
+from dpviz.data.placed_rows import PlacedRows
 from dpviz.data.roles import EachRow, warn_each_row
 from dpviz.errors import InputError
 from dpviz.space.regions import Regions
@@ -40,29 +41,6 @@ _FAULTS = {
     _FRACTION: "has a count that is no whole number",
 }
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,4})?", re.ASCII)
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Trips:
-    """Rows of trips, ready to be bounded and added up. PRIVATE.
-
-    Attributes:
-        origin: (n,) indexes of leaf regions; OUTSIDE or BAD where a row is to be left out.
-        destination: (n,) likewise.
-        count: (n,) trips of each row, -1 where a row is to be left out; None if each row is one trip.
-        person: (n,) who each row belongs to; None without a person column.
-        ragged: number of further lines that could not be cut into entries.
-        notes: texts, without a private number, that say what was left out on purpose.
-        rows: of the rows of persons, by which the ledger recognises them; None without persons.
-    """
-
-    origin: Places = field(repr=False)
-    destination: Places = field(repr=False)
-    count: Integers | None = field(repr=False)
-    person: Any = field(default=None, repr=False)
-    ragged: int = field(default=0, repr=False)
-    notes: tuple[str, ...] = ()
-    rows: RowSum | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -244,32 +222,42 @@ def _fault_text(counts: ColumnCounts, fault: NDArray[np.int8]) -> str:
     return f"{counts.source} {_FAULTS[kind].format(noun=counts.noun)}. {WEIGHTS_REFUSED if kind == _FRACTION else REMEDY}"
 
 
-def counts_and_people(
+def cells_of_ids(ends: Sequence[Ids], sides: Sequence[Regions], bad_rows: str) -> Integers:
+    """Return (n,) leaf regions of one column of ids, or pairs of leaves of two, as `leaf_indexes` finds them."""
+    leaves = [leaf_indexes(ids, side, bad_rows) for ids, side in zip(ends, sides, strict=True)]
+    return leaves[0].astype(np.int64) if len(leaves) == 1 else pairs_of(leaves[0], leaves[1], sides[1].size(sides[1].depth))
+
+
+def place_table(
     table: pd.DataFrame,
+    ends: Mapping[str, Regions],
     count: str | None,
     person: str | ArrayLike | People | None,
-    ids: Sequence[str],
     bad_rows: str,
     noun: str = "trips",
-) -> tuple[Integers | None, People | None, EachRow | None]:
-    """Return the counts and the people of the rows of a table, and what is to be said of columns that may be counts and are not read.
+) -> tuple[PlacedRows, EachRow | None]:
+    """Return the rows of a table with their leaves or pairs of leaves; and what is said of columns that may be counts and are not read.
 
     Args:
         table: n rows.
+        ends: the columns of ids, and the regions of each.
         count: the column of counts: see `count_of`.
         person: a column, or (n,) entries.
-        ids: the columns of ids.
         bad_rows: "refuse" or "drop".
         noun: what is counted.
 
     Raises:
         InputError: a column is missing, or a row is bad under "refuse".
     """
-    cells = count_of(table, count, noun)
-    counts = None if cells is None else check_counts(counts_of(cells, f"Column {cells.name!r}", noun=noun), bad_rows)
-    each_row = None if cells is not None else each_row_of_frame(noun.removesuffix("s"), table, count, [*ids, person])
+    ids = [ids_of(column_of(table, name, noun), f"Column {name!r}") for name in ends]
+    cells = cells_of_ids(ids, list(ends.values()), bad_rows)
+    column = count_of(table, count, noun)
+    counts = None if column is None else check_counts(counts_of(column, f"Column {column.name!r}", noun=noun), bad_rows)
+    each_row = None if column is not None else each_row_of_frame(noun.removesuffix("s"), table, count, [*ends, person])
     people = column_of(table, person, noun) if isinstance(person, str) else person
-    return counts, None if people is None else check_people(people, len(table), bad_rows), each_row
+    owners = None if people is None else check_people(people, len(table), bad_rows)
+    rows = None if owners is None else sum_rows([each.words() for each in ids], counts, owners)
+    return PlacedRows(cells=cells, count=counts, person=owners, rows=rows), each_row
 
 
 TRIP = "trip"
@@ -396,78 +384,23 @@ class TripCounts(Counts):
         ends = regions if destinations is None else destinations
         check_regions(regions)
         check_regions(ends)
-        sides = ((column_of(table, "origin"), regions), (column_of(table, "destination"), ends))
-        ids = [ids_of(cells, f"Column {cells.name!r}") for cells, _ in sides]
-        origin, destination = (leaf_indexes(each, side, bad_rows) for each, (_, side) in zip(ids, sides, strict=True))
-        trips, owners, each_row = counts_and_people(table, count, person, ["origin", "destination"], bad_rows)
+        placed, each_row = place_table(table, {"origin": regions, "destination": ends}, count, person, bad_rows)
         warn_each_row(each_row)
-        rows = None if owners is None else sum_rows([each.words() for each in ids], trips, owners)
-        trip_counts = cls.from_trips(
-            Trips(origin=origin, destination=destination, count=trips, person=owners, rows=rows),
+        most = check_whole(contributions, "contributions", 1)
+        refuse_bound_without_persons(placed.person, 1, distinct=distinct)
+        is_declared = declares_unit(unit, placed.person, most, words=TRIPS)
+        bound = None if placed.person is None else bound_of(most, key, distinct=distinct, fewer=bad_rows if exactly else KEEP)
+        counted = placed.counts(bound, regions.size(regions.depth) * ends.size(ends.depth))
+        trip_counts = cls.from_cell_counts(
+            counted,
             regions=regions,
             destinations=ends,
-            contributions=contributions,
-            distinct=distinct,
-            exactly=exactly,
-            bad_rows=bad_rows,
-            key=key,
-            unit=unit,
-        )
-        return replace(trip_counts, each_row=each_row)
-
-    @classmethod
-    def from_trips(
-        cls,
-        trips: Trips,
-        *,
-        regions: Regions,
-        destinations: Regions,
-        contributions: int = 1,
-        distinct: bool = False,
-        exactly: bool = False,
-        bad_rows: str = "refuse",
-        key: bytes | None = None,
-        unit: str | None = None,
-        row_stable: bool = True,
-    ) -> TripCounts:
-        """Bound each person's trips, and add up the trips of each pair.
-
-        Args:
-            trips: (n,) rows of trips, with indexes of leaf regions in place of ids.
-            regions: where trips begin.
-            destinations: where they end, a hierarchy of the same depth.
-            contributions: m >= 1; each person keeps at most m trips. Without persons the curator vouches for m > 1.
-            distinct: whether each person counts once in each pair, and keeps at most m distinct pairs.
-            exactly: whether the curator declares that every person has exactly m trips.
-            bad_rows: "refuse" raises on a missing person, and with `exactly` on a person with fewer trips; "drop" leaves such rows out.
-                Rows that `trips` marks are left out in any case.
-            key: bytes that decide which trips a person keeps; fresh from the operating system if None.
-            unit: as for `from_table`.
-            row_stable: whether each row decided only itself when the trips were read.
-
-        Raises:
-            InputError: a bound that is no whole number of at least 1, `distinct` without persons, another number of persons than of rows,
-                `unit` beside persons or their bound, a bad row under "refuse", or hierarchies of different depths.
-        """
-        most = check_whole(contributions, "contributions", 1)
-        refuse_bound_without_persons(trips.person, 1, distinct=distinct)
-        is_declared = declares_unit(unit, trips.person, most, words=TRIPS)
-        pair = pairs_of(trips.origin, trips.destination, destinations.size(destinations.depth))
-        fewer = KEEP if not exactly else bad_rows
-        bound = None if trips.person is None else bound_of(most, key, distinct=distinct, fewer=fewer)
-        owners = None if trips.person is None else check_people(trips.person, len(pair), bad_rows)
-        counted = count_rows(pair, trips.count, owners, bound, regions.size(regions.depth) * destinations.size(destinations.depth))
-        return cls.from_cell_counts(
-            replace(counted, bad=counted.bad + trips.ragged, rows=trips.rows),
-            regions=regions,
-            destinations=destinations,
             contributions=most,
             exactly=exactly,
             enforced=bound is not None,
-            notes=trips.notes,
-            row_stable=row_stable,
-            unit_declared=is_declared or trips.count is None,
+            unit_declared=is_declared or placed.count is None,
         )
+        return replace(trip_counts, each_row=each_row)
 
     @classmethod
     def from_cell_counts(cls, counted: CellCounts, *, regions: Regions, destinations: Regions, **declared: Any) -> TripCounts:

@@ -35,9 +35,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import dpviz as dv
 from dpviz.data.bounding import bound_of
-from dpviz.data.counting.duckdb import count_with_duckdb
-from dpviz.data.counting.duckdb_session import DuckDBSettings
-from dpviz.data.counting.job import IdPairs, Job, PointCells, Progress, XyColumns
+from dpviz.data.counting.job import Job, LeafColumn, Pairs, PointCells, Progress, XyColumns
+from dpviz.data.counting.block import StreamSettings
+from dpviz.data.counting.stream import count_stream
 from dpviz.data.leaf_ids import LeafIds
 
 which, path, folder, side, leaves, most = json.loads(sys.argv[1])
@@ -57,13 +57,13 @@ def bare():
 def engine(finder, **options):
     schema = pq.read_schema(path)
     job = Job(files=(Path(path),), format="Parquet", schema=schema, finder=finder, person="person", bound=bound, **options)
-    return int(count_with_duckdb(job, Progress(), DuckDBSettings(threads=2, folder=Path(folder))).counts.sum())
+    return int(count_stream(job, Progress(), StreamSettings(threads=2, folder=Path(folder))).counts.sum())
 
 
 def records():
     finder = PointCells.on_lattice(XyColumns(x="x", y="y"), domain)
     job = Job(files=(Path(path),), format="Parquet", schema=pq.read_schema(path), finder=finder)
-    return int(count_with_duckdb(job, Progress(), DuckDBSettings(threads=2, folder=Path(folder))).counts.sum())
+    return int(count_stream(job, Progress(), StreamSettings(threads=2, folder=Path(folder))).counts.sum())
 
 
 def points():
@@ -71,7 +71,9 @@ def points():
 
 
 def trips():
-    return engine(IdPairs(origin="origin", destination="destination", starts=ids, ends=ids), refuse_outside=True)
+    return engine(
+        Pairs(origin=LeafColumn(region="origin", leaves=ids), destination=LeafColumn(region="destination", leaves=ids)), refuse_outside=True
+    )
 
 
 def lexsort():

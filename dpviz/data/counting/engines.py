@@ -2,49 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import pyarrow as pa
 from pyproj import CRS
 
-from dpviz.data.columns import NOT_POINTS, PointColumns, no_number, resolve_columns
-from dpviz.data.counting.job import (
-    CellFinder,
-    GeometryColumn,
-    IdPairs,
-    Job,
-    LeafColumn,
-    PointCells,
-    XyColumns,
-    XyPairs,
-    is_by_id,
-    number_columns,
-)
-from dpviz.data.leaf_ids import LeafIds
-from dpviz.data.reading.areas import resolve_area_columns
-from dpviz.data.reading.geometries import NO_SHAPES, crs_of_file, same_crs
+from dpviz.data.columns import no_number
+from dpviz.data.counting.job import CellFinder, Job
+from dpviz.data.counting.stream import count_stream
+from dpviz.data.reading.geometries import same_crs
 from dpviz.data.reading.sources import TABLES
 from dpviz.data.reading.text_rows import UTF16
-from dpviz.data.reading.trips import cut_length, is_matrix, resolve_trip_columns
 from dpviz.data.roles import is_number, is_text, plain_type
 from dpviz.errors import InputError, check_choice
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dpviz.arrays import Floats, Integers
     from dpviz.data.bounding import Bound
     from dpviz.data.cell_counts import CellCounts
-    from dpviz.data.counting.job import Job, Progress
+    from dpviz.data.counting.job import Progress
     from dpviz.data.counting.scheduler import Scheduler
-    from dpviz.data.reading.areas import AreasRequest
-    from dpviz.data.reading.points import PointsRequest
     from dpviz.data.reading.safety import Limits
     from dpviz.data.reading.sources import FoundFiles
-    from dpviz.data.reading.trips import TripsRequest
-    from dpviz.space.domain import Domain
 
 NUMPY, DUCKDB, DASK, AUTO = "numpy", "duckdb", "dask", "auto"
 ENGINES = (NUMPY, DUCKDB, DASK)
@@ -85,6 +66,18 @@ def choose_engine(files: FoundFiles, engine: str, scheduler: Scheduler | None, l
 def is_installed(engine: str) -> bool:
     """Return whether the packages that an engine needs are installed."""
     return all(find_spec(name) is not None for name in _NEEDS[engine])
+
+
+class Roles(Protocol):
+    """Columns by their roles."""
+
+    @property
+    def count(self) -> str | None:
+        """The column of records per row."""
+
+    @property
+    def person(self) -> str | None:
+        """The column that says who a row belongs to."""
 
 
 class OnlyNumpyError(InputError):
@@ -128,12 +121,10 @@ def make_plan(files: FoundFiles, engine: str, scheduler: Scheduler | None, limit
 
 
 def run_engine(plan: Plan, scheduler: Scheduler | None, progress: Progress) -> CellCounts:
-    """Count with the plan's engine, DuckDB or Dask."""
+    """Count with the plan's engine, in a stream of blocks or by Dask."""
     assert plan.job is not None  # noqa: S101  (for the type checker: "numpy" is not run here)
     if plan.engine == DUCKDB:
-        from dpviz.data.counting.duckdb import count_with_duckdb  # noqa: PLC0415  (DuckDB is an extra)
-
-        return count_with_duckdb(plan.job, progress)
+        return count_stream(plan.job, progress)
     from dpviz.data.counting.dask import DaskCluster, count_with_dask  # noqa: PLC0415  (Dask is an extra)
 
     return count_with_dask(plan.job, progress, DaskCluster(scheduler=scheduler))
@@ -142,10 +133,6 @@ def run_engine(plan: Plan, scheduler: Scheduler | None, progress: Progress) -> C
 _OTHER_CRS = (
     "The files are not in the CRS of the {name}, and only engine='numpy' reprojects: reproject the files,"
     " use their CRS for the {name}, or choose engine='numpy'."
-)
-_MATRIX = "The file is a matrix of trips, which only engine='numpy' reads."
-_NO_WKT = (
-    "Points in WKT are read by engine='numpy' only: store x and y in two columns, or the file as GeoParquet, or choose engine='numpy'."
 )
 _NO_UTF16 = "Text tables in UTF-16 are read by engine='numpy' only: save the files as UTF-8, or choose engine='numpy'."
 _NO_PERSON = "The person column {name!r} must hold texts, numbers or dates: store persons so, or choose engine='numpy'."
@@ -156,94 +143,25 @@ _PERSON_TYPES = (
 _NESTED = "A column that is needed holds lists or records; store one text or number per cell."
 
 
-def make_points_job(
-    files: FoundFiles,
-    request: PointsRequest,
-    find: Callable[[Floats, Floats], Integers],
-    size: int,
-    bound: Bound | None,
-    domain: Domain | None = None,
-) -> Job:
-    """Make the job of counting tables of points in cells of a lattice, or in leaf regions.
+def make_job(files: FoundFiles, finder: CellFinder, columns: Roles, bound: Bound | None, *, drop: bool) -> Job:
+    """Make the job of counting tables.
 
     Args:
-        files: tables of points.
-        request: names the columns; its target is the CRS of the domain, or of the regions.
-        find: finds the cell of each point: see `PointCells`.
-        size: the number of cells.
+        files: the tables.
+        finder: finds the cell of each row.
+        columns: the columns of counts and of persons, as the files spell them.
         bound: the bound of each person's records; None where the unit is one record.
-        domain: whose lattice it is; None for regions.
+        drop: whether bad rows are left out.
 
     Raises:
-        InputError: a column is missing or has the wrong type, or the CRS is unknown or differs from that of domain or regions.
+        InputError: a column has a type that is not counted.
+        OnlyNumpyError: only "numpy" reads such files.
     """
-    geo = None if request.columns.coordinates else files.geo
-    names = [name for name in _schema(files).names if geo is None or name not in geo.columns]
-    columns = resolve_columns(names, request.columns, has_geometry=geo is not None, types=files.header(geo).types)
-    if columns.geometry is not None:
-        raise OnlyNumpyError(_NO_WKT)
-    if request.centroids and geo is None:
-        raise InputError(NO_SHAPES)
-    kind = f"{files.format if geo is None else 'GeoParquet'} file"
-    crs = crs_of_file(kind, None if geo is None else geo.crs, request.crs, request.target)
-    _refuse_other_crs(crs, request.target, "regions" if domain is None else "domain")
-    if geo is not None and not ((geo.may_be_points or request.centroids) and geo.encoding in ("WKB", "point")):
-        raise InputError(NOT_POINTS)
-    points: XyColumns | GeometryColumn = XyColumns(x=str(columns.x), y=str(columns.y))
-    if geo is not None:
-        points = GeometryColumn(geometry=geo.primary, encoding=geo.encoding, centroids=request.centroids)
-    finder = PointCells(points=points, find=find, size=size, domain=domain)
-    return _make_job(files, finder, (columns.count, columns.person), bound, drop=request.bad_rows == "drop")
-
-
-def make_ids_job(files: FoundFiles, request: AreasRequest, bound: Bound | None) -> Job:
-    """Make the job of counting tables of ids of leaf regions.
-
-    Raises:
-        InputError: a column is missing or has the wrong type.
-    """
-    columns = resolve_area_columns(_schema(files).names, request.columns)
-    leaves = LeafIds.from_regions(request.regions, cut_length(columns.region, request.regions))
-    finder = LeafColumn(region=columns.region, leaves=leaves)
-    return _make_job(files, finder, (columns.count, columns.person), bound, drop=request.bad_rows == "drop")
-
-
-def make_trips_job(files: FoundFiles, request: TripsRequest, bound: Bound | None) -> Job:
-    """Make the job of counting tables of trips between leaf regions, which are given by their ids.
-
-    Raises:
-        InputError: a column is missing or has the wrong type, or the table is a matrix.
-    """
-    names = _schema(files).names
-    if is_matrix(names, request.columns, request.sides):
-        raise OnlyNumpyError(_MATRIX)
-    columns = resolve_trip_columns(names, request.columns)
-    origin, destination = str(columns.origin), str(columns.destination)
-    starts, ends = (
-        LeafIds.from_regions(side, cut_length(name, side)) for name, side in zip((origin, destination), request.sides, strict=True)
-    )
-    finder = IdPairs(origin=origin, destination=destination, starts=starts, ends=ends)
-    return _make_job(files, finder, (columns.count, columns.person), bound, drop=request.bad_rows == "drop")
-
-
-def make_pairs_job(files: FoundFiles, finder: XyPairs, request: PointsRequest, bound: Bound | None) -> Job:
-    """Make the job of counting tables of trips between coordinates; it raises as `make_points_job` does."""
-    names, columns = _schema(files).names, request.columns
-    starts = resolve_columns(names, replace(columns, x=finder.origin[0], y=finder.origin[1]), has_geometry=False)
-    ends = resolve_columns(names, PointColumns(x=finder.destination[0], y=finder.destination[1]), has_geometry=False)
-    finder = replace(finder, origin=(str(starts.x), str(starts.y)), destination=(str(ends.x), str(ends.y)))
-    _refuse_other_crs(crs_of_file(f"{files.format} file", None, request.crs, request.target), request.target, "regions")
-    return _make_job(files, finder, (starts.count, starts.person), bound, drop=request.bad_rows == "drop")
-
-
-def _make_job(
-    files: FoundFiles, finder: CellFinder, count_and_person: tuple[str | None, str | None], bound: Bound | None, *, drop: bool
-) -> Job:
     if files.text_format.encoding == UTF16:
         raise OnlyNumpyError(_NO_UTF16)
-    count, person = count_and_person
-    by_id = is_by_id(finder)
-    for name in filter(None, (*number_columns(finder), count)):
+    count, person = columns.count, columns.person
+    by_id = finder.by_id
+    for name in filter(None, (*finder.number_columns, count)):
         column_type = _type_of(files, name)
         if not (is_number(column_type) or is_text(column_type) or pa.types.is_null(column_type)):
             raise no_number(name)
@@ -255,7 +173,7 @@ def _make_job(
     return Job(
         files=files.paths,
         format=files.format,
-        schema=_schema(files),
+        schema=schema_of(files),
         finder=finder,
         count=count,
         person=person,
@@ -267,16 +185,18 @@ def _make_job(
     )
 
 
-def _schema(files: FoundFiles) -> pa.Schema:
+def schema_of(files: FoundFiles) -> pa.Schema:
+    """Return the schema of tables; raise `InputError` for files of another kind."""
     if files.schema is None:
         raise InputError(f"{files.format} files are read by engine='numpy' only.")
     return files.schema
 
 
 def _type_of(files: FoundFiles, name: str) -> pa.DataType:
-    return plain_type(_schema(files).field(name).type)
+    return plain_type(schema_of(files).field(name).type)
 
 
-def _refuse_other_crs(crs: CRS | None, target: object, name: str) -> None:
+def refuse_other_crs(crs: CRS | None, target: object, name: str) -> None:
+    """Refuse files that are not in the target CRS, that of the `name` ("domain" or "regions"): only "numpy" reprojects."""
     if crs is not None and target is not None and not same_crs(crs, CRS.from_user_input(target)):
         raise OnlyNumpyError(_OTHER_CRS.format(name=name))

@@ -7,53 +7,43 @@ import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
 
-import numpy as np
 from pyproj import CRS
 
 from dpviz.data.areas import AreaCounts
 from dpviz.data.bounding import KEEP, Bound, bound_of, refuse_bound_without_persons
-from dpviz.data.cell_counts import count_rows
 from dpviz.data.cells import cells_of
 from dpviz.data.columns import PointColumns
 from dpviz.data.counting.engines import (
     AUTO,
     NUMPY,
-    make_ids_job,
-    make_pairs_job,
     make_plan,
-    make_points_job,
-    make_trips_job,
     run_engine,
 )
 from dpviz.data.counting.file_fingerprints import source_fingerprints
-from dpviz.data.counting.in_memory import read_all_areas, read_all_points, read_all_trips, read_coordinate_trips
-from dpviz.data.counting.job import Progress, XyPairs
+from dpviz.data.counting.in_memory import place_all
+from dpviz.data.counting.job import Pairs, PointCells, Progress, XyColumns
+from dpviz.data.counting.locators import IdLocator, Locator, PointLocator, PointPairLocator
 from dpviz.data.counting.scheduler import scheduler_at
 from dpviz.data.counts import Counts
 from dpviz.data.empty import refuse_none_inside
 from dpviz.data.leaf_regions import check_regions, crs_of_leaves, leaf_finder
 from dpviz.data.marks import TRIPS, declares_unit
 from dpviz.data.points import PointCounts
-from dpviz.data.reading.areas import AreaColumns, AreasRequest
 from dpviz.data.reading.geometries import same_crs
-from dpviz.data.reading.points import PointsRequest, weights_of
+from dpviz.data.reading.points import PointsRequest
 from dpviz.data.reading.rules import ReadingRules
 from dpviz.data.reading.safety import DEFAULT_LIMITS
-from dpviz.data.reading.sources import FoundFiles, Sources, describe_copies, find_files, refuse_copies
+from dpviz.data.reading.sources import Sources, describe_copies, find_files, refuse_copies
 from dpviz.data.reading.text_format import PLAIN_TEXT, TextFormat
-from dpviz.data.reading.trips import TripColumns, TripsRequest
-from dpviz.data.reading.unread import RECORD, TRIP, unread_beside, unread_in_points, unread_in_trips
-from dpviz.data.roles import says_none
-from dpviz.data.trips import TripCounts, Trips, match_depths
+from dpviz.data.reading.trips import IdColumns, IdsRequest
+from dpviz.data.trips import TripCounts, match_depths
 from dpviz.errors import InputError
 from dpviz.space.domain import as_domain, refuse_degrees
 
 if TYPE_CHECKING:
-    from dpviz.arrays import Floats, Integers
     from dpviz.data.cell_counts import CellCounts
-    from dpviz.data.counting.job import Job
     from dpviz.data.counting.scheduler import Scheduler
     from dpviz.data.reading.safety import Limits
     from dpviz.data.roles import EachRow
@@ -63,7 +53,6 @@ if TYPE_CHECKING:
 
 Columns: TypeAlias = str | tuple[str, str] | None
 Report: TypeAlias = Callable[[float], object] | None
-T = TypeVar("T")
 C = TypeVar("C", bound=Counts)
 
 _FINGERPRINTS_SHARE = 0.2  # of the progress
@@ -146,10 +135,10 @@ def read_points(
             that was not chosen by the data, also for one that readers know.
         unit: "record" declares that each record is protected by itself, whoever has it. Needed to publish `count` without `person`: without
             it the counts are marked, and a release of them is for studies.
-        engine: "numpy" reads whole files into memory, all formats and any CRS. "duckdb" reads Parquet (GeoParquet too), CSV and TSV in
-            parts, and spills to disk; the files must be given by path, and be in the domain's CRS. "dask" does the same on a cluster.
-            "auto" is "dask" if there is an `address`; else "numpy" if the files fit an eighth of the memory and the limits, or no other
-            engine reads them; else "duckdb".
+        engine: "numpy" reads whole files into memory, all formats and any CRS. "duckdb" is for files larger than memory: it reads Parquet
+            (GeoParquet too), CSV and TSV in blocks, and spills rows of persons to disk; the files must be given by path, and be in the
+            domain's CRS. "dask" does the same on a cluster. "auto" is "dask" if there is an `address`; else "numpy" if the files fit an
+            eighth of the memory and the limits, or no other engine reads them; else "duckdb".
         address: the address of a Dask scheduler, such as tls://10.0.0.5:8786; workers of this machine if None. The scheduler and its
             workers see the private files, and the operator of the scheduler can run code on this computer.
         insecure_address: whether dpviz may connect to another computer without TLS.
@@ -184,14 +173,12 @@ def read_points(
     rules = ReadingRules(bad_rows=bad_rows, limits=limits, quoted_newlines=quoted_newlines, text_format=text_format)
     engines = _Engines(copies, engine, scheduler_at(address, insecure=insecure_address), progress, cancel)
     refuse_degrees(domain)
-    bound = _bound_persons(person, contributions, key, distinct=distinct)
-    marks = {"row_stable": not quoted_newlines, "unit_declared": declares_unit(unit, person) or count is None or says_none(count)}
+    bound, is_declared = _bound_persons(person, contributions, key, distinct=distinct), declares_unit(unit, person)
     columns = PointColumns(x=x, y=y, count=count, person=person, geometry=geometry)
     request = PointsRequest(target=domain.crs, columns=columns, crs=crs, centroids=centroids, **vars(rules))
-    reader = _reader_of_points(request, partial(cells_of, domain=domain), domain.side**2, bound, domain)
-    found = engines.read(source, rules, reader)
-    points = PointCounts.from_cell_counts(found.rows, domain, bound, **marks)
-    return _with_files(points, found, bad_rows)
+    locator = PointLocator(request=request, find=partial(cells_of, domain=domain), size=domain.side**2, target="domain")
+    found = engines.read(source, locator, bound)
+    return found.finish(PointCounts.from_cell_counts(found.counted, domain, bound, **found.marks(is_declared=is_declared)))
 
 
 def read_areas(
@@ -272,19 +259,19 @@ def read_areas(
     check_regions(regions)
     rules = ReadingRules(bad_rows=bad_rows, limits=limits, quoted_newlines=quoted_newlines, text_format=text_format)
     engines = _Engines(copies, engine, scheduler_at(address, insecure=insecure_address), progress, cancel)
-    bound = _bound_persons(person, contributions, key, distinct=distinct)
-    marks = {"row_stable": not quoted_newlines, "unit_declared": declares_unit(unit, person) or count is None or says_none(count)}
+    bound, is_declared = _bound_persons(person, contributions, key, distinct=distinct), declares_unit(unit, person)
+    locator: Locator
     if region is None:
         columns = PointColumns(x=x, y=y, count=count, person=person, geometry=geometry)
         request = PointsRequest(target=crs_of_leaves(regions), columns=columns, crs=crs, centroids=centroids, **vars(rules))
-        reader = _reader_of_points(request, leaf_finder(regions), regions.size(regions.depth), bound)
+        locator = PointLocator(request=request, find=leaf_finder(regions), size=regions.size(regions.depth), target="regions")
     elif centroids or any(value is not None for value in (x, y, geometry, crs)):
         raise InputError("region names a column of ids, which have no coordinates: leave x, y, geometry, centroids and crs out.")
     else:
-        ids = AreasRequest(regions=regions, columns=AreaColumns(region=region, count=count, person=person), **vars(rules))
-        reader = _reader_of_ids(ids, bound)
-    found = engines.read(source, rules, reader)
-    return _with_files(AreaCounts.from_leaf_counts(found.rows, regions, bound, **marks), found, bad_rows)
+        ids = IdColumns(ends=(region,), count=count, person=person)
+        locator = IdLocator(request=IdsRequest(sides=(regions,), columns=ids, **vars(rules)))
+    found = engines.read(source, locator, bound)
+    return found.finish(AreaCounts.from_leaf_counts(found.counted, regions, bound, **found.marks(is_declared=is_declared)))
 
 
 def read_trips(
@@ -377,37 +364,33 @@ def read_trips(
     engines = _Engines(copies, engine, scheduler_at(address, insecure=insecure_address), progress, cancel)
     refuse_bound_without_persons(person, 1, distinct=distinct)
     bound = bound_of(contributions, key, distinct=distinct, fewer=bad_rows if exactly else KEEP)
-    enforced, is_declared = None if person is None else bound, declares_unit(unit, person, contributions, words=TRIPS)
+    is_declared = declares_unit(unit, person, contributions, words=TRIPS)
     for declared_regions in (regions, regions if destinations is None else destinations):
         check_regions(declared_regions)
-    starts, ends = match_depths(regions, destinations or regions)
+    sides = match_depths(regions, destinations or regions)
+    locator: Locator
     if isinstance(origin, tuple) and isinstance(destination, tuple):
-        finder = _pair_finder(origin, destination, (starts, ends))
-        request = PointsRequest(target=finder.crs, columns=PointColumns(count=count, person=person), crs=crs, **vars(rules))
-        reader = _Reader(
-            lambda files, progress: read_coordinate_trips(files.sources, finder, request, progress),
-            lambda files: make_pairs_job(files, finder, request, enforced),
-            lambda files: unread_beside(files, TRIP, finder.columns, request.columns),
-        )
+        finder, target = _pair_finder(origin, destination, sides)
+        request = PointsRequest(target=target, columns=PointColumns(count=count, person=person), crs=crs, **vars(rules))
+        locator = PointPairLocator(request=request, finder=finder)
     elif isinstance(origin, tuple) or isinstance(destination, tuple) or crs is not None:
         raise InputError(_MIXED)
     else:
-        columns = TripColumns(origin=origin, destination=destination, count=count, person=person)
-        ids = TripsRequest(sides=(starts, ends), columns=columns, **vars(rules))
-        reader = _Reader(
-            lambda files, progress: read_all_trips(files.sources, ids, progress),
-            lambda files: make_trips_job(files, ids, enforced),
-            lambda files: unread_in_trips(files, ids),
+        ids = IdColumns(ends=(origin, destination), count=count, person=person)
+        locator = IdLocator(request=IdsRequest(sides=sides, columns=ids, **vars(rules)))
+    found = engines.read(source, locator, None if person is None else bound)
+    return found.finish(
+        TripCounts.from_cell_counts(
+            found.counted,
+            regions=sides[0],
+            destinations=sides[1],
+            contributions=int(bound.most),
+            exactly=exactly,
+            enforced=person is not None,
+            notes=found.notes,
+            **found.marks(is_declared=is_declared),
         )
-    found = engines.read(source, rules, reader)
-    declared: dict[str, Any] = {"regions": starts, "destinations": ends, "contributions": bound.most, "exactly": exactly}
-    declared["row_stable"] = not quoted_newlines
-    if isinstance(found.rows, Trips):
-        trips = TripCounts.from_trips(found.rows, distinct=distinct, bad_rows=bad_rows, key=bound.key, unit=unit, **declared)
-    else:
-        is_declared |= found.job is None or found.job.count is None
-        trips = TripCounts.from_cell_counts(found.rows, enforced=enforced is not None, unit_declared=is_declared, **declared)
-    return _with_files(trips, found, bad_rows)
+    )
 
 
 def _bound_persons(person: str | None, contributions: int, key: bytes | None, *, distinct: bool) -> Bound | None:
@@ -416,39 +399,34 @@ def _bound_persons(person: str | None, contributions: int, key: bytes | None, *,
     return None if person is None else bound_of(contributions, key, distinct=distinct)
 
 
-class _Reader(NamedTuple, Generic[T]):
-    """Three functions of files.
-
-    `read` reads their rows into memory; `job` makes the counting job for an engine that reads them itself; `unread` finds the columns that
-    are not read and may be counts, by names and declared types alone.
-    """
-
-    read: Callable[[FoundFiles, Progress], T]
-    job: Callable[[FoundFiles], Job]
-    unread: Callable[[FoundFiles], EachRow | None]
-
-
-class _Found(NamedTuple, Generic[T]):
-    """What was found in files.
+class _Found(NamedTuple):
+    """What was counted in files.
 
     Attributes:
-        rows: the rows, or what an engine counted of them.
+        counted: the records per cell.
+        rules: how rows were read.
+        weighted: whether a row can stand for several records.
         files: the fingerprints of the files.
-        job: the job of an engine, if one read the files.
         each_row: what is to be said of columns that may be counts and are not read.
+        notes: what was left out on purpose.
     """
 
-    rows: T | CellCounts
+    counted: CellCounts
+    rules: ReadingRules
+    weighted: bool
     files: tuple[str, ...]
-    job: Job | None
     each_row: EachRow | None
+    notes: tuple[str, ...]
 
+    def marks(self, *, is_declared: bool) -> dict[str, bool]:
+        """Return the marks of the counts; `is_declared` says whether the protected unit was."""
+        return {"row_stable": not self.rules.quoted_newlines, "unit_declared": is_declared or not self.weighted}
 
-def _with_files(data: C, found: _Found[Any], bad_rows: str) -> C:
-    """Return counts with what was found in their files; under "refuse", refuse those of which all records lie outside."""
-    if bad_rows == "refuse":
-        refuse_none_inside(data)
-    return replace(data, each_row=found.each_row, fingerprints=replace(data.fingerprints, files=found.files))
+    def finish(self, data: C) -> C:
+        """Return counts with what was found in their files; under "refuse", refuse those of which all records lie outside."""
+        if self.rules.bad_rows == "refuse":
+            refuse_none_inside(data)
+        return replace(data, each_row=self.each_row, fingerprints=replace(data.fingerprints, files=self.files))
 
 
 class _Engines(NamedTuple):
@@ -460,11 +438,12 @@ class _Engines(NamedTuple):
     progress: Report
     cancel: threading.Event | None
 
-    def read(self, source: Sources, rules: ReadingRules, reader: _Reader[T]) -> _Found[T]:
+    def read(self, source: Sources, locator: Locator, bound: Bound | None) -> _Found:
         """Find the files of a source, and read them into memory, or count them by an engine that reads them itself.
 
         Files of equal content are refused, or, if bad rows are dropped as in a release, warned of, unless they are declared.
         """
+        rules = locator.request
         files = find_files(source, rules.text_format, copies=self.copies)
         whole = Progress(progress=self.progress, cancel=self.cancel)
         read_share = 1.0 - _FINGERPRINTS_SHARE if files.paths else 1.0
@@ -479,39 +458,19 @@ class _Engines(NamedTuple):
                 f"Engine {self.engine!r} reads a row per line: convert files with quoted_newlines to Parquet, or choose 'numpy'."
             )
         engine = NUMPY if rules.quoted_newlines else self.engine
-        plan = make_plan(files, engine, self.scheduler, rules.limits, lambda: reader.job(files))
-        rows = reader.read(files, progress) if plan.job is None else run_engine(plan, self.scheduler, progress)
-        return _Found(rows, source_fingerprints(files, whole.part(read_share, 1.0)), plan.job, reader.unread(files))
+        plan = make_plan(files, engine, self.scheduler, rules.limits, lambda: locator.job(files, bound))
+        if plan.job is None:
+            placed = place_all(files.sources, locator.place, rules.bad_rows, progress)
+            counted, weighted, notes = placed.counts(bound, locator.size), placed.count is not None, placed.notes
+        else:
+            counted, weighted, notes = run_engine(plan, self.scheduler, progress), plan.job.count is not None, ()
+        fingerprints = source_fingerprints(files, whole.part(read_share, 1.0))
+        return _Found(counted, rules, weighted, fingerprints, locator.unread(files), notes)
 
 
-def _reader_of_points(
-    request: PointsRequest, find: Callable[[Floats, Floats], Integers], size: int, bound: Bound | None, domain: Domain | None = None
-) -> _Reader[CellCounts]:
-    def count(files: FoundFiles, progress: Progress) -> CellCounts:
-        raw = read_all_points(files.sources, request, progress)
-        cells = find(raw.x, raw.y).astype(np.int64, copy=False)
-        counted = count_rows(cells, weights_of(raw), raw.person, bound, size)
-        return replace(counted, bad=counted.bad + raw.ragged, rows=raw.rows)
-
-    return _Reader(
-        count, lambda files: make_points_job(files, request, find, size, bound, domain), lambda files: unread_in_points(files, request)
-    )
-
-
-def _reader_of_ids(request: AreasRequest, bound: Bound | None) -> _Reader[CellCounts]:
-    def count(files: FoundFiles, progress: Progress) -> CellCounts:
-        rows = read_all_areas(files.sources, request, progress)
-        counted = count_rows(rows.leaf, rows.count, rows.person, bound, request.regions.size(request.regions.depth))
-        return replace(counted, bad=counted.bad + rows.ragged, rows=rows.rows)
-
-    return _Reader(
-        count,
-        lambda files: make_ids_job(files, request, bound),
-        lambda files: unread_beside(files, RECORD, [request.columns.region], request.columns),
-    )
-
-
-def _pair_finder(origin: tuple[str, str], destination: tuple[str, str], sides: tuple[Regions, Regions]) -> XyPairs:
+def _pair_finder(
+    origin: tuple[str, str], destination: tuple[str, str], sides: tuple[Regions, Regions]
+) -> tuple[Pairs[PointCells], str | None]:
     if not len(origin) == len(destination) == 2:
         raise InputError(_MIXED)
     starts = leaf_finder(sides[0], may_overlap=True)
@@ -519,7 +478,8 @@ def _pair_finder(origin: tuple[str, str], destination: tuple[str, str], sides: t
     crs, other = (None if each is None else CRS.from_user_input(each) for each in map(crs_of_leaves, sides))
     if (crs is None) != (other is None) or (crs is not None and other is not None and not same_crs(crs, other)):
         raise InputError("The regions of origins and of destinations must be in one CRS.")
-    leaves = (sides[0].size(sides[0].depth), sides[1].size(sides[1].depth))
-    return XyPairs(
-        origin=origin, destination=destination, starts=starts, ends=ends, leaves=leaves, crs=None if crs is None else crs.to_wkt()
+    finder = Pairs(
+        origin=PointCells(points=XyColumns(x=origin[0], y=origin[1]), find=starts, size=sides[0].size(sides[0].depth)),
+        destination=PointCells(points=XyColumns(x=destination[0], y=destination[1]), find=ends, size=sides[1].size(sides[1].depth)),
     )
+    return finder, None if crs is None else crs.to_wkt()

@@ -4,84 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dpviz.data.bounding import People
-from dpviz.data.cells import whole_counts
-from dpviz.data.columns import PointColumns, RawPoints, UnusableFileError
-from dpviz.data.counting.job import Progress, XyPairs
-from dpviz.data.fingerprints import add_sums, sum_rows
-from dpviz.data.reading.areas import AreaRows, AreasRequest, read_area_rows
-from dpviz.data.reading.points import PointsRequest, read_rows
-from dpviz.data.reading.trips import TripsRequest, read_trips
-from dpviz.data.trips import Trips
+from dpviz.data.columns import UnusableFileError
+from dpviz.data.counting.job import Progress
+from dpviz.data.fingerprints import add_sums
+from dpviz.data.placed_rows import PlacedRows
 
 if TYPE_CHECKING:
     from dpviz.data.reading.safety import Source
 
-T = TypeVar("T")
-R = TypeVar("R", RawPoints, Trips, AreaRows)
 
-
-def read_all_points(sources: Sequence[Source], request: PointsRequest, progress: Progress) -> RawPoints:
-    """Read the rows of all files of points. A person with the same text in several files is one person."""
-    parts, bad = _read_each(sources, lambda source: read_rows(source, request), request.bad_rows, progress)
-    return _join_rows(parts, bad, "x", "y")
-
-
-def read_all_trips(sources: Sequence[Source], request: TripsRequest, progress: Progress) -> Trips:
-    """Read the trips of all files."""
-    parts, bad = _read_each(sources, lambda source: read_trips(source, request), request.bad_rows, progress)
-    return _join_trips(parts, bad)
-
-
-def read_coordinate_trips(sources: Sequence[Source], finder: XyPairs, request: PointsRequest, progress: Progress) -> Trips:
-    """Read the trips between coordinates of all files.
+def place_all(sources: Sequence[Source], place: Callable[[Source], PlacedRows], bad_rows: str, progress: Progress) -> PlacedRows:
+    """Read the rows of all files. A person with the same text in several files is one person.
 
     Args:
-        sources: tables.
-        finder: names the columns of coordinates, and finds the leaf regions.
-        request: names the columns of counts and people; its x and y are not used.
+        sources: the files.
+        place: reads the rows of one, and finds their cells.
+        bad_rows: "refuse" or "drop".
         progress: reports progress, and can cancel.
-    """
-
-    def read(source: Source) -> Trips:
-        (x, y), (x_end, y_end) = finder.origin, finder.destination
-        starts = read_rows(source, replace(request, columns=replace(request.columns, x=x, y=y)))
-        ends = read_rows(source, replace(request, columns=PointColumns(x=x_end, y=y_end)))
-        count = None if starts.count is None else whole_counts(starts.count, len(starts.x), "drop")
-        return Trips(
-            origin=finder.starts(starts.x, starts.y).astype(np.int32),
-            destination=finder.ends(ends.x, ends.y).astype(np.int32),
-            count=count,
-            person=starts.person,
-            ragged=starts.ragged,
-            rows=None if starts.person is None else sum_rows((starts.x, starts.y, ends.x, ends.y), count, starts.person),
-        )
-
-    parts, bad = _read_each(sources, read, request.bad_rows, progress)
-    return _join_trips(parts, bad)
-
-
-def read_all_areas(sources: Sequence[Source], request: AreasRequest, progress: Progress) -> AreaRows:
-    """Read the rows of all tables of ids of regions. A person with the same text in several files is one person."""
-    parts, bad = _read_each(sources, lambda source: read_area_rows(source, request), request.bad_rows, progress)
-    return _join_rows(parts, bad, "leaf")
-
-
-def _read_each(sources: Sequence[Source], read: Callable[[Source], T], bad_rows: str, progress: Progress) -> tuple[list[T], int]:
-    """Read all files. Return what was read, and the number of rows of files of which no row can be used.
 
     Raises:
         UnusableFileError: no row of any file can be used, or under "refuse" no row of one of them.
     """
-    parts, faults = [], list[UnusableFileError]()
+    parts, faults = list[PlacedRows](), list[UnusableFileError]()
     for number, source in enumerate(sources):
         progress.report(number / len(sources))
         try:
-            parts.append(read(source))
+            parts.append(place(source))
         except UnusableFileError as fault:
             if bad_rows == "refuse":
                 raise
@@ -89,23 +42,18 @@ def _read_each(sources: Sequence[Source], read: Callable[[Source], T], bad_rows:
     if not parts:
         raise faults[0]
     progress.report(1.0)
-    return parts, sum(fault.rows for fault in faults)
-
-
-def _join_trips(parts: Sequence[Trips], bad: int) -> Trips:
-    notes = tuple(dict.fromkeys(note for part in parts for note in part.notes))
-    return replace(_join_rows(parts, bad, "origin", "destination"), notes=notes)
-
-
-def _join_rows(parts: Sequence[R], bad: int, *places: str) -> R:
-    """Return the rows of several files, one after the other, with the number of bad rows that are not among them."""
-    joined: dict[str, Any] = {"ragged": sum(part.ragged for part in parts) + bad}
-    if len(parts) > 1:
-        counts = [part.count for part in parts if part.count is not None]
-        joined |= {name: np.concatenate([getattr(part, name) for part in parts]) for name in places}
-        joined |= {"count": np.concatenate(counts) if counts else None, "rows": add_sums(part.rows for part in parts)}
-        joined["person"] = join_people([part.person for part in parts])
-    return replace(parts[0], **joined)
+    ragged = sum(part.ragged for part in parts) + sum(fault.rows for fault in faults)
+    if len(parts) == 1:
+        return replace(parts[0], ragged=ragged)
+    counts = [part.count for part in parts if part.count is not None]
+    return PlacedRows(
+        cells=np.concatenate([part.cells for part in parts]),
+        count=np.concatenate(counts) if counts else None,
+        person=join_people([part.person for part in parts]),
+        ragged=ragged,
+        notes=tuple(dict.fromkeys(note for part in parts for note in part.notes)),
+        rows=add_sums(part.rows for part in parts),
+    )
 
 
 def join_people(parts: Sequence[People | None]) -> People | None:

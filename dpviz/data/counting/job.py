@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Protocol
+from typing import ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -18,15 +18,18 @@ import pyarrow.compute as pc
 
 from dpviz.arrays import Floats, Integers
 from dpviz.data.bounding import Bound, canonical_text
+from dpviz.data.cell_counts import Totals
 from dpviz.data.cells import BAD, REMEDY, cells_of, clip_counts, pairs_of, polygons_as_points, shapes_of_wkb, xy_of
 from dpviz.data.columns import DECLARE_MARKS, WEIGHTS_REFUSED, no_number, readable_numbers, values_of
 from dpviz.data.leaf_ids import COMPARED, LeafIds
 from dpviz.data.reading.text_format import PLAIN_TEXT, TextFormat
-from dpviz.data.reading.text_rows import MISSING_WORDS, NO_BAD_LINES, SEPARATORS, BadLines, TextLayout
+from dpviz.data.reading.text_rows import MISSING_WORDS, SEPARATORS, BadLines, TextLayout
 from dpviz.data.roles import is_text, plain_type
 from dpviz.data.trips import counts_of, ids_of
 from dpviz.errors import DpvizError, InputError
 from dpviz.space.domain import Domain
+
+_WKB_POINT_HEADER, _WKB_POINT_BYTES = b"\x01\x01\x00\x00\x00", 21  # little-endian, a point
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,24 +72,37 @@ class Job:
         """Whether the files are text tables."""
         return self.format in SEPARATORS
 
-    def text_layout(self) -> TextLayout:
-        """Return how the lines of text tables are cut into the job's columns, in their order; all are read as texts."""
+    def kind_of(self, name: str) -> pa.DataType:
+        """Return the type of a column's entries."""
+        return plain_type(self.schema.field(name).type)
+
+    def text_layout(self, *, as_numbers: bool = False) -> TextLayout:
+        """Return how the lines of text tables are cut into the job's columns, in their order.
+
+        Args:
+            as_numbers: whether coordinates are read as numbers, which fails if an entry is none; otherwise all columns are read as texts.
+        """
         names = self.schema.names
+        numbers = {names.index(name) for name in {*self.finder.number_columns} - {self.person}}
+        counts = {names.index(name) for name in {self.count} - {self.person, None}}
         return TextLayout(
             separator=self.text_format.separator_of(self.format),
             width=len(names),
-            types={names.index(name): pa.string() for name in self.columns},
+            types={
+                position: pa.float64() if as_numbers and position in numbers - counts else pa.string()
+                for position in map(names.index, self.columns)
+            },
             missing=("",),
             encoding=self.text_format.encoding,
-            coordinates={names.index(name) for name in {*number_columns(self.finder)} - {self.person}},
-            counts={names.index(name) for name in {self.count} - {self.person, None}},
+            coordinates=numbers,
+            counts=counts,
             decimal=self.text_format.decimal,
             thousands=self.text_format.thousands,
         )
 
     def weights(self, column: pa.ChunkedArray) -> Integers:
         """Return (n,) records that each row stands for, cut to 2**53; -1 where the entry is no whole number of at least 0."""
-        if is_by_id(self.finder):
+        if self.finder.by_id:
             counts = counts_of(column, "", texts=True)
             return np.where(counts.fault != 0, -1, counts.trips)
         records, valid = clip_counts(readable_numbers(column, are_counts=True))
@@ -95,12 +111,45 @@ class Job:
     @property
     def persons_are_numbers(self) -> bool:
         """Whether the persons are stored as whole numbers that fit 64 bits with a sign."""
-        kind = None if self.person is None else plain_type(self.schema.field(self.person).type)
+        kind = None if self.person is None else self.kind_of(self.person)
         return kind is not None and bool(pa.types.is_integer(kind)) and kind != pa.uint64()
 
     def persons(self, column: pa.ChunkedArray) -> pa.ChunkedArray:
         """Return (n,) the rows' persons: numbers of 64 bits if all are, else canonical texts; null where the entry is missing or blank."""
         return column.cast(pa.int64()) if self.persons_are_numbers else person_texts(column, in_text_table=self.is_text)
+
+    def refuse(self, totals: Totals, lines: BadLines) -> None:
+        """Refuse the first kind of fault that occurs. If bad rows are dropped, refuse only a column without a single good entry.
+
+        Args:
+            totals: what all rows add up to.
+            lines: the bad lines of text tables.
+
+        Raises:
+            InputError: there is such a fault or column. The text names the columns and the rule, never an entry or a number of rows.
+        """
+        named, by_id = f"Column {' or '.join(map(repr, self.finder.columns))}", self.finder.by_id
+        if self.drop:
+            texts = [name for name in self.finder.columns if is_text(self.kind_of(name))]
+            if totals.rows and totals.cell == totals.rows and texts and not by_id:
+                raise no_number(*texts)
+            if totals.rows and totals.count == totals.rows:
+                raise InputError(f"Column {self.count!r} holds no whole number. {WEIGHTS_REFUSED}")
+            return
+        lines.refuse(REMEDY)
+        if totals.cell and by_id:
+            raise InputError(f"{named} has an id that is missing, or is neither a text nor a whole number. {REMEDY}")
+        if totals.cell and self.finder.number_columns:
+            raise InputError(f"{named} has a cell that is no finite number. {REMEDY}")
+        if totals.cell:
+            raise InputError(f"A geometry is missing, empty, no point or not finite. {REMEDY}")
+        if totals.count:
+            fault = f"Column {self.count!r} has a cell that is not a whole number, at least 0."
+            raise InputError(f"{fault} {DECLARE_MARKS} {WEIGHTS_REFUSED} {REMEDY}")
+        if totals.person:
+            raise InputError(f"Column {self.person!r} has a missing cell: every row must say whom it belongs to. {REMEDY}")
+        if totals.elsewhere and self.refuse_outside:
+            raise InputError(f"{named} has an id that is no leaf region; {COMPARED}. {REMEDY}")
 
 
 def person_texts(column: pa.ChunkedArray, *, in_text_table: bool) -> pa.ChunkedArray:
@@ -125,56 +174,6 @@ def person_texts(column: pa.ChunkedArray, *, in_text_table: bool) -> pa.ChunkedA
         None if absent else canonical_text(value).decode() for value, absent in zip(values_of(encoded.dictionary), missing, strict=True)
     ]
     return pa.chunked_array([pa.array(texts_of_values, pa.large_string()).take(encoded.indices)])
-
-
-@dataclass(frozen=True, kw_only=True)
-class Faults:
-    """Numbers of rows by the rule that they break. A row that breaks several rules counts for the first of them. PRIVATE.
-
-    Attributes:
-        rows: all rows that were read, without bad lines; 0 where the number is not known.
-        lines: bad lines of a text table.
-        cell: rows without readable coordinates or ids.
-        count: rows without a readable count.
-        person: rows without a person.
-        outside: good rows outside the domain or the regions.
-    """
-
-    rows: int = field(default=0, repr=False)
-    lines: BadLines = field(default=NO_BAD_LINES, repr=False)
-    cell: int = field(default=0, repr=False)
-    count: int = field(default=0, repr=False)
-    person: int = field(default=0, repr=False)
-    outside: int = field(default=0, repr=False)
-
-    def refuse(self, job: Job) -> None:
-        """Refuse the first kind of fault that occurs. If bad rows are dropped, refuse only a column without a single good entry.
-
-        Raises:
-            InputError: there is such a fault or column. The text names the columns and the rule, never an entry or a number of rows.
-        """
-        named, by_id = f"Column {' or '.join(map(repr, job.finder.columns))}", is_by_id(job.finder)
-        if job.drop:
-            texts = [name for name in job.finder.columns if is_text(plain_type(job.schema.field(name).type))]
-            if self.rows and self.cell == self.rows and texts and not by_id:
-                raise no_number(*texts)
-            if self.rows and self.count == self.rows:
-                raise InputError(f"Column {job.count!r} holds no whole number. {WEIGHTS_REFUSED}")
-            return
-        self.lines.refuse(REMEDY)
-        if self.cell and by_id:
-            raise InputError(f"{named} has an id that is missing, or is neither a text nor a whole number. {REMEDY}")
-        if self.cell and number_columns(job.finder):
-            raise InputError(f"{named} has a cell that is no finite number. {REMEDY}")
-        if self.cell:
-            raise InputError(f"A geometry is missing, empty, no point or not finite. {REMEDY}")
-        if self.count:
-            fault = f"Column {job.count!r} has a cell that is not a whole number, at least 0."
-            raise InputError(f"{fault} {DECLARE_MARKS} {WEIGHTS_REFUSED} {REMEDY}")
-        if self.person:
-            raise InputError(f"Column {job.person!r} has a missing cell: every row must say whom it belongs to. {REMEDY}")
-        if self.outside and job.refuse_outside:
-            raise InputError(f"{named} has an id that is no leaf region; {COMPARED}. {REMEDY}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -227,6 +226,14 @@ class CellFinder(Protocol):
         """The columns to read, by the file's own names."""
 
     @property
+    def number_columns(self) -> tuple[str, ...]:
+        """Those that hold coordinates as numbers, or as texts of numbers."""
+
+    @property
+    def by_id(self) -> bool:
+        """Whether the columns hold ids of regions."""
+
+    @property
     def size(self) -> int:
         """How many cells there are; they are numbered 0 to size - 1."""
 
@@ -250,6 +257,11 @@ class XyColumns:
     def columns(self) -> tuple[str, ...]:
         """The columns to read."""
         return (self.x, self.y)
+
+    @property
+    def number_columns(self) -> tuple[str, ...]:
+        """Both columns."""
+        return self.columns
 
     def coordinates(self, columns: Columns) -> tuple[Floats, Floats]:
         """Return (n,) x and (n,) y; NaN where an entry is no number."""
@@ -275,13 +287,36 @@ class GeometryColumn:
         """The column to read."""
         return (self.geometry,)
 
+    @property
+    def number_columns(self) -> tuple[str, ...]:
+        """None."""
+        return ()
+
     def coordinates(self, columns: Columns) -> tuple[Floats, Floats]:
         """Return (n,) x and (n,) y; NaN where a geometry is missing or not a point."""
         shapes = columns[self.geometry]
         if self.encoding == "point":
             return readable_numbers(pc.struct_field(shapes, "x")), readable_numbers(pc.struct_field(shapes, "y"))
+        if (points := plain_points(shapes)) is not None:
+            return points
         geometries = shapes_of_wkb(shapes.to_numpy(zero_copy_only=False))
         return xy_of(polygons_as_points(geometries) if self.centroids else geometries)
+
+
+def plain_points(cells: pa.ChunkedArray) -> tuple[Floats, Floats] | None:
+    """Return (n,) x and y of geometries in WKB; None unless all are little-endian points in two dimensions, as in most files."""
+    geometries = pa.concat_arrays(cells.chunks or [pa.array([], cells.type)])
+    if not pa.types.is_binary(geometries.type) or geometries.null_count or not len(geometries):
+        return None
+    _, offsets, content = geometries.buffers()
+    starts = np.frombuffer(offsets, np.int32)[geometries.offset : geometries.offset + len(geometries) + 1]
+    if (np.diff(starts) != _WKB_POINT_BYTES).any():
+        return None
+    wkb = np.frombuffer(content, np.uint8)[starts[0] : starts[-1]].reshape(-1, _WKB_POINT_BYTES)
+    if (wkb[:, : len(_WKB_POINT_HEADER)] != np.frombuffer(_WKB_POINT_HEADER, np.uint8)).any():
+        return None
+    xy = np.ascontiguousarray(wkb[:, len(_WKB_POINT_HEADER) :]).view("<f8").astype(np.float64, copy=False)
+    return np.ascontiguousarray(xy[:, 0]), np.ascontiguousarray(xy[:, 1])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -292,23 +327,27 @@ class PointCells:
         points: the columns that hold the points.
         find: a function from (n,) x and (n,) y to (n,) cells, OUTSIDE and BAD included: see `leaf_finder`.
         size: the number of cells.
-        domain: whose lattice the cells are of; None for leaf regions.
     """
 
     points: XyColumns | GeometryColumn
     find: Callable[[Floats, Floats], Integers] = field(repr=False, compare=False)
     size: int
-    domain: Domain | None = None
+    by_id: ClassVar[bool] = False
 
     @classmethod
     def on_lattice(cls, points: XyColumns | GeometryColumn, domain: Domain) -> PointCells:
         """Make the finder of the lattice cells of a domain."""
-        return cls(points=points, find=partial(cells_of, domain=domain), size=domain.side**2, domain=domain)
+        return cls(points=points, find=partial(cells_of, domain=domain), size=domain.side**2)
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns to read."""
         return self.points.columns
+
+    @property
+    def number_columns(self) -> tuple[str, ...]:
+        """The columns of coordinates, if they are numbers."""
+        return self.points.number_columns
 
     def cells(self, columns: Columns) -> Integers:
         """Return (n,) the cell of each row; BAD where it has no point."""
@@ -317,6 +356,11 @@ class PointCells:
 
 def leaves_of(column: pa.ChunkedArray, leaves: LeafIds) -> Integers:
     """Return (n,) indexes of the leaves of ids: OUTSIDE where no leaf has the id, BAD where the entry is missing or cannot be an id."""
+    if pa.types.is_dictionary(column.type):
+        encoded = pa.concat_arrays(column.chunks or [pa.array([], column.type)])
+        leaf_of_value = np.append(leaves_of(pa.chunked_array([encoded.dictionary]), leaves), BAD)
+        found: Integers = leaf_of_value[encoded.indices.fill_null(-1).to_numpy()]
+        return found
     ids = ids_of(column, "")
     return np.append(leaves.find(ids.texts), BAD)[ids.codes]  # code -1: no id
 
@@ -332,6 +376,8 @@ class LeafColumn:
 
     region: str
     leaves: LeafIds
+    by_id: ClassVar[bool] = True
+    number_columns: ClassVar[tuple[str, ...]] = ()
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -348,83 +394,41 @@ class LeafColumn:
         return leaves_of(columns[self.region], self.leaves)
 
 
+Leaves = TypeVar("Leaves", PointCells, LeafColumn)
+
+
 @dataclass(frozen=True, kw_only=True)
-class IdPairs:
-    """Finds pairs of leaf regions from two columns of ids.
+class Pairs(Generic[Leaves]):
+    """Finds pairs of leaf regions, by coordinates or by ids.
 
     Attributes:
-        origin: column of ids of origins.
-        destination: column of ids of destinations.
-        starts: the ids of the origins.
-        ends: the ids of the destinations.
+        origin: finds the leaf where a trip begins.
+        destination: finds the leaf where it ends.
     """
 
-    origin: str
-    destination: str
-    starts: LeafIds
-    ends: LeafIds
+    origin: Leaves
+    destination: Leaves
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns to read."""
-        return (self.origin, self.destination)
+        return (*self.origin.columns, *self.destination.columns)
+
+    @property
+    def number_columns(self) -> tuple[str, ...]:
+        """The columns of coordinates, if they are numbers."""
+        return (*self.origin.number_columns, *self.destination.number_columns)
+
+    @property
+    def by_id(self) -> bool:
+        """Whether the columns hold ids."""
+        return self.origin.by_id
 
     @property
     def size(self) -> int:
         """The number of possible pairs."""
-        return len(self.starts.texts) * len(self.ends.texts)
+        return self.origin.size * self.destination.size
 
     def cells(self, columns: Columns) -> Integers:
         """Return (n,) the pair of each row."""
-        starts, ends = leaves_of(columns[self.origin], self.starts), leaves_of(columns[self.destination], self.ends)
-        return pairs_of(starts, ends, len(self.ends.texts))
-
-
-@dataclass(frozen=True, kw_only=True)
-class XyPairs:
-    """Finds pairs of leaf regions from the coordinates of origins and destinations.
-
-    Attributes:
-        origin: columns of x and y of origins.
-        destination: columns of x and y of destinations.
-        starts: finds the leaf regions of origins: see `leaf_finder`.
-        ends: finds the leaf regions of destinations, likewise.
-        leaves: number of leaf regions of origins, and of destinations.
-        crs: CRS of the leaves; None on a plain plane.
-    """
-
-    origin: tuple[str, str]
-    destination: tuple[str, str]
-    starts: Callable[[Floats, Floats], Integers] = field(repr=False)
-    ends: Callable[[Floats, Floats], Integers] = field(repr=False)
-    leaves: tuple[int, int]
-    crs: str | None
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The columns to read."""
-        return (*self.origin, *self.destination)
-
-    @property
-    def size(self) -> int:
-        """The number of possible pairs."""
-        return self.leaves[0] * self.leaves[1]
-
-    def cells(self, columns: Columns) -> Integers:
-        """Return (n,) the pair of each row."""
-        return self.find(*(readable_numbers(columns[name]) for name in self.columns))
-
-    def find(self, x: Floats, y: Floats, x_end: Floats, y_end: Floats) -> Integers:
-        """Return (n,) the pair of each row, from the coordinates of origins and destinations."""
-        return pairs_of(self.starts(x, y), self.ends(x_end, y_end), self.leaves[1])
-
-
-def is_by_id(finder: CellFinder) -> bool:
-    """Return whether a finder reads columns of ids."""
-    return isinstance(finder, IdPairs | LeafColumn)
-
-
-def number_columns(finder: CellFinder) -> tuple[str, ...]:
-    """Return the columns that hold coordinates as numbers, or as texts of numbers."""
-    is_xy = isinstance(finder, XyPairs) or (isinstance(finder, PointCells) and isinstance(finder.points, XyColumns))
-    return finder.columns if is_xy else ()
+        return pairs_of(self.origin.cells(columns), self.destination.cells(columns), self.destination.size)

@@ -5,7 +5,6 @@ Memory depends neither on the number of rows nor on how many of them belong to o
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,7 +15,7 @@ import pyarrow.compute as pc
 from dpviz.arrays import Integers
 from dpviz.data.bounding import RECORDS_AT_ONCE, Bound, Holdings, LargePerson, Persons, keep_records, person_hashes
 from dpviz.data.cell_counts import CellSums
-from dpviz.data.cells import MOST_RECORDS, total_of
+from dpviz.data.cells import MOST_RECORDS
 
 
 @dataclass(kw_only=True, eq=False)
@@ -29,38 +28,24 @@ class SortedPeople:
     Attributes:
         bound: the bound of each person's records.
         sums: kept records per cell.
-        fault_rows: number of rows of each fault.
-        fault_records: records of these rows.
-        rows: number of rows without a fault.
-        inside: records of these rows, before the bound.
         fewer: people with fewer than m records.
     """
 
     bound: Bound
     sums: CellSums
-    fault_rows: Counter[int] = field(default_factory=Counter, repr=False)
-    fault_records: Counter[int] = field(default_factory=Counter, repr=False)
-    rows: int = field(default=0, repr=False)
-    inside: int = field(default=0, repr=False)
     fewer: int = field(default=0, repr=False)
     _last: Holdings | None = field(default=None, repr=False)
     _large: LargePerson | None = field(default=None, repr=False)
     _last_person: Any = field(default=None, repr=False)
 
     def add(self, persons: pa.Array, cells: Integers, amounts: Integers | None) -> None:
-        """Add the next rows, in ascending order of (person, cell). Rows with a fault come first: they have no person.
+        """Add the next rows, in ascending order of (person, cell).
 
         Args:
-            persons: (n,) whole numbers or canonical texts; null where the row has a fault.
-            cells: (n,) the cell of each row, or its fault.
+            persons: (n,) whole numbers or canonical texts, none missing.
+            cells: (n,) the cell of each row, at least 0.
             amounts: (n,) records that each row stands for; if None, each row is one record.
         """
-        faulty = persons.null_count
-        if faulty:
-            self._count_faults(cells[:faulty], None if amounts is None else amounts[:faulty])
-            persons, cells, amounts = persons[faulty:], cells[faulty:], None if amounts is None else amounts[faulty:]
-        self.rows += len(cells)
-        self.inside = min(self.inside + (len(cells) if amounts is None else total_of(amounts)), MOST_RECORDS)
         if amounts is not None and not amounts.all():
             counted = amounts > 0
             persons, cells, amounts = persons.filter(pa.array(counted)), cells[counted], amounts[counted]
@@ -84,13 +69,6 @@ class SortedPeople:
         elif self._last is not None:
             self._bound_people(self._last)
         self._last = None
-
-    def _count_faults(self, faults: Integers, amounts: Integers | None) -> None:
-        for fault in np.unique(faults).tolist():
-            has_fault = faults == fault
-            records = int(has_fault.sum()) if amounts is None else total_of(amounts[has_fault])
-            self.fault_rows[fault] += int(has_fault.sum())
-            self.fault_records[fault] = min(self.fault_records[fault] + records, MOST_RECORDS)
 
     def _add_holdings(self, holdings: Holdings) -> None:
         """Bound all people but the last, together with the person who waits. The last one waits for the next rows."""

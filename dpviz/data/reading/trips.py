@@ -1,4 +1,4 @@
-"""Read files of trips: describe them by their headers, and read their rows as trips between leaf regions.
+"""Read files of trips: describe them by their headers, and read their rows as trips between leaf regions; tables of ids of areas, too.
 
 A file has one row per pair of regions or per trip, or is a matrix. Rows and columns whose id is a word for a total, such as "all", are left
 out. Unless bad rows are dropped, these totals are first compared with the sums of the other rows.
@@ -27,6 +27,7 @@ from dpviz.data.columns import (
 )
 from dpviz.data.fingerprints import sum_rows
 from dpviz.data.leaf_ids import cut_block_code, find_leaves
+from dpviz.data.placed_rows import PlacedRows
 from dpviz.data.reading.memory_tables import TableUpload
 from dpviz.data.reading.rules import ReadingRules
 from dpviz.data.reading.safety import DEFAULT_LIMITS, Limits, Source, read_checked
@@ -49,11 +50,10 @@ from dpviz.data.roles import (
 from dpviz.data.trips import (
     ColumnCounts,
     Ids,
-    Trips,
+    cells_of_ids,
     check_counts,
     counts_of,
     ids_of,
-    leaf_indexes,
     refuse_missing,
 )
 from dpviz.errors import InputError
@@ -70,37 +70,45 @@ NO_HEADER = "The first line must hold the names of the columns (of a matrix, the
 
 
 @dataclass(frozen=True, kw_only=True)
-class TripColumns:
-    """Names of the columns of trips. None stands for no column, or for a column that is still to be found by its name.
+class IdColumns:
+    """Names of the columns of a table of ids. None stands for no column, or for a column that is still to be found by its name.
 
     Attributes:
-        origin: the column of ids of the regions where trips begin.
-        destination: the column of ids of the regions where trips end.
-        count: the column of trips that a row stands for.
+        ends: the column of ids of regions; or of trips, those of the regions where they begin and where they end.
+        count: the column of records that a row stands for.
         person: the column that says who a row belongs to.
     """
 
-    origin: str | None = None
-    destination: str | None = None
+    ends: tuple[str | None, ...]
     count: str | None = None
     person: str | None = None
 
+    @property
+    def found(self) -> tuple[str, ...]:
+        """The columns of ids, none of which is still to be found."""
+        return tuple(map(str, self.ends))
+
 
 @dataclass(frozen=True, kw_only=True)
-class TripsRequest(ReadingRules):
-    """How the rows of files of trips are read.
+class IdsRequest(ReadingRules):
+    """How the rows of tables of ids are read.
 
     Attributes:
-        sides: the regions where trips begin, and the regions where they end.
-        columns: the columns that the caller names; origin, destination and count are found by their names if they are None.
+        sides: the regions; or of trips, the regions where they begin and the regions where they end.
+        columns: the columns that the caller names; those of trips are found by their names if they are None.
     """
 
-    sides: tuple[Regions, Regions]
-    columns: TripColumns
+    sides: tuple[Regions, ...]
+    columns: IdColumns
+
+    @property
+    def noun(self) -> str:
+        """What is counted."""
+        return "records" if len(self.sides) == 1 else "trips"
 
 
-def resolve_trip_columns(names: Sequence[str], wanted: TripColumns, *, is_file: bool = True) -> TripColumns:
-    """Return the wanted columns as the file spells them. Origin, destination and count are found by their names if they are None.
+def resolve_id_columns(names: Sequence[str], wanted: IdColumns, *, is_file: bool = True) -> IdColumns:
+    """Return the wanted columns as the file spells them. Those of trips are found by their names if they are None.
 
     Args:
         names: the columns.
@@ -111,25 +119,28 @@ def resolve_trip_columns(names: Sequence[str], wanted: TripColumns, *, is_file: 
         InputError: no column or several have a wanted name; one column has two roles; the column of counts has the name of a survey
             weight.
     """
-    origin, destination = _find_ends(names, wanted, [] if is_file else names)
-    if origin == destination:
-        raise InputError(f"origin and destination are the same column {origin!r}; they must differ.")
-    count, matches = wanted.count, find_trips([name for name in names if name not in (origin, destination)])
-    if count is None and len(matches) > 1:
-        raise InputError(f"Several columns could be count: {' and '.join(map(repr, matches))}. Say which one it is with count='...'.")
-    if count is None:
-        count = only(matches)
-    count_and_person = resolve_columns(names, PointColumns(count=count, person=wanted.person), has_geometry=True)
-    columns = TripColumns(origin=origin, destination=destination, count=count_and_person.count, person=count_and_person.person)
-    if len({origin, destination} & {columns.count, columns.person}):
+    count = wanted.count
+    if len(wanted.ends) == 1:
+        ends: tuple[str, ...] = (find_column(names, str(wanted.ends[0])),)
+    else:
+        ends = _find_ends(names, wanted.ends, [] if is_file else names)
+        if ends[0] == ends[1]:
+            raise InputError(f"origin and destination are the same column {ends[0]!r}; they must differ.")
+        matches = find_trips([name for name in names if name not in ends])
+        if count is None and len(matches) > 1:
+            raise InputError(f"Several columns could be count: {' and '.join(map(repr, matches))}. Say which one it is with count='...'.")
+        count = only(matches) if count is None else count
+    others = resolve_columns(names, PointColumns(count=count, person=wanted.person), has_geometry=True)
+    if {*ends} & {others.count, others.person}:
+        if len(ends) == 1:
+            raise InputError("region, count and person must be different columns.")
         raise InputError("count and person must be other columns than origin and destination.")
-    return columns
+    return IdColumns(ends=ends, count=others.count, person=others.person)
 
 
-def _find_ends(names: Sequence[str], wanted: TripColumns, shown: Sequence[str]) -> tuple[str, str]:
+def _find_ends(names: Sequence[str], wanted: tuple[str | None, ...], shown: Sequence[str]) -> tuple[str, str]:
     """Return the columns of origin and destination: the named ones, or those of the only pair whose names say so."""
-    ends = zip(ENDS, (wanted.origin, wanted.destination), strict=True)
-    named = {role: find_column(names, name) for role, name in ends if name is not None}
+    named = {role: find_column(names, name) for role, name in zip(ENDS, wanted, strict=True) if name is not None}
     if len(named) == len(ENDS):
         return named[ENDS[0]], named[ENDS[1]]
     pairs = complete_pairs(names, ENDS, named)
@@ -154,7 +165,7 @@ def may_be_matrix(names: Sequence[str]) -> bool:
     return len(names) > 1 and not any(min(map(len, pair)) > 2 for pair in find_ends(names))
 
 
-def is_matrix(names: Sequence[str], wanted: TripColumns, sides: tuple[Regions, Regions]) -> bool:
+def is_matrix(names: Sequence[str], request: IdsRequest) -> bool:
     """Return whether a file is a matrix of trips.
 
     The header of a matrix has the id of a destination after its first name, and the caller names neither origin nor destination. An id that
@@ -165,9 +176,10 @@ def is_matrix(names: Sequence[str], wanted: TripColumns, sides: tuple[Regions, R
     Raises:
         InputError: the header is a row of data; the caller names a column of counts or people, which a matrix lacks.
     """
-    if len(names) < 2 or wanted.origin is not None or wanted.destination is not None:
+    wanted = request.columns
+    if len(names) < 2 or any(wanted.ends):
         return False
-    ids, (starts, ends) = [name.strip() for name in names[1:]], sides
+    ids, (starts, ends) = [name.strip() for name in names[1:]], request.sides
     found = find_leaves(ids, ends) if may_be_matrix(names) else ends.find(ids, ends.depth)
     known = [name for name, leaf in zip(ids, found.tolist(), strict=True) if leaf >= 0]
     pairs = find_ends(names)
@@ -211,29 +223,32 @@ TOTALS_UNCHECKED = "rows or columns of totals, unchecked"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Pairs:
-    """Rows of trips between regions, which are given by their ids. PRIVATE.
+class IdRows:
+    """Rows of a file before the leaf regions of their ids are found. PRIVATE.
 
     Attributes:
-        origin: ids of n origins.
-        destination: ids of n destinations.
-        trips: (n,) number of trips of each row, -1 where a row is to be left out.
+        ends: ids of n regions; or of n origins, and of n destinations.
+        counts: (n,) records of each row, -1 where a row is to be left out.
+        person: who each row belongs to; None without persons.
+        ragged: number of further, bad lines.
+        weighted: whether a row may stand for several records.
     """
 
-    origin: Ids
-    destination: Ids
-    trips: Integers = field(repr=False)
+    ends: tuple[Ids, ...]
+    counts: Integers = field(repr=False)
+    person: People | None = None
+    ragged: int = field(default=0, repr=False)
+    weighted: bool = True
 
-    def select(self, rows: Mask) -> Pairs:
-        """Return the rows that a (n,) mask selects."""
-        origin, destination = (replace(ids, codes=ids.codes[rows]) for ids in (self.origin, self.destination))
-        return Pairs(origin=origin, destination=destination, trips=self.trips[rows])
+    def select(self, rows: Mask) -> IdRows:
+        """Return the rows that a (n,) mask selects, of rows without persons."""
+        return replace(self, ends=tuple(replace(ids, codes=ids.codes[rows]) for ids in self.ends), counts=self.counts[rows])
 
 
-def are_totals(pairs: Pairs, sides: tuple[Regions, Regions]) -> tuple[Mask, Mask]:
+def are_totals(trips: IdRows, sides: tuple[Regions, ...]) -> tuple[Mask, Mask]:
     """Return two (n,) masks: whether each row's origin is a word for a total, and not a region; and the same for its destination."""
     masks = []
-    for ids, side in zip((pairs.origin, pairs.destination), sides, strict=True):
+    for ids, side in zip(trips.ends, sides, strict=True):
         words = total_words(ids.texts)
         words[:-1] &= side.find(ids.texts, side.depth) < 0
         masks.append(words[ids.codes])
@@ -245,7 +260,7 @@ def total_words(texts: list[str]) -> Mask:
     return np.array([*(fold_name(text) in TOTAL_WORDS for text in texts), False])
 
 
-def check_totals(pairs: Pairs, from_total: Mask, to_total: Mask) -> None:
+def check_totals(trips: IdRows, from_total: Mask, to_total: Mask) -> None:
     """Refuse totals that are not the sums of the other rows.
 
     Raises:
@@ -253,7 +268,7 @@ def check_totals(pairs: Pairs, from_total: Mask, to_total: Mask) -> None:
     """
     single = ~(from_total | to_total)
     grand_total = from_total & to_total
-    origin, destination, count = pairs.origin.codes, pairs.destination.codes, pairs.trips
+    (origin, destination), count = (ids.codes for ids in trips.ends), trips.counts
     agree = (
         _sums_agree(origin, destination, count, (single, to_total & ~from_total))
         and _sums_agree(destination, origin, count, (single, from_total & ~to_total))
@@ -367,39 +382,25 @@ def _looks_like_matrix(opened: OpenTable) -> bool:
     return 2 * sum(name in first_column for name in names) > len(names)
 
 
-def read_trips(source: Source, request: TripsRequest) -> Trips:
-    """Read a file's trips as indexes of leaf regions; bad rows are refused, or marked to be dropped.
+def read_ids(source: Source, request: IdsRequest) -> PlacedRows:
+    """Read a file's rows as leaf regions or pairs of them; bad rows are refused, or marked to be dropped.
 
     Raises:
-        InputError: as `read_trips`.
+        InputError: as `read_trips` and `read_areas`.
     """
-    sides, bad_rows = request.sides, request.bad_rows
     opened = open_rows(source, request.limits, quoted_newlines=request.quoted_newlines, text_format=request.text_format)
-    if is_matrix(opened.names, request.columns, sides):
-        rows = _read_matrix(opened, bad_rows)
+    if is_matrix(opened.names, request):
+        rows = _read_matrix(opened, request.bad_rows)
     else:
-        columns = resolve_trip_columns(opened.names, request.columns, is_file=not isinstance(source, TableUpload))
-        rows = _read_table(opened, columns, sides, bad_rows)
-    return _find_leaves(rows, sides, bad_rows)
+        columns = resolve_id_columns(opened.names, request.columns, is_file=not isinstance(source, TableUpload))
+        rows = _read_table(opened, columns, request)
+    return _find_leaves(rows, request.sides, request.bad_rows)
 
 
 def open_rows(source: Source, limits: Limits, *, text_format: TextFormat, quoted_newlines: bool = False) -> OpenTable:
     """Open a table, whose first line names its columns."""
     kind, data = read_checked(source, limits)
     return open_table(kind, data, limits, quoted_newlines=quoted_newlines, text_format=text_format).index_first()
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class _Rows:
-    """Rows of a file before the leaf regions of their ids are found. PRIVATE.
-
-    `ragged` is the number of further, bad lines; `sums` says whether a row may stand for several trips.
-    """
-
-    pairs: Pairs
-    person: People | None = None
-    ragged: int = 0
-    sums: bool = True
 
 
 def read_columns(opened: OpenTable, positions: Sequence[int], bad_rows: str, counts: Sequence[int] = ()) -> Cells:
@@ -450,15 +451,17 @@ def read_through(opened: OpenTable, ids: Sequence[str], count: str | None, noun:
         refuse_missing(ids_of(cells[name], f"Column {name!r}"))
 
 
-def _read_table(opened: OpenTable, columns: TripColumns, sides: tuple[Regions, Regions], bad_rows: str) -> _Rows:
-    ends, as_counts = (str(columns.origin), str(columns.destination)), None if columns.count == columns.person else columns.count
-    cells, ragged = read_named(opened, (*ends, columns.count, columns.person), bad_rows, as_counts)
-    origin, destination = (block_ids(cells[name], name, side) for name, side in zip(ends, sides, strict=True))
-    count = np.ones(len(origin.codes), np.int64)
-    if columns.count is not None and len(count):
-        count = counts_in(cells, columns.count, bad_rows)
-    pairs = Pairs(origin=origin, destination=destination, trips=count)
-    return _Rows(pairs=pairs, person=persons_in(cells, columns.person, opened), ragged=ragged, sums=columns.count is not None)
+def _read_table(opened: OpenTable, columns: IdColumns, request: IdsRequest) -> IdRows:
+    bad_rows, as_counts = request.bad_rows, None if columns.count == columns.person else columns.count
+    cells, ragged = read_named(opened, (*columns.ends, columns.count, columns.person), bad_rows, as_counts)
+    ends = tuple(block_ids(cells[name], name, side) for name, side in zip(columns.found, request.sides, strict=True))
+    counts = np.ones(len(ends[0].codes), np.int64)
+    if columns.count is not None and len(counts):
+        counts = counts_in(cells, columns.count, bad_rows, request.noun)
+    person = persons_in(cells, columns.person, opened)
+    if bad_rows == "refuse" and person is not None and (person.codes < 0).any():
+        raise InputError(f"Column {columns.person!r} has a missing cell: every row must say whom it belongs to. {REMEDY}")
+    return IdRows(ends=ends, counts=counts, person=person, ragged=ragged, weighted=columns.count is not None)
 
 
 def block_ids(cells: pa.ChunkedArray, name: str, side: Regions) -> Ids:
@@ -467,7 +470,7 @@ def block_ids(cells: pa.ChunkedArray, name: str, side: Regions) -> Ids:
     return ids if length is None else replace(ids, texts=[cut_block_code(text, length) for text in ids.texts])
 
 
-def _read_matrix(opened: OpenTable, bad_rows: str) -> _Rows:
+def _read_matrix(opened: OpenTable, bad_rows: str) -> IdRows:
     """Turn a matrix into rows: one for each cell that is not 0, or that is in a row or column of totals.
 
     Raises:
@@ -492,28 +495,26 @@ def _read_matrix(opened: OpenTable, bad_rows: str) -> _Rows:
     is_row |= total_words(texts)[:-1, None] | total_words(origin.texts)[origin.codes]
     column, row = np.nonzero(is_row)
     destination = Ids(codes=np.where([not text for text in texts], -1, np.arange(len(texts)))[column], texts=texts, source="The header")
-    pairs = Pairs(origin=replace(origin, codes=origin.codes[row]), destination=destination, trips=trips[column, row])
-    return _Rows(pairs=pairs, ragged=table.bad.total)
+    return IdRows(ends=(replace(origin, codes=origin.codes[row]), destination), counts=trips[column, row], ragged=table.bad.total)
 
 
-def _find_leaves(rows: _Rows, sides: tuple[Regions, Regions], bad_rows: str) -> Trips:
-    """Find the leaf regions of the ids, and leave totals out. In files with a person column no row is taken for a total."""
-    pairs, notes = rows.pairs, list[str]()
+def _find_leaves(rows: IdRows, sides: tuple[Regions, ...], bad_rows: str) -> PlacedRows:
+    """Find the leaf regions of the ids, and leave totals of trips out. In files with a person column no row is taken for a total."""
+    notes = list[str]()
     if bad_rows == "refuse":
-        refuse_missing(pairs.origin)
-        refuse_missing(pairs.destination)
-    totals = are_totals(pairs, sides)
-    if rows.person is None and (total := totals[0] | totals[1]).any():
+        for ids in rows.ends:
+            refuse_missing(ids)
+    totals = are_totals(rows, sides) if len(sides) > 1 and rows.person is None else None
+    if totals is not None and (total := totals[0] | totals[1]).any():
         if bad_rows == "refuse":
-            check_totals(pairs, *totals)
-        pairs = pairs.select(~total)
+            check_totals(rows, *totals)
+        rows = rows.select(~total)
         notes.append(TOTALS_CHECKED if bad_rows == "refuse" else TOTALS_UNCHECKED)
-    return Trips(
-        origin=leaf_indexes(pairs.origin, sides[0], bad_rows),
-        destination=leaf_indexes(pairs.destination, sides[1], bad_rows),
-        count=pairs.trips if rows.sums else None,
+    return PlacedRows(
+        cells=cells_of_ids(rows.ends, sides, bad_rows),
+        count=rows.counts if rows.weighted else None,
         person=rows.person,
         ragged=rows.ragged,
         notes=tuple(notes),
-        rows=None if rows.person is None else sum_rows([pairs.origin.words(), pairs.destination.words()], pairs.trips, rows.person),
+        rows=None if rows.person is None else sum_rows([ids.words() for ids in rows.ends], rows.counts, rows.person),
     )

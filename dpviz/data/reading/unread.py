@@ -7,17 +7,16 @@ from typing import TYPE_CHECKING
 from dpviz.data.library_errors import or_none
 from dpviz.data.reading.formats import declares_columns
 from dpviz.data.reading.points import header_of
-from dpviz.data.reading.trips import is_matrix, resolve_trip_columns
+from dpviz.data.reading.trips import is_matrix, resolve_id_columns
 from dpviz.data.roles import EachRow, each_row_of, fold_name, unread_columns
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
     from dpviz.data.columns import PointColumns
-    from dpviz.data.reading.areas import AreaColumns
     from dpviz.data.reading.points import PointsRequest
     from dpviz.data.reading.sources import FoundFiles
-    from dpviz.data.reading.trips import TripColumns, TripsRequest
+    from dpviz.data.reading.trips import IdColumns, IdsRequest
 
 RECORD, TRIP = "record", "trip"
 
@@ -31,18 +30,16 @@ def unread_in_points(files: FoundFiles, request: PointsRequest) -> EachRow | Non
     return each_row_of(RECORD, unread, declared=declares_columns(files.format))
 
 
-def unread_in_trips(files: FoundFiles, request: TripsRequest) -> EachRow | None:
-    """Return the same of tables of trips between ids; a matrix has no other columns."""
+def unread_beside_ids(files: FoundFiles, request: IdsRequest) -> EachRow | None:
+    """Return the same of tables of ids of regions; a matrix of trips has no other columns."""
     names = files.header(None).names
-    if request.columns.count is not None or or_none(lambda: is_matrix(names, request.columns, request.sides)) is not False:
+    if request.columns.count is not None or or_none(lambda: is_matrix(names, request)) is not False:
         return None  # the index of pandas, which is stored last, may make the header of a matrix look wrong here
-    columns = resolve_trip_columns(names, request.columns)
-    return unread_beside(files, TRIP, (str(columns.origin), str(columns.destination)), columns)
+    columns = resolve_id_columns(names, request.columns)
+    return unread_beside(files, RECORD if len(request.sides) == 1 else TRIP, columns.found, columns)
 
 
-def unread_beside(
-    files: FoundFiles, noun: str, places: Collection[str], columns: AreaColumns | PointColumns | TripColumns
-) -> EachRow | None:
+def unread_beside(files: FoundFiles, noun: str, places: Collection[str], columns: PointColumns | IdColumns) -> EachRow | None:
     """Return the same of tables in which `places` say where: one column of ids, or the coordinates of origins and destinations."""
     if columns.count is not None:
         return None

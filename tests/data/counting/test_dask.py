@@ -30,7 +30,7 @@ from dpviz.data.counting import dask as count_dask
 from dpviz.data.counting import dask_cluster
 from dpviz.data.counting.dask import DaskCluster, count_with_client, count_with_dask
 from dpviz.data.counting.dask_cluster import connect
-from dpviz.data.counting.job import GeometryColumn, IdPairs, Job, PointCells, Progress, XyColumns, XyPairs
+from dpviz.data.counting.job import GeometryColumn, Job, LeafColumn, Pairs, PointCells, Progress, XyColumns
 from dpviz.data.counting.scheduler import Scheduler
 from dpviz.data.leaf_ids import LeafIds
 from dpviz.data.reading import safety
@@ -135,11 +135,12 @@ PLACINGS = {
     "WKB": PointCells.on_lattice(GeometryColumn(geometry="WKB", encoding="WKB"), UNIT),
 }
 PLACINGS |= {"geoarrow": PointCells.on_lattice(GeometryColumn(geometry="point", encoding="point"), UNIT)}
-PLACINGS |= {"ids": IdPairs(origin="from", destination="to", starts=LeafIds(texts=IDS), ends=LeafIds(texts=IDS[:5]))}
+STARTS, ENDS = LeafColumn(region="from", leaves=LeafIds(texts=IDS)), LeafColumn(region="to", leaves=LeafIds(texts=IDS[:5]))
+PLACINGS |= {"ids": Pairs(origin=STARTS, destination=ENDS)}
 SQUARES = gpd.GeoDataFrame({"area": ["a", "b"]}, geometry=shapely.box([0, 0.5], 0, [0.5, 1], 1), crs="EPSG:4326")
 LOOKUP = LeafLookup.from_regions(Regions.from_table(SQUARES, levels=["area"]))
-SIDES = {"origin": ("x", "y"), "destination": ("x2", "y2"), "starts": LOOKUP.find, "ends": LOOKUP.find}
-PLACINGS |= {"pairs of coordinates": XyPairs(**SIDES, leaves=(2, 2), crs="EPSG:4326")}
+CORNERS = [PointCells(points=XyColumns(x=x, y=y), find=LOOKUP.find, size=2) for x, y in (("x", "y"), ("x2", "y2"))]
+PLACINGS |= {"pairs of coordinates": Pairs(origin=CORNERS[0], destination=CORNERS[1])}
 
 
 @slow
@@ -202,7 +203,7 @@ def test_a_cut_file_and_one_of_another_schema_are_refused(where, file, table, tm
     for name, content in (("cut", whole[: len(whole) // 2]), ("rotten", whole[:4] + b"\xff" * 4000 + whole[4004:])):
         (tmp_path / name).write_bytes(content)
         job = Job(files=(tmp_path / name,), format="Parquet", schema=schema, finder=XY, drop=name == "rotten")
-        assert "the file is damaged" in refused(count_with_dask, job, cluster=where)
+        assert "damaged or cut short" in refused(count_with_dask, job, cluster=where)
     pq.write_table(pa.table({"x": table.column("x"), "y": table.column("who")}), tmp_path / "other")
     job = Job(files=(file, tmp_path / "other"), format="Parquet", schema=schema, finder=XY, drop=True)
     assert "do not have the same columns" in refused(count_with_dask, job, cluster=where)

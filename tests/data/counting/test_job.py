@@ -12,12 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpviz.data.bounding import bound_of
+from dpviz.data.cell_counts import Totals
 from dpviz.data.cells import BAD, OUTSIDE, cells_of, pairs_of
 from dpviz.data.columns import readable_numbers
-from dpviz.data.counting.job import Faults, GeometryColumn, IdPairs, Job, PointCells, Progress, XyColumns, XyPairs, leaves_of, person_texts
+from dpviz.data.counting.job import GeometryColumn, Job, LeafColumn, Pairs, PointCells, Progress, XyColumns, leaves_of, person_texts
 from dpviz.data.leaf_ids import LeafIds
 from dpviz.data.points import PointCounts
-from dpviz.data.reading.text_rows import BadLines
+from dpviz.data.reading.text_rows import NO_BAD_LINES, BadLines
 from dpviz.data.trips import TripCounts
 from dpviz.space.leaf_lookup import LeafLookup
 from dpviz.space.regions import Regions
@@ -28,7 +29,7 @@ ODD = [np.nan, np.inf, -np.inf, 8.0, np.nextafter(8.0, 0), -0.0, 0.0, -1e-300, 1
 
 
 POINTS = PointCells.on_lattice(XyColumns(x="x", y="y"), PLANE)
-TRIPS = IdPairs(origin="o", destination="d", starts=LeafIds.from_regions(TOWNS), ends=LeafIds.from_regions(TOWNS))
+TRIPS = Pairs(**{side: LeafColumn(region=side[0], leaves=LeafIds.from_regions(TOWNS)) for side in ("origin", "destination")})
 
 
 def column(values, kind=None):
@@ -116,7 +117,8 @@ def test_pairs_of_coordinates_are_looked_up():
     towns = gpd.GeoSeries([shapely.box(west, 0, west + 1, 1) for west in range(3)], crs="EPSG:4326")
     regions = Regions(levels=TOWNS.levels, ids=TOWNS.ids, parent=TOWNS.parent, names=TOWNS.names, geometry=(None, towns))
     lookup = LeafLookup.from_regions(regions)
-    finder = XyPairs(origin=("a", "b"), destination=("c", "d"), starts=lookup.find, ends=lookup.find, leaves=(3, 3), crs="EPSG:4326")
+    starts, ends = (PointCells(points=XyColumns(x=x, y=y), find=lookup.find, size=3) for x, y in ("ab", "cd"))
+    finder = Pairs(origin=starts, destination=ends)
     cells = {"a": [0.5, 2.5, 9, None], "b": [0.5] * 4, "c": ["1.5", "0.5", "zz", "0.5"], "d": [0.5] * 4}
     assert finder.cells({name: column(values) for name, values in cells.items()}).tolist() == [1, 6, BAD, BAD]
     assert pairs_of(np.array([0, OUTSIDE, BAD, 1]), np.array([OUTSIDE, BAD, 0, 2]), 3).tolist() == [OUTSIDE, BAD, BAD, 5]
@@ -156,23 +158,26 @@ FAULTS += [
     (PointCells.on_lattice(GeometryColumn(geometry="g", encoding="WKB"), PLANE), {"cell": 1}, "geometry is missing"),
     (POINTS, {"count": 1}, "'n'"),
 ]
-FAULTS += [(POINTS, {"person": 1}, "'who' has a missing cell"), (TRIPS, {"outside": 1}, "no leaf region")]
+FAULTS += [(POINTS, {"person": 1}, "'who' has a missing cell"), (TRIPS, {"elsewhere": 1}, "no leaf region")]
 
 
 @pytest.mark.parametrize(("finder", "faults", "words"), FAULTS)
 def test_faults_are_refused_by_rule_unless_they_are_dropped(finder, faults, words):
     options = {"count": "n", "person": "who", "refuse_outside": finder is TRIPS}
-    assert words in refused(Faults(rows=9, **faults).refuse, job(finder, **options))
-    Faults(rows=9, **faults).refuse(job(finder, drop=True, **options))
-    assert "1" not in repr(Faults(**faults))
+    lines = faults.get("lines", NO_BAD_LINES)
+    totals = Totals(rows=9, **{name: rows for name, rows in faults.items() if name != "lines"})
+    assert words in refused(job(finder, **options).refuse, totals, lines)
+    job(finder, drop=True, **options).refuse(totals, lines)
+    assert "1" not in repr(totals)
 
 
 def test_columns_without_one_good_cell_are_refused_even_where_bad_rows_are_dropped():
-    assert "holds no number" in refused(Faults(rows=3, cell=3).refuse, job(POINTS, drop=True))
-    assert "no whole number" in refused(Faults(rows=3, count=3).refuse, job(POINTS, drop=True, count="n"))
-    Faults(rows=3, cell=3).refuse(job(POINTS, drop=True, kind=pa.float64()))
-    Faults(rows=3, cell=3).refuse(job(TRIPS, drop=True))
-    Faults(outside=5).refuse(job(POINTS))
+    no_cell, no_count = Totals(rows=3, cell=3), Totals(rows=3, count=3)
+    assert "holds no number" in refused(job(POINTS, drop=True).refuse, no_cell, NO_BAD_LINES)
+    assert "no whole number" in refused(job(POINTS, drop=True, count="n").refuse, no_count, NO_BAD_LINES)
+    job(POINTS, drop=True, kind=pa.float64()).refuse(no_cell, NO_BAD_LINES)
+    job(TRIPS, drop=True).refuse(no_cell, NO_BAD_LINES)
+    job(POINTS).refuse(Totals(elsewhere=5), NO_BAD_LINES)
 
 
 def test_progress_is_a_share():

@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 import dpviz as dv
 from dpviz.data import bounding
 from dpviz.data.bounding import Bound
-from dpviz.data.counting import duckdb_session, sorted_people
+from dpviz.data.counting import duckdb, sorted_people
+from dpviz.data.counting.block import Part
 from dpviz.data.counting.dask import bound_people, count_people_of_part, part_frame
-from dpviz.data.counting.dask_tables import Part
-from dpviz.data.counting.duckdb import count_with_duckdb
 from dpviz.data.counting.job import Job, PointCells, Progress, XyColumns
+from dpviz.data.counting.stream import count_stream
 from tests.data.reading.files import PLANE
 from tests.data.slow_bound import slow_bound
 from tests.often import often
@@ -86,7 +86,7 @@ def job_of(paths, weighted, bound):
 
 
 def by_duckdb(job):
-    found = count_with_duckdb(job, Progress())
+    found = count_stream(job, Progress())
     return dense(found.cells, found.counts)
 
 
@@ -134,7 +134,7 @@ def test_people_keep_the_same_in_files_of_every_type(tmp_path, kind):
     rows = list(zip(whos, rng.integers(0, 64, size).tolist(), rng.integers(0, 3, size).tolist(), strict=True))
     paths, bound = write(rows, kind, tmp_path), Bound(most=4, key=b"key")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(duckdb_session, "_BATCH_ROWS", 2048)
+        patch.setattr(duckdb, "_BATCH_ROWS", 2048)
         found = by_duckdb(job_of(paths, True, bound))
     assert found == by_memory(paths, True, bound) == by_dask(job_of(paths, True, bound))
     if kind not in ("large texts", "decimal"):  # 7.00 is not 7

@@ -24,7 +24,7 @@ NUMBERS, TEXTS = st.integers(-2, 4), st.sampled_from(["7", "7.5", "a", "ü", "aa
 
 def sorted_counts(rows, bound, cuts=(), weighted=True, size=CELLS):
     """(size,) kept records of rows (person, cell, records), which are given in batches that end at the cuts; and the people."""
-    rows = sorted(rows, key=lambda row: (row[0] is not None, row[0].encode() if isinstance(row[0], str) else row[0] or 0, row[1]))
+    rows = sorted(rows, key=lambda row: (row[0].encode() if isinstance(row[0], str) else row[0], row[1]))
     people = SortedPeople(bound=bound, sums=CellSums(size=size))
     kind = pa.string() if any(isinstance(row[0], str) for row in rows) else pa.int64()
     for start, end in itertools.pairwise([0, *sorted(min(cut, len(rows)) for cut in cuts), len(rows)]):
@@ -46,8 +46,7 @@ def slow_counts(rows, bound, size=CELLS):
 
 def rows_of(persons):
     cell = st.integers(0, CELLS - 1)
-    faulty = st.tuples(st.none(), st.integers(-4, -1), st.integers(0, 3))
-    return st.lists(st.one_of(st.tuples(persons, cell, st.integers(0, 4)), faulty), max_size=30)
+    return st.lists(st.tuples(persons, cell, st.integers(0, 4)), max_size=30)
 
 
 @settings(max_examples=300, deadline=None, derandomize=True)
@@ -56,14 +55,9 @@ def test_people_keep_what_the_definition_says_wherever_batches_end(rows, bound, 
     with pytest.MonkeyPatch.context() as patch:
         for module in (bounding, sorted_people):
             patch.setattr(module, "RECORDS_AT_ONCE", at_once)
-        counts, people = sorted_counts(rows, bound, cuts)
-        np.testing.assert_array_equal(counts, slow_counts(rows, bound))
+        np.testing.assert_array_equal(sorted_counts(rows, bound, cuts)[0], slow_counts(rows, bound))
         once = [(person, cell, 1) for person, cell, _ in rows]
         np.testing.assert_array_equal(sorted_counts(once, bound, cuts, weighted=False)[0], slow_counts(once, bound))
-    good = [row for row in rows if row[0] is not None]
-    assert (people.rows, people.inside) == (len(good), sum(row[2] for row in good))
-    assert sum(people.fault_rows.values()) == len(rows) - len(good)
-    assert sum(people.fault_records.values()) == sum(row[2] for row in rows if row[0] is None)
 
 
 @pytest.mark.parametrize("distinct", [False, True])

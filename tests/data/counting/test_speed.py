@@ -33,9 +33,9 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import dpviz as dv
 import duckdb
-from dpviz.data.counting.duckdb import count_with_duckdb
-from dpviz.data.counting.duckdb_session import DuckDBSettings
 from dpviz.data.counting.job import Job, PointCells, Progress, XyColumns
+from dpviz.data.counting.block import StreamSettings
+from dpviz.data.counting.stream import count_stream
 
 which, path, folder, bounds, order, memory = json.loads(sys.argv[1])
 west, south, east, north = bounds
@@ -56,7 +56,7 @@ def engine():
     domain = dv.Domain(bounds=tuple(bounds), crs=None, order=order)
     finder = PointCells.on_lattice(XyColumns(x="lon", y="lat"), domain)
     job = Job(files=(Path(path),), format="Parquet", schema=pq.read_schema(path), finder=finder)
-    return int(count_with_duckdb(job, Progress(), DuckDBSettings(memory=memory, threads=2, folder=Path(folder))).counts.sum())
+    return int(count_stream(job, Progress(), StreamSettings(memory=memory, threads=2, folder=Path(folder))).counts.sum())
 
 
 wall, cpu = time.perf_counter(), time.process_time()

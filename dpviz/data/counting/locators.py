@@ -1,0 +1,191 @@
+"""Where the rows of files lie: a locator for each way of saying it. It reads the rows into memory, or tells an engine how to read them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Protocol
+
+from dpviz.data.cells import pairs_of, whole_counts
+from dpviz.data.columns import NOT_POINTS, PointColumns, resolve_columns
+from dpviz.data.counting.engines import OnlyNumpyError, make_job, refuse_other_crs, schema_of
+from dpviz.data.counting.job import GeometryColumn, LeafColumn, Pairs, PointCells, XyColumns
+from dpviz.data.fingerprints import sum_rows
+from dpviz.data.leaf_ids import LeafIds
+from dpviz.data.placed_rows import PlacedRows
+from dpviz.data.reading.geometries import NO_SHAPES, crs_of_file
+from dpviz.data.reading.points import read_rows, weights_of
+from dpviz.data.reading.trips import cut_length, is_matrix, read_ids, resolve_id_columns
+from dpviz.data.reading.unread import TRIP, unread_beside, unread_beside_ids, unread_in_points
+from dpviz.errors import InputError
+
+if TYPE_CHECKING:
+    from dpviz.arrays import Floats, Integers
+    from dpviz.data.bounding import Bound
+    from dpviz.data.counting.job import Job
+    from dpviz.data.reading.points import PointsRequest
+    from dpviz.data.reading.rules import ReadingRules
+    from dpviz.data.reading.safety import Source
+    from dpviz.data.reading.sources import FoundFiles
+    from dpviz.data.reading.trips import IdsRequest
+    from dpviz.data.roles import EachRow
+
+_MATRIX = "The file is a matrix of trips, which only engine='numpy' reads."
+_NO_WKT = (
+    "Points in WKT are read by engine='numpy' only: store x and y in two columns, or the file as GeoParquet, or choose engine='numpy'."
+)
+
+
+class Locator(Protocol):
+    """What a family adds to the reading of files: which columns say where a row is, and how rows become cells."""
+
+    @property
+    def request(self) -> ReadingRules:
+        """How rows are read."""
+
+    @property
+    def size(self) -> int:
+        """The number of cells."""
+
+    def place(self, source: Source) -> PlacedRows:
+        """Read the rows of a file into memory, and find the cell of each. It raises as `read_points`, `read_areas` and `read_trips` do."""
+
+    def job(self, files: FoundFiles, bound: Bound | None) -> Job:
+        """Make the job of counting tables for an engine that reads them itself.
+
+        Raises:
+            InputError: a column is missing or has the wrong type, or the CRS is unknown.
+            OnlyNumpyError: only "numpy" reads such files.
+        """
+
+    def unread(self, files: FoundFiles) -> EachRow | None:
+        """Return what is said of columns that are not read and may be counts, by names and declared types alone."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PointLocator:
+    """Finds points by coordinates or geometries.
+
+    Attributes:
+        request: names the columns; its target is the CRS of the domain, or of the regions.
+        find: finds the cell of each point: see `PointCells`.
+        size: the number of cells.
+        target: what has the target CRS, "domain" or "regions", for errors.
+    """
+
+    request: PointsRequest
+    find: Callable[[Floats, Floats], Integers] = field(repr=False)
+    size: int
+    target: str
+
+    def place(self, source: Source) -> PlacedRows:
+        """Read the rows of a file, and find the cell of each."""
+        raw = read_rows(source, self.request)
+        cells = self.find(raw.x, raw.y).astype("int64", copy=False)
+        return PlacedRows(cells=cells, count=weights_of(raw), person=raw.person, ragged=raw.ragged, rows=raw.rows)
+
+    def job(self, files: FoundFiles, bound: Bound | None) -> Job:
+        """Make the job of counting tables of points."""
+        request = self.request
+        geo = None if request.columns.coordinates else files.geo
+        names = [name for name in schema_of(files).names if geo is None or name not in geo.columns]
+        columns = resolve_columns(names, request.columns, has_geometry=geo is not None, types=files.header(geo).types)
+        if columns.geometry is not None:
+            raise OnlyNumpyError(_NO_WKT)
+        if request.centroids and geo is None:
+            raise InputError(NO_SHAPES)
+        kind = f"{files.format if geo is None else 'GeoParquet'} file"
+        crs = crs_of_file(kind, None if geo is None else geo.crs, request.crs, request.target)
+        refuse_other_crs(crs, request.target, self.target)
+        if geo is not None and not ((geo.may_be_points or request.centroids) and geo.encoding in ("WKB", "point")):
+            raise InputError(NOT_POINTS)
+        points: XyColumns | GeometryColumn = XyColumns(x=str(columns.x), y=str(columns.y))
+        if geo is not None:
+            points = GeometryColumn(geometry=geo.primary, encoding=geo.encoding, centroids=request.centroids)
+        finder = PointCells(points=points, find=self.find, size=self.size)
+        return make_job(files, finder, columns, bound, drop=request.bad_rows == "drop")
+
+    def unread(self, files: FoundFiles) -> EachRow | None:
+        """Return what is said of columns that may be counts."""
+        return unread_in_points(files, self.request)
+
+
+@dataclass(frozen=True, kw_only=True)
+class IdLocator:
+    """Finds leaf regions, or pairs of them, by ids in the columns that `request` names; or reads a matrix of trips."""
+
+    request: IdsRequest
+
+    @property
+    def size(self) -> int:
+        """The number of leaves or pairs."""
+        return math.prod(side.size(side.depth) for side in self.request.sides)
+
+    def place(self, source: Source) -> PlacedRows:
+        """Read the rows of a file, and find the leaf or pair of each."""
+        return read_ids(source, self.request)
+
+    def job(self, files: FoundFiles, bound: Bound | None) -> Job:
+        """Make the job of counting tables of ids."""
+        names, request = schema_of(files).names, self.request
+        if is_matrix(names, request):
+            raise OnlyNumpyError(_MATRIX)
+        columns = resolve_id_columns(names, request.columns)
+        leaves = [
+            LeafColumn(region=name, leaves=LeafIds.from_regions(side, cut_length(name, side)))
+            for name, side in zip(columns.found, request.sides, strict=True)
+        ]
+        finder = leaves[0] if len(leaves) == 1 else Pairs(origin=leaves[0], destination=leaves[1])
+        return make_job(files, finder, columns, bound, drop=request.bad_rows == "drop")
+
+    def unread(self, files: FoundFiles) -> EachRow | None:
+        """Return what is said of columns that may be counts."""
+        return unread_beside_ids(files, self.request)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PointPairLocator:
+    """Finds pairs of leaf regions by the coordinates of origins and destinations.
+
+    Attributes:
+        request: names the columns of counts and persons; its x and y are not used.
+        finder: names the columns of coordinates, and finds the leaves.
+    """
+
+    request: PointsRequest
+    finder: Pairs[PointCells]
+
+    @property
+    def size(self) -> int:
+        """The number of pairs."""
+        return self.finder.size
+
+    def place(self, source: Source) -> PlacedRows:
+        """Read the trips of a table, and find the pair of each."""
+        (x, y), (x_end, y_end) = self.finder.origin.columns, self.finder.destination.columns
+        starts = read_rows(source, replace(self.request, columns=replace(self.request.columns, x=x, y=y)))
+        ends = read_rows(source, replace(self.request, columns=PointColumns(x=x_end, y=y_end)))
+        origin, destination = self.finder.origin.find(starts.x, starts.y), self.finder.destination.find(ends.x, ends.y)
+        count = None if starts.count is None else whole_counts(starts.count, len(starts.x), "drop")
+        rows = None if starts.person is None else sum_rows((starts.x, starts.y, ends.x, ends.y), count, starts.person)
+        cells = pairs_of(origin, destination, self.finder.destination.size)
+        return PlacedRows(cells=cells, count=count, person=starts.person, ragged=starts.ragged, rows=rows)
+
+    def job(self, files: FoundFiles, bound: Bound | None) -> Job:
+        """Make the job of counting tables of trips between coordinates."""
+        names, request = schema_of(files).names, self.request
+
+        def resolve(side: PointCells, columns: PointColumns) -> tuple[PointCells, PointColumns]:
+            x, y = side.columns
+            found = resolve_columns(names, replace(columns, x=x, y=y), has_geometry=False)
+            return replace(side, points=XyColumns(x=str(found.x), y=str(found.y))), found
+
+        origin, columns = resolve(self.finder.origin, request.columns)
+        destination, _ = resolve(self.finder.destination, PointColumns())
+        refuse_other_crs(crs_of_file(f"{files.format} file", None, request.crs, request.target), request.target, "regions")
+        return make_job(files, Pairs(origin=origin, destination=destination), columns, bound, drop=request.bad_rows == "drop")
+
+    def unread(self, files: FoundFiles) -> EachRow | None:
+        """Return what is said of columns that may be counts."""
+        return unread_beside(files, TRIP, self.finder.columns, self.request.columns)
