@@ -21,7 +21,7 @@ import dpviz.papers.htf
 from dpviz.__main__ import main, parser
 from dpviz.cards import MapPage
 from dpviz.cli.commands import COMMANDS
-from dpviz.mechanisms import FAMILIES, POINT_FAMILY
+from dpviz.families import FAMILIES, POINT_FAMILY
 from dpviz.privacy.receipt import Receipt
 from dpviz.publishing.config import from_tables
 from dpviz.release.count_tables import plan_area_files

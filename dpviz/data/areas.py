@@ -53,6 +53,7 @@ class AreaCounts(Counts):
     (3, 1)
     """
 
+    family: ClassVar[str] = "areas"
     none_inside: ClassVar[str] = NONE_IN_REGIONS
     places: ClassVar[tuple[str, ...]] = ("leaf",)
 

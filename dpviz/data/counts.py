@@ -24,7 +24,7 @@ RECORD, PERSON = "record", "person"
 class Counts(PrivateCard):
     """Records per occupied place of a public frame. PRIVATE: only a mechanism or a study may look inside.
 
-    A family adds its frame, the arrays that say which places are occupied, and the check of these.
+    A family adds its name (`family`), its frame, the arrays that say which places are occupied, and the check of these.
 
     Attributes:
         count: (k,) records in each place, at least 1.
@@ -45,6 +45,7 @@ class Counts(PrivateCard):
             than 2**53, the unit is unknown, or outside, bad and over do not add up to dropped.
     """
 
+    family: ClassVar[str]
     none_inside: ClassVar[str]
     units: ClassVar[tuple[str, ...]] = (RECORD, PERSON)
     places: ClassVar[tuple[str, ...]]

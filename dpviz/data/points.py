@@ -58,6 +58,7 @@ class PointCounts(Counts):
     ('person', [1, 1], 1)
     """
 
+    family: ClassVar[str] = "points"
     none_inside: ClassVar[str] = NONE_IN_DOMAIN
     places: ClassVar[tuple[str, ...]] = ("column", "row")
 

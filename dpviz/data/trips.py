@@ -303,6 +303,7 @@ class TripCounts(Counts):
     (3, 1)
     """
 
+    family: ClassVar[str] = "trips"
     none_inside: ClassVar[str] = NONE_BETWEEN
     units: ClassVar[tuple[str, ...]] = (TRIP, PERSON)
     places: ClassVar[tuple[str, ...]] = ("origin", "destination")

@@ -190,7 +190,8 @@ class MechanismPart:
             )
         mechanism = mechanisms[self.key]
         check_keys(self.settings, {rule.name: rule for rule in mechanism.rules()}, "[mechanism.settings]")
-        return mechanism.from_settings(self.settings)
+        built: AnyMechanism = mechanism.from_settings(self.settings)
+        return built
 
 
 @dataclass(frozen=True, kw_only=True)

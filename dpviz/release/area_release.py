@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, overload
+from typing import Any, ClassVar, Literal, overload
 
 import geopandas
 import numpy as np
@@ -54,6 +54,8 @@ class AreaRelease(CountRelease):
     >>> bool(abs(count[0] - 940) < 4 * stddev[0])
     True
     """
+
+    family: ClassVar[str] = "areas"
 
     regions: Regions
     spread: Spread

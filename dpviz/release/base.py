@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import pandas as pd
 
 from dpviz.cards import Mapped
+from dpviz.families import FAMILIES
 from dpviz.privacy.receipt import Receipt
 from dpviz.release.intervals import Noise, noise_of
 from dpviz.release.same import is_same
@@ -20,6 +21,8 @@ Level = int | str
 class NoisyRelease(Mapped):
     """A release. PUBLIC: everything in it was released by a mechanism.
 
+    A family's class states its name (`family`) beside the attributes.
+
     Attributes:
         mechanism: the key of the mechanism, for example "quadtree".
         settings: the mechanism's settings.
@@ -29,12 +32,19 @@ class NoisyRelease(Mapped):
         approximate: why the stated standard deviations are only approximate; None if they are exact.
     """
 
+    family: ClassVar[str]
+
     mechanism: str
     settings: dict[str, Any]
     receipt: Receipt
     steps: tuple[str, ...]
     simulation: bool
     approximate: str | None = None
+
+    @property
+    def counted(self) -> str:
+        """What is counted, in the plural: "records" or "trips"; see `Family.counted`."""
+        return FAMILIES[self.family].counted
 
     @property
     def noise(self) -> Noise:

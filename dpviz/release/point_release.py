@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, overload
 
 import geopandas
 import numpy as np
@@ -60,6 +60,8 @@ class PointRelease(CountRelease):
     >>> bool(abs(count[0] - 2) < 4 * stddev[0])
     True
     """
+
+    family: ClassVar[str] = "points"
 
     domain: Domain
     tree: Tree

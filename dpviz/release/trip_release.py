@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, overload
+from typing import Any, ClassVar, Literal, overload
 
 import numpy as np
 import pandas as pd
@@ -137,6 +137,8 @@ class TripRelease(NoisyRelease):
     >>> release.answer(["A"], ["B"], levels=("state", "state")).shape
     (1,)
     """
+
+    family: ClassVar[str] = "trips"
 
     tree: PairTree
     stages: tuple[StageCounts, ...]

@@ -16,10 +16,11 @@ from dpviz.errors import SettingError
 from dpviz.evaluation.audits import audit, audit_targets
 from dpviz.evaluation.compare import compare
 from dpviz.evaluation.metrics import error_figures
-from dpviz.evaluation.study import QUESTIONS, Questions, Study
+from dpviz.evaluation.study import Questions, Study
 from dpviz.evaluation.tables import summary, tidy
-from dpviz.mechanisms import FAMILIES, Quadtree, family_of
-from dpviz.mechanisms.base import Family, LevelError, Mechanism, setting
+from dpviz.families import FAMILIES, Family, family_of
+from dpviz.mechanisms import Quadtree
+from dpviz.mechanisms.base import LevelError, Mechanism, setting
 from dpviz.privacy.audit import Neighbours, Observation
 from dpviz.privacy.budget import PureBudget, require_pure
 from dpviz.privacy.noise import discrete_laplace, laplace_variance
@@ -33,6 +34,8 @@ from tests.trip_cases import regular
 @dataclass(frozen=True, kw_only=True, eq=False)
 class AreaCounts:
     """(k,) people per finest region, each of whom is counted in `contributions` regions at most. PRIVATE."""
+
+    family: ClassVar[str] = "districts"
 
     regions: Regions
     count: np.ndarray
@@ -146,9 +149,17 @@ class AreaQuestions(Questions):
         return [{"workload": "districts", "questions": len(true), **error_figures(release.count, true, int(true.sum()))}]
 
 
-GROUP = "dpviz.district_mechanisms"
 AREA_FAMILY = Family(
-    name="districts", data=AreaCounts, frame=Regions, base=AreaMechanism, own=(EveryArea,), group=GROUP, usual=("every_area",)
+    name="districts",
+    noun="record",
+    group="dpviz.district_mechanisms",
+    usual=("every_area",),
+    frame=Regions,
+    counts=AreaCounts,
+    base=AreaMechanism,
+    kinds=(EveryArea,),
+    release=AreaRelease,
+    questions=AreaQuestions,
 )
 AREAS = AreaCounts(regions=regular(2, 3), count=np.array([5, 0, 40, 7, 0, 300]))
 
@@ -156,7 +167,6 @@ AREAS = AreaCounts(regions=regular(2, 3), count=np.array([5, 0, 40, 7, 0, 300]))
 @pytest.fixture(autouse=True)
 def areas(monkeypatch):
     monkeypatch.setitem(FAMILIES, "districts", AREA_FAMILY)
-    monkeypatch.setitem(QUESTIONS, "districts", AreaQuestions)
 
 
 def test_its_data_say_which_family_takes_them():

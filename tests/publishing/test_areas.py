@@ -15,7 +15,8 @@ from dpviz.data.empty import refuse_empty_data
 from dpviz.errors import DpvizError, InputError, SettingError
 from dpviz.evaluation.compare import compare
 from dpviz.evaluation.tables import tidy
-from dpviz.mechanisms import AREA_FAMILY, FlatAreas, RegionTree
+from dpviz.families import AREA_FAMILY
+from dpviz.mechanisms import FlatAreas, RegionTree
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.publishing.code import CodeRun, write_python, write_study_python

@@ -19,7 +19,7 @@ from dpviz.app.trips.state import RELEASES as TRIP_RELEASES
 from dpviz.app.trips.state import TripsConfig, TripsData
 from dpviz.app.two_runs import LEFT_RUN, RIGHT_RUN, ShownRun, list_code
 from dpviz.errors import SettingError
-from dpviz.mechanisms import FAMILIES
+from dpviz.families import FAMILIES
 from dpviz.publishing.code import WIDTH, CodeRun, write_budget, write_data, write_mechanism, write_python, write_study_python
 from dpviz.publishing.config import DataConfig, DataPart, DomainPart, PublicDataPart, RegionsPart, from_tables
 from dpviz.publishing.private_data import open_data, open_frame

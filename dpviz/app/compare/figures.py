@@ -9,7 +9,7 @@ from dpviz.app.compare.state import COMPARE, CompareData, is_points
 from dpviz.app.session import widget_for
 from dpviz.data.areas import AreaCounts
 from dpviz.evaluation.study import accounting_of
-from dpviz.mechanisms import family_of
+from dpviz.families import family_of
 from dpviz.mechanisms.base import AnyMechanism
 from dpviz.view.study_figures import FIGURES, Figure
 

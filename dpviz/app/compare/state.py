@@ -28,7 +28,8 @@ from dpviz.data.points import PointCounts
 from dpviz.data.reading.outline import LAND
 from dpviz.errors import SettingError
 from dpviz.evaluation.study import LEVELS, POINT_WORKLOADS, SIZES, Study
-from dpviz.mechanisms import AREA_FAMILY, POINT_FAMILY, TRIP_FAMILY, AnyFamily, AnyMechanism
+from dpviz.families import AREA_FAMILY, POINT_FAMILY, TRIP_FAMILY, Family
+from dpviz.mechanisms import AnyMechanism
 from dpviz.mechanisms.base import GAUSSIAN, LAPLACE
 from dpviz.publishing.config import DataPart, DomainPart, PublicDataPart
 from dpviz.publishing.private_data import PrivateData
@@ -43,7 +44,7 @@ from dpviz.view.trips_drawing import RELEASED
 
 POINTS_KIND, TRIPS_KIND, AREAS_KIND = "Points", "Trips", "Areas"
 SAMPLE, OWN = "sample", "own"
-FAMILY: dict[str, AnyFamily] = {POINTS_KIND: POINT_FAMILY, TRIPS_KIND: TRIP_FAMILY, AREAS_KIND: AREA_FAMILY}
+FAMILY: dict[str, Family] = {POINTS_KIND: POINT_FAMILY, TRIPS_KIND: TRIP_FAMILY, AREAS_KIND: AREA_FAMILY}
 SAMPLES_OF: dict[str, Mapping[str, SampleInfo]] = {POINTS_KIND: POINT_SAMPLES, TRIPS_KIND: TRIP_SAMPLES, AREAS_KIND: AREA_SAMPLES}
 USUAL_SAMPLE = {POINTS_KIND: "la_residents", TRIPS_KIND: "northeast_commuters", AREAS_KIND: "made_up_city"}
 PAGE_STATES: dict[str, PageState] = {POINTS_KIND: POINTS, TRIPS_KIND: TRIPS, AREAS_KIND: AREAS}
