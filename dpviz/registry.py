@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -62,9 +61,10 @@ class Registry(_ByKey):
     def _by_key(self) -> dict[str, type[Any]]:
         mechanisms = {mechanism.key: mechanism for mechanism in self._own}
         for entry in entry_points(group=self.group):
-            mechanism: Any = entry.load()
-            if not (inspect.isclass(mechanism) and issubclass(mechanism, self._base)):
+            loaded = entry.load()
+            if not (isinstance(loaded, type) and issubclass(loaded, self._base)):
                 raise SettingError(f"The entry point {entry.name!r} of {self.group} is no mechanism based on {self._base.__name__}.")
+            mechanism: Any = loaded
             if mechanism.key in mechanisms:
                 raise SettingError(f"The entry point {entry.name!r} of {self.group} has the key {mechanism.key!r}, which is taken.")
             mechanisms[mechanism.key] = mechanism

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -105,3 +105,7 @@ class Counts(PrivateCard):
             **unit,
             **fields,
         )
+
+    def of_persons(self, most: int, *, exactly: bool = False) -> Self:  # noqa: ARG002
+        """Declare that each person has at most `most` of the records; or `exactly` so many, in a family that distinguishes the two."""
+        return replace(self, contributions=most, unit=PERSON)

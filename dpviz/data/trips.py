@@ -351,6 +351,10 @@ class TripCounts(Counts):
         """A text without a single private number, so that logs and tracebacks cannot leak."""
         return f"TripCounts({self.regions!r}, unit={self.unit!r}, contributions={self.contributions})"
 
+    def of_persons(self, most: int, *, exactly: bool = False) -> TripCounts:
+        """Declare that each person has at most `most` of the trips, or exactly so many."""
+        return replace(self, contributions=most, unit=PERSON, exactly=exactly)
+
     @classmethod
     def from_table(
         cls,

@@ -16,7 +16,7 @@ from dpviz.arrays import Floats, Integers, Mask
 from dpviz.errors import DomainError, check_choice
 from dpviz.privacy.consistency import Spread
 from dpviz.privacy.receipt import PRIVATE
-from dpviz.release.base import Level
+from dpviz.release.base import Level, Rows
 from dpviz.release.count_release import CountRelease
 from dpviz.release.reliability import grade_reliability
 from dpviz.space.area_shares import MOST_OUTSIDE, areas_km2, leaf_shares
@@ -73,6 +73,21 @@ class AreaRelease(CountRelease):
             DomainError: no such level.
         """
         return self.regions.depth if level is None else self.regions.level_number(level)
+
+    def name_level(self, level: int) -> str:
+        """Name a level for readers: "the whole", or its name."""
+        return self.between(level) or "the whole"
+
+    def between(self, level: int) -> str | None:
+        """Return the name of a level in the manifest; None for the whole."""
+        return self.regions.levels[level - 1] if level else None
+
+    def observe(self, leaves: tuple[int, ...]) -> tuple[list[Rows], Floats]:
+        """Return what `CountRelease.observe` does, and which regions are hidden."""
+        rows, variances = super().observe(leaves)
+        if self.hidden is not None:
+            rows.append(Rows([(leaf,) for leaf in range(len(self.hidden))], {"hidden": self.hidden}))
+        return rows, variances
 
     def __repr__(self) -> str:
         stamp = "" if self.status == PRIVATE else f", {self.status}"

@@ -15,7 +15,7 @@ from dpviz.errors import DomainError
 from dpviz.privacy.receipt import PRIVATE
 from dpviz.release.area_release import AreaRelease
 from dpviz.release.base import Level
-from dpviz.release.nouns import AnyRelease, counted_noun
+from dpviz.release.nouns import AnyRelease
 from dpviz.release.point_release import PointRelease
 from dpviz.release.trip_release import TripRelease
 from dpviz.view import areas_canvas, points_canvas, trips_canvas
@@ -70,7 +70,7 @@ def _(release: PointRelease, level: int) -> tuple[Scene, str]:
     release.nodes(level)  # refuses a level that is not there
     if find_map_bounds(release.domain) is None:
         raise DomainError("The domain has no place on a web map, because of its CRS. plot draws it on its own plane.")
-    view = points_canvas.ReleaseView.of(release, level, unit=counted_noun(release), dark=False)
+    view = points_canvas.ReleaseView.of(release, level, unit=release.counted, dark=False)
     return points_canvas.released_scene(view, points_canvas.RELEASED, height=HEIGHT), ""
 
 

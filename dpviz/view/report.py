@@ -12,7 +12,7 @@ from dpviz.amounts import MISSING, format_count, format_decimal, format_percent
 from dpviz.release.area_release import AreaRelease
 from dpviz.release.intervals import ASSUMED, OF_RELEASED_PAIRS
 from dpviz.release.manifest import format_amount
-from dpviz.release.nouns import AREAS, POINTS, TRIPS, AnyRelease, counted_noun, kind_of
+from dpviz.release.nouns import AREAS, POINTS, TRIPS, AnyRelease
 from dpviz.release.point_release import PointRelease
 from dpviz.release.tables import USUAL_FORMATS
 from dpviz.release.trip_release import TripRelease
@@ -34,12 +34,11 @@ from dpviz.view.report_numbers import (
     choose_axis,
     compute_odds,
     find_rest_side,
-    is_structure,
     list_largest_pairs,
     list_level_rows,
     list_point_examples,
     list_trip_examples,
-    name_level,
+    name_step,
     write_points_snippet,
     write_trips_snippet,
 )
@@ -94,7 +93,7 @@ def check_reportable(release: AnyRelease, manifest: Facts, *, formats: Sequence[
 
 def _render(release: AnyRelease, manifest: Facts, formats: Sequence[str]) -> bytes:
     """Render the report without checking whether the release may be published."""
-    specific = _MAKE_VALUES[kind_of(release)](release)
+    specific = _MAKE_VALUES[release.family](release)
     rows = list_level_rows(release, manifest["utility"]["levels"])
     page: str = load_template("report.html.jinja").render(
         manifest=manifest,
@@ -108,9 +107,9 @@ def _render(release: AnyRelease, manifest: Facts, formats: Sequence[str]) -> byt
         approximate=release.approximate,
         gaussian=release.noise == "gaussian",
         assumed=ASSUMED,
-        snippet=_WRITE_SNIPPETS[kind_of(release)](release, formats),
+        snippet=_WRITE_SNIPPETS[release.family](release, formats),
         unit=release.receipt.unit,
-        counted=counted_noun(release),
+        counted=release.counted,
         missing=MISSING,
         verdict=verdict(release),
         more_texts=[(title, text) for name, title in _MORE_TEXTS.items() if (text := manifest["data_product"].get(name))],
@@ -227,11 +226,11 @@ def _write_step_rows(release: AnyRelease) -> list[Facts]:
     return [
         {
             "purpose": step.purpose,
-            "place": name_level(release, step.level),
+            "place": name_step(release, step.level),
             "exact": str(step.amount),
             "amount": format_decimal(step.amount),
             "delta": format_decimal(step.delta, 3) if step.delta else "",
-            "structure": is_structure(step, release),
+            "structure": release.is_structure(step),
             "replaces_later": step.replaces_later,
             "noise": step.noise,
             "sensitivity": format_decimal(step.sensitivity, 6),
