@@ -51,7 +51,11 @@ class Family:
         group: name of the group of entry points by which other packages add mechanisms.
         usual: keys of the mechanisms that are compared by default; the first one is a page's default.
         release: class of the releases.
+        layout: how releases are written to files and read back, a `Layout` (`dpviz.release.tables`).
         questions: what a study asks of releases, a class on top of `Questions` (`dpviz.evaluation.study`).
+        scene: makes the map of a level of a release: `scene(release, level, dark=..., height=...)` returns a `Scene` (`dpviz.view.canvas`)
+            and the note under it, for the level that is best to read if that is None.
+        compared: what the Compare page knows of the data, a `Compared` (`dpviz.app.compare.kinds`).
     """
 
     name: str
@@ -63,7 +67,15 @@ class Family:
     base: Part = Part()
     kinds: Part = Part()
     release: Part = Part()
+    layout: Part = Part()
     questions: Part = Part()
+    scene: Part = Part()
+    compared: Part = Part()
+
+    @property
+    def title(self) -> str:
+        """Its name on screen, such as "Points"."""
+        return self.name.capitalize()
 
     @property
     def counted(self) -> str:
@@ -105,7 +117,10 @@ POINT_FAMILY = Family(
     base="dpviz.mechanisms:PointMechanism",
     kinds="dpviz.mechanisms:POINT_KINDS",
     release="dpviz.release.point_release:PointRelease",
+    layout="dpviz.release.count_tables:POINT_LAYOUT",
     questions="dpviz.evaluation.study:PointQuestions",
+    scene="dpviz.view.points_canvas:scene_of",
+    compared="dpviz.app.compare.points:COMPARED",
 )
 TRIP_FAMILY = Family(
     name="trips",
@@ -117,7 +132,10 @@ TRIP_FAMILY = Family(
     base="dpviz.mechanisms:TripMechanism",
     kinds="dpviz.mechanisms:TRIP_KINDS",
     release="dpviz.release.trip_release:TripRelease",
+    layout="dpviz.release.tables:TRIP_LAYOUT",
     questions="dpviz.evaluation.study:TripQuestions",
+    scene="dpviz.view.trips_canvas:scene_of",
+    compared="dpviz.app.compare.trips:COMPARED",
 )
 AREA_FAMILY = Family(
     name="areas",
@@ -129,7 +147,10 @@ AREA_FAMILY = Family(
     base="dpviz.mechanisms:AreaMechanism",
     kinds="dpviz.mechanisms:AREA_KINDS",
     release="dpviz.release.area_release:AreaRelease",
+    layout="dpviz.release.count_tables:AREA_LAYOUT",
     questions="dpviz.evaluation.study:AreaQuestions",
+    scene="dpviz.view.areas_canvas:scene_of",
+    compared="dpviz.app.compare.areas:COMPARED",
 )
 
 FAMILIES: dict[str, Family] = {family.name: family for family in (POINT_FAMILY, TRIP_FAMILY, AREA_FAMILY)}

@@ -68,7 +68,7 @@ def opened(kind: str) -> ReleaseConfig | None:
 
 
 def _kind_of(page: PageState) -> str:
-    return str(page.families[0].name)
+    return str(next(iter(page.families)).name)
 
 
 def _receive(page: PageState, key: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -43,7 +43,7 @@ class PageState:
 
     key: str
     kind: type[Any]
-    families: tuple[Family, ...]
+    families: Collection[Family]
 
     @property
     def prefix(self) -> str:

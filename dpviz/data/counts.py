@@ -83,6 +83,11 @@ class Counts(PrivateCard):
         """Refuse places that are not of the frame, not distinct, or out of order."""
         raise NotImplementedError
 
+    @property
+    def is_masked(self) -> bool:
+        """Whether the frame declares places where no record can be."""
+        return False
+
     @classmethod
     def of_cells(cls, counted: CellCounts, bound: Bound | None = None, **fields: Any) -> Self:
         """Make counts of the records per cell that were counted with this `bound`; the unit is one record if there is none.

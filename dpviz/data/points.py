@@ -80,6 +80,11 @@ class PointCounts(Counts):
         """A text without a single private number, so that logs and tracebacks cannot leak."""
         return f"PointCounts(domain={self.domain!r}, unit={self.unit!r}, contributions={self.contributions})"
 
+    @property
+    def is_masked(self) -> bool:
+        """Whether the domain has a mask."""
+        return self.domain.mask is not None
+
     @classmethod
     def from_xy(
         cls,

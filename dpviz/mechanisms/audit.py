@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -171,7 +171,7 @@ def pair_of(words: str, inputs: tuple[Data, Data], observe: Callable[[Data, Entr
     return Neighbours(words=words, one=partial(observe, one), other=partial(observe, other))
 
 
-def read_release(release: NoisyRelease, *leaves: int) -> Observation:
+def read_release(release: Any, *leaves: int) -> Observation:
     """Read everything in a release that can show a person's records in some leaves.
 
     Of nodes, these are counts as measured first, measured again and released, with variances and, in space, rectangles: of the nodes on

@@ -360,7 +360,7 @@ class Mechanism(Settings, ABC, Generic[Data, Frame, Output]):
         """List a pair of neighbours for each of `audit_inputs`, but for those with more records per person than the mechanism takes."""
 
         def observe(leaves: tuple[int, ...], data: Data, entropy: Entropy) -> Observation:
-            return read_release(self.release(data, budget, entropy), *leaves)  # type: ignore[arg-type]  # of one of the families
+            return read_release(self.release(data, budget, entropy), *leaves)
 
         pairs = []
         for added in self.audit_inputs:

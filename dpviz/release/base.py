@@ -26,7 +26,8 @@ class Rows(NamedTuple):
     values: dict[str, Any]
 
 
-class LevelNumbers(NamedTuple):
+@dataclass(frozen=True)
+class LevelNumbers:
     """The numbers of one level of a release: (k,) counts, their standard deviations, and the ends of their intervals."""
 
     count: Floats

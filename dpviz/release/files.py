@@ -28,8 +28,7 @@ if sys.platform != "win32":
 
 from dpviz.arrow_memory import copy_to_arrow
 from dpviz.errors import DpvizError, InputError, SettingError
-from dpviz.privacy.receipt import Receipt
-from dpviz.release.count_tables import plan_area_files, plan_point_files, rebuild_count_release, select_finest_counts
+from dpviz.families import FAMILIES
 from dpviz.release.manifest import (
     SCHEMA_FILE,
     SCHEMA_VERSION,
@@ -40,27 +39,9 @@ from dpviz.release.manifest import (
     find_violation,
     read_receipt,
 )
-from dpviz.release.nouns import AREAS, POINTS, TRIPS, AnyRelease, kind_of
+from dpviz.release.nouns import AnyRelease
 from dpviz.release.older import LATER_COLUMNS, keep_stated_intervals, translate_manifest
-from dpviz.release.tables import (
-    ACROSS,
-    AREAS_TABLE,
-    DESTINATIONS,
-    FLOWS,
-    FORMATS,
-    LEVELS,
-    ORIGINS,
-    REGIONS,
-    STAGES,
-    TABLE,
-    TOTALS,
-    USUAL_FORMATS,
-    Member,
-    Plan,
-    plan_trip_files,
-    rebuild_trip_release,
-    select_finest_trips,
-)
+from dpviz.release.tables import DESTINATIONS, FORMATS, ORIGINS, REGIONS, USUAL_FORMATS, Member, Plan
 
 Source = str | os.PathLike[str] | BinaryIO
 """A release to read: path of a folder or of a zip archive, or an open file with an archive."""
@@ -268,7 +249,7 @@ def write_release(
     _check_arguments(release, manifest, tuple(formats), extra)
     if os.path.lexists(new_folder):
         raise SettingError("The folder for the release exists already; releases are never overwritten. Choose another one.")
-    plan = _LAYOUTS[kind_of(release)].plan(release, tuple(formats))
+    plan = FAMILIES[release.family].layout.plan(release, tuple(formats))
     write_folder(new_folder, lambda temporary: _write_files(temporary, plan, manifest, extra))
     return new_folder
 
@@ -537,44 +518,10 @@ def _check_files(members: Members, entries: list[Facts]) -> None:
             raise InputError(f"The release's {entry['name']} was changed after it was written: its SHA-256 does not fit.")
 
 
-def _list_trip_tables(contents: Facts) -> list[str]:
-    stems = [REGIONS] if contents["destinations"] is None else [ORIGINS, DESTINATIONS]
-    further = [name for name, field in ((ACROSS, "across"), (TOTALS, "totals")) if contents.get(field)]
-    return [STAGES, *(f"{stem}.parquet" for stem in stems), *further]
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Layout:
-    """The tables of the releases of one kind.
-
-    Attributes:
-        main: name of the main table.
-        plan: plans the files of a release in some formats.
-        tables: lists the tables that store a release, from the manifest's contents.
-        rebuild: rebuilds a release from the manifest's contents, the tables, the receipt and the post-processing steps.
-        finest: makes the columns of the main table that are not computed from others.
-    """
-
-    main: str
-    plan: Callable[[Any, tuple[str, ...]], Plan]
-    tables: Callable[[Facts], list[str]]
-    rebuild: Callable[[Facts, dict[str, Any], Receipt, tuple[str, ...]], AnyRelease]
-    finest: Callable[[Any], pa.Table]
-
-
-_COUNTS: dict[str, Any] = {"rebuild": rebuild_count_release, "finest": select_finest_counts}
-_LAYOUTS = {
-    POINTS: _Layout(main=TABLE, plan=plan_point_files, tables=lambda _: [LEVELS], **_COUNTS),
-    TRIPS: _Layout(main=FLOWS, plan=plan_trip_files, tables=_list_trip_tables, rebuild=rebuild_trip_release, finest=select_finest_trips),
-    AREAS: _Layout(main=AREAS_TABLE, plan=plan_area_files, tables=lambda _: [LEVELS, f"{REGIONS}.parquet"], **_COUNTS),
-}
-"""The tables of releases by their kind."""
-
-
 def _tables_to_read(manifest: Facts) -> list[str]:
     """List the tables to read: the tables that store the release, and the main table to compare with them."""
     contents = manifest["contents"]
-    layout = _LAYOUTS[contents["kind"]]
+    layout = FAMILIES[contents["kind"]].layout
     names = [layout.main, *layout.tables(contents)]
     if not set(names) <= {entry["name"] for entry in manifest["files"]}:
         raise InputError("The release was published without GeoParquet, so dpviz cannot read it back. Open its files with other software.")
@@ -595,7 +542,7 @@ def _read_table(members: Members, name: str) -> Any:
 
 def _check_main_table(tables: dict[str, Any], release: AnyRelease) -> None:
     """Raise an error unless the main table has the release's finest counts."""
-    layout = _LAYOUTS[kind_of(release)]
+    layout = FAMILIES[release.family].layout
     rows = layout.finest(release)
     table = tables[layout.main]
     if not set(rows.column_names) <= set(table.column_names) or not table.select(rows.column_names).cast(rows.schema).equals(rows):
@@ -605,7 +552,8 @@ def _check_main_table(tables: dict[str, Any], release: AnyRelease) -> None:
 def _rebuild_release(manifest: Facts, tables: dict[str, Any]) -> AnyRelease:
     contents, steps = manifest["contents"], tuple(manifest["post_processing"])
     receipt = read_receipt(manifest["privacy"], manifest["accounting"])
-    return _LAYOUTS[contents["kind"]].rebuild(contents, tables, receipt, steps)
+    release: AnyRelease = FAMILIES[contents["kind"]].layout.rebuild(contents, tables, receipt, steps)
+    return release
 
 
 def _find_contradiction(manifest: Facts, release: AnyRelease) -> str | None:

@@ -108,6 +108,25 @@ Plan = list[Member | LeftOut]
 """The files of a release: those to be written, and those that cannot be made."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Layout:
+    """The tables of the releases of a family.
+
+    Attributes:
+        main: name of the main table.
+        plan: plans the files of a release in some formats.
+        tables: lists the tables that store a release, from the manifest's contents.
+        rebuild: rebuilds a release from the manifest's contents, the tables, the receipt and the post-processing steps.
+        finest: makes the columns of the main table that are not computed from others, to compare them with a table that was read.
+    """
+
+    main: str
+    plan: Callable[[Any, tuple[str, ...]], Plan]
+    tables: Callable[[Facts], list[str]]
+    rebuild: Callable[[Facts, dict[str, Any], Receipt, tuple[str, ...]], Any]
+    finest: Callable[[Any], pa.Table]
+
+
 def escape_formulas(texts: Iterable[str]) -> list[str]:
     """Put an apostrophe before each text that a spreadsheet might take for a formula: this is the one place that decides which.
 
@@ -687,3 +706,12 @@ def _plan_locations_csv(release: TripRelease, level: int) -> Member | LeftOut:
     ids, names = (pa.array(table[column].tolist(), pa.string()) for column in ("id", "name"))
     make = partial(make_table, {"id": ids, "lat": table["lat"], "lon": table["lon"], "name": names})
     return plan_csv(name, f"A place inside each region, in EPSG:4326 (degrees).{ESCAPED_NOTE}", make)
+
+
+def _list_trip_tables(contents: Facts) -> list[str]:
+    stems = [REGIONS] if contents["destinations"] is None else [ORIGINS, DESTINATIONS]
+    further = [name for name, field in ((ACROSS, "across"), (TOTALS, "totals")) if contents.get(field)]
+    return [STAGES, *(f"{stem}.parquet" for stem in stems), *further]
+
+
+TRIP_LAYOUT = Layout(main=FLOWS, plan=plan_trip_files, tables=_list_trip_tables, rebuild=rebuild_trip_release, finest=select_finest_trips)

@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import dpviz as dv
-from dpviz.app.compare.state import POINTS_KIND, TRIPS_KIND, CompareConfig, CompareData, study_config_of, study_of
+from dpviz.app.compare.state import CompareConfig, CompareData, study_config_of, study_of
 from dpviz.app.ledger import Source
 from dpviz.app.points.state import RELEASES as POINT_RELEASES
 from dpviz.app.points.state import Config, Data
@@ -328,8 +328,8 @@ def test_no_text_leaves_its_quotes(text):
 
 
 STUDIES = {
-    "points": CompareConfig(kind=POINTS_KIND, order=5, steps=2, repeats=2, seed=9),
-    "trips": CompareConfig(kind=TRIPS_KIND, sample="us_flights", steps=2, low=0.5, repeats=1),
+    "points": CompareConfig(kind="Points", order=5, steps=2, repeats=2, seed=9),
+    "trips": CompareConfig(kind="Trips", sample="us_flights", steps=2, low=0.5, repeats=1),
     "noise": CompareConfig(
         sample="us_places",
         order=4,
@@ -356,7 +356,7 @@ STUDIES = {
 
 def compare_study(config):
     """The study of the Compare page, and its configuration."""
-    of_points = config.kind == POINTS_KIND
+    of_points = config.kind == "Points"
     own = dv.samples.points.POINT_SAMPLES[config.chosen_sample].domain if of_points else None
     data = dv.load_sample(config.chosen_sample, domain=replace(own, order=config.order)) if of_points else None
     data = dv.load_sample(config.chosen_sample) if data is None else data
