@@ -52,8 +52,9 @@ from dpviz.publishing.dry_run import expected_errors, find_epsilon
 from dpviz.publishing.in_python import publish
 from dpviz.release.area_release import AreaRelease
 from dpviz.release.files import read_manifest, read_release, write_release
-from dpviz.release.manifest import Publication, describe
+from dpviz.release.manifest import describe
 from dpviz.release.point_release import PointRelease
+from dpviz.release.publication import Publication
 from dpviz.release.trip_release import TripRelease
 from dpviz.release.verdict import verdict
 from dpviz.samples.load import load_sample

@@ -15,8 +15,8 @@ from dpviz.mechanisms import FlatAreas, Quadtree, RegionTree, TopDown
 from dpviz.privacy.budget import ApproxBudget, PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.area_release import AreaRelease
-from dpviz.release.manifest import Publication
 from dpviz.release.point_release import PointRelease
+from dpviz.release.publication import Publication
 from dpviz.release.trip_release import TripRelease
 from dpviz.space.domain import Domain
 from dpviz.space.regions import Regions

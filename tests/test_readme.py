@@ -24,8 +24,8 @@ from dpviz.cli.commands import COMMANDS
 from dpviz.families import FAMILIES, POINT_FAMILY
 from dpviz.privacy.receipt import Receipt
 from dpviz.publishing.config import from_tables
+from dpviz.release.columns import describe_columns
 from dpviz.release.count_tables import plan_area_files
-from dpviz.release.manifest import describe_columns
 from dpviz.release.tables import FORMATS, Member, plan_trip_files
 from dpviz.view.help import PAGES, page_of, pages, section_key
 from tests.mechanisms.derived import with_gaussian_keys

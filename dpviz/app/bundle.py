@@ -23,7 +23,7 @@ from dpviz.errors import DpvizError, SettingError
 from dpviz.publishing import publish
 from dpviz.publishing.kept import discard
 from dpviz.release.files import MANIFEST, zip_release
-from dpviz.release.manifest import check_url
+from dpviz.release.publication import check_url
 from dpviz.release.tables import FORMATS, USUAL_FORMATS
 from dpviz.view.escape import markdown
 

@@ -46,7 +46,8 @@ from dpviz.publishing import publish
 from dpviz.publishing.code import CodeRun
 from dpviz.publishing.dry_run import ExpectedErrors, expected_errors
 from dpviz.release.files import MANIFEST, zip_release
-from dpviz.release.manifest import NOT_RECORDED, format_amount
+from dpviz.release.manifest import format_amount
+from dpviz.release.publication import NOT_RECORDED
 from dpviz.release.verdict import compute_needed_total
 from dpviz.view.escape import markdown
 

@@ -46,7 +46,7 @@ from dpviz.publishing.config import (
     to_toml,
 )
 from dpviz.publishing.order import TEXT_NAMES
-from dpviz.publishing.toml_tables import to_table
+from dpviz.publishing.toml_tables import TOML
 from dpviz.release.tables import FORMATS, USUAL_FORMATS
 from dpviz.samples.points import POINT_SAMPLES
 
@@ -446,7 +446,7 @@ def kept_of_data(data: DataPart, *, asks_for_crs: bool) -> dict[str, Any]:
 
 def describe_kept(config: ReleaseConfig) -> str:
     """Say what of a configuration the page shows nowhere and writes again when it is saved; "" if it shows all."""
-    table, by_path = to_table(config.data), config.data.sample is None and _source_of_files(config.data) == "path"
+    table, by_path = TOML.write(config.data), config.data.sample is None and _source_of_files(config.data) == "path"
     hidden = [f"[data] {name}" for name in ("engine", "may_be_empty") if name in table and not (name == "engine" and by_path)]
     for title, part in (("regions", config.regions), ("destinations", config.destinations)):
         hidden += [f"[{title}] {name}" for name in ("names", "crs") if part is not None and part.file and getattr(part, name)]

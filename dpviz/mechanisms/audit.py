@@ -19,6 +19,7 @@ from dpviz.data.trips import TripCounts
 from dpviz.privacy.audit import Neighbours, Observation
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.base import NoisyRelease
+from dpviz.release.facts import MANIFESTS
 from dpviz.release.manifest import describe_contents
 from dpviz.space.regions import Regions
 
@@ -179,7 +180,7 @@ def read_release(release: Any, *leaves: int) -> Observation:
     wavelet: its coefficients. And the facts of receipt and manifest: settings, notes, steps.
     """
     rows, variance = release.observe(leaves)
-    numbers = _read_receipt(release) | dict(_flatten(describe_contents(release), ("manifest",)))
+    numbers = _read_receipt(release) | dict(_flatten(MANIFESTS.write(describe_contents(release)), ("manifest",)))
     for labels, values in rows:
         columns = {name: given.tolist() for name, given in values.items()}
         numbers |= {(name, *label): column[place] for place, label in enumerate(labels) for name, column in columns.items()}

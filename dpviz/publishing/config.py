@@ -15,9 +15,9 @@ from dpviz.data.reading.text_rows import UTF16
 from dpviz.errors import BudgetError, RefusedError, SettingError, check_choice
 from dpviz.mechanisms import AREA_FAMILY, FAMILIES, POINT_FAMILY, TRIP_FAMILY, AnyFamily, AnyMechanism
 from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, ZcdpBudget
-from dpviz.publishing.toml_tables import check_keys, read_file, table_of, to_table, to_text
-from dpviz.release.manifest import CuratorTexts
+from dpviz.publishing.toml_tables import TOML, read_file, to_text
 from dpviz.release.older import hint_at_name
+from dpviz.release.publication import CuratorTexts
 from dpviz.samples.areas import AREA_SAMPLES
 from dpviz.samples.load import SAMPLES
 from dpviz.samples.points import POINT_SAMPLES
@@ -189,7 +189,7 @@ class MechanismPart:
                 f"[mechanism] key must be one of {', '.join(mechanisms)} for {family.name}{hint}.{hint_at_name(self.key, mechanisms)}"
             )
         mechanism = mechanisms[self.key]
-        check_keys(self.settings, {rule.name: rule for rule in mechanism.rules()}, "[mechanism.settings]")
+        TOML.check_keys(self.settings, [rule.name for rule in mechanism.rules()], "[mechanism.settings]")
         built: AnyMechanism = mechanism.from_settings(self.settings)
         return built
 
@@ -686,13 +686,13 @@ def from_tables(tables: dict[str, Any], *, base: Path = Path(), asks_unit: bool 
         asks_unit: whether the unit of privacy may be left open, since it is asked for later.
         for_dry_run: whether [dataset], and with it the unit, [publication] and [output] may be left out, since nothing is released.
     """
-    check_keys(tables, PARTS, "A release's configuration")
+    TOML.check_keys(tables, PARTS, "A release's configuration")
     left_out = tuple(name for name in _STAND_INS if name not in tables) if for_dry_run else ()
     missing = [f"[{name}]" for name in ("data", "mechanism", "budget", *_STAND_INS) if name not in tables and name not in left_out]
     if missing:
         hint = "" if {"data", "mechanism", "budget"} - set(tables) else " A dry run (--dry-run) works without."
         raise SettingError(f"The configuration lacks {', '.join(missing)}.{hint}")
-    parts = {name: table_of(PARTS[name], table, f"[{name}]") for name, table in tables.items()}
+    parts = {name: TOML.read(PARTS[name], table, f"[{name}]") for name, table in tables.items()}
     config = ReleaseConfig(**{**{name: _STAND_INS[name] for name in left_out}, **parts}, base=base, left_out=left_out)
     config.mechanism.build(config.family)
     is_open = asks_unit or ("dataset" in left_out and config.data.person is None)
@@ -704,4 +704,4 @@ def from_tables(tables: dict[str, Any], *, base: Path = Path(), asks_unit: bool 
 def to_toml(config: ReleaseConfig) -> str:
     """Write a configuration as TOML, from which `read_config` makes an equal one; default values are left out."""
     parts = {name: getattr(config, name) for name in PARTS}
-    return to_text({name: to_table(part) for name, part in parts.items() if part is not None})
+    return to_text({name: TOML.write(part) for name, part in parts.items() if part is not None})

@@ -21,9 +21,10 @@ from dpviz.privacy.ledger import Ledger
 from dpviz.publishing.order import PaidRelease, state_looks
 from dpviz.publishing.private_data import PublicFrame, open_frame
 from dpviz.release.files import read_manifest, read_release, remove_remains, write_release
-from dpviz.release.manifest import NOT_RECORDED, Publication, describe
+from dpviz.release.manifest import describe
 from dpviz.release.nouns import AnyRelease
 from dpviz.release.point_release import PointRelease
+from dpviz.release.publication import NOT_RECORDED, Publication
 from dpviz.release.trip_release import TripRelease
 from dpviz.space.domain import Domain
 from dpviz.space.regions import Regions

@@ -15,9 +15,10 @@ from dpviz.mechanisms.base import AnyMechanism
 from dpviz.privacy.accounts import Account
 from dpviz.privacy.budget import Budget
 from dpviz.publishing.private_data import PrivateData
+from dpviz.release.facts import TruthSeen
 from dpviz.release.files import choose_partial_path
-from dpviz.release.manifest import NOT_RECORDED, CuratorTexts, Publication, TruthSeen
 from dpviz.release.nouns import AnyRelease
+from dpviz.release.publication import NOT_RECORDED, CuratorTexts, Publication
 from dpviz.release.tables import FORMATS, USUAL_FORMATS
 
 

@@ -9,6 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from dpviz.codec import Key, keys_of
 from dpviz.data.counting.job import Progress
 from dpviz.data.counting.scheduler import Scheduler
 from dpviz.errors import SettingError, check_choice
@@ -17,7 +18,7 @@ from dpviz.mechanisms import AnyFamily, AnyMechanism
 from dpviz.mechanisms.base import GAUSSIAN, LAPLACE, NOISES
 from dpviz.publishing.config import DataConfig, DomainPart, MechanismPart, PublicDataPart, RegionsPart
 from dpviz.publishing.private_data import UNWATCHED, OpenedData, PrivateData, open_data, open_frame
-from dpviz.publishing.toml_tables import check_keys, read_file, table_of, to_table, to_text, to_value, value_of
+from dpviz.publishing.toml_tables import TOML, read_file, to_text
 
 PARTS: dict[str, type[Any]] = {
     "data": PublicDataPart,
@@ -154,6 +155,11 @@ class StudyConfig(DataConfig):
         return Study(data=data, public=True, mechanisms=mechanisms, **{name: getattr(self, name) for name in names})
 
 
+def own_keys() -> dict[str, Key]:
+    """List the keys of a study's configuration that are in no table."""
+    return {name: key for name, key in keys_of(StudyConfig).items() if name not in (*PARTS, "mechanisms", "base")}
+
+
 def read_study(path: Path) -> StudyConfig:
     """Read the configuration of a study; paths in it are relative to its folder.
 
@@ -167,17 +173,16 @@ def read_study(path: Path) -> StudyConfig:
 
 def study_from(tables: dict[str, Any], *, base: Path = Path()) -> StudyConfig:
     """Build the configuration of a study from its tables. Raises the errors of `read_study`."""
-    kinds = {item.name: str(item.type) for item in fields(StudyConfig)}
-    kinds = {name: kind for name, kind in kinds.items() if name not in (*PARTS, "mechanisms", "base")}
-    check_keys(tables, {**kinds, "mechanism": None, **PARTS}, "A comparison's configuration")
+    keys = own_keys()
+    TOML.check_keys(tables, [*keys, "mechanism", *PARTS], "A comparison's configuration")
     if missing := [name for name in ("epsilons", "data", "mechanism") if name not in tables]:
         raise SettingError(f"The configuration lacks {', '.join(missing)}.")
     mechanism_tables = tables["mechanism"]
     if not isinstance(mechanism_tables, list):
         raise SettingError("Mechanisms are compared one by one: write [[mechanism]] with double brackets.")
-    parts = {name: table_of(kind, tables[name], f"[{name}]") for name, kind in PARTS.items() if name in tables}
-    values = {name: value_of(kind, tables[name], name) for name, kind in kinds.items() if name in tables}
-    mechanisms = tuple(table_of(VariedPart, item, "[[mechanism]]") for item in mechanism_tables)
+    parts = {name: TOML.read(kind, tables[name], f"[{name}]") for name, kind in PARTS.items() if name in tables}
+    values = {name: TOML.read_value(key.kind, tables[name], name) for name, key in keys.items() if name in tables}
+    mechanisms = tuple(TOML.read(VariedPart, item, "[[mechanism]]") for item in mechanism_tables)
     return replace(StudyConfig(**parts, **values, mechanisms=mechanisms), base=base)
 
 
@@ -212,8 +217,7 @@ def study_to_toml(config: StudyConfig) -> str:
     """
     if any(None in values for part in config.mechanisms for values in part.vary.values()):
         raise SettingError("A configuration cannot say None: leave the setting out of [mechanism.vary], or give values.")
-    own = {item.name: item.default for item in fields(StudyConfig) if item.name not in (*PARTS, "mechanisms", "base")}
-    values = {name: to_value(value) for name, default in own.items() if (value := getattr(config, name)) != default}
-    parts = {name: to_table(part) for name in PARTS if (part := getattr(config, name)) is not None}
-    mechanisms = [to_text({"mechanism": to_table(part)}).replace("[mechanism]", "[[mechanism]]", 1) for part in config.mechanisms]
+    values = {name: TOML.write_value(value) for name, key in own_keys().items() if (value := getattr(config, name)) != key.default}
+    parts = {name: TOML.write(part) for name in PARTS if (part := getattr(config, name)) is not None}
+    mechanisms = [to_text({"mechanism": TOML.write(part)}).replace("[mechanism]", "[[mechanism]]", 1) for part in config.mechanisms]
     return "\n".join([to_text(values | parts), *mechanisms])

@@ -18,7 +18,8 @@ from dpviz.privacy.consistency import Spread
 from dpviz.privacy.receipt import Receipt
 from dpviz.privacy.wavelet import WaveletSpread
 from dpviz.release.area_release import AreaRelease
-from dpviz.release.manifest import CURVE, GRID, INDEPENDENT, WAVELET, read_domain
+from dpviz.release.facts import AreaContents, IndependentErrors, LeastSquaresErrors, Partitions, PointContents, WaveletErrors
+from dpviz.release.manifest import read_domain, read_grid
 from dpviz.release.point_release import PointRelease
 from dpviz.release.reliability import grade_reliability
 from dpviz.release.tables import (
@@ -28,7 +29,6 @@ from dpviz.release.tables import (
     REGIONS,
     TABLE,
     Columns,
-    Facts,
     Layout,
     Plan,
     decode_dictionaries,
@@ -42,7 +42,6 @@ from dpviz.release.tables import (
     plan_parquet,
     plan_regions,
     read_base,
-    read_grid,
     rebuild_regions,
 )
 from dpviz.space.hilbert import Curve
@@ -241,7 +240,7 @@ def select_finest_regions(release: AreaRelease) -> pa.Table:
     return main.select(["region_id", "count", "count_noisy", "count_unbiased"])
 
 
-def rebuild_point_release(contents: Facts, tables: dict[str, Any], receipt: Receipt, steps: tuple[str, ...]) -> PointRelease:
+def rebuild_point_release(contents: PointContents, tables: dict[str, Any], receipt: Receipt, steps: tuple[str, ...]) -> PointRelease:
     """Rebuild a release of points from its tables.
 
     Args:
@@ -254,18 +253,18 @@ def rebuild_point_release(contents: Facts, tables: dict[str, Any], receipt: Rece
         InputError: the table of all levels does not describe a tree.
     """
     columns, counts = _read_counts(contents, tables)
-    domain = read_domain(contents["domain"])
+    domain = read_domain(contents.domain)
     return PointRelease(
         domain=domain,
-        tree=_read_tree(contents["tree"], columns, domain.side),
-        height=contents["height"],
-        fill=contents["inside"],
-        nonnegative=contents.get("nonnegative", False),
+        tree=_read_tree(contents.tree, columns, domain.side),
+        height=contents.height,
+        fill=contents.inside,
+        nonnegative=bool(contents.nonnegative),
         **read_base(contents, receipt, steps) | counts,
     )
 
 
-def rebuild_area_release(contents: Facts, tables: dict[str, Any], receipt: Receipt, steps: tuple[str, ...]) -> AreaRelease:
+def rebuild_area_release(contents: AreaContents, tables: dict[str, Any], receipt: Receipt, steps: tuple[str, ...]) -> AreaRelease:
     """Rebuild a release of areas from its tables.
 
     Args:
@@ -280,55 +279,55 @@ def rebuild_area_release(contents: Facts, tables: dict[str, Any], receipt: Recei
     columns, counts = _read_counts(contents, tables)
     regions = _read_regions(contents, tables[f"{REGIONS}.parquet"], columns)
     starts = regions.hierarchy.starts
-    variances = [np.inf if facts["variance"] is None else float(facts["variance"]) for facts in contents["levels"]]
-    hidden = np.array(columns["hidden"][starts[-2] :], np.bool_) if contents["hidden"] else None
+    variances = [np.inf if level.variance is None else level.variance for level in contents.levels]
+    hidden = np.array(columns["hidden"][starts[-2] :], np.bool_) if contents.hidden else None
     counts["noise_variance"] = np.repeat(variances, np.diff(starts))
     return AreaRelease(regions=regions, hidden=hidden, **read_base(contents, receipt, steps) | counts)
 
 
-def _read_counts(contents: Facts, tables: dict[str, Any]) -> tuple[Columns, dict[str, Any]]:
+def _read_counts(contents: PointContents | AreaContents, tables: dict[str, Any]) -> tuple[Columns, dict[str, Any]]:
     """Read the columns of the table of all levels, and from them the attributes that releases of points and of areas have."""
     table = tables[LEVELS]
     columns = {name: table.column(name).to_numpy(zero_copy_only=False) for name in table.column_names}
     counts = {attribute: np.array(columns[name], np.float64) for name, attribute in _ATTRIBUTE_OF_COLUMN.items() if name in columns}
-    return columns, counts | {"spread": _read_spread(contents["spread"], columns)}
+    return columns, counts | {"spread": _read_spread(contents.spread, columns)}
 
 
-def _read_spread(facts: Facts, columns: Columns) -> Spread | WaveletSpread | None:
-    if facts["errors"] == INDEPENDENT:
+def _read_spread(errors: IndependentErrors | LeastSquaresErrors | WaveletErrors, columns: Columns) -> Spread | WaveletSpread | None:
+    if isinstance(errors, IndependentErrors):
         return None
-    if facts["errors"] == WAVELET:
-        return WaveletSpread(order=facts["order"], variance=facts["variance"], width=facts["width"])
+    if isinstance(errors, WaveletErrors):
+        return WaveletSpread(order=errors.order, variance=errors.variance, width=errors.width)
     share, slack = (np.array(columns[name], np.float64) for name in ("share", "slack"))
-    root = float(facts["root_variance"])
+    root = errors.root_variance
     if np.isnan(share[0]):  # tables of areas leave the whole out
         share[0], slack[0] = 1.0, root
     return Spread(share=share, slack=slack, root=root)
 
 
-def _read_regions(contents: Facts, frame: geopandas.GeoDataFrame, columns: Columns) -> Regions:
+def _read_regions(contents: AreaContents, frame: geopandas.GeoDataFrame, columns: Columns) -> Regions:
     """Rebuild the regions; raise an error unless the table of all levels has one row for each."""
-    regions = rebuild_regions(contents["regions"], frame, read_grid(contents["grid"]))
+    regions = rebuild_regions(contents.regions, frame, read_grid(contents.grid))
     ids = np.concatenate([regions.ids_of(level) for level in range(regions.depth + 1)])
     if not np.array_equal(columns["level"], regions.hierarchy.depth) or columns["region_id"].tolist() != ids.tolist():
         raise InputError(f"The release's {LEVELS} does not have one row for each region.")
-    if "denominator" not in contents:
+    if contents.denominator is None:
         return regions
     numbers = np.array(columns["denominator"][regions.hierarchy.starts[-2] :], np.float64)
-    return replace(regions, denominator=pd.Series(numbers, index=regions.ids[-1], name=contents["denominator"]["column"]))
+    return replace(regions, denominator=pd.Series(numbers, index=regions.ids[-1], name=contents.denominator.column))
 
 
-def _read_tree(facts: Facts, columns: Columns, lattice_side: int) -> Tree:
+def _read_tree(stated: Partitions, columns: Columns, lattice_side: int) -> Tree:
     level, edges = columns["level"], {name: np.array(columns[f"{name}_line"], np.int32) for name in _SIDES}
     arrays = {name: np.array(columns[name], np.int32) for name in ("parent", "first_child", "children")}
     _check_tree(level, arrays, edges, lattice_side)
     starts = (0, *np.cumsum(np.bincount(level)).tolist())
     curve = None
-    if facts["shape"] == CURVE:
+    if stated.curve_order is not None:
         first, last = (np.array(columns[name], np.int64) for name in ("curve_first", "curve_last"))
-        curve = Curve(order=facts["curve_order"], first=first, last=last)
+        curve = Curve(order=stated.curve_order, first=first, last=last)
     lines = None
-    if facts["shape"] == GRID:
+    if stated.shape == "one grid":
         bottom = slice(starts[-2], starts[-1])
         lines = tuple(np.unique(np.concatenate([edges[a][bottom], edges[b][bottom]])) for a, b in (("west", "east"), ("south", "north")))
     return Tree(**arrays, **edges, starts=starts, lines=lines, curve=curve)  # type: ignore[arg-type]

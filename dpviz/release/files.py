@@ -29,10 +29,8 @@ if sys.platform != "win32":
 from dpviz.arrow_memory import copy_to_arrow
 from dpviz.errors import DpvizError, InputError, SettingError
 from dpviz.families import FAMILIES
+from dpviz.release.facts import MANIFESTS, SCHEMA_FILE, SCHEMA_VERSION, SCHEMA_VERSIONS, Manifest
 from dpviz.release.manifest import (
-    SCHEMA_FILE,
-    SCHEMA_VERSION,
-    SCHEMA_VERSIONS,
     describe_release,
     describe_utility,
     encode_manifest,
@@ -413,7 +411,7 @@ def _write_files(folder: Path, plan: Plan, manifest: Facts, extra: dict[str, byt
     complete["seal"] = compute_seal(complete)
     violation = find_violation(complete)
     if violation is not None:
-        raise SettingError(f"The manifest breaks its schema at {violation}; make it with describe(release, publication).")
+        raise SettingError(f"The manifest breaks its schema: {violation} Make it with describe(release, publication).")
     (folder / MANIFEST).write_bytes(encode_manifest(complete))
 
 
@@ -445,11 +443,12 @@ def read_release(source: Source) -> AnyRelease:
     dpviz.errors.InputError: A release is a folder, or a zip of one: there is no such folder or file.
     """
     with open_members(source) as members:
-        manifest = _read_checked_manifest(members)
+        stated = _read_checked_manifest(members)
+        manifest = refuse_all_errors(_MISMATCH, lambda: MANIFESTS.read(Manifest, stated, "manifest"))
         tables = {name: refuse_all_errors(_MISMATCH, partial(_read_table, members, name)) for name in _tables_to_read(manifest)}
         release = refuse_all_errors(_MISMATCH, partial(_rebuild_release, manifest, tables))
         refuse_all_errors(_MISMATCH, partial(_check_main_table, tables, release))
-    contradicted = refuse_all_errors(_MISMATCH, partial(_find_contradiction, manifest, release))
+    contradicted = refuse_all_errors(_MISMATCH, partial(_find_contradiction, stated, release))
     if contradicted is not None:
         raise InputError(f"The manifest contradicts the release that it describes, at {contradicted}: it was changed, or made up.")
     return release
@@ -484,7 +483,7 @@ def _read_checked_manifest(members: Members) -> Facts:
     _check_version(manifest)
     violation = refuse_all_errors("The manifest breaks its schema.", lambda: find_violation(manifest))
     if violation is not None:
-        raise InputError(f"The manifest breaks its schema at {violation}.")
+        raise InputError(f"The manifest breaks its schema: {violation}")
     if manifest["seal"] != compute_seal(manifest):
         raise InputError("The manifest was changed after the release was written: its seal does not fit.")
     _check_files(members, manifest["files"])
@@ -518,12 +517,11 @@ def _check_files(members: Members, entries: list[Facts]) -> None:
             raise InputError(f"The release's {entry['name']} was changed after it was written: its SHA-256 does not fit.")
 
 
-def _tables_to_read(manifest: Facts) -> list[str]:
+def _tables_to_read(manifest: Manifest) -> list[str]:
     """List the tables to read: the tables that store the release, and the main table to compare with them."""
-    contents = manifest["contents"]
-    layout = FAMILIES[contents["kind"]].layout
-    names = [layout.main, *layout.tables(contents)]
-    if not set(names) <= {entry["name"] for entry in manifest["files"]}:
+    layout = FAMILIES[manifest.contents.kind].layout
+    names = [layout.main, *layout.tables(manifest.contents)]
+    if not set(names) <= {file.name for file in manifest.files}:
         raise InputError("The release was published without GeoParquet, so dpviz cannot read it back. Open its files with other software.")
     return names
 
@@ -549,16 +547,16 @@ def _check_main_table(tables: dict[str, Any], release: AnyRelease) -> None:
         raise InputError(f"The release's {layout.main} has other counts than its tables of all levels.")
 
 
-def _rebuild_release(manifest: Facts, tables: dict[str, Any]) -> AnyRelease:
-    contents, steps = manifest["contents"], tuple(manifest["post_processing"])
-    receipt = read_receipt(manifest["privacy"], manifest["accounting"])
-    release: AnyRelease = FAMILIES[contents["kind"]].layout.rebuild(contents, tables, receipt, steps)
+def _rebuild_release(manifest: Manifest, tables: dict[str, Any]) -> AnyRelease:
+    receipt = read_receipt(manifest.privacy, manifest.accounting)
+    rebuild = FAMILIES[manifest.contents.kind].layout.rebuild
+    release: AnyRelease = rebuild(manifest.contents, tables, receipt, manifest.post_processing)
     return release
 
 
 def _find_contradiction(manifest: Facts, release: AnyRelease) -> str | None:
     """Find the first part of a manifest that contradicts its release; None if there is none."""
-    facts = describe_release(release) | {"utility": describe_utility(release)}
+    facts = describe_release(release) | {"utility": MANIFESTS.write(describe_utility(release))}
     facts["kind"], stated = facts["contents"]["kind"], manifest | {"kind": manifest["identity"]["kind"]}
     if manifest["identity"]["schema_version"] != SCHEMA_VERSION:
         facts = keep_stated_intervals(facts, stated)

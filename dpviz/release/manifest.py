@@ -1,7 +1,4 @@
-"""The manifest: everything that a reader needs to judge a release (publication, budget, contents, columns, accuracy), and its schema.
-
-A manifest is made of dictionaries of plain values, called *facts* here, and is written as JSON.
-"""
+"""The manifest: all that a reader needs to judge a release, described from the release and checked. Its objects are in `facts`."""
 
 from __future__ import annotations
 
@@ -9,132 +6,43 @@ import json
 import math
 import platform
 import re
-import sys
-import unicodedata
 import uuid
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
-from fractions import Fraction
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, cast
 
 import numpy as np
 
 from dpviz.amounts import format_budget
 from dpviz.arrays import Floats
+from dpviz.codec import Schema, Table
 from dpviz.errors import InputError, SettingError
 from dpviz.privacy.accounts import exact_amount
 from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, ZcdpBudget
 from dpviz.privacy.consistency import Spread
 from dpviz.privacy.receipt import Receipt, Step
 from dpviz.privacy.wavelet import WaveletSpread
+from dpviz.release import facts
 from dpviz.release.area_release import AreaRelease
+from dpviz.release.columns import NO_UPPER_ENDS, describe_columns
+from dpviz.release.facts import MANIFESTS, SCHEMA_FILE, SCHEMA_VERSION, Accounting, Amount, Amounts, Privacy, Utility
 from dpviz.release.intervals import ASSUMED, OF_RELEASED_PAIRS, Noise
 from dpviz.release.nouns import AREAS, POINTS, TRIPS, AnyRelease, kind_of
 from dpviz.release.point_release import PointRelease
-from dpviz.release.trip_release import ESTIMATED, TripRelease
+from dpviz.release.publication import Publication
+from dpviz.release.trip_release import TripRelease
 from dpviz.release.verdict import describe_verdict
 from dpviz.space.denominators import RATES_PER
 from dpviz.space.domain import Domain
 from dpviz.space.mask import CellMask
-from dpviz.space.region_builders import Grid
+from dpviz.space.region_builders import Grid, H3Cells
 from dpviz.space.regions import Regions
 
-_COUNT_COLUMNS = {
-    "count": "Released count, after post-processing.",
-    "count_noisy": "The count as it was first measured; missing where it was not measured.",
-    "stddev": "Standard deviation of the noise in the count.",
-    "ci_low": "Lower end of the interval around the count.",
-    "ci_high": "Upper end of the interval around the count.",
-    "reliability": "high: standard deviation up to 12 % of the count; medium: up to 40 %; low: above.",
-    "status": "What the release is: the same in every row.",
-}
-_JOINT_COLUMNS = {
-    "all_low": "Lower end of an interval that holds for all numbers of the release at once.",
-    "all_high": "Upper end of this interval.",
-}
-_POINT_COLUMNS = {
-    "partition_id": "Number of the partition, the same in every table; 0 is the whole domain.",
-    "level": "Level of the partition, 0 for the whole domain; one that is not divided stands for itself on all finer levels.",
-    **_COUNT_COLUMNS,
-    **_JOINT_COLUMNS,
-    "leaf": "Whether the partition is not divided: these, and no others, are in the main table.",
-    "west": "Western bound, in the domain's CRS.",
-    "south": "Southern bound.",
-    "east": "Eastern bound.",
-    "north": "Northern bound.",
-    "noise_variance": "Variance of the noise on what was measured; infinite where nothing was.",
-    "parent": "partition_id of the partition that was divided into this one and others; -1 for the whole domain.",
-    "first_child": "partition_id of the first of its parts; the others follow it.",
-    "children": "Number of its parts.",
-    "west_line": "Western bound as a line of the lattice, 0 in the west.",
-    "south_line": "Southern bound, 0 in the south.",
-    "east_line": "Eastern bound.",
-    "north_line": "Northern bound.",
-    "geometry": "The partition as a polygon.",
-}
-_TRIP_COLUMNS = {
-    "stage": "Stage of the tree of pairs, 0 for the pair of everything.",
-    "origin_level": "Level of the origins, 0 for everything.",
-    "destination_level": "Level of the destinations, 0 for everything.",
-    "origin": "Id of the region where trips begin.",
-    "destination": "Id of the region where trips end.",
-    "dest": "The same, under the name that flowmap.blue wants.",
-    **_COUNT_COLUMNS,
-    **_JOINT_COLUMNS,
-    "level": "Level of the region, 1 for the coarsest.",
-    "level_name": "Name of the level.",
-    "region_id": "Id of the region.",
-    "parent_id": "Id of the region that it lies in.",
-    "name": "Name of the region.",
-    "leaving": "Released trips that begin in the region, wherever they end.",
-    "leaving_stddev": "Standard deviation of the noise in them.",
-    "arriving": "Released trips that end in the region, wherever they begin.",
-    "arriving_stddev": "Standard deviation of the noise in them.",
-    "id": "Id of the region.",
-    "lat": "Latitude of a place inside the region, in degrees.",
-    "lon": "Longitude of it.",
-    "origin_lng": "Longitude of a place inside the origin, in degrees.",
-    "origin_lat": "Latitude of it.",
-    "dest_lng": "Longitude of a place inside the destination, in degrees.",
-    "dest_lat": "Latitude of it.",
-    "geometry": "The region's own shape.",
-}
-_AREA_COLUMNS = {
-    "level": "Level of the region, 0 for the whole, 1 for the coarsest regions.",
-    "level_name": "Name of the level.",
-    "region_id": "Id of the region.",
-    "parent_id": "Id of the region that it lies in; missing for the whole.",
-    "name": "Name of the region.",
-    **_COUNT_COLUMNS,
-    "count_unbiased": "The best unbiased estimate of the count, from the noisy counts of all levels, on which the intervals are centred.",
-    "ci_low": "Lower end of an interval that holds for a region chosen without looking at the counts.",
-    "ci_high": "Upper end of this interval.",
-    **_JOINT_COLUMNS,
-    "share": "How much of the error of the region that it lies in is in this one's: see spread.",
-    "slack": "Variance of what is this region's own in its error: see spread.",
-    "geometry": "The region's shape.",
-}
-_HIDDEN_COLUMN = {"hidden": "Whether the region's numbers are missing elsewhere, since its noisy count is under a public threshold."}
-
-LONGEST_TEXT = 20_000  # characters
-_LAYOUT = "\n\t"  # the control characters that a text may have
-_NUMBER = "(0|[1-9][0-9]{0,4299})(/[1-9][0-9]{0,4299})?"
-_AMOUNT = re.compile(f"epsilon {_NUMBER}(, delta {_NUMBER})?|rho {_NUMBER}")
-
-Facts = dict[str, Any]
-"""A part of the manifest: a dictionary of plain values."""
-PURE, APPROX, ZCDP = "pure differential privacy", "approximate differential privacy", "zero-concentrated differential privacy"
-SEQUENTIAL, REPLACES_LATER = "adds to the other steps", "in place of later steps, on paths that end here"
 COMPOSITION = "The amounts of the steps add up; within a step the counted places are disjoint, so one unit pays once."
+SEQUENTIAL: facts.Composition = "adds to the other steps"
+REPLACES_LATER: facts.Composition = "in place of later steps, on paths that end here"
 PARTS = ("epsilon", "delta", "rho")
-CURRENCIES = {"ε": "epsilon", "ρ": "rho"}
-
-INDEPENDENT, LEAST_SQUARES, WAVELET = "independent", "least squares", "wavelet"
-SQUARES, H3 = "squares of a lattice", "H3 cells"
-NESTED, GRID, CURVE = "nested rectangles", "one grid", "stretches of a Hilbert curve"
 _LONE_SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 CONFIDENCE = 0.95
@@ -143,25 +51,12 @@ _INTERVALS: dict[Noise, str] = {
     "gaussian": "{centre} ± 1.96 stddev, rounded outwards and not under 0. Those that hold at once take tails as normal: they miss more"
     " often than stated where stddev is below about 1.",
 }
-OF_RELEASED = "of released pairs"
-"""What intervals of trips hold for; in manifests before version 2.5, which do not say it, for pairs that were chosen beforehand."""
 _OF_RELEASED = f"count_noisy ± the least whole number that the noise exceeds with probability 0.05 R / m at most. {OF_RELEASED_PAIRS}"
-_NO_UPPER_ENDS = (
-    "missing for larger regions, whose numbers are sums that lack the pairs that were left out, and so may be too low by any number."
-)
 _COVERS = "Covers the noise only: neither what is assumed inside partitions nor what was wrong in the data."
 _BOXES = f" Of boxes that cut partitions, intervals (PointRelease.answer_interval) hold in {ASSUMED}."
 
-SCHEMA_VERSION = "2.5"
-SCHEMA_FILE = Path(__file__).with_name("manifest.schema.json")
-SCHEMA_VERSIONS = ("2.0", "2.1", "2.2", "2.3", "2.4", SCHEMA_VERSION)
-"""The versions that are read, oldest first: one schema describes them all."""
-NOT_RECORDED: Literal["not recorded"] = "not recorded"
-"""What a manifest says of looks at the truth where nothing records them, as in Python."""
-TruthSeen: TypeAlias = bool | Literal["not recorded"]
 _LIBRARIES = ("dpviz", "numpy", "scipy", "pandas", "geopandas", "shapely", "pyproj", "pyarrow")
 _RELEASE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-_URL = re.compile(r"https?://[^\s<>\"']+")
 TRUST_MODEL = "central: the curator holds all records and is trusted with them; readers of the release are not trusted"
 """The trust model of every release of dpviz, unless the curator has other words for it."""
 _MORE_TEXTS = ("budget_reason", "unit_in_words", "licence", "contact", "url", "citation")
@@ -173,399 +68,253 @@ _LIMITS = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class CuratorTexts:
-    """The curator's texts on a release. PUBLIC: every word of them is published. They are escaped wherever they are shown.
-
-    Attributes:
-        name: name of the publication.
-        curator: person or institution that is responsible for it.
-        description: what was counted, when and how.
-        region: where it was counted.
-        intended_use: what the release is suited for.
-        trust_model: who is trusted with the records; "" for dpviz's own, a curator who holds them all.
-        budget_reason: why this epsilon, or this rho, was chosen.
-        unit_in_words: whom or what the release protects, in words that a reader knows.
-        licence: under which the release may be used, such as CC BY 4.0.
-        contact: whom to ask, such as a mail address.
-        url: where the release, or a page on it, can be found; begins with https:// or http://.
-        citation: how to cite the release.
-    """
-
-    name: str
-    curator: str
-    description: str
-    region: str
-    intended_use: str
-    trust_model: str = ""
-    budget_reason: str = ""
-    unit_in_words: str = ""
-    licence: str = ""
-    contact: str = ""
-    url: str = ""
-    citation: str = ""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Publication(CuratorTexts):
-    """The curator's part of a manifest: the texts of `CuratorTexts`, and what the ledger knows.
-
-    Attributes:
-        draws: the number of releases of this dataset in the ledger, this one included; at least 1.
-        truth_seen: whether anyone looked at true counts while the settings were chosen: True, False, or "not recorded".
-        dataset_spent: sum of all budgets spent on this dataset according to the ledger, this release included, as exact text such as
-            "epsilon 3/10, delta 1/100000000" or "rho 1/2"; None if no ledger was kept.
-        dataset_cap: the cap of the dataset's account, in the same form.
-        persons_searched: whether distinct values of columns were counted, to find out which column says whose record a row is.
-
-    Raises:
-        SettingError: name or curator is blank, or a value is of the wrong type, too long, or not printable.
-
-    >>> Publication(
-    ...     name="Walks", curator="A town", description="", region="A plane", intended_use="An example", draws=1, truth_seen=False
-    ... ).curator
-    'A town'
-    """
-
-    draws: int
-    truth_seen: TruthSeen
-    dataset_spent: str | None = None
-    dataset_cap: str | None = None
-    persons_searched: bool = False
-
-    def __post_init__(self) -> None:
-        for item in fields(self):
-            value = getattr(self, item.name)
-            if item.type == "str" or (item.type == "str | None" and value is not None):
-                _check_text(item.name, value)
-        for name in ("dataset_spent", "dataset_cap"):
-            amount = getattr(self, name)
-            if amount is not None and not _AMOUNT.fullmatch(amount):
-                raise SettingError(f"The publication's {name} must be exact: epsilon 3/10, or epsilon 3/10, delta 1/100000000, or rho 1/2.")
-        for name in ("name", "curator"):
-            if not getattr(self, name).strip():
-                raise SettingError(f"The publication's {name} must not be blank: readers must know what this is and whom to ask.")
-        check_url(self.url)
-        if isinstance(self.draws, bool) or not isinstance(self.draws, int) or self.draws < 1:
-            raise SettingError("The publication's draws must be a whole number of at least 1, since this release counts, too.")
-        if not isinstance(self.truth_seen, bool) and self.truth_seen != NOT_RECORDED:
-            raise SettingError(f"The publication's truth_seen must be True, False or {NOT_RECORDED!r}.")
-        if not isinstance(self.persons_searched, bool):
-            raise SettingError("The publication's persons_searched must be True or False.")
-
-
-def describe_columns(release: AnyRelease) -> dict[str, str]:
-    """Describe the meaning of every column that a table of a release may have, by name."""
-    if isinstance(release, TripRelease):
-        estimated = {"count_noisy": "The best unbiased estimate of the count, from the noisy counts of all stages."}
-        direction = {"direction": "leaving or arriving: whether the trips begin or end in the region."}
-        chosen = {"ci_low": f"Lower end of the interval. {OF_RELEASED_PAIRS}"} if release.for_released else {}
-        chosen |= {"ci_high": f"{_COUNT_COLUMNS['ci_high'][:-1]}; {_NO_UPPER_ENDS}"} if release.for_released and release.lacks_pairs else {}
-        return (
-            _TRIP_COLUMNS | chosen | (estimated if ESTIMATED in release.steps else {}) | (direction if release.totals is not None else {})
-        )
-    if isinstance(release, AreaRelease):
-        rates = {} if (number := release.regions.denominator) is None else _describe_rates(str(number.name))
-        return _AREA_COLUMNS | rates | (_HIDDEN_COLUMN if release.hidden is not None else {})
-    columns = dict(_POINT_COLUMNS)
-    if release.unbiased is not None:
-        columns["count_unbiased"] = "The count before a biased step, on which the interval is centred."
-    if release.nonnegative:
-        columns["count_outside"] = "Whether the released count lies outside its own interval, because a biased step moved it."
-    if release.second_measurement is not None:
-        columns["count_again"] = "The second measurement; missing where there was none."
-    if isinstance(release.spread, Spread):
-        columns["share"] = "How much of the parent's error is in this one's: see spread."
-        columns["slack"] = "Variance of what is this partition's own in its error: see spread."
-    if release.domain.mask is not None:
-        columns["noise_variance"] = f"{columns['noise_variance'][:-1]}, and 0 where the domain's mask leaves no cell open."
-    if release.tree.curve is not None:
-        columns["curve_first"] = "First place of the partition's stretch of the curve."
-        columns["curve_last"] = "The place after its last one."
-    return columns
-
-
-def check_url(url: str) -> None:
-    """Refuse an address that is none on the web; "" is allowed.
-
-    Raises:
-        SettingError: it does not begin with https:// or http://, or has spaces or signs that no address has.
-    """
-    if url and not _URL.fullmatch(url):
-        raise SettingError("The publication's url must begin with https:// or http:// and have no spaces.")
-
-
-def _describe_rates(column: str) -> dict[str, str]:
-    return {
-        "denominator": f"A public number, not of the data: the column {column!r} of the file of regions, added up over finest regions.",
-        "rate": f"The released count per {RATES_PER:,.0f} of the denominator; missing where the denominator is 0.",
-        "rate_low": "Lower end of the rate's interval: ci_low divided in the same way.",
-        "rate_high": "Upper end of the rate's interval: ci_high divided in the same way.",
+def describe_privacy(receipt: Receipt) -> Privacy:
+    """Describe the guarantee: definition of privacy, unit, neighbours, bound, budget, conversion, and what is not protected."""
+    variants: dict[type[Budget], Any] = {
+        PureBudget: "pure differential privacy",
+        ApproxBudget: "approximate differential privacy",
+        ZcdpBudget: "zero-concentrated differential privacy",
     }
+    return Privacy(
+        variant=variants[type(receipt.total)],
+        unit=receipt.unit,
+        unit_definition=receipt.unit_definition or None,
+        neighbouring_relation=receipt.neighbours,
+        contribution_bound=receipt.contributions,
+        **_amounts_of(receipt.total),
+        converted_rho=None if receipt.converted is None else Amount.of(receipt.converted.rho),
+        conversion=cast("Any", receipt.conversion),
+        spent=Amounts(**_amounts_of(receipt.spent)),
+        unprotected=tuple(receipt.unprotected),
+    )
 
 
-def _check_text(name: str, value: object) -> None:
-    if not isinstance(value, str):
-        raise SettingError(f"The publication's {name} must be a text.")
-    if len(value) > LONGEST_TEXT:
-        raise SettingError(f"The publication's {name} is longer than {LONGEST_TEXT:,} characters.")
-    if any(unicodedata.category(character) in ("Cc", "Cs") and character not in _LAYOUT for character in value):
-        raise SettingError(f"The publication's {name} has a control character or a lone surrogate; write plain text.")
+def describe_accounting(receipt: Receipt) -> Accounting:
+    """Describe how the budget was spent: the rule by which amounts add up, and each step."""
+    return Accounting(
+        currency="epsilon" if receipt.currency == "ε" else "rho",
+        composition=COMPOSITION,
+        available=Amount.of(receipt.available),
+        used=Amount.of(receipt.used),
+        steps=tuple(_describe_step(step) for step in receipt.steps),
+        notes=tuple(receipt.notes),
+    )
 
 
-def describe_amount(value: Fraction | None) -> Facts | None:
-    """Describe a number as facts: an exact string, and the nearest floating-point number for people. None stays None.
-
-    >>> describe_amount(Fraction(1, 4))
-    {'exact': '1/4', 'decimal': 0.25}
-    """
-    return None if value is None else {"exact": str(value), "decimal": _to_float(value)}
-
-
-def describe_privacy(receipt: Receipt) -> Facts:
-    """Describe the guarantee as facts: definition of privacy, unit, neighbours, bound, budget, conversion, and what is not protected."""
-    return {
-        "variant": {PureBudget: PURE, ApproxBudget: APPROX, ZcdpBudget: ZCDP}[type(receipt.total)],
-        "unit": receipt.unit,
-        "unit_definition": receipt.unit_definition or None,
-        "neighbouring_relation": receipt.neighbours,
-        "contribution_bound": receipt.contributions,
-        **_describe_budget(receipt.total),
-        "converted_rho": describe_amount(None if receipt.converted is None else receipt.converted.rho),
-        "conversion": receipt.conversion,
-        "spent": _describe_budget(receipt.spent),
-        "unprotected": list(receipt.unprotected),
-    }
+def _describe_step(step: Step) -> facts.Spending:
+    return facts.Spending(
+        purpose=step.purpose,
+        level=step.level,
+        amount=Amount.of(step.amount),
+        delta=Amount.of(step.delta),
+        sensitivity=Amount.of(step.sensitivity),
+        noise=step.noise,
+        scale=Amount.of(step.scale),
+        counts=step.counts,
+        composition=REPLACES_LATER if step.replaces_later else SEQUENTIAL,
+    )
 
 
-def describe_accounting(receipt: Receipt) -> Facts:
-    """Describe as facts how the budget was spent: the rule by which amounts add up, and each step."""
-    return {
-        "currency": CURRENCIES[receipt.currency],
-        "composition": COMPOSITION,
-        "available": describe_amount(receipt.available),
-        "used": describe_amount(receipt.used),
-        "steps": [_describe_step(step) for step in receipt.steps],
-        "notes": list(receipt.notes),
-    }
+def _amounts_of(budget: Budget) -> dict[str, Amount | None]:
+    """Describe epsilon, delta and rho of a budget; None for those that it does not have."""
+    values = {name: getattr(budget, name, None) for name in PARTS}
+    return {name: None if value is None else Amount.of(value) for name, value in values.items()}
 
 
-def read_receipt(privacy: Facts, accounting: Facts) -> Receipt:
+def read_receipt(privacy: Privacy, accounting: Accounting) -> Receipt:
     """Rebuild the receipt that `describe_privacy` and `describe_accounting` describe.
 
     Raises:
         BudgetError: amounts that do not add up.
     """
-    converted = privacy["converted_rho"]
+    steps = (
+        Step(
+            purpose=step.purpose,
+            amount=step.amount.fraction,
+            sensitivity=step.sensitivity.fraction,
+            noise=step.noise,
+            scale=step.scale.fraction,
+            level=step.level,
+            counts=step.counts,
+            delta=step.delta.fraction,
+            replaces_later=step.composition == REPLACES_LATER,
+        )
+        for step in accounting.steps
+    )
     return Receipt(
         total=_read_budget(privacy),
-        steps=tuple(_read_step(facts) for facts in accounting["steps"]),
-        unit=privacy["unit"],
-        neighbours=privacy["neighbouring_relation"],
-        contributions=privacy["contribution_bound"],
-        unprotected=tuple(privacy["unprotected"]),
-        notes=tuple(accounting["notes"]),
-        converted=None if converted is None else ZcdpBudget(_read_fraction(converted)),
-        conversion=privacy["conversion"],
-        unit_definition=privacy.get("unit_definition") or "",  # version 1.0 did not state it
+        steps=tuple(steps),
+        unit=privacy.unit,
+        neighbours=privacy.neighbouring_relation,
+        contributions=privacy.contribution_bound,
+        unprotected=privacy.unprotected,
+        notes=accounting.notes,
+        converted=None if privacy.converted_rho is None else ZcdpBudget(privacy.converted_rho.fraction),
+        conversion=privacy.conversion,
+        unit_definition=privacy.unit_definition or "",
     )
 
 
-def describe_ledger_amount(text: str | None) -> Facts | None:
-    """Describe an amount of the ledger as facts. None stays None.
+def _read_budget(privacy: Privacy) -> Budget:
+    kinds: dict[str, Callable[..., Budget]] = {"pure": PureBudget, "approximate": ApproxBudget, "zero-concentrated": ZcdpBudget}
+    amounts = (privacy.epsilon, privacy.delta, privacy.rho)
+    return kinds[privacy.variant.partition(" ")[0]](*(amount.fraction for amount in amounts if amount is not None))
 
-    Args:
-        text: exact text such as "epsilon 3/10, delta 0".
-    """
+
+def _describe_ledger_amount(text: str | None) -> Amounts | None:
+    """Describe an amount of the ledger, such as "epsilon 3/10, delta 0". None stays None."""
     if text is None:
         return None
     parts = exact_amount(text)
-    return {name: describe_amount(parts.get(name)) for name in PARTS}
+    return Amounts(**{name: Amount.of(parts[name]) if name in parts else None for name in PARTS})
 
 
-def format_amount(facts: Facts) -> str:
-    """Write the amount that `describe_ledger_amount` describes in decimals, for people. A delta of 0 is left out.
+def format_amount(amounts: Table) -> str:
+    """Write an amount of privacy as the manifest states it in decimals, for people. A delta of 0 is left out.
 
-    >>> format_amount(describe_ledger_amount("epsilon 3/2, delta 0"))
+    >>> format_amount({"epsilon": {"exact": "3/2", "decimal": 1.5}, "delta": {"exact": "0", "decimal": 0.0}, "rho": None})
     'epsilon 1.5'
     """
-    amounts = {name: facts[name]["decimal"] for name in PARTS if facts[name] is not None}
-    return format_budget(amounts)
+    return format_budget({name: amounts[name]["decimal"] for name in PARTS if amounts[name] is not None})
 
 
-def _to_float(value: Fraction) -> float:
-    """Convert to the nearest floating-point number; to the largest one if the value is larger."""
-    try:
-        return float(value)
-    except OverflowError:
-        return sys.float_info.max
-
-
-def _describe_budget(budget: Budget) -> Facts:
-    """Describe epsilon, delta and rho of a budget as facts; None for those that it does not have."""
-    return {name: describe_amount(getattr(budget, name, None)) for name in PARTS}
-
-
-def _read_budget(privacy: Facts) -> Budget:
-    if privacy["variant"] == ZCDP:
-        return ZcdpBudget(_read_fraction(privacy["rho"]))
-    epsilon = _read_fraction(privacy["epsilon"])
-    return PureBudget(epsilon) if privacy["variant"] == PURE else ApproxBudget(epsilon, _read_fraction(privacy["delta"]))
-
-
-def _read_fraction(facts: Facts) -> Fraction:
-    return Fraction(facts["exact"])
-
-
-def _describe_step(step: Step) -> Facts:
-    return {
-        "purpose": step.purpose,
-        "level": step.level,
-        "amount": describe_amount(step.amount),
-        "delta": describe_amount(step.delta),
-        "sensitivity": describe_amount(step.sensitivity),
-        "noise": step.noise,
-        "scale": describe_amount(step.scale),
-        "counts": step.counts,
-        "composition": REPLACES_LATER if step.replaces_later else SEQUENTIAL,
-    }
-
-
-def _read_step(facts: Facts) -> Step:
-    return Step(
-        purpose=facts["purpose"],
-        amount=_read_fraction(facts["amount"]),
-        sensitivity=_read_fraction(facts["sensitivity"]),
-        noise=facts["noise"],
-        scale=_read_fraction(facts["scale"]),
-        level=facts["level"],
-        counts=facts["counts"],
-        delta=_read_fraction(facts["delta"]),
-        replaces_later=facts["composition"] == REPLACES_LATER,
-    )
-
-
-def describe_contents(release: AnyRelease) -> Facts:
-    """Describe mechanism, settings, public frame and layout of the tables, as facts.
+def describe_contents(release: AnyRelease) -> facts.AnyContents:
+    """Describe mechanism, settings, public frame and layout of the tables.
 
     Raises:
         SettingError: a setting, or the name of a region, cannot be written as JSON.
     """
-    facts = {
+    settings = {name: _checked_setting(name, value) for name, value in release.settings.items()}
+    shared = {
         "mechanism": release.mechanism,
-        "settings": {name: _to_json(name, value) for name, value in release.settings.items()},
+        "settings": settings,
         "approximate": release.approximate,
-    }
-    if isinstance(release, AreaRelease):
-        return facts | _describe_area_contents(release)
-    return facts | (_describe_point_contents(release) if isinstance(release, PointRelease) else _describe_trip_contents(release))
-
-
-def read_settings(contents: Facts) -> dict[str, Any]:
-    """Read the mechanism's settings that `describe_contents` describes; lists become tuples again."""
-    return {name: _from_json(value) for name, value in contents["settings"].items()}
-
-
-def _describe_point_contents(release: PointRelease) -> Facts:
-    domain, tree = release.domain, release.tree
-    shape = CURVE if tree.curve is not None else GRID if tree.lines is not None else NESTED
-    order = None if tree.curve is None else tree.curve.order
-    return {
-        "kind": POINTS,
         "columns": describe_columns(release),
-        "domain": describe_domain(domain),
-        "height": release.height,
-        "inside": release.fill,
-        **({"nonnegative": True} if release.nonnegative else {}),
-        "spread": _describe_spread(release.spread),
-        "tree": {"shape": shape, "nodes": len(tree), "leaves": len(tree.leaves), "curve_order": order},
     }
+    return _CONTENTS[kind_of(release)](release, shared)
 
 
-def describe_domain(domain: Domain) -> Facts:
-    """Describe a domain as facts; with its mask, if it has one, as the lengths of runs of masked and open cells."""
-    facts = {"bounds": list(domain.bounds), "crs": domain.crs, "order": domain.order}
-    if domain.mask is None:
-        return facts
-    return facts | {"mask": {"order": domain.mask.order, "open_cells": domain.mask.cells_open, "runs": domain.mask.runs}}
+def _checked_setting(name: str, value: Any) -> Any:
+    """Return the value of the mechanism's setting `name` if JSON can express it."""
+    if isinstance(value, tuple | list):
+        return tuple(_checked_setting(name, part) for part in value)
+    if value is None or isinstance(value, str | bool | int) or (isinstance(value, float) and math.isfinite(value)):
+        return value
+    raise SettingError(f"The mechanism's setting {name!r} cannot be written: use texts, finite numbers, True or False, and tuples of them.")
 
 
-def read_domain(facts: Facts) -> Domain:
-    """Rebuild the domain that `describe_domain` describes.
-
-    Raises:
-        DomainError: facts that describe no domain.
-    """
-    mask = facts.get("mask")
-    return Domain(
-        bounds=tuple(facts["bounds"]),
-        crs=facts["crs"],
-        order=facts["order"],
-        mask=None if mask is None else CellMask.from_runs(mask["order"], mask["runs"]),
+def _describe_point_contents(release: PointRelease, shared: Table) -> facts.PointContents:
+    tree = release.tree
+    shape: Any = "stretches of a Hilbert curve" if tree.curve is not None else "one grid" if tree.lines is not None else "nested rectangles"
+    order = None if tree.curve is None else tree.curve.order
+    return facts.PointContents(
+        **shared,
+        domain=describe_domain(release.domain),
+        height=release.height,
+        inside=cast("Any", release.fill),
+        nonnegative=release.nonnegative or None,
+        spread=_describe_spread(release.spread),
+        tree=facts.Partitions(shape=shape, nodes=len(tree), leaves=len(tree.leaves), curve_order=order),
     )
 
 
-def _describe_spread(spread: Spread | WaveletSpread | None) -> Facts:
+def describe_domain(domain: Domain) -> facts.Lattice:
+    """Describe a domain; with its mask, if it has one, as the lengths of runs of masked and open cells."""
+    mask = domain.mask
+    runs = None if mask is None else facts.MaskRuns(order=mask.order, open_cells=mask.cells_open, runs=mask.runs)
+    return facts.Lattice(bounds=domain.bounds, crs=domain.crs, order=domain.order, mask=runs)
+
+
+def read_domain(lattice: facts.Lattice) -> Domain:
+    """Rebuild the domain that `describe_domain` describes.
+
+    Raises:
+        DomainError: there is no such domain.
+    """
+    mask = None if lattice.mask is None else CellMask.from_runs(lattice.mask.order, lattice.mask.runs)
+    return Domain(bounds=lattice.bounds, crs=lattice.crs, order=lattice.order, mask=mask)
+
+
+def _describe_spread(spread: Spread | WaveletSpread | None) -> Any:
     if spread is None:
-        return {"errors": INDEPENDENT}
+        return facts.IndependentErrors()
     if isinstance(spread, WaveletSpread):
-        return {"errors": WAVELET, "order": spread.order, "variance": spread.variance, "width": spread.width}
-    return {"errors": LEAST_SQUARES, "root_variance": spread.root}
+        return facts.WaveletErrors(order=spread.order, variance=spread.variance, width=spread.width)
+    return facts.LeastSquaresErrors(root_variance=spread.root)
 
 
-def _describe_trip_contents(release: TripRelease) -> Facts:
+def _describe_trip_contents(release: TripRelease, shared: Table) -> facts.TripContents:
     tree = release.tree
-    shared = tree.destinations is tree.origins
-    return {
-        "kind": TRIPS,
-        "columns": describe_columns(release),
-        "refined_first": tree.first,
-        "every_pair": release.every_pair,
-        "across": release.half_step_sums is not None,
-        **({} if release.totals is None else {"totals": True}),
-        **({"intervals": OF_RELEASED} if release.for_released else {}),
-        "origins": _describe_regions(tree.origins),
-        "destinations": None if shared else _describe_regions(tree.destinations),
-        **({} if tree.origins.grid is None else {"grid_of_origins": _describe_grid(tree.origins.grid)}),
-        **({} if shared or tree.destinations.grid is None else {"grid_of_destinations": _describe_grid(tree.destinations.grid)}),
-        "stages": [
-            {
-                "stage": stage,
-                "between": tree.title(stage),
-                "pairs": len(counts.count),
-                "measured": int(counts.measured),
-                "variance": float(counts.variance) if math.isfinite(counts.variance) else None,
-            }
-            for stage, counts in enumerate(release.stages)
-        ],
-    }
+    destinations = None if tree.destinations is tree.origins else tree.destinations
+    stages = (
+        facts.Stage(
+            stage=stage,
+            between=tree.title(stage),
+            pairs=len(counts.count),
+            measured=int(counts.measured),
+            variance=float(counts.variance) if math.isfinite(counts.variance) else None,
+        )
+        for stage, counts in enumerate(release.stages)
+    )
+    return facts.TripContents(
+        **shared,
+        refined_first=cast("Any", tree.first),
+        every_pair=release.every_pair,
+        across=release.half_step_sums is not None,
+        totals=None if release.totals is None else True,
+        intervals="of released pairs" if release.for_released else None,
+        origins=_describe_regions(tree.origins),
+        destinations=None if destinations is None else _describe_regions(destinations),
+        grid_of_origins=_describe_grid(tree.origins.grid),
+        grid_of_destinations=None if destinations is None else _describe_grid(destinations.grid),
+        stages=tuple(stages),
+    )
 
 
-def _describe_area_contents(release: AreaRelease) -> Facts:
-    regions = release.regions
-    return {
-        "kind": AREAS,
-        "columns": describe_columns(release),
-        "regions": _describe_regions(regions),
-        "grid": _describe_grid(regions.grid),
-        "levels": [
-            {"level": level, "regions": regions.size(level), "variance": variance if math.isfinite(variance) else None}
-            for level, variance in enumerate(release.noise_variance[[*regions.hierarchy.starts[:-1]]].tolist())
-        ],
-        "spread": _describe_spread(release.spread),
-        "hidden": release.hidden is not None,
-    } | ({} if regions.denominator is None else {"denominator": {"column": regions.denominator.name, "per": RATES_PER}})
+def _describe_area_contents(release: AreaRelease, shared: Table) -> facts.AreaContents:
+    regions, denominator = release.regions, release.regions.denominator
+    variances = release.noise_variance[[*regions.hierarchy.starts[:-1]]].tolist()
+    levels = (
+        facts.AreaLevel(level=level, regions=regions.size(level), variance=variance if math.isfinite(variance) else None)
+        for level, variance in enumerate(variances)
+    )
+    return facts.AreaContents(
+        **shared,
+        regions=_describe_regions(regions),
+        grid=_describe_grid(regions.grid),
+        levels=tuple(levels),
+        spread=_describe_spread(release.spread),
+        hidden=release.hidden is not None,
+        denominator=None if denominator is None else facts.Denominator(column=str(denominator.name), per=RATES_PER),
+    )
 
 
-def _describe_grid(grid: Grid | None) -> Facts | None:
+_CONTENTS: dict[str, Callable[[Any, Table], facts.AnyContents]] = {
+    POINTS: _describe_point_contents,
+    TRIPS: _describe_trip_contents,
+    AREAS: _describe_area_contents,
+}
+"""What describes the contents of a release of each kind, beside what all releases share."""
+
+
+def _describe_grid(grid: Grid | None) -> facts.Cells | None:
     if grid is None:
         return None
     if isinstance(grid, Domain):
-        return {"cells": SQUARES, "bounds": list(grid.bounds), "crs": grid.crs, "order": grid.order}
-    return {"cells": H3, "resolution": grid.resolution}
+        return facts.SquareCells(bounds=grid.bounds, crs=grid.crs, order=grid.order)
+    return facts.HexagonCells(resolution=grid.resolution)
 
 
-def _describe_regions(regions: Regions) -> list[Facts]:
+def read_grid(cells: facts.Cells | None) -> Grid | None:
+    """Rebuild the cells by which points find their finest region; None for none."""
+    if cells is None:
+        return None
+    if isinstance(cells, facts.HexagonCells):
+        return H3Cells(resolution=cells.resolution)
+    return Domain(bounds=cells.bounds, crs=cells.crs, order=cells.order)
+
+
+def _describe_regions(regions: Regions) -> tuple[facts.RegionLevel, ...]:
     column = [] if regions.denominator is None else [str(regions.denominator.name)]
     all_texts: tuple[Iterable[str], ...] = (*regions.ids, *regions.names, [*regions.levels, *column])
     for texts in all_texts:
@@ -574,24 +323,11 @@ def _describe_regions(regions: Regions) -> list[Facts]:
                 "An id or name of a region, or of a column, has a lone surrogate (half a character), which cannot be written; correct it."
             )
     shapes = zip(regions.levels, regions.ids, regions.geometry, strict=True)
-    return [{"level": name, "regions": len(ids), "shapes": shape is not None} for name, ids, shape in shapes]
+    return tuple(facts.RegionLevel(level=name, regions=len(ids), shapes=shape is not None) for name, ids, shape in shapes)
 
 
-def _to_json(name: str, value: Any) -> Any:
-    """Convert the value of the mechanism's setting `name` to one that JSON can express; tuples become lists."""
-    if isinstance(value, tuple | list):
-        return [_to_json(name, part) for part in value]
-    if value is None or isinstance(value, str | bool | int) or (isinstance(value, float) and math.isfinite(value)):
-        return value
-    raise SettingError(f"The mechanism's setting {name!r} cannot be written: use texts, finite numbers, True or False, and tuples of them.")
-
-
-def _from_json(value: Any) -> Any:
-    return tuple(_from_json(part) for part in value) if isinstance(value, list) else value
-
-
-def describe_utility(release: AnyRelease) -> Facts:
-    """Describe each level's accuracy as facts, coarsest first: how many numbers, their standard deviations and the widths of intervals."""
+def describe_utility(release: AnyRelease) -> Utility:
+    """Describe each level's accuracy, coarsest first: how many numbers, their standard deviations and the widths of intervals."""
     names: Sequence[str | None]
     if isinstance(release, TripRelease):
         centre, names = "count_noisy", [release.tree.title(2 * level) for level in range(release.depth + 1)]
@@ -599,36 +335,36 @@ def describe_utility(release: AnyRelease) -> Facts:
         centre = "count" if release.unbiased is None else "count_unbiased"
         names = [None, *(release.regions.levels if isinstance(release, AreaRelease) else [None] * release.height)]
     boxes = _BOXES if isinstance(release, PointRelease) and release.states_noise else ""
-    return {
-        "confidence": CONFIDENCE,
-        "interval": f"{_describe_interval(release, centre)} {_COVERS}{boxes}",
-        "approximate": release.approximate,
-        "levels": [_describe_level(release, level, name) for level, name in enumerate(names)],
-    }
+    return Utility(
+        confidence=CONFIDENCE,
+        interval=f"{_describe_interval(release, centre)} {_COVERS}{boxes}",
+        approximate=release.approximate,
+        levels=tuple(_describe_level(release, level, name) for level, name in enumerate(names)),
+    )
 
 
 def _describe_interval(release: AnyRelease, centre: str) -> str:
     """Describe how the intervals of a release are made."""
     if not isinstance(release, TripRelease) or not release.for_released:
         return _INTERVALS[release.noise].format(centre=centre)
-    return f"{_OF_RELEASED} Upper ends are {_NO_UPPER_ENDS}" if release.lacks_pairs else _OF_RELEASED
+    return f"{_OF_RELEASED} Upper ends are {NO_UPPER_ENDS}" if release.lacks_pairs else _OF_RELEASED
 
 
-def _describe_level(release: AnyRelease, level: int, between: str | None) -> Facts:
+def _describe_level(release: AnyRelease, level: int, between: str | None) -> facts.LevelUtility:
     """Describe the accuracy of a level; partitions that a mask covers are left out."""
     if isinstance(release, TripRelease):
         stddev, (low, high) = release.stddev(level), release.interval(level)
     else:
         nodes = release.open_nodes(level)
         stddev, (low, high) = release.node_stddev[nodes], release.node_interval(nodes)
-    return {
-        "level": level,
-        "between": between,
-        "partitions": len(stddev),
-        "stddev_median": _compute_quantile(stddev, 0.5),
-        "stddev_p95": _compute_quantile(stddev, CONFIDENCE),
-        "interval_width_median": _compute_quantile(high - low, 0.5),
-    }
+    return facts.LevelUtility(
+        level=level,
+        between=between,
+        partitions=len(stddev),
+        stddev_median=_compute_quantile(stddev, 0.5),
+        stddev_p95=_compute_quantile(stddev, CONFIDENCE),
+        interval_width_median=_compute_quantile(high - low, 0.5),
+    )
 
 
 def _compute_quantile(values: Floats, share: float) -> float | None:
@@ -637,7 +373,7 @@ def _compute_quantile(values: Floats, share: float) -> float | None:
     return value if np.isfinite(value) else None
 
 
-def describe(release: AnyRelease, publication: Publication, *, created: datetime | None = None, release_id: str | None = None) -> Facts:
+def describe(release: AnyRelease, publication: Publication, *, created: datetime | None = None, release_id: str | None = None) -> Table:
     """Make the manifest of a release, without the list of files, which `write_release` adds.
 
     Args:
@@ -670,7 +406,7 @@ def describe(release: AnyRelease, publication: Publication, *, created: datetime
     return _build_manifest(release, publication, created, release_id)
 
 
-def check_describable(release: AnyRelease, publication: Publication | None = None) -> Facts:
+def check_describable(release: AnyRelease, publication: Publication | None = None) -> Table:
     """Check that a release like this one can be described, before budget is spent on it.
 
     Args:
@@ -689,11 +425,11 @@ def check_describable(release: AnyRelease, publication: Publication | None = Non
     encode_manifest(complete)
     violation = find_violation(complete)
     if violation is not None:
-        raise SettingError(f"A fact that the mechanism states about its release breaks the manifest's schema at {violation}.")
+        raise SettingError(f"A fact that the mechanism states about its release breaks the manifest's schema: {violation}")
     return manifest
 
 
-def encode_manifest(manifest: Facts) -> bytes:
+def encode_manifest(manifest: Table) -> bytes:
     """Write a manifest as the bytes of its JSON file.
 
     Raises:
@@ -708,80 +444,86 @@ def encode_manifest(manifest: Facts) -> bytes:
     raise SettingError(reason)
 
 
-def _build_manifest(release: AnyRelease, publication: Publication, created: datetime | None, release_id: str | None) -> Facts:
-    return {
-        "identity": _describe_identity(release, created, release_id),
-        "data_product": _describe_data_product(publication),
-        **describe_release(release),
-        "implementation": _describe_implementation(publication),
-        "dataset": {
-            "draws": publication.draws,
-            "spent": describe_ledger_amount(publication.dataset_spent),
-            "cap": describe_ledger_amount(publication.dataset_cap),
-        },
-        "utility": describe_utility(release),
-        "verdict": describe_verdict(release),
-        "limits": list(_LIMITS),
-    }
+def _build_manifest(release: AnyRelease, publication: Publication, created: datetime | None, release_id: str | None) -> Table:
+    account = facts.LedgerAccount(
+        draws=publication.draws,
+        spent=_describe_ledger_amount(publication.dataset_spent),
+        cap=_describe_ledger_amount(publication.dataset_cap),
+    )
+    description = facts.Description(
+        identity=_describe_identity(release, created, release_id),
+        data_product=_describe_data_product(publication),
+        privacy=describe_privacy(release.receipt),
+        accounting=describe_accounting(release.receipt),
+        post_processing=release.steps,
+        contents=describe_contents(release),
+        implementation=_describe_implementation(publication),
+        dataset=account,
+        utility=describe_utility(release),
+        verdict=MANIFESTS.read(facts.Grades, describe_verdict(release), "verdict"),
+        limits=_LIMITS,
+    )
+    return MANIFESTS.write(description)
 
 
-def _describe_data_product(publication: Publication) -> Facts:
-    """Describe the curator's texts as facts; of those that may be left out, the ones that are there."""
+def _describe_data_product(publication: Publication) -> facts.DataProduct:
+    """Describe the curator's texts; of those that may be left out, the ones that are there."""
     first = {name: getattr(publication, name) for name in ("name", "curator", "description", "region", "intended_use")}
-    more = {name: text for name in _MORE_TEXTS if (text := getattr(publication, name))}
-    return {**first, "trust_model": publication.trust_model or TRUST_MODEL, **more}
+    more = {name: getattr(publication, name) or None for name in _MORE_TEXTS}
+    return facts.DataProduct(**first, trust_model=publication.trust_model or TRUST_MODEL, **more)
 
 
-def describe_release(release: AnyRelease) -> Facts:
-    """Make the parts of a manifest that follow from the release alone: privacy, accounting, post-processing and contents."""
+def describe_release(release: AnyRelease) -> Table:
+    """Write the parts of a manifest that follow from the release alone: privacy, accounting, post-processing and contents."""
     return {
-        "privacy": describe_privacy(release.receipt),
-        "accounting": describe_accounting(release.receipt),
+        "privacy": MANIFESTS.write(describe_privacy(release.receipt)),
+        "accounting": MANIFESTS.write(describe_accounting(release.receipt)),
         "post_processing": list(release.steps),
-        "contents": describe_contents(release),
+        "contents": MANIFESTS.write(describe_contents(release)),
     }
 
 
-def read_schema() -> Facts:
+def read_schema() -> Schema:
     """Read the JSON Schema (2020-12) of manifests. Its descriptions document every field.
 
     >>> read_schema()["$id"]
     'urn:dpviz:manifest:2.5'
     """
-    schema: Facts = json.loads(SCHEMA_FILE.read_text("utf-8"))
+    schema: Schema = json.loads(SCHEMA_FILE.read_text("utf-8"))
     return schema
 
 
 def find_violation(manifest: object) -> str | None:
-    """Find the first field of a manifest that breaks its schema.
+    """Find what in a manifest breaks its schema first.
 
     Args:
         manifest: any object.
 
     Returns:
-        The path of the field, such as "manifest/privacy/unit", without its value; None if the manifest is valid.
+        The rule and the field that breaks it, such as "manifest/privacy/unit must be a text in quotes.", without its value; None if the
+        manifest is valid.
     """
-    from jsonschema import Draft202012Validator  # noqa: PLC0415  (slow to import, and rarely needed)
+    try:
+        MANIFESTS.read(facts.Manifest, manifest, "manifest")
+    except SettingError as error:
+        return str(error)
+    return None
 
-    error = next(Draft202012Validator(read_schema()).iter_errors(manifest), None)
-    return None if error is None else "/".join(["manifest", *(str(part) for part in error.absolute_path)])
 
-
-def _describe_identity(release: AnyRelease, created: datetime | None, release_id: str | None) -> Facts:
+def _describe_identity(release: AnyRelease, created: datetime | None, release_id: str | None) -> facts.Identity:
     time = datetime.now(UTC) if created is None else created
     identifier = str(uuid.uuid4()) if release_id is None else release_id
     if not isinstance(time, datetime) or time.tzinfo is None:
         raise SettingError("The time of a release needs a time zone, such as datetime.now(UTC).")
     if not isinstance(identifier, str) or not _RELEASE_ID.fullmatch(identifier):
         raise SettingError("A release's id is 1 to 64 letters, digits, dots, underscores and hyphens.")
-    return {
-        "schema_version": SCHEMA_VERSION,
-        "release_id": identifier,
-        "created": time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        "mode": "private release",
-        "kind": kind_of(release),
-        "versions": {"python": platform.python_version()} | {name: _find_version(name) for name in _LIBRARIES},
-    }
+    return facts.Identity(
+        schema_version=SCHEMA_VERSION,
+        release_id=identifier,
+        created=time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        kind=cast("Any", kind_of(release)),
+        versions={"python": platform.python_version()} | {name: _find_version(name) for name in _LIBRARIES},
+    )
 
 
 def _find_version(name: str) -> str:
@@ -791,12 +533,11 @@ def _find_version(name: str) -> str:
         return "unknown"
 
 
-def _describe_implementation(publication: Publication) -> Facts:
-    return {
-        "sampler": "exact integer inversion: discrete distributions on whole numbers, refined until each draw is certain",
-        "entropy": "operating system",
-        "arithmetic": "budgets and scales are exact fractions, noise is drawn and added on whole numbers; scores that only choose a"
+def _describe_implementation(publication: Publication) -> facts.Implementation:
+    return facts.Implementation(
+        sampler="exact integer inversion: discrete distributions on whole numbers, refined until each draw is certain",
+        arithmetic="budgets and scales are exact fractions, noise is drawn and added on whole numbers; scores that only choose a"
         " structure may be floating-point numbers whose rounding is paid for; estimates after the noise are 64-bit floating-point",
-        "timing_hardened": False,
-        "tuning": {"truth_seen": publication.truth_seen, "persons_searched": publication.persons_searched},
-    }
+        timing_hardened=False,
+        tuning=facts.Tuning(truth_seen=publication.truth_seen, persons_searched=publication.persons_searched),
+    )

@@ -5,6 +5,7 @@ Those of points and areas are in `dpviz.release.count_tables`.
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
 import warnings
@@ -31,12 +32,12 @@ from pyproj.exceptions import ProjError
 from dpviz.arrays import Floats, Integers, Places, Texts
 from dpviz.errors import DomainError, DpvizError, InputError
 from dpviz.privacy.receipt import Receipt
-from dpviz.release.manifest import H3, OF_RELEASED, read_settings
+from dpviz.release.facts import Contents, RegionLevel, Stage, TripContents
+from dpviz.release.manifest import read_grid
 from dpviz.release.reliability import grade_reliability
 from dpviz.release.trip_release import PairSums, RegionTotals, StageCounts, TripRelease
-from dpviz.space.domain import Domain
 from dpviz.space.pair_tree import PairTree
-from dpviz.space.region_builders import Grid, H3Cells
+from dpviz.space.region_builders import Grid
 from dpviz.space.regions import ROOT, Regions
 
 GEOPARQUET, PARQUET, GEOJSON, CSV, GEOPACKAGE = "GeoParquet", "Parquet", "GeoJSON", "CSV", "GeoPackage"
@@ -50,8 +51,6 @@ OFF_THE_GLOBE = "The CRS gives some corners no longitude and latitude."
 _INVISIBLE = ("Cc", "Cf", "Zl", "Zp", "Zs")  # categories of characters that a spreadsheet may leave out: controls, direction marks, blanks
 _COORDINATE_DIGITS = 10
 _GDAL_DATE, _FIXED_DATE = "OGR_CURRENT_DATE", "1980-01-01T00:00:00.000Z"
-Facts = dict[str, Any]
-"""A part of the manifest."""
 Columns = dict[str, Any]
 """Columns of a table by name."""
 
@@ -122,8 +121,8 @@ class Layout:
 
     main: str
     plan: Callable[[Any, tuple[str, ...]], Plan]
-    tables: Callable[[Facts], list[str]]
-    rebuild: Callable[[Facts, dict[str, Any], Receipt, tuple[str, ...]], Any]
+    tables: Callable[[Any], list[str]]
+    rebuild: Callable[[Any, dict[str, Any], Receipt, tuple[str, ...]], Any]
     finest: Callable[[Any], pa.Table]
 
 
@@ -275,15 +274,15 @@ def plan_csv(name: str, about: str, make: Callable[[], pa.Table]) -> Member:
     return Member(name=name, format=CSV, about=about, write=lambda path: write_csv(make(), path))
 
 
-def read_base(contents: Facts, receipt: Receipt, steps: tuple[str, ...]) -> dict[str, Any]:
+def read_base(contents: Contents, receipt: Receipt, steps: tuple[str, ...]) -> dict[str, Any]:
     """Read what every release says of itself, the attributes of `NoisyRelease`, from the manifest's contents."""
     return {
-        "mechanism": contents["mechanism"],
-        "settings": read_settings(contents),
+        "mechanism": contents.mechanism,
+        "settings": contents.settings,
         "receipt": receipt,
         "steps": steps,
         "simulation": False,
-        "approximate": contents["approximate"],
+        "approximate": contents.approximate,
     }
 
 
@@ -453,7 +452,7 @@ def select_finest_trips(release: TripRelease) -> pa.Table:
     return _make_trip_table(release, release.depth).select(["origin", "destination", "count", "count_noisy"])
 
 
-def rebuild_trip_release(contents: Facts, tables: dict[str, Any], receipt: Receipt, steps: tuple[str, ...]) -> TripRelease:
+def rebuild_trip_release(contents: TripContents, tables: dict[str, Any], receipt: Receipt, steps: tuple[str, ...]) -> TripRelease:
     """Rebuild a release of trips from its tables.
 
     Args:
@@ -465,27 +464,28 @@ def rebuild_trip_release(contents: Facts, tables: dict[str, Any], receipt: Recei
     Raises:
         InputError: a table names a region that is not in the table of regions.
     """
-    shared = contents["destinations"] is None
-    grid, other = (read_grid(contents.get(f"grid_of_{side}")) for side in ("origins", "destinations"))
-    origins = rebuild_regions(contents["origins"], tables[f"{REGIONS if shared else ORIGINS}.parquet"], grid)
-    destinations = origins if shared else rebuild_regions(contents["destinations"], tables[f"{DESTINATIONS}.parquet"], other)
-    tree = PairTree(origins=origins, destinations=destinations, first=contents["refined_first"])
+    stem = REGIONS if contents.destinations is None else ORIGINS
+    origins = destinations = rebuild_regions(contents.origins, tables[f"{stem}.parquet"], read_grid(contents.grid_of_origins))
+    if contents.destinations is not None:
+        grid = read_grid(contents.grid_of_destinations)
+        destinations = rebuild_regions(contents.destinations, tables[f"{DESTINATIONS}.parquet"], grid)
+    tree = PairTree(origins=origins, destinations=destinations, first=contents.refined_first)
     across = None
-    if contents["across"]:
+    if contents.across:
         level, above = tree.levels(tree.height - 1)[::-1]
         across = PairSums(**_read_pairs(tree, (level, above), tables[ACROSS]), width=destinations.size(above))
     return TripRelease(
         tree=tree,
-        stages=_read_stages(contents["stages"], tree, tables[STAGES]),
-        every_pair=contents["every_pair"],
+        stages=_read_stages(contents.stages, tree, tables[STAGES]),
+        every_pair=contents.every_pair,
         half_step_sums=across,
-        totals=_read_totals(tree, tables[TOTALS]) if contents.get("totals") else None,
-        for_released=contents.get("intervals") == OF_RELEASED,
+        totals=_read_totals(tree, tables[TOTALS]) if contents.totals else None,
+        for_released=contents.intervals is not None,
         **read_base(contents, receipt, steps),
     )
 
 
-def rebuild_regions(levels: list[Facts], frame: geopandas.GeoDataFrame, grid: Grid | None = None) -> Regions:
+def rebuild_regions(levels: tuple[RegionLevel, ...], frame: geopandas.GeoDataFrame, grid: Grid | None = None) -> Regions:
     """Rebuild regions from their table.
 
     Args:
@@ -501,24 +501,13 @@ def rebuild_regions(levels: list[Facts], frame: geopandas.GeoDataFrame, grid: Gr
     ids: list[Texts] = [part["region_id"].to_numpy(object) for part in parts]
     above = [np.array([ROOT], object), *ids]
     return Regions(
-        levels=tuple(facts["level"] for facts in levels),
+        levels=tuple(stated.level for stated in levels),
         ids=tuple(ids),
         parent=tuple(_find_ids(known, part["parent_id"]) for known, part in zip(above, parts, strict=False)),
         names=tuple(part["name"].to_numpy(object) for part in parts),
-        geometry=tuple(
-            part.geometry.reset_index(drop=True) if facts["shapes"] else None for facts, part in zip(levels, parts, strict=True)
-        ),
+        geometry=tuple(part.geometry.reset_index(drop=True) if stated.shapes else None for stated, part in zip(levels, parts, strict=True)),
         grid=grid,
     )
-
-
-def read_grid(facts: Facts | None) -> Grid | None:
-    """Return the cells that the manifest describes, by which points find their leaf; None for none."""
-    if facts is None:
-        return None
-    if facts["cells"] == H3:
-        return H3Cells(resolution=facts["resolution"])
-    return Domain(bounds=tuple(facts["bounds"]), crs=facts["crs"], order=facts["order"])
 
 
 def _find_ids(ids: Texts, wanted: Any) -> Places:
@@ -536,13 +525,13 @@ def _find_column(ids: Texts, column: pa.ChunkedArray) -> Places:
     return np.asarray(indices[coded.indices.to_numpy(zero_copy_only=False)])
 
 
-def _read_stages(stages: list[Facts], tree: PairTree, table: pa.Table) -> tuple[StageCounts, ...]:
+def _read_stages(stages: tuple[Stage, ...], tree: PairTree, table: pa.Table) -> tuple[StageCounts, ...]:
     starts, found = np.searchsorted(table.column("stage").to_numpy(), np.arange(tree.height + 2)).tolist(), []
-    for stage, facts in enumerate(stages):
-        rows, variance = table.slice(starts[stage], starts[stage + 1] - starts[stage]), facts["variance"]
-        noise = {"variance": float("inf") if variance is None else float(variance), "measured": facts["measured"]}
+    for stage, stated in enumerate(stages):
+        rows = table.slice(starts[stage], starts[stage + 1] - starts[stage])
+        noise: dict[str, Any] = {"variance": math.inf if stated.variance is None else stated.variance, "measured": stated.measured}
         noisy = np.array(rows.column("count_noisy"), np.int64)
-        found.append(StageCounts(**_read_pairs(tree, tree.levels(facts["stage"]), rows), noisy=noisy, **noise))
+        found.append(StageCounts(**_read_pairs(tree, tree.levels(stated.stage), rows), noisy=noisy, **noise))
     return tuple(found)
 
 
@@ -708,9 +697,9 @@ def _plan_locations_csv(release: TripRelease, level: int) -> Member | LeftOut:
     return plan_csv(name, f"A place inside each region, in EPSG:4326 (degrees).{ESCAPED_NOTE}", make)
 
 
-def _list_trip_tables(contents: Facts) -> list[str]:
-    stems = [REGIONS] if contents["destinations"] is None else [ORIGINS, DESTINATIONS]
-    further = [name for name, field in ((ACROSS, "across"), (TOTALS, "totals")) if contents.get(field)]
+def _list_trip_tables(contents: TripContents) -> list[str]:
+    stems = [REGIONS] if contents.destinations is None else [ORIGINS, DESTINATIONS]
+    further = [name for name, is_there in ((ACROSS, contents.across), (TOTALS, contents.totals)) if is_there]
     return [STAGES, *(f"{stem}.parquet" for stem in stems), *further]
 
 

@@ -255,12 +255,12 @@ def test_intervals_are_those_of_gaussian_noise_and_the_manifest_says_so():
     low, high = release.node_interval(nodes)
     np.testing.assert_array_equal(high, np.ceil(release.count + 1.959963984540054 * release.node_stddev))
     np.testing.assert_array_equal(release.answer_interval([BOUNDS]), [[low[0]], [high[0]]])
-    assert describe_utility(release)["interval"].startswith("count ± 1.96 stddev")
+    assert describe_utility(release).interval.startswith("count ± 1.96 stddev")
     at_once = release.node_interval(nodes, joint=True)[1] - release.count
     np.testing.assert_array_less(at_once - half_widths("gaussian", release.node_stddev, len(nodes)), 1.0 + 1e-9)
     assert Quadtree(height=2).level_errors(release)[0].interval == pytest.approx(1.959963984540054 * release.node_stddev[0])
     laplace = Quadtree(height=2).release(points_of(400, 3), PureBudget(1), Entropy.seeded(3))
-    assert describe_utility(laplace)["interval"].startswith("count ± ln(20)")
+    assert describe_utility(laplace).interval.startswith("count ± ln(20)")
 
 
 def test_delta_zero_is_refused():

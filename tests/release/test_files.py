@@ -133,7 +133,7 @@ def test_the_manifest_must_be_that_of_the_release(tmp_path):
     for wrong in (manifest, {}, None, {**own, "privacy": manifest["privacy"]}, describe(trip_release(), WORDS)):
         with pytest.raises(SettingError, match="belongs to another release"):
             write_release(point_release(), tmp_path / "out", wrong)
-    with pytest.raises(SettingError, match="breaks its schema at manifest"):
+    with pytest.raises(SettingError, match="breaks its schema: manifest"):
         write_release(point_release(), tmp_path / "out", {**own, "seed": 7})
     assert list(tmp_path.iterdir()) == []
 
@@ -368,7 +368,7 @@ def test_every_changed_word_of_the_manifest_is_noticed_and_one_that_is_none_refu
         holder = holder_of(manifest, place)
         holder[place[-1]] = "other" if holder[place[-1]] != "other" else "another"
         (folder / "manifest.json").write_text(json.dumps(manifest), "utf-8")
-        assert_refused(folder, r"schema at manifest|seal does not fit|another version of dpviz")
+        assert_refused(folder, r"breaks its schema: |seal does not fit|another version of dpviz")
     for text in NO_MANIFESTS:
         (folder / "manifest.json").write_bytes(text.encode("utf-8", "surrogateescape"))
         assert_refused(folder)

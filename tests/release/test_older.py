@@ -115,6 +115,6 @@ def test_a_release_of_schema_2_4_says_of_its_intervals_what_it_said(name):
     manifest, release = read_manifest(path), read_release(path)
     assert (manifest["identity"]["schema_version"], find_violation(manifest)) == ("2.4", None)
     assert manifest["utility"]["interval"].endswith("neither what is assumed inside partitions nor what was wrong in the data.")
-    now = describe_utility(release)["interval"]
+    now = describe_utility(release).interval
     assert now.endswith(f"hold in {ASSUMED}.")
     assert ("tails as normal" in now) == (release.noise == "gaussian")

@@ -10,9 +10,10 @@ from dpviz.mechanisms import FlatGaussian
 from dpviz.privacy.budget import ApproxBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.noise import gaussian_variance, laplace_variance
+from dpviz.release.columns import describe_columns
 from dpviz.release.files import read_manifest, read_release, write_release
 from dpviz.release.intervals import OF_RELEASED_PAIRS, half_widths_of_released
-from dpviz.release.manifest import describe, describe_columns, describe_contents, describe_utility
+from dpviz.release.manifest import describe, describe_contents, describe_utility
 from dpviz.release.trip_release import TripRelease
 from dpviz.view.help import pages
 from dpviz.view.report import report_html
@@ -85,7 +86,7 @@ def test_sums_that_lack_pairs_have_no_upper_end_but_their_lower_end_holds(epsilo
     low, high = release.answer_interval([release.tree.origins.ids_of(1)[0]], ["all"], levels=(1, 0))
     assert np.isfinite(low).all()
     assert np.isnan(high).all()
-    assert "Upper ends are missing" in describe_utility(release)["interval"]
+    assert "Upper ends are missing" in describe_utility(release).interval
     assert "missing for larger regions" in describe_columns(release)["ci_high"]
 
 
@@ -108,6 +109,6 @@ def test_what_earlier_manifests_describe_keeps_its_intervals():
     release = replace(FlatGaussian().release(SETS["grid"](), ApproxBudget(1, "1e-6"), Entropy.system()), for_released=False)
     for stage in range(release.tree.height + 1):
         np.testing.assert_array_equal(release.stage_interval(stage), plain_interval(release, stage))
-    assert describe_utility(release)["interval"].startswith("count_noisy ± 1.96 stddev")
-    assert "intervals" not in describe_contents(release)
+    assert describe_utility(release).interval.startswith("count_noisy ± 1.96 stddev")
+    assert describe_contents(release).intervals is None
     assert OF_RELEASED_PAIRS not in str(describe_columns(release))

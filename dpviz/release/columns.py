@@ -1,0 +1,131 @@
+"""What the columns of a release's tables mean."""
+
+from __future__ import annotations
+
+from dpviz.privacy.consistency import Spread
+from dpviz.release.area_release import AreaRelease
+from dpviz.release.intervals import OF_RELEASED_PAIRS
+from dpviz.release.nouns import AnyRelease
+from dpviz.release.trip_release import ESTIMATED, TripRelease
+from dpviz.space.denominators import RATES_PER
+
+_COUNT_COLUMNS = {
+    "count": "Released count, after post-processing.",
+    "count_noisy": "The count as it was first measured; missing where it was not measured.",
+    "stddev": "Standard deviation of the noise in the count.",
+    "ci_low": "Lower end of the interval around the count.",
+    "ci_high": "Upper end of the interval around the count.",
+    "reliability": "high: standard deviation up to 12 % of the count; medium: up to 40 %; low: above.",
+    "status": "What the release is: the same in every row.",
+}
+_JOINT_COLUMNS = {
+    "all_low": "Lower end of an interval that holds for all numbers of the release at once.",
+    "all_high": "Upper end of this interval.",
+}
+_POINT_COLUMNS = {
+    "partition_id": "Number of the partition, the same in every table; 0 is the whole domain.",
+    "level": "Level of the partition, 0 for the whole domain; one that is not divided stands for itself on all finer levels.",
+    **_COUNT_COLUMNS,
+    **_JOINT_COLUMNS,
+    "leaf": "Whether the partition is not divided: these, and no others, are in the main table.",
+    "west": "Western bound, in the domain's CRS.",
+    "south": "Southern bound.",
+    "east": "Eastern bound.",
+    "north": "Northern bound.",
+    "noise_variance": "Variance of the noise on what was measured; infinite where nothing was.",
+    "parent": "partition_id of the partition that was divided into this one and others; -1 for the whole domain.",
+    "first_child": "partition_id of the first of its parts; the others follow it.",
+    "children": "Number of its parts.",
+    "west_line": "Western bound as a line of the lattice, 0 in the west.",
+    "south_line": "Southern bound, 0 in the south.",
+    "east_line": "Eastern bound.",
+    "north_line": "Northern bound.",
+    "geometry": "The partition as a polygon.",
+}
+_TRIP_COLUMNS = {
+    "stage": "Stage of the tree of pairs, 0 for the pair of everything.",
+    "origin_level": "Level of the origins, 0 for everything.",
+    "destination_level": "Level of the destinations, 0 for everything.",
+    "origin": "Id of the region where trips begin.",
+    "destination": "Id of the region where trips end.",
+    "dest": "The same, under the name that flowmap.blue wants.",
+    **_COUNT_COLUMNS,
+    **_JOINT_COLUMNS,
+    "level": "Level of the region, 1 for the coarsest.",
+    "level_name": "Name of the level.",
+    "region_id": "Id of the region.",
+    "parent_id": "Id of the region that it lies in.",
+    "name": "Name of the region.",
+    "leaving": "Released trips that begin in the region, wherever they end.",
+    "leaving_stddev": "Standard deviation of the noise in them.",
+    "arriving": "Released trips that end in the region, wherever they begin.",
+    "arriving_stddev": "Standard deviation of the noise in them.",
+    "id": "Id of the region.",
+    "lat": "Latitude of a place inside the region, in degrees.",
+    "lon": "Longitude of it.",
+    "origin_lng": "Longitude of a place inside the origin, in degrees.",
+    "origin_lat": "Latitude of it.",
+    "dest_lng": "Longitude of a place inside the destination, in degrees.",
+    "dest_lat": "Latitude of it.",
+    "geometry": "The region's own shape.",
+}
+_AREA_COLUMNS = {
+    "level": "Level of the region, 0 for the whole, 1 for the coarsest regions.",
+    "level_name": "Name of the level.",
+    "region_id": "Id of the region.",
+    "parent_id": "Id of the region that it lies in; missing for the whole.",
+    "name": "Name of the region.",
+    **_COUNT_COLUMNS,
+    "count_unbiased": "The best unbiased estimate of the count, from the noisy counts of all levels, on which the intervals are centred.",
+    "ci_low": "Lower end of an interval that holds for a region chosen without looking at the counts.",
+    "ci_high": "Upper end of this interval.",
+    **_JOINT_COLUMNS,
+    "share": "How much of the error of the region that it lies in is in this one's: see spread.",
+    "slack": "Variance of what is this region's own in its error: see spread.",
+    "geometry": "The region's shape.",
+}
+_HIDDEN_COLUMN = {"hidden": "Whether the region's numbers are missing elsewhere, since its noisy count is under a public threshold."}
+NO_UPPER_ENDS = (
+    "missing for larger regions, whose numbers are sums that lack the pairs that were left out, and so may be too low by any number."
+)
+"""Why columns of trips have no upper ends."""
+
+
+def describe_columns(release: AnyRelease) -> dict[str, str]:
+    """Describe the meaning of every column that a table of a release may have, by name."""
+    if isinstance(release, TripRelease):
+        estimated = {"count_noisy": "The best unbiased estimate of the count, from the noisy counts of all stages."}
+        direction = {"direction": "leaving or arriving: whether the trips begin or end in the region."}
+        chosen = {"ci_low": f"Lower end of the interval. {OF_RELEASED_PAIRS}"} if release.for_released else {}
+        chosen |= {"ci_high": f"{_COUNT_COLUMNS['ci_high'][:-1]}; {NO_UPPER_ENDS}"} if release.for_released and release.lacks_pairs else {}
+        return (
+            _TRIP_COLUMNS | chosen | (estimated if ESTIMATED in release.steps else {}) | (direction if release.totals is not None else {})
+        )
+    if isinstance(release, AreaRelease):
+        rates = {} if (number := release.regions.denominator) is None else _describe_rates(str(number.name))
+        return _AREA_COLUMNS | rates | (_HIDDEN_COLUMN if release.hidden is not None else {})
+    columns = dict(_POINT_COLUMNS)
+    if release.unbiased is not None:
+        columns["count_unbiased"] = "The count before a biased step, on which the interval is centred."
+    if release.nonnegative:
+        columns["count_outside"] = "Whether the released count lies outside its own interval, because a biased step moved it."
+    if release.second_measurement is not None:
+        columns["count_again"] = "The second measurement; missing where there was none."
+    if isinstance(release.spread, Spread):
+        columns["share"] = "How much of the parent's error is in this one's: see spread."
+        columns["slack"] = "Variance of what is this partition's own in its error: see spread."
+    if release.domain.mask is not None:
+        columns["noise_variance"] = f"{columns['noise_variance'][:-1]}, and 0 where the domain's mask leaves no cell open."
+    if release.tree.curve is not None:
+        columns["curve_first"] = "First place of the partition's stretch of the curve."
+        columns["curve_last"] = "The place after its last one."
+    return columns
+
+
+def _describe_rates(column: str) -> dict[str, str]:
+    return {
+        "denominator": f"A public number, not of the data: the column {column!r} of the file of regions, added up over finest regions.",
+        "rate": f"The released count per {RATES_PER:,.0f} of the denominator; missing where the denominator is 0.",
+        "rate_low": "Lower end of the rate's interval: ci_low divided in the same way.",
+        "rate_high": "Upper end of the rate's interval: ci_high divided in the same way.",
+    }
