@@ -53,6 +53,7 @@ class Family:
         release: class of the releases.
         layout: how releases are written to files and read back, a `Layout` (`dpviz.release.tables`).
         questions: what a study asks of releases, a class on top of `Questions` (`dpviz.evaluation.study`).
+        evaluate: compares a release with the private counts: `evaluate(release, private)`.
         report: what the report of a release says, a `ReportKind` (`dpviz.view.report_kinds`).
         scene: makes the map of a level of a release: `scene(release, level, dark=..., height=...)` returns a `Scene` (`dpviz.view.canvas`)
             and the note under it, for the level that is best to read if that is None.
@@ -70,6 +71,7 @@ class Family:
     release: Part = Part()
     layout: Part = Part()
     questions: Part = Part()
+    evaluate: Part = Part()
     report: Part = Part()
     scene: Part = Part()
     compared: Part = Part()
@@ -121,6 +123,7 @@ POINT_FAMILY = Family(
     release="dpviz.release.point_release:PointRelease",
     layout="dpviz.release.count_tables:POINT_LAYOUT",
     questions="dpviz.evaluation.study:PointQuestions",
+    evaluate="dpviz.evaluation.metrics:evaluate_points",
     report="dpviz.view.report_kinds:POINT_REPORT",
     scene="dpviz.view.points_canvas:scene_of",
     compared="dpviz.app.compare.points:COMPARED",
@@ -137,6 +140,7 @@ TRIP_FAMILY = Family(
     release="dpviz.release.trip_release:TripRelease",
     layout="dpviz.release.tables:TRIP_LAYOUT",
     questions="dpviz.evaluation.study:TripQuestions",
+    evaluate="dpviz.evaluation.trip_metrics:evaluate_trips",
     report="dpviz.view.report_kinds:TRIP_REPORT",
     scene="dpviz.view.trips_canvas:scene_of",
     compared="dpviz.app.compare.trips:COMPARED",
@@ -153,6 +157,7 @@ AREA_FAMILY = Family(
     release="dpviz.release.area_release:AreaRelease",
     layout="dpviz.release.count_tables:AREA_LAYOUT",
     questions="dpviz.evaluation.study:AreaQuestions",
+    evaluate="dpviz.evaluation.area_metrics:evaluate_areas",
     report="dpviz.view.report_kinds:AREA_REPORT",
     scene="dpviz.view.areas_canvas:scene_of",
     compared="dpviz.app.compare.areas:COMPARED",
