@@ -138,9 +138,13 @@ class Key:
         return type(value) is type(self.default) and value == self.default
 
 
-@cache
 def keys_of(kind: Any) -> dict[str, Key]:
     """List the keys that a dataclass declares, by name and in its order."""
+    return _list_keys(kind)
+
+
+@cache
+def _list_keys(kind: Any) -> dict[str, Key]:
     kinds, texts, found = get_type_hints(kind, include_extras=True), _describe_keys(kind), {}
     for item in fields(kind):
         default = item.default if item.default_factory is MISSING else item.default_factory()
@@ -258,7 +262,7 @@ class Codec:
             if not any(type(value) is type(choice) and value == choice for choice in parts):
                 check_choice(None if value in parts else value, parts, name)
             return value
-        if is_dataclass(kind):
+        if isinstance(kind, type) and is_dataclass(kind):
             return self.read(kind, value, name)
         return self._scalar(kind).read(value, name)
 
@@ -343,14 +347,13 @@ class Codec:
             return {"type": "object", "additionalProperties": self._value_schema(parts[1], defined)}
         if origin is Literal:
             return {"const": parts[0]} if len(parts) == 1 else {"enum": list(parts)}
-        if not is_dataclass(kind):
+        if not (isinstance(kind, type) and is_dataclass(kind)):
             return dict(self._scalar(kind).schema)
         if defined is None:
-            return self.schema(kind)  # type: ignore[arg-type]
-        name = kind.__name__  # type: ignore[union-attr]
-        if name not in defined:
-            defined[name] = self.schema(kind, defined)  # type: ignore[arg-type]
-        return {"$ref": f"#/$defs/{name}"}
+            return self.schema(kind)
+        if kind.__name__ not in defined:
+            defined[kind.__name__] = self.schema(kind, defined)
+        return {"$ref": f"#/$defs/{kind.__name__}"}
 
     def _union_schema(self, kinds: Sequence[Any], defined: Table | None) -> Schema:
         schemas = [self._value_schema(kind, defined) for kind in kinds if kind is not NoneType]

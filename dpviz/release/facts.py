@@ -13,7 +13,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias, get_args
 
-from dpviz.codec import Codec, Limit, Scalar, Schema
+from dpviz.codec import Codec, Limit, Scalar, Schema, Table
 from dpviz.errors import SettingError
 
 SCHEMA_FILE = Path(__file__).with_name("manifest.schema.json")
@@ -96,26 +96,10 @@ class Amount:
     Attributes:
         exact: exact value: a whole number or a fraction in lowest terms.
         decimal: the nearest floating-point number, for people only.
-
-    >>> Amount.of(Fraction(1, 4))
-    Amount(exact='1/4', decimal=0.25)
     """
 
     exact: Annotated[str, Limit("pattern", "^-?[0-9]{1,4300}(/[1-9][0-9]{0,4299})?$")]
     decimal: float
-
-    @classmethod
-    def of(cls, value: Fraction) -> Amount:
-        """Describe a fraction; beyond the largest floating-point number, the decimal is that."""
-        try:
-            return cls(exact=str(value), decimal=float(value))
-        except OverflowError:
-            return cls(exact=str(value), decimal=sys.float_info.max)
-
-    @property
-    def fraction(self) -> Fraction:
-        """The number that it describes."""
-        return Fraction(self.exact)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,9 +112,9 @@ class Amounts:
         rho: rho of zero-concentrated differential privacy; null where epsilon is counted.
     """
 
-    epsilon: Amount | None
-    delta: Amount | None
-    rho: Amount | None
+    epsilon: Fraction | None
+    delta: Fraction | None
+    rho: Fraction | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,10 +146,10 @@ class Privacy:
     unit_definition: str | None
     neighbouring_relation: str
     contribution_bound: OneOrMore
-    epsilon: Amount | None
-    delta: Amount | None
-    rho: Amount | None
-    converted_rho: Amount | None
+    epsilon: Fraction | None
+    delta: Fraction | None
+    rho: Fraction | None
+    converted_rho: Fraction | None
     conversion: Literal["exact", "tight", "simple"] | None
     spent: Amounts
     unprotected: tuple[str, ...]
@@ -194,11 +178,11 @@ class Spending:
 
     purpose: str
     level: Number | None
-    amount: Amount
-    delta: Amount
-    sensitivity: Amount
+    amount: Fraction
+    delta: Fraction
+    sensitivity: Fraction
     noise: str
-    scale: Amount
+    scale: Fraction
     counts: Number | None
     composition: Composition
 
@@ -218,8 +202,8 @@ class Accounting:
 
     currency: Literal["epsilon", "rho"]
     composition: str
-    available: Amount
-    used: Amount
+    available: Fraction
+    used: Fraction
     steps: Annotated[tuple[Spending, ...], Limit("minItems", 1)]
     notes: tuple[str, ...]
 
@@ -721,23 +705,50 @@ class Manifest(Description):
     seal: Digest
 
 
-def _read_setting(value: Any, name: str) -> Any:
-    """Read the value of a setting; lists become tuples."""
-    if isinstance(value, list):
-        return tuple(_read_setting(part, name) for part in value)
+def read_setting(value: Any, name: str) -> Any:
+    """Read the value of a setting, called `name` in messages; lists become tuples.
+
+    Raises:
+        SettingError: a value that JSON cannot express.
+    """
+    if isinstance(value, list | tuple):
+        return tuple(read_setting(part, name) for part in value)
     if value is None or isinstance(value, str | bool | int) or (isinstance(value, float) and math.isfinite(value)):
         return value
     raise SettingError(f"{name} must be a text, a finite number, true, false or null, or a list of these.")
 
 
-MANIFESTS = Codec(scalars={Any: Scalar(read=_read_setting, schema={"$ref": "#/$defs/Setting"})}, step="/")
-"""How manifests are read and written."""
+def _read_fraction(value: Any, name: str) -> Fraction:
+    return Fraction(MANIFESTS.read(Amount, value, name).exact)
+
+
+def _write_fraction(value: Fraction) -> Table:
+    """Write a fraction as an `Amount`; its decimal is at most the largest floating-point number."""
+    decimal = float(value) if abs(value) <= sys.float_info.max else math.copysign(sys.float_info.max, value)
+    return {"exact": str(value), "decimal": decimal}
+
+
+MANIFESTS = Codec(
+    scalars={
+        Fraction: Scalar(read=_read_fraction, write=_write_fraction, schema={"$ref": "#/$defs/Amount"}),
+        Any: Scalar(read=read_setting, schema={"$ref": "#/$defs/Setting"}),
+    },
+    step="/",
+)
+"""How manifests are read and written: exact numbers are fractions, and lists in settings are tuples.
+
+>>> MANIFESTS.write(Amounts(epsilon=Fraction(1, 4), delta=None, rho=None))
+{'epsilon': {'exact': '1/4', 'decimal': 0.25}, 'delta': None, 'rho': None}
+"""
 
 
 def make_schema() -> Schema:
     """Make the JSON Schema (2020-12) of manifests."""
     setting = {"anyOf": [{"type": ["null", "boolean", "number", "string"]}, {"type": "array", "items": {"$ref": "#/$defs/Setting"}}]}
-    defined: Schema = {"Setting": {"description": "Value of a setting; lists stand for tuples."} | setting}
+    defined: Schema = {
+        "Amount": MANIFESTS.schema(Amount),
+        "Setting": {"description": "Value of a setting; lists stand for tuples."} | setting,
+    }
     start = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": f"urn:dpviz:manifest:{SCHEMA_VERSION}",

@@ -9,6 +9,7 @@ import re
 import uuid
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
+from fractions import Fraction
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, cast
 
@@ -26,11 +27,11 @@ from dpviz.privacy.wavelet import WaveletSpread
 from dpviz.release import facts
 from dpviz.release.area_release import AreaRelease
 from dpviz.release.columns import NO_UPPER_ENDS, describe_columns
-from dpviz.release.facts import MANIFESTS, SCHEMA_FILE, SCHEMA_VERSION, Accounting, Amount, Amounts, Privacy, Utility
+from dpviz.release.facts import MANIFESTS, SCHEMA_FILE, SCHEMA_VERSION, Accounting, Amounts, Privacy, Utility, read_setting
 from dpviz.release.intervals import ASSUMED, OF_RELEASED_PAIRS, Noise
 from dpviz.release.nouns import AREAS, POINTS, TRIPS, AnyRelease, kind_of
 from dpviz.release.point_release import PointRelease
-from dpviz.release.publication import Publication
+from dpviz.release.publication import CuratorTexts, Publication
 from dpviz.release.trip_release import TripRelease
 from dpviz.release.verdict import describe_verdict
 from dpviz.space.denominators import RATES_PER
@@ -43,6 +44,8 @@ COMPOSITION = "The amounts of the steps add up; within a step the counted places
 SEQUENTIAL: facts.Composition = "adds to the other steps"
 REPLACES_LATER: facts.Composition = "in place of later steps, on paths that end here"
 PARTS = ("epsilon", "delta", "rho")
+_OF_STEPS = ("purpose", "level", "amount", "delta", "sensitivity", "noise", "scale", "counts")
+"""What a receipt and a manifest call by the same names."""
 _LONE_SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 CONFIDENCE = 0.95
@@ -82,7 +85,7 @@ def describe_privacy(receipt: Receipt) -> Privacy:
         neighbouring_relation=receipt.neighbours,
         contribution_bound=receipt.contributions,
         **_amounts_of(receipt.total),
-        converted_rho=None if receipt.converted is None else Amount.of(receipt.converted.rho),
+        converted_rho=None if receipt.converted is None else receipt.converted.rho,
         conversion=cast("Any", receipt.conversion),
         spent=Amounts(**_amounts_of(receipt.spent)),
         unprotected=tuple(receipt.unprotected),
@@ -94,31 +97,21 @@ def describe_accounting(receipt: Receipt) -> Accounting:
     return Accounting(
         currency="epsilon" if receipt.currency == "ε" else "rho",
         composition=COMPOSITION,
-        available=Amount.of(receipt.available),
-        used=Amount.of(receipt.used),
+        available=receipt.available,
+        used=receipt.used,
         steps=tuple(_describe_step(step) for step in receipt.steps),
         notes=tuple(receipt.notes),
     )
 
 
 def _describe_step(step: Step) -> facts.Spending:
-    return facts.Spending(
-        purpose=step.purpose,
-        level=step.level,
-        amount=Amount.of(step.amount),
-        delta=Amount.of(step.delta),
-        sensitivity=Amount.of(step.sensitivity),
-        noise=step.noise,
-        scale=Amount.of(step.scale),
-        counts=step.counts,
-        composition=REPLACES_LATER if step.replaces_later else SEQUENTIAL,
-    )
+    same = {name: getattr(step, name) for name in _OF_STEPS}
+    return facts.Spending(**same, composition=REPLACES_LATER if step.replaces_later else SEQUENTIAL)
 
 
-def _amounts_of(budget: Budget) -> dict[str, Amount | None]:
+def _amounts_of(budget: Budget) -> dict[str, Fraction | None]:
     """Describe epsilon, delta and rho of a budget; None for those that it does not have."""
-    values = {name: getattr(budget, name, None) for name in PARTS}
-    return {name: None if value is None else Amount.of(value) for name, value in values.items()}
+    return {name: getattr(budget, name, None) for name in PARTS}
 
 
 def read_receipt(privacy: Privacy, accounting: Accounting) -> Receipt:
@@ -127,38 +120,28 @@ def read_receipt(privacy: Privacy, accounting: Accounting) -> Receipt:
     Raises:
         BudgetError: amounts that do not add up.
     """
-    steps = (
-        Step(
-            purpose=step.purpose,
-            amount=step.amount.fraction,
-            sensitivity=step.sensitivity.fraction,
-            noise=step.noise,
-            scale=step.scale.fraction,
-            level=step.level,
-            counts=step.counts,
-            delta=step.delta.fraction,
-            replaces_later=step.composition == REPLACES_LATER,
-        )
-        for step in accounting.steps
-    )
     return Receipt(
         total=_read_budget(privacy),
-        steps=tuple(steps),
+        steps=tuple(_read_step(spending) for spending in accounting.steps),
         unit=privacy.unit,
         neighbours=privacy.neighbouring_relation,
         contributions=privacy.contribution_bound,
         unprotected=privacy.unprotected,
         notes=accounting.notes,
-        converted=None if privacy.converted_rho is None else ZcdpBudget(privacy.converted_rho.fraction),
+        converted=None if privacy.converted_rho is None else ZcdpBudget(privacy.converted_rho),
         conversion=privacy.conversion,
         unit_definition=privacy.unit_definition or "",
     )
 
 
+def _read_step(spending: facts.Spending) -> Step:
+    return Step(**{name: getattr(spending, name) for name in _OF_STEPS}, replaces_later=spending.composition == REPLACES_LATER)
+
+
 def _read_budget(privacy: Privacy) -> Budget:
     kinds: dict[str, Callable[..., Budget]] = {"pure": PureBudget, "approximate": ApproxBudget, "zero-concentrated": ZcdpBudget}
     amounts = (privacy.epsilon, privacy.delta, privacy.rho)
-    return kinds[privacy.variant.partition(" ")[0]](*(amount.fraction for amount in amounts if amount is not None))
+    return kinds[privacy.variant.partition(" ")[0]](*(amount for amount in amounts if amount is not None))
 
 
 def _describe_ledger_amount(text: str | None) -> Amounts | None:
@@ -166,7 +149,7 @@ def _describe_ledger_amount(text: str | None) -> Amounts | None:
     if text is None:
         return None
     parts = exact_amount(text)
-    return Amounts(**{name: Amount.of(parts[name]) if name in parts else None for name in PARTS})
+    return Amounts(**{name: parts.get(name) for name in PARTS})
 
 
 def format_amount(amounts: Table) -> str:
@@ -184,7 +167,7 @@ def describe_contents(release: AnyRelease) -> facts.AnyContents:
     Raises:
         SettingError: a setting, or the name of a region, cannot be written as JSON.
     """
-    settings = {name: _checked_setting(name, value) for name, value in release.settings.items()}
+    settings = {name: read_setting(value, f"The mechanism's setting {name!r}") for name, value in release.settings.items()}
     shared = {
         "mechanism": release.mechanism,
         "settings": settings,
@@ -192,15 +175,6 @@ def describe_contents(release: AnyRelease) -> facts.AnyContents:
         "columns": describe_columns(release),
     }
     return _CONTENTS[kind_of(release)](release, shared)
-
-
-def _checked_setting(name: str, value: Any) -> Any:
-    """Return the value of the mechanism's setting `name` if JSON can express it."""
-    if isinstance(value, tuple | list):
-        return tuple(_checked_setting(name, part) for part in value)
-    if value is None or isinstance(value, str | bool | int) or (isinstance(value, float) and math.isfinite(value)):
-        return value
-    raise SettingError(f"The mechanism's setting {name!r} cannot be written: use texts, finite numbers, True or False, and tuples of them.")
 
 
 def _describe_point_contents(release: PointRelease, shared: Table) -> facts.PointContents:
@@ -466,11 +440,18 @@ def _build_manifest(release: AnyRelease, publication: Publication, created: date
     return MANIFESTS.write(description)
 
 
-def _describe_data_product(publication: Publication) -> facts.DataProduct:
+def _describe_data_product(publication: CuratorTexts) -> facts.DataProduct:
     """Describe the curator's texts; of those that may be left out, the ones that are there."""
-    first = {name: getattr(publication, name) for name in ("name", "curator", "description", "region", "intended_use")}
-    more = {name: getattr(publication, name) or None for name in _MORE_TEXTS}
-    return facts.DataProduct(**first, trust_model=publication.trust_model or TRUST_MODEL, **more)
+    more: dict[str, Any] = {name: getattr(publication, name) or None for name in _MORE_TEXTS}
+    return facts.DataProduct(
+        name=publication.name,
+        curator=publication.curator,
+        description=publication.description,
+        region=publication.region,
+        intended_use=publication.intended_use,
+        trust_model=publication.trust_model or TRUST_MODEL,
+        **more,
+    )
 
 
 def describe_release(release: AnyRelease) -> Table:

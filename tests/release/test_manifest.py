@@ -2,9 +2,11 @@
 
 import json
 import re
+import zipfile
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,6 +16,7 @@ from dpviz.errors import InputError, SettingError
 from dpviz.mechanisms import MECHANISMS, FittedTree, FlatGaussian, Quadtree, TopDown
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
+from dpviz.release.facts import MANIFESTS, Manifest, make_schema
 from dpviz.release.files import read_manifest, write_release
 from dpviz.release.manifest import (
     TRUST_MODEL,
@@ -62,8 +65,10 @@ def objects(schema):
             yield from objects(below)
 
 
-def test_the_schema_is_valid_closed_and_documents_every_field():
+def test_the_schema_is_what_the_dataclasses_declare_valid_and_closed_and_documents_every_field():
+    """`python -m dpviz.release.facts` writes it."""
     schema = read_schema()
+    assert schema == make_schema()
     Draft202012Validator.check_schema(schema)
     assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
     for part in objects(schema):
@@ -86,6 +91,15 @@ def test_the_schema_is_valid_closed_and_documents_every_field():
                 for name, field in part["properties"].items():
                     described = field if "description" in field else schema["$defs"][field["$ref"].rpartition("/")[2]]
                     assert described["description"].endswith("."), name
+
+
+@pytest.mark.parametrize("path", sorted(Path(__file__).parents[1].glob("golden/bundles_*/*.zip")), ids=lambda path: path.stem)
+def test_a_kept_manifest_is_read_as_dataclasses_and_written_as_it_was(path):
+    with zipfile.ZipFile(path) as archive:
+        manifest = json.loads(archive.read("manifest.json"))
+    written_again = MANIFESTS.write(MANIFESTS.read(Manifest, manifest, "manifest"))
+    assert json.dumps(written_again) == json.dumps(manifest)
+    Draft202012Validator(read_schema()).validate(manifest)
 
 
 @pytest.mark.parametrize("release", RELEASES)
