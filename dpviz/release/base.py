@@ -12,7 +12,7 @@ from dpviz.arrays import Floats
 from dpviz.cards import Mapped
 from dpviz.families import FAMILIES
 from dpviz.privacy.receipt import Receipt, Step
-from dpviz.release.intervals import Noise, noise_of
+from dpviz.release.intervals import COVERS, MADE, Noise, noise_of
 from dpviz.release.same import is_same
 
 Level = int | str
@@ -115,6 +115,15 @@ class NoisyRelease(Mapped):
     def typical_size(self, level: int) -> float | None:  # noqa: ARG002
         """Return the median area of a level's places, in km2 or square units of a plane; None if they have no area of their own."""
         return None
+
+    @property
+    def centred_on(self) -> str:
+        """The column of its tables on which intervals are centred."""
+        return "count"
+
+    def describe_intervals(self) -> str:
+        """Say how its intervals are made, and what they cover, in the words of the manifest."""
+        return f"{MADE[self.noise].format(centre=self.centred_on)} {COVERS}"
 
     @property
     def interval_note(self) -> str:

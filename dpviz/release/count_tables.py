@@ -18,8 +18,9 @@ from dpviz.privacy.consistency import Spread
 from dpviz.privacy.receipt import Receipt
 from dpviz.privacy.wavelet import WaveletSpread
 from dpviz.release.area_release import AreaRelease
+from dpviz.release.columns import describe_area_columns, describe_point_columns
 from dpviz.release.facts import AreaContents, IndependentErrors, LeastSquaresErrors, Partitions, PointContents, WaveletErrors
-from dpviz.release.manifest import read_domain, read_grid
+from dpviz.release.manifest import describe_area_contents, describe_point_contents, read_domain, read_grid
 from dpviz.release.point_release import PointRelease
 from dpviz.release.reliability import grade_reliability
 from dpviz.release.tables import (
@@ -350,9 +351,19 @@ def _check_tree(level: NDArray[Any], arrays: dict[str, NDArray[np.int32]], edges
 
 
 POINT_LAYOUT = Layout(
-    main=TABLE, plan=plan_point_files, tables=lambda _: [LEVELS], rebuild=rebuild_point_release, finest=select_finest_partitions
+    contents=PointContents,
+    describe=describe_point_contents,
+    columns=describe_point_columns,
+    main=TABLE,
+    plan=plan_point_files,
+    tables=lambda _: [LEVELS],
+    rebuild=rebuild_point_release,
+    finest=select_finest_partitions,
 )
 AREA_LAYOUT = Layout(
+    contents=AreaContents,
+    describe=describe_area_contents,
+    columns=describe_area_columns,
     main=AREAS_TABLE,
     plan=plan_area_files,
     tables=lambda _: [LEVELS, f"{REGIONS}.parquet"],

@@ -29,7 +29,7 @@ if sys.platform != "win32":
 from dpviz.arrow_memory import copy_to_arrow
 from dpviz.errors import DpvizError, InputError, SettingError
 from dpviz.families import FAMILIES
-from dpviz.release.facts import MANIFESTS, SCHEMA_FILE, SCHEMA_VERSION, SCHEMA_VERSIONS, Manifest
+from dpviz.release.facts import MANIFESTS, SCHEMA_FILE, SCHEMA_VERSION, SCHEMA_VERSIONS, Manifest, schema_for
 from dpviz.release.manifest import (
     describe_release,
     describe_utility,
@@ -400,7 +400,7 @@ def _write_files(folder: Path, plan: Plan, manifest: Facts, extra: dict[str, byt
         if isinstance(member, Member):
             member.write(folder / member.name)
             entries.append(_describe_file(folder / member.name, member.format, member.about))
-    for name, content in ({SCHEMA: SCHEMA_FILE.read_bytes()} | extra).items():
+    for name, content in ({SCHEMA: schema_for(manifest["identity"]["kind"])} | extra).items():
         if (folder / name).exists():
             raise SettingError("An additional file has the name of one of the release's own files; rename it.")
         (folder / name).write_bytes(content)

@@ -19,7 +19,7 @@ from dpviz.privacy.receipt import PRIVATE, Step
 from dpviz.privacy.wavelet import WaveletSpread, coefficients
 from dpviz.release.base import Rows
 from dpviz.release.count_release import CountRelease
-from dpviz.release.intervals import add_skewness, count_ends
+from dpviz.release.intervals import ASSUMED, add_skewness, count_ends
 from dpviz.release.regular_grid import make_dataset
 from dpviz.release.unevenness import CutSums, Unevenness
 from dpviz.space.coverage import check_coverage, is_areas, shapes_of
@@ -326,6 +326,11 @@ class PointRelease(CountRelease):
     def typical_size(self, level: int) -> float:
         """Return the median area of a level's partitions, in km2 or square units of a plane."""
         return float(np.nanmedian(self.domain.areas_km2(self.tree.rectangles(self.open_nodes(level)))))
+
+    def describe_intervals(self) -> str:
+        """Say how its intervals are made, and what they cover; of boxes, too, where the noise is stated."""
+        boxes = f" Of boxes that cut partitions, intervals (PointRelease.answer_interval) hold in {ASSUMED}." if self.states_noise else ""
+        return f"{super().describe_intervals()}{boxes}"
 
     def is_structure(self, step: Step) -> bool:
         """Return whether a step chose the structure (splits, medians, sizes); else it measured counts that are published."""

@@ -14,7 +14,7 @@ from dpviz.arrays import Floats, Integers, Mask, Places
 from dpviz.errors import DomainError
 from dpviz.privacy.receipt import PRIVATE
 from dpviz.release.base import Level, LevelNumbers, NoisyRelease, Rows
-from dpviz.release.intervals import OF_RELEASED_PAIRS, count_ends, half_widths, half_widths_of_released
+from dpviz.release.intervals import COVERS, NO_UPPER_ENDS, OF_RELEASED_PAIRS, count_ends, half_widths, half_widths_of_released
 from dpviz.space.pair_tree import PairTree
 
 ESTIMATED = "best unbiased estimates from all noisy counts, which count_noisy states"
@@ -274,6 +274,19 @@ class TripRelease(NoisyRelease):
     def between(self, level: int) -> str:
         """Return the name of a level in the manifest, such as "state to state"."""
         return self.tree.title(2 * level)
+
+    @property
+    def centred_on(self) -> str:
+        """The column of its tables on which intervals are centred."""
+        return "count_noisy"
+
+    def describe_intervals(self) -> str:
+        """Say how its intervals are made, and what they cover, in the words of the manifest."""
+        if not self.for_released:
+            return super().describe_intervals()
+        made = f"count_noisy ± the least whole number that the noise exceeds with probability 0.05 R / m at most. {OF_RELEASED_PAIRS}"
+        upper = f" Upper ends are {NO_UPPER_ENDS}" if self.lacks_pairs else ""
+        return f"{made}{upper} {COVERS}"
 
     @property
     def interval_note(self) -> str:
