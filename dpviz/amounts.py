@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from decimal import ROUND_CEILING, ROUND_DOWN, Decimal, localcontext
 from fractions import Fraction
 
-MISSING = "–"
+MISSING, UNKNOWN = "–", "unknown"
 LONGEST_NUMBER = 400  # characters; a longer text is no number anywhere, since the time to read one can grow with the square of its length
 _BUDGET_DIGITS, _SYMBOL_DIGITS = 9, 6
 _SYMBOLS = {"epsilon": "ε", "delta": "δ", "rho": "ρ"}
@@ -22,7 +22,7 @@ def format_count(value: float | Fraction) -> str:
     >>> format_count(-1234.4), format_count(-0.2), format_count(math.inf)
     ('−1,234', '0', 'unknown')
     """
-    return _with_minus(f"{round(float(value)):,}") if math.isfinite(value) else "unknown"
+    return _with_minus(f"{round(float(value)):,}") if math.isfinite(value) else UNKNOWN
 
 
 def format_signed(value: float) -> str:

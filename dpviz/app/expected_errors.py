@@ -6,7 +6,6 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import partial
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -26,19 +25,17 @@ from dpviz.data.trips import TripCounts
 from dpviz.errors import DpvizError
 from dpviz.mechanisms.base import AnyMechanism
 from dpviz.privacy.budget import Budget
-from dpviz.publishing.dry_run import FoundEpsilon, WantedError, compute_error, compute_errors, dry_run, find_epsilon
+from dpviz.publishing.dry_run import FoundEpsilon, WantedError, compute_error, dry_run, expected_errors, find_epsilon
+from dpviz.publishing.guessed_records import PublicGuess, guess_records
 from dpviz.publishing.private_data import PrivateData
-from dpviz.publishing.public_guess import GuessedCounts, guess_pairs, guess_points, guess_regions, guess_total
 from dpviz.release.area_release import AreaRelease
-from dpviz.release.point_release import PointRelease
-from dpviz.release.trip_release import TripRelease
 from dpviz.view.escape import markdown
 
 T = TypeVar("T")
 _KEPT = 60  # results that a session keeps
 _TIMES = 10  # from which a ratio of error and count is no percentage
 _NOISE_OF_USABLE = 2.5  # an average count is usable if it is so many times its noise
-_MOST_BURIED = 0.5  # share of the parts whose guessed count is below the noise, from which the card warns
+_LEAST_USEFUL = 0.5  # share of the parts that are useful, below which the card warns
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,8 +61,8 @@ class Expected:
 
     Attributes:
         level: the level.
-        error: root mean square error of a count, from noise alone.
-        guess: guessed counts of the parts of the level; None without a guess.
+        error: root mean square error of a count; without a guess, from noise alone.
+        guess: (k,) guessed counts of the squares of the level; None without a guess, and for regions.
     """
 
     level: int
@@ -95,23 +92,26 @@ def show_expected(
     level = _choose_level(page, levels)
     how = page.config()
     guess = choose_guess(page, frame, unit, lambda: _find_finest(how, frame) is None)
-    like = guess.release if isinstance(guess.release, PointRelease) else None
     budget: dict[str, Any] = {"delta": float(how.delta), "gaussian": how.takes_delta}
-    wanted = WantedError(error=1.0, level=level, **budget, records=guess.records, spread=guess.spread, like=like)
+    lie: dict[str, Any] = {"records": guess.records, "spread": guess.spread, "pairs": guess.pairs, "like": guess.release}
+    wanted = WantedError(error=1.0, level=level, **budget, **lie)
     try:
         mechanism = how.build()
-        guessed = _guess_counts(frame, guess, levels, level)
-        error = _kept(
-            ("error", mechanism, _frame_key(frame), str(how.epsilon), wanted),
-            lambda: compute_error(mechanism, frame, wanted, float(how.epsilon)),
-        )
+        table = None if guess.records is None else _expect(mechanism, frame, how.budget(), lie)
+        if table is None:
+            key = ("error", mechanism, _frame_key(frame), str(how.epsilon), wanted)
+            error = _kept(key, lambda: compute_error(mechanism, frame, wanted, float(how.epsilon)))
+        else:
+            error = table[level]["error"]
     except DpvizError as problem:
         cards.ask(GOOD, "Choose settings that fit: the expected error cannot be computed.")
         show_error(str(problem))
         return None
-    if _describe(error, levels, level, guessed, unit):
-        _advise_level(levels, unit, _errors_of(frame, how, wanted, level), partial(_guess_counts, frame, guess, levels))
-    if guessed is None and isinstance(frame, PointCounts) and (finest := _find_finest(how, frame)) is not None and level > finest:
+    if table is None:
+        _describe_noise(error, levels, level, unit)
+    else:
+        _describe(table, levels, level, unit, guess.records or 0)
+    if table is None and isinstance(frame, PointCounts) and (finest := _find_finest(how, frame)) is not None and level > finest:
         st.caption(
             f":orange[The partitions of this mechanism end at level {finest:d}: finer squares are even parts of them, and how wrong that is"
             " depends on the data.]"
@@ -120,8 +120,7 @@ def show_expected(
     _find_epsilon(page, frame, mechanism, wanted, unit, left)
     if funding is not None and funding.account is not None:
         st.caption(f"The cap leaves {amount_text(funding.account.left)}.")
-    squares = guessed.count.astype(np.int64) if guessed is not None and isinstance(frame, PointCounts) else None
-    return Expected(level=level, error=error, guess=squares)
+    return Expected(level=level, error=error, guess=_guess_squares(frame, guess, level))
 
 
 def _choose_level(page: PageState, levels: Levels) -> int:
@@ -135,66 +134,52 @@ def _choose_level(page: PageState, levels: Levels) -> int:
     )
 
 
-def _guess_counts(frame: PrivateData, guess: Guess, levels: Levels, level: int) -> GuessedCounts | None:
-    """Guess the counts of the squares, pairs or regions of a level, of wholly masked squares none; None without a guess."""
-    if guess.records is None:
+def _guess_squares(frame: PrivateData, guess: Guess, level: int) -> Integers | None:
+    """Return (k,) made-up records of the squares of a level of points; None without a guess, and for regions."""
+    if guess.records is None or not isinstance(frame, PointCounts):
         return None
-    if isinstance(frame, PointCounts):
-        like, records = guess.release if isinstance(guess.release, PointRelease) else None, guess.records or 0
-        key = ("guess", _frame_key(frame), records, guess.spread, like)
-        points = _kept(key, lambda: guess_points(frame, records, guess.spread, like))
-        squares, is_open = points.blocks(level), frame.domain.open_blocks(level)
-        return GuessedCounts(count=squares.ravel().astype(np.float64), number=is_open.ravel().astype(np.float64))
-    if guess.release is not None:
-        if isinstance(frame, TripCounts):  # `choose_guess` has checked that the release is of the same kind
-            released = guess_pairs(frame, level, cast("TripRelease", guess.release))
-        else:
-            released = guess_regions(frame, level, cast("AreaRelease", guess.release))
-        return replace(released, count=released.count * guess.records / guess_total(guess.release))
-    everything = levels.parts_at(level)
-    pairs = min(guess.pairs or everything, everything)
-    return GuessedCounts(count=np.array([guess.records / pairs]), number=np.array([float(pairs)]))
+    public, lie = frame, PublicGuess(records=guess.records, spread=guess.spread, like=guess.release)
+    points = _kept(("guess", _frame_key(frame), lie), lambda: guess_records(public, lie))
+    return cast("PointCounts", points).blocks(level).ravel().astype(np.int64)
 
 
-def _describe(error: float, levels: Levels, level: int, guessed: GuessedCounts | None, unit: str) -> bool:
-    """Say how large the error is; return whether most counts will be noise."""
-    noise, where = f"**± {format_decimal(error, 2)} {unit}**", f"in a {levels.part} of {markdown(levels.names[level])}"
-    if guessed is None:
-        st.markdown(f"{noise} {where}")
-        needed = _NOISE_OF_USABLE * error * levels.parts_at(level)
-        st.caption(f"Counts of this level are usable from about {needed:,.0f} {unit} in all: type about how many there are.")
-        return False
-    average = float(guessed.count @ guessed.number / guessed.number.sum())
+def _expect(mechanism: AnyMechanism, frame: PrivateData, budget: Budget, lie: dict[str, Any]) -> dict[int, dict[str, float]]:
+    """Return what to expect for a guess, by level and name of the column of `expected_errors`."""
+
+    def compute() -> Any:
+        with st.spinner("Releasing made-up records ..."):
+            return expected_errors(mechanism, frame, budget, **lie).by_level.set_index("level").to_dict("index")
+
+    return _kept(("expected", mechanism, _frame_key(frame), str(budget), *lie.values()), compute)
+
+
+def _describe_noise(error: float, levels: Levels, level: int, unit: str) -> None:
+    """Say how large the noise is, and how many records it needs."""
+    st.markdown(f"**± {format_decimal(error, 2)} {unit}** in a {levels.part} of {markdown(levels.names[level])}")
+    needed = _NOISE_OF_USABLE * error * levels.parts_at(level)
+    st.caption(f"Counts of this level are usable from about {needed:,.0f} {unit} in all: type about how many there are.")
+
+
+def _describe(table: dict[int, dict[str, float]], levels: Levels, level: int, unit: str, records: int) -> None:
+    """Say how large the error is beside a guessed count, and on how many parts of the level it is small; name a better level if few."""
+    error, average = table[level]["error"], table[level]["average"]
     share = f"{format_decimal(100 * error / average, 2)} %" if error < _TIMES * average else f"{error / average:,.0f} times the count"
-    st.markdown(f"{noise} {where}, {share} of an average one ({format_decimal(average, 2)})")
-    if (buried := _share_buried(guessed, error)) <= _MOST_BURIED:
-        return False
-    st.warning(f"{buried:.0%} of these {levels.part}s have fewer {unit} than their noise.")
-    return True
-
-
-def _share_buried(guessed: GuessedCounts, error: float) -> float:
-    """Return the share of the guessed counts that are smaller than their error."""
-    return float(guessed.number[guessed.count < error].sum() / guessed.number.sum())
-
-
-def _advise_level(levels: Levels, unit: str, errors: dict[int, float], guess_at: Callable[[int], GuessedCounts | None]) -> None:
-    """Name the finest coarser level at which most counts are above their noise, and what else helps."""
-    for coarser in sorted(errors, reverse=True):
-        guessed = guess_at(coarser)
-        if guessed is not None and _share_buried(guessed, errors[coarser]) <= _MOST_BURIED:
-            where = f"{markdown(levels.names[coarser])} (± {format_decimal(errors[coarser], 2)} {unit})"
-            st.caption(f"Most counts are above their noise up to {where}. A larger ε or fewer levels help, too.")
-            return
-    st.caption("So it is at every coarser level: choose a larger ε or fewer levels." if errors else "A larger ε helps.")
-
-
-def _errors_of(frame: PrivateData, how: Any, wanted: WantedError, below: int) -> dict[int, float]:
-    """Return the expected errors of the levels that are coarser than one."""
-    mechanism, question = how.build(), replace(wanted, level=0)
-    slot = ("errors", mechanism, _frame_key(frame), str(how.epsilon), question, below)
-    first = 0 if isinstance(frame, PointCounts) else 1
-    return _kept(slot, lambda: compute_errors(mechanism, frame, question, float(how.epsilon), range(first, below)))
+    where = f"in a {levels.part} of {markdown(levels.names[level])}"
+    st.markdown(f"**± {format_decimal(error, 2)} {unit}** {where}, {share} of an average one ({format_decimal(average, 2)})")
+    parts = {each: round(records / row["average"]) for each, row in table.items()}  # of trips, pairs without any are no parts
+    useful = {each: row["useful"] for each, row in table.items()}
+    words = f"{useful[level]:,.0f} of {parts[level]:,.0f} {levels.part}s are useful: their error is at most 40 % of their count."
+    if useful[level] >= _LEAST_USEFUL * parts[level]:
+        st.caption(words)
+        return
+    st.warning(f"Only {words}")
+    coarser = [each for each in levels.names if each < level]
+    fitting = [each for each in coarser if useful[each] >= _LEAST_USEFUL * parts[each]]
+    if fitting:
+        finest = f"{markdown(levels.names[fitting[-1]])} (± {format_decimal(table[fitting[-1]]['error'], 2)} {unit})"
+        st.caption(f"Most {levels.part}s are useful up to {finest}. A larger ε or fewer levels help, too.")
+    else:
+        st.caption("So it is at every coarser level: choose a larger ε or fewer levels." if coarser else "A larger ε helps.")
 
 
 def _find_epsilon(

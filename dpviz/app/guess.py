@@ -38,7 +38,7 @@ class Guess:
     Attributes:
         records: how many records or trips there may be; None without a guess.
         spread: how they lie, one of `SPREADS`.
-        pairs: over how many pairs of the shown level trips may be spread; None for all of them.
+        pairs: on how many pairs of the finest level trips may lie; None for all of them.
         release: the earlier release by whose counts they lie; None for another spread.
     """
 
@@ -71,8 +71,10 @@ def choose_guess(page: PageState, frame: PrivateData, unit: str, needs_guess: Ca
             return Guess(records=None)
         return Guess(records=records or min(guess_total(release), MOST_RECORDS), spread=spread, release=release)
     if isinstance(frame, TripCounts):
-        pairs = _choose_number(f"good pairs {page.key}", "Over how many pairs of this level, about?", "all of them") if records else None
-        return Guess(records=records, pairs=pairs)
+        if records is None:
+            return Guess(records=None)
+        label = "On how many pairs of the finest level, about?"
+        return Guess(records=records, pairs=_choose_number(f"good pairs {page.key}", label, "all of them"))
     if records is not None or not needs_guess() or not isinstance(frame, PointCounts):
         return Guess(records=records, spread=spread)
     residents = min(count_residents(frame.domain), MOST_RESIDENTS)  # of towns in the domain

@@ -20,7 +20,7 @@ from dpviz.privacy.accounts import Account, amount_of
 from dpviz.privacy.ledger import Ledger
 from dpviz.publishing.config import ReleaseConfig, read_config
 from dpviz.publishing.dry_run import FROM_DATA, ExpectedErrors, expected_errors
-from dpviz.publishing.guessed_records import DENOMINATOR
+from dpviz.publishing.guessed_records import DENOMINATOR, PublicGuess, check_fits, count_no_records
 from dpviz.publishing.kept import differences, recover
 from dpviz.publishing.order import TEXT_NAMES, Order, PublicationTexts, Published
 from dpviz.publishing.private_data import left_out, open_data, open_frame, resolve_path
@@ -51,24 +51,25 @@ def run_release(arguments: Namespace) -> int:
     if arguments.paid is not None:
         _print_published(_write_kept(arguments.paid, config, words, ledger), ledger, None, as_json=arguments.json)
         return DONE
-    order, engine = _read_order(config, ledger, scheduler, shows=arguments.left_out, asks=not arguments.dry_run)
+    order, engine = _read_order(config, ledger, scheduler, shows=arguments.left_out, asks=not arguments.dry_run, guess=guess)
     if arguments.dry_run:
         return _print_dry_run(order, ledger, engine, unfit, config.left_out, as_json=arguments.json, guess=guess)
     _print_published(publish(order, words, ledger, say=say), ledger, engine, as_json=arguments.json)
     return DONE
 
 
-def _read_guess(arguments: Namespace) -> Facts:
-    """Return the public guess of a dry run, as arguments of `expected_errors`.
+def _read_guess(arguments: Namespace) -> PublicGuess | None:
+    """Return the public guess of a dry run; None without one.
 
     Raises:
-        SettingError: a guess that nothing uses.
+        SettingError: a guess that nothing uses, or a number out of its range.
     """
     if arguments.records is None and arguments.spread is None:
-        return {}
+        return None
     if not arguments.dry_run or arguments.records is None:
         raise SettingError("--records and --spread are a guess for --dry-run: --spread says how that many records lie.")
-    return {"records": arguments.records, "spread": {"towns": TOWNS, "denominator": DENOMINATOR}.get(arguments.spread, EVEN)}
+    spread = {"towns": TOWNS, "denominator": DENOMINATOR}.get(arguments.spread, EVEN)
+    return PublicGuess(records=arguments.records, spread=spread)
 
 
 def _write_kept(entry: int, config: ReleaseConfig, words: PublicationTexts, ledger: Ledger) -> Published:
@@ -113,7 +114,13 @@ def publication_texts(config: ReleaseConfig) -> PublicationTexts:
 
 
 def _read_order(
-    config: ReleaseConfig, ledger: Ledger, scheduler: Scheduler | None = None, *, shows: bool, asks: bool = False
+    config: ReleaseConfig,
+    ledger: Ledger,
+    scheduler: Scheduler | None = None,
+    *,
+    shows: bool,
+    asks: bool = False,
+    guess: PublicGuess | None = None,
 ) -> tuple[Order, str | None]:
     """Return `order_of` a configuration, and tell the curator on stderr how its data were counted; if `shows`, what was left out, too.
 
@@ -121,7 +128,7 @@ def _read_order(
     records first that it is looked at, as in the app.
     """
     say("Reading the data.")
-    order, engine = order_of(config, scheduler, asks=asks)
+    order, engine = order_of(config, scheduler, asks=asks, guess=guess)
     if engine is not None:
         say(f"Counted by engine {engine}.")
         say(_LEFT_OUT_HINT if not shows else _record_look(order, ledger) or _describe_left_out(order))
@@ -161,19 +168,22 @@ def _describe_left_out(order: Order) -> str:
     return f"Curator only: {left_out(order.data) or 'nothing was left out.'}"
 
 
-def order_of(config: ReleaseConfig, scheduler: Scheduler | None = None, *, asks: bool = False) -> tuple[Order, str | None]:
+def order_of(
+    config: ReleaseConfig, scheduler: Scheduler | None = None, *, asks: bool = False, guess: PublicGuess | None = None
+) -> tuple[Order, str | None]:
     """Read the data of a configuration, without bad rows, and make its order.
 
     Args:
         config: of the release.
         scheduler: a running Dask scheduler; None for workers on this computer.
         asks: whether files of equal content are to be confirmed, if this is a terminal.
+        guess: of a dry run; one that does not fit what is public is refused before a private file is opened.
 
     Returns:
         The order, and the engine that counted the data; None for a sample.
 
     Raises:
-        DpvizError: settings, domain, regions or files cannot be used.
+        DpvizError: settings, domain, regions, files or the guess cannot be used.
         RefusedError: files of equal content were not confirmed.
     """
     mechanism, budget = config.mechanism.build(config.family), config.budget.budget()
@@ -182,6 +192,8 @@ def order_of(config: ReleaseConfig, scheduler: Scheduler | None = None, *, asks:
         mechanism.refuse_mask(frame)
     if isinstance(frame, Domain | Regions):
         mechanism.check(frame)
+    if guess is not None and frame is not None:
+        check_fits(count_no_records(mechanism, frame), guess)
     opened = run_with_bar("counting", lambda watch: open_data(config, frame, bad_rows="drop", watch=watch, scheduler=scheduler))
     for note in opened.notes:
         say(f"Curator only: {advise_on_command_line(note)}")
@@ -237,14 +249,15 @@ def _print_dry_run(
     left_out: Sequence[str],
     *,
     as_json: bool,
-    guess: Facts | None = None,
+    guess: PublicGuess | None = None,
 ) -> int:
     """Print what a release would cost and its expected errors, or why it would be refused; return the exit code of that.
 
     Texts that cannot be published yet, as in a configuration that was saved before they were written, are named beside the cost. Of
     tables that are left out it is said what is not known without them; without [dataset] the ledger is not asked.
     """
-    errors = expected_errors(order.mechanism, order.data, order.budget, **(guess or {}))
+    guessed: Facts = {} if guess is None else {"records": guess.records, "spread": guess.spread}
+    errors = expected_errors(order.mechanism, order.data, order.budget, **guessed)
     account, refusal = None, None if unfit is None else str(unfit)
     try:
         account = None if "dataset" in left_out else preview_payment(order, ledger)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from dpviz.data.points import PointCounts
+from dpviz.data.areas import AreaCounts
 from dpviz.data.trips import TripCounts
 from dpviz.errors import SettingError
 from dpviz.mechanisms.base import AnyMechanism
@@ -20,11 +20,10 @@ from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.receipt import Receipt
 from dpviz.publishing.guessed_records import PublicGuess, count_no_records
 from dpviz.publishing.private_data import PrivateData, PublicFrame, without_records
-from dpviz.publishing.public_guess import EVEN, RELEASED, SEED, guess_points
+from dpviz.publishing.public_guess import EVEN, RELEASED, SEED
 from dpviz.publishing.simulated_errors import simulate_errors
 from dpviz.release.area_release import AreaRelease
 from dpviz.release.nouns import AnyRelease
-from dpviz.release.point_release import PointRelease
 from dpviz.release.squares import expected_error
 from dpviz.release.trip_release import TripRelease
 
@@ -37,19 +36,15 @@ FROM_DATA = (
 ONLY_NOISE = "These errors are those of the noise alone: assumptions inside partitions and later steps add others."
 SMALLEST, LARGEST = 0.001, 100.0  # epsilon
 STRIDES = 10  # the search goes from the largest epsilon down to the smallest in strides of a factor of about 3
-FINEST_COMPARED = 9  # level of the finest squares whose unevenness is computed
 STEPS = 9  # bisections of the last stride, which determine epsilon to a few thousandths
 ROUNDINGS = 10  # attempts to round epsilon up to three digits
 MOST_ATTEMPTS = 1 + STRIDES + STEPS + ROUNDINGS
 NOT_REACHED = "With this mechanism no ε from 0.001 to 100 gives so small an error on this level: choose a coarser level or a larger error."
 GUESS_NOTE = (
-    "The errors are those for {records:,} made-up records, which lie {spread}: of the noise, and of partitions that are larger than a"
-    " square."
-)
-OUTLOOK_NOTE = (
     "These errors are those for {records:,} made-up records, which lie {spread}: of the noise, of what partitions hide, and of what is left"
-    " out. A count is useful if its error is at most 40 % of it. Real data lie in another way."
+    " out. Real data lie in another way."
 )
+USEFUL_NOTE = " A count is useful if its error, as far as a reader can know it, is at most 40 % of it."
 SUPPRESSED = "Pairs that are not released count as 0. Their error is not included and can be much larger: a study shows it."
 LISTED = (
     "Which pairs of the finest level are listed depends on the data, and these errors say nothing on it: they are those of the noise in one"
@@ -112,6 +107,7 @@ def expected_errors(
         before_run: called before each release and each level; an exception from it ends the simulation.
 
     Raises:
+        SettingError: no built mechanism; or how records lie without their number.
         InputError: a frame of another family.
         DpvizError: settings, frame, budget or guess do not fit together.
 
@@ -125,10 +121,12 @@ def expected_errors(
     ['the whole', 'state', 'county']
     """
     data = count_no_records(mechanism, frame, contributions)
+    if records is None and (spread != EVEN or pairs is not None or like is not None):
+        raise SettingError("spread, pairs and like say how made-up records lie: give their number, too, as in records=10_000.")
     if records is not None:
         guess = PublicGuess(records=records, spread=spread if like is None else RELEASED, pairs=pairs, like=like)
         outlook = simulate_errors(mechanism, data, budget, guess, before_run)
-        note = OUTLOOK_NOTE.format(records=records, spread=guess.spread)
+        note = GUESS_NOTE.format(records=records, spread=guess.spread) + USEFUL_NOTE
         return ExpectedErrors(by_level=pd.DataFrame([vars(level) for level in outlook.levels]), receipt=outlook.receipt, note=note)
     release = dry_run(mechanism, data, budget)
     rows = [vars(level) for level in mechanism.level_errors(release)]
@@ -153,10 +151,11 @@ class WantedError:
             areas also 0, the whole).
         delta: for mechanisms that need one.
         gaussian: whether the budget has this delta where the kind of the budget decides the noise; else it is epsilon alone.
-        records: a public estimate of the number of records. Partitions that depend on data are then computed for as many made-up
-            records; with None, for empty data.
-        spread: how the made-up records lie, one of `SPREADS` of `public_guess`.
-        like: the earlier release by whose counts they lie, for points; None for another spread.
+        records: a public estimate of the number of records: the error is then that of releases of as many made-up records. With None it is
+            that of the noise alone, and partitions that depend on data are those of empty data.
+        spread: how the made-up records lie, one of `SPREADS` of `guessed_records`.
+        pairs: of trips that lie evenly, on how many pairs of the finest regions; None for all.
+        like: the earlier release by whose counts they lie; None for another spread.
 
     >>> WantedError(error=20, level=2, records=100_000).spread
     'evenly'
@@ -168,7 +167,15 @@ class WantedError:
     gaussian: bool = False
     records: int | None = None
     spread: str = EVEN
-    like: PointRelease | None = None
+    pairs: int | None = None
+    like: AnyRelease | None = None
+
+    @property
+    def guess(self) -> PublicGuess | None:
+        """The public guess of the records; None without their number."""
+        if self.records is None:
+            return None
+        return PublicGuess(records=self.records, spread=self.spread, pairs=self.pairs, like=self.like)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -202,8 +209,8 @@ def find_epsilon(
     So all larger epsilons that were tried are enough, too. A search upwards could stop too early: very small budgets can give coarse
     partitions with little noise, and their large uniformity error is not part of the expected error.
 
-    Without a guess of how many records there are, the error comes from the noise alone (see `expected_errors`). With one, it is
-    that for made-up records: of the noise, and of partitions that are larger than a square (see `error_of_partitions`).
+    Without a guess of how many records there are, the error comes from the noise alone. With one, it is that of releases of made-up
+    records, as `expected_errors` states it for the level: of the noise, of what partitions hide, and of what is left out.
 
     Args:
         mechanism: the mechanism with its settings.
@@ -211,7 +218,7 @@ def find_epsilon(
         wanted: the largest acceptable error, in records or trips, or all of `WantedError`.
         level: of an error that is given as a number: the zoom level of points, or the level of regions.
         contributions: the bound m on the records of one person; of counts, theirs is used.
-        how: for an error that is given as a number, `delta`, `gaussian`, `records`, `spread` and `like` of `WantedError`.
+        how: for an error that is given as a number, `delta`, `gaussian`, `records`, `spread`, `pairs` and `like` of `WantedError`.
         before_attempt: called before each of at most `MOST_ATTEMPTS` attempts; an exception from it ends the search.
 
     Raises:
@@ -281,7 +288,7 @@ def compute_error(mechanism: AnyMechanism, data: PrivateData, wanted: WantedErro
     Args:
         mechanism: the mechanism with its settings.
         data: only domain or regions, unit and bound per person are used, not the records.
-        wanted: its level, delta and number of records are used.
+        wanted: all of it but the error is used.
         epsilon: above 0.
 
     Returns:
@@ -290,23 +297,14 @@ def compute_error(mechanism: AnyMechanism, data: PrivateData, wanted: WantedErro
     return _Trials(mechanism=mechanism, data=data, wanted=wanted).error(epsilon)
 
 
-def compute_errors(
-    mechanism: AnyMechanism, data: PrivateData, wanted: WantedError, epsilon: float, levels: Sequence[int]
-) -> dict[int, float]:
-    """Compute the expected errors of several levels, as `compute_error` does for one, from one run of the mechanism."""
-    trials = _Trials(mechanism=mechanism, data=data, wanted=wanted)
-    release = trials.run(epsilon)
-    return {level: trials.error_at(release, level) for level in levels}
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Trials:
-    """Releases without the records at several epsilons. What does not depend on epsilon is computed once.
+    """Releases without the records, or of made-up ones, at several epsilons.
 
     Attributes:
         mechanism: the mechanism with its settings.
         data: only domain or regions, unit and bound per person are used, not the records.
-        wanted: its level, delta and number of records are used.
+        wanted: all of it but the error is used.
     """
 
     mechanism: AnyMechanism
@@ -315,44 +313,32 @@ class _Trials:
 
     def error(self, epsilon: float) -> float:
         """Compute the expected error at the wanted level; raises `SettingError` if there is no such level."""
-        return self.error_at(self.run(epsilon), self.wanted.level)
-
-    def error_at(self, release: AnyRelease, level: int) -> float:
-        """Compute the expected error of a level of a run; raises `SettingError` if there is no such level."""
+        self._check_level()
+        budget, level, guess = self._budget(repr(epsilon)), self.wanted.level, self.wanted.guess
+        if guess is not None:
+            return simulate_errors(self.mechanism, self.data, budget, guess, level=level).levels[0].error
+        release = dry_run(self.mechanism, self.data, budget)
         if isinstance(release, TripRelease):
-            if not 1 <= level <= release.depth:
-                raise SettingError(f"Trips have levels 1 to {release.depth}.")
             variance = release.stages[2 * level].variance
             return float(np.sqrt(variance)) if np.isfinite(variance) else _compute_summed_error(release, level)
         if isinstance(release, AreaRelease):
-            if not 0 <= level <= release.regions.depth:
-                raise SettingError(f"These regions have levels 0 to {release.regions.depth}.")
             return float(np.sqrt(np.mean(release.stddev(level) ** 2)))
-        if not 0 <= level <= release.domain.order:
-            raise SettingError(f"Points on this domain have zoom levels 0 to {release.domain.order}.")
-        noise, made_up = expected_error(release, level), self._made_up
-        return noise if made_up is None else float(np.hypot(noise, error_of_partitions(release, made_up, level)))
+        return expected_error(release, level)
 
-    def run(self, epsilon: float) -> Any:
-        """Make a release of made-up records, or of no records if the partitions do not depend on the records or no number is given."""
-        if self._made_up is None or not self._is_adaptive:
-            return dry_run(self.mechanism, self.data, self._budget(repr(epsilon)))
-        return self.mechanism.release(self._made_up, self._budget(repr(epsilon)), Entropy.seeded(SEED))
+    def _check_level(self) -> None:
+        level = self.wanted.level
+        if isinstance(self.data, TripCounts):
+            if not 1 <= level <= self.data.regions.depth:
+                raise SettingError(f"Trips have levels 1 to {self.data.regions.depth}.")
+        elif isinstance(self.data, AreaCounts):
+            if not 0 <= level <= self.data.regions.depth:
+                raise SettingError(f"These regions have levels 0 to {self.data.regions.depth}.")
+        elif not 0 <= level <= self.data.domain.order:
+            raise SettingError(f"Points on this domain have zoom levels 0 to {self.data.domain.order}.")
 
     def _budget(self, epsilon: str) -> Budget:
         has_delta = self.mechanism.needs_delta or (self.mechanism.noise_by_budget and self.wanted.gaussian)
         return ApproxBudget(epsilon, repr(self.wanted.delta)) if has_delta else PureBudget(epsilon)
-
-    @cached_property
-    def _made_up(self) -> PointCounts | None:
-        """Made-up records; None without a guess of their number, and for trips."""
-        if self.wanted.records is None or not isinstance(self.data, PointCounts):
-            return None
-        return guess_points(self.data, self.wanted.records, self.wanted.spread, self.wanted.like)
-
-    @cached_property
-    def _is_adaptive(self) -> bool:
-        return bool(self.mechanism.depends_on_data(self.at_epsilon_one))
 
     @cached_property
     def at_epsilon_one(self) -> Any:
@@ -361,44 +347,27 @@ class _Trials:
 
     @property
     def sums_lack_pairs(self) -> bool:
-        """Whether the level is a sum of finer pairs, and the mechanism leaves some of these pairs out."""
-        is_sum = isinstance(self.data, TripCounts) and _is_sum(self.at_epsilon_one, self.wanted.level)
+        """Whether the level is a sum of finer pairs, and the mechanism leaves some out, and no guess says how many trips these have."""
+        is_sum = self.wanted.records is None and isinstance(self.data, TripCounts) and _is_sum(self.at_epsilon_one, self.wanted.level)
         return is_sum and not self.at_epsilon_one.every_pair
 
     def write_note(self) -> str:
         """Write sentences on what the error of `find_epsilon` does not include."""
         release, wanted, notes = self.at_epsilon_one, self.wanted, []
+        if wanted.records is not None:
+            return GUESS_NOTE.format(records=wanted.records, spread=wanted.spread)
         if isinstance(release, TripRelease):
             if _lists_pairs(release) and wanted.level == release.depth:
                 notes.append(LISTED)
             elif not release.every_pair:
                 notes.append(SUPPRESSED)
-        elif wanted.records:
-            return GUESS_NOTE.format(records=wanted.records, spread=wanted.spread)
-        elif self._is_adaptive:
+        elif self.mechanism.depends_on_data(release):
             notes.append(FROM_DATA)
         if _is_sum(release, wanted.level):
             notes.append(
                 "This level is a sum of finer pairs; the error assumes that all of them are released, and fewer pairs have less noise."
             )
         return " ".join([*notes, ONLY_NOISE])
-
-
-def error_of_partitions(release: PointRelease, points: PointCounts, level: int) -> float:
-    """Compute the error of the squares of a level if the counts of all partitions were exact: how unevenly records lie inside partitions.
-
-    Args:
-        release: its partitions are used, and how it fills partitions that are cut.
-        points: public, made-up records.
-        level: the level of the squares; from `FINEST_COMPARED` on, the error of that level, an upper bound of that of a finer one.
-
-    Returns:
-        Root mean square error of a square, in records.
-    """
-    level = min(level, FINEST_COMPARED)
-    exact = replace(release, count=release.tree.sums(points.column, points.row, points.count).astype(np.float64))
-    difference = (exact.blocks(level) - points.blocks(level))[points.domain.open_blocks(level)]
-    return float(np.sqrt(np.mean(difference**2)))
 
 
 def _compute_summed_error(release: TripRelease, level: int) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,7 +13,7 @@ from dpviz.data.areas import AreaCounts
 from dpviz.data.points import PointCounts
 from dpviz.data.trips import TripCounts
 from dpviz.errors import InputError, SettingError, check_choice
-from dpviz.mechanisms.base import BOUNDED, AnyMechanism
+from dpviz.mechanisms.base import BOUNDED, AnyMechanism, Mechanism
 from dpviz.publishing.private_data import PrivateData, PublicFrame, without_records
 from dpviz.publishing.public_guess import (
     EVEN,
@@ -79,8 +80,10 @@ def count_no_records(mechanism: AnyMechanism, frame: PublicFrame | PrivateData, 
         contributions: the bound m on the records of one person; of counts, theirs is used.
 
     Raises:
+        SettingError: no built mechanism, but its key or class, for example.
         InputError: a frame of another family.
     """
+    _check_built(mechanism)
     if isinstance(frame, PointCounts | TripCounts | AreaCounts):
         mechanism.check_type(frame)
         return without_records(frame)
@@ -90,13 +93,50 @@ def count_no_records(mechanism: AnyMechanism, frame: PublicFrame | PrivateData, 
         return PointCounts(domain=frame, column=nowhere, row=nowhere, count=none, **person)
     if mechanism.family == AREAS and isinstance(frame, Regions):
         return AreaCounts(regions=frame, leaf=nowhere, count=none, **person)
-    regions = frame if isinstance(frame, tuple) else (frame, None)
-    if mechanism.family == TRIPS and isinstance(regions[0], Regions):
+    sides: tuple[Any, ...] = frame if isinstance(frame, tuple) else (frame,)
+    if mechanism.family == TRIPS and len(sides) in (1, 2) and all(isinstance(side, Regions) for side in sides):
         exactly = contributions != 1 and mechanism.neighbours == BOUNDED
-        return TripCounts(
-            regions=regions[0], destinations=regions[1], origin=nowhere, destination=nowhere, count=none, exactly=exactly, **person
-        )
-    raise InputError(f"{mechanism.title} needs {'a Domain' if mechanism.family == POINTS else 'Regions'} as its frame.")
+        ends = sides[1] if len(sides) > 1 else None
+        return TripCounts(regions=sides[0], destinations=ends, origin=nowhere, destination=nowhere, count=none, exactly=exactly, **person)
+    pair = " or a pair (origins, destinations)" if mechanism.family == TRIPS else ""
+    raise InputError(f"{mechanism.title} needs {'a Domain' if mechanism.family == POINTS else 'Regions'}{pair} as its frame.")
+
+
+def _check_built(mechanism: object) -> None:
+    if not isinstance(mechanism, Mechanism):
+        name = mechanism.__name__ if isinstance(mechanism, type) else type(mechanism).__name__
+        raise SettingError(f'Give a built mechanism, such as dpviz.PathTree() or dpviz.MECHANISMS["path_tree"](), not {name[:40]}.')
+
+
+def check_fits(data: PrivateData, guess: PublicGuess) -> None:
+    """Check a guess against a public frame, before any record is made up, counted or read.
+
+    Args:
+        data: only its frame is used.
+        guess: how many records there may be, and how they lie.
+
+    Raises:
+        SettingError: a guess for another family, more pairs than there are, or regions without a denominator.
+    """
+    if guess.like is not None and not isinstance(guess.like, _RELEASES[type(data)]):
+        raise SettingError("The earlier release is of another kind: choose one of the same kind of data.")
+    if isinstance(data, PointCounts):
+        sides: tuple[Regions, ...] = ()
+        if guess.spread == DENOMINATOR:
+            raise SettingError("A domain has no denominator: choose how records lie in another way.")
+    else:
+        sides = (data.regions, data.ends) if isinstance(data, TripCounts) else (data.regions,)
+        if guess.spread == TOWNS:
+            raise SettingError("Towns are points: in regions, records lie evenly, by the denominator, or as in an earlier release.")
+    if guess.spread == DENOMINATOR and not all(side.denominator is not None and side.denominator.any() for side in sides):
+        raise SettingError("These regions have no denominator, a public number of each: choose how records lie in another way.")
+    if guess.pairs is None:
+        return
+    if not isinstance(data, TripCounts):
+        raise SettingError("Only trips lie on pairs of regions.")
+    possible = math.prod(side.size(side.depth) for side in sides)
+    if guess.pairs > possible:
+        raise SettingError(f"There are {possible:,} pairs of the finest regions: pairs must be at most that, or None for all of them.")
 
 
 def guess_records(data: PrivateData, guess: PublicGuess) -> PrivateData:
@@ -107,7 +147,7 @@ def guess_records(data: PrivateData, guess: PublicGuess) -> PrivateData:
         guess: how many records there may be, and how they lie.
 
     Raises:
-        SettingError: a guess for another family, regions without a denominator, or a release of other regions.
+        SettingError: a guess that does not fit (see `check_fits`), or a release of other regions.
 
     >>> import dpviz as dv
     >>> trips = dv.load_sample("us_flights")
@@ -115,17 +155,10 @@ def guess_records(data: PrivateData, guess: PublicGuess) -> PrivateData:
     >>> len(made_up.count), int(made_up.count.sum()), made_up.count.min() > 9
     (300, 9000, np.True_)
     """
-    if guess.like is not None and not isinstance(guess.like, _RELEASES[type(data)]):
-        raise SettingError("The earlier release is of another kind: choose one of the same kind of data.")
-    if guess.pairs is not None and not isinstance(data, TripCounts):
-        raise SettingError("Only trips lie on pairs of regions.")
+    check_fits(data, guess)
     empty, rng = without_records(data), np.random.default_rng(SEED)
     if isinstance(empty, PointCounts):
-        if guess.spread == DENOMINATOR:
-            raise SettingError("A domain has no denominator: choose how records lie in another way.")
         return guess_points(empty, guess.records, guess.spread, guess.like if isinstance(guess.like, PointRelease) else None)
-    if guess.spread == TOWNS:
-        raise SettingError("Towns are points: in regions, records lie evenly, by the denominator, or as in an earlier release.")
     if isinstance(empty, AreaCounts):
         count = rng.multinomial(guess.records, _weigh_leaves(empty, guess))
         leaf = np.flatnonzero(count)
@@ -142,17 +175,10 @@ def _weigh_leaves(areas: AreaCounts, guess: PublicGuess) -> Floats:
         like = guess_regions(areas, areas.regions.depth, guess.like)
         weight = np.repeat(like.count, like.number.astype(np.int64))
     else:
-        weight = _density(areas.regions) if guess.spread == DENOMINATOR else np.ones(size)
+        weight = np.asarray(areas.regions.denominator, np.float64) if guess.spread == DENOMINATOR else np.ones(size)
     if not weight.sum():
         raise SettingError("The earlier release has no records in these regions: choose another one.")
     return np.asarray(weight / weight.sum())
-
-
-def _density(regions: Regions) -> Floats:
-    """Return (leaves,) the denominator of the finest regions."""
-    if regions.denominator is None or not regions.denominator.any():
-        raise SettingError("These regions have no denominator, a public number of each: choose how records lie in another way.")
-    return np.asarray(regions.denominator, np.float64)
 
 
 def _draw_pairs(trips: TripCounts, guess: PublicGuess, rng: np.random.Generator) -> tuple[Integers, Integers]:
@@ -163,10 +189,10 @@ def _draw_pairs(trips: TripCounts, guess: PublicGuess, rng: np.random.Generator)
     if guess.spread == RELEASED and isinstance(guess.like, TripRelease):
         return _draw_like(trips, guess.like, guess.records, rng)
     if guess.spread == DENOMINATOR:
-        density = [_density(side) for side in sides]
+        density = [np.asarray(side.denominator, np.float64) for side in sides]
         ends = [rng.choice(size, guess.records, p=each / each.sum()) for size, each in zip(sizes, density, strict=True)]
         return np.unique(ends[0] * np.int64(sizes[1]) + ends[1], return_counts=True)
-    pairs = min(guess.pairs or possible, possible)
+    pairs = guess.pairs or possible
     if pairs > _MOST_PAIRS:
         return np.unique(rng.integers(0, possible, guess.records), return_counts=True)
     chosen = np.arange(possible) if pairs == possible else np.sort(rng.choice(possible, pairs, replace=False))

@@ -6,14 +6,12 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
-import pandas as pd
 from pyproj import Transformer
 
 from dpviz.arrays import Floats, Integers
 from dpviz.data.areas import AreaCounts
 from dpviz.data.cells import OUTSIDE, cells_of
 from dpviz.data.points import PointCounts
-from dpviz.data.trips import TripCounts
 from dpviz.errors import SettingError
 from dpviz.release.area_release import AreaRelease
 from dpviz.release.nouns import AnyRelease
@@ -88,39 +86,15 @@ def guess_total(release: AnyRelease) -> int:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class GuessedCounts:
-    """Guessed counts of the squares, pairs or regions of a level.
+    """Guessed counts of the regions of a level.
 
     Attributes:
         count: (n,) guessed counts.
-        number: (n,) how many squares, pairs or regions have that count.
+        number: (n,) how many regions have that count.
     """
 
     count: Floats
     number: Floats
-
-
-def guess_pairs(trips: TripCounts, level: int, release: TripRelease) -> GuessedCounts:
-    """Guess the trips between the regions of a level by a release of the same regions; where it is coarser, by even parts of its pairs.
-
-    Args:
-        trips: only its regions are used.
-        level: of the pairs, 1 for the coarsest.
-        release: an earlier release.
-
-    Raises:
-        SettingError: a simulation, or the release and the regions have no level in common.
-    """
-    tree = check_guess(release).tree
-    sides = ((trips.regions, tree.origins), (trips.ends, tree.destinations))
-    shared = next((each for each in range(level, 0, -1) if all(is_level_of(*side, each) for side in sides)), 0)
-    if not shared:
-        raise SettingError(NO_SHARED_LEVEL)
-    table = release.to_frame(trips.regions.levels[shared - 1])
-    origin, destination = (_regions_below(regions, table[name], shared, level) for (regions, _), name in zip(sides, _ENDS, strict=True))
-    inside = origin * destination
-    everything = float(trips.regions.size(level)) * trips.ends.size(level)
-    released = np.maximum(table["count"].to_numpy(np.float64), 0)
-    return GuessedCounts(count=np.append(released / np.maximum(inside, 1), 0.0), number=np.append(inside, everything - inside.sum()))
 
 
 def guess_regions(areas: AreaCounts, level: int, release: AreaRelease) -> GuessedCounts:
@@ -157,19 +131,10 @@ def guess_regions(areas: AreaCounts, level: int, release: AreaRelease) -> Guesse
     return GuessedCounts(count=count / inside, number=inside)
 
 
-_ENDS = ("origin", "destination")
-
-
 def is_level_of(regions: Regions, released: Regions, level: int) -> bool:
     """Return whether a release has a level of this name with the same regions."""
     name = regions.levels[level - 1]
     return name in released.levels and set(released.ids_of(released.levels.index(name) + 1)) == set(regions.ids_of(level))
-
-
-def _regions_below(regions: Regions, ids: pd.Series[str], shared: int, level: int) -> Floats:
-    """Return (n,) how many regions of `level` are in each of the regions with these ids of the level `shared`."""
-    number = np.bincount(regions.ancestors(shared, level), minlength=regions.size(shared))
-    return number[regions.find(ids.to_numpy(object), shared)].astype(np.float64)
 
 
 def count_residents(domain: Domain) -> int:

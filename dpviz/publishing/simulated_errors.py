@@ -23,20 +23,23 @@ from dpviz.publishing.guessed_records import PublicGuess, count_no_records, gues
 from dpviz.publishing.private_data import PrivateData, PublicFrame
 from dpviz.publishing.public_guess import SEED
 from dpviz.release.area_release import AreaRelease
-from dpviz.release.intervals import half_widths_of_released
+from dpviz.release.intervals import add_skewness, half_widths, half_widths_of_released
+from dpviz.release.nouns import AnyRelease
 from dpviz.release.point_release import PointRelease
 from dpviz.release.reliability import RELIABILITY
 from dpviz.release.squares import block_boxes, sample_blocks
 from dpviz.release.trip_release import TripRelease
+from dpviz.release.unevenness import CutSums
 from dpviz.space.domain import Domain
 from dpviz.space.regions import Regions
 
 RUNS = 4
 """Releases of made-up trips, which are compared pair by pair."""
-_RUNS_OF_POINTS = 2  # where the records decide the partitions
+_RUNS_OF_POINTS = 2
 USEFUL = RELIABILITY[-1][0]
 """A count is useful if its error is at most this share of it: then its reliability is at least medium."""
-_FULLEST, _OTHERS = 128, 128  # squares of a level whose errors are computed: all of the fullest, and some of the others and of the empty
+_FULLEST, _OTHERS, _EMPTY = 128, 512, 128
+"""Squares of a level whose errors are computed: all of the fullest, some of each size of the others, some of the empty."""
 _ALIKE = 1.1  # ratio of counts that are about equal
 _LARGEST_TABLE = 11  # order of a lattice whose counts are added up in a table
 
@@ -50,11 +53,14 @@ class LevelOutlook:
         of: name of what is counted, such as "state to state".
         numbers: how many squares, regions or pairs can have records.
         stddev: root mean square standard deviation of the noise of a count, in records or trips; NaN where none can be stated.
-        interval: half the width of the 95 % interval, in records or trips.
+        interval: half the width of the 95 % interval, in records or trips. Of squares that cut partitions it allows for what lies inside,
+            as `answer_interval` does (root mean square over squares, of intervals that are not yet cut at 0).
         average: average count of a square or region; of trips, of a pair with trips.
         error: root mean square error of a count, in records or trips: noise, what partitions hide, and what is left out. Of trips, over
             the pairs that have trips or are released.
-        useful: on how many squares, regions or pairs the error is at most 40 % of the count.
+        useful: of how many squares, regions or pairs the error is at most 40 % of the count. Of squares it is the error that a reader of
+            the release can know, from noise and from what may lie inside the partitions that a square cuts (`Unevenness`): a square that is
+            right by luck alone is of no use.
         released: of trips, how many pairs are released; else all.
     """
 
@@ -88,6 +94,7 @@ class Rehearsal:
         budget: of the release.
         guess: how many records there may be, and how they lie.
         density: the denominators of the regions, by which records may lie: regions are equal without them.
+        level: the only level that is wanted; None for all of them.
         before_run: called before each release and each level; an exception from it ends the simulation.
     """
 
@@ -97,11 +104,18 @@ class Rehearsal:
     budget: Budget
     guess: PublicGuess
     density: tuple[bytes, ...] = ()
+    level: int | None = None
     before_run: Callable[[], object] = field(default=int, compare=False, repr=False)
 
 
 def simulate_errors(
-    mechanism: AnyMechanism, data: PrivateData, budget: Budget, guess: PublicGuess, before_run: Callable[[], object] = int
+    mechanism: AnyMechanism,
+    data: PrivateData,
+    budget: Budget,
+    guess: PublicGuess,
+    before_run: Callable[[], object] = int,
+    *,
+    level: int | None = None,
 ) -> Outlook:
     """Simulate releases of made-up records, and compare them with these. Results are kept, for the next time that they are wanted.
 
@@ -115,6 +129,7 @@ def simulate_errors(
         budget: of the release.
         guess: how many records there may be, and how they lie.
         before_run: called before each release and each level; an exception from it ends the simulation.
+        level: the only level that is wanted, by its number; None for all of them.
 
     Raises:
         DpvizError: settings, frame, budget and guess do not fit together.
@@ -131,6 +146,7 @@ def simulate_errors(
         budget=budget,
         guess=guess,
         density=density,
+        level=level,
         before_run=before_run,
     )
     return _simulate(question)
@@ -139,9 +155,8 @@ def simulate_errors(
 @lru_cache(maxsize=64)
 def _simulate(question: Rehearsal) -> Outlook:
     """Simulate what a rehearsal says."""
-    empty = count_no_records(question.mechanism, question.frame, question.contributions)
-    made_up = guess_records(empty, question.guess)
-    releases = _make_releases(question, empty, made_up)
+    made_up = _make_up(question.mechanism, question.frame, question.contributions, question.guess, question.density)
+    releases = _make_releases(question, made_up)
     if isinstance(made_up, PointCounts):
         levels = _outlook_of_squares(question, releases, made_up)
     elif isinstance(made_up, AreaCounts):
@@ -151,15 +166,15 @@ def _simulate(question: Rehearsal) -> Outlook:
     return Outlook(levels=levels, receipt=releases[0].receipt)
 
 
-def _make_releases(question: Rehearsal, empty: PrivateData, made_up: PrivateData) -> list[Any]:
-    """Make the releases: `RUNS` of made-up records where these decide what is released, else one."""
-    runs, releases = RUNS if isinstance(made_up, TripCounts) else 1, []
-    if isinstance(made_up, PointCounts):
-        question.before_run()
-        first = question.mechanism.release(empty, question.budget, Entropy.seeded(SEED))
-        if not question.mechanism.depends_on_data(first):
-            return [first]
-        runs = _RUNS_OF_POINTS
+@lru_cache(maxsize=1)
+def _make_up(mechanism: AnyMechanism, frame: PublicFrame, people: int, guess: PublicGuess, density: tuple[bytes, ...]) -> PrivateData:  # noqa: ARG001
+    """Make up the records of a rehearsal, once for all budgets of a search."""
+    return guess_records(count_no_records(mechanism, frame, people), guess)
+
+
+def _make_releases(question: Rehearsal, made_up: PrivateData) -> list[Any]:
+    """Make releases of made-up records: what regions state does not depend on them, so that one of areas is enough."""
+    runs, releases = RUNS if isinstance(made_up, TripCounts) else _RUNS_OF_POINTS if isinstance(made_up, PointCounts) else 1, []
     for stream in Entropy.seeded(SEED).spawn(runs):
         question.before_run()
         releases.append(question.mechanism.release(made_up, question.budget, stream))
@@ -171,7 +186,8 @@ def _outlook_of_squares(question: Rehearsal, releases: Sequence[PointRelease], m
     count_in = _prepare_counting(made_up)
     exact = [replace(release, count=count_in(release)) for release in releases]
     squares, rows = _Squares.of(made_up), []
-    for zoom in range(made_up.domain.order, -1, -1):
+    order = made_up.domain.order
+    for zoom in range(order, -1, -1) if question.level is None else (question.level,):
         question.before_run()
         squares = squares.coarsen(zoom)
         rows.append(_outlook_of_zoom(releases, exact, squares.choose()))
@@ -247,16 +263,18 @@ class _Squares:
         return replace(self, zoom=zoom, place=place, count=np.bincount(index, self.count).astype(np.int64))
 
     def choose(self) -> _Chosen:
-        """Choose the fullest squares, and for the others and for the empty ones some at random that stand for them."""
+        """Choose the fullest squares; of the others some of each size, and of the empty ones some at random, that stand for them."""
         rng, domain, zoom = np.random.default_rng(SEED), self.domain, self.zoom
         numbers = int(domain.open_blocks(zoom).sum()) if domain.mask is not None else 4**zoom
-        order = np.argpartition(-self.count, min(_FULLEST, len(self.count) - 1))
-        others = rng.choice(order[_FULLEST:], _OTHERS) if len(order) > _FULLEST + _OTHERS else order[_FULLEST:]
+        order = np.argsort(-self.count, kind="stable")
+        others = rest = order[_FULLEST:]
+        if len(rest) > _OTHERS:
+            others = rest[((np.arange(_OTHERS) + 0.5) * (len(rest) / _OTHERS)).astype(np.int64)]
         row, column = sample_blocks(domain, zoom)
         empty = (row << zoom) + column
         empty = empty[self.place[np.minimum(np.searchsorted(self.place, empty), len(self.place) - 1)] != empty]
-        empty = rng.permutation(empty)[:_OTHERS]
-        groups = ((order[:_FULLEST], len(order[:_FULLEST])), (others, len(order[_FULLEST:])))
+        empty = rng.permutation(empty)[:_EMPTY]
+        groups = ((order[:_FULLEST], len(order[:_FULLEST])), (others, len(rest)))
         place = np.concatenate([*(self.place[index] for index, _ in groups), empty])
         sizes = [*((len(index), number) for index, number in groups), (len(empty), numbers - len(self.place))]
         return _Chosen(
@@ -277,25 +295,44 @@ def _outlook_of_zoom(releases: Sequence[PointRelease], exact: Sequence[PointRele
         exact: the same without noise: what their partitions hide is then all that is wrong.
         squares: those that stand for all.
     """
-    variance, bias = np.zeros(len(squares.true)), np.zeros(len(squares.true))
+    zoom = squares.zoom
+    variance, bias, half_width, useful = np.zeros((4, len(squares.true)))
     for release, without_noise in zip(releases, exact, strict=True):
-        variance += release.answer(squares.boxes, spread=True, fill="uniform")[1] ** 2 / len(releases)  # only the spread is used
+        noise = release.answer(squares.boxes, spread=True, fill="uniform")[1]  # only the spread is used
+        cut = release.cut_sums(squares.boxes)
+        known = np.sqrt(noise**2 + cut.variance)
+        variance += noise**2 / len(releases)
+        half_width += _half_widths(release, known, cut) ** 2 / len(releases)
+        useful += (known <= USEFUL * squares.true) / len(releases)
         bias += (without_noise.answer(squares.boxes) - squares.true) ** 2 / len(releases)
-    stddev, zoom = np.sqrt([squares.mean(variance)]), squares.zoom
-    name = f"{1 << zoom:,} x {1 << zoom:,} squares" if zoom else "the whole domain"
     return LevelOutlook(
-        **(vars(LevelError.of_noise(zoom, name, stddev, releases[0].noise)) | {"numbers": squares.numbers}),
+        level=zoom,
+        of=f"{1 << zoom:,} x {1 << zoom:,} squares" if zoom else "the whole domain",
+        numbers=squares.numbers,
+        stddev=float(np.sqrt(squares.mean(variance))),
+        interval=float(np.sqrt(squares.mean(half_width))),
         average=squares.average,
         error=float(np.sqrt(squares.mean(variance + bias))),
-        useful=float(squares.weight @ (np.sqrt(variance + bias) <= USEFUL * squares.true)),
+        useful=float(squares.weight @ useful),
         released=float(squares.numbers),
     )
+
+
+def _half_widths(release: PointRelease, stddev: Floats, cut: CutSums) -> Floats:
+    """Compute half the widths of the intervals of squares, as `answer_interval` does before it rounds: (k,) of (k,) deviations in all."""
+    below = half_widths(release.noise, stddev)
+    return np.asarray((below + add_skewness(below, stddev, cut.skewness(stddev))) / 2)
+
+
+def _noise_of_levels(question: Rehearsal, release: AnyRelease) -> list[LevelError]:
+    """List the noise of the levels that are wanted."""
+    return [noise for noise in question.mechanism.level_errors(release) if question.level in (None, noise.level)]
 
 
 def _outlook_of_areas(question: Rehearsal, release: AreaRelease, made_up: AreaCounts) -> tuple[LevelOutlook, ...]:
     """Compute what to expect of the regions of all levels: their noise, beside made-up counts; hidden regions are of no use."""
     regions, rows = made_up.regions, []
-    for noise in question.mechanism.level_errors(release):
+    for noise in _noise_of_levels(question, release):
         count = np.bincount(regions.ancestors(noise.level)[made_up.leaf], made_up.count, regions.size(noise.level))
         stddev = release.stddev(noise.level)
         hidden = release.hidden if noise.level == regions.depth else None
@@ -315,7 +352,7 @@ def _outlook_of_areas(question: Rehearsal, release: AreaRelease, made_up: AreaCo
 def _outlook_of_trips(question: Rehearsal, releases: Sequence[TripRelease], made_up: TripCounts) -> tuple[LevelOutlook, ...]:
     """Compare releases with made-up trips, pair by pair, on all levels."""
     truth, rows = evaluate_trips(releases[0], made_up), []
-    for noise in question.mechanism.level_errors(releases[0]):
+    for noise in _noise_of_levels(question, releases[0]):
         question.before_run()
         true = truth.true_level(noise.level)
         squared, wrong, pairs, shown = np.zeros(len(true.count)), 0.0, 0, 0

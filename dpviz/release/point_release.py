@@ -215,10 +215,14 @@ class PointRelease(CountRelease):
         >>> release.cuts([(0, 0, 8, 4), (0, 0, 8, 3)]).tolist()
         [False, True]
         """
+        return self.cut_sums(boxes).is_cut
+
+    def cut_sums(self, boxes: ArrayLike) -> CutSums:
+        """Add up what the partitions that boxes cut may add to their errors; (q, 4) boxes inside the domain."""
         lattice = self.domain.lattice(boxes)
         cut = CutSums(self.unevenness, lattice)
         cut.add_all(box_overlap(self.tree, lattice, self.domain.mask))
-        return cut.is_cut
+        return cut
 
     def coverage(self, queries: ArrayLike | Areas) -> Floats:
         """Compute the share of each query that lies inside the domain. Nothing was counted outside.

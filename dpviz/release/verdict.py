@@ -26,6 +26,7 @@ MOST_EMPTY_USABLE, MOST_EMPTY_ROUGH = 0.25, 0.5  # share of released pairs that 
 _CLASSES, _SMALL = np.array([-3.0, -1.0, 0.0, 0.5, 1.0, 1.5, 2.0]), 1e-9  # lower ends of classes of numbers, in standard deviations
 _ROUNDS = 100
 _LEAST_STANDING = 0.25  # share of all records in small partitions that stand out, from which the verdict says so
+_MOST_DOUBTFUL = 0.5  # share of the parts that look occupied that may be empty, up to which a level is usable
 _PRESENT = 0.5  # released count from which a part looks occupied
 _MOST_WRONG, _MOST_UNSURE = 0.1, 0.05  # shares of the empty parts that look occupied, and of these that may be empty, from which it is said
 LARGE_NOISE, MAYBE_EMPTY, TOO_LOW = "large noise", "may be empty", "too low"
@@ -40,6 +41,7 @@ SQUARES_RULE = (
     " many equal squares the level has. Up to 100 % it is rough; beyond that the error is larger than what is counted. Where squares cut"
     " partitions, the error is estimated: records are taken to lie there as unevenly as released counts do just above the finest ones."
 )
+OCCUPIED_RULE = " It is rough at best if more than half of its parts that look occupied may be empty, by how many numbers are below 0."
 PAIRS_RULE = (
     " Besides, at most about 25 % of its released pairs may be noise; up to 50 % the level is rough. As many may be noise as pairs without"
     " a single {unit} could reach such numbers by noise alone; in a list, no more than its bound allows. Pairs with few {counted} count as"
@@ -159,11 +161,11 @@ class Verdict:
     def rule(self) -> str:
         """The text of the rule by which levels are graded."""
         if self.parts == "squares":
-            return SQUARES_RULE
+            return SQUARES_RULE + OCCUPIED_RULE
         if self.parts == "pairs":
             rule = RULE.format(parts=self.parts, counted_parts="of the level were counted, with noise or exactly")
             return rule + PAIRS_RULE.format(counted=self.counted, unit=self.counted.removesuffix("s"))
-        return RULE.format(parts=self.parts, counted_parts="the level has, empty ones included")
+        return RULE.format(parts=self.parts, counted_parts="the level has, empty ones included") + OCCUPIED_RULE
 
     def _describe_stages(self) -> str:
         """Write which stages of trips can be believed, and why the others cannot."""
@@ -171,11 +173,14 @@ class Verdict:
         believed = [self._name_run(run) for run in runs if run[0].grade == USABLE]
         others = {cause: [run for run in runs if run[0].cause == cause] for cause in (TOO_LOW, LARGE_NOISE, MAYBE_EMPTY)}
         sentences = [f"Believe {', and '.join(believed)}." if believed else "Believe no level."]
-        low = [(_capitalise(self._name_run(run)), "is" if len(run) == 1 else "are") for run in others[TOO_LOW]]
-        sentences += [f"{names} {verb} too low: small pairs were dropped." for names, verb in low]
+        if low := others[TOO_LOW]:
+            verb = "is" if len(low) == len(low[0]) == 1 else "are"
+            sentences.append(f"{_capitalise(', and '.join(map(self._name_run, low)))} {verb} too low: small pairs were dropped.")
         if others[MAYBE_EMPTY]:
             sentences.append(f"{'But about' if believed else 'About'} {_name_empty_shares(others[MAYBE_EMPTY])} may be noise.")
-        sentences += [f"At {_name_levels(run)}, the noise is {_compare_with_average(run)}." for run in others[LARGE_NOISE]]
+        alike = ([run for run in others[LARGE_NOISE] if run[0].grade == grade] for grade in (ROUGH, NOISE))
+        noisy = [runs for runs in alike if runs]
+        sentences += [f"At {', and '.join(map(_name_levels, runs))}, the noise is {_compare_with_average(runs)}." for runs in noisy]
         return " ".join(sentences)
 
     def _name_run(self, run: list[LevelVerdict]) -> str:
@@ -209,7 +214,12 @@ def verdict(release: AnyRelease) -> Verdict:
 
     Of points, the levels are zoom levels and the parts their equal squares, whatever the partitions are, so that a level that was cut
     off because of a small budget is not forgotten: s is the expected error of a square, from noise and from what is not known inside
-    partitions (`square_errors`).
+    partitions (`square_errors`). Levels of points and areas are rough at best if more than half of their parts that look occupied may be
+    empty (`_count_doubtful`).
+
+    With a smaller budget fewer levels are usable, on average over releases, with two exceptions. A uniform grid that chooses its side by
+    the budget may fit clustered records better when it is coarser: its true errors then fall, too. And DAWA is judged too harshly, since
+    it keeps those squares whole that are even inside, while unevenness is taken from the squares above them, which it divided.
 
     No single number is selected, such as the largest one or those above a threshold. So a level does not look usable because the noise
     of some of its many numbers is large by chance. For a level that is mostly empty the rule is strict: its few full partitions may be
@@ -285,24 +295,39 @@ def _finest_readable(found: Verdict) -> LevelVerdict | None:
 def _doubt_occupied(release: PointRelease | AreaRelease, found: Verdict) -> Verdict:
     """Say in a verdict how many parts of its finest readable level that look occupied may be empty, from released numbers alone.
 
+    A level is no more than rough if more than half of its parts that look occupied may be empty: its noise is small beside an average
+    number only because few parts have nearly all records.
+    """
+    doubts = [_count_doubtful(release, level.level) for level in found.levels]
+    levels = tuple(
+        replace(level, grade=ROUGH, cause=MAYBE_EMPTY) if level.grade == USABLE and unsure > _MOST_DOUBTFUL * looks else level
+        for level, (unsure, looks) in zip(found.levels, doubts, strict=True)
+    )
+    found = replace(found, levels=levels)
+    finest = _finest_readable(found)
+    if finest is None:
+        return found
+    unsure, looks = doubts[levels.index(finest)]
+    if unsure < max(_MOST_UNSURE * looks, 1):
+        return found
+    name = f"regions of {finest.name}" if isinstance(release, AreaRelease) else "partitions"
+    return replace(found, occupied=f"But up to about {unsure:,} of the {looks:,} {name} that look occupied may be empty.")
+
+
+def _count_doubtful(release: PointRelease | AreaRelease, level: int) -> tuple[int, int]:
+    """Count the parts of a level that may be empty although they look occupied, and all that look so.
+
     The noise of an unbiased estimate is symmetric. So of the parts without records, about as many are above a number by noise alone as are
     below its negative; parts with few records add to the latter. The number here is the smallest that looks occupied. Numbers that are
     hidden do not look occupied.
     """
-    level = _finest_readable(found)
-    if level is None:
-        return found
     if isinstance(release, AreaRelease):
-        nodes, name = release.nodes(level.level), f"regions of {level.name}"
-        is_hidden = release.hidden if level.level == release.regions.depth else None
+        nodes, is_hidden = release.nodes(level), release.hidden if level == release.regions.depth else None
     else:
-        nodes, name, is_hidden = release.nodes(level_like(release, level.level)), "partitions", None
+        nodes, is_hidden = release.nodes(level_like(release, level)), None
     count = release.count[nodes] if is_hidden is None else release.count[nodes][~is_hidden]
     looks = count[count >= _PRESENT]
-    unsure = 0 if not len(looks) else min(int((release.centre[nodes] <= -looks.min()).sum()), len(looks))
-    if unsure < max(_MOST_UNSURE * len(looks), 1):
-        return found
-    return replace(found, occupied=f"But up to about {unsure:,} of the {len(looks):,} {name} that look occupied may be empty.")
+    return 0 if not len(looks) else min(int((release.centre[nodes] <= -looks.min()).sum()), len(looks)), len(looks)
 
 
 def square_verdict(release: PointRelease, errors: Sequence[float], unit: str = "", noise: Sequence[float] | None = None) -> Verdict:
@@ -380,8 +405,11 @@ def estimate_empty_share(release: TripRelease, stage: int) -> float:
     """Estimate how many of the released pairs of a stage may have no trips, from public numbers alone.
 
     Released numbers are sorted into classes by their size in standard deviations. Of n pairs without trips, noise brings n p into a class
-    that noise reaches with probability p; so up to min(released in it, n p) of a class may have none. Here n is the number of the pairs
-    that were counted and not released, plus the estimate itself. For a list, the share is at most the bound that it was made for.
+    that noise reaches with probability p; so up to min(r, n p) of a class with r released pairs may have none. Here n is the number of the
+    pairs that were counted and not released, plus the estimate itself. For a list, the share is at most the bound that it was made for.
+
+    Chance takes r below n p in some classes, so that the sum would be too low where few pairs have trips. Where no pair was chosen by its
+    number, since those below 0 are released, too, r + sqrt(r) stands for r; elsewhere the estimate is too high rather than too low.
 
     Pairs with few trips cannot be told apart from those without: where most pairs have some, the estimate is too high.
 
@@ -405,9 +433,11 @@ def estimate_empty_share(release: TripRelease, stage: int) -> float:
     tails = np.append(scipy.special.ndtr(-(limits + 0.5) / stddev).mean(axis=1), 0.0)
     of_class, chance = above[:-1] - above[1:], tails[:-1] - tails[1:]
     counted = release.tree.size(stage) if release.every_pair else max(counts.measured, len(counts.count))
+    most = of_class + np.sqrt(of_class) if len(counts.count) > size else of_class  # numbers below 0 are there, too: none was chosen
     empty = float(size)
     for _ in range(_ROUNDS):
-        empty = float(np.minimum(of_class, (counted - size + empty) * chance).sum())
+        expected = (counted - size + empty) * chance
+        empty = min(float(np.minimum(most, expected).sum()), float(size))
     bound = release.most_false if stage == release.tree.height else None
     return min(empty / size, 1.0 if bound is None else bound)
 
@@ -464,11 +494,11 @@ def _name_empty_shares(runs: list[list[LevelVerdict]]) -> str:
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
-def _compare_with_average(run: list[LevelVerdict]) -> str:
-    """Write how large the noise of consecutive stages with one grade is, beside an average number."""
-    if run[0].grade == NOISE:
+def _compare_with_average(runs: list[list[LevelVerdict]]) -> str:
+    """Write how large the noise of stages with one grade is, beside an average number."""
+    if runs[0][0].grade == NOISE:
         return "larger than an average number"
-    return f"up to {100 * max(stage.stddev / stage.mean for stage in run):.0f} % of an average number"
+    return f"up to {100 * max(stage.stddev / stage.mean for run in runs for stage in run):.0f} % of an average number"
 
 
 def _capitalise(text: str) -> str:

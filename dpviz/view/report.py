@@ -8,7 +8,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from dpviz.amounts import MISSING, format_count, format_decimal
+from dpviz.amounts import MISSING, UNKNOWN, format_count, format_decimal
 from dpviz.families import FAMILIES
 from dpviz.release.intervals import ASSUMED
 from dpviz.release.manifest import format_amount
@@ -94,7 +94,7 @@ def _render(release: AnyRelease, manifest: Facts, formats: Sequence[str]) -> byt
         snippet=kind.snippet(release, formats),
         unit=release.receipt.unit,
         counted=release.counted,
-        missing=MISSING,
+        unknown=UNKNOWN,
         verdict=verdict(release),
         more_texts=[(title, text) for name, title in _MORE_TEXTS.items() if (text := manifest["data_product"].get(name))],
         **kind.words(),

@@ -23,6 +23,7 @@ from dpviz.errors import DpvizError
 from dpviz.mechanisms import run as measure
 from dpviz.privacy.ledger import Ledger
 from dpviz.publishing.kept import kept_draws
+from dpviz.publishing.public_guess import TOWNS
 from dpviz.publishing.publish import note_publication
 from dpviz.release.squares import expected_error
 from tests.app.release_walk import TEXTS
@@ -128,13 +129,17 @@ class TestExpectedError:
         labelled(app.number_input, "How many records, about?").set_value(1000)
         app.select_slider(key="good level config").set_value(7)
         good(app.run())
-        assert "have fewer records than their noise" in warnings(app)
+        assert re.search(r"Only [\d,]+ of 16,384 squares are useful", warnings(app))
         assert "So it is at every coarser level" in captions(app)
         header, arrays = scene(app)
         assert header["panes"][0]["legend"]["title"] == "± in % of the guessed count"
         assert arrays["squares guess"].sum() == 1000
         labelled(app.number_input, "How many records, about?").set_value(1_000_000)
-        assert re.search(r"Most counts are above their noise up to level [1-6] .{0,2}[\d.]+ km", captions(good(app.run())))
+        assert re.search(r"Most squares are useful up to level [1-6] .{0,2}[\d.]+ km", captions(good(app.run())))
+        table = dv.expected_errors(
+            dv.Quadtree(height=8), dv.load_sample("la_residents", size=256).domain, dv.PureBudget("0.01"), records=1_000_000, spread=TOWNS
+        ).by_level
+        assert f"**± {format_decimal(table['error'][7], 2)} records** in a square of level 7" in texts(app), "one source of these numbers"
 
     def test_the_first_choice_of_a_mechanism_follows_the_typed_number_and_never_the_data(self):
         app = fine(points_app(CURATE | {"sample": "la_residents", "order": "8", "epsilon": "0.5"}))
@@ -181,7 +186,7 @@ class TestExpectedError:
         app = fine(trips_app(CURATE_TRIPS))
         labelled(app.number_input, "How many flights, about?").set_value(100_000)
         everything = texts(good(app.run()))
-        labelled(app.number_input, "Over how many pairs of this level, about?").set_value(2)
+        labelled(app.number_input, "On how many pairs of the finest level, about?").set_value(2)
         assert "of an average one (50,000)" in texts(good(app.run())) != everything
 
     def test_there_is_none_before_it_is_said_whom_a_release_protects(self):

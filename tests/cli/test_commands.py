@@ -89,6 +89,10 @@ def test_a_dry_run_with_a_public_guess_says_how_many_counts_are_useful(run, tmp_
     for options in (["--records", 5], ["--dry-run", "--spread", "towns"]):
         code, _, err = run("release", config, *options)
         assert (code, "are a guess for --dry-run" in err) == (2, True)
+    (tmp_path / "crowd.csv").unlink()
+    for options, text in ((["--records", 0], "records must be"), (["--records", 5, "--spread", "denominator"], "has no denominator")):
+        code, _, err = run("release", config, "--dry-run", *options)
+        assert (code, text in err) == (2, True), "refused before a private file is opened"
     assert is_empty(ledger)
 
 

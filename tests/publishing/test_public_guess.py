@@ -8,13 +8,12 @@ import pytest
 
 from dpviz.data.areas import AreaCounts
 from dpviz.data.points import PointCounts
-from dpviz.data.trips import TripCounts
 from dpviz.errors import SettingError
-from dpviz.mechanisms import FlatAreas, FlatGaussian, PathTree
-from dpviz.privacy.budget import ApproxBudget, PureBudget
+from dpviz.mechanisms import FlatAreas, PathTree
+from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.publishing.dry_run import WantedError, compute_error
-from dpviz.publishing.public_guess import EVEN, RELEASED, TOWNS, count_residents, guess_pairs, guess_points, guess_regions, guess_total
+from dpviz.publishing.public_guess import EVEN, RELEASED, TOWNS, count_residents, guess_points, guess_regions, guess_total
 from dpviz.space.domain import Domain
 from dpviz.space.regions import Regions
 
@@ -93,19 +92,6 @@ class TestEarlierRelease:
             guess_points(empty(SEA), 10, RELEASED, self.release(LYON))
         with pytest.raises(SettingError, match="must be given"):
             guess_points(empty(LYON), 10, RELEASED)
-
-    def test_pairs_of_a_finer_level_have_even_parts_of_a_released_pair(self):
-        table = pd.DataFrame({"state": ["a", "a", "b"], "county": ["a1", "a2", "b1"]})
-        fine, other = Regions.from_table(table, levels=["state", "county"]), Regions.from_table(table, levels=["county"])
-        coarse = Regions.from_table(table[["state"]].drop_duplicates(), levels=["state"])
-        trips = pd.DataFrame({"origin": ["a", "b"], "destination": ["b", "b"], "count": [4_000_000, 1000]})
-        release = FlatGaussian().release(TripCounts.from_table(trips, regions=coarse), ApproxBudget(20, "1e-6"), Entropy.system())
-        made = guess_pairs(TripCounts.from_table(trips.head(0), regions=fine), 2, release)
-        assert made.number.sum() == 9
-        assert made.number[made.count.argmax()] == 2
-        assert made.count.max() == pytest.approx(2_000_000, rel=0.01)
-        with pytest.raises(SettingError, match="same regions"):
-            guess_pairs(TripCounts.from_table(trips.head(0), regions=other), 1, release)
 
     @pytest.mark.parametrize("columns", [["district", "tract"], ["district"], ["tract"]], ids="+".join)
     def test_regions_have_released_counts_or_even_parts_of_larger_ones_or_sums_of_smaller_ones(self, columns):

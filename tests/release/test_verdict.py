@@ -4,15 +4,20 @@ import re
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from dpviz.app.trips.state import TripsConfig
+from dpviz.data.areas import AreaCounts
+from dpviz.data.points import PointCounts
+from dpviz.data.trips import TripCounts
 from dpviz.evaluation.area_metrics import evaluate_areas
 from dpviz.evaluation.metrics import evaluate_points
 from dpviz.evaluation.trip_metrics import evaluate_trips
 from dpviz.mechanisms import (
     MECHANISMS,
     FlatAreas,
+    FlatGaussian,
     Identity,
     Quadtree,
     RegionTree,
@@ -25,12 +30,16 @@ from dpviz.privacy.entropy import Entropy
 from dpviz.release.nouns import counted_noun
 from dpviz.release.squares import square_errors
 from dpviz.release.verdict import (
+    LARGE_NOISE,
     MAYBE_EMPTY,
     NOISE,
     ROUGH,
     TOO_FINE,
     USABLE,
+    LevelVerdict,
+    Verdict,
     compute_needed_total,
+    estimate_empty_share,
     square_verdict,
     verdict,
     with_false_positives,
@@ -38,6 +47,7 @@ from dpviz.release.verdict import (
 from dpviz.samples.areas import load_area_sample
 from dpviz.samples.points import load_point_sample
 from dpviz.samples.trips import load_trip_sample
+from dpviz.space.domain import Domain
 from tests.release.judged import judge, summarise
 from tests.release_cases import points_of
 from tests.view.trips_cases import grid, random_trips
@@ -202,6 +212,65 @@ def test_the_verdict_agrees_with_the_false_discoveries_of_other_settings(flights
         assert wrong - 3 <= 100 * stage.empty <= wrong + 15
 
 
+@pytest.mark.parametrize("epsilon", ["0.2", "2"])
+def test_of_few_pairs_with_trips_the_share_that_may_be_noise_is_not_too_low(epsilon):
+    """Classes of released numbers are small then, so that chance takes many below what noise brings into them."""
+    trips, shares = few_trips(), []
+    for seed in range(8):
+        release = FlatGaussian().release(trips, ApproxBudget(epsilon, "1e-6"), Entropy.seeded(seed))
+        wrong = evaluate_trips(release, trips).by_stage["false_discovery"].iloc[-1]
+        shares.append((100 * estimate_empty_share(release, release.tree.height), wrong))
+    said, true = np.mean(shares, axis=0)
+    assert true - 2 <= said <= true + 5
+
+
+def few_trips():
+    regions, rng = grid(), np.random.default_rng(5)
+    origin, destination = np.divmod(rng.choice(24 * 24, 40, replace=False), 24)
+    ids = np.array(regions.ids_of(regions.depth))
+    table = pd.DataFrame({"origin": ids[origin], "destination": ids[destination], "count": rng.poisson(50, 40) + 1})
+    return TripCounts.from_table(table, regions=regions)
+
+
+def few_areas():
+    regions = load_area_sample("made_up_city").regions
+    counts = np.zeros(regions.size(regions.depth), int)
+    counts[np.random.default_rng(3).choice(len(counts), 16, replace=False)] = 4000
+    return AreaCounts.from_counts(counts, regions=regions)
+
+
+def few_points():
+    domain = Domain(bounds=(0, 0, 64, 64), crs=None, order=6)
+    return PointCounts.from_xy(*np.repeat(np.random.default_rng(3).uniform(0, 64, (2, 16)), 4000, axis=1), domain=domain)
+
+
+FEW = {
+    "points": (Quadtree(height=6), few_points, PureBudget),
+    "areas": (FlatAreas(), few_areas, PureBudget),
+    "trips": (FlatGaussian(), few_trips, lambda epsilon: ApproxBudget(epsilon, "1e-6")),
+}
+
+
+@pytest.mark.parametrize("family", FEW)
+def test_no_level_is_called_usable_whose_parts_mostly_may_be_empty_and_a_smaller_budget_makes_none_better(family):
+    """Few parts have all records: so noise is small beside an average number, and nearly all that look occupied are not."""
+    mechanism, data_of, budget_of = FEW[family]
+    data, usable = data_of(), []
+    for epsilon in ("0.02", "0.2", "2"):
+        verdicts = [verdict(mechanism.release(data, budget_of(epsilon), Entropy.seeded(seed))) for seed in range(12)]
+        usable.append(np.mean([sum(level.grade == USABLE for level in found.levels) for found in verdicts]))
+        for found in verdicts:
+            finest = ([None] + [level for level in found.levels if level.grade in (USABLE, ROUGH)])[-1]
+            said = re.search(r"up to about ([\d,]+) of the ([\d,]+) .* that look occupied may be empty", found.headline)
+            if said is not None and 2 * int(said[1].replace(",", "")) > int(said[2].replace(",", "")):
+                assert finest.grade == ROUGH, found.headline
+                assert "All levels are usable" not in found.headline
+            assert all(stage.empty <= 0.25 for stage in found.stages if stage.grade == USABLE)
+            assert ("All levels are usable" in found.headline) == all(level.grade == USABLE for level in found.stages or found.levels)
+    assert (np.diff(usable) >= -0.1).all(), usable
+    assert usable[0] < len(found.levels)
+
+
 def test_the_verdict_on_trips_says_which_pairs_may_be_noise_in_two_sentences(flights):
     found = verdict(released_flights(flights, "fitted_tree", 1))
     pattern = (
@@ -210,6 +279,19 @@ def test_the_verdict_on_trips_says_which_pairs_may_be_noise_in_two_sentences(fli
     )
     assert re.fullmatch(pattern, found.headline)
     assert {stage.name: stage.grade for stage in found.stages}["state to airport"] == NOISE
+
+
+def test_stages_of_one_grade_share_a_sentence_although_others_lie_between_them():
+    grades = [USABLE, NOISE, ROUGH, NOISE, ROUGH, NOISE]
+    causes = ["", LARGE_NOISE, MAYBE_EMPTY, LARGE_NOISE, LARGE_NOISE, LARGE_NOISE]
+    stages = tuple(
+        LevelVerdict(level=level, name=f"stage {level}", parts=4, mean=10, stddev=6.0, grade=grade, cause=cause, empty=0.3)
+        for level, (grade, cause) in enumerate(zip(grades, causes, strict=True))
+    )
+    assert Verdict(levels=stages, counted="trips", parts="pairs", stages=stages).headline == (
+        "Believe the total. But about 30 % of the released pairs at stage 2 may be noise. At stage 4, the noise is up to 60 % of an average"
+        " number. At stage 1, and stage 3, and stage 5, the noise is larger than an average number."
+    )
 
 
 def test_small_partitions_that_stand_out_are_named_beside_levels_that_are_mostly_noise():

@@ -22,6 +22,7 @@ from dpviz.mechanisms import (
     Kdtree,
     Quadtree,
     RegionTree,
+    StabilityHistogram,
     TopDown,
     UniformGrid,
 )
@@ -197,6 +198,13 @@ def test_the_leading_example_is_the_partition_at_the_centre_of_the_domain():
     count = signed(round(release.count[nodes[0]]))
     numbers = rf"partition {nodes[0]:,} \([^)]*\) was released with {count} records .*? between {low} and {high} \."
     assert re.search("For example, chosen by its position, not by its number: " + numbers, page_of(release).text)
+
+
+def test_a_number_without_an_upper_end_is_at_least_its_lower_one():
+    release = StabilityHistogram().release(random_trips(grid()), ApproxBudget(1, "1e-6"), Entropy.system())
+    text = page_of(release).text
+    assert re.search(r"the number before the noise is at least [\d,]+ ; how large it may be is not known\.", text)
+    assert "and unknown" not in text
 
 
 def test_a_report_opens_with_the_verdict_and_of_trips_the_intervals_of_the_largest_pairs_hold_for_all_at_once():
