@@ -52,6 +52,7 @@ class Family:
         usual: keys of the mechanisms that are compared by default; the first one is a page's default.
         release: class of the releases.
         layout: how releases are written to files and read back, a `Layout` (`dpviz.release.tables`).
+        judge: judges the levels of a release: returns a `Verdict` (`dpviz.release.verdict`).
         questions: what a study asks of releases, a class on top of `Questions` (`dpviz.evaluation.study`).
         evaluate: compares a release with the private counts: `evaluate(release, private)`.
         report: what the report of a release says, a `ReportKind` (`dpviz.view.report_kinds`).
@@ -70,6 +71,7 @@ class Family:
     kinds: Part = Part()
     release: Part = Part()
     layout: Part = Part()
+    judge: Part = Part()
     questions: Part = Part()
     evaluate: Part = Part()
     report: Part = Part()
@@ -122,6 +124,7 @@ POINT_FAMILY = Family(
     kinds="dpviz.mechanisms:POINT_KINDS",
     release="dpviz.release.point_release:PointRelease",
     layout="dpviz.release.count_tables:POINT_LAYOUT",
+    judge="dpviz.release.verdict:judge_points",
     questions="dpviz.evaluation.study:PointQuestions",
     evaluate="dpviz.evaluation.metrics:evaluate_points",
     report="dpviz.view.report_kinds:POINT_REPORT",
@@ -139,6 +142,7 @@ TRIP_FAMILY = Family(
     kinds="dpviz.mechanisms:TRIP_KINDS",
     release="dpviz.release.trip_release:TripRelease",
     layout="dpviz.release.tables:TRIP_LAYOUT",
+    judge="dpviz.release.verdict:judge_trips",
     questions="dpviz.evaluation.study:TripQuestions",
     evaluate="dpviz.evaluation.trip_metrics:evaluate_trips",
     report="dpviz.view.report_kinds:TRIP_REPORT",
@@ -156,6 +160,7 @@ AREA_FAMILY = Family(
     kinds="dpviz.mechanisms:AREA_KINDS",
     release="dpviz.release.area_release:AreaRelease",
     layout="dpviz.release.count_tables:AREA_LAYOUT",
+    judge="dpviz.release.verdict:judge_levels",
     questions="dpviz.evaluation.study:AreaQuestions",
     evaluate="dpviz.evaluation.area_metrics:evaluate_areas",
     report="dpviz.view.report_kinds:AREA_REPORT",

@@ -82,6 +82,10 @@ class AreaRelease(CountRelease):
         """Return the name of a level in the manifest; None for the whole."""
         return self.regions.levels[level - 1] if level else None
 
+    def hidden_at(self, level: int) -> Mask | None:
+        """Return (k,) whether the numbers of a level's regions are hidden: of finest regions under a public threshold; None if none is."""
+        return self.hidden if level == self.regions.depth else None
+
     def observe(self, leaves: tuple[int, ...]) -> tuple[list[Rows], Floats]:
         """Return what `CountRelease.observe` does, and which regions are hidden."""
         rows, variances = super().observe(leaves)
