@@ -58,6 +58,8 @@ class Family:
         report: what the report of a release says, a `ReportKind` (`dpviz.view.report_kinds`).
         scene: makes the map of a level of a release: `scene(release, level, dark=..., height=...)` returns a `Scene` (`dpviz.view.canvas`)
             and the note under it, for the level that is best to read if that is None.
+        guess: makes up records by a public guess: `guess(counts without records, guess, generator)`.
+        outlook: how errors are expected before a release, an `OutlookKind` (`dpviz.publishing.simulated_errors`).
         compared: what the Compare page knows of the data, a `Compared` (`dpviz.app.compare.kinds`).
     """
 
@@ -76,6 +78,8 @@ class Family:
     evaluate: Part = Part()
     report: Part = Part()
     scene: Part = Part()
+    guess: Part = Part()
+    outlook: Part = Part()
     compared: Part = Part()
 
     @property
@@ -129,6 +133,8 @@ POINT_FAMILY = Family(
     evaluate="dpviz.evaluation.metrics:evaluate_points",
     report="dpviz.view.report_kinds:POINT_REPORT",
     scene="dpviz.view.points_canvas:scene_of",
+    guess="dpviz.publishing.guessed_records:guess_in_cells",
+    outlook="dpviz.publishing.simulated_errors:POINT_OUTLOOK",
     compared="dpviz.app.compare.points:COMPARED",
 )
 TRIP_FAMILY = Family(
@@ -147,6 +153,8 @@ TRIP_FAMILY = Family(
     evaluate="dpviz.evaluation.trip_metrics:evaluate_trips",
     report="dpviz.view.report_kinds:TRIP_REPORT",
     scene="dpviz.view.trips_canvas:scene_of",
+    guess="dpviz.publishing.guessed_records:guess_between_regions",
+    outlook="dpviz.publishing.simulated_errors:TRIP_OUTLOOK",
     compared="dpviz.app.compare.trips:COMPARED",
 )
 AREA_FAMILY = Family(
@@ -165,6 +173,8 @@ AREA_FAMILY = Family(
     evaluate="dpviz.evaluation.area_metrics:evaluate_areas",
     report="dpviz.view.report_kinds:AREA_REPORT",
     scene="dpviz.view.areas_canvas:scene_of",
+    guess="dpviz.publishing.guessed_records:guess_in_regions",
+    outlook="dpviz.publishing.simulated_errors:AREA_OUTLOOK",
     compared="dpviz.app.compare.areas:COMPARED",
 )
 

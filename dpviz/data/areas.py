@@ -224,6 +224,28 @@ class AreaCounts(Counts):
         """
         return cls.of_cells(counted, bound, regions=regions, leaf=counted.cells.astype(np.int32), **marks)
 
+    @property
+    def frame(self) -> Regions:
+        """The regions."""
+        return self.regions
+
+    @property
+    def sides(self) -> tuple[Regions, ...]:
+        """The regions."""
+        return (self.regions,)
+
+    @property
+    def level_range(self) -> range:
+        """The levels of the regions, 0 for the whole."""
+        return range(self.regions.depth + 1)
+
+    @classmethod
+    def of_nobody(cls, frame: Any, contributions: int = 1, *, exactly: bool = False) -> AreaCounts | None:
+        """Make counts without any record in regions; None for another frame. PUBLIC."""
+        nowhere, none = np.zeros(0, np.int32), np.zeros(0, np.int64)
+        nobody = cls(regions=frame, leaf=nowhere, count=none) if isinstance(frame, Regions) else None
+        return nobody if nobody is None or contributions == 1 else nobody.of_persons(contributions, exactly=exactly)
+
     def level_counts(self) -> list[Integers]:
         """Add up the true counts of every region: one array per level, the whole first. PRIVATE."""
         levels = [np.zeros(self.regions.size(self.regions.depth), np.int64)]

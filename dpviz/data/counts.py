@@ -16,6 +16,7 @@ from dpviz.data.cells import check_whole, freeze, too_many
 from dpviz.data.fingerprints import UNKNOWN, Fingerprints, fingerprints_of_rows
 from dpviz.data.roles import EachRow
 from dpviz.errors import InputError, check_choice
+from dpviz.families import FAMILIES
 
 RECORD, PERSON = "record", "person"
 
@@ -47,6 +48,9 @@ class Counts(PrivateCard):
 
     family: ClassVar[str]
     none_inside: ClassVar[str]
+    beyond_frame: ClassVar[str] = "in no region"
+    frame_words: ClassVar[str] = "Regions"
+    has_levels: ClassVar[str] = "These regions have levels"
     units: ClassVar[tuple[str, ...]] = (RECORD, PERSON)
     places: ClassVar[tuple[str, ...]]
     least: ClassVar[Mapping[str, int]] = {"contributions": 1, "dropped": 0, "outside": 0, "bad": 0, "over": 0}
@@ -82,6 +86,42 @@ class Counts(PrivateCard):
     def _check_places(self) -> None:
         """Refuse places that are not of the frame, not distinct, or out of order."""
         raise NotImplementedError
+
+    @property
+    def frame(self) -> Any:
+        """The public frame: a domain, regions, or the regions of both ends of trips."""
+        raise NotImplementedError
+
+    @property
+    def sides(self) -> tuple[Any, ...]:
+        """The hierarchies of regions in the frame: none, one, or those where trips begin and end."""
+        return ()
+
+    @property
+    def level_range(self) -> range:
+        """The numbers of the levels on which releases of these counts are judged."""
+        raise NotImplementedError
+
+    @classmethod
+    def of_nobody(cls, frame: Any, contributions: int = 1, *, exactly: bool = False) -> Self | None:
+        """Make counts without any record on a public frame; None if it is the frame of another family. PUBLIC.
+
+        Args:
+            frame: as `frame`.
+            contributions: the bound m on the records of one person; 1 for none.
+            exactly: as for `of_persons`.
+        """
+        raise NotImplementedError
+
+    @property
+    def is_enforced(self) -> bool:
+        """Whether the bound of each person's records was enforced, by a column that says whose they are."""
+        return self.unit == PERSON
+
+    @property
+    def noun(self) -> str:
+        """One of what is counted: "record" or "trip"."""
+        return FAMILIES[self.family].noun
 
     @property
     def is_masked(self) -> bool:

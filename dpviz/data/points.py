@@ -60,6 +60,9 @@ class PointCounts(Counts):
 
     family: ClassVar[str] = "points"
     none_inside: ClassVar[str] = NONE_IN_DOMAIN
+    beyond_frame: ClassVar[str] = "outside the domain"
+    frame_words: ClassVar[str] = "a Domain"
+    has_levels: ClassVar[str] = "Points on this domain have zoom levels"
     places: ClassVar[tuple[str, ...]] = ("column", "row")
 
     domain: Domain
@@ -79,6 +82,23 @@ class PointCounts(Counts):
     def __repr__(self) -> str:
         """A text without a single private number, so that logs and tracebacks cannot leak."""
         return f"PointCounts(domain={self.domain!r}, unit={self.unit!r}, contributions={self.contributions})"
+
+    @property
+    def frame(self) -> Domain:
+        """The domain."""
+        return self.domain
+
+    @property
+    def level_range(self) -> range:
+        """The zoom levels."""
+        return range(self.domain.order + 1)
+
+    @classmethod
+    def of_nobody(cls, frame: Any, contributions: int = 1, *, exactly: bool = False) -> PointCounts | None:
+        """Make counts without any record on a domain; None for another frame. PUBLIC."""
+        nowhere, none = np.zeros(0, np.int32), np.zeros(0, np.int64)
+        nobody = cls(domain=frame, column=nowhere, row=nowhere, count=none) if isinstance(frame, Domain) else None
+        return nobody if nobody is None or contributions == 1 else nobody.of_persons(contributions, exactly=exactly)
 
     @property
     def is_masked(self) -> bool:

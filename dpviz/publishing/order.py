@@ -9,7 +9,6 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from dpviz.data.trips import TripCounts
 from dpviz.errors import SettingError
 from dpviz.mechanisms.base import AnyMechanism
 from dpviz.privacy.accounts import Account
@@ -63,11 +62,10 @@ def _person_definition(order: Order) -> str:
     data = order.data
     if data.unit != "person":
         return ""
-    noun = "trip" if isinstance(data, TripCounts) else "record"
-    most = f"{data.contributions:,} {noun}{'' if data.contributions == 1 else 's'}"
+    most = f"{data.contributions:,} {data.noun}{'' if data.contributions == 1 else 's'}"
     if order.person:
         return f"a person is one value of the column {order.person!r}, of whom at most {most} were counted"
-    if isinstance(data, TripCounts) and not data.enforced:
+    if not data.is_enforced:
         return f"no column says who a person is; the curator vouches that nobody has more than {most}"
     return f"a person is what the curator counted as one, of whom at most {most} were counted"
 

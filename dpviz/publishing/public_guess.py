@@ -16,7 +16,6 @@ from dpviz.errors import SettingError
 from dpviz.release.area_release import AreaRelease
 from dpviz.release.nouns import AnyRelease
 from dpviz.release.point_release import PointRelease
-from dpviz.release.trip_release import TripRelease
 from dpviz.space.domain import Domain
 from dpviz.space.regions import Regions
 from dpviz.view.basemap import WGS84
@@ -79,9 +78,7 @@ def check_guess(release: Released) -> Released:
 
 def guess_total(release: AnyRelease) -> int:
     """Return how many records a release has in all, at least 1."""
-    if isinstance(release, TripRelease):
-        return max(int(release.stages[0].count.sum()), 1)
-    return max(round(float(np.maximum(release.count[release.nodes()], 0).sum())), 1)
+    return max(release.total, 1)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

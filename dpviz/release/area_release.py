@@ -74,6 +74,11 @@ class AreaRelease(CountRelease):
         """
         return self.regions.depth if level is None else self.regions.level_number(level)
 
+    @property
+    def frame(self) -> Regions:
+        """The regions."""
+        return self.regions
+
     def name_level(self, level: int) -> str:
         """Name a level for readers: "the whole", or its name."""
         return self.between(level) or "the whole"

@@ -117,6 +117,30 @@ class NoisyRelease(Mapped):
         return None
 
     @property
+    def frame(self) -> Any:
+        """The public frame: a domain, regions, or the regions of both ends of trips."""
+        raise NotImplementedError
+
+    @property
+    def total(self) -> int:
+        """How many records it has in all, none of its finest counts taken for less than 0."""
+        raise NotImplementedError
+
+    @property
+    def finest_numbers(self) -> int:
+        """How many counts its finest level has."""
+        raise NotImplementedError
+
+    @property
+    def lists_pairs(self) -> bool:
+        """Whether the finest level lists only some places, and the records of the others are in coarser levels."""
+        return False
+
+    def is_sum(self, level: int) -> bool:  # noqa: ARG002
+        """Return whether a level is a sum of finer counts of which some may be left out, and not measured itself."""
+        return False
+
+    @property
     def centred_on(self) -> str:
         """The column of its tables on which intervals are centred."""
         return "count"

@@ -363,11 +363,13 @@ class Contents:
         mechanism: key of the mechanism.
         settings: the mechanism's settings, by name. All are public; a seed among them draws public boxes for tuning, never noise.
         approximate: why the stated spread is only approximate; null if it is exact.
+        kind: name of the family.
     """
 
     mechanism: str
     settings: dict[str, Any]
     approximate: str | None
+    kind: str
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -323,6 +323,11 @@ class PointRelease(CountRelease):
         low, high = self.node_interval(nodes)
         return (self.count[nodes] < low) | (self.count[nodes] > high)
 
+    @property
+    def frame(self) -> Domain:
+        """The domain."""
+        return self.domain
+
     def name_level(self, level: int) -> str:
         """Name a level for readers: "whole area", or its number."""
         return "whole area" if level == 0 else f"level {level}, the finest" if level == self.height else f"level {level}"

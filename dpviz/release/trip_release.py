@@ -16,6 +16,7 @@ from dpviz.privacy.receipt import PRIVATE
 from dpviz.release.base import Level, LevelNumbers, NoisyRelease, Rows
 from dpviz.release.intervals import COVERS, NO_UPPER_ENDS, OF_RELEASED_PAIRS, count_ends, half_widths, half_widths_of_released
 from dpviz.space.pair_tree import PairTree
+from dpviz.space.regions import Regions
 
 ESTIMATED = "best unbiased estimates from all noisy counts, which count_noisy states"
 """The step of post-processing after which `StageCounts.noisy` are estimates, not single measurements."""
@@ -262,6 +263,30 @@ class TripRelease(NoisyRelease):
         """Return the numbers of the released pairs of a level, in the order of `to_frame`."""
         counts = self.stages[2 * level]
         return LevelNumbers(counts.count[counts.order].astype(np.float64), self.stddev(level), *self.interval(level))
+
+    @property
+    def frame(self) -> tuple[Regions, Regions]:
+        """Where trips begin, and where they end."""
+        return self.tree.origins, self.tree.destinations
+
+    @property
+    def total(self) -> int:
+        """How many trips it has in all."""
+        return int(self.stages[0].count.sum())
+
+    @property
+    def finest_numbers(self) -> int:
+        """How many pairs of its finest level are released."""
+        return len(self.stages[-1].count)
+
+    @property
+    def lists_pairs(self) -> bool:
+        """Whether the finest level lists only some pairs, and the trips of the others are in coarser levels."""
+        return self.half_step_sums is not None
+
+    def is_sum(self, level: int) -> bool:
+        """Return whether a level is a sum of finer pairs, and not measured itself."""
+        return 1 <= level <= self.depth and not np.isfinite(self.stages[2 * level].variance)
 
     def name_level(self, level: int) -> str:
         """Name a level for readers, such as "state to state"."""

@@ -13,8 +13,8 @@ import scipy
 
 from dpviz.amounts import format_decimal, format_percent
 from dpviz.families import FAMILIES
+from dpviz.release.base import NoisyRelease
 from dpviz.release.count_release import CountRelease
-from dpviz.release.nouns import AnyRelease
 from dpviz.release.point_release import PointRelease
 from dpviz.release.squares import is_quartered, level_like, square_errors, zoom_like
 from dpviz.release.trip_release import TripRelease
@@ -205,7 +205,7 @@ class Verdict:
         return f"{name}, {level.parts:,} {self.parts}: {format_decimal(level.mean, 3)} {self.counted} in an average {part}, {noise}."
 
 
-def verdict(release: AnyRelease) -> Verdict:
+def verdict(release: NoisyRelease) -> Verdict:
     """Grade every level of a release by its noise and the released total alone.
 
     The rule: r = s / (t / k). Here s is the mean standard deviation of the level's numbers and t the released total, at least 0. k is
@@ -281,7 +281,7 @@ def judge_levels(release: CountRelease, parts: str = "regions") -> Verdict:
     return _doubt_occupied(release, Verdict(levels=tuple(levels), counted=release.counted, parts=parts))
 
 
-def grades(release: AnyRelease) -> list[str]:
+def grades(release: NoisyRelease) -> list[str]:
     """Return the grade of each level of a release, the whole first; of points, that of the squares that are like its partitions."""
     judged = verdict(release)
     levels = range(release.level_number(None) + 1)
@@ -410,7 +410,7 @@ def _describe_standing(release: PointRelease, levels: Sequence[LevelVerdict], co
     return f"Yet {some} as small as at level {first} {stand} out, with {format_percent(share)} of all {counted}."
 
 
-def describe_verdict(release: AnyRelease) -> dict[str, Any]:
+def describe_verdict(release: NoisyRelease) -> dict[str, Any]:
     """Describe the verdict in the form of the manifest: sentences, rule, and the levels of each grade."""
     result = verdict(release)
     grade_names = {"usable": (USABLE,), "rough": (ROUGH,), "mostly_noise": (NOISE, TOO_FINE)}
