@@ -239,6 +239,19 @@ class AreaCounts(Counts):
         """The levels of the regions, 0 for the whole."""
         return range(self.regions.depth + 1)
 
+    @property
+    def leaves(self) -> int:
+        """How many finest regions there are."""
+        return self.regions.size(self.regions.depth)
+
+    def places_of(self, leaves: Integers) -> dict[str, Places]:
+        """Return the indices of finest regions; see `Counts.places_of`."""
+        return {"leaf": leaves.astype(np.int32)}
+
+    def identity(self) -> tuple[Any, ...]:
+        """Return plain values that identify the finest regions, in a fingerprint of the counts."""
+        return "areas", [*self.regions.ids[-1]]
+
     @classmethod
     def of_nobody(cls, frame: Any, contributions: int = 1, *, exactly: bool = False) -> AreaCounts | None:
         """Make counts without any record in regions; None for another frame. PUBLIC."""

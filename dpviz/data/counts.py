@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from dpviz.arrays import Integers
+from dpviz.arrays import Integers, Places
 from dpviz.cards import PrivateCard
 from dpviz.data.bounding import Bound
 from dpviz.data.cell_counts import CellCounts
@@ -112,6 +112,34 @@ class Counts(PrivateCard):
             exactly: as for `of_persons`.
         """
         raise NotImplementedError
+
+    @property
+    def leaves(self) -> int:
+        """How many places the frame has: cells of a lattice, finest regions, or pairs of them."""
+        raise NotImplementedError
+
+    def places_of(self, leaves: Integers) -> dict[str, Places]:
+        """Return the arrays that say where leaves of the frame are, by name; leaves in which no record can be are left out.
+
+        Args:
+            leaves: (k,) indices: of cells, row by row from the south, of finest regions, or of pairs of them, by origin.
+        """
+        raise NotImplementedError
+
+    def identity(self) -> tuple[Any, ...]:
+        """Return plain values that identify family and frame, in a fingerprint of the counts."""
+        raise NotImplementedError
+
+    def without_records(self) -> Self:
+        """Return counts without any record; frame, unit and bound are unchanged. PUBLIC."""
+        nowhere: dict[str, Any] = {name: np.zeros(0, np.int32) for name in self.places}
+        none_left_out: dict[str, Any] = dict.fromkeys(("dropped", "outside", "bad", "over"), 0)
+        return replace(self, **nowhere, **none_left_out, count=np.zeros(0, np.int64), fingerprints=UNKNOWN)
+
+    def made_up(self, number: int, most: int = 1000) -> Self:
+        """Replace the records by made-up ones: `number` in each of up to `most` places, evenly spaced. PUBLIC."""
+        places: dict[str, Any] = self.places_of(np.unique(np.linspace(0, self.leaves - 1, min(self.leaves, most)).astype(np.int64)))
+        return replace(self.without_records(), **places, count=np.full(len(places[self.places[0]]), np.int64(number)))
 
     @property
     def is_enforced(self) -> bool:

@@ -93,6 +93,22 @@ class PointCounts(Counts):
         """The zoom levels."""
         return range(self.domain.order + 1)
 
+    @property
+    def leaves(self) -> int:
+        """How many cells the lattice has."""
+        return self.domain.side**2
+
+    def places_of(self, leaves: Integers) -> dict[str, Places]:
+        """Return column and row of cells, without those that the domain's mask covers; see `Counts.places_of`."""
+        cell = leaves.copy()
+        leave_masked_out(cell, self.domain)
+        row, column = np.divmod(cell[cell >= 0], self.domain.side)
+        return {"column": column.astype(np.int32), "row": row.astype(np.int32)}
+
+    def identity(self) -> tuple[Any, ...]:
+        """Return plain values that identify the domain, but for its mask, in a fingerprint of the counts."""
+        return "points", self.domain.bounds, self.domain.crs, self.domain.order
+
     @classmethod
     def of_nobody(cls, frame: Any, contributions: int = 1, *, exactly: bool = False) -> PointCounts | None:
         """Make counts without any record on a domain; None for another frame. PUBLIC."""

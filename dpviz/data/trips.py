@@ -373,6 +373,24 @@ class TripCounts(Counts):
         """Whether the bound was enforced with a person column; otherwise the curator vouches for it."""
         return self.enforced
 
+    @property
+    def leaves(self) -> int:
+        """How many pairs of finest regions there are."""
+        return self.regions.size(self.regions.depth) * self.ends.size(self.ends.depth)
+
+    def places_of(self, leaves: Integers) -> dict[str, Places]:
+        """Return the ends of pairs of finest regions; see `Counts.places_of`."""
+        origin, destination = np.divmod(leaves, self.ends.size(self.ends.depth))
+        return {"origin": origin.astype(np.int32), "destination": destination.astype(np.int32)}
+
+    def identity(self) -> tuple[Any, ...]:
+        """Return plain values that identify the finest regions of both ends, in a fingerprint of the counts."""
+        return "trips", [[*side.ids[-1]] for side in self.sides]
+
+    def without_records(self) -> TripCounts:
+        """Return counts without any trip, and without the reader's notes; regions, unit and bound are unchanged. PUBLIC."""
+        return replace(super().without_records(), notes=())
+
     @classmethod
     def of_nobody(cls, frame: Any, contributions: int = 1, *, exactly: bool = False) -> TripCounts | None:
         """Make counts without any trip between regions, or a pair of origins and destinations; None for another frame. PUBLIC."""

@@ -7,22 +7,19 @@ import glob
 import hashlib
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpviz.data.areas import AreaCounts
-from dpviz.data.cells import leave_masked_out
 from dpviz.data.counting.engines import AUTO, NUMPY, OnlyNumpyError, choose_engine, falls_back
 from dpviz.data.counting.files import read_areas, read_points, read_trips
 from dpviz.data.counting.job import Progress
 from dpviz.data.counting.scheduler import Scheduler
 from dpviz.data.empty import refuse_empty_data
-from dpviz.data.fingerprints import UNKNOWN
 from dpviz.data.leaf_regions import refuse_overlaps
 from dpviz.data.library_errors import or_none
 from dpviz.data.points import PointCounts
@@ -67,26 +64,16 @@ def fingerprints_of(data: PrivateData, *, files: Sequence[str] = ()) -> tuple[st
     Returns:
         Hex digests (SHA-256), at least one. They are for the ledger, which stores them keyed, and must never be shown.
     """
-    enforced = data.enforced if isinstance(data, TripCounts) else data.unit == "person"
     of_files = dict.fromkeys([*files, *data.fingerprints.files])
     known = [*of_files, *data.fingerprints.rows]
-    counts_identify = len(data.count) > 0 and not (enforced and of_files)
+    counts_identify = len(data.count) > 0 and not (data.is_enforced and of_files)
     return tuple([*known, _counts_fingerprint(data)] if counts_identify or not known else known)
 
 
-def _counts_fingerprint(data: PointCounts | TripCounts | AreaCounts) -> str:
-    if isinstance(data, TripCounts):
-        text = repr(("trips", [[*side.ids[-1]] for side in (data.regions, data.ends)]))
-        arrays: tuple[NDArray[np.integer], ...] = (data.origin, data.destination, data.count)
-    elif isinstance(data, AreaCounts):
-        text = repr(("areas", [*data.regions.ids[-1]]))
-        arrays = (data.leaf, data.count)
-    else:
-        text = repr(("points", data.domain.bounds, data.domain.crs, data.domain.order))
-        arrays = (data.column, data.row, data.count)
-    digest = hashlib.sha256(text.encode())
-    for array in arrays:
-        digest.update(np.ascontiguousarray(array).tobytes())
+def _counts_fingerprint(data: PrivateData) -> str:
+    digest = hashlib.sha256(repr(data.identity()).encode())
+    for name in (*data.places, "count"):
+        digest.update(np.ascontiguousarray(getattr(data, name)).tobytes())
     return digest.hexdigest()
 
 
@@ -349,41 +336,16 @@ def left_out(data: PrivateData) -> str:
     """Write how many records were left out when the data were read, and why; "" if there are none. CURATOR ONLY."""
     if not data.dropped:
         return ""
-    unknown = "outside the domain" if isinstance(data, PointCounts) else "in no region"
-    parts = [(data.outside, unknown), (data.bad, "unreadable"), (data.over, "over the bound")]
+    parts = [(data.outside, data.beyond_frame), (data.bad, "unreadable"), (data.over, "over the bound")]
     reasons = ", ".join(f"{number:,} {reason}" for number, reason in parts if number)
     return f"left out {data.dropped:,}: {reasons}." if reasons else f"left out {data.dropped:,}."
 
 
 def make_up_records(data: PrivateData) -> PrivateData:
     """Replace the records by made-up ones: 10,000 in each of up to 1,000 cells, regions or pairs. The result is public."""
-    empty = without_records(data)
-    if isinstance(empty, TripCounts):
-        ends = empty.ends.size(empty.ends.depth)
-        pair = _evenly_spaced(empty.regions.size(empty.regions.depth) * ends)
-        origin, destination = (pair // ends).astype(np.int32), (pair % ends).astype(np.int32)
-        return replace(empty, origin=origin, destination=destination, count=np.full(len(pair), _MADE_UP_RECORDS))
-    if isinstance(empty, AreaCounts):
-        leaf = _evenly_spaced(empty.regions.size(empty.regions.depth)).astype(np.int32)
-        return replace(empty, leaf=leaf, count=np.full(len(leaf), _MADE_UP_RECORDS))
-    cell = _evenly_spaced(empty.domain.side**2)
-    leave_masked_out(cell, empty.domain)
-    cell = cell[cell >= 0]
-    row, column = (cell // empty.domain.side).astype(np.int32), (cell % empty.domain.side).astype(np.int32)
-    return replace(empty, column=column, row=row, count=np.full(len(cell), _MADE_UP_RECORDS))
-
-
-def _evenly_spaced(size: int) -> NDArray[np.int64]:
-    """Return up to 1,000 whole numbers below `size`, evenly spaced."""
-    return np.unique(np.linspace(0, size - 1, min(size, 1000)).astype(np.int64))
+    return data.made_up(_MADE_UP_RECORDS)
 
 
 def without_records(data: PrivateData) -> PrivateData:
     """Return the data without any record; domain or regions, unit and bounds are unchanged. The result is public."""
-    no_indices, count = np.zeros(0, np.int32), np.zeros(0, np.int64)
-    none_left_out: dict[str, Any] = {"dropped": 0, "outside": 0, "bad": 0, "over": 0, "fingerprints": UNKNOWN}
-    if isinstance(data, TripCounts):
-        return replace(data, origin=no_indices, destination=no_indices, count=count, **none_left_out, notes=())
-    if isinstance(data, AreaCounts):
-        return replace(data, leaf=no_indices, count=count, **none_left_out)
-    return replace(data, column=no_indices, row=no_indices, count=count, **none_left_out)
+    return data.without_records()

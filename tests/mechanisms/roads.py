@@ -19,6 +19,7 @@ from dpviz.mechanisms.audit import Added
 from dpviz.mechanisms.base import LevelError, Mechanism, Share, setting
 from dpviz.mechanisms.run import Run
 from dpviz.privacy.consistency import Spread, least_squares
+from dpviz.publishing.simulated_errors import USEFUL, LevelOutlook, OutlookKind
 from dpviz.release.columns import COUNT_COLUMNS, JOINT_COLUMNS
 from dpviz.release.count_release import CountRelease
 from dpviz.release.facts import Contents
@@ -65,6 +66,29 @@ class RoadCounts(Counts):
         occupied = np.flatnonzero(counts)
         return cls(road=road, segment=occupied.astype(np.int32), count=np.asarray(counts)[occupied])
 
+    @property
+    def frame(self):
+        return self.road
+
+    @property
+    def level_range(self):
+        return range(self.road.order + 1)
+
+    @property
+    def leaves(self):
+        return 2**self.road.order
+
+    def places_of(self, leaves):
+        return {"segment": leaves.astype(np.int32)}
+
+    def identity(self):
+        return "roads", self.road.name, self.road.order
+
+    @classmethod
+    def of_nobody(cls, frame, contributions=1, *, exactly=False):
+        nobody = cls.of_segments(frame, np.zeros(2**frame.order, np.int64)) if isinstance(frame, Road) else None
+        return nobody if nobody is None or contributions == 1 else nobody.of_persons(contributions, exactly=exactly)
+
     def node_counts(self):
         """(n,) true counts of all parts of the road. PRIVATE."""
         hierarchy = self.road.hierarchy
@@ -81,6 +105,10 @@ class RoadRelease(CountRelease):
 
     road: Road
     spread: Spread
+
+    @property
+    def frame(self) -> Road:
+        return self.road
 
     @property
     def hierarchy(self) -> Hierarchy:
@@ -279,6 +307,20 @@ def _make_report_values(release: RoadRelease) -> dict[str, Any]:
     }
 
 
+def _guess(empty: RoadCounts, guess, rng) -> RoadCounts:
+    return RoadCounts.of_segments(empty.road, rng.multinomial(guess.records, np.full(empty.leaves, 1 / empty.leaves)))
+
+
+def _expect(question, releases, made_up) -> tuple[LevelOutlook, ...]:
+    rows = []
+    for noise in question.mechanism.level_errors(releases[0]):
+        count = made_up.node_counts()[releases[0].nodes(noise.level)]
+        stddev = releases[0].stddev(noise.level)
+        useful, released = float((stddev <= USEFUL * count).sum()), float(len(count))
+        rows.append(LevelOutlook(**vars(noise), average=float(count.mean()), error=noise.stddev, useful=useful, released=released))
+    return tuple(rows)
+
+
 ACCIDENTS = np.array([5, 0, 40, 7, 0, 300, 12, 1])
 SAMPLE = RoadCounts.of_segments(Road("Coast road", 3), ACCIDENTS)
 
@@ -334,6 +376,8 @@ ROADS = Family(
         what="accidents", part="part", parts="parts", larger="parts", frame="road", has_ids=False, values=_make_report_values
     ),
     scene=lambda release, level, *, dark, height: None,
+    guess=_guess,
+    outlook=OutlookKind(levels=_expect, noise_at=lambda release, level: float(np.sqrt(np.mean(release.stddev(level) ** 2)))),
     compared=ComparedRoads(),
 )
 """Accidents along a road."""

@@ -161,6 +161,16 @@ def test_the_page_compares_it():
     assert not app.exception
 
 
+def test_errors_are_expected_before_a_release():
+    found = dv.expected_errors(Halving(), Road("B", 3), dv.PureBudget(1))
+    assert found.by_level["numbers"].tolist() == [1, 2, 4, 8]
+    guessed = dv.expected_errors(Halving(), SAMPLE, dv.PureBudget(1), records=400)
+    assert guessed.by_level["average"].tolist() == [400, 200, 100, 50]
+    assert dv.find_epsilon(Halving(), SAMPLE, 20, level=3).epsilon < 1
+    with pytest.raises(SettingError, match="levels 0 to 3"):
+        dv.find_epsilon(Halving(), SAMPLE, 20, level=4)
+
+
 def test_it_crosses_to_worker_processes():
     assert pickle.loads(pickle.dumps(Halving(finest=0.3))) == Halving(finest=0.3)  # noqa: S301
     assert replace(SAMPLE, contributions=2, unit="person").contributions == 2

@@ -29,6 +29,7 @@ from dpviz.mechanisms.base import GAUSSIAN, LAPLACE
 from dpviz.publishing.config import DataPart, PublicDataPart
 from dpviz.publishing.private_data import PrivateData
 from dpviz.publishing.study_config import StudyConfig, Variant, VariedPart
+from dpviz.samples.load import SAMPLES
 from dpviz.view.looks import MOST_VARIANTS
 from dpviz.view.points_map import SHOWN
 from dpviz.view.study_figures import FIGURES
@@ -339,7 +340,9 @@ def study_of(data: CompareData, config: CompareConfig) -> Study:
 
 
 def study_config_of(study: Study, data: CompareData, config: CompareConfig) -> StudyConfig | None:
-    """Return the configuration of a study for the command line; None for data that are no longer loaded on their page.
+    """Return the configuration of a study for the command line.
+
+    None for data that are no longer loaded on their page, and for a sample that only a family of another package has.
 
     Args:
         study: as `study_of` makes it.
@@ -350,6 +353,8 @@ def study_config_of(study: Study, data: CompareData, config: CompareConfig) -> S
     names = ("epsilons", "repeats", "seed", "workloads", "parts")
     needs_delta = bool(study.gaussian) or any(mechanism.needs_delta for mechanism in study.mechanisms.values())
     options = {name: getattr(study, name) for name in names} | ({"delta": study.delta} if needs_delta else {})
+    if config.source != OWN and config.chosen_sample not in SAMPLES:
+        return None
     if config.source != OWN:
         domain = config.compared.domain_part(study.data, data.study_area)
         part = PublicDataPart(sample=config.chosen_sample)
