@@ -16,8 +16,8 @@ from dpviz.app.session import show_error
 from dpviz.errors import DpvizError, InputError
 from dpviz.publishing.private_data import PrivateData
 from dpviz.publishing.public_guess import EVEN, RELEASED, TOWNS, check_guess, count_residents, guess_total
+from dpviz.release.base import NoisyRelease
 from dpviz.release.files import read_release
-from dpviz.release.nouns import AnyRelease
 
 MOST_RECORDS, MOST_RESIDENTS, USUAL_RECORDS = 10_000_000, 1_000_000, 100_000
 LARGEST_BUNDLE = 200_000_000  # bytes
@@ -39,7 +39,7 @@ class Guess:
     records: int | None
     spread: str = EVEN
     pairs: int | None = None
-    release: AnyRelease | None = None
+    release: NoisyRelease | None = None
 
 
 def choose_guess(page: PageState, frame: PrivateData, unit: str, needs_guess: Callable[[], bool]) -> Guess:
@@ -85,7 +85,7 @@ def _choose_number(key: str, label: str, placeholder: str) -> int | None:
     return int(number) if number is not None and good else None
 
 
-def _choose_release(page: PageState, frame: PrivateData) -> AnyRelease | None:
+def _choose_release(page: PageState, frame: PrivateData) -> NoisyRelease | None:
     """Ask for the bundle of an earlier release of the same kind of data; None until there is one that can be read."""
     refuse_in_class("files")
     slot = f"good release {page.key}"
@@ -93,7 +93,7 @@ def _choose_release(page: PageState, frame: PrivateData) -> AnyRelease | None:
     st.file_uploader("Earlier release", ["zip"], key=f"{slot} file", on_change=lambda: _take_bundle(slot), help=text)
     if problem := st.session_state.get(f"{slot} problem"):
         show_error(problem)
-    release: AnyRelease | None = st.session_state.get(slot)
+    release: NoisyRelease | None = st.session_state.get(slot)
     if release is None:
         st.caption(_CHOOSE_BUNDLE)
         return None

@@ -8,14 +8,14 @@ from dpviz.app.components.panes import panes
 from dpviz.app.session import is_dark
 from dpviz.errors import DomainError
 from dpviz.families import FAMILIES
-from dpviz.release.nouns import AnyRelease
+from dpviz.release.base import NoisyRelease
 from dpviz.view.escape import html
 
 HEIGHT = 460
 
 
 @st.fragment
-def show_paid_map(release: AnyRelease, key: int) -> None:
+def show_paid_map(release: NoisyRelease, key: int) -> None:
     """Show a release on a map, at a level that is easy to read; nothing if it has no place on one. The page has called `load_deck`.
 
     Args:

@@ -20,7 +20,7 @@ from dpviz.publishing.guessed_records import PublicGuess, count_no_records
 from dpviz.publishing.private_data import PrivateData, PublicFrame, without_records
 from dpviz.publishing.public_guess import EVEN, RELEASED, SEED
 from dpviz.publishing.simulated_errors import FROM_DATA, simulate_errors
-from dpviz.release.nouns import AnyRelease
+from dpviz.release.base import NoisyRelease
 
 __all__ = ["FROM_DATA", "FoundEpsilon", "WantedError", "compute_error", "find_epsilon"]
 
@@ -74,7 +74,7 @@ def expected_errors(
     records: int | None = None,
     spread: str = EVEN,
     pairs: int | None = None,
-    like: AnyRelease | None = None,
+    like: NoisyRelease | None = None,
     contributions: int = 1,
     before_run: Callable[[], object] = int,
 ) -> ExpectedErrors:
@@ -125,9 +125,9 @@ def expected_errors(
     return ExpectedErrors(by_level=pd.DataFrame(rows), receipt=release.receipt, note=" ".join([*notes, ONLY_NOISE]))
 
 
-def dry_run(mechanism: AnyMechanism, data: PrivateData, budget: Budget) -> AnyRelease:
+def dry_run(mechanism: AnyMechanism, data: PrivateData, budget: Budget) -> NoisyRelease:
     """Run the mechanism without records, on the domain or regions of `data`, and return the release: a simulation, so never published."""
-    release: AnyRelease = mechanism.release(without_records(data), budget, Entropy.seeded(SEED))
+    release: NoisyRelease = mechanism.release(without_records(data), budget, Entropy.seeded(SEED))
     return release
 
 
@@ -158,7 +158,7 @@ class WantedError:
     records: int | None = None
     spread: str = EVEN
     pairs: int | None = None
-    like: AnyRelease | None = None
+    like: NoisyRelease | None = None
 
     @property
     def guess(self) -> PublicGuess | None:

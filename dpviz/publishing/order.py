@@ -14,9 +14,9 @@ from dpviz.mechanisms.base import AnyMechanism
 from dpviz.privacy.accounts import Account
 from dpviz.privacy.budget import Budget
 from dpviz.publishing.private_data import PrivateData
+from dpviz.release.base import NoisyRelease
 from dpviz.release.facts import TruthSeen
 from dpviz.release.files import choose_partial_path
-from dpviz.release.nouns import AnyRelease
 from dpviz.release.publication import NOT_RECORDED, CuratorTexts, Publication
 from dpviz.release.tables import FORMATS, USUAL_FORMATS
 
@@ -82,7 +82,7 @@ class PaidRelease:
         looks_recorded: as in its order.
     """
 
-    release: AnyRelease
+    release: NoisyRelease
     account: Account
     entry: int
     kept: Path | None = None

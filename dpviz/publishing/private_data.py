@@ -48,7 +48,7 @@ PrivateData = PointCounts | TripCounts | AreaCounts
 PublicFrame = Domain | Regions | tuple[Regions, Regions]
 UNWATCHED = Progress()
 _LIMITS = Limits()
-_MADE_UP_RECORDS = np.int64(10_000)  # made-up records per cell: enough to pass the thresholds of mechanisms
+_MADE_UP_RECORDS = 10_000  # made-up records per cell: enough to pass the thresholds of mechanisms
 
 
 def fingerprints_of(data: PrivateData, *, files: Sequence[str] = ()) -> tuple[str, ...]:

@@ -22,9 +22,9 @@ from dpviz.publishing.dry_run import dry_run
 from dpviz.publishing.kept import discard, keep
 from dpviz.publishing.order import Order, PaidRelease, PublicationTexts, Published, state_looks, unit_definition
 from dpviz.publishing.rehearsal import add_unit_definition, rehearse
+from dpviz.release.base import NoisyRelease
 from dpviz.release.files import MANIFEST, write_release
 from dpviz.release.manifest import check_describable, describe
-from dpviz.release.nouns import AnyRelease
 
 __all__ = [
     "REPORT",
@@ -135,9 +135,9 @@ def _payment_lines(order: Order, account_before: Account | None, account: Accoun
     return [*lines, f"Spent {format_budget(amount_of(order.budget))}; left: {format_budget(account.left)}. Drawing."]
 
 
-def _make_release(order: Order, account: Account, definition: str) -> AnyRelease:
+def _make_release(order: Order, account: Account, definition: str) -> NoisyRelease:
     """Make the release with entropy of the operating system, and check that its receipt agrees with the order and the account."""
-    release: AnyRelease = order.mechanism.release(order.data, order.budget, Entropy.system())
+    release: NoisyRelease = order.mechanism.release(order.data, order.budget, Entropy.system())
     _check_price(release.receipt, order)
     if (release.receipt.unit, release.receipt.neighbours) != (account.terms.unit, account.terms.neighbours):
         raise RefusedError("The mechanism's receipt protects something else than that of its dry run; nothing is published.")

@@ -8,8 +8,8 @@ from dpviz.errors import DpvizError
 from dpviz.privacy.entropy import Entropy
 from dpviz.publishing.order import Order, PublicationTexts
 from dpviz.publishing.private_data import make_up_records, without_records
+from dpviz.release.base import NoisyRelease
 from dpviz.release.manifest import check_describable
-from dpviz.release.nouns import AnyRelease
 
 SEED = 1
 
@@ -45,6 +45,6 @@ def rehearse(order: Order, words: PublicationTexts, *, unit_definition: str = ""
         raise DpvizError(f"The report of such a release cannot be made ({error_name}): nothing was released or spent.")
 
 
-def add_unit_definition(release: AnyRelease, unit_definition: str) -> AnyRelease:
+def add_unit_definition(release: NoisyRelease, unit_definition: str) -> NoisyRelease:
     """Add the definition of a unit to a release's receipt, if it is not empty."""
     return replace(release, receipt=replace(release.receipt, unit_definition=unit_definition)) if unit_definition else release

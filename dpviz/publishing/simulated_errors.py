@@ -24,8 +24,8 @@ from dpviz.publishing.guessed_records import PublicGuess, count_no_records, gues
 from dpviz.publishing.private_data import PrivateData, PublicFrame
 from dpviz.publishing.public_guess import SEED
 from dpviz.release.area_release import AreaRelease
+from dpviz.release.base import NoisyRelease
 from dpviz.release.intervals import add_skewness, half_widths, half_widths_of_released
-from dpviz.release.nouns import AnyRelease
 from dpviz.release.point_release import PointRelease
 from dpviz.release.reliability import RELIABILITY
 from dpviz.release.squares import block_boxes, expected_error, sample_blocks
@@ -337,7 +337,7 @@ def _half_widths(release: PointRelease, stddev: Floats, cut: CutSums) -> Floats:
     return np.asarray((below + add_skewness(below, stddev, cut.skewness(stddev))) / 2)
 
 
-def _noise_of_levels(question: Rehearsal, release: AnyRelease) -> list[LevelError]:
+def _noise_of_levels(question: Rehearsal, release: NoisyRelease) -> list[LevelError]:
     """List the noise of the levels that are wanted."""
     return [noise for noise in question.mechanism.level_errors(release) if question.level in (None, noise.level)]
 

@@ -29,6 +29,7 @@ if sys.platform != "win32":
 from dpviz.arrow_memory import copy_to_arrow
 from dpviz.errors import DpvizError, InputError, SettingError
 from dpviz.families import FAMILIES
+from dpviz.release.base import NoisyRelease
 from dpviz.release.facts import MANIFESTS, SCHEMA_FILE, SCHEMA_VERSION, SCHEMA_VERSIONS, Manifest, schema_for
 from dpviz.release.manifest import (
     describe_release,
@@ -37,7 +38,6 @@ from dpviz.release.manifest import (
     find_violation,
     read_receipt,
 )
-from dpviz.release.nouns import AnyRelease
 from dpviz.release.older import LATER_COLUMNS, keep_stated_intervals, translate_manifest
 from dpviz.release.tables import DESTINATIONS, FORMATS, ORIGINS, REGIONS, USUAL_FORMATS, Member, Plan
 
@@ -203,7 +203,7 @@ def _check_limits(members: Members) -> Members:
 
 
 def write_release(
-    release: AnyRelease,
+    release: NoisyRelease,
     folder: str | os.PathLike[str],
     manifest: Facts,
     *,
@@ -382,7 +382,7 @@ def _sync(path: Path) -> None:
         os.close(handle)
 
 
-def _check_arguments(release: AnyRelease, manifest: Facts, formats: tuple[str, ...], extra: Facts) -> None:
+def _check_arguments(release: NoisyRelease, manifest: Facts, formats: tuple[str, ...], extra: Facts) -> None:
     if not formats or not set(formats) <= set(FORMATS):
         raise SettingError(f"The formats of a release are some of {', '.join(FORMATS)}.")
     for name, content in extra.items():
@@ -421,7 +421,7 @@ def _describe_file(path: Path, format_name: str, purpose: str) -> Facts:
     return {"name": path.name, "format": format_name, "about": purpose, "bytes": path.stat().st_size, "sha256": digest}
 
 
-def read_release(source: Source) -> AnyRelease:
+def read_release(source: Source) -> NoisyRelease:
     """Read a release that `write_release` wrote.
 
     The checks find accidents and careless edits. SHA-256 and seal are checksums, not signatures: someone who makes a whole new release
@@ -538,7 +538,7 @@ def _read_table(members: Members, name: str) -> Any:
     return file.read(columns=[column for column in file.schema_arrow.names if column != "geometry"])
 
 
-def _check_main_table(tables: dict[str, Any], release: AnyRelease) -> None:
+def _check_main_table(tables: dict[str, Any], release: NoisyRelease) -> None:
     """Raise an error unless the main table has the release's finest counts."""
     layout = FAMILIES[release.family].layout
     rows = layout.finest(release)
@@ -547,14 +547,14 @@ def _check_main_table(tables: dict[str, Any], release: AnyRelease) -> None:
         raise InputError(f"The release's {layout.main} has other counts than its tables of all levels.")
 
 
-def _rebuild_release(manifest: Manifest, tables: dict[str, Any]) -> AnyRelease:
+def _rebuild_release(manifest: Manifest, tables: dict[str, Any]) -> NoisyRelease:
     receipt = read_receipt(manifest.privacy, manifest.accounting)
     rebuild = FAMILIES[manifest.contents.kind].layout.rebuild
-    release: AnyRelease = rebuild(manifest.contents, tables, receipt, manifest.post_processing)
+    release: NoisyRelease = rebuild(manifest.contents, tables, receipt, manifest.post_processing)
     return release
 
 
-def _find_contradiction(manifest: Facts, release: AnyRelease) -> str | None:
+def _find_contradiction(manifest: Facts, release: NoisyRelease) -> str | None:
     """Find the first part of a manifest that contradicts its release; None if there is none."""
     facts = describe_release(release) | {"utility": MANIFESTS.write(describe_utility(release))}
     facts["kind"], stated = facts["contents"]["kind"], manifest | {"kind": manifest["identity"]["kind"]}

@@ -13,8 +13,7 @@ from functools import cache
 from dpviz.cards import MapPage
 from dpviz.families import FAMILIES
 from dpviz.privacy.receipt import PRIVATE
-from dpviz.release.base import Level
-from dpviz.release.nouns import AnyRelease
+from dpviz.release.base import Level, NoisyRelease
 from dpviz.view.deck import BUNDLE, CANVAS_HTML, CANVAS_SCRIPT, CANVAS_STYLE
 from dpviz.view.levels import find_level
 from dpviz.view.report import load_template
@@ -24,7 +23,7 @@ HEIGHT = 420
 """About the height of a map in a notebook, in pixels."""
 
 
-def explore(release: AnyRelease, level: Level | None = None) -> MapPage:
+def explore(release: NoisyRelease, level: Level | None = None) -> MapPage:
     """Make an interactive map of a level.
 
     Args:

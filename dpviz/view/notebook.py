@@ -18,8 +18,8 @@ from dpviz.evaluation.study import Study
 from dpviz.evaluation.trip_metrics import TripEvaluation
 from dpviz.privacy.receipt import PRIVATE, Receipt
 from dpviz.release.area_release import AreaRelease
+from dpviz.release.base import NoisyRelease
 from dpviz.release.intervals import ASSUMED
-from dpviz.release.nouns import AnyRelease
 from dpviz.release.point_release import PointRelease
 from dpviz.release.trip_release import TripRelease
 from dpviz.release.verdict import NOISE, verdict
@@ -185,7 +185,7 @@ def _(release: AreaRelease) -> Card:
     return _make_release_card(release, "Release of areas", sizes, picture, what)
 
 
-def _make_release_card(release: AnyRelease, title: str, sizes: str, picture: Picture | None, what: str) -> Card:
+def _make_release_card(release: NoisyRelease, title: str, sizes: str, picture: Picture | None, what: str) -> Card:
     receipt, found = release.receipt, verdict(release)
     facts = [
         ("Mechanism", f"{release.mechanism}"),

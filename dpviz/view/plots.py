@@ -16,8 +16,7 @@ from matplotlib.colors import FuncNorm, ListedColormap
 from dpviz.arrays import Floats
 from dpviz.privacy.receipt import PRIVATE
 from dpviz.release.area_release import AreaRelease
-from dpviz.release.base import Level
-from dpviz.release.nouns import AnyRelease
+from dpviz.release.base import Level, NoisyRelease
 from dpviz.release.point_release import PointRelease
 from dpviz.release.trip_release import TripRelease
 from dpviz.space.domain import EQUAL_AREA
@@ -38,7 +37,7 @@ _BEND = 0.22  # of the length of an arc
 _MARGIN = 0.03  # around what is drawn, as a share of its extent
 
 
-def plot(release: AnyRelease, level: Level | None = None, ax: Axes | None = None) -> Axes:
+def plot(release: NoisyRelease, level: Level | None = None, ax: Axes | None = None) -> Axes:
     """Draw a level of a release.
 
     Args:
@@ -61,7 +60,7 @@ def plot(release: AnyRelease, level: Level | None = None, ax: Axes | None = None
 
 
 @singledispatch
-def draw(release: AnyRelease, level: int, axes: Axes) -> str:
+def draw(release: NoisyRelease, level: int, axes: Axes) -> str:
     """Draw a level into axes, and return in words what is drawn."""
     raise TypeError(f"There is no picture of level {level} of {type(release).__name__} in {type(axes).__name__}.")
 

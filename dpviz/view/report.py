@@ -10,9 +10,9 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from dpviz.amounts import MISSING, UNKNOWN, format_count, format_decimal
 from dpviz.families import FAMILIES
+from dpviz.release.base import NoisyRelease
 from dpviz.release.intervals import ASSUMED
 from dpviz.release.manifest import format_amount
-from dpviz.release.nouns import AnyRelease
 from dpviz.release.tables import USUAL_FORMATS
 from dpviz.release.verdict import verdict
 from dpviz.view.escape import clean
@@ -43,7 +43,7 @@ _MORE_TEXTS = {
 """Titles of the texts that may be left out; manifests before version 2.2 have none of them."""
 
 
-def report_html(release: AnyRelease, manifest: Facts, *, formats: Sequence[str] = USUAL_FORMATS) -> bytes:
+def report_html(release: NoisyRelease, manifest: Facts, *, formats: Sequence[str] = USUAL_FORMATS) -> bytes:
     """Make the report of a release; equal inputs give equal bytes.
 
     Args:
@@ -61,7 +61,7 @@ def report_html(release: AnyRelease, manifest: Facts, *, formats: Sequence[str] 
     return _render(release, manifest, formats)
 
 
-def check_reportable(release: AnyRelease, manifest: Facts, *, formats: Sequence[str] = USUAL_FORMATS) -> None:
+def check_reportable(release: NoisyRelease, manifest: Facts, *, formats: Sequence[str] = USUAL_FORMATS) -> None:
     """Check that a report can be made, by making one and discarding it; simulations are allowed.
 
     Args:
@@ -75,7 +75,7 @@ def check_reportable(release: AnyRelease, manifest: Facts, *, formats: Sequence[
     _render(release, manifest, formats)
 
 
-def _render(release: AnyRelease, manifest: Facts, formats: Sequence[str]) -> bytes:
+def _render(release: NoisyRelease, manifest: Facts, formats: Sequence[str]) -> bytes:
     """Render the report without checking whether the release may be published."""
     kind: ReportKind = FAMILIES[release.family].report
     rows = list_level_rows(release, manifest["utility"]["levels"])
@@ -103,7 +103,7 @@ def _render(release: AnyRelease, manifest: Facts, formats: Sequence[str]) -> byt
     return page.encode()
 
 
-def _write_step_rows(release: AnyRelease) -> list[Facts]:
+def _write_step_rows(release: NoisyRelease) -> list[Facts]:
     """Write the steps of the receipt as rows of a table."""
     return [
         {

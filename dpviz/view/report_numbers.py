@@ -16,7 +16,7 @@ from dpviz.amounts import MISSING, format_count, format_decimal, format_percent,
 from dpviz.arrays import Floats, Integers
 from dpviz.privacy.budget import Budget, PureBudget, ZcdpBudget
 from dpviz.privacy.receipt import Receipt
-from dpviz.release.nouns import AnyRelease
+from dpviz.release.base import NoisyRelease
 from dpviz.release.point_release import PointRelease
 from dpviz.release.reliability import grade_reliability
 from dpviz.release.tables import FLOWS, REST, TABLE, escape_formulas, format_level
@@ -226,7 +226,7 @@ class ErrorSums:
     consistent: bool
 
 
-def add_up_spending(release: AnyRelease) -> list[LevelSpending]:
+def add_up_spending(release: NoisyRelease) -> list[LevelSpending]:
     """Add up what was spent at each level, the whole area first; steps without a level come before the levels.
 
     Steps that early leaves take instead of later steps are left out, since they do not add to the others.
@@ -242,7 +242,7 @@ def add_up_spending(release: AnyRelease) -> list[LevelSpending]:
     return [_make_level_spending(release, *row) for row in [*(row for row in rows if isinstance(row[0], str)), *levels]]
 
 
-def name_step(release: AnyRelease, level: int | None) -> str:
+def name_step(release: NoisyRelease, level: int | None) -> str:
     """Return the name of a step's level, or of its stage; a dash for None."""
     return MISSING if level is None else release.name_step(level)
 
@@ -293,7 +293,7 @@ def _format_percent_bound(share: float, rounding: str) -> str:
     return f"{percent.quantize(Decimal('0.1'), rounding)} %".replace(".0 ", " ")
 
 
-def _make_level_spending(release: AnyRelease, level: int | str, counts: Fraction, structure: Fraction) -> LevelSpending:
+def _make_level_spending(release: NoisyRelease, level: int | str, counts: Fraction, structure: Fraction) -> LevelSpending:
     """Make a row of the chart of the budget from the amounts spent on counts and on the structure."""
     available, amount = release.receipt.available, counts + structure
     return LevelSpending(
@@ -306,7 +306,7 @@ def _make_level_spending(release: AnyRelease, level: int | str, counts: Fraction
     )
 
 
-def list_level_rows(release: AnyRelease, levels: list[dict[str, Any]]) -> list[LevelRow]:
+def list_level_rows(release: NoisyRelease, levels: list[dict[str, Any]]) -> list[LevelRow]:
     """Make one row per level, coarsest first.
 
     Args:
@@ -344,7 +344,7 @@ def compute_reliability_shares(count: NDArray[Any], stddev: Floats) -> tuple[flo
     return tuple(100 * float((names == name).sum()) / max(len(names), 1) for name in RELIABILITIES)  # type: ignore[return-value]
 
 
-def _make_level_row(release: AnyRelease, level: int, facts: dict[str, Any], grade: str) -> LevelRow:
+def _make_level_row(release: NoisyRelease, level: int, facts: dict[str, Any], grade: str) -> LevelRow:
     numbers = release.level_numbers(level)
     return LevelRow(
         level=level,
@@ -456,7 +456,7 @@ def list_largest_pairs(release: TripRelease, most: int) -> list[Example]:
     return examples
 
 
-def add_up_errors(release: AnyRelease) -> ErrorSums:
+def add_up_errors(release: NoisyRelease) -> ErrorSums:
     """Compute how the errors of the smallest parts add up to the error of the whole."""
     parts, stated, gap = release.add_up_errors()
     independent = float(np.sqrt((parts**2).sum()))

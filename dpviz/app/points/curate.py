@@ -19,7 +19,7 @@ from dpviz.app.points.where import take_box
 from dpviz.app.session import is_dark
 from dpviz.data.points import PointCounts
 from dpviz.evaluation.metrics import Evaluation
-from dpviz.release.nouns import RECORDS
+from dpviz.families import POINT_FAMILY
 from dpviz.space.domain import Domain
 from dpviz.view.basemap import Bounds, box_to_domain, box_to_map
 from dpviz.view.declared_canvas import ExpectedSquares, declared_scene
@@ -131,7 +131,7 @@ PARTS = CurateParts(
     frame_of=lambda declared: declared.domain,
     counts_of=_frame_of,
     levels_of=_levels_of,
-    unit_of=lambda _: RECORDS,
+    unit_of=lambda _: POINT_FAMILY.counted,
     releases=RELEASES,
     show_declared=_show_declared,
     show_release=_show_release,
