@@ -19,7 +19,6 @@ from dpviz.app.class_mode import refuse_in_class
 from dpviz.app.jobs import Keeper, KnownRows, SessionCounts, SharedStudies
 from dpviz.data.areas import AreaCounts
 from dpviz.data.counting.file_fingerprints import content_fingerprint
-from dpviz.data.counting.files import read_areas, read_points, read_trips
 from dpviz.data.points import PointCounts
 from dpviz.data.reading.inspect import RepeatedColumn, describe_points, describe_trip_files, find_repeated_columns
 from dpviz.data.reading.outline import OUTLINE_LIMITS, land_outline, read_outline, read_polygons
@@ -30,7 +29,7 @@ from dpviz.data.reading.text_format import TextFormat, fold_text_format
 from dpviz.data.reading.trips import TripsFile
 from dpviz.data.trips import TripCounts
 from dpviz.publishing.config import RegionsPart
-from dpviz.publishing.private_data import PrivateData, fingerprints_of, make_regions
+from dpviz.publishing.private_data import CountRequest, OpenedData, PrivateData, PublicFrame, count_files, fingerprints_of, make_regions
 from dpviz.samples.areas import area_denominators, load_area_sample, region_denominators
 from dpviz.samples.points import POINT_SAMPLES, load_point_sample
 from dpviz.samples.trips import load_trip_sample
@@ -111,10 +110,18 @@ def inspect_points_file(digest: str, name: str, _content: bytes, written: Option
     return describe_points(find_files(named_file(name, _content), TextFormat(**dict(written))))  # type: ignore[arg-type]
 
 
-@_per_session(2, "Counting the points ...")
-def count_points_file(digest: str, name: str, _content: bytes, domain: Domain, options: Options) -> PointCounts:  # noqa: ARG001
-    """Count a file's points on a domain; `digest` identifies the content in the cache's key."""
-    return read_points(named_file(name, _content), domain=domain, **fold_text_format(dict(options)))
+@_per_session(2, "Counting the records ...")
+def count_upload(
+    digest: str,  # noqa: ARG001
+    name: str,
+    _content: bytes,
+    frame_key: object,  # noqa: ARG001
+    _frame: PublicFrame,
+    options: Options,
+) -> OpenedData:
+    """Count an upload in a public frame; in the cache's key, `digest` identifies the content and `frame_key` the frame."""
+    found = find_files(named_file(name, _content), fold_text_format(dict(options))["text_format"])
+    return count_files(found, CountRequest(frame=_frame, options=dict(options)))
 
 
 @_per_session(4)
@@ -269,25 +276,6 @@ def masked_sample(digest: str, key: str, size: int | None, domain: Domain) -> Po
 def inspect_trips_file(digest: str, name: str, _content: bytes, written: Options) -> TripsFile:  # noqa: ARG001
     """Describe a file of trips: format and columns; the arguments are those of `inspect_points_file`."""
     return describe_trip_files(find_files(named_file(name, _content), TextFormat(**dict(written))))  # type: ignore[arg-type]
-
-
-@_per_session(2, "Adding up the trips ...", hash_funcs={UploadedRegions: lambda frame: frame.key})
-def count_trips_file(
-    digest: str,  # noqa: ARG001
-    name: str,
-    _content: bytes,
-    frames: tuple[UploadedRegions, UploadedRegions],
-    options: Options,
-) -> TripCounts:
-    """Count a file's trips from the regions of one frame to the regions of another."""
-    origins, ends = (frame.regions for frame in frames)
-    return read_trips(named_file(name, _content), regions=origins, destinations=ends, **fold_text_format(dict(options)))
-
-
-@_per_session(2, "Counting the points ...", hash_funcs={UploadedRegions: lambda frame: frame.key})
-def count_areas_file(digest: str, name: str, _content: bytes, frame: UploadedRegions, options: Options) -> AreaCounts:  # noqa: ARG001
-    """Count a file's points in regions."""
-    return read_areas(named_file(name, _content), regions=frame.regions, **fold_text_format(dict(options)))
 
 
 @_per_session(2)

@@ -19,8 +19,6 @@ from dpviz.app.page_state import CURATE, PageState
 from dpviz.app.session import show_error
 from dpviz.app.text_format import choose_text_format
 from dpviz.app.unit_controls import show_left_out
-from dpviz.data.counting.engines import NUMPY
-from dpviz.data.empty import refuse_empty_data
 from dpviz.data.reading.safety import read_checked
 from dpviz.data.reading.sources import FoundFiles, find_files
 from dpviz.errors import DpvizError, InputError
@@ -70,7 +68,6 @@ class FileKind(Generic[About, Frame]):
         field: of a saved configuration that names the files: "points" or "trips".
         describe_upload: describes an upload from its digest, name, bytes and how it is written.
         describe: describes files that were found.
-        count_upload: counts an upload from its digest, name and bytes, the frame and the options.
         frame_of: returns the public frame as engines take it.
         key_of: identifies the frame in the keys of caches.
         title: of the data on screen.
@@ -82,7 +79,6 @@ class FileKind(Generic[About, Frame]):
     field: str
     describe_upload: Callable[[str, str, bytes, cached.Options], About]
     describe: Callable[[FoundFiles], About]
-    count_upload: Callable[[str, str, bytes, Frame, cached.Options], Any]
     frame_of: Callable[[Frame], Any]
     key_of: Callable[[Frame], object]
     title: str
@@ -99,18 +95,12 @@ def read_upload(kind: FileKind[About, Frame], name: str, body: bytes, cards: Car
         return None
     written = tuple(text_format.declarations().items())
 
-    def count(frame: Frame, options: cached.Options) -> OpenedData:
-        counts = kind.count_upload(digest, name, body, frame, options)
-        refuse_empty_data(counts)
-        fingerprints = cached.fingerprints(digest, (kind.key_of(frame), options), counts)
-        return OpenedData(data=counts, fingerprints=fingerprints, engine=NUMPY)
-
     return ChosenFiles(
         about=kind.describe_upload(digest, name, body, written),
         digest=digest,
         part={kind.field: name},
         opened=opened,
-        count=count,
+        count=lambda frame, options: cached.count_upload(digest, name, body, kind.key_of(frame), kind.frame_of(frame), options),
         content=lambda _: digest,
         found=lambda: find_files(cached.named_file(name, body), text_format),
         written=written,

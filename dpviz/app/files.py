@@ -17,6 +17,7 @@ from dpviz.app.session import show_error
 from dpviz.app.text_format import choose_text_format
 from dpviz.data.counting.engines import AUTO, DASK, DUCKDB, ENGINES, NUMPY, choose_engine
 from dpviz.data.counting.scheduler import ADDRESS_VARIABLE, Scheduler, scheduler_of_app
+from dpviz.data.reading.formats import is_table
 from dpviz.data.reading.safety import FORMATS, Limits, refuse_share
 from dpviz.data.reading.sources import LARGE_SHARE, TABLES, FoundFiles, find_files, list_files, memory_bytes
 from dpviz.errors import DpvizError, InputError
@@ -24,8 +25,6 @@ from dpviz.publishing.config import DataPart
 from dpviz.publishing.private_data import CountRequest, OpenedData, count_files, file_stamps
 from dpviz.view.escape import markdown
 
-TYPES = tuple(ending.removeprefix(".") for ending in FORMATS)
-"""Endings of files of points, regions or polygons that may be uploaded."""
 SMALL = 64 * 2**20  # bytes; files up to this size are counted at once
 TICK = 1.0  # seconds between two refreshes of a running count
 LIMITS = Limits()
@@ -39,6 +38,11 @@ _TAKES = {
 
 COUNT_COPIES = "Count copies, too"
 _COPIES_HELP = "Files count that are copies of others, by their names or their content: each of their records counts several times."
+
+
+def upload_types(*, tables: bool = False) -> tuple[str, ...]:
+    """Return the endings of files that may be uploaded, without their points; those of tables alone, if `tables`."""
+    return tuple(ending.removeprefix(".") for ending, name in FORMATS.items() if is_table(name) or not tables)
 
 
 @dataclass(frozen=True, kw_only=True)

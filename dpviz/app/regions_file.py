@@ -9,7 +9,7 @@ import streamlit as st
 from dpviz.app import cached, opened_config
 from dpviz.app.cards import DATA, Cards
 from dpviz.app.columns import keep_known, pick
-from dpviz.app.files import TYPES, ask_for_file
+from dpviz.app.files import ask_for_file, upload_types
 from dpviz.app.saved_config import NONE
 from dpviz.publishing.config import RegionsPart
 from dpviz.space.regions import Regions
@@ -54,7 +54,7 @@ def choose_regions(role: str, title: str, *, rates: bool = False) -> cached.Uplo
 
     With `rates` also ask for a column of numbers by which counts are divided.
     """
-    kept = ask_for_file(title, TYPES, role, "Polygons, points or a table: a column of ids per level, or region_id and parent_id.")
+    kept = ask_for_file(title, upload_types(), role, "Polygons, points or a table: a column of ids per level, or region_id and parent_id.")
     if kept is None:
         return None
     name, body = kept

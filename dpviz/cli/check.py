@@ -27,6 +27,7 @@ from dpviz.data.counting.file_fingerprints import file_fingerprints
 from dpviz.data.leaf_regions import describe_overlaps
 from dpviz.data.library_errors import or_none
 from dpviz.data.reading.areas import AreasFile, inspect_areas
+from dpviz.data.reading.formats import is_table
 from dpviz.data.reading.geometries import open_shapes
 from dpviz.data.reading.id_fits import NO_REGION, count_id_fits, read_ids
 from dpviz.data.reading.inspect import (
@@ -246,7 +247,7 @@ def _only_wanted(attempts: Mapping[str, Callable[[], Facts]], chosen: Mapping[st
 
 def _file_uses(path: Path, chosen: Mapping[str, Any], written: Mapping[str, str]) -> Facts:
     """Find what a single file can be used for; all of its rows are read."""
-    tabular = FORMATS.get(path.suffix.lower()) in (*SEPARATORS, "Parquet")
+    tabular = is_table(FORMATS.get(path.suffix.lower()))
     text_format = _propose_text_format(path, written)
     tables = or_none(lambda: find_files(path, text_format)) if tabular else None
     if tables is not None:

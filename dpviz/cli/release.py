@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,6 @@ from dpviz.cli.console import DONE, REFUSED, finite, give, run_with_bar, say
 from dpviz.cli.ledger import account_facts, draws, exact_texts, ledger_facts, note_look
 from dpviz.data.counting.scheduler import Scheduler, scheduler_at
 from dpviz.errors import DpvizError, RefusedError, SettingError
-from dpviz.mechanisms.points.base import PointMechanism
 from dpviz.privacy.accounts import Account, amount_of
 from dpviz.privacy.ledger import Ledger
 from dpviz.publishing.config import ReleaseConfig, read_config
@@ -23,12 +21,11 @@ from dpviz.publishing.dry_run import FROM_DATA, ExpectedErrors, expected_errors
 from dpviz.publishing.guessed_records import DENOMINATOR, PublicGuess, check_fits, count_no_records
 from dpviz.publishing.kept import differences, recover
 from dpviz.publishing.order import TEXT_NAMES, Order, PublicationTexts, Published
-from dpviz.publishing.private_data import left_out, open_data, open_frame, resolve_path
+from dpviz.publishing.paths import resolve_path
+from dpviz.publishing.private_data import left_out, make_frame, open_sources, read_data
 from dpviz.publishing.public_guess import EVEN, TOWNS
-from dpviz.publishing.publish import preview_payment, publish, write
+from dpviz.publishing.publish import check_public, preview_payment, publish, write
 from dpviz.publishing.toml_tables import SEED_REFUSED
-from dpviz.space.domain import Domain
-from dpviz.space.regions import Regions
 
 Facts = dict[str, Any]
 
@@ -51,9 +48,9 @@ def run_release(arguments: Namespace) -> int:
     if arguments.paid is not None:
         _print_published(_write_kept(arguments.paid, config, words, ledger), ledger, None, as_json=arguments.json)
         return DONE
-    order, engine = _read_order(config, ledger, scheduler, shows=arguments.left_out, asks=not arguments.dry_run, guess=guess)
     if arguments.dry_run:
-        return _print_dry_run(order, ledger, engine, unfit, config.left_out, as_json=arguments.json, guess=guess)
+        return _dry_run(config, unfit, scheduler, shows=arguments.left_out, as_json=arguments.json, guess=guess)
+    order, engine = read_order(config, ledger, scheduler, shows=arguments.left_out, asks=True)
     _print_published(publish(order, words, ledger, say=say), ledger, engine, as_json=arguments.json)
     return DONE
 
@@ -113,7 +110,7 @@ def publication_texts(config: ReleaseConfig) -> PublicationTexts:
     return PublicationTexts(folder=resolve_path(config.base, output.folder), formats=output.formats, **own_texts)
 
 
-def _read_order(
+def read_order(
     config: ReleaseConfig,
     ledger: Ledger,
     scheduler: Scheduler | None = None,
@@ -122,21 +119,62 @@ def _read_order(
     asks: bool = False,
     guess: PublicGuess | None = None,
 ) -> tuple[Order, str | None]:
-    """Return `order_of` a configuration, and tell the curator on stderr how its data were counted; if `shows`, what was left out, too.
+    """Read the data of a configuration, without bad rows, and make its order; tell the curator on stderr how they were counted.
 
     How many records were left out is a true number, by which settings could be chosen, the bounds of a domain above all. So the ledger
     records first that it is looked at, as in the app.
+
+    Args:
+        config: of the release.
+        ledger: of the looks.
+        scheduler: a running Dask scheduler; None for workers on this computer.
+        shows: whether to say what was left out.
+        asks: whether files of equal content are to be confirmed, if this is a terminal.
+        guess: of a dry run; one that does not fit what is public is refused before a private file is opened.
+
+    Returns:
+        The order, and the engine that counted the data; None for a sample.
+
+    Raises:
+        DpvizError: settings, domain, regions, files or the guess cannot be used.
+        RefusedError: files of equal content were not confirmed.
     """
     say("Reading the data.")
-    order, engine = order_of(config, scheduler, asks=asks, guess=guess)
+    mechanism, budget = config.mechanism.build(config.family), config.budget.budget()
+    sources = open_sources(config)
+    frame = run_with_bar("reading what is public", lambda watch: make_frame(sources, watch.report))
+    if frame is not None:
+        check_public(mechanism, frame, budget, config.data.contributions or 1)
+        if guess is not None:
+            check_fits(count_no_records(mechanism, frame), guess)
+    opened = run_with_bar("counting", lambda watch: read_data(sources, frame, bad_rows="drop", watch=watch, scheduler=scheduler))
+    for note in opened.notes:
+        say(f"Curator only: {advise_on_command_line(note)}")
+    if opened.notes and asks:
+        _confirm_copies()
+    order = Order(
+        data=opened.data,
+        mechanism=mechanism,
+        budget=budget,
+        dataset=config.dataset.name,
+        fingerprints=opened.fingerprints,
+        cap=config.dataset.cap(),
+        person=config.data.person or "",
+        may_be_empty=config.data.may_be_empty,
+    )
+    _say_of_count(order, opened.engine, ledger, shows=shows)
+    return order, opened.engine
+
+
+def _say_of_count(order: Order, engine: str | None, ledger: Ledger, *, shows: bool) -> None:
+    """Tell the curator which engine counted, what was left out if that may be shown, and what the count leaves open."""
     if engine is not None:
         say(f"Counted by engine {engine}.")
-        say(_LEFT_OUT_HINT if not shows else _record_look(order, ledger) or _describe_left_out(order))
+        say(_look_at_left_out(order, ledger) if shows else _LEFT_OUT_HINT)
     for line in getattr(order.data, "notes", ()):
         say(f"Curator only: {line}")
-    if order.data.each_row is not None:
-        say(say_each_row(order))
-    return order, engine
+    if each_row := say_each_row(order):
+        say(each_row)
 
 
 def say_each_row(order: Order) -> str:
@@ -155,61 +193,13 @@ _LEFT_OUT_HINT = (
 )
 
 
-def _record_look(order: Order, ledger: Ledger) -> str:
-    """Record that true numbers of the data are looked at; return why they are not shown, "" if they may be."""
+def _look_at_left_out(order: Order, ledger: Ledger) -> str:
+    """Say what was left out, once the ledger has recorded that true numbers are looked at; else why it is not shown."""
     try:
         note_look(ledger, order.fingerprints)
     except RefusedError as error:
         return f"What was left out is not shown, since the ledger cannot record the look. {error}"
-    return ""
-
-
-def _describe_left_out(order: Order) -> str:
     return f"Curator only: {left_out(order.data) or 'nothing was left out.'}"
-
-
-def order_of(
-    config: ReleaseConfig, scheduler: Scheduler | None = None, *, asks: bool = False, guess: PublicGuess | None = None
-) -> tuple[Order, str | None]:
-    """Read the data of a configuration, without bad rows, and make its order.
-
-    Args:
-        config: of the release.
-        scheduler: a running Dask scheduler; None for workers on this computer.
-        asks: whether files of equal content are to be confirmed, if this is a terminal.
-        guess: of a dry run; one that does not fit what is public is refused before a private file is opened.
-
-    Returns:
-        The order, and the engine that counted the data; None for a sample.
-
-    Raises:
-        DpvizError: settings, domain, regions, files or the guess cannot be used.
-        RefusedError: files of equal content were not confirmed.
-    """
-    mechanism, budget = config.mechanism.build(config.family), config.budget.budget()
-    frame = run_with_bar("reading what is public", lambda watch: open_frame(config, watch.report))
-    if isinstance(frame, Domain) and isinstance(mechanism, PointMechanism):
-        mechanism.refuse_mask(frame)
-    if isinstance(frame, Domain | Regions):
-        mechanism.check(frame)
-    if guess is not None and frame is not None:
-        check_fits(count_no_records(mechanism, frame), guess)
-    opened = run_with_bar("counting", lambda watch: open_data(config, frame, bad_rows="drop", watch=watch, scheduler=scheduler))
-    for note in opened.notes:
-        say(f"Curator only: {advise_on_command_line(note)}")
-    if opened.notes and asks:
-        _confirm_copies()
-    order = Order(
-        data=opened.data,
-        mechanism=mechanism,
-        budget=budget,
-        dataset=config.dataset.name,
-        fingerprints=opened.fingerprints,
-        cap=config.dataset.cap(),
-        person=config.data.person or "",
-        may_be_empty=config.data.may_be_empty,
-    )
-    return order, opened.engine
 
 
 def _confirm_copies() -> None:
@@ -241,29 +231,30 @@ def _find_unfit(config: ReleaseConfig, words: PublicationTexts) -> DpvizError | 
     return None
 
 
-def _print_dry_run(
-    order: Order,
-    ledger: Ledger,
-    engine: str | None,
+def _dry_run(
+    config: ReleaseConfig,
     unfit: DpvizError | None,
-    left_out: Sequence[str],
+    scheduler: Scheduler | None = None,
     *,
+    shows: bool,
     as_json: bool,
     guess: PublicGuess | None = None,
 ) -> int:
     """Print what a release would cost and its expected errors, or why it would be refused; return the exit code of that.
 
     Texts that cannot be published yet, as in a configuration that was saved before they were written, are named beside the cost. Of
-    tables that are left out it is said what is not known without them; without [dataset] the ledger is not asked.
+    tables that are left out it is said what is not known without them; without [dataset] the ledger is not looked up.
     """
+    ledger = Ledger()
+    order, engine = read_order(config, ledger, scheduler, shows=shows, guess=guess)
     guessed: Facts = {} if guess is None else {"records": guess.records, "spread": guess.spread}
     errors = expected_errors(order.mechanism, order.data, order.budget, **guessed)
     account, refusal = None, None if unfit is None else str(unfit)
     try:
-        account = None if "dataset" in left_out else preview_payment(order, ledger)
+        account = None if "dataset" in config.left_out else preview_payment(order, ledger)
     except DpvizError as error:
         refusal = str(error)
-    unknown = [_UNKNOWN[name] for name in left_out]
+    unknown = [_UNKNOWN[name] for name in config.left_out]
     cost = [] if account is None else [_cost_line(order, account, errors)]
     refused = [] if refusal is None else [f"This release would be refused: {refusal}"]
     table = errors.by_level.dropna(axis=1, how="all")
@@ -315,6 +306,4 @@ def check_config(path: Path, *, as_json: bool, shows: bool, copies: bool) -> int
     """Print what the release of a configuration would cost, and why it would be refused, as `release --dry-run` does."""
     config = read_config(path, for_dry_run=True)
     config = replace(config, data=config.data.with_copies(copies))
-    ledger = Ledger()
-    order, engine = _read_order(config, ledger, shows=shows)
-    return _print_dry_run(order, ledger, engine, _find_unfit(config, publication_texts(config)), config.left_out, as_json=as_json)
+    return _dry_run(config, _find_unfit(config, publication_texts(config)), shows=shows, as_json=as_json)

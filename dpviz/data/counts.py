@@ -136,8 +136,11 @@ class Counts(PrivateCard):
         none_left_out: dict[str, Any] = dict.fromkeys(("dropped", "outside", "bad", "over"), 0)
         return replace(self, **nowhere, **none_left_out, count=np.zeros(0, np.int64), fingerprints=UNKNOWN)
 
-    def made_up(self, number: int, most: int = 1000) -> Self:
-        """Replace the records by made-up ones: `number` in each of up to `most` places, evenly spaced. PUBLIC."""
+    def made_up(self, number: int = 10_000, most: int = 1000) -> Self:
+        """Replace the records by made-up ones: `number` in each of up to `most` places, evenly spaced. PUBLIC.
+
+        10,000 are enough to pass the thresholds of mechanisms.
+        """
         places: dict[str, Any] = self.places_of(np.unique(np.linspace(0, self.leaves - 1, min(self.leaves, most)).astype(np.int64)))
         return replace(self.without_records(), **places, count=np.full(len(places[self.places[0]]), np.int64(number)))
 

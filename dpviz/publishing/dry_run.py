@@ -17,7 +17,7 @@ from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.receipt import Receipt
 from dpviz.publishing.guessed_records import PublicGuess, count_no_records
-from dpviz.publishing.private_data import PrivateData, PublicFrame, without_records
+from dpviz.publishing.private_data import PrivateData, PublicFrame
 from dpviz.publishing.public_guess import EVEN, RELEASED, SEED
 from dpviz.publishing.simulated_errors import FROM_DATA, simulate_errors
 from dpviz.release.base import NoisyRelease
@@ -127,7 +127,7 @@ def expected_errors(
 
 def dry_run(mechanism: AnyMechanism, data: PrivateData, budget: Budget) -> NoisyRelease:
     """Run the mechanism without records, on the domain or regions of `data`, and return the release: a simulation, so never published."""
-    release: NoisyRelease = mechanism.release(without_records(data), budget, Entropy.seeded(SEED))
+    release: NoisyRelease = mechanism.release(data.without_records(), budget, Entropy.seeded(SEED))
     return release
 
 

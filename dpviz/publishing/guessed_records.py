@@ -16,7 +16,7 @@ from dpviz.data.trips import TripCounts
 from dpviz.errors import InputError, SettingError, check_choice
 from dpviz.families import FAMILIES
 from dpviz.mechanisms.base import BOUNDED, AnyMechanism, Mechanism
-from dpviz.publishing.private_data import PrivateData, PublicFrame, without_records
+from dpviz.publishing.private_data import PrivateData, PublicFrame
 from dpviz.publishing.public_guess import (
     EVEN,
     NO_SHARED_LEVEL,
@@ -82,7 +82,7 @@ def count_no_records(mechanism: AnyMechanism, frame: PublicFrame | PrivateData, 
     _check_built(mechanism)
     if isinstance(frame, Counts):
         mechanism.check_type(frame)
-        return without_records(frame)
+        return frame.without_records()
     counts = FAMILIES[mechanism.family].counts
     nobody: PrivateData | None = counts.of_nobody(frame, contributions, exactly=mechanism.neighbours == BOUNDED)
     if nobody is None:
@@ -141,7 +141,7 @@ def guess_records(data: PrivateData, guess: PublicGuess) -> PrivateData:
     (300, 9000, np.True_)
     """
     check_fits(data, guess)
-    made_up: PrivateData = FAMILIES[data.family].guess(without_records(data), guess, np.random.default_rng(SEED))
+    made_up: PrivateData = FAMILIES[data.family].guess(data.without_records(), guess, np.random.default_rng(SEED))
     return made_up
 
 

@@ -19,7 +19,7 @@ from dpviz.mechanisms import POINT_FAMILY
 from dpviz.privacy.accounts import Account, Entry
 from dpviz.privacy.ledger import Ledger
 from dpviz.publishing.order import PaidRelease, state_looks
-from dpviz.publishing.private_data import PublicFrame, open_frame
+from dpviz.publishing.private_data import PublicFrame, make_frame, open_sources
 from dpviz.release.files import read_manifest, read_release, remove_remains, write_release
 from dpviz.release.manifest import describe
 from dpviz.release.publication import NOT_RECORDED, Publication
@@ -159,7 +159,7 @@ def differences(paid: PaidRelease, config: ReleaseConfig) -> list[str]:
         DpvizError: the configuration's mechanism, domain or regions cannot be built.
     """
     release, data, terms = paid.release, config.data, paid.account.terms
-    mechanism, frame = config.mechanism.build(config.family), open_frame(config)
+    mechanism, frame = config.mechanism.build(config.family), make_frame(open_sources(config))
     person, contributions = (
         (data.person or "", data.contributions or 1) if data.sample is None else (terms.person or "", release.receipt.contributions)
     )

@@ -1,16 +1,18 @@
-"""Read the inputs that a configuration names: the public domain or regions, and the private data with their fingerprints."""
+"""Read what a configuration names, in three stages: find all files, make the public domain or regions, count the private data.
+
+Between two stages the caller checks what is public by then, so that nothing private is read for a release that would be refused.
+"""
 
 from __future__ import annotations
 
 import filecmp
-import glob
 import hashlib
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -25,12 +27,13 @@ from dpviz.data.library_errors import or_none
 from dpviz.data.points import PointCounts
 from dpviz.data.reading.outline import LAND, land_outline, read_outline, read_polygons
 from dpviz.data.reading.regions import read_regions
-from dpviz.data.reading.safety import Limits, Source, is_path, refuse_share
+from dpviz.data.reading.safety import Limits, is_path
 from dpviz.data.reading.sources import FoundFiles, describe_copies, find_files, list_files
 from dpviz.data.reading.text_format import fold_text_format
 from dpviz.data.trips import TripCounts
 from dpviz.errors import DomainError, InputError, SettingError
 from dpviz.mechanisms import AREA_FAMILY, POINT_FAMILY
+from dpviz.publishing.paths import resolve_path, resolve_pattern
 from dpviz.samples.load import load_sample
 from dpviz.samples.points import POINT_SAMPLES
 from dpviz.space.domain import Domain
@@ -48,7 +51,6 @@ PrivateData = PointCounts | TripCounts | AreaCounts
 PublicFrame = Domain | Regions | tuple[Regions, Regions]
 UNWATCHED = Progress()
 _LIMITS = Limits()
-_MADE_UP_RECORDS = 10_000  # made-up records per cell: enough to pass the thresholds of mechanisms
 
 
 def fingerprints_of(data: PrivateData, *, files: Sequence[str] = ()) -> tuple[str, ...]:
@@ -121,11 +123,44 @@ class CountRequest:
         return self.options.get("bad_rows") == "drop"
 
 
-def open_frame(config: DataConfig, report: Callable[[float], object] = lambda _: None) -> PublicFrame | None:
-    """Build the public domain of points, with the mask of its study area, or read or make the public regions of areas or trips.
+@dataclass(frozen=True, kw_only=True)
+class OpenedSources:
+    """The files that a configuration names, as paths of this machine: what `open_sources` gives to the two stages after it.
+
+    Attributes:
+        config: the configuration.
+        patterns: paths, patterns and folders of the data; empty for a sample.
+        files: the files of the data that were found there; empty if there are none, which only `read_data` refuses.
+        public: for each table with a file of the public frame, how messages call that file, and its path.
+    """
+
+    config: DataConfig
+    patterns: tuple[str, ...]
+    files: tuple[str | os.PathLike[str], ...] = field(repr=False)
+    public: dict[str, tuple[str, Path]]
+
+
+def open_sources(config: DataConfig) -> OpenedSources:
+    """Find the files that a configuration names: the first stage. None of them is read, but to see that a public one is not private.
+
+    Raises:
+        InputError: a URL or a network share.
+        SettingError: a file of the public frame is a file of the data, by whatever path or pattern it is named, or a copy of it.
+    """
+    public = {name[1 : name.index("]")]: (name, resolve_path(config.base, path)) for name, path in config.frame_files()}
+    patterns = tuple(resolve_pattern(config.base, text) for text in config.data.files)
+    files = tuple(filter(is_path, or_none(partial(list_files, patterns)) or ()))
+    for name, path in public.values():
+        if any(or_none(partial(filecmp.cmp, path, file, shallow=False)) for file in files):  # reads files of equal size only
+            raise SettingError(f"{name} is a file of the data: what is public is declared, never taken from the data.")
+    return OpenedSources(config=config, patterns=patterns, files=files, public=public)
+
+
+def make_frame(sources: OpenedSources, report: Callable[[float], object] = lambda _: None) -> PublicFrame | None:
+    """Build the public domain of points, with the mask of its study area, or read or make the public regions: the second stage.
 
     Args:
-        config: the domain or the regions, and the data.
+        sources: from `open_sources`.
         report: called with the part of the mask that is done, from 0 to 1; it may raise an error to stop.
 
     Returns:
@@ -134,73 +169,54 @@ def open_frame(config: DataConfig, report: Callable[[float], object] = lambda _:
     Raises:
         DomainError: the bounds, the study area or the regions are invalid, or polygons overlap in which coordinates are counted.
         InputError: a file of regions or polygons cannot be read.
-        SettingError: a file of the frame is a file of the data.
     """
-    _refuse_frame_of_data(config)
+    config = sources.config
     if config.family is POINT_FAMILY:
-        return _open_domain(config.domain, config.base, report) if config.domain else POINT_SAMPLES[config.data.sample or ""].domain
+        return POINT_SAMPLES[config.data.sample or ""].domain if config.domain is None else _make_domain(config.domain, sources, report)
     if config.regions is None:
         return None
-    regions = _read_regions("regions", config.regions, config.base)
-    if config.family is AREA_FAMILY:
-        if config.data.region is None:
-            refuse_overlaps(regions)
-        return regions
-    return regions, regions if config.destinations is None else _read_regions("destinations", config.destinations, config.base)
+    regions = _open_regions("regions", config.regions, sources)
+    if config.family is not AREA_FAMILY:
+        same = config.destinations in (None, config.regions)
+        return regions, regions if same else _open_regions("destinations", cast("RegionsPart", config.destinations), sources)
+    if config.data.region is None:
+        refuse_overlaps(regions)
+    return regions
 
 
-def _refuse_frame_of_data(config: DataConfig) -> None:
-    """Refuse a file of the data, by whatever path or pattern it is named, or a copy of it, as the file of a public frame.
-
-    Raises:
-        SettingError: the study area or the regions would be read from a file of the data.
-    """
-    data = [os.fspath(file) for file in or_none(lambda: list_files(resolve_sources(config))) or () if is_path(file)]
-    for name, path in config.frame_files():
-        public = resolve_path(config.base, path)
-        if any(or_none(partial(filecmp.cmp, public, file, shallow=False)) for file in data):  # reads files of equal size only
-            raise SettingError(f"{name} is a file of the data: what is public is declared, never taken from the data.")
-
-
-def _open_domain(part: DomainPart, base: Path, report: Callable[[float], object]) -> Domain:
+def _make_domain(part: DomainPart, sources: OpenedSources, report: Callable[[float], object]) -> Domain:
     domain = part.domain()
     if part.study_area is None:
         return domain
     if part.study_area == LAND:
         return mask_outside(domain, land_outline(), report=report)
-    path = resolve_path(base, part.study_area)
+    name, path = sources.public["domain"]
     try:
         return mask_outside(domain, read_outline(path, crs=domain.crs), report=report)
     except InputError as error:
         hint = "" if path.suffix else f' The outline of the land needs no file: study_area = "{LAND}".'
-        raise InputError(f"[domain] study_area {part.study_area!r}: {error}{hint}") from None
+        raise InputError(f"{name} {part.study_area!r}: {error}{hint}") from None
 
 
-def _read_regions(title: str, part: RegionsPart, base: Path) -> Regions:
-    """Read regions from their file, or make those that need none.
+def _open_regions(title: str, part: RegionsPart, sources: OpenedSources) -> Regions:
+    """Read regions from their file, or make those that need none; an error names the key.
 
     Raises:
         DomainError: the regions are invalid, or the package h3 is missing; for regions without ids the text names the key.
         InputError: a file cannot be read.
     """
+    name, path = sources.public.get(title, ("", Path()))
     if part.file is not None:
-        path = resolve_path(base, part.file)
         try:
             regions = read_regions(path, levels=part.levels or None, names=part.names or None, crs=part.crs, denominator=part.denominator)
         except InputError as error:
-            raise InputError(f"[{title}] file {part.file!r}: {error}") from None
+            raise InputError(f"{name} {part.file!r}: {error}") from None
         return regions.grouped(part.prefixes) if part.prefixes else regions
-    return _make_regions(title, part, base)
-
-
-def _make_regions(title: str, part: RegionsPart, base: Path) -> Regions:
-    """Make regions that need no file of ids; an error names the key."""
-    path = None if part.path is None else resolve_path(base, part.path)
     try:
-        return make_regions(part, None if path is None else read_polygons(path, crs=part.crs))
+        return make_regions(part, read_polygons(path, crs=part.crs) if name else None)
     except DomainError as error:
         problem = str(error)
-    key = next(name for name in ("polygons", "h3", "squares") if getattr(part, name))
+    key = next(key for key in ("polygons", "h3", "squares") if getattr(part, key))
     raise DomainError(f"[{title}] {key}: {problem}")
 
 
@@ -219,40 +235,14 @@ def make_regions(part: RegionsPart, polygons: geopandas.GeoSeries | None = None)
     return Regions.squares(part.lattice(), zooms=part.squares) if part.squares else Regions.from_polygons(polygons)
 
 
-def resolve_path(base: Path, text: str) -> Path:
-    """Resolve a path of a configuration: relative paths start from the configuration's folder.
-
-    Raises:
-        InputError: a URL or a network share.
-    """
-    if "://" in text:
-        raise InputError("A configuration names local files only: URLs are never opened.")
-    refuse_share(text)
-    return base / Path(text).expanduser()
-
-
-def resolve_sources(config: DataConfig) -> list[str]:
-    """Resolve the paths and glob patterns under [data]. Special characters in the name of the configuration's folder are escaped.
-
-    Raises:
-        InputError: a URL or a network share.
-    """
-    paths = [(resolve_path(config.base, text), text) for text in config.data.files]
-    patterns = [os.path.join(glob.escape(str(config.base)), Path(text).expanduser()) for _, text in paths]  # noqa: PTH118
-    return [
-        pattern if glob.has_magic(text) and or_none(path.exists) is not True else str(path)
-        for (path, text), pattern in zip(paths, patterns, strict=True)
-    ]
-
-
-def open_data(
-    config: DataConfig, frame: PublicFrame | None, *, bad_rows: str, watch: Progress = UNWATCHED, scheduler: Scheduler | None = None
+def read_data(
+    sources: OpenedSources, frame: PublicFrame | None, *, bad_rows: str, watch: Progress = UNWATCHED, scheduler: Scheduler | None = None
 ) -> OpenedData:
-    """Read and count the private data of a configuration.
+    """Read and count the private data of a configuration: the third stage.
 
     Args:
-        config: names the files or the sample, the columns and the engine.
-        frame: the domain or regions from `open_frame`.
+        sources: from `open_sources`.
+        frame: the domain or regions from `make_frame`.
         bad_rows: "drop" for releases, since no single row may decide whether there is a release; "refuse" for studies.
         watch: reports progress, and may cancel.
         scheduler: a running Dask scheduler; named on the command line, never in the configuration.
@@ -261,19 +251,18 @@ def open_data(
         InputError: a file or a column cannot be used; the text names the column and the rule, and quotes no cell.
         DpvizError: the reading was cancelled.
     """
-    part = config.data
+    config, part = sources.config, sources.config.data
     if part.sample is not None:
         data: PrivateData = load_sample(part.sample, domain=frame if isinstance(frame, Domain) else None, size=part.size)
         return OpenedData(data=data, fingerprints=fingerprints_of(data))
-    files = find_files(resolve_sources(config), part.text_format(), copies=part.copies)
     request = CountRequest(
-        frame=frame,  # type: ignore[arg-type]
+        frame=cast("PublicFrame", frame),
         options={**part.options(), "bad_rows": bad_rows, "unit": config.declared_unit},
         engine=part.engine,
         scheduler=scheduler,
         may_be_empty=part.may_be_empty,
     )
-    return count_files(files, request, watch)
+    return count_files(find_files(sources.files or sources.patterns, part.text_format(), copies=part.copies), request, watch)
 
 
 def count_files(found: FoundFiles, request: CountRequest, watch: Progress = UNWATCHED) -> OpenedData:
@@ -289,16 +278,16 @@ def count_files(found: FoundFiles, request: CountRequest, watch: Progress = UNWA
         DpvizError: the counting was cancelled.
     """
     engine = choose_engine(found, request.engine, request.scheduler, _LIMITS)
-    paths, sources = found.paths, list(found.sources)
+    paths = found.paths
     before = file_stamps(paths)
     notes = tuple(describe_copies(found)) if request.drops and not request.options.get("copies") else ()
     try:
-        data = _read_with(engine, sources, request, watch)
+        data = _read_with(engine, found, request, watch)
     except OnlyNumpyError:
         if not falls_back(found, request.engine, request.scheduler, _LIMITS):
             raise
         engine = NUMPY
-        data = _read_with(engine, sources, request, watch)
+        data = _read_with(engine, found, request, watch)
     if file_stamps(paths) != before:
         raise InputError("A file was changed while it was read: nothing was kept. Try again when no other program writes to it.")
     if not request.may_be_empty:
@@ -306,7 +295,7 @@ def count_files(found: FoundFiles, request: CountRequest, watch: Progress = UNWA
     return OpenedData(data=data, fingerprints=fingerprints_of(data), engine=engine, notes=notes)
 
 
-def _read_with(engine: str, sources: list[Source], request: CountRequest, watch: Progress) -> PrivateData:
+def _read_with(engine: str, found: FoundFiles, request: CountRequest, watch: Progress) -> PrivateData:
     """Count the records of files with one engine, by `read_points`, `read_areas` or `read_trips`."""
     arguments: dict[str, Any] = {**fold_text_format(request.options), "engine": engine, "progress": watch.progress, "cancel": watch.cancel}
     if request.drops:
@@ -314,10 +303,10 @@ def _read_with(engine: str, sources: list[Source], request: CountRequest, watch:
     if request.scheduler is not None:
         arguments |= {"address": request.scheduler.address, "insecure_address": request.scheduler.insecure}
     if isinstance(request.frame, tuple):
-        return read_trips(sources, regions=request.frame[0], destinations=request.frame[1], **arguments)
+        return read_trips(found, regions=request.frame[0], destinations=request.frame[1], **arguments)
     if isinstance(request.frame, Regions):
-        return read_areas(sources, regions=request.frame, **arguments)
-    return read_points(sources, domain=request.frame, **arguments)
+        return read_areas(found, regions=request.frame, **arguments)
+    return read_points(found, domain=request.frame, **arguments)
 
 
 def file_stamps(paths: Iterable[Path]) -> tuple[tuple[str, int, int], ...]:
@@ -339,13 +328,3 @@ def left_out(data: PrivateData) -> str:
     parts = [(data.outside, data.beyond_frame), (data.bad, "unreadable"), (data.over, "over the bound")]
     reasons = ", ".join(f"{number:,} {reason}" for number, reason in parts if number)
     return f"left out {data.dropped:,}: {reasons}." if reasons else f"left out {data.dropped:,}."
-
-
-def make_up_records(data: PrivateData) -> PrivateData:
-    """Replace the records by made-up ones: 10,000 in each of up to 1,000 cells, regions or pairs. The result is public."""
-    return data.made_up(_MADE_UP_RECORDS)
-
-
-def without_records(data: PrivateData) -> PrivateData:
-    """Return the data without any record; domain or regions, unit and bounds are unchanged. The result is public."""
-    return data.without_records()

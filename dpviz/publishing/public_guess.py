@@ -105,6 +105,7 @@ def guess_regions(areas: AreaCounts, level: int, release: AreaRelease) -> Guesse
     Raises:
         SettingError: a simulation, or the release and the regions have no level in common.
 
+    >>> import pandas as pd
     >>> import dpviz as dv
     >>> table = pd.DataFrame({"district": ["A", "A", "B"], "tract": ["a", "b", "c"]})
     >>> fine, coarse = (dv.Regions.from_table(rows, levels=[*rows]) for rows in (table, table[["district"]].drop_duplicates()))

@@ -14,13 +14,17 @@ from dpviz.amounts import format_budget
 from dpviz.data.empty import refuse_empty_data
 from dpviz.data.marks import refuse_marked
 from dpviz.errors import BudgetError, DpvizError, RefusedError
+from dpviz.mechanisms.base import AnyMechanism
 from dpviz.privacy.accounts import Account, Entry, Terms, amount_of, exact_text
+from dpviz.privacy.budget import Budget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.ledger import Ledger
 from dpviz.privacy.receipt import Receipt
 from dpviz.publishing.dry_run import dry_run
+from dpviz.publishing.guessed_records import count_no_records
 from dpviz.publishing.kept import discard, keep
 from dpviz.publishing.order import Order, PaidRelease, PublicationTexts, Published, state_looks, unit_definition
+from dpviz.publishing.private_data import PublicFrame
 from dpviz.publishing.rehearsal import add_unit_definition, rehearse
 from dpviz.release.base import NoisyRelease
 from dpviz.release.files import MANIFEST, write_release
@@ -34,6 +38,7 @@ __all__ = [
     "Published",
     "call_after_payment",
     "check_order",
+    "check_public",
     "describe_made",
     "draw",
     "note_publication",
@@ -90,11 +95,11 @@ def draw(
     Raises:
         DpvizError: as `publish`.
     """
-    terms, was_made = check_order(order, ledger), ledger.made
+    (terms, empty_release), was_made = check_order(order, ledger), ledger.made
     account_before, definition = _find_account(order, ledger), unit_definition(order)
     joins_account = account_before is not None and ledger.find_by_fingerprints(order.fingerprints) is None
     if words is not None:
-        rehearse(order, words, unit_definition=definition)
+        rehearse(order, words, empty_release, unit_definition=definition)
     try:
         account, entry = _pay(order, ledger, terms, "draw" if words is None else "release")
     except DpvizError:
@@ -296,11 +301,31 @@ def _write_or_rescue(write_into: Callable[[Path], Path], folder: Path, say: Say)
     raise failure.with_traceback(None) from None
 
 
-def check_order(order: Order, ledger: Ledger) -> Terms:
-    """Check everything public about an order, and return the terms of its account; nothing is spent or written.
+def check_public(mechanism: AnyMechanism, frame: PublicFrame, budget: Budget, contributions: int) -> None:
+    """Refuse a mechanism, frame and budget that do not fit together, before private data are read: the mechanism runs without records.
+
+    Args:
+        mechanism: the mechanism with its settings.
+        frame: the public domain; regions, of trips those of origins and of destinations.
+        budget: of the release.
+        contributions: the bound on the records of one person.
+
+    Raises:
+        DpvizError: settings, frame or budget do not fit the mechanism.
+    """
+    no_records = count_no_records(mechanism, frame, contributions)
+    mechanism.check_data(no_records)
+    dry_run(mechanism, no_records, budget)
+
+
+def check_order(order: Order, ledger: Ledger) -> tuple[Terms, NoisyRelease]:
+    """Check everything public about an order; nothing is spent or written.
 
     The mechanism runs once without records, so that unsuitable settings, domains, regions or budgets fail now. Its receipt says what it
     protects and what it costs.
+
+    Returns:
+        The terms of the order's account, and that release without records.
 
     Raises:
         RefusedError: the mechanism is not private, the data are marked (one row could decide others, or what is protected was not said),
@@ -328,7 +353,7 @@ def check_order(order: Order, ledger: Ledger) -> Terms:
     person = order.person if receipt.unit == "person" else ""
     terms = Terms(unit=receipt.unit, neighbours=receipt.neighbours, cap=cap, person=person)
     terms.cost(order.budget)
-    return terms
+    return terms, release
 
 
 def preview_payment(order: Order, ledger: Ledger) -> Account:
@@ -337,7 +362,7 @@ def preview_payment(order: Order, ledger: Ledger) -> Account:
     Raises:
         DpvizError: `publish` would refuse the order.
     """
-    return ledger.preview(order.dataset, order.fingerprints, check_order(order, ledger), order.budget)
+    return ledger.preview(order.dataset, order.fingerprints, check_order(order, ledger)[0], order.budget)
 
 
 def _find_account(order: Order, ledger: Ledger) -> Account | None:

@@ -7,15 +7,14 @@ from dataclasses import replace
 from dpviz.errors import DpvizError
 from dpviz.privacy.entropy import Entropy
 from dpviz.publishing.order import Order, PublicationTexts
-from dpviz.publishing.private_data import make_up_records, without_records
 from dpviz.release.base import NoisyRelease
 from dpviz.release.manifest import check_describable
 
 SEED = 1
 
 
-def rehearse(order: Order, words: PublicationTexts, *, unit_definition: str = "") -> None:
-    """Make release, manifest and report from no records and from made-up ones; nothing is spent, written or returned.
+def rehearse(order: Order, words: PublicationTexts, empty_release: NoisyRelease, *, unit_definition: str = "") -> None:
+    """Make manifest and report of a release without records, and of one of made-up records; nothing is spent, written or returned.
 
     If public inputs (names of regions, settings, the curator's texts) make the report fail, the error is raised here, before payment. The
     private records are not used.
@@ -23,6 +22,7 @@ def rehearse(order: Order, words: PublicationTexts, *, unit_definition: str = ""
     Args:
         order: for the release.
         words: the curator's texts.
+        empty_release: of the order's mechanism and budget, without any record.
         unit_definition: for the receipt; see `order.unit_definition`.
 
     Raises:
@@ -31,8 +31,9 @@ def rehearse(order: Order, words: PublicationTexts, *, unit_definition: str = ""
     from dpviz.view.report import check_reportable  # noqa: PLC0415  (loading its templates is slow, and `draw` does not need them)
 
     publication, error_name = words.publication(draws=1, truth_seen=False), ""
-    for data in (without_records(order.data), make_up_records(order.data)):
-        release = add_unit_definition(order.mechanism.release(data, order.budget, Entropy.seeded(SEED)), unit_definition)
+    of_made_up_records = order.mechanism.release(order.data.made_up(), order.budget, Entropy.seeded(SEED))
+    for made in (empty_release, of_made_up_records):
+        release = add_unit_definition(made, unit_definition)
         manifest = check_describable(release, publication)
         try:
             check_reportable(release, manifest, formats=words.formats)

@@ -40,7 +40,7 @@ FROM_DATA = (
 SUPPRESSED = "Pairs that are not released count as 0. Their error is not included and can be much larger: a study shows it."
 RUNS = 4
 """Releases of made-up trips, which are compared pair by pair."""
-_RUNS_OF_POINTS = 2
+_RUNS_OF_POINTS = 2  # where the records decide the partitions
 USEFUL = RELIABILITY[-1][0]
 """A count is useful if its error is at most this share of it: then its reliability is at least medium."""
 _FULLEST, _OTHERS, _EMPTY = 128, 512, 128
@@ -119,12 +119,14 @@ class OutlookKind:
 
     Attributes:
         runs: releases of made-up records that are needed.
+        compares_all: whether all of them are needed, also where the records decide nothing.
         levels: computes what to expect of the levels, from these releases and the made-up records.
         noise_at: computes the error of a count of a level from the noise alone, from a release without records.
         data_dependent: says what errors without records do not include, where the data decide what is released.
     """
 
     runs: int = 1
+    compares_all: bool = False
     levels: Callable[[Rehearsal, list[Any], Any], tuple[LevelOutlook, ...]]
     noise_at: Callable[[Any, int], float]
     data_dependent: str = FROM_DATA
@@ -175,7 +177,7 @@ def _simulate(question: Rehearsal) -> Outlook:
     """Simulate what a rehearsal says."""
     made_up = _make_up(question.mechanism, question.frame, question.contributions, question.guess, question.density)
     kind: OutlookKind = FAMILIES[made_up.family].outlook
-    releases = _make_releases(question, made_up, kind.runs)
+    releases = _make_releases(question, made_up, kind)
     return Outlook(levels=kind.levels(question, releases, made_up), receipt=releases[0].receipt)
 
 
@@ -185,12 +187,14 @@ def _make_up(mechanism: AnyMechanism, frame: PublicFrame, people: int, guess: Pu
     return guess_records(count_no_records(mechanism, frame, people), guess)
 
 
-def _make_releases(question: Rehearsal, made_up: PrivateData, runs: int) -> list[Any]:
-    """Make releases of made-up records: what regions state does not depend on them, so that one of areas is enough."""
-    releases = []
-    for stream in Entropy.seeded(SEED).spawn(runs):
+def _make_releases(question: Rehearsal, made_up: PrivateData, kind: OutlookKind) -> list[Any]:
+    """Make releases of made-up records: as many as the family needs, but one where the records decide nothing, unless all are compared."""
+    releases: list[Any] = []
+    for stream in Entropy.seeded(SEED).spawn(kind.runs):
         question.before_run()
         releases.append(question.mechanism.release(made_up, question.budget, stream))
+        if not kind.compares_all and not question.mechanism.depends_on_data(releases[0]):
+            break
     return releases
 
 
@@ -311,8 +315,7 @@ def _outlook_of_zoom(releases: Sequence[PointRelease], exact: Sequence[PointRele
     zoom = squares.zoom
     variance, bias, half_width, useful = np.zeros((4, len(squares.true)))
     for release, without_noise in zip(releases, exact, strict=True):
-        noise = release.answer(squares.boxes, spread=True, fill="uniform")[1]  # only the spread is used
-        cut = release.cut_sums(squares.boxes)
+        noise, cut = release.error_parts(squares.boxes)
         known = np.sqrt(noise**2 + cut.variance)
         variance += noise**2 / len(releases)
         half_width += _half_widths(release, known, cut) ** 2 / len(releases)
@@ -426,5 +429,5 @@ def _noise_of_regions(release: AreaRelease, level: int) -> float:
 
 
 POINT_OUTLOOK = OutlookKind(runs=_RUNS_OF_POINTS, levels=_outlook_of_squares, noise_at=expected_error)
-TRIP_OUTLOOK = OutlookKind(runs=RUNS, levels=_outlook_of_trips, noise_at=_noise_of_pairs, data_dependent=SUPPRESSED)
+TRIP_OUTLOOK = OutlookKind(runs=RUNS, compares_all=True, levels=_outlook_of_trips, noise_at=_noise_of_pairs, data_dependent=SUPPRESSED)
 AREA_OUTLOOK = OutlookKind(levels=_outlook_of_areas, noise_at=_noise_of_regions)

@@ -17,7 +17,7 @@ from dpviz.evaluation.study import MOST_RUNS, Study
 from dpviz.mechanisms import AnyFamily, AnyMechanism
 from dpviz.mechanisms.base import GAUSSIAN, LAPLACE, NOISES
 from dpviz.publishing.config import DataConfig, DomainPart, MechanismPart, PublicDataPart, RegionsPart
-from dpviz.publishing.private_data import UNWATCHED, OpenedData, PrivateData, open_data, open_frame
+from dpviz.publishing.private_data import UNWATCHED, OpenedData, PrivateData, make_frame, open_sources, read_data
 from dpviz.publishing.toml_tables import TOML, read_file, to_text
 
 PARTS: dict[str, type[Any]] = {
@@ -142,7 +142,9 @@ class StudyConfig(DataConfig):
             DpvizError: mechanisms, data, domain or regions cannot be used.
         """
         self.build()
-        return open_data(self, open_frame(self, lambda _: watch.report(0.0)), bad_rows="refuse", watch=watch, scheduler=scheduler)
+        sources = open_sources(self)
+        frame = make_frame(sources, lambda _: watch.report(0.0))
+        return read_data(sources, frame, bad_rows="refuse", watch=watch, scheduler=scheduler)
 
     def build_study(self, data: PrivateData) -> Study:
         """Build the study of data that `opened` read.

@@ -151,16 +151,14 @@ def _find_parameter(variance: float) -> float:
     return float(scipy.optimize.brentq(lambda parameter: gaussian_variance(parameter) - variance, 0.01, variance + 1))
 
 
-def count_ends(centre: NDArray[Any], half_width: Floats, upper: Floats | None = None) -> tuple[Floats, Floats]:
+def count_ends(centre: NDArray[Any], half_width: Floats) -> tuple[Floats, Floats]:
     """Compute the ends of intervals of counts: rounded outwards to whole numbers, and cut at 0, since no count is below it.
 
     Args:
         centre: (k,) counts.
         half_width: (k,) of the intervals, from `half_widths`; NaN where none is known.
-        upper: (k,) distances to the upper ends; the half widths if None.
 
     Returns:
         (k,) lower and (k,) upper ends; NaN stays.
     """
-    above = half_width if upper is None else upper
-    return np.maximum(np.floor(centre - half_width), 0.0), np.maximum(np.ceil(centre + above), 0.0)
+    return np.maximum(np.floor(centre - half_width), 0.0), np.maximum(np.ceil(centre + half_width), 0.0)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpviz.arrays import Floats
-from dpviz.release.intervals import STDDEVS, Noise
-from dpviz.space.ranges import Front, Overlap, batches
+from dpviz.arrays import Floats, Integers, Lines
+from dpviz.release.intervals import STDDEVS, Noise, add_skewness
+from dpviz.space.mask import CellMask
+from dpviz.space.ranges import Front, batches, box_overlap, cumulative
 from dpviz.space.tree import Tree
 
 TOLD_APART = 3.0
@@ -19,6 +22,8 @@ MOST_EMPTY = 1 / 3
 LEAST_CORRELATION = 0.1
 """How much alike the errors of two partitions that the same box cuts are at least. On seventeen made-up sets, cut by eight mechanisms,
 their mean correlation was 0.08 to 0.12 by kind of box: near 0 in most, 0.9 along streets that run straight along the sides of boxes."""
+FEWEST_FAMILIES = 5
+"""From fewer families of siblings than these, nothing is learned; from few, as if as many more were seen in which all errors are alike."""
 STEPS_APART = 4
 """How far apart two partitions of a row that a box cuts are on average, in partitions: (10 + 1) / 3 of ten in a row, rounded."""
 MOST_SKEWED = 1.0
@@ -44,11 +49,18 @@ class Unevenness:
     taken from the released counts, too: r, if the contrast between the left and the right half of a node is about the same in its upper
     and its lower half. Their correlation is r**4, that of neighbours four steps apart, but at least 0.1.
 
+    If m nodes just above leaves have counts that noise does not hide, the correlation is at least 5 / (5 + m). If m is below 5, as in
+    quadtrees of height 1 and 2, or with few records and a small budget, nothing is learned: a box may have all of the records of the
+    partitions that it cuts, or none. No end lies further out than these, whatever m is.
+
     Attributes:
         tree: of n nodes.
         degree: k, 0 to 1.
         correlation: of the errors of any two partitions that the same box cuts.
+        families: m.
         size: (n,) numbers of records, at least 0. A count that noise hides is taken to be as large as its standard deviation.
+        unbiased: (n,) unbiased counts.
+        variance: (n,) of the noise in these; 0 where none is stated.
 
     >>> import dpviz as dv
     >>> domain = dv.Domain(bounds=(0, 0, 16, 16), crs=None, order=4)
@@ -58,13 +70,16 @@ class Unevenness:
     ...     release = dv.Quadtree(height=3).release(points, dv.PureBudget(10), dv.Entropy.seeded(1))
     ...     print(name, *(end.tolist() for end in release.answer_interval([(0, 0, 1, 1), (0, 0, 2, 2)])))
     even [0.0, 159.0] [101.0, 161.0]
-    uneven [0.0, 1279.0] [1343.0, 1281.0]
+    uneven [0.0, 1279.0] [1281.0, 1281.0]
     """
 
     tree: Tree
     degree: float
     correlation: float
+    families: int
     size: Floats
+    unbiased: Floats
+    variance: Floats
 
     @classmethod
     def of(cls, tree: Tree, cells: Floats, counts: tuple[Floats, Floats], stddev: Floats, noise: Noise) -> Unevenness:
@@ -86,9 +101,27 @@ class Unevenness:
         return cls(
             tree=tree,
             degree=float(np.clip(degree, least, 1.0)),
-            correlation=max(LEAST_CORRELATION, alike**STEPS_APART, 1 / (1 + len(families))),
+            correlation=max(LEAST_CORRELATION, alike**STEPS_APART, FEWEST_FAMILIES / (FEWEST_FAMILIES + len(families))),
+            families=len(families),
             size=np.maximum(counts[0], known),
+            unbiased=counts[1],
+            variance=known**2,
         )
+
+    @property
+    def is_learned(self) -> bool:
+        """Whether enough families are seen; if not, boxes may have all of the records of the partitions that they cut, or none."""
+        return self.families >= FEWEST_FAMILIES
+
+    def moments(self, node: NDArray[np.int64] | slice) -> Floats:
+        """Return (5, k) sizes, their squares and cubes, unbiased counts and variances of their noise, of k nodes."""
+        n = self.size[node]
+        return np.stack([n, n**2, n**3, self.unbiased[node], self.variance[node]])
+
+    @cached_property
+    def sums(self) -> list[Floats]:
+        """Of a tree whose leaves are one grid, the 5 sums of `moments` over all leaves south-west of each crossing of lines."""
+        return [corners.sums for values in self.moments(slice(None)) if (corners := cumulative(self.tree, values))]
 
 
 def _families_above_leaves(tree: Tree, cells: Floats, count: Floats, stddev: Floats) -> Floats:
@@ -148,51 +181,108 @@ class CutSums:
         """Start at 0, for (q, 4) boxes: west, south, east, north in lattice units."""
         self._unevenness, self._edges = unevenness, np.ascontiguousarray(boxes.T)
         self.is_cut = np.zeros(len(boxes), np.bool_)
-        self._chance, self._squares, self._deviations, self._cubes = np.zeros((4, len(boxes)))
+        self._sums = np.zeros((7, len(boxes)))
 
     def add(self, part: slice, fronts: list[Front]) -> None:
         """Add the fronts of the boxes of a part, which `batches` yields."""
         for front in fronts:
-            cut = np.flatnonzero(front.ends & (front.share > CUT) & (front.share < 1 - CUT))
+            cut = np.flatnonzero(front.ends & _is_cut(front.share))
             if len(cut):
-                self._add(part, front.query[cut] - part.start, front.node[cut], front.share[cut])
+                across, up = self._shares_of_sides(front.query[cut], front.node[cut])
+                self._add(part, front.query[cut], front.share[cut], (across, up), self._unevenness.moments(front.node[cut]))
 
-    def add_all(self, overlap: Overlap) -> None:
-        """Add the fronts of all boxes."""
-        for part, fronts in batches(self._unevenness.tree, overlap, len(self.is_cut)):
-            self.add(part, fronts)
+    def add_all(self, mask: CellMask | None) -> None:
+        """Add what all boxes cut; `mask` is that of the domain."""
+        tree, boxes = self._unevenness.tree, self._edges.T
+        if tree.lines is not None and mask is None:
+            self._add_patches(*tree.lines)
+        else:
+            for part, fronts in batches(tree, box_overlap(tree, boxes, mask), len(boxes)):
+                self.add(part, fronts)
 
-    def _add(self, part: slice, query: NDArray[np.int64], node: NDArray[np.int64], share: Floats) -> None:
-        k = self._unevenness.degree * self._shares_of_strips(part.start + query, node)
-        n, spread, boxes = self._unevenness.size[node], share * (1 - share), part.stop - part.start
-        chance = spread * n
-        squares = chance * k * n
-        third = chance * (1 - 2 * share) * (1 + k * n * (3 + 2 * k * n / (1 + k)))
-        sums = (self._chance, chance), (self._squares, squares), (self._deviations, np.sqrt(squares)), (self._cubes, third)
-        for total, values in sums:
-            total[part] += np.bincount(query, values, boxes)
-        self.is_cut[part] |= np.bincount(query, minlength=boxes) > 0
+    def _add_patches(self, columns: Lines, rows: Lines) -> None:
+        """Add what boxes cut of a grid, in eight patches around what is whole: a patch has one share, and its sums take four look-ups."""
+        west, south, east, north = self._edges
+        for across, first, last in _runs(columns, west, east):
+            for up, bottom, top in _runs(rows, south, north):
+                query = np.flatnonzero(_is_cut(across * up) & (first < last) & (bottom < top))
+                if len(query):
+                    i, j, low, high = first[query], last[query], bottom[query], top[query]
+                    sums = [each[high, j] - each[low, j] - each[high, i] + each[low, i] for each in self._unevenness.sums]
+                    sides = across[query], up[query]
+                    self._add(slice(0, len(west)), query, sides[0] * sides[1], sides, np.stack([*np.maximum(sums[:3], 0.0), *sums[3:]]))
 
-    def _shares_of_strips(self, query: NDArray[np.int64], node: NDArray[np.int64]) -> Floats:
-        """Compute (k,) by how much the unevenness is smaller where the part of a node inside its box is a strip: 2 / e, at most 1."""
+    def _add(self, part: slice, query: Integers, share: Floats, sides: tuple[Floats, Floats], moments: Floats) -> None:
+        """Add cut partitions, or patches of them: their shares in the box, those of their sides, and (5, k) sums of `moments`.
+
+        A strip, whose sides have shares in the ratio e, has the unevenness 2 k / e if e is above 2.
+        """
+        k = self._unevenness.degree * np.minimum(2 * np.minimum(*sides) / np.maximum(*sides), 1.0)
+        (n, squares, cubes, unbiased, noise), spread = moments, share * (1 - share)
+        third = spread * (1 - 2 * share) * (n + 3 * k * squares + 2 * k**2 / (1 + k) * cubes)
+        terms = spread * n, spread * k * squares, np.sqrt(spread * k) * n, third, share * unbiased, (1 - share) * unbiased, noise
+        boxes = part.stop - part.start
+        self._sums[:, part] += [np.bincount(query - part.start, term, boxes) for term in terms]
+        self.is_cut[part] |= np.bincount(query - part.start, minlength=boxes) > 0
+
+    def _shares_of_sides(self, query: Integers, node: Integers) -> tuple[Floats, Floats]:
+        """Compute for (k,) nodes the shares of their sides that are in their boxes: across and up."""
         tree, (west, south, east, north) = self._unevenness.tree, self._edges
         across = _common_share(tree.west[node], tree.east[node], west[query], east[query])
-        up = _common_share(tree.south[node], tree.north[node], south[query], north[query])
-        return np.minimum(2 * np.minimum(across, up) / np.maximum(across, up), 1.0)
+        return across, _common_share(tree.south[node], tree.north[node], south[query], north[query])
 
     @property
     def variance(self) -> Floats:
         """(q,) variances of what lies inside cut partitions."""
-        alike = self._unevenness.correlation
-        return np.asarray(self._chance + (1 - alike) * self._squares + alike * self._deviations**2)
+        alike, (chance, squares, deviations, *_) = self._unevenness.correlation, self._sums
+        return np.asarray(chance + (1 - alike) * squares + alike * deviations**2)
 
     def skewness(self, stddev: Floats) -> Floats:
         """Compute the (q,) skewness of errors of (q,) standard deviations in all, noise included: 0 to `MOST_SKEWED`.
 
         Few of the boxes in a partition have most of its records: so a box rather has far more than the answer than far less.
         """
-        skewness = np.divide(self._cubes, stddev**3, out=np.zeros_like(stddev), where=stddev > 0)
-        return np.clip(skewness, 0.0, MOST_SKEWED)
+        skewness = np.divide(self._sums[3], stddev**3, out=np.zeros_like(stddev), where=stddev > 0)
+        return np.asarray(np.clip(skewness, 0.0, MOST_SKEWED))
+
+    def ends(self, answer: Floats, uniform: Floats, stddev: Floats, half_widths: Callable[[Floats], Floats]) -> tuple[Floats, Floats]:
+        """Compute the ends of the intervals of boxes that cut partitions, which stand around the answer.
+
+        Args:
+            answer: (q,) what is released.
+            uniform: (q,) unbiased counts, where partitions that are cut count by the share of their area.
+            stddev: (q,) standard deviations of the noise in them.
+            half_widths: of intervals, from (q,) standard deviations.
+
+        Returns:
+            (q,) lower and (q,) upper ends, whole numbers of at least 0; NaN stays.
+        """
+        inside, outside, noise = self._sums[4:]
+        reach = half_widths(np.sqrt(stddev**2 + noise))  # that all of the noise of cut partitions is added makes it rather too wide
+        low, high = uniform - inside - reach, uniform + outside + reach
+        if self._unevenness.is_learned:
+            spread = np.sqrt(stddev**2 + self.variance)
+            wide = half_widths(spread)
+            low, high = np.maximum(low, answer - wide), np.minimum(high, answer + add_skewness(wide, spread, self.skewness(spread)))
+        low, high = np.floor(np.minimum(low, answer)), np.ceil(np.maximum(high, answer))
+        return np.maximum(low, 0.0), np.maximum(high, 0.0)
+
+
+def _is_cut(share: Floats) -> NDArray[np.bool_]:
+    return (share > CUT) & (share < 1 - CUT)
+
+
+def _runs(lines: Lines, start: Floats, stop: Floats) -> list[tuple[Floats, Integers, Integers]]:
+    """Return the runs of intervals between lines of which (q,) ranges have one share: the first, those between, and the last.
+
+    Returns:
+        Three runs: the (q,) shares, and (q,) indices of the lines where the run begins and ends; the same line if it is empty.
+    """
+    first = np.clip(np.searchsorted(lines, start, side="right") - 1, 0, len(lines) - 2)
+    last = np.maximum(np.searchsorted(lines, stop, side="left") - 1, first)
+    after = np.maximum(last, first + 1)
+    ends = [np.maximum(_common_share(lines[at], lines[at + 1], start, stop), 0.0) for at in (first, last)]
+    return [(ends[0], first, first + 1), (np.ones_like(start), first + 1, after), (ends[1], after, last + 1)]
 
 
 def _common_share(low: NDArray[np.int32], high: NDArray[np.int32], start: Floats, stop: Floats) -> Floats:

@@ -21,9 +21,8 @@ def answers(questions):
 
     from dpviz.app import cached  # noqa: PLC0415
 
-    counted = [
-        cached.count_points_file(cached.digest_of(content), "homes.csv", content, domain, options) for content, domain, options in questions
-    ]
+    names = [(cached.digest_of(content), "homes.csv", content) for content, *_ in questions]
+    counted = [cached.count_upload(*name, domain, domain, options) for name, (_, domain, options) in zip(names, questions, strict=True)]
     seen = [cached.inspect_points_file(cached.digest_of(content), "homes.csv", content).columns for content, *_ in questions]
     streamlit.session_state["counted"], streamlit.session_state["seen"] = counted, seen
 
@@ -54,7 +53,7 @@ def test_every_part_of_the_question_is_in_the_key():
     content, small = b"x,y,z\n1,2,900\n1,2,900\n600,600,\n", Domain(bounds=(0, 0, 10, 10), crs=None, order=5)
     drop = (("bad_rows", "drop"),)
     found = session((content, DOMAIN, drop), (content, DOMAIN, (*drop, ("y", "z"))), (content, small, drop))
-    assert [points.count.sum() for points in found["counted"]] == [3, 2, 2]
+    assert [opened.data.count.sum() for opened in found["counted"]] == [3, 2, 2]
 
 
 def test_a_file_keeps_its_ending_but_not_its_folder():

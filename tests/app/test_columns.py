@@ -9,7 +9,6 @@ import pytest
 import shapely
 
 from dpviz.app import files
-from dpviz.app.trips import data as trips_data
 from tests.app.seen import captions, drawn, errors, fine, good, infos, labelled, missing, trips_drawn
 from tests.app.start import BARE, JOURNEYS, SMALL, areas_uploaded, trips_uploaded, uploaded
 from tests.app.test_areas_page import areas_drawn
@@ -138,7 +137,7 @@ def lines():
 )
 def test_all_formats_that_are_read_may_be_uploaded(name, make):
     ending = name.rpartition(".")[2]
-    assert ending in files.TYPES
-    assert {"kml", "gpx", "topojson", "gz"}.isdisjoint(files.TYPES)
-    assert {"txt"} <= {*trips_data.TABLES} <= {*files.TYPES}
+    assert ending in files.upload_types()
+    assert {"kml", "gpx", "topojson", "gz"}.isdisjoint(files.upload_types())
+    assert {"txt"} <= {*files.upload_types(tables=True)} <= {*files.upload_types()}
     assert drawn(fine(press_draw(fine(uploaded(make(), name))))).data.counts.count.sum() == 3

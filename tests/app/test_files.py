@@ -12,7 +12,6 @@ from dpviz.app import files as path_controls
 from dpviz.data.counting.job import cancellation
 from dpviz.privacy.ledger import Ledger
 from dpviz.publishing.config import from_tables
-from dpviz.publishing.private_data import open_data, open_frame
 from tests.app.browse import until
 from tests.app.seen import captions, drawn, errors, fine, good, infos, labelled, missing, trips_drawn, warnings
 from tests.app.start import CURATE, trips_uploaded
@@ -21,6 +20,7 @@ from tests.app.test_points_data import declare
 from tests.app.test_saved_config import released, saved
 from tests.app.walk import by_record, choose, press_draw, protect
 from tests.often import often
+from tests.publishing.configs import data_of
 
 HOMES = pd.DataFrame({"lon": [-118.2, -80.25, -100.125, -100.125], "lat": [34.1, 25.5, 40.5, 40.5], "who": list("abcc")})
 FAR = pd.DataFrame({"lon": [10.0, -90.0], "lat": [50.0, None], "who": list("de")})
@@ -95,7 +95,7 @@ def test_an_engine_can_be_chosen_and_is_saved(homes):
     assert drawn(fine(press_draw(app))).data.counts.count.sum() == 4
     config = tables_of(app)
     assert config.data.engine == "duckdb"
-    again = open_data(config, open_frame(config), bad_rows="drop")
+    again = data_of(config)
     assert again.engine == "duckdb"
     assert again.fingerprints == drawn(app).data.fingerprints
 

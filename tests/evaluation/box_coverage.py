@@ -195,9 +195,27 @@ LATER: dict[str, Recipe] = _name(motorway, districts, lake_town, suburbs, valley
 """Six more, which were made when everything was fixed."""
 
 
+def few_in_the_middle(rng):
+    return _crowds(rng, [[128, 128]], [800], [30])
+
+
+def _thinned(make):
+    """Make the recipe of 800 records of the set of a recipe."""
+
+    def recipe(rng):
+        cells = make(rng)
+        return rng.binomial(cells, 800 / cells.sum())
+
+    return recipe
+
+
+FEW: dict[str, Recipe] = _name(few_in_the_middle) | {f"few of {name}": _thinned(make) for name, make in RECIPES.items()}
+"""Eighteen of 800 records, with which trees of a small budget have few partitions."""
+
+
 def cells_of(name: str, seed: int = 7) -> Matrix:
     """Make the (256, 256) counts of a recipe, [row, column]."""
-    recipes = RECIPES | LATER
+    recipes = RECIPES | LATER | FEW
     return recipes[name](np.random.default_rng([seed, list(recipes).index(name)]))
 
 

@@ -5,7 +5,7 @@ import pandas as pd
 import tomli_w
 
 from dpviz.publishing.config import read_config
-from dpviz.publishing.private_data import open_data, open_frame
+from dpviz.publishing.private_data import make_frame, open_sources, read_data
 
 CROWD = pd.DataFrame({"lon": [1.5, 1.5, 2.5, 9.0, 99.0], "lat": [1.5, 1.5, 3.5, 9.0, 1.0], "secret": ["Rosa"] * 5})
 PEOPLE = pd.DataFrame({"lon": np.arange(60) % 16 + 0.5, "lat": np.arange(60) // 16 + 0.5, "who": np.arange(60) % 7})
@@ -64,10 +64,19 @@ def written(folder, tables, name="release.toml"):
     return folder / name
 
 
+def frame_of(config):
+    """The public frame of a configuration."""
+    return make_frame(open_sources(config))
+
+
+def data_of(config, bad_rows="drop"):
+    """The private data of a configuration, counted in its frame."""
+    return read_data(sources := open_sources(config), make_frame(sources), bad_rows=bad_rows)
+
+
 def opened(folder, tables, bad_rows="drop"):
     """The data of a configuration that is written to a folder."""
-    config = read_config(written(folder, tables))
-    return open_data(config, open_frame(config), bad_rows=bad_rows)
+    return data_of(read_config(written(folder, tables)), bad_rows)
 
 
 def parts(folder, ending="parquet"):

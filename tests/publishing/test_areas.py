@@ -24,20 +24,13 @@ from dpviz.publishing.config import DataConfig, DataPart, from_tables, read_conf
 from dpviz.publishing.dry_run import WantedError, compute_error, expected_errors, find_epsilon
 from dpviz.publishing.kept import differences, kept_draws, recover
 from dpviz.publishing.order import Order
-from dpviz.publishing.private_data import (
-    fingerprints_of,
-    left_out,
-    make_up_records,
-    open_data,
-    open_frame,
-    without_records,
-)
+from dpviz.publishing.private_data import fingerprints_of, left_out
 from dpviz.publishing.publish import publish, write
 from dpviz.publishing.study_config import study_from
 from dpviz.publishing.toml_tables import read_file
 from dpviz.release.files import read_release
 from dpviz.view import report
-from tests.publishing.configs import changed
+from tests.publishing.configs import changed, data_of
 from tests.release_cases import areas_on, assert_same, regions_with_shapes
 
 REGIONS = regions_with_shapes()
@@ -75,10 +68,6 @@ def configured(folder, tables=AREAS):
     return read_config(folder / "release.toml")
 
 
-def opened(config):
-    return open_data(config, open_frame(config), bad_rows="drop")
-
-
 def test_points_beside_regions_are_areas_and_their_configuration_is_written_as_it_was_read(here):
     config = configured(here)
     assert config.family is AREA_FAMILY
@@ -86,10 +75,10 @@ def test_points_beside_regions_are_areas_and_their_configuration_is_written_as_i
     assert from_tables(read_file(here / "release.toml")) == config
     (here / "again.toml").write_text(to_toml(config), "utf-8")
     assert read_config(here / "again.toml") == config
-    found = opened(config)
+    found = data_of(config)
     assert isinstance(found.data, AreaCounts)
     assert left_out(found.data) == f"left out {found.data.outside:,}: {found.data.outside:,} in no region."
-    ids = opened(configured(here, changed(AREAS, "data", {"points": "counts.csv", "region": "town", "count": "n"}))).data
+    ids = data_of(configured(here, changed(AREAS, "data", {"points": "counts.csv", "region": "town", "count": "n"}))).data
     assert (ids.leaf.tolist(), ids.count.tolist()) == ([0, 3], [70, 5])
 
 
@@ -107,7 +96,7 @@ def test_regions_without_ids_are_written_as_they_were_read_and_their_code_reads_
         pytest.importorskip("h3")
     config = configured(here, changed(AREAS, "regions", WITHOUT_IDS[kind]))
     assert from_tables(tomllib.loads(to_toml(config))) == config
-    data = opened(config).data
+    data = data_of(config).data
     assert data.count.sum() + data.outside == 300
     assert data.outside < 150
     variables = {}
@@ -118,7 +107,7 @@ def test_regions_without_ids_are_written_as_they_were_read_and_their_code_reads_
 
 def test_a_sample_of_areas_needs_no_regions(here):
     tables = changed(changed(AREAS, "data", {"sample": "made_up_city"}), "regions", None)
-    assert opened(configured(here, tables)).data.regions.levels == ("district", "tract", "block")
+    assert data_of(configured(here, tables)).data.regions.levels == ("district", "tract", "block")
     with pytest.raises(SettingError, match="this sample is counted in its own regions"):
         configured(here, changed(tables, "domain", {"bounds": [0, 0, 1, 1], "crs": "none"}))
     with pytest.raises(SettingError, match="a sample has its own frame"):
@@ -133,9 +122,9 @@ def test_a_sample_of_areas_needs_no_regions(here):
 
 
 def test_the_same_file_shares_a_fingerprint_as_points_and_as_areas(here):
-    areas = opened(configured(here))
+    areas = data_of(configured(here))
     tables = changed(changed(AREAS, "regions", None), "domain", {"bounds": [-1, 49, 3, 53], "crs": "EPSG:4326"})
-    points = opened(configured(here, changed(tables, "mechanism.key", "quadtree")))
+    points = data_of(configured(here, changed(tables, "mechanism.key", "quadtree")))
     assert len(set(areas.fingerprints) & set(points.fingerprints)) == 1
     assert len(set(areas.fingerprints) | set(points.fingerprints)) == 3
     assert fingerprints_of(areas.data) != fingerprints_of(replace(areas.data, count=areas.data.count + 1))
@@ -143,14 +132,14 @@ def test_the_same_file_shares_a_fingerprint_as_points_and_as_areas(here):
 
 def test_emptied_and_made_up_areas_keep_what_is_public():
     areas = replace(areas_on(REGIONS), unit="person", contributions=3, dropped=8, outside=8)
-    for made in (without_records(areas), make_up_records(areas)):
+    for made in (areas.without_records(), areas.made_up()):
         assert (made.regions, made.unit, made.contributions, made.dropped, made.outside) == (REGIONS, "person", 3, 0, 0)
-    assert len(without_records(areas).count) == 0
-    assert make_up_records(areas).count.tolist() == [10_000] * 4
+    assert len(areas.without_records().count) == 0
+    assert areas.made_up().count.tolist() == [10_000] * 4
     with pytest.raises(InputError, match="There is no record"):
-        refuse_empty_data(without_records(areas))
+        refuse_empty_data(areas.without_records())
     with pytest.raises(InputError, match="No record lies in a region"):
-        refuse_empty_data(replace(without_records(areas), dropped=3, outside=3))
+        refuse_empty_data(replace(areas.without_records(), dropped=3, outside=3))
     refuse_empty_data(areas)
 
 
@@ -176,7 +165,7 @@ def test_the_smallest_epsilon_for_a_wanted_error_is_found_on_each_level():
 
 def test_a_release_whose_report_fails_is_recovered_and_only_published_with_its_own_regions(here, ledger, words, monkeypatch):
     config = configured(here)
-    found = opened(config)
+    found = data_of(config)
     order = Order(
         data=found.data, mechanism=RegionTree(), budget=PureBudget(1), dataset="homes", fingerprints=found.fingerprints, cap=PureBudget(2)
     )
@@ -208,7 +197,7 @@ def test_code_makes_the_same_release(here):
         assert "areas = dv.read_areas(" in code
         variables = {}
         exec(compile(code, "code", "exec"), variables)  # noqa: S102
-        assert_same(variables["release"], RegionTree().release(opened(config).data, ZcdpBudget("1/7"), Entropy.seeded(3)))
+        assert_same(variables["release"], RegionTree().release(data_of(config).data, ZcdpBudget("1/7"), Entropy.seeded(3)))
     code = write_python(DataConfig(data=DataPart(sample="us_residents")), [CodeRun(mechanism=FlatAreas(), budget=PureBudget(1), seed=1)])
     assert 'areas = dv.load_sample("us_residents")' in code
 
@@ -224,7 +213,7 @@ STUDY = {
 
 def test_area_mechanisms_are_compared_by_level(here, run, ledger):
     config = study_from(STUDY, base=here)
-    study = config.build_study(open_data(config, open_frame(config), bad_rows="refuse").data)
+    study = config.build_study(data_of(config, "refuse").data)
     table = tidy(study, compare(study))
     assert set(table["mechanism"]) == {"region_tree", "flat"}
     (here / "study.toml").write_text(tomli_w.dumps(STUDY), "utf-8")

@@ -23,7 +23,8 @@ from dpviz.privacy.accounts import exact_text
 from dpviz.privacy.ledger import Ledger
 from dpviz.publishing.config import read_config
 from dpviz.publishing.kept import kept_draws
-from dpviz.publishing.private_data import fingerprints_of, open_frame
+from dpviz.publishing.private_data import fingerprints_of
+from tests.publishing.configs import frame_of
 
 BEFORE = Path(__file__).parent / "before"
 GOLDEN = Path(__file__).parents[1] / "golden"
@@ -79,7 +80,7 @@ def table(name):
 
 
 def towns():
-    return open_frame(read_config(BEFORE / "towns_published.toml"))
+    return frame_of(read_config(BEFORE / "towns_published.toml"))
 
 
 def counted(name, rows=None, *, order=4, regions=None, file=None):
@@ -136,7 +137,7 @@ class TestAccounts:
         config = read_config(rewritten(here, f"{name}_published.toml"))
         rows = table(Path(config.data.files[0]).stem)
         options = {"bad_rows": "drop", **{key: value for key, value in config.data.options().items() if key in ("x", "y", "crs", "count")}}
-        frame = open_frame(config)
+        frame = frame_of(config)
         if name == "crowd":
             data = dv.read_points(rows, domain=frame, unit="record", **options)
         elif name == "towns":

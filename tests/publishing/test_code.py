@@ -22,12 +22,11 @@ from dpviz.errors import SettingError
 from dpviz.families import FAMILIES
 from dpviz.publishing.code import WIDTH, CodeRun, write_budget, write_data, write_mechanism, write_python, write_study_python
 from dpviz.publishing.config import DataConfig, DataPart, DomainPart, PublicDataPart, RegionsPart, from_tables
-from dpviz.publishing.private_data import open_data, open_frame
 from dpviz.publishing.study_config import StudyConfig, VariedPart, study_from, study_to_toml
 from tests.hostile import NAMES
 from tests.mechanisms.joined import installed
 from tests.often import often
-from tests.publishing.configs import CROWD, FLOWS, PEOPLE, POINTS, TOWNS, TRIPS, changed, per_person
+from tests.publishing.configs import CROWD, FLOWS, PEOPLE, POINTS, TOWNS, TRIPS, changed, data_of, per_person
 from tests.release_cases import assert_same
 
 PLANE = DomainPart(bounds=(0, 0, 16, 16), crs="none", order=4)
@@ -57,14 +56,14 @@ def source_of(inputs):
 
 def points_page(inputs, **choices):
     """What the Points page shows in Teach for data and choices."""
-    points = open_data(inputs, open_frame(inputs), bad_rows="drop").data
+    points = data_of(inputs).data
     data = Data(counts=points, digest="", fingerprints=(), title="", unit="records", source=source_of(inputs))
     return page(lambda how: POINT_RELEASES.run(data, how, lambda: None), Config(**choices))
 
 
 def trips_page(inputs, **choices):
     """The same of the Trips page."""
-    trips = open_data(inputs, open_frame(inputs), bad_rows="drop").data
+    trips = data_of(inputs).data
     data = TripsData(counts=trips, digest="", fingerprints=(), title="", unit="trips", source=source_of(inputs))
     return page(lambda how: TRIP_RELEASES.run(data, how, lambda: None), TripsConfig(**choices))
 

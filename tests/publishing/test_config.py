@@ -19,10 +19,10 @@ from dpviz.mechanisms import REFERENCES
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.publishing.code import write_data
 from dpviz.publishing.config import from_tables, read_config, to_toml
-from dpviz.publishing.private_data import open_data, open_frame
+from dpviz.publishing.private_data import open_sources, read_data
 from dpviz.publishing.study_config import read_study
 from dpviz.publishing.toml_tables import read_file
-from tests.publishing.configs import FLOWS, POINTS, STUDY, changed, per_person, written
+from tests.publishing.configs import FLOWS, POINTS, STUDY, changed, data_of, frame_of, per_person, written
 
 
 def test_a_configuration_has_the_values_of_its_tables_and_exact_decimals(tmp_path):
@@ -112,9 +112,10 @@ def test_a_study_area_masks_the_domain_and_is_never_the_file_of_the_data(tmp_pat
     geopandas.GeoSeries([shapely.box(0.5, 0.5, 3.5, 3.5)], crs="EPSG:4326").to_file(tmp_path / "city.geojson")
     config = read_config(path)
     assert config.domain.domain().mask is None
-    domain = open_frame(config)
+    domain = frame_of(config)
     assert domain.mask.cells_open == 16
-    data = open_data(replace(config, data=replace(config.data, crs="EPSG:4326")), domain, bad_rows="drop").data
+    sources = open_sources(replace(config, data=replace(config.data, crs="EPSG:4326")))
+    data = read_data(sources, domain, bad_rows="drop").data
     assert (data.count.sum(), data.outside) == (3, 2)
     assert from_tables(tomllib.loads(to_toml(config))) == config
     code = write_data(config)
@@ -122,18 +123,18 @@ def test_a_study_area_masks_the_domain_and_is_never_the_file_of_the_data(tmp_pat
     assert 'dv.reading.read_outline("city.geojson", crs="EPSG:4326")' in code
     for same in ("crowd.csv", "./crowd.csv", str(tmp_path / "crowd.csv")):
         with pytest.raises(SettingError, match="never taken from the data"):
-            open_frame(from_tables(changed(tables, "domain.study_area", same), base=tmp_path))
+            frame_of(from_tables(changed(tables, "domain.study_area", same), base=tmp_path))
     with pytest.raises(SettingError, match="never taken from the data"):
-        open_frame(from_tables(changed(changed(tables, "data.points", "c*.csv"), "domain.study_area", "crowd.csv"), base=tmp_path))
+        frame_of(from_tables(changed(changed(tables, "data.points", "c*.csv"), "domain.study_area", "crowd.csv"), base=tmp_path))
     (tmp_path / "city.geojson").unlink()
     with pytest.raises(InputError, match=r"^\[domain\] study_area 'city.geojson': The file cannot be read"):
-        open_frame(config)
+        frame_of(config)
 
 
 def test_the_land_is_a_study_area_without_a_file(tmp_path):
     part = {"bounds": [-118.63, 33.73, -117.86, 34.37], "crs": "EPSG:4326", "order": 6, "study_area": "land"}
     config = from_tables(changed(POINTS, "domain", part), base=tmp_path)
-    assert open_frame(config).share_open == pytest.approx(0.88, abs=0.02)
+    assert frame_of(config).share_open == pytest.approx(0.88, abs=0.02)
     assert config.frame_files() == []
     assert "dv.land_outline()" in write_data(config)
     assert "read_outline" not in write_data(config)
@@ -151,7 +152,7 @@ def test_references_that_are_not_private_and_line_ends_within_cells_are_for_stud
     study = changed(STUDY, "data", {"points": "across.csv", "public": True, "quoted_newlines": True})
     config = read_study(written(tmp_path, study))
     (tmp_path / "across.csv").write_text('lon,lat,note\n1,2,"of\ntwo lines"\n')
-    assert open_data(config, open_frame(config), bad_rows="refuse").data.count.tolist() == [1]
+    assert data_of(config, "refuse").data.count.tolist() == [1]
 
 
 @pytest.mark.parametrize(

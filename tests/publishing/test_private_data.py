@@ -15,10 +15,10 @@ from dpviz.data.points import PointCounts
 from dpviz.errors import DomainError, InputError
 from dpviz.publishing import private_data as opening
 from dpviz.publishing.config import from_tables, read_config
-from dpviz.publishing.private_data import fingerprints_of, left_out, make_up_records, open_data, open_frame, without_records
+from dpviz.publishing.private_data import fingerprints_of, left_out
 from dpviz.samples.trips import load_trip_sample
 from dpviz.space.domain import Domain
-from tests.publishing.configs import CROWD, FLOWS, POINTS, TRIPS, changed, counted, opened, parts, per_person, written
+from tests.publishing.configs import CROWD, FLOWS, POINTS, TRIPS, changed, counted, data_of, frame_of, opened, parts, per_person, written
 
 PLANE = Domain(bounds=(0, 0, 16, 16), crs=None, order=4)
 PUBLIC = PointCounts.from_xy([1.5, 1.5], [2.5, 2.5], domain=PLANE)
@@ -70,7 +70,7 @@ def test_nothing_on_another_computer_is_opened(tmp_path, share, tables, key):
 def test_coarser_regions_by_the_first_characters_of_ids(tmp_path):
     (tmp_path / "codes.csv").write_text("code\nAa\nAb\nBc\n", "utf-8")
     config = read_config(written(tmp_path, changed(FLOWS, "regions", {"file": "codes.csv", "levels": ["code"], "prefixes": [1]})))
-    assert [side.ids_of(1).tolist() for side in open_frame(config)] == [["A", "B"], ["A", "B"]]
+    assert [side.ids_of(1).tolist() for side in frame_of(config)] == [["A", "B"], ["A", "B"]]
 
 
 def test_the_same_records_elsewhere_share_one_mark(tmp_path):
@@ -92,7 +92,7 @@ def test_a_sample_shares_a_mark_on_every_domain_and_only_with_its_size(tmp_path)
 
 
 def test_counts_have_a_fingerprint_unless_they_are_chance_or_nothing():
-    more, empty = PointCounts.from_xy([1.5] * 3, [2.5] * 3, domain=PLANE), without_records(PUBLIC)
+    more, empty = PointCounts.from_xy([1.5] * 3, [2.5] * 3, domain=PLANE), PUBLIC.without_records()
     assert not set(fingerprints_of(PUBLIC, files=["a"])) & set(fingerprints_of(more, files=["b"]))
     bounded = replace(PUBLIC, unit="person", contributions=2)
     assert fingerprints_of(bounded, files=["a"]) == ("a",)
@@ -106,7 +106,7 @@ def test_rows_of_persons_are_recognised_beside_their_counts_unless_there_is_none
     outside = [PointCounts.from_xy([x], [99], domain=PLANE, person=["a"]) for x in (1, 2)]
     assert [len(fingerprints_of(each)) for each in outside] == [2, 2]
     assert fingerprints_of(outside[0]) != fingerprints_of(outside[1])
-    assert without_records(people).fingerprints == make_up_records(people).fingerprints == UNKNOWN, "what is public has no private mark"
+    assert people.without_records().fingerprints == people.made_up().fingerprints == UNKNOWN, "what is public has no private mark"
 
 
 def test_fingerprints_are_digests_and_are_not_shown(tmp_path):
@@ -117,10 +117,10 @@ def test_fingerprints_are_digests_and_are_not_shown(tmp_path):
 
 
 def test_emptied_keeps_what_is_public_and_nothing_else():
-    empty = without_records(replace(PUBLIC, unit="person", contributions=3, dropped=8))
+    empty = replace(PUBLIC, unit="person", contributions=3, dropped=8).without_records()
     assert (empty.domain, empty.unit, empty.contributions, len(empty.count), empty.dropped) == (PLANE, "person", 3, 0, 0)
     trips = replace(load_trip_sample("northeast_commuters"), exactly=True, notes=("a total",), dropped=3)
-    empty = without_records(trips)
+    empty = trips.without_records()
     assert (empty.regions, empty.exactly, len(empty.count), empty.notes, empty.dropped) == (trips.regions, True, 0, (), 0)
 
 
@@ -286,4 +286,4 @@ def test_a_unit_that_is_declared_for_the_dataset_is_that_of_the_counts(kind, tmp
     tables = COUNTED[kind]
     assert opened(tmp_path, tables).data.unit_declared
     config = read_config(written(tmp_path, changed(tables, "dataset", None)), for_dry_run=True)
-    assert not open_data(config, open_frame(config), bad_rows="drop").data.unit_declared
+    assert not data_of(config).data.unit_declared

@@ -15,7 +15,7 @@ from dpviz.app.cards import DATA, Cards
 from dpviz.app.chosen_files import ChosenFiles, FileKind, choose_files, count_chosen, data_of_files, refuse_as_regions
 from dpviz.app.columns import choose_count, choose_point_columns, lacking_place, lacks_count, pick
 from dpviz.app.file_questions import are_public, ask_whom, leave_out_bad_rows, show_repeats
-from dpviz.app.files import TYPES, ask_for_file
+from dpviz.app.files import ask_for_file, upload_types
 from dpviz.app.ledger import Source
 from dpviz.app.page_state import CURATE
 from dpviz.app.regions_file import ask_for_regions, describe_regions
@@ -38,7 +38,6 @@ FILES = FileKind[PointsFile, cached.UploadedRegions](
     field="points",
     describe_upload=cached.inspect_points_file,
     describe=describe_points,
-    count_upload=cached.count_areas_file,
     frame_of=lambda uploaded: uploaded.regions,
     key_of=lambda uploaded: uploaded.key,
     title="Uploaded points in regions",
@@ -97,7 +96,7 @@ def _choose_files(cards: Cards) -> Declared:
     """Show the choice of files and of how they are read. Return what is declared; the data are missing until all is chosen and counted."""
     regions = choose_areas_regions(cards)
     about = "One row per record: coordinates, point geometries, or ids of the finest regions."
-    chosen = choose_files(FILES, cards, lambda: ask_for_file("Points file", TYPES, "areas", about))
+    chosen = choose_files(FILES, cards, lambda: ask_for_file("Points file", upload_types(), "areas", about))
     if regions is not None and cards.curates:
         cards.where.caption(describe_regions(regions.regions))
     if regions is None or chosen is None:

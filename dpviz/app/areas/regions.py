@@ -10,7 +10,7 @@ import streamlit as st
 
 from dpviz.app import cached, opened_config
 from dpviz.app.cards import WHERE, Cards
-from dpviz.app.files import TYPES, ask_for_file
+from dpviz.app.files import ask_for_file, upload_types
 from dpviz.app.points.where import box_in, choose_place
 from dpviz.app.regions_file import choose_regions, make_regions_part
 from dpviz.app.saved_config import A_FILE, GRID_SIDES, HEXAGONS, KINDS_OF_REGIONS, SQUARES, file_name
@@ -109,7 +109,7 @@ def _typed_bounds() -> Bounds | None:
 def _choose_polygons() -> dict[str, Any]:
     """Ask for polygons that hexagons cover in place of the box; fields of the configuration's table."""
     text = "The outline of a city, for instance: GeoJSON, GeoPackage, GeoParquet, a zipped Shapefile, or a table with polygons in WKT."
-    kept = ask_for_file("Or a file of polygons", TYPES, opened_config.OUTLINE, text)
+    kept = ask_for_file("Or a file of polygons", upload_types(), opened_config.OUTLINE, text)
     if kept is None:
         return {}
     name, crs = kept[0], ""

@@ -16,7 +16,7 @@ from dpviz.app.class_mode import most_records, refuse_in_class
 from dpviz.app.columns import choose_point_columns, lacking_place, lacks_count
 from dpviz.app.fields import Field, in_range
 from dpviz.app.file_questions import are_public, ask_whom, leave_out_bad_rows, show_repeats
-from dpviz.app.files import TYPES
+from dpviz.app.files import upload_types
 from dpviz.app.ledger import Source
 from dpviz.app.page_state import CURATE
 from dpviz.app.points.order import choose_order
@@ -44,7 +44,6 @@ FILES = FileKind[PointsFile, Domain](
     field="points",
     describe_upload=cached.inspect_points_file,
     describe=describe_points,
-    count_upload=cached.count_points_file,
     frame_of=lambda domain: domain,
     key_of=lambda domain: domain,
     title="Uploaded points",
@@ -143,7 +142,7 @@ def _ask_for_upload(cards: Cards) -> tuple[str, bytes] | None:
         "CSV, GeoJSON, GeoPackage, GeoParquet, FlatGeobuf or a zipped Shapefile. For others, dpviz check FILE says what converts them."
     )
     drafts.ask_again("uploaded")
-    st.file_uploader("Points file", TYPES, key="file", on_change=_keep_upload, help=formats)
+    st.file_uploader("Points file", upload_types(), key="file", on_change=_keep_upload, help=formats)
     kept: tuple[str, bytes] | None = st.session_state.get("uploaded")
     if kept is None:
         if not cards.curates:

@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 
 from dpviz.app import cached, drafts
-from dpviz.app.files import TYPES, ask_for_file
+from dpviz.app.files import ask_for_file, upload_types
 from dpviz.app.points.state import SIDES
 from dpviz.app.session import carry_out, show_error
 from dpviz.errors import DpvizError, InputError
@@ -37,7 +37,7 @@ def choose_outline(is_private: IsPrivate, declare: Callable[[str, Bounds], None]
         The outline as closed lines in degrees; none without a file.
     """
     text = "The outline of a city, for instance: GeoJSON, GeoPackage, GeoParquet, a zipped Shapefile, or a table with polygons in WKT."
-    kept = ask_for_file("A file of polygons", TYPES, "outline", text, when_chosen=want_box)
+    kept = ask_for_file("A file of polygons", upload_types(), "outline", text, when_chosen=want_box)
     if kept is None:
         st.caption("Public, as the domain is: the outline of a city, for instance, never the private data.")
     try:

@@ -9,7 +9,7 @@ import streamlit as st
 
 from dpviz.app import cached
 from dpviz.app.class_mode import is_class
-from dpviz.app.files import TYPES, ask_for_file
+from dpviz.app.files import ask_for_file, upload_types
 from dpviz.app.page_config import EVERYWHERE, IN_A_FILE, ON_LAND
 from dpviz.app.page_state import PageState
 from dpviz.app.points.outline import IsPrivate
@@ -87,7 +87,7 @@ def ask_study_area(page: PageState, domain: Domain | None, is_private: IsPrivate
             return _mask_to_land(domain)
         if chosen != IN_A_FILE:
             return Masked(domain=domain)
-        kept = ask_for_file("A public file of polygons", TYPES, _ROLE, _HELP)
+        kept = ask_for_file("A public file of polygons", upload_types(), _ROLE, _HELP)
         if kept is None:
             return Masked(domain=None, asks=MISSING_OF_LINK)
         st.caption(_NO_LINK)

@@ -246,10 +246,15 @@ def _show_answer(what: Drawn, evaluation: Evaluation | None, box: list[float]) -
 def _interval_help(release: PointRelease, cut: bool) -> str:
     """Return the help text of the interval of an answer: what it covers, and what it does not; `cut` if the box cuts partitions."""
     text = f"It covers the noise. {CHOSEN_BEFOREHAND}"
-    if cut:
+    if cut and release.unevenness.is_learned:
         text = (
             f"It holds in {ASSUMED}: that records lie as unevenly inside the partitions that the box cuts as released counts do just above"
             f" them. It is no guarantee. {CHOSEN_BEFOREHAND}"
+        )
+    elif cut:
+        text = (
+            "It covers the noise, and reaches from none to all of the records in partitions that the box cuts: too few counts rise above"
+            f" the noise to learn how records lie inside. {CHOSEN_BEFOREHAND}"
         )
     return f"{text} It is approximate: {release.approximate}." if release.approximate else text
 

@@ -13,7 +13,7 @@ from dpviz.app.cards import DATA, Cards
 from dpviz.app.chosen_files import ChosenFiles, FileKind, choose_files, count_chosen, data_of_files, refuse_as_regions
 from dpviz.app.columns import ask_pair, choose_count, lacks_count, pick
 from dpviz.app.file_questions import are_public, ask_whom, leave_out_bad_rows, show_repeats
-from dpviz.app.files import ask_for_file
+from dpviz.app.files import ask_for_file, upload_types
 from dpviz.app.ledger import Source
 from dpviz.app.page_state import CURATE
 from dpviz.app.regions_file import ask_for_regions, choose_regions, describe_regions, make_regions_part
@@ -31,7 +31,6 @@ from dpviz.publishing.config import DataPart
 from dpviz.samples.trips import TRIP_SAMPLES
 from dpviz.space.regions import Regions
 
-TABLES = ("csv", "tsv", "txt", "parquet")
 BothRegions = tuple[cached.UploadedRegions, cached.UploadedRegions]
 """The regions where trips begin, and those where they end."""
 TripFiles = ChosenFiles[TripsFile, BothRegions]
@@ -41,7 +40,6 @@ FILES = FileKind[TripsFile, BothRegions](
     field="trips",
     describe_upload=cached.inspect_trips_file,
     describe=describe_trip_files,
-    count_upload=cached.count_trips_file,
     frame_of=lambda both: (both[0].regions, both[1].regions),
     key_of=lambda both: (both[0].key, both[1].key),
     title="Uploaded trips",
@@ -121,7 +119,7 @@ def _choose_files(cards: Cards) -> Declared:
     apart = st.toggle("Destinations have regions of their own", key="trips apart", persist_state="session", help=apart_help)
     ends = choose_regions("ends", "Regions of the destinations") if apart else regions
     about = "CSV, TSV or Parquet: origin, destination and count, LODES, or a wide matrix."
-    chosen_files = choose_files(FILES, cards, lambda: ask_for_file("Trips file", TABLES, "trips", about))
+    chosen_files = choose_files(FILES, cards, lambda: ask_for_file("Trips file", upload_types(tables=True), "trips", about))
     both = None if regions is None or ends is None else (regions, ends)
     if both is not None and cards.curates:
         for each in dict.fromkeys(both):

@@ -9,6 +9,7 @@ import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 import shapely
 from pyproj import CRS
 
@@ -125,6 +126,20 @@ def load_json(data: bytes, parse: Callable[[bytes], Any]) -> Any:
     if top is None and or_none(lambda: parse(split_lines(data)[0])) is not None and len(split_lines(data)) > 1:
         raise InputError(_LINE_BY_LINE)
     return parse(data) if top is None else top
+
+
+def columns_of_features(data: bytes, *, most_rows: int, by_line: bool = False) -> dict[str, pa.Array]:
+    """Return the properties of the first features as columns; those of mixed kinds, and lines that are no JSON, are missing entries."""
+
+    def parse(text: bytes) -> Any:
+        return json.loads(text.decode("utf-8-sig", "replace"))
+
+    top = [or_none(lambda line=line: parse(line)) or {} for line in split_lines(data)] if by_line else load_json(data, parse)  # type: ignore[misc]
+    features = [feature.get("properties") or {} for feature in features_of(top, dict)[:most_rows]]
+    names = dict.fromkeys(name for properties in features for name in properties)
+    cells = {name: [properties.get(name) for properties in features] for name in names}
+    arrays = {name: or_none(lambda values=values: pa.array(values)) for name, values in cells.items()}  # type: ignore[misc]
+    return {name: pa.nulls(len(features)) if column is None else column for name, column in arrays.items()}
 
 
 def features_of(top: Any, feature: type) -> list[Any]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import json
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import geopandas
@@ -31,8 +32,19 @@ from dpviz.data.columns import (
     raw_points,
 )
 from dpviz.data.library_errors import or_none, without_private_text
-from dpviz.data.reading.geojson import NAMED_TWICE, TWICE, features_of, geojson_crs, load_json, object_of_pairs, open_geojson, split_lines
-from dpviz.data.reading.safety import JSON, LAYERS, LINES, Limits, check_content
+from dpviz.data.reading.formats import Format, named
+from dpviz.data.reading.geojson import (
+    NAMED_TWICE,
+    TWICE,
+    columns_of_features,
+    features_of,
+    geojson_crs,
+    load_json,
+    object_of_pairs,
+    open_geojson,
+    split_lines,
+)
+from dpviz.data.reading.safety import Limits, check_flatgeobuf, check_geopackage, check_json, repack_shapefile
 from dpviz.data.reading.tables import OpenTable, open_table
 from dpviz.data.reading.text_format import PLAIN_TEXT, TextFormat
 from dpviz.data.reading.text_rows import NOT_UTF8, SEPARATORS
@@ -85,19 +97,16 @@ def open_format(
     Raises:
         InputError: the content is not of that format, or passes a limit.
     """
-    if kind not in (*JSON, *LAYERS):
+    form = named(kind)
+    open_checked = form.open_points
+    if open_checked is None:
         table = open_table(kind, data, limits, quoted_newlines=quoted_newlines, text_format=text_format)
         return _open_points_table(table, wanted, centroids=centroids)
     text_format.refuse_for(kind)
-
-    def open_checked() -> OpenFile:
-        checked = check_content(kind, data, limits)
-        if kind in LAYERS:
-            return _open_points_layer(kind, checked, centroids=centroids)
-        return open_geojson(checked, wanted, centroids=centroids, by_line=kind == LINES)
-
-    opened = without_private_text(_UNREADABLE.format(kind=kind), open_checked)
-    limits.check(rows=opened.rows, columns=len(opened.names) if kind in LAYERS else 0)  # features of GeoJSON each have names of their own
+    opened: OpenFile = without_private_text(
+        _UNREADABLE.format(kind=kind), lambda: open_checked(form.check(data, limits), wanted, centroids=centroids)
+    )
+    limits.check(rows=opened.rows, columns=len(opened.names) if form.declares_columns else 0)
     return opened
 
 
@@ -191,7 +200,7 @@ def _describe_only_layer(data: bytes) -> _Layer:
     return _Layer(name=layers[0], columns=columns, crs=crs, geometry_type=info["geometry_type"], rows=rows, types=types)
 
 
-def _open_points_layer(kind: str, data: bytes, *, centroids: bool) -> OpenFile:
+def _open_points_layer(kind: str, data: bytes, _wanted: PointColumns, *, centroids: bool) -> OpenFile:
     """Open the points of a GeoPackage or Shapefile with GDAL."""
     layer = _describe_only_layer(data)
     readable = ("Point", "Unknown", *(("Polygon", "MultiPolygon") if centroids else ()))
@@ -263,13 +272,13 @@ def open_shapes(kind: str, data: bytes, limits: Limits, text_format: TextFormat 
         InputError: the file is damaged, a limit is exceeded, a name occurs twice, or a text format is declared for another file.
     """
     text_format.refuse_for(kind)
+    form = named(kind)
 
     def open_checked() -> OpenShapes:
-        if kind in LAYERS:
-            return _open_shapes_layer(kind, check_content(kind, data, limits), limits)
-        if kind in JSON:
-            return _open_geojson(check_content(kind, data, limits), limits, by_line=kind == LINES)
-        return _open_shapes_table(open_table(kind, data, limits, text_format=text_format).index_first())
+        if form.open_shapes is None:
+            return _open_shapes_table(open_table(kind, data, limits, text_format=text_format).index_first())
+        opened: OpenShapes = form.open_shapes(form.check(data, limits), limits)
+        return opened
 
     opened = without_private_text(_UNREADABLE.format(kind=kind), open_checked)
     limits.check(columns=len(opened.names))
@@ -354,6 +363,44 @@ def _open_shapes_layer(kind: str, data: bytes, limits: Limits) -> OpenShapes:
 
     return OpenShapes(format=kind, names=layer.columns, crs=layer.crs, has_geometry=True, take=take)
 
+
+MOST_ROWS = 1_000_000  # from the beginning of a file, of which columns are looked through
+
+
+def _columns_of_layer(data: bytes) -> dict[str, pa.Array]:
+    layer = next(name for name, geometry in pyogrio.list_layers(io.BytesIO(data)) if geometry is not None)
+    layer_content = pyogrio.raw.read(io.BytesIO(data), layer=layer, read_geometry=False, max_features=MOST_ROWS)
+    return {name: pa.array(cells, from_pandas=True) for name, cells in zip(layer_content[0]["fields"], layer_content[3], strict=True)}
+
+
+def _layer_format(name: str, ending: str, check: Callable[[bytes, Limits], bytes]) -> Format:
+    return Format(
+        name=name,
+        endings=(ending,),
+        check=check,
+        open_points=partial(_open_points_layer, name),
+        open_shapes=partial(_open_shapes_layer, name),
+        first_columns=_columns_of_layer,
+    )
+
+
+def _json_format(name: str, endings: tuple[str, ...], *, by_line: bool) -> Format:
+    return Format(
+        name=name,
+        endings=endings,
+        check=partial(check_json, by_line=by_line),
+        open_points=partial(open_geojson, by_line=by_line),
+        open_shapes=partial(_open_geojson, by_line=by_line),
+        first_columns=partial(columns_of_features, most_rows=MOST_ROWS, by_line=by_line),
+        declares_columns=False,
+    )
+
+
+GEOJSON = _json_format("GeoJSON", (".geojson", ".json"), by_line=False)
+GEOJSON_LINES = _json_format("GeoJSON lines", (".geojsonl", ".geojsons", ".ndjson", ".jsonl"), by_line=True)
+GEOPACKAGE = _layer_format("GeoPackage", ".gpkg", check_geopackage)
+FLATGEOBUF = _layer_format("FlatGeobuf", ".fgb", check_flatgeobuf)
+SHAPEFILE = _layer_format("Shapefile", ".zip", repack_shapefile)
 
 _FAR = np.finfo(np.float64).max
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import io
 import itertools
-import json
 import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -14,16 +12,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-import pyogrio  # type: ignore[import-untyped]
 
 from dpviz.amounts import LONGEST_NUMBER
 from dpviz.data.library_errors import or_none
 from dpviz.data.reading.areas import AreasFile, describe_areas
-from dpviz.data.reading.geojson import features_of, load_json, split_lines
+from dpviz.data.reading.formats import declares_columns, named
+from dpviz.data.reading.geometries import MOST_ROWS
 from dpviz.data.reading.points import PointsFile, describe_header, inspect_points
-from dpviz.data.reading.safety import DEFAULT_LIMITS, LINES, Limits, Source, check_content, first_bytes, is_path, read_checked
+from dpviz.data.reading.safety import DEFAULT_LIMITS, Limits, Source, first_bytes, is_path, read_checked
 from dpviz.data.reading.sources import FoundFiles
-from dpviz.data.reading.tables import open_table
+from dpviz.data.reading.tables import OpenTable, open_table
 from dpviz.data.reading.text_format import TextFormat
 from dpviz.data.reading.text_rows import SEPARATORS
 from dpviz.data.reading.trips import NO_HEADER, TripsFile, describe_trips, inspect_trips, may_be_matrix, starts_with_data
@@ -66,7 +64,7 @@ def describe_ids(files: FoundFiles, chosen: Mapping[str, Any] = NOTHING_CHOSEN) 
     return describe_areas(files.format, files.header(None), chosen)
 
 
-MOST_ROWS, MOST_BYTES = 1_000_000, 64 * 2**20  # the most that is read from the beginning of the files
+MOST_BYTES = 64 * 2**20  # the most that is read from the beginning of a text table
 MOST_SHOWN = 3
 _MOST_DISTINCT = 0.9  # distinct values per row; with more of them, values hardly repeat
 _BATCH = 65_536
@@ -142,7 +140,7 @@ def find_repeated_columns(
             for name, cells in columns.items():
                 is_other = fold_name(name) not in skipped and name not in known
                 may_be_id = is_other and _may_be_ids(cells.type)
-                is_untyped = files.format in ("GeoJSON", LINES) and is_other  # GeoJSON declares no types
+                is_untyped = not declares_columns(files.format) and is_other
                 entries_read = entries_read or may_be_id or is_untyped
                 if may_be_id:
                     counted = pc.value_counts(cells)
@@ -176,7 +174,11 @@ def _read_first_rows(source: Source, files: FoundFiles, limits: Limits) -> Itera
         yield _read_text(source, files.format, files.text_format, limits)
     else:
         kind, data = read_checked(source, limits)
-        yield _read_geojson(data, kind) if kind in ("GeoJSON", LINES) else _read_layer(kind, data, limits)
+        form = named(kind)
+        if form.first_columns is None:
+            yield _all_columns(open_table(kind, data, limits))
+        else:
+            yield form.first_columns(form.check(data, limits))
 
 
 def _read_parquet(source: Source, files: FoundFiles) -> Iterator[_Columns]:
@@ -198,27 +200,11 @@ def _read_text(source: Source, kind: str, text_format: TextFormat, limits: Limit
     data = first_bytes(source, MOST_BYTES)
     if len(data) == MOST_BYTES:
         data = data[: data.rfind(b"\n") + 1]
-    table = open_table(kind, data, limits, text_format=text_format)
+    return _all_columns(open_table(kind, data, limits, text_format=text_format))
+
+
+def _all_columns(table: OpenTable) -> _Columns:
     return dict(zip(table.names, table.take(range(len(table.names))).columns, strict=True))
-
-
-def _read_geojson(data: bytes, kind: str) -> _Columns:
-    def parse(text: bytes) -> Any:
-        return json.loads(text.decode("utf-8-sig", "replace"))
-
-    top = [or_none(lambda line=line: parse(line)) or {} for line in split_lines(data)] if kind == LINES else load_json(data, parse)  # type: ignore[misc]
-    features = [feature.get("properties") or {} for feature in features_of(top, dict)[:MOST_ROWS]]
-    names = dict.fromkeys(name for properties in features for name in properties)
-    cells = {name: [properties.get(name) for properties in features] for name in names}
-    arrays = {name: or_none(lambda values=values: pa.array(values)) for name, values in cells.items()}  # type: ignore[misc]
-    return {name: pa.nulls(len(features)) if column is None else column for name, column in arrays.items()}
-
-
-def _read_layer(kind: str, data: bytes, limits: Limits) -> _Columns:
-    checked = check_content(kind, data, limits)
-    layer = next(name for name, geometry in pyogrio.list_layers(io.BytesIO(checked)) if geometry is not None)
-    layer_content = pyogrio.raw.read(io.BytesIO(checked), layer=layer, read_geometry=False, max_features=MOST_ROWS)
-    return {name: pa.array(cells, from_pandas=True) for name, cells in zip(layer_content[0]["fields"], layer_content[3], strict=True)}
 
 
 def _may_be_ids(kind: pa.DataType) -> bool:

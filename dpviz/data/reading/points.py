@@ -22,6 +22,7 @@ from dpviz.data.columns import (
 )
 from dpviz.data.fingerprints import sum_rows
 from dpviz.data.library_errors import without_private_text
+from dpviz.data.reading.formats import declares_columns
 from dpviz.data.reading.geometries import check_on_map, crs_of_file, open_format, reproject
 from dpviz.data.reading.memory_tables import TableUpload, describe_source
 from dpviz.data.reading.rules import ReadingRules
@@ -176,7 +177,7 @@ def read_rows(source: Source, request: PointsRequest) -> RawPoints:
         InputError: as `read_points`.
     """
     opened = _open_source(source, request)
-    wanted = _without_none(request.columns) if opened.format == "GeoJSON" else request.columns
+    wanted = request.columns if declares_columns(opened.format) else _without_none(request.columns)
     columns = resolve_columns(
         opened.names, wanted, has_geometry=opened.has_geometry, is_file=not isinstance(source, TableUpload), types=opened.types
     )

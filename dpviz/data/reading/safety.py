@@ -24,25 +24,8 @@ from dpviz.errors import InputError, SettingError
 
 Source = str | os.PathLike[str] | BinaryIO
 
-LINES = "GeoJSON lines"
-FORMATS = {
-    ".csv": "CSV",
-    ".tsv": "TSV",
-    ".txt": "CSV",
-    ".geojson": "GeoJSON",
-    ".json": "GeoJSON",
-    ".geojsonl": LINES,
-    ".geojsons": LINES,
-    ".ndjson": LINES,
-    ".jsonl": LINES,
-    ".gpkg": "GeoPackage",
-    ".fgb": "FlatGeobuf",
-    ".parquet": "Parquet",
-    ".geoparquet": "Parquet",
-    ".zip": "Shapefile",
-}
-JSON, LAYERS = ("GeoJSON", LINES), ("FlatGeobuf", "GeoPackage", "Shapefile")
-"""Formats of geometries: texts of JSON, and what GDAL reads."""
+FORMATS: dict[str, str] = {}
+"""The endings of files that are read, each with the name of its format; `formats.register` fills it."""
 _PACKED = (".gz", ".bz2", ".xz", ".zst", ".7z", ".rar", ".tar", ".tgz", ".zip", ".kmz")
 _TO_GEOJSON = "ogr2ogr -f GeoJSON new.geojson {name} makes a GeoJSON of it."
 _CONVERSIONS = {
@@ -237,28 +220,25 @@ def first_bytes(source: Source, most: int) -> bytes:
     return data
 
 
-def check_content(kind: str, data: bytes, limits: Limits) -> bytes:
-    """Check the bytes of a file of geometries before a library reads them, and return them; of a Shapefile, its parts alone.
+def check_flatgeobuf(data: bytes, limits: Limits) -> bytes:  # noqa: ARG001  (the file itself is within them)
+    """Check that bytes are a FlatGeobuf, and return them: GDAL would open any of its formats under the ending .fgb.
 
     Raises:
-        InputError: the bytes are not of this format, damaged, dangerous, or beyond the limits.
+        InputError: they are not.
     """
-    if kind in JSON:
-        _check_json(data, limits, by_line=kind == LINES)
-    elif kind == "GeoPackage":
-        _check_geopackage(data)
-    elif kind == "Shapefile":
-        return _repack_shapefile(data, limits)
-    elif not data.startswith(_FLATGEOBUF):  # GDAL would open any of its formats under the ending .fgb
+    if not data.startswith(_FLATGEOBUF):
         raise InputError("The file is not a FlatGeobuf, whatever its ending says.")
     return data
 
 
-def _check_geopackage(data: bytes) -> None:
-    """Check that bytes are a GeoPackage whose layers are plain tables.
+def check_geopackage(data: bytes, limits: Limits) -> bytes:  # noqa: ARG001  (the file itself is within them)
+    """Check that bytes are a GeoPackage whose layers are plain tables, and return them.
 
     Without the check, GDAL would open any of its formats under the ending .gpkg, network services included, and run the functions that a
     view calls. The whole file is checked for damage, because GDAL would leave out the rows after the damage without an error.
+
+    Raises:
+        InputError: the bytes are of another format, damaged, or dangerous.
     """
     if not data.startswith(b"SQLite format 3\0") or data[68:72] not in (b"GPKG", b"GP10", b"GP11"):
         raise InputError("The file is not a GeoPackage, whatever its ending says.")
@@ -271,6 +251,7 @@ def _check_geopackage(data: bytes) -> None:
         database.execute("PRAGMA ignore_check_constraints = ON")  # check constraints could call functions
         if database.execute("PRAGMA quick_check(1)").fetchall() != [("ok",)]:
             raise InputError("The content cannot be read as GeoPackage: the file is damaged.")
+    return data
 
 
 def _limit_steps(database: sqlite3.Connection, most: int) -> None:
@@ -292,12 +273,17 @@ def _check_schema(database: sqlite3.Connection) -> None:
         raise InputError(_VIEW_REFUSED)
 
 
-def _check_json(data: bytes, limits: Limits, *, by_line: bool) -> None:
-    """Check that GeoJSON does not take too much memory: a list, an object or a line takes far more than its own bytes."""
+def check_json(data: bytes, limits: Limits, *, by_line: bool = False) -> bytes:
+    """Check that JSON does not take too much memory, and return it: a list, an object or a line takes far more than its own bytes.
+
+    Raises:
+        InputError: it takes more memory, or has more lines of which each is a row, than the limits allow.
+    """
     lines = data.count(b"\n") if by_line else 0
     limits.check(rows=lines)
     if _COPIES_IN_MEMORY * len(data) + _LIST_BYTES * (data.count(b"[") + data.count(b"{") + lines) > limits.memory_bytes:
         raise too_much_memory(limits, "Save it as GeoParquet or GeoPackage, or split it")
+    return data
 
 
 def too_much_memory(limits: Limits, remedy: str) -> InputError:
@@ -308,7 +294,7 @@ def too_much_memory(limits: Limits, remedy: str) -> InputError:
     )
 
 
-def _repack_shapefile(data: bytes, limits: Limits) -> bytes:
+def repack_shapefile(data: bytes, limits: Limits) -> bytes:
     """Copy the parts of the one Shapefile in an archive into a fresh archive in memory, and nothing else.
 
     Raises:

@@ -17,9 +17,22 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dpviz.data.library_errors import or_none, without_private_text
+from dpviz.data.reading.formats import is_table as is_tabular
+from dpviz.data.reading.formats import named, table_names
 from dpviz.data.reading.memory_tables import Table, is_table, table_upload
-from dpviz.data.reading.safety import NUMBER_BYTES, Limits, Source, first_bytes, format_of, is_path, name_of, refuse_url
-from dpviz.data.reading.tables import GeoColumns, as_utf8, geo_columns, open_header
+from dpviz.data.reading.safety import (
+    DEFAULT_LIMITS,
+    NUMBER_BYTES,
+    Limits,
+    Source,
+    first_bytes,
+    format_of,
+    is_path,
+    name_of,
+    read_checked,
+    refuse_url,
+)
+from dpviz.data.reading.tables import PARQUET, GeoColumns, as_utf8, geo_columns, open_header, open_table
 from dpviz.data.reading.text_format import PLAIN_TEXT, TextFormat
 from dpviz.data.reading.text_rows import HEAD_BYTES, NOT_LINE_END, SEPARATORS
 from dpviz.data.roles import PublicHeader
@@ -28,12 +41,12 @@ from dpviz.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-Sources: TypeAlias = Source | Table | Sequence[Source | Table]
+Sources: TypeAlias = "Source | Table | Sequence[Source | Table] | FoundFiles"
 
 LARGE_SHARE = 1 / 8
 _USUAL_COLUMNS = 4  # x, y, count and person; or origin, destination, count and person
-TABLES = ("Parquet", *SEPARATORS)
-_PARQUET_ENDINGS = (".parquet", ".geoparquet")
+TABLES = tuple(name for name in table_names() if named(name).streamed)
+"""Names of the formats that an engine reads in parts, by the paths of the files."""
 _COPY, _NUMBER = "copy|kopie|kopia|kopi|copie|copia|cópia", r"\d{1,3}"  # four digits are a year
 _COPY_MARKS = re.compile(
     rf"[\s_-]*\({_NUMBER}\)$"  # x (1)
@@ -114,6 +127,8 @@ def list_files(source: Sources) -> list[Source]:
     Raises:
         InputError: no file is found.
     """
+    if isinstance(source, FoundFiles):
+        return list(source.sources)
     listed = list(source) if isinstance(source, list | tuple) else [cast("Source", source)]
     given_sources: list[Source] = [table_upload(given) if is_table(given) else given for given in listed]
     first: dict[object, Source] = {}
@@ -131,7 +146,7 @@ def find_files(source: Sources, text_format: TextFormat = PLAIN_TEXT, *, copies:
     Args:
         source: an upload, a path, a glob (``*``, ``?``, ``[...]``, ``**`` for any folders), a folder of Parquet files, a table in
             memory, or a list of these. In a folder, files and folders whose name begins with a dot or underscore are left out. A file
-            that is found several times, by any path or link, is listed once.
+            that is found several times, by any path or link, is listed once. Files that were found before are returned as they are.
         text_format: the declared format of text tables.
         copies: whether files whose names say that they are copies are listed, too.
 
@@ -139,6 +154,8 @@ def find_files(source: Sources, text_format: TextFormat = PLAIN_TEXT, *, copies:
         InputError: no file is found, a file cannot be read, two files have different formats or schemas, or a name says that its file
             is a copy of another one; a format of texts is declared for files of another kind.
     """
+    if isinstance(source, FoundFiles):
+        return source
     sources = list_files(source)
     if not copies:
         refuse_copied_names([Path(name_of(found_source)).name for found_source in sources])
@@ -205,7 +222,7 @@ def _expand_source(source: Source, *, is_only_file: bool) -> list[Source]:
 
 
 def _list_folder(folder: Path) -> list[Path]:
-    inside = [path for path in sorted(folder.rglob("*")) if path.suffix.lower() in _PARQUET_ENDINGS and path.is_file()]
+    inside = [path for path in sorted(folder.rglob("*")) if path.suffix.lower() in PARQUET.endings and path.is_file()]
     files = [_resolve(path) for path in inside if not any(part.startswith((".", "_")) for part in path.relative_to(folder).parts)]
     if not files:
         raise InputError(f"The folder {folder.name!r} holds no Parquet file; name other files by a pattern, such as '*.csv'.")
@@ -255,13 +272,13 @@ def _name_in_error(path: Path, is_only_file: bool) -> str:
 
 
 def _describe(source: Source, kind: str, text_format: TextFormat, *, is_only_file: bool) -> _Description:
-    if kind not in TABLES:
+    if not is_tabular(kind):
         return _Description()
     name = _name_in_error(Path(name_of(source)), is_only_file)
     rule = f"{name} cannot be read as {kind}: it is damaged or cut short, or its ending is wrong."
-    return without_private_text(
-        rule, lambda: _describe_parquet(source) if kind == "Parquet" else _describe_text(source, kind, text_format, name)
-    )
+    if kind in SEPARATORS:
+        return without_private_text(rule, lambda: _describe_text(source, kind, text_format, name))
+    return without_private_text(rule, lambda: _describe_parquet(source) if kind == PARQUET.name else _describe_whole(source))
 
 
 def _describe_parquet(source: Source) -> _Description:
@@ -271,6 +288,13 @@ def _describe_parquet(source: Source) -> _Description:
     if is_path(source):
         file.close()
     return _Description(schema=schema.remove_metadata(), names=tuple(schema.names), geo=geo, rows=rows)
+
+
+def _describe_whole(source: Source) -> _Description:
+    """Describe a table of a format whose header is known only once it is open."""
+    opened = open_table(*read_checked(source, DEFAULT_LIMITS), DEFAULT_LIMITS)
+    schema = pa.schema([(name, opened.types[name]) for name in opened.names])
+    return _Description(schema=schema, names=opened.names, geo=opened.geo, rows=opened.rows)
 
 
 def _describe_text(source: Source, kind: str, text_format: TextFormat, file_name: str) -> _Description:

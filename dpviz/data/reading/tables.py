@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 import pyarrow as pa
@@ -16,6 +17,7 @@ from dpviz.amounts import LONGEST_NUMBER
 from dpviz.arrow_memory import copy_to_arrow
 from dpviz.data.columns import readable_texts
 from dpviz.data.library_errors import or_none, without_private_text
+from dpviz.data.reading.formats import Format, named, table_names
 from dpviz.data.reading.safety import NUMBER_BYTES, Limits, too_much_memory
 from dpviz.data.reading.text_format import PLAIN_TEXT, SEPARATOR_NAMES, TextFormat
 from dpviz.data.reading.text_rows import (
@@ -23,7 +25,7 @@ from dpviz.data.reading.text_rows import (
     MISSING_WORDS,
     NO_BAD_LINES,
     NOT_CUT,
-    SEPARATORS,
+    TAB,
     UTF8,
     UTF16,
     BadLines,
@@ -76,22 +78,11 @@ def as_utf8(data: bytes, text_format: TextFormat) -> tuple[bytes, TextFormat]:
     return utf16_to_utf8(data), replace(text_format, encoding=UTF8)
 
 
+_UNREADABLE = "The content cannot be read as {kind}: the file is damaged, or its ending is wrong."
 _TEXT = "BYTE_ARRAY"
 _SHARED_PREFIXES = "DELTA_BYTE_ARRAY"
 _USUAL_BATCH, _SMALLEST_BATCH = 65_536, 16
 _SMALL_FILE = 8 * 2**20
-
-
-def _parquet_file(memory: pa.Buffer, limits: Limits) -> pq.ParquetFile:
-    """Open a Parquet file whose content is in Arrow's own memory. Only its metadata is read.
-
-    Raises:
-        InputError: the file declares more bytes than the limit.
-    """
-    file = pq.ParquetFile(pa.BufferReader(memory), page_checksum_verification=True)
-    if sum(file.metadata.row_group(number).total_byte_size for number in range(file.metadata.num_row_groups)) > limits.unpacked_bytes:
-        raise _too_many_bytes(limits)
-    return file
 
 
 def _read_columns(memory: pa.Buffer, names: Sequence[str], limits: Limits) -> pa.Table:
@@ -103,7 +94,7 @@ def _read_columns(memory: pa.Buffer, names: Sequence[str], limits: Limits) -> pa
     Raises:
         InputError: the columns unpack to more than the limit, or one holds lists of texts.
     """
-    file = _parquet_file(memory, limits)
+    file = pq.ParquetFile(pa.BufferReader(memory), page_checksum_verification=True)
     schema = pa.schema([file.schema_arrow.field(name) for name in names])
     groups = map(file.metadata.row_group, range(file.metadata.num_row_groups))
     chunks = [group.column(index) for group in groups for index in range(group.num_columns)]
@@ -294,21 +285,49 @@ def open_table(kind: str, data: bytes, limits: Limits, *, quoted_newlines: bool 
         text_format: the declared format of a text table.
 
     Raises:
-        InputError: the format is not CSV, TSV or Parquet; the content is not of that format, or passes a limit.
+        InputError: the format is not one of tables; the content is not of that format, or passes a limit.
     """
-    if kind not in ("Parquet", *SEPARATORS):
-        raise InputError(f"A table must be CSV, TSV or Parquet, not {kind}.")
+    form = named(kind)
+    open_checked = form.open_table
+    if open_checked is None:
+        *others, last = table_names()
+        raise InputError(f"A table must be {', '.join(others)} or {last}, not {kind}.")
     text_format.refuse_for(kind)
-    rule = f"The content cannot be read as {kind}: the file is damaged, or its ending is wrong."
-    if kind == "Parquet":
-        opened = without_private_text(rule, lambda: _open_parquet(data, limits))
-    else:
-        opened = without_private_text(rule, lambda: _open_text(kind, data, limits, text_format, quoted_newlines=quoted_newlines))
+    how: dict[str, Any] = {"text_format": text_format, "quoted_newlines": quoted_newlines} if form.separator else {}
+    rule = _UNREADABLE.format(kind=kind)
+    opened: OpenTable = without_private_text(rule, lambda: open_checked(form.check(data, limits), limits, **how))
     limits.check(rows=opened.rows, columns=len(opened.names))
     return opened
 
 
-def _open_text(kind: str, data: bytes, limits: Limits, text_format: TextFormat, *, quoted_newlines: bool) -> OpenTable:
+def open_arrow(kind: str, table: pa.Table, limits: Limits) -> OpenTable:
+    """Return an Arrow table as an open table of a format: what a reader gives that reads a file as a whole.
+
+    Raises:
+        InputError: the table takes more memory than the limits allow.
+    """
+    if table.nbytes > limits.decoded_bytes:
+        raise _too_many_bytes(limits)
+
+    def take(positions: Sequence[int], **_marks: Any) -> Cells:  # columns have types
+        return Cells([readable_texts(table.column(position)) for position in positions])
+
+    types = dict(zip(table.column_names, table.schema.types, strict=True))
+    return OpenTable(format=kind, names=tuple(table.column_names), rows=table.num_rows, take=take, types=types)
+
+
+def check_text(data: bytes, limits: Limits) -> bytes:
+    """Check that a text has not too many lines, and return it. Nothing in a text table makes its reader open a file or unpack.
+
+    Raises:
+        InputError: it has more lines than the limit.
+    """
+    if b"\0" not in data:  # a text in UTF-16 has further bytes like those of line ends, and is counted in UTF-8
+        limits.check(rows=data.count(b"\n") - 1)
+    return data
+
+
+def _open_text(kind: str, data: bytes, limits: Limits, *, text_format: TextFormat, quoted_newlines: bool) -> OpenTable:
     data, text_format = as_utf8(data, text_format)
     limits.check(rows=data.count(b"\n") - 1)
     header = open_header(kind, data[:HEAD_BYTES], text_format)
@@ -340,9 +359,21 @@ def _open_text(kind: str, data: bytes, limits: Limits, text_format: TextFormat, 
     return OpenTable(format=kind, names=header.names, rows=None, take=take)
 
 
+def check_parquet(data: bytes, limits: Limits) -> bytes:
+    """Check that a Parquet file does not declare more bytes than the limit, and return it. Only its metadata is read.
+
+    Raises:
+        InputError: it declares more.
+    """
+    metadata = pq.ParquetFile(pa.BufferReader(pa.py_buffer(data))).metadata
+    if sum(metadata.row_group(number).total_byte_size for number in range(metadata.num_row_groups)) > limits.unpacked_bytes:
+        raise _too_many_bytes(limits)
+    return data
+
+
 def _open_parquet(data: bytes, limits: Limits) -> OpenTable:
     memory = copy_to_arrow(data)
-    file = _parquet_file(memory, limits)
+    file = pq.ParquetFile(pa.BufferReader(memory), page_checksum_verification=True)
     schema = file.schema_arrow
     names = tuple(schema.names)
     declared = (schema.pandas_metadata or {}).get("index_columns", [])
@@ -362,3 +393,21 @@ def _open_parquet(data: bytes, limits: Limits) -> OpenTable:
         index=tuple(names.index(name) for name in declared if isinstance(name, str) and name in names),
         types=dict(zip(names, schema.types, strict=True)),
     )
+
+
+def text_table(name: str, endings: tuple[str, ...], separator: str, *, streamed: bool = False) -> Format:
+    """Declare a format of text tables: a line per row, and a line of names before them.
+
+    Args:
+        name: of the format.
+        endings: of its files' names.
+        separator: between cells.
+        streamed: whether engines read such files in parts.
+    """
+    opened = partial(_open_text, name)
+    return Format(name=name, endings=endings, check=check_text, open_table=opened, separator=separator, streamed=streamed)
+
+
+CSV = text_table("CSV", (".csv", ".txt"), ",", streamed=True)
+TSV = text_table("TSV", (".tsv",), TAB, streamed=True)
+PARQUET = Format(name="Parquet", endings=(".parquet", ".geoparquet"), check=check_parquet, open_table=_open_parquet, streamed=True)

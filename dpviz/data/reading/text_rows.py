@@ -35,7 +35,8 @@ from dpviz.errors import InputError
 Bytes = NDArray[np.uint8]
 
 TAB = "\t"
-SEPARATORS = {"CSV": ",", "TSV": TAB}
+SEPARATORS: dict[str, str] = {}
+"""The formats of text tables, each with its separator; `formats.register` fills it."""
 UTF8, UTF16 = "utf-8", "utf-16"
 CODECS = {
     "latin-1": "latin-1",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dpviz.data.library_errors import or_none
+from dpviz.data.reading.formats import declares_columns
 from dpviz.data.reading.points import header_of
-from dpviz.data.reading.safety import LINES
 from dpviz.data.reading.trips import is_matrix, resolve_trip_columns
 from dpviz.data.roles import EachRow, each_row_of, fold_name, unread_columns
 
@@ -28,7 +28,7 @@ def unread_in_points(files: FoundFiles, request: PointsRequest) -> EachRow | Non
         return None
     header, columns = header_of(files, request)
     unread = unread_columns(header, {*columns.coordinates, str(columns.person)})
-    return each_row_of(RECORD, unread, declared=files.format not in ("GeoJSON", LINES))
+    return each_row_of(RECORD, unread, declared=declares_columns(files.format))
 
 
 def unread_in_trips(files: FoundFiles, request: TripsRequest) -> EachRow | None:
