@@ -15,9 +15,9 @@ A *table* is a dictionary of plain values, as TOML and JSON hold it. The annotat
 | `Annotated[X, Limit("minimum", 1)]` | X within limits |
 | a type in `Codec.scalars`, dataclasses among them | as that says |
 
-A key with a default may be left out, and is not written where its value is the default. The exception is a *mark*: a `Literal` of one
-value, which is also the default. It is always written and must be there. A JSON Schema takes its descriptions from the docstrings: what
-stands before the section *Attributes* for the table, and that section for its keys.
+Fields that are not compared (`compare=False`) are no keys. A key with a default may be left out, and is not written where its value is the
+default. The exception is a *mark*: a `Literal` of one value, which is also the default. It is always written and must be there. A JSON
+Schema takes its descriptions from the docstrings: what stands before the section *Attributes* for the table, and that section for its keys.
 
 >>> from dataclasses import dataclass
 >>> @dataclass(frozen=True, kw_only=True)
@@ -71,10 +71,10 @@ _LIMITS: dict[str, tuple[Callable[[Any, Any], bool], str]] = {
     "minimum": (lambda value, limit: value >= limit, "must be at least {}"),
     "maximum": (lambda value, limit: value <= limit, "must be at most {}"),
     "exclusiveMinimum": (lambda value, limit: value > limit, "must be greater than {}"),
-    "minLength": (lambda value, limit: len(value) >= limit, "must have at least {} characters"),
+    "minLength": (lambda value, limit: len(value) >= limit, "must have {} or more characters"),
     "pattern": (lambda value, limit: re.search(limit, value) is not None, "must match the pattern {}"),
-    "minItems": (lambda value, limit: len(value) >= limit, "must have at least {} entries"),
-    "maxItems": (lambda value, limit: len(value) <= limit, "must have at most {} entries"),
+    "minItems": (lambda value, limit: len(value) >= limit, "must have {} or more entries"),
+    "maxItems": (lambda value, limit: len(value) <= limit, "must have {} or fewer entries"),
     "required": (lambda value, limit: set(limit) <= set(value), "must have the keys {}"),
 }
 """The limits that `Annotated` may state: whether a value keeps one, and how it is said."""
@@ -146,7 +146,7 @@ def keys_of(kind: Any) -> dict[str, Key]:
 @cache
 def _list_keys(kind: Any) -> dict[str, Key]:
     kinds, texts, found = get_type_hints(kind, include_extras=True), _describe_keys(kind), {}
-    for item in fields(kind):
+    for item in (item for item in fields(kind) if item.compare):
         default = item.default if item.default_factory is MISSING else item.default_factory()
         own = kinds[item.name]
         if get_args(own) == (default,) and get_origin(own) is Literal:  # a mark

@@ -169,7 +169,7 @@ def changed(table, path, value):
 
 
 WRONG = [
-    (["name"], "", "[thing] name must have at least 1 characters."),
+    (["name"], "", "[thing] name must have 1 or more characters."),
     (["name"], None, "[thing] lacks name."),
     (["name"], 3, "[thing] name must be a text in quotes."),
     (["nam"], 3, "[thing] has no key 'nam'; it knows name, files"),
@@ -190,8 +190,8 @@ WRONG = [
     (["choice"], "s3cret", "[thing] choice must be one of a, b, True."),
     (["choice"], 1, "[thing] choice must be one of a, b, True."),
     (["choice"], ["a"], "[thing] choice must be one of a, b, True."),
-    (["sizes"], [], "[thing] sizes must have at least 1 entries."),
-    (["sizes"], [1, 2, 3], "[thing] sizes must have at most 2 entries."),
+    (["sizes"], [], "[thing] sizes must have 1 or more entries."),
+    (["sizes"], [1, 2, 3], "[thing] sizes must have 2 or fewer entries."),
     (["notes"], {"second": "s3cret"}, "[thing] notes must have the keys first."),
     (["notes"], {"first": 3}, "[thing] notes.first must be a text in quotes."),
     (["code"], "s3cret", "[thing] code must match the pattern ^[0-9]{3}$."),

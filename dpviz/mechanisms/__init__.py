@@ -6,12 +6,7 @@ belongs in `dpviz.privacy`.
 
 from typing import Any
 
-from dpviz.families import AREA_FAMILY as AREA_FAMILY
-from dpviz.families import FAMILIES as FAMILIES
-from dpviz.families import POINT_FAMILY as POINT_FAMILY
-from dpviz.families import TRIP_FAMILY as TRIP_FAMILY
-from dpviz.families import Family as Family
-from dpviz.families import family_of as family_of
+from dpviz.families import FAMILIES
 from dpviz.mechanisms.areas.base import AreaMechanism as AreaMechanism
 from dpviz.mechanisms.base import AnyMechanism as AnyMechanism
 from dpviz.mechanisms.base import Mechanism as Mechanism
@@ -51,9 +46,6 @@ from dpviz.mechanisms.points.planar_laplace import PlanarLaplace as PlanarLaplac
 from dpviz.mechanisms.trips.contrasts import SuppressedTrips as SuppressedTrips, RoundedTrips as RoundedTrips, MergedTrips as MergedTrips
 from dpviz.mechanisms.areas.contrasts import SuppressedAreas as SuppressedAreas, RoundedAreas as RoundedAreas, MergedAreas as MergedAreas
 # isort: on
-
-
-AnyFamily = Family
 
 
 def _list_kinds(base: type[Any]) -> tuple[type[Any], ...]:

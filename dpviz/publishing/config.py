@@ -7,13 +7,15 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, TypeVar
 
+from dpviz.codec import keys_of
 from dpviz.data.counting.engines import AUTO, DASK, DUCKDB, ENGINES
 from dpviz.data.counting.scheduler import Scheduler
 from dpviz.data.reading.outline import LAND
 from dpviz.data.reading.text_format import TextFormat
 from dpviz.data.reading.text_rows import UTF16
 from dpviz.errors import BudgetError, RefusedError, SettingError, check_choice
-from dpviz.mechanisms import AREA_FAMILY, FAMILIES, POINT_FAMILY, TRIP_FAMILY, AnyFamily, AnyMechanism
+from dpviz.families import AREA_FAMILY, FAMILIES, POINT_FAMILY, TRIP_FAMILY, Family
+from dpviz.mechanisms import AnyMechanism
 from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, ZcdpBudget
 from dpviz.publishing.toml_tables import TOML, read_file, to_text
 from dpviz.release.older import hint_at_name
@@ -168,7 +170,7 @@ class MechanismPart:
     key: str
     settings: dict[str, Any] = field(default_factory=dict)
 
-    def build(self, family: AnyFamily, *, references: bool = False) -> AnyMechanism:
+    def build(self, family: Family, *, references: bool = False) -> AnyMechanism:
         """Build the mechanism.
 
         Args:
@@ -450,7 +452,7 @@ class DataPart:
         return self.trips is not None or self.sample in TRIP_SAMPLES
 
     @property
-    def family(self) -> AnyFamily:
+    def family(self) -> Family:
         """The family of mechanisms that take data of this kind. Points beside [regions] are areas: see `DataConfig.family`."""
         if self.sample in AREA_SAMPLES:
             return AREA_FAMILY
@@ -543,19 +545,6 @@ class PublicDataPart(DataPart):
             )
 
 
-PARTS: dict[str, type[Any]] = {
-    "data": DataPart,
-    "domain": DomainPart,
-    "regions": RegionsPart,
-    "destinations": RegionsPart,
-    "mechanism": MechanismPart,
-    "budget": BudgetPart,
-    "dataset": DatasetPart,
-    "publication": PublicationPart,
-    "output": OutputPart,
-}
-
-
 @dataclass(frozen=True, kw_only=True)
 class DataConfig:
     """The base of the configurations of releases and of studies: the data, and the public domain or regions.
@@ -618,7 +607,7 @@ class DataConfig:
         return None
 
     @property
-    def family(self) -> AnyFamily:
+    def family(self) -> Family:
         """The family of mechanisms that take the data: points that are counted in regions are areas."""
         return AREA_FAMILY if self.data.points is not None and self.regions is not None else self.data.family
 
@@ -654,6 +643,8 @@ class ReleaseConfig(DataConfig):
         return None if self.dataset.unit == "person" else self.dataset.unit
 
 
+PARTS: dict[str, type[Any]] = {name: key.kind for name, key in keys_of(ReleaseConfig).items()}
+"""The tables of a release's configuration, by name."""
 _STAND_INS = {
     "dataset": DatasetPart(name="-"),
     "publication": PublicationPart(name="-", curator="-", description=""),
@@ -703,5 +694,4 @@ def from_tables(tables: dict[str, Any], *, base: Path = Path(), asks_unit: bool 
 
 def to_toml(config: ReleaseConfig) -> str:
     """Write a configuration as TOML, from which `read_config` makes an equal one; default values are left out."""
-    parts = {name: getattr(config, name) for name in PARTS}
-    return to_text({name: TOML.write(part) for name, part in parts.items() if part is not None})
+    return to_text(TOML.write(config))

@@ -12,7 +12,7 @@ from typing import Any
 
 from dpviz.codec import Schema
 from dpviz.data.counting.engines import AUTO, ENGINES
-from dpviz.mechanisms import FAMILIES
+from dpviz.families import FAMILIES
 from dpviz.publishing import config, study_config
 from dpviz.publishing.toml_tables import TOML
 from dpviz.samples.load import SAMPLES
@@ -34,7 +34,7 @@ def release_schema() -> Schema:
 
 def study_schema() -> Schema:
     """Make the JSON Schema of a study's configuration."""
-    keys = TOML.schemas(study_config.own_keys())
+    keys = TOML.schemas(study_config.OWN_KEYS)
     tables = {name: _table_schema(kind) for name, kind in study_config.PARTS.items()}
     mechanisms = {"mechanism": {"type": "array", "minItems": 1, "items": _table_schema(study_config.VariedPart, references=True)}}
     return _document("Configuration of a comparison for dpviz", {**keys, **tables, **mechanisms}, ("epsilons", "data", "mechanism"))

@@ -15,7 +15,7 @@ import shapely
 from pyproj import CRS
 
 from dpviz.errors import DpvizError, SettingError
-from dpviz.mechanisms import POINT_FAMILY
+from dpviz.families import POINT_FAMILY
 from dpviz.privacy.accounts import Account, Entry
 from dpviz.privacy.ledger import Ledger
 from dpviz.publishing.order import PaidRelease, state_looks

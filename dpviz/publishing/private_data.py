@@ -32,7 +32,7 @@ from dpviz.data.reading.sources import FoundFiles, describe_copies, find_files, 
 from dpviz.data.reading.text_format import fold_text_format
 from dpviz.data.trips import TripCounts
 from dpviz.errors import DomainError, InputError, SettingError
-from dpviz.mechanisms import AREA_FAMILY, POINT_FAMILY
+from dpviz.families import AREA_FAMILY, POINT_FAMILY
 from dpviz.publishing.paths import resolve_path, resolve_pattern
 from dpviz.samples.load import load_sample
 from dpviz.samples.points import POINT_SAMPLES

@@ -4,28 +4,22 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from dpviz.codec import Key, keys_of
+from dpviz.codec import keys_of
 from dpviz.data.counting.job import Progress
 from dpviz.data.counting.scheduler import Scheduler
 from dpviz.errors import SettingError, check_choice
 from dpviz.evaluation.study import MOST_RUNS, Study
-from dpviz.mechanisms import AnyFamily, AnyMechanism
+from dpviz.families import Family
+from dpviz.mechanisms import AnyMechanism
 from dpviz.mechanisms.base import GAUSSIAN, LAPLACE, NOISES
-from dpviz.publishing.config import DataConfig, DomainPart, MechanismPart, PublicDataPart, RegionsPart
+from dpviz.publishing.config import DataConfig, MechanismPart, PublicDataPart
 from dpviz.publishing.private_data import UNWATCHED, OpenedData, PrivateData, make_frame, open_sources, read_data
 from dpviz.publishing.toml_tables import TOML, read_file, to_text
-
-PARTS: dict[str, type[Any]] = {
-    "data": PublicDataPart,
-    "domain": DomainPart,
-    "regions": RegionsPart,
-    "destinations": RegionsPart,
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +32,7 @@ class Variant(MechanismPart):
 
     noise: str = LAPLACE
 
-    def build(self, family: AnyFamily, *, references: bool = False) -> AnyMechanism:
+    def build(self, family: Family, *, references: bool = False) -> AnyMechanism:
         """Build the mechanism, as `MechanismPart.build`; raises `SettingError` also for a noise that it does not have."""
         mechanism = super().build(family, references=references)
         check_choice(self.noise, NOISES, "[[mechanism]] noise")
@@ -157,9 +151,12 @@ class StudyConfig(DataConfig):
         return Study(data=data, public=True, mechanisms=mechanisms, **{name: getattr(self, name) for name in names})
 
 
-def own_keys() -> dict[str, Key]:
-    """List the keys of a study's configuration that are in no table."""
-    return {name: key for name, key in keys_of(StudyConfig).items() if name not in (*PARTS, "mechanisms", "base")}
+PARTS: dict[str, type[Any]] = {
+    name: key.kind for name, key in keys_of(StudyConfig).items() if isinstance(key.kind, type) and is_dataclass(key.kind)
+}
+"""The tables of a study's configuration that are there once, by name."""
+OWN_KEYS = {name: key for name, key in keys_of(StudyConfig).items() if name not in (*PARTS, "mechanisms")}
+"""Its keys that are in no table."""
 
 
 def read_study(path: Path) -> StudyConfig:
@@ -175,15 +172,14 @@ def read_study(path: Path) -> StudyConfig:
 
 def study_from(tables: dict[str, Any], *, base: Path = Path()) -> StudyConfig:
     """Build the configuration of a study from its tables. Raises the errors of `read_study`."""
-    keys = own_keys()
-    TOML.check_keys(tables, [*keys, "mechanism", *PARTS], "A comparison's configuration")
+    TOML.check_keys(tables, [*OWN_KEYS, "mechanism", *PARTS], "A comparison's configuration")
     if missing := [name for name in ("epsilons", "data", "mechanism") if name not in tables]:
         raise SettingError(f"The configuration lacks {', '.join(missing)}.")
     mechanism_tables = tables["mechanism"]
     if not isinstance(mechanism_tables, list):
         raise SettingError("Mechanisms are compared one by one: write [[mechanism]] with double brackets.")
     parts = {name: TOML.read(kind, tables[name], f"[{name}]") for name, kind in PARTS.items() if name in tables}
-    values = {name: TOML.read_value(key.kind, tables[name], name) for name, key in keys.items() if name in tables}
+    values = {name: TOML.read_value(key.kind, tables[name], name) for name, key in OWN_KEYS.items() if name in tables}
     mechanisms = tuple(TOML.read(VariedPart, item, "[[mechanism]]") for item in mechanism_tables)
     return replace(StudyConfig(**parts, **values, mechanisms=mechanisms), base=base)
 
@@ -219,7 +215,6 @@ def study_to_toml(config: StudyConfig) -> str:
     """
     if any(None in values for part in config.mechanisms for values in part.vary.values()):
         raise SettingError("A configuration cannot say None: leave the setting out of [mechanism.vary], or give values.")
-    values = {name: TOML.write_value(value) for name, key in own_keys().items() if (value := getattr(config, name)) != key.default}
-    parts = {name: TOML.write(part) for name in PARTS if (part := getattr(config, name)) is not None}
-    mechanisms = [to_text({"mechanism": TOML.write(part)}).replace("[mechanism]", "[[mechanism]]", 1) for part in config.mechanisms]
-    return "\n".join([to_text(values | parts), *mechanisms])
+    tables = TOML.write(config)
+    mechanisms = [to_text({"mechanism": part}).replace("[mechanism]", "[[mechanism]]", 1) for part in tables.pop("mechanisms")]
+    return "\n".join([to_text(tables), *mechanisms])

@@ -483,7 +483,7 @@ def _read_checked_manifest(members: Members) -> Facts:
     _check_version(manifest)
     violation = refuse_all_errors("The manifest breaks its schema.", lambda: find_violation(manifest))
     if violation is not None:
-        raise InputError(f"The manifest breaks its schema: {violation}")
+        raise InputError(f"The manifest breaks its schema: {violation} It was changed, or not written by dpviz: fetch the release again.")
     if manifest["seal"] != compute_seal(manifest):
         raise InputError("The manifest was changed after the release was written: its seal does not fit.")
     _check_files(members, manifest["files"])
