@@ -237,7 +237,6 @@ class Mechanism(Settings, ABC, Generic[Data, Frame, Output]):
     Class attributes:
         family: the name of its family, such as "points"; set by the family's base.
         takes: the type of its private data, and where they come from, for the error of other data; set by the family's base.
-        noun: what is counted; set by the family's base.
         key: its name in tables, links, configurations and files.
         title: its name on screen.
         summary: one sentence on what it does.
@@ -269,7 +268,6 @@ class Mechanism(Settings, ABC, Generic[Data, Frame, Output]):
 
     family: ClassVar[str]
     takes: ClassVar[tuple[type[Any], str]]
-    noun: ClassVar[str] = "record"
     key: ClassVar[str]
     title: ClassVar[str]
     summary: ClassVar[str]

@@ -140,7 +140,6 @@ class RoadMechanism(Mechanism[RoadCounts, Road, RoadRelease]):
 
     family: ClassVar[str] = "roads"
     takes: ClassVar[tuple[type[Any], str]] = RoadCounts, "A mechanism of roads takes RoadCounts: see RoadCounts.of_segments"
-    noun: ClassVar[str] = "accident"
     audit_inputs: ClassVar[tuple[Added[Any], ...]] = (
         _of_segments(Road("A", 1), 5, (0,), (1,)),
         _of_segments(Road("B", 2), 0, (3, 0), (0, 0)),
