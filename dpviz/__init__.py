@@ -76,7 +76,7 @@ def __getattr__(name: str) -> typing.Any:
         globals().update({each: getattr(public, each) for each in public.__all__}, __all__=public.__all__)
         if name in globals():
             return globals()[name]
-        for family in importlib.import_module("dpviz.mechanisms").FAMILIES.values():  # mechanisms without a name of their own in `public`
+        for family in importlib.import_module("dpviz.families").FAMILIES.values():  # mechanisms without a name of their own in `public`
             if (kind := {each.__name__: each for each in family.own}.get(name)) is not None:
                 return kind
         rooms = ("contrasts", "attacks", "evaluation", "mechanisms", "noise", "reading")

@@ -13,7 +13,7 @@ A *table* is a dictionary of plain values, as TOML and JSON hold it. The annotat
 | `str | tuple[str, ...]` | one text, or a list of them |
 | a union of dataclasses | the one that the table names by its mark |
 | `Annotated[X, Limit("minimum", 1)]` | X within limits |
-| a type in `Codec.scalars` | as that says |
+| a type in `Codec.scalars`, dataclasses among them | as that says |
 
 Fields that are not compared (`compare=False`) are no keys. A key with a default may be left out, and is not written where its value is the
 default. The exception is a *mark*: a `Literal` of one value, which is also the default. It is always written and must be there. A JSON
@@ -262,7 +262,7 @@ class Codec:
             if not any(type(value) is type(choice) and value == choice for choice in parts):
                 check_choice(None if value in parts else value, parts, name)
             return value
-        if isinstance(kind, type) and is_dataclass(kind):
+        if isinstance(kind, type) and is_dataclass(kind) and kind not in self.scalars:
             return self.read(kind, value, name)
         return self._scalar(kind).read(value, name)
 
@@ -347,7 +347,7 @@ class Codec:
             return {"type": "object", "additionalProperties": self._value_schema(parts[1], defined)}
         if origin is Literal:
             return {"const": parts[0]} if len(parts) == 1 else {"enum": list(parts)}
-        if not (isinstance(kind, type) and is_dataclass(kind)):
+        if not (isinstance(kind, type) and is_dataclass(kind)) or kind in self.scalars:
             return dict(self._scalar(kind).schema)
         if defined is None:
             return self.schema(kind)

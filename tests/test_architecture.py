@@ -12,7 +12,8 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "dpviz"
 ORDER = [
-    *("errors", "codec", "arrays", "amounts", "bundled", "arrow_memory", "cards", "space", "data", "samples", "privacy", "release"),
+    *("errors", "codec", "arrays", "amounts", "bundled", "arrow_memory", "cards", "registry", "families"),
+    *("space", "data", "samples", "privacy", "release"),
     *("mechanisms", "evaluation", "view", "papers", "lessons", "publishing", "cli", "app", "__main__"),
 ]
 FRONT = {(f"{name}.py",) for name in ("__init__", "public", "attacks", "contrasts", "noise", "reading", "renamed")}

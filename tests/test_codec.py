@@ -14,7 +14,8 @@ from jsonschema import Draft7Validator, Draft202012Validator
 
 from dpviz.codec import Codec, Limit, Scalar, keys_of
 from dpviz.errors import DpvizError, RefusedError, SettingError
-from dpviz.release.facts import MANIFESTS, Amount, Manifest, make_schema
+from dpviz.families import FAMILIES
+from dpviz.release.facts import MANIFESTS, Amount, Contents, Kind, Manifest, make_schema
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,6 +100,7 @@ SCALARS = {
     bool: st.booleans(),
     Any: st.one_of(st.none(), st.booleans(), st.integers(), st.floats(-9, 9), st.text(max_size=5)),
     Fraction: st.fractions(),
+    Kind: st.sampled_from(list(FAMILIES)),
 }
 
 
@@ -118,6 +120,8 @@ def strategy_of(kind):
         return st.dictionaries(st.text(max_size=3), strategy_of(parts[1]), max_size=2)
     if origin is Literal:
         return st.sampled_from(parts)
+    if kind is Contents:
+        return st.one_of([made(family.layout.contents) for family in FAMILIES.values()])
     return made(kind) if is_dataclass(kind) else SCALARS[kind]
 
 

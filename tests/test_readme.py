@@ -21,11 +21,11 @@ import dpviz.papers.htf
 from dpviz.__main__ import main, parser
 from dpviz.cards import MapPage
 from dpviz.cli.commands import COMMANDS
-from dpviz.mechanisms import FAMILIES, POINT_FAMILY
+from dpviz.families import FAMILIES, POINT_FAMILY
 from dpviz.privacy.receipt import Receipt
 from dpviz.publishing.config import from_tables
-from dpviz.release.columns import describe_columns
 from dpviz.release.count_tables import plan_area_files
+from dpviz.release.manifest import describe_contents
 from dpviz.release.tables import FORMATS, Member, plan_trip_files
 from dpviz.view.help import PAGES, page_of, pages, section_key
 from tests.mechanisms.derived import with_gaussian_keys
@@ -277,8 +277,8 @@ def test_every_file_and_every_column_is_described(kind, tmp_path):
         member.write(tmp_path / member.name)
         assert columns_in(tmp_path / member.name) == files[re.sub(r"_\d_\w+", "_LEVEL", member.name)], member.name
     assert {re.sub(r"_\d_\w+", "_LEVEL", member.name) for member in plan} == files.keys()
-    assert set(describe_columns(release)) == {column for columns in files.values() for column in columns}
-    assert set(describe_columns(release)) <= described
+    assert set(describe_contents(release).columns) == {column for columns in files.values() for column in columns}
+    assert set(describe_contents(release).columns) <= described
 
 
 def test_exit_codes_and_options_of_engines_are_explained():

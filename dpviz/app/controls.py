@@ -19,7 +19,7 @@ from dpviz.app.session import read_amount, show_value, widget_for
 from dpviz.app.words import choice_words, plain_choice
 from dpviz.errors import BudgetError
 from dpviz.evaluation.situations import begin_with
-from dpviz.mechanisms import POINT_FAMILY
+from dpviz.families import POINT_FAMILY
 from dpviz.mechanisms.base import NOISES, AnyMechanism, SettingSpec, Share
 from dpviz.privacy.allocation import PUBLISHED
 from dpviz.privacy.budget import exact

@@ -21,14 +21,12 @@ from dpviz.app.session import carry_out, show_error
 from dpviz.app.words import amount_text
 from dpviz.arrays import Integers
 from dpviz.data.points import PointCounts
-from dpviz.data.trips import TripCounts
 from dpviz.errors import DpvizError
 from dpviz.mechanisms.base import AnyMechanism
 from dpviz.privacy.budget import Budget
 from dpviz.publishing.dry_run import FoundEpsilon, WantedError, compute_error, dry_run, expected_errors, find_epsilon
 from dpviz.publishing.guessed_records import PublicGuess, guess_records
 from dpviz.publishing.private_data import PrivateData
-from dpviz.release.area_release import AreaRelease
 from dpviz.view.escape import markdown
 
 T = TypeVar("T")
@@ -111,7 +109,7 @@ def show_expected(
         _describe_noise(error, levels, level, unit)
     else:
         _describe(table, levels, level, unit, guess.records or 0)
-    if table is None and isinstance(frame, PointCounts) and (finest := _find_finest(how, frame)) is not None and level > finest:
+    if table is None and not frame.sides and (finest := _find_finest(how, frame)) is not None and level > finest:
         st.caption(
             f":orange[The partitions of this mechanism end at level {finest:d}: finer squares are even parts of them, and how wrong that is"
             " depends on the data.]"
@@ -136,7 +134,7 @@ def _choose_level(page: PageState, levels: Levels) -> int:
 
 def _guess_squares(frame: PrivateData, guess: Guess, level: int) -> Integers | None:
     """Return (k,) made-up records of the squares of a level of points; None without a guess, and for regions."""
-    if guess.records is None or not isinstance(frame, PointCounts):
+    if guess.records is None or frame.sides:
         return None
     public, lie = frame, PublicGuess(records=guess.records, spread=guess.spread, like=guess.release)
     points = _kept(("guess", _frame_key(frame), lie), lambda: guess_records(public, lie))
@@ -222,8 +220,8 @@ def _find_finest(how: Any, frame: PrivateData) -> int | None:
     """Return the level at which partitions end that do not depend on the data; None for others, and for what cannot be built."""
 
     def find(mechanism: AnyMechanism, budget: Budget) -> int | None:
-        release = dry_run(mechanism, frame, budget)
-        return None if mechanism.depends_on_data(release) or isinstance(release, AreaRelease) else release.tree.height
+        release: Any = dry_run(mechanism, frame, budget)
+        return None if mechanism.depends_on_data(release) else int(release.hierarchy.height)
 
     try:
         mechanism, budget = how.build(), how.budget()
@@ -234,10 +232,7 @@ def _find_finest(how: Any, frame: PrivateData) -> int | None:
 
 def _frame_key(frame: PrivateData) -> Hashable:
     """Return what identifies the public frame, the unit and the bound."""
-    if isinstance(frame, PointCounts):
-        return (frame.domain, frame.unit, frame.contributions)
-    regions: tuple[Hashable, ...] = (frame.regions, frame.ends) if isinstance(frame, TripCounts) else (frame.regions,)
-    return (*regions, frame.unit, frame.contributions)
+    return (frame.frame, frame.unit, frame.contributions)
 
 
 def _results() -> OrderedDict[Hashable, Any]:

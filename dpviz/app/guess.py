@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import streamlit as st
 
@@ -12,21 +13,14 @@ from dpviz.app.class_mode import refuse_in_class
 from dpviz.app.fields import in_range, show_problem
 from dpviz.app.page_state import PageState
 from dpviz.app.session import show_error
-from dpviz.data.areas import AreaCounts
-from dpviz.data.points import PointCounts
-from dpviz.data.trips import TripCounts
 from dpviz.errors import DpvizError, InputError
 from dpviz.publishing.private_data import PrivateData
 from dpviz.publishing.public_guess import EVEN, RELEASED, TOWNS, check_guess, count_residents, guess_total
-from dpviz.release.area_release import AreaRelease
+from dpviz.release.base import NoisyRelease
 from dpviz.release.files import read_release
-from dpviz.release.nouns import AnyRelease, kind_of
-from dpviz.release.point_release import PointRelease
-from dpviz.release.trip_release import TripRelease
 
 MOST_RECORDS, MOST_RESIDENTS, USUAL_RECORDS = 10_000_000, 1_000_000, 100_000
 LARGEST_BUNDLE = 200_000_000  # bytes
-_RELEASES: dict[type[PrivateData], type[AnyRelease]] = {PointCounts: PointRelease, TripCounts: TripRelease, AreaCounts: AreaRelease}
 _ADAPTIVE = "This mechanism chooses partitions by the data."
 _CHOOSE_BUNDLE = ":orange[Choose the earlier release: the bundle (zip) that this app or the command line made.]"
 
@@ -45,7 +39,7 @@ class Guess:
     records: int | None
     spread: str = EVEN
     pairs: int | None = None
-    release: AnyRelease | None = None
+    release: NoisyRelease | None = None
 
 
 def choose_guess(page: PageState, frame: PrivateData, unit: str, needs_guess: Callable[[], bool]) -> Guess:
@@ -63,21 +57,22 @@ def choose_guess(page: PageState, frame: PrivateData, unit: str, needs_guess: Ca
     left, right = st.columns(2, vertical_alignment="bottom")
     with left:
         records = _choose_number(f"good records {page.key}", f"How many {unit}, about?", "a public guess")
-    spreads = [TOWNS, EVEN, RELEASED] if isinstance(frame, PointCounts) else [EVEN, RELEASED]
+    spreads = [EVEN, RELEASED] if frame.sides else [TOWNS, EVEN, RELEASED]
     spread = str(right.selectbox("They lie", spreads, key=f"good spread {page.key}", persist_state="session"))
     if spread == RELEASED:
         release = _choose_release(page, frame)
         if release is None:
             return Guess(records=None)
         return Guess(records=records or min(guess_total(release), MOST_RECORDS), spread=spread, release=release)
-    if isinstance(frame, TripCounts):
+    if len(frame.sides) == 2:
         if records is None:
             return Guess(records=None)
         label = "On how many pairs of the finest level, about?"
         return Guess(records=records, pairs=_choose_number(f"good pairs {page.key}", label, "all of them"))
-    if records is not None or not needs_guess() or not isinstance(frame, PointCounts):
+    if records is not None or not needs_guess() or frame.sides:
         return Guess(records=records, spread=spread)
-    residents = min(count_residents(frame.domain), MOST_RESIDENTS)  # of towns in the domain
+    domain: Any = frame.frame
+    residents = min(count_residents(domain), MOST_RESIDENTS)  # of towns in the domain
     guess = f"As if each of {residents:,} residents of towns had one" if residents else f"As if there were {USUAL_RECORDS:,} {unit}"
     st.caption(f"{_ADAPTIVE} {guess}: type a better guess.")
     return Guess(records=residents or USUAL_RECORDS, spread=spread)
@@ -90,7 +85,7 @@ def _choose_number(key: str, label: str, placeholder: str) -> int | None:
     return int(number) if number is not None and good else None
 
 
-def _choose_release(page: PageState, frame: PrivateData) -> AnyRelease | None:
+def _choose_release(page: PageState, frame: PrivateData) -> NoisyRelease | None:
     """Ask for the bundle of an earlier release of the same kind of data; None until there is one that can be read."""
     refuse_in_class("files")
     slot = f"good release {page.key}"
@@ -98,12 +93,12 @@ def _choose_release(page: PageState, frame: PrivateData) -> AnyRelease | None:
     st.file_uploader("Earlier release", ["zip"], key=f"{slot} file", on_change=lambda: _take_bundle(slot), help=text)
     if problem := st.session_state.get(f"{slot} problem"):
         show_error(problem)
-    release: AnyRelease | None = st.session_state.get(slot)
+    release: NoisyRelease | None = st.session_state.get(slot)
     if release is None:
         st.caption(_CHOOSE_BUNDLE)
         return None
-    if not isinstance(release, _RELEASES[type(frame)]):
-        show_error(f"This is a release of {kind_of(release)}: choose one of the same kind of data.")
+    if release.family != frame.family:
+        show_error(f"This is a release of {release.family}: choose one of the same kind of data.")
         return None
     return release
 

@@ -15,9 +15,9 @@ from dpviz.app.page_state import UNPAID, PageState, truth_allowed
 from dpviz.app.session import newest_result, result_slot
 from dpviz.errors import RefusedError
 from dpviz.privacy.entropy import Entropy
-from dpviz.release.nouns import AnyRelease
+from dpviz.release.base import NoisyRelease
 
-Output = TypeVar("Output", bound=AnyRelease)
+Output = TypeVar("Output", bound=NoisyRelease)
 Data = TypeVar("Data", bound=LoadedData)
 Config = TypeVar("Config", bound=PageConfig)
 Evaluation = TypeVar("Evaluation")

@@ -21,7 +21,7 @@ from dpviz.app.page_state import CURATE, PageState
 from dpviz.app.saved_config import UNSET, Values
 from dpviz.app.session import carry_out, show_error
 from dpviz.errors import DpvizError, InputError, SettingError
-from dpviz.mechanisms import AREA_FAMILY, family_of
+from dpviz.families import AREA_FAMILY, family_of
 from dpviz.publishing.config import DataPart, RegionsPart, ReleaseConfig, from_tables
 from dpviz.publishing.toml_tables import LARGEST_FILE, read_tables
 from dpviz.view.escape import markdown
@@ -68,7 +68,7 @@ def opened(kind: str) -> ReleaseConfig | None:
 
 
 def _kind_of(page: PageState) -> str:
-    return str(page.families[0].name)
+    return str(next(iter(page.families)).name)
 
 
 def _receive(page: PageState, key: str) -> None:

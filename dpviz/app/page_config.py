@@ -22,7 +22,8 @@ from dpviz.app.page_state import (
 )
 from dpviz.app.session import Reader, amount_reader, choice_reader, flag_reader, number_reader, read_amount, read_settings
 from dpviz.errors import DpvizError
-from dpviz.mechanisms import POINT_FAMILY, AnyFamily, AnyMechanism
+from dpviz.families import POINT_FAMILY, Family
+from dpviz.mechanisms import AnyMechanism
 from dpviz.mechanisms.base import GAUSSIAN, LAPLACE, NOISES, Share
 from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, ZcdpBudget
 
@@ -62,7 +63,7 @@ class PageConfig:
     """
 
     always_in_link: ClassVar[tuple[str, ...]] = ("mechanism",)
-    family: ClassVar[AnyFamily]
+    family: ClassVar[Family]
     view_parts: ClassVar[tuple[str, ...]] = (
         "shown",
         "left",
@@ -190,7 +191,7 @@ class PageConfig:
         }
 
 
-def second_reader(family: AnyFamily) -> Callable[[str], dict[str, Any]]:
+def second_reader(family: Family) -> Callable[[str], dict[str, Any]]:
     """Return a reader of the second run of a link; it raises ValueError if a mechanism could not be built from it."""
 
     def read(text: str) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,7 +15,8 @@ from dpviz.app.class_mode import describe_restricted, restrict
 from dpviz.app.ledger import LoadedData, record_private_look, record_public_look
 from dpviz.app.session import check_link, describe_refused, to_query, widget_for
 from dpviz.errors import SettingError
-from dpviz.mechanisms import AnyFamily, AnyMechanism
+from dpviz.families import Family
+from dpviz.mechanisms import AnyMechanism
 from dpviz.release.older import say_new_names
 
 TEACH, CURATE = "Teach", "Curate"
@@ -42,7 +43,7 @@ class PageState:
 
     key: str
     kind: type[Any]
-    families: tuple[AnyFamily, ...]
+    families: Collection[Family]
 
     @property
     def prefix(self) -> str:

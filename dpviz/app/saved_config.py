@@ -30,7 +30,7 @@ from dpviz.data.reading.safety import format_of
 from dpviz.data.reading.text_rows import SEPARATORS
 from dpviz.data.roles import NO_COUNT, says_none
 from dpviz.errors import DpvizError, SettingError
-from dpviz.mechanisms import AREA_FAMILY
+from dpviz.families import AREA_FAMILY
 from dpviz.mechanisms.base import GAUSSIAN, LAPLACE, AnyMechanism
 from dpviz.privacy.accounts import amount_of
 from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, ZcdpBudget

@@ -16,7 +16,7 @@ from dpviz.mechanisms.base import ADD_REMOVE, BOUNDED
 from dpviz.privacy.accounts import Amount, amount_of
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.receipt import Receipt
-from dpviz.release.nouns import AnyRelease
+from dpviz.release.base import NoisyRelease
 from dpviz.release.tables import escape_texts
 from dpviz.release.verdict import verdict
 from dpviz.view.escape import html, markdown
@@ -174,7 +174,7 @@ def small_print(receipt: Receipt, steps: Sequence[str], approximate: str | None,
     st.markdown("\n".join(f"- {line}" for line in lines))
 
 
-def verdict_row(release: AnyRelease, title: str = "") -> None:
+def verdict_row(release: NoisyRelease, title: str = "") -> None:
     """Show which levels of a release are usable. Nothing is shown of references, which have no noise that could be judged.
 
     Args:

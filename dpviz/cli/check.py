@@ -65,8 +65,6 @@ from dpviz.errors import DpvizError, InputError, SettingError
 from dpviz.privacy.ledger import Ledger
 from dpviz.publishing.config import NO_CRS
 from dpviz.release.files import read_release
-from dpviz.release.nouns import kind_of
-from dpviz.release.trip_release import TripRelease
 
 MANIFEST, SCHEMA = "manifest.json", "manifest.schema.json"
 MOST_NAMED = 40
@@ -516,14 +514,14 @@ def _release_facts(path: Path) -> Facts:
     receipt = release.receipt
     return {
         "kind": "release",
-        "of": kind_of(release),
+        "of": release.family,
         "verified": "every file has the SHA-256 that the manifest lists, and the manifest fits the tables; a checksum, no signature",
         "mechanism": release.mechanism,
         "budget": str(receipt.total),
         "unit": receipt.unit,
         "neighbours": receipt.neighbours,
         "contributions": receipt.contributions,
-        "numbers": len(release.stages[-1].count if isinstance(release, TripRelease) else release.hierarchy.leaves),  # of the finest level
+        "numbers": release.finest_numbers,
         "uses": [],
     }
 

@@ -22,7 +22,7 @@ from dpviz.data.columns import join_pairs
 from dpviz.data.reading.text_format import TextFormat
 from dpviz.data.roles import AXES, ENDS, NO_COUNT, say_each_row, say_ten_millionths, says_none
 from dpviz.errors import InputError, SettingError, did_you_mean
-from dpviz.mechanisms import FAMILIES
+from dpviz.families import FAMILIES
 from dpviz.mechanisms.base import BOUNDED
 from dpviz.publishing.config import NO_CRS, from_tables
 from dpviz.publishing.config_schema import RELEASE_FILE

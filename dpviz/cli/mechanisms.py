@@ -9,7 +9,7 @@ from typing import Any
 
 from dpviz.cli.console import give
 from dpviz.errors import SettingError, did_you_mean
-from dpviz.mechanisms import FAMILIES
+from dpviz.families import FAMILIES
 from dpviz.mechanisms.base import AnyMechanism, SettingSpec
 
 Facts = dict[str, Any]

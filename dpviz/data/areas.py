@@ -52,6 +52,7 @@ class AreaCounts(Counts):
     (3, 1)
     """
 
+    family: ClassVar[str] = "areas"
     none_inside: ClassVar[str] = NONE_IN_REGIONS
     places: ClassVar[tuple[str, ...]] = ("leaf",)
 
@@ -218,6 +219,41 @@ class AreaCounts(Counts):
         `marks` are the fields row_stable and unit_declared.
         """
         return cls.of_cells(counted, bound, regions=regions, leaf=counted.cells.astype(np.int32), **marks)
+
+    @property
+    def frame(self) -> Regions:
+        """The regions."""
+        return self.regions
+
+    @property
+    def sides(self) -> tuple[Regions, ...]:
+        """The regions."""
+        return (self.regions,)
+
+    @property
+    def level_range(self) -> range:
+        """The levels of the regions, 0 for the whole."""
+        return range(self.regions.depth + 1)
+
+    @property
+    def leaves(self) -> int:
+        """How many finest regions there are."""
+        return self.regions.size(self.regions.depth)
+
+    def places_of(self, leaves: Integers) -> dict[str, Places]:
+        """Return the indices of finest regions; see `Counts.places_of`."""
+        return {"leaf": leaves.astype(np.int32)}
+
+    def identity(self) -> tuple[Any, ...]:
+        """Return plain values that identify the finest regions, in a fingerprint of the counts."""
+        return "areas", [*self.regions.ids[-1]]
+
+    @classmethod
+    def of_nobody(cls, frame: Any, contributions: int = 1, *, exactly: bool = False) -> AreaCounts | None:
+        """Make counts without any record in regions; None for another frame. PUBLIC."""
+        nowhere, none = np.zeros(0, np.int32), np.zeros(0, np.int64)
+        nobody = cls(regions=frame, leaf=nowhere, count=none) if isinstance(frame, Regions) else None
+        return nobody if nobody is None or contributions == 1 else nobody.of_persons(contributions, exactly=exactly)
 
     def level_counts(self) -> list[Integers]:
         """Add up the true counts of every region: one array per level, the whole first. PRIVATE."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from dpviz.arrays import Integers
+from dpviz.arrays import Integers, Places
 from dpviz.cards import PrivateCard
 from dpviz.data.bounding import Bound
 from dpviz.data.cell_counts import CellCounts
@@ -16,6 +16,7 @@ from dpviz.data.cells import check_whole, freeze, too_many
 from dpviz.data.fingerprints import UNKNOWN, Fingerprints, fingerprints_of_rows
 from dpviz.data.roles import EachRow
 from dpviz.errors import InputError, check_choice
+from dpviz.families import FAMILIES
 
 RECORD, PERSON = "record", "person"
 
@@ -24,7 +25,7 @@ RECORD, PERSON = "record", "person"
 class Counts(PrivateCard):
     """Records per occupied place of a public frame. PRIVATE: only a mechanism or a study may look inside.
 
-    A family adds its frame, the arrays that say which places are occupied, and the check of these.
+    A family adds its name (`family`), its frame, the arrays that say which places are occupied, and the check of these.
 
     Attributes:
         count: (k,) records in each place, at least 1.
@@ -45,7 +46,11 @@ class Counts(PrivateCard):
             than 2**53, the unit is unknown, or outside, bad and over do not add up to dropped.
     """
 
+    family: ClassVar[str]
     none_inside: ClassVar[str]
+    beyond_frame: ClassVar[str] = "in no region"
+    frame_words: ClassVar[str] = "Regions"
+    has_levels: ClassVar[str] = "These regions have levels"
     units: ClassVar[tuple[str, ...]] = (RECORD, PERSON)
     places: ClassVar[tuple[str, ...]]
     least: ClassVar[Mapping[str, int]] = {"contributions": 1, "dropped": 0, "outside": 0, "bad": 0, "over": 0}
@@ -82,6 +87,78 @@ class Counts(PrivateCard):
         """Refuse places that are not of the frame, not distinct, or out of order."""
         raise NotImplementedError
 
+    @property
+    def frame(self) -> Any:
+        """The public frame: a domain, regions, or the regions of both ends of trips."""
+        raise NotImplementedError
+
+    @property
+    def sides(self) -> tuple[Any, ...]:
+        """The hierarchies of regions in the frame: none, one, or those where trips begin and end."""
+        return ()
+
+    @property
+    def level_range(self) -> range:
+        """The numbers of the levels on which releases of these counts are judged."""
+        raise NotImplementedError
+
+    @classmethod
+    def of_nobody(cls, frame: Any, contributions: int = 1, *, exactly: bool = False) -> Self | None:
+        """Make counts without any record on a public frame; None if it is the frame of another family. PUBLIC.
+
+        Args:
+            frame: as `frame`.
+            contributions: the bound m on the records of one person; 1 for none.
+            exactly: as for `of_persons`.
+        """
+        raise NotImplementedError
+
+    @property
+    def leaves(self) -> int:
+        """How many places the frame has: cells of a lattice, finest regions, or pairs of them."""
+        raise NotImplementedError
+
+    def places_of(self, leaves: Integers) -> dict[str, Places]:
+        """Return the arrays that say where leaves of the frame are, by name; leaves in which no record can be are left out.
+
+        Args:
+            leaves: (k,) indices: of cells, row by row from the south, of finest regions, or of pairs of them, by origin.
+        """
+        raise NotImplementedError
+
+    def identity(self) -> tuple[Any, ...]:
+        """Return plain values that identify family and frame, in a fingerprint of the counts."""
+        raise NotImplementedError
+
+    def without_records(self) -> Self:
+        """Return counts without any record; frame, unit and bound are unchanged. PUBLIC."""
+        nowhere: dict[str, Any] = {name: np.zeros(0, np.int32) for name in self.places}
+        none_left_out: dict[str, Any] = dict.fromkeys(("dropped", "outside", "bad", "over"), 0)
+        return replace(self, **nowhere, **none_left_out, count=np.zeros(0, np.int64), fingerprints=UNKNOWN)
+
+    def made_up(self, number: int = 10_000, most: int = 1000) -> Self:
+        """Replace the records by made-up ones: `number` in each of up to `most` places, evenly spaced. PUBLIC.
+
+        10,000 are enough to pass the thresholds of mechanisms.
+        """
+        places: dict[str, Any] = self.places_of(np.unique(np.linspace(0, self.leaves - 1, min(self.leaves, most)).astype(np.int64)))
+        return replace(self.without_records(), **places, count=np.full(len(places[self.places[0]]), np.int64(number)))
+
+    @property
+    def is_enforced(self) -> bool:
+        """Whether the bound of each person's records was enforced, by a column that says whose they are."""
+        return self.unit == PERSON
+
+    @property
+    def noun(self) -> str:
+        """One of what is counted: "record" or "trip"."""
+        return FAMILIES[self.family].noun
+
+    @property
+    def is_masked(self) -> bool:
+        """Whether the frame declares places where no record can be."""
+        return False
+
     @classmethod
     def of_cells(cls, counted: CellCounts, bound: Bound | None = None, **fields: Any) -> Self:
         """Make counts of the records per cell that were counted with this `bound`; the unit is one record if there is none.
@@ -104,3 +181,7 @@ class Counts(PrivateCard):
             **unit,
             **fields,
         )
+
+    def of_persons(self, most: int, *, exactly: bool = False) -> Self:  # noqa: ARG002
+        """Declare that each person has at most `most` of the records; or `exactly` so many, in a family that distinguishes the two."""
+        return replace(self, contributions=most, unit=PERSON)

@@ -58,7 +58,11 @@ class PointCounts(Counts):
     ('person', [1, 1], 1)
     """
 
+    family: ClassVar[str] = "points"
     none_inside: ClassVar[str] = NONE_IN_DOMAIN
+    beyond_frame: ClassVar[str] = "outside the domain"
+    frame_words: ClassVar[str] = "a Domain"
+    has_levels: ClassVar[str] = "Points on this domain have zoom levels"
     places: ClassVar[tuple[str, ...]] = ("column", "row")
 
     domain: Domain
@@ -78,6 +82,44 @@ class PointCounts(Counts):
     def __repr__(self) -> str:
         """A text without a single private number, so that logs and tracebacks cannot leak."""
         return f"PointCounts(domain={self.domain!r}, unit={self.unit!r}, contributions={self.contributions})"
+
+    @property
+    def frame(self) -> Domain:
+        """The domain."""
+        return self.domain
+
+    @property
+    def level_range(self) -> range:
+        """The zoom levels."""
+        return range(self.domain.order + 1)
+
+    @property
+    def leaves(self) -> int:
+        """How many cells the lattice has."""
+        return self.domain.side**2
+
+    def places_of(self, leaves: Integers) -> dict[str, Places]:
+        """Return column and row of cells, without those that the domain's mask covers; see `Counts.places_of`."""
+        cell = leaves.copy()
+        leave_masked_out(cell, self.domain)
+        row, column = np.divmod(cell[cell >= 0], self.domain.side)
+        return {"column": column.astype(np.int32), "row": row.astype(np.int32)}
+
+    def identity(self) -> tuple[Any, ...]:
+        """Return plain values that identify the domain, but for its mask, in a fingerprint of the counts."""
+        return "points", self.domain.bounds, self.domain.crs, self.domain.order
+
+    @classmethod
+    def of_nobody(cls, frame: Any, contributions: int = 1, *, exactly: bool = False) -> PointCounts | None:
+        """Make counts without any record on a domain; None for another frame. PUBLIC."""
+        nowhere, none = np.zeros(0, np.int32), np.zeros(0, np.int64)
+        nobody = cls(domain=frame, column=nowhere, row=nowhere, count=none) if isinstance(frame, Domain) else None
+        return nobody if nobody is None or contributions == 1 else nobody.of_persons(contributions, exactly=exactly)
+
+    @property
+    def is_masked(self) -> bool:
+        """Whether the domain has a mask."""
+        return self.domain.mask is not None
 
     @classmethod
     def from_xy(

@@ -291,7 +291,10 @@ class TripCounts(Counts):
     (3, 1)
     """
 
+    family: ClassVar[str] = "trips"
     none_inside: ClassVar[str] = NONE_BETWEEN
+    frame_words: ClassVar[str] = "Regions or a pair (origins, destinations)"
+    has_levels: ClassVar[str] = "Trips have levels"
     units: ClassVar[tuple[str, ...]] = (TRIP, PERSON)
     places: ClassVar[tuple[str, ...]] = ("origin", "destination")
     least: ClassVar[Mapping[str, int]] = {**Counts.least, "beyond": 0}
@@ -337,6 +340,58 @@ class TripCounts(Counts):
     def __repr__(self) -> str:
         """A text without a single private number, so that logs and tracebacks cannot leak."""
         return f"TripCounts({self.regions!r}, unit={self.unit!r}, contributions={self.contributions})"
+
+    @property
+    def frame(self) -> tuple[Regions, Regions]:
+        """Where trips begin, and where they end."""
+        return self.regions, self.ends
+
+    @property
+    def sides(self) -> tuple[Regions, ...]:
+        """Where trips begin, and where they end."""
+        return self.frame
+
+    @property
+    def level_range(self) -> range:
+        """The levels of the regions, 1 for the coarsest."""
+        return range(1, self.regions.depth + 1)
+
+    @property
+    def is_enforced(self) -> bool:
+        """Whether the bound was enforced with a person column; otherwise the curator vouches for it."""
+        return self.enforced
+
+    @property
+    def leaves(self) -> int:
+        """How many pairs of finest regions there are."""
+        return self.regions.size(self.regions.depth) * self.ends.size(self.ends.depth)
+
+    def places_of(self, leaves: Integers) -> dict[str, Places]:
+        """Return the ends of pairs of finest regions; see `Counts.places_of`."""
+        origin, destination = np.divmod(leaves, self.ends.size(self.ends.depth))
+        return {"origin": origin.astype(np.int32), "destination": destination.astype(np.int32)}
+
+    def identity(self) -> tuple[Any, ...]:
+        """Return plain values that identify the finest regions of both ends, in a fingerprint of the counts."""
+        return "trips", [[*side.ids[-1]] for side in self.sides]
+
+    def without_records(self) -> TripCounts:
+        """Return counts without any trip, and without the reader's notes; regions, unit and bound are unchanged. PUBLIC."""
+        return replace(super().without_records(), notes=())
+
+    @classmethod
+    def of_nobody(cls, frame: Any, contributions: int = 1, *, exactly: bool = False) -> TripCounts | None:
+        """Make counts without any trip between regions, or a pair of origins and destinations; None for another frame. PUBLIC."""
+        sides = frame if isinstance(frame, tuple) else (frame,)
+        if len(sides) not in (1, 2) or not all(isinstance(side, Regions) for side in sides):
+            return None
+        nowhere, none = np.zeros(0, np.int32), np.zeros(0, np.int64)
+        nobody = cls(regions=sides[0], destinations=sides[-1], origin=nowhere, destination=nowhere, count=none)
+        return nobody if contributions == 1 else nobody.of_persons(contributions, exactly=exactly)
+
+    def of_persons(self, most: int, *, exactly: bool = False) -> TripCounts:
+        """Declare that each person has at most `most` of the trips, or exactly so many."""
+        return replace(self, contributions=most, unit=PERSON, exactly=exactly)
 
     @classmethod
     def from_table(

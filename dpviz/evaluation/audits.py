@@ -10,8 +10,8 @@ from typing import Any
 import pandas as pd
 
 from dpviz.errors import SettingError, did_you_mean
+from dpviz.families import FAMILIES
 from dpviz.mechanisms import (
-    FAMILIES,
     AdaptiveGrid,
     AnyMechanism,
     Dawa,

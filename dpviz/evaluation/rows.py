@@ -11,7 +11,7 @@ from typing import Any
 
 from dpviz.errors import DpvizError
 from dpviz.evaluation.study import Run, Study, version_of
-from dpviz.mechanisms import FAMILIES
+from dpviz.families import FAMILIES
 
 Row = dict[str, Any]
 

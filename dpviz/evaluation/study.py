@@ -39,7 +39,8 @@ from dpviz.data.trips import TripCounts
 from dpviz.errors import BudgetError, InputError, RefusedError, SettingError, did_you_mean
 from dpviz.evaluation.metrics import error_figures, presence_errors, true_answers
 from dpviz.evaluation.trip_metrics import evaluate_trips
-from dpviz.mechanisms import AnyFamily, AnyMechanism, Mechanism, family_of
+from dpviz.families import FAMILIES, Family, family_of_counts
+from dpviz.mechanisms import AnyMechanism, Mechanism
 from dpviz.privacy.budget import ApproxBudget, PureBudget, exact
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.older import first_names
@@ -65,7 +66,7 @@ _LARGEST_POWER = 15
 
 
 class Questions(ABC):
-    """The questions that every release of a study answers, with the true answers. Each family has its own class, see `QUESTIONS`."""
+    """The questions that every release of a study answers, with the true answers. Each family has its own class: `Family.questions`."""
 
     arrays: ClassVar[tuple[str, ...]]
     """Names of the attributes of the data that hold the counts and their positions."""
@@ -375,9 +376,6 @@ def accounting_of(mechanism: AnyMechanism, data: Any, *, gaussian: bool = False)
     return "tight" if accounting == "exact" and data.contributions > 1 else str(accounting)
 
 
-QUESTIONS: dict[str, type[Questions]] = {"points": PointQuestions, "trips": TripQuestions, "areas": AreaQuestions}
-"""Classes of the questions on which releases are compared, by the name of the family."""
-
 MOST_RUNS = 100_000
 LARGEST_SEED = 2**63 - 1
 NOT_PUBLIC = (
@@ -488,7 +486,7 @@ class Study(HtmlCard):
     def __post_init__(self) -> None:
         if self.public is not True:
             raise RefusedError(NOT_PUBLIC)
-        family = family_of(self.data)
+        family = family_of_counts(self.data)
         if family is None:
             raise InputError(_NO_DATA.format(kind=type(self.data).__name__[:40]))
         _check_mechanism_dict(self.mechanisms, family)
@@ -511,7 +509,7 @@ class Study(HtmlCard):
                 f"These are {len(self):,} runs; at most {MOST_RUNS:,} are made. Leave some settings, epsilons or repeats out."
             )
         self._check_mechanisms()
-        object.__setattr__(self, "workloads", QUESTIONS[family.name].check_workloads(self.data, self.workloads))
+        object.__setattr__(self, "workloads", family.questions.check_workloads(self.data, self.workloads))
 
     def _check_gaussian(self, label: str) -> None:
         if label not in self.mechanisms:
@@ -552,7 +550,7 @@ class Study(HtmlCard):
 
     @property
     def _questions_class(self) -> type[Questions]:
-        return QUESTIONS[next(iter(self.mechanisms.values())).family]
+        return FAMILIES[self.data.family].questions  # type: ignore[no-any-return]
 
     @cached_property
     def questions(self) -> Questions:
@@ -580,7 +578,7 @@ def _as_tuple(values: Any, name: str, example: str) -> tuple[Any, ...]:
     return tuple(values)
 
 
-def _check_mechanism_dict(mechanisms: object, family: AnyFamily) -> None:
+def _check_mechanism_dict(mechanisms: object, family: Family) -> None:
     """Raise an error unless `mechanisms` is a dict of mechanisms of the family by label."""
     if not isinstance(mechanisms, Mapping) or not all(isinstance(label, str) for label in mechanisms):
         raise SettingError(f"mechanisms must be a dict of built mechanisms by label, such as {_EXAMPLE}.")

@@ -17,7 +17,7 @@ from dpviz.arrays import Floats
 from dpviz.cards import HtmlCard
 from dpviz.data.trips import TripCounts
 from dpviz.errors import DomainError, SettingError
-from dpviz.mechanisms import TRIP_FAMILY
+from dpviz.families import TRIP_FAMILY
 from dpviz.privacy.budget import ApproxBudget
 from dpviz.release.trip_release import PairSums, TripRelease, sum_pairs
 
@@ -182,7 +182,8 @@ def error_bounds(release: TripRelease, beta: float = 0.05) -> Floats:
     mechanism = TRIP_FAMILY.mechanisms.get(release.mechanism)
     if mechanism is None:
         return np.full(release.tree.height + 1, np.nan)
-    return mechanism.from_settings(release.settings).error_bounds(release, beta)
+    bounds: Floats = mechanism.from_settings(release.settings).error_bounds(release, beta)
+    return bounds
 
 
 def theorem_4(stage: int, height: int, rho: float, fan_out: float, beta: float) -> float:

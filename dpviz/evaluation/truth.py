@@ -8,18 +8,13 @@ from dpviz.data.areas import AreaCounts
 from dpviz.data.points import PointCounts
 from dpviz.data.trips import TripCounts
 from dpviz.errors import InputError
-from dpviz.evaluation.area_metrics import AreaEvaluation, evaluate_areas
-from dpviz.evaluation.metrics import Evaluation, evaluate_points
-from dpviz.evaluation.trip_metrics import TripEvaluation, evaluate_trips
+from dpviz.evaluation.area_metrics import AreaEvaluation
+from dpviz.evaluation.metrics import Evaluation
+from dpviz.evaluation.trip_metrics import TripEvaluation
+from dpviz.families import family_of_counts
 from dpviz.release.area_release import AreaRelease
 from dpviz.release.point_release import PointRelease
 from dpviz.release.trip_release import TripRelease
-
-_BY_TYPE: tuple[tuple[type[Any], type[Any], Any], ...] = (
-    (PointRelease, PointCounts, evaluate_points),
-    (TripRelease, TripCounts, evaluate_trips),
-    (AreaRelease, AreaCounts, evaluate_areas),
-)
 
 
 @overload
@@ -47,9 +42,9 @@ def evaluate(release: Any, private: Any) -> Any:
     >>> dv.evaluate(dv.RegionTree().release(areas, dv.PureBudget(1), dv.Entropy.seeded(1)), areas).by_level["name"].tolist()
     ['the whole', 'district', 'tract', 'block']
     """
-    for made, counts, compare in _BY_TYPE:
-        if isinstance(release, made) and isinstance(private, counts):
-            return compare(release, private)
+    family = family_of_counts(private)
+    if family is not None and isinstance(release, family.release):
+        return family.evaluate(release, private)
     raise InputError(
         "evaluate compares a release with what it was made from: a PointRelease with PointCounts, a TripRelease with TripCounts, an"
         " AreaRelease with AreaCounts."

@@ -6,23 +6,15 @@ belongs in `dpviz.privacy`.
 
 from typing import Any
 
-from dpviz.data.areas import AreaCounts
-from dpviz.data.points import PointCounts
-from dpviz.data.trips import TripCounts
+from dpviz.families import FAMILIES
 from dpviz.mechanisms.areas.base import AreaMechanism as AreaMechanism
-from dpviz.mechanisms.base import AnyFamily as AnyFamily
 from dpviz.mechanisms.base import AnyMechanism as AnyMechanism
-from dpviz.mechanisms.base import Family as Family
-from dpviz.mechanisms.base import Kind_co
 from dpviz.mechanisms.base import Mechanism as Mechanism
-from dpviz.mechanisms.base import Registries as Registries
-from dpviz.mechanisms.base import Registry as Registry
 from dpviz.mechanisms.base import Settings as Settings
 from dpviz.mechanisms.base import setting as setting
 from dpviz.mechanisms.points.base import PointMechanism as PointMechanism
 from dpviz.mechanisms.trips.base import TripMechanism as TripMechanism
-from dpviz.space.domain import Domain
-from dpviz.space.regions import Regions
+from dpviz.registry import Registries
 
 # Every mechanism of this package, in the order of menus: a new one is a line here, and found by its base.
 # isort: off
@@ -56,52 +48,19 @@ from dpviz.mechanisms.areas.contrasts import SuppressedAreas as SuppressedAreas,
 # isort: on
 
 
-def _family(base: type[Kind_co], data: type[Any], frame: type[Any], group: str, usual: tuple[str, ...]) -> Family[Kind_co]:
-    """Make a family of the mechanisms above that have a base; those of a part of the menu follow each other."""
-    every = (value for value in globals().values() if isinstance(value, type) and issubclass(value, base))
-    kinds = [kind for kind in every if kind is not base]
+def _list_kinds(base: type[Any]) -> tuple[type[Any], ...]:
+    """List the mechanisms above that have a base; those of a part of the menu follow each other."""
+    classes: list[Any] = [value for value in globals().values() if isinstance(value, type)]
+    kinds = [kind for kind in classes if issubclass(kind, base) and kind is not base]
     groups = list(dict.fromkeys(kind.menu_group for kind in kinds))
-    kinds.sort(key=lambda kind: groups.index(kind.menu_group))
-    own, references = (tuple(kind for kind in kinds if kind.private == private) for private in (True, False))
-    return Family(name=base.family, data=data, frame=frame, base=base, own=own, group=group, references=references, usual=usual)
+    return tuple(sorted(kinds, key=lambda kind: groups.index(kind.menu_group)))
 
 
-POINT_FAMILY: Family[PointMechanism] = _family(
-    PointMechanism,  # type: ignore[type-abstract]
-    PointCounts,
-    Domain,
-    "dpviz.mechanisms",
-    usual=("path_tree", "quadtree", "uniform_grid"),
-)
-TRIP_FAMILY: Family[TripMechanism] = _family(
-    TripMechanism,  # type: ignore[type-abstract]
-    TripCounts,
-    Regions,
-    "dpviz.trip_mechanisms",
-    usual=("fitted_tree", "top_down", "flat_gaussian", "stability_histogram"),
-)
-AREA_FAMILY: Family[AreaMechanism] = _family(
-    AreaMechanism,  # type: ignore[type-abstract]
-    AreaCounts,
-    Regions,
-    "dpviz.area_mechanisms",
-    usual=("region_tree", "flat"),
-)
+POINT_KINDS, TRIP_KINDS, AREA_KINDS = map(_list_kinds, (PointMechanism, TripMechanism, AreaMechanism))
+"""The mechanisms of each family, in the order of menus. A new one needs a file and a line above, or an entry point of another package."""
 
-FAMILIES: dict[str, AnyFamily] = {family.name: family for family in (POINT_FAMILY, TRIP_FAMILY, AREA_FAMILY)}
-"""Every family by name. Another kind of private data needs another family."""
+MECHANISMS = Registries(lambda: {name: family.mechanisms for name, family in FAMILIES.items()})
+"""Every private mechanism by key, those of other packages included."""
 
-MECHANISMS = Registries({name: family.mechanisms for name, family in FAMILIES.items()})
-"""Every private mechanism by key. A new one needs a file and a line above, or an entry point of another package."""
-
-REFERENCES = Registries({name: {kind.key: kind for kind in family.references} for name, family in FAMILIES.items()})
+REFERENCES = Registries(lambda: {name: {kind.key: kind for kind in family.references} for name, family in FAMILIES.items()})
 """Mechanisms that are NOT PRIVATE, by key: for teaching what privacy costs. Their releases refuse to be published."""
-
-
-def family_of(data: object) -> AnyFamily | None:
-    """Return the family of mechanisms that take these private data; None for other objects.
-
-    >>> family_of(PointCounts.from_matrix([[1, 0], [0, 2]])).name
-    'points'
-    """
-    return next((family for family in FAMILIES.values() if isinstance(data, family.data)), None)

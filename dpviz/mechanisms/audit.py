@@ -4,35 +4,32 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import pandas as pd
 
 from dpviz.arrays import Floats, Integers
 from dpviz.data.areas import AreaCounts
+from dpviz.data.counts import Counts
 from dpviz.data.points import PointCounts
 from dpviz.data.trips import TripCounts
 from dpviz.privacy.audit import Neighbours, Observation
 from dpviz.privacy.entropy import Entropy
-from dpviz.privacy.wavelet import WaveletSpread, coefficients
-from dpviz.release.area_release import AreaRelease
+from dpviz.release.base import NoisyRelease
 from dpviz.release.facts import MANIFESTS
 from dpviz.release.manifest import describe_contents
-from dpviz.release.point_release import PointRelease
-from dpviz.release.trip_release import TripRelease
 from dpviz.space.regions import Regions
 
-MOST_NODES = 40
 BUSY = 100
-Counts = TypeVar("Counts", PointCounts, AreaCounts, TripCounts)
+Data = TypeVar("Data", bound=Counts)
 Numbers = dict[Hashable, float]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Added(Generic[Counts]):
+class Added(Generic[Data]):
     """Records of one person that are added to the leaves of a public frame, or moved to them from others.
 
     A leaf is a cell of a lattice (row by row from the south), a finest region, or a pair of finest regions (by origin).
@@ -46,7 +43,7 @@ class Added(Generic[Counts]):
     """
 
     frame: str
-    make: Callable[[Integers], Counts]
+    make: Callable[[Integers], Data]
     beside: Integers
     leaves: tuple[int, ...]
     origins: tuple[int, ...] = ()
@@ -111,7 +108,7 @@ class Added(Generic[Counts]):
         who = "a record" if number == 1 else f"a person's {number} records"
         return f"{who} in {leaves} of the {self.frame}"
 
-    def inputs(self, *, moved: bool = False) -> tuple[Counts, Counts]:
+    def inputs(self, *, moved: bool = False) -> tuple[Data, Data]:
         """Make two inputs: with the person's records in `leaves`, and without them, or if `moved` with these records in `origins`."""
         one, other = self.beside.copy(), self.beside.copy()
         np.add.at(one, np.array(self.leaves), 1)
@@ -119,12 +116,11 @@ class Added(Generic[Counts]):
             np.add.at(other, np.array(self.origins), 1)
         return self._declare(self.make(one), moved=moved), self._declare(self.make(other), moved=moved)
 
-    def _declare(self, data: Counts, *, moved: bool) -> Counts:
+    def _declare(self, data: Data, *, moved: bool) -> Data:
         """Declare the bound on the records of one person, which everybody has in full if trips are moved."""
         if len(self.leaves) == 1:
             return data
-        exactly: dict[str, Any] = {"exactly": moved} if isinstance(data, TripCounts) else {}
-        return replace(data, contributions=len(self.leaves), unit="person", **exactly)
+        return data.of_persons(len(self.leaves), exactly=moved)
 
 
 PERSON = Added.to_cells(order=2, occupied=((3, 3, 1),), cells=((3, 3), (3, 3)))
@@ -170,27 +166,20 @@ PEOPLE = (
 """One person's trips, all on one pair, or on pairs in several nodes of each stage; for mechanisms that take several trips per person."""
 
 
-def pair_of(words: str, inputs: tuple[Counts, Counts], observe: Callable[[Counts, Entropy], Observation]) -> Neighbours:
+def pair_of(words: str, inputs: tuple[Data, Data], observe: Callable[[Data, Entropy], Observation]) -> Neighbours:
     """Make a pair of neighbouring inputs with what an attacker observes of a run on each."""
     one, other = inputs
     return Neighbours(words=words, one=partial(observe, one), other=partial(observe, other))
 
 
-class _Rows(NamedTuple):
-    """Numbers of k places of a release, which have labels: (k,) values of each quantity."""
-
-    labels: list[tuple[Hashable, ...]]
-    values: dict[str, Any]
-
-
-def read_release(release: PointRelease | AreaRelease | TripRelease, *leaves: int) -> Observation:
+def read_release(release: Any, *leaves: int) -> Observation:
     """Read everything in a release that can show a person's records in some leaves.
 
     Of nodes, these are counts as measured first, measured again and released, with variances and, in space, rectangles: of the nodes on
     the path from the root to each leaf, and of all nodes if they are at most 40. Of pairs of regions, the counts of all stages. For a
     wavelet: its coefficients. And the facts of receipt and manifest: settings, notes, steps.
     """
-    rows, variance = _read_stages(release) if isinstance(release, TripRelease) else _read_nodes(release, leaves)
+    rows, variance = release.observe(leaves)
     numbers = _read_receipt(release) | dict(_flatten(MANIFESTS.write(describe_contents(release)), ("manifest",)))
     for labels, values in rows:
         columns = {name: given.tolist() for name, given in values.items()}
@@ -198,68 +187,7 @@ def read_release(release: PointRelease | AreaRelease | TripRelease, *leaves: int
     return Observation(numbers={name: value for name, value in numbers.items() if math.isfinite(value)}, chance=largest_chance(variance))
 
 
-def _read_stages(release: TripRelease) -> tuple[list[_Rows], Floats]:
-    """Read the pairs of all stages, and the variances of the noise on their counts."""
-    rows = [
-        _Rows(
-            [(stage,) for stage in range(len(release.stages))],
-            {"numbers measured in stage": np.array([s.measured for s in release.stages])},
-        )
-    ]
-    for number, stage in enumerate(release.stages):
-        pairs = zip(stage.origin.tolist(), stage.destination.tolist(), strict=True)
-        rows.append(_Rows([(number, *pair) for pair in pairs], {"noisy trips": stage.noisy, "trips": stage.count}))
-    return rows, np.concatenate([np.full(len(stage.count), stage.variance) for stage in release.stages])
-
-
-def _read_nodes(release: PointRelease | AreaRelease, leaves: tuple[int, ...]) -> tuple[list[_Rows], Floats]:
-    """Read the paths to some leaves, and all nodes if they are few, and the variances of the noise on all that are read."""
-    nodes, paths = len(release.hierarchy), [_find_path(release, leaf) for leaf in dict.fromkeys(leaves)]
-    rows = [_Rows([()], {"number of nodes": np.array([nodes])})]
-    for number, path in enumerate(paths):
-        labels = [(depth, *(("of leaf", number) if number else ())) for depth in range(len(path))]
-        rows.append(_Rows(labels, {f"{name} at depth": values for name, values in _read_path(release, path).items()}))
-    shown = np.arange(nodes) if nodes <= MOST_NODES else np.unique(np.concatenate(paths))
-    if len(shown) == nodes:
-        counts = {"noisy count in": release.noisy, "count in": release.count}
-        counts |= {} if release.unbiased is None else {"unbiased count in": release.unbiased}
-        boxes = release.tree.rectangles().tolist() if isinstance(release, PointRelease) else [[node] for node in range(nodes)]
-        rows.append(_Rows([tuple(box) for box in boxes], counts))
-    if isinstance(release, AreaRelease) and release.hidden is not None:
-        rows.append(_Rows([(leaf,) for leaf in range(len(release.hidden))], {"hidden": release.hidden}))
-    if isinstance(release, PointRelease) and isinstance(release.spread, WaveletSpread):
-        values = coefficients(release.blocks(release.spread.order)).ravel().round()  # type: ignore[arg-type]
-        rows.append(_Rows([(number,) for number in range(len(values))], {"coefficient": values}))
-        return rows, np.full(4**release.spread.order, release.spread.variance)
-    return rows, release.noise_variance[shown][~np.isnan(release.noisy[shown])]
-
-
-def _read_path(release: PointRelease | AreaRelease, path: Integers) -> dict[str, Any]:
-    """Return the counts, variances and rectangles of the nodes on a path, by quantity."""
-    values = {"noisy count": release.noisy[path], "count": release.count[path]}
-    if isinstance(release, PointRelease):
-        values["second count"] = (release.noisy if release.second_measurement is None else release.second_measurement)[path]
-    values |= {"variance": release.noise_variance[path], "unbiased count": release.centre[path], "deviation": release.node_stddev[path]}
-    if isinstance(release, PointRelease):
-        values |= dict(zip(("west", "south", "east", "north"), release.tree.rectangles(path).T, strict=True))
-    return values
-
-
-def _find_path(release: PointRelease | AreaRelease, leaf: int) -> Integers:
-    """Find the nodes that contain a leaf of the frame, root first."""
-    if isinstance(release, AreaRelease):
-        path = [release.hierarchy.starts[-2] + leaf]
-        while path[0]:
-            path.insert(0, int(release.hierarchy.parent[path[0]]))
-        return np.array(path)
-    tree, (row, column) = release.tree, divmod(leaf, release.domain.side)
-    if tree.curve is not None:
-        position = int(tree.curve.positions(np.array([column]), np.array([row]), release.domain.order)[0])
-        return np.flatnonzero((tree.curve.first <= position) & (position < tree.curve.last))
-    return np.flatnonzero((tree.west <= column) & (column < tree.east) & (tree.south <= row) & (row < tree.north))
-
-
-def _read_receipt(release: PointRelease | TripRelease | AreaRelease) -> Numbers:
+def _read_receipt(release: NoisyRelease) -> Numbers:
     """Collect the facts of a receipt: the value 1 for each text, and the cost and noise of each step."""
     receipt = release.receipt
     facts = (receipt.unit, receipt.neighbours, receipt.total, receipt.contributions, receipt.converted)

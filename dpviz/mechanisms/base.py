@@ -6,9 +6,8 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields
-from functools import cached_property, partial
-from importlib.metadata import entry_points
-from itertools import chain, repeat
+from functools import partial
+from itertools import repeat
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
@@ -238,7 +237,6 @@ class Mechanism(Settings, ABC, Generic[Data, Frame, Output]):
     Class attributes:
         family: the name of its family, such as "points"; set by the family's base.
         takes: the type of its private data, and where they come from, for the error of other data; set by the family's base.
-        noun: what is counted; set by the family's base.
         key: its name in tables, links, configurations and files.
         title: its name on screen.
         summary: one sentence on what it does.
@@ -270,7 +268,6 @@ class Mechanism(Settings, ABC, Generic[Data, Frame, Output]):
 
     family: ClassVar[str]
     takes: ClassVar[tuple[type[Any], str]]
-    noun: ClassVar[str] = "record"
     key: ClassVar[str]
     title: ClassVar[str]
     summary: ClassVar[str]
@@ -361,7 +358,7 @@ class Mechanism(Settings, ABC, Generic[Data, Frame, Output]):
         """List a pair of neighbours for each of `audit_inputs`, but for those with more records per person than the mechanism takes."""
 
         def observe(leaves: tuple[int, ...], data: Data, entropy: Entropy) -> Observation:
-            return read_release(self.release(data, budget, entropy), *leaves)  # type: ignore[arg-type]  # of one of the families
+            return read_release(self.release(data, budget, entropy), *leaves)
 
         pairs = []
         for added in self.audit_inputs:
@@ -378,131 +375,6 @@ class Mechanism(Settings, ABC, Generic[Data, Frame, Output]):
 
 AnyMechanism = Mechanism[Any, Any, Any]
 """A mechanism of any family."""
-Kind_co = TypeVar("Kind_co", bound=AnyMechanism, covariant=True)
-
-
-class _ByKey(Mapping[str, type[Kind_co]]):
-    """Mechanisms by key, as a mapping of `_by_key`."""
-
-    @property
-    @abstractmethod
-    def _by_key(self) -> Mapping[str, type[Kind_co]]: ...
-
-    def __getitem__(self, key: str) -> type[Kind_co]:
-        return self._by_key[key]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._by_key)
-
-    def __len__(self) -> int:
-        return len(self._by_key)
-
-    def __or__(self, other: Mapping[str, Any]) -> dict[str, Any]:
-        return {**self, **other}
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({', '.join(self)})"
-
-
-class Registry(_ByKey[Kind_co]):
-    """The mechanisms of a family by key: first this package's own ones, then the entry points of other installed packages.
-
-    Entry points are loaded at the first access, so that a package with entry points can import dpviz without a circular import.
-
-    Args:
-        base: class that every mechanism of the family inherits from.
-        own: mechanisms of this package.
-        group: name of the group of entry points.
-
-    Raises:
-        SettingError: at the first access, if an entry point is no mechanism of the family, or has the key of another mechanism.
-    """
-
-    def __init__(self, base: type[Kind_co], own: Sequence[type[Kind_co]], group: str) -> None:
-        self.group = group
-        self._base, self._own = base, own
-
-    def reload(self) -> None:
-        """Forget the loaded entry points; the next access loads them again, for example after a package was installed."""
-        self.__dict__.pop("_by_key", None)
-
-    @cached_property
-    def _by_key(self) -> dict[str, type[Kind_co]]:
-        mechanisms = {mechanism.key: mechanism for mechanism in self._own}
-        for entry in entry_points(group=self.group):
-            mechanism = entry.load()
-            if not (isinstance(mechanism, type) and issubclass(mechanism, self._base)):
-                raise SettingError(f"The entry point {entry.name!r} of {self.group} is no mechanism based on {self._base.__name__}.")
-            if mechanism.key in mechanisms:
-                raise SettingError(f"The entry point {entry.name!r} of {self.group} has the key {mechanism.key!r}, which is taken.")
-            mechanisms[mechanism.key] = mechanism
-        return mechanisms
-
-
-class Registries(_ByKey[AnyMechanism]):
-    """The mechanisms of all families by key: `of` gives those of one family.
-
-    Args:
-        families: for each family by name, its mechanisms by key; no two families share a key.
-
-    >>> import dpviz as dv
-    >>> dv.MECHANISMS["top_down"].family, "region_tree" in dv.MECHANISMS.of("areas")
-    ('trips', True)
-    """
-
-    def __init__(self, families: Mapping[str, Mapping[str, type[AnyMechanism]]]) -> None:
-        self._families = families
-
-    def of(self, family: str) -> Mapping[str, type[Any]]:
-        """Return the mechanisms of a family: "points", "trips" or "areas".
-
-        Raises:
-            SettingError: there is no such family.
-        """
-        check_choice(family, tuple(self._families), "family")
-        return self._families[family]
-
-    @property
-    def _by_key(self) -> dict[str, type[AnyMechanism]]:
-        return dict(chain.from_iterable(kinds.items() for kinds in self._families.values()))
-
-
-@dataclass(frozen=True, kw_only=True)
-class Family(Generic[Kind_co]):
-    """Mechanisms that take the same kind of private data. Pages, studies, configurations and the command line find mechanisms here.
-
-    Attributes:
-        name: the name of this kind of data, such as "points".
-        data: the type of the private data.
-        frame: the type of the public frame of the data.
-        base: class that every mechanism of the family inherits from.
-        own: the private mechanisms of this package.
-        group: name of the group of entry points by which other packages add mechanisms.
-        references: mechanisms that are NOT PRIVATE, for teaching.
-        usual: keys of the mechanisms that are compared by default; the first one is a page's default.
-    """
-
-    name: str
-    data: type[Any]
-    frame: type[Any]
-    base: type[Kind_co]
-    own: tuple[type[Kind_co], ...]
-    group: str
-    references: tuple[type[Kind_co], ...] = ()
-    usual: tuple[str, ...]
-
-    @cached_property
-    def mechanisms(self) -> Registry[Kind_co]:
-        """Private mechanisms by key, including those of other packages."""
-        return Registry(self.base, self.own, self.group)
-
-    @property
-    def choices(self) -> dict[str, type[Kind_co]]:
-        """All mechanisms by key: private ones first, then references."""
-        return {**self.mechanisms, **{reference.key: reference for reference in self.references}}
-
-
-AnyFamily = Family[AnyMechanism]
 
 
 def split_shares(

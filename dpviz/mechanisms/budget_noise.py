@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from dpviz.errors import BudgetError
+from dpviz.families import FAMILIES
 from dpviz.mechanisms.base import AnyMechanism, setting
 from dpviz.mechanisms.sensitivity import Sensitivity
 from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, ZcdpBudget, require_pure
@@ -74,7 +75,7 @@ def split_budget(
         return Split(parts=tuple(require_pure(budget, mechanism.title).split(weights)), gaussian=False)
     accounting, most = getattr(mechanism, "accounting", "exact"), sensitivity.contributions
     rho, conversion = find_gaussian_rho(budget, mechanism.title, accounting, weights, sensitivity.changes if most == 1 else None)
-    notes = _SEVERAL.format(most=most, noun=mechanism.noun) if most > 1 else _TOO_MUCH_NOISE
+    notes = _SEVERAL.format(most=most, noun=FAMILIES[mechanism.family].noun) if most > 1 else _TOO_MUCH_NOISE
     return Split(
         parts=tuple(rho.split(weights)),
         gaussian=True,

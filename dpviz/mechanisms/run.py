@@ -10,9 +10,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from dpviz.arrays import Floats, Integers
-from dpviz.data.areas import AreaCounts
-from dpviz.data.points import PointCounts
-from dpviz.data.trips import TripCounts
+from dpviz.data.counts import Counts
 from dpviz.errors import BudgetError
 from dpviz.mechanisms.base import BOUNDED, AnyMechanism
 from dpviz.mechanisms.budget_noise import is_gaussian, split_budget
@@ -24,11 +22,11 @@ from dpviz.privacy.receipt import Receipt, Step
 from dpviz.space.hierarchy import Hierarchy
 
 MOST_GROWN = 2**23
-Counts = TypeVar("Counts", PointCounts, AreaCounts, TripCounts)
+Data = TypeVar("Data", bound=Counts)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Run(Generic[Counts]):
+class Run(Generic[Data]):
     """One run of a mechanism: adds noise to counts, and keeps what the receipt will say.
 
     Attributes:
@@ -49,7 +47,7 @@ class Run(Generic[Counts]):
         SettingError: `entropy` is not an `Entropy`.
 
     >>> import dpviz as dv
-    >>> points = PointCounts.from_matrix([[900, 0], [40, 0]])
+    >>> points = dv.PointCounts.from_matrix([[900, 0], [40, 0]])
     >>> run = Run.of(dv.Identity(order=1), points, PureBudget(1000), Entropy.seeded(1))
     >>> run.measure("counts of cells", np.array([40, 0, 900, 0]), PureBudget(1000).epsilon)[0].tolist()
     [40, 0, 900, 0]
@@ -58,7 +56,7 @@ class Run(Generic[Counts]):
     """
 
     mechanism: AnyMechanism
-    data: Counts
+    data: Data
     budget: Budget
     entropy: Entropy
     sensitivity: Sensitivity
@@ -75,8 +73,8 @@ class Run(Generic[Counts]):
 
     @classmethod
     def of(
-        cls, mechanism: AnyMechanism, data: Counts, budget: Budget, entropy: Entropy, *, gaussian: bool | None = None, ones: int = 1
-    ) -> Run[Counts]:
+        cls, mechanism: AnyMechanism, data: Data, budget: Budget, entropy: Entropy, *, gaussian: bool | None = None, ones: int = 1
+    ) -> Run[Data]:
         """Begin a run. What does not fit is refused here, before any noise is drawn.
 
         Args:

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from dpviz.data.reading.outline import LAND
+from dpviz.families import FAMILIES
 from dpviz.lessons.lesson import Lesson
-from dpviz.mechanisms import FAMILIES, AnyMechanism
+from dpviz.mechanisms import AnyMechanism
 from dpviz.privacy.budget import Budget
 from dpviz.publishing.config import NO_CRS, BudgetPart, DataConfig, DataPart, DomainPart, RegionsPart
 from dpviz.publishing.study_config import StudyConfig

@@ -14,7 +14,8 @@ from dpviz.data.reading.outline import LAND
 from dpviz.data.reading.text_format import TextFormat
 from dpviz.data.reading.text_rows import UTF16
 from dpviz.errors import BudgetError, RefusedError, SettingError, check_choice
-from dpviz.mechanisms import AREA_FAMILY, FAMILIES, POINT_FAMILY, TRIP_FAMILY, AnyFamily, AnyMechanism
+from dpviz.families import AREA_FAMILY, FAMILIES, POINT_FAMILY, TRIP_FAMILY, Family
+from dpviz.mechanisms import AnyMechanism
 from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, ZcdpBudget
 from dpviz.publishing.toml_tables import TOML, read_file, to_text
 from dpviz.release.older import hint_at_name
@@ -169,7 +170,7 @@ class MechanismPart:
     key: str
     settings: dict[str, Any] = field(default_factory=dict)
 
-    def build(self, family: AnyFamily, *, references: bool = False) -> AnyMechanism:
+    def build(self, family: Family, *, references: bool = False) -> AnyMechanism:
         """Build the mechanism.
 
         Args:
@@ -191,7 +192,8 @@ class MechanismPart:
             )
         mechanism = mechanisms[self.key]
         TOML.check_keys(self.settings, [rule.name for rule in mechanism.rules()], "[mechanism.settings]")
-        return mechanism.from_settings(self.settings)
+        built: AnyMechanism = mechanism.from_settings(self.settings)
+        return built
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -450,7 +452,7 @@ class DataPart:
         return self.trips is not None or self.sample in TRIP_SAMPLES
 
     @property
-    def family(self) -> AnyFamily:
+    def family(self) -> Family:
         """The family of mechanisms that take data of this kind. Points beside [regions] are areas: see `DataConfig.family`."""
         if self.sample in AREA_SAMPLES:
             return AREA_FAMILY
@@ -605,7 +607,7 @@ class DataConfig:
         return None
 
     @property
-    def family(self) -> AnyFamily:
+    def family(self) -> Family:
         """The family of mechanisms that take the data: points that are counted in regions are areas."""
         return AREA_FAMILY if self.data.points is not None and self.regions is not None else self.data.family
 

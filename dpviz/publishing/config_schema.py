@@ -12,7 +12,7 @@ from typing import Any
 
 from dpviz.codec import Schema
 from dpviz.data.counting.engines import AUTO, ENGINES
-from dpviz.mechanisms import FAMILIES
+from dpviz.families import FAMILIES
 from dpviz.publishing import config, study_config
 from dpviz.publishing.toml_tables import TOML
 from dpviz.samples.load import SAMPLES

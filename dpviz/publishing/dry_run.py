@@ -8,32 +8,22 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
-from dpviz.data.areas import AreaCounts
-from dpviz.data.trips import TripCounts
 from dpviz.errors import SettingError
+from dpviz.families import FAMILIES
 from dpviz.mechanisms.base import AnyMechanism
 from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.receipt import Receipt
 from dpviz.publishing.guessed_records import PublicGuess, count_no_records
-from dpviz.publishing.made_up import without_records
 from dpviz.publishing.private_data import PrivateData, PublicFrame
 from dpviz.publishing.public_guess import EVEN, RELEASED, SEED
-from dpviz.publishing.simulated_errors import simulate_errors
-from dpviz.release.area_release import AreaRelease
-from dpviz.release.nouns import AnyRelease
-from dpviz.release.squares import expected_error
-from dpviz.release.trip_release import TripRelease
+from dpviz.publishing.simulated_errors import FROM_DATA, simulate_errors
+from dpviz.release.base import NoisyRelease
 
-__all__ = ["FoundEpsilon", "WantedError", "compute_error", "find_epsilon"]
+__all__ = ["FROM_DATA", "FoundEpsilon", "WantedError", "compute_error", "find_epsilon"]
 
-FROM_DATA = (
-    "This mechanism chooses partitions by the data. These errors are those of empty data: a real release has other partitions and other"
-    " errors. A guess of how many records there are gives better ones."
-)
 ONLY_NOISE = "These errors are those of the noise alone: assumptions inside partitions and later steps add others."
 SMALLEST, LARGEST = 0.001, 100.0  # epsilon
 STRIDES = 10  # the search goes from the largest epsilon down to the smallest in strides of a factor of about 3
@@ -46,7 +36,6 @@ GUESS_NOTE = (
     " out. Real data lie in another way."
 )
 USEFUL_NOTE = " A count is useful if its error, as far as a reader can know it, is at most 40 % of it."
-SUPPRESSED = "Pairs that are not released count as 0. Their error is not included and can be much larger: a study shows it."
 LISTED = (
     "Which pairs of the finest level are listed depends on the data, and these errors say nothing on it: they are those of the noise in one"
     " count. A pair that is not listed has no number; coarser levels include its trips."
@@ -85,7 +74,7 @@ def expected_errors(
     records: int | None = None,
     spread: str = EVEN,
     pairs: int | None = None,
-    like: AnyRelease | None = None,
+    like: NoisyRelease | None = None,
     contributions: int = 1,
     before_run: Callable[[], object] = int,
 ) -> ExpectedErrors:
@@ -132,13 +121,13 @@ def expected_errors(
     release = dry_run(mechanism, data, budget)
     rows = [vars(level) for level in mechanism.level_errors(release)]
     notes = [FROM_DATA] if mechanism.depends_on_data(release) else []
-    notes += [LISTED] if _lists_pairs(release) else []
+    notes += [LISTED] if release.lists_pairs else []
     return ExpectedErrors(by_level=pd.DataFrame(rows), receipt=release.receipt, note=" ".join([*notes, ONLY_NOISE]))
 
 
-def dry_run(mechanism: AnyMechanism, data: PrivateData, budget: Budget) -> AnyRelease:
+def dry_run(mechanism: AnyMechanism, data: PrivateData, budget: Budget) -> NoisyRelease:
     """Run the mechanism without records, on the domain or regions of `data`, and return the release: a simulation, so never published."""
-    release: AnyRelease = mechanism.release(without_records(data), budget, Entropy.seeded(SEED))
+    release: NoisyRelease = mechanism.release(data.without_records(), budget, Entropy.seeded(SEED))
     return release
 
 
@@ -169,7 +158,7 @@ class WantedError:
     records: int | None = None
     spread: str = EVEN
     pairs: int | None = None
-    like: AnyRelease | None = None
+    like: NoisyRelease | None = None
 
     @property
     def guess(self) -> PublicGuess | None:
@@ -319,23 +308,13 @@ class _Trials:
         if guess is not None:
             return simulate_errors(self.mechanism, self.data, budget, guess, level=level).levels[0].error
         release = dry_run(self.mechanism, self.data, budget)
-        if isinstance(release, TripRelease):
-            variance = release.stages[2 * level].variance
-            return float(np.sqrt(variance)) if np.isfinite(variance) else _compute_summed_error(release, level)
-        if isinstance(release, AreaRelease):
-            return float(np.sqrt(np.mean(release.stddev(level) ** 2)))
-        return expected_error(release, level)
+        return float(FAMILIES[release.family].outlook.noise_at(release, level))
 
     def _check_level(self) -> None:
         level = self.wanted.level
-        if isinstance(self.data, TripCounts):
-            if not 1 <= level <= self.data.regions.depth:
-                raise SettingError(f"Trips have levels 1 to {self.data.regions.depth}.")
-        elif isinstance(self.data, AreaCounts):
-            if not 0 <= level <= self.data.regions.depth:
-                raise SettingError(f"These regions have levels 0 to {self.data.regions.depth}.")
-        elif not 0 <= level <= self.data.domain.order:
-            raise SettingError(f"Points on this domain have zoom levels 0 to {self.data.domain.order}.")
+        levels = self.data.level_range
+        if level not in levels:
+            raise SettingError(f"{self.data.has_levels} {levels[0]} to {levels[-1]}.")
 
     def _budget(self, epsilon: str) -> Budget:
         has_delta = self.mechanism.needs_delta or (self.mechanism.noise_by_budget and self.wanted.gaussian)
@@ -349,43 +328,20 @@ class _Trials:
     @property
     def sums_lack_pairs(self) -> bool:
         """Whether the level is a sum of finer pairs, and the mechanism leaves some out, and no guess says how many trips these have."""
-        is_sum = self.wanted.records is None and isinstance(self.data, TripCounts) and _is_sum(self.at_epsilon_one, self.wanted.level)
-        return is_sum and not self.at_epsilon_one.every_pair
+        release = self.at_epsilon_one
+        return self.wanted.records is None and release.is_sum(self.wanted.level) and not release.every_pair
 
     def write_note(self) -> str:
         """Write sentences on what the error of `find_epsilon` does not include."""
         release, wanted, notes = self.at_epsilon_one, self.wanted, []
         if wanted.records is not None:
             return GUESS_NOTE.format(records=wanted.records, spread=wanted.spread)
-        if isinstance(release, TripRelease):
-            if _lists_pairs(release) and wanted.level == release.depth:
-                notes.append(LISTED)
-            elif not release.every_pair:
-                notes.append(SUPPRESSED)
+        if release.lists_pairs and wanted.level == release.level_number(None):
+            notes.append(LISTED)
         elif self.mechanism.depends_on_data(release):
-            notes.append(FROM_DATA)
-        if _is_sum(release, wanted.level):
+            notes.append(FAMILIES[release.family].outlook.data_dependent)
+        if release.is_sum(wanted.level):
             notes.append(
                 "This level is a sum of finer pairs; the error assumes that all of them are released, and fewer pairs have less noise."
             )
         return " ".join([*notes, ONLY_NOISE])
-
-
-def _compute_summed_error(release: TripRelease, level: int) -> float:
-    """Compute the error of a pair of `level` that is a sum of the finest pairs: the mean number of them, all released."""
-    tree = release.tree
-    finest = release.stages[tree.height].variance
-    if not np.isfinite(finest):
-        return math.inf
-    return float(np.sqrt(finest * tree.size(tree.height) / tree.size(2 * level)))
-
-
-def _lists_pairs(release: Any) -> bool:
-    """Return whether a release of trips lists only some pairs of the finest level, and has the trips of the others in its coarser ones."""
-    return isinstance(release, TripRelease) and release.half_step_sums is not None
-
-
-def _is_sum(release: Any, level: int) -> bool:
-    """Return whether a level of trips is a sum of finer pairs, not measured itself."""
-    is_level = isinstance(release, TripRelease) and 1 <= level <= release.depth
-    return is_level and not np.isfinite(release.stages[2 * level].variance)

@@ -10,11 +10,12 @@ import numpy as np
 
 from dpviz.arrays import Floats, Integers
 from dpviz.data.areas import AreaCounts
+from dpviz.data.counts import Counts
 from dpviz.data.points import PointCounts
 from dpviz.data.trips import TripCounts
 from dpviz.errors import InputError, SettingError, check_choice
+from dpviz.families import FAMILIES
 from dpviz.mechanisms.base import BOUNDED, AnyMechanism, Mechanism
-from dpviz.publishing.made_up import without_records
 from dpviz.publishing.private_data import PrivateData, PublicFrame
 from dpviz.publishing.public_guess import (
     EVEN,
@@ -27,19 +28,13 @@ from dpviz.publishing.public_guess import (
     guess_regions,
     is_level_of,
 )
-from dpviz.release.area_release import AreaRelease
-from dpviz.release.nouns import AREAS, POINTS, TRIPS, AnyRelease
-from dpviz.release.point_release import PointRelease
 from dpviz.release.trip_release import TripRelease
-from dpviz.space.domain import Domain
-from dpviz.space.regions import Regions
 
 DENOMINATOR = "as the denominator is"
 SPREADS = (EVEN, TOWNS, DENOMINATOR, RELEASED)
 """How made-up records lie: evenly; of points, most around towns; in regions, by their public denominator; or by a release's counts."""
 MOST_RECORDS = 50_000_000
 _MOST_PAIRS = 2**22  # pairs whose counts are drawn one by one; of more, trips are
-_RELEASES: dict[type[PrivateData], type[AnyRelease]] = {PointCounts: PointRelease, TripCounts: TripRelease, AreaCounts: AreaRelease}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +54,7 @@ class PublicGuess:
     records: int
     spread: str = EVEN
     pairs: int | None = None
-    like: AnyRelease | None = None
+    like: Any = None
 
     def __post_init__(self) -> None:
         for name, number in (("records", self.records), ("pairs", 1 if self.pairs is None else self.pairs)):
@@ -85,22 +80,14 @@ def count_no_records(mechanism: AnyMechanism, frame: PublicFrame | PrivateData, 
         InputError: a frame of another family.
     """
     _check_built(mechanism)
-    if isinstance(frame, PointCounts | TripCounts | AreaCounts):
+    if isinstance(frame, Counts):
         mechanism.check_type(frame)
-        return without_records(frame)
-    nowhere, none = np.zeros(0, np.int32), np.zeros(0, np.int64)
-    person: dict[str, Any] = {"contributions": contributions, "unit": "person"} if contributions != 1 else {}
-    if mechanism.family == POINTS and isinstance(frame, Domain):
-        return PointCounts(domain=frame, column=nowhere, row=nowhere, count=none, **person)
-    if mechanism.family == AREAS and isinstance(frame, Regions):
-        return AreaCounts(regions=frame, leaf=nowhere, count=none, **person)
-    sides: tuple[Any, ...] = frame if isinstance(frame, tuple) else (frame,)
-    if mechanism.family == TRIPS and len(sides) in (1, 2) and all(isinstance(side, Regions) for side in sides):
-        exactly = contributions != 1 and mechanism.neighbours == BOUNDED
-        ends = sides[1] if len(sides) > 1 else None
-        return TripCounts(regions=sides[0], destinations=ends, origin=nowhere, destination=nowhere, count=none, exactly=exactly, **person)
-    pair = " or a pair (origins, destinations)" if mechanism.family == TRIPS else ""
-    raise InputError(f"{mechanism.title} needs {'a Domain' if mechanism.family == POINTS else 'Regions'}{pair} as its frame.")
+        return frame.without_records()
+    counts = FAMILIES[mechanism.family].counts
+    nobody: PrivateData | None = counts.of_nobody(frame, contributions, exactly=mechanism.neighbours == BOUNDED)
+    if nobody is None:
+        raise InputError(f"{mechanism.title} needs {counts.frame_words} as its frame.")
+    return nobody
 
 
 def _check_built(mechanism: object) -> None:
@@ -119,21 +106,18 @@ def check_fits(data: PrivateData, guess: PublicGuess) -> None:
     Raises:
         SettingError: a guess for another family, more pairs than there are, or regions without a denominator.
     """
-    if guess.like is not None and not isinstance(guess.like, _RELEASES[type(data)]):
+    if guess.like is not None and guess.like.family != data.family:
         raise SettingError("The earlier release is of another kind: choose one of the same kind of data.")
-    if isinstance(data, PointCounts):
-        sides: tuple[Regions, ...] = ()
-        if guess.spread == DENOMINATOR:
-            raise SettingError("A domain has no denominator: choose how records lie in another way.")
-    else:
-        sides = (data.regions, data.ends) if isinstance(data, TripCounts) else (data.regions,)
-        if guess.spread == TOWNS:
-            raise SettingError("Towns are points: in regions, records lie evenly, by the denominator, or as in an earlier release.")
+    sides = data.sides
+    if guess.spread == DENOMINATOR and not sides:
+        raise SettingError("A domain has no denominator: choose how records lie in another way.")
+    if guess.spread == TOWNS and sides:
+        raise SettingError("Towns are points: in regions, records lie evenly, by the denominator, or as in an earlier release.")
     if guess.spread == DENOMINATOR and not all(side.denominator is not None and side.denominator.any() for side in sides):
         raise SettingError("These regions have no denominator, a public number of each: choose how records lie in another way.")
     if guess.pairs is None:
         return
-    if not isinstance(data, TripCounts):
+    if len(sides) != 2:
         raise SettingError("Only trips lie on pairs of regions.")
     possible = math.prod(side.size(side.depth) for side in sides)
     if guess.pairs > possible:
@@ -157,13 +141,24 @@ def guess_records(data: PrivateData, guess: PublicGuess) -> PrivateData:
     (300, 9000, np.True_)
     """
     check_fits(data, guess)
-    empty, rng = without_records(data), np.random.default_rng(SEED)
-    if isinstance(empty, PointCounts):
-        return guess_points(empty, guess.records, guess.spread, guess.like if isinstance(guess.like, PointRelease) else None)
-    if isinstance(empty, AreaCounts):
-        count = rng.multinomial(guess.records, _weigh_leaves(empty, guess))
-        leaf = np.flatnonzero(count)
-        return replace(empty, leaf=leaf.astype(np.int32), count=count[leaf])
+    made_up: PrivateData = FAMILIES[data.family].guess(data.without_records(), guess, np.random.default_rng(SEED))
+    return made_up
+
+
+def guess_in_cells(empty: PointCounts, guess: PublicGuess, rng: np.random.Generator) -> PointCounts:  # noqa: ARG001
+    """Make up records of points: in towns, evenly, or as in an earlier release."""
+    return guess_points(empty, guess.records, guess.spread, guess.like)
+
+
+def guess_in_regions(empty: AreaCounts, guess: PublicGuess, rng: np.random.Generator) -> AreaCounts:
+    """Make up records of areas: evenly, by the denominator, or as in an earlier release."""
+    count = rng.multinomial(guess.records, _weigh_leaves(empty, guess))
+    leaf = np.flatnonzero(count)
+    return replace(empty, leaf=leaf.astype(np.int32), count=count[leaf])
+
+
+def guess_between_regions(empty: TripCounts, guess: PublicGuess, rng: np.random.Generator) -> TripCounts:
+    """Make up trips: evenly, on some pairs, by the denominator, or as in an earlier release."""
     pair, count = _draw_pairs(empty, guess, rng)
     origin, destination = np.divmod(pair, empty.ends.size(empty.ends.depth))
     return replace(empty, origin=origin.astype(np.int32), destination=destination.astype(np.int32), count=count)
@@ -172,7 +167,7 @@ def guess_records(data: PrivateData, guess: PublicGuess) -> PrivateData:
 def _weigh_leaves(areas: AreaCounts, guess: PublicGuess) -> Floats:
     """Return (leaves,) the share of the records that each finest region has."""
     size = areas.regions.size(areas.regions.depth)
-    if guess.spread == RELEASED and isinstance(guess.like, AreaRelease):
+    if guess.spread == RELEASED:
         like = guess_regions(areas, areas.regions.depth, guess.like)
         weight = np.repeat(like.count, like.number.astype(np.int64))
     else:
@@ -187,7 +182,7 @@ def _draw_pairs(trips: TripCounts, guess: PublicGuess, rng: np.random.Generator)
     sides = (trips.regions, trips.ends)
     sizes = [side.size(side.depth) for side in sides]
     possible = sizes[0] * sizes[1]
-    if guess.spread == RELEASED and isinstance(guess.like, TripRelease):
+    if guess.spread == RELEASED:
         return _draw_like(trips, guess.like, guess.records, rng)
     if guess.spread == DENOMINATOR:
         density = [np.asarray(side.denominator, np.float64) for side in sides]

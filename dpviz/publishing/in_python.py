@@ -7,7 +7,7 @@ from pathlib import Path
 
 from dpviz.data.counting.file_fingerprints import file_fingerprints
 from dpviz.errors import InputError, SettingError, did_you_mean
-from dpviz.mechanisms import family_of
+from dpviz.families import family_of_counts
 from dpviz.mechanisms.base import AnyMechanism, Mechanism
 from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, ZcdpBudget
 from dpviz.privacy.ledger import Ledger
@@ -95,7 +95,7 @@ def publish(
 
 def _check(private: object, mechanism: object, budget: object) -> None:
     """Raise an error unless data, mechanism and budget are of the right kind; the text says what to give."""
-    family = family_of(private)
+    family = family_of_counts(private)
     if family is None:
         raise InputError(
             f"publish takes counted data first, as from read_points, read_trips or read_areas; not {type(private).__name__[:40]}."

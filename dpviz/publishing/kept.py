@@ -15,17 +15,14 @@ import shapely
 from pyproj import CRS
 
 from dpviz.errors import DpvizError, SettingError
-from dpviz.mechanisms import POINT_FAMILY
+from dpviz.families import POINT_FAMILY
 from dpviz.privacy.accounts import Account, Entry
 from dpviz.privacy.ledger import Ledger
 from dpviz.publishing.order import PaidRelease, state_looks
 from dpviz.publishing.private_data import PublicFrame, make_frame, open_sources
 from dpviz.release.files import read_manifest, read_release, remove_remains, write_release
 from dpviz.release.manifest import describe
-from dpviz.release.nouns import AnyRelease
-from dpviz.release.point_release import PointRelease
 from dpviz.release.publication import NOT_RECORDED, Publication
-from dpviz.release.trip_release import TripRelease
 from dpviz.space.domain import Domain
 from dpviz.space.regions import Regions
 
@@ -175,7 +172,7 @@ def differences(paid: PaidRelease, config: ReleaseConfig) -> list[str]:
         "[data] contributions": (contributions, release.receipt.contributions),
         "[domain]" if config.family is POINT_FAMILY else "[regions]": (
             _frame_facts(frame),
-            _frame_facts(_frame_of(release)) if frame is not None else None,
+            _frame_facts(release.frame) if frame is not None else None,
         ),
     }
     return [name for name, (wanted, kept) in parts.items() if wanted != kept]
@@ -184,12 +181,6 @@ def differences(paid: PaidRelease, config: ReleaseConfig) -> list[str]:
 def _settings_json(settings: dict[str, Any]) -> str:
     """Write settings as JSON: equal settings, of a configuration or of a manifest, give equal texts."""
     return json.dumps(settings, sort_keys=True, default=str)
-
-
-def _frame_of(release: AnyRelease) -> PublicFrame:
-    if isinstance(release, TripRelease):
-        return release.tree.origins, release.tree.destinations
-    return release.domain if isinstance(release, PointRelease) else release.regions
 
 
 def _frame_facts(frame: PublicFrame | None) -> object:

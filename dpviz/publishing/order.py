@@ -9,15 +9,14 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from dpviz.data.trips import TripCounts
 from dpviz.errors import SettingError
 from dpviz.mechanisms.base import AnyMechanism
 from dpviz.privacy.accounts import Account
 from dpviz.privacy.budget import Budget
 from dpviz.publishing.private_data import PrivateData
+from dpviz.release.base import NoisyRelease
 from dpviz.release.facts import TruthSeen
 from dpviz.release.files import choose_partial_path
-from dpviz.release.nouns import AnyRelease
 from dpviz.release.publication import NOT_RECORDED, CuratorTexts, Publication
 from dpviz.release.tables import FORMATS, USUAL_FORMATS
 
@@ -63,11 +62,10 @@ def _person_definition(order: Order) -> str:
     data = order.data
     if data.unit != "person":
         return ""
-    noun = "trip" if isinstance(data, TripCounts) else "record"
-    most = f"{data.contributions:,} {noun}{'' if data.contributions == 1 else 's'}"
+    most = f"{data.contributions:,} {data.noun}{'' if data.contributions == 1 else 's'}"
     if order.person:
         return f"a person is one value of the column {order.person!r}, of whom at most {most} were counted"
-    if isinstance(data, TripCounts) and not data.enforced:
+    if not data.is_enforced:
         return f"no column says who a person is; the curator vouches that nobody has more than {most}"
     return f"a person is what the curator counted as one, of whom at most {most} were counted"
 
@@ -84,7 +82,7 @@ class PaidRelease:
         looks_recorded: as in its order.
     """
 
-    release: AnyRelease
+    release: NoisyRelease
     account: Account
     entry: int
     kept: Path | None = None

@@ -32,7 +32,7 @@ from dpviz.data.reading.sources import FoundFiles, describe_copies, find_files, 
 from dpviz.data.reading.text_format import fold_text_format
 from dpviz.data.trips import TripCounts
 from dpviz.errors import DomainError, InputError, SettingError
-from dpviz.mechanisms import AREA_FAMILY, POINT_FAMILY
+from dpviz.families import AREA_FAMILY, POINT_FAMILY
 from dpviz.publishing.paths import resolve_path, resolve_pattern
 from dpviz.samples.load import load_sample
 from dpviz.samples.points import POINT_SAMPLES
@@ -66,21 +66,14 @@ def fingerprints_of(data: PrivateData, *, files: Sequence[str] = ()) -> tuple[st
     Returns:
         Hex digests (SHA-256), at least one. They are for the ledger, which stores them keyed, and must never be shown.
     """
-    enforced = data.enforced if isinstance(data, TripCounts) else data.unit == "person"
     of_files = dict.fromkeys([*files, *data.fingerprints.files])
     known = [*of_files, *data.fingerprints.rows]
-    counts_identify = len(data.count) > 0 and not (enforced and of_files)
+    counts_identify = len(data.count) > 0 and not (data.is_enforced and of_files)
     return tuple([*known, _counts_fingerprint(data)] if counts_identify or not known else known)
 
 
-def _counts_fingerprint(data: PointCounts | TripCounts | AreaCounts) -> str:
-    if isinstance(data, TripCounts):
-        text = repr(("trips", [[*side.ids[-1]] for side in (data.regions, data.ends)]))
-    elif isinstance(data, AreaCounts):
-        text = repr(("areas", [*data.regions.ids[-1]]))
-    else:
-        text = repr(("points", data.domain.bounds, data.domain.crs, data.domain.order))
-    digest = hashlib.sha256(text.encode())
+def _counts_fingerprint(data: PrivateData) -> str:
+    digest = hashlib.sha256(repr(data.identity()).encode())
     for name in (*data.places, "count"):
         digest.update(np.ascontiguousarray(getattr(data, name)).tobytes())
     return digest.hexdigest()
@@ -332,7 +325,6 @@ def left_out(data: PrivateData) -> str:
     """Write how many records were left out when the data were read, and why; "" if there are none. CURATOR ONLY."""
     if not data.dropped:
         return ""
-    unknown = "outside the domain" if isinstance(data, PointCounts) else "in no region"
-    parts = [(data.outside, unknown), (data.bad, "unreadable"), (data.over, "over the bound")]
+    parts = [(data.outside, data.beyond_frame), (data.bad, "unreadable"), (data.over, "over the bound")]
     reasons = ", ".join(f"{number:,} {reason}" for number, reason in parts if number)
     return f"left out {data.dropped:,}: {reasons}." if reasons else f"left out {data.dropped:,}."

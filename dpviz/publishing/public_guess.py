@@ -14,9 +14,8 @@ from dpviz.data.cells import OUTSIDE, cells_of
 from dpviz.data.points import PointCounts
 from dpviz.errors import SettingError
 from dpviz.release.area_release import AreaRelease
-from dpviz.release.nouns import AnyRelease
+from dpviz.release.base import NoisyRelease
 from dpviz.release.point_release import PointRelease
-from dpviz.release.trip_release import TripRelease
 from dpviz.space.domain import Domain
 from dpviz.space.regions import Regions
 from dpviz.view.basemap import WGS84
@@ -25,7 +24,7 @@ from dpviz.view.places import read_towns
 EVEN, TOWNS, RELEASED = "evenly", "as towns are", "as in an earlier release"
 SPREADS = (EVEN, TOWNS, RELEASED)
 """How made-up records lie: evenly; most of them around the towns of GeoNames, by their residents; or by the counts of a release."""
-Released = TypeVar("Released", bound=AnyRelease)
+Released = TypeVar("Released", bound=NoisyRelease)
 SEED = 0
 _AROUND_TOWNS = 0.8  # part of the records that lie around towns; the others lie evenly
 _KM_OF_A_MILLION = 6.0  # standard deviation of the places of the residents of a town of a million; it grows with the square root
@@ -77,11 +76,9 @@ def check_guess(release: Released) -> Released:
     return release
 
 
-def guess_total(release: AnyRelease) -> int:
+def guess_total(release: NoisyRelease) -> int:
     """Return how many records a release has in all, at least 1."""
-    if isinstance(release, TripRelease):
-        return max(int(release.stages[0].count.sum()), 1)
-    return max(round(float(np.maximum(release.count[release.nodes()], 0).sum())), 1)
+    return max(release.total, 1)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -26,9 +26,9 @@ from dpviz.publishing.kept import discard, keep
 from dpviz.publishing.order import Order, PaidRelease, PublicationTexts, Published, state_looks, unit_definition
 from dpviz.publishing.private_data import PublicFrame
 from dpviz.publishing.rehearsal import add_unit_definition, rehearse
+from dpviz.release.base import NoisyRelease
 from dpviz.release.files import MANIFEST, write_release
 from dpviz.release.manifest import check_describable, describe
-from dpviz.release.nouns import AnyRelease
 
 __all__ = [
     "REPORT",
@@ -140,9 +140,9 @@ def _payment_lines(order: Order, account_before: Account | None, account: Accoun
     return [*lines, f"Spent {format_budget(amount_of(order.budget))}; left: {format_budget(account.left)}. Drawing."]
 
 
-def _make_release(order: Order, account: Account, definition: str) -> AnyRelease:
+def _make_release(order: Order, account: Account, definition: str) -> NoisyRelease:
     """Make the release with entropy of the operating system, and check that its receipt agrees with the order and the account."""
-    release: AnyRelease = order.mechanism.release(order.data, order.budget, Entropy.system())
+    release: NoisyRelease = order.mechanism.release(order.data, order.budget, Entropy.system())
     _check_price(release.receipt, order)
     if (release.receipt.unit, release.receipt.neighbours) != (account.terms.unit, account.terms.neighbours):
         raise RefusedError("The mechanism's receipt protects something else than that of its dry run; nothing is published.")
@@ -318,7 +318,7 @@ def check_public(mechanism: AnyMechanism, frame: PublicFrame, budget: Budget, co
     dry_run(mechanism, no_records, budget)
 
 
-def check_order(order: Order, ledger: Ledger) -> tuple[Terms, AnyRelease]:
+def check_order(order: Order, ledger: Ledger) -> tuple[Terms, NoisyRelease]:
     """Check everything public about an order; nothing is spent or written.
 
     The mechanism runs once without records, so that unsuitable settings, domains, regions or budgets fail now. Its receipt says what it

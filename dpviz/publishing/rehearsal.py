@@ -6,15 +6,14 @@ from dataclasses import replace
 
 from dpviz.errors import DpvizError
 from dpviz.privacy.entropy import Entropy
-from dpviz.publishing.made_up import make_up_records
 from dpviz.publishing.order import Order, PublicationTexts
+from dpviz.release.base import NoisyRelease
 from dpviz.release.manifest import check_describable
-from dpviz.release.nouns import AnyRelease
 
 SEED = 1
 
 
-def rehearse(order: Order, words: PublicationTexts, empty_release: AnyRelease, *, unit_definition: str = "") -> None:
+def rehearse(order: Order, words: PublicationTexts, empty_release: NoisyRelease, *, unit_definition: str = "") -> None:
     """Make manifest and report of a release without records, and of one of made-up records; nothing is spent, written or returned.
 
     If public inputs (names of regions, settings, the curator's texts) make the report fail, the error is raised here, before payment. The
@@ -32,7 +31,7 @@ def rehearse(order: Order, words: PublicationTexts, empty_release: AnyRelease, *
     from dpviz.view.report import check_reportable  # noqa: PLC0415  (loading its templates is slow, and `draw` does not need them)
 
     publication, error_name = words.publication(draws=1, truth_seen=False), ""
-    of_made_up_records = order.mechanism.release(make_up_records(order.data), order.budget, Entropy.seeded(SEED))
+    of_made_up_records = order.mechanism.release(order.data.made_up(), order.budget, Entropy.seeded(SEED))
     for made in (empty_release, of_made_up_records):
         release = add_unit_definition(made, unit_definition)
         manifest = check_describable(release, publication)
@@ -47,6 +46,6 @@ def rehearse(order: Order, words: PublicationTexts, empty_release: AnyRelease, *
         raise DpvizError(f"The report of such a release cannot be made ({error_name}): nothing was released or spent.")
 
 
-def add_unit_definition(release: AnyRelease, unit_definition: str) -> AnyRelease:
+def add_unit_definition(release: NoisyRelease, unit_definition: str) -> NoisyRelease:
     """Add the definition of a unit to a release's receipt, if it is not empty."""
     return replace(release, receipt=replace(release.receipt, unit_definition=unit_definition)) if unit_definition else release

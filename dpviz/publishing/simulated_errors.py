@@ -15,6 +15,7 @@ from dpviz.data.areas import AreaCounts
 from dpviz.data.points import PointCounts
 from dpviz.data.trips import TripCounts
 from dpviz.evaluation.trip_metrics import evaluate_trips
+from dpviz.families import FAMILIES
 from dpviz.mechanisms.base import AnyMechanism, LevelError
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.entropy import Entropy
@@ -23,16 +24,20 @@ from dpviz.publishing.guessed_records import PublicGuess, count_no_records, gues
 from dpviz.publishing.private_data import PrivateData, PublicFrame
 from dpviz.publishing.public_guess import SEED
 from dpviz.release.area_release import AreaRelease
+from dpviz.release.base import NoisyRelease
 from dpviz.release.intervals import add_skewness, half_widths, half_widths_of_released
-from dpviz.release.nouns import AnyRelease
 from dpviz.release.point_release import PointRelease
 from dpviz.release.reliability import RELIABILITY
-from dpviz.release.squares import block_boxes, sample_blocks
+from dpviz.release.squares import block_boxes, expected_error, sample_blocks
 from dpviz.release.trip_release import TripRelease
 from dpviz.release.unevenness import CutSums
 from dpviz.space.domain import Domain
-from dpviz.space.regions import Regions
 
+FROM_DATA = (
+    "This mechanism chooses partitions by the data. These errors are those of empty data: a real release has other partitions and other"
+    " errors. A guess of how many records there are gives better ones."
+)
+SUPPRESSED = "Pairs that are not released count as 0. Their error is not included and can be much larger: a study shows it."
 RUNS = 4
 """Releases of made-up trips, which are compared pair by pair."""
 _RUNS_OF_POINTS = 2  # where the records decide the partitions
@@ -108,6 +113,25 @@ class Rehearsal:
     before_run: Callable[[], object] = field(default=int, compare=False, repr=False)
 
 
+@dataclass(frozen=True, kw_only=True)
+class OutlookKind:
+    """How the errors of releases of a family are expected.
+
+    Attributes:
+        runs: releases of made-up records that are needed.
+        compares_all: whether all of them are needed, also where the records decide nothing.
+        levels: computes what to expect of the levels, from these releases and the made-up records.
+        noise_at: computes the error of a count of a level from the noise alone, from a release without records.
+        data_dependent: says what errors without records do not include, where the data decide what is released.
+    """
+
+    runs: int = 1
+    compares_all: bool = False
+    levels: Callable[[Rehearsal, list[Any], Any], tuple[LevelOutlook, ...]]
+    noise_at: Callable[[Any, int], float]
+    data_dependent: str = FROM_DATA
+
+
 def simulate_errors(
     mechanism: AnyMechanism,
     data: PrivateData,
@@ -134,14 +158,10 @@ def simulate_errors(
     Raises:
         DpvizError: settings, frame, budget and guess do not fit together.
     """
-    frame: PublicFrame = data.domain if isinstance(data, PointCounts) else data.regions
-    regions: tuple[Regions, ...] = () if isinstance(data, PointCounts) else (data.regions,)
-    if isinstance(data, TripCounts):
-        frame = regions = (data.regions, data.ends)
-    density = tuple(b"" if each.denominator is None else each.denominator.to_numpy(np.float64).tobytes() for each in regions)
+    density = tuple(b"" if each.denominator is None else each.denominator.to_numpy(np.float64).tobytes() for each in data.sides)
     question = Rehearsal(
         mechanism=mechanism,
-        frame=frame,
+        frame=data.frame,
         contributions=data.contributions,
         budget=budget,
         guess=guess,
@@ -156,14 +176,9 @@ def simulate_errors(
 def _simulate(question: Rehearsal) -> Outlook:
     """Simulate what a rehearsal says."""
     made_up = _make_up(question.mechanism, question.frame, question.contributions, question.guess, question.density)
-    releases = _make_releases(question, made_up)
-    if isinstance(made_up, PointCounts):
-        levels = _outlook_of_squares(question, releases, made_up)
-    elif isinstance(made_up, AreaCounts):
-        levels = _outlook_of_areas(question, releases[0], made_up)
-    else:
-        levels = _outlook_of_trips(question, releases, made_up)
-    return Outlook(levels=levels, receipt=releases[0].receipt)
+    kind: OutlookKind = FAMILIES[made_up.family].outlook
+    releases = _make_releases(question, made_up, kind)
+    return Outlook(levels=kind.levels(question, releases, made_up), receipt=releases[0].receipt)
 
 
 @lru_cache(maxsize=1)
@@ -172,13 +187,13 @@ def _make_up(mechanism: AnyMechanism, frame: PublicFrame, people: int, guess: Pu
     return guess_records(count_no_records(mechanism, frame, people), guess)
 
 
-def _make_releases(question: Rehearsal, made_up: PrivateData) -> list[Any]:
-    """Make releases of made-up records: `RUNS` of trips, two of points where the records decide the partitions, else one."""
-    is_trips, releases = isinstance(made_up, TripCounts), []
-    for stream in Entropy.seeded(SEED).spawn(RUNS if is_trips else _RUNS_OF_POINTS):
+def _make_releases(question: Rehearsal, made_up: PrivateData, kind: OutlookKind) -> list[Any]:
+    """Make releases of made-up records: as many as the family needs, but one where the records decide nothing, unless all are compared."""
+    releases: list[Any] = []
+    for stream in Entropy.seeded(SEED).spawn(kind.runs):
         question.before_run()
         releases.append(question.mechanism.release(made_up, question.budget, stream))
-        if not is_trips and not question.mechanism.depends_on_data(releases[0]):
+        if not kind.compares_all and not question.mechanism.depends_on_data(releases[0]):
             break
     return releases
 
@@ -325,18 +340,18 @@ def _half_widths(release: PointRelease, stddev: Floats, cut: CutSums) -> Floats:
     return np.asarray((below + add_skewness(below, stddev, cut.skewness(stddev))) / 2)
 
 
-def _noise_of_levels(question: Rehearsal, release: AnyRelease) -> list[LevelError]:
+def _noise_of_levels(question: Rehearsal, release: NoisyRelease) -> list[LevelError]:
     """List the noise of the levels that are wanted."""
     return [noise for noise in question.mechanism.level_errors(release) if question.level in (None, noise.level)]
 
 
-def _outlook_of_areas(question: Rehearsal, release: AreaRelease, made_up: AreaCounts) -> tuple[LevelOutlook, ...]:
+def _outlook_of_areas(question: Rehearsal, releases: Sequence[AreaRelease], made_up: AreaCounts) -> tuple[LevelOutlook, ...]:
     """Compute what to expect of the regions of all levels: their noise, beside made-up counts; hidden regions are of no use."""
     regions, rows = made_up.regions, []
-    for noise in _noise_of_levels(question, release):
+    for noise in _noise_of_levels(question, releases[0]):
         count = np.bincount(regions.ancestors(noise.level)[made_up.leaf], made_up.count, regions.size(noise.level))
-        stddev = release.stddev(noise.level)
-        hidden = release.hidden if noise.level == regions.depth else None
+        stddev = releases[0].stddev(noise.level)
+        hidden = releases[0].hidden if noise.level == regions.depth else None
         shown = np.ones(len(count), np.bool_) if hidden is None else ~hidden
         rows.append(
             LevelOutlook(
@@ -393,3 +408,26 @@ def _count_useful(true: Integers, squared: Floats, stddev: Floats) -> float:
     alike = np.rint(np.log(true) / math.log(_ALIKE)).astype(np.int64)
     ratio = np.bincount(alike, squared / unit**2) / np.maximum(np.bincount(alike), 1)
     return float((unit * np.sqrt(ratio[alike]) <= USEFUL * true).sum())
+
+
+def _compute_summed_error(release: TripRelease, level: int) -> float:
+    """Compute the error of a pair of `level` that is a sum of the finest pairs: the mean number of them, all released."""
+    tree = release.tree
+    finest = release.stages[tree.height].variance
+    if not np.isfinite(finest):
+        return math.inf
+    return float(np.sqrt(finest * tree.size(tree.height) / tree.size(2 * level)))
+
+
+def _noise_of_pairs(release: TripRelease, level: int) -> float:
+    variance = release.stages[2 * level].variance
+    return float(np.sqrt(variance)) if np.isfinite(variance) else _compute_summed_error(release, level)
+
+
+def _noise_of_regions(release: AreaRelease, level: int) -> float:
+    return float(np.sqrt(np.mean(release.stddev(level) ** 2)))
+
+
+POINT_OUTLOOK = OutlookKind(runs=_RUNS_OF_POINTS, levels=_outlook_of_squares, noise_at=expected_error)
+TRIP_OUTLOOK = OutlookKind(runs=RUNS, compares_all=True, levels=_outlook_of_trips, noise_at=_noise_of_pairs, data_dependent=SUPPRESSED)
+AREA_OUTLOOK = OutlookKind(levels=_outlook_of_areas, noise_at=_noise_of_regions)

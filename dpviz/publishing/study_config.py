@@ -14,7 +14,8 @@ from dpviz.data.counting.job import Progress
 from dpviz.data.counting.scheduler import Scheduler
 from dpviz.errors import SettingError, check_choice
 from dpviz.evaluation.study import MOST_RUNS, Study
-from dpviz.mechanisms import AnyFamily, AnyMechanism
+from dpviz.families import Family
+from dpviz.mechanisms import AnyMechanism
 from dpviz.mechanisms.base import GAUSSIAN, LAPLACE, NOISES
 from dpviz.publishing.config import DataConfig, MechanismPart, PublicDataPart
 from dpviz.publishing.private_data import UNWATCHED, OpenedData, PrivateData, make_frame, open_sources, read_data
@@ -31,7 +32,7 @@ class Variant(MechanismPart):
 
     noise: str = LAPLACE
 
-    def build(self, family: AnyFamily, *, references: bool = False) -> AnyMechanism:
+    def build(self, family: Family, *, references: bool = False) -> AnyMechanism:
         """Build the mechanism, as `MechanismPart.build`; raises `SettingError` also for a noise that it does not have."""
         mechanism = super().build(family, references=references)
         check_choice(self.noise, NOISES, "[[mechanism]] noise")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, overload
+from typing import Any, ClassVar, Literal, overload
 
 import geopandas
 import numpy as np
@@ -16,7 +16,7 @@ from dpviz.arrays import Floats, Integers, Mask
 from dpviz.errors import DomainError, check_choice
 from dpviz.privacy.consistency import Spread
 from dpviz.privacy.receipt import PRIVATE
-from dpviz.release.base import Level
+from dpviz.release.base import Level, Rows
 from dpviz.release.count_release import CountRelease
 from dpviz.release.reliability import grade_reliability
 from dpviz.space.area_shares import MOST_OUTSIDE, areas_km2, leaf_shares
@@ -55,6 +55,8 @@ class AreaRelease(CountRelease):
     True
     """
 
+    family: ClassVar[str] = "areas"
+
     regions: Regions
     spread: Spread
     hidden: Mask | None = None
@@ -71,6 +73,30 @@ class AreaRelease(CountRelease):
             DomainError: no such level.
         """
         return self.regions.depth if level is None else self.regions.level_number(level)
+
+    @property
+    def frame(self) -> Regions:
+        """The regions."""
+        return self.regions
+
+    def name_level(self, level: int) -> str:
+        """Name a level for readers: "the whole", or its name."""
+        return self.between(level) or "the whole"
+
+    def between(self, level: int) -> str | None:
+        """Return the name of a level in the manifest; None for the whole."""
+        return self.regions.levels[level - 1] if level else None
+
+    def hidden_at(self, level: int) -> Mask | None:
+        """Return (k,) whether the numbers of a level's regions are hidden: of finest regions under a public threshold; None if none is."""
+        return self.hidden if level == self.regions.depth else None
+
+    def observe(self, leaves: tuple[int, ...]) -> tuple[list[Rows], Floats]:
+        """Return what `CountRelease.observe` does, and which regions are hidden."""
+        rows, variances = super().observe(leaves)
+        if self.hidden is not None:
+            rows.append(Rows([(leaf,) for leaf in range(len(self.hidden))], {"hidden": self.hidden}))
+        return rows, variances
 
     def __repr__(self) -> str:
         stamp = "" if self.status == PRIVATE else f", {self.status}"

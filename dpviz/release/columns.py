@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dpviz.privacy.consistency import Spread
 from dpviz.release.area_release import AreaRelease
-from dpviz.release.intervals import OF_RELEASED_PAIRS
-from dpviz.release.nouns import AnyRelease
+from dpviz.release.intervals import NO_UPPER_ENDS, OF_RELEASED_PAIRS
+from dpviz.release.point_release import PointRelease
 from dpviz.release.trip_release import ESTIMATED, TripRelease
 from dpviz.space.denominators import RATES_PER
 
-_COUNT_COLUMNS = {
+COUNT_COLUMNS = {
     "count": "Released count, after post-processing.",
     "count_noisy": "The count as it was first measured; missing where it was not measured.",
     "stddev": "Standard deviation of the noise in the count.",
@@ -18,15 +18,15 @@ _COUNT_COLUMNS = {
     "reliability": "high: standard deviation up to 12 % of the count; medium: up to 40 %; low: above.",
     "status": "What the release is: the same in every row.",
 }
-_JOINT_COLUMNS = {
+JOINT_COLUMNS = {
     "all_low": "Lower end of an interval that holds for all numbers of the release at once.",
     "all_high": "Upper end of this interval.",
 }
 _POINT_COLUMNS = {
     "partition_id": "Number of the partition, the same in every table; 0 is the whole domain.",
     "level": "Level of the partition, 0 for the whole domain; one that is not divided stands for itself on all finer levels.",
-    **_COUNT_COLUMNS,
-    **_JOINT_COLUMNS,
+    **COUNT_COLUMNS,
+    **JOINT_COLUMNS,
     "leaf": "Whether the partition is not divided: these, and no others, are in the main table.",
     "west": "Western bound, in the domain's CRS.",
     "south": "Southern bound.",
@@ -49,8 +49,8 @@ _TRIP_COLUMNS = {
     "origin": "Id of the region where trips begin.",
     "destination": "Id of the region where trips end.",
     "dest": "The same, under the name that flowmap.blue wants.",
-    **_COUNT_COLUMNS,
-    **_JOINT_COLUMNS,
+    **COUNT_COLUMNS,
+    **JOINT_COLUMNS,
     "level": "Level of the region, 1 for the coarsest.",
     "level_name": "Name of the level.",
     "region_id": "Id of the region.",
@@ -75,35 +75,40 @@ _AREA_COLUMNS = {
     "region_id": "Id of the region.",
     "parent_id": "Id of the region that it lies in; missing for the whole.",
     "name": "Name of the region.",
-    **_COUNT_COLUMNS,
+    **COUNT_COLUMNS,
     "count_unbiased": "The best unbiased estimate of the count, from the noisy counts of all levels, on which the intervals are centred.",
     "ci_low": "Lower end of an interval that holds for a region chosen without looking at the counts.",
     "ci_high": "Upper end of this interval.",
-    **_JOINT_COLUMNS,
+    **JOINT_COLUMNS,
     "share": "How much of the error of the region that it lies in is in this one's: see spread.",
     "slack": "Variance of what is this region's own in its error: see spread.",
     "geometry": "The region's shape.",
 }
 _HIDDEN_COLUMN = {"hidden": "Whether the region's numbers are missing elsewhere, since its noisy count is under a public threshold."}
-NO_UPPER_ENDS = (
-    "missing for larger regions, whose numbers are sums that lack the pairs that were left out, and so may be too low by any number."
-)
-"""Why columns of trips have no upper ends."""
 
 
-def describe_columns(release: AnyRelease) -> dict[str, str]:
-    """Describe the meaning of every column that a table of a release may have, by name."""
-    if isinstance(release, TripRelease):
-        estimated = {"count_noisy": "The best unbiased estimate of the count, from the noisy counts of all stages."}
-        direction = {"direction": "leaving or arriving: whether the trips begin or end in the region."}
-        chosen = {"ci_low": f"Lower end of the interval. {OF_RELEASED_PAIRS}"} if release.for_released else {}
-        chosen |= {"ci_high": f"{_COUNT_COLUMNS['ci_high'][:-1]}; {NO_UPPER_ENDS}"} if release.for_released and release.lacks_pairs else {}
-        return (
-            _TRIP_COLUMNS | chosen | (estimated if ESTIMATED in release.steps else {}) | (direction if release.totals is not None else {})
-        )
-    if isinstance(release, AreaRelease):
-        rates = {} if (number := release.regions.denominator) is None else _describe_rates(str(number.name))
-        return _AREA_COLUMNS | rates | (_HIDDEN_COLUMN if release.hidden is not None else {})
+def describe_trip_columns(release: TripRelease) -> dict[str, str]:
+    """Describe the meaning of every column that a table of a release of trips may have, by name."""
+    columns = dict(_TRIP_COLUMNS)
+    if release.for_released:
+        columns["ci_low"] = f"Lower end of the interval. {OF_RELEASED_PAIRS}"
+        if release.lacks_pairs:
+            columns["ci_high"] = f"{COUNT_COLUMNS['ci_high'][:-1]}; {NO_UPPER_ENDS}"
+    if ESTIMATED in release.steps:
+        columns["count_noisy"] = "The best unbiased estimate of the count, from the noisy counts of all stages."
+    if release.totals is not None:
+        columns["direction"] = "leaving or arriving: whether the trips begin or end in the region."
+    return columns
+
+
+def describe_area_columns(release: AreaRelease) -> dict[str, str]:
+    """Describe the meaning of every column that a table of a release of areas may have, by name."""
+    rates = {} if (number := release.regions.denominator) is None else _describe_rates(str(number.name))
+    return _AREA_COLUMNS | rates | (_HIDDEN_COLUMN if release.hidden is not None else {})
+
+
+def describe_point_columns(release: PointRelease) -> dict[str, str]:
+    """Describe the meaning of every column that a table of a release of points may have, by name."""
     columns = dict(_POINT_COLUMNS)
     if release.unbiased is not None:
         columns["count_unbiased"] = "The count before a biased step, on which the interval is centred."

@@ -18,8 +18,9 @@ from dpviz.privacy.consistency import Spread
 from dpviz.privacy.receipt import Receipt
 from dpviz.privacy.wavelet import WaveletSpread
 from dpviz.release.area_release import AreaRelease
+from dpviz.release.columns import describe_area_columns, describe_point_columns
 from dpviz.release.facts import AreaContents, IndependentErrors, LeastSquaresErrors, Partitions, PointContents, WaveletErrors
-from dpviz.release.manifest import read_domain, read_grid
+from dpviz.release.manifest import describe_area_contents, describe_point_contents, read_domain, read_grid
 from dpviz.release.point_release import PointRelease
 from dpviz.release.reliability import grade_reliability
 from dpviz.release.tables import (
@@ -29,6 +30,7 @@ from dpviz.release.tables import (
     REGIONS,
     TABLE,
     Columns,
+    Layout,
     Plan,
     decode_dictionaries,
     find_shapes,
@@ -227,19 +229,44 @@ def _select_level(release: AreaRelease, nodes: pa.Table, level: int) -> pa.Table
     return table
 
 
-def select_finest_counts(release: PointRelease | AreaRelease) -> pa.Table:
+def select_finest_partitions(release: PointRelease) -> pa.Table:
     """Make those columns of the main table that are not computed from others, to compare them with a table that was read."""
-    if isinstance(release, AreaRelease):
-        main = _select_level(release, make_table(_make_region_columns(release)), release.regions.depth)
-        return main.select(["region_id", "count", "count_noisy", "count_unbiased"])
     main = make_table(_make_partition_columns(release)).take(pa.array(release.tree.leaves))
     return main.select(["partition_id", "level", "count_noisy", "count"])
 
 
-def rebuild_count_release(
-    contents: PointContents | AreaContents, tables: dict[str, Any], receipt: Receipt, steps: tuple[str, ...]
-) -> PointRelease | AreaRelease:
-    """Rebuild a release of points or areas from its tables.
+def select_finest_regions(release: AreaRelease) -> pa.Table:
+    """Make those columns of the main table that are not computed from others, to compare them with a table that was read."""
+    main = _select_level(release, make_table(_make_region_columns(release)), release.regions.depth)
+    return main.select(["region_id", "count", "count_noisy", "count_unbiased"])
+
+
+def rebuild_point_release(contents: PointContents, tables: dict[str, Any], receipt: Receipt, steps: tuple[str, ...]) -> PointRelease:
+    """Rebuild a release of points from its tables.
+
+    Args:
+        contents: of the manifest.
+        tables: the Parquet tables by name.
+        receipt: of the manifest.
+        steps: descriptions of the post-processing steps.
+
+    Raises:
+        InputError: the table of all levels does not describe a tree.
+    """
+    columns, counts = _read_counts(contents, tables)
+    domain = read_domain(contents.domain)
+    return PointRelease(
+        domain=domain,
+        tree=_read_tree(contents.tree, columns, domain.side),
+        height=contents.height,
+        fill=contents.inside,
+        nonnegative=bool(contents.nonnegative),
+        **read_base(contents, receipt, steps) | counts,
+    )
+
+
+def rebuild_area_release(contents: AreaContents, tables: dict[str, Any], receipt: Receipt, steps: tuple[str, ...]) -> AreaRelease:
+    """Rebuild a release of areas from its tables.
 
     Args:
         contents: of the manifest.
@@ -248,27 +275,23 @@ def rebuild_count_release(
         steps: descriptions of the post-processing steps.
 
     Raises:
-        InputError: the table of all levels does not describe a tree, or does not have one row for each region, in their order.
+        InputError: the table of all levels does not have one row for each region, in their order.
     """
+    columns, counts = _read_counts(contents, tables)
+    regions = _read_regions(contents, tables[f"{REGIONS}.parquet"], columns)
+    starts = regions.hierarchy.starts
+    variances = [np.inf if level.variance is None else level.variance for level in contents.levels]
+    hidden = np.array(columns["hidden"][starts[-2] :], np.bool_) if contents.hidden else None
+    counts["noise_variance"] = np.repeat(variances, np.diff(starts))
+    return AreaRelease(regions=regions, hidden=hidden, **read_base(contents, receipt, steps) | counts)
+
+
+def _read_counts(contents: PointContents | AreaContents, tables: dict[str, Any]) -> tuple[Columns, dict[str, Any]]:
+    """Read the columns of the table of all levels, and from them the attributes that releases of points and of areas have."""
     table = tables[LEVELS]
     columns = {name: table.column(name).to_numpy(zero_copy_only=False) for name in table.column_names}
     counts = {attribute: np.array(columns[name], np.float64) for name, attribute in _ATTRIBUTE_OF_COLUMN.items() if name in columns}
-    shared = read_base(contents, receipt, steps) | counts | {"spread": _read_spread(contents.spread, columns)}
-    if isinstance(contents, AreaContents):
-        regions = _read_regions(contents, tables[f"{REGIONS}.parquet"], columns)
-        starts = regions.hierarchy.starts
-        variances = [np.inf if level.variance is None else level.variance for level in contents.levels]
-        hidden = np.array(columns["hidden"][starts[-2] :], np.bool_) if contents.hidden else None
-        return AreaRelease(regions=regions, noise_variance=np.repeat(variances, np.diff(starts)), hidden=hidden, **shared)
-    domain = read_domain(contents.domain)
-    return PointRelease(
-        domain=domain,
-        tree=_read_tree(contents.tree, columns, domain.side),
-        height=contents.height,
-        fill=contents.inside,
-        nonnegative=bool(contents.nonnegative),
-        **shared,
-    )
+    return columns, counts | {"spread": _read_spread(contents.spread, columns)}
 
 
 def _read_spread(errors: IndependentErrors | LeastSquaresErrors | WaveletErrors, columns: Columns) -> Spread | WaveletSpread | None:
@@ -325,3 +348,25 @@ def _check_tree(level: NDArray[Any], arrays: dict[str, NDArray[np.int32]], edges
     sound = sound and all((edges[name][1:] <= edges[name][above]).all() for name in ("east", "north"))
     if not sound:
         raise InputError("The partitions of the release are no tree of nested rectangles: its table was not written by dpviz.")
+
+
+POINT_LAYOUT = Layout(
+    contents=PointContents,
+    describe=describe_point_contents,
+    columns=describe_point_columns,
+    main=TABLE,
+    plan=plan_point_files,
+    tables=lambda _: [LEVELS],
+    rebuild=rebuild_point_release,
+    finest=select_finest_partitions,
+)
+AREA_LAYOUT = Layout(
+    contents=AreaContents,
+    describe=describe_area_contents,
+    columns=describe_area_columns,
+    main=AREAS_TABLE,
+    plan=plan_area_files,
+    tables=lambda _: [LEVELS, f"{REGIONS}.parquet"],
+    rebuild=rebuild_area_release,
+    finest=select_finest_regions,
+)

@@ -8,19 +8,22 @@ from __future__ import annotations
 import json
 import math
 import sys
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias, get_args
+from typing import Annotated, Any, Literal, NewType, TypeAlias, Union, get_args
 
-from dpviz.codec import Codec, Limit, Scalar, Schema, Table
-from dpviz.errors import SettingError
+from dpviz.codec import Codec, Key, Limit, Scalar, Schema, Table
+from dpviz.errors import SettingError, check_choice
+from dpviz.families import FAMILIES
 
 SCHEMA_FILE = Path(__file__).with_name("manifest.schema.json")
 Version = Literal["2.0", "2.1", "2.2", "2.3", "2.4", "2.5"]
 SCHEMA_VERSIONS: tuple[Version, ...] = get_args(Version)
 """The versions that are read, oldest first: one schema describes them all."""
 SCHEMA_VERSION = SCHEMA_VERSIONS[-1]
+Kind = NewType("Kind", str)
+"""The name of a family: "points", "trips" or "areas"."""
 TruthSeen: TypeAlias = Literal[True, False, "not recorded"]
 
 Filled = Annotated[str, Limit("minLength", 1)]
@@ -52,7 +55,7 @@ class Identity:
     release_id: Annotated[str, Limit("pattern", "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
     created: Annotated[str, Limit("pattern", "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$")]
     mode: Literal["private release"] = "private release"
-    kind: Literal["points", "trips", "areas"]
+    kind: Kind
     versions: Annotated[dict[str, str], Limit("required", ("python", "dpviz", "numpy"))]
 
 
@@ -360,11 +363,13 @@ class Contents:
         mechanism: key of the mechanism.
         settings: the mechanism's settings, by name. All are public; a seed among them draws public boxes for tuning, never noise.
         approximate: why the stated spread is only approximate; null if it is exact.
+        kind: name of the family.
     """
 
     mechanism: str
     settings: dict[str, Any]
     approximate: str | None
+    kind: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -509,9 +514,6 @@ class AreaContents(Contents):
     spread: LeastSquaresErrors
     hidden: bool
     denominator: Denominator | None = None
-
-
-AnyContents: TypeAlias = PointContents | TripContents | AreaContents
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -679,7 +681,7 @@ class Description:
     privacy: Privacy
     accounting: Accounting
     post_processing: tuple[str, ...]
-    contents: AnyContents
+    contents: Contents
     implementation: Implementation
     dataset: LedgerAccount
     utility: Utility
@@ -722,6 +724,21 @@ def _read_fraction(value: Any, name: str) -> Fraction:
     return Fraction(MANIFESTS.read(Amount, value, name).exact)
 
 
+def _read_kind(value: Any, name: str) -> Kind:
+    check_choice(value, tuple(FAMILIES), name)
+    return Kind(value)
+
+
+def _all_contents() -> Any:
+    """Return the union of the contents of all families."""
+    return Union[tuple(family.layout.contents for family in FAMILIES.values())]  # noqa: UP007  (of types that are looked up)
+
+
+def _read_contents(value: Any, name: str) -> Contents:
+    contents: Contents = MANIFESTS.read_value(_all_contents(), value, name)
+    return contents
+
+
 def _write_fraction(value: Fraction) -> Table:
     """Write a fraction as an `Amount`; its decimal is at most the largest floating-point number."""
     decimal = float(value) if abs(value) <= sys.float_info.max else math.copysign(sys.float_info.max, value)
@@ -731,6 +748,8 @@ def _write_fraction(value: Fraction) -> Table:
 MANIFESTS = Codec(
     scalars={
         Fraction: Scalar(read=_read_fraction, write=_write_fraction, schema={"$ref": "#/$defs/Amount"}),
+        Kind: Scalar(read=_read_kind, schema={"enum": [*FAMILIES]}),
+        Contents: Scalar(read=_read_contents, schema={}),
         Any: Scalar(read=read_setting, schema={"$ref": "#/$defs/Setting"}),
     },
     step="/",
@@ -749,13 +768,31 @@ def make_schema() -> Schema:
         "Amount": MANIFESTS.schema(Amount),
         "Setting": {"description": "Value of a setting; lists stand for tuples."} | setting,
     }
+    contents = MANIFESTS.schemas({"": Key(kind=_all_contents(), default=MISSING, text="")}, defined)[""]
+    of_families = {
+        Kind: replace(MANIFESTS.scalars[Kind], schema={"enum": [*FAMILIES]}),
+        Contents: replace(MANIFESTS.scalars[Contents], schema=contents),
+    }
     start = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": f"urn:dpviz:manifest:{SCHEMA_VERSION}",
         "title": "Manifest of a differentially private release of locations",
     }
-    return start | MANIFESTS.schema(Manifest, defined) | {"$defs": defined}
+    codec = replace(MANIFESTS, scalars={**MANIFESTS.scalars, **of_families})
+    return start | codec.schema(Manifest, defined) | {"$defs": defined}
+
+
+def schema_for(kind: str) -> bytes:
+    """Return the file of the schema that goes with a release of a kind: of a family of another package, one that knows it."""
+    packaged = SCHEMA_FILE.read_bytes()
+    if kind in json.loads(packaged)["$defs"]["Identity"]["properties"]["kind"]["enum"]:
+        return packaged
+    return _encode_schema().encode()
+
+
+def _encode_schema() -> str:
+    return json.dumps(make_schema(), indent=2, ensure_ascii=False) + "\n"
 
 
 if __name__ == "__main__":
-    SCHEMA_FILE.write_text(json.dumps(make_schema(), indent=2, ensure_ascii=False) + "\n", "utf-8")
+    SCHEMA_FILE.write_text(_encode_schema(), "utf-8")

@@ -28,9 +28,9 @@ if sys.platform != "win32":
 
 from dpviz.arrow_memory import copy_to_arrow
 from dpviz.errors import DpvizError, InputError, SettingError
-from dpviz.privacy.receipt import Receipt
-from dpviz.release.count_tables import plan_area_files, plan_point_files, rebuild_count_release, select_finest_counts
-from dpviz.release.facts import MANIFESTS, SCHEMA_FILE, SCHEMA_VERSION, SCHEMA_VERSIONS, Manifest, TripContents
+from dpviz.families import FAMILIES
+from dpviz.release.base import NoisyRelease
+from dpviz.release.facts import MANIFESTS, SCHEMA_FILE, SCHEMA_VERSION, SCHEMA_VERSIONS, Manifest, schema_for
 from dpviz.release.manifest import (
     describe_release,
     describe_utility,
@@ -38,27 +38,8 @@ from dpviz.release.manifest import (
     find_violation,
     read_receipt,
 )
-from dpviz.release.nouns import AREAS, POINTS, TRIPS, AnyRelease, kind_of
 from dpviz.release.older import LATER_COLUMNS, keep_stated_intervals, translate_manifest
-from dpviz.release.tables import (
-    ACROSS,
-    AREAS_TABLE,
-    DESTINATIONS,
-    FLOWS,
-    FORMATS,
-    LEVELS,
-    ORIGINS,
-    REGIONS,
-    STAGES,
-    TABLE,
-    TOTALS,
-    USUAL_FORMATS,
-    Member,
-    Plan,
-    plan_trip_files,
-    rebuild_trip_release,
-    select_finest_trips,
-)
+from dpviz.release.tables import DESTINATIONS, FORMATS, ORIGINS, REGIONS, USUAL_FORMATS, Member, Plan
 
 Source = str | os.PathLike[str] | BinaryIO
 """A release to read: path of a folder or of a zip archive, or an open file with an archive."""
@@ -222,7 +203,7 @@ def _check_limits(members: Members) -> Members:
 
 
 def write_release(
-    release: AnyRelease,
+    release: NoisyRelease,
     folder: str | os.PathLike[str],
     manifest: Facts,
     *,
@@ -266,7 +247,7 @@ def write_release(
     _check_arguments(release, manifest, tuple(formats), extra)
     if os.path.lexists(new_folder):
         raise SettingError("The folder for the release exists already; releases are never overwritten. Choose another one.")
-    plan = _LAYOUTS[kind_of(release)].plan(release, tuple(formats))
+    plan = FAMILIES[release.family].layout.plan(release, tuple(formats))
     write_folder(new_folder, lambda temporary: _write_files(temporary, plan, manifest, extra))
     return new_folder
 
@@ -401,7 +382,7 @@ def _sync(path: Path) -> None:
         os.close(handle)
 
 
-def _check_arguments(release: AnyRelease, manifest: Facts, formats: tuple[str, ...], extra: Facts) -> None:
+def _check_arguments(release: NoisyRelease, manifest: Facts, formats: tuple[str, ...], extra: Facts) -> None:
     if not formats or not set(formats) <= set(FORMATS):
         raise SettingError(f"The formats of a release are some of {', '.join(FORMATS)}.")
     for name, content in extra.items():
@@ -419,7 +400,7 @@ def _write_files(folder: Path, plan: Plan, manifest: Facts, extra: dict[str, byt
         if isinstance(member, Member):
             member.write(folder / member.name)
             entries.append(_describe_file(folder / member.name, member.format, member.about))
-    for name, content in ({SCHEMA: SCHEMA_FILE.read_bytes()} | extra).items():
+    for name, content in ({SCHEMA: schema_for(manifest["identity"]["kind"])} | extra).items():
         if (folder / name).exists():
             raise SettingError("An additional file has the name of one of the release's own files; rename it.")
         (folder / name).write_bytes(content)
@@ -440,7 +421,7 @@ def _describe_file(path: Path, format_name: str, purpose: str) -> Facts:
     return {"name": path.name, "format": format_name, "about": purpose, "bytes": path.stat().st_size, "sha256": digest}
 
 
-def read_release(source: Source) -> AnyRelease:
+def read_release(source: Source) -> NoisyRelease:
     """Read a release that `write_release` wrote.
 
     The checks find accidents and careless edits. SHA-256 and seal are checksums, not signatures: someone who makes a whole new release
@@ -536,43 +517,9 @@ def _check_files(members: Members, entries: list[Facts]) -> None:
             raise InputError(f"The release's {entry['name']} was changed after it was written: its SHA-256 does not fit.")
 
 
-def _list_trip_tables(contents: TripContents) -> list[str]:
-    stems = [REGIONS] if contents.destinations is None else [ORIGINS, DESTINATIONS]
-    further = [name for name, is_there in ((ACROSS, contents.across), (TOTALS, contents.totals)) if is_there]
-    return [STAGES, *(f"{stem}.parquet" for stem in stems), *further]
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Layout:
-    """The tables of the releases of one kind.
-
-    Attributes:
-        main: name of the main table.
-        plan: plans the files of a release in some formats.
-        tables: lists the tables that store a release, from the manifest's contents.
-        rebuild: rebuilds a release from the manifest's contents, the tables, the receipt and the post-processing steps.
-        finest: makes the columns of the main table that are not computed from others.
-    """
-
-    main: str
-    plan: Callable[[Any, tuple[str, ...]], Plan]
-    tables: Callable[[Any], list[str]]
-    rebuild: Callable[[Any, dict[str, Any], Receipt, tuple[str, ...]], AnyRelease]
-    finest: Callable[[Any], pa.Table]
-
-
-_COUNTS: dict[str, Any] = {"rebuild": rebuild_count_release, "finest": select_finest_counts}
-_LAYOUTS = {
-    POINTS: _Layout(main=TABLE, plan=plan_point_files, tables=lambda _: [LEVELS], **_COUNTS),
-    TRIPS: _Layout(main=FLOWS, plan=plan_trip_files, tables=_list_trip_tables, rebuild=rebuild_trip_release, finest=select_finest_trips),
-    AREAS: _Layout(main=AREAS_TABLE, plan=plan_area_files, tables=lambda _: [LEVELS, f"{REGIONS}.parquet"], **_COUNTS),
-}
-"""The tables of releases by their kind."""
-
-
 def _tables_to_read(manifest: Manifest) -> list[str]:
     """List the tables to read: the tables that store the release, and the main table to compare with them."""
-    layout = _LAYOUTS[manifest.contents.kind]
+    layout = FAMILIES[manifest.contents.kind].layout
     names = [layout.main, *layout.tables(manifest.contents)]
     if not set(names) <= {file.name for file in manifest.files}:
         raise InputError("The release was published without GeoParquet, so dpviz cannot read it back. Open its files with other software.")
@@ -591,21 +538,23 @@ def _read_table(members: Members, name: str) -> Any:
     return file.read(columns=[column for column in file.schema_arrow.names if column != "geometry"])
 
 
-def _check_main_table(tables: dict[str, Any], release: AnyRelease) -> None:
+def _check_main_table(tables: dict[str, Any], release: NoisyRelease) -> None:
     """Raise an error unless the main table has the release's finest counts."""
-    layout = _LAYOUTS[kind_of(release)]
+    layout = FAMILIES[release.family].layout
     rows = layout.finest(release)
     table = tables[layout.main]
     if not set(rows.column_names) <= set(table.column_names) or not table.select(rows.column_names).cast(rows.schema).equals(rows):
         raise InputError(f"The release's {layout.main} has other counts than its tables of all levels.")
 
 
-def _rebuild_release(manifest: Manifest, tables: dict[str, Any]) -> AnyRelease:
+def _rebuild_release(manifest: Manifest, tables: dict[str, Any]) -> NoisyRelease:
     receipt = read_receipt(manifest.privacy, manifest.accounting)
-    return _LAYOUTS[manifest.contents.kind].rebuild(manifest.contents, tables, receipt, manifest.post_processing)
+    rebuild = FAMILIES[manifest.contents.kind].layout.rebuild
+    release: NoisyRelease = rebuild(manifest.contents, tables, receipt, manifest.post_processing)
+    return release
 
 
-def _find_contradiction(manifest: Facts, release: AnyRelease) -> str | None:
+def _find_contradiction(manifest: Facts, release: NoisyRelease) -> str | None:
     """Find the first part of a manifest that contradicts its release; None if there is none."""
     facts = describe_release(release) | {"utility": MANIFESTS.write(describe_utility(release))}
     facts["kind"], stated = facts["contents"]["kind"], manifest | {"kind": manifest["identity"]["kind"]}

@@ -29,6 +29,17 @@ OF_RELEASED_PAIRS = (
     " the intervals of released pairs contain the true number, although pairs are released because of their noise."
 )
 """What files, manifests, reports, notebooks and pages say of the intervals of pairs."""
+NO_UPPER_ENDS = (
+    "missing for larger regions, whose numbers are sums that lack the pairs that were left out, and so may be too low by any number."
+)
+"""Why numbers of trips have no upper ends."""
+MADE: dict[Noise, str] = {
+    "laplace": "{centre} ± ln(20) / √2 ≈ 2.12 stddev, rounded outwards and not under 0.",
+    "gaussian": "{centre} ± 1.96 stddev, rounded outwards and not under 0. Those that hold at once take tails as normal: they miss more"
+    " often than stated where stddev is below about 1.",
+}
+"""How manifests say that intervals around a column are made."""
+COVERS = "Covers the noise only: neither what is assumed inside partitions nor what was wrong in the data."
 
 
 def noise_of(receipt: Receipt) -> Noise:

@@ -7,7 +7,7 @@ import math
 import platform
 import re
 import uuid
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from fractions import Fraction
 from importlib.metadata import PackageNotFoundError, version
@@ -19,6 +19,7 @@ from dpviz.amounts import format_budget
 from dpviz.arrays import Floats
 from dpviz.codec import Schema, Table
 from dpviz.errors import InputError, SettingError
+from dpviz.families import FAMILIES
 from dpviz.privacy.accounts import exact_amount
 from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, ZcdpBudget
 from dpviz.privacy.consistency import Spread
@@ -26,10 +27,8 @@ from dpviz.privacy.receipt import Receipt, Step
 from dpviz.privacy.wavelet import WaveletSpread
 from dpviz.release import facts
 from dpviz.release.area_release import AreaRelease
-from dpviz.release.columns import NO_UPPER_ENDS, describe_columns
+from dpviz.release.base import NoisyRelease
 from dpviz.release.facts import MANIFESTS, SCHEMA_FILE, SCHEMA_VERSION, Accounting, Amounts, Privacy, Utility, read_setting
-from dpviz.release.intervals import ASSUMED, OF_RELEASED_PAIRS, Noise
-from dpviz.release.nouns import AREAS, POINTS, TRIPS, AnyRelease, kind_of
 from dpviz.release.point_release import PointRelease
 from dpviz.release.publication import CuratorTexts, Publication
 from dpviz.release.trip_release import TripRelease
@@ -49,15 +48,6 @@ _OF_STEPS = ("purpose", "level", "amount", "delta", "sensitivity", "noise", "sca
 _LONE_SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 CONFIDENCE = 0.95
-_INTERVALS: dict[Noise, str] = {
-    "laplace": "{centre} ± ln(20) / √2 ≈ 2.12 stddev, rounded outwards and not under 0.",
-    "gaussian": "{centre} ± 1.96 stddev, rounded outwards and not under 0. Those that hold at once take tails as normal: they miss more"
-    " often than stated where stddev is below about 1.",
-}
-_OF_RELEASED = f"count_noisy ± the least whole number that the noise exceeds with probability 0.05 R / m at most. {OF_RELEASED_PAIRS}"
-_COVERS = "Covers the noise only: neither what is assumed inside partitions nor what was wrong in the data."
-_BOXES = f" Of boxes that cut partitions, intervals (PointRelease.answer_interval) hold in {ASSUMED}."
-
 _LIBRARIES = ("dpviz", "numpy", "scipy", "pandas", "geopandas", "shapely", "pyproj", "pyarrow")
 _RELEASE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 TRUST_MODEL = "central: the curator holds all records and is trusted with them; readers of the release are not trusted"
@@ -161,23 +151,26 @@ def format_amount(amounts: Table) -> str:
     return format_budget({name: amounts[name]["decimal"] for name in PARTS if amounts[name] is not None})
 
 
-def describe_contents(release: AnyRelease) -> facts.AnyContents:
+def describe_contents(release: NoisyRelease) -> facts.Contents:
     """Describe mechanism, settings, public frame and layout of the tables.
 
     Raises:
         SettingError: a setting, or the name of a region, cannot be written as JSON.
     """
+    layout = FAMILIES[release.family].layout
     settings = {name: read_setting(value, f"The mechanism's setting {name!r}") for name, value in release.settings.items()}
     shared = {
         "mechanism": release.mechanism,
         "settings": settings,
         "approximate": release.approximate,
-        "columns": describe_columns(release),
+        "columns": layout.columns(release),
     }
-    return _CONTENTS[kind_of(release)](release, shared)
+    contents: facts.Contents = layout.describe(release, shared)
+    return contents
 
 
-def _describe_point_contents(release: PointRelease, shared: Table) -> facts.PointContents:
+def describe_point_contents(release: PointRelease, shared: Table) -> facts.PointContents:
+    """Describe what is in a release of points: the domain and its tree of partitions; `shared` is what the contents of all releases say."""
     tree = release.tree
     shape: Any = "stretches of a Hilbert curve" if tree.curve is not None else "one grid" if tree.lines is not None else "nested rectangles"
     order = None if tree.curve is None else tree.curve.order
@@ -217,7 +210,8 @@ def _describe_spread(spread: Spread | WaveletSpread | None) -> Any:
     return facts.LeastSquaresErrors(root_variance=spread.root)
 
 
-def _describe_trip_contents(release: TripRelease, shared: Table) -> facts.TripContents:
+def describe_trip_contents(release: TripRelease, shared: Table) -> facts.TripContents:
+    """Describe what is in a release of trips: the regions and the stages; `shared` is what the contents of all releases say."""
     tree = release.tree
     destinations = None if tree.destinations is tree.origins else tree.destinations
     stages = (
@@ -245,7 +239,8 @@ def _describe_trip_contents(release: TripRelease, shared: Table) -> facts.TripCo
     )
 
 
-def _describe_area_contents(release: AreaRelease, shared: Table) -> facts.AreaContents:
+def describe_area_contents(release: AreaRelease, shared: Table) -> facts.AreaContents:
+    """Describe what is in a release of areas: the regions and their levels; `shared` is what the contents of all releases say."""
     regions, denominator = release.regions, release.regions.denominator
     variances = release.noise_variance[[*regions.hierarchy.starts[:-1]]].tolist()
     levels = (
@@ -261,14 +256,6 @@ def _describe_area_contents(release: AreaRelease, shared: Table) -> facts.AreaCo
         hidden=release.hidden is not None,
         denominator=None if denominator is None else facts.Denominator(column=str(denominator.name), per=RATES_PER),
     )
-
-
-_CONTENTS: dict[str, Callable[[Any, Table], facts.AnyContents]] = {
-    POINTS: _describe_point_contents,
-    TRIPS: _describe_trip_contents,
-    AREAS: _describe_area_contents,
-}
-"""What describes the contents of a release of each kind, beside what all releases share."""
 
 
 def _describe_grid(grid: Grid | None) -> facts.Cells | None:
@@ -300,44 +287,26 @@ def _describe_regions(regions: Regions) -> tuple[facts.RegionLevel, ...]:
     return tuple(facts.RegionLevel(level=name, regions=len(ids), shapes=shape is not None) for name, ids, shape in shapes)
 
 
-def describe_utility(release: AnyRelease) -> Utility:
+def describe_utility(release: NoisyRelease) -> Utility:
     """Describe each level's accuracy, coarsest first: how many numbers, their standard deviations and the widths of intervals."""
-    names: Sequence[str | None]
-    if isinstance(release, TripRelease):
-        centre, names = "count_noisy", [release.tree.title(2 * level) for level in range(release.depth + 1)]
-    else:
-        centre = "count" if release.unbiased is None else "count_unbiased"
-        names = [None, *(release.regions.levels if isinstance(release, AreaRelease) else [None] * release.height)]
-    boxes = _BOXES if isinstance(release, PointRelease) and release.states_noise else ""
     return Utility(
         confidence=CONFIDENCE,
-        interval=f"{_describe_interval(release, centre)} {_COVERS}{boxes}",
+        interval=release.describe_intervals(),
         approximate=release.approximate,
-        levels=tuple(_describe_level(release, level, name) for level, name in enumerate(names)),
+        levels=tuple(_describe_level(release, level) for level in range(release.level_number(None) + 1)),
     )
 
 
-def _describe_interval(release: AnyRelease, centre: str) -> str:
-    """Describe how the intervals of a release are made."""
-    if not isinstance(release, TripRelease) or not release.for_released:
-        return _INTERVALS[release.noise].format(centre=centre)
-    return f"{_OF_RELEASED} Upper ends are {NO_UPPER_ENDS}" if release.lacks_pairs else _OF_RELEASED
-
-
-def _describe_level(release: AnyRelease, level: int, between: str | None) -> facts.LevelUtility:
+def _describe_level(release: NoisyRelease, level: int) -> facts.LevelUtility:
     """Describe the accuracy of a level; partitions that a mask covers are left out."""
-    if isinstance(release, TripRelease):
-        stddev, (low, high) = release.stddev(level), release.interval(level)
-    else:
-        nodes = release.open_nodes(level)
-        stddev, (low, high) = release.node_stddev[nodes], release.node_interval(nodes)
+    numbers = release.level_numbers(level)
     return facts.LevelUtility(
         level=level,
-        between=between,
-        partitions=len(stddev),
-        stddev_median=_compute_quantile(stddev, 0.5),
-        stddev_p95=_compute_quantile(stddev, CONFIDENCE),
-        interval_width_median=_compute_quantile(high - low, 0.5),
+        between=release.between(level),
+        partitions=len(numbers.stddev),
+        stddev_median=_compute_quantile(numbers.stddev, 0.5),
+        stddev_p95=_compute_quantile(numbers.stddev, CONFIDENCE),
+        interval_width_median=_compute_quantile(numbers.high - numbers.low, 0.5),
     )
 
 
@@ -347,7 +316,7 @@ def _compute_quantile(values: Floats, share: float) -> float | None:
     return value if np.isfinite(value) else None
 
 
-def describe(release: AnyRelease, publication: Publication, *, created: datetime | None = None, release_id: str | None = None) -> Table:
+def describe(release: NoisyRelease, publication: Publication, *, created: datetime | None = None, release_id: str | None = None) -> Table:
     """Make the manifest of a release, without the list of files, which `write_release` adds.
 
     Args:
@@ -374,13 +343,13 @@ def describe(release: AnyRelease, publication: Publication, *, created: datetime
     >>> manifest["privacy"]["epsilon"]
     {'exact': '1', 'decimal': 1.0}
     """
-    if not isinstance(release, AnyRelease):
+    if not isinstance(release, NoisyRelease):
         raise InputError("A manifest describes a release of points, trips or areas; private counts have none.")
     release.refuse_unpublishable()
     return _build_manifest(release, publication, created, release_id)
 
 
-def check_describable(release: AnyRelease, publication: Publication | None = None) -> Table:
+def check_describable(release: NoisyRelease, publication: Publication | None = None) -> Table:
     """Check that a release like this one can be described, before budget is spent on it.
 
     Args:
@@ -418,7 +387,7 @@ def encode_manifest(manifest: Table) -> bytes:
     raise SettingError(reason)
 
 
-def _build_manifest(release: AnyRelease, publication: Publication, created: datetime | None, release_id: str | None) -> Table:
+def _build_manifest(release: NoisyRelease, publication: Publication, created: datetime | None, release_id: str | None) -> Table:
     account = facts.LedgerAccount(
         draws=publication.draws,
         spent=_describe_ledger_amount(publication.dataset_spent),
@@ -454,7 +423,7 @@ def _describe_data_product(publication: CuratorTexts) -> facts.DataProduct:
     )
 
 
-def describe_release(release: AnyRelease) -> Table:
+def describe_release(release: NoisyRelease) -> Table:
     """Write the parts of a manifest that follow from the release alone: privacy, accounting, post-processing and contents."""
     return {
         "privacy": MANIFESTS.write(describe_privacy(release.receipt)),
@@ -491,7 +460,7 @@ def find_violation(manifest: object) -> str | None:
     return None
 
 
-def _describe_identity(release: AnyRelease, created: datetime | None, release_id: str | None) -> facts.Identity:
+def _describe_identity(release: NoisyRelease, created: datetime | None, release_id: str | None) -> facts.Identity:
     time = datetime.now(UTC) if created is None else created
     identifier = str(uuid.uuid4()) if release_id is None else release_id
     if not isinstance(time, datetime) or time.tzinfo is None:
@@ -502,7 +471,7 @@ def _describe_identity(release: AnyRelease, created: datetime | None, release_id
         schema_version=SCHEMA_VERSION,
         release_id=identifier,
         created=time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        kind=cast("Any", kind_of(release)),
+        kind=facts.Kind(release.family),
         versions={"python": platform.python_version()} | {name: _find_version(name) for name in _LIBRARIES},
     )
 

@@ -6,7 +6,6 @@ from collections.abc import Collection
 from typing import Any
 
 from dpviz.errors import did_you_mean
-from dpviz.release.nouns import TRIPS
 
 Facts = dict[str, Any]
 
@@ -36,7 +35,7 @@ def translate_manifest(manifest: Facts) -> Facts:
         RENAMED.get(name, name): _RENAMED_VALUES.get((name, value), value) if isinstance(value, str) else value
         for name, value in manifest["contents"]["settings"].items()
     }
-    if manifest["contents"]["kind"] == TRIPS and settings.get("split", "custom") != "custom":
+    if manifest["contents"]["kind"] == "trips" and settings.get("split", "custom") != "custom":
         settings |= {"weights": []}  # up to 2.1 they were stated without being used
     return manifest | {"contents": manifest["contents"] | {"settings": settings}}
 

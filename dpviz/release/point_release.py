@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, overload
 
 import geopandas
 import numpy as np
@@ -14,9 +15,11 @@ from numpy.typing import ArrayLike, NDArray
 from dpviz.arrays import Floats, Integers
 from dpviz.errors import DomainError, check_choice
 from dpviz.privacy.consistency import Spread
-from dpviz.privacy.receipt import PRIVATE
-from dpviz.privacy.wavelet import WaveletSpread
+from dpviz.privacy.receipt import PRIVATE, Step
+from dpviz.privacy.wavelet import WaveletSpread, coefficients
+from dpviz.release.base import Rows
 from dpviz.release.count_release import CountRelease
+from dpviz.release.intervals import ASSUMED
 from dpviz.release.regular_grid import make_dataset
 from dpviz.release.unevenness import CutSums, Unevenness
 from dpviz.space.coverage import check_coverage, is_areas, shapes_of
@@ -59,6 +62,8 @@ class PointRelease(CountRelease):
     >>> bool(abs(count[0] - 2) < 4 * stddev[0])
     True
     """
+
+    family: ClassVar[str] = "points"
 
     domain: Domain
     tree: Tree
@@ -318,6 +323,54 @@ class PointRelease(CountRelease):
         """Return whether the counts of (k,) nodes lie outside of their own intervals, because a biased step moved them."""
         low, high = self.node_interval(nodes)
         return (self.count[nodes] < low) | (self.count[nodes] > high)
+
+    @property
+    def frame(self) -> Domain:
+        """The domain."""
+        return self.domain
+
+    def name_level(self, level: int) -> str:
+        """Name a level for readers: "whole area", or its number."""
+        return "whole area" if level == 0 else f"level {level}, the finest" if level == self.height else f"level {level}"
+
+    def typical_size(self, level: int) -> float:
+        """Return the median area of a level's partitions, in km2 or square units of a plane."""
+        return float(np.nanmedian(self.domain.areas_km2(self.tree.rectangles(self.open_nodes(level)))))
+
+    def describe_intervals(self) -> str:
+        """Say how its intervals are made, and what they cover; of boxes, too, where the noise is stated."""
+        boxes = f" Of boxes that cut partitions, intervals (PointRelease.answer_interval) hold in {ASSUMED}." if self.states_noise else ""
+        return f"{super().describe_intervals()}{boxes}"
+
+    def is_structure(self, step: Step) -> bool:
+        """Return whether a step chose the structure (splits, medians, sizes); else it measured counts that are published."""
+        return not step.purpose.startswith("counts")
+
+    def path_to(self, leaf: int) -> Integers:
+        """Return the (k,) nodes that contain a cell of the lattice, root first."""
+        tree, (row, column) = self.tree, divmod(leaf, self.domain.side)
+        if tree.curve is not None:
+            position = int(tree.curve.positions(np.array([column]), np.array([row]), self.domain.order)[0])
+            return np.flatnonzero((tree.curve.first <= position) & (position < tree.curve.last))
+        return np.flatnonzero((tree.west <= column) & (column < tree.east) & (tree.south <= row) & (row < tree.north))
+
+    def observe(self, leaves: tuple[int, ...]) -> tuple[list[Rows], Floats]:
+        """Return what `CountRelease.observe` does, and of a wavelet its coefficients, which alone have independent noise."""
+        rows, variances = super().observe(leaves)
+        if not isinstance(self.spread, WaveletSpread):
+            return rows, variances
+        values = coefficients(self.blocks(self.spread.order)).ravel().round()  # type: ignore[arg-type]
+        rows.append(Rows([(number,) for number in range(len(values))], {"coefficient": values}))
+        return rows, np.full(4**self.spread.order, self.spread.variance)
+
+    def _observe_path(self, path: Integers) -> dict[str, Floats]:
+        second = self.noisy if self.second_measurement is None else self.second_measurement
+        sides = dict(zip(("west", "south", "east", "north"), self.tree.rectangles(path).T, strict=True))
+        counts = {"noisy count": self.noisy[path], "count": self.count[path], "second count": second[path]}
+        return counts | super()._observe_path(path) | sides
+
+    def _label_nodes(self) -> list[tuple[Hashable, ...]]:
+        return [tuple(box) for box in self.tree.rectangles().tolist()]
 
     @cached_property
     def _cumulative(self) -> Cumulative | None:

@@ -32,8 +32,9 @@ from pyproj.exceptions import ProjError
 from dpviz.arrays import Floats, Integers, Places, Texts
 from dpviz.errors import DomainError, DpvizError, InputError
 from dpviz.privacy.receipt import Receipt
+from dpviz.release.columns import describe_trip_columns
 from dpviz.release.facts import Contents, RegionLevel, Stage, TripContents
-from dpviz.release.manifest import read_grid
+from dpviz.release.manifest import describe_trip_contents, read_grid
 from dpviz.release.reliability import grade_reliability
 from dpviz.release.trip_release import PairSums, RegionTotals, StageCounts, TripRelease
 from dpviz.space.pair_tree import PairTree
@@ -105,6 +106,31 @@ Ends = tuple[Floats, Floats]
 """The (n,) lower and (n,) upper ends of intervals."""
 Plan = list[Member | LeftOut]
 """The files of a release: those to be written, and those that cannot be made."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layout:
+    """The tables of the releases of a family.
+
+    Attributes:
+        contents: class of the contents of their manifests, on top of `Contents` (`dpviz.release.facts`), with the family's name as `kind`.
+        describe: makes them from a release, and from what the contents of all releases say.
+        columns: describes every column that a table may have, by name.
+        main: name of the main table.
+        plan: plans the files of a release in some formats.
+        tables: lists the tables that store a release, from the manifest's contents.
+        rebuild: rebuilds a release from the manifest's contents, the tables, the receipt and the post-processing steps.
+        finest: makes the columns of the main table that are not computed from others, to compare them with a table that was read.
+    """
+
+    contents: type[Contents]
+    describe: Callable[[Any, dict[str, Any]], Contents]
+    columns: Callable[[Any], dict[str, str]]
+    main: str
+    plan: Callable[[Any, tuple[str, ...]], Plan]
+    tables: Callable[[Any], list[str]]
+    rebuild: Callable[[Any, dict[str, Any], Receipt, tuple[str, ...]], Any]
+    finest: Callable[[Any], pa.Table]
 
 
 def escape_formulas(texts: Iterable[str]) -> list[str]:
@@ -676,3 +702,21 @@ def _plan_locations_csv(release: TripRelease, level: int) -> Member | LeftOut:
     ids, names = (pa.array(table[column].tolist(), pa.string()) for column in ("id", "name"))
     make = partial(make_table, {"id": ids, "lat": table["lat"], "lon": table["lon"], "name": names})
     return plan_csv(name, f"A place inside each region, in EPSG:4326 (degrees).{ESCAPED_NOTE}", make)
+
+
+def _list_trip_tables(contents: TripContents) -> list[str]:
+    stems = [REGIONS] if contents.destinations is None else [ORIGINS, DESTINATIONS]
+    further = [name for name, is_there in ((ACROSS, contents.across), (TOTALS, contents.totals)) if is_there]
+    return [STAGES, *(f"{stem}.parquet" for stem in stems), *further]
+
+
+TRIP_LAYOUT = Layout(
+    contents=TripContents,
+    describe=describe_trip_contents,
+    columns=describe_trip_columns,
+    main=FLOWS,
+    plan=plan_trip_files,
+    tables=_list_trip_tables,
+    rebuild=rebuild_trip_release,
+    finest=select_finest_trips,
+)

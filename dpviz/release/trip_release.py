@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, overload
+from typing import Any, ClassVar, Literal, overload
 
 import numpy as np
 import pandas as pd
@@ -13,9 +13,10 @@ from numpy.typing import ArrayLike
 from dpviz.arrays import Floats, Integers, Mask, Places
 from dpviz.errors import DomainError
 from dpviz.privacy.receipt import PRIVATE
-from dpviz.release.base import Level, NoisyRelease
-from dpviz.release.intervals import count_ends, half_widths, half_widths_of_released
+from dpviz.release.base import Level, LevelNumbers, NoisyRelease, Rows
+from dpviz.release.intervals import COVERS, NO_UPPER_ENDS, OF_RELEASED_PAIRS, count_ends, half_widths, half_widths_of_released
 from dpviz.space.pair_tree import PairTree
+from dpviz.space.regions import Regions
 
 ESTIMATED = "best unbiased estimates from all noisy counts, which count_noisy states"
 """The step of post-processing after which `StageCounts.noisy` are estimates, not single measurements."""
@@ -138,6 +139,8 @@ class TripRelease(NoisyRelease):
     (1,)
     """
 
+    family: ClassVar[str] = "trips"
+
     tree: PairTree
     stages: tuple[StageCounts, ...]
     every_pair: bool = False
@@ -204,7 +207,7 @@ class TripRelease(NoisyRelease):
         Raises:
             DomainError: no such level.
         """
-        return self.stage(2 * self._level_number(level))
+        return self.stage(2 * self.level_number(level))
 
     def stage(self, stage: int) -> pd.DataFrame:
         """Make the table of `to_frame` for a stage, 0 to T. Stage 2k is level k; an odd stage pairs regions of two consecutive levels.
@@ -239,7 +242,7 @@ class TripRelease(NoisyRelease):
         Raises:
             DomainError: no such level.
         """
-        stage = 2 * self._level_number(level)
+        stage = 2 * self.level_number(level)
         return self.stage_stddev(stage)[self.stages[stage].order]
 
     def interval(self, level: Level | None = None, *, joint: bool = False) -> tuple[Floats, Floats]:
@@ -252,9 +255,82 @@ class TripRelease(NoisyRelease):
         Raises:
             DomainError: no such level.
         """
-        stage = 2 * self._level_number(level)
+        stage = 2 * self.level_number(level)
         low, high = (ends[self.stages[stage].order] for ends in self.stage_interval(stage, joint=joint))
         return low, high
+
+    def level_numbers(self, level: int) -> LevelNumbers:
+        """Return the numbers of the released pairs of a level, in the order of `to_frame`."""
+        counts = self.stages[2 * level]
+        return LevelNumbers(counts.count[counts.order].astype(np.float64), self.stddev(level), *self.interval(level))
+
+    @property
+    def frame(self) -> tuple[Regions, Regions]:
+        """Where trips begin, and where they end."""
+        return self.tree.origins, self.tree.destinations
+
+    @property
+    def total(self) -> int:
+        """How many trips it has in all."""
+        return int(self.stages[0].count.sum())
+
+    @property
+    def finest_numbers(self) -> int:
+        """How many pairs of its finest level are released."""
+        return len(self.stages[-1].count)
+
+    @property
+    def lists_pairs(self) -> bool:
+        """Whether the finest level lists only some pairs, and the trips of the others are in coarser levels."""
+        return self.half_step_sums is not None
+
+    def is_sum(self, level: int) -> bool:
+        """Return whether a level is a sum of finer pairs, and not measured itself."""
+        return 1 <= level <= self.depth and not np.isfinite(self.stages[2 * level].variance)
+
+    def name_level(self, level: int) -> str:
+        """Name a level for readers, such as "state to state"."""
+        return self.between(level) if level else "all trips"
+
+    def name_step(self, level: int) -> str:
+        """Name a stage, which is what steps of the receipt number."""
+        return self.tree.title(level)
+
+    def between(self, level: int) -> str:
+        """Return the name of a level in the manifest, such as "state to state"."""
+        return self.tree.title(2 * level)
+
+    @property
+    def centred_on(self) -> str:
+        """The column of its tables on which intervals are centred."""
+        return "count_noisy"
+
+    def describe_intervals(self) -> str:
+        """Say how its intervals are made, and what they cover, in the words of the manifest."""
+        if not self.for_released:
+            return super().describe_intervals()
+        made = f"count_noisy ± the least whole number that the noise exceeds with probability 0.05 R / m at most. {OF_RELEASED_PAIRS}"
+        upper = f" Upper ends are {NO_UPPER_ENDS}" if self.lacks_pairs else ""
+        return f"{made}{upper} {COVERS}"
+
+    @property
+    def interval_note(self) -> str:
+        """What intervals of released pairs hold for."""
+        return OF_RELEASED_PAIRS if self.for_released and self.states_noise else ""
+
+    def add_up_errors(self) -> tuple[Floats, float, float]:
+        """Return how the errors of the released pairs of leaves stand to that of the whole, as `NoisyRelease.add_up_errors` says."""
+        listed, unlisted = self.stages[-1].count.sum(), self.unlisted_trips(0, 0).count.sum()
+        return self.stddev(), float(self.stddev(0).max(initial=0.0)), float(listed + unlisted - self.stages[0].count.sum())
+
+    def observe(self, leaves: tuple[int, ...]) -> tuple[list[Rows], Floats]:  # noqa: ARG002
+        """Return the pairs of all stages, whatever the leaves are; see `NoisyRelease.observe`."""
+        measured = np.array([stage.measured for stage in self.stages])
+        rows = [Rows([(stage,) for stage in range(len(self.stages))], {"numbers measured in stage": measured})]
+        for number, stage in enumerate(self.stages):
+            pairs = zip(stage.origin.tolist(), stage.destination.tolist(), strict=True)
+            rows.append(Rows([(number, *pair) for pair in pairs], {"noisy trips": stage.noisy, "trips": stage.count}))
+        return rows, np.concatenate([np.full(len(stage.count), stage.variance) for stage in self.stages])
 
     def stage_stddev(self, stage: int) -> Floats:
         """Return (k,) standard deviations of the noise on the counts of a stage (0 to T), in trips, in the order of `stages[stage]`."""
@@ -395,7 +471,7 @@ class TripRelease(NoisyRelease):
         Raises:
             DomainError: no such level, or something else than indices.
         """
-        numbers = self._level_numbers(*levels)
+        numbers = self._number_levels(*levels)
         if not all(np.issubdtype(np.asarray(indices).dtype, np.integer) for indices in (origin, destination)):
             raise DomainError("Pairs are given by the indices of their regions; regions.find(ids, level) finds them.")
         if self.half_step_sums is None or numbers != self.tree.levels(self.tree.height):
@@ -409,7 +485,7 @@ class TripRelease(NoisyRelease):
         level_pair = (self.depth, self.depth) if levels is None else levels
         if not isinstance(level_pair, tuple | list) or len(level_pair) != 2:
             raise DomainError("levels must be a pair: the level of the origins and the level of the destinations.")
-        level_numbers = self._level_numbers(*level_pair)
+        level_numbers = self._number_levels(*level_pair)
         origin, destination = np.atleast_1d(np.asarray(origins, object)), np.atleast_1d(np.asarray(destinations, object))
         if origin.shape != destination.shape or origin.ndim != 1:
             raise DomainError("origins and destinations must be lists of the same length.")
@@ -481,7 +557,7 @@ class TripRelease(NoisyRelease):
         Raises:
             DomainError: no such level, or both levels are those of the leaves.
         """
-        levels = self._level_numbers(origin_level, destination_level)
+        levels = self._number_levels(origin_level, destination_level)
         if levels == self.tree.levels(self.tree.height):
             raise DomainError("A rest is part of pairs of larger regions; choose a coarser level for one side at least.")
         if self.half_step_sums is None:
@@ -533,10 +609,15 @@ class TripRelease(NoisyRelease):
     def _measured_counts(self) -> dict[tuple[int, int, int], PairSums]:
         return {}
 
-    def _level_number(self, level: Level | None) -> int:
+    def level_number(self, level: Level | None) -> int:
+        """Return the number of a level of origins, 0 for everything to g, by its number or name; None is the finest.
+
+        Raises:
+            DomainError: no such level.
+        """
         return self.depth if level is None else self.tree.origins.level_number(level)
 
-    def _level_numbers(self, origin_level: Level, destination_level: Level) -> tuple[int, int]:
+    def _number_levels(self, origin_level: Level, destination_level: Level) -> tuple[int, int]:
         return self.tree.origins.level_number(origin_level), self.tree.destinations.level_number(destination_level)
 
     def _sum_across(self, across: PairSums, levels: tuple[int, int]) -> PairSums:

@@ -12,8 +12,9 @@ import numpy as np
 import scipy
 
 from dpviz.amounts import format_decimal, format_percent
-from dpviz.release.area_release import AreaRelease
-from dpviz.release.nouns import AnyRelease, counted_noun
+from dpviz.families import FAMILIES
+from dpviz.release.base import NoisyRelease
+from dpviz.release.count_release import CountRelease
 from dpviz.release.point_release import PointRelease
 from dpviz.release.squares import is_quartered, level_like, square_errors, zoom_like
 from dpviz.release.trip_release import TripRelease
@@ -29,6 +30,7 @@ _LEAST_STANDING = 0.25  # share of all records in small partitions that stand ou
 _MOST_DOUBTFUL = 0.5  # share of the parts that look occupied that may be empty, up to which a level is usable
 _PRESENT = 0.5  # released count from which a part looks occupied
 _MOST_WRONG, _MOST_UNSURE = 0.1, 0.05  # shares of the empty parts that look occupied, and of these that may be empty, from which it is said
+_SQUARES = "squares"
 LARGE_NOISE, MAYBE_EMPTY, TOO_LOW = "large noise", "may be empty", "too low"
 """Why a level is not usable."""
 RULE = (
@@ -96,7 +98,7 @@ class Verdict:
             if they are few.
 
     >>> level = LevelVerdict(level=0, name="level 0", parts=1, mean=1000.0, stddev=12.0, grade=USABLE)
-    >>> Verdict(levels=(level,), counted="records", parts="squares").headline
+    >>> Verdict(levels=(level,), counted="records", parts=_SQUARES).headline
     'The only level, the whole, is usable.'
     """
 
@@ -133,7 +135,7 @@ class Verdict:
             if self.listed is not None:
                 return f"All levels are usable; {finest.name} lists {self.listed:,} of its {finest.parts:,} {self.parts}."
             off = format_percent(finest.stddev / finest.mean)
-            kind = "an error" if self.parts == "squares" else "noise"
+            kind = "an error" if self.parts == _SQUARES else "noise"
             size = f", with {kind} of {off} of an average number" if finest.stddev else ""
             return f"All levels are usable, down to the {finest.parts:,} {self.parts} of {finest.name}{size}."
         if not any(grade == USABLE for grade, _ in grades):
@@ -160,7 +162,7 @@ class Verdict:
     @property
     def rule(self) -> str:
         """The text of the rule by which levels are graded."""
-        if self.parts == "squares":
+        if self.parts == _SQUARES:
             return SQUARES_RULE + OCCUPIED_RULE
         if self.parts == "pairs":
             rule = RULE.format(parts=self.parts, counted_parts="of the level were counted, with noise or exactly")
@@ -195,7 +197,7 @@ class Verdict:
         name = _capitalise(level.name)
         part = self.parts.removesuffix("s")
         size = format_decimal(level.stddev, 3) if math.isfinite(level.stddev) else "unknown size"
-        kind = "an error" if self.parts == "squares" else "noise"
+        kind = "an error" if self.parts == _SQUARES else "noise"
         noise = f"with {kind} of ±\u00a0{size}" if level.stddev else "exactly"
         noise = "with an error that is not stated" if level.grade == NOT_JUDGED else noise
         if level.parts == 1:
@@ -203,7 +205,7 @@ class Verdict:
         return f"{name}, {level.parts:,} {self.parts}: {format_decimal(level.mean, 3)} {self.counted} in an average {part}, {noise}."
 
 
-def verdict(release: AnyRelease) -> Verdict:
+def verdict(release: NoisyRelease) -> Verdict:
     """Grade every level of a release by its noise and the released total alone.
 
     The rule: r = s / (t / k). Here s is the mean standard deviation of the level's numbers and t the released total, at least 0. k is
@@ -240,32 +242,55 @@ def verdict(release: AnyRelease) -> Verdict:
     >>> verdict(dv.Quadtree(height=3).release(points, dv.PureBudget(0.2), dv.Entropy.seeded(1))).headline
     'Levels 0 to 2 are usable; level 3 is mostly noise; level 4 is too fine: its counts are spread, not measured.'
     """
-    if isinstance(release, PointRelease):
-        errors, noise = square_errors(release)
-        return _doubt_occupied(release, square_verdict(release, errors.tolist(), noise=noise.tolist()))
-    if isinstance(release, TripRelease):
-        dropped, total = _smallest_released(release), float(release.stages[0].count.sum())
-        stages = tuple(_grade_stage(release, stage, lacking=dropped is not None) for stage in range(release.tree.height + 1))
-        return Verdict(
-            levels=tuple(replace(graded, level=level) for level, graded in enumerate(stages[::2])),
-            counted=counted_noun(release),
-            parts="pairs",
-            dropped=dropped,
-            listed=None if release.half_step_sums is None else len(release.stages[-1].count),
-            rest=None if release.half_step_sums is None or total <= 0 else 100.0 * int(release.unlisted_trips(0, 0).count.sum()) / total,
-            stages=stages,
-        )
+    judged: Verdict = FAMILIES[release.family].judge(release)
+    return judged
+
+
+def judge_points(release: PointRelease) -> Verdict:
+    """Judge a release of points as `verdict` does: its zoom levels, by the expected errors of their squares."""
+    errors, noise = square_errors(release)
+    return _doubt_occupied(release, square_verdict(release, errors.tolist(), noise=noise.tolist()))
+
+
+def judge_trips(release: TripRelease) -> Verdict:
+    """Judge a release of trips as `verdict` does: its levels, and the stages between them."""
+    dropped, total = _smallest_released(release), float(release.stages[0].count.sum())
+    stages = tuple(_grade_stage(release, stage, lacking=dropped is not None) for stage in range(release.tree.height + 1))
+    return Verdict(
+        levels=tuple(replace(graded, level=level) for level, graded in enumerate(stages[::2])),
+        counted=release.counted,
+        parts="pairs",
+        dropped=dropped,
+        listed=None if release.half_step_sums is None else len(release.stages[-1].count),
+        rest=None if release.half_step_sums is None or total <= 0 else 100.0 * int(release.unlisted_trips(0, 0).count.sum()) / total,
+        stages=stages,
+    )
+
+
+def judge_levels(release: CountRelease, parts: str = "regions") -> Verdict:
+    """Judge a release of counts as `verdict` does: each of its levels, by the noise on the counts of its nodes.
+
+    Args:
+        release: of areas, or of another family whose levels have public nodes.
+        parts: what the nodes of a level are, in the plural.
+    """
     levels, total = [], float(release.centre[0])
-    for level, name in enumerate(["the whole", *release.regions.levels]):
+    for level in range(release.level_number(None) + 1):
         nodes = release.open_nodes(level)
-        levels.append(grade_level(level, name, len(nodes), total, float(np.mean(release.node_stddev[nodes]))))
-    return _doubt_occupied(release, Verdict(levels=tuple(levels), counted=counted_noun(release), parts="regions"))
+        levels.append(grade_level(level, release.name_level(level), len(nodes), total, float(np.mean(release.node_stddev[nodes]))))
+    return _doubt_occupied(release, Verdict(levels=tuple(levels), counted=release.counted, parts=parts))
 
 
-def grades(release: AnyRelease) -> list[str]:
+def grades(release: NoisyRelease) -> list[str]:
     """Return the grade of each level of a release, the whole first; of points, that of the squares that are like its partitions."""
-    found = [level.grade for level in verdict(release).levels]
-    return [found[zoom_like(release, level)] for level in range(release.height + 1)] if isinstance(release, PointRelease) else found
+    judged = verdict(release)
+    levels = range(release.level_number(None) + 1)
+    return [judged.levels[_place_in_verdict(release, judged, level)].grade for level in levels]
+
+
+def _place_in_verdict(release: Any, judged: Verdict, level: int) -> int:
+    """Return where a level of a release is among those that a verdict judges, which of points are zoom levels."""
+    return zoom_like(release, level) if judged.parts == _SQUARES else level
 
 
 def with_false_positives(found: Verdict, empty: Sequence[int], wrong: Sequence[int]) -> Verdict:
@@ -292,13 +317,13 @@ def _finest_readable(found: Verdict) -> LevelVerdict | None:
     return next((level for level in reversed(found.levels) if level.grade in (USABLE, ROUGH)), None)
 
 
-def _doubt_occupied(release: PointRelease | AreaRelease, found: Verdict) -> Verdict:
+def _doubt_occupied(release: CountRelease, found: Verdict) -> Verdict:
     """Say in a verdict how many parts of its finest readable level that look occupied may be empty, from released numbers alone.
 
     A level is no more than rough if more than half of its parts that look occupied may be empty: its noise is small beside an average
     number only because few parts have nearly all records.
     """
-    doubts = [_count_doubtful(release, level.level) for level in found.levels]
+    doubts = [_count_doubtful(release, _level_of(release, found, level)) for level in found.levels]
     levels = tuple(
         replace(level, grade=ROUGH, cause=MAYBE_EMPTY) if level.grade == USABLE and unsure > _MOST_DOUBTFUL * looks else level
         for level, (unsure, looks) in zip(found.levels, doubts, strict=True)
@@ -310,21 +335,23 @@ def _doubt_occupied(release: PointRelease | AreaRelease, found: Verdict) -> Verd
     unsure, looks = doubts[levels.index(finest)]
     if unsure < max(_MOST_UNSURE * looks, 1):
         return found
-    name = f"regions of {finest.name}" if isinstance(release, AreaRelease) else "partitions"
+    name = "partitions" if found.parts == _SQUARES else f"{found.parts} of {finest.name}"
     return replace(found, occupied=f"But up to about {unsure:,} of the {looks:,} {name} that look occupied may be empty.")
 
 
-def _count_doubtful(release: PointRelease | AreaRelease, level: int) -> tuple[int, int]:
+def _level_of(release: Any, found: Verdict, level: LevelVerdict) -> int:
+    """Return the level of a release that a level of its verdict is of, or is like."""
+    return level_like(release, level.level) if found.parts == _SQUARES else level.level
+
+
+def _count_doubtful(release: CountRelease, level: int) -> tuple[int, int]:
     """Count the parts of a level that may be empty although they look occupied, and all that look so.
 
     The noise of an unbiased estimate is symmetric. So of the parts without records, about as many are above a number by noise alone as are
     below its negative; parts with few records add to the latter. The number here is the smallest that looks occupied. Numbers that are
     hidden do not look occupied.
     """
-    if isinstance(release, AreaRelease):
-        nodes, is_hidden = release.nodes(level), release.hidden if level == release.regions.depth else None
-    else:
-        nodes, is_hidden = release.nodes(level_like(release, level)), None
+    nodes, is_hidden = release.nodes(level), release.hidden_at(level)
     count = release.count[nodes] if is_hidden is None else release.count[nodes][~is_hidden]
     looks = count[count >= _PRESENT]
     return 0 if not len(looks) else min(int((release.centre[nodes] <= -looks.min()).sum()), len(looks)), len(looks)
@@ -360,8 +387,8 @@ def square_verdict(release: PointRelease, errors: Sequence[float], unit: str = "
     spread = [level.grade == NOISE and part**2 < error**2 / 2 for level, error, part in zip(levels, errors, parts, strict=True)]
     first = spread.index(True) if True in spread else len(levels)
     levels = tuple(replace(level, grade=TOO_FINE) if level.level >= first and level.grade == NOISE else level for level in levels)
-    counted = unit or counted_noun(release)
-    return Verdict(levels=levels, counted=counted, parts="squares", exception=_describe_standing(release, levels, counted))
+    counted = unit or release.counted
+    return Verdict(levels=levels, counted=counted, parts=_SQUARES, exception=_describe_standing(release, levels, counted))
 
 
 def _describe_standing(release: PointRelease, levels: Sequence[LevelVerdict], counted: str) -> str:
@@ -383,7 +410,7 @@ def _describe_standing(release: PointRelease, levels: Sequence[LevelVerdict], co
     return f"Yet {some} as small as at level {first} {stand} out, with {format_percent(share)} of all {counted}."
 
 
-def describe_verdict(release: AnyRelease) -> dict[str, Any]:
+def describe_verdict(release: NoisyRelease) -> dict[str, Any]:
     """Describe the verdict in the form of the manifest: sentences, rule, and the levels of each grade."""
     result = verdict(release)
     grade_names = {"usable": (USABLE,), "rough": (ROUGH,), "mostly_noise": (NOISE, TOO_FINE)}

@@ -8,31 +8,22 @@ from __future__ import annotations
 import base64
 import gzip
 from dataclasses import replace
-from functools import cache, singledispatch
+from functools import cache
 
 from dpviz.cards import MapPage
-from dpviz.errors import DomainError
+from dpviz.families import FAMILIES
 from dpviz.privacy.receipt import PRIVATE
-from dpviz.release.area_release import AreaRelease
-from dpviz.release.base import Level
-from dpviz.release.nouns import AnyRelease, counted_noun
-from dpviz.release.point_release import PointRelease
-from dpviz.release.trip_release import TripRelease
-from dpviz.view import areas_canvas, points_canvas, trips_canvas
-from dpviz.view.areas_drawing import AreasMapSettings, RegionsOnMap, draw_areas
-from dpviz.view.basemap import find_map_bounds
-from dpviz.view.canvas import Scene
+from dpviz.release.base import Level, NoisyRelease
 from dpviz.view.deck import BUNDLE, CANVAS_HTML, CANVAS_SCRIPT, CANVAS_STYLE
 from dpviz.view.levels import find_level
 from dpviz.view.report import load_template
 from dpviz.view.scene_svg import draw_svg
-from dpviz.view.trips_drawing import TripsMapSettings, draw_trips
 
 HEIGHT = 420
 """About the height of a map in a notebook, in pixels."""
 
 
-def explore(release: AnyRelease, level: Level | None = None) -> MapPage:
+def explore(release: NoisyRelease, level: Level | None = None) -> MapPage:
     """Make an interactive map of a level.
 
     Args:
@@ -42,7 +33,7 @@ def explore(release: AnyRelease, level: Level | None = None) -> MapPage:
     Raises:
         DomainError: no such level, or regions without geometry.
     """
-    scene, note = make_scene(release, find_level(release, level))
+    scene, note = FAMILIES[release.family].scene(release, find_level(release, level), dark=False, height=HEIGHT)
     scene = replace(scene, may_save=True, stamp="" if release.status == PRIVATE else f"{release.status}. Not for publication.")
     page = load_template("explore.html.jinja").render(
         description=scene.description,
@@ -57,34 +48,6 @@ def explore(release: AnyRelease, level: Level | None = None) -> MapPage:
         library=_pack_library(),
     )
     return MapPage(html=page, description=scene.description)
-
-
-@singledispatch
-def make_scene(release: AnyRelease, level: int) -> tuple[Scene, str]:
-    """Make the map of a level, and the note under it: what was left out, as plain text."""
-    raise TypeError(f"There is no map of level {level} of {type(release).__name__}.")
-
-
-@make_scene.register
-def _(release: PointRelease, level: int) -> tuple[Scene, str]:
-    release.nodes(level)  # refuses a level that is not there
-    if find_map_bounds(release.domain) is None:
-        raise DomainError("The domain has no place on a web map, because of its CRS. plot draws it on its own plane.")
-    view = points_canvas.ReleaseView.of(release, level, unit=counted_noun(release), dark=False)
-    return points_canvas.released_scene(view, points_canvas.RELEASED, height=HEIGHT), ""
-
-
-@make_scene.register
-def _(release: TripRelease, level: int) -> tuple[Scene, str]:
-    drawing = draw_trips(release, TripsMapSettings(level=level))
-    return trips_canvas.released_scene(release, drawing, height=HEIGHT), drawing.note
-
-
-@make_scene.register
-def _(release: AreaRelease, level: int) -> tuple[Scene, str]:
-    on_map = RegionsOnMap(release.regions)
-    drawing = draw_areas(release, on_map, AreasMapSettings(level=level))
-    return areas_canvas.released_scene(on_map, drawing, (), dark=False, height=HEIGHT), ""
 
 
 @cache

@@ -6,8 +6,7 @@ from functools import singledispatch
 
 from dpviz.errors import DomainError
 from dpviz.release.area_release import AreaRelease
-from dpviz.release.base import Level
-from dpviz.release.nouns import AnyRelease
+from dpviz.release.base import Level, NoisyRelease
 from dpviz.release.point_release import PointRelease
 from dpviz.release.trip_release import TripRelease
 from dpviz.release.verdict import NOISE, TOO_FINE, grades
@@ -28,7 +27,7 @@ def choose_level(release: PointRelease) -> int:
 
 
 @singledispatch
-def find_level(release: AnyRelease, level: Level | None) -> int:
+def find_level(release: NoisyRelease, level: Level | None) -> int:
     """Find the number of a level that can be drawn.
 
     Args:

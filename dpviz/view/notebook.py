@@ -18,8 +18,8 @@ from dpviz.evaluation.study import Study
 from dpviz.evaluation.trip_metrics import TripEvaluation
 from dpviz.privacy.receipt import PRIVATE, Receipt
 from dpviz.release.area_release import AreaRelease
-from dpviz.release.intervals import ASSUMED, OF_RELEASED_PAIRS
-from dpviz.release.nouns import AnyRelease
+from dpviz.release.base import NoisyRelease
+from dpviz.release.intervals import ASSUMED
 from dpviz.release.point_release import PointRelease
 from dpviz.release.trip_release import TripRelease
 from dpviz.release.verdict import NOISE, verdict
@@ -27,7 +27,7 @@ from dpviz.space.domain import Domain
 from dpviz.space.regions import Regions
 from dpviz.view.report import load_template
 from dpviz.view.report_maps import Picture, can_draw, draw_areas, draw_domain, draw_points, draw_regions, draw_trips
-from dpviz.view.report_numbers import name_level
+from dpviz.view.report_numbers import name_step
 
 Pairs = list[tuple[str, str]]
 CURATOR_ONLY = "For the curator only: these errors were computed from the true counts. Do not publish this notebook with them."
@@ -185,7 +185,7 @@ def _(release: AreaRelease) -> Card:
     return _make_release_card(release, "Release of areas", sizes, picture, what)
 
 
-def _make_release_card(release: AnyRelease, title: str, sizes: str, picture: Picture | None, what: str) -> Card:
+def _make_release_card(release: NoisyRelease, title: str, sizes: str, picture: Picture | None, what: str) -> Card:
     receipt, found = release.receipt, verdict(release)
     facts = [
         ("Mechanism", f"{release.mechanism}"),
@@ -193,8 +193,8 @@ def _make_release_card(release: AnyRelease, title: str, sizes: str, picture: Pic
         ("Protected", _describe_unit(receipt.unit, receipt.contributions)),
         ("Privacy loss", _describe_spent(receipt)),
     ]
-    if isinstance(release, TripRelease) and release.for_released and release.states_noise:
-        facts.append(("Intervals", OF_RELEASED_PAIRS))
+    if release.interval_note:
+        facts.append(("Intervals", release.interval_note))
     warning = "" if release.status == PRIVATE else f"{release.status}. Not for publication."
     rows = [
         (level.name, format_count(level.parts), format_decimal(level.mean, 3), format_decimal(level.stddev, 3), level.grade)
@@ -202,7 +202,7 @@ def _make_release_card(release: AnyRelease, title: str, sizes: str, picture: Pic
     ]
     columns = ("Level", "Numbers", f"Average, in {found.counted}", "Std. deviation", "Verdict")
     levels = Table(title="Levels and their noise", columns=columns, rows=rows, texts=(0, 4), note=found.rule)
-    tables = (levels, _tabulate_steps(receipt, [name_level(release, step.level) for step in receipt.steps], "Receipt"))
+    tables = (levels, _tabulate_steps(receipt, [name_step(release, step.level) for step in receipt.steps], "Receipt"))
     return Card(title=title, warning=warning, headline=found.headline, facts=facts, picture=picture, caption=what, tables=tables)
 
 

@@ -16,8 +16,7 @@ from matplotlib.colors import FuncNorm, ListedColormap
 from dpviz.arrays import Floats
 from dpviz.privacy.receipt import PRIVATE
 from dpviz.release.area_release import AreaRelease
-from dpviz.release.base import Level
-from dpviz.release.nouns import AnyRelease, counted_noun
+from dpviz.release.base import Level, NoisyRelease
 from dpviz.release.point_release import PointRelease
 from dpviz.release.trip_release import TripRelease
 from dpviz.space.domain import EQUAL_AREA
@@ -38,7 +37,7 @@ _BEND = 0.22  # of the length of an arc
 _MARGIN = 0.03  # around what is drawn, as a share of its extent
 
 
-def plot(release: AnyRelease, level: Level | None = None, ax: Axes | None = None) -> Axes:
+def plot(release: NoisyRelease, level: Level | None = None, ax: Axes | None = None) -> Axes:
     """Draw a level of a release.
 
     Args:
@@ -61,7 +60,7 @@ def plot(release: AnyRelease, level: Level | None = None, ax: Axes | None = None
 
 
 @singledispatch
-def draw(release: AnyRelease, level: int, axes: Axes) -> str:
+def draw(release: NoisyRelease, level: int, axes: Axes) -> str:
     """Draw a level into axes, and return in words what is drawn."""
     raise TypeError(f"There is no picture of level {level} of {type(release).__name__} in {type(axes).__name__}.")
 
@@ -72,7 +71,7 @@ def _(release: PointRelease, level: int, axes: Axes) -> str:
     rectangles = release.tree.rectangles(nodes)
     area = open_areas(domain, rectangles)
     density = np.divide(release.count[nodes], area, out=np.zeros(len(nodes)), where=area > 0)
-    scale = density_scale(density, area, domain, counted_noun(release))
+    scale = density_scale(density, area, domain, release.counted)
     west, south, east, north = domain.coordinates(rectangles).T
     corners = np.stack([west, south, east, south, east, north, west, north], axis=1).reshape(-1, 4, 2)
     if domain.crs is not None and (bounds := find_map_bounds(domain)) is not None:
@@ -91,9 +90,9 @@ def _(release: AreaRelease, level: int, axes: Axes) -> str:
     if are_polygons:
         area = np.asarray(shapes.to_crs(EQUAL_AREA).area, np.float64) / 1e6
         values = np.divide(release.count[release.nodes(level)], area, out=np.zeros(len(area)), where=area > 0)
-        title = f"{counted_noun(release)} per km²"
+        title = f"{release.counted} per km²"
     else:
-        area, values, title = np.ones(len(shapes)), release.count[release.nodes(level)], counted_noun(release)
+        area, values, title = np.ones(len(shapes)), release.count[release.nodes(level)], release.counted
     scale = Scale(kind="density", top=scale_top_of(np.maximum(values[shown], 0), area[shown]), title=title)
     before = len(axes.collections)
     shapes[shown].plot(ax=axes, color="white", aspect=None)

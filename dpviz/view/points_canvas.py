@@ -10,12 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.arrays import Floats, Integers, Mask
+from dpviz.errors import DomainError
 from dpviz.evaluation.metrics import PRESENT, presence_errors
 from dpviz.release.point_release import PointRelease
+from dpviz.release.verdict import ROUGH, USABLE, grades
 from dpviz.space.domain import Domain
-from dpviz.view.basemap import Bounds, map_bounds
+from dpviz.view.basemap import Bounds, find_map_bounds, map_bounds
 from dpviz.view.canvas import (
     MOST_CELLS,
+    MOST_FEATURES,
     Cells,
     Pane,
     Scene,
@@ -338,3 +341,24 @@ def released_scene(view: ReleaseView, shown: str, *, height: int) -> Scene:
         masked=find_masked_area(domain),
         places=names_of(domain),
     )
+
+
+def find_readable_level(release: PointRelease) -> int:
+    """Return the finest level that is usable, or else rough, of those that a map can show; 0 if none is."""
+    found = grades(release)
+    shown = [level for level in range(len(found)) if level == 0 or len(release.nodes(level)) <= MOST_FEATURES]
+    by_grade = ([level for level in shown if found[level] == grade] for grade in (USABLE, ROUGH))
+    return max(next(filter(None, by_grade), [0]))
+
+
+def scene_of(release: PointRelease, level: int | None, *, dark: bool, height: int) -> tuple[Scene, str]:
+    """Make the map of a level of a release, of the finest that is usable if None; and the note under it, which is "".
+
+    Raises:
+        DomainError: no such level, or a domain without a place on a web map.
+    """
+    if find_map_bounds(release.domain) is None:
+        raise DomainError("The domain has no place on a web map, because of its CRS. plot draws it on its own plane.")
+    level = find_readable_level(release) if level is None else release.level_number(level)
+    view = ReleaseView.of(release, level, unit=release.counted, dark=dark)
+    return released_scene(view, RELEASED, height=height), ""

@@ -12,7 +12,6 @@ from markupsafe import Markup
 
 from dpviz.errors import DomainError
 from dpviz.release.area_release import AreaRelease
-from dpviz.release.nouns import counted_noun
 from dpviz.release.point_release import PointRelease
 from dpviz.release.trip_release import TripRelease
 from dpviz.space.domain import EQUAL_AREA, Domain
@@ -109,7 +108,7 @@ def draw_picture(
 
 def draw_points(release: PointRelease) -> Picture:
     """Draw the level that `choose_level` chooses."""
-    domain, level, unit = release.domain, choose_level(release), counted_noun(release)
+    domain, level, unit = release.domain, choose_level(release), release.counted
     mark = f"{{outside:{OUTSIDE}}}" if release.nonnegative else ""
     words = f"{{released}} {unit}" + (f" (95 %: {{low}} to {{high}}{mark}, for this one alone)" if release.states_noise else "")
     scenes = []
@@ -201,7 +200,7 @@ def draw_areas(release: AreaRelease) -> list[Picture]:
         size = np.bincount(regions.ancestors(level), area, regions.size(level))
         density = np.divide(release.count[release.nodes(level)], size, out=np.zeros(len(size)), where=size > 0)
         tops = areas_drawing.AreaTops(count=scale_top_of(np.maximum(density, 0), size), error=1.0)
-        view = AreasMapSettings(level=level, also=Denominator.of(regions), unit=counted_noun(release), tops=tops)
+        view = AreasMapSettings(level=level, also=Denominator.of(regions), unit=release.counted, tops=tops)
         texts = areas_drawing.draw_areas(release, on_map, view).areas.texts
         both = [areas_drawing.draw_areas(release, on_map, replace(view, rate=per_area, dark=dark)) for dark in (False, True)]
         both = [replace(each, areas=replace(each.areas, texts=texts)) for each in both]

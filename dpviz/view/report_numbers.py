@@ -15,10 +15,8 @@ from numpy.typing import NDArray
 from dpviz.amounts import MISSING, format_count, format_decimal, format_percent, format_upper_bound, round_to
 from dpviz.arrays import Floats, Integers
 from dpviz.privacy.budget import Budget, PureBudget, ZcdpBudget
-from dpviz.privacy.receipt import Receipt, Step
-from dpviz.release.area_release import AreaRelease
-from dpviz.release.count_release import CountRelease
-from dpviz.release.nouns import AnyRelease
+from dpviz.privacy.receipt import Receipt
+from dpviz.release.base import NoisyRelease
 from dpviz.release.point_release import PointRelease
 from dpviz.release.reliability import grade_reliability
 from dpviz.release.tables import FLOWS, REST, TABLE, escape_formulas, format_level
@@ -228,7 +226,7 @@ class ErrorSums:
     consistent: bool
 
 
-def add_up_spending(release: AnyRelease) -> list[LevelSpending]:
+def add_up_spending(release: NoisyRelease) -> list[LevelSpending]:
     """Add up what was spent at each level, the whole area first; steps without a level come before the levels.
 
     Steps that early leaves take instead of later steps are left out, since they do not add to the others.
@@ -238,26 +236,15 @@ def add_up_spending(release: AnyRelease) -> list[LevelSpending]:
         if not step.replaces_later:
             key = (step.level is not None, step.level if step.level is not None else step.purpose)
             counts, structure = sums.get(key, (Fraction(0), Fraction(0)))
-            sums[key] = (counts, structure + step.amount) if is_structure(step, release) else (counts + step.amount, structure)
+            sums[key] = (counts, structure + step.amount) if release.is_structure(step) else (counts + step.amount, structure)
     rows = [(key[1], *parts) for key, parts in sums.items()]
     levels = sorted((row for row in rows if isinstance(row[0], int)), key=lambda row: row[0])
     return [_make_level_spending(release, *row) for row in [*(row for row in rows if isinstance(row[0], str)), *levels]]
 
 
-def is_structure(step: Step, release: AnyRelease) -> bool:
-    """Return whether a step chose the structure (splits, medians, sizes); else it measured the published counts."""
-    return isinstance(release, PointRelease) and not step.purpose.startswith("counts")
-
-
-def name_level(release: AnyRelease, level: int | None) -> str:
-    """Return the name of a level (0 for the whole) or of a stage; a dash for None."""
-    if level is None:
-        return MISSING
-    if isinstance(release, TripRelease):
-        return release.tree.title(level)
-    if isinstance(release, AreaRelease):
-        return release.regions.levels[level - 1] if level else "the whole"
-    return "whole area" if level == 0 else f"level {level}, the finest" if level == release.height else f"level {level}"
+def name_step(release: NoisyRelease, level: int | None) -> str:
+    """Return the name of a step's level, or of its stage; a dash for None."""
+    return MISSING if level is None else release.name_step(level)
 
 
 def compute_odds(receipt: Receipt) -> Odds:
@@ -306,11 +293,11 @@ def _format_percent_bound(share: float, rounding: str) -> str:
     return f"{percent.quantize(Decimal('0.1'), rounding)} %".replace(".0 ", " ")
 
 
-def _make_level_spending(release: AnyRelease, level: int | str, counts: Fraction, structure: Fraction) -> LevelSpending:
+def _make_level_spending(release: NoisyRelease, level: int | str, counts: Fraction, structure: Fraction) -> LevelSpending:
     """Make a row of the chart of the budget from the amounts spent on counts and on the structure."""
     available, amount = release.receipt.available, counts + structure
     return LevelSpending(
-        name=level if isinstance(level, str) else name_level(release, level),
+        name=level if isinstance(level, str) else name_step(release, level),
         counts=float(counts / available),
         structure=float(structure / available),
         amount=format_decimal(amount),
@@ -319,7 +306,7 @@ def _make_level_spending(release: AnyRelease, level: int | str, counts: Fraction
     )
 
 
-def list_level_rows(release: AnyRelease, levels: list[dict[str, Any]]) -> list[LevelRow]:
+def list_level_rows(release: NoisyRelease, levels: list[dict[str, Any]]) -> list[LevelRow]:
     """Make one row per level, coarsest first.
 
     Args:
@@ -357,27 +344,17 @@ def compute_reliability_shares(count: NDArray[Any], stddev: Floats) -> tuple[flo
     return tuple(100 * float((names == name).sum()) / max(len(names), 1) for name in RELIABILITIES)  # type: ignore[return-value]
 
 
-def _make_level_row(release: AnyRelease, level: int, facts: dict[str, Any], grade: str) -> LevelRow:
-    size = None
-    if isinstance(release, PointRelease):
-        nodes = release.open_nodes(level)
-        count, stddev = release.count[nodes], release.node_stddev[nodes]
-        size = float(np.nanmedian(release.domain.areas_km2(release.tree.rectangles(nodes))))
-        name = name_level(release, level)
-    elif isinstance(release, AreaRelease):
-        count, stddev, name = release.count[release.nodes(level)], release.stddev(level), name_level(release, level)
-    else:
-        count, stddev = release.stages[2 * level].count.astype(np.float64), release.stage_stddev(2 * level)
-        name = "all trips" if level == 0 else str(facts["between"])
+def _make_level_row(release: NoisyRelease, level: int, facts: dict[str, Any], grade: str) -> LevelRow:
+    numbers = release.level_numbers(level)
     return LevelRow(
         level=level,
-        name=name,
+        name=release.name_level(level),
         parts=facts["partitions"],
-        size=size,
+        size=release.typical_size(level),
         median=facts["stddev_median"],
         p95=facts["stddev_p95"],
         width=facts["interval_width_median"],
-        shares=compute_reliability_shares(count, stddev),
+        shares=compute_reliability_shares(numbers.count, numbers.stddev),
         grade=grade,
     )
 
@@ -479,17 +456,10 @@ def list_largest_pairs(release: TripRelease, most: int) -> list[Example]:
     return examples
 
 
-def add_up_errors(release: AnyRelease) -> ErrorSums:
+def add_up_errors(release: NoisyRelease) -> ErrorSums:
     """Compute how the errors of the smallest parts add up to the error of the whole."""
-    if isinstance(release, CountRelease):
-        leaves = release.open_nodes()
-        measured = np.sqrt(release.noise_variance[leaves])
-        parts, root = np.where(np.isfinite(measured), measured, release.node_stddev[leaves]), release.node_stddev[:1]
-        gap = float(release.count[leaves].sum() - release.count[0])
-    else:
-        parts, root = release.stddev(), release.stddev(0)
-        gap = float(release.stages[-1].count.sum() + release.unlisted_trips(0, 0).count.sum() - release.stages[0].count.sum())
-    stated, independent = float(root.max(initial=0.0)), float(np.sqrt((parts**2).sum()))
+    parts, stated, gap = release.add_up_errors()
+    independent = float(np.sqrt((parts**2).sum()))
     return ErrorSums(
         parts=len(parts),
         single=float(np.median(parts)) if len(parts) else 0.0,

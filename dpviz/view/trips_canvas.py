@@ -10,8 +10,20 @@ from dpviz.release.trip_release import TripRelease
 from dpviz.view.basemap import Bounds, fit_bounds
 from dpviz.view.canvas import Arcs, Areas, Pane, Scene, on_land
 from dpviz.view.places import first_zooms
-from dpviz.view.trips_drawing import AREAS, ERROR, FALSE_POSITIVES, NOT_LISTED, TRUE, TripsDrawing, hierarchies_of
+from dpviz.view.trips_drawing import (
+    AREAS,
+    ERROR,
+    FALSE_POSITIVES,
+    NOT_LISTED,
+    TRUE,
+    TripsDrawing,
+    TripsMapSettings,
+    draw_trips,
+    hierarchies_of,
+)
 from dpviz.view.trips_layers import choose_radius, fade_at_origins
+
+_EASY_TO_SEE = 400  # regions on a map
 
 _WIDTH, _HEIGHT = 700, 420  # pixels of a pane, about
 _MOST_NAMES = 60  # of regions that are named where they are dots
@@ -114,3 +126,15 @@ def _write_title(drawing: TripsDrawing) -> str:
         NOT_LISTED: f"{unit.capitalize()} in pairs that are not listed",
     }
     return titles.get(shown, f"Released {unit}")
+
+
+def scene_of(release: TripRelease, level: int | None, *, dark: bool, height: int) -> tuple[Scene, str]:
+    """Make the map of a level of a release, of the finest that is easy to see if None; and the note under it.
+
+    Raises:
+        DomainError: no such level, or regions without geometry.
+    """
+    regions = release.tree.origins
+    finest = max((number for number in range(1, regions.depth + 1) if regions.size(number) <= _EASY_TO_SEE), default=1)
+    drawing = draw_trips(release, TripsMapSettings(level=finest if level is None else level, dark=dark))
+    return released_scene(release, drawing, height=height), drawing.note

@@ -18,14 +18,15 @@ from dpviz.app import cached, jobs
 from dpviz.app.compare.answer import _pair_contrasts, describe_answer, describe_contrasts
 from dpviz.app.compare.earlier import LOADED, WANTED, table_with_link
 from dpviz.app.compare.looks import add_variants, looks_by_label
-from dpviz.app.compare.page import FOUND, NOT_OF_AREAS, TABS, pick
-from dpviz.app.compare.state import COMPARE, FAMILY, JOB, CompareConfig, describe_pick, middle_of, picks, possible_picks, replace, study_of
+from dpviz.app.compare.page import FOUND, TABS, pick
+from dpviz.app.compare.state import COMPARE, JOB, CompareConfig, describe_pick, middle_of, picks, possible_picks, replace, study_of
 from dpviz.app.jobs import DONE, FAILED, RUNNING, STOPPED, StudyJob
 from dpviz.app.session import check_link, describe_refused, read_link, to_query
 from dpviz.app.start_page import PRESETS
 from dpviz.errors import DpvizError, SettingError
 from dpviz.evaluation import compare as real
 from dpviz.evaluation.tables import csv_text, tidy
+from dpviz.families import POINT_FAMILY, TRIP_FAMILY
 from dpviz.mechanisms import Identity, Quadtree, SuppressedCounts, UniformGrid
 from dpviz.privacy.ledger import Ledger
 from dpviz.view.study_figures import FIGURES
@@ -222,9 +223,9 @@ class TestLinks:
 
     def test_mechanisms_and_samples_of_the_other_kind_are_passed_over(self):
         config = read_link(CompareConfig, {"kind": "Trips", "mechanisms": '["quadtree"]', "sample": "la_residents"})
-        assert config.chosen == FAMILY["Trips"].usual
+        assert config.chosen == TRIP_FAMILY.usual
         assert config.chosen_sample == "northeast_commuters"
-        assert [mechanism.key for mechanism in config.build().values()] == list(FAMILY["Trips"].usual)
+        assert [mechanism.key for mechanism in config.build().values()] == list(TRIP_FAMILY.usual)
 
     def test_epsilons_are_exact_and_ends_may_be_swapped(self):
         assert CompareConfig(low=2.0, high=0.1, steps=3).epsilons() == (Fraction("0.1"), Fraction("0.45"), Fraction(2))
@@ -566,13 +567,13 @@ class TestColours:
     def test_a_configuration_keeps_its_look_when_others_come_and_go(self):
         heights = {"quadtree": {"height": [4, 6]}}
         config = CompareConfig(mechanisms=("quadtree", "identity"), settings=heights)
-        before = looks_by_label(config.build(), "Points", kept := add_variants({}, config.build().values()))
+        before = looks_by_label(config.build(), POINT_FAMILY, kept := add_variants({}, config.build().values()))
         changed = replace(config, mechanisms=("htf", "identity", "quadtree"), settings={"quadtree": {"height": [3, 6]}})
-        after = looks_by_label(changed.build(), "Points", kept := add_variants(kept, changed.build().values()))
+        after = looks_by_label(changed.build(), POINT_FAMILY, kept := add_variants(kept, changed.build().values()))
         assert [after[label] for label in before if label in after] == [before[label] for label in before if label in after]
         assert len(set(after.values())) == len(after) == 4
         again = read_link(CompareConfig, to_query(replace(config, looks=kept)))
-        assert looks_by_label(again.build(), "Points", again.looks) == before
+        assert looks_by_label(again.build(), POINT_FAMILY, again.looks) == before
 
     def test_both_noises_of_a_mechanism_are_configurations_with_looks_of_their_own(self):
         config = CompareConfig(mechanisms=("quadtree",), settings={"quadtree": {"noise": ["Laplace", "Gaussian"]}})
@@ -580,7 +581,7 @@ class TestColours:
             ["Quadtree noise=Laplace", "Quadtree noise=Gaussian"],
             ("Quadtree noise=Gaussian",),
         )
-        assert len(set(looks_by_label(config.build(), "Points", {}, config.gaussian()).values())) == 2
+        assert len(set(looks_by_label(config.build(), POINT_FAMILY, {}, config.gaussian()).values())) == 2
         with pytest.raises(SettingError, match=r"has one kind of noise.*identity"):
             replace(config, mechanisms=("htf",), settings={"htf": {"noise": ["Gaussian"]}}).build()
 
@@ -589,7 +590,7 @@ class TestColours:
         for first in range(1, 100, 20):
             shown = [UniformGrid(side=side) for side in range(first, first + 24)]
             kept = add_variants(kept, shown)
-            looks = looks_by_label(dict(zip(map(str, shown), shown, strict=True)), "Points", kept)
+            looks = looks_by_label(dict(zip(map(str, shown), shown, strict=True)), POINT_FAMILY, kept)
             assert len(set(looks.values())) == 24
 
     @pytest.mark.parametrize("looks", ['{"rm":["00000000"]}', '{"quadtree":["<b>"]}', '["quadtree"]', "1"])
@@ -965,7 +966,7 @@ class TestAreas:
             app.session_state["compare tab"] = name
             fine(app.run())
             assert not app.info
-        assert not set(NOT_OF_AREAS) & {each.label for each in app.tabs}
+        assert not {"By size", "Parts of the error"} & {each.label for each in app.tabs}
         labels = [option for box in app.selectbox if box.label == "Queries" for option in box.options]
         assert labels == ["regions of level district", "regions of level tract", "regions of level block"]
 

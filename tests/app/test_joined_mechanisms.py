@@ -3,7 +3,7 @@
 import pytest
 
 from dpviz.app.points.tabs import EXTRA_TABS
-from dpviz.mechanisms import POINT_FAMILY
+from dpviz.families import POINT_FAMILY
 from tests.app.release_walk import at_release, publish, published, write_texts
 from tests.app.seen import drawn, fine, scene, trips_drawn
 from tests.app.start import CURATE_TRIPS, FLIGHTS, points_app, trips_app

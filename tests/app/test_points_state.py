@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from dpviz.app.page_state import LARGEST_DELTA, LARGEST_EPSILON, SMALLEST_DELTA, SMALLEST_EPSILON, SOURCES
 from dpviz.app.points.state import LARGEST_ORDER, Config
 from dpviz.app.session import read_link, to_query
-from dpviz.mechanisms import POINT_FAMILY
+from dpviz.families import POINT_FAMILY
 from dpviz.mechanisms.base import Settings
 from dpviz.samples.points import POINT_SAMPLES
 from dpviz.view.points_map import SHOWN

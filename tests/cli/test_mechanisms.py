@@ -2,7 +2,8 @@
 
 import json
 
-from dpviz.mechanisms import FAMILIES, PathTree
+from dpviz.families import FAMILIES
+from dpviz.mechanisms import PathTree
 
 
 def test_every_mechanism_is_listed_under_its_data(run):

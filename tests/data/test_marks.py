@@ -10,7 +10,6 @@ import pytest
 import shapely
 
 import dpviz as dv
-from dpviz.publishing.made_up import make_up_records, without_records
 from tests.ledgers import usual
 from tests.release_cases import WORDS
 
@@ -151,7 +150,7 @@ def test_arrays_of_counts_per_place_have_no_rows_that_stand_for_several():
 @pytest.mark.parametrize("kind", KINDS)
 def test_marks_stay_where_records_are_left_out_or_made_up(kind):
     counts = read(kind, count="n", quoted_newlines=True)
-    assert marks(without_records(counts)) == marks(make_up_records(counts)) == marks(counts) == (False, False)
+    assert marks(counts.without_records()) == marks(counts.made_up()) == marks(counts) == (False, False)
 
 
 def test_samples_of_counts_may_be_published():

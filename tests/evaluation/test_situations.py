@@ -8,7 +8,8 @@ import pytest
 
 from dpviz.errors import SettingError
 from dpviz.evaluation.situations import EPSILONS, FEW, SITUATIONS, begin_with, compare_in_situations, make_points
-from dpviz.mechanisms import MECHANISMS, POINT_FAMILY
+from dpviz.families import POINT_FAMILY
+from dpviz.mechanisms import MECHANISMS
 from dpviz.mechanisms.base import DATA_DEPENDENT, GRIDS, LOCAL, NOT_PRIVATE, RECOMMENDED, TODAY, TREES
 
 LITTLE, MUCH = EPSILONS

@@ -9,7 +9,8 @@ from dpviz.evaluation.metrics import error_by_size, evaluate_points
 from dpviz.evaluation.rows import make_rows
 from dpviz.evaluation.tables import finished_runs, frontier, summary, tidy
 from dpviz.evaluation.trip_metrics import evaluate_trips
-from dpviz.mechanisms import TRIP_FAMILY, ExactKdtree, FlatGaussian, Identity, Quadtree, TopDown
+from dpviz.families import TRIP_FAMILY
+from dpviz.mechanisms import ExactKdtree, FlatGaussian, Identity, Quadtree, TopDown
 from tests.evaluation.test_compare import CROWD, PLANE, study
 from tests.mechanisms.joined import installed
 from tests.trip_cases import random_regions, random_trips

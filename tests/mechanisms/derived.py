@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import dpviz as dv
-from dpviz.mechanisms import FAMILIES
+from dpviz.families import FAMILIES
 from dpviz.publishing.config_schema import write_schemas
 from tests.mechanisms import test_golden
 

@@ -4,7 +4,7 @@ import importlib
 import sys
 from contextlib import contextmanager
 
-from dpviz.mechanisms import FAMILIES
+from dpviz.families import FAMILIES
 
 MODULE = '''
 from dataclasses import dataclass

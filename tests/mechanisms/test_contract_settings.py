@@ -5,7 +5,8 @@ import math
 import pytest
 
 from dpviz.errors import SettingError
-from dpviz.mechanisms import FAMILIES, MECHANISMS
+from dpviz.families import FAMILIES
+from dpviz.mechanisms import MECHANISMS
 from dpviz.mechanisms.base import shares_of
 
 EVERY = {key: kind for family in FAMILIES.values() for key, kind in family.mechanisms.items()}

@@ -12,7 +12,8 @@ import pytest
 from dpviz.__main__ import main
 from dpviz.errors import SettingError
 from dpviz.evaluation.audits import audit_targets
-from dpviz.mechanisms import FAMILIES, MECHANISMS, Quadtree
+from dpviz.families import FAMILIES
+from dpviz.mechanisms import MECHANISMS, Quadtree
 from dpviz.privacy.ledger import Ledger
 from dpviz.publishing.code import write_mechanism
 from tests.mechanisms.joined import install, installed

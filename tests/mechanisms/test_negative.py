@@ -11,7 +11,6 @@ from dpviz.mechanisms import MECHANISMS, PathTree, Quadtree
 from dpviz.mechanisms.points.base import SPREAD_NOTE
 from dpviz.privacy.budget import PureBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
-from dpviz.release.columns import describe_columns
 from dpviz.release.manifest import describe_contents, describe_utility
 from dpviz.release.point_release import PointRelease
 from dpviz.space.interpolate import FILLS
@@ -75,10 +74,10 @@ def test_a_count_outside_its_interval_is_marked_and_the_manifest_says_what_that_
     assert 0 < outside.sum() < len(nodes)
     np.testing.assert_array_equal(outside, (spread.count[nodes] < low) | (spread.count[nodes] > high))
     np.testing.assert_array_equal(frame["count_outside"], outside)
-    assert "count_outside" in describe_columns(spread)
+    assert "count_outside" in describe_contents(spread).columns
     assert describe_contents(spread).nonnegative is True
     assert describe_contents(kept).nonnegative is None
-    for found in (kept.to_frame(), describe_columns(kept)):
+    for found in (kept.to_frame(), describe_contents(kept).columns):
         assert "count_outside" not in found
 
 

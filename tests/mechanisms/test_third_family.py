@@ -1,208 +1,176 @@
-"""Another kind of private data needs a family and its questions, and nothing else: studies, audits and configurations find it.
+"""Another kind of private data needs a frame, counts, a release, a base and a `Family`, and no edit elsewhere.
 
-The family is as small as one can be: counts of areas, a mechanism on them, and what a study asks of its releases.
+`roads.py` has all of one. Mechanisms, configurations, studies, audits, the verdict, files, the manifest, the report and Compare take it.
 """
 
 import json
-from dataclasses import dataclass
-from typing import ClassVar
+import pickle
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
+from jsonschema import Draft202012Validator
 
+import dpviz as dv
 from dpviz.__main__ import main
-from dpviz.errors import SettingError
+from dpviz.errors import InputError, RefusedError, SettingError
 from dpviz.evaluation.audits import audit, audit_targets
-from dpviz.evaluation.compare import compare
-from dpviz.evaluation.metrics import error_figures
-from dpviz.evaluation.study import QUESTIONS, Questions, Study
-from dpviz.evaluation.tables import summary, tidy
-from dpviz.mechanisms import FAMILIES, Quadtree, family_of
-from dpviz.mechanisms.base import Family, LevelError, Mechanism, setting
-from dpviz.privacy.audit import Neighbours, Observation
-from dpviz.privacy.budget import PureBudget, require_pure
-from dpviz.privacy.noise import discrete_laplace, laplace_variance
-from dpviz.privacy.receipt import SIMULATION, Receipt, Step
+from dpviz.families import FAMILIES, family_of, family_of_counts
+from dpviz.mechanisms import MECHANISMS, Quadtree
 from dpviz.publishing.config import MechanismPart
-from dpviz.space.regions import Regions
+from dpviz.release.files import read_manifest, read_release, write_release, zip_release
+from dpviz.release.manifest import describe
+from dpviz.view.report import report_html
 from tests.mechanisms import test_contract_settings as contract
-from tests.trip_cases import regular
+from tests.mechanisms.roads import ROADS, SAMPLE, Halving, Road, RoadCounts
 
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class AreaCounts:
-    """(k,) people per finest region, each of whom is counted in `contributions` regions at most. PRIVATE."""
-
-    regions: Regions
-    count: np.ndarray
-    contributions: int = 1
-    unit: str = "record"
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class AreaRelease:
-    """(k,) noisy people per finest region."""
-
-    regions: Regions
-    count: np.ndarray
-    variance: float
-    receipt: Receipt
-    mechanism: str
-    settings: dict
-    simulation: bool
-
-    @property
-    def status(self):
-        return SIMULATION if self.simulation else "private"
-
-
-@dataclass(frozen=True, kw_only=True)
-class AreaMechanism(Mechanism[AreaCounts, Regions, AreaRelease]):
-    """Base of every mechanism of areas."""
-
-    family: ClassVar[str] = "districts"
-
-    def check_data(self, data):
-        self.check(data.regions)
-
-    def depends_on_data(self, release):
-        return False
-
-    def level_errors(self, release):
-        stddev = release.variance**0.5
-        return [LevelError(level=1, of="regions", numbers=len(release.count), stddev=stddev, interval=1.96 * stddev)]
-
-    def audit_pairs(self, budget):
-        regions = regular(3)
-
-        def run(count):
-            areas = AreaCounts(regions=regions, count=np.array(count))
-            return lambda entropy: Observation(numbers=dict(enumerate(self.release(areas, budget, entropy).count.tolist())))
-
-        return [Neighbours(words="one person more", one=run([1, 0, 0]), other=run([0, 0, 0]))]
-
-
-@dataclass(frozen=True, kw_only=True)
-class EveryArea(AreaMechanism):
-    """Laplace noise on every area.
-
-    Protects: adding or removing one person.
-
-    Source:
-        Made up, for tests.
-    """
-
-    key: ClassVar[str] = "every_area"
-    title: ClassVar[str] = "Every area"
-    summary: ClassVar[str] = "Counts every area with noise."
-
-    threshold: int = setting(0, "Smallest count kept", low=0, high=100, help="Smaller ones become 0.")
-
-    def release(self, areas, budget, entropy):
-        budget = require_pure(budget, self.title)
-        count = discrete_laplace(areas.count, PureBudget(budget.epsilon), entropy, areas.contributions)
-        scale = areas.contributions / budget.epsilon
-        step = Step(purpose="counts", amount=budget.epsilon, sensitivity=areas.contributions, noise="discrete Laplace", scale=scale)
-        receipt = Receipt(total=budget, steps=(step,), unit=areas.unit, contributions=areas.contributions)
-        return AreaRelease(
-            regions=areas.regions,
-            count=np.where(count < self.threshold, 0, count),
-            variance=laplace_variance(scale),
-            receipt=receipt,
-            mechanism=self.key,
-            settings=self.chosen(),
-            simulation=entropy.simulation,
-        )
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class AreaQuestions(Questions):
-    """How far the count of every area is off."""
-
-    arrays: ClassVar[tuple[str, ...]] = ("count",)
-
-    areas: AreaCounts
-
-    @staticmethod
-    def check_workloads(areas, workloads):
-        if set(workloads) - {"districts"}:
-            raise SettingError("There is no such workload.")
-        return ("districts",)
-
-    @staticmethod
-    def frame_facts(areas):
-        return ("districts", areas.contributions, areas.unit, [*areas.regions.ids[-1]])
-
-    @classmethod
-    def of(cls, areas, workloads, queries, seed):
-        return cls(areas=areas)
-
-    def names(self):
-        return ["districts"]
-
-    def rows(self, release, *, parts):
-        true = self.areas.count
-        return [{"workload": "districts", "questions": len(true), **error_figures(release.count, true, int(true.sum()))}]
-
-
-GROUP = "dpviz.district_mechanisms"
-AREA_FAMILY = Family(
-    name="districts", data=AreaCounts, frame=Regions, base=AreaMechanism, own=(EveryArea,), group=GROUP, usual=("every_area",)
-)
-AREAS = AreaCounts(regions=regular(2, 3), count=np.array([5, 0, 40, 7, 0, 300]))
+WORDS = {"name": "Coast road", "curator": "A town", "description": "Made up.", "region": "A coast", "intended_use": "A test"}
+PUBLICATION = dv.Publication(**WORDS, draws=1, truth_seen=False)
 
 
 @pytest.fixture(autouse=True)
-def areas(monkeypatch):
-    monkeypatch.setitem(FAMILIES, "districts", AREA_FAMILY)
-    monkeypatch.setitem(QUESTIONS, "districts", AreaQuestions)
+def roads(monkeypatch):
+    monkeypatch.setitem(FAMILIES, "roads", ROADS)
 
 
-def test_its_data_say_which_family_takes_them():
-    assert family_of(AREAS) is AREA_FAMILY
-    assert family_of("districts") is None
-    assert AREA_FAMILY.choices == {"every_area": EveryArea}
+@pytest.fixture(name="release")
+def _release():
+    return Halving().release(SAMPLE, dv.PureBudget(2), dv.Entropy.system())
+
+
+def test_counts_release_and_mechanism_say_which_family_they_are_of(release):
+    assert {family_of(each) for each in (SAMPLE, release, Halving(), Halving)} == {ROADS}
+    assert family_of("roads") is None
+    assert (family_of_counts(SAMPLE), family_of_counts(release)) == (ROADS, None)
+    assert (ROADS.choices, release.counted) == ({"halving": Halving}, "accidents")
+    assert MECHANISMS["halving"] is MECHANISMS.of("roads")["halving"] is Halving
 
 
 def test_it_keeps_the_contract_of_every_mechanism():
-    contract.test_it_names_itself(EveryArea)
-    contract.test_settings_are_frozen_and_unknown_ones_refused(EveryArea)
-    contract.test_settings_out_of_range_are_refused_by_their_label(EveryArea)
-    contract.test_only_what_is_set_differs_from_the_defaults_and_it_builds_the_same_again(EveryArea)
+    contract.test_it_names_itself(Halving)
+    contract.test_settings_are_frozen_and_unknown_ones_refused(Halving)
+    contract.test_settings_out_of_range_are_refused_by_their_label(Halving)
+    contract.test_only_what_is_set_differs_from_the_defaults_and_it_builds_the_same_again(Halving)
+
+
+def test_its_counts_are_checked_as_all_are():
+    assert RoadCounts.of_segments(Road("B", 2), [0, 3, 0, 1]).node_counts().tolist() == [4, 3, 1, 0, 3, 0, 1]
+    with pytest.raises(InputError, match="of the road"):
+        RoadCounts(road=Road("B", 1), segment=np.array([2]), count=np.array([1]))
+    with pytest.raises(InputError, match="takes RoadCounts"):
+        Halving().release(dv.PointCounts.from_matrix([[1, 0], [0, 2]]), dv.PureBudget(1), dv.Entropy.seeded(1))
 
 
 def test_a_configuration_finds_it_by_its_key():
-    assert MechanismPart(key="every_area", settings={"threshold": 3}).build(AREA_FAMILY) == EveryArea(threshold=3)
-    with pytest.raises(SettingError, match="one of every_area for districts"):
-        MechanismPart(key="quadtree").build(AREA_FAMILY)
+    assert MechanismPart(key="halving", settings={"finest": 0.25}).build(ROADS) == Halving(finest=0.25)
+    with pytest.raises(SettingError, match="one of halving for roads"):
+        MechanismPart(key="quadtree").build(ROADS)
 
 
 def test_a_study_compares_it():
-    made = {"plain": EveryArea(), "zeroed": EveryArea(threshold=10)}
-    study = Study(data=AREAS, public=True, mechanisms=made, epsilons=(1, "1/3"), repeats=3)
-    table = tidy(study, compare(study))
+    made = {"plain": Halving(), "segments": Halving(finest=0.9)}
+    study = dv.Study(data=SAMPLE, public=True, mechanisms=made, epsilons=(1, "1/3"), repeats=3)
+    table = dv.tidy(study, dv.compare(study))
     assert len(table) == 12
-    assert {*table["workload"]} == {"districts"}
+    assert {*table["workload"]} == {"8 parts"}
     assert table["status"].str.startswith("SIMULATION").all()
-    assert len(summary(table).query("figure == 'mae'")) == 4
-    again = pd.DataFrame(list(compare(study, done=table[:6])))
+    assert len(dv.summary(table).query("figure == 'mae'")) == 4
+    again = pd.DataFrame(list(dv.compare(study, done=table[:6])))
     assert len(again) == 6
 
 
 @pytest.mark.parametrize(
     ("made", "more", "words"),
-    [(Quadtree(), {}, "for points, and the data are districts"), (EveryArea(), {"workloads": ("zooms",)}, "no such workload")],
+    [(Quadtree(), {}, "for points, and the data are roads"), (Halving(), {"workloads": ("zooms",)}, "no such workload")],
 )
 def test_a_study_refuses_what_does_not_fit(made, more, words):
     with pytest.raises(SettingError, match=words):
-        Study(data=AREAS, public=True, mechanisms={"a": made}, epsilons=(1,), **more)
+        dv.Study(data=SAMPLE, public=True, mechanisms={"a": made}, epsilons=(1,), **more)
+
+
+def test_a_release_is_compared_with_the_truth(release):
+    assert dv.evaluate(release, SAMPLE).error.tolist() == (release.count - SAMPLE.node_counts()).tolist()
+    with pytest.raises(InputError):
+        dv.evaluate(release, dv.PointCounts.from_matrix([[1, 0], [0, 2]]))
 
 
 def test_the_audit_sees_its_epsilon_and_the_command_line_takes_it(capsys):
-    assert "every_area" in audit_targets()
-    found = audit(EveryArea(), runs=300)
+    assert "halving" in audit_targets()
+    found = audit(Halving(), runs=300)
     assert found.passed
     assert found.lower_bound > 0.5
-    assert main(["audit", "every_area", "--runs", "100", "--json"]) in (0, 1)
-    assert json.loads(capsys.readouterr().out)[0]["mechanism"] == "every_area"
+    assert main(["audit", "halving", "--runs", "100", "--json"]) in (0, 1)
+    assert json.loads(capsys.readouterr().out)[0]["mechanism"] == "halving"
+
+
+def test_its_verdict_judges_every_level(release):
+    judged = dv.verdict(release)
+    assert [level.name for level in judged.levels] == ["1 parts", "2 parts", "4 parts", "8 parts"]
+    assert judged.counted == "accidents"
+
+
+def test_its_files_are_written_and_read_back(release, tmp_path):
+    folder = write_release(release, tmp_path / "roads", describe(release, PUBLICATION), formats=["geoparquet", "csv"])
+    assert {"segments.parquet", "levels.parquet", "segments.csv"} < {path.name for path in folder.iterdir()}
+    again = read_release(folder)
+    assert again.same_as(release)
+    (tmp_path / "roads.zip").write_bytes(zip_release(folder))
+    assert read_release(tmp_path / "roads.zip").same_as(release)
+    np.testing.assert_array_equal(pd.read_parquet(folder / "segments.parquet")["count"], release.count[release.nodes()])
+
+
+def test_its_manifest_fits_the_schema_that_goes_with_it(release, tmp_path):
+    folder = write_release(release, tmp_path / "roads", describe(release, PUBLICATION))
+    manifest, schema = (json.loads((folder / name).read_text("utf-8")) for name in ("manifest.json", "manifest.schema.json"))
+    Draft202012Validator(schema).validate(manifest)
+    assert read_manifest(folder)["identity"]["kind"] == manifest["contents"]["kind"] == "roads"
+    assert manifest["contents"]["road"] == "Coast road"
+    assert len(manifest["utility"]["levels"]) == 4
+
+
+def test_a_release_that_no_family_has_is_not_read(release, tmp_path, monkeypatch):
+    folder = write_release(release, tmp_path / "roads", describe(release, PUBLICATION))
+    monkeypatch.delitem(FAMILIES, "roads")
+    with pytest.raises(InputError):
+        read_release(folder)
+
+
+def test_a_simulation_of_it_is_never_published(tmp_path):
+    release = Halving().release(SAMPLE, dv.PureBudget(2), dv.Entropy.seeded(1))
+    with pytest.raises(RefusedError):
+        describe(release, PUBLICATION)
+    with pytest.raises(RefusedError):
+        write_release(release, tmp_path / "roads", {})
+
+
+def test_its_report_says_what_it_is_of(release):
+    page = report_html(release, describe(release, PUBLICATION)).decode()
+    assert "Privacy-protected release of accidents" in page
+    assert "8 parts at the finest level, 4 levels" in page
+    assert "half 1" in page
+    assert "declared road" in page
+    assert "pairs" not in page
+
+
+def test_the_page_compares_it():
+    from tests.app.test_compare_page import compare_app, finished, started  # noqa: PLC0415
+
+    app = finished(started(compare_app({"kind": "Roads", "steps": "2", "repeats": "2"})))
+    assert "Roads" in [option for control in app.get("button_group") for option in control.options]
+    assert not app.exception
+
+
+def test_errors_are_expected_before_a_release():
+    found = dv.expected_errors(Halving(), Road("B", 3), dv.PureBudget(1))
+    assert found.by_level["numbers"].tolist() == [1, 2, 4, 8]
+    guessed = dv.expected_errors(Halving(), SAMPLE, dv.PureBudget(1), records=400)
+    assert guessed.by_level["average"].tolist() == [400, 200, 100, 50]
+    assert dv.find_epsilon(Halving(), SAMPLE, 20, level=3).epsilon < 1
+    with pytest.raises(SettingError, match="levels 0 to 3"):
+        dv.find_epsilon(Halving(), SAMPLE, 20, level=4)
+
+
+def test_it_crosses_to_worker_processes():
+    assert pickle.loads(pickle.dumps(Halving(finest=0.3))) == Halving(finest=0.3)  # noqa: S301
+    assert replace(SAMPLE, contributions=2, unit="person").contributions == 2

@@ -15,14 +15,14 @@ from dpviz.data.empty import refuse_empty_data
 from dpviz.errors import DpvizError, InputError, SettingError
 from dpviz.evaluation.compare import compare
 from dpviz.evaluation.tables import tidy
-from dpviz.mechanisms import AREA_FAMILY, FlatAreas, RegionTree
+from dpviz.families import AREA_FAMILY
+from dpviz.mechanisms import FlatAreas, RegionTree
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.publishing.code import CodeRun, write_python, write_study_python
 from dpviz.publishing.config import DataConfig, DataPart, from_tables, read_config, to_toml
 from dpviz.publishing.dry_run import WantedError, compute_error, expected_errors, find_epsilon
 from dpviz.publishing.kept import differences, kept_draws, recover
-from dpviz.publishing.made_up import make_up_records, without_records
 from dpviz.publishing.order import Order
 from dpviz.publishing.private_data import fingerprints_of, left_out
 from dpviz.publishing.publish import publish, write
@@ -132,14 +132,14 @@ def test_the_same_file_shares_a_fingerprint_as_points_and_as_areas(here):
 
 def test_emptied_and_made_up_areas_keep_what_is_public():
     areas = replace(areas_on(REGIONS), unit="person", contributions=3, dropped=8, outside=8)
-    for made in (without_records(areas), make_up_records(areas)):
+    for made in (areas.without_records(), areas.made_up()):
         assert (made.regions, made.unit, made.contributions, made.dropped, made.outside) == (REGIONS, "person", 3, 0, 0)
-    assert len(without_records(areas).count) == 0
-    assert make_up_records(areas).count.tolist() == [10_000] * 4
+    assert len(areas.without_records().count) == 0
+    assert areas.made_up().count.tolist() == [10_000] * 4
     with pytest.raises(InputError, match="There is no record"):
-        refuse_empty_data(without_records(areas))
+        refuse_empty_data(areas.without_records())
     with pytest.raises(InputError, match="No record lies in a region"):
-        refuse_empty_data(replace(without_records(areas), dropped=3, outside=3))
+        refuse_empty_data(replace(areas.without_records(), dropped=3, outside=3))
     refuse_empty_data(areas)
 
 

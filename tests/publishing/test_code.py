@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import dpviz as dv
-from dpviz.app.compare.state import POINTS_KIND, TRIPS_KIND, CompareConfig, CompareData, study_config_of, study_of
+from dpviz.app.compare.state import CompareConfig, CompareData, study_config_of, study_of
 from dpviz.app.ledger import Source
 from dpviz.app.points.state import RELEASES as POINT_RELEASES
 from dpviz.app.points.state import Config, Data
@@ -19,7 +19,7 @@ from dpviz.app.trips.state import RELEASES as TRIP_RELEASES
 from dpviz.app.trips.state import TripsConfig, TripsData
 from dpviz.app.two_runs import LEFT_RUN, RIGHT_RUN, ShownRun, list_code
 from dpviz.errors import SettingError
-from dpviz.mechanisms import FAMILIES
+from dpviz.families import FAMILIES
 from dpviz.publishing.code import WIDTH, CodeRun, write_budget, write_data, write_mechanism, write_python, write_study_python
 from dpviz.publishing.config import DataConfig, DataPart, DomainPart, PublicDataPart, RegionsPart, from_tables
 from dpviz.publishing.study_config import StudyConfig, VariedPart, study_from, study_to_toml
@@ -327,8 +327,8 @@ def test_no_text_leaves_its_quotes(text):
 
 
 STUDIES = {
-    "points": CompareConfig(kind=POINTS_KIND, order=5, steps=2, repeats=2, seed=9),
-    "trips": CompareConfig(kind=TRIPS_KIND, sample="us_flights", steps=2, low=0.5, repeats=1),
+    "points": CompareConfig(kind="Points", order=5, steps=2, repeats=2, seed=9),
+    "trips": CompareConfig(kind="Trips", sample="us_flights", steps=2, low=0.5, repeats=1),
     "noise": CompareConfig(
         sample="us_places",
         order=4,
@@ -355,7 +355,7 @@ STUDIES = {
 
 def compare_study(config):
     """The study of the Compare page, and its configuration."""
-    of_points = config.kind == POINTS_KIND
+    of_points = config.kind == "Points"
     own = dv.samples.points.POINT_SAMPLES[config.chosen_sample].domain if of_points else None
     data = dv.load_sample(config.chosen_sample, domain=replace(own, order=config.order)) if of_points else None
     data = dv.load_sample(config.chosen_sample) if data is None else data

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from dpviz.data.counting.scheduler import Scheduler
 from dpviz.errors import DpvizError, InputError, RefusedError, SettingError
-from dpviz.mechanisms import POINT_FAMILY, REFERENCES
+from dpviz.families import POINT_FAMILY
+from dpviz.mechanisms import REFERENCES
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.publishing.code import write_data
 from dpviz.publishing.config import from_tables, read_config, to_toml

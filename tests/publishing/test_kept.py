@@ -19,7 +19,7 @@ from dpviz.publishing import kept as module
 from dpviz.publishing.kept import kept_draws, recover
 from dpviz.publishing.publish import draw, publish, write
 from dpviz.release.files import read_manifest, read_release
-from dpviz.view import report
+from dpviz.view import report, report_kinds
 from tests.publishing.configs import POINTS, changed, written
 from tests.publishing.test_publish import of_trips, order
 
@@ -107,9 +107,9 @@ def test_releases_kept_for_another_ledger_are_not_confused_with_this_ones(ledger
 @pytest.mark.parametrize("trips", [False, True])
 def test_public_inputs_that_break_the_report_spend_nothing(ledger, words, monkeypatch, trips):
     """A report without trips has no examples, one of made-up trips has them."""
-    examples = report.list_trip_examples
-    monkeypatch.setattr(report, "list_trip_examples", lambda *given: [1 / 0 for _ in examples(*given)])
-    monkeypatch.setattr(report, "draw_points", failing)
+    examples = report_kinds.list_trip_examples
+    monkeypatch.setattr(report_kinds, "list_trip_examples", lambda *given: [1 / 0 for _ in examples(*given)])
+    monkeypatch.setattr(report_kinds, "draw_points", failing)
     with pytest.raises(DpvizError, match=r"report of such a release cannot be made \(ZeroDivisionError\): nothing was released or spent"):
         publish(of_trips(mechanism=StabilityHistogram()) if trips else order(), words, ledger)
     assert ledger.accounts() == []

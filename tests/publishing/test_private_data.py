@@ -15,7 +15,6 @@ from dpviz.data.points import PointCounts
 from dpviz.errors import DomainError, InputError
 from dpviz.publishing import private_data as opening
 from dpviz.publishing.config import from_tables, read_config
-from dpviz.publishing.made_up import make_up_records, without_records
 from dpviz.publishing.private_data import fingerprints_of, left_out
 from dpviz.samples.trips import load_trip_sample
 from dpviz.space.domain import Domain
@@ -93,7 +92,7 @@ def test_a_sample_shares_a_mark_on_every_domain_and_only_with_its_size(tmp_path)
 
 
 def test_counts_have_a_fingerprint_unless_they_are_chance_or_nothing():
-    more, empty = PointCounts.from_xy([1.5] * 3, [2.5] * 3, domain=PLANE), without_records(PUBLIC)
+    more, empty = PointCounts.from_xy([1.5] * 3, [2.5] * 3, domain=PLANE), PUBLIC.without_records()
     assert not set(fingerprints_of(PUBLIC, files=["a"])) & set(fingerprints_of(more, files=["b"]))
     bounded = replace(PUBLIC, unit="person", contributions=2)
     assert fingerprints_of(bounded, files=["a"]) == ("a",)
@@ -107,7 +106,7 @@ def test_rows_of_persons_are_recognised_beside_their_counts_unless_there_is_none
     outside = [PointCounts.from_xy([x], [99], domain=PLANE, person=["a"]) for x in (1, 2)]
     assert [len(fingerprints_of(each)) for each in outside] == [2, 2]
     assert fingerprints_of(outside[0]) != fingerprints_of(outside[1])
-    assert without_records(people).fingerprints == make_up_records(people).fingerprints == UNKNOWN, "what is public has no private mark"
+    assert people.without_records().fingerprints == people.made_up().fingerprints == UNKNOWN, "what is public has no private mark"
 
 
 def test_fingerprints_are_digests_and_are_not_shown(tmp_path):
@@ -118,10 +117,10 @@ def test_fingerprints_are_digests_and_are_not_shown(tmp_path):
 
 
 def test_emptied_keeps_what_is_public_and_nothing_else():
-    empty = without_records(replace(PUBLIC, unit="person", contributions=3, dropped=8))
+    empty = replace(PUBLIC, unit="person", contributions=3, dropped=8).without_records()
     assert (empty.domain, empty.unit, empty.contributions, len(empty.count), empty.dropped) == (PLANE, "person", 3, 0, 0)
     trips = replace(load_trip_sample("northeast_commuters"), exactly=True, notes=("a total",), dropped=3)
-    empty = without_records(trips)
+    empty = trips.without_records()
     assert (empty.regions, empty.exactly, len(empty.count), empty.notes, empty.dropped) == (trips.regions, True, 0, (), 0)
 
 

@@ -11,7 +11,8 @@ import pandas as pd
 import pytest
 
 from dpviz.errors import InputError, SettingError
-from dpviz.mechanisms import MECHANISMS, TRIP_FAMILY
+from dpviz.families import TRIP_FAMILY
+from dpviz.mechanisms import MECHANISMS
 from dpviz.publishing.config import MechanismPart
 from dpviz.release.files import compute_seal, read_manifest, read_release
 from dpviz.release.intervals import ASSUMED

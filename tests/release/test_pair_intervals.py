@@ -10,7 +10,6 @@ from dpviz.mechanisms import FlatGaussian
 from dpviz.privacy.budget import ApproxBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.noise import gaussian_variance, laplace_variance
-from dpviz.release.columns import describe_columns
 from dpviz.release.files import read_manifest, read_release, write_release
 from dpviz.release.intervals import OF_RELEASED_PAIRS, half_widths_of_released
 from dpviz.release.manifest import describe, describe_contents, describe_utility
@@ -87,7 +86,7 @@ def test_sums_that_lack_pairs_have_no_upper_end_but_their_lower_end_holds(epsilo
     assert np.isfinite(low).all()
     assert np.isnan(high).all()
     assert "Upper ends are missing" in describe_utility(release).interval
-    assert "missing for larger regions" in describe_columns(release)["ci_high"]
+    assert "missing for larger regions" in describe_contents(release).columns["ci_high"]
 
 
 def test_files_manifest_report_notebook_and_help_say_the_same_sentence(tmp_path):
@@ -111,4 +110,4 @@ def test_what_earlier_manifests_describe_keeps_its_intervals():
         np.testing.assert_array_equal(release.stage_interval(stage), plain_interval(release, stage))
     assert describe_utility(release).interval.startswith("count_noisy ± 1.96 stddev")
     assert describe_contents(release).intervals is None
-    assert OF_RELEASED_PAIRS not in str(describe_columns(release))
+    assert OF_RELEASED_PAIRS not in str(describe_contents(release).columns)

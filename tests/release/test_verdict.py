@@ -27,7 +27,6 @@ from dpviz.mechanisms import (
 )
 from dpviz.privacy.budget import ApproxBudget, PureBudget
 from dpviz.privacy.entropy import Entropy
-from dpviz.release.nouns import counted_noun
 from dpviz.release.squares import square_errors
 from dpviz.release.verdict import (
     LARGE_NOISE,
@@ -147,7 +146,7 @@ def test_every_mechanism_has_a_verdict_in_words(key):
         release = released(MECHANISMS.of("points")[key](), 300, 1)
     found = verdict(release)
     assert [each.level for each in found.levels] == list(range(len(found.levels)))
-    assert counted_noun(release) in found.detail
+    assert release.counted in found.detail
     assert not {"nan", "inf", "people"} & set(f"{found.headline} {found.detail} {found.rule}".split())
 
 

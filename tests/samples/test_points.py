@@ -11,7 +11,7 @@ from scipy.spatial import cKDTree
 
 from dpviz.bundled import folder
 from dpviz.data.points import PointCounts
-from dpviz.mechanisms import POINT_FAMILY
+from dpviz.families import POINT_FAMILY
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.samples.points import (

@@ -10,7 +10,8 @@ from PIL import Image
 
 from dpviz.data.points import PointCounts
 from dpviz.evaluation.metrics import evaluate_points
-from dpviz.mechanisms import POINT_FAMILY, HilbertTree, Kdtree, Quadtree
+from dpviz.families import POINT_FAMILY
+from dpviz.mechanisms import HilbertTree, Kdtree, Quadtree
 from dpviz.privacy.budget import ApproxBudget, PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.space.domain import Domain

@@ -34,7 +34,7 @@ from dpviz.app.first_row import NO_EXPORT, WATERMARK
 from dpviz.app.session import is_dark
 from dpviz.data.areas import AreaCounts
 from dpviz.evaluation.area_metrics import AreaEvaluation
-from dpviz.release.nouns import RECORDS
+from dpviz.families import AREA_FAMILY
 from dpviz.space.regions import Regions
 from dpviz.view.areas_canvas import declared_scene, released_scene
 from dpviz.view.areas_drawing import SHOWN_AREAS, AreasDrawing, AreasMapSettings, draw_areas
@@ -123,7 +123,7 @@ PARTS = CurateParts(
     frame_of=lambda declared: None if declared.regions is None else declared.regions.regions,
     counts_of=Declared.frame,
     levels_of=_levels_of,
-    unit_of=lambda data: RECORDS if data is None else data.unit,
+    unit_of=lambda data: AREA_FAMILY.counted if data is None else data.unit,
     releases=RELEASES,
     show_declared=_show_declared,
     show_release=_show_release,

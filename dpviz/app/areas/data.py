@@ -27,8 +27,8 @@ from dpviz.data.counts import PERSON, RECORD
 from dpviz.data.reading.inspect import describe_points
 from dpviz.data.reading.points import PointsFile
 from dpviz.data.roles import find_regions, only
+from dpviz.families import AREA_FAMILY
 from dpviz.publishing.config import DataPart
-from dpviz.release import nouns
 from dpviz.samples.areas import AREA_SAMPLES
 
 AreaFiles = ChosenFiles[PointsFile, cached.UploadedRegions]
@@ -41,7 +41,7 @@ FILES = FileKind[PointsFile, cached.UploadedRegions](
     frame_of=lambda uploaded: uploaded.regions,
     key_of=lambda uploaded: uploaded.key,
     title="Uploaded points in regions",
-    unit=nouns.RECORDS,
+    unit=AREA_FAMILY.counted,
 )
 
 

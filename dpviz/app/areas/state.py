@@ -14,7 +14,7 @@ from dpviz.app.session import Reader, choice_reader, number_reader
 from dpviz.app.two_runs import second_run_of
 from dpviz.data.areas import AreaCounts
 from dpviz.evaluation.area_metrics import AreaEvaluation, evaluate_areas
-from dpviz.mechanisms import AREA_FAMILY, AnyFamily
+from dpviz.families import AREA_FAMILY, Family
 from dpviz.release.area_release import AreaRelease
 from dpviz.samples.areas import AREA_SAMPLES
 from dpviz.view.areas_drawing import RELEASED, SHOWN_AREAS, TRUE, Denominator, RegionsOnMap
@@ -37,7 +37,7 @@ class AreasConfig(PageConfig):
         asked: indices of regions of the level shown, which are outlined and added up.
     """
 
-    family: ClassVar[AnyFamily] = AREA_FAMILY
+    family: ClassVar[Family] = AREA_FAMILY
     view_parts: ClassVar[tuple[str, ...]] = (*PageConfig.view_parts, "level", "measure", "asked")
 
     sample: str = "made_up_city"

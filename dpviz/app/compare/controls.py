@@ -4,42 +4,32 @@ from __future__ import annotations
 
 import math
 import operator
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import Any
 
 import streamlit as st
 
-from dpviz.app import cached
-from dpviz.app.class_mode import is_class, largest_order
+from dpviz.app.class_mode import is_class
+from dpviz.app.compare.kinds import Compared
 from dpviz.app.compare.state import (
-    AREAS_KIND,
     COMPARE,
-    FAMILY,
-    LARGEST_ORDER,
     MOST_REPEATS,
     MOST_STEPS,
     NOISE,
     OWN,
     SAMPLE,
-    SAMPLES_OF,
-    TRIPS_KIND,
     CompareConfig,
     CompareData,
+    list_kinds,
 )
 from dpviz.app.controls import DELTAS, EPSILONS
 from dpviz.app.fields import Field, in_range, problem_with
 from dpviz.app.page_config import EVERYWHERE
-from dpviz.app.points.study_area import ask_study_area
-from dpviz.app.resolution import resolution_slider
 from dpviz.app.session import widget_for
-from dpviz.data.reading.outline import LAND
 from dpviz.errors import SettingError
 from dpviz.mechanisms.base import LAPLACE, NOISES, AnyMechanism, SettingSpec
-from dpviz.publishing.private_data import PrivateData
-from dpviz.samples.points import SampleInfo
 
 LONGEST_SHOWN = 40  # characters of a wrong value that a message repeats
-USUAL_SIZE = None  # records of a made-up sample; None is its usual number
 _NOISE_RULE = SettingSpec(
     name=NOISE,
     default=LAPLACE,
@@ -63,52 +53,25 @@ def compare_data() -> CompareData | None:
         "level": None,
         "study_area": EVERYWHERE,
     }
-    _choice_buttons("kind", tuple(FAMILY), "Kind of data", **reset)
+    _choice_buttons("kind", list_kinds(), "Kind of data", **reset)
     if not is_class():
         _choice_buttons("source", (SAMPLE, OWN), "Where from", names=_SOURCE_NAMES)
     if config.source == OWN:
         return _own_data(config)
-    known = SAMPLES_OF[config.kind]
+    known = config.compared.samples
     shown = widget_for(
         f"compare sample {config.kind}", config.chosen_sample, lambda key: COMPARE.change(sample=key, workload="", level=None)
     )
     st.selectbox("Sample", list(known), format_func=lambda name: known[name].title, **shown)
     about = known[config.chosen_sample]
     st.caption(about.description, help=f"Source: {about.source} Licence: {about.licence}.")
-    if config.kind == TRIPS_KIND:
-        return _sample_data(about, cached.trip_sample(about.key), f"trips {about.key}")
-    if config.kind == AREAS_KIND:
-        return _sample_data(about, cached.area_sample(about.key).areas, f"areas {about.key}")
-    resolution_slider("compare order", config.order, largest_order(LARGEST_ORDER), lambda order: COMPARE.change(order=order, zoom=None))
-    return _sample_of_points(about, config.order)
-
-
-def _sample_of_points(about: SampleInfo, order: int) -> CompareData | None:
-    """Ask where people can be, and return a sample of points; None, with a note, while the study area is missing or wrong."""
-    points, digest = cached.sample(about.key, USUAL_SIZE, order), f"{about.key} {USUAL_SIZE}"
-    masked = ask_study_area(COMPARE, points.domain)
-    if masked.domain is None:
-        st.info(masked.asks)
-        return None
-    if masked.domain.mask is None:
-        return _sample_data(about, points, digest, (order,))
-    mask = cached.digest_of(masked.domain.mask.packed)
-    points = cached.masked_sample(mask, about.key, USUAL_SIZE, masked.domain)
-    data = _sample_data(about, points, digest, (order, mask))
-    return replace(data, title=f"{data.title}, {'on land' if masked.file == LAND else f'in {masked.file}'}", study_area=masked.file)
-
-
-def _sample_data(about: SampleInfo, data: PrivateData, digest: str, frame: tuple[object, ...] = ()) -> CompareData:
-    """Return a sample as data to compare on, with the digest and fingerprints that it has on the page of its kind."""
-    fingerprints = cached.fingerprints(digest, frame, data)
-    return CompareData(
-        data=data, key=f"{digest} {frame}", digest=digest, fingerprints=fingerprints, title=about.title, unit=about.unit, bundled=True
-    )
+    compared: Compared = config.compared
+    return compared.ask_sample(about, config)
 
 
 def _own_data(config: CompareConfig) -> CompareData | None:
     """Return the data that were declared public on the page of their kind; None, with a note, if there are none."""
-    data = config.page_state.offered_data()
+    data = config.offered_data()
     if data is None:
         st.info(f"Load a file on the {config.kind} page in Teach, and confirm there that it is public: then it can be compared on here.")
         return None

@@ -5,28 +5,19 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from dpviz.app.compare.state import COMPARE, CompareData, is_points
+from dpviz.app.compare.kinds import compared_of
+from dpviz.app.compare.state import COMPARE, CompareData
 from dpviz.app.session import widget_for
-from dpviz.data.areas import AreaCounts
 from dpviz.evaluation.study import accounting_of
-from dpviz.mechanisms import family_of
 from dpviz.mechanisms.base import AnyMechanism
 from dpviz.view.study_figures import FIGURES, Figure
 
 USUAL_FIGURE = "n3"
-RANDOM = "random"
-BOXES = {
-    RANDOM: "random boxes",
-    "small": "blocks of 0.1 % of the area",
-    "medium": "blocks of 1 % of the area",
-    "large": "blocks of 10 % of the area",
-}
 
 
 def figures_of(data: CompareData) -> list[str]:
     """Return the keys of the figures that this kind of data has."""
-    family = family_of(data.data)
-    return [name for name, figure in FIGURES.items() if not figure.families or (family is not None and family.name in figure.families)]
+    return [name for name, figure in FIGURES.items() if not figure.families or data.family.name in figure.families]
 
 
 def shown_figure(data: CompareData) -> str:
@@ -44,7 +35,7 @@ def shown_workload(names: list[str], figure: str) -> str:
 def usual_workload(names: list[str], figure: Figure) -> str:
     """Return the workload that is shown first: random boxes, or the finest level for trips and for figures by level."""
     by_area = [name for name in names if not name.startswith("size ")]
-    return RANDOM if RANDOM in names and not figure.by_level else (by_area or names)[-1]
+    return "random" if "random" in names and not figure.by_level else (by_area or names)[-1]
 
 
 def figure_controls(names: list[str], data: CompareData, columns: Sequence[Any]) -> tuple[str, str]:
@@ -72,7 +63,7 @@ def figure_controls(names: list[str], data: CompareData, columns: Sequence[Any])
 
 def figure_title(name: str, data: CompareData, workload: str = "") -> str:
     """Return a figure's title with its unit, as it is written on screen; without a workload, for blocks or pairs."""
-    return FIGURES[name].filled(data.unit, _places(workload, data)).title
+    return FIGURES[name].filled(data.unit, compared_of(data).name_places(workload)).title
 
 
 def figure_unit(name: str, data: CompareData, workload: str) -> str:
@@ -82,21 +73,19 @@ def figure_unit(name: str, data: CompareData, workload: str) -> str:
 
 def figure_column(name: str, data: CompareData, workload: str) -> str:
     """Return the title over a figure's column of a table."""
-    return FIGURES[name].filled(data.unit, _places(workload, data)).column
+    return FIGURES[name].filled(data.unit, compared_of(data).name_places(workload)).column
 
 
 def figure_about(name: str, data: CompareData, workload: str = "") -> str:
     """Return a figure's definition, one sentence; empty for errors whose title says all. Without a workload, for blocks or pairs."""
-    return FIGURES[name].filled(data.unit, _places(workload, data)).about
+    return FIGURES[name].filled(data.unit, compared_of(data).name_places(workload)).about
 
 
 def workload_words(name: str, data: CompareData) -> str:
     """Return the name of a workload as it is written on screen."""
     if name.startswith("size "):
-        return f"{_places(name, data)} with {size_words(name)} {data.unit} in truth"
-    if not is_points(data):
-        return f"{_places(name, data)} of level {name}"
-    return BOXES.get(name, f"all blocks of {name.replace('zoom', 'zoom level')}")
+        return f"{compared_of(data).name_places(name)} with {size_words(name)} {data.unit} in truth"
+    return compared_of(data).name_workload(name)
 
 
 def describe_accounting(mechanisms: Mapping[str, AnyMechanism], gaussian: Collection[str], data: CompareData) -> str:
@@ -127,10 +116,3 @@ def size_words(name: str) -> str:
     '1,000–9,999'
     """
     return "–".join(f"{int(end):,}" for end in name.removeprefix("size ").split("-"))
-
-
-def _places(workload: str, data: CompareData) -> str:
-    """Return what a workload asks about, in the plural."""
-    if not is_points(data):
-        return "regions" if isinstance(data.data, AreaCounts) else "pairs"
-    return "boxes" if workload == RANDOM else "blocks"

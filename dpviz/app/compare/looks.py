@@ -14,9 +14,10 @@ from itertools import repeat
 
 import streamlit as st
 
-from dpviz.app.compare.state import COMPARE, FAMILY
+from dpviz.app.compare.state import COMPARE
 from dpviz.app.jobs import StudyJob
 from dpviz.evaluation.study import Study
+from dpviz.families import Family
 from dpviz.mechanisms.base import GAUSSIAN, AnyMechanism
 from dpviz.view.looks import MOST_VARIANTS, Look, choose_looks
 
@@ -33,21 +34,21 @@ def keep_looks(study: Study) -> None:
 def looks_of(study_job: StudyJob) -> dict[str, Look]:
     """Return the look of each configuration of a study, by its name on screen."""
     study = study_job.study
-    return looks_by_label(study.mechanisms, study_job.config[0].kind, COMPARE.config().looks, study.gaussian)
+    return looks_by_label(study.mechanisms, study_job.config[0].family, COMPARE.config().looks, study.gaussian)
 
 
 def looks_by_label(
-    mechanisms: Mapping[str, AnyMechanism], kind: str, kept: Mapping[str, tuple[str, ...]], gaussian: Collection[str] = ()
+    mechanisms: Mapping[str, AnyMechanism], family: Family, kept: Mapping[str, tuple[str, ...]], gaussian: Collection[str] = ()
 ) -> dict[str, Look]:
     """Return the look of each mechanism, by its label.
 
     Args:
         mechanisms: mechanisms with their settings, by label.
-        kind: "Points" or "Trips".
+        family: of the mechanisms.
         kept: the variants that have appeared so far, by key of the mechanism.
         gaussian: labels with Gaussian noise, where the kind of the budget decides.
     """
-    family, known = FAMILY[kind], add_variants(kept, mechanisms.values(), [label in gaussian for label in mechanisms])
+    known = add_variants(kept, mechanisms.values(), [label in gaussian for label in mechanisms])
     places = {key: place for place, key in enumerate(dict.fromkeys((*family.usual, *family.choices)))}
     numbers = {}
     for label, mechanism in mechanisms.items():

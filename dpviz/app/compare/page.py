@@ -45,6 +45,7 @@ from dpviz.app.compare.figures import (
     size_words,
     workload_words,
 )
+from dpviz.app.compare.kinds import Compared, compared_of
 from dpviz.app.compare.looks import keep_looks, looks_of
 from dpviz.app.compare.maps import side_by_side
 from dpviz.app.compare.state import (
@@ -54,7 +55,6 @@ from dpviz.app.compare.state import (
     CompareData,
     Pick,
     is_current,
-    is_points,
     job,
     leave_out_by_mask,
     picks,
@@ -71,8 +71,6 @@ from dpviz.app.jobs import DONE, FAILED, RUNNING, STOPPED, InverseJob, StudyJob
 from dpviz.app.ledger import record_public_look
 from dpviz.app.session import accept_presses, list_words, serve_press, show_error, show_refusal, show_refused_link
 from dpviz.app.words import number_of, show_chart, show_table
-from dpviz.data.areas import AreaCounts
-from dpviz.data.points import PointCounts
 from dpviz.errors import DpvizError, SettingError
 from dpviz.evaluation.study import Study
 from dpviz.evaluation.tables import csv_text, frontier, summary
@@ -111,7 +109,6 @@ TABS = MAPS, LEVELS, SIZES, PARTS_TAB, TIME, INVERSE, TABLE = (
     "Which ε?",
     "Table",
 )
-NOT_OF_AREAS = (SIZES, PARTS_TAB)  # studies of areas compare whole levels, and errors of regions have one part: noise
 HEIGHT, HEIGHT_ABOVE = 340, 260  # of charts in the tabs, and of the one above them
 ABOUT = (
     "Mechanisms on samples, or on data that are declared public. Every release is a simulation with seeded noise, and errors are measured"
@@ -135,7 +132,6 @@ COLUMNS = {
     "p10": "10 % under",
     "p90": "90 % under",
 }
-COARSEST, FINEST = 0, 8  # zoom levels that *Which ε?* offers
 FOUND = "compare found epsilons"  # key of the search for *Which ε?* in the session's state
 SEARCH_WAIT, SEARCH_TICK = 1.5, 0.5  # seconds until a search is shown as running, and between two refreshes
 
@@ -403,13 +399,19 @@ def compare_tabs(study_job: StudyJob, data: CompareData, rows: pd.DataFrame, map
         INVERSE: lambda: inverse_block(data, _with_epsilon(study_job.study.mechanisms)),
         TABLE: lambda: _show_table(study_job, data, rows),
     }
-    names = [name for name in TABS if not (isinstance(data.data, AreaCounts) and name in NOT_OF_AREAS)]
+    names = tabs_of(compared_of(data))
     if st.session_state.get("compare tab") not in (None, *names):
         st.session_state["compare tab"] = names[0]
     for tab, name in zip(st.tabs(names, key="compare tab", on_change="rerun"), names, strict=True):
         if tab.open:
             with tab:
                 show_tab[name]()
+
+
+def tabs_of(compared: Compared) -> list[str]:
+    """Return the tabs of a kind of data: *By size* if its studies ask by size, *Parts of the error* if it has several."""
+    left_out = {SIZES: "sizes" not in compared.workloads, PARTS_TAB: not compared.parts_about}
+    return [name for name in TABS if not left_out.get(name)]
 
 
 def _epsilon_control(rows: pd.DataFrame, key: str) -> float:
@@ -425,19 +427,9 @@ def _show_by_level(study_job: StudyJob, rows: pd.DataFrame) -> None:
     data: CompareData = study_job.config[1]
     epsilon, figure = _epsilon_control(rows, "level"), shown_figure(data)
     rows = rows[(rows["epsilon"] == epsilon) & (rows["figure"] == figure)]
-    if is_points(data):
-        rows, title = rows[rows["workload"].str.startswith("zoom ")], "zoom level"
-        rows = rows.assign(x=rows["workload"].str.removeprefix("zoom ").astype(int))
-    else:
-        rows, title = rows[~rows["workload"].str.startswith("size ")], "level of the regions, 1 for the coarsest"
-        names = rows["workload"].unique().tolist()
-        rows = rows.assign(x=rows["workload"].map({name: number for number, name in enumerate(names, 1)}))
-    _show_lines(rows, title, figure, study_job, f"Error by {'zoom level' if is_points(data) else 'level'}, ε = {epsilon:g}")
-    if is_points(data):
-        st.caption("Zoom z cuts the domain into 2^z x 2^z equal blocks; all are queried. Lines up and down: one standard deviation.")
-    else:
-        levels = ", ".join(f"{number} {markdown(name)}" for number, name in enumerate(names, 1))
-        st.caption(f"Levels: {levels}. Lines up and down: one standard deviation.")
+    rows, title, by, about = compared_of(data).by_level(rows)
+    _show_lines(rows, title, figure, study_job, f"Error by {by}, ε = {epsilon:g}")
+    st.caption(about)
 
 
 def _show_by_size(study_job: StudyJob, rows: pd.DataFrame) -> None:
@@ -446,8 +438,7 @@ def _show_by_size(study_job: StudyJob, rows: pd.DataFrame) -> None:
     epsilon, figure = _epsilon_control(rows, "size"), shown_figure(data)
     rows = rows[(rows["epsilon"] == epsilon) & (rows["figure"] == figure) & rows["workload"].str.startswith("size ")]
     rows = rows.assign(x=rows["workload"].map(lambda name: int(name.removeprefix("size ").split("-")[0])))
-    noun = "block" if is_points(data) else "pair of the finest level"
-    title = f"true count of the {noun}, lower end of the group ({data.unit})"
+    title = f"true count of the {compared_of(data).one_place}, lower end of the group ({data.unit})"
     _show_lines(rows, title, figure, study_job, f"Error by true count, ε = {epsilon:g}")
     groups = ", ".join(size_words(name) for name in rows["workload"].unique())
     st.caption(f"Groups of true counts: {groups}. The same noise weighs little on large counts and buries small ones.")
@@ -483,16 +474,7 @@ def _show_parts(study_job: StudyJob, data: CompareData, rows: pd.DataFrame) -> N
     rows = rows[(rows["epsilon"] == epsilon) & (rows["workload"] == workload) & rows["figure"].isin(PARTS)].reset_index(drop=True)
     chart = parts_by_label(rows, epsilon, data.unit, workload_words(workload, data), looks=looks_of(study_job))
     show_chart(chart)
-    if is_points(data):
-        st.caption(
-            "Noise: how far answers are from those of the same partitions with true counts. Uniformity: how far those are from the truth,"
-            " because of what is assumed inside partitions. Their mean sizes are shown; the two can cancel each other."
-        )
-    else:
-        st.caption(
-            "Per pair that is released or has trips. Noise: how far released pairs are off. Suppression: trips of pairs that were left out."
-            " Together they are the mean absolute error."
-        )
+    st.caption(compared_of(data).parts_about)
 
 
 def _show_times(study_job: StudyJob, rows: pd.DataFrame) -> None:
@@ -577,14 +559,13 @@ def inverse_block(data: CompareData, mechanisms: dict[str, AnyMechanism]) -> Non
         help="Root mean square error of one block or pair, from noise alone.",
     )
     with middle:
-        level = _level_control(data)
+        level = compared_of(data).ask_level(data.data)
     is_valid = show_problem("wanted error", in_range("Typical error", 0.01, 1e9)(error))
     settings = tuple((label, tuple(map(str, mechanism.chosen().items()))) for label, mechanism in mechanisms.items())
     question = (data.key, settings, error, level)  # an answer is shown only for its own question
     if right.button("Find ε", key="find epsilon", width="stretch", disabled=not is_valid) and is_valid:
         with st.spinner("Looking for ε ..."):
-            # one digit, which makes the number of records as rough as a curator's guess
-            records = max(1, int(float(f"{int(data.data.count.sum()):.0e}"))) if is_points(data) else None
+            records = compared_of(data).rough_records(data.data)
             wanted = WantedError(error=error, level=level, delta=COMPARE.config().delta, records=records)
             if wanted.records is None or record_public_look(data):
                 started = InverseJob(question, data.data, mechanisms, wanted, COMPARE.config().gaussian())
@@ -594,20 +575,8 @@ def inverse_block(data: CompareData, mechanisms: dict[str, AnyMechanism]) -> Non
     search: InverseJob | None = st.session_state.get(FOUND)
     if search is not None and search.question == question:
         st.fragment(_show_answers, run_every=SEARCH_TICK if search.running else None)(search, data, search.running)
-    nothing = "no record is looked at" if isinstance(data.data, AreaCounts) else "no trip is looked at"
-    used = "of the data only the number of records is used, rounded to one digit" if is_points(data) else nothing
+    used = compared_of(data).used
     st.caption(f"Errors of noise alone, from the mechanisms and the public frame: {used}. Nothing is spent, and no study is needed.")
-
-
-def _level_control(data: CompareData) -> int:
-    """Ask for a zoom level of points, or for a geographic level of trips."""
-    if not isinstance(data.data, PointCounts):
-        names = data.data.regions.levels
-        chosen = st.selectbox("Regions of level", names, index=len(names) - 1, key="wanted region level", persist_state="session")
-        return names.index(chosen) + 1
-    finest = min(data.data.domain.order, FINEST)
-    text = "Zoom z cuts the domain into 2^z x 2^z equal blocks."
-    return int(st.slider("In blocks of zoom level", COARSEST, finest, min(4, finest), key=f"wanted zoom {finest}", help=text))
 
 
 def _show_answers(search: InverseJob, data: CompareData, was_running: bool) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from itertools import chain
@@ -14,39 +14,28 @@ from typing import Any, ClassVar
 import numpy as np
 import streamlit as st
 
-from dpviz.app import cached
-from dpviz.app.areas.state import AREAS
 from dpviz.app.camera import Camera, read_camera
 from dpviz.app.class_limits import refuse_large_study
 from dpviz.app.jobs import StudyJob
 from dpviz.app.page_config import EVERYWHERE, STUDY_AREAS
 from dpviz.app.page_state import LARGEST_DELTA, LARGEST_EPSILON, SMALLEST_DELTA, SMALLEST_EPSILON, PageState
-from dpviz.app.points.state import POINTS
 from dpviz.app.session import Reader, choice_reader, list_words, number_reader, read_settings
-from dpviz.app.trips.state import TRIPS
-from dpviz.data.points import PointCounts
 from dpviz.data.reading.outline import LAND
 from dpviz.errors import SettingError
-from dpviz.evaluation.study import LEVELS, POINT_WORKLOADS, SIZES, Study
-from dpviz.mechanisms import AREA_FAMILY, POINT_FAMILY, TRIP_FAMILY, AnyFamily, AnyMechanism
+from dpviz.evaluation.study import Study
+from dpviz.families import FAMILIES, POINT_FAMILY, Family
+from dpviz.mechanisms import AnyMechanism
 from dpviz.mechanisms.base import GAUSSIAN, LAPLACE
-from dpviz.publishing.config import DataPart, DomainPart, PublicDataPart
+from dpviz.publishing.config import DataPart, PublicDataPart
 from dpviz.publishing.private_data import PrivateData
 from dpviz.publishing.study_config import StudyConfig, Variant, VariedPart
-from dpviz.samples.areas import AREA_SAMPLES
-from dpviz.samples.points import POINT_SAMPLES, SampleInfo
-from dpviz.samples.trips import TRIP_SAMPLES
+from dpviz.samples.load import SAMPLES
 from dpviz.view.looks import MOST_VARIANTS
 from dpviz.view.points_map import SHOWN
 from dpviz.view.study_figures import FIGURES
 from dpviz.view.trips_drawing import RELEASED
 
-POINTS_KIND, TRIPS_KIND, AREAS_KIND = "Points", "Trips", "Areas"
 SAMPLE, OWN = "sample", "own"
-FAMILY: dict[str, AnyFamily] = {POINTS_KIND: POINT_FAMILY, TRIPS_KIND: TRIP_FAMILY, AREAS_KIND: AREA_FAMILY}
-SAMPLES_OF: dict[str, Mapping[str, SampleInfo]] = {POINTS_KIND: POINT_SAMPLES, TRIPS_KIND: TRIP_SAMPLES, AREAS_KIND: AREA_SAMPLES}
-USUAL_SAMPLE = {POINTS_KIND: "la_residents", TRIPS_KIND: "northeast_commuters", AREAS_KIND: "made_up_city"}
-PAGE_STATES: dict[str, PageState] = {POINTS_KIND: POINTS, TRIPS_KIND: TRIPS, AREAS_KIND: AREAS}
 MOST_STEPS, MOST_REPEATS, MOST_PICKED, LARGEST_ORDER = 12, 200, 4, 12
 MOST_CONFIGURATIONS = 24
 MOST_ZOOM, MOST_LEVELS = 6, 16  # finest zoom level of the maps of points, and most levels of regions that a link may name
@@ -54,8 +43,6 @@ JOB = "study"
 NOISE = "noise"
 """The name under which the noise is varied, as a setting is."""
 _VARIANT, _STUDY = re.compile("[0-9a-f]{8}"), re.compile("[0-9a-f]{16}(-[0-9a-f]{8})?")
-
-_WORKLOADS = {POINTS_KIND: POINT_WORKLOADS, TRIPS_KIND: (LEVELS, SIZES), AREAS_KIND: (LEVELS,)}
 
 Pick = tuple[str, float]
 
@@ -107,7 +94,7 @@ class CompareConfig:
     )
     """Parts that do not change which releases are made."""
 
-    kind: str = POINTS_KIND
+    kind: str = POINT_FAMILY.title
     source: str = SAMPLE
     sample: str = ""
     order: int = 8
@@ -132,24 +119,34 @@ class CompareConfig:
     study: str = ""
 
     @property
-    def page_state(self) -> PageState:
-        """The state of the page where data of this kind are loaded."""
-        return PAGE_STATES[self.kind]
+    def family(self) -> Family:
+        """The family of this kind of data."""
+        return next(family for family in FAMILIES.values() if family.title == self.kind)
+
+    @property
+    def compared(self) -> Any:
+        """What the page knows of this kind of data, a `Compared` (`dpviz.app.compare.kinds`)."""
+        return self.family.compared
+
+    def offered_data(self) -> Any:
+        """Return the data that the page of their kind offers here; None if there are none."""
+        page_state = self.compared.page_state
+        return None if page_state is None else page_state.offered_data()
 
     @property
     def offered(self) -> dict[str, type[AnyMechanism]]:
         """Mechanisms for this kind of data."""
-        return FAMILY[self.kind].choices
+        return self.family.choices
 
     @property
     def chosen(self) -> tuple[str, ...]:
         """Keys of the mechanisms that are compared; keys that belong to the other kind of data are left out."""
-        return tuple(key for key in self.mechanisms if key in self.offered) or FAMILY[self.kind].usual
+        return tuple(key for key in self.mechanisms if key in self.offered) or self.family.usual
 
     @property
     def chosen_sample(self) -> str:
         """Key of a sample of this kind."""
-        return self.sample if self.sample in SAMPLES_OF[self.kind] else USUAL_SAMPLE[self.kind]
+        return self.sample if self.sample in self.compared.samples else str(self.compared.usual_sample)
 
     def epsilons(self) -> tuple[Fraction, ...]:
         """Return epsilons evenly spaced on a logarithmic scale; those between the ends have two digits. One step gives the smallest.
@@ -175,7 +172,7 @@ class CompareConfig:
                 f"These would be {number:,} configurations, and a chart shows at most {MOST_CONFIGURATIONS}: vary fewer settings,"
                 " give fewer values, or choose fewer mechanisms."
             )
-        return {label: variant.build(FAMILY[self.kind], references=True) for label, variant in self._variants()}
+        return {label: variant.build(self.family, references=True) for label, variant in self._variants()}
 
     def gaussian(self) -> tuple[str, ...]:
         """Return the names on screen of mechanisms that get ε and δ, and so Gaussian noise, though ε alone would do."""
@@ -222,11 +219,7 @@ class CompareConfig:
     def misfits(self) -> list[str]:
         """Return the names of parameters that can be read, but do not fit the others: a repeat or level that a study of them lacks."""
         zooms = min(self.order, MOST_ZOOM)
-        levels = MOST_LEVELS
-        if self.level is not None and self.kind != POINTS_KIND:
-            sample = self.chosen_sample
-            counts = cached.trip_sample(sample) if self.kind == TRIPS_KIND else cached.area_sample(sample).areas
-            levels = counts.regions.depth
+        levels = MOST_LEVELS if self.level is None else self.compared.most_levels(self.chosen_sample) or MOST_LEVELS
         shown = {"repeat": (self.repeat, self.repeats), "zoom": (self.zoom, zooms), "level": (self.level, levels)}
         return [name for name, (number, most) in shown.items() if number is not None and number > most]
 
@@ -234,8 +227,8 @@ class CompareConfig:
     def readers(cls) -> dict[str, Reader]:
         """Return the reader of each parameter of a link."""
         return {
-            "kind": choice_reader(*FAMILY),
-            "sample": choice_reader(*(key for samples in SAMPLES_OF.values() for key in samples)),
+            "kind": choice_reader(*list_kinds()),
+            "sample": choice_reader(*(key for family in FAMILIES.values() for key in family.compared.samples)),
             "order": number_reader(1, LARGEST_ORDER, int),
             "study_area": choice_reader(*STUDY_AREAS),
             "mechanisms": _read_keys,
@@ -259,7 +252,12 @@ class CompareConfig:
         }
 
 
-COMPARE = PageState(key="compare config", kind=CompareConfig, families=tuple(FAMILY.values()))
+def list_kinds() -> tuple[str, ...]:
+    """Return the kinds of data that can be chosen: "Points", "Trips", "Areas"."""
+    return tuple(family.title for family in FAMILIES.values())
+
+
+COMPARE = PageState(key="compare config", kind=CompareConfig, families=FAMILIES.values())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -287,6 +285,11 @@ class CompareData:
     study_area: str | None = None
 
     @property
+    def family(self) -> Family:
+        """The family of the data."""
+        return FAMILIES[self.data.family]
+
+    @property
     def is_shared(self) -> bool:
         """Whether all sessions share what is made of the data, and a link finds it: of samples, unless a file of one's own masks them."""
         return self.bundled and self.study_area in (None, LAND)
@@ -301,7 +304,7 @@ def leave_out_by_mask(data: CompareData, config: CompareConfig) -> tuple[Compare
     Raises:
         SettingError: no mechanism is left.
     """
-    has_mask = isinstance(data.data, PointCounts) and data.data.domain.mask is not None
+    has_mask = data.data.is_masked
     taken = tuple(key for key in config.chosen if not has_mask or getattr(config.offered[key], "takes_mask", False))
     titles = tuple(str(config.offered[key].title) for key in config.chosen if key not in taken)
     if not taken:
@@ -329,7 +332,7 @@ def study_of(data: CompareData, config: CompareConfig) -> Study:
         gaussian=config.gaussian(),
         repeats=config.repeats,
         seed=config.seed,
-        workloads=_WORKLOADS[config.kind],
+        workloads=config.compared.workloads,
         parts=True,
     )
     refuse_large_study(len(study))
@@ -337,7 +340,9 @@ def study_of(data: CompareData, config: CompareConfig) -> Study:
 
 
 def study_config_of(study: Study, data: CompareData, config: CompareConfig) -> StudyConfig | None:
-    """Return the configuration of a study for the command line; None for data that are no longer loaded on their page.
+    """Return the configuration of a study for the command line.
+
+    None for data that are no longer loaded on their page, and for a sample that only a family of another package has.
 
     Args:
         study: as `study_of` makes it.
@@ -348,11 +353,13 @@ def study_config_of(study: Study, data: CompareData, config: CompareConfig) -> S
     names = ("epsilons", "repeats", "seed", "workloads", "parts")
     needs_delta = bool(study.gaussian) or any(mechanism.needs_delta for mechanism in study.mechanisms.values())
     options = {name: getattr(study, name) for name in names} | ({"delta": study.delta} if needs_delta else {})
+    if config.source != OWN and config.chosen_sample not in SAMPLES:
+        return None
     if config.source != OWN:
-        domain = DomainPart.of(study.data.domain, data.study_area) if isinstance(study.data, PointCounts) else None
+        domain = config.compared.domain_part(study.data, data.study_area)
         part = PublicDataPart(sample=config.chosen_sample)
         return StudyConfig(data=part, domain=domain, mechanisms=config.varied_parts(), **options)
-    loaded = config.page_state.offered_data()
+    loaded = config.offered_data()
     if loaded is None:
         return None
     frame = {name: getattr(loaded.source, name) for name in ("domain", "regions", "destinations")}
@@ -368,7 +375,7 @@ def job() -> StudyJob | None:
 def still_public(study_job: StudyJob) -> bool:
     """Return whether the data of a study are a sample, or still loaded as public data in Teach."""
     config, data = study_job.config
-    loaded = config.page_state.offered_data() if config.source == OWN else data
+    loaded = config.offered_data() if config.source == OWN else data
     return loaded is not None and loaded.digest == data.digest
 
 
@@ -441,11 +448,6 @@ def _read_looks(text: str) -> dict[str, tuple[str, ...]]:
     if not looks.keys() <= COMPARE.mechanisms.keys() or not all(map(_VARIANT.fullmatch, chain(*looks.values()))):
         raise ValueError
     return {key: variants[: MOST_VARIANTS - 1] for key, variants in looks.items()}
-
-
-def is_points(data: CompareData) -> bool:
-    """Return whether the data are points."""
-    return isinstance(data.data, PointCounts)
 
 
 def describe_pick(study_job: StudyJob, pick: Pick) -> str:

@@ -11,7 +11,6 @@ from dpviz.app.components.panes import Chosen, panes
 from dpviz.app.curate_page import CurateParts, begin_release, choose_map, show_map_to_drag
 from dpviz.app.expected_errors import Expected, Levels
 from dpviz.app.first_row import NO_EXPORT, NOT_PRIVATE, WATERMARK
-from dpviz.app.paid_map import find_readable_level
 from dpviz.app.points.data import Declared, points_controls
 from dpviz.app.points.state import POINTS, RELEASES, Drawn, config
 from dpviz.app.points.strip import size_of_squares, zooms_of
@@ -20,12 +19,12 @@ from dpviz.app.points.where import take_box
 from dpviz.app.session import is_dark
 from dpviz.data.points import PointCounts
 from dpviz.evaluation.metrics import Evaluation
-from dpviz.release.nouns import RECORDS
+from dpviz.families import POINT_FAMILY
 from dpviz.space.domain import Domain
 from dpviz.view.basemap import Bounds, box_to_domain, box_to_map
 from dpviz.view.declared_canvas import ExpectedSquares, declared_scene
 from dpviz.view.escape import html
-from dpviz.view.points_canvas import ReleaseView, cell_box, released_scene
+from dpviz.view.points_canvas import ReleaseView, cell_box, find_readable_level, released_scene
 from dpviz.view.points_map import INTERPOLATED, SHOWN, can_show_interpolation
 
 MAP_HEIGHT = 620
@@ -132,7 +131,7 @@ PARTS = CurateParts(
     frame_of=lambda declared: declared.domain,
     counts_of=_frame_of,
     levels_of=_levels_of,
-    unit_of=lambda _: RECORDS,
+    unit_of=lambda _: POINT_FAMILY.counted,
     releases=RELEASES,
     show_declared=_show_declared,
     show_release=_show_release,

@@ -30,8 +30,8 @@ from dpviz.app.source_controls import choose_sample, choose_source, data_of_samp
 from dpviz.app.unit_controls import UnitQuestion
 from dpviz.data.reading.inspect import describe_points
 from dpviz.data.reading.points import PointsFile
+from dpviz.families import POINT_FAMILY
 from dpviz.publishing.config import DataPart, DomainPart
-from dpviz.release.nouns import RECORDS
 from dpviz.samples.points import POINT_SAMPLES
 from dpviz.space.domain import Domain
 from dpviz.view.declared_canvas import DeclaredBox
@@ -47,7 +47,7 @@ FILES = FileKind[PointsFile, Domain](
     frame_of=lambda domain: domain,
     key_of=lambda domain: domain,
     title="Uploaded points",
-    unit=RECORDS,
+    unit=POINT_FAMILY.counted,
 )
 
 

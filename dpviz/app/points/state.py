@@ -15,7 +15,7 @@ from dpviz.app.session import Reader, choice_reader, number_reader
 from dpviz.app.two_runs import second_run_of
 from dpviz.data.points import PointCounts
 from dpviz.evaluation.metrics import Evaluation, evaluate_points
-from dpviz.mechanisms import POINT_FAMILY, AnyFamily
+from dpviz.families import POINT_FAMILY, Family
 from dpviz.release.point_release import PointRelease
 from dpviz.samples.points import POINT_SAMPLES
 from dpviz.view.basemap import Bounds
@@ -41,7 +41,7 @@ class Config(PageConfig):
         box: west, south, east, north of the range query in the domain's coordinates while its tab is open in Teach; else None.
     """
 
-    family: ClassVar[AnyFamily] = POINT_FAMILY
+    family: ClassVar[Family] = POINT_FAMILY
     view_parts: ClassVar[tuple[str, ...]] = (*PageConfig.view_parts, "zoom", "box")
 
     sample: str = "la_residents"

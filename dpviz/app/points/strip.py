@@ -16,7 +16,7 @@ from dpviz.app.strip_controls import end_strip, find_shares, make_parts, strip_o
 from dpviz.app.two_runs import ShownRun
 from dpviz.evaluation.expected_split import expected_of_split
 from dpviz.evaluation.metrics import Evaluation
-from dpviz.mechanisms import POINT_FAMILY
+from dpviz.families import POINT_FAMILY
 from dpviz.release.point_release import PointRelease
 from dpviz.release.squares import FINEST_ZOOM, is_quartered, level_like, zoom_like
 from dpviz.release.verdict import Verdict, square_verdict, with_false_positives

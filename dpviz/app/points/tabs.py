@@ -31,7 +31,7 @@ from dpviz.app.words import (
 )
 from dpviz.evaluation.metrics import PRESENT, Evaluation, error_by_size, true_answers
 from dpviz.evaluation.split_objective import objective_curve
-from dpviz.mechanisms import POINT_FAMILY
+from dpviz.families import POINT_FAMILY
 from dpviz.privacy.budget import PureBudget
 from dpviz.release.intervals import ASSUMED
 from dpviz.release.point_release import PointRelease

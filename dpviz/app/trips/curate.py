@@ -29,8 +29,8 @@ from dpviz.app.trips.tabs import show_figures, take_chosen
 from dpviz.app.words import show_chart
 from dpviz.data.trips import TripCounts
 from dpviz.evaluation.trip_metrics import TripEvaluation
+from dpviz.families import TRIP_FAMILY
 from dpviz.mechanisms.base import ADD_REMOVE, BOUNDED
-from dpviz.release.nouns import TRIPS as TRIPS_NOUN
 from dpviz.release.trip_release import TripRelease
 from dpviz.space.regions import Regions
 from dpviz.view.declared_regions import regions_scene
@@ -150,7 +150,7 @@ PARTS = CurateParts(
     frame_of=lambda declared: None if declared.regions is None else declared.regions[0].regions,
     counts_of=Declared.frame,
     levels_of=_levels_of,
-    unit_of=lambda data: TRIPS_NOUN if data is None else data.unit,
+    unit_of=lambda data: TRIP_FAMILY.counted if data is None else data.unit,
     releases=RELEASES,
     show_declared=_show_declared,
     show_release=_show_release,

@@ -26,8 +26,8 @@ from dpviz.data.reading.inspect import describe_trip_files
 from dpviz.data.reading.trips import TripsFile
 from dpviz.data.roles import between_pairs
 from dpviz.data.trips import TRIP, TripCounts
+from dpviz.families import TRIP_FAMILY
 from dpviz.publishing.config import DataPart
-from dpviz.release import nouns
 from dpviz.samples.trips import TRIP_SAMPLES
 from dpviz.space.regions import Regions
 
@@ -43,7 +43,7 @@ FILES = FileKind[TripsFile, BothRegions](
     frame_of=lambda both: (both[0].regions, both[1].regions),
     key_of=lambda both: (both[0].key, both[1].key),
     title="Uploaded trips",
-    unit=nouns.TRIPS,
+    unit=TRIP_FAMILY.counted,
 )
 
 

@@ -14,7 +14,8 @@ from dpviz.app.session import Reader, choice_reader, number_reader
 from dpviz.app.two_runs import second_run_of
 from dpviz.data.trips import TripCounts
 from dpviz.evaluation.trip_metrics import TripEvaluation, evaluate_trips
-from dpviz.mechanisms import TRIP_FAMILY, AnyFamily, TripMechanism
+from dpviz.families import TRIP_FAMILY, Family
+from dpviz.mechanisms import TripMechanism
 from dpviz.release.trip_release import TripRelease
 from dpviz.samples.trips import TRIP_SAMPLES
 from dpviz.view.trips_drawing import MARKS, NOT_LISTED, PAIR_FILTERS, RELEASED, SHOWN_TRIPS, TRUE
@@ -39,7 +40,7 @@ class TripsConfig(PageConfig):
     """
 
     always_in_link: ClassVar[tuple[str, ...]] = (*PageConfig.always_in_link, "epsilon", "level", "top")
-    family: ClassVar[AnyFamily] = TRIP_FAMILY
+    family: ClassVar[Family] = TRIP_FAMILY
     view_parts: ClassVar[tuple[str, ...]] = (*PageConfig.view_parts, "level", "marks", "top", "least", "pairs", "region")
 
     sample: str = "us_flights"

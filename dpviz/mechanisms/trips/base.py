@@ -147,7 +147,6 @@ class TripMechanism(Mechanism[TripCounts, Regions, TripRelease]):
 
     family: ClassVar[str] = "trips"
     takes: ClassVar[tuple[type[Any], str]] = TripCounts, "A trip mechanism takes TripCounts: see TripCounts.from_table and read_trips"
-    noun: ClassVar[str] = "trip"
     audit_inputs: ClassVar[tuple[Added[Any], ...]] = (*TRIPS, *PEOPLE)
 
     def __post_init__(self) -> None:

@@ -97,7 +97,8 @@ class StabilityHistogram(TripMechanism):
 
     def check_data(self, trips: TripCounts) -> None:
         """Raise an error if the base rules the data out, or if there is more than one trip per person."""
-        if isinstance(trips, TripCounts) and trips.contributions > 1:
+        self.check_type(trips)
+        if trips.contributions > 1:
             raise InputError(f"{self.title} is proved for one trip per person only: keep one, or choose another mechanism.")
         super().check_data(trips)
 
