@@ -35,7 +35,7 @@ def tried(monkeypatch, key: str, epsilon: float | str = 1) -> tuple[TunedGrid, n
     budget = PureBudget(epsilon)
     choices = [mechanism.tune_by(Run.of(mechanism, points, budget, each), "size", candidates) for each in streams]
     budget, floor = PureBudget(choices[0].remaining), np.maximum(queries.truth, mechanism.rho(int(points.count.sum())))
-    errors = np.array([(expected_grid(queries, each.side, budget).error / floor).mean() for each in candidates])
+    errors = np.array([(expected_grid(queries, each.value, budget).error / floor).mean() for each in candidates])
     chosen = np.bincount([choice.index for choice in choices], minlength=len(candidates))
     return mechanism, errors, chosen
 
@@ -66,6 +66,6 @@ def test_on_storage_releases_are_better_than_with_the_smallest_size(monkeypatch)
     boxes, floor = points.domain.coordinates(queries.boxes.lattice), np.maximum(queries.truth, mechanism.rho(int(points.count.sum())))
     rest, measured = PureBudget(str(mechanism.shares(points.domain)[-1].share)), []
     for each in mechanism.candidates(points.domain):
-        runs = [UniformGrid(side=each.side).release(points, rest, entropy) for entropy in Entropy.seeded(3).spawn(20)]
+        runs = [each.mechanism.release(points, rest, entropy) for entropy in Entropy.seeded(3).spawn(20)]
         measured.append(np.mean([(np.abs(run.answer(boxes) - queries.truth) / floor).mean() for run in runs]))
     assert (measured * chosen).sum() / RUNS < 0.9 * measured[0]
