@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
 import pandas as pd
 
-from dpviz.errors import SettingError
+from dpviz.errors import SettingError, did_you_mean
 from dpviz.families import FAMILIES
 from dpviz.mechanisms.base import AnyMechanism
 from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget
@@ -35,7 +35,10 @@ GUESS_NOTE = (
     "These errors are those for {records:,} made-up records, which lie {spread}: of the noise, of what partitions hide, and of what is left"
     " out. Real data lie in another way."
 )
-USEFUL_NOTE = " A count is useful if its error, as far as a reader can know it, is at most 40 % of it."
+USEFUL_NOTE = (
+    " A count is useful if its error is at most 40 % of it. Of a square, the error that a reader of the release can know must also be at"
+    " most 40 % of the released answer."
+)
 LISTED = (
     "Which pairs of the finest level are listed depends on the data, and these errors say nothing on it: they are those of the noise in one"
     " count. A pair that is not listed has no number; coarser levels include its trips."
@@ -83,7 +86,7 @@ def expected_errors(
     Without a number of records, they are those of the noise, from a release of no records. With one, releases of made-up records are
     compared with these records: for mechanisms that choose partitions or pairs by the data, only that says what to expect. The number is a
     guess from public knowledge; private data never fill it in. Results are kept for the next time. It takes the processor time of fewer
-    than 20 releases.
+    than 20 releases; of few records more releases, in all about a second.
 
     Args:
         mechanism: the mechanism with its settings.
@@ -94,7 +97,7 @@ def expected_errors(
         pairs: of trips that lie evenly, on how many pairs of the finest regions; None for all.
         like: a public release by whose counts they lie; `spread` is then not used.
         contributions: the bound m on the records of one person; of counts, theirs is used.
-        before_run: called before each release and each level; an exception from it ends the simulation.
+        before_run: called before each release and each comparison; an exception from it ends the simulation.
 
     Raises:
         SettingError: no built mechanism; or how records lie without their number.
@@ -205,28 +208,27 @@ def find_epsilon(
     Args:
         mechanism: the mechanism with its settings.
         frame: a domain; regions, of trips also (origins, destinations); or counts, of which only frame, unit and bound are used.
-        wanted: the largest acceptable error, in records or trips, or all of `WantedError`.
+        wanted: the largest acceptable error, in records or trips; or a `WantedError` of `dpviz.publishing.dry_run`, which says all.
         level: of an error that is given as a number: the zoom level of points, or the level of regions.
         contributions: the bound m on the records of one person; of counts, theirs is used.
-        how: for an error that is given as a number, `delta`, `gaussian`, `records`, `spread`, `pairs` and `like` of `WantedError`.
+        how: of an error that is given as a number, `delta`, `gaussian`, `records`, `spread`, `pairs` and `like`, as `expected_errors` and
+            `WantedError` describe them.
         before_attempt: called before each of at most `MOST_ATTEMPTS` attempts; an exception from it ends the search.
 
     Raises:
-        SettingError: the wanted error is not above 0, or the level is missing or does not exist.
+        SettingError: the wanted error is not above 0; the level is missing or does not exist; an unknown keyword; or a level or keywords
+            beside a `WantedError`, which has its own.
         DpvizError: settings, domain or regions do not fit the mechanism.
 
     >>> import dpviz as dv
     >>> domain = dv.Domain(bounds=(0, 0, 16, 16), crs=None, order=4)
     >>> dv.find_epsilon(dv.PathTree(), domain, 5, level=3, records=1000).epsilon
-    0.14
+    0.192
     >>> regions = dv.load_sample("us_flights").regions
     >>> dv.find_epsilon(dv.FlatGaussian(), regions, 20, level=3, delta=1e-6).epsilon
     0.298
     """
-    if not isinstance(wanted, WantedError):
-        if level is None:
-            raise SettingError("Say at which level the error is wanted: level=3, for example.")
-        wanted = WantedError(error=wanted, level=level, **how)
+    wanted = _read_wanted(wanted, level, how)
     trials = _Trials(mechanism=mechanism, data=count_no_records(mechanism, frame, contributions), wanted=wanted)
 
     def error(epsilon: float) -> float:
@@ -255,6 +257,23 @@ def find_epsilon(
         low, high = (low, middle) if enough else (middle, high)
     epsilon, rounded_error = _round_to_enough(math.exp(high), wanted, error)
     return FoundEpsilon(epsilon=epsilon, error=rounded_error, note=note)
+
+
+def _read_wanted(wanted: WantedError | float, level: int | None, how: dict[str, Any]) -> WantedError:
+    """Put an error that is given as a number, its level and its keywords together."""
+    known = [each.name for each in fields(WantedError) if each.name not in ("error", "level")]
+    for name in how:
+        if name not in known:
+            raise SettingError(f"find_epsilon has no {name!r}; there are level, {', '.join(known)}.{did_you_mean(name, known)}")
+    if isinstance(wanted, WantedError):
+        if level is not None or how:
+            raise SettingError(
+                "A WantedError says all of what is wanted: give the level and the rest in it alone, or the error as a number."
+            )
+        return wanted
+    if level is None:
+        raise SettingError("Say at which level the error is wanted: level=3, for example.")
+    return WantedError(error=wanted, level=level, **how)
 
 
 def _round_to_enough(epsilon: float, wanted: WantedError, error: Callable[[float], float]) -> tuple[float, float]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -57,14 +58,25 @@ class PublicGuess:
     like: Any = None
 
     def __post_init__(self) -> None:
-        for name, number in (("records", self.records), ("pairs", 1 if self.pairs is None else self.pairs)):
-            if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= MOST_RECORDS:
-                raise SettingError(f"{name} must be a whole number from 1 to {MOST_RECORDS:,}.")
+        object.__setattr__(self, "records", _check_number("records", self.records))
+        if self.pairs is not None:
+            object.__setattr__(self, "pairs", _check_number("pairs", self.pairs))
         check_choice(self.spread, SPREADS, "spread")
         if (self.spread == RELEASED) != (self.like is not None):
             raise SettingError(f"Made-up records lie {RELEASED} if, and only if, that release is given.")
         if self.pairs is not None and self.spread != EVEN:
             raise SettingError(f"A number of pairs needs trips that lie {EVEN} on them.")
+
+
+def _check_number(name: str, number: Any) -> int:
+    """Return a number of records or pairs as an int; whole numbers of numpy are also taken."""
+    try:
+        whole = 0 if isinstance(number, bool) else operator.index(number)
+    except TypeError:
+        whole = 0
+    if not 1 <= whole <= MOST_RECORDS:
+        raise SettingError(f"{name} must be a whole number from 1 to {MOST_RECORDS:,}.")
+    return whole
 
 
 def count_no_records(mechanism: AnyMechanism, frame: PublicFrame | PrivateData, contributions: int = 1) -> PrivateData:

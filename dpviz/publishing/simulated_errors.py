@@ -40,7 +40,8 @@ FROM_DATA = (
 SUPPRESSED = "Pairs that are not released count as 0. Their error is not included and can be much larger: a study shows it."
 RUNS = 4
 """Releases of made-up trips, which are compared pair by pair."""
-_RUNS_OF_POINTS = 2  # where the records decide the partitions
+_FEWEST_RUNS, _RUNS_OF_POINTS = 2, 8  # where the records decide the partitions
+_ENOUGH_PARTITIONS = 4096  # in all runs: few partitions lie differently from run to run, and are released quickly
 USEFUL = RELIABILITY[-1][0]
 """A count is useful if its error is at most this share of it: then its reliability is at least medium."""
 _FULLEST, _OTHERS, _EMPTY = 128, 512, 128
@@ -63,9 +64,9 @@ class LevelOutlook:
         average: average count of a square or region; of trips, of a pair with trips.
         error: root mean square error of a count, in records or trips: noise, what partitions hide, and what is left out. Of trips, over
             the pairs that have trips or are released.
-        useful: of how many squares, regions or pairs the error is at most 40 % of the count. Of squares it is the error that a reader of
-            the release can know, from noise and from what may lie inside the partitions that a square cuts (`Unevenness`): a square that is
-            right by luck alone is of no use.
+        useful: of how many squares, regions or pairs the error is at most 40 % of the count. Of squares, moreover, the error that a reader
+            of the release can know, from noise and from what may lie inside the partitions that a square cuts (`Unevenness`), is at most
+            40 % of the answer of the release: a square that is right by luck alone is of no use.
         released: of trips, how many pairs are released; else all.
     """
 
@@ -100,7 +101,7 @@ class Rehearsal:
         guess: how many records there may be, and how they lie.
         density: the denominators of the regions, by which records may lie: regions are equal without them.
         level: the only level that is wanted; None for all of them.
-        before_run: called before each release and each level; an exception from it ends the simulation.
+        before_run: called before each release and each comparison; an exception from it ends the simulation.
     """
 
     mechanism: AnyMechanism
@@ -119,14 +120,14 @@ class OutlookKind:
 
     Attributes:
         runs: releases of made-up records that are needed.
-        compares_all: whether all of them are needed, also where the records decide nothing.
+        are_enough: whether the releases that were made with a mechanism are enough already, so that no other run is needed.
         levels: computes what to expect of the levels, from these releases and the made-up records.
         noise_at: computes the error of a count of a level from the noise alone, from a release without records.
         data_dependent: says what errors without records do not include, where the data decide what is released.
     """
 
     runs: int = 1
-    compares_all: bool = False
+    are_enough: Callable[[AnyMechanism, Sequence[Any]], bool] = lambda mechanism, releases: False  # noqa: ARG005
     levels: Callable[[Rehearsal, list[Any], Any], tuple[LevelOutlook, ...]]
     noise_at: Callable[[Any, int], float]
     data_dependent: str = FROM_DATA
@@ -152,7 +153,7 @@ def simulate_errors(
         data: only its frame, unit and bound are used.
         budget: of the release.
         guess: how many records there may be, and how they lie.
-        before_run: called before each release and each level; an exception from it ends the simulation.
+        before_run: called before each release and each comparison; an exception from it ends the simulation.
         level: the only level that is wanted, by its number; None for all of them.
 
     Raises:
@@ -188,27 +189,43 @@ def _make_up(mechanism: AnyMechanism, frame: PublicFrame, people: int, guess: Pu
 
 
 def _make_releases(question: Rehearsal, made_up: PrivateData, kind: OutlookKind) -> list[Any]:
-    """Make releases of made-up records: as many as the family needs, but one where the records decide nothing, unless all are compared."""
+    """Make releases of made-up records: as many as the family needs."""
     releases: list[Any] = []
     for stream in Entropy.seeded(SEED).spawn(kind.runs):
         question.before_run()
         releases.append(question.mechanism.release(made_up, question.budget, stream))
-        if not kind.compares_all and not question.mechanism.depends_on_data(releases[0]):
+        if kind.are_enough(question.mechanism, releases):
             break
     return releases
 
 
+def _are_enough_partitions(mechanism: AnyMechanism, releases: Sequence[PointRelease]) -> bool:
+    """Return whether releases of points have enough partitions in all; one release is enough where the records do not decide them."""
+    if not mechanism.depends_on_data(releases[0]):
+        return True
+    return len(releases) >= _FEWEST_RUNS and sum(len(release.tree.leaves) for release in releases) >= _ENOUGH_PARTITIONS
+
+
 def _outlook_of_squares(question: Rehearsal, releases: Sequence[PointRelease], made_up: PointCounts) -> tuple[LevelOutlook, ...]:
     """Compute what to expect of the squares of all zoom levels."""
-    count_in = _prepare_counting(made_up)
-    exact = [replace(release, count=count_in(release)) for release in releases]
-    squares, rows = _Squares.of(made_up), []
-    order = made_up.domain.order
-    for zoom in range(order, -1, -1) if question.level is None else (question.level,):
+    count_in, levels = _prepare_counting(made_up), _choose_squares(made_up, question.level)
+    boxes, true = (np.concatenate(each) for each in zip(*((squares.boxes, squares.true) for squares in levels), strict=True))
+    means = np.zeros((4, len(true)))
+    for release in releases:
         question.before_run()
+        noisy, exact = replace(release), replace(release, count=count_in(release))  # copies: their rasters take memory for one run only
+        means += _compare_squares(noisy, exact, boxes, true) / len(releases)
+    ends = np.cumsum([len(squares.true) for squares in levels])
+    return tuple(_outlook_of_zoom(*each) for each in zip(levels, np.split(means, ends[:-1], axis=1), strict=True))
+
+
+def _choose_squares(made_up: PointCounts, level: int | None) -> list[_Chosen]:
+    """Choose squares of a zoom level, or of all of them, the whole first."""
+    squares, chosen = _Squares.of(made_up), []
+    for zoom in range(made_up.domain.order, -1, -1) if level is None else (level,):
         squares = squares.coarsen(zoom)
-        rows.append(_outlook_of_zoom(releases, exact, squares.choose()))
-    return tuple(reversed(rows))
+        chosen.append(squares.choose())
+    return chosen[::-1]
 
 
 def _prepare_counting(points: PointCounts) -> Callable[[PointRelease], Floats]:
@@ -304,23 +321,30 @@ class _Squares:
         )
 
 
-def _outlook_of_zoom(releases: Sequence[PointRelease], exact: Sequence[PointRelease], squares: _Chosen) -> LevelOutlook:
-    """Compute what to expect of the squares of a zoom level.
+def _compare_squares(noisy: PointRelease, exact: PointRelease, boxes: Floats, true: Integers) -> Floats:
+    """Compare a release of made-up records with these, in squares.
 
     Args:
-        releases: of made-up records.
-        exact: the same without noise: what their partitions hide is then all that is wrong.
-        squares: those that stand for all.
+        noisy: the release.
+        exact: the same without noise: what its partitions hide is then all that is wrong.
+        boxes: (k, 4) the bounds of the squares.
+        true: (k,) made-up records in each.
+
+    Returns:
+        (4, k) variance of the noise; squared error of `exact`; squared half width of the interval; and 1 where the error that a reader can
+        know is small beside the answer, else 0.
     """
-    zoom = squares.zoom
-    variance, bias, half_width, useful = np.zeros((4, len(squares.true)))
-    for release, without_noise in zip(releases, exact, strict=True):
-        noise, cut = release.error_parts(squares.boxes)
-        known = np.sqrt(noise**2 + cut.variance)
-        variance += noise**2 / len(releases)
-        half_width += _half_widths(release, known, cut) ** 2 / len(releases)
-        useful += (known <= USEFUL * squares.true) / len(releases)
-        bias += (without_noise.answer(squares.boxes) - squares.true) ** 2 / len(releases)
+    noise, cut = noisy.error_parts(boxes)
+    known = np.sqrt(noise**2 + cut.variance)
+    bias = exact.answer(boxes) - true
+    seems_useful = known <= USEFUL * noisy.answer(boxes)
+    return np.stack([noise**2, bias**2, _half_widths(noisy, known, cut) ** 2, seems_useful])
+
+
+def _outlook_of_zoom(squares: _Chosen, means: Floats) -> LevelOutlook:
+    """Compute what to expect of the squares of a zoom level, from (4, k) means of `_compare_squares` over the runs."""
+    zoom, (variance, bias, half_width, seems_useful) = squares.zoom, means
+    is_right = np.sqrt(variance + bias) <= USEFUL * squares.true
     return LevelOutlook(
         level=zoom,
         of=f"{1 << zoom:,} x {1 << zoom:,} squares" if zoom else "the whole domain",
@@ -329,7 +353,7 @@ def _outlook_of_zoom(releases: Sequence[PointRelease], exact: Sequence[PointRele
         interval=float(np.sqrt(squares.mean(half_width))),
         average=squares.average,
         error=float(np.sqrt(squares.mean(variance + bias))),
-        useful=float(squares.weight @ useful),
+        useful=float(squares.weight @ (seems_useful * is_right)),
         released=float(squares.numbers),
     )
 
@@ -428,6 +452,6 @@ def _noise_of_regions(release: AreaRelease, level: int) -> float:
     return float(np.sqrt(np.mean(release.stddev(level) ** 2)))
 
 
-POINT_OUTLOOK = OutlookKind(runs=_RUNS_OF_POINTS, levels=_outlook_of_squares, noise_at=expected_error)
-TRIP_OUTLOOK = OutlookKind(runs=RUNS, compares_all=True, levels=_outlook_of_trips, noise_at=_noise_of_pairs, data_dependent=SUPPRESSED)
+POINT_OUTLOOK = OutlookKind(runs=_RUNS_OF_POINTS, are_enough=_are_enough_partitions, levels=_outlook_of_squares, noise_at=expected_error)
+TRIP_OUTLOOK = OutlookKind(runs=RUNS, levels=_outlook_of_trips, noise_at=_noise_of_pairs, data_dependent=SUPPRESSED)
 AREA_OUTLOOK = OutlookKind(levels=_outlook_of_areas, noise_at=_noise_of_regions)

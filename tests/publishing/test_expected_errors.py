@@ -11,6 +11,7 @@ import dpviz as dv
 from dpviz.errors import InputError, SettingError
 from dpviz.evaluation.trip_metrics import evaluate_trips
 from dpviz.publishing import simulated_errors
+from dpviz.publishing.dry_run import WantedError
 from dpviz.publishing.guessed_records import DENOMINATOR, PublicGuess, count_no_records, guess_records
 from dpviz.publishing.public_guess import EVEN, RELEASED, TOWNS
 from dpviz.release.squares import block_boxes, expected_error
@@ -42,8 +43,9 @@ def test_errors_of_squares_are_those_of_other_runs_on_records_that_lie_as_guesse
         squared = np.mean([(release.blocks(zoom) - true) ** 2 for release in runs], axis=0)
         assert table.loc[zoom, "error"] == pytest.approx(np.sqrt(squared.mean()), rel=0.3), zoom
         boxes = block_boxes(CITY, zoom, *np.divmod(np.arange(4**zoom), 1 << zoom))
-        known = [np.sqrt(noise**2 + cut.variance) for noise, cut in (each.error_parts(boxes) for each in runs[:4])]
-        useful = np.mean([(stddev <= 0.4 * true.ravel()).sum() for stddev in known])
+        known = [(np.sqrt(noise**2 + cut.variance), each.answer(boxes)) for each in runs[:4] for noise, cut in [each.error_parts(boxes)]]
+        is_right = np.sqrt(squared) <= 0.4 * true
+        useful = np.mean([(is_right.ravel() & (stddev <= 0.4 * answer)).sum() for stddev, answer in known])
         assert table.loc[zoom, "useful"] == pytest.approx(useful, rel=0.25, abs=60 if zoom == 7 else 4), zoom
         widths = np.diff([each.answer_interval(boxes) for each in runs[:4]], axis=1) / 2
         cut_at_0 = 1 if zoom < 7 else 1.7  # these lower ends are at least 0
@@ -80,6 +82,36 @@ def test_squares_that_are_right_by_luck_are_of_no_use_and_intervals_allow_for_wh
     assert table.loc[7, "useful"] < 0.1 * 4**7
     assert table.loc[3, "interval"] == pytest.approx(np.log(20) / np.sqrt(2) * table.loc[3, "stddev"]), "squares that cut nothing"
     assert table.loc[7, "interval"] > 10 * table.loc[7, "stddev"]
+
+
+@pytest.mark.parametrize("mechanism", [dv.UniformGrid(), dv.PathTree()], ids=lambda each: each.key)
+def test_squares_with_one_record_are_of_no_use_where_the_release_answers_a_fifth_of_it(mechanism):
+    """The error that a reader knows is small beside the one record, but not beside the answer, which is far from that record."""
+    domain = replace(CITY, order=8)
+    table = dv.expected_errors(mechanism, domain, dv.PureBudget(1), records=5_000, spread=TOWNS).by_level.set_index("level")
+    assert table.loc[8, "interval"] < 0.4 * 1.96 * 1.7, "small beside one record"
+    assert table.loc[[6, 7, 8], "useful"].max() < 10
+    assert table.loc[3, "useful"] > 50
+
+
+def test_where_a_run_has_few_partitions_there_are_more_runs():
+    runs = []
+    for mechanism, records in ((dv.PathTree(), 3_000), (dv.PathTree(), 3_000_000), (dv.Quadtree(height=3), 3_000)):
+        with mock.patch.object(type(mechanism), "release", autospec=True, side_effect=type(mechanism).release) as release:
+            dv.expected_errors(mechanism, CITY, PURE, records=records)
+        runs.append(release.call_count)
+    assert runs == [8, 2, 1]
+
+
+def test_an_error_of_few_records_is_about_that_of_other_runs():
+    found = dv.find_epsilon(dv.UniformGrid(), CITY, 30, level=2, records=3_000, spread=TOWNS)
+    made_up = guess_records(count_no_records(dv.UniformGrid(), CITY), PublicGuess(records=3_000, spread=TOWNS))
+    squared = [
+        (release.blocks(2) - made_up.blocks(2)) ** 2
+        for release in other_runs(dv.UniformGrid(), made_up, dv.PureBudget(str(found.epsilon)), 60)
+    ]
+    assert found.error <= 30
+    assert np.sqrt(np.mean(squared)) == pytest.approx(found.error, rel=0.25)
 
 
 def test_regions_are_useful_where_a_public_density_puts_enough_records():
@@ -193,6 +225,20 @@ def test_find_epsilon_takes_a_frame_and_a_number():
     assert dv.expected_errors(dv.FlatGaussian(), FLIGHTS, dv.ApproxBudget(str(found.epsilon), "1e-6")).by_level["stddev"].iloc[-1] <= 20
     with pytest.raises(SettingError, match="level"):
         dv.find_epsilon(dv.PathTree(), CITY, 5)
+    with pytest.raises(SettingError, match=r"no 'record'; there are level, delta, gaussian, records, .*Did you mean 'records'\?"):
+        dv.find_epsilon(dv.PathTree(), CITY, 5, level=3, record=1000)
+    for beside in ({"level": 99}, {"records": 1000}):
+        with pytest.raises(SettingError, match="A WantedError says all"):
+            dv.find_epsilon(dv.PathTree(), CITY, WantedError(error=5, level=3), **beside)
+
+
+def test_whole_numbers_of_numpy_are_numbers_of_records_and_pairs():
+    guess = PublicGuess(records=np.int64(1000), pairs=np.int32(3))
+    assert guess == PublicGuess(records=1000, pairs=3)
+    assert (type(guess.records), type(guess.pairs)) == (int, int)
+    for other in (True, np.True_, 1000.0, "1000", None):
+        with pytest.raises(SettingError, match="records must be a whole number from 1"):
+            PublicGuess(records=other)
 
 
 @pytest.mark.parametrize(
