@@ -149,11 +149,12 @@ class PointRelease(CountRelease):
         The interval of a box that cuts partitions (see `cuts`) stands around the result of `answer`, and holds in about 95 %, under an
         assumption on what lies inside partitions: that records lie there as unevenly as released counts do just above the finest
         partitions. It is wider, most of all above the answer, since a small box can have most of a partition's records; `Unevenness` has
-        the formulas. Where fewer than five partitions just above the finest rise above the noise, it reaches from none to all of the
-        records of the partitions that the box cuts. Over seventeen made-up sets at epsilon 0.1 and 1, and over eighteen of 800 records,
-        such intervals held on average in 90 to 100 % of boxes, by mechanism and kind of box; on single sets in 15 (thin boxes on straight
-        streets) to 100 %. It is no guarantee, and no lower bound: where boxes follow a regular pattern that is finer than the partitions,
-        such as blocks, streets, the edge of empty land or one heavy cell, none of them may hold.
+        the formulas. Where fewer than ten partitions just above the finest rise above the noise, or where most of their records lie in
+        one part, it reaches from none to all of the records of the partitions that the box cuts. Over seventeen made-up sets at epsilon
+        0.1 and 1, and over eighteen of 800 records, such intervals held on average in 90 to 100 % of boxes, by mechanism and kind of box;
+        on single sets in 15 (thin boxes on straight streets) to 100 %. It is no guarantee, and no lower bound. None of them may hold where
+        boxes follow a regular pattern that is finer than the partitions, such as blocks, streets, the edge of empty land or one heavy
+        cell, or around a single village in even land.
 
         Args:
             boxes: (q, 4) as for `answer`.

@@ -22,8 +22,12 @@ MOST_EMPTY = 1 / 3
 LEAST_CORRELATION = 0.1
 """How much alike the errors of two partitions that the same box cuts are at least. On seventeen made-up sets, cut by eight mechanisms,
 their mean correlation was 0.08 to 0.12 by kind of box: near 0 in most, 0.9 along streets that run straight along the sides of boxes."""
-FEWEST_FAMILIES = 5
-"""From fewer families of siblings than these, nothing is learned; from few, as if as many more were seen in which all errors are alike."""
+FEWEST_FAMILIES = 10
+"""From fewer families of siblings than these, nothing is learned."""
+FAMILIES_ALIKE = 5
+"""As if as many more families were seen, in which all errors are alike: this counts where few are seen."""
+MOST_UNEVEN = 0.75
+"""From this degree on, most records of a partition may lie in one place, so that a variance says too little: nothing is learned."""
 STEPS_APART = 4
 """How far apart two partitions of a row that a box cuts are on average, in partitions: (10 + 1) / 3 of ten in a row, rounded."""
 MOST_SKEWED = 1.0
@@ -49,9 +53,12 @@ class Unevenness:
     taken from the released counts, too: r, if the contrast between the left and the right half of a node is about the same in its upper
     and its lower half. Their correlation is r**4, that of neighbours four steps apart, but at least 0.1.
 
-    If m nodes just above leaves have counts that noise does not hide, the correlation is at least 5 / (5 + m). If m is below 5, as in
-    quadtrees of height 1 and 2, or with few records and a small budget, nothing is learned: a box may have all of the records of the
-    partitions that it cuts, or none. No end lies further out than these, whatever m is.
+    If m nodes just above leaves have counts that noise does not hide, the correlation is at least 5 / (5 + m). Nothing is learned if m is
+    below 10, as in quadtrees of height 1 and 2, or with few records and a small budget, or if k is at least 0.75, as with records at few
+    addresses: a box may have all of the records of the partitions that it cuts, or none. No end lies further out than these, ever.
+
+    One village in even land is not seen: where a single partition holds a small crowd and the others are even, k is small, and boxes at
+    the crowd's edge hold far less often than said.
 
     Attributes:
         tree: of n nodes.
@@ -101,7 +108,7 @@ class Unevenness:
         return cls(
             tree=tree,
             degree=float(np.clip(degree, least, 1.0)),
-            correlation=max(LEAST_CORRELATION, alike**STEPS_APART, FEWEST_FAMILIES / (FEWEST_FAMILIES + len(families))),
+            correlation=max(LEAST_CORRELATION, alike**STEPS_APART, FAMILIES_ALIKE / (FAMILIES_ALIKE + len(families))),
             families=len(families),
             size=np.maximum(counts[0], known),
             unbiased=counts[1],
@@ -110,8 +117,8 @@ class Unevenness:
 
     @property
     def is_learned(self) -> bool:
-        """Whether enough families are seen; if not, boxes may have all of the records of the partitions that they cut, or none."""
-        return self.families >= FEWEST_FAMILIES
+        """Whether enough families are seen, not too uneven; if not, boxes may have all of the records of what they cut, or none."""
+        return self.families >= FEWEST_FAMILIES and self.degree < MOST_UNEVEN
 
     def moments(self, node: NDArray[np.int64] | slice) -> Floats:
         """Return (5, k) sizes, their squares and cubes, unbiased counts and variances of their noise, of k nodes."""

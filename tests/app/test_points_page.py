@@ -11,7 +11,7 @@ from dpviz.app.controls import fits_buttons
 from dpviz.app.page_config import SECOND
 from dpviz.app.points import state
 from dpviz.app.points import strip as points_strip
-from dpviz.app.points.tabs import NAMES
+from dpviz.app.points.tabs import NAMES, NONE_TO_ALL
 from dpviz.mechanisms import MECHANISMS, REFERENCES
 from dpviz.mechanisms import run as measure
 from dpviz.mechanisms.points.kdtree import VARIANTS
@@ -48,7 +48,7 @@ STALE = "have changed since draw"
 # What this page and the Trips page say in figures before the truth is shown.
 PUBLIC_FIGURES = {
     *("Partitions shown", "Pairs released", "Typical noise (standard deviation)", "Released total", "Budget of this draw"),
-    *("Released answer", "95 % interval, noise only", f"Interval: {ASSUMED}"),
+    *("Released answer", "95 % interval, noise only", f"Interval: {ASSUMED}", f"Interval: {NONE_TO_ALL}"),
 }
 
 

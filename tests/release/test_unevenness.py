@@ -10,7 +10,7 @@ from dpviz.mechanisms import MECHANISMS, PathTree, Privelet, PrivTree, Quadtree,
 from dpviz.privacy.budget import PureBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.intervals import STDDEVS, count_ends, half_widths
-from dpviz.release.unevenness import FEWEST_FAMILIES, LEAST_CORRELATION, MOST_EMPTY, CutSums, Unevenness
+from dpviz.release.unevenness import FEWEST_FAMILIES, LEAST_CORRELATION, MOST_EMPTY, MOST_UNEVEN, CutSums, Unevenness
 from dpviz.space.domain import Domain
 from dpviz.space.grids import grid, quadtree
 from dpviz.space.mask import CellMask
@@ -64,7 +64,7 @@ def expected(release, box):
     (answer,), ((uniform,), (noise,)), z = release.answer([box]), plain.answer([box], spread=True), STDDEVS[release.noise]
     reach = z * np.sqrt(noise**2 + hidden)
     low, high = uniform - inside - reach, uniform + outside + reach
-    if release.unevenness.families >= FEWEST_FAMILIES:
+    if release.unevenness.families >= FEWEST_FAMILIES and k < MOST_UNEVEN:
         stddev = np.sqrt(noise**2 + chance + (1 - alike) * squares + alike * deviations**2)
         upper = z + (z**2 - 1) / 6 * min(max(cubes / stddev**3, 0), 1)
         low, high = max(low, answer - z * stddev), min(high, answer + upper * stddev)
@@ -139,6 +139,18 @@ def test_a_box_may_have_all_or_none_of_what_it_cuts_where_few_families_are_seen(
     low, high = release.answer_interval([(14, 14, 18, 18), (0, 0, 14, 32), (0, 0, 18, 16), (0, 0, 3, 3)])
     np.testing.assert_allclose(low, [0, 0, 2000, 0], atol=5)
     np.testing.assert_allclose(high, [8000, 4000, 4000, 2000], atol=5)
+
+
+def test_a_box_may_have_all_or_none_of_what_it_cuts_where_records_are_at_few_addresses():
+    """Each of 64 partitions has 300 records, all in one cell: their parents look as uneven as can be."""
+    cells = np.zeros((SIDE, SIDE), int)
+    cells[1::8, 1::8] = 300
+    release = Quadtree(height=3).release(PointCounts.from_matrix(cells, domain=DOMAIN), PureBudget(10), Entropy.seeded(1))
+    assert release.unevenness.families >= FEWEST_FAMILIES
+    assert release.unevenness.degree >= MOST_UNEVEN
+    (low,), (high,) = release.answer_interval([(1, 1, 2, 2)])
+    assert low == 0
+    assert high == pytest.approx(300, abs=5)
 
 
 @pytest.mark.slow

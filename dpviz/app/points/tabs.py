@@ -45,7 +45,8 @@ from dpviz.view.study_charts import objective_chart
 
 QUERY_TAB = "Range query"
 _BOX_STAYS = "query box stays"
-_ASSUMED_INTERVAL = f"Interval: {ASSUMED}"
+NONE_TO_ALL = "95 %, from none to all of what is cut"
+"""What the page says of the interval of a box that cuts partitions, where too little is learned to assume how records lie inside."""
 NAMES = ("Accuracy by zoom", "By size", QUERY_TAB, "Receipt", "Table")
 _CUT_PARTITIONS = {
     "uniform": "count by the share of their area",
@@ -187,8 +188,7 @@ def describe_answer(what: Drawn) -> str:
     released, (low, high) = float(release.answer([inside])[0]), (float(end[0]) for end in release.answer_interval([inside]))
     mark = "" if low <= released <= high or not release.nonnegative else OUTSIDE
     text = f"released {released:,.0f} {what.data.unit}"
-    kind = ASSUMED if release.cuts([inside])[0] else "95 %, noise only"
-    text += f" ({kind}: {low:,.0f} to {high:,.0f}{mark})" if release.states_noise else " (no noise is stated)"
+    text += f" ({_kind_of_interval(release, inside)}: {low:,.0f} to {high:,.0f}{mark})" if release.states_noise else " (no noise is stated)"
     if what.evaluation is not None:
         parts = _answer_parts(what, what.evaluation, inside)
         text += f", true {parts.truth:,.0f}: {parts.noise:+,.0f} by {'noise' if release.states_noise else 'the method'}"
@@ -228,7 +228,8 @@ def _show_answer(what: Drawn, evaluation: Evaluation | None, box: list[float]) -
     left, middle, right = st.columns(3)
     left.metric("Released answer", f"{estimate:,.0f} {what.data.unit}")
     cut = bool(what.release.cuts([box])[0])
-    show_interval(middle, _ASSUMED_INTERVAL if cut else "95 % interval, noise only", (low, high), _interval_help(what.release, cut))
+    label = f"Interval: {_kind_of_interval(what.release, box)}" if cut else "95 % interval, noise only"
+    show_interval(middle, label, (low, high), _interval_help(what.release, cut))
     if what.release.states_noise and not low <= max(estimate, 0.0) <= high:
         stands = "ends at 0 and stands around" if what.release.nonnegative or low == 0 else f"is centred on {(low + high) / 2:,.0f},"
         st.caption(
@@ -243,6 +244,13 @@ def _show_answer(what: Drawn, evaluation: Evaluation | None, box: list[float]) -
     show_chart(charts.parts_of_error(parts.noise, parts.spreading, what.data.unit))
 
 
+def _kind_of_interval(release: PointRelease, box: list[float]) -> str:
+    """Say how often the interval of the answer for a box holds, and what it covers; its help text says more."""
+    if not release.cuts([box])[0]:
+        return "95 %, noise only"
+    return ASSUMED if release.unevenness.is_learned else NONE_TO_ALL
+
+
 def _interval_help(release: PointRelease, cut: bool) -> str:
     """Return the help text of the interval of an answer: what it covers, and what it does not; `cut` if the box cuts partitions."""
     text = f"It covers the noise. {CHOSEN_BEFOREHAND}"
@@ -253,8 +261,8 @@ def _interval_help(release: PointRelease, cut: bool) -> str:
         )
     elif cut:
         text = (
-            "It covers the noise, and reaches from none to all of the records in partitions that the box cuts: too few counts rise above"
-            f" the noise to learn how records lie inside. {CHOSEN_BEFOREHAND}"
+            "It covers the noise, and reaches from none to all of the records in partitions that the box cuts: counts are too few above"
+            f" the noise, or too uneven, to learn how records lie inside. {CHOSEN_BEFOREHAND}"
         )
     return f"{text} It is approximate: {release.approximate}." if release.approximate else text
 
