@@ -338,7 +338,7 @@ def _compare_squares(noisy: PointRelease, exact: PointRelease, boxes: Floats, tr
     known = np.sqrt(noise**2 + cut.variance)
     bias = exact.answer(boxes) - true
     seems_useful = known <= USEFUL * noisy.answer(boxes)
-    return np.stack([noise**2, bias**2, _half_widths(noisy, known, cut) ** 2, seems_useful])
+    return np.stack([noise**2, bias**2, _half_widths(noisy, boxes, known, cut) ** 2, seems_useful])
 
 
 def _outlook_of_zoom(squares: _Chosen, means: Floats) -> LevelOutlook:
@@ -358,8 +358,14 @@ def _outlook_of_zoom(squares: _Chosen, means: Floats) -> LevelOutlook:
     )
 
 
-def _half_widths(release: PointRelease, stddev: Floats, cut: CutSums) -> Floats:
-    """Compute half the widths of the intervals of squares, as `answer_interval` does before it rounds: (k,) of (k,) deviations in all."""
+def _half_widths(release: PointRelease, boxes: Floats, stddev: Floats, cut: CutSums) -> Floats:
+    """Compute half the widths of the intervals of (k, 4) squares, as `answer_interval` does before it rounds: (k,) of (k,) deviations in all.
+
+    Where a release has learned nothing of what lies inside partitions, they are those of its own intervals, from none to all.
+    """
+    if not release.unevenness.is_learned:
+        low, high = release.answer_interval(boxes)
+        return np.asarray((high - low) / 2)
     below = half_widths(release.noise, stddev)
     return np.asarray((below + add_skewness(below, stddev, cut.skewness(stddev))) / 2)
 
