@@ -26,6 +26,7 @@ MOST_USABLE, MOST_ROUGH = 0.4, 1.0  # noise divided by the average number, up to
 MOST_EMPTY_USABLE, MOST_EMPTY_ROUGH = 0.25, 0.5  # share of released pairs that may be noise, up to which a level is usable, and rough
 _CLASSES, _SMALL = np.array([-3.0, -1.0, 0.0, 0.5, 1.0, 1.5, 2.0]), 1e-9  # lower ends of classes of numbers, in standard deviations
 _ROUNDS = 100
+_FEW_PAIRS = 10  # released pairs of a stage below which each counts as noise that does not stand out
 _LEAST_STANDING = 0.25  # share of all records in small partitions that stand out, from which the verdict says so
 _MOST_DOUBTFUL = 0.5  # share of the parts that look occupied that may be empty, up to which a level is usable
 _PRESENT = 0.5  # released count from which a part looks occupied
@@ -43,11 +44,18 @@ SQUARES_RULE = (
     " many equal squares the level has. Up to 100 % it is rough; beyond that the error is larger than what is counted. Where squares cut"
     " partitions, the error is estimated: records are taken to lie there as unevenly as released counts do just above the finest ones."
 )
-OCCUPIED_RULE = " It is rough at best if more than half of its parts that look occupied may be empty, by how many numbers are below 0."
+OCCUPIED_RULE = (
+    " The finest of the levels that are not mostly noise is rough at best if more than half of its parts that look occupied may be empty,"
+    " by how many numbers are below 0."
+)
 PAIRS_RULE = (
     " Besides, at most about 25 % of its released pairs may be noise; up to 50 % the level is rough. As many may be noise as pairs without"
     " a single {unit} could reach such numbers by noise alone; in a list, no more than its bound allows. Pairs with few {counted} count as"
     " noise, too, since nobody can tell."
+)
+FEW_PAIRS_RULE = (
+    f" Where a level has fewer than {_FEW_PAIRS} released pairs, every one counts as noise whose standard deviation is over 40 % of its"
+    " number."
 )
 _REST_NOTE = " {rest} of all {counted} are in pairs that are not listed; coarser levels count them."
 _DROPPED_NOTE = (
@@ -96,6 +104,7 @@ class Verdict:
         exception: a sentence after the headline, on parts of noisy levels that can be read all the same; "" without any.
         occupied: a sentence after the headline on points and areas, on empty parts of a readable level that are released as occupied; ""
             if they are few.
+        doubt: of points and areas, why a level is rough although its noise is small: how many of its parts may be empty; "" without one.
 
     >>> level = LevelVerdict(level=0, name="level 0", parts=1, mean=1000.0, stddev=12.0, grade=USABLE)
     >>> Verdict(levels=(level,), counted="records", parts=_SQUARES).headline
@@ -111,6 +120,7 @@ class Verdict:
     stages: tuple[LevelVerdict, ...] = ()
     exception: str = ""
     occupied: str = ""
+    doubt: str = ""
 
     @property
     def runs(self) -> list[tuple[str, list[LevelVerdict]]]:
@@ -140,10 +150,15 @@ class Verdict:
             return f"All levels are usable, down to the {finest.parts:,} {self.parts} of {finest.name}{size}."
         if not any(grade == USABLE for grade, _ in grades):
             return f"No level is usable: even the total is {self.levels[0].grade}."
-        phrases = [f"{_name_levels(run)} {'is' if len(run) == 1 else 'are'} {grade}" for grade, run in grades]
-        if grades[-1][0] == TOO_FINE:
-            phrases[-1] += f": {'its' if len(grades[-1][1]) == 1 else 'their'} counts are spread, not measured"
+        phrases = [self._describe_run(grade, run) for grade, run in grades]
         return f"{_capitalise('; '.join(phrases))}.{f' {self.exception}' if self.exception else ''}"
+
+    def _describe_run(self, grade: str, run: list[LevelVerdict]) -> str:
+        """Write the names of consecutive levels with their grade, and why, if noise is not the reason."""
+        phrase = f"{_name_levels(run)} {'is' if len(run) == 1 else 'are'} {grade}"
+        if grade == TOO_FINE:
+            return f"{phrase}: {'its' if len(run) == 1 else 'their'} counts are spread, not measured"
+        return f"{phrase}: {self.doubt}" if run[-1].cause == MAYBE_EMPTY else phrase
 
     @property
     def detail(self) -> str:
@@ -166,7 +181,7 @@ class Verdict:
             return SQUARES_RULE + OCCUPIED_RULE
         if self.parts == "pairs":
             rule = RULE.format(parts=self.parts, counted_parts="of the level were counted, with noise or exactly")
-            return rule + PAIRS_RULE.format(counted=self.counted, unit=self.counted.removesuffix("s"))
+            return rule + PAIRS_RULE.format(counted=self.counted, unit=self.counted.removesuffix("s")) + FEW_PAIRS_RULE
         return RULE.format(parts=self.parts, counted_parts="the level has, empty ones included") + OCCUPIED_RULE
 
     def _describe_stages(self) -> str:
@@ -216,8 +231,11 @@ def verdict(release: NoisyRelease) -> Verdict:
 
     Of points, the levels are zoom levels and the parts their equal squares, whatever the partitions are, so that a level that was cut
     off because of a small budget is not forgotten: s is the expected error of a square, from noise and from what is not known inside
-    partitions (`square_errors`). Levels of points and areas are rough at best if more than half of their parts that look occupied may be
-    empty (`_count_doubtful`).
+    partitions (`square_errors`).
+
+    Of points and areas, the finest level that is usable or rough is rough at best if more than half of its parts that look occupied may
+    be empty (`_count_doubtful`). Coarser levels are judged by their errors alone: few of their parts look occupied, so that this share
+    is mostly chance, and a larger budget, with which a tree has more empty partitions, would make them rough.
 
     With a smaller budget fewer levels are usable, on average over releases, with two exceptions. A uniform grid that chooses its side by
     the budget may fit clustered records better when it is coarser: its true errors then fall, too. And DAWA is judged too harshly, since
@@ -320,23 +338,21 @@ def _finest_readable(found: Verdict) -> LevelVerdict | None:
 def _doubt_occupied(release: CountRelease, found: Verdict) -> Verdict:
     """Say in a verdict how many parts of its finest readable level that look occupied may be empty, from released numbers alone.
 
-    A level is no more than rough if more than half of its parts that look occupied may be empty: its noise is small beside an average
-    number only because few parts have nearly all records.
+    This level is no more than rough if these are over half: its noise is small beside an average number only because few parts have nearly
+    all records.
     """
-    doubts = [_count_doubtful(release, _level_of(release, found, level)) for level in found.levels]
-    levels = tuple(
-        replace(level, grade=ROUGH, cause=MAYBE_EMPTY) if level.grade == USABLE and unsure > _MOST_DOUBTFUL * looks else level
-        for level, (unsure, looks) in zip(found.levels, doubts, strict=True)
-    )
-    found = replace(found, levels=levels)
     finest = _finest_readable(found)
     if finest is None:
         return found
-    unsure, looks = doubts[levels.index(finest)]
+    unsure, looks = _count_doubtful(release, _level_of(release, found, finest))
     if unsure < max(_MOST_UNSURE * looks, 1):
         return found
     name = "partitions" if found.parts == _SQUARES else f"{found.parts} of {finest.name}"
-    return replace(found, occupied=f"But up to about {unsure:,} of the {looks:,} {name} that look occupied may be empty.")
+    said = f"up to about {unsure:,} of the {looks:,} {name} that look occupied may be empty"
+    if finest.grade == ROUGH or unsure <= _MOST_DOUBTFUL * looks:
+        return replace(found, occupied=f"But {said}.")
+    rough = replace(finest, grade=ROUGH, cause=MAYBE_EMPTY)
+    return replace(found, levels=tuple(rough if level is finest else level for level in found.levels), doubt=said)
 
 
 def _level_of(release: Any, found: Verdict, level: LevelVerdict) -> int:
@@ -440,6 +456,10 @@ def estimate_empty_share(release: TripRelease, stage: int) -> float:
 
     Pairs with few trips cannot be told apart from those without: where most pairs have some, the estimate is too high.
 
+    With fewer than 10 released pairs, a sum over classes of one or two says little. Then all pairs, but for the whole, may be empty whose
+    numbers are below 2.5 standard deviations, as noise alone makes them in 99 of 100 pairs, if these are more than the sum. (Of 5,000 and
+    40 trips and two pairs of a few, the sum said 5 % at the first stage, and 21 % were empty.)
+
     Args:
         release: of trips.
         stage: 0 to T.
@@ -465,6 +485,8 @@ def estimate_empty_share(release: TripRelease, stage: int) -> float:
     for _ in range(_ROUNDS):
         expected = (counted - size + empty) * chance
         empty = min(float(np.minimum(most, expected).sum()), float(size))
+    if stage and size < _FEW_PAIRS:
+        empty = max(empty, float((numbers < stddev / MOST_USABLE).sum()))
     bound = release.most_false if stage == release.tree.height else None
     return min(empty / size, 1.0 if bound is None else bound)
 
@@ -509,7 +531,7 @@ def _name_levels(levels: list[LevelVerdict]) -> str:
     if first is last:
         return first.name
     name = first.name.removesuffix(f"level {first.level}")
-    if name == first.name:
+    if name == first.name or any(level.name != f"{name}level {level.level}" for level in levels):
         return f"{first.name} {'and' if last.level == first.level + 1 else 'down to'} {last.name}"
     return f"{name}levels {first.level} {'and' if last.level == first.level + 1 else 'to'} {last.level}"
 
