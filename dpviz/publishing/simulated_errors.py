@@ -359,7 +359,7 @@ def _outlook_of_zoom(squares: _Chosen, means: Floats) -> LevelOutlook:
 
 
 def _half_widths(release: PointRelease, boxes: Floats, stddev: Floats, cut: CutSums) -> Floats:
-    """Compute half the widths of the intervals of (k, 4) squares, as `answer_interval` does before it rounds: (k,) of (k,) deviations in all.
+    """Compute half the widths of the intervals of (k, 4) squares, as of `answer_interval`, not rounded: (k,) of (k,) deviations in all.
 
     Where a release has learned nothing of what lies inside partitions, they are those of its own intervals, from none to all.
     """

@@ -91,7 +91,7 @@ def test_copies_by_name_are_refused_and_equal_content_locks_the_button_until_a_t
 def test_an_engine_can_be_chosen_and_is_saved(homes):
     app = by_path(homes)
     fine(app.selectbox(key="engine").set_value("duckdb").run())
-    assert "Engine duckdb, as chosen. It reads the files in parts" in captions(app)
+    assert "Engine duckdb, as chosen. It reads the files in blocks" in captions(app)
     assert drawn(fine(press_draw(app))).data.counts.count.sum() == 4
     config = tables_of(app)
     assert config.data.engine == "duckdb"

@@ -5,7 +5,7 @@ from functools import lru_cache
 import numpy as np
 import pytest
 
-from dpviz.mechanisms import UniformGrid, tuning
+from dpviz.mechanisms import tuning
 from dpviz.mechanisms.expected_error import BoxQueries, expected_grid
 from dpviz.mechanisms.points.tuned import TunedGrid
 from dpviz.mechanisms.run import Run
