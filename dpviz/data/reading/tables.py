@@ -365,7 +365,8 @@ def check_parquet(data: bytes, limits: Limits) -> bytes:
     Raises:
         InputError: it declares more.
     """
-    metadata = pq.ParquetFile(pa.BufferReader(pa.py_buffer(data))).metadata
+    metadata_bytes = int.from_bytes(data[-8:-4], "little") + 8  # the file ends with them, their number and a mark
+    metadata = pq.ParquetFile(pa.BufferReader(copy_to_arrow(data[-metadata_bytes:]))).metadata
     if sum(metadata.row_group(number).total_byte_size for number in range(metadata.num_row_groups)) > limits.unpacked_bytes:
         raise _too_many_bytes(limits)
     return data
