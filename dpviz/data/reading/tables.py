@@ -144,7 +144,7 @@ def _decoded_bytes(column: pa.Array) -> int:
         lengths = _text_lengths(column.dictionary).take(column.indices) if is_coded else _text_lengths(column)
         return int(pc.sum(lengths).as_py() or 0) + NUMBER_BYTES * len(column)
     if is_coded and pa.types.is_fixed_size_binary(kind):
-        return (kind.byte_width + NUMBER_BYTES) * len(column)
+        return int(kind.byte_width + NUMBER_BYTES) * len(column)
     return int(column.nbytes)
 
 
