@@ -15,7 +15,7 @@ import dpviz as dv
 from dpviz.app.files import upload_types
 from dpviz.arrow_memory import copy_to_arrow
 from dpviz.cli.check import check
-from dpviz.data.reading import formats
+from dpviz.data.reading import formats, safety
 from dpviz.data.reading.formats import Format, named, register, table_names
 from dpviz.data.reading.inspect import find_repeated_columns
 from dpviz.data.reading.safety import FORMATS, Limits, check_json
@@ -55,7 +55,7 @@ def open_held(data, limits):
         return open_arrow("Held", file.read_all(), limits)
 
 
-HELD = Format(name="Held", endings=(".feather",), check=lambda data, limits: data, open_table=open_held)
+HELD = Format(name="Held", endings=(".held",), check=lambda data, limits: data, open_table=open_held)
 FEATURES = replace(named("GeoJSON"), name="Features", endings=(".features",))
 BARS = text_table("BSV", (".bsv",), "|")
 
@@ -169,7 +169,7 @@ def held(table):
     file = io.BytesIO()
     with pa.ipc.new_file(file, table.schema) as target:
         target.write_table(table)
-    return upload(file.getvalue(), "data.feather")
+    return upload(file.getvalue(), "data.held")
 
 
 def with_persons(texts):
@@ -200,7 +200,8 @@ TEXTS = ["a", "bc", "d\u00e9", None, "a"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_an_ending_that_had_advice_can_be_registered_and_is_read(kind):
+def test_an_ending_that_had_advice_can_be_registered_and_is_read(kind, monkeypatch):
+    monkeypatch.setitem(safety._CONVERSIONS, ".held", "Save the table as Parquet.")
     with pytest.raises(InputError, match="Save the table as Parquet"):
         read_held(with_persons(pa.array(TEXTS)))
     register(HELD)
@@ -219,7 +220,7 @@ def test_a_text_that_points_outside_its_memory_is_refused(kind):
     data = with_persons(texts).getvalue()
     assert data.count(positions) == 1
     with pytest.raises(InputError, match="damaged") as refusal:
-        read_held(upload(data.replace(positions, wrong), "data.feather"))
+        read_held(upload(data.replace(positions, wrong), "data.held"))
     assert refusal.value.__cause__ is refusal.value.__context__ is None
 
 
