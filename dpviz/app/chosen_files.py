@@ -12,14 +12,14 @@ import streamlit as st
 from dpviz.app import cached, opened_config
 from dpviz.app.advice import advise_in_app
 from dpviz.app.cards import DATA, Cards
-from dpviz.app.files import COUNT_COPIES, LIMITS, count_by_path, path_files
+from dpviz.app.files import COUNT_COPIES, count_by_path, path_files
 from dpviz.app.ledger import Source
 from dpviz.app.page_data import PageData
 from dpviz.app.page_state import CURATE, PageState
 from dpviz.app.session import show_error
 from dpviz.app.text_format import choose_text_format
 from dpviz.app.unit_controls import show_left_out
-from dpviz.data.reading.safety import read_checked
+from dpviz.data.reading.safety import DEFAULT_LIMITS, read_checked
 from dpviz.data.reading.sources import FoundFiles, find_files
 from dpviz.errors import DpvizError, InputError
 from dpviz.publishing.config import DataPart
@@ -147,7 +147,7 @@ def is_among(chosen: ChosenFiles[Any, Any], digest: str, size: int) -> bool:
     """Return whether one of the files has this digest and so many bytes."""
     found = chosen.found()
     same_size = [source for source, own in zip(found.sources, found.sizes, strict=True) if own == size]
-    return any(cached.digest_of(read_checked(source, LIMITS)[1]) == digest for source in same_size)
+    return any(cached.digest_of(read_checked(source, DEFAULT_LIMITS)[1]) == digest for source in same_size)
 
 
 def refuse_as_regions(chosen: ChosenFiles[Any, Any], role: str) -> None:

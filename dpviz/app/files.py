@@ -18,7 +18,7 @@ from dpviz.app.text_format import choose_text_format
 from dpviz.data.counting.engines import AUTO, DASK, DUCKDB, ENGINES, NUMPY, choose_engine
 from dpviz.data.counting.scheduler import ADDRESS_VARIABLE, Scheduler, scheduler_of_app
 from dpviz.data.reading.formats import is_table
-from dpviz.data.reading.safety import FORMATS, Limits, refuse_share
+from dpviz.data.reading.safety import DEFAULT_LIMITS, FORMATS, refuse_share
 from dpviz.data.reading.sources import LARGE_SHARE, TABLES, FoundFiles, find_files, list_files, memory_bytes
 from dpviz.errors import DpvizError, InputError
 from dpviz.publishing.config import DataPart
@@ -27,7 +27,6 @@ from dpviz.view.escape import markdown
 
 SMALL = 64 * 2**20  # bytes; files up to this size are counted at once
 TICK = 1.0  # seconds between two refreshes of a running count
-LIMITS = Limits()
 _TITLES = {AUTO: "Automatic", NUMPY: "NumPy, in memory", DUCKDB: "DuckDB, on this computer", DASK: "Dask, on a cluster"}
 _TAKES = {
     NUMPY: "It reads whole files into memory.",
@@ -143,9 +142,9 @@ def path_files(page: str, kind: str, cards: Cards) -> PathFiles | None:
     copies = len(listed) > 1 and st.checkbox(COUNT_COPIES, key=f"copies {path}", persist_state="session", help=_COPIES_HELP)
     found = find_files(expanded, text_format, copies=copies)
     engine, scheduler = _engine_control(page)
-    counting = choose_engine(found, engine, scheduler, LIMITS)
-    if counting == NUMPY and not found.within(LIMITS):
-        most = f"Engine numpy reads files of at most {LIMITS.file_bytes // 2**20} MiB and {LIMITS.rows:,} rows into memory."
+    counting = choose_engine(found, engine, scheduler, DEFAULT_LIMITS)
+    if counting == NUMPY and not found.within(DEFAULT_LIMITS):
+        most = f"Engine numpy reads files of at most {DEFAULT_LIMITS.file_bytes // 2**20} MiB and {DEFAULT_LIMITS.rows:,} rows into memory."
         raise InputError(f"{most} {'Choose' if found.format in TABLES else 'Save them as Parquet or CSV for'} duckdb or dask.")
     st.caption(_engine_sentences(found, engine, counting))
     digest = cached.digest_of(repr(file_stamps(found.paths or ())).encode())

@@ -40,7 +40,7 @@ from dpviz.data.reading.inspect import (
 )
 from dpviz.data.reading.points import PointsFile, inspect_points
 from dpviz.data.reading.regions import RegionsFile, inspect_regions, propose_levels, read_regions
-from dpviz.data.reading.safety import FORMATS, Limits, Source, format_of, name_of, read_checked, refuse_url
+from dpviz.data.reading.safety import DEFAULT_LIMITS, FORMATS, Source, format_of, name_of, read_checked, refuse_url
 from dpviz.data.reading.sources import TABLES, FoundFiles, find_files, list_files, refuse_copies, refuse_rowless
 from dpviz.data.reading.tables import open_table
 from dpviz.data.reading.text_format import PLAIN_TEXT, TextFormat, detect_text_format
@@ -84,7 +84,6 @@ OPTIONS = {
 }
 NOUNS = {"points": "record", "areas": "record", "trips": "trip"}
 _ROLES_OF_KIND = {"points": (*AXES, "geometry"), "trips": ENDS, "areas": ("region",), "regions": ("levels",)}
-_LIMITS = Limits()
 
 _PARTS = {"points": "partitions", "trips": "pairs", "areas": "regions"}
 
@@ -254,8 +253,8 @@ def _file_uses(path: Path, chosen: Mapping[str, Any], written: Mapping[str, str]
         refuse_rowless(tables)
         chosen = resolve_chosen(tables.header(None).names, chosen)
     if FORMATS.get(path.suffix.lower()) in SEPARATORS:
-        kind, data = read_checked(path, _LIMITS)
-        table = open_table(kind, data, _LIMITS, text_format=text_format)
+        kind, data = read_checked(path, DEFAULT_LIMITS)
+        table = open_table(kind, data, DEFAULT_LIMITS, text_format=text_format)
         table.take([0]).bad.refuse("Correct the file; a release would leave such rows out.")
     attempts: dict[str, Callable[[], Facts]] = {}
     if tabular:
@@ -298,7 +297,7 @@ def _table_uses(found: FoundFiles, chosen: Mapping[str, Any], written: Mapping[s
     attempts["points"] = lambda: _as_points(describe_points(found, chosen), chosen, lambda: {"point"})
     nothing = _say_nothing(header.names, found.text_format, found.sources[0])
     uses = _data_facts(_only_wanted(attempts, chosen), nothing, say_shapes(header), says_counts="count" in chosen)
-    facts = {**uses, "files": len(found.sources), "engine": choose_engine(found, AUTO, None, _LIMITS)}
+    facts = {**uses, "files": len(found.sources), "engine": choose_engine(found, AUTO, None, DEFAULT_LIMITS)}
     return _with_text_format(facts, found.text_format, written)
 
 
@@ -368,7 +367,7 @@ def _find_several_or_large(path: Path, written: Mapping[str, str], *, folder: bo
         raise InputError(refusal)
     if not os.path.isfile(path):  # noqa: PTH113
         return _find_proposed(path, written, copies=copies) if glob.has_magic(str(path)) else None
-    large = path.stat().st_size > _LIMITS.file_bytes and FORMATS.get(path.suffix.lower()) in TABLES
+    large = path.stat().st_size > DEFAULT_LIMITS.file_bytes and FORMATS.get(path.suffix.lower()) in TABLES
     return _find_proposed(path, written, copies=copies) if large else None
 
 
@@ -503,7 +502,7 @@ def _file_facts(kind: str, columns: tuple[str, ...]) -> Facts:
 
 def _shapes(path: Path) -> set[str]:
     """Find the kinds of geometries: "point", "polygon" or both; empty if they cannot be read."""
-    shapes = or_none(lambda: open_shapes(*read_checked(path, _LIMITS), _LIMITS).take([])[1])
+    shapes = or_none(lambda: open_shapes(*read_checked(path, DEFAULT_LIMITS), DEFAULT_LIMITS).take([])[1])
     kinds = set() if shapes is None else {int(kind) for kind in np.unique(shapely.get_type_id(shapes))}
     names = {"point": {shapely.GeometryType.POINT}, "polygon": {shapely.GeometryType.POLYGON, shapely.GeometryType.MULTIPOLYGON}}
     return {name for name, types in names.items() if kinds & types}

@@ -338,13 +338,19 @@ def decode_texts(column: pa.ChunkedArray, encoding: str) -> pa.ChunkedArray:
 
 
 def readable_texts(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return a column of a Parquet file in which texts that are not UTF-8 are missing. Parquet does not check texts."""
+    """Return a column in which texts that are not UTF-8 are missing; Parquet does not check texts.
+
+    Every text must lie inside the column's memory: what Parquet's reader gives does, and `open_arrow` checks it.
+    """
     kind = plain_type(column.type)
     if not is_text(kind):
         return column
+    if pa.types.is_string_view(kind):  # Arrow lacks functions for views
+        kind = pa.large_string()
+        column = column.cast(pa.dictionary(column.type.index_type, kind) if pa.types.is_dictionary(column.type) else kind)
     if or_none(lambda: column.validate(full=True) or column) is None:
         return decode_texts(column.cast(kind), "utf-8")
-    return column.cast(pa.large_string()) if pa.types.is_string_view(kind) else column  # Arrow lacks functions for views
+    return column
 
 
 def readable_numbers(column: pa.ChunkedArray, *, are_counts: bool = False) -> Floats:

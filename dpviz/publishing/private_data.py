@@ -27,7 +27,7 @@ from dpviz.data.library_errors import or_none
 from dpviz.data.points import PointCounts
 from dpviz.data.reading.outline import LAND, land_outline, read_outline, read_polygons
 from dpviz.data.reading.regions import read_regions
-from dpviz.data.reading.safety import Limits, is_path
+from dpviz.data.reading.safety import DEFAULT_LIMITS, is_path
 from dpviz.data.reading.sources import FoundFiles, describe_copies, find_files, list_files
 from dpviz.data.reading.text_format import fold_text_format
 from dpviz.data.trips import TripCounts
@@ -50,7 +50,6 @@ if TYPE_CHECKING:
 PrivateData = PointCounts | TripCounts | AreaCounts
 PublicFrame = Domain | Regions | tuple[Regions, Regions]
 UNWATCHED = Progress()
-_LIMITS = Limits()
 
 
 def fingerprints_of(data: PrivateData, *, files: Sequence[str] = ()) -> tuple[str, ...]:
@@ -277,14 +276,14 @@ def count_files(found: FoundFiles, request: CountRequest, watch: Progress = UNWA
         InputError: a file or a column cannot be used, or a file was changed in the meantime.
         DpvizError: the counting was cancelled.
     """
-    engine = choose_engine(found, request.engine, request.scheduler, _LIMITS)
+    engine = choose_engine(found, request.engine, request.scheduler, DEFAULT_LIMITS)
     paths = found.paths
     before = file_stamps(paths)
     notes = tuple(describe_copies(found)) if request.drops and not request.options.get("copies") else ()
     try:
         data = _read_with(engine, found, request, watch)
     except OnlyNumpyError:
-        if not falls_back(found, request.engine, request.scheduler, _LIMITS):
+        if not falls_back(found, request.engine, request.scheduler, DEFAULT_LIMITS):
             raise
         engine = NUMPY
         data = _read_with(engine, found, request, watch)

@@ -166,7 +166,7 @@ def test_what_cannot_be_counted_has_one_line_of_error(homes, name, words):
 
 
 def test_too_large_for_memory_names_the_engines_that_take_it(homes, monkeypatch):
-    monkeypatch.setattr(path_controls, "LIMITS", replace(path_controls.LIMITS, file_bytes=100))
+    monkeypatch.setattr(path_controls, "DEFAULT_LIMITS", replace(path_controls.DEFAULT_LIMITS, file_bytes=100))
     app = by_path(homes)
     assert "Automatic chose duckdb" in captions(fine(app))
     app.selectbox(key="engine").set_value("numpy").run()

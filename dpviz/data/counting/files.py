@@ -444,7 +444,7 @@ class _Engines(NamedTuple):
         Files of equal content are refused, or, if bad rows are dropped as in a release, warned of, unless they are declared.
         """
         rules = locator.request
-        files = find_files(source, rules.text_format, copies=self.copies)
+        files = find_files(source, rules.text_format, copies=self.copies, limits=rules.limits)
         whole = Progress(progress=self.progress, cancel=self.cancel)
         read_share = 1.0 - _FINGERPRINTS_SHARE if files.paths else 1.0
         progress = whole.part(0.0, read_share)

@@ -169,7 +169,7 @@ def format_of(name: str) -> str:
     """
     refuse_url(name)
     ending = PurePosixPath(name).suffix.lower()
-    if ending in _CONVERSIONS:
+    if ending in _CONVERSIONS and ending not in FORMATS:
         name = "FILE" + ending  # a file's name may be private
         raise InputError(f"Files of the kind {ending} are not read. {_CONVERSIONS[ending].format(name=name)}")
     if ending in _PACKED and ending not in FORMATS:

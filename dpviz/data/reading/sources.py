@@ -140,7 +140,9 @@ def list_files(source: Sources) -> list[Source]:
     return list(first.values())
 
 
-def find_files(source: Sources, text_format: TextFormat = PLAIN_TEXT, *, copies: bool = False) -> FoundFiles:
+def find_files(
+    source: Sources, text_format: TextFormat = PLAIN_TEXT, *, copies: bool = False, limits: Limits = DEFAULT_LIMITS
+) -> FoundFiles:
     """Find the files that a source names.
 
     Args:
@@ -149,6 +151,7 @@ def find_files(source: Sources, text_format: TextFormat = PLAIN_TEXT, *, copies:
             that is found several times, by any path or link, is listed once. Files that were found before are returned as they are.
         text_format: the declared format of text tables.
         copies: whether files whose names say that they are copies are listed, too.
+        limits: the most that a file may hold if its header is known only once it is open.
 
     Raises:
         InputError: no file is found, a file cannot be read, two files have different formats or schemas, or a name says that its file
@@ -162,7 +165,7 @@ def find_files(source: Sources, text_format: TextFormat = PLAIN_TEXT, *, copies:
     kinds = [format_of(name_of(found_source)) for found_source in sources]
     _refuse_unlike(sources, kinds, "different formats")
     text_format.refuse_for(kinds[0])
-    descriptions = [_describe(found_source, kinds[0], text_format, is_only_file=len(sources) == 1) for found_source in sources]
+    descriptions = [_describe(found_source, kinds[0], text_format, limits, is_only_file=len(sources) == 1) for found_source in sources]
     _refuse_unlike(sources, [description.names for description in descriptions], "different columns: other names, or another order")
     _refuse_unlike(
         sources, [description.schema for description in descriptions], "different schemas: columns of one name hold different types"
@@ -271,14 +274,14 @@ def _name_in_error(path: Path, is_only_file: bool) -> str:
     return "The file" if is_only_file else f"The file {path.name!r}"
 
 
-def _describe(source: Source, kind: str, text_format: TextFormat, *, is_only_file: bool) -> _Description:
+def _describe(source: Source, kind: str, text_format: TextFormat, limits: Limits, *, is_only_file: bool) -> _Description:
     if not is_tabular(kind):
         return _Description()
     name = _name_in_error(Path(name_of(source)), is_only_file)
     rule = f"{name} cannot be read as {kind}: it is damaged or cut short, or its ending is wrong."
     if kind in SEPARATORS:
         return without_private_text(rule, lambda: _describe_text(source, kind, text_format, name))
-    return without_private_text(rule, lambda: _describe_parquet(source) if kind == PARQUET.name else _describe_whole(source))
+    return without_private_text(rule, lambda: _describe_parquet(source) if kind == PARQUET.name else _describe_whole(source, limits))
 
 
 def _describe_parquet(source: Source) -> _Description:
@@ -290,9 +293,9 @@ def _describe_parquet(source: Source) -> _Description:
     return _Description(schema=schema.remove_metadata(), names=tuple(schema.names), geo=geo, rows=rows)
 
 
-def _describe_whole(source: Source) -> _Description:
+def _describe_whole(source: Source, limits: Limits) -> _Description:
     """Describe a table of a format whose header is known only once it is open."""
-    opened = open_table(*read_checked(source, DEFAULT_LIMITS), DEFAULT_LIMITS)
+    opened = open_table(*read_checked(source, limits), limits)
     schema = pa.schema([(name, opened.types[name]) for name in opened.names])
     return _Description(schema=schema, names=opened.names, geo=opened.geo, rows=opened.rows)
 

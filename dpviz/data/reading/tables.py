@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -37,7 +38,7 @@ from dpviz.data.reading.text_rows import (
     refuse_other_mark,
     utf16_to_utf8,
 )
-from dpviz.data.roles import PublicHeader
+from dpviz.data.roles import PublicHeader, plain_type
 from dpviz.errors import InputError
 
 
@@ -83,6 +84,9 @@ _TEXT = "BYTE_ARRAY"
 _SHARED_PREFIXES = "DELTA_BYTE_ARRAY"
 _USUAL_BATCH, _SMALLEST_BATCH = 65_536, 16
 _SMALL_FILE = 8 * 2**20
+_AS_BYTES = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary(), pa.string_view(): pa.binary_view()}
+_PLAIN_TEXTS = (pa.string(), pa.binary(), pa.large_string(), pa.large_binary())
+_VIEWS = (pa.string_view(), pa.binary_view())
 
 
 def _read_columns(memory: pa.Buffer, names: Sequence[str], limits: Limits) -> pa.Table:
@@ -135,12 +139,21 @@ def _read_batches(file: pq.ParquetFile, schema: pa.Schema, batch_rows: int, limi
 
 def _decoded_bytes(column: pa.Array) -> int:
     """Return the number of bytes that a column takes when it is decoded."""
-    types = pa.types
-    texts = (types.is_string, types.is_binary, types.is_large_string, types.is_large_binary)
-    if not (types.is_dictionary(column.type) and any(is_kind(column.type.value_type) for is_kind in texts)):
-        return int(column.nbytes)
-    lengths = pc.cast(pc.binary_length(column.dictionary), pa.int64())
-    return int(pc.sum(lengths.take(column.indices)).as_py() or 0) + NUMBER_BYTES * len(column)
+    kind, is_coded = plain_type(column.type), pa.types.is_dictionary(column.type)
+    if kind in _VIEWS or (is_coded and kind in _PLAIN_TEXTS):
+        lengths = _text_lengths(column.dictionary).take(column.indices) if is_coded else _text_lengths(column)
+        return int(pc.sum(lengths).as_py() or 0) + NUMBER_BYTES * len(column)
+    if is_coded and pa.types.is_fixed_size_binary(kind):
+        return int(kind.byte_width + NUMBER_BYTES) * len(column)
+    return int(column.nbytes)
+
+
+def _text_lengths(texts: pa.Array) -> pa.Array:
+    """Return (n,) bytes of each text; missing where the text is. A view's length is the first of the four words that store it."""
+    if texts.type not in _VIEWS:
+        return pc.cast(pc.binary_length(texts), pa.int64())
+    words = np.frombuffer(texts.buffers()[1] or b"", np.int32)[4 * texts.offset :][: 4 * len(texts) : 4]
+    return pa.array(words, pa.int64(), mask=np.asarray(texts.is_null()))
 
 
 def _decode(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
@@ -152,9 +165,10 @@ def _decode(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
     return column.cast(large).cast(kind)
 
 
-def _too_many_bytes(limits: Limits) -> InputError:
+def _too_many_bytes(limits: Limits, *, streamed: bool = True) -> InputError:
     if limits.decoded_bytes < limits.unpacked_bytes:
-        return too_much_memory(limits, "Read it in parts with engine='duckdb' (by its path), or split it")
+        remedy = "Read it in parts with engine='duckdb' (by its path)" if streamed else "Save it as Parquet"
+        return too_much_memory(limits, f"{remedy}, or split it")
     return InputError(f"The file unpacks to more than the limit of {limits.unpacked_bytes:,} bytes.")
 
 
@@ -303,17 +317,40 @@ def open_table(kind: str, data: bytes, limits: Limits, *, quoted_newlines: bool 
 def open_arrow(kind: str, table: pa.Table, limits: Limits) -> OpenTable:
     """Return an Arrow table as an open table of a format: what a reader gives that reads a file as a whole.
 
+    Columns are checked before they are read: a library may hand over what a file says without a look at it.
+
     Raises:
-        InputError: the table takes more memory than the limits allow.
+        InputError: the table is damaged, takes more memory than the limits allow, or has run-end encoded columns, which could unpack to
+            more. So does reading a column that is damaged, or unpacks to more.
     """
+    streamed = named(kind).streamed
+    if any(map(pa.types.is_run_end_encoded, table.schema.types)):
+        raise InputError("A column is stored as runs of equal entries (run-end encoded); save the table without that.")
+    table.validate()
     if table.nbytes > limits.decoded_bytes:
-        raise _too_many_bytes(limits)
+        raise _too_many_bytes(limits, streamed=streamed)
+
+    def read(positions: Sequence[int]) -> Cells:
+        chunks = [chunk for position in {*positions} for chunk in table.column(position).chunks]
+        for chunk in chunks:
+            _refuse_damage(chunk)
+        if sum(map(_decoded_bytes, chunks)) > limits.decoded_bytes:
+            raise _too_many_bytes(limits, streamed=streamed)
+        return Cells([readable_texts(table.column(position)) for position in positions])
 
     def take(positions: Sequence[int], **_marks: Any) -> Cells:  # columns have types
-        return Cells([readable_texts(table.column(position)) for position in positions])
+        return without_private_text(f"The rows cannot be read as {kind}: the file is damaged.", lambda: read(positions))
 
     types = dict(zip(table.column_names, table.schema.types, strict=True))
     return OpenTable(format=kind, names=tuple(table.column_names), rows=table.num_rows, take=take, types=types)
+
+
+def _refuse_damage(array: pa.Array) -> None:
+    """Raise an error of Arrow where an array points outside its own memory. Texts are looked at as bytes: they need not be UTF-8."""
+    kind = _AS_BYTES.get(plain_type(array.type), plain_type(array.type))
+    if pa.types.is_dictionary(array.type):
+        kind = pa.dictionary(array.type.index_type, kind, array.type.ordered)
+    (array if kind == array.type else array.view(kind)).validate(full=True)
 
 
 def check_text(data: bytes, limits: Limits) -> bytes:

@@ -1,5 +1,6 @@
 """A format of files is one declaration: everything reads it, and none is read whose bytes are not checked first."""
 
+import io
 import json
 import re
 from dataclasses import replace
@@ -12,9 +13,10 @@ import pytest
 
 import dpviz as dv
 from dpviz.app.files import upload_types
+from dpviz.arrow_memory import copy_to_arrow
 from dpviz.cli.check import check
-from dpviz.data.reading import formats
-from dpviz.data.reading.formats import Format, named, register
+from dpviz.data.reading import formats, safety
+from dpviz.data.reading.formats import Format, named, register, table_names
 from dpviz.data.reading.inspect import find_repeated_columns
 from dpviz.data.reading.safety import FORMATS, Limits, check_json
 from dpviz.data.reading.sources import find_files
@@ -45,6 +47,15 @@ def open_rows(data, limits):
 
 
 ROWS = Format(name="Rows", endings=(".rows",), check=check_rows, open_table=open_rows)
+
+
+def open_held(data, limits):
+    """An Arrow table as it is held in memory."""
+    with pa.ipc.open_file(pa.BufferReader(copy_to_arrow(data))) as file:
+        return open_arrow("Held", file.read_all(), limits)
+
+
+HELD = Format(name="Held", endings=(".held",), check=lambda data, limits: data, open_table=open_held)
 FEATURES = replace(named("GeoJSON"), name="Features", endings=(".features",))
 BARS = text_table("BSV", (".bsv",), "|")
 
@@ -53,7 +64,7 @@ BARS = text_table("BSV", (".bsv",), "|")
 def _registered():
     register(ROWS)
     yield
-    for each in (ROWS, BARS, FEATURES):
+    for each in (ROWS, BARS, FEATURES, HELD):
         formats._BY_NAME.pop(each.name, None)
         SEPARATORS.pop(each.name, None)
         for ending in each.endings:
@@ -109,7 +120,9 @@ def test_the_lists_of_formats_have_it():
     assert "rows" in upload_types(tables=True)
     assert {"rows", "geojson"} <= {*upload_types()}
     assert "geojson" not in upload_types(tables=True)
-    with pytest.raises(InputError, match="CSV, TSV, Parquet or Rows, not GeoJSON"):
+    *others, last = table_names()
+    assert last == "Rows"
+    with pytest.raises(InputError, match=f"{', '.join(others)} or Rows, not GeoJSON"):
         dv.read_trips(text("{}", "trips.geojson"), regions=dv.Regions.from_table(TOWNS, levels=["state", "town"]))
 
 
@@ -141,6 +154,113 @@ def test_no_reader_opens_bytes_that_the_check_refuses(read, tmp_path):
 def test_limits_hold_for_every_format(limits):
     with pytest.raises(InputError, match="limit"):
         dv.read_points(uploaded(PEOPLE), domain=PLANE, limits=limits)
+
+
+def test_the_given_limits_hold_for_every_opening():
+    seen = []
+    register(replace(HELD, check=lambda data, limits: seen.append(limits) or data))
+    larger = Limits(rows=30_000_000)
+    dv.read_points(held(pa.Table.from_pandas(PEOPLE)), domain=PLANE, limits=larger)
+    assert {*seen} == {larger}
+
+
+def held(table):
+    """A table as an upload of the format Held."""
+    file = io.BytesIO()
+    with pa.ipc.new_file(file, table.schema) as target:
+        target.write_table(table)
+    return upload(file.getvalue(), "data.held")
+
+
+def with_persons(texts):
+    """The upload of a table with a place and a person per row."""
+    return held(pa.table({"lon": [1.5] * len(texts), "lat": [2.5] * len(texts), "who": texts}))
+
+
+def stored_as(texts, kind):
+    """Texts as an Arrow array of a type."""
+    if not pa.types.is_dictionary(kind):
+        return pa.array(texts, kind)
+    coded = pa.array(texts).dictionary_encode()
+    return pa.DictionaryArray.from_arrays(coded.indices, coded.dictionary.cast(kind.value_type))
+
+
+def read_held(source, **limits):
+    return dv.read_points(source, domain=PLANE, person="who", limits=Limits(**limits))
+
+
+KINDS = [
+    pa.string(),
+    pa.large_string(),
+    pa.string_view(),
+    pa.dictionary(pa.int32(), pa.string()),
+    pa.dictionary(pa.int32(), pa.string_view()),
+]
+TEXTS = ["a", "bc", "d\u00e9", None, "a"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_ending_that_had_advice_can_be_registered_and_is_read(kind, monkeypatch):
+    monkeypatch.setitem(safety._CONVERSIONS, ".held", "Save the table as Parquet.")
+    with pytest.raises(InputError, match="Save the table as Parquet"):
+        read_held(with_persons(pa.array(TEXTS)))
+    register(HELD)
+    assert dv.read_points(with_persons(stored_as(TEXTS, kind)), domain=PLANE, person="who", bad_rows="drop").count.sum() == 3
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_text_that_points_outside_its_memory_is_refused(kind):
+    register(HELD)
+    texts = stored_as(["x" * 20, "y" * 20, "z" * 20], kind)
+    stored = texts.dictionary if pa.types.is_dictionary(kind) else texts
+    positions = stored.buffers()[1].to_pybytes()
+    word = slice(4, 8) if stored.type == pa.string() else slice(8, 16)
+    wrong = bytearray(positions)
+    wrong[word] = b"\xf0" * (word.stop - word.start - 1) + b"\x7f"
+    data = with_persons(texts).getvalue()
+    assert data.count(positions) == 1
+    with pytest.raises(InputError, match="damaged") as refusal:
+        read_held(upload(data.replace(positions, wrong), "data.held"))
+    assert refusal.value.__cause__ is refusal.value.__context__ is None
+
+
+@pytest.mark.parametrize("damage", [b"\xff", b"\xc3("])
+def test_a_text_that_is_not_utf_8_is_missing_and_decides_nothing_else(damage):
+    register(HELD)
+    who = pa.array([b"a", damage, b"b"], pa.binary()).view(pa.string())
+    points = dv.read_points(with_persons(who), domain=PLANE, person="who", bad_rows="drop")
+    assert (points.count.sum(), points.bad) == (2, 1)
+
+
+MANY, LONG = 5000, "zq" * 5000
+CODES = pa.array(np.zeros(MANY, np.int16))
+_, VIEW, VIEWED = pa.array([LONG], pa.string_view()).buffers()
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        pa.DictionaryArray.from_arrays(CODES, pa.array([LONG])),
+        pa.DictionaryArray.from_arrays(CODES, pa.array([LONG], pa.large_binary())),
+        pa.DictionaryArray.from_arrays(CODES, pa.array([LONG.encode()], pa.binary(len(LONG)))),
+        pa.Array.from_buffers(pa.string_view(), MANY, [None, pa.py_buffer(VIEW.to_pybytes() * MANY), VIEWED]),
+    ],
+)
+def test_a_text_that_is_stored_once_counts_for_every_row(texts):
+    register(HELD)
+    source = with_persons(texts)
+    assert len(source.getvalue()) < 2**18
+    with pytest.raises(InputError, match=r"more memory than the limit .* Save it as Parquet, or split it") as refusal:
+        read_held(source, memory_bytes=200 * 2**20)
+    assert "duckdb" not in str(refusal.value)
+    assert read_held(held(pa.table({"lon": [1.5], "lat": [2.5], "who": ["a"]})), memory_bytes=200 * 2**20).count.sum() == 1
+
+
+def test_runs_of_equal_entries_are_refused():
+    register(HELD)
+    runs = pa.RunEndEncodedArray.from_arrays(pa.array([2**31 - 1], pa.int32()), pa.array(["a"]))
+    with pytest.raises(InputError, match="run-end encoded"):
+        read_held(held(pa.table({"who": runs})))
 
 
 def test_a_text_table_with_another_separator_is_a_declaration_alone():
@@ -180,4 +300,4 @@ def test_a_format_without_its_check_or_with_a_name_that_is_taken_is_refused(fiel
 def test_every_format_has_a_check_and_the_help_names_every_ending():
     assert all(callable(named(name).check) for name in set(FORMATS.values()))
     page = (Path(dv.__file__).parent / "docs" / "reading.md").read_text("utf-8")
-    assert [ending for ending in FORMATS if ending != ".rows" and not re.search(rf"`\{ending}`", page)] == []
+    assert [ending for ending in FORMATS if ending not in ROWS.endings and not re.search(rf"`\{ending}`", page)] == []
