@@ -239,14 +239,12 @@ class RoadContents(Contents):
 
     Attributes:
         kind: counts along a road.
-        columns: columns of the tables, by name, with their meaning.
         road: its name.
         order: it has 2**order segments.
         root_variance: variance of the count of the whole road.
     """
 
     kind: Literal["roads"] = "roads"
-    columns: dict[str, str]
     road: str
     order: int
     root_variance: float
