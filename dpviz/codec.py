@@ -138,13 +138,17 @@ class Key:
         return type(value) is type(self.default) and value == self.default
 
 
-@cache
 def keys_of(kind: Any) -> dict[str, Key]:
     """List the keys that a dataclass declares, by name and in its order.
 
     Raises:
         TypeError: an annotation that this module does not know: a list with entries of several kinds.
     """
+    return _list_keys(kind)
+
+
+@cache  # apart, since mypy takes no class for Hashable
+def _list_keys(kind: Any) -> dict[str, Key]:
     kinds, texts, found = get_type_hints(kind, include_extras=True), _describe_keys(kind), {}
     for item in (item for item in fields(kind) if item.compare):
         default = item.default if item.default_factory is MISSING else item.default_factory()
