@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-_PUBLIC = ("domain", "regions", "destinations", "unit", "neighbours", "contributions")
+_PUBLIC = ("frame", "unit", "contributions")
 """What is shown of private counts: what was declared, and nothing that was counted."""
 _HEIGHT = 520  # pixels of an interactive map
 
@@ -61,7 +61,7 @@ class PrivateCard:
     """
 
     def _repr_html_(self) -> str:
-        declared = {name: getattr(self, name) for name in _PUBLIC if hasattr(self, name)}
+        declared = {name: getattr(self, name) for name in _PUBLIC}
         return str(_view("notebook").write_declared(type(self).__name__, declared))
 
 

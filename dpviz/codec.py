@@ -6,7 +6,7 @@ A *table* is a dictionary of plain values, as TOML and JSON hold it. The annotat
 |---|---|
 | `str`, `int`, `float`, `bool` | one value of this type; a whole number is a `float`, too, and numbers are finite |
 | `Literal["a", "b"]` | one of these |
-| `tuple[X, ...]`, `tuple[X, X]` | a list, of any length or of this one |
+| `tuple[X, ...]`, `tuple[X, X]` | a list, of any length or of this one; its entries are of one kind |
 | `dict[str, X]` | a table with any keys |
 | a dataclass | a table with its keys |
 | `X | None` | with the default None: X, and the key may be left out; without a default: X or null, and the key must be there |
@@ -139,22 +139,36 @@ class Key:
 
 
 def keys_of(kind: Any) -> dict[str, Key]:
-    """List the keys that a dataclass declares, by name and in its order."""
+    """List the keys that a dataclass declares, by name and in its order.
+
+    Raises:
+        TypeError: an annotation that this module does not know: a list with entries of several kinds.
+    """
     return _list_keys(kind)
 
 
-@cache
+@cache  # apart, since mypy takes no class for Hashable
 def _list_keys(kind: Any) -> dict[str, Key]:
     kinds, texts, found = get_type_hints(kind, include_extras=True), _describe_keys(kind), {}
     for item in (item for item in fields(kind) if item.compare):
         default = item.default if item.default_factory is MISSING else item.default_factory()
         own = kinds[item.name]
+        _check_lists(own, f"{kind.__name__}.{item.name}")
         if get_args(own) == (default,) and get_origin(own) is Literal:  # a mark
             default = MISSING
         if default is None:
             own = Union[tuple(each for each in get_args(own) if each is not NoneType)]  # noqa: UP007  (of types that are computed)
         found[item.name] = Key(kind=own, default=default, text=texts.get(item.name, ""))
     return found
+
+
+def _check_lists(kind: Any, name: str) -> None:
+    """Refuse an annotation with a list in it whose entries are of several kinds, since all are read as the first."""
+    parts = get_args(kind)
+    if get_origin(kind) is tuple and len({*parts} - {Ellipsis}) != 1:
+        raise TypeError(f"{name} must be a tuple of one kind of entries, such as tuple[int, ...] or tuple[int, int].")
+    for part in parts:
+        _check_lists(part, name)
 
 
 def _describe_keys(kind: type[Any]) -> dict[str, str]:
@@ -301,14 +315,16 @@ class Codec:
 
     def write_value(self, value: Any) -> Any:
         """Write a value as a plain one; tuples become lists."""
+        scalar = self.scalars.get(type(value))
+        if scalar is not None:
+            return scalar.write(value)
         if is_dataclass(value):
             return self.write(value)
         if isinstance(value, tuple | list):
             return [self.write_value(item) for item in value]
         if isinstance(value, dict):
             return {name: self.write_value(item) for name, item in value.items() if item is not None or self.says_none}
-        scalar = self.scalars.get(type(value))
-        return value if scalar is None else scalar.write(value)
+        return value
 
     def schema(self, kind: type[Any], defined: Table | None = None) -> Schema:
         """Make the JSON Schema of the tables that `read` takes.
@@ -330,21 +346,21 @@ class Codec:
     def schemas(self, keys: Mapping[str, Key], defined: Table | None = None) -> dict[str, Schema]:
         """Make the JSON Schemas of the values of keys, with their descriptions; `defined` is as for `schema`."""
         texts = {name: {"description": key.text} if key.text else {} for name, key in keys.items()}
-        return {name: self._value_schema(key.kind, defined) | texts[name] for name, key in keys.items()}
+        return {name: self.value_schema(key.kind, defined) | texts[name] for name, key in keys.items()}
 
-    def _value_schema(self, kind: Any, defined: Table | None) -> Schema:
-        """Make the schema of the values that an annotation allows."""
+    def value_schema(self, kind: Any, defined: Table | None = None) -> Schema:
+        """Make the JSON Schema of the values that an annotation allows; `defined` is as for `schema`."""
         origin, parts = get_origin(kind), get_args(kind)
         if origin is Annotated:
             limits = {keyword: [*size] if isinstance(size, tuple) else size for keyword, size in parts[1:]}
-            return self._value_schema(parts[0], defined) | limits
+            return self.value_schema(parts[0], defined) | limits
         if origin in (Union, UnionType):
             return self._union_schema(parts, defined)
         if origin is tuple:
             length = {} if parts[-1] is Ellipsis else {"minItems": len(parts), "maxItems": len(parts)}
-            return {"type": "array", "items": self._value_schema(parts[0], defined)} | length
+            return {"type": "array", "items": self.value_schema(parts[0], defined)} | length
         if origin is dict:
-            return {"type": "object", "additionalProperties": self._value_schema(parts[1], defined)}
+            return {"type": "object", "additionalProperties": self.value_schema(parts[1], defined)}
         if origin is Literal:
             return {"const": parts[0]} if len(parts) == 1 else {"enum": list(parts)}
         if not (isinstance(kind, type) and is_dataclass(kind)) or kind in self.scalars:
@@ -356,7 +372,7 @@ class Codec:
         return {"$ref": f"#/$defs/{kind.__name__}"}
 
     def _union_schema(self, kinds: Sequence[Any], defined: Table | None) -> Schema:
-        schemas = [self._value_schema(kind, defined) for kind in kinds if kind is not NoneType]
+        schemas = [self.value_schema(kind, defined) for kind in kinds if kind is not NoneType]
         if NoneType in kinds and len(schemas) == 1 and isinstance(schemas[0].get("type"), str):
             return schemas[0] | {"type": [schemas[0]["type"], "null"]}
         if NoneType in kinds and len(schemas) == 1 and "enum" in schemas[0]:
@@ -365,9 +381,15 @@ class Codec:
 
 
 def _mark_of(kind: Any) -> tuple[str, Any]:
-    """Return the key that marks a dataclass among others, and its only value."""
-    literals = {name: get_args(key.kind) for name, key in keys_of(kind).items() if get_origin(key.kind) is Literal}
-    return next((name, values[0]) for name, values in literals.items() if len(values) == 1)
+    """Return the key that marks a dataclass among others, and its only value.
+
+    Raises:
+        TypeError: it has no mark.
+    """
+    for name, key in keys_of(kind).items():
+        if get_origin(key.kind) is Literal and len(values := get_args(key.kind)) == 1:
+            return name, values[0]
+    raise TypeError(f'{kind.__name__} stands among other tables, so it needs a mark, such as kind: Literal["name"] = "name".')
 
 
 def _read_text(value: object, name: str) -> str:

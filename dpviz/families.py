@@ -10,6 +10,7 @@ from functools import cached_property
 from pkgutil import resolve_name
 from typing import Any
 
+from dpviz.errors import SettingError
 from dpviz.registry import Registry
 
 
@@ -44,7 +45,6 @@ class Family:
     Attributes:
         name: of the kind of data, such as "points".
         noun: one of what is counted: "record" or "trip".
-        frame: class of the public frame.
         counts: class of the private counts.
         base: class that every mechanism of the family inherits from.
         kinds: this package's mechanisms of the family, in the order of menus; references, which are NOT PRIVATE, are among them.
@@ -57,7 +57,7 @@ class Family:
         evaluate: compares a release with the private counts: `evaluate(release, private)`.
         report: what the report of a release says, a `ReportKind` (`dpviz.view.report_kinds`).
         scene: makes the map of a level of a release: `scene(release, level, dark=..., height=...)` returns a `Scene` (`dpviz.view.canvas`)
-            and the note under it, for the level that is best to read if that is None.
+            and the note under it; None for a family without maps.
         guess: makes up records by a public guess: `guess(counts without records, guess, generator)`.
         outlook: how errors are expected before a release, an `OutlookKind` (`dpviz.publishing.simulated_errors`).
         compared: what the Compare page knows of the data, a `Compared` (`dpviz.app.compare.kinds`).
@@ -67,7 +67,6 @@ class Family:
     noun: str
     group: str
     usual: tuple[str, ...]
-    frame: Part = Part()
     counts: Part = Part()
     base: Part = Part()
     kinds: Part = Part()
@@ -122,7 +121,6 @@ POINT_FAMILY = Family(
     noun="record",
     group="dpviz.mechanisms",
     usual=("path_tree", "quadtree", "uniform_grid"),
-    frame="dpviz.space.domain:Domain",
     counts="dpviz.data.points:PointCounts",
     base="dpviz.mechanisms:PointMechanism",
     kinds="dpviz.mechanisms:POINT_KINDS",
@@ -142,7 +140,6 @@ TRIP_FAMILY = Family(
     noun="trip",
     group="dpviz.trip_mechanisms",
     usual=("fitted_tree", "top_down", "flat_gaussian", "stability_histogram"),
-    frame="dpviz.space.regions:Regions",
     counts="dpviz.data.trips:TripCounts",
     base="dpviz.mechanisms:TripMechanism",
     kinds="dpviz.mechanisms:TRIP_KINDS",
@@ -162,7 +159,6 @@ AREA_FAMILY = Family(
     noun="record",
     group="dpviz.area_mechanisms",
     usual=("region_tree", "flat"),
-    frame="dpviz.space.regions:Regions",
     counts="dpviz.data.areas:AreaCounts",
     base="dpviz.mechanisms:AreaMechanism",
     kinds="dpviz.mechanisms:AREA_KINDS",
@@ -179,7 +175,26 @@ AREA_FAMILY = Family(
 )
 
 FAMILIES: dict[str, Family] = {family.name: family for family in (POINT_FAMILY, TRIP_FAMILY, AREA_FAMILY)}
-"""Every family by name. Another kind of private data needs another family."""
+"""Every family by name. Another kind of private data needs another family, which `register_family` adds."""
+
+
+def register_family(family: Family) -> None:
+    """Add a family to `FAMILIES`.
+
+    The module of its mechanisms calls this when it is imported. So the family is known wherever they are, in worker processes, too.
+
+    Args:
+        family: a further one; one that is there already stays.
+
+    Raises:
+        SettingError: its name is taken by another family.
+
+    >>> register_family(POINT_FAMILY)
+    >>> list(FAMILIES)
+    ['points', 'trips', 'areas']
+    """
+    if FAMILIES.setdefault(family.name, family) is not family:
+        raise SettingError(f"There is another family of the name {family.name}.")
 
 
 def family_of(thing: object) -> Family | None:

@@ -239,6 +239,45 @@ def test_a_schema_has_the_descriptions_of_the_docstrings_and_may_define_tables_a
     assert Amount.__name__ in make_schema()["$defs"]
 
 
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """A corner, with a scalar for its tables."""
+
+    at: Square
+    more: tuple[Square, ...] = ()
+
+
+def test_a_dataclass_among_the_scalars_is_read_written_and_described_as_that_says():
+    side = Scalar(read=lambda value, _: Square(side=int(value)), write=lambda square: f"{square.side}", schema={"type": "string"})
+    codec = Codec(scalars={Square: side})
+    place = Place(at=Square(side=3), more=(Square(side=4),))
+    assert codec.write(place) == {"at": "3", "more": ["4"]}
+    assert codec.read(Place, codec.write(place), "[place]") == place
+    assert codec.schema(Place)["properties"]["more"] == {"type": "array", "items": {"type": "string"}}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mixed:
+    """A list of two kinds, which the codec does not know."""
+
+    pairs: dict[str, Annotated[tuple[int, str], Limit("minItems", 2)]] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unmarked:
+    """A table without a mark, beside one that has it."""
+
+    inside: Square | Amount
+
+
+def test_what_the_codec_does_not_know_is_refused_in_clear_words():
+    for refused in (lambda: keys_of(Mixed), lambda: PLAIN.read(Mixed, {}, "[mixed]"), lambda: PLAIN.schema(Mixed)):
+        with pytest.raises(TypeError, match=r"Mixed\.pairs must be a tuple of one kind of entries"):
+            refused()
+    with pytest.raises(TypeError, match="Amount stands among other tables, so it needs a mark"):
+        PLAIN.read(Unmarked, {"inside": {"side": 3, "shape": "square"}}, "[unmarked]")
+
+
 VALUES = st.one_of(LISTS, SCALARS[Any].filter(lambda value: not isinstance(value, float) or not value.is_integer()), st.just({}))
 
 

@@ -18,7 +18,6 @@ from dpviz.cards import HtmlCard
 from dpviz.data.trips import TripCounts
 from dpviz.errors import DomainError, SettingError
 from dpviz.families import TRIP_FAMILY
-from dpviz.privacy.budget import ApproxBudget
 from dpviz.release.trip_release import PairSums, TripRelease, sum_pairs
 
 KINDS = ("true positive", "false positive", "false negative")
@@ -200,34 +199,6 @@ def theorem_4(stage: int, height: int, rho: float, fan_out: float, beta: float) 
         Boninsegna, Silvestri, 2025, Theorem 4, for a tree with b children per node.
     """
     return math.sqrt(stage**3 * height / rho * math.log(fan_out * stage / beta)) if stage else 0.0
-
-
-def proposition_1_gaussian(stage: int, height: int, rho: float, fan_out: float, beta: float) -> float:
-    """Compute the asymptotic error of FlatGaussian, up to a constant: b**((T - l) / 2) sqrt(l / rho ln(b / beta)).
-
-    The arguments are those of `theorem_4`.
-
-    Source:
-        Boninsegna, Silvestri, 2025, Proposition 1, Eq. (4).
-    """
-    return float(fan_out ** ((height - stage) / 2) * math.sqrt(stage / rho * math.log(fan_out / beta)))
-
-
-def proposition_1_stability(stage: int, height: int, budget: ApproxBudget, fan_out: float, trips: float = math.inf) -> float:
-    """Compute the asymptotic error of StabilityHistogram, up to a constant: min(b**(T - l), n) ln(1 / delta) / epsilon.
-
-    Args:
-        stage: l, 0 to T.
-        height: T, the number of stages below the root.
-        budget: (epsilon, delta).
-        fan_out: b.
-        trips: n, the number of all trips, if it is public.
-
-    Source:
-        Boninsegna, Silvestri, 2025, Proposition 1, Eq. (5).
-    """
-    log_delta = math.log(budget.delta.numerator) - math.log(budget.delta.denominator)
-    return float(min(fan_out ** (height - stage), trips) * -log_delta / float(budget.epsilon))
 
 
 def evaluate_trips(release: TripRelease, trips: TripCounts) -> TripEvaluation:

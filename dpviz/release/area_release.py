@@ -24,7 +24,7 @@ from dpviz.space.coverage import OUTSIDE, shapes_in
 from dpviz.space.denominators import RATES_PER
 from dpviz.space.hierarchy import Hierarchy
 from dpviz.space.region_builders import H3Cells
-from dpviz.space.regions import Regions
+from dpviz.space.regions import NO_GEOMETRY, Regions, drawable_levels
 
 AREA = "area"
 """The denominator of `AreaRelease.rates` that stands for square kilometres."""
@@ -56,6 +56,7 @@ class AreaRelease(CountRelease):
     """
 
     family: ClassVar[str] = "areas"
+    no_map: ClassVar[str] = NO_GEOMETRY
 
     regions: Regions
     spread: Spread
@@ -73,6 +74,10 @@ class AreaRelease(CountRelease):
             DomainError: no such level.
         """
         return self.regions.depth if level is None else self.regions.level_number(level)
+
+    def drawable_levels(self) -> dict[int, int]:
+        """Return how many regions each level has, by its number, if they have a place on a map."""
+        return drawable_levels(self.regions)
 
     @property
     def frame(self) -> Regions:

@@ -52,6 +52,8 @@ class NoisyRelease(Mapped):
     """
 
     family: ClassVar[str]
+    coarse_level: ClassVar[int] = 1  # levels up to it may be drawn although they are mostly noise
+    no_map: ClassVar[str] = "There is no map of a release of this kind."
 
     mechanism: str
     settings: dict[str, Any]
@@ -99,6 +101,10 @@ class NoisyRelease(Mapped):
     def level_numbers(self, level: int) -> LevelNumbers:
         """Return the numbers of a level by which its accuracy is judged: of all its places in which records can be."""
         raise NotImplementedError
+
+    def drawable_levels(self) -> dict[int, int]:
+        """Return how many shapes the map of each level has, by its number: only of levels that have a place on a map, coarsest first."""
+        return {}
 
     def name_level(self, level: int) -> str:
         """Name a level for readers, 0 for the whole."""

@@ -8,12 +8,12 @@ from __future__ import annotations
 import json
 import math
 import sys
-from dataclasses import MISSING, dataclass, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any, Literal, NewType, TypeAlias, Union, get_args
 
-from dpviz.codec import Codec, Key, Limit, Scalar, Schema, Table
+from dpviz.codec import Codec, Limit, Scalar, Schema, Table
 from dpviz.errors import SettingError, check_choice
 from dpviz.families import FAMILIES
 
@@ -364,12 +364,14 @@ class Contents:
         settings: the mechanism's settings, by name. All are public; a seed among them draws public boxes for tuning, never noise.
         approximate: why the stated spread is only approximate; null if it is exact.
         kind: name of the family.
+        columns: columns of the tables, by name, with their meaning. Not every table has every column.
     """
 
     mechanism: str
     settings: dict[str, Any]
     approximate: str | None
     kind: str
+    columns: dict[str, str]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -380,7 +382,6 @@ class PointContents(Contents):
 
     Attributes:
         kind: counts of places.
-        columns: columns of the tables, by name, with their meaning. Not every table has every column.
         domain: the public rectangle and its lattice.
         height: the finest level of the tree as it was built, where 0 is the whole domain; pruning may leave the tree less deep.
         inside: how answers fill partitions that a question cuts: by share of area, or leaning towards fuller neighbours, by limited slopes
@@ -391,7 +392,6 @@ class PointContents(Contents):
     """
 
     kind: Literal["points"] = "points"
-    columns: dict[str, str]
     domain: Lattice
     height: Annotated[int, Limit("minimum", 0), Limit("maximum", 64)]
     inside: Literal["uniform", "interpolated", "log-linear"]
@@ -430,7 +430,6 @@ class TripContents(Contents):
 
     Attributes:
         kind: counts between places.
-        columns: columns of the tables, by name, with their meaning. Not every table has every column.
         refined_first: which side of a pair the odd stages of the tree refine by one level; even stages refine the other.
         every_pair: whether a measured stage measured every pair, empty ones included; else the children of released nodes.
         across: whether across.parquet has sums that the list of the finest stage, with pairs left out, cannot give.
@@ -447,7 +446,6 @@ class TripContents(Contents):
     """
 
     kind: Literal["trips"] = "trips"
-    columns: dict[str, str]
     refined_first: Literal["destination", "origin"]
     every_pair: bool
     across: bool
@@ -496,7 +494,6 @@ class AreaContents(Contents):
 
     Attributes:
         kind: counts of nested regions.
-        columns: columns of the tables, by name, with their meaning. Not every table has every column.
         regions: levels of the regions, coarsest first.
         grid: cells by which a point finds its finest region; null where the regions' polygons decide.
         levels: the levels, the whole first.
@@ -507,7 +504,6 @@ class AreaContents(Contents):
     """
 
     kind: Literal["areas"] = "areas"
-    columns: dict[str, str]
     regions: RegionLevels
     grid: Cells | None
     levels: Annotated[tuple[AreaLevel, ...], Limit("minItems", 2), Limit("maxItems", 17)]
@@ -748,7 +744,7 @@ def _write_fraction(value: Fraction) -> Table:
 MANIFESTS = Codec(
     scalars={
         Fraction: Scalar(read=_read_fraction, write=_write_fraction, schema={"$ref": "#/$defs/Amount"}),
-        Kind: Scalar(read=_read_kind, schema={"enum": [*FAMILIES]}),
+        Kind: Scalar(read=_read_kind, schema={}),
         Contents: Scalar(read=_read_contents, schema={}),
         Any: Scalar(read=read_setting, schema={"$ref": "#/$defs/Setting"}),
     },
@@ -768,7 +764,7 @@ def make_schema() -> Schema:
         "Amount": MANIFESTS.schema(Amount),
         "Setting": {"description": "Value of a setting; lists stand for tuples."} | setting,
     }
-    contents = MANIFESTS.schemas({"": Key(kind=_all_contents(), default=MISSING, text="")}, defined)[""]
+    contents = MANIFESTS.value_schema(_all_contents(), defined)
     of_families = {
         Kind: replace(MANIFESTS.scalars[Kind], schema={"enum": [*FAMILIES]}),
         Contents: replace(MANIFESTS.scalars[Contents], schema=contents),

@@ -17,7 +17,7 @@ import numpy as np
 
 from dpviz.amounts import format_budget
 from dpviz.arrays import Floats
-from dpviz.codec import Schema, Table
+from dpviz.codec import Table
 from dpviz.errors import InputError, SettingError
 from dpviz.families import FAMILIES
 from dpviz.privacy.accounts import exact_amount
@@ -28,7 +28,7 @@ from dpviz.privacy.wavelet import WaveletSpread
 from dpviz.release import facts
 from dpviz.release.area_release import AreaRelease
 from dpviz.release.base import NoisyRelease
-from dpviz.release.facts import MANIFESTS, SCHEMA_FILE, SCHEMA_VERSION, Accounting, Amounts, Privacy, Utility, read_setting
+from dpviz.release.facts import MANIFESTS, SCHEMA_VERSION, Accounting, Amounts, Privacy, Utility, read_setting
 from dpviz.release.point_release import PointRelease
 from dpviz.release.publication import CuratorTexts, Publication
 from dpviz.release.trip_release import TripRelease
@@ -326,8 +326,8 @@ def describe(release: NoisyRelease, publication: Publication, *, created: dateti
         release_id: 1 to 64 letters, digits, dots, underscores and hyphens; a random one if None.
 
     Returns:
-        A dictionary that is valid by `read_schema` once files are added. It has no seed, no true count, no number of rows, and
-        nothing about the input file.
+        A dictionary that is valid by the schema once files are added. It has no seed, no true count, no number of rows, and nothing about
+        the input file.
 
     Raises:
         InputError: no release, such as private counts, which have no manifest.
@@ -431,16 +431,6 @@ def describe_release(release: NoisyRelease) -> Table:
         "post_processing": list(release.steps),
         "contents": MANIFESTS.write(describe_contents(release)),
     }
-
-
-def read_schema() -> Schema:
-    """Read the JSON Schema (2020-12) of manifests. Its descriptions document every field.
-
-    >>> read_schema()["$id"]
-    'urn:dpviz:manifest:2.5'
-    """
-    schema: Schema = json.loads(SCHEMA_FILE.read_text("utf-8"))
-    return schema
 
 
 def find_violation(manifest: object) -> str | None:

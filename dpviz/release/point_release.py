@@ -64,6 +64,7 @@ class PointRelease(CountRelease):
     """
 
     family: ClassVar[str] = "points"
+    coarse_level: ClassVar[int] = 2
 
     domain: Domain
     tree: Tree
@@ -86,6 +87,10 @@ class PointRelease(CountRelease):
         if level is not None and level not in range(self.height + 1):
             raise DomainError(f"The release has levels 0 to {self.height}; 0 is the whole domain.")
         return self.height if level is None else int(level)
+
+    def drawable_levels(self) -> dict[int, int]:
+        """Return how many partitions each level has, by its number."""
+        return {level: len(self.nodes(level)) for level in range(self.height + 1)}
 
     def __repr__(self) -> str:
         stamp = "" if self.status == PRIVATE else f", {self.status}"

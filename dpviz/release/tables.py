@@ -39,7 +39,7 @@ from dpviz.release.reliability import grade_reliability
 from dpviz.release.trip_release import PairSums, RegionTotals, StageCounts, TripRelease
 from dpviz.space.pair_tree import PairTree
 from dpviz.space.region_builders import Grid
-from dpviz.space.regions import ROOT, Regions
+from dpviz.space.regions import NO_GEOMETRY, ROOT, Regions
 
 GEOPARQUET, PARQUET, GEOJSON, CSV, GEOPACKAGE = "GeoParquet", "Parquet", "GeoJSON", "CSV", "GeoPackage"
 FORMATS = ("geoparquet", "geojson", "csv", "geopackage")
@@ -63,7 +63,6 @@ _ABOUT_TOTALS = (
     " around which the intervals are."
 )
 REGIONS, ORIGINS, DESTINATIONS = "regions", "origins", "destinations"
-NO_GEOMETRY = "The regions have no geometry, so there is no place on the map for them."
 ESCAPED_NOTE = " An id that a spreadsheet would take for a formula has an apostrophe in front here, but not in GeoJSON and Parquet."
 _SLUG = re.compile(r"[^a-z0-9]+")
 _LONGEST_SLUG = 24  # characters

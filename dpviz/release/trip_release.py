@@ -16,7 +16,7 @@ from dpviz.privacy.receipt import PRIVATE
 from dpviz.release.base import Level, LevelNumbers, NoisyRelease, Rows
 from dpviz.release.intervals import COVERS, NO_UPPER_ENDS, OF_RELEASED_PAIRS, count_ends, half_widths, half_widths_of_released
 from dpviz.space.pair_tree import PairTree
-from dpviz.space.regions import Regions
+from dpviz.space.regions import NO_GEOMETRY, Regions, drawable_levels
 
 ESTIMATED = "best unbiased estimates from all noisy counts, which count_noisy states"
 """The step of post-processing after which `StageCounts.noisy` are estimates, not single measurements."""
@@ -140,6 +140,7 @@ class TripRelease(NoisyRelease):
     """
 
     family: ClassVar[str] = "trips"
+    no_map: ClassVar[str] = NO_GEOMETRY
 
     tree: PairTree
     stages: tuple[StageCounts, ...]
@@ -616,6 +617,10 @@ class TripRelease(NoisyRelease):
             DomainError: no such level.
         """
         return self.depth if level is None else self.tree.origins.level_number(level)
+
+    def drawable_levels(self) -> dict[int, int]:
+        """Return how many regions each level has, at the end that has more, by its number, if all have a place on a map."""
+        return drawable_levels(self.tree.origins, self.tree.destinations)
 
     def _number_levels(self, origin_level: Level, destination_level: Level) -> tuple[int, int]:
         return self.tree.origins.level_number(origin_level), self.tree.destinations.level_number(destination_level)

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 ROOT = "all"
+NO_GEOMETRY = "The regions have no geometry, so there is no place on the map for them."
 MOST_LEVELS = 16
 MOST_LEAVES = 2**24
 DEGREES = "EPSG:4326"
@@ -479,6 +480,20 @@ _TANGLED = (
     "The regions' polygons lie across each other so often that it cannot be checked in minutes whether they overlap: simplify them, or"
     " correct them, so that a place is in one region at most."
 )
+
+
+def drawable_levels(*hierarchies: Regions) -> dict[int, int]:
+    """Count the regions of each level that has a place on a map: all of its regions have geometry.
+
+    Args:
+        hierarchies: with equally many levels.
+
+    Returns:
+        The most regions that a hierarchy has there, by the level's number, 1 for the coarsest.
+    """
+    levels = range(1, hierarchies[0].depth + 1)
+    drawable = [level for level in levels if all(regions.centres(level) is not None for regions in hierarchies)]
+    return {level: max(regions.size(level) for regions in hierarchies) for level in drawable}
 
 
 def are_areas(shapes: geopandas.GeoSeries) -> bool:

@@ -14,7 +14,6 @@ from dpviz.view.escape import deck, line
 from dpviz.view.trips_layers import choose_radius
 
 _ONE = "regions"  # name of the regions of a scene with a single map
-_EASY_TO_SEE = 4000  # regions on a map
 _DECLARED = {False: (11, 110, 143, 40), True: (79, 176, 206, 55)}  # colour of declared regions, on light and on dark pages
 _DOT = 4.0  # pixels: radius of declared regions without outlines
 
@@ -104,14 +103,12 @@ def _scene(on_map: RegionsOnMap, areas: Areas, pane: Pane, *, dark: bool, height
     return on_land(scene, "No region is here: nothing is counted.")
 
 
-def scene_of(release: AreaRelease, level: int | None, *, dark: bool, height: int) -> tuple[Scene, str]:
-    """Make the map of a level of a release, of the finest that is easy to see if None; and the note under it, which is "".
+def scene_of(release: AreaRelease, level: int, *, dark: bool, height: int) -> tuple[Scene, str]:
+    """Make the map of a level of a release, and the note under it, which is "".
 
     Raises:
         DomainError: no such level, or regions without geometry.
     """
     regions, on_map = release.regions, RegionsOnMap(release.regions)
-    finest = max((number for number in range(1, regions.depth + 1) if regions.size(number) <= _EASY_TO_SEE), default=1)
-    also = Denominator.of(regions)
-    view = AreasMapSettings(level=finest if level is None else level, also=also, unit=release.counted, dark=dark)
+    view = AreasMapSettings(level=level, also=Denominator.of(regions), unit=release.counted, dark=dark)
     return released_scene(on_map, draw_areas(release, on_map, view), (), dark=dark, height=height), ""

@@ -11,11 +11,10 @@ from dataclasses import replace
 from functools import cache
 
 from dpviz.cards import MapPage
-from dpviz.families import FAMILIES
 from dpviz.privacy.receipt import PRIVATE
 from dpviz.release.base import Level, NoisyRelease
 from dpviz.view.deck import BUNDLE, CANVAS_HTML, CANVAS_SCRIPT, CANVAS_STYLE
-from dpviz.view.levels import find_level
+from dpviz.view.levels import make_map
 from dpviz.view.report import load_template
 from dpviz.view.scene_svg import draw_svg
 
@@ -27,13 +26,13 @@ def explore(release: NoisyRelease, level: Level | None = None) -> MapPage:
     """Make an interactive map of a level.
 
     Args:
-        release: of points, trips or areas.
+        release: of any family.
         level: number or name; None for the finest one that is not mostly noise.
 
     Raises:
-        DomainError: no such level, or regions without geometry.
+        DomainError: no such level, regions without geometry, or a family without maps.
     """
-    scene, note = FAMILIES[release.family].scene(release, find_level(release, level), dark=False, height=HEIGHT)
+    scene, note = make_map(release, level, dark=False, height=HEIGHT)
     scene = replace(scene, may_save=True, stamp="" if release.status == PRIVATE else f"{release.status}. Not for publication.")
     page = load_template("explore.html.jinja").render(
         description=scene.description,

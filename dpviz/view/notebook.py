@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from dpviz.amounts import MISSING, format_count, format_decimal, format_percent
+from dpviz.cards import HtmlCard
 from dpviz.evaluation.area_metrics import AreaEvaluation
 from dpviz.evaluation.metrics import Evaluation
 from dpviz.evaluation.study import Study
@@ -95,9 +96,10 @@ def write_declared(name: str, declared: Mapping[str, Any]) -> str:
 
     Args:
         name: of their class.
-        declared: `domain`, or `regions` and perhaps `destinations`; `unit` and `contributions`, and perhaps `neighbours`.
+        declared: `frame`, `unit` and `contributions`.
     """
-    frame = make_card(declared["domain"] if "domain" in declared else declared["regions"])
+    first = declared["frame"][0] if isinstance(declared["frame"], tuple) else declared["frame"]
+    frame = make_card(first) if isinstance(first, HtmlCard) else Card(title="Frame", facts=[("Frame", str(first))])
     facts = [("Protected", _describe_unit(declared["unit"], declared["contributions"])), *frame.facts]
     headline = "Private counts. Only what was declared of them is shown here; a mechanism makes a release of them."
     return _render(Card(title=name, headline=headline, facts=facts, picture=frame.picture, caption=frame.caption))
@@ -183,6 +185,12 @@ def _(release: AreaRelease) -> Card:
     sizes = f"{format_count(release.regions.size(release.regions.depth))} regions at the finest level, {release.regions.depth} levels"
     what = "" if picture is None else f"{_capitalise(picture.title)}, by {release.regions.levels[picture.level - 1]}."
     return _make_release_card(release, "Release of areas", sizes, picture, what)
+
+
+@make_card.register
+def _(release: NoisyRelease) -> Card:
+    sizes = f"{format_count(release.finest_numbers)} numbers at the finest level, {release.level_number(None) + 1} levels"
+    return _make_release_card(release, f"Release of {release.family}", sizes, None, "")
 
 
 def _make_release_card(release: NoisyRelease, title: str, sizes: str, picture: Picture | None, what: str) -> Card:

@@ -32,12 +32,6 @@ def open_areas(domain: Domain, rectangles: NDArray[np.integer]) -> Floats:
     return np.asarray(area * mask.cells_in(rectangles, domain.order) / ((east - west) * (north - south)))
 
 
-def mark_outside(release: PointRelease, nodes: Integers) -> list[str]:
-    """Return, for each of (k,) nodes, a text to stand behind its interval if its count lies outside; "" if not, or if counts are kept."""
-    outside = release.lies_outside(nodes) if release.nonnegative else np.zeros(len(nodes), np.bool_)
-    return [OUTSIDE if each else "" for each in outside.tolist()]
-
-
 def density_scale(density: Floats, area: Floats, domain: Domain, unit: str) -> Scale:
     """Choose the colour scale of a map of densities.
 

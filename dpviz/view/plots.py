@@ -14,6 +14,7 @@ from matplotlib.collections import LineCollection, PolyCollection
 from matplotlib.colors import FuncNorm, ListedColormap
 
 from dpviz.arrays import Floats
+from dpviz.errors import DomainError
 from dpviz.privacy.receipt import PRIVATE
 from dpviz.release.area_release import AreaRelease
 from dpviz.release.base import Level, NoisyRelease
@@ -41,7 +42,7 @@ def plot(release: NoisyRelease, level: Level | None = None, ax: Axes | None = No
     """Draw a level of a release.
 
     Args:
-        release: of points, trips or areas.
+        release: of any family.
         level: number or name; None for the finest one that is not mostly noise.
         ax: axes to draw into; None makes new ones.
 
@@ -49,7 +50,7 @@ def plot(release: NoisyRelease, level: Level | None = None, ax: Axes | None = No
         The axes.
 
     Raises:
-        DomainError: no such level, or regions without geometry.
+        DomainError: no such level, regions without geometry, or a family without pictures.
     """
     number = find_level(release, level)
     axes = plt.subplots(figsize=(8, 6), layout="constrained")[1] if ax is None else ax
@@ -60,9 +61,9 @@ def plot(release: NoisyRelease, level: Level | None = None, ax: Axes | None = No
 
 
 @singledispatch
-def draw(release: NoisyRelease, level: int, axes: Axes) -> str:
+def draw(release: NoisyRelease, level: int, axes: Axes) -> str:  # noqa: ARG001
     """Draw a level into axes, and return in words what is drawn."""
-    raise TypeError(f"There is no picture of level {level} of {type(release).__name__} in {type(axes).__name__}.")
+    raise DomainError(f"There is no picture of {release.family}; explore may have a map.")
 
 
 @draw.register

@@ -351,14 +351,13 @@ def find_readable_level(release: PointRelease) -> int:
     return max(next(filter(None, by_grade), [0]))
 
 
-def scene_of(release: PointRelease, level: int | None, *, dark: bool, height: int) -> tuple[Scene, str]:
-    """Make the map of a level of a release, of the finest that is usable if None; and the note under it, which is "".
+def scene_of(release: PointRelease, level: int, *, dark: bool, height: int) -> tuple[Scene, str]:
+    """Make the map of a level of a release, and the note under it, which is "".
 
     Raises:
         DomainError: no such level, or a domain without a place on a web map.
     """
     if find_map_bounds(release.domain) is None:
         raise DomainError("The domain has no place on a web map, because of its CRS. plot draws it on its own plane.")
-    level = find_readable_level(release) if level is None else release.level_number(level)
     view = ReleaseView.of(release, level, unit=release.counted, dark=dark)
     return released_scene(view, RELEASED, height=height), ""

@@ -21,7 +21,7 @@ from dpviz.view.areas_drawing import AreasMapSettings, Denominator, RegionsOnMap
 from dpviz.view.basemap import find_map_bounds, fit_bounds
 from dpviz.view.canvas import Cells, Legend, Pane, Scene, ground_of
 from dpviz.view.colors import scale_top_of
-from dpviz.view.levels import MOST_SHAPES, choose_level
+from dpviz.view.levels import MOST_SHAPES, find_level
 from dpviz.view.masked_area import list_masked_runs
 from dpviz.view.partition_looks import MASKED, OUTSIDE
 from dpviz.view.points_canvas import GREY, RELEASED, ReleaseView
@@ -107,8 +107,8 @@ def draw_picture(
 
 
 def draw_points(release: PointRelease) -> Picture:
-    """Draw the level that `choose_level` chooses."""
-    domain, level, unit = release.domain, choose_level(release), release.counted
+    """Draw the finest level that can be read."""
+    domain, level, unit = release.domain, find_level(release, None), release.counted
     mark = f"{{outside:{OUTSIDE}}}" if release.nonnegative else ""
     words = f"{{released}} {unit}" + (f" (95 %: {{low}} to {{high}}{mark}, for this one alone)" if release.states_noise else "")
     scenes = []

@@ -23,8 +23,6 @@ from dpviz.view.trips_drawing import (
 )
 from dpviz.view.trips_layers import choose_radius, fade_at_origins
 
-_EASY_TO_SEE = 400  # regions on a map
-
 _WIDTH, _HEIGHT = 700, 420  # pixels of a pane, about
 _MOST_NAMES = 60  # of regions that are named where they are dots
 _MOST_PEOPLE = 10**7  # so many residents have a name at every zoom: names of regions give way to each other alone
@@ -128,13 +126,11 @@ def _write_title(drawing: TripsDrawing) -> str:
     return titles.get(shown, f"Released {unit}")
 
 
-def scene_of(release: TripRelease, level: int | None, *, dark: bool, height: int) -> tuple[Scene, str]:
-    """Make the map of a level of a release, of the finest that is easy to see if None; and the note under it.
+def scene_of(release: TripRelease, level: int, *, dark: bool, height: int) -> tuple[Scene, str]:
+    """Make the map of a level of a release, and the note under it.
 
     Raises:
         DomainError: no such level, or regions without geometry.
     """
-    regions = release.tree.origins
-    finest = max((number for number in range(1, regions.depth + 1) if regions.size(number) <= _EASY_TO_SEE), default=1)
-    drawing = draw_trips(release, TripsMapSettings(level=finest if level is None else level, dark=dark))
+    drawing = draw_trips(release, TripsMapSettings(level=level, dark=dark))
     return released_scene(release, drawing, height=height), drawing.note

@@ -35,10 +35,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import dpviz as dv
 from dpviz.data.bounding import bound_of
-from dpviz.data.counting.job import Job, LeafColumn, Pairs, PointCells, Progress, XyColumns
+from dpviz.data.counting.job import Job, LeafColumn, Pairs, Progress, XyColumns
 from dpviz.data.counting.block import StreamSettings
 from dpviz.data.counting.stream import count_stream
 from dpviz.data.leaf_ids import LeafIds
+from tests.data.counting.lattice import cells_on
 
 which, path, folder, side, leaves, most = json.loads(sys.argv[1])
 domain = dv.Domain(bounds=(0.0, 0.0, 1.0, 1.0), crs=None, order=10)
@@ -61,13 +62,13 @@ def engine(finder, **options):
 
 
 def records():
-    finder = PointCells.on_lattice(XyColumns(x="x", y="y"), domain)
+    finder = cells_on(XyColumns(x="x", y="y"), domain)
     job = Job(files=(Path(path),), format="Parquet", schema=pq.read_schema(path), finder=finder)
     return int(count_stream(job, Progress(), StreamSettings(threads=2, folder=Path(folder))).counts.sum())
 
 
 def points():
-    return engine(PointCells.on_lattice(XyColumns(x="x", y="y"), domain))
+    return engine(cells_on(XyColumns(x="x", y="y"), domain))
 
 
 def trips():

@@ -32,9 +32,10 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import dpviz as dv
-from dpviz.data.counting.job import Job, LeafColumn, Pairs, PointCells, Progress, XyColumns
+from dpviz.data.counting.job import Job, LeafColumn, Pairs, Progress, XyColumns
 from dpviz.data.counting.stream import count_stream
 from dpviz.data.leaf_ids import LeafIds
+from tests.data.counting.lattice import cells_on
 
 which, what, path = sys.argv[1:]
 domain = dv.Domain(bounds=(0.0, 0.0, 1.0, 1.0), crs=None, order=10)
@@ -50,7 +51,7 @@ def bare():
 
 def stream():
     sides = [LeafColumn(region=name, leaves=ids) for name in ("origin", "destination")]
-    finder = Pairs(origin=sides[0], destination=sides[1]) if what == "pairs" else PointCells.on_lattice(XyColumns(x="x", y="y"), domain)
+    finder = Pairs(origin=sides[0], destination=sides[1]) if what == "pairs" else cells_on(XyColumns(x="x", y="y"), domain)
     is_text = path.endswith(".csv")
     schema = pa.schema([(name, pa.string()) for name in ("x", "y")]) if is_text else pq.read_schema(path)
     size = Path(path).stat().st_size

@@ -14,7 +14,7 @@ from dpviz.data.counts import Counts
 from dpviz.errors import DomainError, InputError, SettingError
 from dpviz.evaluation.metrics import error_figures
 from dpviz.evaluation.study import LEVELS, Questions
-from dpviz.families import Family
+from dpviz.families import Family, register_family
 from dpviz.mechanisms.audit import Added
 from dpviz.mechanisms.base import LevelError, Mechanism, Share, setting
 from dpviz.mechanisms.run import Run
@@ -239,14 +239,12 @@ class RoadContents(Contents):
 
     Attributes:
         kind: counts along a road.
-        columns: columns of the tables, by name, with their meaning.
         road: its name.
         order: it has 2**order segments.
         root_variance: variance of the count of the whole road.
     """
 
     kind: Literal["roads"] = "roads"
-    columns: dict[str, str]
     road: str
     order: int
     root_variance: float
@@ -353,7 +351,6 @@ ROADS = Family(
     noun="accident",
     group="dpviz.road_mechanisms",
     usual=("halving",),
-    frame=Road,
     counts=RoadCounts,
     base=RoadMechanism,
     kinds=(Halving,),
@@ -374,9 +371,11 @@ ROADS = Family(
     report=ReportKind(
         what="accidents", part="part", parts="parts", larger="parts", frame="road", has_ids=False, values=_make_report_values
     ),
-    scene=lambda release, level, *, dark, height: None,
+    scene=None,
     guess=_guess,
     outlook=OutlookKind(levels=_expect, noise_at=lambda release, level: float(np.sqrt(np.mean(release.stddev(level) ** 2)))),
     compared=ComparedRoads(),
 )
 """Accidents along a road."""
+
+register_family(ROADS)

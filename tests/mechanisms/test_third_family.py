@@ -16,15 +16,16 @@ import dpviz as dv
 from dpviz.__main__ import main
 from dpviz.errors import InputError, RefusedError, SettingError
 from dpviz.evaluation.audits import audit, audit_targets
-from dpviz.families import FAMILIES, family_of, family_of_counts
+from dpviz.families import FAMILIES, family_of, family_of_counts, register_family
 from dpviz.mechanisms import MECHANISMS, Quadtree
 from dpviz.publishing.config import MechanismPart
 from dpviz.release.files import read_manifest, read_release, write_release, zip_release
 from dpviz.release.manifest import describe
 from dpviz.view.report import report_html
 from tests.mechanisms import test_contract_settings as contract
-from tests.mechanisms.roads import ROADS, SAMPLE, Halving, Road, RoadCounts
+from tests.mechanisms.roads import ROADS, SAMPLE, Halving, Road, RoadCounts, RoadRelease
 
+FAMILIES.pop("roads")  # which joined when its module was imported: other tests have only the families of this package
 WORDS = {"name": "Coast road", "curator": "A town", "description": "Made up.", "region": "A coast", "intended_use": "A test"}
 PUBLICATION = dv.Publication(**WORDS, draws=1, truth_seen=False)
 
@@ -169,6 +170,59 @@ def test_errors_are_expected_before_a_release():
     assert dv.find_epsilon(Halving(), SAMPLE, 20, level=3).epsilon < 1
     with pytest.raises(SettingError, match="levels 0 to 3"):
         dv.find_epsilon(Halving(), SAMPLE, 20, level=4)
+
+
+def test_a_notebook_shows_it_without_a_map(release):
+    html = SAMPLE._repr_html_()
+    assert "Road(name=&#39;Coast road&#39;, order=3)" in html
+    assert "365" not in html, "of the counts only what was declared is shown"
+    html = release._repr_html_()
+    assert "Release of roads" in html
+    assert "8 numbers at the finest level, 4 levels" in html
+
+
+def test_that_there_is_no_map_is_said(release, monkeypatch):
+    for draw in (release.plot, release.explore, lambda: release.explore(2)):
+        with pytest.raises(dv.DomainError, match="There is no map of a release of this kind"):
+            draw()
+    monkeypatch.setattr(RoadRelease, "drawable_levels", lambda self: {level: 2**level for level in self.hierarchy.depth.tolist()})
+    for draw, words in ((release.explore, "There is no map"), (release.plot, "There is no picture of roads")):
+        with pytest.raises(dv.DomainError, match=words):
+            draw()
+
+
+def test_a_map_of_it_is_drawn_at_a_level_that_can_be_read(release, monkeypatch):
+    drawn, domain = [], dv.Domain(bounds=(0, 0, 8, 8), crs="EPSG:4326", order=3)
+    points = Quadtree(height=1).release(dv.PointCounts.from_xy([1], [1], domain=domain), dv.PureBudget(1), dv.Entropy.seeded(1))
+
+    def scene(road, level, *, dark, height):
+        drawn.append((road, level))
+        return FAMILIES["points"].scene(points, 1, dark=dark, height=height)
+
+    monkeypatch.setitem(FAMILIES, "roads", replace(ROADS, scene=scene))
+    monkeypatch.setattr(RoadRelease, "drawable_levels", lambda _: {2: 4, 3: 8})
+    assert release.explore(3).description
+    assert drawn == [(release, 3)]
+    release.explore()
+    assert drawn[1][1] in (2, 3)
+    with pytest.raises(dv.DomainError, match="no map of level 1, only of 2, 3"):
+        release.explore(1)
+
+
+def test_its_name_is_its_own():
+    register_family(ROADS)
+    with pytest.raises(SettingError, match="another family of the name roads"):
+        register_family(replace(ROADS, noun="crash"))
+    with pytest.raises(SettingError, match="another family of the name trips"):
+        register_family(replace(ROADS, name="trips"))
+    assert FAMILIES["roads"] is ROADS
+
+
+def test_a_study_of_it_is_made_by_worker_processes():
+    study = dv.Study(data=SAMPLE, public=True, mechanisms={"plain": Halving()}, epsilons=(1,), repeats=4, seed=1)
+    alone, together = (dv.tidy(study, dv.compare(study, workers=number)) for number in (1, 2))
+    assert len(together) == len(alone) == 4
+    assert sorted(together["mae"]) == sorted(alone["mae"])
 
 
 def test_it_crosses_to_worker_processes():

@@ -16,7 +16,7 @@ from dpviz.errors import InputError, SettingError
 from dpviz.mechanisms import MECHANISMS, FittedTree, FlatGaussian, Quadtree, TopDown
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
-from dpviz.release.facts import MANIFESTS, Manifest, make_schema
+from dpviz.release.facts import MANIFESTS, SCHEMA_FILE, Manifest, make_schema
 from dpviz.release.files import read_manifest, write_release
 from dpviz.release.manifest import (
     TRUST_MODEL,
@@ -25,7 +25,6 @@ from dpviz.release.manifest import (
     describe_privacy,
     find_violation,
     read_receipt,
-    read_schema,
 )
 from dpviz.release.publication import Publication
 from dpviz.samples.areas import load_area_sample
@@ -67,7 +66,7 @@ def objects(schema):
 
 def test_the_schema_is_what_the_dataclasses_declare_valid_and_closed_and_documents_every_field():
     """`python -m dpviz.release.facts` writes it."""
-    schema = read_schema()
+    schema = json.loads(SCHEMA_FILE.read_text("utf-8"))
     assert schema == make_schema()
     Draft202012Validator.check_schema(schema)
     assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
@@ -99,7 +98,7 @@ def test_a_kept_manifest_is_read_as_dataclasses_and_written_as_it_was(path):
         manifest = json.loads(archive.read("manifest.json"))
     written_again = MANIFESTS.write(MANIFESTS.read(Manifest, manifest, "manifest"))
     assert json.dumps(written_again) == json.dumps(manifest)
-    Draft202012Validator(read_schema()).validate(manifest)
+    Draft202012Validator(json.loads(SCHEMA_FILE.read_text("utf-8"))).validate(manifest)
 
 
 @pytest.mark.parametrize("release", RELEASES)

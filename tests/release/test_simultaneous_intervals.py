@@ -22,7 +22,7 @@ from dpviz.release.simultaneous_intervals import (
 )
 from dpviz.samples.trips import load_trip_sample
 from dpviz.space.domain import Domain
-from dpviz.view.levels import choose_level
+from dpviz.view.levels import find_level
 from dpviz.view.report_numbers import list_largest_pairs, list_point_examples
 from tests.often import often
 from tests.trip_cases import sums_between
@@ -49,7 +49,7 @@ def test_the_intervals_of_examples_in_a_report_cover_the_truth(sparse_runs):
     runs, truth = sparse_runs
     covered = []
     for release in runs:
-        examples = list_point_examples(release, choose_level(release))
+        examples = list_point_examples(release, find_level(release, None))
         nodes = [0 if each.where == "the whole area" else number(each.where.split()[1]) for each in examples]
         assert len(nodes) == len(set(nodes)) == 6
         covered.append([number(row.low) <= truth[node] <= number(row.high) for row, node in zip(examples, nodes, strict=True)])

@@ -8,6 +8,7 @@ from importlib.resources import files
 
 import geopandas
 import numpy as np
+import pandas as pd
 import pytest
 import shapely
 from matplotlib.figure import Figure
@@ -182,3 +183,11 @@ def test_levels_that_cannot_be_drawn_are_refused():
     for release, level in ((point_release(), 9), (area_release(), 0), (trip_release(), 3), (point_release(), "town")):
         with pytest.raises(dv.DomainError):
             release.plot(level)
+
+
+def test_regions_without_geometry_have_no_map():
+    bare = dv.Regions.from_table(pd.DataFrame({"town": ["a", "b"]}), levels=["town"])
+    release = dv.RegionTree().release(dv.AreaCounts.from_counts([9, 4], regions=bare), dv.PureBudget(1), dv.Entropy.seeded(1))
+    for draw in (release.plot, release.explore, lambda: release.plot("town")):
+        with pytest.raises(dv.DomainError, match="The regions have no geometry"):
+            draw()

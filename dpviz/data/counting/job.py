@@ -8,7 +8,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import ClassVar, Generic, Protocol, TypeVar
 
@@ -19,7 +18,7 @@ import pyarrow.compute as pc
 from dpviz.arrays import Floats, Integers
 from dpviz.data.bounding import Bound, canonical_text
 from dpviz.data.cell_counts import Totals
-from dpviz.data.cells import BAD, REMEDY, cells_of, clip_counts, pairs_of, polygons_as_points, shapes_of_wkb, xy_of
+from dpviz.data.cells import BAD, REMEDY, clip_counts, pairs_of, polygons_as_points, shapes_of_wkb, xy_of
 from dpviz.data.columns import DECLARE_MARKS, WEIGHTS_REFUSED, no_number, readable_numbers, values_of
 from dpviz.data.leaf_ids import COMPARED, LeafIds
 from dpviz.data.reading.text_format import PLAIN_TEXT, TextFormat
@@ -27,7 +26,6 @@ from dpviz.data.reading.text_rows import MISSING_WORDS, SEPARATORS, BadLines, Te
 from dpviz.data.roles import is_text, plain_type
 from dpviz.data.trips import counts_of, ids_of
 from dpviz.errors import DpvizError, InputError
-from dpviz.space.domain import Domain
 
 _WKB_POINT_HEADER, _WKB_POINT_BYTES = b"\x01\x01\x00\x00\x00", 21  # little-endian, a point
 
@@ -333,11 +331,6 @@ class PointCells:
     find: Callable[[Floats, Floats], Integers] = field(repr=False, compare=False)
     size: int
     by_id: ClassVar[bool] = False
-
-    @classmethod
-    def on_lattice(cls, points: XyColumns | GeometryColumn, domain: Domain) -> PointCells:
-        """Make the finder of the lattice cells of a domain."""
-        return cls(points=points, find=partial(cells_of, domain=domain), size=domain.side**2)
 
     @property
     def columns(self) -> tuple[str, ...]:

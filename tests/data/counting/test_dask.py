@@ -40,12 +40,13 @@ from dpviz.space.domain import Domain
 from dpviz.space.leaf_lookup import LeafLookup
 from dpviz.space.mask import CellMask
 from dpviz.space.regions import Regions
+from tests.data.counting.lattice import cells_on
 from tests.data.reading.files import refused
 
 slow = pytest.mark.slow  # workers in processes of their own; within this process the engine is in test_files, test_text_rows, test_tables
 linux = pytest.mark.skipif(sys.platform != "linux", reason="signals and processes as on Linux")
 UNIT = Domain(bounds=(0.0, 0.0, 1.0, 1.0), crs=None, order=6)
-XY = PointCells.on_lattice(XyColumns(x="x", y="y"), UNIT)
+XY = cells_on(XyColumns(x="x", y="y"), UNIT)
 ROWS, GROUP = 6000, 1000
 PATIENCE = 120  # seconds: on a busy machine, workers take long to start
 NO_DASHBOARD = {"dashboard_address": None, "scheduler_kwargs": {"dashboard_address": "127.0.0.1:0"}, "silence_logs": logging.CRITICAL}
@@ -131,10 +132,10 @@ def assert_same(one, other):
 MASKED = replace(UNIT, mask=CellMask.from_open(np.arange(64).reshape(8, 8) % 3 > 0))
 PLACINGS = {
     "x and y": XY,
-    "x and y, masked": PointCells.on_lattice(XyColumns(x="x", y="y"), MASKED),
-    "WKB": PointCells.on_lattice(GeometryColumn(geometry="WKB", encoding="WKB"), UNIT),
+    "x and y, masked": cells_on(XyColumns(x="x", y="y"), MASKED),
+    "WKB": cells_on(GeometryColumn(geometry="WKB", encoding="WKB"), UNIT),
 }
-PLACINGS |= {"geoarrow": PointCells.on_lattice(GeometryColumn(geometry="point", encoding="point"), UNIT)}
+PLACINGS |= {"geoarrow": cells_on(GeometryColumn(geometry="point", encoding="point"), UNIT)}
 STARTS, ENDS = LeafColumn(region="from", leaves=LeafIds(texts=IDS)), LeafColumn(region="to", leaves=LeafIds(texts=IDS[:5]))
 PLACINGS |= {"ids": Pairs(origin=STARTS, destination=ENDS)}
 SQUARES = gpd.GeoDataFrame({"area": ["a", "b"]}, geometry=shapely.box([0, 0.5], 0, [0.5, 1], 1), crs="EPSG:4326")
@@ -183,7 +184,7 @@ def test_a_worker_that_is_killed_changes_nothing(cluster, where, table, tmp_path
     assert killed
 
 
-GOOD = PointCells.on_lattice(XyColumns(x="x", y="x2"), UNIT)
+GOOD = cells_on(XyColumns(x="x", y="x2"), UNIT)
 REFUSED = [(XY, {}, "Column 'x' or 'y' has a cell that is no finite number")]
 REFUSED += [(GOOD, {"count": "n"}, "Column 'n' has a cell that is not a whole number")]
 REFUSED += [(GOOD, {"person": "who", "bound": bound_of(1, b"k")}, "'who' has a missing cell")]

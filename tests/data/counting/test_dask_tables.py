@@ -15,8 +15,9 @@ from dpviz.data.counting.dask import count_part, count_people_of_part, part_fram
 from dpviz.data.counting.dask_tables import EMPTY, TableSums, Tally, bound_table, count_by_person, table, tally_table, without_person
 from dpviz.data.counting.job import Job, PointCells, XyColumns
 from dpviz.space.domain import Domain
+from tests.data.counting.lattice import cells_on
 
-XY = PointCells.on_lattice(XyColumns(x="x", y="y"), Domain(bounds=(0.0, 0.0, 1.0, 1.0), crs=None, order=4))
+XY = cells_on(XyColumns(x="x", y="y"), Domain(bounds=(0.0, 0.0, 1.0, 1.0), crs=None, order=4))
 TEXTS = pa.schema([(name, pa.string()) for name in ("x", "y", "note")])
 
 

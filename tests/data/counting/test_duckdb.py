@@ -22,8 +22,9 @@ from dpviz.data.bounding import bound_of
 from dpviz.data.counting import duckdb as count_duckdb
 from dpviz.data.counting.block import StreamSettings
 from dpviz.data.counting.duckdb import NO_ROOM, connect
-from dpviz.data.counting.job import Job, PointCells, Progress, XyColumns
+from dpviz.data.counting.job import Job, Progress, XyColumns
 from dpviz.data.counting.stream import count_stream
+from tests.data.counting.lattice import cells_on
 from tests.data.reading.files import PLANE, refused
 from tests.often import often
 
@@ -279,7 +280,7 @@ CROWD, LITTLE = 2_000_000, 20 * 2**20
 def job_of(path, **rest):
     schema = pq.read_schema(path) if path.suffix == ".parquet" else pa.schema([(name, pa.string()) for name in ("x", "y")])
     kind = "Parquet" if path.suffix == ".parquet" else "CSV"
-    finder = PointCells.on_lattice(XyColumns(x="x", y="y"), PLANE)
+    finder = cells_on(XyColumns(x="x", y="y"), PLANE)
     return Job(files=(path,), format=kind, schema=schema, finder=finder, drop=True, size=path.stat().st_size, **rest)
 
 

@@ -22,13 +22,14 @@ from dpviz.data.reading.text_rows import NO_BAD_LINES, BadLines
 from dpviz.data.trips import TripCounts
 from dpviz.space.leaf_lookup import LeafLookup
 from dpviz.space.regions import Regions
+from tests.data.counting.lattice import cells_on
 from tests.data.reading.files import PLANE, TOWNS, refused
 
 few = settings(max_examples=30, deadline=None, derandomize=True)
 ODD = [np.nan, np.inf, -np.inf, 8.0, np.nextafter(8.0, 0), -0.0, 0.0, -1e-300, 1e308, 7.999999999999999]
 
 
-POINTS = PointCells.on_lattice(XyColumns(x="x", y="y"), PLANE)
+POINTS = cells_on(XyColumns(x="x", y="y"), PLANE)
 TRIPS = Pairs(**{side: LeafColumn(region=side[0], leaves=LeafIds.from_regions(TOWNS)) for side in ("origin", "destination")})
 
 
@@ -78,12 +79,12 @@ def test_columns_that_hold_no_numbers_have_none():
 
 
 def test_geometries_are_points_or_bad():
-    finder = PointCells.on_lattice(GeometryColumn(geometry="g", encoding="WKB"), PLANE)
+    finder = cells_on(GeometryColumn(geometry="g", encoding="WKB"), PLANE)
     assert (finder.columns, finder.size) == (("g",), 64)
     shapes = [shapely.Point(1.5, 2.5), shapely.Point(9, 1), shapely.Point(), shapely.box(0, 0, 1, 1)]
     assert finder.cells({"g": column([*shapely.to_wkb(shapes), b"zq", b"", None])}).tolist() == [17, OUTSIDE, *[BAD] * 5]
     points = column([{"x": 1.5, "y": 2.5}, {"x": 9.0, "y": 1.0}, {"x": np.nan, "y": np.nan}, None])
-    assert PointCells.on_lattice(GeometryColumn(geometry="g", encoding="point"), PLANE).cells({"g": points}).tolist() == [
+    assert cells_on(GeometryColumn(geometry="g", encoding="point"), PLANE).cells({"g": points}).tolist() == [
         17,
         OUTSIDE,
         BAD,
@@ -155,7 +156,7 @@ FAULTS += [(POINTS, {"lines": BadLines(marks=1)}, "not closed on its line")]
 FAULTS += [(POINTS, {"cell": 1, "count": 1}, "'x' or 'y' has a cell that is no finite number")]
 FAULTS += [(TRIPS, {"cell": 1}, "'o' or 'd' has an id that is missing")]
 FAULTS += [
-    (PointCells.on_lattice(GeometryColumn(geometry="g", encoding="WKB"), PLANE), {"cell": 1}, "geometry is missing"),
+    (cells_on(GeometryColumn(geometry="g", encoding="WKB"), PLANE), {"cell": 1}, "geometry is missing"),
     (POINTS, {"count": 1}, "'n'"),
 ]
 FAULTS += [(POINTS, {"person": 1}, "'who' has a missing cell"), (TRIPS, {"elsewhere": 1}, "no leaf region")]

@@ -19,8 +19,9 @@ from dpviz.data.bounding import Bound
 from dpviz.data.counting import duckdb, sorted_people
 from dpviz.data.counting.block import Part
 from dpviz.data.counting.dask import bound_people, count_people_of_part, part_frame
-from dpviz.data.counting.job import Job, PointCells, Progress, XyColumns
+from dpviz.data.counting.job import Job, Progress, XyColumns
 from dpviz.data.counting.stream import count_stream
+from tests.data.counting.lattice import cells_on
 from tests.data.reading.files import PLANE
 from tests.data.slow_bound import slow_bound
 from tests.often import often
@@ -80,7 +81,7 @@ def by_memory(paths, weighted, bound):
 def job_of(paths, weighted, bound):
     is_text = paths[0].suffix == ".csv"
     schema = pa.schema([(name, pa.string()) for name in ("x", "y", "n", "who")]) if is_text else pq.read_schema(paths[0])
-    finder = PointCells.on_lattice(XyColumns(x="x", y="y"), PLANE)
+    finder = cells_on(XyColumns(x="x", y="y"), PLANE)
     options = {"person": "who", "count": "n" if weighted else None, "bound": bound, "drop": True}
     return Job(files=tuple(paths), format="CSV" if is_text else "Parquet", schema=schema, finder=finder, size=1, **options)
 

@@ -22,7 +22,8 @@ import dpviz as dv
 from dpviz.data.bounding import bound_of
 from dpviz.data.counting.dask import DaskCluster, count_with_client
 from dpviz.data.counting.dask_cluster import connect
-from dpviz.data.counting.job import Job, PointCells, Progress, XyColumns
+from dpviz.data.counting.job import Job, Progress, XyColumns
+from tests.data.counting.lattice import cells_on
 
 BOUNDS, ORDER, GROUP = (-125.0, 25.0, -65.5, 50.0), 10, 2**20
 DOMAIN = dv.Domain(bounds=BOUNDS, crs="EPSG:4326", order=ORDER)
@@ -33,9 +34,10 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import dpviz as dv
 import duckdb
-from dpviz.data.counting.job import Job, PointCells, Progress, XyColumns
+from dpviz.data.counting.job import Job, Progress, XyColumns
 from dpviz.data.counting.block import StreamSettings
 from dpviz.data.counting.stream import count_stream
+from tests.data.counting.lattice import cells_on
 
 which, path, folder, bounds, order, memory = json.loads(sys.argv[1])
 west, south, east, north = bounds
@@ -54,7 +56,7 @@ def bare():
 
 def engine():
     domain = dv.Domain(bounds=tuple(bounds), crs=None, order=order)
-    finder = PointCells.on_lattice(XyColumns(x="lon", y="lat"), domain)
+    finder = cells_on(XyColumns(x="lon", y="lat"), domain)
     job = Job(files=(Path(path),), format="Parquet", schema=pq.read_schema(path), finder=finder)
     return int(count_stream(job, Progress(), StreamSettings(memory=memory, threads=2, folder=Path(folder))).counts.sum())
 
@@ -129,7 +131,7 @@ def test_the_pass_costs_little_more_than_the_bare_query(tmp_path):
 def test_two_workers_count_faster_than_one(tmp_path, capsys, millions, people):
     path = write_points(tmp_path / "points.parquet", millions * MILLION, people)
     options = {"person": "person", "bound": bound_of(5, b"k")} if people else {}
-    finder = PointCells.on_lattice(XyColumns(x="lon", y="lat"), DOMAIN)
+    finder = cells_on(XyColumns(x="lon", y="lat"), DOMAIN)
     job = Job(files=(path,), format="Parquet", schema=pq.read_schema(path), finder=finder, drop=True, **options)
     seconds, found = {1: [], 2: []}, {}
     with ExitStack() as stack:
