@@ -122,7 +122,7 @@ class Mapped(HtmlCard):
 
         Raises:
             SettingError: Matplotlib is not installed.
-            DomainError: no such level, or regions without geometry.
+            DomainError: no such level, regions without geometry, or data of a kind that has no map.
 
         >>> import dpviz as dv
         >>> domain = dv.Domain(bounds=(0, 0, 16, 16), crs=None, order=4)
@@ -146,7 +146,7 @@ class Mapped(HtmlCard):
 
         Raises:
             SettingError: pydeck is not installed.
-            DomainError: no such level, or regions without geometry.
+            DomainError: no such level, regions without geometry, or data of a kind that has no map.
 
         >>> import dpviz as dv
         >>> domain = dv.Domain(bounds=(0, 0, 16, 16), crs=None, order=4)

@@ -4,8 +4,12 @@
 """
 
 import json
+import os
 import pickle
+import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -218,11 +222,20 @@ def test_its_name_is_its_own():
     assert FAMILIES["roads"] is ROADS
 
 
-def test_a_study_of_it_is_made_by_worker_processes():
+def test_a_study_of_it_runs_where_it_is_unpickled_in_another_process_and_with_workers(tmp_path):
     study = dv.Study(data=SAMPLE, public=True, mechanisms={"plain": Halving()}, epsilons=(1,), repeats=4, seed=1)
     alone, together = (dv.tidy(study, dv.compare(study, workers=number)) for number in (1, 2))
-    assert len(together) == len(alone) == 4
     assert sorted(together["mae"]) == sorted(alone["mae"])
+    (tmp_path / "study").write_bytes(pickle.dumps(study))
+    code = (
+        "import pickle, sys; from dataclasses import replace; from pathlib import Path; import dpviz as dv;"
+        " study = replace(pickle.loads(Path(sys.argv[1]).read_bytes()), repeats=3);"
+        " print(dv.tidy(study, dv.compare(study))['mae'].tolist())"
+    )
+    environment = os.environ | {"PYTHONPATH": str(Path(dv.__file__).parents[1])}
+    command = [sys.executable, "-c", code, str(tmp_path / "study")]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
+    assert json.loads(done.stdout) == alone["mae"][:3].tolist()
 
 
 def test_it_crosses_to_worker_processes():
