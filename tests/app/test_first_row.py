@@ -101,7 +101,7 @@ def test_pages_start_afresh_and_another_session_is_not_touched(monkeypatch):
 
 @pytest.mark.slow
 def test_a_file_is_read_again_afterwards(monkeypatch):
-    monkeypatch.setattr(cached, "read_points", reads := Mock(wraps=cached.read_points))
+    monkeypatch.setattr(cached, "count_files", reads := Mock(wraps=cached.count_files))
     app = fine(uploaded(PLACES, link={"mode": "Curate"}).run())
     assert reads.call_count == 1
     fine(forget(app).run())
