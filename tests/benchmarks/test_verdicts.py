@@ -7,6 +7,7 @@ from tests.release.judged import judge, summarise
 
 
 @pytest.mark.benchmark
+@pytest.mark.timeout(2_400)
 def test_how_many_levels_are_called_usable_that_are_not_and_less_that_are():
     judged = judge(RECIPES)
     for by in (["mechanism"], ["epsilon"], ["set"]):
