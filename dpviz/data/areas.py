@@ -249,11 +249,11 @@ class AreaCounts(Counts):
         return "areas", [*self.regions.ids[-1]]
 
     @classmethod
-    def of_nobody(cls, frame: Any, contributions: int = 1, *, exactly: bool = False) -> AreaCounts | None:
+    def empty_in(cls, frame: Any, contributions: int = 1, *, exactly: bool = False) -> AreaCounts | None:
         """Make counts without any record in regions; None for another frame. PUBLIC."""
         nowhere, none = np.zeros(0, np.int32), np.zeros(0, np.int64)
-        nobody = cls(regions=frame, leaf=nowhere, count=none) if isinstance(frame, Regions) else None
-        return nobody if nobody is None or contributions == 1 else nobody.of_persons(contributions, exactly=exactly)
+        empty = cls(regions=frame, leaf=nowhere, count=none) if isinstance(frame, Regions) else None
+        return empty if empty is None or contributions == 1 else empty.of_persons(contributions, exactly=exactly)
 
     def level_counts(self) -> list[Integers]:
         """Add up the true counts of every region: one array per level, the whole first. PRIVATE."""

@@ -103,7 +103,7 @@ class Counts(PrivateCard):
         raise NotImplementedError
 
     @classmethod
-    def of_nobody(cls, frame: Any, contributions: int = 1, *, exactly: bool = False) -> Self | None:
+    def empty_in(cls, frame: Any, contributions: int = 1, *, exactly: bool = False) -> Self | None:
         """Make counts without any record on a public frame; None if it is the frame of another family. PUBLIC.
 
         Args:

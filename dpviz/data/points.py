@@ -110,11 +110,11 @@ class PointCounts(Counts):
         return "points", self.domain.bounds, self.domain.crs, self.domain.order
 
     @classmethod
-    def of_nobody(cls, frame: Any, contributions: int = 1, *, exactly: bool = False) -> PointCounts | None:
+    def empty_in(cls, frame: Any, contributions: int = 1, *, exactly: bool = False) -> PointCounts | None:
         """Make counts without any record on a domain; None for another frame. PUBLIC."""
         nowhere, none = np.zeros(0, np.int32), np.zeros(0, np.int64)
-        nobody = cls(domain=frame, column=nowhere, row=nowhere, count=none) if isinstance(frame, Domain) else None
-        return nobody if nobody is None or contributions == 1 else nobody.of_persons(contributions, exactly=exactly)
+        empty = cls(domain=frame, column=nowhere, row=nowhere, count=none) if isinstance(frame, Domain) else None
+        return empty if empty is None or contributions == 1 else empty.of_persons(contributions, exactly=exactly)
 
     @property
     def is_masked(self) -> bool:

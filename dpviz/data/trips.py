@@ -380,14 +380,14 @@ class TripCounts(Counts):
         return replace(super().without_records(), notes=())
 
     @classmethod
-    def of_nobody(cls, frame: Any, contributions: int = 1, *, exactly: bool = False) -> TripCounts | None:
+    def empty_in(cls, frame: Any, contributions: int = 1, *, exactly: bool = False) -> TripCounts | None:
         """Make counts without any trip between regions, or a pair of origins and destinations; None for another frame. PUBLIC."""
         sides = frame if isinstance(frame, tuple) else (frame,)
         if len(sides) not in (1, 2) or not all(isinstance(side, Regions) for side in sides):
             return None
         nowhere, none = np.zeros(0, np.int32), np.zeros(0, np.int64)
-        nobody = cls(regions=sides[0], destinations=sides[-1], origin=nowhere, destination=nowhere, count=none)
-        return nobody if contributions == 1 else nobody.of_persons(contributions, exactly=exactly)
+        empty = cls(regions=sides[0], destinations=sides[-1], origin=nowhere, destination=nowhere, count=none)
+        return empty if contributions == 1 else empty.of_persons(contributions, exactly=exactly)
 
     def of_persons(self, most: int, *, exactly: bool = False) -> TripCounts:
         """Declare that each person has at most `most` of the trips, or exactly so many."""

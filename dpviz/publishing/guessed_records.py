@@ -96,10 +96,10 @@ def count_no_records(mechanism: AnyMechanism, frame: PublicFrame | PrivateData, 
         mechanism.check_type(frame)
         return frame.without_records()
     counts = FAMILIES[mechanism.family].counts
-    nobody: PrivateData | None = counts.of_nobody(frame, contributions, exactly=mechanism.neighbours == BOUNDED)
-    if nobody is None:
+    empty: PrivateData | None = counts.empty_in(frame, contributions, exactly=mechanism.neighbours == BOUNDED)
+    if empty is None:
         raise InputError(f"{mechanism.title} needs {counts.frame_words} as its frame.")
-    return nobody
+    return empty
 
 
 def _check_built(mechanism: object) -> None:

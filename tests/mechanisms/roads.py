@@ -85,9 +85,9 @@ class RoadCounts(Counts):
         return "roads", self.road.name, self.road.order
 
     @classmethod
-    def of_nobody(cls, frame, contributions=1, *, exactly=False):
-        nobody = cls.of_segments(frame, np.zeros(2**frame.order, np.int64)) if isinstance(frame, Road) else None
-        return nobody if nobody is None or contributions == 1 else nobody.of_persons(contributions, exactly=exactly)
+    def empty_in(cls, frame, contributions=1, *, exactly=False):
+        empty = cls.of_segments(frame, np.zeros(2**frame.order, np.int64)) if isinstance(frame, Road) else None
+        return empty if empty is None or contributions == 1 else empty.of_persons(contributions, exactly=exactly)
 
     def node_counts(self):
         """(n,) true counts of all parts of the road. PRIVATE."""
