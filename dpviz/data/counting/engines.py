@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 from pyproj import CRS
@@ -22,10 +22,12 @@ if TYPE_CHECKING:
 
     from dpviz.data.bounding import Bound
     from dpviz.data.cell_counts import CellCounts
+    from dpviz.data.columns import PointColumns
     from dpviz.data.counting.job import Progress
     from dpviz.data.counting.scheduler import Scheduler
     from dpviz.data.reading.safety import Limits
     from dpviz.data.reading.sources import FoundFiles
+    from dpviz.data.reading.trips import IdColumns
 
 NUMPY, DUCKDB, DASK, AUTO = "numpy", "duckdb", "dask", "auto"
 ENGINES = (NUMPY, DUCKDB, DASK)
@@ -66,18 +68,6 @@ def choose_engine(files: FoundFiles, engine: str, scheduler: Scheduler | None, l
 def is_installed(engine: str) -> bool:
     """Return whether the packages that an engine needs are installed."""
     return all(find_spec(name) is not None for name in _NEEDS[engine])
-
-
-class Roles(Protocol):
-    """Columns by their roles."""
-
-    @property
-    def count(self) -> str | None:
-        """The column of records per row."""
-
-    @property
-    def person(self) -> str | None:
-        """The column that says who a row belongs to."""
 
 
 class OnlyNumpyError(InputError):
@@ -143,7 +133,7 @@ _PERSON_TYPES = (
 _NESTED = "A column that is needed holds lists or records; store one text or number per cell."
 
 
-def make_job(files: FoundFiles, finder: CellFinder, columns: Roles, bound: Bound | None, *, drop: bool) -> Job:
+def make_job(files: FoundFiles, finder: CellFinder, columns: PointColumns | IdColumns, bound: Bound | None, *, drop: bool) -> Job:
     """Make the job of counting tables.
 
     Args:

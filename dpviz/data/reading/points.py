@@ -198,18 +198,17 @@ def weights_of(raw: RawPoints) -> Integers | None:
 
 
 def header_of(files: FoundFiles, request: PointsRequest) -> tuple[PublicHeader, PointColumns]:
-    """Return the header of files of points, and the columns that are read; of tables no row is read again.
+    """Return the header of files of points without a column of counts, and the columns that are read; of tables no row is read again.
 
     Raises:
         InputError: as `read_points`.
     """
     if files.schema is None:
-        opened = _open_source(files.sources[0], request)
-        header = opened.header
+        header = _open_source(files.sources[0], request).header
     else:
         geo = None if request.columns.coordinates else files.geo
         header = replace(files.header(geo), has_geometry=geo is not None)
-    return header, resolve_columns(header.names, _without_none(request.columns), has_geometry=header.has_geometry, types=header.types)
+    return header, resolve_columns(header.names, request.columns, has_geometry=header.has_geometry, types=header.types)
 
 
 def _without_none(columns: PointColumns) -> PointColumns:
