@@ -29,6 +29,7 @@ from dpviz.data.roles import (
     is_text,
     missing_role,
     plain_type,
+    quote_names,
     say_shapes,
     say_ten_millionths,
     says_none,
@@ -46,7 +47,6 @@ WEIGHTS_REFUSED = (
     " Where each row is one record, and its weight is not to count, say so with count='none'."
 )
 
-_MOST_NAMED = 20
 NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"  # how a number is written, without blanks around it
 _LONGEST_EXACT = 16  # digits of which floats do not hold all numbers
 MAY_BE_THOUSANDS = r"^[+-]?[0-9]{1,3}\.[0-9]{3}$"  # how a count must not be written: the point may be a mark of thousands
@@ -243,21 +243,6 @@ def join_pairs(pairs: Iterable[tuple[str, str]]) -> str:
     return ", or ".join(f"{first!r} and {second!r}" for first, second in pairs)
 
 
-def columns_called(names: Sequence[str], wanted: str) -> list[str]:
-    """Return the columns with exactly the wanted name; without any, the columns whose names differ only in case or blanks around them."""
-    exact = [name for name in names if name == wanted]
-    return exact or [name for name in names if fold_name(name) == fold_name(str(wanted))]
-
-
-def quote_names(names: Sequence[str]) -> str:
-    """Return the first names of columns, in quotes. A text that does not look like a name may be an entry, and is only counted."""
-    shown = [name for name in names if is_like_name(name)][:_MOST_NAMED]
-    more = len(names) - len(shown)
-    if not shown:
-        return f"{more:,} names that cannot be shown" if more else "no columns"
-    return ", ".join(map(repr, shown)) + (f" and {more:,} more" if more else "")
-
-
 def list_columns(names: Sequence[str], wanted: str = "") -> str:
     """Return a sentence that lists the columns, and one that proposes the most like a wanted one, with a space before each.
 
@@ -283,7 +268,8 @@ def find_column(names: Sequence[str], wanted: str, error: type[DpvizError] = Inp
     Raises:
         InputError: no column has the name, or several have it.
     """
-    matches = columns_called(names, wanted)
+    exact = [name for name in names if name == wanted]
+    matches = exact or [name for name in names if fold_name(name) == fold_name(str(wanted))]  # or but for case and blanks around
     if not matches:
         raise error(f"There is no column named {wanted!r}.{list_columns(names, wanted)}")
     if len(matches) > 1:
@@ -291,7 +277,7 @@ def find_column(names: Sequence[str], wanted: str, error: type[DpvizError] = Inp
     return matches[0]
 
 
-def parse_numbers(values: NDArray[np.generic] | pa.ChunkedArray, name: str, *, are_counts: bool = False) -> Floats:
+def parse_numbers(values: NDArray[np.object_] | pa.ChunkedArray, name: str, *, are_counts: bool = False) -> Floats:
     """Return (n,) numbers of a column, NaN where an entry is no number, or where a count `MAY_BE_THOUSANDS`.
 
     Raises:
@@ -303,15 +289,11 @@ def parse_numbers(values: NDArray[np.generic] | pa.ChunkedArray, name: str, *, a
             filled = bool(pc.any(pc.not_equal(values.cast(kind), "")).as_py())
         else:  # a column of stored numbers is never refused as a whole
             filled = len(values) > 0 and not pa.types.is_null(kind) and not is_number(kind)
-    elif values.dtype.kind in "iuf":
-        return values.astype(np.float64, copy=False)
     else:
         texts = pd.Series(values, dtype=object)
         are_long = or_none(lambda: texts.str.len() > LONGEST_NUMBER)  # without any text there is no `str`
         texts = texts if are_long is None else texts.mask(are_long, "-")  # too long for a number
-        numbers = (
-            np.asarray(pd.to_numeric(texts, errors="coerce"), np.float64) if values.dtype.kind in "OU" else np.full(len(values), np.nan)
-        )
+        numbers = np.asarray(pd.to_numeric(texts, errors="coerce"), np.float64)
         if are_counts:
             marked = [isinstance(text, str) and re.match(MAY_BE_THOUSANDS, text.strip()) is not None for text in texts]
             numbers = np.where(marked, np.nan, numbers)

@@ -149,6 +149,15 @@ def is_like_name(name: str) -> bool:
     return _LIKE_A_NAME.fullmatch(name) is not None
 
 
+def quote_names(names: Sequence[str], most: int = 20) -> str:
+    """Return the first names of columns, in quotes. A text that does not look like a name may be an entry, and is only counted."""
+    shown = [name for name in names if is_like_name(name)][:most]
+    more = len(names) - len(shown)
+    if not shown:
+        return f"{more:,} names that cannot be shown" if more else "no columns"
+    return ", ".join(map(repr, shown)) + (f" and {more:,} more" if more else "")
+
+
 def _without_accents(name: str) -> str:
     plain = "".join(letter for letter in unicodedata.normalize("NFKD", name) if not unicodedata.combining(letter))
     return plain.replace("ł", "l").replace("Ł", "L")
@@ -584,11 +593,9 @@ def quote_unread(unread: Sequence[str]) -> str:
     >>> quote_unread(["volume", "12.5"])
     "'volume' and 1 more"
     """
-    shown = [name for name in unread if is_like_name(name)][:_MOST_LISTED]
-    more = len(unread) - len(shown)
-    if not shown:
-        return f"{more:,} column{'' if more == 1 else 's'}"
-    return ", ".join(map(repr, shown)) + (f" and {more:,} more" if more else "")
+    if not any(map(is_like_name, unread)):
+        return f"{len(unread):,} column{'' if len(unread) == 1 else 's'}"
+    return quote_names(unread, _MOST_LISTED)
 
 
 def say_each_row(noun: str, unread: Sequence[str]) -> str:

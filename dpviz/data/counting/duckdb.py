@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -139,16 +139,13 @@ class Session:
                 while not wait([future], _WAIT_SECONDS).done:
                     self.progress.report(self.share())
             except BaseException:
-                self._interrupt(future)
+                self.stopped.set()
+                while not wait([future], _WAIT_SECONDS / 2).done:  # repeatedly, because an interrupt between two statements has no effect
+                    self.connection.interrupt()
                 raise
         failed = future.exception()
         if failed is not None:
             raise self._convert_error(failed)
-
-    def _interrupt(self, future: Future[None]) -> None:
-        self.stopped.set()
-        while not wait([future], _WAIT_SECONDS / 2).done:  # repeatedly, because an interrupt between two statements has no effect
-            self.connection.interrupt()
 
     def _convert_error(self, error: BaseException) -> DpvizError:
         """Return the dpviz error for an error that DuckDB raised."""

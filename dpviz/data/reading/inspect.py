@@ -19,7 +19,7 @@ from dpviz.data.reading.areas import AreasFile, describe_areas
 from dpviz.data.reading.formats import declares_columns, named
 from dpviz.data.reading.geometries import MOST_ROWS
 from dpviz.data.reading.points import PointsFile, describe_header, inspect_points
-from dpviz.data.reading.safety import DEFAULT_LIMITS, Limits, Source, first_bytes, is_path, read_checked
+from dpviz.data.reading.safety import DEFAULT_LIMITS, Limits, Source, is_path, read_bytes, read_checked
 from dpviz.data.reading.sources import FoundFiles
 from dpviz.data.reading.tables import OpenTable, open_table
 from dpviz.data.reading.text_format import TextFormat
@@ -197,7 +197,7 @@ def _read_parquet(source: Source, files: FoundFiles) -> Iterator[_Columns]:
 
 
 def _read_text(source: Source, kind: str, text_format: TextFormat, limits: Limits) -> _Columns:
-    data = first_bytes(source, MOST_BYTES)
+    data = read_bytes(source, MOST_BYTES)
     if len(data) == MOST_BYTES:
         data = data[: data.rfind(b"\n") + 1]
     return _all_columns(open_table(kind, data, limits, text_format=text_format))

@@ -13,13 +13,13 @@ import pyarrow as pa
 import shapely
 from pyproj import CRS
 
-from dpviz.data.columns import find_column, join_pairs, quote_names
+from dpviz.data.columns import find_column, join_pairs
 from dpviz.data.library_errors import or_none, without_private_text
 from dpviz.data.reading.geometries import OpenShapes, advise_metres, open_shapes
 from dpviz.data.reading.safety import DEFAULT_LIMITS, Limits, Source, read_checked
 from dpviz.data.reading.text_format import PLAIN_TEXT, TextFormat
 from dpviz.data.reading.text_rows import plain_counts, with_decimal_points
-from dpviz.data.roles import find_levels, find_pairs, find_region_roles, fold_name, in_degrees, in_ten_millionths
+from dpviz.data.roles import find_levels, find_pairs, find_region_roles, fold_name, in_degrees, in_ten_millionths, quote_names
 from dpviz.errors import DomainError
 from dpviz.space.denominators import parse_numbers
 from dpviz.space.region_tables import ID, LEVEL, NAME, PARENT, is_blank
@@ -96,10 +96,9 @@ def inspect_regions(
 
 def _read_through(opened: OpenShapes, nested: bool) -> None:
     """Make the regions if their levels and CRS are known; otherwise read all rows."""
-    if (opened.has_geometry and opened.crs is None) or not all(map(in_degrees, _coordinate_columns(opened.names))):
-        _read_rows(opened, opened.names)  # the CRS is not known yet
-    elif nested or _are_locations(opened.names):
-        _make_regions(opened, ["id"] if _are_locations(opened.names) else None, None, None)
+    needs_crs = (opened.has_geometry and opened.crs is None) or not all(map(in_degrees, _coordinate_columns(opened.names)))
+    if not needs_crs and (nested or _are_locations(opened.names)):
+        _make_regions(opened, None, None, None)
     else:
         _read_rows(opened, opened.names)
 

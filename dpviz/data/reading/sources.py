@@ -25,10 +25,10 @@ from dpviz.data.reading.safety import (
     NUMBER_BYTES,
     Limits,
     Source,
-    first_bytes,
     format_of,
     is_path,
     name_of,
+    read_bytes,
     read_checked,
     refuse_url,
 )
@@ -301,7 +301,7 @@ def _describe_whole(source: Source, limits: Limits) -> _Description:
 
 
 def _describe_text(source: Source, kind: str, text_format: TextFormat, file_name: str) -> _Description:
-    raw_head = first_bytes(source, HEAD_BYTES)
+    raw_head = read_bytes(source, HEAD_BYTES)
     if not raw_head:
         raise InputError(f"{file_name} is empty: a text table starts with a line of column names.")
     head, head_format = as_utf8(raw_head, text_format)
@@ -412,18 +412,6 @@ def _group_by_block(sources: Iterable[Source], begin: int) -> list[list[Source]]
     parts: dict[bytes, list[Source]] = {}
     for source in sources:
         rule = f"The file {Path(name_of(source)).name!r} cannot be read any more."
-        block = without_private_text(rule, lambda source=source: _read_block(source, begin))  # type: ignore[misc]
+        block = without_private_text(rule, lambda source=source: read_bytes(source, _BLOCK_BYTES, begin))  # type: ignore[misc]
         parts.setdefault(hashlib.sha256(block).digest(), []).append(source)
     return list(parts.values())
-
-
-def _read_block(source: Source, begin: int) -> bytes:
-    if is_path(source):
-        with Path(os.fspath(source)).open("rb") as file:
-            file.seek(begin)
-            return file.read(_BLOCK_BYTES)
-    upload = cast("BinaryIO", source)
-    upload.seek(begin)
-    piece = upload.read(_BLOCK_BYTES)
-    upload.seek(0)
-    return piece
