@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from dpviz.data.reading.safety import DEFAULT_LIMITS, Limits, Source
+from dpviz.data.reading.safety import DEFAULT_LIMITS, Source
 from dpviz.data.reading.text_format import PLAIN_TEXT, TextFormat
 from dpviz.data.reading.trips import open_rows, read_through
 from dpviz.data.roles import NOTHING_CHOSEN, Use, propose_areas
@@ -41,7 +41,6 @@ def inspect_areas(
     source: Source,
     *,
     through: bool = True,
-    limits: Limits = DEFAULT_LIMITS,
     text_format: TextFormat = PLAIN_TEXT,
     chosen: Mapping[str, Any] = NOTHING_CHOSEN,
 ) -> AreasFile:
@@ -50,7 +49,6 @@ def inspect_areas(
     Args:
         source: a path, or an open binary file with a `name`.
         through: whether to read the ids and counts of every row as well.
-        limits: the most that the file may hold.
         text_format: the declared format of a text table.
         chosen: columns that are named, by role, as the file spells them; for count perhaps "none".
 
@@ -65,7 +63,7 @@ def inspect_areas(
     >>> found.region, found.count
     ('tract', 'count')
     """
-    opened = open_rows(source, limits, text_format=text_format)
+    opened = open_rows(source, DEFAULT_LIMITS, text_format=text_format)
     described = describe_areas(opened.format, opened.header, chosen)
     if through and described.region is not None:
         read_through(opened, [described.region], described.count, "records")

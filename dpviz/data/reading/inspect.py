@@ -22,7 +22,6 @@ from dpviz.data.reading.points import PointsFile, describe_header, inspect_point
 from dpviz.data.reading.safety import DEFAULT_LIMITS, Limits, Source, is_path, read_bytes, read_checked
 from dpviz.data.reading.sources import FoundFiles
 from dpviz.data.reading.tables import OpenTable, open_table
-from dpviz.data.reading.text_format import TextFormat
 from dpviz.data.reading.text_rows import SEPARATORS
 from dpviz.data.reading.trips import NO_HEADER, TripsFile, describe_trips, inspect_trips, may_be_matrix, starts_with_data
 from dpviz.data.roles import ENDS, NOTHING_CHOSEN, between_pairs, find_counts, find_pairs, find_persons, fold_name, is_text, plain_type
@@ -171,7 +170,10 @@ def _read_first_rows(source: Source, files: FoundFiles, limits: Limits) -> Itera
     if files.format == "Parquet":
         yield from _read_parquet(source, files)
     elif files.format in SEPARATORS:
-        yield _read_text(source, files.format, files.text_format, limits)
+        data = read_bytes(source, MOST_BYTES)
+        if len(data) == MOST_BYTES:
+            data = data[: data.rfind(b"\n") + 1]
+        yield _all_columns(open_table(files.format, data, limits, text_format=files.text_format))
     else:
         kind, data = read_checked(source, limits)
         form = named(kind)
@@ -194,13 +196,6 @@ def _read_parquet(source: Source, files: FoundFiles) -> Iterator[_Columns]:
         rows_left -= len(batch)
         if rows_left <= 0:
             return
-
-
-def _read_text(source: Source, kind: str, text_format: TextFormat, limits: Limits) -> _Columns:
-    data = read_bytes(source, MOST_BYTES)
-    if len(data) == MOST_BYTES:
-        data = data[: data.rfind(b"\n") + 1]
-    return _all_columns(open_table(kind, data, limits, text_format=text_format))
 
 
 def _all_columns(table: OpenTable) -> _Columns:

@@ -24,7 +24,7 @@ from dpviz.data.fingerprints import sum_rows
 from dpviz.data.library_errors import without_private_text
 from dpviz.data.reading.formats import declares_columns
 from dpviz.data.reading.geometries import check_on_map, crs_of_file, open_format, reproject
-from dpviz.data.reading.memory_tables import TableUpload, describe_source
+from dpviz.data.reading.memory_tables import TableUpload
 from dpviz.data.reading.rules import ReadingRules
 from dpviz.data.reading.safety import DEFAULT_LIMITS, Limits, Source, read_checked
 from dpviz.data.reading.text_format import PLAIN_TEXT, TextFormat
@@ -178,10 +178,9 @@ def read_rows(source: Source, request: PointsRequest) -> RawPoints:
     """
     opened = _open_source(source, request)
     wanted = request.columns if declares_columns(opened.format) else _without_none(request.columns)
-    columns = resolve_columns(
-        opened.names, wanted, has_geometry=opened.has_geometry, is_file=not isinstance(source, TableUpload), types=opened.types
-    )
-    crs = crs_of_file(describe_source(source, opened.format), opened.crs, request.crs, request.target)
+    is_file = not isinstance(source, TableUpload)
+    columns = resolve_columns(opened.names, wanted, has_geometry=opened.has_geometry, is_file=is_file, types=opened.types)
+    crs = crs_of_file(f"{opened.format} file" if is_file else "table", opened.crs, request.crs, request.target)
     raw = _read_rows(opened, columns, request.bad_rows, request.limits)
     if raw.count is not None and np.isfinite(raw.count).any() and not (raw.count == np.floor(raw.count)).any():  # weights, or no counts
         raise UnusableFileError(f"Column {columns.count!r} holds no whole number. {WEIGHTS_REFUSED}", len(raw.x) + raw.ragged)

@@ -103,7 +103,7 @@ def _read_through(opened: OpenShapes, nested: bool) -> None:
         _read_rows(opened, opened.names)
 
 
-def propose_levels(source: Source, *, limits: Limits = DEFAULT_LIMITS) -> tuple[str, ...]:
+def propose_levels(source: Source) -> tuple[str, ...]:
     r"""Propose the columns of ids of a public file with a column per level, coarsest first; none if they are not clear.
 
     They are clear if all columns of texts or whole numbers, names left out, are nested in one way: each id of a level lies in one id of
@@ -111,7 +111,6 @@ def propose_levels(source: Source, *, limits: Limits = DEFAULT_LIMITS) -> tuple[
 
     Args:
         source: a path, or an open binary file with a `name`.
-        limits: the most that the file may hold.
 
     Raises:
         InputError: the file cannot be opened, is damaged or too large.
@@ -123,7 +122,7 @@ def propose_levels(source: Source, *, limits: Limits = DEFAULT_LIMITS) -> tuple[
     >>> propose_levels(upload)
     ('district', 'block')
     """
-    opened = open_shapes(*read_checked(source, limits), limits)
+    opened = open_shapes(*read_checked(source, DEFAULT_LIMITS), DEFAULT_LIMITS)
     _refuse_no_features(opened)
     labels = find_region_roles(opened.names)[NAME]
     names = [name for name in opened.names if name not in labels and not fold_name(name).endswith("_name")]
@@ -150,12 +149,11 @@ def _find_nested(table: pd.DataFrame, sizes: Mapping[str, int]) -> tuple[str, ..
     return tuple(levels) if is_nested else ()
 
 
-def list_denominators(source: Source, *, limits: Limits = DEFAULT_LIMITS) -> tuple[str, ...]:
+def list_denominators(source: Source) -> tuple[str, ...]:
     r"""List the columns of a public file of regions that can be denominators: all their cells that are not blank are numbers of at least 0.
 
     Args:
         source: a path, or an open binary file with a `name`.
-        limits: the most that the file may hold.
 
     Raises:
         InputError: the file cannot be opened, is damaged or too large.
@@ -166,7 +164,7 @@ def list_denominators(source: Source, *, limits: Limits = DEFAULT_LIMITS) -> tup
     >>> list_denominators(upload)
     ('residents',)
     """
-    opened = open_shapes(*read_checked(source, limits), limits)
+    opened = open_shapes(*read_checked(source, DEFAULT_LIMITS), DEFAULT_LIMITS)
     if not opened.names:
         return ()
     table, _ = _read_rows(opened, opened.names)

@@ -42,18 +42,17 @@ from dpviz.data.roles import PublicHeader, plain_type
 from dpviz.errors import InputError
 
 
-def open_header(kind: str, head: bytes, text_format: TextFormat = PLAIN_TEXT) -> Header:
+def open_header(kind: str, head: bytes, text_format: TextFormat) -> Header:
     """Return the header of a CSV or TSV file.
 
     Args:
         kind: CSV or TSV.
         head: the file's first `HEAD_BYTES` bytes, or all if it has fewer.
-        text_format: the declared format. With UTF-16, `end` of the header is a byte of the text in UTF-8.
+        text_format: the declared format; `as_utf8` comes before if it is UTF-16.
 
     Raises:
         InputError: as `header_of`; or other characters than the declared one separate the names.
     """
-    head, text_format = as_utf8(head, text_format)
     separator = text_format.separator_of(kind)
     header = header_of(head, separator, text_format.encoding)
     others = [other for other in SEPARATOR_NAMES if len(header.names) == 1 and other in header.names[0]]
