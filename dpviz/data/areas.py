@@ -191,7 +191,7 @@ class AreaCounts(Counts):
         refuse_bound_without_persons(placed.person, contributions, distinct=distinct)
         bound = None if placed.person is None else bound_of(contributions, key, distinct=distinct)
         counted, is_declared = placed.counts(bound, regions.size(regions.depth)), is_declared or placed.count is None
-        return replace(cls.from_leaf_counts(counted, regions, bound, unit_declared=is_declared), each_row=each_row)
+        return cls.from_leaf_counts(counted, regions, bound, unit_declared=is_declared, each_row=each_row)
 
     @classmethod
     def from_counts(cls, counts: ArrayLike, *, regions: Regions) -> AreaCounts:

@@ -19,8 +19,10 @@ from dpviz.data.fingerprints import RowSum
 from dpviz.data.library_errors import or_none
 from dpviz.data.roles import (
     AXES,
+    ENDS,
     NO_COUNT,
     NO_TYPES,
+    Pair,
     PublicHeader,
     complete_pairs,
     fold_name,
@@ -47,6 +49,10 @@ WEIGHTS_REFUSED = (
     " Where each row is one record, and its weight is not to count, say so with count='none'."
 )
 
+_USUAL_PAIRS = {
+    AXES: "a pair of names alike, such as longitude and latitude, x and y, or easting and northing",
+    ENDS: "a pair of names such as origin and destination, from and to, or home and work",
+}
 NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"  # how a number is written, without blanks around it
 _LONGEST_EXACT = 16  # digits of which floats do not hold all numbers
 MAY_BE_THOUSANDS = r"^[+-]?[0-9]{1,3}\.[0-9]{3}$"  # how a count must not be written: the point may be a mark of thousands
@@ -185,7 +191,8 @@ def resolve_columns(
         raise InputError("A point is in two columns x and y, or in one column geometry: leave out what does not apply.")
     geometry = None if wanted.geometry is None else find_column(names, wanted.geometry)
     by_axes = not has_geometry and geometry is None
-    x, y = _find_axes(PublicHeader(names=tuple(names), types=types), wanted, is_file) if by_axes else (None, None)
+    advice = say_shapes(PublicHeader(names=tuple(names), types=types))
+    x, y = find_pair(names, AXES, (wanted.x, wanted.y), is_file=is_file, advice=advice) if by_axes else (None, None)
     count = find_count(names, wanted.count)
     person = None if wanted.person is None else find_column(names, wanted.person)
     return PointColumns(x=x, y=y, count=count, person=person, geometry=geometry)
@@ -213,25 +220,38 @@ def find_count(names: Sequence[str], wanted: str | None) -> str | None:
     return None
 
 
-def _find_axes(header: PublicHeader, wanted: PointColumns, is_file: bool) -> tuple[str, str]:
-    """Return the columns of x and y: the named ones, or those of the only pair whose names say so, with what is named."""
-    names = header.names
-    named = {axis: find_column(names, name) for axis, name in zip(AXES, (wanted.x, wanted.y), strict=True) if name is not None}
+def find_pair(
+    names: Sequence[str], roles: Pair, wanted: Sequence[str | None], *, is_file: bool, advice: Iterable[str] = ()
+) -> tuple[str, str]:
+    """Return the columns of a pair of roles: the named ones, or those of the only pair whose names say so, with what is named.
+
+    Args:
+        names: the columns.
+        roles: `AXES` or `ENDS`.
+        wanted: the name of each; None if it is found by its name.
+        is_file: as for `resolve_columns`.
+        advice: sentences that follow in the error if there is no such pair.
+
+    Raises:
+        InputError: there is no such pair, or several; no column has a wanted name, or several have it; one column has both roles.
+    """
+    named = {role: find_column(names, name) for role, name in zip(roles, wanted, strict=True) if name is not None}
     if len(named) < 2:
-        pairs = complete_pairs(names, AXES, named)
+        pairs = complete_pairs(names, roles, named)
         if not pairs:
-            other = "a pair of names alike, such as longitude and latitude, x and y, or easting and northing"
-            missing = no_column_for(missing_role(names, AXES, named), other, [] if is_file else names)
-            raise InputError(" ".join([missing, *say_shapes(header)]))
+            role = missing_role(names, roles, named)
+            missing = f"No column for {role}: there is not {_USUAL_PAIRS[roles]}.{list_columns([] if is_file else names)}"
+            raise InputError(" ".join([f"{missing} Say which one it is with {role}='...'.", *advice]))
         if len(pairs) > 1:
-            found = join_pairs(pairs)
-            raise InputError(f"Several pairs of columns could be x and y: {found}. Say which one it is with x='...' and y='...'.")
-        if divide := say_ten_millionths(pairs[0]):
+            say = f"Say which one it is with {roles[0]}='...' and {roles[1]}='...'."
+            raise InputError(f"Several pairs of columns could be {' and '.join(roles)}: {join_pairs(pairs)}. {say}")
+        if roles == AXES and (divide := say_ten_millionths(pairs[0])):
             raise InputError(f"{divide}.")
-        named = {axis: find_column(names, name) for axis, name in zip(AXES, pairs[0], strict=True)}
-    if named["x"] == named["y"]:
-        raise InputError(f"x and y are the same column {named['x']!r}; they must differ.")
-    return named["x"], named["y"]
+        named = {role: find_column(names, name) for role, name in zip(roles, pairs[0], strict=True)}
+    first, second = (named[role] for role in roles)
+    if first == second:
+        raise InputError(f"{' and '.join(roles)} are the same column {first!r}; they must differ.")
+    return first, second
 
 
 def join_pairs(pairs: Iterable[tuple[str, str]]) -> str:
@@ -255,11 +275,6 @@ def list_columns(names: Sequence[str], wanted: str = "") -> str:
     if any(map(is_number_text, names)) or not like_names:
         return " In a text table, the first line must hold the names, separated by commas (.csv) or tabs (.tsv), or as it is declared."
     return f" The columns are {quote_names(names)}.{did_you_mean(wanted, like_names)}"
-
-
-def no_column_for(role: str, wanted: str, names: Sequence[str]) -> str:
-    """Return the text of an error about a column that was searched by its name, among columns that may be listed."""
-    return f"No column for {role}: there is not {wanted}.{list_columns(names)} Say which one it is with {role}='...'."
 
 
 def find_column(names: Sequence[str], wanted: str, error: type[DpvizError] = InputError) -> str:

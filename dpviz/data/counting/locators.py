@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias
 
-from dpviz.data.cells import pairs_of, whole_counts
+from dpviz.data.cells import pairs_of
 from dpviz.data.columns import NOT_POINTS, PointColumns, resolve_columns
 from dpviz.data.counting.engines import OnlyNumpyError, make_job, refuse_other_crs, schema_of
 from dpviz.data.counting.job import GeometryColumn, LeafColumn, Pairs, PointCells, XyColumns
@@ -149,7 +149,7 @@ class PointPairLocator:
         starts = read_rows(source, replace(self.request, columns=replace(self.request.columns, x=x, y=y)))
         ends = read_rows(source, replace(self.request, columns=PointColumns(x=x_end, y=y_end)))
         origin, destination = self.finder.origin.find(starts.x, starts.y), self.finder.destination.find(ends.x, ends.y)
-        count = None if starts.count is None else whole_counts(starts.count, len(starts.x), "drop")
+        count = weights_of(starts)
         rows = None if starts.person is None else sum_rows((starts.x, starts.y, ends.x, ends.y), count, starts.person)
         cells = pairs_of(origin, destination, self.finder.destination.size)
         return PlacedRows(cells=cells, count=count, person=starts.person, ragged=starts.ragged, rows=rows)

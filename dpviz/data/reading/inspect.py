@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 import numpy as np
@@ -37,8 +37,9 @@ def describe_points(files: FoundFiles, chosen: Mapping[str, Any] = NOTHING_CHOSE
     if files.schema is None:
         return inspect_points(files.sources[0], text_format=files.text_format, chosen=chosen)
     geo = None if {"x", "y", "geometry"} & set(chosen) else files.geo
-    header = replace(files.header(geo), has_geometry=geo is not None)
-    return describe_header(files.format if geo is None else "GeoParquet", header, None if geo is None else geo.crs, files.most_rows, chosen)
+    return describe_header(
+        files.format if geo is None else "GeoParquet", files.header(geo), None if geo is None else geo.crs, files.most_rows, chosen
+    )
 
 
 def describe_trip_files(files: FoundFiles, chosen: Mapping[str, Any] = NOTHING_CHOSEN) -> TripsFile:

@@ -205,8 +205,7 @@ def header_of(files: FoundFiles, request: PointsRequest) -> tuple[PublicHeader, 
     if files.schema is None:
         header = _open_source(files.sources[0], request).header
     else:
-        geo = None if request.columns.coordinates else files.geo
-        header = replace(files.header(geo), has_geometry=geo is not None)
+        header = files.header(None if request.columns.coordinates else files.geo)
     return header, resolve_columns(header.names, request.columns, has_geometry=header.has_geometry, types=header.types)
 
 

@@ -105,7 +105,7 @@ class FoundFiles:
         schema = cast("pa.Schema", self.schema)
         names = tuple(name for name in schema.names if geo is None or name not in geo.columns)
         types = {} if self.format in SEPARATORS else dict(zip(schema.names, schema.types, strict=True))
-        return PublicHeader(names=names, types=types)
+        return PublicHeader(names=names, types=types, has_geometry=geo is not None)
 
     def within(self, limits: Limits) -> bool:
         """Return whether every file is within the limits for files that are read into memory."""

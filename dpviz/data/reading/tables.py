@@ -78,7 +78,7 @@ def as_utf8(data: bytes, text_format: TextFormat) -> tuple[bytes, TextFormat]:
     return utf16_to_utf8(data), replace(text_format, encoding=UTF8)
 
 
-_UNREADABLE = "The content cannot be read as {kind}: the file is damaged, or its ending is wrong."
+UNREADABLE = "The content cannot be read as {kind}: the file is damaged, or its ending is wrong."
 _TEXT = "BYTE_ARRAY"
 _SHARED_PREFIXES = "DELTA_BYTE_ARRAY"
 _USUAL_BATCH, _SMALLEST_BATCH = 65_536, 16
@@ -307,7 +307,7 @@ def open_table(kind: str, data: bytes, limits: Limits, *, quoted_newlines: bool 
         raise InputError(f"A table must be {', '.join(others)} or {last}, not {kind}.")
     text_format.refuse_for(kind)
     how: dict[str, Any] = {"text_format": text_format, "quoted_newlines": quoted_newlines} if form.separator else {}
-    rule = _UNREADABLE.format(kind=kind)
+    rule = UNREADABLE.format(kind=kind)
     opened: OpenTable = without_private_text(rule, lambda: open_checked(form.check(data, limits), limits, **how))
     limits.check(rows=opened.rows, columns=len(opened.names))
     return opened

@@ -19,9 +19,8 @@ from dpviz.data.cells import REMEDY
 from dpviz.data.columns import (
     PointColumns,
     find_column,
+    find_pair,
     is_number_text,
-    join_pairs,
-    no_column_for,
     people_of,
     resolve_columns,
 )
@@ -38,11 +37,9 @@ from dpviz.data.roles import (
     BLOCK_NAMES,
     ENDS,
     NOTHING_CHOSEN,
-    complete_pairs,
     find_ends,
     find_trips,
     fold_name,
-    missing_role,
     names_destinations,
     only,
     propose_trips,
@@ -123,9 +120,8 @@ def resolve_id_columns(names: Sequence[str], wanted: IdColumns, *, is_file: bool
     if len(wanted.ends) == 1:
         ends: tuple[str, ...] = (find_column(names, str(wanted.ends[0])),)
     else:
-        ends = _find_ends(names, wanted.ends, [] if is_file else names)
-        if ends[0] == ends[1]:
-            raise InputError(f"origin and destination are the same column {ends[0]!r}; they must differ.")
+        advice = "The header of a matrix holds the ids of the destinations."
+        ends = find_pair(names, ENDS, wanted.ends, is_file=is_file, advice=[advice])
         matches = find_trips([name for name in names if name not in ends])
         if count is None and len(matches) > 1:
             raise InputError(f"Several columns could be count: {' and '.join(map(repr, matches))}. Say which one it is with count='...'.")
@@ -136,25 +132,6 @@ def resolve_id_columns(names: Sequence[str], wanted: IdColumns, *, is_file: bool
             raise InputError("region, count and person must be different columns.")
         raise InputError("count and person must be other columns than origin and destination.")
     return IdColumns(ends=ends, count=others.count, person=others.person)
-
-
-def _find_ends(names: Sequence[str], wanted: tuple[str | None, ...], shown: Sequence[str]) -> tuple[str, str]:
-    """Return the columns of origin and destination: the named ones, or those of the only pair whose names say so."""
-    named = {role: find_column(names, name) for role, name in zip(ENDS, wanted, strict=True) if name is not None}
-    if len(named) == len(ENDS):
-        return named[ENDS[0]], named[ENDS[1]]
-    pairs = complete_pairs(names, ENDS, named)
-    if not pairs:
-        other = "a pair of names such as origin and destination, from and to, or home and work"
-        raise InputError(
-            f"{no_column_for(missing_role(names, ENDS, named), other, shown)} The header of a matrix holds the ids of the destinations."
-        )
-    if len(pairs) > 1:
-        raise InputError(
-            f"Several pairs of columns could be origin and destination: {join_pairs(pairs)}. Say which one it is with origin='...' and"
-            " destination='...'."
-        )
-    return find_column(names, pairs[0][0]), find_column(names, pairs[0][1])
 
 
 def may_be_matrix(names: Sequence[str]) -> bool:
@@ -438,8 +415,9 @@ def persons_in(cells: Mapping[str, pa.ChunkedArray], name: str | None, opened: O
     if name is None:
         return None
     people = cells[name]
-    is_word = pc.is_in(people, value_set=pa.array(MISSING_WORDS)) if opened.format in SEPARATORS else None
-    return people_of(people if is_word is None else pc.if_else(is_word, pa.scalar(None, people.type), people))
+    if opened.format in SEPARATORS:
+        people = pc.if_else(pc.is_in(people, value_set=pa.array(MISSING_WORDS)), pa.scalar(None, people.type), people)
+    return people_of(people)
 
 
 def read_through(opened: OpenTable, ids: Sequence[str], count: str | None, noun: str = "trips") -> None:
