@@ -216,7 +216,7 @@ class AreaCounts(Counts):
     def from_leaf_counts(cls, counted: CellCounts, regions: Regions, bound: Bound | None, **marks: Any) -> AreaCounts:
         """Make area counts of the records per leaf that were counted with this `bound`; the unit is a record if there is none.
 
-        `marks` are the fields row_stable and unit_declared.
+        `marks` are further fields, such as row_stable and unit_declared.
         """
         return cls.of_cells(counted, bound, regions=regions, leaf=counted.cells.astype(np.int32), **marks)
 

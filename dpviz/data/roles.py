@@ -503,6 +503,26 @@ class Use:
         return all(self.open.values()) or bool({*AXES, *ENDS} & set(self.found))
 
 
+@dataclass(frozen=True, kw_only=True)
+class DescribedFile:
+    """What is said of a file of private data before it is counted, from which the curator chooses columns. Not for release.
+
+    Attributes:
+        format: CSV, TSV, GeoJSON, GeoPackage, GeoParquet, Parquet or Shapefile.
+        columns: the columns' names as the file spells them, geometry left out; of a matrix, they include the ids of the destinations.
+        count: the only column with the name of a number of what is counted; of trips, `read_trips` uses it if the caller names no other,
+            else it is a proposal, which readers do not use by themselves.
+        person: the only column with the name of a person; a proposal, likewise.
+        rows: number of rows, of several files that of the longest, where files state it; private.
+    """
+
+    format: str
+    columns: tuple[str, ...]
+    count: str | None
+    person: str | None
+    rows: int | None = field(default=None, repr=False)
+
+
 def propose_points(header: PublicHeader, chosen: Mapping[str, Any]) -> Use:
     """Propose the columns of points; `chosen` has columns by role, and for count perhaps "none"."""
     found = {role: chosen[role] for role in ("x", "y", "geometry") if chosen.get(role)}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dpviz.data.reading.safety import DEFAULT_LIMITS, Source
 from dpviz.data.reading.text_format import PLAIN_TEXT, TextFormat
 from dpviz.data.reading.trips import open_rows, read_through
-from dpviz.data.roles import NOTHING_CHOSEN, Use, propose_areas
+from dpviz.data.roles import NOTHING_CHOSEN, DescribedFile, Use, propose_areas
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,23 +17,15 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AreasFile:
-    """A description of a table of ids of regions, from which the curator chooses the columns. Not for release.
+class AreasFile(DescribedFile):
+    """A description of a table of ids of regions, from which the curator chooses the columns.
 
     Attributes:
-        format: CSV, TSV or Parquet.
-        columns: the columns' names as the file spells them.
         region: the only column whose name says that it holds ids of regions; None if there is none, or several.
-        count: likewise for numbers of records; a proposal, which `read_areas` does not use by itself, and nor are the others.
-        person: likewise for persons.
         use: what the header says of records in regions.
     """
 
-    format: str
-    columns: tuple[str, ...]
     region: str | None
-    count: str | None
-    person: str | None
     use: Use = field(compare=False)
 
 

@@ -37,9 +37,8 @@ def describe_points(files: FoundFiles, chosen: Mapping[str, Any] = NOTHING_CHOSE
     if files.schema is None:
         return inspect_points(files.sources[0], text_format=files.text_format, chosen=chosen)
     geo = None if {"x", "y", "geometry"} & set(chosen) else files.geo
-    return describe_header(
-        files.format if geo is None else "GeoParquet", files.header(geo), None if geo is None else geo.crs, files.most_rows, chosen
-    )
+    kind, crs = (files.format, None) if geo is None else ("GeoParquet", geo.crs)
+    return describe_header(kind, files.header(geo), crs, files.most_rows, chosen)
 
 
 def describe_trip_files(files: FoundFiles, chosen: Mapping[str, Any] = NOTHING_CHOSEN) -> TripsFile:

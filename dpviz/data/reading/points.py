@@ -29,7 +29,7 @@ from dpviz.data.reading.rules import ReadingRules
 from dpviz.data.reading.safety import DEFAULT_LIMITS, Limits, Source, read_checked
 from dpviz.data.reading.text_format import PLAIN_TEXT, TextFormat
 from dpviz.data.reading.text_rows import SEPARATORS
-from dpviz.data.roles import AXES, NOTHING_CHOSEN, Use, find_one_axis, find_wkt, in_degrees, only, propose_points, says_none
+from dpviz.data.roles import AXES, NOTHING_CHOSEN, DescribedFile, Use, find_one_axis, find_wkt, in_degrees, only, propose_points, says_none
 from dpviz.errors import InputError
 
 if TYPE_CHECKING:
@@ -40,33 +40,23 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PointsFile:
-    """A description of a file of points, from which the curator chooses columns and CRS. Not for release.
+class PointsFile(DescribedFile):
+    """A description of a file of points, from which the curator chooses columns and CRS.
 
     Attributes:
-        format: CSV, TSV, GeoJSON, GeoPackage, GeoParquet, Parquet or Shapefile.
-        columns: the columns' names as the file spells them, geometry left out.
         has_geometry: whether the points are geometries; x and y are None then.
         x: the column of eastings or longitudes, of the only pair of columns whose names say so; None if there is none, or several.
         y: the column of northings or latitudes of that pair.
-        count: the only column with the name of a number of records; a proposal, which `read_points` does not use by itself.
-        person: the only column with the name of a person; likewise.
         crs: the CRS that the file declares; None if it declares none.
-        rows: number of rows, of several files that of the longest, where files state it; private.
         geometry: the only column of a table whose name says that it may hold points in WKT; a proposal, which `read_points` does not use
             by itself.
         use: what the header says of points.
     """
 
-    format: str
-    columns: tuple[str, ...]
     has_geometry: bool
     x: str | None
     y: str | None
-    count: str | None
-    person: str | None
     crs: str | None
-    rows: int | None = field(repr=False)
     geometry: str | None = None
     use: Use = field(default=Use(kind="points", found={}), compare=False)
 

@@ -37,6 +37,7 @@ from dpviz.data.roles import (
     BLOCK_NAMES,
     ENDS,
     NOTHING_CHOSEN,
+    DescribedFile,
     find_ends,
     find_trips,
     fold_name,
@@ -273,29 +274,19 @@ def _sums_agree(key: Integers, word: Integers, count: Integers, parts: tuple[Mas
 
 
 @dataclass(frozen=True, kw_only=True)
-class TripsFile:
-    """A description of a file of trips, from which the curator chooses the columns. Not for release.
+class TripsFile(DescribedFile):
+    """A description of a file of trips, from which the curator chooses the columns.
 
     Attributes:
-        format: CSV, TSV or Parquet.
-        columns: the columns' names as the file spells them; for a matrix, they include the ids of the destinations.
         matrix: whether it looks like a matrix: origins in the first column, destinations in the header, counts in the cells.
         origin: the column of origins that is named, or whose name and that of the destination say so; None if there is none, or several.
         destination: likewise.
-        count: the only column with a name of a number of trips; `read_trips` uses it if the caller names no other.
-        person: the only column with a name of a person; a proposal, which `read_trips` does not use by itself.
-        rows: number of rows, of several files that of the longest, where files state it; private.
         use: what the header says of trips, pairs of coordinates included; None for a matrix.
     """
 
-    format: str
-    columns: tuple[str, ...]
     matrix: bool
     origin: str | None
     destination: str | None
-    count: str | None
-    person: str | None
-    rows: int | None = field(repr=False)
     use: Use | None = field(default=None, compare=False)
 
 
