@@ -403,8 +403,6 @@ def values_of(entries: pa.Array) -> list[Any]:
 def raw_points(columns: PointColumns, read: Callable[[str], Any], **geometry: Any) -> RawPoints:
     """Return the rows in the columns that `read` reads by their names; `geometry` gives x and y if the points are geometries."""
     if "x" not in geometry:
-        assert columns.x is not None  # noqa: S101  (for the type checker: resolved columns have x and y, or geometry)
-        assert columns.y is not None  # noqa: S101
-        geometry |= {"x": parse_numbers(read(columns.x), columns.x), "y": parse_numbers(read(columns.y), columns.y)}
+        geometry |= {axis: parse_numbers(read(name), name) for axis, name in zip(AXES, columns.coordinates, strict=True)}
     count = None if columns.count is None else parse_numbers(read(columns.count), columns.count, are_counts=True)
     return RawPoints(count=count, person=None if columns.person is None else people_of(read(columns.person)), **geometry)

@@ -152,7 +152,7 @@ def count_stream(job: Job, progress: Progress, settings: StreamSettings = _DEFAU
     else:
         from dpviz.data.counting.duckdb import add_people  # noqa: PLC0415  (DuckDB is an extra)
 
-        add_people(stream, sums, progress, settings)
+        add_people(stream, job.bound, sums, progress, settings)
     progress.report(1.0)
     return sums.counts(stream.totals, stream.bad.total)
 
