@@ -11,7 +11,7 @@ import re
 import unicodedata
 import warnings
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from types import MappingProxyType
@@ -538,7 +538,7 @@ def propose_points(header: PublicHeader, chosen: Mapping[str, Any]) -> Use:
             still_open["x and y"] = pairs
         else:
             still_open |= {axis: () for axis in AXES if axis not in found}
-    return _with_counts("points", header, found, chosen, find_counts, still_open)
+    return _with_counts("points", header, found, chosen, still_open)
 
 
 def propose_trips(header: PublicHeader, chosen: Mapping[str, Any]) -> Use:
@@ -558,14 +558,14 @@ def propose_trips(header: PublicHeader, chosen: Mapping[str, Any]) -> Use:
                 said = [(role, name) for name in plain for role, rest in _sides(name) if not set(rest) - _IDS]
                 found |= dict(said) if len(said) == 1 else {}
             still_open |= {role: () for role in ENDS if role not in found}
-    return _with_counts("trips", header, found, chosen, find_trips, still_open)
+    return _with_counts("trips", header, found, chosen, still_open)
 
 
 def propose_areas(header: PublicHeader, chosen: Mapping[str, Any]) -> Use:
     """Propose the columns of records with ids of regions, as `propose_points` does."""
     region = chosen.get("region") or only(find_regions(header.names))
     found = {} if region is None else {"region": region}
-    return _with_counts("areas", header, found, chosen, find_counts, {} if found else {"region": ()})
+    return _with_counts("areas", header, found, chosen, {} if found else {"region": ()})
 
 
 def _with_counts(
@@ -573,13 +573,13 @@ def _with_counts(
     header: PublicHeader,
     found: dict[str, Any],
     chosen: Mapping[str, Any],
-    find: Callable[[Sequence[str]], tuple[str, ...]],
     still_open: Mapping[str, tuple[Any, ...]],
 ) -> Use:
     """Add the columns of counts and persons to those that say where."""
     used = {name for columns in found.values() for name in ((columns,) if isinstance(columns, str) else columns)}
     rest = [name for name in header.names if name not in used]
-    count, person = chosen.get("count") or only(find(rest)), chosen.get("person") or only(find_persons(rest))
+    counts = find_trips(rest) if kind == "trips" else find_counts(rest)
+    count, person = chosen.get("count") or only(counts), chosen.get("person") or only(find_persons(rest))
     others = {"count": None if says_none(count) else count, "person": person}
     found |= {role: name for role, name in others.items() if name is not None}
     unread = unread_columns(header, {*used, str(person)}) if count is None else ()

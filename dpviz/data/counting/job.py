@@ -157,7 +157,6 @@ def person_texts(column: pa.ChunkedArray, *, in_text_table: bool) -> pa.ChunkedA
         column: entries of a person column.
         in_text_table: whether it is a column of a text table, in which the words NA, null, NaN and the like are missing entries.
     """
-    column = column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])
     column = column.cast(plain_type(column.type))
     missing_words = MISSING_WORDS if in_text_table else ()
     if is_text(column.type):

@@ -166,10 +166,10 @@ def find_files(
     _refuse_unlike(sources, kinds, "different formats")
     text_format.refuse_for(kinds[0])
     descriptions = [_describe(found_source, kinds[0], text_format, limits, is_only_file=len(sources) == 1) for found_source in sources]
-    _refuse_unlike(sources, [description.names for description in descriptions], "different columns: other names, or another order")
-    _refuse_unlike(
-        sources, [description.schema for description in descriptions], "different schemas: columns of one name hold different types"
-    )
+    schemas = [description.schema for description in descriptions]
+    names = [None if schema is None else schema.names for schema in schemas]
+    _refuse_unlike(sources, names, "different columns: other names, or another order")
+    _refuse_unlike(sources, schemas, "different schemas: columns of one name hold different types")
     geos = [description.geo for description in descriptions]
     _refuse_unlike(sources, geos, "different geometries or CRS")
     may_be_points = any(geo is not None and geo.may_be_points for geo in geos)
@@ -177,7 +177,7 @@ def find_files(
     return FoundFiles(
         sources=tuple(sources),
         format=kinds[0],
-        schema=descriptions[0].schema,
+        schema=schemas[0],
         geo=None if geos[0] is None else replace(geos[0], may_be_points=may_be_points),
         sizes=tuple(map(_size_of, sources)),
         most_rows=max(row_counts, default=None),
@@ -263,7 +263,6 @@ class _Description:
     """What the header or metadata of one file state: columns, geometries, and the number of rows or that there is none."""
 
     schema: pa.Schema | None = None
-    names: tuple[str, ...] | None = None
     geo: GeoColumns | None = None
     rows: int | None = None
     rowless: bool = False
@@ -290,14 +289,14 @@ def _describe_parquet(source: Source) -> _Description:
     rows = file.metadata.num_rows
     if is_path(source):
         file.close()
-    return _Description(schema=schema.remove_metadata(), names=tuple(schema.names), geo=geo, rows=rows)
+    return _Description(schema=schema.remove_metadata(), geo=geo, rows=rows)
 
 
 def _describe_whole(source: Source, limits: Limits) -> _Description:
     """Describe a table of a format whose header is known only once it is open."""
     opened = open_table(*read_checked(source, limits), limits)
     schema = pa.schema([(name, opened.types[name]) for name in opened.names])
-    return _Description(schema=schema, names=opened.names, geo=opened.geo, rows=opened.rows)
+    return _Description(schema=schema, geo=opened.geo, rows=opened.rows)
 
 
 def _describe_text(source: Source, kind: str, text_format: TextFormat, file_name: str) -> _Description:
@@ -307,7 +306,7 @@ def _describe_text(source: Source, kind: str, text_format: TextFormat, file_name
     head, head_format = as_utf8(raw_head, text_format)
     header = open_header(kind, head, head_format)
     rowless = len(raw_head) < HEAD_BYTES and NOT_LINE_END.search(head, header.end) is None
-    return _Description(schema=pa.schema([(name, pa.string()) for name in header.names]), names=header.names, rowless=rowless)
+    return _Description(schema=pa.schema([(name, pa.string()) for name in header.names]), rowless=rowless)
 
 
 def _size_of(source: Source) -> int:
