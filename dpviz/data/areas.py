@@ -191,7 +191,7 @@ class AreaCounts(Counts):
         refuse_bound_without_persons(placed.person, contributions, distinct=distinct)
         bound = None if placed.person is None else bound_of(contributions, key, distinct=distinct)
         counted, is_declared = placed.counts(bound, regions.size(regions.depth)), is_declared or placed.count is None
-        return replace(cls.from_leaf_counts(counted, regions, bound, unit_declared=is_declared), each_row=each_row)
+        return cls.from_leaf_counts(counted, regions, bound, unit_declared=is_declared, each_row=each_row)
 
     @classmethod
     def from_counts(cls, counts: ArrayLike, *, regions: Regions) -> AreaCounts:
@@ -216,7 +216,7 @@ class AreaCounts(Counts):
     def from_leaf_counts(cls, counted: CellCounts, regions: Regions, bound: Bound | None, **marks: Any) -> AreaCounts:
         """Make area counts of the records per leaf that were counted with this `bound`; the unit is a record if there is none.
 
-        `marks` are the fields row_stable and unit_declared.
+        `marks` are further fields, such as row_stable and unit_declared.
         """
         return cls.of_cells(counted, bound, regions=regions, leaf=counted.cells.astype(np.int32), **marks)
 

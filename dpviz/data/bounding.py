@@ -247,14 +247,6 @@ def bound_records(owners: People, cells: Integers, records: Integers | None, bou
         records: (n,) records that each row stands for; at most m of them can count. If None, each row is one record.
         bound: how many records are kept, and the key that chooses them.
     """
-    holdings = count_holdings(owners, cells, records, bound)
-    kept_records = choose_records(holdings, bound)
-    is_kept = kept_records > 0
-    return Holdings(codes=holdings.codes[is_kept], persons=holdings.persons, cells=holdings.cells[is_kept], records=kept_records[is_kept])
-
-
-def count_holdings(owners: People, cells: Integers, records: Integers | None, bound: Bound) -> Holdings:
-    """Count the records of each person in each cell before the bound; arguments as for `bound_records`."""
     codes, persons = _merge_by_text(owners)
     counted = (codes >= 0) & (cells >= 0)
     if records is not None:
@@ -262,7 +254,10 @@ def count_holdings(owners: People, cells: Integers, records: Integers | None, bo
     if not counted.all():
         codes, cells, records = codes[counted], cells[counted], None if records is None else records[counted]
     capped = None if records is None or bound.distinct else np.minimum(records, bound.cap)
-    return group_pairs(codes, persons, cells, capped, bound)
+    holdings = group_pairs(codes, persons, cells, capped, bound)
+    kept_records = choose_records(holdings, bound)
+    is_kept = kept_records > 0
+    return Holdings(codes=holdings.codes[is_kept], persons=holdings.persons, cells=holdings.cells[is_kept], records=kept_records[is_kept])
 
 
 def group_pairs(codes: Integers, persons: Persons, cells: Integers, records: Integers | None, bound: Bound) -> Holdings:

@@ -185,9 +185,7 @@ def xy_of(shapes: NDArray[np.object_]) -> tuple[Floats, Floats]:
     return shapely.get_x(points), shapely.get_y(points)
 
 
-def xy_of_frame(
-    frame: Any, crs: str | CRS | None, target: str, bad_rows: object = "refuse"
-) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]:
+def xy_of_frame(frame: Any, crs: str | CRS | None, target: str, bad_rows: object) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]:
     """Return (n,) x and (n,) y of a GeoDataFrame's points, reprojected and as they are; NaN where one is missing, empty or no point.
 
     Args:

@@ -19,8 +19,10 @@ from dpviz.data.fingerprints import RowSum
 from dpviz.data.library_errors import or_none
 from dpviz.data.roles import (
     AXES,
+    ENDS,
     NO_COUNT,
     NO_TYPES,
+    Pair,
     PublicHeader,
     complete_pairs,
     fold_name,
@@ -29,6 +31,7 @@ from dpviz.data.roles import (
     is_text,
     missing_role,
     plain_type,
+    quote_names,
     say_shapes,
     say_ten_millionths,
     says_none,
@@ -46,7 +49,10 @@ WEIGHTS_REFUSED = (
     " Where each row is one record, and its weight is not to count, say so with count='none'."
 )
 
-_MOST_NAMED = 20
+_USUAL_PAIRS = {
+    AXES: "a pair of names alike, such as longitude and latitude, x and y, or easting and northing",
+    ENDS: "a pair of names such as origin and destination, from and to, or home and work",
+}
 NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"  # how a number is written, without blanks around it
 _LONGEST_EXACT = 16  # digits of which floats do not hold all numbers
 MAY_BE_THOUSANDS = r"^[+-]?[0-9]{1,3}\.[0-9]{3}$"  # how a count must not be written: the point may be a mark of thousands
@@ -185,7 +191,8 @@ def resolve_columns(
         raise InputError("A point is in two columns x and y, or in one column geometry: leave out what does not apply.")
     geometry = None if wanted.geometry is None else find_column(names, wanted.geometry)
     by_axes = not has_geometry and geometry is None
-    x, y = _find_axes(PublicHeader(names=tuple(names), types=types), wanted, is_file) if by_axes else (None, None)
+    advice = say_shapes(PublicHeader(names=tuple(names), types=types))
+    x, y = find_pair(names, AXES, (wanted.x, wanted.y), is_file=is_file, advice=advice) if by_axes else (None, None)
     count = find_count(names, wanted.count)
     person = None if wanted.person is None else find_column(names, wanted.person)
     return PointColumns(x=x, y=y, count=count, person=person, geometry=geometry)
@@ -213,25 +220,38 @@ def find_count(names: Sequence[str], wanted: str | None) -> str | None:
     return None
 
 
-def _find_axes(header: PublicHeader, wanted: PointColumns, is_file: bool) -> tuple[str, str]:
-    """Return the columns of x and y: the named ones, or those of the only pair whose names say so, with what is named."""
-    names = header.names
-    named = {axis: find_column(names, name) for axis, name in zip(AXES, (wanted.x, wanted.y), strict=True) if name is not None}
+def find_pair(
+    names: Sequence[str], roles: Pair, wanted: Sequence[str | None], *, is_file: bool, advice: Iterable[str] = ()
+) -> tuple[str, str]:
+    """Return the columns of a pair of roles: the named ones, or those of the only pair whose names say so, with what is named.
+
+    Args:
+        names: the columns.
+        roles: `AXES` or `ENDS`.
+        wanted: the name of each; None if it is found by its name.
+        is_file: as for `resolve_columns`.
+        advice: sentences that follow in the error if there is no such pair.
+
+    Raises:
+        InputError: there is no such pair, or several; no column has a wanted name, or several have it; one column has both roles.
+    """
+    named = {role: find_column(names, name) for role, name in zip(roles, wanted, strict=True) if name is not None}
     if len(named) < 2:
-        pairs = complete_pairs(names, AXES, named)
+        pairs = complete_pairs(names, roles, named)
         if not pairs:
-            other = "a pair of names alike, such as longitude and latitude, x and y, or easting and northing"
-            missing = no_column_for(missing_role(names, AXES, named), other, [] if is_file else names)
-            raise InputError(" ".join([missing, *say_shapes(header)]))
+            role = missing_role(names, roles, named)
+            missing = f"No column for {role}: there is not {_USUAL_PAIRS[roles]}.{list_columns([] if is_file else names)}"
+            raise InputError(" ".join([f"{missing} Say which one it is with {role}='...'.", *advice]))
         if len(pairs) > 1:
-            found = join_pairs(pairs)
-            raise InputError(f"Several pairs of columns could be x and y: {found}. Say which one it is with x='...' and y='...'.")
-        if divide := say_ten_millionths(pairs[0]):
+            say = f"Say which one it is with {roles[0]}='...' and {roles[1]}='...'."
+            raise InputError(f"Several pairs of columns could be {' and '.join(roles)}: {join_pairs(pairs)}. {say}")
+        if roles == AXES and (divide := say_ten_millionths(pairs[0])):
             raise InputError(f"{divide}.")
-        named = {axis: find_column(names, name) for axis, name in zip(AXES, pairs[0], strict=True)}
-    if named["x"] == named["y"]:
-        raise InputError(f"x and y are the same column {named['x']!r}; they must differ.")
-    return named["x"], named["y"]
+        named = {role: find_column(names, name) for role, name in zip(roles, pairs[0], strict=True)}
+    first, second = (named[role] for role in roles)
+    if first == second:
+        raise InputError(f"{' and '.join(roles)} are the same column {first!r}; they must differ.")
+    return first, second
 
 
 def join_pairs(pairs: Iterable[tuple[str, str]]) -> str:
@@ -241,21 +261,6 @@ def join_pairs(pairs: Iterable[tuple[str, str]]) -> str:
     "'x' and 'y', or 'lon' and 'lat'"
     """
     return ", or ".join(f"{first!r} and {second!r}" for first, second in pairs)
-
-
-def columns_called(names: Sequence[str], wanted: str) -> list[str]:
-    """Return the columns with exactly the wanted name; without any, the columns whose names differ only in case or blanks around them."""
-    exact = [name for name in names if name == wanted]
-    return exact or [name for name in names if fold_name(name) == fold_name(str(wanted))]
-
-
-def quote_names(names: Sequence[str]) -> str:
-    """Return the first names of columns, in quotes. A text that does not look like a name may be an entry, and is only counted."""
-    shown = [name for name in names if is_like_name(name)][:_MOST_NAMED]
-    more = len(names) - len(shown)
-    if not shown:
-        return f"{more:,} names that cannot be shown" if more else "no columns"
-    return ", ".join(map(repr, shown)) + (f" and {more:,} more" if more else "")
 
 
 def list_columns(names: Sequence[str], wanted: str = "") -> str:
@@ -272,18 +277,14 @@ def list_columns(names: Sequence[str], wanted: str = "") -> str:
     return f" The columns are {quote_names(names)}.{did_you_mean(wanted, like_names)}"
 
 
-def no_column_for(role: str, wanted: str, names: Sequence[str]) -> str:
-    """Return the text of an error about a column that was searched by its name, among columns that may be listed."""
-    return f"No column for {role}: there is not {wanted}.{list_columns(names)} Say which one it is with {role}='...'."
-
-
 def find_column(names: Sequence[str], wanted: str, error: type[DpvizError] = InputError) -> str:
     """Return the column with the wanted name, as the file spells it.
 
     Raises:
         InputError: no column has the name, or several have it.
     """
-    matches = columns_called(names, wanted)
+    exact = [name for name in names if name == wanted]
+    matches = exact or [name for name in names if fold_name(name) == fold_name(str(wanted))]  # or but for case and blanks around
     if not matches:
         raise error(f"There is no column named {wanted!r}.{list_columns(names, wanted)}")
     if len(matches) > 1:
@@ -291,7 +292,7 @@ def find_column(names: Sequence[str], wanted: str, error: type[DpvizError] = Inp
     return matches[0]
 
 
-def parse_numbers(values: NDArray[np.generic] | pa.ChunkedArray, name: str, *, are_counts: bool = False) -> Floats:
+def parse_numbers(values: NDArray[np.object_] | pa.ChunkedArray, name: str, *, are_counts: bool = False) -> Floats:
     """Return (n,) numbers of a column, NaN where an entry is no number, or where a count `MAY_BE_THOUSANDS`.
 
     Raises:
@@ -303,15 +304,11 @@ def parse_numbers(values: NDArray[np.generic] | pa.ChunkedArray, name: str, *, a
             filled = bool(pc.any(pc.not_equal(values.cast(kind), "")).as_py())
         else:  # a column of stored numbers is never refused as a whole
             filled = len(values) > 0 and not pa.types.is_null(kind) and not is_number(kind)
-    elif values.dtype.kind in "iuf":
-        return values.astype(np.float64, copy=False)
     else:
         texts = pd.Series(values, dtype=object)
         are_long = or_none(lambda: texts.str.len() > LONGEST_NUMBER)  # without any text there is no `str`
         texts = texts if are_long is None else texts.mask(are_long, "-")  # too long for a number
-        numbers = (
-            np.asarray(pd.to_numeric(texts, errors="coerce"), np.float64) if values.dtype.kind in "OU" else np.full(len(values), np.nan)
-        )
+        numbers = np.asarray(pd.to_numeric(texts, errors="coerce"), np.float64)
         if are_counts:
             marked = [isinstance(text, str) and re.match(MAY_BE_THOUSANDS, text.strip()) is not None for text in texts]
             numbers = np.where(marked, np.nan, numbers)
@@ -406,8 +403,6 @@ def values_of(entries: pa.Array) -> list[Any]:
 def raw_points(columns: PointColumns, read: Callable[[str], Any], **geometry: Any) -> RawPoints:
     """Return the rows in the columns that `read` reads by their names; `geometry` gives x and y if the points are geometries."""
     if "x" not in geometry:
-        assert columns.x is not None  # noqa: S101  (for the type checker: resolved columns have x and y, or geometry)
-        assert columns.y is not None  # noqa: S101
-        geometry |= {"x": parse_numbers(read(columns.x), columns.x), "y": parse_numbers(read(columns.y), columns.y)}
+        geometry |= {axis: parse_numbers(read(name), name) for axis, name in zip(AXES, columns.coordinates, strict=True)}
     count = None if columns.count is None else parse_numbers(read(columns.count), columns.count, are_counts=True)
     return RawPoints(count=count, person=None if columns.person is None else people_of(read(columns.person)), **geometry)

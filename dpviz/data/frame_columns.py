@@ -12,20 +12,14 @@ from pandas.api.types import is_bool_dtype, is_numeric_dtype
 from dpviz.data.columns import find_count, list_columns
 from dpviz.data.roles import EachRow, PublicHeader, each_row_of, says_none, unread_columns
 from dpviz.errors import InputError
+from dpviz.space.region_tables import cells_of
 
 _MAY_BE_NAMES = ("count", "person")
 
 
 def column_of(table: pd.DataFrame, name: str, counted: str = "trips") -> pd.Series:
     """Return a column of a table; raise `InputError` if the table is no DataFrame, or has no such column, or several."""
-    if not isinstance(table, pd.DataFrame):
-        raise InputError(f"The table of {counted} must be a DataFrame.")
-    positions = [index for index, column in enumerate(table.columns) if column == name]
-    if not positions:
-        raise InputError(f"The table of {counted} has no column {name!r}.{list_columns(list(map(str, table.columns)), name)}")
-    if len(positions) > 1:
-        raise InputError(f"The table of {counted} has several columns {name!r}; rename all but one.")
-    return table.iloc[:, positions[0]]
+    return cells_of(table, name, counted, InputError, list_columns)
 
 
 def named_columns(frame: pd.DataFrame, options: Mapping[str, Any]) -> dict[str, pd.Series | None]:

@@ -11,7 +11,7 @@ import re
 import unicodedata
 import warnings
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from types import MappingProxyType
@@ -147,6 +147,15 @@ def fold_name(name: str) -> str:
 def is_like_name(name: str) -> bool:
     """Return whether a text looks like the name of a column. Another one may be an entry of a table without a header, and is not shown."""
     return _LIKE_A_NAME.fullmatch(name) is not None
+
+
+def quote_names(names: Sequence[str], most: int = 20) -> str:
+    """Return the first names of columns, in quotes. A text that does not look like a name may be an entry, and is only counted."""
+    shown = [name for name in names if is_like_name(name)][:most]
+    more = len(names) - len(shown)
+    if not shown:
+        return f"{more:,} names that cannot be shown" if more else "no columns"
+    return ", ".join(map(repr, shown)) + (f" and {more:,} more" if more else "")
 
 
 def _without_accents(name: str) -> str:
@@ -494,6 +503,26 @@ class Use:
         return all(self.open.values()) or bool({*AXES, *ENDS} & set(self.found))
 
 
+@dataclass(frozen=True, kw_only=True)
+class DescribedFile:
+    """What is said of a file of private data before it is counted, from which the curator chooses columns. Not for release.
+
+    Attributes:
+        format: CSV, TSV, GeoJSON, GeoPackage, GeoParquet, Parquet or Shapefile.
+        columns: the columns' names as the file spells them, geometry left out; of a matrix, they include the ids of the destinations.
+        count: the only column with the name of a number of what is counted; of trips, `read_trips` uses it if the caller names no other,
+            else it is a proposal, which readers do not use by themselves.
+        person: the only column with the name of a person; a proposal, likewise.
+        rows: number of rows, of several files that of the longest, where files state it; private.
+    """
+
+    format: str
+    columns: tuple[str, ...]
+    count: str | None
+    person: str | None
+    rows: int | None = field(default=None, repr=False)
+
+
 def propose_points(header: PublicHeader, chosen: Mapping[str, Any]) -> Use:
     """Propose the columns of points; `chosen` has columns by role, and for count perhaps "none"."""
     found = {role: chosen[role] for role in ("x", "y", "geometry") if chosen.get(role)}
@@ -509,7 +538,7 @@ def propose_points(header: PublicHeader, chosen: Mapping[str, Any]) -> Use:
             still_open["x and y"] = pairs
         else:
             still_open |= {axis: () for axis in AXES if axis not in found}
-    return _with_counts("points", header, found, chosen, find_counts, still_open)
+    return _with_counts("points", header, found, chosen, still_open)
 
 
 def propose_trips(header: PublicHeader, chosen: Mapping[str, Any]) -> Use:
@@ -529,14 +558,14 @@ def propose_trips(header: PublicHeader, chosen: Mapping[str, Any]) -> Use:
                 said = [(role, name) for name in plain for role, rest in _sides(name) if not set(rest) - _IDS]
                 found |= dict(said) if len(said) == 1 else {}
             still_open |= {role: () for role in ENDS if role not in found}
-    return _with_counts("trips", header, found, chosen, find_trips, still_open)
+    return _with_counts("trips", header, found, chosen, still_open)
 
 
 def propose_areas(header: PublicHeader, chosen: Mapping[str, Any]) -> Use:
     """Propose the columns of records with ids of regions, as `propose_points` does."""
     region = chosen.get("region") or only(find_regions(header.names))
     found = {} if region is None else {"region": region}
-    return _with_counts("areas", header, found, chosen, find_counts, {} if found else {"region": ()})
+    return _with_counts("areas", header, found, chosen, {} if found else {"region": ()})
 
 
 def _with_counts(
@@ -544,13 +573,13 @@ def _with_counts(
     header: PublicHeader,
     found: dict[str, Any],
     chosen: Mapping[str, Any],
-    find: Callable[[Sequence[str]], tuple[str, ...]],
     still_open: Mapping[str, tuple[Any, ...]],
 ) -> Use:
     """Add the columns of counts and persons to those that say where."""
     used = {name for columns in found.values() for name in ((columns,) if isinstance(columns, str) else columns)}
     rest = [name for name in header.names if name not in used]
-    count, person = chosen.get("count") or only(find(rest)), chosen.get("person") or only(find_persons(rest))
+    counts = find_trips(rest) if kind == "trips" else find_counts(rest)
+    count, person = chosen.get("count") or only(counts), chosen.get("person") or only(find_persons(rest))
     others = {"count": None if says_none(count) else count, "person": person}
     found |= {role: name for role, name in others.items() if name is not None}
     unread = unread_columns(header, {*used, str(person)}) if count is None else ()
@@ -584,11 +613,9 @@ def quote_unread(unread: Sequence[str]) -> str:
     >>> quote_unread(["volume", "12.5"])
     "'volume' and 1 more"
     """
-    shown = [name for name in unread if is_like_name(name)][:_MOST_LISTED]
-    more = len(unread) - len(shown)
-    if not shown:
-        return f"{more:,} column{'' if more == 1 else 's'}"
-    return ", ".join(map(repr, shown)) + (f" and {more:,} more" if more else "")
+    if not any(map(is_like_name, unread)):
+        return f"{len(unread):,} column{'' if len(unread) == 1 else 's'}"
+    return quote_names(unread, _MOST_LISTED)
 
 
 def say_each_row(noun: str, unread: Sequence[str]) -> str:

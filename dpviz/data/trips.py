@@ -446,7 +446,7 @@ class TripCounts(Counts):
         is_declared = declares_unit(unit, placed.person, most, words=TRIPS)
         bound = None if placed.person is None else bound_of(most, key, distinct=distinct, fewer=bad_rows if exactly else KEEP)
         counted = placed.counts(bound, regions.size(regions.depth) * ends.size(ends.depth))
-        trip_counts = cls.from_cell_counts(
+        return cls.from_cell_counts(
             counted,
             regions=regions,
             destinations=ends,
@@ -454,8 +454,8 @@ class TripCounts(Counts):
             exactly=exactly,
             enforced=bound is not None,
             unit_declared=is_declared or placed.count is None,
+            each_row=each_row,
         )
-        return replace(trip_counts, each_row=each_row)
 
     @classmethod
     def from_cell_counts(cls, counted: CellCounts, *, regions: Regions, destinations: Regions, **declared: Any) -> TripCounts:

@@ -27,7 +27,8 @@ from dpviz.mechanisms.run import Run
 from dpviz.papers.parts import join_parts
 from dpviz.papers.psd import budget_of
 from dpviz.privacy.entropy import Entropy
-from dpviz.samples.points import CLUSTERS, SEED, load_point_sample
+from dpviz.samples.made_up import SEED
+from dpviz.samples.points import CLUSTERS, load_point_sample
 from dpviz.space.domain import Domain
 from dpviz.space.workloads import area_share, random_rectangles
 

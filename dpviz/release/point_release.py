@@ -22,7 +22,7 @@ from dpviz.release.count_release import CountRelease
 from dpviz.release.intervals import ASSUMED
 from dpviz.release.regular_grid import make_dataset
 from dpviz.release.unevenness import CutSums, Unevenness
-from dpviz.space.coverage import check_coverage, is_areas, shapes_of
+from dpviz.space.coverage import check_coverage, is_areas, shapes_in
 from dpviz.space.domain import Domain
 from dpviz.space.interpolate import FILLS, UNIFORM, interpolation_sums
 from dpviz.space.mask import open_cells
@@ -206,7 +206,7 @@ class PointRelease(CountRelease):
             DomainError: polygons without CRS although the domain has one; invalid or missing geometry; or more than 1e-9 of a polygon
                 outside the domain.
         """
-        shapes = shapes_of(self.domain, areas)
+        shapes = shapes_in(self.domain.crs, areas)
         share = check_coverage(self.domain, shapes, outside)
         estimates = self._sum_shares(area_overlap(self.tree, self.domain, shapes), len(shapes), self.count, spread=spread)
         return _pack_result(estimates, share if outside == "inside_part" else None, spread)
@@ -245,7 +245,7 @@ class PointRelease(CountRelease):
         Raises:
             DomainError: malformed boxes or polygons.
         """
-        comparable = shapes_of(self.domain, queries) if is_areas(queries) else queries
+        comparable = shapes_in(self.domain.crs, queries) if is_areas(queries) else queries
         return check_coverage(self.domain, comparable, "inside_part")
 
     def blocks(self, zoom: int) -> Floats:

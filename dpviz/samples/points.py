@@ -19,21 +19,8 @@ from dpviz.data.fingerprints import sample_fingerprint
 from dpviz.data.points import PointCounts
 from dpviz.errors import InputError
 from dpviz.samples import stand_ins
-from dpviz.samples.made_up import MOST_SAMPLES, SEED, check_size, find_sample, table
+from dpviz.samples.made_up import SEED, check_size, find_sample, table
 from dpviz.space.domain import Domain
-
-__all__ = [
-    "MOST_SAMPLES",
-    "POINT_SAMPLES",
-    "SEED",
-    "Sample",
-    "SampleInfo",
-    "daily_routes",
-    "gaussian_cluster",
-    "load_point_sample",
-    "los_angeles",
-    "sample_xy",
-]
 
 SQUARE = (-118.62277, 33.73670, -117.86459, 34.36776)
 DECIMALS = 5

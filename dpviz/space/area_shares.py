@@ -11,9 +11,10 @@ import shapely
 from numpy.typing import NDArray
 from pyproj import CRS, Geod
 
-from dpviz.arrays import Floats, Integers, number_runs
+from dpviz.arrays import Floats, Integers
 from dpviz.errors import DomainError
 from dpviz.space.borders import common_areas
+from dpviz.space.mask import count_up
 from dpviz.space.regions import Regions, are_areas
 
 Shapes = NDArray[np.object_]
@@ -76,10 +77,7 @@ def _weighted_shares(regions: Regions, cut: tuple[Shapes, Integers, Integers], w
         parts = shapely.intersection(parts, leaves[piece_leaf])
         mass = mass * shapely.area(parts) / shapely.area(shapes[piece])
     total = np.bincount(piece_leaf, mass, len(leaves))
-    first = np.searchsorted(piece_leaf, leaf)
-    number = np.searchsorted(piece_leaf, leaf, side="right") - first
-    pair, step = number_runs(number)
-    chosen = step + first[pair]
+    pair, chosen = count_up(*(np.searchsorted(piece_leaf, leaf, side=side) for side in ("left", "right")))
     inside = np.bincount(pair, mass[chosen] * _parts_inside(parts[chosen], polygons[query[pair]]), len(leaf))
     known = total[leaf] > 0
     return np.where(known, np.minimum(inside / np.where(known, total[leaf], 1.0), 1.0), by_area)

@@ -27,25 +27,19 @@ def is_areas(queries: object) -> bool:
     return isinstance(queries, geopandas.GeoDataFrame | geopandas.GeoSeries | shapely.Geometry)
 
 
-def shapes_of(domain: Domain, areas: Any) -> Shapes:
-    """Convert polygons to the domain's CRS.
+def shapes_in(crs: CRS | str | None, areas: Any) -> Shapes:
+    """Convert polygons to a CRS, that of a domain or of regions.
 
     Args:
-        domain: the public domain.
-        areas: GeoDataFrame or GeoSeries of q polygons; or one polygon, in the domain's CRS.
+        crs: the CRS; None if polygons are left as they are.
+        areas: GeoDataFrame or GeoSeries of q polygons; or one polygon, in this CRS.
 
     Returns:
-        (q,) shapely polygons, reprojected if the domain has a CRS.
+        (q,) shapely polygons, reprojected if there is a CRS.
 
     Raises:
-        DomainError: `areas` is not a GeoDataFrame or GeoSeries, has no CRS although the domain has one, or has an invalid or missing
-            geometry.
+        DomainError: `areas` is not a GeoDataFrame or GeoSeries, has no CRS although there is one, or has an invalid or missing geometry.
     """
-    return shapes_in(domain.crs, areas)
-
-
-def shapes_in(crs: CRS | str | None, areas: Any) -> Shapes:
-    """Convert polygons to a CRS, or leave them as they are if it is None; arguments and errors as for `shapes_of`."""
     if isinstance(areas, shapely.Geometry):
         areas = geopandas.GeoSeries([areas], crs=crs)
     if not is_areas(areas):
@@ -84,7 +78,7 @@ def check_coverage(domain: Domain, queries: ArrayLike | Shapes, outside: str = "
 
     Args:
         domain: the public domain.
-        queries: (q, 4) boxes west, south, east, north, or (q,) polygons that `shapes_of` returned, in the domain's CRS.
+        queries: (q, 4) boxes west, south, east, north, or (q,) polygons that `shapes_in` returned, in the domain's CRS.
         outside: "refuse" raises for queries partly outside; "inside_part" allows them.
 
     Returns:

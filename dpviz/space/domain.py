@@ -58,10 +58,7 @@ class Domain(HtmlCard):
     mask: CellMask | None = None
 
     def __post_init__(self) -> None:
-        if isinstance(self.crs, str) and self.crs == _OF_BOUNDS:
-            object.__setattr__(self, "crs", _stated_crs(self.bounds))
-        object.__setattr__(self, "crs", _crs_text(self.crs))
-        _refuse_other_crs(crs_of(self.bounds), self.crs)
+        object.__setattr__(self, "crs", _check_crs(self.crs, crs_of(self.bounds)))
         object.__setattr__(self, "bounds", _check_bounds(bounds_of(self.bounds), self.is_geographic))
         if isinstance(self.order, bool) or not isinstance(self.order, int | np.integer) or not 1 <= self.order <= FINEST_ORDER:
             raise DomainError(f"The lattice's order must be a whole number from 1 to {FINEST_ORDER}.")
@@ -228,16 +225,6 @@ def area_of_bounds(bounds: tuple[float, float, float, float], crs: str) -> float
     return float(Domain(bounds=bounds, crs=crs, order=1).areas_km2([[0, 0, 2, 2]])[0])
 
 
-def _stated_crs(bounds: object) -> CRS:
-    """Return the CRS that bounds state; raise `DomainError` if they state none."""
-    stated = crs_of(bounds)
-    if stated is None:
-        raise DomainError(
-            "Bounds need a CRS, which is never guessed: crs='EPSG:4326', for instance, or crs=None for a plane without a map."
-        )
-    return stated
-
-
 def as_domain(domain: Domain | Bounds, crs: object) -> Domain:
     """Return a domain as it is, or the one with these bounds in a CRS.
 
@@ -326,11 +313,21 @@ def _is_geographic(crs: str) -> bool:
     return bool(CRS(crs).is_geographic)
 
 
-def _crs_text(crs: object) -> str | None:
-    """Return what a CRS is stored as. Names are looked up once: in each new thread the first look-up opens the table of all of them."""
-    if crs is None:
-        return None
-    return _text_of_name(crs) if isinstance(crs, str) else _text_of(crs)
+def _check_crs(crs: object, stated: CRS | None) -> str | None:
+    """Return what the CRS of a domain is stored as; if it is left out, the one that the bounds state. Both must be the same.
+
+    Names are looked up once: in each new thread the first look-up opens the table of all of them.
+    """
+    if isinstance(crs, str) and crs == _OF_BOUNDS:
+        if stated is None:
+            raise DomainError(
+                "Bounds need a CRS, which is never guessed: crs='EPSG:4326', for instance, or crs=None for a plane without a map."
+            )
+        crs = stated
+    text = None if crs is None else _text_of_name(crs) if isinstance(crs, str) else _text_of(crs)
+    if stated is not None and (text is None or not stated.equals(CRS(text), ignore_axis_order=True)):
+        raise DomainError("The rectangle states another CRS than crs: pass its own, crs=shape.crs, or reproject it with shape.to_crs(...).")
+    return text
 
 
 def _text_of(crs: object) -> str:
@@ -344,12 +341,6 @@ def _text_of(crs: object) -> str:
             " such as 'EPSG:4326' or a UTM zone, or None for a plane without a map."
         )
     return str(parsed.to_string())
-
-
-def _refuse_other_crs(stated: CRS | None, crs: str | None) -> None:
-    """Refuse bounds that state a CRS if it is not that of the domain."""
-    if stated is not None and (crs is None or not stated.equals(CRS(crs), ignore_axis_order=True)):
-        raise DomainError("The rectangle states another CRS than crs: pass its own, crs=shape.crs, or reproject it with shape.to_crs(...).")
 
 
 _text_of_name = lru_cache(maxsize=256)(_text_of)

@@ -15,11 +15,11 @@ import pandas as pd
 
 from dpviz.amounts import LONGEST_NUMBER
 from dpviz.arrays import Integers, Places, Texts
-from dpviz.errors import DomainError, did_you_mean
+from dpviz.errors import DomainError, DpvizError, did_you_mean
 from dpviz.space.denominators import read_denominator
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -105,19 +105,32 @@ def shapes_of(table: pd.DataFrame) -> geopandas.GeoSeries | None:
     return None if table.geometry.isna().all() else table.geometry
 
 
-def cells_of(table: pd.DataFrame, column: str) -> pd.Series:
+def cells_of(
+    table: pd.DataFrame,
+    column: str,
+    rows: str = "regions",
+    error: type[DpvizError] = DomainError,
+    advise: Callable[[list[str], str], str] = lambda names, wanted: did_you_mean(wanted, names),
+) -> pd.Series:
     """Return the (n,) cells of the column with this name.
 
+    Args:
+        table: the table.
+        column: the name.
+        rows: what a row is, for errors.
+        error: the class of errors.
+        advise: what an error says, from the names that there are and the one that there is not.
+
     Raises:
-        DomainError: `table` is not a DataFrame, or has no column or several columns of this name.
+        DomainError: `table` is not a DataFrame, or has no column or several columns of this name. Or another `error`.
     """
     if not isinstance(table, pd.DataFrame):
-        raise DomainError("The table of regions must be a DataFrame.")
+        raise error(f"The table of {rows} must be a DataFrame.")
     positions = [index for index, name in enumerate(table.columns) if name == column]
     if not positions:
-        raise DomainError(f"The table of regions has no column {column!r}.{did_you_mean(column, [str(name) for name in table.columns])}")
+        raise error(f"The table of {rows} has no column {column!r}.{advise(list(map(str, table.columns)), column)}")
     if len(positions) > 1:
-        raise DomainError(f"The table of regions has several columns {column!r}; rename all but one.")
+        raise error(f"The table of {rows} has several columns {column!r}; rename all but one.")
     return table.iloc[:, positions[0]]
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dpviz.errors import DomainError
-from dpviz.space.coverage import shapes_of
+from dpviz.space.coverage import shapes_in
 from dpviz.space.domain import Domain
 from dpviz.space.mask import FINEST_MASK, CellMask
 from dpviz.space.outline import Outline
@@ -45,7 +45,7 @@ def mask_outside(
     >>> mask_outside(domain, geopandas.GeoSeries([shapely.box(0.5, 0.5, 1.5, 0.9)])).mask
     CellMask(2 of 16 cells open)
     """
-    shapes = areas.shapes_around(domain) if isinstance(areas, Outline) else shapes_of(domain, areas)
+    shapes = areas.shapes_around(domain) if isinstance(areas, Outline) else shapes_in(domain.crs, areas)
     is_open = find_touched(domain, shapes, min(domain.order, FINEST_MASK), report)
     if domain.mask is not None:
         is_open &= domain.mask.blocks(len(is_open).bit_length() - 1)

@@ -87,7 +87,7 @@ class Tree(Hierarchy):
             (k,) indices of leaves.
         """
         if self.lines is not None:
-            return self._grid_leaf(column, row)
+            return self._grid_leaf(*self.lines, column, row)
         if self.curve is not None:
             leaves, first = self._leaves_on_curve
             return leaves[np.searchsorted(first, self.curve.positions(column, row, self.order), side="right") - 1]
@@ -117,9 +117,7 @@ class Tree(Hierarchy):
         order = np.argsort(first)
         return self.leaves[order], first[order]
 
-    def _grid_leaf(self, column: NDArray[np.int32], row: NDArray[np.int32]) -> Integers:
-        assert self.lines is not None  # noqa: S101
-        columns, rows = self.lines
+    def _grid_leaf(self, columns: Lines, rows: Lines, column: NDArray[np.int32], row: NDArray[np.int32]) -> Integers:
         i, j = intervals(columns, column), intervals(rows, row)
         bottom = self.starts[self.height]
         if len(columns) == len(rows) and (len(columns) - 1).bit_count() == 1:

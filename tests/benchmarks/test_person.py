@@ -37,7 +37,7 @@ import dpviz as dv
 from dpviz.data.bounding import bound_of
 from dpviz.data.counting.job import Job, LeafColumn, Pairs, Progress, XyColumns
 from dpviz.data.counting.block import StreamSettings
-from dpviz.data.counting.stream import count_stream
+from dpviz.data.counting.engines import count_stream
 from dpviz.data.leaf_ids import LeafIds
 from tests.data.counting.lattice import cells_on
 

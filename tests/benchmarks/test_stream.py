@@ -33,7 +33,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import dpviz as dv
 from dpviz.data.counting.job import Job, LeafColumn, Pairs, Progress, XyColumns
-from dpviz.data.counting.stream import count_stream
+from dpviz.data.counting.engines import count_stream
 from dpviz.data.leaf_ids import LeafIds
 from tests.data.counting.lattice import cells_on
 

@@ -14,12 +14,11 @@ from dpviz.data.points import PointCounts
 from dpviz.families import POINT_FAMILY
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
+from dpviz.samples.made_up import MOST_SAMPLES, SEED
 from dpviz.samples.points import (
     BOUNDS,
-    MOST_SAMPLES,
     PAPER_SIZE,
     POINT_SAMPLES,
-    SEED,
     daily_routes,
     gaussian_cluster,
     load_point_sample,

@@ -8,7 +8,7 @@ import shapely
 from dpviz.bundled import folder
 from dpviz.data.trips import TripCounts
 from dpviz.samples import trips as made
-from dpviz.samples.points import SEED
+from dpviz.samples.made_up import SEED
 from dpviz.samples.trips import TRIP_SAMPLES, load_trip_sample, northeast_of, synthetic_trips, us_commuters, us_counties
 from dpviz.space.pair_tree import PairTree
 from tests.data.reading.files import refused

@@ -16,7 +16,7 @@ from dpviz.amounts import LONGEST_NUMBER
 from dpviz.data.cell_counts import Totals, check_rows
 from dpviz.data.columns import readable_texts
 from dpviz.data.library_errors import or_none, without_private_text
-from dpviz.data.reading.safety import first_bytes
+from dpviz.data.reading.safety import read_bytes
 from dpviz.data.reading.tables import open_header
 from dpviz.data.reading.text_rows import HEAD_BYTES, NO_BAD_LINES, NOT_CUT, BadLines, any_longer, cut_lines, line_begins, read_lines
 from dpviz.errors import DpvizError, InputError
@@ -194,7 +194,7 @@ def text_parts(path: Path, job: Job) -> list[Part]:
         InputError: the file cannot be read, or has other columns than the job.
     """
     rule = "The file cannot be read: does it exist, and may you read it?"
-    head, size = without_private_text(rule, lambda: (first_bytes(path, HEAD_BYTES), path.stat().st_size))
+    head, size = without_private_text(rule, lambda: (read_bytes(path, HEAD_BYTES), path.stat().st_size))
     header = open_header(job.format, head, job.text_format)
     if header.names != tuple(job.schema.names):
         raise InputError(OTHER_COLUMNS)

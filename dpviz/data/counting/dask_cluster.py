@@ -267,14 +267,13 @@ async def _run_on_workers(client: Client, function: Callable[..., Any], *argumen
     return {worker: None if isinstance(answer, BaseException) else answer for worker, answer in answers.items()}
 
 
-def wait_for_result(client: Client, future: Future[Any], progress: Progress, share: float = 1.0) -> Any:
+def wait_for_result(client: Client, future: Future[Any], progress: Progress) -> Any:
     """Wait for the result of a future.
 
     Args:
         client: a client of the cluster.
         future: what the workers compute.
         progress: reports progress, and can cancel.
-        share: the share of this future in the whole job, from 0 to 1.
 
     Raises:
         InputError: the workers failed; the connection to the scheduler broke; or the scheduler did not answer, or had no worker, for
@@ -286,7 +285,7 @@ def wait_for_result(client: Client, future: Future[Any], progress: Progress, sha
         with _open_bar(client, future) as bar:
             while future.status == "pending":
                 heartbeat.check()
-                progress.report(share * bar.done)
+                progress.report(bar.done)
                 time.sleep(_POLL_SECONDS)
         return _get_result(client, future)
     finally:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,6 +25,7 @@ from dpviz.data.reading.sources import memory_bytes
 from dpviz.errors import DpvizError, InputError
 
 if TYPE_CHECKING:
+    from dpviz.data.bounding import Bound
     from dpviz.data.cell_counts import CellSums
     from dpviz.data.counting.block import BlockStream, StreamSettings
 
@@ -50,11 +51,12 @@ _CLOSED_SETTINGS = {
 }
 
 
-def add_people(stream: BlockStream, sums: CellSums, progress: Progress, settings: StreamSettings) -> None:
-    """Bound each person's records in the blocks of a job with a bound, and add up those that are kept.
+def add_people(stream: BlockStream, bound: Bound, sums: CellSums, progress: Progress, settings: StreamSettings) -> None:
+    """Bound each person's records in the blocks of a job, and add up those that are kept.
 
     Args:
         stream: the blocks.
+        bound: that of the job.
         sums: where kept records are added.
         progress: reports progress, and can cancel.
         settings: DuckDB's memory, threads and folder.
@@ -65,8 +67,7 @@ def add_people(stream: BlockStream, sums: CellSums, progress: Progress, settings
         DpvizError: the count was cancelled.
     """
     job = stream.job
-    assert job.bound is not None  # noqa: S101  (for the type checker)
-    people = SortedPeople(bound=job.bound, sums=sums)
+    people = SortedPeople(bound=bound, sums=sums)
     kinds = {"person": pa.int64() if job.persons_are_numbers else pa.large_string()}
     kinds |= {"cell": pa.int32() if sums.size <= _INT32 else pa.int64()} | ({} if job.count is None else {"amount": pa.int64()})
     schema = pa.schema(kinds)
@@ -86,7 +87,7 @@ def add_people(stream: BlockStream, sums: CellSums, progress: Progress, settings
         session.stream(f"FROM {_ROWS} ORDER BY person, cell", take)
     people.finish()
     job.refuse(stream.totals, stream.bad)
-    if people.fewer and job.bound.fewer == REFUSE:
+    if people.fewer and bound.fewer == REFUSE:
         raise InputError(FEWER)
 
 
@@ -139,16 +140,13 @@ class Session:
                 while not wait([future], _WAIT_SECONDS).done:
                     self.progress.report(self.share())
             except BaseException:
-                self._interrupt(future)
+                self.stopped.set()
+                while not wait([future], _WAIT_SECONDS / 2).done:  # repeatedly, because an interrupt between two statements has no effect
+                    self.connection.interrupt()
                 raise
         failed = future.exception()
         if failed is not None:
             raise self._convert_error(failed)
-
-    def _interrupt(self, future: Future[None]) -> None:
-        self.stopped.set()
-        while not wait([future], _WAIT_SECONDS / 2).done:  # repeatedly, because an interrupt between two statements has no effect
-            self.connection.interrupt()
 
     def _convert_error(self, error: BaseException) -> DpvizError:
         """Return the dpviz error for an error that DuckDB raised."""

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 from pyproj import CRS
 
+from dpviz.data.cell_counts import CellSums
 from dpviz.data.columns import no_number
+from dpviz.data.counting.block import BlockStream, StreamSettings
 from dpviz.data.counting.job import CellFinder, Job
-from dpviz.data.counting.stream import count_stream
 from dpviz.data.reading.geometries import same_crs
 from dpviz.data.reading.sources import TABLES
 from dpviz.data.reading.text_rows import UTF16
@@ -22,10 +24,12 @@ if TYPE_CHECKING:
 
     from dpviz.data.bounding import Bound
     from dpviz.data.cell_counts import CellCounts
+    from dpviz.data.columns import PointColumns
     from dpviz.data.counting.job import Progress
     from dpviz.data.counting.scheduler import Scheduler
     from dpviz.data.reading.safety import Limits
     from dpviz.data.reading.sources import FoundFiles
+    from dpviz.data.reading.trips import IdColumns
 
 NUMPY, DUCKDB, DASK, AUTO = "numpy", "duckdb", "dask", "auto"
 ENGINES = (NUMPY, DUCKDB, DASK)
@@ -66,18 +70,6 @@ def choose_engine(files: FoundFiles, engine: str, scheduler: Scheduler | None, l
 def is_installed(engine: str) -> bool:
     """Return whether the packages that an engine needs are installed."""
     return all(find_spec(name) is not None for name in _NEEDS[engine])
-
-
-class Roles(Protocol):
-    """Columns by their roles."""
-
-    @property
-    def count(self) -> str | None:
-        """The column of records per row."""
-
-    @property
-    def person(self) -> str | None:
-        """The column that says who a row belongs to."""
 
 
 class OnlyNumpyError(InputError):
@@ -130,6 +122,41 @@ def run_engine(plan: Plan, scheduler: Scheduler | None, progress: Progress) -> C
     return count_with_dask(plan.job, progress, DaskCluster(scheduler=scheduler))
 
 
+_DEFAULT_SETTINGS = StreamSettings()
+
+
+def count_stream(job: Job, progress: Progress, settings: StreamSettings = _DEFAULT_SETTINGS) -> CellCounts:
+    """Count all rows of files that need not fit in memory, block by block: blocks are read by several threads, and added up.
+
+    With a person column, DuckDB sorts their rows by person, on disk if they do not fit in memory, and each person's records are bounded
+    while the sorted rows stream by. DuckDB opens no file of its own, and data that are spilled to disk are removed, even if the count
+    fails.
+
+    Args:
+        job: the files, Parquet, CSV or TSV, and what is counted in them.
+        progress: reports progress, and can cancel.
+        settings: the threads, and the memory and folder of DuckDB.
+
+    Raises:
+        InputError: the files cannot be read, a row is bad and bad rows are refused, or there is no room to spill.
+        DpvizError: the count was cancelled.
+    """
+    progress.report(0.0)
+    stream = BlockStream(job=job, threads=settings.threads or os.cpu_count() or 1)
+    sums = CellSums(size=job.finder.size)
+    if job.bound is None:
+        for block in stream.blocks():
+            sums.add(block.cells, block.records)
+            progress.report(stream.share)
+        job.refuse(stream.totals, stream.bad)
+    else:
+        from dpviz.data.counting.duckdb import add_people  # noqa: PLC0415  (DuckDB is an extra)
+
+        add_people(stream, job.bound, sums, progress, settings)
+    progress.report(1.0)
+    return sums.counts(stream.totals, stream.bad.total)
+
+
 _OTHER_CRS = (
     "The files are not in the CRS of the {name}, and only engine='numpy' reprojects: reproject the files,"
     " use their CRS for the {name}, or choose engine='numpy'."
@@ -143,7 +170,7 @@ _PERSON_TYPES = (
 _NESTED = "A column that is needed holds lists or records; store one text or number per cell."
 
 
-def make_job(files: FoundFiles, finder: CellFinder, columns: Roles, bound: Bound | None, *, drop: bool) -> Job:
+def make_job(files: FoundFiles, finder: CellFinder, columns: PointColumns | IdColumns, bound: Bound | None, *, drop: bool) -> Job:
     """Make the job of counting tables.
 
     Args:

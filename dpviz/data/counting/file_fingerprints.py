@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from dpviz.data.counting.job import Progress
 from dpviz.data.library_errors import without_private_text
 from dpviz.data.reading.memory_tables import TableUpload
-from dpviz.data.reading.safety import first_bytes, is_path
+from dpviz.data.reading.safety import is_path, read_bytes
 
 if TYPE_CHECKING:
     from dpviz.data.reading.sources import FoundFiles
@@ -37,7 +37,7 @@ def source_fingerprints(found: FoundFiles, watch: Progress = _UNWATCHED) -> tupl
     with_rows = [source for source, rowless in zip(found.sources, found.rowless, strict=True) if not rowless]
     paths = [Path(os.fspath(source)) for source in with_rows if is_path(source)]
     uploads = [source for source in with_rows if not is_path(source) and not isinstance(source, TableUpload)]
-    return tuple(sorted({*file_fingerprints(paths, watch), *(content_fingerprint(first_bytes(upload, -1)) for upload in uploads)}))
+    return tuple(sorted({*file_fingerprints(paths, watch), *(content_fingerprint(read_bytes(upload, -1)) for upload in uploads)}))
 
 
 def content_fingerprint(content: bytes) -> str:

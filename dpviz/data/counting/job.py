@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import ClassVar, Generic, Protocol, TypeVar
+from typing import ClassVar, Generic, TypeAlias, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -157,7 +157,6 @@ def person_texts(column: pa.ChunkedArray, *, in_text_table: bool) -> pa.ChunkedA
         column: entries of a person column.
         in_text_table: whether it is a column of a text table, in which the words NA, null, NaN and the like are missing entries.
     """
-    column = column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])
     column = column.cast(plain_type(column.type))
     missing_words = MISSING_WORDS if in_text_table else ()
     if is_text(column.type):
@@ -216,29 +215,6 @@ def cancellation() -> DpvizError:
 Columns = Mapping[str, pa.ChunkedArray]
 
 
-class CellFinder(Protocol):
-    """A rule that finds the cell of each row from some of its columns."""
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The columns to read, by the file's own names."""
-
-    @property
-    def number_columns(self) -> tuple[str, ...]:
-        """Those that hold coordinates as numbers, or as texts of numbers."""
-
-    @property
-    def by_id(self) -> bool:
-        """Whether the columns hold ids of regions."""
-
-    @property
-    def size(self) -> int:
-        """How many cells there are; they are numbered 0 to size - 1."""
-
-    def cells(self, columns: Columns) -> Integers:
-        """Return (n,) the cell of each row, OUTSIDE or BAD. It depends on that row alone. `columns` maps names to Arrow columns."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class XyColumns:
     """Points in two columns of coordinates.
@@ -274,21 +250,18 @@ class GeometryColumn:
         geometry: the column of points.
         encoding: "WKB", or "point" for a record of x and y.
         centroids: whether polygons are read as their centroids.
+        number_columns: no column holds coordinates as numbers.
     """
 
     geometry: str
     encoding: str
     centroids: bool = False
+    number_columns: ClassVar[tuple[str, ...]] = ()
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The column to read."""
         return (self.geometry,)
-
-    @property
-    def number_columns(self) -> tuple[str, ...]:
-        """None."""
-        return ()
 
     def coordinates(self, columns: Columns) -> tuple[Floats, Floats]:
         """Return (n,) x and (n,) y; NaN where a geometry is missing or not a point."""
@@ -425,3 +398,11 @@ class Pairs(Generic[Leaves]):
     def cells(self, columns: Columns) -> Integers:
         """Return (n,) the pair of each row."""
         return pairs_of(self.origin.cells(columns), self.destination.cells(columns), self.destination.size)
+
+
+CellFinder: TypeAlias = PointCells | LeafColumn | Pairs[PointCells] | Pairs[LeafColumn]
+"""A rule that finds the cell of each row from its `columns`.
+
+`number_columns` are those that hold coordinates as numbers, or as texts of numbers; `by_id` says whether columns hold ids of regions.
+Cells are numbered 0 to `size` - 1. What `cells` returns for a row depends on that row alone.
+"""

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, TypeAlias
 
-from dpviz.data.cells import pairs_of, whole_counts
+from dpviz.data.cells import pairs_of
 from dpviz.data.columns import NOT_POINTS, PointColumns, resolve_columns
 from dpviz.data.counting.engines import OnlyNumpyError, make_job, refuse_other_crs, schema_of
 from dpviz.data.counting.job import GeometryColumn, LeafColumn, Pairs, PointCells, XyColumns
 from dpviz.data.fingerprints import sum_rows
 from dpviz.data.leaf_ids import LeafIds
+from dpviz.data.library_errors import or_none
 from dpviz.data.placed_rows import PlacedRows
+from dpviz.data.reading.formats import declares_columns
 from dpviz.data.reading.geometries import NO_SHAPES, crs_of_file
-from dpviz.data.reading.points import read_rows, weights_of
+from dpviz.data.reading.points import header_of, read_rows, weights_of
 from dpviz.data.reading.trips import cut_length, is_matrix, read_ids, resolve_id_columns
-from dpviz.data.reading.unread import TRIP, unread_beside, unread_beside_ids, unread_in_points
+from dpviz.data.roles import EachRow, each_row_of, fold_name, unread_columns
 from dpviz.errors import InputError
 
 if TYPE_CHECKING:
@@ -25,42 +27,14 @@ if TYPE_CHECKING:
     from dpviz.data.bounding import Bound
     from dpviz.data.counting.job import Job
     from dpviz.data.reading.points import PointsRequest
-    from dpviz.data.reading.rules import ReadingRules
     from dpviz.data.reading.safety import Source
     from dpviz.data.reading.sources import FoundFiles
-    from dpviz.data.reading.trips import IdsRequest
-    from dpviz.data.roles import EachRow
+    from dpviz.data.reading.trips import IdColumns, IdsRequest
 
 _MATRIX = "The file is a matrix of trips, which only engine='numpy' reads."
 _NO_WKT = (
     "Points in WKT are read by engine='numpy' only: store x and y in two columns, or the file as GeoParquet, or choose engine='numpy'."
 )
-
-
-class Locator(Protocol):
-    """What a family adds to the reading of files: which columns say where a row is, and how rows become cells."""
-
-    @property
-    def request(self) -> ReadingRules:
-        """How rows are read."""
-
-    @property
-    def size(self) -> int:
-        """The number of cells."""
-
-    def place(self, source: Source) -> PlacedRows:
-        """Read the rows of a file into memory, and find the cell of each. It raises as `read_points`, `read_areas` and `read_trips` do."""
-
-    def job(self, files: FoundFiles, bound: Bound | None) -> Job:
-        """Make the job of counting tables for an engine that reads them itself.
-
-        Raises:
-            InputError: a column is missing or has the wrong type, or the CRS is unknown.
-            OnlyNumpyError: only "numpy" reads such files.
-        """
-
-    def unread(self, files: FoundFiles) -> EachRow | None:
-        """Return what is said of columns that are not read and may be counts, by names and declared types alone."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,7 +82,11 @@ class PointLocator:
 
     def unread(self, files: FoundFiles) -> EachRow | None:
         """Return what is said of columns that may be counts."""
-        return unread_in_points(files, self.request)
+        if self.request.columns.count is not None:
+            return None
+        header, columns = header_of(files, self.request)
+        unread = unread_columns(header, {*columns.coordinates, str(columns.person)})
+        return each_row_of("record", unread, declared=declares_columns(files.format))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,7 +119,11 @@ class IdLocator:
 
     def unread(self, files: FoundFiles) -> EachRow | None:
         """Return what is said of columns that may be counts."""
-        return unread_beside_ids(files, self.request)
+        names, request = files.header(None).names, self.request
+        if request.columns.count is not None or or_none(lambda: is_matrix(names, request)) is not False:
+            return None  # the index of pandas, which is stored last, may make the header of a matrix look wrong here
+        columns = resolve_id_columns(names, request.columns)
+        return _unread_beside(files, "record" if len(request.sides) == 1 else "trip", columns.found, columns)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,7 +149,7 @@ class PointPairLocator:
         starts = read_rows(source, replace(self.request, columns=replace(self.request.columns, x=x, y=y)))
         ends = read_rows(source, replace(self.request, columns=PointColumns(x=x_end, y=y_end)))
         origin, destination = self.finder.origin.find(starts.x, starts.y), self.finder.destination.find(ends.x, ends.y)
-        count = None if starts.count is None else whole_counts(starts.count, len(starts.x), "drop")
+        count = weights_of(starts)
         rows = None if starts.person is None else sum_rows((starts.x, starts.y, ends.x, ends.y), count, starts.person)
         cells = pairs_of(origin, destination, self.finder.destination.size)
         return PlacedRows(cells=cells, count=count, person=starts.person, ragged=starts.ragged, rows=rows)
@@ -188,4 +170,23 @@ class PointPairLocator:
 
     def unread(self, files: FoundFiles) -> EachRow | None:
         """Return what is said of columns that may be counts."""
-        return unread_beside(files, TRIP, self.finder.columns, self.request.columns)
+        return _unread_beside(files, "trip", self.finder.columns, self.request.columns)
+
+
+def _unread_beside(files: FoundFiles, noun: str, places: Collection[str], columns: PointColumns | IdColumns) -> EachRow | None:
+    """Return what is said of tables in which `places` say where: one column of ids, or the coordinates of origins and destinations."""
+    if columns.count is not None:
+        return None
+    header = files.header(None)
+    folded = {fold_name(name) for name in (*places, str(columns.person))}
+    return each_row_of(noun, unread_columns(header, [name for name in header.names if fold_name(name) in folded]))
+
+
+Locator: TypeAlias = PointLocator | IdLocator | PointPairLocator
+"""What a family adds to the reading of files: which columns say where a row is, and how rows become cells.
+
+`place` reads the rows of a file into memory and finds the cell of each; it raises as `read_points`, `read_areas` and `read_trips` do.
+`job` makes the job of counting tables for an engine that reads them itself: `InputError` says that a column is missing or has the wrong
+type, or that the CRS is unknown, and `OnlyNumpyError` that only "numpy" reads such files. `unread` returns what is said of columns that
+are not read and may be counts, by names and declared types alone.
+"""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from dpviz.data.reading.safety import DEFAULT_LIMITS, Limits, Source
+from dpviz.data.reading.safety import DEFAULT_LIMITS, Source
 from dpviz.data.reading.text_format import PLAIN_TEXT, TextFormat
 from dpviz.data.reading.trips import open_rows, read_through
-from dpviz.data.roles import NOTHING_CHOSEN, Use, propose_areas
+from dpviz.data.roles import NOTHING_CHOSEN, DescribedFile, Use, propose_areas
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,23 +17,15 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AreasFile:
-    """A description of a table of ids of regions, from which the curator chooses the columns. Not for release.
+class AreasFile(DescribedFile):
+    """A description of a table of ids of regions, from which the curator chooses the columns.
 
     Attributes:
-        format: CSV, TSV or Parquet.
-        columns: the columns' names as the file spells them.
         region: the only column whose name says that it holds ids of regions; None if there is none, or several.
-        count: likewise for numbers of records; a proposal, which `read_areas` does not use by itself, and nor are the others.
-        person: likewise for persons.
         use: what the header says of records in regions.
     """
 
-    format: str
-    columns: tuple[str, ...]
     region: str | None
-    count: str | None
-    person: str | None
     use: Use = field(compare=False)
 
 
@@ -41,7 +33,6 @@ def inspect_areas(
     source: Source,
     *,
     through: bool = True,
-    limits: Limits = DEFAULT_LIMITS,
     text_format: TextFormat = PLAIN_TEXT,
     chosen: Mapping[str, Any] = NOTHING_CHOSEN,
 ) -> AreasFile:
@@ -50,7 +41,6 @@ def inspect_areas(
     Args:
         source: a path, or an open binary file with a `name`.
         through: whether to read the ids and counts of every row as well.
-        limits: the most that the file may hold.
         text_format: the declared format of a text table.
         chosen: columns that are named, by role, as the file spells them; for count perhaps "none".
 
@@ -65,7 +55,7 @@ def inspect_areas(
     >>> found.region, found.count
     ('tract', 'count')
     """
-    opened = open_rows(source, limits, text_format=text_format)
+    opened = open_rows(source, DEFAULT_LIMITS, text_format=text_format)
     described = describe_areas(opened.format, opened.header, chosen)
     if through and described.region is not None:
         read_through(opened, [described.region], described.count, "records")

@@ -14,17 +14,6 @@ from dpviz.arrow_memory import copy_to_arrow
 _RELEASE_SECONDS = 10.0  # threads need milliseconds, unless the machine is overloaded
 
 
-class _Skip:
-    """A handler that leaves out rows with more or fewer cells than the header, and counts them."""
-
-    def __init__(self, widths: list[int]) -> None:
-        self._widths = widths
-
-    def __call__(self, row: pyarrow.csv.InvalidRow) -> str:
-        self._widths.append(row.actual_columns)
-        return "skip"
-
-
 def read_csv(
     content: bytes, read_options: pyarrow.csv.ReadOptions, convert_options: pyarrow.csv.ConvertOptions, **parse_options: Any
 ) -> tuple[pa.Table, int]:
@@ -42,9 +31,12 @@ def read_csv(
     Raises:
         pyarrow.ArrowInvalid: the content cannot be cut into rows and cells, or a cell is not of its column's type.
     """
-    ragged_widths: list[int] = []
-    released = threading.Event()
-    skip = _Skip(ragged_widths)
+    released, ragged_widths = threading.Event(), list[int]()
+
+    def skip(row: pyarrow.csv.InvalidRow) -> str:
+        ragged_widths.append(row.actual_columns)
+        return "skip"
+
     weakref.finalize(skip, released.set).atexit = False
     options = pyarrow.csv.ParseOptions(**parse_options, invalid_row_handler=skip)
     del skip

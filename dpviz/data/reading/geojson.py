@@ -16,10 +16,10 @@ from pyproj import CRS
 from dpviz.amounts import LONGEST_NUMBER
 from dpviz.data.bounding import canonical_text
 from dpviz.data.cells import polygons_as_points, xy_of
-from dpviz.data.columns import NOT_POINTS, OpenFile, PointColumns, RawPoints, UnusableFileError, quote_names, raw_points
+from dpviz.data.columns import NOT_POINTS, OpenFile, PointColumns, RawPoints, UnusableFileError, raw_points
 from dpviz.data.library_errors import or_none, without_private_text
 from dpviz.data.reading.text_rows import NOT_UTF8
-from dpviz.data.roles import fold_name
+from dpviz.data.roles import fold_name, quote_names
 from dpviz.errors import InputError
 
 if TYPE_CHECKING:

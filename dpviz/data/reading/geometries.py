@@ -45,7 +45,7 @@ from dpviz.data.reading.geojson import (
     split_lines,
 )
 from dpviz.data.reading.safety import Limits, check_flatgeobuf, check_geopackage, check_json, repack_shapefile
-from dpviz.data.reading.tables import OpenTable, open_table
+from dpviz.data.reading.tables import UNREADABLE, OpenTable, open_table
 from dpviz.data.reading.text_format import PLAIN_TEXT, TextFormat
 from dpviz.data.reading.text_rows import NOT_UTF8, SEPARATORS
 from dpviz.data.roles import is_text, plain_type
@@ -59,7 +59,6 @@ if TYPE_CHECKING:
 
     Shapes = NDArray[np.object_]
 
-_UNREADABLE = "The content cannot be read as {kind}: the file is damaged, or its ending is wrong."
 _DAMAGED = "A text or a geometry in the file is damaged; is its encoding declared?"
 _DEFAULT_GEOMETRY_NAME = "wkb_geometry"
 
@@ -104,7 +103,7 @@ def open_format(
         return _open_points_table(table, wanted, centroids=centroids)
     text_format.refuse_for(kind)
     opened: OpenFile = without_private_text(
-        _UNREADABLE.format(kind=kind), lambda: open_checked(form.check(data, limits), wanted, centroids=centroids)
+        UNREADABLE.format(kind=kind), lambda: open_checked(form.check(data, limits), wanted, centroids=centroids)
     )
     limits.check(rows=opened.rows, columns=len(opened.names) if form.declares_columns else 0)
     return opened
@@ -280,7 +279,7 @@ def open_shapes(kind: str, data: bytes, limits: Limits, text_format: TextFormat 
         opened: OpenShapes = form.open_shapes(form.check(data, limits), limits)
         return opened
 
-    opened = without_private_text(_UNREADABLE.format(kind=kind), open_checked)
+    opened = without_private_text(UNREADABLE.format(kind=kind), open_checked)
     limits.check(columns=len(opened.names))
     if len(set(opened.names)) < len(opened.names):
         raise InputError("The header has a name twice; rename all but one of the columns.")

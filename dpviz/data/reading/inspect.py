@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 import numpy as np
@@ -19,10 +19,9 @@ from dpviz.data.reading.areas import AreasFile, describe_areas
 from dpviz.data.reading.formats import declares_columns, named
 from dpviz.data.reading.geometries import MOST_ROWS
 from dpviz.data.reading.points import PointsFile, describe_header, inspect_points
-from dpviz.data.reading.safety import DEFAULT_LIMITS, Limits, Source, first_bytes, is_path, read_checked
+from dpviz.data.reading.safety import DEFAULT_LIMITS, Limits, Source, is_path, read_bytes, read_checked
 from dpviz.data.reading.sources import FoundFiles
 from dpviz.data.reading.tables import OpenTable, open_table
-from dpviz.data.reading.text_format import TextFormat
 from dpviz.data.reading.text_rows import SEPARATORS
 from dpviz.data.reading.trips import NO_HEADER, TripsFile, describe_trips, inspect_trips, may_be_matrix, starts_with_data
 from dpviz.data.roles import ENDS, NOTHING_CHOSEN, between_pairs, find_counts, find_pairs, find_persons, fold_name, is_text, plain_type
@@ -38,8 +37,8 @@ def describe_points(files: FoundFiles, chosen: Mapping[str, Any] = NOTHING_CHOSE
     if files.schema is None:
         return inspect_points(files.sources[0], text_format=files.text_format, chosen=chosen)
     geo = None if {"x", "y", "geometry"} & set(chosen) else files.geo
-    header = replace(files.header(geo), has_geometry=geo is not None)
-    return describe_header(files.format if geo is None else "GeoParquet", header, None if geo is None else geo.crs, files.most_rows, chosen)
+    kind, crs = (files.format, None) if geo is None else ("GeoParquet", geo.crs)
+    return describe_header(kind, files.header(geo), crs, files.most_rows, chosen)
 
 
 def describe_trip_files(files: FoundFiles, chosen: Mapping[str, Any] = NOTHING_CHOSEN) -> TripsFile:
@@ -171,7 +170,10 @@ def _read_first_rows(source: Source, files: FoundFiles, limits: Limits) -> Itera
     if files.format == "Parquet":
         yield from _read_parquet(source, files)
     elif files.format in SEPARATORS:
-        yield _read_text(source, files.format, files.text_format, limits)
+        data = read_bytes(source, MOST_BYTES)
+        if len(data) == MOST_BYTES:
+            data = data[: data.rfind(b"\n") + 1]
+        yield _all_columns(open_table(files.format, data, limits, text_format=files.text_format))
     else:
         kind, data = read_checked(source, limits)
         form = named(kind)
@@ -194,13 +196,6 @@ def _read_parquet(source: Source, files: FoundFiles) -> Iterator[_Columns]:
         rows_left -= len(batch)
         if rows_left <= 0:
             return
-
-
-def _read_text(source: Source, kind: str, text_format: TextFormat, limits: Limits) -> _Columns:
-    data = first_bytes(source, MOST_BYTES)
-    if len(data) == MOST_BYTES:
-        data = data[: data.rfind(b"\n") + 1]
-    return _all_columns(open_table(kind, data, limits, text_format=text_format))
 
 
 def _all_columns(table: OpenTable) -> _Columns:

@@ -43,11 +43,6 @@ def is_table(source: object) -> bool:
     return isinstance(source, kinds) or hasattr(source, "__arrow_c_stream__")
 
 
-def describe_source(source: object, kind: str) -> str:
-    """Return "table", or "CSV file" of a kind: what the texts of errors call a source."""
-    return "table" if isinstance(source, TableUpload) else f"{kind} file"
-
-
 def table_upload(table: Any) -> TableUpload:
     """Write a table into memory as Parquet, so that the same rules hold for it as for files; GeoDataFrames keep shapes and CRS.
 

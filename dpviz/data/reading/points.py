@@ -24,12 +24,12 @@ from dpviz.data.fingerprints import sum_rows
 from dpviz.data.library_errors import without_private_text
 from dpviz.data.reading.formats import declares_columns
 from dpviz.data.reading.geometries import check_on_map, crs_of_file, open_format, reproject
-from dpviz.data.reading.memory_tables import TableUpload, describe_source
+from dpviz.data.reading.memory_tables import TableUpload
 from dpviz.data.reading.rules import ReadingRules
 from dpviz.data.reading.safety import DEFAULT_LIMITS, Limits, Source, read_checked
 from dpviz.data.reading.text_format import PLAIN_TEXT, TextFormat
 from dpviz.data.reading.text_rows import SEPARATORS
-from dpviz.data.roles import AXES, NOTHING_CHOSEN, Use, find_one_axis, find_wkt, in_degrees, only, propose_points, says_none
+from dpviz.data.roles import AXES, NOTHING_CHOSEN, DescribedFile, Use, find_one_axis, find_wkt, in_degrees, only, propose_points, says_none
 from dpviz.errors import InputError
 
 if TYPE_CHECKING:
@@ -40,33 +40,23 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PointsFile:
-    """A description of a file of points, from which the curator chooses columns and CRS. Not for release.
+class PointsFile(DescribedFile):
+    """A description of a file of points, from which the curator chooses columns and CRS.
 
     Attributes:
-        format: CSV, TSV, GeoJSON, GeoPackage, GeoParquet, Parquet or Shapefile.
-        columns: the columns' names as the file spells them, geometry left out.
         has_geometry: whether the points are geometries; x and y are None then.
         x: the column of eastings or longitudes, of the only pair of columns whose names say so; None if there is none, or several.
         y: the column of northings or latitudes of that pair.
-        count: the only column with the name of a number of records; a proposal, which `read_points` does not use by itself.
-        person: the only column with the name of a person; likewise.
         crs: the CRS that the file declares; None if it declares none.
-        rows: number of rows, of several files that of the longest, where files state it; private.
         geometry: the only column of a table whose name says that it may hold points in WKT; a proposal, which `read_points` does not use
             by itself.
         use: what the header says of points.
     """
 
-    format: str
-    columns: tuple[str, ...]
     has_geometry: bool
     x: str | None
     y: str | None
-    count: str | None
-    person: str | None
     crs: str | None
-    rows: int | None = field(repr=False)
     geometry: str | None = None
     use: Use = field(default=Use(kind="points", found={}), compare=False)
 
@@ -178,10 +168,9 @@ def read_rows(source: Source, request: PointsRequest) -> RawPoints:
     """
     opened = _open_source(source, request)
     wanted = request.columns if declares_columns(opened.format) else _without_none(request.columns)
-    columns = resolve_columns(
-        opened.names, wanted, has_geometry=opened.has_geometry, is_file=not isinstance(source, TableUpload), types=opened.types
-    )
-    crs = crs_of_file(describe_source(source, opened.format), opened.crs, request.crs, request.target)
+    is_file = not isinstance(source, TableUpload)
+    columns = resolve_columns(opened.names, wanted, has_geometry=opened.has_geometry, is_file=is_file, types=opened.types)
+    crs = crs_of_file(f"{opened.format} file" if is_file else "table", opened.crs, request.crs, request.target)
     raw = _read_rows(opened, columns, request.bad_rows, request.limits)
     if raw.count is not None and np.isfinite(raw.count).any() and not (raw.count == np.floor(raw.count)).any():  # weights, or no counts
         raise UnusableFileError(f"Column {columns.count!r} holds no whole number. {WEIGHTS_REFUSED}", len(raw.x) + raw.ragged)
@@ -198,18 +187,16 @@ def weights_of(raw: RawPoints) -> Integers | None:
 
 
 def header_of(files: FoundFiles, request: PointsRequest) -> tuple[PublicHeader, PointColumns]:
-    """Return the header of files of points, and the columns that are read; of tables no row is read again.
+    """Return the header of files of points without a column of counts, and the columns that are read; of tables no row is read again.
 
     Raises:
         InputError: as `read_points`.
     """
     if files.schema is None:
-        opened = _open_source(files.sources[0], request)
-        header = opened.header
+        header = _open_source(files.sources[0], request).header
     else:
-        geo = None if request.columns.coordinates else files.geo
-        header = replace(files.header(geo), has_geometry=geo is not None)
-    return header, resolve_columns(header.names, _without_none(request.columns), has_geometry=header.has_geometry, types=header.types)
+        header = files.header(None if request.columns.coordinates else files.geo)
+    return header, resolve_columns(header.names, request.columns, has_geometry=header.has_geometry, types=header.types)
 
 
 def _without_none(columns: PointColumns) -> PointColumns:

@@ -13,13 +13,13 @@ import pyarrow as pa
 import shapely
 from pyproj import CRS
 
-from dpviz.data.columns import find_column, join_pairs, quote_names
+from dpviz.data.columns import find_column, join_pairs
 from dpviz.data.library_errors import or_none, without_private_text
 from dpviz.data.reading.geometries import OpenShapes, advise_metres, open_shapes
 from dpviz.data.reading.safety import DEFAULT_LIMITS, Limits, Source, read_checked
 from dpviz.data.reading.text_format import PLAIN_TEXT, TextFormat
 from dpviz.data.reading.text_rows import plain_counts, with_decimal_points
-from dpviz.data.roles import find_levels, find_pairs, find_region_roles, fold_name, in_degrees, in_ten_millionths
+from dpviz.data.roles import find_levels, find_pairs, find_region_roles, fold_name, in_degrees, in_ten_millionths, quote_names
 from dpviz.errors import DomainError
 from dpviz.space.denominators import parse_numbers
 from dpviz.space.region_tables import ID, LEVEL, NAME, PARENT, is_blank
@@ -96,15 +96,14 @@ def inspect_regions(
 
 def _read_through(opened: OpenShapes, nested: bool) -> None:
     """Make the regions if their levels and CRS are known; otherwise read all rows."""
-    if (opened.has_geometry and opened.crs is None) or not all(map(in_degrees, _coordinate_columns(opened.names))):
-        _read_rows(opened, opened.names)  # the CRS is not known yet
-    elif nested or _are_locations(opened.names):
-        _make_regions(opened, ["id"] if _are_locations(opened.names) else None, None, None)
+    needs_crs = (opened.has_geometry and opened.crs is None) or not all(map(in_degrees, _coordinate_columns(opened.names)))
+    if not needs_crs and (nested or _are_locations(opened.names)):
+        _make_regions(opened, None, None, None)
     else:
         _read_rows(opened, opened.names)
 
 
-def propose_levels(source: Source, *, limits: Limits = DEFAULT_LIMITS) -> tuple[str, ...]:
+def propose_levels(source: Source) -> tuple[str, ...]:
     r"""Propose the columns of ids of a public file with a column per level, coarsest first; none if they are not clear.
 
     They are clear if all columns of texts or whole numbers, names left out, are nested in one way: each id of a level lies in one id of
@@ -112,7 +111,6 @@ def propose_levels(source: Source, *, limits: Limits = DEFAULT_LIMITS) -> tuple[
 
     Args:
         source: a path, or an open binary file with a `name`.
-        limits: the most that the file may hold.
 
     Raises:
         InputError: the file cannot be opened, is damaged or too large.
@@ -124,7 +122,7 @@ def propose_levels(source: Source, *, limits: Limits = DEFAULT_LIMITS) -> tuple[
     >>> propose_levels(upload)
     ('district', 'block')
     """
-    opened = open_shapes(*read_checked(source, limits), limits)
+    opened = open_shapes(*read_checked(source, DEFAULT_LIMITS), DEFAULT_LIMITS)
     _refuse_no_features(opened)
     labels = find_region_roles(opened.names)[NAME]
     names = [name for name in opened.names if name not in labels and not fold_name(name).endswith("_name")]
@@ -151,12 +149,11 @@ def _find_nested(table: pd.DataFrame, sizes: Mapping[str, int]) -> tuple[str, ..
     return tuple(levels) if is_nested else ()
 
 
-def list_denominators(source: Source, *, limits: Limits = DEFAULT_LIMITS) -> tuple[str, ...]:
+def list_denominators(source: Source) -> tuple[str, ...]:
     r"""List the columns of a public file of regions that can be denominators: all their cells that are not blank are numbers of at least 0.
 
     Args:
         source: a path, or an open binary file with a `name`.
-        limits: the most that the file may hold.
 
     Raises:
         InputError: the file cannot be opened, is damaged or too large.
@@ -167,7 +164,7 @@ def list_denominators(source: Source, *, limits: Limits = DEFAULT_LIMITS) -> tup
     >>> list_denominators(upload)
     ('residents',)
     """
-    opened = open_shapes(*read_checked(source, limits), limits)
+    opened = open_shapes(*read_checked(source, DEFAULT_LIMITS), DEFAULT_LIMITS)
     if not opened.names:
         return ()
     table, _ = _read_rows(opened, opened.names)

@@ -131,7 +131,7 @@ def read_checked(source: Source, limits: Limits) -> tuple[str, bytes]:
         data = without_private_text("The file cannot be read: does it exist, and may you read it?", lambda: _read_path(Path(name), limits))
     else:
         data = without_private_text(
-            "The upload cannot be read: it must be an open binary file.", lambda: first_bytes(source, limits.file_bytes + 1)
+            "The upload cannot be read: it must be an open binary file.", lambda: read_bytes(source, limits.file_bytes + 1)
         )
     if len(data) > limits.file_bytes:
         raise InputError(f"The file is larger than the limit of {limits.file_bytes:,} bytes.{getattr(source, 'advice', '')}")
@@ -199,20 +199,21 @@ def _read_path(path: Path, limits: Limits) -> bytes:
         raise InputError("The path is not a file.")
     if status.st_size > limits.file_bytes:
         raise InputError(f"The file is larger than the limit of {limits.file_bytes:,} bytes.")
-    return first_bytes(path, limits.file_bytes + 1)
+    return read_bytes(path, limits.file_bytes + 1)
 
 
-def first_bytes(source: Source, most: int) -> bytes:
-    """Return the first bytes of a file, at most `most` of them. An upload is then at its beginning again.
+def read_bytes(source: Source, most: int, begin: int = 0) -> bytes:
+    """Return the bytes of a file from `begin` on, at most `most` of them. An upload is then at its beginning again.
 
     Raises:
         InputError: an upload is not opened in binary mode.
     """
     if is_path(source):
         with Path(os.fspath(source)).open("rb") as file:
+            file.seek(begin)
             return file.read(most)
     upload = cast("BinaryIO", source)
-    upload.seek(0)
+    upload.seek(begin)
     data = upload.read(most)
     upload.seek(0)
     if not isinstance(data, bytes):

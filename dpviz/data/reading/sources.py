@@ -25,10 +25,10 @@ from dpviz.data.reading.safety import (
     NUMBER_BYTES,
     Limits,
     Source,
-    first_bytes,
     format_of,
     is_path,
     name_of,
+    read_bytes,
     read_checked,
     refuse_url,
 )
@@ -105,7 +105,7 @@ class FoundFiles:
         schema = cast("pa.Schema", self.schema)
         names = tuple(name for name in schema.names if geo is None or name not in geo.columns)
         types = {} if self.format in SEPARATORS else dict(zip(schema.names, schema.types, strict=True))
-        return PublicHeader(names=names, types=types)
+        return PublicHeader(names=names, types=types, has_geometry=geo is not None)
 
     def within(self, limits: Limits) -> bool:
         """Return whether every file is within the limits for files that are read into memory."""
@@ -166,10 +166,10 @@ def find_files(
     _refuse_unlike(sources, kinds, "different formats")
     text_format.refuse_for(kinds[0])
     descriptions = [_describe(found_source, kinds[0], text_format, limits, is_only_file=len(sources) == 1) for found_source in sources]
-    _refuse_unlike(sources, [description.names for description in descriptions], "different columns: other names, or another order")
-    _refuse_unlike(
-        sources, [description.schema for description in descriptions], "different schemas: columns of one name hold different types"
-    )
+    schemas = [description.schema for description in descriptions]
+    names = [None if schema is None else schema.names for schema in schemas]
+    _refuse_unlike(sources, names, "different columns: other names, or another order")
+    _refuse_unlike(sources, schemas, "different schemas: columns of one name hold different types")
     geos = [description.geo for description in descriptions]
     _refuse_unlike(sources, geos, "different geometries or CRS")
     may_be_points = any(geo is not None and geo.may_be_points for geo in geos)
@@ -177,7 +177,7 @@ def find_files(
     return FoundFiles(
         sources=tuple(sources),
         format=kinds[0],
-        schema=descriptions[0].schema,
+        schema=schemas[0],
         geo=None if geos[0] is None else replace(geos[0], may_be_points=may_be_points),
         sizes=tuple(map(_size_of, sources)),
         most_rows=max(row_counts, default=None),
@@ -263,7 +263,6 @@ class _Description:
     """What the header or metadata of one file state: columns, geometries, and the number of rows or that there is none."""
 
     schema: pa.Schema | None = None
-    names: tuple[str, ...] | None = None
     geo: GeoColumns | None = None
     rows: int | None = None
     rowless: bool = False
@@ -290,24 +289,24 @@ def _describe_parquet(source: Source) -> _Description:
     rows = file.metadata.num_rows
     if is_path(source):
         file.close()
-    return _Description(schema=schema.remove_metadata(), names=tuple(schema.names), geo=geo, rows=rows)
+    return _Description(schema=schema.remove_metadata(), geo=geo, rows=rows)
 
 
 def _describe_whole(source: Source, limits: Limits) -> _Description:
     """Describe a table of a format whose header is known only once it is open."""
     opened = open_table(*read_checked(source, limits), limits)
     schema = pa.schema([(name, opened.types[name]) for name in opened.names])
-    return _Description(schema=schema, names=opened.names, geo=opened.geo, rows=opened.rows)
+    return _Description(schema=schema, geo=opened.geo, rows=opened.rows)
 
 
 def _describe_text(source: Source, kind: str, text_format: TextFormat, file_name: str) -> _Description:
-    raw_head = first_bytes(source, HEAD_BYTES)
+    raw_head = read_bytes(source, HEAD_BYTES)
     if not raw_head:
         raise InputError(f"{file_name} is empty: a text table starts with a line of column names.")
     head, head_format = as_utf8(raw_head, text_format)
     header = open_header(kind, head, head_format)
     rowless = len(raw_head) < HEAD_BYTES and NOT_LINE_END.search(head, header.end) is None
-    return _Description(schema=pa.schema([(name, pa.string()) for name in header.names]), names=header.names, rowless=rowless)
+    return _Description(schema=pa.schema([(name, pa.string()) for name in header.names]), rowless=rowless)
 
 
 def _size_of(source: Source) -> int:
@@ -412,18 +411,6 @@ def _group_by_block(sources: Iterable[Source], begin: int) -> list[list[Source]]
     parts: dict[bytes, list[Source]] = {}
     for source in sources:
         rule = f"The file {Path(name_of(source)).name!r} cannot be read any more."
-        block = without_private_text(rule, lambda source=source: _read_block(source, begin))  # type: ignore[misc]
+        block = without_private_text(rule, lambda source=source: read_bytes(source, _BLOCK_BYTES, begin))  # type: ignore[misc]
         parts.setdefault(hashlib.sha256(block).digest(), []).append(source)
     return list(parts.values())
-
-
-def _read_block(source: Source, begin: int) -> bytes:
-    if is_path(source):
-        with Path(os.fspath(source)).open("rb") as file:
-            file.seek(begin)
-            return file.read(_BLOCK_BYTES)
-    upload = cast("BinaryIO", source)
-    upload.seek(begin)
-    piece = upload.read(_BLOCK_BYTES)
-    upload.seek(0)
-    return piece

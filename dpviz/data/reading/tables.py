@@ -42,18 +42,17 @@ from dpviz.data.roles import PublicHeader, plain_type
 from dpviz.errors import InputError
 
 
-def open_header(kind: str, head: bytes, text_format: TextFormat = PLAIN_TEXT) -> Header:
+def open_header(kind: str, head: bytes, text_format: TextFormat) -> Header:
     """Return the header of a CSV or TSV file.
 
     Args:
         kind: CSV or TSV.
         head: the file's first `HEAD_BYTES` bytes, or all if it has fewer.
-        text_format: the declared format. With UTF-16, `end` of the header is a byte of the text in UTF-8.
+        text_format: the declared format; `as_utf8` comes before if it is UTF-16.
 
     Raises:
         InputError: as `header_of`; or other characters than the declared one separate the names.
     """
-    head, text_format = as_utf8(head, text_format)
     separator = text_format.separator_of(kind)
     header = header_of(head, separator, text_format.encoding)
     others = [other for other in SEPARATOR_NAMES if len(header.names) == 1 and other in header.names[0]]
@@ -79,7 +78,7 @@ def as_utf8(data: bytes, text_format: TextFormat) -> tuple[bytes, TextFormat]:
     return utf16_to_utf8(data), replace(text_format, encoding=UTF8)
 
 
-_UNREADABLE = "The content cannot be read as {kind}: the file is damaged, or its ending is wrong."
+UNREADABLE = "The content cannot be read as {kind}: the file is damaged, or its ending is wrong."
 _TEXT = "BYTE_ARRAY"
 _SHARED_PREFIXES = "DELTA_BYTE_ARRAY"
 _USUAL_BATCH, _SMALLEST_BATCH = 65_536, 16
@@ -308,7 +307,7 @@ def open_table(kind: str, data: bytes, limits: Limits, *, quoted_newlines: bool 
         raise InputError(f"A table must be {', '.join(others)} or {last}, not {kind}.")
     text_format.refuse_for(kind)
     how: dict[str, Any] = {"text_format": text_format, "quoted_newlines": quoted_newlines} if form.separator else {}
-    rule = _UNREADABLE.format(kind=kind)
+    rule = UNREADABLE.format(kind=kind)
     opened: OpenTable = without_private_text(rule, lambda: open_checked(form.check(data, limits), limits, **how))
     limits.check(rows=opened.rows, columns=len(opened.names))
     return opened

@@ -15,7 +15,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from dpviz.data.library_errors import or_none
-from dpviz.data.reading.safety import Source, first_bytes, format_of, is_path, name_of
+from dpviz.data.reading.safety import Source, format_of, is_path, name_of, read_bytes
 from dpviz.data.reading.text_rows import (
     CODECS,
     EMPTY_FILE,
@@ -191,7 +191,7 @@ def detect_text_format(source: Source) -> TextFormat:
     if kind not in SEPARATORS:
         raise InputError(f"Only text tables (.csv, .tsv) have a separator, a decimal mark and an encoding, not {kind}.")
     is_readable = not is_path(source) or os.path.isfile(source)  # noqa: PTH113  (reading a pipe would wait forever)
-    head = or_none(lambda: first_bytes(source, HEAD_BYTES)) if is_readable else None
+    head = or_none(lambda: read_bytes(source, HEAD_BYTES)) if is_readable else None
     if head is None:
         raise InputError("The file cannot be read: does it exist, and may you read it?")
     if not head:
@@ -206,7 +206,7 @@ def seems_utf8(source: Source) -> bool:
     >>> seems_utf8(io.BytesIO("Länge\n".encode())), seems_utf8(io.BytesIO("Länge\n".encode("latin-1")))
     (True, False)
     """
-    head = or_none(lambda: first_bytes(source, HEAD_BYTES)) or b""
+    head = or_none(lambda: read_bytes(source, HEAD_BYTES)) or b""
     lines = [line for line in head.split(b"\n")[: -1 if len(head) == HEAD_BYTES else None] if not line.isascii()]
     return marked_encoding(head) is not None or 2 * sum(map(is_utf8, lines)) >= len(lines)
 
@@ -218,7 +218,7 @@ def is_header_only(source: Source) -> bool:
     >>> is_header_only(io.BytesIO(b"lon,lat\r\n\r\n")), is_header_only(io.BytesIO(b"lon,lat\n1,2"))
     (True, False)
     """
-    head = or_none(lambda: first_bytes(source, HEAD_BYTES)) or b""
+    head = or_none(lambda: read_bytes(source, HEAD_BYTES)) or b""
     return 0 < len(head) < HEAD_BYTES and not re.search(rb"[\r\n]", head.replace(b"\0", b"").strip())
 
 

@@ -258,8 +258,13 @@ def cut_text(data: bytes, begin: int, layout: TextLayout) -> tuple[pa.Table, Bad
     """
     if layout.quoted_newlines:
         return _cut_across_lines(data[begin:], layout)
+
+    def cut_part(part: slice) -> tuple[pa.Table, BadLines]:
+        lines = data[part]
+        return cut_lines(lines if lines.endswith(b"\n") else lines + b"\n", layout)
+
     with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
-        parts = list(pool.map(lambda part: cut_lines(_end_with_newline(data, part), layout), _slice_lines(data, begin)))
+        parts = list(pool.map(cut_part, _slice_lines(data, begin)))
     table = pa.concat_tables([part for part, _ in parts]) if parts else _empty_table(layout)
     return table, sum((bad for _, bad in parts), NO_BAD_LINES)
 
@@ -341,11 +346,6 @@ def _slice_lines(data: bytes, begin: int) -> Iterator[slice]:
         end = data.rfind(b"\n", begin, begin + TEXT_BLOCK) + 1 or data.find(b"\n", begin) + 1 or len(data)
         yield slice(begin, end)
         begin = end
-
-
-def _end_with_newline(data: bytes, part: slice) -> bytes:
-    lines = data[part]
-    return lines if lines.endswith(b"\n") else lines + b"\n"
 
 
 def is_utf8(lines: bytes) -> bool:

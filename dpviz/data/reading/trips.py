@@ -19,9 +19,8 @@ from dpviz.data.cells import REMEDY
 from dpviz.data.columns import (
     PointColumns,
     find_column,
+    find_pair,
     is_number_text,
-    join_pairs,
-    no_column_for,
     people_of,
     resolve_columns,
 )
@@ -38,11 +37,10 @@ from dpviz.data.roles import (
     BLOCK_NAMES,
     ENDS,
     NOTHING_CHOSEN,
-    complete_pairs,
+    DescribedFile,
     find_ends,
     find_trips,
     fold_name,
-    missing_role,
     names_destinations,
     only,
     propose_trips,
@@ -123,9 +121,8 @@ def resolve_id_columns(names: Sequence[str], wanted: IdColumns, *, is_file: bool
     if len(wanted.ends) == 1:
         ends: tuple[str, ...] = (find_column(names, str(wanted.ends[0])),)
     else:
-        ends = _find_ends(names, wanted.ends, [] if is_file else names)
-        if ends[0] == ends[1]:
-            raise InputError(f"origin and destination are the same column {ends[0]!r}; they must differ.")
+        advice = "The header of a matrix holds the ids of the destinations."
+        ends = find_pair(names, ENDS, wanted.ends, is_file=is_file, advice=[advice])
         matches = find_trips([name for name in names if name not in ends])
         if count is None and len(matches) > 1:
             raise InputError(f"Several columns could be count: {' and '.join(map(repr, matches))}. Say which one it is with count='...'.")
@@ -136,25 +133,6 @@ def resolve_id_columns(names: Sequence[str], wanted: IdColumns, *, is_file: bool
             raise InputError("region, count and person must be different columns.")
         raise InputError("count and person must be other columns than origin and destination.")
     return IdColumns(ends=ends, count=others.count, person=others.person)
-
-
-def _find_ends(names: Sequence[str], wanted: tuple[str | None, ...], shown: Sequence[str]) -> tuple[str, str]:
-    """Return the columns of origin and destination: the named ones, or those of the only pair whose names say so."""
-    named = {role: find_column(names, name) for role, name in zip(ENDS, wanted, strict=True) if name is not None}
-    if len(named) == len(ENDS):
-        return named[ENDS[0]], named[ENDS[1]]
-    pairs = complete_pairs(names, ENDS, named)
-    if not pairs:
-        other = "a pair of names such as origin and destination, from and to, or home and work"
-        raise InputError(
-            f"{no_column_for(missing_role(names, ENDS, named), other, shown)} The header of a matrix holds the ids of the destinations."
-        )
-    if len(pairs) > 1:
-        raise InputError(
-            f"Several pairs of columns could be origin and destination: {join_pairs(pairs)}. Say which one it is with origin='...' and"
-            " destination='...'."
-        )
-    return find_column(names, pairs[0][0]), find_column(names, pairs[0][1])
 
 
 def may_be_matrix(names: Sequence[str]) -> bool:
@@ -296,29 +274,19 @@ def _sums_agree(key: Integers, word: Integers, count: Integers, parts: tuple[Mas
 
 
 @dataclass(frozen=True, kw_only=True)
-class TripsFile:
-    """A description of a file of trips, from which the curator chooses the columns. Not for release.
+class TripsFile(DescribedFile):
+    """A description of a file of trips, from which the curator chooses the columns.
 
     Attributes:
-        format: CSV, TSV or Parquet.
-        columns: the columns' names as the file spells them; for a matrix, they include the ids of the destinations.
         matrix: whether it looks like a matrix: origins in the first column, destinations in the header, counts in the cells.
         origin: the column of origins that is named, or whose name and that of the destination say so; None if there is none, or several.
         destination: likewise.
-        count: the only column with a name of a number of trips; `read_trips` uses it if the caller names no other.
-        person: the only column with a name of a person; a proposal, which `read_trips` does not use by itself.
-        rows: number of rows, of several files that of the longest, where files state it; private.
         use: what the header says of trips, pairs of coordinates included; None for a matrix.
     """
 
-    format: str
-    columns: tuple[str, ...]
     matrix: bool
     origin: str | None
     destination: str | None
-    count: str | None
-    person: str | None
-    rows: int | None = field(repr=False)
     use: Use | None = field(default=None, compare=False)
 
 
@@ -438,8 +406,9 @@ def persons_in(cells: Mapping[str, pa.ChunkedArray], name: str | None, opened: O
     if name is None:
         return None
     people = cells[name]
-    is_word = pc.is_in(people, value_set=pa.array(MISSING_WORDS)) if opened.format in SEPARATORS else None
-    return people_of(people if is_word is None else pc.if_else(is_word, pa.scalar(None, people.type), people))
+    if opened.format in SEPARATORS:
+        people = pc.if_else(pc.is_in(people, value_set=pa.array(MISSING_WORDS)), pa.scalar(None, people.type), people)
+    return people_of(people)
 
 
 def read_through(opened: OpenTable, ids: Sequence[str], count: str | None, noun: str = "trips") -> None:

@@ -22,8 +22,8 @@ from dpviz.data.bounding import bound_of
 from dpviz.data.counting import duckdb as count_duckdb
 from dpviz.data.counting.block import StreamSettings
 from dpviz.data.counting.duckdb import NO_ROOM, connect
+from dpviz.data.counting.engines import count_stream
 from dpviz.data.counting.job import Job, Progress, XyColumns
-from dpviz.data.counting.stream import count_stream
 from tests.data.counting.lattice import cells_on
 from tests.data.reading.files import PLANE, refused
 from tests.often import often

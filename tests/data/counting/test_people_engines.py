@@ -19,8 +19,8 @@ from dpviz.data.bounding import Bound
 from dpviz.data.counting import duckdb, sorted_people
 from dpviz.data.counting.block import Part
 from dpviz.data.counting.dask import bound_people, count_people_of_part, part_frame
+from dpviz.data.counting.engines import count_stream
 from dpviz.data.counting.job import Job, Progress, XyColumns
-from dpviz.data.counting.stream import count_stream
 from tests.data.counting.lattice import cells_on
 from tests.data.reading.files import PLANE
 from tests.data.slow_bound import slow_bound

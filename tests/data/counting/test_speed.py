@@ -36,7 +36,7 @@ import dpviz as dv
 import duckdb
 from dpviz.data.counting.job import Job, Progress, XyColumns
 from dpviz.data.counting.block import StreamSettings
-from dpviz.data.counting.stream import count_stream
+from dpviz.data.counting.engines import count_stream
 from tests.data.counting.lattice import cells_on
 
 which, path, folder, bounds, order, memory = json.loads(sys.argv[1])
