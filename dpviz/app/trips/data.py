@@ -22,6 +22,7 @@ from dpviz.app.source_controls import choose_sample, choose_source, data_of_samp
 from dpviz.app.trips.state import TRIPS, TripsData
 from dpviz.app.unit_controls import UnitQuestion
 from dpviz.data.counts import PERSON
+from dpviz.data.reading.formats import say_tables
 from dpviz.data.reading.inspect import describe_trip_files
 from dpviz.data.reading.trips import TripsFile
 from dpviz.data.roles import between_pairs
@@ -118,7 +119,7 @@ def _choose_files(cards: Cards) -> Declared:
     apart_help = "Where trips end in another hierarchy than they begin in, of as many levels."
     apart = st.toggle("Destinations have regions of their own", key="trips apart", persist_state="session", help=apart_help)
     ends = choose_regions("ends", "Regions of the destinations") if apart else regions
-    about = "CSV, TSV or Parquet: origin, destination and count, LODES, or a wide matrix."
+    about = f"{say_tables()}: origin, destination and count, LODES, or a wide matrix."
     chosen_files = choose_files(FILES, cards, lambda: ask_for_file("Trips file", upload_types(tables=True), "trips", about))
     both = None if regions is None or ends is None else (regions, ends)
     if both is not None and cards.curates:

@@ -88,3 +88,9 @@ def declares_columns(name: str) -> bool:
 def table_names() -> list[str]:
     """List the names of the formats of tables, in the order in which they were registered."""
     return list(filter(is_table, _BY_NAME))
+
+
+def say_tables() -> str:
+    """Return the names of the formats of tables as a text, such as "CSV, TSV or Parquet"."""
+    *others, last = table_names()
+    return f"{', '.join(others)} or {last}"

@@ -45,7 +45,7 @@ from dpviz.data.reading.geojson import (
     split_lines,
 )
 from dpviz.data.reading.safety import Limits, check_flatgeobuf, check_geopackage, check_json, repack_shapefile
-from dpviz.data.reading.tables import UNREADABLE, OpenTable, open_table
+from dpviz.data.reading.tables import PARQUET, UNREADABLE, OpenTable, open_table
 from dpviz.data.reading.text_format import PLAIN_TEXT, TextFormat
 from dpviz.data.reading.text_rows import NOT_UTF8, SEPARATORS
 from dpviz.data.roles import is_text, plain_type
@@ -136,7 +136,7 @@ def _open_points_table(opened: OpenTable, wanted: PointColumns, *, centroids: bo
         return raw_points(columns, cells.__getitem__, **points)
 
     return OpenFile(
-        format=opened.format if geo is None else "GeoParquet",
+        format=opened.format if geo is None else _with_geometries(opened.format),
         names=tuple(name for name in opened.names if geo is None or name not in geo.columns),
         has_geometry=geo is not None,
         crs=None if geo is None else geo.crs,
@@ -144,6 +144,11 @@ def _open_points_table(opened: OpenTable, wanted: PointColumns, *, centroids: bo
         types=opened.types,
         take=take,
     )
+
+
+def _with_geometries(kind: str) -> str:
+    """Return what a table of a format is called if it has geometries."""
+    return "GeoParquet" if kind == PARQUET.name else kind
 
 
 def _points_in_wkt(column: pa.ChunkedArray, name: str) -> tuple[Floats, Floats]:
@@ -318,7 +323,7 @@ def _open_geojson(data: bytes, limits: Limits, *, by_line: bool = False) -> Open
 
 
 def _open_shapes_table(opened: OpenTable) -> OpenShapes:
-    """Open regions in a text table, Parquet or GeoParquet."""
+    """Open regions in a table, with or without geometries."""
     geo = opened.geo
     if geo is None:
         return OpenShapes(
@@ -335,7 +340,7 @@ def _open_shapes_table(opened: OpenTable) -> OpenShapes:
         return table, np.asarray(geopandas.GeoDataFrame.from_arrow(shapes).geometry.to_numpy(), object)
 
     names = tuple(name for name in opened.names if name not in geo.columns)
-    return OpenShapes(format="GeoParquet", names=names, crs=geo.crs, has_geometry=True, take=take)
+    return OpenShapes(format=_with_geometries(opened.format), names=names, crs=geo.crs, has_geometry=True, take=take)
 
 
 def _read_frame(opened: OpenTable, wanted: Sequence[str]) -> pd.DataFrame:

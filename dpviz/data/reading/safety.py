@@ -97,7 +97,7 @@ class Limits:
 
     @property
     def decoded_bytes(self) -> int:
-        """The most bytes of all columns that are read from a Parquet file."""
+        """The most bytes of the columns of a table that unpacks, such as Parquet: of those that are read, or of all that are opened."""
         return min(self.unpacked_bytes, self.memory_bytes // MEMORY_PER_BYTE)
 
     def check(self, *, rows: int | None = None, columns: int = 0) -> None:

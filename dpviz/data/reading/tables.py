@@ -18,7 +18,7 @@ from dpviz.amounts import LONGEST_NUMBER
 from dpviz.arrow_memory import copy_to_arrow
 from dpviz.data.columns import readable_texts
 from dpviz.data.library_errors import or_none, without_private_text
-from dpviz.data.reading.formats import Format, named, table_names
+from dpviz.data.reading.formats import Format, named, say_tables
 from dpviz.data.reading.safety import NUMBER_BYTES, Limits, too_much_memory
 from dpviz.data.reading.text_format import PLAIN_TEXT, SEPARATOR_NAMES, TextFormat
 from dpviz.data.reading.text_rows import (
@@ -105,7 +105,7 @@ def _read_columns(memory: pa.Buffer, names: Sequence[str], limits: Limits) -> pa
     leaves = [file.schema.column(index) for index in range(len(file.schema.names))]
     widths = {leaf.path: max(leaf.length or 0, NUMBER_BYTES) for leaf in leaves}
     if sum(chunk.num_values * widths[chunk.path_in_schema] for chunk in chunks) > limits.decoded_bytes:  # texts without letters
-        raise _too_many_bytes(limits)
+        raise too_many_bytes(limits, streamed=True)
     texts = [chunk for chunk in chunks if chunk.physical_type == _TEXT]
     if any(chunk.path_in_schema not in names for chunk in texts):
         raise InputError("A column that is needed holds lists or records of texts; store one text or number per cell.")
@@ -127,7 +127,7 @@ def _read_batches(file: pq.ParquetFile, schema: pa.Schema, batch_rows: int, limi
     for batch in file.iter_batches(batch_size=batch_rows, columns=schema.names):
         bytes_left -= sum(map(_decoded_bytes, batch.columns))
         if bytes_left < 0:
-            raise _too_many_bytes(limits)
+            raise too_many_bytes(limits, streamed=True)
         batches.append(batch)
     if not batches:
         return schema.empty_table()
@@ -164,7 +164,13 @@ def _decode(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
     return column.cast(large).cast(kind)
 
 
-def _too_many_bytes(limits: Limits, *, streamed: bool = True) -> InputError:
+def too_many_bytes(limits: Limits, *, streamed: bool = False) -> InputError:
+    """Return the error for a file that unpacks to more than `limits.decoded_bytes`. It says which limit that is.
+
+    Args:
+        limits: the most that the file may hold.
+        streamed: whether an engine could read it in parts instead.
+    """
     if limits.decoded_bytes < limits.unpacked_bytes:
         remedy = "Read it in parts with engine='duckdb' (by its path)" if streamed else "Save it as Parquet"
         return too_much_memory(limits, f"{remedy}, or split it")
@@ -252,11 +258,11 @@ class OpenTable:
     """The header of a table, and a function that reads its columns.
 
     Attributes:
-        format: CSV, TSV or Parquet.
+        format: its name.
         names: names of the columns, in the file's order; two may be the same.
         rows: number of rows, where the file states it; private.
         take: reads columns by their positions.
-        geo: GeoParquet's description of geometries, None without any.
+        geo: the description of geometries, as GeoParquet has it; None without any.
         index: positions of the columns that pandas stored as the index of a data frame.
         types: the declared types of columns by name; a text table declares none.
     """
@@ -303,8 +309,7 @@ def open_table(kind: str, data: bytes, limits: Limits, *, quoted_newlines: bool 
     form = named(kind)
     open_checked = form.open_table
     if open_checked is None:
-        *others, last = table_names()
-        raise InputError(f"A table must be {', '.join(others)} or {last}, not {kind}.")
+        raise InputError(f"A table must be {say_tables()}, not {kind}.")
     text_format.refuse_for(kind)
     how: dict[str, Any] = {"text_format": text_format, "quoted_newlines": quoted_newlines} if form.separator else {}
     rule = UNREADABLE.format(kind=kind)
@@ -316,7 +321,8 @@ def open_table(kind: str, data: bytes, limits: Limits, *, quoted_newlines: bool 
 def open_arrow(kind: str, table: pa.Table, limits: Limits) -> OpenTable:
     """Return an Arrow table as an open table of a format: what a reader gives that reads a file as a whole.
 
-    Columns are checked before they are read: a library may hand over what a file says without a look at it.
+    Columns are checked before they are read: a library may hand over what a file says without a look at it. Geometries and an index are
+    found by the table's metadata, as geopandas and pandas write them into files of any format that keeps them.
 
     Raises:
         InputError: the table is damaged, takes more memory than the limits allow, or has run-end encoded columns, which could unpack to
@@ -327,21 +333,35 @@ def open_arrow(kind: str, table: pa.Table, limits: Limits) -> OpenTable:
         raise InputError("A column is stored as runs of equal entries (run-end encoded); save the table without that.")
     table.validate()
     if table.nbytes > limits.decoded_bytes:
-        raise _too_many_bytes(limits, streamed=streamed)
+        raise too_many_bytes(limits, streamed=streamed)
 
     def read(positions: Sequence[int]) -> Cells:
         chunks = [chunk for position in {*positions} for chunk in table.column(position).chunks]
         for chunk in chunks:
             _refuse_damage(chunk)
         if sum(map(_decoded_bytes, chunks)) > limits.decoded_bytes:
-            raise _too_many_bytes(limits, streamed=streamed)
+            raise too_many_bytes(limits, streamed=streamed)
         return Cells([readable_texts(table.column(position)) for position in positions])
 
     def take(positions: Sequence[int], **_marks: Any) -> Cells:  # columns have types
         return without_private_text(f"The rows cannot be read as {kind}: the file is damaged.", lambda: read(positions))
 
-    types = dict(zip(table.column_names, table.schema.types, strict=True))
-    return OpenTable(format=kind, names=tuple(table.column_names), rows=table.num_rows, take=take, types=types)
+    return _table_of(kind, table.schema, table.num_rows, take)
+
+
+def _table_of(kind: str, schema: pa.Schema, rows: int, take: Take) -> OpenTable:
+    """Return an open table whose columns, geometries and index are those of a schema."""
+    names = tuple(schema.names)
+    stored_index = (schema.pandas_metadata or {}).get("index_columns", [])
+    return OpenTable(
+        format=kind,
+        names=names,
+        rows=rows,
+        take=take,
+        geo=geo_columns(schema),
+        index=tuple(names.index(name) for name in stored_index if isinstance(name, str) and name in names),
+        types=dict(zip(names, schema.types, strict=True)),
+    )
 
 
 def _refuse_damage(array: pa.Array) -> None:
@@ -404,16 +424,14 @@ def check_parquet(data: bytes, limits: Limits) -> bytes:
     metadata_bytes = int.from_bytes(data[-8:-4], "little") + 8  # the file ends with them, their number and a mark
     metadata = pq.ParquetFile(pa.BufferReader(copy_to_arrow(data[-metadata_bytes:]))).metadata
     if sum(metadata.row_group(number).total_byte_size for number in range(metadata.num_row_groups)) > limits.unpacked_bytes:
-        raise _too_many_bytes(limits)
+        raise too_many_bytes(limits, streamed=True)
     return data
 
 
 def _open_parquet(data: bytes, limits: Limits) -> OpenTable:
     memory = copy_to_arrow(data)
     file = pq.ParquetFile(pa.BufferReader(memory), page_checksum_verification=True)
-    schema = file.schema_arrow
-    names = tuple(schema.names)
-    declared = (schema.pandas_metadata or {}).get("index_columns", [])
+    names = tuple(file.schema_arrow.names)
 
     def take(positions: Sequence[int], **_marks: Any) -> Cells:  # columns have types
         needed = list(dict.fromkeys(names[position] for position in positions))
@@ -421,15 +439,7 @@ def _open_parquet(data: bytes, limits: Limits) -> OpenTable:
         table = without_private_text(rule, lambda: _read_columns(memory, needed, limits))
         return Cells([table.column(names[position]) for position in positions])
 
-    return OpenTable(
-        format="Parquet",
-        names=names,
-        rows=file.metadata.num_rows,
-        take=take,
-        geo=geo_columns(schema),
-        index=tuple(names.index(name) for name in declared if isinstance(name, str) and name in names),
-        types=dict(zip(names, schema.types, strict=True)),
-    )
+    return _table_of("Parquet", file.schema_arrow, file.metadata.num_rows, take)
 
 
 def text_table(name: str, endings: tuple[str, ...], separator: str, *, streamed: bool = False) -> Format:

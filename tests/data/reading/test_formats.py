@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import dpviz as dv
@@ -16,14 +17,16 @@ from dpviz.app.files import upload_types
 from dpviz.arrow_memory import copy_to_arrow
 from dpviz.cli.check import check
 from dpviz.data.reading import formats, safety
-from dpviz.data.reading.formats import Format, named, register, table_names
+from dpviz.data.reading.formats import Format, named, register, say_tables, table_names
 from dpviz.data.reading.inspect import find_repeated_columns
 from dpviz.data.reading.safety import FORMATS, Limits, check_json
 from dpviz.data.reading.sources import find_files
 from dpviz.data.reading.tables import open_arrow, text_table
 from dpviz.data.reading.text_rows import SEPARATORS
 from dpviz.errors import InputError, SettingError
-from tests.data.reading.files import text, upload
+from tests.data.reading.files import TOWNS as REGIONS
+from tests.data.reading.files import WORLD, frame, stored, text, upload
+from tests.data.reading.whole import regions_frame
 from tests.publishing.configs import FLOWS, POINTS, changed, per_person, written
 
 PLANE = dv.Domain(bounds=(0, 0, 16, 16), crs=None, order=4)
@@ -120,9 +123,9 @@ def test_the_lists_of_formats_have_it():
     assert "rows" in upload_types(tables=True)
     assert {"rows", "geojson"} <= {*upload_types()}
     assert "geojson" not in upload_types(tables=True)
-    *others, last = table_names()
-    assert last == "Rows"
-    with pytest.raises(InputError, match=f"{', '.join(others)} or Rows, not GeoJSON"):
+    assert table_names()[-1] == "Rows"
+    assert re.fullmatch(r"CSV, TSV, .*Parquet.* or Rows", say_tables())
+    with pytest.raises(InputError, match=f"must be {say_tables()}, not GeoJSON"):
         dv.read_trips(text("{}", "trips.geojson"), regions=dv.Regions.from_table(TOWNS, levels=["state", "town"]))
 
 
@@ -170,6 +173,33 @@ def held(table):
     with pa.ipc.new_file(file, table.schema) as target:
         target.write_table(table)
     return upload(file.getvalue(), "data.held")
+
+
+@pytest.mark.parametrize("encoding", ["parquet", "geoarrow"])
+def test_the_geometries_that_an_arrow_table_names_are_found(encoding, tmp_path):
+    register(HELD)
+    as_parquet = stored(frame(), encoding)
+    (tmp_path / "homes.held").write_bytes(held(pq.read_table(as_parquet)).getvalue())
+    plain, same = (dv.read_points(source, domain=WORLD, count="n") for source in (as_parquet, tmp_path / "homes.held"))
+    assert np.array_equal(plain.count, same.count)
+    (use,) = check(tmp_path / "homes.held")["uses"]
+    assert use["as"] == "points"
+
+
+def test_shapes_of_regions_are_read_of_an_arrow_table(tmp_path):
+    register(HELD)
+    as_parquet = stored(regions_frame(), "parquet")
+    (tmp_path / "towns.held").write_bytes(held(pq.read_table(as_parquet)).getvalue())
+    plain, same = (dv.read_regions(source) for source in (as_parquet, tmp_path / "towns.held"))
+    assert all(map(np.array_equal, plain.ids, same.ids))
+    assert [(use["as"], use["missing"]) for use in check(tmp_path / "towns.held")["uses"]] == [("regions", [])]
+    assert check(tmp_path / "towns.held")["format"] == "Held"
+
+
+def test_the_index_of_a_data_frame_comes_first():
+    register(HELD)
+    matrix = pd.DataFrame(np.arange(9).reshape(3, 3), index=pd.Index(["a", "b", "c"], name="from"), columns=["a", "b", "c"])
+    assert dv.read_trips(held(pa.Table.from_pandas(matrix)), regions=REGIONS).count.tolist() == [*range(1, 9)]
 
 
 def with_persons(texts):

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpviz.data.counting.files import read_trips
+from dpviz.data.reading.formats import say_tables
 from dpviz.data.reading.trips import TOTAL_WORDS, TOTALS_CHECKED, TOTALS_UNCHECKED, inspect_trips
 from dpviz.space.regions import Regions
 from tests.data.reading.files import TABLES, read_or_refused, refused, stored, text, upload
@@ -287,7 +288,7 @@ def test_a_first_line_of_data_is_no_header():
 
 def test_files_that_are_no_tables_are_refused():
     for name in ("a.geojson", "a.gpkg", "a.zip"):
-        assert "must be CSV, TSV or Parquet" in refusal(upload(b"zq", name))
+        assert f"must be {say_tables()}, not " in refusal(upload(b"zq", name))
 
 
 marked = st.text(st.characters(exclude_categories=["Cs"]), max_size=12).map(lambda word: f"zq{word}zq")
