@@ -15,6 +15,7 @@ from dpviz.data.counting.block import BlockStream, StreamSettings
 from dpviz.data.counting.job import CellFinder, Job
 from dpviz.data.reading.geometries import same_crs
 from dpviz.data.reading.sources import TABLES
+from dpviz.data.reading.tables import NESTED
 from dpviz.data.reading.text_rows import UTF16
 from dpviz.data.roles import is_number, is_text, plain_type
 from dpviz.errors import InputError, check_choice
@@ -167,7 +168,6 @@ _PERSON_TYPES = (
     *(is_text, is_number, pa.types.is_null, pa.types.is_boolean, pa.types.is_decimal128, pa.types.is_date),
     *(pa.types.is_binary, pa.types.is_large_binary),
 )
-_NESTED = "A column that is needed holds lists or records; store one text or number per cell."
 
 
 def make_job(files: FoundFiles, finder: CellFinder, columns: PointColumns | IdColumns, bound: Bound | None, *, drop: bool) -> Job:
@@ -194,7 +194,7 @@ def make_job(files: FoundFiles, finder: CellFinder, columns: PointColumns | IdCo
             raise no_number(name)
     other_columns = [name for name in (*(finder.columns if by_id else ()), person) if name is not None]
     if any(pa.types.is_nested(_type_of(files, name)) for name in other_columns):
-        raise InputError(_NESTED)
+        raise InputError(NESTED)
     if person is not None and not any(test(_type_of(files, person)) for test in _PERSON_TYPES):
         raise OnlyNumpyError(_NO_PERSON.format(name=person))
     return Job(

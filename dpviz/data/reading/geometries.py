@@ -45,7 +45,7 @@ from dpviz.data.reading.geojson import (
     split_lines,
 )
 from dpviz.data.reading.safety import Limits, check_flatgeobuf, check_geopackage, check_json, repack_shapefile
-from dpviz.data.reading.tables import PARQUET, UNREADABLE, OpenTable, open_table
+from dpviz.data.reading.tables import PARQUET, UNREADABLE, OpenTable, open_table, refuse_nested
 from dpviz.data.reading.text_format import PLAIN_TEXT, TextFormat
 from dpviz.data.reading.text_rows import NOT_UTF8, SEPARATORS
 from dpviz.data.roles import is_text, plain_type
@@ -124,6 +124,7 @@ def _open_points_table(opened: OpenTable, wanted: PointColumns, *, centroids: bo
         if bad_rows == "refuse":
             read_cells.bad.refuse(REMEDY)
         cells = dict(zip(needed, read_cells.columns, strict=True))
+        refuse_nested(column for name, column in cells.items() if geo is None or name != geo.primary)
         points: dict[str, Any] = {"ragged": read_cells.bad.total}
         if geo is not None and geo.encoding == "point":
             points |= {axis: pc.struct_field(cells[geo.primary], axis).to_numpy(zero_copy_only=False).astype(np.float64) for axis in "xy"}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple, Protocol
@@ -78,6 +78,7 @@ def as_utf8(data: bytes, text_format: TextFormat) -> tuple[bytes, TextFormat]:
     return utf16_to_utf8(data), replace(text_format, encoding=UTF8)
 
 
+NESTED = "A column that is needed holds lists or records; store one text or number per cell."
 UNREADABLE = "The content cannot be read as {kind}: the file is damaged, or its ending is wrong."
 _TEXT = "BYTE_ARRAY"
 _SHARED_PREFIXES = "DELTA_BYTE_ARRAY"
@@ -108,7 +109,7 @@ def _read_columns(memory: pa.Buffer, names: Sequence[str], limits: Limits) -> pa
         raise too_many_bytes(limits, streamed=True)
     texts = [chunk for chunk in chunks if chunk.physical_type == _TEXT]
     if any(chunk.path_in_schema not in names for chunk in texts):
-        raise InputError("A column that is needed holds lists or records of texts; store one text or number per cell.")
+        raise InputError(NESTED)
     rows_per_limit = limits.decoded_bytes // 2 // max([chunk.total_uncompressed_size for chunk in texts], default=1)
     has_shared_prefixes = any(_SHARED_PREFIXES in chunk.encodings for chunk in texts)  # Arrow cannot read these as dictionary-encoded
     dictionary_encoded = bool(texts) and not has_shared_prefixes and (memory.size < _SMALL_FILE or rows_per_limit < _SMALLEST_BATCH)
@@ -187,6 +188,12 @@ class Cells(NamedTuple):
 
     columns: list[pa.ChunkedArray]
     bad: BadLines = NO_BAD_LINES
+
+
+def refuse_nested(columns: Iterable[pa.ChunkedArray]) -> None:
+    """Raise an InputError if a column holds lists or records."""
+    if any(pa.types.is_nested(cells.type) for cells in columns):
+        raise InputError(NESTED)
 
 
 class Take(Protocol):

@@ -30,7 +30,7 @@ from dpviz.data.placed_rows import PlacedRows
 from dpviz.data.reading.memory_tables import TableUpload
 from dpviz.data.reading.rules import ReadingRules
 from dpviz.data.reading.safety import DEFAULT_LIMITS, Limits, Source, read_checked
-from dpviz.data.reading.tables import Cells, OpenTable, open_table
+from dpviz.data.reading.tables import Cells, OpenTable, open_table, refuse_nested
 from dpviz.data.reading.text_format import PLAIN_TEXT, TextFormat
 from dpviz.data.reading.text_rows import MISSING_WORDS, SEPARATORS
 from dpviz.data.roles import (
@@ -379,8 +379,7 @@ def read_columns(opened: OpenTable, positions: Sequence[int], bad_rows: str, cou
     read = opened.take(positions, counts=counts)
     if bad_rows == "refuse":
         read.bad.refuse(REMEDY)
-    if any(pa.types.is_nested(cells.type) for cells in read.columns):
-        raise InputError("A column that is needed holds lists or records; store one text or number per cell.")
+    refuse_nested(read.columns)
     return read
 
 

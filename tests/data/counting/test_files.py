@@ -162,6 +162,18 @@ def test_regions_that_do_not_match_are_refused_before_any_row_is_read():
     assert "same depth" in refused(read_trips, text("zq17"), regions=TOWNS, destinations=flat)
 
 
+@pytest.mark.parametrize("engine", ["numpy", "duckdb"])
+@pytest.mark.parametrize("entry", [{"a": 1}, [1], {"a": "x"}, ["x"]])
+@pytest.mark.parametrize("role", ["count", "person", "x"])
+def test_a_column_of_lists_or_records_is_named_as_such_and_not_as_damage(tmp_path, role, entry, engine):
+    table = points_table(20).rename(columns={"lon": "x", "lat": "y"})
+    table["nested"] = [entry] * len(table)
+    table.to_parquet(tmp_path / "rows.parquet")
+    roles = {"x": "x", "y": "y", "contributions": 2 if role == "person" else 1, role: "nested"}
+    with pytest.raises(DpvizError, match="lists or records|holds no number"):
+        read_points(tmp_path / "rows.parquet", domain=DEGREES, crs="EPSG:4326", engine=engine, **roles)
+
+
 def test_engines_have_names_and_an_address_has_one_engine(tmp_path):
     assert ENGINES == ("numpy", "duckdb", "dask")
     table = "x,y\n1,1\n"
