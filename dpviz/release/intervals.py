@@ -22,7 +22,8 @@ MISS_PROBABILITY = 0.05
 STDDEVS: dict[Noise, float] = {"laplace": math.log(1 / MISS_PROBABILITY) / math.sqrt(2), "gaussian": 1.959963984540054}
 """Half the width of an interval of one number, in standard deviations of its noise."""
 ASSUMED = "about 95 %, under an assumption on what lies inside partitions"
-"""What pages and files say of the interval of a box that cuts partitions."""
+NONE_TO_ALL = "95 %, from none to all of what is cut"
+"""What pages and files say of the interval of a box that cuts partitions: `PointRelease.says_of_cut_boxes` has the one that holds."""
 _EQUAL_VARIANCE = 9.0  # from here on, the variance of discrete Gaussian noise is its parameter up to rounding
 OF_RELEASED_PAIRS = (
     "Each interval holds at the level 1 - 0.05 R / m, where R of the m possible pairs of a level are released: on average at least 95 % of"

@@ -19,7 +19,7 @@ from dpviz.privacy.receipt import PRIVATE, Step
 from dpviz.privacy.wavelet import WaveletSpread, coefficients
 from dpviz.release.base import Rows
 from dpviz.release.count_release import CountRelease
-from dpviz.release.intervals import ASSUMED
+from dpviz.release.intervals import ASSUMED, NONE_TO_ALL
 from dpviz.release.regular_grid import make_dataset
 from dpviz.release.unevenness import CutSums, Unevenness
 from dpviz.space.coverage import check_coverage, is_areas, shapes_in
@@ -345,8 +345,10 @@ class PointRelease(CountRelease):
 
     def describe_intervals(self) -> str:
         """Say how its intervals are made, and what they cover; of boxes, too, where the noise is stated."""
-        boxes = f" Of boxes that cut partitions, intervals (PointRelease.answer_interval) hold in {ASSUMED}." if self.states_noise else ""
-        return f"{super().describe_intervals()}{boxes}"
+        if not self.states_noise:
+            return super().describe_intervals()
+        cut = f"Of boxes that cut partitions, intervals (PointRelease.answer_interval) hold in {self.says_of_cut_boxes}."
+        return f"{super().describe_intervals()} {cut}"
 
     def is_structure(self, step: Step) -> bool:
         """Return whether a step chose the structure (splits, medians, sizes); else it measured counts that are published."""
@@ -398,6 +400,11 @@ class PointRelease(CountRelease):
     def unevenness(self) -> Unevenness:
         """How uneven records may lie inside partitions, from released numbers alone."""
         return Unevenness.of(self.tree, self.open_cells, (self.count, self.centre), self.node_stddev, self.noise)
+
+    @property
+    def says_of_cut_boxes(self) -> str:
+        """How often intervals of boxes that cut partitions hold, and under which assumption; of a release whose noise is stated."""
+        return ASSUMED if self.unevenness.is_learned else NONE_TO_ALL
 
     def _sum_boxes(self, lattice: Floats, counts: Floats, *, spread: bool = True, cut: CutSums | None = None) -> tuple[Floats, Floats]:
         """Add up (n,) counts in (q, 4) boxes, uniformly; also compute (q,) standard deviations, which are 0 unless `spread`.

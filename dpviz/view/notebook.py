@@ -20,7 +20,6 @@ from dpviz.evaluation.trip_metrics import TripEvaluation
 from dpviz.privacy.receipt import PRIVATE, Receipt
 from dpviz.release.area_release import AreaRelease
 from dpviz.release.base import NoisyRelease
-from dpviz.release.intervals import ASSUMED
 from dpviz.release.point_release import PointRelease
 from dpviz.release.trip_release import TripRelease
 from dpviz.release.verdict import NOISE, verdict
@@ -159,7 +158,7 @@ def _(release: PointRelease) -> Card:
     picture = draw_points(release)
     what = f"{_capitalise(picture.title)}, as released, in {picture.shapes:,} partitions (level {picture.level})."
     what += f" {picture.note}" if picture.note else ""
-    what += f" Intervals of boxes that cut partitions hold in {ASSUMED}." if release.states_noise else ""
+    what += f" Intervals of boxes that cut partitions hold in {release.says_of_cut_boxes}." if release.states_noise else ""
     sizes = f"{format_count(len(release.tree.leaves))} partitions at the finest level, {release.height + 1} levels"
     return _make_release_card(release, "Release of points", sizes, picture, what)
 

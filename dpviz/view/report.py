@@ -11,7 +11,6 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from dpviz.amounts import MISSING, UNKNOWN, format_count, format_decimal
 from dpviz.families import FAMILIES
 from dpviz.release.base import NoisyRelease
-from dpviz.release.intervals import ASSUMED
 from dpviz.release.manifest import format_amount
 from dpviz.release.tables import USUAL_FORMATS
 from dpviz.release.verdict import verdict
@@ -90,7 +89,6 @@ def _render(release: NoisyRelease, manifest: Facts, formats: Sequence[str]) -> b
         sums=add_up_errors(release),
         approximate=release.approximate,
         gaussian=release.noise == "gaussian",
-        assumed=ASSUMED,
         snippet=kind.snippet(release, formats),
         unit=release.receipt.unit,
         counted=release.counted,

@@ -82,6 +82,7 @@ def _make_point_values(release: PointRelease) -> Facts:
         "recentred": release.unbiased is not None,
         "area_unit": "unit of area" if release.domain.crs is None else "km²",
         "interpolated": release.fill != UNIFORM,
+        "cut_boxes": release.says_of_cut_boxes,
         "nonnegative": release.nonnegative,
     }
 

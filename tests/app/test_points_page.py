@@ -11,13 +11,13 @@ from dpviz.app.controls import fits_buttons
 from dpviz.app.page_config import SECOND
 from dpviz.app.points import state
 from dpviz.app.points import strip as points_strip
-from dpviz.app.points.tabs import NAMES, NONE_TO_ALL
+from dpviz.app.points.tabs import NAMES
 from dpviz.mechanisms import MECHANISMS, REFERENCES
 from dpviz.mechanisms import run as measure
 from dpviz.mechanisms.points.kdtree import VARIANTS
 from dpviz.privacy.allocation import PUBLISHED
 from dpviz.privacy.budget import ApproxBudget, PureBudget
-from dpviz.release.intervals import ASSUMED
+from dpviz.release.intervals import ASSUMED, NONE_TO_ALL
 from dpviz.release.verdict import USABLE, square_verdict, verdict
 from dpviz.view.points_map import SHOWN
 from tests.app.seen import (

@@ -14,9 +14,8 @@ from dpviz.amounts import format_decimal
 from dpviz.app import live, live_controls
 from dpviz.app.components.panes import FAILED
 from dpviz.app.points import strip, teach
-from dpviz.app.points.tabs import NONE_TO_ALL
 from dpviz.mechanisms import Identity
-from dpviz.release.intervals import ASSUMED
+from dpviz.release.intervals import ASSUMED, NONE_TO_ALL
 from tests.app.seen import captions, drawn, errors, fine, good, infos, keys, labelled, scene, scenes
 from tests.app.start import CURATE, SMALL, pages, points_app, query_of, uploaded
 from tests.app.walk import open_tab, public

@@ -15,7 +15,6 @@ from dpviz.families import TRIP_FAMILY
 from dpviz.mechanisms import MECHANISMS
 from dpviz.publishing.config import MechanismPart
 from dpviz.release.files import compute_seal, read_manifest, read_release
-from dpviz.release.intervals import ASSUMED
 from dpviz.release.manifest import describe_utility, find_violation
 from dpviz.release.older import translate_manifest
 
@@ -116,5 +115,5 @@ def test_a_release_of_schema_2_4_says_of_its_intervals_what_it_said(name):
     assert (manifest["identity"]["schema_version"], find_violation(manifest)) == ("2.4", None)
     assert manifest["utility"]["interval"].endswith("neither what is assumed inside partitions nor what was wrong in the data.")
     now = describe_utility(release).interval
-    assert now.endswith(f"hold in {ASSUMED}.")
+    assert now.endswith(f"hold in {release.says_of_cut_boxes}.")
     assert ("tails as normal" in now) == (release.noise == "gaussian")

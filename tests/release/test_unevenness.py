@@ -9,7 +9,7 @@ from dpviz.data.points import PointCounts
 from dpviz.mechanisms import MECHANISMS, PathTree, Privelet, PrivTree, Quadtree, SuppressedCounts, UniformGrid
 from dpviz.privacy.budget import PureBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
-from dpviz.release.intervals import STDDEVS, count_ends, half_widths
+from dpviz.release.intervals import ASSUMED, NONE_TO_ALL, STDDEVS, count_ends, half_widths
 from dpviz.release.unevenness import FEWEST_FAMILIES, LEAST_CORRELATION, MOST_EMPTY, MOST_UNEVEN, CutSums, Unevenness
 from dpviz.space.domain import Domain
 from dpviz.space.grids import grid, quadtree
@@ -231,3 +231,9 @@ def test_neighbours_are_alike_where_streets_are_straight_and_not_where_counts_ar
     alike[tree.leaves] = rng.gamma(0.5, 400, len(lines))[np.searchsorted(lines, column)]
     assert found_in(tree, rng.poisson(alike), 3.0).correlation > 0.5
     assert found_in(tree, rng.poisson(rng.gamma(0.5, 400, len(tree))), 3.0).correlation == LEAST_CORRELATION
+
+
+def test_pages_and_files_say_which_ends_boxes_that_cut_partitions_have():
+    said = {name: made(name).describe_intervals() for name in ("path_tree", "quadtree of 1")}
+    assert said["path_tree"].endswith(f" hold in {ASSUMED}.")
+    assert said["quadtree of 1"].endswith(f" hold in {NONE_TO_ALL}.")

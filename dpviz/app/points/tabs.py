@@ -45,7 +45,6 @@ from dpviz.view.study_charts import objective_chart
 
 QUERY_TAB = "Range query"
 _BOX_STAYS = "query box stays"
-NONE_TO_ALL = "95 %, from none to all of what is cut"
 """What the page says of the interval of a box that cuts partitions, where too little is learned to assume how records lie inside."""
 NAMES = ("Accuracy by zoom", "By size", QUERY_TAB, "Receipt", "Table")
 _CUT_PARTITIONS = {
@@ -248,7 +247,7 @@ def _kind_of_interval(release: PointRelease, box: list[float]) -> str:
     """Say how often the interval of the answer for a box holds, and what it covers; its help text says more."""
     if not release.cuts([box])[0]:
         return "95 %, noise only"
-    return ASSUMED if release.unevenness.is_learned else NONE_TO_ALL
+    return release.says_of_cut_boxes
 
 
 def _interval_help(release: PointRelease, cut: bool) -> str:

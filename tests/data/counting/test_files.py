@@ -170,7 +170,7 @@ def test_a_column_of_lists_or_records_is_named_as_such_and_not_as_damage(tmp_pat
     table["nested"] = [entry] * len(table)
     table.to_parquet(tmp_path / "rows.parquet")
     roles = {"x": "x", "y": "y", "contributions": 2 if role == "person" else 1, role: "nested"}
-    with pytest.raises(DpvizError, match="lists or records|holds no number"):
+    with pytest.raises(DpvizError, match=r"lists or records|holds no number"):
         read_points(tmp_path / "rows.parquet", domain=DEGREES, crs="EPSG:4326", engine=engine, **roles)
 
 
