@@ -390,7 +390,7 @@ def ground_of(domain: Domain) -> dict[str, list[Any]]:
 
 def ground_in(bounds: Bounds) -> dict[str, list[Any]]:
     """Return land and borders around bounds in degrees, for `Scene.ground`."""
-    return vars(ground_around(bounds))
+    return dict(vars(ground_around(bounds)))  # a copy: what is kept serves every map of these bounds
 
 
 def on_land(scene: Scene, nothing: str = "No region is here.") -> Scene:
