@@ -152,14 +152,19 @@ class Pairs:
         return (self.low > 0) | np.isnan(self.low)
 
     @property
+    def true_or_released(self) -> Integers:
+        """(k,) true trips; released ones where the truth must not be shown."""
+        return self.released if self.true is None else self.true
+
+    @property
     def error(self) -> Integers:
         """(k,) released minus true."""
-        return self.released - (self.released if self.true is None else self.true)
+        return self.released - self.true_or_released
 
     @property
     def error_kind(self) -> Integers:
         """(k,) `RELEASED_ONLY` for false positives, `TRUE_ONLY` for false negatives, `NO_ERROR` for all others."""
-        true = self.released if self.true is None else self.true
+        true = self.true_or_released
         conditions = [(self.released > 0) & (true == 0), (self.released <= 0) & (true > 0)]
         return np.select(conditions, [RELEASED_ONLY, TRUE_ONLY], NO_ERROR).astype(np.int64)
 
@@ -675,7 +680,7 @@ def _choose_drawn(pairs: Pairs, view: TripsMapSettings) -> tuple[Integers, int]:
     Returns:
         Indices of the pairs, the largest last, and the number of pairs that could be drawn.
     """
-    true = pairs.released if pairs.true is None else pairs.true
+    true = pairs.true_or_released
     if view.shown == ERROR:
         size, rank = np.maximum(np.abs(pairs.released), true), np.abs(pairs.error)
     elif view.shown == FALSE_POSITIVES:
@@ -803,7 +808,6 @@ def _color_by_error(pairs: Pairs, view: TripsMapSettings, widths: Widths) -> Loo
 def _color_by_error_kind(pairs: Pairs, view: TripsMapSettings, widths: Widths) -> Look:
     """Colour arcs of false positives and false negatives among correct ones."""
     colors = np.array([_CORRECT, (*FALSE_POSITIVE, 230), (*FALSE_NEGATIVE, 230)], np.uint8)  # by `Pairs.error_kind`
-    true = pairs.released if pairs.true is None else pairs.true
     entries = {
         "false positive: released, no such trip": FALSE_POSITIVE,
         "false negative: trips that the release lacks": FALSE_NEGATIVE,
@@ -812,7 +816,7 @@ def _color_by_error_kind(pairs: Pairs, view: TripsMapSettings, widths: Widths) -
     marks = (*(((_css(color),), text) for text, color in entries.items()), _direction_mark(GREY))
     return Look(
         color=colors[pairs.error_kind],
-        width=widths.pixels(np.maximum(pairs.released, true)),
+        width=widths.pixels(np.maximum(pairs.released, pairs.true_or_released)),
         legend=Legend(title=f"{view.unit} per pair", lines=widths.samples(GREY), marks=marks),
     )
 
