@@ -30,7 +30,7 @@ from dpviz.arrow_memory import copy_to_arrow
 from dpviz.errors import DpvizError, InputError, SettingError
 from dpviz.families import FAMILIES
 from dpviz.release.base import NoisyRelease
-from dpviz.release.facts import MANIFESTS, SCHEMA_FILE, SCHEMA_VERSION, SCHEMA_VERSIONS, Manifest, schema_for
+from dpviz.release.facts import FILE_NAME, MANIFESTS, SCHEMA_FILE, SCHEMA_VERSION, SCHEMA_VERSIONS, Manifest, schema_for
 from dpviz.release.manifest import (
     describe_release,
     describe_utility,
@@ -52,7 +52,6 @@ _BYTES_PER_READ = 2**20
 _ORDINARY_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 Facts = dict[str, Any]
 MANIFEST, SCHEMA = "manifest.json", SCHEMA_FILE.name
-FILE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 _ZIP_TIME = (1980, 1, 1, 0, 0, 0)  # of all files in an archive, so that equal releases have equal archives
 _EXTRA_FORMATS = {".html": "HTML", ".json": "JSON", ".md": "Markdown", ".pdf": "PDF", ".png": "PNG", ".svg": "SVG", ".txt": "text"}
 MOST_MANIFEST_BYTES = 16 * 2**20
@@ -272,7 +271,7 @@ def zip_release(folder: str | os.PathLike[str]) -> bytes:
     source, packed = Path(folder), io.BytesIO()
     try:
         names = [MANIFEST, *(entry["name"] for entry in json.loads((source / MANIFEST).read_bytes())["files"])]
-        contents = {name: (source / name).read_bytes() for name in names if FILE_NAME.fullmatch(name)}
+        contents = {name: (source / name).read_bytes() for name in names if re.fullmatch(FILE_NAME, name)}
     except (OSError, ValueError, LookupError, TypeError):
         contents = {}
     if not contents:
@@ -386,7 +385,7 @@ def _check_arguments(release: NoisyRelease, manifest: Facts, formats: tuple[str,
     if not formats or not set(formats) <= set(FORMATS):
         raise SettingError(f"The formats of a release are some of {', '.join(FORMATS)}.")
     for name, content in extra.items():
-        if not isinstance(name, str) or not FILE_NAME.fullmatch(name) or name in (MANIFEST, SCHEMA):
+        if not isinstance(name, str) or not re.fullmatch(FILE_NAME, name) or name in (MANIFEST, SCHEMA):
             raise SettingError("An additional file of a release needs a plain name: letters, digits, dots, underscores and hyphens.")
         if not isinstance(content, bytes):
             raise SettingError("The content of an additional file of a release must be bytes.")

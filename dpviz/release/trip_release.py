@@ -216,23 +216,22 @@ class TripRelease(NoisyRelease):
         Raises:
             DomainError: no such stage.
         """
-        origin_level, destination_level = self.tree.levels(stage)
-        released, (low, high), (all_low, all_high) = self.stages[stage], self.stage_interval(stage), self.stage_interval(stage, joint=True)
+        (origin_level, destination_level), released = self.tree.levels(stage), self.stages[stage]
         columns = {
             "origin": self.tree.origins.ids_of(origin_level)[released.origin],
             "destination": self.tree.destinations.ids_of(destination_level)[released.destination],
-            "count": released.count,
-            "count_noisy": released.noisy,
-            "stddev": self.stage_stddev(stage),
-            "ci_low": low,
-            "ci_high": high,
-            "all_low": all_low,
-            "all_high": all_high,
+            **self.stage_columns(stage),
             "status": np.full(len(released.count), self.status, object),
         }
         table = pd.DataFrame(columns).take(released.order).reset_index(drop=True)
         table.attrs = self.attrs
         return table
+
+    def stage_columns(self, stage: int) -> dict[str, Any]:
+        """Return the counts of a stage, their errors and both intervals, as columns of tables, in the order of `StageCounts`."""
+        counts, (low, high), (all_low, all_high) = self.stages[stage], self.stage_interval(stage), self.stage_interval(stage, joint=True)
+        numbers = {"count": counts.count, "count_noisy": counts.noisy, "stddev": self.stage_stddev(stage)}
+        return {**numbers, "ci_low": low, "ci_high": high, "all_low": all_low, "all_high": all_high}
 
     def stddev(self, level: Level | None = None) -> Floats:
         """Return (k,) standard deviations of the noise on the counts of a level, in trips, in the order of `to_frame`.
