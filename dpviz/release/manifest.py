@@ -107,8 +107,10 @@ def read_receipt(privacy: Privacy, accounting: Accounting) -> Receipt:
     Raises:
         BudgetError: amounts that do not add up.
     """
+    kinds: dict[str, Callable[..., Budget]] = {"pure": PureBudget, "approximate": ApproxBudget, "zero-concentrated": ZcdpBudget}
+    amounts = [amount for amount in (privacy.epsilon, privacy.delta, privacy.rho) if amount is not None]
     return Receipt(
-        total=_read_budget(privacy),
+        total=kinds[privacy.variant.partition(" ")[0]](*amounts),
         steps=tuple(_read_step(spending) for spending in accounting.steps),
         unit=privacy.unit,
         neighbours=privacy.neighbouring_relation,
@@ -123,12 +125,6 @@ def read_receipt(privacy: Privacy, accounting: Accounting) -> Receipt:
 
 def _read_step(spending: facts.Spending) -> Step:
     return Step(**{name: getattr(spending, name) for name in _OF_STEPS}, replaces_later=spending.composition == REPLACES_LATER)
-
-
-def _read_budget(privacy: Privacy) -> Budget:
-    kinds: dict[str, Callable[..., Budget]] = {"pure": PureBudget, "approximate": ApproxBudget, "zero-concentrated": ZcdpBudget}
-    amounts = (privacy.epsilon, privacy.delta, privacy.rho)
-    return kinds[privacy.variant.partition(" ")[0]](*(amount for amount in amounts if amount is not None))
 
 
 def _describe_ledger_amount(text: str | None) -> Amounts | None:

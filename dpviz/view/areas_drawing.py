@@ -246,7 +246,10 @@ def _color_numbers(release: AreaRelease, view: AreasMapSettings, shown: Floats, 
     color = make_palette(scale)[choose_shades(scale, values, pale)]
     color[~known] = NO_NUMBER
     legend = make_legend(scale, negatives=bool((values < 0).any()), pale=which if pale.any() else "")
-    marks = [(to_css(np.array([NO_NUMBER], np.uint8)), why) for why in _explain_unknown(release, view, known)]
+    hidden = _hidden(release, view.level)
+    reasons = ["not shown: under the threshold"] if view.shown != TRUE and hidden.any() else []
+    reasons += ["nothing to divide by"] if view.rate is not None and (~known & ~hidden).any() else []
+    marks = [(to_css(np.array([NO_NUMBER], np.uint8)), why) for why in reasons]
     return _Look(color=color, legend=replace(legend, marks=(*legend.marks, *marks)))
 
 
@@ -264,13 +267,6 @@ def _choose_pale(release: AreaRelease, view: AreasMapSettings, truth: Integers |
         low, _ = release.interval(view.level)
         return low <= 0, "the interval contains 0"
     return np.zeros(release.regions.size(view.level), np.bool_), ""
-
-
-def _explain_unknown(release: AreaRelease, view: AreasMapSettings, known: Mask) -> list[str]:
-    """Write why regions have no number on the map."""
-    hidden = _hidden(release, view.level)
-    reasons = ["not shown: under the threshold"] if view.shown != TRUE and hidden.any() else []
-    return reasons + (["nothing to divide by"] if view.rate is not None and (~known & ~hidden).any() else [])
 
 
 def _color_marks(release: AreaRelease, view: AreasMapSettings, truth: Integers) -> _Look:

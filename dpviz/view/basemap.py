@@ -126,6 +126,12 @@ def outlines_around(name: str, bounds: Bounds, margin: float, detail: float) -> 
     return np.asarray(parts[(shapely.length(parts) > 4 * detail) & ~shapely.is_empty(parts)], object)
 
 
+def outlines_in(crs: str, name: str, bounds: Bounds, margin: float, detail: float) -> geopandas.GeoSeries:
+    """Select outlines as `outlines_around` does, in another CRS; those without a place in it are left out."""
+    outlines = geopandas.GeoSeries(outlines_around(name, bounds, margin, detail), crs=WGS84).to_crs(crs)
+    return outlines[np.isfinite(outlines.bounds.to_numpy()).all(axis=1)]
+
+
 @lru_cache(maxsize=4)
 def _shapes(name: str) -> NDArray[np.object_]:
     """Read the geometries of a bundled outline; its GeoJSON is parsed directly, without a geometry file library."""

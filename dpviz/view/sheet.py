@@ -14,7 +14,7 @@ from pyproj import CRS, Transformer
 
 from dpviz.arrays import Floats, Integers
 from dpviz.space.domain import Domain
-from dpviz.view.basemap import OUTLINES, WGS84, Bounds, corner_coordinates, outlines_around
+from dpviz.view.basemap import OUTLINES, WGS84, Bounds, corner_coordinates, outlines_in
 
 Shapes = NDArray[np.object_]
 MERCATOR = "EPSG:3857"  # of web maps
@@ -89,13 +89,8 @@ class Sheet:
         if self.crs is None:
             return dict.fromkeys(OUTLINES, "")
         extent = max(bounds[2] - bounds[0], bounds[3] - bounds[1])
-        paths = {}
-        for name in OUTLINES:
-            parts = outlines_around(name, bounds, _LAND_MARGIN * extent, extent / _FINEST_LAND)
-            projected = geopandas.GeoSeries(parts, crs=WGS84).to_crs(self.crs)
-            finite = np.isfinite(projected.bounds.to_numpy()).all(axis=1)
-            paths[name] = "".join(self.write_paths(projected[finite]))
-        return paths
+        lines = {name: outlines_in(self.crs, name, bounds, _LAND_MARGIN * extent, extent / _FINEST_LAND) for name in OUTLINES}
+        return {name: "".join(self.write_paths(shapes)) for name, shapes in lines.items()}
 
 
 def make_domain_sheet(domain: Domain) -> Sheet:
