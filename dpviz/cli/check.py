@@ -84,8 +84,6 @@ OPTIONS = {
 }
 _ROLES_OF_KIND = {"points": (*AXES, "geometry"), "trips": ENDS, "areas": ("region",), "regions": ("levels",)}
 
-_PARTS = {"points": "partitions", "trips": "pairs", "areas": "regions"}
-
 _REGIONS_OF_IDS = "[regions] file: the public regions that its ids name"
 
 Facts = dict[str, Any]
@@ -571,8 +569,8 @@ def _questions(columns: Sequence[Facts]) -> list[str]:
 def write_lines(facts: Facts) -> list[str]:
     """Write the facts of `check` as lines of text."""
     if facts["kind"] == "release":
-        number = f"{facts['numbers']:,} {_PARTS[facts['of']]}"
         most, family = facts["contributions"], FAMILIES[facts["of"]]
+        number = f"{facts['numbers']:,} {family.report.parts}"
         bound = f", with at most {most:,} {family.counted if most > 1 else family.noun}" if facts["unit"] == "person" else ""
         return [
             f"A release of {facts['of']}: {facts['mechanism']}, {facts['budget']}, {number}.",

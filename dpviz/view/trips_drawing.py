@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from dpviz.amounts import format_count, format_percent, format_signed
 from dpviz.arrays import Floats, Integers
 from dpviz.errors import DomainError, check_choice
-from dpviz.release.simultaneous_intervals import count_of_region_numbers, region_intervals, rest_intervals
+from dpviz.release.simultaneous_intervals import count_of_region_numbers, pairs_of_regions, region_intervals, rest_intervals
 from dpviz.release.trip_release import PairSums, TripRelease
 from dpviz.space.regions import ROOT, Regions
 from dpviz.view.basemap import RegionShapes, prepare_shapes
@@ -446,11 +446,10 @@ def _sum_regions(release: TripRelease, view: TripsMapSettings, truth: PairSums |
 
 def _sum_rests(release: TripRelease, level: int) -> tuple[Integers, Integers]:
     """Return (n,) the trips of each origin, and of each destination, that are in no listed pair; together if both are the same regions."""
-    sizes = release.tree.origins.size(level), release.tree.destinations.size(level)
     if release.half_step_sums is None or level < release.depth:
-        return np.zeros(sizes[0], np.int64), np.zeros(sizes[1], np.int64)
-    leaving = release.unlisted_trips(level, 0).at(*_pair_with_root(sizes[0]))
-    arriving = release.unlisted_trips(0, level).at(*_pair_with_root(sizes[1])[::-1])
+        return np.zeros(release.tree.origins.size(level), np.int64), np.zeros(release.tree.destinations.size(level), np.int64)
+    sides = (pairs_of_regions(release, level, side) for side in ("origin", "destination"))
+    leaving, arriving = (release.unlisted_trips(*levels).at(*pairs) for levels, pairs in sides)
     if release.tree.origins == release.tree.destinations:
         return leaving + arriving, leaving + arriving
     return leaving, arriving
@@ -477,10 +476,9 @@ def _sum_released_totals(release: TripRelease, level: int) -> tuple[Totals, Tota
     Totals come from the coarsest stage that has them. If origins and destinations are the same regions, both mappings are the same:
     they have the trips that leave, that arrive, and that stay within the region.
     """
-    origins, destinations = release.tree.origins, release.tree.destinations
-    leaving = release.sums(level, 0).at(*_pair_with_root(origins.size(level)))
-    arriving = release.sums(0, level).at(*_pair_with_root(destinations.size(level))[::-1])
-    return _make_totals(leaving, arriving, release.sums(level, level) if origins == destinations else None)
+    sides = (pairs_of_regions(release, level, side) for side in ("origin", "destination"))
+    leaving, arriving = (release.sums(*levels).at(*pairs) for levels, pairs in sides)
+    return _make_totals(leaving, arriving, release.sums(level, level) if release.tree.origins == release.tree.destinations else None)
 
 
 def _sum_true_totals(truth: PairSums, origins: Regions, destinations: Regions, level: int) -> tuple[Totals, Totals]:
@@ -496,11 +494,6 @@ def _sum_true_totals(truth: PairSums, origins: Regions, destinations: Regions, l
     sides = (truth.origin, truth.destination)
     leaving, arriving = (np.bincount(side, truth.count, size).astype(np.int64) for side, size in zip(sides, sizes, strict=True))
     return _make_totals(leaving, arriving, truth if origins == destinations else None)
-
-
-def _pair_with_root(size: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Return (n,) the indices of all n regions of a level, and (n,) the index of the root, for `PairSums.at`."""
-    return np.arange(size, dtype=np.int32), np.zeros(size, np.int32)
 
 
 def _make_totals(leaving: Integers, arriving: Integers, pairs: PairSums | None) -> tuple[Totals, Totals]:
@@ -548,10 +541,9 @@ def _write_side(release: TripRelease, level: int, side: str, released: Totals, u
 
 def _write_rests(release: TripRelease, level: int, side: str, most: Floats) -> list[str]:
     """Write for each region how many of its trips are in no listed pair, `most` at most; "" unless the level's pairs are a list."""
-    size = len(most)
     if release.half_step_sums is None or level < release.depth:
-        return [""] * size
-    levels, pairs = ((level, 0), _pair_with_root(size)) if side == "origin" else ((0, level), _pair_with_root(size)[::-1])
+        return [""] * len(most)
+    levels, pairs = pairs_of_regions(release, level, side)
     low, high = rest_intervals(release, levels, *pairs, count_of_region_numbers(release), most=most)
     texts = []
     for count, a, b in zip(release.unlisted_trips(*levels).at(*pairs).tolist(), low, high, strict=True):
