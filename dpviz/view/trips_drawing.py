@@ -54,7 +54,11 @@ LEAVING, ARRIVING, WITHIN = "leaving", "arriving", "within"
 _SHADED = (RELEASED, TRUE)  # views in which regions are shaded by their trips
 _FAINTEST_REGION, _STRONGEST_REGION = 10, 105  # alpha of polygons, of 255
 _FAINTEST_POINT, _STRONGEST_POINT = 70, 200  # alpha of points
-_CHOSEN = {False: (206, 226, 233), True: (30, 66, 78)}  # colour of the chosen region, on light and on dark pages
+# Colours on light and on dark pages: of the chosen region, of trips (those that leave it), of trips into it, and of pairs below zero.
+_CHOSEN = {False: (206, 226, 233), True: (30, 66, 78)}
+LEAVING_COLOR = {False: (11, 110, 143), True: (79, 176, 206)}
+ARRIVING_COLOR = {False: (201, 124, 0), True: (240, 180, 60)}
+BELOW_ZERO_COLOR = {False: (200, 0, 180), True: (240, 105, 225)}
 
 Color = tuple[int, int, int]
 THINNEST, WIDEST = 1.0, 9.0  # pixels
@@ -743,21 +747,6 @@ def _find_intervals(release: TripRelease, level: int, origin: Integers, destinat
     return low, high
 
 
-def choose_leaving_color(dark: bool) -> Color:
-    """Choose the colour of trips; if a region is chosen, of the trips that leave it."""
-    return (79, 176, 206) if dark else (11, 110, 143)
-
-
-def choose_arriving_color(dark: bool) -> Color:
-    """Choose the colour of trips into a chosen region."""
-    return (240, 180, 60) if dark else (201, 124, 0)
-
-
-def choose_below_zero_color(dark: bool) -> Color:
-    """Choose the colour of released pairs with a negative count."""
-    return (240, 105, 225) if dark else (200, 0, 180)
-
-
 def _color_by_trips(pairs: Pairs, view: TripsMapSettings, widths: Widths) -> Look:
     """Colour arcs by number of released or true trips; two colours for trips out of and into a chosen region.
 
@@ -765,14 +754,14 @@ def _color_by_trips(pairs: Pairs, view: TripsMapSettings, widths: Widths) -> Loo
     """
     true = pairs.true if view.shown == TRUE else None
     shown = np.abs(pairs.released) if true is None else true
-    out, into = choose_leaving_color(view.dark), choose_arriving_color(view.dark)
+    out, into = LEAVING_COLOR[view.dark], ARRIVING_COLOR[view.dark]
     arrives = np.zeros(len(shown), np.bool_) if view.chosen is None else pairs.destination == view.chosen
     base = np.where(arrives[:, None], into, out)
     pale = np.zeros(len(shown), np.bool_) if true is not None else ~pairs.certain
     negative = pale & (pairs.released < 0)
     faded = np.array(GREY) if view.chosen is None else (base + np.array(GREY)) // 2  # of a chosen region, both directions stay apart
     base = np.where(pale[:, None], faded, base)
-    base = np.where(negative[:, None], choose_below_zero_color(view.dark), base)
+    base = np.where(negative[:, None], BELOW_ZERO_COLOR[view.dark], base)
     color = _add_alpha(base, widths.strength(shown))
     color[pale, 3] = (color[pale, 3] * _PALE).astype(np.uint8)
     color[negative, 3] = np.maximum(color[negative, 3], _FAINTEST_NEGATIVE)
@@ -780,7 +769,7 @@ def _color_by_trips(pairs: Pairs, view: TripsMapSettings, widths: Widths) -> Loo
     if view.chosen is not None:
         marks += [((_css(out),), "leaving"), ((_css(into),), "arriving")]
     if negative.any():
-        marks.append(((_css(choose_below_zero_color(view.dark)),), "below zero, by noise"))
+        marks.append(((_css(BELOW_ZERO_COLOR[view.dark]),), "below zero, by noise"))
     if (pale & ~negative).any():
         marks.append((to_css(np.array([[*GREY, 115]], np.uint8)), f"{'grey' if view.chosen is None else 'pale'}: not told apart from 0"))
     title = f"{'true ' if view.shown == TRUE else ''}{view.unit} per pair"
