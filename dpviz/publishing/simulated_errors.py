@@ -369,7 +369,7 @@ def _outlook_of_areas(question: Rehearsal, releases: Sequence[AreaRelease], made
     for noise in _noise_of_levels(question, releases[0]):
         count = np.bincount(regions.ancestors(noise.level)[made_up.leaf], made_up.count, regions.size(noise.level))
         stddev = releases[0].stddev(noise.level)
-        hidden = releases[0].hidden if noise.level == regions.depth else None
+        hidden = releases[0].hidden_at(noise.level)
         shown = np.ones(len(count), np.bool_) if hidden is None else ~hidden
         rows.append(
             LevelOutlook(

@@ -88,7 +88,8 @@ def _(release: AreaRelease, level: int, axes: Axes) -> str:
     regions, bounds = release.regions, fit_bounds([release.regions], 800, 600)
     _draw_land(axes, bounds, WGS84)
     shapes, are_polygons = _find_shapes(regions, level)
-    shown = np.ones(len(shapes), np.bool_) if release.hidden is None or level < regions.depth else ~release.hidden
+    hidden = release.hidden_at(level)
+    shown = np.ones(len(shapes), np.bool_) if hidden is None else ~hidden
     if are_polygons:
         area = np.asarray(shapes.to_crs(EQUAL_AREA).area, np.float64) / 1e6
         values = np.divide(release.count[release.nodes(level)], area, out=np.zeros(len(area)), where=area > 0)
