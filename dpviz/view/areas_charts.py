@@ -11,14 +11,13 @@ import pandas as pd
 from dpviz.arrays import Floats, Integers, Texts
 from dpviz.view.charts import (
     AXIS,
-    DASHES,
     FRAME,
     HEIGHT,
     LIGHTER,
     POINT,
     ROW,
     add_texts,
-    category_channel,
+    color_and_dash,
     describe_values,
     finish,
     log_y,
@@ -48,11 +47,8 @@ def errors_by_level(table: pd.DataFrame, unit: str, *, relative: bool) -> alt.La
     drawn, ticks = prepare_log_axis(rows, ["value"])
     names = {"line": "error", "name": "level", "regions": "regions", "value": f"error ({what})"}
     base = _chart_levels(drawn, names).mark_line(point=POINT, strokeWidth=2.5)
-    curves = base.encode(
-        y=log_y(f"error of a region ({what})", ticks, "value drawn"),
-        color=category_channel(alt.Color, "line", [_MEASURED, _EXPECTED], [ACCENT, LIGHTER]),
-        strokeDash=category_channel(alt.StrokeDash, "line", [_MEASURED, _EXPECTED], DASHES),
-    )
+    y = log_y(f"error of a region ({what})", ticks, "value drawn")
+    curves = base.encode(y=y, **color_and_dash("line", [_MEASURED, _EXPECTED], [ACCENT, LIGHTER]))
     text = f"Error per level, measured: {describe_values(rows[rows['line'] == _MEASURED], 'name', 'value')} {what}; "
     text += f"expected: {describe_values(rows[rows['line'] == _EXPECTED], 'name', 'value')}."
     return finish(alt.layer(curves), "Error by level", text, HEIGHT)
@@ -77,11 +73,7 @@ def shares_by_level(table: pd.DataFrame) -> alt.LayerChart:
     looks = [to_hex(FALSE_POSITIVE), to_hex(FALSE_NEGATIVE), "#009e73"]
     names = {"line": "share", "name": "level", "regions": "regions", "empty": "empty regions", "value": "share (%)"}
     curves = _chart_levels(rows, names).mark_line(point=POINT, strokeWidth=2.5, opacity=0.9)
-    curves = curves.encode(
-        y=percent_y("share (%)", "value"),
-        color=category_channel(alt.Color, "line", list(kinds), looks),
-        strokeDash=category_channel(alt.StrokeDash, "line", list(kinds), DASHES),
-    )
+    curves = curves.encode(y=percent_y("share (%)", "value"), **color_and_dash("line", list(kinds), looks))
     text = "; ".join(f"{name}: {describe_values(part, 'name', 'value')} %" for name, part in rows.groupby("line", sort=False)) + "."
     return finish(alt.layer(curves), "Empty, missed and well-known regions by level", text, HEIGHT)
 

@@ -79,6 +79,14 @@ def category_channel(channel: Any, field: str, order: Sequence[str], looks: Sequ
     return channel(field=field, type="nominal", scale=alt.Scale(domain=list(order), range=list(looks[: len(order)])), legend=legend_above)
 
 
+def color_and_dash(field: str, order: Sequence[str], colors: Sequence[str]) -> dict[str, Any]:
+    """Make the channels by which lines differ in colour and in dashes; arguments as of `category_channel`."""
+    return {
+        "color": category_channel(alt.Color, field, order, colors),
+        "strokeDash": category_channel(alt.StrokeDash, field, order, DASHES),
+    }
+
+
 def entry_width(names: Sequence[str]) -> int:
     """Approximate width of the longest name in a legend, in pixels."""
     return max(_LEGEND_ENTRY, _SYMBOL + _LETTER * max(map(len, names), default=0))
@@ -361,12 +369,8 @@ def false_positives_by_zoom(by_zoom: pd.DataFrame, unit: str) -> alt.LayerChart:
     names |= {"occupied": "occupied squares", "false_negatives": "false negatives"}
     colors = [to_hex(color) for *_, color in kinds.values()]
     base, data = _base_chart(pd.concat(parts, ignore_index=True), names)
-    curves = base.mark_line(point=POINT, strokeWidth=2.5, opacity=0.9)
-    curves = curves.encode(
-        y=alt.Y(field="share", type="quantitative", title="share (%)", scale=alt.Scale(domainMin=0), axis=alt.Axis(format=FORMAT)),
-        color=category_channel(alt.Color, "kind", list(kinds), colors),
-        strokeDash=category_channel(alt.StrokeDash, "kind", list(kinds), DASHES),
-    )
+    y = alt.Y(field="share", type="quantitative", title="share (%)", scale=alt.Scale(domainMin=0), axis=alt.Axis(format=FORMAT))
+    curves = base.mark_line(point=POINT, strokeWidth=2.5, opacity=0.9).encode(y=y, **color_and_dash("kind", list(kinds), colors))
     positives, negatives = (describe_values(part, "zoom", "share") for part in parts)
     summary = f"Percent of the empty squares that are released as occupied, per zoom level: {positives or 'no square is empty'}; "
     summary += f"percent of the occupied squares that are released as empty: {negatives or 'no square is occupied'}."
