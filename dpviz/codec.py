@@ -306,12 +306,12 @@ class Codec:
 
     def write(self, part: Any) -> Table:
         """Write a dataclass as a table, from which `read` makes an equal one; keys with their default values are left out."""
-        values = {key: (declared, getattr(part, key)) for key, declared in keys_of(type(part)).items()}
-        return {key: self.write_value(value) for key, (declared, value) in values.items() if self._says(declared, value)}
-
-    def _says(self, declared: Key, value: object) -> bool:
-        """Return whether a key is written."""
-        return not declared.is_default(value) and (value is not None or self.says_none)
+        table = {}
+        for key, declared in keys_of(type(part)).items():
+            value = getattr(part, key)
+            if not declared.is_default(value) and (value is not None or self.says_none):
+                table[key] = self.write_value(value)
+        return table
 
     def write_value(self, value: Any) -> Any:
         """Write a value as a plain one; tuples become lists."""

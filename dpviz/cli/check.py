@@ -62,11 +62,11 @@ from dpviz.data.roles import (
     says_none,
 )
 from dpviz.errors import DpvizError, InputError, SettingError
+from dpviz.families import FAMILIES
 from dpviz.privacy.ledger import Ledger
 from dpviz.publishing.config import NO_CRS
-from dpviz.release.files import read_release
+from dpviz.release.files import MANIFEST, SCHEMA, read_release
 
-MANIFEST, SCHEMA = "manifest.json", "manifest.schema.json"
 MOST_NAMED = 40
 _NOTHING = (
     "The file can be read, but its columns cannot be used by their names alone.{columns} Say what they are: points have"
@@ -82,10 +82,9 @@ OPTIONS = {
     "destination": "--destination COLUMN",
     "region": "--region COLUMN",
 }
-NOUNS = {"points": "record", "areas": "record", "trips": "trip"}
 _ROLES_OF_KIND = {"points": (*AXES, "geometry"), "trips": ENDS, "areas": ("region",), "regions": ("levels",)}
 
-_PARTS = {"points": "partitions", "trips": "pairs", "areas": "regions"}
+_REGIONS_OF_IDS = "[regions] file: the public regions that its ids name"
 
 Facts = dict[str, Any]
 _File = TypeVar("_File")
@@ -429,11 +428,10 @@ def _use_facts(use: Use, missing: Sequence[str], about: Facts, **found: Any) -> 
 
 
 def _as_trips(file: TripsFile, chosen: Mapping[str, Any]) -> Facts:
+    missing = [_REGIONS_OF_IDS]
     if file.use is None:
-        missing = ["[regions] file: the public regions that its ids name"]
         about = _file_facts(file.format, ())
         return {"as": "trips", "fits": True, "found": {"matrix": True}, "missing": missing, "open": {}, "unread": [], "about": about}
-    missing = ["[regions] file: the public regions that its ids name"]
     if isinstance(file.use.found.get("origin"), tuple):
         missing = ["[regions] file: the public regions, with polygons; or h3 or squares"]
         missing[:0] = [] if chosen.get("crs") else ["[data] crs: which CRS the coordinates are in; it is never guessed"]
@@ -455,10 +453,7 @@ def _as_points(file: PointsFile, chosen: Mapping[str, Any], shapes: Callable[[],
 
 
 def _as_areas(file: AreasFile) -> Facts:
-    missing = [
-        f'[data] region = "{file.region}": if its column holds ids of the finest regions',
-        "[regions] file: the public regions that its ids name",
-    ]
+    missing = [f'[data] region = "{file.region}": if its column holds ids of the finest regions', _REGIONS_OF_IDS]
     return _use_facts(file.use, missing, _file_facts(file.format, file.columns))
 
 
@@ -564,19 +559,19 @@ def _write_ids(facts: Facts) -> list[str]:
 
 def _questions(columns: Sequence[Facts]) -> list[str]:
     """Write the question to the curator about columns with repeated values, as lines of text."""
-    repeated_columns = [
-        RepeatedColumn(name=column["column"], values=column["values"], rows=column["rows"], once=column["once"]) for column in columns
-    ]
-    question = "Is one of these columns a person, a household or a vehicle? Then name it under [data] person:"
-    return [question, *(f"  {column.name}: {column.consequence}" for column in repeated_columns)] if repeated_columns else []
+    lines = ["Is one of these columns a person, a household or a vehicle? Then name it under [data] person:"] if columns else []
+    for column in columns:
+        repeated = RepeatedColumn(name=column["column"], values=column["values"], rows=column["rows"], once=column["once"])
+        lines.append(f"  {repeated.name}: {repeated.consequence}")
+    return lines
 
 
 def write_lines(facts: Facts) -> list[str]:
     """Write the facts of `check` as lines of text."""
     if facts["kind"] == "release":
-        number = f"{facts['numbers']:,} {_PARTS[facts['of']]}"
-        most, counted = facts["contributions"], "trips" if facts["of"] == "trips" else "records"
-        bound = f", with at most {most:,} {counted if most > 1 else counted.removesuffix('s')}" if facts["unit"] == "person" else ""
+        most, family = facts["contributions"], FAMILIES[facts["of"]]
+        number = f"{facts['numbers']:,} {family.report.parts}"
+        bound = f", with at most {most:,} {family.counted if most > 1 else family.noun}" if facts["unit"] == "person" else ""
         return [
             f"A release of {facts['of']}: {facts['mechanism']}, {facts['budget']}, {number}.",
             f"Protects one {facts['unit']}{bound} ({facts['neighbours']}).",
@@ -594,7 +589,8 @@ def write_lines(facts: Facts) -> list[str]:
         texts.append(f"As {use['as']}: {found_text or 'still to be said'}.")
         texts += [f"  missing: {missing}" for missing in use["missing"]] or ["  nothing is missing"]
         texts += [f"  bad rows: {use['bad_rows']}"] if "bad_rows" in use else []
-        if each_row := say_each_row(NOUNS.get(use["as"], ""), use["unread"]):
+        noun = FAMILIES[use["as"]].noun if use["as"] in FAMILIES else ""
+        if each_row := say_each_row(noun, use["unread"]):
             texts.append(f"  {each_row} (--count COLUMN, or --count none)")
     texts += _write_ids(facts)
     texts += [advise_on_command_line(shape) for shape in facts.get("not_read", ())]

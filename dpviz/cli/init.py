@@ -159,7 +159,7 @@ def _choose(arguments: Namespace, use: Facts, columns: Sequence[str]) -> _Choice
     _check_flags(arguments, kind)
     open_questions = _open_questions(arguments, use, kind)
     columns_to_name = [check.OPTIONS[role] + (f" ({join_pairs(among)})" if among else "") for role, among in use["open"].items()]
-    noun = check.NOUNS[use["as"]]
+    noun = FAMILIES[use["as"]].noun
     words = {"columns": " and ".join(columns_to_name), "noun": noun, "each_row": say_each_row(noun, use["unread"])}
     if open_questions and not sys.stdin.isatty():
         give_these = "; ".join(_GIVE[question].format(**words) for question in open_questions)
@@ -289,7 +289,7 @@ def _data_part(choices: _Choices, use: Facts, facts: Facts, source: str) -> list
     columns = {name: found[name] for name in names if found.get(name) not in (None, True)}
     lines = ["[data]", _line(key, source), *(_line(name, column) for name, column in columns.items())]
     if choices.count is not None:
-        noun = check.NOUNS[choices.kind]
+        noun = FAMILIES[choices.kind].noun
         meaning = f"each row is one {noun}" if choices.count == NO_COUNT else f'the {noun}s of a row; "none" if each row is one'
         lines.append(f"{_line('count', choices.count)}    # {meaning}")
     if choices.crs not in (None, NO_CRS) and _lacks_crs(use):

@@ -38,8 +38,6 @@ for number, chart in enumerate(shown.charts, start=1):
 _IMPORT = "import dpviz as dv"
 _INDENT = " " * 4
 _PREFIXES = ("", "second_")
-_LOADERS = {"points": "points = dv.load_sample", "trips": "trips = dv.load_sample", "areas": "areas = dv.load_sample"}
-_READERS = {"points": "points = dv.read_points", "trips": "trips = dv.read_trips", "areas": "areas = dv.read_areas"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,7 +84,7 @@ def write_python(inputs: DataConfig, runs: Sequence[CodeRun], *, unit: str | Non
     blocks = [_IMPORT, write_data(inputs, unit)]
     for number, run in enumerate(runs):
         prefix = _PREFIXES[number] if number < len(_PREFIXES) else f"release_{number + 1}_"
-        blocks.append(_write_run(run, _name_of(inputs), prefix))
+        blocks.append(_write_run(run, inputs.family.name, prefix))
     return "\n\n".join(blocks) + "\n"
 
 
@@ -125,7 +123,7 @@ def write_study_python(config: StudyConfig) -> str:
         entry = f"{key}{write_mechanism(mechanism, room=WIDTH - 2 * len(_INDENT) - len(key) - 1)},"
         entries.append(textwrap.indent(entry, _INDENT))
     mechanisms = "\n".join(["{", *entries, "}"])
-    arguments = [f"data={_name_of(config)}", "public=True", f"mechanisms={mechanisms}"]
+    arguments = [f"data={config.family.name}", "public=True", f"mechanisms={mechanisms}"]
     arguments.append(f"epsilons={_literal(tuple(map(_amount, config.epsilons)))}")
     if config.delta is not None:
         arguments.append(f"delta={_quote(_amount(config.delta))}")
@@ -201,12 +199,12 @@ def write_data(inputs: DataConfig, unit: str | None = None) -> str:
         bad_rows="drop",
     )
     """
-    data = inputs.data
+    data, name = inputs.data, inputs.family.name
     if data.sample is not None:
         arguments = [_quote(data.sample)]
         if inputs.domain is not None and inputs.domain != DomainPart.of(POINT_SAMPLES[data.sample].domain):
             arguments.append(f"domain={_write_domain(inputs.domain)}")
-        return _call(_LOADERS[data.family.name], [*arguments, *_keywords(data, ("size",))])
+        return _call(f"{name} = dv.load_sample", [*arguments, *_keywords(data, ("size",))])
     lines = [_write_regions(name, part) for name, part in (("regions", inputs.regions), ("destinations", inputs.destinations)) if part]
     frame = [f"domain={_write_domain(inputs.domain)}"] if inputs.domain else ["regions=regions"]
     if inputs.destinations is not None:
@@ -216,7 +214,7 @@ def write_data(inputs: DataConfig, unit: str | None = None) -> str:
     unit = unit or inputs.declared_unit
     declared = [f"unit={_literal(unit)}"] if unit not in (None, "person") else []
     files = _quote(data.files[0]) if len(data.files) == 1 else _literal(list(data.files))
-    lines.append(_call(_READERS[inputs.family.name], [files, *frame, *_columns(data), *declared]))
+    lines.append(_call(f"{name} = dv.read_{name}", [files, *frame, *_columns(data), *declared]))
     return "\n".join(lines)
 
 
@@ -252,11 +250,6 @@ def write_budget(budget: Budget) -> str:
     part = BudgetPart.of(budget)
     amounts = [_quote(_amount(value)) for value in (part.epsilon, part.delta, part.rho) if value is not None]
     return f"dv.{type(budget).__name__}({', '.join(amounts)})"
-
-
-def _name_of(inputs: DataConfig) -> str:
-    """Return the name of the variable that holds the data."""
-    return _LOADERS[inputs.family.name].split()[0]
 
 
 def _write_run(run: CodeRun, data: str, prefix: str) -> str:

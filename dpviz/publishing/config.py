@@ -138,10 +138,7 @@ class RegionsPart:
         """
         if len(self.bounds) != 4 or self.crs is None:
             raise SettingError('[regions] squares needs bounds (west, south, east, north) and their crs; crs = "none" is a plain plane.')
-        west, south, east, north = self.bounds
-        domain = Domain(bounds=(west, south, east, north), crs=None if self.crs.lower() == NO_CRS else self.crs)
-        refuse_degrees(domain)
-        return domain
+        return DomainPart(bounds=self.bounds, crs=self.crs).domain()
 
     @property
     def path(self) -> str | None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dpviz.arrays import Floats, Integers
+from dpviz.arrays import Integers
 from dpviz.data.areas import AreaCounts
 from dpviz.data.counts import Counts
 from dpviz.data.points import PointCounts
@@ -164,7 +164,17 @@ def guess_in_cells(empty: PointCounts, guess: PublicGuess, rng: np.random.Genera
 
 def guess_in_regions(empty: AreaCounts, guess: PublicGuess, rng: np.random.Generator) -> AreaCounts:
     """Make up records of areas: evenly, by the denominator, or as in an earlier release."""
-    count = rng.multinomial(guess.records, _weigh_leaves(empty, guess))
+    regions = empty.regions
+    if guess.spread == RELEASED:
+        like = guess_regions(empty, regions.depth, guess.like)
+        weight = np.repeat(like.count, like.number.astype(np.int64))
+    elif guess.spread == DENOMINATOR:
+        weight = np.asarray(regions.denominator, np.float64)
+    else:
+        weight = np.ones(regions.size(regions.depth))
+    if not weight.sum():
+        raise SettingError("The earlier release has no records in these regions: choose another one.")
+    count = rng.multinomial(guess.records, weight / weight.sum())
     leaf = np.flatnonzero(count)
     return replace(empty, leaf=leaf.astype(np.int32), count=count[leaf])
 
@@ -174,19 +184,6 @@ def guess_between_regions(empty: TripCounts, guess: PublicGuess, rng: np.random.
     pair, count = _draw_pairs(empty, guess, rng)
     origin, destination = np.divmod(pair, empty.ends.size(empty.ends.depth))
     return replace(empty, origin=origin.astype(np.int32), destination=destination.astype(np.int32), count=count)
-
-
-def _weigh_leaves(areas: AreaCounts, guess: PublicGuess) -> Floats:
-    """Return (leaves,) the share of the records that each finest region has."""
-    size = areas.regions.size(areas.regions.depth)
-    if guess.spread == RELEASED:
-        like = guess_regions(areas, areas.regions.depth, guess.like)
-        weight = np.repeat(like.count, like.number.astype(np.int64))
-    else:
-        weight = np.asarray(areas.regions.denominator, np.float64) if guess.spread == DENOMINATOR else np.ones(size)
-    if not weight.sum():
-        raise SettingError("The earlier release has no records in these regions: choose another one.")
-    return np.asarray(weight / weight.sum())
 
 
 def _draw_pairs(trips: TripCounts, guess: PublicGuess, rng: np.random.Generator) -> tuple[Integers, Integers]:

@@ -175,10 +175,15 @@ def simulate_errors(
 
 @lru_cache(maxsize=64)
 def _simulate(question: Rehearsal) -> Outlook:
-    """Simulate what a rehearsal says."""
+    """Simulate what a rehearsal says, by as many releases of made-up records as the family needs."""
     made_up = _make_up(question.mechanism, question.frame, question.contributions, question.guess, question.density)
     kind: OutlookKind = FAMILIES[made_up.family].outlook
-    releases = _make_releases(question, made_up, kind)
+    releases: list[Any] = []
+    for stream in Entropy.seeded(SEED).spawn(kind.runs):
+        question.before_run()
+        releases.append(question.mechanism.release(made_up, question.budget, stream))
+        if kind.are_enough(question.mechanism, releases):
+            break
     return Outlook(levels=kind.levels(question, releases, made_up), receipt=releases[0].receipt)
 
 
@@ -186,17 +191,6 @@ def _simulate(question: Rehearsal) -> Outlook:
 def _make_up(mechanism: AnyMechanism, frame: PublicFrame, people: int, guess: PublicGuess, density: tuple[bytes, ...]) -> PrivateData:  # noqa: ARG001
     """Make up the records of a rehearsal, once for all budgets of a search."""
     return guess_records(count_no_records(mechanism, frame, people), guess)
-
-
-def _make_releases(question: Rehearsal, made_up: PrivateData, kind: OutlookKind) -> list[Any]:
-    """Make releases of made-up records: as many as the family needs."""
-    releases: list[Any] = []
-    for stream in Entropy.seeded(SEED).spawn(kind.runs):
-        question.before_run()
-        releases.append(question.mechanism.release(made_up, question.budget, stream))
-        if kind.are_enough(question.mechanism, releases):
-            break
-    return releases
 
 
 def _are_enough_partitions(mechanism: AnyMechanism, releases: Sequence[PointRelease]) -> bool:
@@ -207,8 +201,11 @@ def _are_enough_partitions(mechanism: AnyMechanism, releases: Sequence[PointRele
 
 
 def _outlook_of_squares(question: Rehearsal, releases: Sequence[PointRelease], made_up: PointCounts) -> tuple[LevelOutlook, ...]:
-    """Compute what to expect of the squares of all zoom levels."""
-    count_in, levels = _prepare_counting(made_up), _choose_squares(made_up, question.level)
+    """Compute what to expect of the squares of a zoom level, or of all of them, the whole first."""
+    count_in, finer, levels = _prepare_counting(made_up), _Squares.of(made_up), list[_Chosen]()
+    for zoom in range(made_up.domain.order, -1, -1) if question.level is None else (question.level,):
+        finer = finer.coarsen(zoom)
+        levels.insert(0, finer.choose())
     boxes, true = (np.concatenate(each) for each in zip(*((squares.boxes, squares.true) for squares in levels), strict=True))
     means = np.zeros((4, len(true)))
     for release in releases:
@@ -217,15 +214,6 @@ def _outlook_of_squares(question: Rehearsal, releases: Sequence[PointRelease], m
         means += _compare_squares(noisy, exact, boxes, true) / len(releases)
     ends = np.cumsum([len(squares.true) for squares in levels])
     return tuple(_outlook_of_zoom(*each) for each in zip(levels, np.split(means, ends[:-1], axis=1), strict=True))
-
-
-def _choose_squares(made_up: PointCounts, level: int | None) -> list[_Chosen]:
-    """Choose squares of a zoom level, or of all of them, the whole first."""
-    squares, chosen = _Squares.of(made_up), []
-    for zoom in range(made_up.domain.order, -1, -1) if level is None else (level,):
-        squares = squares.coarsen(zoom)
-        chosen.append(squares.choose())
-    return chosen[::-1]
 
 
 def _prepare_counting(points: PointCounts) -> Callable[[PointRelease], Floats]:
@@ -381,7 +369,7 @@ def _outlook_of_areas(question: Rehearsal, releases: Sequence[AreaRelease], made
     for noise in _noise_of_levels(question, releases[0]):
         count = np.bincount(regions.ancestors(noise.level)[made_up.leaf], made_up.count, regions.size(noise.level))
         stddev = releases[0].stddev(noise.level)
-        hidden = releases[0].hidden if noise.level == regions.depth else None
+        hidden = releases[0].hidden_at(noise.level)
         shown = np.ones(len(count), np.bool_) if hidden is None else ~hidden
         rows.append(
             LevelOutlook(
@@ -440,18 +428,12 @@ def _count_useful(true: Integers, squared: Floats, stddev: Floats) -> float:
     return float((unit * np.sqrt(ratio[alike]) <= USEFUL * true).sum())
 
 
-def _compute_summed_error(release: TripRelease, level: int) -> float:
-    """Compute the error of a pair of `level` that is a sum of the finest pairs: the mean number of them, all released."""
-    tree = release.tree
-    finest = release.stages[tree.height].variance
-    if not np.isfinite(finest):
-        return math.inf
-    return float(np.sqrt(finest * tree.size(tree.height) / tree.size(2 * level)))
-
-
 def _noise_of_pairs(release: TripRelease, level: int) -> float:
-    variance = release.stages[2 * level].variance
-    return float(np.sqrt(variance)) if np.isfinite(variance) else _compute_summed_error(release, level)
+    """Compute the error of a pair of a level; of one that was not measured, as the sum of the mean number of finest pairs, all released."""
+    tree, variance = release.tree, release.stages[2 * level].variance
+    if not np.isfinite(variance):
+        variance = release.stages[tree.height].variance * tree.size(tree.height) / tree.size(2 * level)
+    return float(np.sqrt(variance))
 
 
 def _noise_of_regions(release: AreaRelease, level: int) -> float:

@@ -84,7 +84,6 @@ _AREA_COLUMNS = {
     "slack": "Variance of what is this region's own in its error: see spread.",
     "geometry": "The region's shape.",
 }
-_HIDDEN_COLUMN = {"hidden": "Whether the region's numbers are missing elsewhere, since its noisy count is under a public threshold."}
 
 
 def describe_trip_columns(release: TripRelease) -> dict[str, str]:
@@ -103,8 +102,16 @@ def describe_trip_columns(release: TripRelease) -> dict[str, str]:
 
 def describe_area_columns(release: AreaRelease) -> dict[str, str]:
     """Describe the meaning of every column that a table of a release of areas may have, by name."""
-    rates = {} if (number := release.regions.denominator) is None else _describe_rates(str(number.name))
-    return _AREA_COLUMNS | rates | (_HIDDEN_COLUMN if release.hidden is not None else {})
+    columns, numbers = dict(_AREA_COLUMNS), release.regions.denominator
+    if numbers is not None:
+        public = f"the column {str(numbers.name)!r} of the file of regions, added up over finest regions"
+        columns["denominator"] = f"A public number, not of the data: {public}."
+        columns["rate"] = f"The released count per {RATES_PER:,.0f} of the denominator; missing where the denominator is 0."
+        columns["rate_low"] = "Lower end of the rate's interval: ci_low divided in the same way."
+        columns["rate_high"] = "Upper end of the rate's interval: ci_high divided in the same way."
+    if release.hidden is not None:
+        columns["hidden"] = "Whether the region's numbers are missing elsewhere, since its noisy count is under a public threshold."
+    return columns
 
 
 def describe_point_columns(release: PointRelease) -> dict[str, str]:
@@ -125,12 +132,3 @@ def describe_point_columns(release: PointRelease) -> dict[str, str]:
         columns["curve_first"] = "First place of the partition's stretch of the curve."
         columns["curve_last"] = "The place after its last one."
     return columns
-
-
-def _describe_rates(column: str) -> dict[str, str]:
-    return {
-        "denominator": f"A public number, not of the data: the column {column!r} of the file of regions, added up over finest regions.",
-        "rate": f"The released count per {RATES_PER:,.0f} of the denominator; missing where the denominator is 0.",
-        "rate_low": "Lower end of the rate's interval: ci_low divided in the same way.",
-        "rate_high": "Upper end of the rate's interval: ci_high divided in the same way.",
-    }

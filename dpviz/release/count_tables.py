@@ -22,7 +22,6 @@ from dpviz.release.columns import describe_area_columns, describe_point_columns
 from dpviz.release.facts import AreaContents, IndependentErrors, LeastSquaresErrors, Partitions, PointContents, WaveletErrors
 from dpviz.release.manifest import describe_area_contents, describe_point_contents, read_domain, read_grid
 from dpviz.release.point_release import PointRelease
-from dpviz.release.reliability import grade_reliability
 from dpviz.release.tables import (
     AREAS_TABLE,
     ESCAPED_NOTE,
@@ -32,6 +31,7 @@ from dpviz.release.tables import (
     Columns,
     Layout,
     Plan,
+    add_reliability,
     decode_dictionaries,
     find_shapes,
     format_level,
@@ -150,18 +150,13 @@ def plan_area_files(release: AreaRelease, formats: tuple[str, ...]) -> Plan:
     return plan
 
 
-def _make_count_columns(release: PointRelease | AreaRelease) -> Columns:
-    """Make the columns of counts, their errors and their reliability, with one row per node."""
-    return release.node_columns(slice(None)) | {"reliability": grade_reliability(release.count, release.node_stddev)}
-
-
 def _make_partition_columns(release: PointRelease) -> Columns:
     """Make the columns that files for people have, with one row per node of the tree."""
     tree = release.tree
     return {
         "partition_id": np.arange(len(tree)),
         "level": tree.depth.astype(np.int32),
-        **_make_count_columns(release),
+        **add_reliability(release.node_columns(slice(None))),
         "status": make_constant_column(release.status, len(tree)),
         "leaf": tree.children == 0,
         **dict(zip(_SIDES, np.ascontiguousarray(release.domain.coordinates(tree.rectangles(np.arange(len(tree)))).T), strict=True)),
@@ -190,7 +185,7 @@ def _make_region_columns(release: AreaRelease) -> Columns:
     regions, hierarchy = release.regions, release.hierarchy
     levels = range(regions.depth + 1)
     ids = np.concatenate([regions.ids_of(level) for level in levels])
-    counts = _make_count_columns(release)
+    counts = add_reliability(release.node_columns(slice(None)))
     columns = {
         "level": hierarchy.depth.astype(np.int32),
         "region_id": pa.array(ids, pa.string()),

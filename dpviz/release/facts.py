@@ -32,7 +32,8 @@ OneOrMore = Annotated[int, Limit("minimum", 1)]
 Order = Annotated[int, Limit("minimum", 1), Limit("maximum", 24)]
 Size = Annotated[float, Limit("minimum", 0)]
 Bounds = tuple[float, float, float, float]
-FileName = Annotated[str, Limit("pattern", "^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$")]
+RELEASE_ID, FILE_NAME = "[A-Za-z0-9][A-Za-z0-9._-]{0,63}", "[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}"
+FileName = Annotated[str, Limit("pattern", f"^{FILE_NAME}$")]
 Digest = Annotated[str, Limit("pattern", "^[0-9a-f]{64}$")]
 
 
@@ -52,7 +53,7 @@ class Identity:
     """
 
     schema_version: Version
-    release_id: Annotated[str, Limit("pattern", "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
+    release_id: Annotated[str, Limit("pattern", f"^{RELEASE_ID}$")]
     created: Annotated[str, Limit("pattern", "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$")]
     mode: Literal["private release"] = "private release"
     kind: Kind

@@ -30,7 +30,7 @@ from dpviz.arrow_memory import copy_to_arrow
 from dpviz.errors import DpvizError, InputError, SettingError
 from dpviz.families import FAMILIES
 from dpviz.release.base import NoisyRelease
-from dpviz.release.facts import MANIFESTS, SCHEMA_FILE, SCHEMA_VERSION, SCHEMA_VERSIONS, Manifest, schema_for
+from dpviz.release.facts import FILE_NAME, MANIFESTS, SCHEMA_FILE, SCHEMA_VERSION, SCHEMA_VERSIONS, Manifest, schema_for
 from dpviz.release.manifest import (
     describe_release,
     describe_utility,
@@ -52,7 +52,6 @@ _BYTES_PER_READ = 2**20
 _ORDINARY_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 Facts = dict[str, Any]
 MANIFEST, SCHEMA = "manifest.json", SCHEMA_FILE.name
-FILE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 _ZIP_TIME = (1980, 1, 1, 0, 0, 0)  # of all files in an archive, so that equal releases have equal archives
 _EXTRA_FORMATS = {".html": "HTML", ".json": "JSON", ".md": "Markdown", ".pdf": "PDF", ".png": "PNG", ".svg": "SVG", ".txt": "text"}
 MOST_MANIFEST_BYTES = 16 * 2**20
@@ -272,7 +271,7 @@ def zip_release(folder: str | os.PathLike[str]) -> bytes:
     source, packed = Path(folder), io.BytesIO()
     try:
         names = [MANIFEST, *(entry["name"] for entry in json.loads((source / MANIFEST).read_bytes())["files"])]
-        contents = {name: (source / name).read_bytes() for name in names if FILE_NAME.fullmatch(name)}
+        contents = {name: (source / name).read_bytes() for name in names if re.fullmatch(FILE_NAME, name)}
     except (OSError, ValueError, LookupError, TypeError):
         contents = {}
     if not contents:
@@ -386,7 +385,7 @@ def _check_arguments(release: NoisyRelease, manifest: Facts, formats: tuple[str,
     if not formats or not set(formats) <= set(FORMATS):
         raise SettingError(f"The formats of a release are some of {', '.join(FORMATS)}.")
     for name, content in extra.items():
-        if not isinstance(name, str) or not FILE_NAME.fullmatch(name) or name in (MANIFEST, SCHEMA):
+        if not isinstance(name, str) or not re.fullmatch(FILE_NAME, name) or name in (MANIFEST, SCHEMA):
             raise SettingError("An additional file of a release needs a plain name: letters, digits, dots, underscores and hyphens.")
         if not isinstance(content, bytes):
             raise SettingError("The content of an additional file of a release must be bytes.")
@@ -443,15 +442,7 @@ def read_release(source: Source) -> NoisyRelease:
     dpviz.errors.InputError: A release is a folder, or a zip of one: there is no such folder or file.
     """
     with open_members(source) as members:
-        stated = _read_checked_manifest(members)
-        manifest = refuse_all_errors(_MISMATCH, lambda: MANIFESTS.read(Manifest, stated, "manifest"))
-        tables = {name: refuse_all_errors(_MISMATCH, partial(_read_table, members, name)) for name in _tables_to_read(manifest)}
-        release = refuse_all_errors(_MISMATCH, partial(_rebuild_release, manifest, tables))
-        refuse_all_errors(_MISMATCH, partial(_check_main_table, tables, release))
-    contradicted = refuse_all_errors(_MISMATCH, partial(_find_contradiction, stated, release))
-    if contradicted is not None:
-        raise InputError(f"The manifest contradicts the release that it describes, at {contradicted}: it was changed, or made up.")
-    return release
+        return refuse_all_errors(_MISMATCH, partial(_rebuild_release, members, _read_checked_manifest(members)))
 
 
 def read_manifest(source: Source) -> Facts:
@@ -517,13 +508,23 @@ def _check_files(members: Members, entries: list[Facts]) -> None:
             raise InputError(f"The release's {entry['name']} was changed after it was written: its SHA-256 does not fit.")
 
 
-def _tables_to_read(manifest: Manifest) -> list[str]:
-    """List the tables to read: the tables that store the release, and the main table to compare with them."""
+def _rebuild_release(members: Members, stated: Facts) -> NoisyRelease:
+    """Rebuild the release of a manifest from its tables, and compare it with the main table and with all that the manifest states."""
+    manifest = MANIFESTS.read(Manifest, stated, "manifest")
     layout = FAMILIES[manifest.contents.kind].layout
     names = [layout.main, *layout.tables(manifest.contents)]
     if not set(names) <= {file.name for file in manifest.files}:
         raise InputError("The release was published without GeoParquet, so dpviz cannot read it back. Open its files with other software.")
-    return names
+    tables = {name: _read_table(members, name) for name in names}
+    receipt = read_receipt(manifest.privacy, manifest.accounting)
+    release: NoisyRelease = layout.rebuild(manifest.contents, tables, receipt, manifest.post_processing)
+    rows, table = layout.finest(release), tables[layout.main]
+    if not set(rows.column_names) <= set(table.column_names) or not table.select(rows.column_names).cast(rows.schema).equals(rows):
+        raise InputError(f"The release's {layout.main} has other counts than its tables of all levels.")
+    contradicted = _find_contradiction(stated, release)
+    if contradicted is not None:
+        raise InputError(f"The manifest contradicts the release that it describes, at {contradicted}: it was changed, or made up.")
+    return release
 
 
 def _read_table(members: Members, name: str) -> Any:
@@ -536,22 +537,6 @@ def _read_table(members: Members, name: str) -> Any:
         content.seek(0)
         return geopandas.read_parquet(content)
     return file.read(columns=[column for column in file.schema_arrow.names if column != "geometry"])
-
-
-def _check_main_table(tables: dict[str, Any], release: NoisyRelease) -> None:
-    """Raise an error unless the main table has the release's finest counts."""
-    layout = FAMILIES[release.family].layout
-    rows = layout.finest(release)
-    table = tables[layout.main]
-    if not set(rows.column_names) <= set(table.column_names) or not table.select(rows.column_names).cast(rows.schema).equals(rows):
-        raise InputError(f"The release's {layout.main} has other counts than its tables of all levels.")
-
-
-def _rebuild_release(manifest: Manifest, tables: dict[str, Any]) -> NoisyRelease:
-    receipt = read_receipt(manifest.privacy, manifest.accounting)
-    rebuild = FAMILIES[manifest.contents.kind].layout.rebuild
-    release: NoisyRelease = rebuild(manifest.contents, tables, receipt, manifest.post_processing)
-    return release
 
 
 def _find_contradiction(manifest: Facts, release: NoisyRelease) -> str | None:

@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from fractions import Fraction
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any, cast
+from typing import Any, cast, get_args
 
 import numpy as np
 
 from dpviz.amounts import format_budget
 from dpviz.arrays import Floats
-from dpviz.codec import Table
+from dpviz.codec import Table, keys_of
 from dpviz.errors import InputError, SettingError
 from dpviz.families import FAMILIES
 from dpviz.privacy.accounts import exact_amount
@@ -40,8 +40,7 @@ from dpviz.space.region_builders import Grid, H3Cells
 from dpviz.space.regions import Regions
 
 COMPOSITION = "The amounts of the steps add up; within a step the counted places are disjoint, so one unit pays once."
-SEQUENTIAL: facts.Composition = "adds to the other steps"
-REPLACES_LATER: facts.Composition = "in place of later steps, on paths that end here"
+SEQUENTIAL, REPLACES_LATER = get_args(facts.Composition)
 PARTS = ("epsilon", "delta", "rho")
 _OF_STEPS = ("purpose", "level", "amount", "delta", "sensitivity", "noise", "scale", "counts")
 """What a receipt and a manifest call by the same names."""
@@ -49,10 +48,8 @@ _LONE_SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 CONFIDENCE = 0.95
 _LIBRARIES = ("dpviz", "numpy", "scipy", "pandas", "geopandas", "shapely", "pyproj", "pyarrow")
-_RELEASE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 TRUST_MODEL = "central: the curator holds all records and is trusted with them; readers of the release are not trusted"
 """The trust model of every release of dpviz, unless the curator has other words for it."""
-_MORE_TEXTS = ("budget_reason", "unit_in_words", "licence", "contact", "url", "citation")
 _LIMITS = (
     "Protected is what the unit and the neighbouring relation say, no more: what is listed as unprotected is taken as public.",
     "What others publish about the same people adds up with this release; no ledger knows of it.",
@@ -110,8 +107,10 @@ def read_receipt(privacy: Privacy, accounting: Accounting) -> Receipt:
     Raises:
         BudgetError: amounts that do not add up.
     """
+    kinds: dict[str, Callable[..., Budget]] = {"pure": PureBudget, "approximate": ApproxBudget, "zero-concentrated": ZcdpBudget}
+    amounts = [amount for amount in (privacy.epsilon, privacy.delta, privacy.rho) if amount is not None]
     return Receipt(
-        total=_read_budget(privacy),
+        total=kinds[privacy.variant.partition(" ")[0]](*amounts),
         steps=tuple(_read_step(spending) for spending in accounting.steps),
         unit=privacy.unit,
         neighbours=privacy.neighbouring_relation,
@@ -126,12 +125,6 @@ def read_receipt(privacy: Privacy, accounting: Accounting) -> Receipt:
 
 def _read_step(spending: facts.Spending) -> Step:
     return Step(**{name: getattr(spending, name) for name in _OF_STEPS}, replaces_later=spending.composition == REPLACES_LATER)
-
-
-def _read_budget(privacy: Privacy) -> Budget:
-    kinds: dict[str, Callable[..., Budget]] = {"pure": PureBudget, "approximate": ApproxBudget, "zero-concentrated": ZcdpBudget}
-    amounts = (privacy.epsilon, privacy.delta, privacy.rho)
-    return kinds[privacy.variant.partition(" ")[0]](*(amount for amount in amounts if amount is not None))
 
 
 def _describe_ledger_amount(text: str | None) -> Amounts | None:
@@ -411,16 +404,9 @@ def _build_manifest(release: NoisyRelease, publication: Publication, created: da
 
 def _describe_data_product(publication: CuratorTexts) -> facts.DataProduct:
     """Describe the curator's texts; of those that may be left out, the ones that are there."""
-    more: dict[str, Any] = {name: getattr(publication, name) or None for name in _MORE_TEXTS}
-    return facts.DataProduct(
-        name=publication.name,
-        curator=publication.curator,
-        description=publication.description,
-        region=publication.region,
-        intended_use=publication.intended_use,
-        trust_model=publication.trust_model or TRUST_MODEL,
-        **more,
-    )
+    texts: dict[str, Any] = {name: getattr(publication, name) for name in keys_of(facts.DataProduct)}
+    optional = {name: texts[name] or None for name, key in keys_of(facts.DataProduct).items() if not key.required}
+    return facts.DataProduct(**texts | optional | {"trust_model": publication.trust_model or TRUST_MODEL})
 
 
 def describe_release(release: NoisyRelease) -> Table:
@@ -455,7 +441,7 @@ def _describe_identity(release: NoisyRelease, created: datetime | None, release_
     identifier = str(uuid.uuid4()) if release_id is None else release_id
     if not isinstance(time, datetime) or time.tzinfo is None:
         raise SettingError("The time of a release needs a time zone, such as datetime.now(UTC).")
-    if not isinstance(identifier, str) or not _RELEASE_ID.fullmatch(identifier):
+    if not isinstance(identifier, str) or not re.fullmatch(facts.RELEASE_ID, identifier):
         raise SettingError("A release's id is 1 to 64 letters, digits, dots, underscores and hyphens.")
     return facts.Identity(
         schema_version=SCHEMA_VERSION,

@@ -17,6 +17,13 @@ def count_of_region_numbers(release: TripRelease) -> int:
     return 2 * sum(side.size(level) for side in (release.tree.origins, release.tree.destinations) for level in range(1, release.depth + 1))
 
 
+def pairs_of_regions(release: TripRelease, level: int, side: str) -> tuple[tuple[int, int], tuple[Places, Places]]:
+    """Return the pairs of each region of a level with the whole, as "origin" or "destination": their levels, and (n,) indices of both."""
+    size = (release.tree.origins if side == "origin" else release.tree.destinations).size(level)
+    index, root = np.arange(size, dtype=np.int32), np.zeros(size, np.int32)
+    return ((level, 0), (index, root)) if side == "origin" else ((0, level), (root, index))
+
+
 def region_intervals(release: TripRelease, level: int, side: str) -> tuple[Floats, Floats]:
     """Compute intervals for the trips that start, or that end, in each region of a level.
 
@@ -34,13 +41,12 @@ def region_intervals(release: TripRelease, level: int, side: str) -> tuple[Float
     Returns:
         (n,) lower and (n,) upper ends, whole numbers of at least 0; NaN where no interval is known.
     """
-    levels, side_of = ((level, 0), release.tree.origins) if side == "origin" else ((0, level), release.tree.destinations)
-    index, root = np.arange(side_of.size(level), dtype=np.int32), np.zeros(side_of.size(level), np.int32)
-    centre, stddev = release.estimates(levels, *((index, root) if side == "origin" else (root, index)))
+    levels, pairs = pairs_of_regions(release, level, side)
+    centre, stddev = release.estimates(levels, *pairs)
     if release.has_unbiased_sums:
         return count_ends(centre, half_widths(release.noise, stddev, count_of_region_numbers(release)))
     measured = any(release.tree.levels(stage) == levels and np.isfinite(at.variance) for stage, at in enumerate(release.stages))
-    return count_ends(centre if measured else np.full(len(index), np.nan), half_widths(release.noise, stddev, release.numbers))
+    return count_ends(centre if measured else np.full(len(centre), np.nan), half_widths(release.noise, stddev, release.numbers))
 
 
 def rest_intervals(

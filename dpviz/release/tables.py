@@ -29,7 +29,7 @@ from pandas.api.types import is_numeric_dtype
 from pyproj import Transformer
 from pyproj.exceptions import ProjError
 
-from dpviz.arrays import Floats, Integers, Places, Texts
+from dpviz.arrays import Floats, Places, Texts
 from dpviz.errors import DomainError, DpvizError, InputError
 from dpviz.privacy.receipt import Receipt
 from dpviz.release.columns import describe_trip_columns
@@ -101,8 +101,6 @@ class LeftOut:
 
 Layers = Mapping[str, tuple[Callable[[], pa.Table], geopandas.GeoSeries]]
 """Layers of a GeoPackage by name: a function that makes the table of each, and the shapes of its rows."""
-Ends = tuple[Floats, Floats]
-"""The (n,) lower and (n,) upper ends of intervals."""
 Plan = list[Member | LeftOut]
 """The files of a release: those to be written, and those that cannot be made."""
 
@@ -329,7 +327,7 @@ def _make_stage_table(release: TripRelease) -> pa.Table:
         levels = release.tree.levels(stage)
         places = {"stage": stage, "origin_level": levels[0], "destination_level": levels[1]}
         first = make_table({name: np.full(len(counts.count), value, np.int32) for name, value in places.items()})
-        columns = _make_stage_columns(release, stage)
+        columns = add_reliability(release.stage_columns(stage))
         pairs = _make_pair_table(release, levels, counts, columns)
         parts.append(decode_dictionaries(pa.table([*first.columns, *pairs.columns], [*first.column_names, *pairs.column_names])))
     return pa.concat_tables(parts)
@@ -344,7 +342,7 @@ def _make_trip_table(release: TripRelease, level: int, destination: str = "desti
         destination: name of the column of destinations.
     """
     counts = release.stages[2 * level]
-    columns = _make_stage_columns(release, 2 * level)
+    columns = add_reliability(release.stage_columns(2 * level))
     return _make_pair_table(release, (level, level), counts, columns, destination).take(pa.array(counts.order))
 
 
@@ -360,24 +358,9 @@ def _make_pair_table(
     return make_table(regions | columns | {"status": make_constant_column(release.status, len(pairs.count))})
 
 
-def _make_stage_columns(release: TripRelease, stage: int) -> Columns:
-    """Make columns of a stage's counts, their intervals and their reliability, in the order of its arrays."""
-    counts, alone, together = release.stages[stage], release.stage_interval(stage), release.stage_interval(stage, joint=True)
-    return _make_count_columns(counts.count, counts.noisy, release.stage_stddev(stage), alone, together)
-
-
-def _make_count_columns(count: Integers, noisy: Integers, stddev: Floats, alone: Ends, together: Ends) -> Columns:
-    """Make columns of counts, their intervals and their reliability.
-
-    Args:
-        count: (n,) released counts.
-        noisy: (n,) counts on which the intervals are centred.
-        stddev: (n,) standard deviations.
-        alone: lower and upper ends of intervals that each hold by themselves.
-        together: lower and upper ends of intervals that hold for all numbers of the release at once.
-    """
-    columns = {"count": count, "count_noisy": noisy, "stddev": stddev, "ci_low": alone[0], "ci_high": alone[1]}
-    return columns | {"all_low": together[0], "all_high": together[1], "reliability": grade_reliability(count, stddev)}
+def add_reliability(columns: Columns) -> Columns:
+    """Add to columns of counts and their errors a column that grades how reliable each count is."""
+    return columns | {"reliability": grade_reliability(columns["count"], columns["stddev"])}
 
 
 def plan_regions(stem: str, regions: Regions, whose: str) -> Member:
@@ -437,11 +420,12 @@ def _make_totals_table(release: TripRelease) -> pa.Table:
             found = regions.ids_of(level)
             question = _ask_for_totals(direction, level, found)
             count, stddev = release.answer(**question, spread=True)
-            alone, together = (release.answer_interval(**question, joint=joint) for joint in (False, True))
+            numbers: Columns = {"count": count, "count_noisy": estimate, "stddev": stddev}
+            for name, joint in (("ci", False), ("all", True)):
+                numbers[f"{name}_low"], numbers[f"{name}_high"] = release.answer_interval(**question, joint=joint)
             named = {"direction": np.full(len(found), direction, object), "level": np.full(len(found), level, np.int32)}
-            columns = named | {"region_id": pa.array(found, pa.string())} | _make_count_columns(count, estimate, stddev, alone, together)
-            status = {"status": make_constant_column(release.status, len(found))}
-            parts.append(decode_dictionaries(make_table(columns | status)))
+            columns = named | {"region_id": pa.array(found, pa.string())} | add_reliability(numbers)
+            parts.append(decode_dictionaries(make_table(columns | {"status": make_constant_column(release.status, len(found))})))
     return pa.concat_tables(parts)
 
 

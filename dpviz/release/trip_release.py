@@ -216,23 +216,22 @@ class TripRelease(NoisyRelease):
         Raises:
             DomainError: no such stage.
         """
-        origin_level, destination_level = self.tree.levels(stage)
-        released, (low, high), (all_low, all_high) = self.stages[stage], self.stage_interval(stage), self.stage_interval(stage, joint=True)
+        (origin_level, destination_level), released = self.tree.levels(stage), self.stages[stage]
         columns = {
             "origin": self.tree.origins.ids_of(origin_level)[released.origin],
             "destination": self.tree.destinations.ids_of(destination_level)[released.destination],
-            "count": released.count,
-            "count_noisy": released.noisy,
-            "stddev": self.stage_stddev(stage),
-            "ci_low": low,
-            "ci_high": high,
-            "all_low": all_low,
-            "all_high": all_high,
+            **self.stage_columns(stage),
             "status": np.full(len(released.count), self.status, object),
         }
         table = pd.DataFrame(columns).take(released.order).reset_index(drop=True)
         table.attrs = self.attrs
         return table
+
+    def stage_columns(self, stage: int) -> dict[str, Any]:
+        """Return the counts of a stage, their errors and both intervals, as columns of tables, in the order of `StageCounts`."""
+        counts, (low, high), (all_low, all_high) = self.stages[stage], self.stage_interval(stage), self.stage_interval(stage, joint=True)
+        numbers = {"count": counts.count, "count_noisy": counts.noisy, "stddev": self.stage_stddev(stage)}
+        return {**numbers, "ci_low": low, "ci_high": high, "all_low": all_low, "all_high": all_high}
 
     def stddev(self, level: Level | None = None) -> Floats:
         """Return (k,) standard deviations of the noise on the counts of a level, in trips, in the order of `to_frame`.
@@ -627,16 +626,16 @@ class TripRelease(NoisyRelease):
 
     def _sum_across(self, across: PairSums, levels: tuple[int, int]) -> PairSums:
         """Add up the half step's sums to counts between regions of two levels that are not finer."""
-        finer = self.half_step_levels
-        origin = self.tree.origins.ancestors(levels[0], finer[0])[across.origin]
-        destination = self.tree.destinations.ancestors(levels[1], finer[1])[across.destination]
-        return sum_pairs(origin, destination, across.count, self.tree.destinations.size(levels[1]))
+        return self._sum_finer(across, self.half_step_levels, levels, across.count)
 
     def _sum_pairs(self, stage: int, levels: tuple[int, int], weight: Integers) -> PairSums:
         """Add up the weights of a stage's nodes per pair of regions of two levels that are not finer than the stage."""
-        released, (a, b) = self.stages[stage], self.tree.levels(stage)
-        origin = self.tree.origins.ancestors(levels[0], a)[released.origin]
-        destination = self.tree.destinations.ancestors(levels[1], b)[released.destination]
+        return self._sum_finer(self.stages[stage], self.tree.levels(stage), levels, weight)
+
+    def _sum_finer(self, pairs: StageCounts | PairSums, finer: tuple[int, int], levels: tuple[int, int], weight: Integers) -> PairSums:
+        """Add up a weight per pair of two finer levels for the pairs of regions of two levels."""
+        origin = self.tree.origins.ancestors(levels[0], finer[0])[pairs.origin]
+        destination = self.tree.destinations.ancestors(levels[1], finer[1])[pairs.destination]
         return sum_pairs(origin, destination, weight, self.tree.destinations.size(levels[1]))
 
     def _compute_variance(self, levels: tuple[int, int], u: Places, v: Places) -> Floats:

@@ -192,11 +192,14 @@ class CutSums:
 
     def add(self, part: slice, fronts: list[Front]) -> None:
         """Add the fronts of the boxes of a part, which `batches` yields."""
+        tree, (west, south, east, north) = self._unevenness.tree, self._edges
         for front in fronts:
             cut = np.flatnonzero(front.ends & _is_cut(front.share))
             if len(cut):
-                across, up = self._shares_of_sides(front.query[cut], front.node[cut])
-                self._add(part, front.query[cut], front.share[cut], (across, up), self._unevenness.moments(front.node[cut]))
+                query, node = front.query[cut], front.node[cut]
+                across = _common_share(tree.west[node], tree.east[node], west[query], east[query])
+                up = _common_share(tree.south[node], tree.north[node], south[query], north[query])
+                self._add(part, query, front.share[cut], (across, up), self._unevenness.moments(node))
 
     def add_all(self, mask: CellMask | None) -> None:
         """Add what all boxes cut; `mask` is that of the domain."""
@@ -231,12 +234,6 @@ class CutSums:
         boxes = part.stop - part.start
         self._sums[:, part] += [np.bincount(query - part.start, term, boxes) for term in terms]
         self.is_cut[part] |= np.bincount(query - part.start, minlength=boxes) > 0
-
-    def _shares_of_sides(self, query: Integers, node: Integers) -> tuple[Floats, Floats]:
-        """Compute for (k,) nodes the shares of their sides that are in their boxes: across and up."""
-        tree, (west, south, east, north) = self._unevenness.tree, self._edges
-        across = _common_share(tree.west[node], tree.east[node], west[query], east[query])
-        return across, _common_share(tree.south[node], tree.north[node], south[query], north[query])
 
     @property
     def variance(self) -> Floats:

@@ -272,7 +272,9 @@ def judge_points(release: PointRelease) -> Verdict:
 
 def judge_trips(release: TripRelease) -> Verdict:
     """Judge a release of trips as `verdict` does: its levels, and the stages between them."""
-    dropped, total = _smallest_released(release), float(release.stages[0].count.sum())
+    lacking = release.states_noise and not release.every_pair and not any(math.isfinite(stage.variance) for stage in release.stages[:-1])
+    dropped = int(release.stages[-1].count.min()) if lacking and len(release.stages[-1].count) else None  # coarser stages are sums
+    total = float(release.stages[0].count.sum())
     stages = tuple(_grade_stage(release, stage, lacking=dropped is not None) for stage in range(release.tree.height + 1))
     return Verdict(
         levels=tuple(replace(graded, level=level) for level, graded in enumerate(stages[::2])),
@@ -506,12 +508,6 @@ def _grade_stage(release: TripRelease, number: int, *, lacking: bool) -> LevelVe
     if _GRADES.index(by_empty) >= _GRADES.index(graded.grade) and by_empty != USABLE:
         graded = replace(graded, grade=by_empty, cause=MAYBE_EMPTY)
     return replace(graded, grade=ROUGH, cause=TOO_LOW) if lacking and number < release.tree.height and graded.grade == USABLE else graded
-
-
-def _smallest_released(release: TripRelease) -> int | None:
-    """Find the smallest released number of the last stage; None unless coarser stages are sums that lack dropped small numbers."""
-    lacking = release.states_noise and not release.every_pair and not any(math.isfinite(stage.variance) for stage in release.stages[:-1])
-    return int(release.stages[-1].count.min()) if lacking and len(release.stages[-1].count) else None
 
 
 def grade_level(level: int, name: str, parts: int, total: float, stddev: float) -> LevelVerdict:

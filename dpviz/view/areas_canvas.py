@@ -10,11 +10,11 @@ from dpviz.amounts import format_decimal
 from dpviz.release.area_release import AreaRelease
 from dpviz.view.areas_drawing import TRUE, AreasDrawing, AreasMapSettings, Denominator, RegionsOnMap, draw_areas
 from dpviz.view.canvas import Areas, Legend, Pane, Scene, on_land
+from dpviz.view.colors import DECLARED_FILL
 from dpviz.view.escape import deck, line
 from dpviz.view.trips_layers import choose_radius
 
 _ONE = "regions"  # name of the regions of a scene with a single map
-_DECLARED = {False: (11, 110, 143, 40), True: (79, 176, 206, 55)}  # colour of declared regions, on light and on dark pages
 _DOT = 4.0  # pixels: radius of declared regions without outlines
 
 
@@ -84,7 +84,7 @@ def declared_scene(on_map: RegionsOnMap, level: int, error: float | None, *, uni
         words="",
         legend=Legend(title="From public values: no record was looked at" if said else ""),
         areas=(_ONE,),
-        fills=(np.tile(np.array(_DECLARED[dark], np.uint8), (size, 1)),),
+        fills=(np.tile(np.array(DECLARED_FILL[dark], np.uint8), (size, 1)),),
     )
     names = [deck(each) for each in regions.names_of(level)]
     return _scene(on_map, Areas(shapes=shapes, radius=np.full(size, _DOT), texts=names), pane, dark=dark, height=height)

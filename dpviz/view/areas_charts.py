@@ -11,12 +11,13 @@ import pandas as pd
 from dpviz.arrays import Floats, Integers, Texts
 from dpviz.view.charts import (
     AXIS,
-    DASHES,
     FRAME,
+    HEIGHT,
+    LIGHTER,
     POINT,
     ROW,
     add_texts,
-    category_channel,
+    color_and_dash,
     describe_values,
     finish,
     log_y,
@@ -29,17 +30,15 @@ from dpviz.view.charts import (
 from dpviz.view.colors import ACCENT, FALSE_NEGATIVE, FALSE_POSITIVE
 
 _MEASURED, _EXPECTED = "measured", "expected from noise"
-_LIGHTER = "#5aa9c4"
 
 
-def errors_by_level(table: pd.DataFrame, unit: str, *, relative: bool, height: int = 260) -> alt.LayerChart:
+def errors_by_level(table: pd.DataFrame, unit: str, *, relative: bool) -> alt.LayerChart:
     """Draw the error of an average region of each level, measured and as expected from the noise alone.
 
     Args:
         table: `AreaEvaluation.by_level`, with a column `mean`: records in an average region. CURATOR ONLY.
         unit: what is counted, in the plural.
         relative: whether errors are in percent of an average region; else in `unit`.
-        height: of the whole chart, in pixels.
     """
     factor, what = (100 / table["mean"].where(table["mean"] > 0), "%") if relative else (1.0, unit)
     columns = {_MEASURED: "rmse", _EXPECTED: "expected"}
@@ -48,24 +47,20 @@ def errors_by_level(table: pd.DataFrame, unit: str, *, relative: bool, height: i
     drawn, ticks = prepare_log_axis(rows, ["value"])
     names = {"line": "error", "name": "level", "regions": "regions", "value": f"error ({what})"}
     base = _chart_levels(drawn, names).mark_line(point=POINT, strokeWidth=2.5)
-    curves = base.encode(
-        y=log_y(f"error of a region ({what})", ticks, "value drawn"),
-        color=category_channel(alt.Color, "line", [_MEASURED, _EXPECTED], [ACCENT, _LIGHTER]),
-        strokeDash=category_channel(alt.StrokeDash, "line", [_MEASURED, _EXPECTED], DASHES),
-    )
+    y = log_y(f"error of a region ({what})", ticks, "value drawn")
+    curves = base.encode(y=y, **color_and_dash("line", [_MEASURED, _EXPECTED], [ACCENT, LIGHTER]))
     text = f"Error per level, measured: {describe_values(rows[rows['line'] == _MEASURED], 'name', 'value')} {what}; "
     text += f"expected: {describe_values(rows[rows['line'] == _EXPECTED], 'name', 'value')}."
-    return finish(alt.layer(curves), "Error by level", text, height)
+    return finish(alt.layer(curves), "Error by level", text, HEIGHT)
 
 
-def shares_by_level(table: pd.DataFrame, *, height: int = 260) -> alt.LayerChart:
+def shares_by_level(table: pd.DataFrame) -> alt.LayerChart:
     """Draw by level which share of the empty regions is released as occupied, of the others as empty, and of all has a narrow interval.
 
     A level without empty regions has no point of false positives.
 
     Args:
         table: `AreaEvaluation.by_level`. CURATOR ONLY.
-        height: of the whole chart, in pixels.
     """
     occupied = table["regions"] - table["empty"]
     kinds = {
@@ -78,13 +73,9 @@ def shares_by_level(table: pd.DataFrame, *, height: int = 260) -> alt.LayerChart
     looks = [to_hex(FALSE_POSITIVE), to_hex(FALSE_NEGATIVE), "#009e73"]
     names = {"line": "share", "name": "level", "regions": "regions", "empty": "empty regions", "value": "share (%)"}
     curves = _chart_levels(rows, names).mark_line(point=POINT, strokeWidth=2.5, opacity=0.9)
-    curves = curves.encode(
-        y=percent_y("share (%)", "value"),
-        color=category_channel(alt.Color, "line", list(kinds), looks),
-        strokeDash=category_channel(alt.StrokeDash, "line", list(kinds), DASHES),
-    )
+    curves = curves.encode(y=percent_y("share (%)", "value"), **color_and_dash("line", list(kinds), looks))
     text = "; ".join(f"{name}: {describe_values(part, 'name', 'value')} %" for name, part in rows.groupby("line", sort=False)) + "."
-    return finish(alt.layer(curves), "Empty, missed and well-known regions by level", text, height)
+    return finish(alt.layer(curves), "Empty, missed and well-known regions by level", text, HEIGHT)
 
 
 def list_worst(ids: Texts, names: Texts, numbers: Mapping[str, Floats | Integers], most: int) -> pd.DataFrame:

@@ -153,14 +153,6 @@ class AreasDrawing:
     view: AreasMapSettings
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Look:
-    """Colours of regions, and what they mean."""
-
-    color: Colors
-    legend: Legend
-
-
 def draw_areas(release: AreaRelease, on_map: RegionsOnMap, view: AreasMapSettings, truth: Integers | None = None) -> AreasDrawing:
     """Choose what a map of one level of regions shows.
 
@@ -181,19 +173,19 @@ def draw_areas(release: AreaRelease, on_map: RegionsOnMap, view: AreasMapSetting
         raise DomainError("These regions have neither outlines nor points: there is no map of them.")
     view = replace(view, shown=RELEASED) if truth is None else view
     tops = view.tops or choose_tops(release, view, release.count[release.nodes(view.level)] if truth is None else truth)
-    shown = shown_counts(release, view)
-    look = _color_marks(release, view, truth) if view.shown == FALSE_POSITIVES and truth is not None else None
-    look = look or _color_numbers(release, view, shown, truth, tops)
-    factors = _factors(release, view)
-    numbers = np.nan_to_num((truth if view.shown == TRUE and truth is not None else shown) * factors)
-    size = np.sqrt(np.clip(numbers / tops.count, 0.0, 1.0))
-    areas = Areas(shapes=shapes, color=look.color, size=size, texts=_write_texts(release, view, truth))
+    if view.shown == FALSE_POSITIVES and truth is not None:
+        color, legend = _color_marks(release, view, truth)
+    else:
+        color, legend = _color_numbers(release, view, truth, tops)
+    counts = truth if view.shown == TRUE and truth is not None else shown_counts(release, view)
+    size = np.sqrt(np.clip(np.nan_to_num(counts * _factors(release, view)) / tops.count, 0.0, 1.0))
+    areas = Areas(shapes=shapes, color=color, size=size, texts=_write_texts(release, view, truth))
     name = line(release.regions.levels[view.level - 1])
     regions, circles = f"{release.regions.size(view.level):,} regions ({name})", f"; one circle per {name}" if shapes.are_dots else ""
     return AreasDrawing(
         areas=areas,
         title=_write_title(view),
-        legend=replace(look.legend, title=f"{look.legend.title}{circles}"),
+        legend=replace(legend, title=f"{legend.title}{circles}"),
         note=_write_note(release, view),
         description=f"Map of {regions}, {view.shown.lower()}: {view.unit}{view.per} of each region.",
         view=view,
@@ -224,18 +216,17 @@ def shown_counts(release: AreaRelease, view: AreasMapSettings) -> Floats:
 
 
 def _hidden(release: AreaRelease, level: int) -> Mask:
-    if release.hidden is None or level < release.regions.depth:
-        return np.zeros(release.regions.size(level), np.bool_)
-    return release.hidden
+    hidden = release.hidden_at(level)
+    return np.zeros(release.regions.size(level), np.bool_) if hidden is None else hidden
 
 
 def _factors(release: AreaRelease, view: AreasMapSettings) -> Floats:
     return np.ones(release.regions.size(view.level)) if view.rate is None else view.rate.factors(release.regions, view.level)
 
 
-def _color_numbers(release: AreaRelease, view: AreasMapSettings, shown: Floats, truth: Integers | None, tops: AreaTops) -> _Look:
+def _color_numbers(release: AreaRelease, view: AreasMapSettings, truth: Integers | None, tops: AreaTops) -> tuple[Colors, Legend]:
     """Colour regions by counts, rates or errors; regions that are or may be empty are pale."""
-    factors = _factors(release, view)
+    shown, factors = shown_counts(release, view), _factors(release, view)
     values = shown * factors
     if truth is not None and view.shown in (TRUE, ERROR):
         values = truth * factors if view.shown == TRUE else (shown - truth) * factors
@@ -246,8 +237,11 @@ def _color_numbers(release: AreaRelease, view: AreasMapSettings, shown: Floats, 
     color = make_palette(scale)[choose_shades(scale, values, pale)]
     color[~known] = NO_NUMBER
     legend = make_legend(scale, negatives=bool((values < 0).any()), pale=which if pale.any() else "")
-    marks = [(to_css(np.array([NO_NUMBER], np.uint8)), why) for why in _explain_unknown(release, view, known)]
-    return _Look(color=color, legend=replace(legend, marks=(*legend.marks, *marks)))
+    hidden = _hidden(release, view.level)
+    reasons = ["not shown: under the threshold"] if view.shown != TRUE and hidden.any() else []
+    reasons += ["nothing to divide by"] if view.rate is not None and (~known & ~hidden).any() else []
+    marks = [(to_css(np.array([NO_NUMBER], np.uint8)), why) for why in reasons]
+    return color, replace(legend, marks=(*legend.marks, *marks))
 
 
 def _choose_scale(view: AreasMapSettings, tops: AreaTops) -> Scale:
@@ -266,20 +260,13 @@ def _choose_pale(release: AreaRelease, view: AreasMapSettings, truth: Integers |
     return np.zeros(release.regions.size(view.level), np.bool_), ""
 
 
-def _explain_unknown(release: AreaRelease, view: AreasMapSettings, known: Mask) -> list[str]:
-    """Write why regions have no number on the map."""
-    hidden = _hidden(release, view.level)
-    reasons = ["not shown: under the threshold"] if view.shown != TRUE and hidden.any() else []
-    return reasons + (["nothing to divide by"] if view.rate is not None and (~known & ~hidden).any() else [])
-
-
-def _color_marks(release: AreaRelease, view: AreasMapSettings, truth: Integers) -> _Look:
+def _color_marks(release: AreaRelease, view: AreasMapSettings, truth: Integers) -> tuple[Colors, Legend]:
     """Colour regions that are released as occupied though they are empty, and the other way round."""
     count = release.count[release.nodes(view.level)]
     wrong, empty = presence_errors(count, truth), truth == 0
     kinds = np.where(empty & (count >= 0.5), 1, np.where(~empty & (count < 0.5), 2, 0))
     colors = Scale(kind="marks", top=1.0, title="", dark=view.dark).colors(np.arange(3))
-    return _Look(color=colors[kinds], legend=make_marks_legend(colors, wrong, int(empty.sum()), len(truth)))
+    return colors[kinds], make_marks_legend(colors, wrong, int(empty.sum()), len(truth))
 
 
 def _write_texts(release: AreaRelease, view: AreasMapSettings, truth: Integers | None) -> TooltipTexts:

@@ -108,6 +108,15 @@ def _convert_box(domain: Domain, box: Sequence[float], *, to_map: bool) -> Bound
     return west, south, east, north
 
 
+def measure_distance(x: Floats, y: Floats, bounds: Bounds) -> Floats:
+    """Compute (n,) how far (n,) places are outside of bounds, by the larger of both differences; `x` is in degrees and goes around."""
+    west, south, east, north = bounds
+    across = np.abs(x - (west + east) / 2)
+    beyond_x = np.minimum(across, 360 - across) - (east - west) / 2
+    beyond_y = np.abs(y - (south + north) / 2) - (north - south) / 2
+    return np.asarray(np.maximum(np.maximum(beyond_x, beyond_y), 0.0))
+
+
 def outlines_around(name: str, bounds: Bounds, margin: float, detail: float) -> NDArray[np.object_]:
     """Select outlines of land or borders in and around bounds, simplified.
 
@@ -124,6 +133,12 @@ def outlines_around(name: str, bounds: Bounds, margin: float, detail: float) -> 
     window = shapely.box(west - margin, south - margin, east + margin, north + margin)
     parts = shapely.get_parts(shapely.simplify(shapely.intersection(_shapes(name), window), detail))
     return np.asarray(parts[(shapely.length(parts) > 4 * detail) & ~shapely.is_empty(parts)], object)
+
+
+def outlines_in(crs: str, name: str, bounds: Bounds, margin: float, detail: float) -> geopandas.GeoSeries:
+    """Select outlines as `outlines_around` does, in another CRS; those without a place in it are left out."""
+    outlines = geopandas.GeoSeries(outlines_around(name, bounds, margin, detail), crs=WGS84).to_crs(crs)
+    return outlines[np.isfinite(outlines.bounds.to_numpy()).all(axis=1)]
 
 
 @lru_cache(maxsize=4)

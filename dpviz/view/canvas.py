@@ -23,6 +23,7 @@ from dpviz.view.basemap import WGS84, Bounds, RegionShapes, corner_coordinates, 
 from dpviz.view.colors import Colors, Scale
 from dpviz.view.ground import ground_around
 from dpviz.view.places import ATTRIBUTION, place_names
+from dpviz.view.trips_layers import Arcs
 
 MOST_FEATURES = 20_000  # partitions that are shown at once where nobody chose the level
 MOST_CELLS = 65_536  # rectangles in a pane; more are drawn as a picture
@@ -84,27 +85,6 @@ class Areas:
 
     shapes: RegionShapes
     radius: Floats
-    texts: list[str]
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Arcs:
-    """Arcs between regions, in the order in which they are drawn.
-
-    Attributes:
-        origin: (k,) numbers of the regions where they begin, among the first areas of the pane.
-        destination: (k,) numbers of the regions where they end, among the last areas of the pane.
-        color: (k, 4) red, green, blue, alpha at the destinations.
-        start_color: (k, 4) the same at the origins.
-        width: (k,) pixels, at most 25.
-        texts: k texts, which are said about the arcs.
-    """
-
-    origin: Integers
-    destination: Integers
-    color: Colors
-    start_color: Colors
-    width: Floats
     texts: list[str]
 
 
@@ -390,7 +370,7 @@ def ground_of(domain: Domain) -> dict[str, list[Any]]:
 
 def ground_in(bounds: Bounds) -> dict[str, list[Any]]:
     """Return land and borders around bounds in degrees, for `Scene.ground`."""
-    return vars(ground_around(bounds))
+    return dict(vars(ground_around(bounds)))  # a copy: what is kept serves every map of these bounds
 
 
 def on_land(scene: Scene, nothing: str = "No region is here.") -> Scene:
@@ -479,7 +459,7 @@ def _describe_trips(pane: Pane, place: int, arrays: dict[str, NDArray[Any]]) -> 
         arrays |= {f"{place} {name}": smallest_type(getattr(arcs, name)) for name in ("origin", "destination")}
         arrays |= {f"{place} {name}": getattr(arcs, name).astype(np.uint8).ravel() for name in ("color", "start_color")}
         arrays[f"{place} width"] = np.rint(10 * arcs.width).astype("<u1")
-        found["arcs"] = {"count": len(arcs.texts), "texts": arcs.texts}
+        found["arcs"] = {"count": len(arcs.width), "texts": arcs.texts.lines()}
     return found
 
 

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = ["accuracy_by_zoom", "error_by_size", "expected_by_zoom", "false_positives_by_zoom", "parts_of_error", "receipt_by_level"]
 
-GREY = "#8a8f94"
+GREY, LIGHTER = "#8a8f94", "#5aa9c4"
+HEIGHT = 260  # pixels: of a chart with a curve
 ROW, FRAME = 22, 100  # pixels: the height of a row with a bar, and the height of title, axis and legend together
 FORMAT = ",.6~r"
 AXIS = alt.Axis(format=FORMAT, tickCount=5)
@@ -78,6 +79,14 @@ def category_channel(channel: Any, field: str, order: Sequence[str], looks: Sequ
     return channel(field=field, type="nominal", scale=alt.Scale(domain=list(order), range=list(looks[: len(order)])), legend=legend_above)
 
 
+def color_and_dash(field: str, order: Sequence[str], colors: Sequence[str]) -> dict[str, Any]:
+    """Make the channels by which lines differ in colour and in dashes; arguments as of `category_channel`."""
+    return {
+        "color": category_channel(alt.Color, field, order, colors),
+        "strokeDash": category_channel(alt.StrokeDash, field, order, DASHES),
+    }
+
+
 def entry_width(names: Sequence[str]) -> int:
     """Approximate width of the longest name in a legend, in pixels."""
     return max(_LEGEND_ENTRY, _SYMBOL + _LETTER * max(map(len, names), default=0))
@@ -97,10 +106,15 @@ def prepare_log_axis(table: pd.DataFrame, columns: Sequence[str]) -> tuple[pd.Da
     values = table[list(columns)].to_numpy(np.float64)
     positive = values[np.isfinite(values) & (values > 0)]
     ends = (max(positive.min(), positive.max() * LEAST_SHARE), positive.max()) if positive.size else (0.1, 1.0)
-    low, high = (math.floor(math.log10(end)) for end in ends)
-    steps = (1, 2, 5) if high - low < 2 else (1,)
-    ticks = [step * 10.0**power for power in range(low, high + 1) for step in steps]
+    ticks = choose_log_ticks(*ends)
     return table.assign(**{f"{column} drawn": np.maximum(table[column], ticks[0]) for column in columns}), ticks
+
+
+def choose_log_ticks(least: float, most: float) -> list[float]:
+    """Choose ticks for numbers above 0: powers of ten, with 2 and 5 times these between few of them."""
+    low, high = (math.floor(math.log10(end)) for end in (least, most))
+    steps = (1, 2, 5) if high - low < 2 else (1,)
+    return [step * 10.0**power for power in range(low, high + 1) for step in steps]
 
 
 def log_y(title: str, ticks: list[float], field: str) -> Any:
@@ -268,7 +282,7 @@ _MEASURED, _NOISE = "measured", "noise alone (95 % band)"
 _ZOOM = "zoom level: each cuts the squares of the one before into four"
 
 
-def accuracy_by_zoom(by_zoom: pd.DataFrame, unit: str, *, total: float | None = None, height: int = 260) -> alt.LayerChart:
+def accuracy_by_zoom(by_zoom: pd.DataFrame, unit: str, *, total: float | None = None) -> alt.LayerChart:
     """Draw the measured error of squares at each zoom level, with the 95 % band that is expected from the noise alone.
 
     Args:
@@ -277,14 +291,13 @@ def accuracy_by_zoom(by_zoom: pd.DataFrame, unit: str, *, total: float | None = 
         unit: what is counted, in the plural.
         total: count of the whole domain: errors are then in percent of an average square; None for errors in `unit`. A square four times
             smaller has a smaller error in `unit`, but mostly a larger one in percent.
-        height: of the whole chart, in pixels.
     """
     by_zoom, unit = _in_percent(by_zoom, ["rmse", "mae", "expected", "low", "high"], unit, total)
     summary = f"Typical error per zoom level: {describe_values(by_zoom, 'zoom', 'rmse')} {unit}"
     names = {"zoom": "zoom", "blocks": "squares", "rmse": f"measured ({unit})", "mae": f"mean error ({unit})"}
     title = _axis_title("typical error", unit)
     if by_zoom["expected"].isna().all():
-        return finish(_one_curve(by_zoom, names, "rmse", title), "Accuracy by zoom level", f"{summary}.", height)
+        return finish(_one_curve(by_zoom, names, "rmse", title), "Accuracy by zoom level", f"{summary}.", HEIGHT)
     floor = np.maximum(by_zoom["low"], by_zoom["expected"] / _DEEPEST_BAND)
     table, ticks = prepare_log_axis(by_zoom.assign(floor=floor), ["rmse", "expected", "floor", "high"])
     names |= {"expected": f"noise alone ({unit})", "low": "95 % from", "high": "95 % to"}
@@ -294,23 +307,22 @@ def accuracy_by_zoom(by_zoom: pd.DataFrame, unit: str, *, total: float | None = 
     expected = _colour_series(base.mark_line(strokeDash=[4, 3], strokeWidth=1.5, aria=False), _NOISE).encode(y=y("expected drawn"))
     measured = _colour_series(base.mark_line(strokeWidth=2.5, point=POINT), _MEASURED).encode(y=y("rmse drawn"))
     summary += f"; expected from the noise alone: {describe_values(by_zoom, 'zoom', 'expected')}."
-    return finish(alt.layer(band, expected, measured, data=data), "Accuracy by zoom level", summary, height)
+    return finish(alt.layer(band, expected, measured, data=data), "Accuracy by zoom level", summary, HEIGHT)
 
 
-def expected_by_zoom(table: pd.DataFrame, unit: str, *, total: float | None = None, height: int = 260) -> alt.LayerChart:
+def expected_by_zoom(table: pd.DataFrame, unit: str, *, total: float | None = None) -> alt.LayerChart:
     """Draw the error of squares at each zoom level that is expected from the noise; it needs no true counts.
 
     Args:
         table: columns zoom and expected (`expected_error`).
         unit: what is counted, in the plural.
         total: as of `accuracy_by_zoom`.
-        height: of the whole chart, in pixels.
     """
     table, unit = _in_percent(table.assign(blocks=4 ** table["zoom"].to_numpy(np.int64)), ["expected"], unit, total)
     names = {"zoom": "zoom", "blocks": "squares", "expected": f"expected error ({unit})"}
     curve = _one_curve(table, names, "expected", _axis_title("expected error", unit))
     summary = f"Error expected from the noise alone per zoom level: {describe_values(table, 'zoom', 'expected')} {unit}."
-    return finish(curve, "Expected accuracy by zoom level", summary, height)
+    return finish(curve, "Expected accuracy by zoom level", summary, HEIGHT)
 
 
 def _one_curve(table: pd.DataFrame, names: dict[str, str], column: str, title: str) -> Any:
@@ -334,7 +346,7 @@ def _in_percent(table: pd.DataFrame, columns: list[str], unit: str, total: float
     return table.assign(**{column: table[column] * factor for column in columns}), f"% of average {unit}"
 
 
-def false_positives_by_zoom(by_zoom: pd.DataFrame, unit: str, *, height: int = 260) -> alt.LayerChart:
+def false_positives_by_zoom(by_zoom: pd.DataFrame, unit: str) -> alt.LayerChart:
     """Draw by zoom level which share of the empty squares is released as occupied, and which of the occupied ones as empty.
 
     A level without empty squares has no point of false positives.
@@ -342,7 +354,6 @@ def false_positives_by_zoom(by_zoom: pd.DataFrame, unit: str, *, height: int = 2
     Args:
         by_zoom: `Evaluation.by_zoom`. CURATOR ONLY.
         unit: what is counted, in the plural.
-        height: of the whole chart, in pixels.
     """
     bases = by_zoom.assign(occupied=by_zoom["blocks"] - by_zoom["empty"])
     kinds = {
@@ -358,25 +369,20 @@ def false_positives_by_zoom(by_zoom: pd.DataFrame, unit: str, *, height: int = 2
     names |= {"occupied": "occupied squares", "false_negatives": "false negatives"}
     colors = [to_hex(color) for *_, color in kinds.values()]
     base, data = _base_chart(pd.concat(parts, ignore_index=True), names)
-    curves = base.mark_line(point=POINT, strokeWidth=2.5, opacity=0.9)
-    curves = curves.encode(
-        y=alt.Y(field="share", type="quantitative", title="share (%)", scale=alt.Scale(domainMin=0), axis=alt.Axis(format=FORMAT)),
-        color=category_channel(alt.Color, "kind", list(kinds), colors),
-        strokeDash=category_channel(alt.StrokeDash, "kind", list(kinds), DASHES),
-    )
+    y = alt.Y(field="share", type="quantitative", title="share (%)", scale=alt.Scale(domainMin=0), axis=alt.Axis(format=FORMAT))
+    curves = base.mark_line(point=POINT, strokeWidth=2.5, opacity=0.9).encode(y=y, **color_and_dash("kind", list(kinds), colors))
     positives, negatives = (describe_values(part, "zoom", "share") for part in parts)
     summary = f"Percent of the empty squares that are released as occupied, per zoom level: {positives or 'no square is empty'}; "
     summary += f"percent of the occupied squares that are released as empty: {negatives or 'no square is occupied'}."
-    return finish(alt.layer(curves, data=data), "False positives and negatives by zoom level", summary, height)
+    return finish(alt.layer(curves, data=data), "False positives and negatives by zoom level", summary, HEIGHT)
 
 
-def error_by_size(table: pd.DataFrame, unit: str, *, height: int = 260) -> alt.LayerChart:
+def error_by_size(table: pd.DataFrame, unit: str) -> alt.LayerChart:
     """Draw the mean error of partitions, grouped by true count.
 
     Args:
         table: from `dpviz.evaluation.metrics.error_by_size`. CURATOR ONLY.
         unit: what is counted, in the plural.
-        height: of the whole chart, in pixels.
     """
     sizes = [f"{low:,}" if low == high else f"{low:,}–{high:,}" for low, high in table[["low", "high"]].astype(int).itertuples(index=False)]
     texts = ["" if np.isnan(value) else f"{format_decimal(value, 3)} % of the count" for value in table["relative"]]
@@ -390,7 +396,7 @@ def error_by_size(table: pd.DataFrame, unit: str, *, height: int = 260) -> alt.L
     bars = base.mark_bar(color=ACCENT, cornerRadiusEnd=2)
     labels = base.mark_text(dy=-7, color=GREY).encode(text=alt.Text(field="label", type="nominal"))
     summary = f"Mean error by true count: {describe_values(rows, 'size', 'mae')} {unit}."
-    return finish(alt.layer(bars, labels), "Error by true size", summary, height)
+    return finish(alt.layer(bars, labels), "Error by true size", summary, HEIGHT)
 
 
 def receipt_by_level(receipt: Receipt) -> alt.LayerChart:
@@ -460,7 +466,7 @@ def parts_of_error(noise: float, uniformity: float, unit: str) -> alt.LayerChart
     bars = bars.encode(
         x=alt.X(field="error", type="quantitative", title=f"released minus true ({unit})", axis=AXIS),
         y=alt.Y(field="label", type="ordinal", sort=None, title=None, axis=alt.Axis(labelLimit=220)),
-        color=alt.Color(field="part", type="nominal", scale=alt.Scale(domain=list(values), range=[ACCENT, "#5aa9c4", GREY]), legend=None),
+        color=alt.Color(field="part", type="nominal", scale=alt.Scale(domain=list(values), range=[ACCENT, LIGHTER, GREY]), legend=None),
         tooltip=tooltip({"part": "part", "error": f"error ({unit})"}),
     )
     zero = alt.Chart(pd.DataFrame({"error": [0.0]})).mark_rule(color=GREY).encode(x=alt.X(field="error", type="quantitative"))

@@ -14,6 +14,7 @@ Colors = NDArray[np.uint8]
 ACCENT = "#0b6e8f"
 FALSE_POSITIVE = (213, 94, 0)
 FALSE_NEGATIVE = (0, 114, 178)
+DECLARED_FILL = {False: (11, 110, 143, 40), True: (79, 176, 206, 55)}  # of declared regions, on light and on dark pages
 
 _CIVIDIS = np.array(
     [

@@ -11,10 +11,9 @@ from dpviz.amounts import format_decimal
 from dpviz.space.regions import Regions
 from dpviz.view.basemap import Bounds, RegionShapes, fit_bounds, prepare_shapes
 from dpviz.view.canvas import Areas, Legend, Pane, Scene, on_land
-from dpviz.view.colors import Colors
+from dpviz.view.colors import DECLARED_FILL, Colors
 from dpviz.view.escape import deck, line
 
-_FILL = {False: (11, 110, 143, 40), True: (79, 176, 206, 55)}  # on light and on dark pages
 _DOT_OPACITY = 170
 _RADIUS, _FEW_DOTS = 5.0, 300  # pixels; with more dots each is smaller
 _WIDTH, _HEIGHT = 1000, 300  # pixels of the map, about
@@ -98,6 +97,6 @@ def _make_areas(shapes: RegionShapes, names: list[str]) -> Areas:
 
 
 def _fill(shapes: RegionShapes, *, dark: bool) -> Colors:
-    red, green, blue, opacity = _FILL[dark]
+    red, green, blue, opacity = DECLARED_FILL[dark]
     color = (red, green, blue, opacity if shapes.polygons else _DOT_OPACITY)
     return np.tile(np.array(color, np.uint8), (len(shapes.centres), 1))

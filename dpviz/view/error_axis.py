@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Literal
@@ -11,7 +10,7 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from dpviz.view.charts import FORMAT, log_y, percent_y, prepare_log_axis
+from dpviz.view.charts import FORMAT, choose_log_ticks, log_y, percent_y, prepare_log_axis
 
 Scale = Literal["log", "percent", "count"]
 LOG: Scale = "log"
@@ -42,15 +41,8 @@ def error_axis(rows: pd.DataFrame, columns: Sequence[str], title: str, scale: Sc
     values = drawn[[f"{column} drawn" for column in columns]].to_numpy(np.float64)
     finite = values[np.isfinite(values)]
     least, most = (float(finite.min()), max(float(finite.max()), 1.0)) if finite.size else (0.0, 1.0)
-    return drawn, partial(_count_y, title, _count_ticks(least, most), most)
-
-
-def _count_ticks(least: float, most: float) -> list[float]:
-    """Choose ticks for counts: powers of ten, with 0 before them if there are counts below 1, and with 2 and 5 between few of them."""
-    low, high = (math.floor(math.log10(max(end, 1.0))) for end in (least, most))
-    steps = (1, 2, 5) if high - low < 2 else (1,)
-    ticks = [step * 10.0**power for power in range(low, high + 1) for step in steps]
-    return [0.0, *ticks] if least < 1 else ticks
+    ticks = [*([0.0] if least < 1 else []), *choose_log_ticks(max(least, 1.0), most)]
+    return drawn, partial(_count_y, title, ticks, most)
 
 
 def _count_y(title: str, ticks: list[float], most: float, field: str) -> Any:

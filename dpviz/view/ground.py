@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dpviz.arrays import Floats
 from dpviz.bundled import folder
-from dpviz.view.basemap import OUTLINES, Bounds
+from dpviz.view.basemap import OUTLINES, Bounds, measure_distance
 
 Line = list[list[float]]
 
@@ -145,10 +145,7 @@ def _wanted_detail(corners: Floats, bounds: Bounds) -> Floats:
     """Compute the detail that is wanted at each of (n, 2) corners, in degrees."""
     west, south, east, north = bounds
     extent = max(east - west, north - south)
-    across = np.abs(corners[:, 0] - (west + east) / 2)
-    beyond_x = np.minimum(across, 360 - across) - (east - west) / 2
-    beyond_y = np.abs(corners[:, 1] - (south + north) / 2) - (north - south) / 2
-    distance = np.maximum(np.maximum(beyond_x, beyond_y), 0.0)
+    distance = measure_distance(corners[:, 0], corners[:, 1], bounds)
     far = np.maximum(distance - SURROUNDINGS * extent, 0.0)
     detail = extent / FINEST_DETAIL * max(1.0, extent / _WIDE)
     return np.asarray(np.minimum(detail + _NEAR_GROWTH * (distance - far) + _FAR_GROWTH * far, COARSEST))

@@ -12,7 +12,7 @@ from pyarrow import parquet
 
 from dpviz.arrays import Floats
 from dpviz.bundled import folder
-from dpviz.view.basemap import MOST_NORTH, Bounds
+from dpviz.view.basemap import MOST_NORTH, Bounds, measure_distance
 
 ATTRIBUTION = "Place data by GeoNames, geonames.org (CC BY 4.0)"
 TILE = 512  # pixels: the width of the world at zoom 0
@@ -64,10 +64,7 @@ def place_names(bounds: Bounds, *, most: int = 400) -> Places:
     west, south, east, north = bounds
     bottom, top = project(np.array([south, north]))
     extent = max(east - west, top - bottom, _SMALLEST_EXTENT)
-    across = np.abs(table.longitude - (west + east) / 2)
-    beyond_x = np.minimum(across, 360 - across) - (east - west) / 2
-    beyond_y = np.abs(table.up - (bottom + top) / 2) - (top - bottom) / 2
-    distance = np.maximum(np.maximum(beyond_x, beyond_y), 0) / extent
+    distance = measure_distance(table.longitude, table.up, (west, bottom, east, top)) / extent
     chosen = np.sort(np.argsort(table.zoom + 2 * np.log2(1 + 2 * distance), kind="stable")[:most])
     return Places(
         name=table.name.take(pa.array(chosen)).to_pylist(),

@@ -22,12 +22,13 @@ from dpviz.release.point_release import PointRelease
 from dpviz.release.trip_release import TripRelease
 from dpviz.space.domain import EQUAL_AREA
 from dpviz.space.regions import Regions
-from dpviz.view.basemap import WGS84, Bounds, find_map_bounds, fit_bounds, outlines_around
+from dpviz.view.basemap import OUTLINES, WGS84, Bounds, find_map_bounds, fit_bounds, outlines_in
 from dpviz.view.colors import ACCENT, Scale, scale_top_of
 from dpviz.view.levels import find_level
 from dpviz.view.partition_looks import density_scale, large_first, open_areas
 from dpviz.view.report_maps import MOST_ARCS
 from dpviz.view.report_numbers import select_pairs
+from dpviz.view.trips_drawing import hierarchies_of
 
 _LINE, _LAND = "#8b949b", "#eceff1"
 _STEPS = 128  # colours of a scale on each side of zero
@@ -87,7 +88,8 @@ def _(release: AreaRelease, level: int, axes: Axes) -> str:
     regions, bounds = release.regions, fit_bounds([release.regions], 800, 600)
     _draw_land(axes, bounds, WGS84)
     shapes, are_polygons = _find_shapes(regions, level)
-    shown = np.ones(len(shapes), np.bool_) if release.hidden is None or level < regions.depth else ~release.hidden
+    hidden = release.hidden_at(level)
+    shown = np.ones(len(shapes), np.bool_) if hidden is None else ~hidden
     if are_polygons:
         area = np.asarray(shapes.to_crs(EQUAL_AREA).area, np.float64) / 1e6
         values = np.divide(release.count[release.nodes(level)], area, out=np.zeros(len(area)), where=area > 0)
@@ -107,7 +109,7 @@ def _(release: AreaRelease, level: int, axes: Axes) -> str:
 @draw.register
 def _(release: TripRelease, level: int, axes: Axes) -> str:
     origins, destinations = release.tree.origins, release.tree.destinations
-    hierarchies = [origins] if origins == destinations else [origins, destinations]
+    hierarchies = hierarchies_of(release)
     bounds = fit_bounds(hierarchies, 800, 600)
     _draw_land(axes, bounds, WGS84)
     for regions in hierarchies:
@@ -173,9 +175,8 @@ def _draw_arcs(axes: Axes, start: Floats, end: Floats, strength: Floats, bounds:
 
 def _draw_land(axes: Axes, bounds: Bounds, crs: str) -> None:
     extent = max(bounds[2] - bounds[0], bounds[3] - bounds[1])
-    for name in ("land", "countries", "states"):
-        lines = geopandas.GeoSeries(outlines_around(name, bounds, extent / 2, extent / _FINEST_LAND), crs=WGS84).to_crs(crs)
-        lines = lines[np.isfinite(lines.bounds.to_numpy()).all(axis=1)]
+    for name in OUTLINES:
+        lines = outlines_in(crs, name, bounds, extent / 2, extent / _FINEST_LAND)
         if len(lines):
             look = {"facecolor": _LAND, "edgecolor": _LINE} if name == "land" else {"color": _LINE}
             lines.plot(ax=axes, aspect=None, linewidth=0.6, **look)

@@ -117,17 +117,13 @@ def draw_picture(domain: Domain, colors: Colors) -> bytes:
         colors: (rows, columns, 4) colours of equal blocks, row 0 in the south.
     """
     _, south, _, north = map_bounds(domain)
-    shares = _latitude_shares(south, north, max(len(colors), _MOST_PIXELS))
+    rows = max(len(colors), _MOST_PIXELS)  # from the top, of equal height in the projection
+    top, bottom = (math.asinh(math.tan(math.radians(latitude))) for latitude in (north, south))
+    middle = top - (np.arange(rows) + 0.5) / rows * (top - bottom)
+    shares = (np.degrees(np.arctan(np.sinh(middle))) - south) / (north - south)  # of the range of latitudes
     image = colors[np.clip(shares * len(colors), 0, len(colors) - 1).astype(np.int64)]
     from PIL import Image  # noqa: PLC0415 - of the extras: a report, which needs none, has no such picture
 
     file = io.BytesIO()
     Image.fromarray(image).save(file, "PNG", compress_level=2)
     return file.getvalue()
-
-
-def _latitude_shares(south: float, north: float, rows: int) -> NDArray[np.float64]:
-    """Compute, for each of the bitmap's rows from the top, its latitude as a share of the range of latitudes from south to north."""
-    top, bottom = (math.asinh(math.tan(math.radians(latitude))) for latitude in (north, south))
-    middle = top - (np.arange(rows) + 0.5) / rows * (top - bottom)
-    return (np.degrees(np.arctan(np.sinh(middle))) - south) / (north - south)

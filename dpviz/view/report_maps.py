@@ -87,7 +87,7 @@ def draw_picture(
     """
     light, dark = (replace(scene, dark=bool(place), places=[]) for place, scene in enumerate(scenes))
     pane = light.panes[0]
-    drawn = (sheet, level, pane.title, pane.legend, pane.arcs and pane.arcs.texts)
+    drawn = (sheet, level, pane.title, pane.legend, pane.arcs and pane.arcs.texts.lines())
     key = f"m{hashlib.sha256(repr(drawn).encode(errors='replace')).hexdigest()[:8]}"
     pen = Pen(scenes=(light, dark), sheet=sheet, pixel=sheet.width / _MAP_WIDTH, looks=looks or Looks(), key=key, titles=True)
     legend, lines = draw_legend(pen, (1, 14, _LEGEND_WIDTH - 2))

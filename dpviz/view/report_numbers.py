@@ -322,7 +322,8 @@ def choose_axis(rows: list[LevelRow]) -> Axis:
     values = [value for row in rows for value in (row.median, row.p95) if value]
     low, high = min(values, default=1.0), max(values, default=1.0)
     if high < _LOGARITHMIC_FROM * low:
-        step = _round_up(high / 4)
+        power = 10.0 ** math.floor(math.log10(high / 4))
+        step = next(times * power for times in (1, 2, 5, 10) if times * power >= high / 4 * (1 - 1e-9))
         ends = step * math.ceil(high / step - 1e-9)
         ticks = [(k * step / ends, f"{k * step:,.3g}" if step < 1 else f"{k * step:,.0f}") for k in range(round(ends / step) + 1)]
         return Axis(ticks=ticks, logarithmic=False, low=0.0, high=ends)
@@ -357,12 +358,6 @@ def _make_level_row(release: NoisyRelease, level: int, facts: dict[str, Any], gr
         shares=compute_reliability_shares(numbers.count, numbers.stddev),
         grade=grade,
     )
-
-
-def _round_up(value: float) -> float:
-    """Round up to the next of 1, 2 or 5 times a power of ten."""
-    power = 10.0 ** math.floor(math.log10(value))
-    return next(step * power for step in (1, 2, 5, 10) if step * power >= value * (1 - 1e-9))
 
 
 def list_point_examples(release: PointRelease, level: int) -> list[Example]:

@@ -297,7 +297,7 @@ def _draw_arcs(pen: Pen, pane: Pane) -> str:
     centres = [pen.scene.areas[name].shapes.centres for name in pane.areas]
     start, end = (pen.sheet.place(at).reshape(-1, 2) for at in (centres[0][arcs.origin], centres[-1][arcs.destination]))
     looks = pen.paint_all("stop", [each.start_color for each in both]), pen.paint_all("stop", [each.color for each in both])
-    rows = zip(start.tolist(), end.tolist(), *looks, arcs.width.tolist(), arcs.texts, strict=True)
+    rows = zip(start.tolist(), end.tolist(), *looks, arcs.width.tolist(), arcs.texts.lines(), strict=True)
     for number, ((a, b), (c, d), first, last, width, text) in enumerate(rows):
         far, turn, name = math.hypot(c - a, d - b), math.degrees(math.atan2(d - b, c - a)), f"{pen.key}arc{number}"
         drawn.append(

@@ -14,7 +14,7 @@ from pyproj import CRS, Transformer
 
 from dpviz.arrays import Floats, Integers
 from dpviz.space.domain import Domain
-from dpviz.view.basemap import OUTLINES, WGS84, Bounds, corner_coordinates, outlines_around
+from dpviz.view.basemap import OUTLINES, WGS84, Bounds, corner_coordinates, outlines_in
 
 Shapes = NDArray[np.object_]
 MERCATOR = "EPSG:3857"  # of web maps
@@ -79,9 +79,11 @@ class Sheet:
         on_sheet = shapely.transform(shapely.force_2d(geometries), self._to_unrounded)
         edge = (-_CLIP_MARGIN, -_CLIP_MARGIN, self.width + _CLIP_MARGIN, self.height + _CLIP_MARGIN)
         lines, owner = _collect_lines(shapely.clip_by_rect(on_sheet, *edge))
-        paths = [""] * len(geometries)
-        for text, index in zip(_write_paths(shapely.simplify(lines, _DETAIL)), owner.tolist(), strict=True):
-            paths[index] += text
+        lines, paths = shapely.simplify(lines, _DETAIL), [""] * len(geometries)
+        corners = np.rint(shapely.get_coordinates(lines)).astype(np.int64)  # before steps are taken: their rounding does not add up
+        ends = np.r_[0, np.cumsum(shapely.get_num_coordinates(lines))].tolist()
+        for (start, stop), closed, index in zip(pairwise(ends), shapely.is_closed(lines).tolist(), owner.tolist(), strict=True):
+            paths[index] += _write_path(corners[start:stop], closed)
         return paths
 
     def write_land(self, bounds: Bounds) -> dict[str, str]:
@@ -89,13 +91,8 @@ class Sheet:
         if self.crs is None:
             return dict.fromkeys(OUTLINES, "")
         extent = max(bounds[2] - bounds[0], bounds[3] - bounds[1])
-        paths = {}
-        for name in OUTLINES:
-            parts = outlines_around(name, bounds, _LAND_MARGIN * extent, extent / _FINEST_LAND)
-            projected = geopandas.GeoSeries(parts, crs=WGS84).to_crs(self.crs)
-            finite = np.isfinite(projected.bounds.to_numpy()).all(axis=1)
-            paths[name] = "".join(self.write_paths(projected[finite]))
-        return paths
+        lines = {name: outlines_in(self.crs, name, bounds, _LAND_MARGIN * extent, extent / _FINEST_LAND) for name in OUTLINES}
+        return {name: "".join(self.write_paths(shapes)) for name, shapes in lines.items()}
 
 
 def make_domain_sheet(domain: Domain) -> Sheet:
@@ -180,16 +177,8 @@ def _collect_lines(shapes: Shapes) -> tuple[Shapes, Integers]:
     return all_lines[order], owner_of_line[order]
 
 
-def _write_paths(lines: Shapes) -> list[str]:
-    """Write SVG paths with relative steps. Corners are rounded before steps are taken, so that rounding errors do not add up."""
-    corners = np.rint(shapely.get_coordinates(lines)).astype(np.int64)
-    ends = np.r_[0, np.cumsum(shapely.get_num_coordinates(lines))]
-    closed = shapely.is_closed(lines).tolist()
-    return [_write_path(corners[start:stop], ring) for (start, stop), ring in zip(pairwise(ends.tolist()), closed, strict=True)]
-
-
 def _write_path(corners: Integers, ring: bool) -> str:
-    """Write the SVG path of one line or ring with (k, 2) corners; "" if all its corners are the same after rounding."""
+    """Write the SVG path, in relative steps, of one line or ring with (k, 2) corners; "" if all its corners are the same after rounding."""
     steps = np.diff(corners, axis=0)
     steps = steps[(steps != 0).any(axis=1)]
     fewest = 2 if ring else 1

@@ -49,7 +49,7 @@ _BEST, _VISITED, _TRIED, _END = "best line", "visited by the paper's search", "t
 _KINDS = {_VISITED: ("#e69f00", "circle"), _END: ("#d55e00", "diamond"), _TRIED: ("#cc79a7", "triangle-up"), _BEST: ("#009e73", "cross")}
 
 
-def objective_chart(curve: ObjectiveCurve, unit: str, *, height: int = 320) -> alt.LayerChart:
+def objective_chart(curve: ObjectiveCurve, unit: str) -> alt.LayerChart:
     """Draw the split objective of HTF by the position of the split, with the noise on the values that a private search compares.
 
     The objective ("unevenness") is the sum of all cells' absolute deviations from the mean of their part. The band is one standard
@@ -58,7 +58,6 @@ def objective_chart(curve: ObjectiveCurve, unit: str, *, height: int = 320) -> a
     Args:
         curve: of `dpviz.evaluation.split_objective.objective_curve`. CURATOR ONLY.
         unit: what is counted, in the plural.
-        height: of the whole chart, in pixels.
     """
     names = {"place": _axis_title(curve), "objective": f"unevenness ({unit})", "gain": "less than without a split (%)"}
     x = alt.X(field="place", type="quantitative", title=names["place"], scale=alt.Scale(zero=False, nice=False), axis=alt.Axis(tickCount=6))
@@ -80,7 +79,7 @@ def objective_chart(curve: ObjectiveCurve, unit: str, *, height: int = 320) -> a
     )
     layers = alt.layer(band, whole.encode(y=_plain_y("objective", y)), drawn, marks)
     parts = "left and right" if curve.across else "lower and upper"
-    return finish(layers, f"How evenly the {parts} parts are filled", _curve_text(curve, unit), height)
+    return finish(layers, f"How evenly the {parts} parts are filled", _curve_text(curve, unit), 320)
 
 
 def lines_with_spread(

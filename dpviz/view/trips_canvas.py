@@ -8,7 +8,7 @@ import numpy as np
 
 from dpviz.release.trip_release import TripRelease
 from dpviz.view.basemap import Bounds, fit_bounds
-from dpviz.view.canvas import Arcs, Areas, Pane, Scene, on_land
+from dpviz.view.canvas import Areas, Pane, Scene, on_land
 from dpviz.view.places import first_zooms
 from dpviz.view.trips_drawing import (
     AREAS,
@@ -21,7 +21,7 @@ from dpviz.view.trips_drawing import (
     draw_trips,
     hierarchies_of,
 )
-from dpviz.view.trips_layers import choose_radius, fade_at_origins
+from dpviz.view.trips_layers import choose_radius
 
 _WIDTH, _HEIGHT = 700, 420  # pixels of a pane, about
 _MOST_NAMES = 60  # of regions that are named where they are dots
@@ -54,24 +54,15 @@ def make_pane(drawing: TripsDrawing, *, areas: str, about: str) -> Pane:
         areas: name of the release, as for `areas_of`.
         about: how the release was made, in a few words.
     """
-    shown, arcs, view = drawing.view.shown, drawing.arcs, drawing.view
+    view = drawing.view
     return Pane(
         title=_write_title(drawing),
-        about="" if shown == TRUE else about,
+        about="" if view.shown == TRUE else about,
         words="",
         legend=drawing.legend,
         areas=tuple(f"{areas} {side}" for side in range(len(drawing.areas))),
         fills=tuple(area.color for area in drawing.areas),
-        arcs=None
-        if view.marks == AREAS
-        else Arcs(
-            origin=arcs.origin,
-            destination=arcs.destination,
-            color=arcs.color,
-            start_color=fade_at_origins(arcs.color),
-            width=arcs.width,
-            texts=arcs.texts.lines(),
-        ),
+        arcs=None if view.marks == AREAS else drawing.arcs,
         chosen=() if view.chosen is None else (view.chosen,),
     )
 

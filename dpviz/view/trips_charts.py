@@ -12,9 +12,12 @@ import pandas as pd
 from dpviz.release.trip_release import TripRelease
 from dpviz.view.charts import (
     AXIS,
+    COLORS,
+    DASHES,
     FORMAT,
     FRAME,
     GREY,
+    LIGHTER,
     POINT,
     ROW,
     add_texts,
@@ -55,10 +58,8 @@ METRICS = {
     "released_pairs": "released pairs",
 }
 _PERCENT = ("false_discovery", "false_negative")
-_LIGHTER, _AMBER = "#5aa9c4", "#e69f00"
-_COLORS = [ACCENT, _AMBER, "#009e73", "#cc79a7"]
-_DASHES = [[1, 0], [7, 3], [2, 2], [7, 2, 2, 2]]
-_CELL = 13  # pixels: height of a cell of the matrix
+_AMBER = "#e69f00"
+_HEIGHT, _CELL = 300, 13  # pixels: heights of a chart with curves, and of a cell of the matrix
 _CELL_COLORS = ["rgba(23,126,163,0.07)", "rgba(23,126,163,1)"]
 _BELOW_ZERO = (200, 0, 180)
 
@@ -110,51 +111,48 @@ def _draw_lines(rows: pd.DataFrame, title: str, styles: Styles, y: Any) -> Any:
     return line.encode(y=y, color=color, strokeDash=dash)
 
 
-def errors_by_stage(table: pd.DataFrame, bounds: ArrayLike, unit: str, *, height: int = 300) -> alt.LayerChart:
+def errors_by_stage(table: pd.DataFrame, bounds: ArrayLike, unit: str) -> alt.LayerChart:
     """Draw the largest and the mean error of the pairs of each stage, with the bound that holds with probability 95 %.
 
     Args:
         table: `TripEvaluation.by_stage`. CURATOR ONLY: errors are measured against the truth.
         bounds: (T + 1,) from `error_bounds`, in trips; NaN where none is known.
         unit: what is counted, in the plural, for example "commuters".
-        height: of the whole chart, in pixels.
     """
     lines = {BOUND: np.asarray(bounds, np.float64), "largest error": table["max_error"], "mean error": table["mean_error"]}
     rows = to_long_form(table, lines)
     styles: Styles = {BOUND: (GREY, [4, 3])} if (rows["series"] == BOUND).any() else {}
-    styles |= {"largest error": (ACCENT, [1, 0]), "mean error": (_LIGHTER, [8, 3])}
+    styles |= {"largest error": (ACCENT, [1, 0]), "mean error": (LIGHTER, [8, 3])}
     text = f"Largest error per level: {describe_values(table, 'between', 'max_error')} {unit}; "
     text += f"mean error: {describe_values(table, 'between', 'mean_error')}"
     text += f"; bound: {describe_values(rows[rows['series'] == BOUND], 'between', 'value')}." if BOUND in styles else "."
-    return finish(alt.layer(draw_log_lines(rows, f"error of a pair ({unit})", styles)), "Errors by level", text, height)
+    return finish(alt.layer(draw_log_lines(rows, f"error of a pair ({unit})", styles)), "Errors by level", text, _HEIGHT)
 
 
-def rates_by_stage(table: pd.DataFrame, *, height: int = 300) -> alt.LayerChart:
+def rates_by_stage(table: pd.DataFrame) -> alt.LayerChart:
     """Draw the false discovery rate (percent of released pairs without true trips) and the false negative rate, by stage.
 
     Args:
         table: `TripEvaluation.by_stage`. CURATOR ONLY.
-        height: of the whole chart, in pixels.
     """
     rows = to_long_form(table, {METRICS[metric]: table[metric] for metric in _PERCENT})
     styles = {METRICS[_PERCENT[0]]: (to_hex(FALSE_POSITIVE), [1, 0]), METRICS[_PERCENT[1]]: (to_hex(FALSE_NEGATIVE), [6, 3])}
     text = f"False discovery rate per level: {describe_values(table, 'between', 'false_discovery')} %; "
     text += f"false negative rate: {describe_values(table, 'between', 'false_negative')} %."
-    return finish(alt.layer(draw_percent_lines(rows, styles)), "False pairs by level", text, height)
+    return finish(alt.layer(draw_percent_lines(rows, styles)), "False pairs by level", text, _HEIGHT)
 
 
-def pairs_by_stage(table: pd.DataFrame, *, height: int = 300) -> alt.LayerChart:
+def pairs_by_stage(table: pd.DataFrame) -> alt.LayerChart:
     """Draw the numbers of all pairs, of pairs with true trips and of released pairs, by stage.
 
     Args:
         table: `TripEvaluation.by_stage`. CURATOR ONLY.
-        height: of the whole chart, in pixels.
     """
     columns = {"all": "pairs", "released": "released_pairs", "true": "true_pairs"}
     rows = to_long_form(table, {name: table[column] for name, column in columns.items()})
     styles = {"all": (GREY, [4, 3]), "released": (ACCENT, [1, 0]), "true": (_AMBER, [8, 3])}
     text = "; ".join(f"{name} pairs per level: {describe_values(table, 'between', column)}" for name, column in columns.items()) + "."
-    return finish(alt.layer(draw_log_lines(rows, "pairs", styles)), "Pairs by level", text, height)
+    return finish(alt.layer(draw_log_lines(rows, "pairs", styles)), "Pairs by level", text, _HEIGHT)
 
 
 def expected_by_stage(release: TripRelease, unit: str = "trips") -> alt.LayerChart:
@@ -185,44 +183,42 @@ def expected_by_stage(release: TripRelease, unit: str = "trips") -> alt.LayerCha
     return finish(alt.layer(bars, labels), "Expected noise by level", text, FRAME + ROW * len(table))
 
 
-def compare_stages(tables: Mapping[str, pd.DataFrame], metric: str, unit: str = "trips", *, height: int = 300) -> alt.LayerChart:
+def compare_stages(tables: Mapping[str, pd.DataFrame], metric: str, unit: str = "trips") -> alt.LayerChart:
     """Draw one metric by stage for several mechanisms, a line for each.
 
     Args:
         tables: `TripEvaluation.by_stage` of up to four releases by their titles. CURATOR ONLY.
         metric: a column, one of `METRICS`.
         unit: what is counted, in the plural.
-        height: of the whole chart, in pixels.
     """
     names = [" or ".join(dict.fromkeys(several)) for several in zip(*(table["between"] for table in tables.values()), strict=True)]
     parts = [table.assign(series=title, value=table[metric], between=number_repeated(names)) for title, table in tables.items()]
     rows = pd.concat(parts, ignore_index=True)
-    styles = dict(zip(tables, zip(_COLORS, _DASHES, strict=True), strict=False))
+    styles = dict(zip(tables, zip(COLORS, DASHES, strict=True), strict=False))
     measure = "%" if metric in _PERCENT else "pairs" if metric == "released_pairs" else unit
     chart = draw_percent_lines(rows, styles) if metric in _PERCENT else draw_log_lines(rows, f"{METRICS[metric]} ({measure})", styles)
     text = "; ".join(f"{title}: {describe_values(table, 'between', metric)}" for title, table in tables.items())
-    return finish(alt.layer(chart), f"{METRICS[metric].capitalize()} by level", f"In {measure}. {text}.", height)
+    return finish(alt.layer(chart), f"{METRICS[metric].capitalize()} by level", f"In {measure}. {text}.", _HEIGHT)
 
 
-def lists_chart(table: pd.DataFrame, *, height: int = 320) -> alt.LayerChart:
+def lists_chart(table: pd.DataFrame) -> alt.LayerChart:
     """Draw the recall of lists of pairs by their false discovery rate: a line per mechanism, a mark per setting.
 
     Args:
         table: from `dpviz.evaluation.pair_lists.compare_lists`. CURATOR ONLY.
-        height: of the whole chart, in pixels.
     """
     methods = list(dict.fromkeys(table["method"]))
     names = {"method": "mechanism", "setting": "setting", "false_discovery": "false pairs (%)", "recall": "true pairs listed (%)"}
     names |= {"listed": "pairs listed", "max_error": "largest error"}
     x = alt.X(field="false_discovery", type="quantitative", title="listed pairs without true trips (%)", axis=AXIS)
     y = alt.Y(field="recall", type="quantitative", title="pairs with true trips that are listed (%)", axis=AXIS)
-    color = alt.Color(field="method", type="nominal", scale=alt.Scale(domain=methods, range=_COLORS[: len(methods)]), legend=legend())
+    color = alt.Color(field="method", type="nominal", scale=alt.Scale(domain=methods, range=list(COLORS[: len(methods)])), legend=legend())
     base = alt.Chart(add_texts(table, list(names))).encode(x=x, y=y, color=color, tooltip=tooltip(names))
     lines = base.mark_line(strokeWidth=2, opacity=0.6).encode(order=alt.Order(field="false_discovery", type="quantitative"))
     marks = base.mark_point(size=60, filled=True, opacity=1)
     parts = [f"{row.method}, {row.setting}: {format_cell(row.recall)} of {format_cell(row.false_discovery)}" for row in table.itertuples()]
     text = f"Percent of true pairs that are listed, and percent of listed pairs that are false. {'; '.join(parts)}."
-    return finish(alt.layer(lines, marks), "Lists of pairs: true pairs found against false pairs listed", text, height)
+    return finish(alt.layer(lines, marks), "Lists of pairs: true pairs found against false pairs listed", text, 320)
 
 
 def receipt_by_stage(receipt: Receipt) -> alt.LayerChart:

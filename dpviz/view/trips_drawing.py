@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from dpviz.amounts import format_count, format_percent, format_signed
 from dpviz.arrays import Floats, Integers
 from dpviz.errors import DomainError, check_choice
-from dpviz.release.simultaneous_intervals import count_of_region_numbers, region_intervals, rest_intervals
+from dpviz.release.simultaneous_intervals import count_of_region_numbers, pairs_of_regions, region_intervals, rest_intervals
 from dpviz.release.trip_release import PairSums, TripRelease
 from dpviz.space.regions import ROOT, Regions
 from dpviz.view.basemap import RegionShapes, prepare_shapes
@@ -54,7 +54,11 @@ LEAVING, ARRIVING, WITHIN = "leaving", "arriving", "within"
 _SHADED = (RELEASED, TRUE)  # views in which regions are shaded by their trips
 _FAINTEST_REGION, _STRONGEST_REGION = 10, 105  # alpha of polygons, of 255
 _FAINTEST_POINT, _STRONGEST_POINT = 70, 200  # alpha of points
-_CHOSEN = {False: (206, 226, 233), True: (30, 66, 78)}  # colour of the chosen region, on light and on dark pages
+# Colours on light and on dark pages: of the chosen region, of trips (those that leave it), of trips into it, and of pairs below zero.
+_CHOSEN = {False: (206, 226, 233), True: (30, 66, 78)}
+LEAVING_COLOR = {False: (11, 110, 143), True: (79, 176, 206)}
+ARRIVING_COLOR = {False: (201, 124, 0), True: (240, 180, 60)}
+BELOW_ZERO_COLOR = {False: (200, 0, 180), True: (240, 105, 225)}
 
 Color = tuple[int, int, int]
 THINNEST, WIDEST = 1.0, 9.0  # pixels
@@ -152,14 +156,19 @@ class Pairs:
         return (self.low > 0) | np.isnan(self.low)
 
     @property
+    def true_or_released(self) -> Integers:
+        """(k,) true trips; released ones where the truth must not be shown."""
+        return self.released if self.true is None else self.true
+
+    @property
     def error(self) -> Integers:
         """(k,) released minus true."""
-        return self.released - (self.released if self.true is None else self.true)
+        return self.released - self.true_or_released
 
     @property
     def error_kind(self) -> Integers:
         """(k,) `RELEASED_ONLY` for false positives, `TRUE_ONLY` for false negatives, `NO_ERROR` for all others."""
-        true = self.released if self.true is None else self.true
+        true = self.true_or_released
         conditions = [(self.released > 0) & (true == 0), (self.released <= 0) & (true > 0)]
         return np.select(conditions, [RELEASED_ONLY, TRUE_ONLY], NO_ERROR).astype(np.int64)
 
@@ -441,11 +450,10 @@ def _sum_regions(release: TripRelease, view: TripsMapSettings, truth: PairSums |
 
 def _sum_rests(release: TripRelease, level: int) -> tuple[Integers, Integers]:
     """Return (n,) the trips of each origin, and of each destination, that are in no listed pair; together if both are the same regions."""
-    sizes = release.tree.origins.size(level), release.tree.destinations.size(level)
     if release.half_step_sums is None or level < release.depth:
-        return np.zeros(sizes[0], np.int64), np.zeros(sizes[1], np.int64)
-    leaving = release.unlisted_trips(level, 0).at(*_pair_with_root(sizes[0]))
-    arriving = release.unlisted_trips(0, level).at(*_pair_with_root(sizes[1])[::-1])
+        return np.zeros(release.tree.origins.size(level), np.int64), np.zeros(release.tree.destinations.size(level), np.int64)
+    sides = (pairs_of_regions(release, level, side) for side in ("origin", "destination"))
+    leaving, arriving = (release.unlisted_trips(*levels).at(*pairs) for levels, pairs in sides)
     if release.tree.origins == release.tree.destinations:
         return leaving + arriving, leaving + arriving
     return leaving, arriving
@@ -472,10 +480,9 @@ def _sum_released_totals(release: TripRelease, level: int) -> tuple[Totals, Tota
     Totals come from the coarsest stage that has them. If origins and destinations are the same regions, both mappings are the same:
     they have the trips that leave, that arrive, and that stay within the region.
     """
-    origins, destinations = release.tree.origins, release.tree.destinations
-    leaving = release.sums(level, 0).at(*_pair_with_root(origins.size(level)))
-    arriving = release.sums(0, level).at(*_pair_with_root(destinations.size(level))[::-1])
-    return _make_totals(leaving, arriving, release.sums(level, level) if origins == destinations else None)
+    sides = (pairs_of_regions(release, level, side) for side in ("origin", "destination"))
+    leaving, arriving = (release.sums(*levels).at(*pairs) for levels, pairs in sides)
+    return _make_totals(leaving, arriving, release.sums(level, level) if release.tree.origins == release.tree.destinations else None)
 
 
 def _sum_true_totals(truth: PairSums, origins: Regions, destinations: Regions, level: int) -> tuple[Totals, Totals]:
@@ -491,11 +498,6 @@ def _sum_true_totals(truth: PairSums, origins: Regions, destinations: Regions, l
     sides = (truth.origin, truth.destination)
     leaving, arriving = (np.bincount(side, truth.count, size).astype(np.int64) for side, size in zip(sides, sizes, strict=True))
     return _make_totals(leaving, arriving, truth if origins == destinations else None)
-
-
-def _pair_with_root(size: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Return (n,) the indices of all n regions of a level, and (n,) the index of the root, for `PairSums.at`."""
-    return np.arange(size, dtype=np.int32), np.zeros(size, np.int32)
 
 
 def _make_totals(leaving: Integers, arriving: Integers, pairs: PairSums | None) -> tuple[Totals, Totals]:
@@ -543,10 +545,9 @@ def _write_side(release: TripRelease, level: int, side: str, released: Totals, u
 
 def _write_rests(release: TripRelease, level: int, side: str, most: Floats) -> list[str]:
     """Write for each region how many of its trips are in no listed pair, `most` at most; "" unless the level's pairs are a list."""
-    size = len(most)
     if release.half_step_sums is None or level < release.depth:
-        return [""] * size
-    levels, pairs = ((level, 0), _pair_with_root(size)) if side == "origin" else ((0, level), _pair_with_root(size)[::-1])
+        return [""] * len(most)
+    levels, pairs = pairs_of_regions(release, level, side)
     low, high = rest_intervals(release, levels, *pairs, count_of_region_numbers(release), most=most)
     texts = []
     for count, a, b in zip(release.unlisted_trips(*levels).at(*pairs).tolist(), low, high, strict=True):
@@ -675,7 +676,7 @@ def _choose_drawn(pairs: Pairs, view: TripsMapSettings) -> tuple[Integers, int]:
     Returns:
         Indices of the pairs, the largest last, and the number of pairs that could be drawn.
     """
-    true = pairs.released if pairs.true is None else pairs.true
+    true = pairs.true_or_released
     if view.shown == ERROR:
         size, rank = np.maximum(np.abs(pairs.released), true), np.abs(pairs.error)
     elif view.shown == FALSE_POSITIVES:
@@ -746,21 +747,6 @@ def _find_intervals(release: TripRelease, level: int, origin: Integers, destinat
     return low, high
 
 
-def choose_leaving_color(dark: bool) -> Color:
-    """Choose the colour of trips; if a region is chosen, of the trips that leave it."""
-    return (79, 176, 206) if dark else (11, 110, 143)
-
-
-def choose_arriving_color(dark: bool) -> Color:
-    """Choose the colour of trips into a chosen region."""
-    return (240, 180, 60) if dark else (201, 124, 0)
-
-
-def choose_below_zero_color(dark: bool) -> Color:
-    """Choose the colour of released pairs with a negative count."""
-    return (240, 105, 225) if dark else (200, 0, 180)
-
-
 def _color_by_trips(pairs: Pairs, view: TripsMapSettings, widths: Widths) -> Look:
     """Colour arcs by number of released or true trips; two colours for trips out of and into a chosen region.
 
@@ -768,14 +754,14 @@ def _color_by_trips(pairs: Pairs, view: TripsMapSettings, widths: Widths) -> Loo
     """
     true = pairs.true if view.shown == TRUE else None
     shown = np.abs(pairs.released) if true is None else true
-    out, into = choose_leaving_color(view.dark), choose_arriving_color(view.dark)
+    out, into = LEAVING_COLOR[view.dark], ARRIVING_COLOR[view.dark]
     arrives = np.zeros(len(shown), np.bool_) if view.chosen is None else pairs.destination == view.chosen
     base = np.where(arrives[:, None], into, out)
     pale = np.zeros(len(shown), np.bool_) if true is not None else ~pairs.certain
     negative = pale & (pairs.released < 0)
     faded = np.array(GREY) if view.chosen is None else (base + np.array(GREY)) // 2  # of a chosen region, both directions stay apart
     base = np.where(pale[:, None], faded, base)
-    base = np.where(negative[:, None], choose_below_zero_color(view.dark), base)
+    base = np.where(negative[:, None], BELOW_ZERO_COLOR[view.dark], base)
     color = _add_alpha(base, widths.strength(shown))
     color[pale, 3] = (color[pale, 3] * _PALE).astype(np.uint8)
     color[negative, 3] = np.maximum(color[negative, 3], _FAINTEST_NEGATIVE)
@@ -783,7 +769,7 @@ def _color_by_trips(pairs: Pairs, view: TripsMapSettings, widths: Widths) -> Loo
     if view.chosen is not None:
         marks += [((_css(out),), "leaving"), ((_css(into),), "arriving")]
     if negative.any():
-        marks.append(((_css(choose_below_zero_color(view.dark)),), "below zero, by noise"))
+        marks.append(((_css(BELOW_ZERO_COLOR[view.dark]),), "below zero, by noise"))
     if (pale & ~negative).any():
         marks.append((to_css(np.array([[*GREY, 115]], np.uint8)), f"{'grey' if view.chosen is None else 'pale'}: not told apart from 0"))
     title = f"{'true ' if view.shown == TRUE else ''}{view.unit} per pair"
@@ -803,7 +789,6 @@ def _color_by_error(pairs: Pairs, view: TripsMapSettings, widths: Widths) -> Loo
 def _color_by_error_kind(pairs: Pairs, view: TripsMapSettings, widths: Widths) -> Look:
     """Colour arcs of false positives and false negatives among correct ones."""
     colors = np.array([_CORRECT, (*FALSE_POSITIVE, 230), (*FALSE_NEGATIVE, 230)], np.uint8)  # by `Pairs.error_kind`
-    true = pairs.released if pairs.true is None else pairs.true
     entries = {
         "false positive: released, no such trip": FALSE_POSITIVE,
         "false negative: trips that the release lacks": FALSE_NEGATIVE,
@@ -812,7 +797,7 @@ def _color_by_error_kind(pairs: Pairs, view: TripsMapSettings, widths: Widths) -
     marks = (*(((_css(color),), text) for text, color in entries.items()), _direction_mark(GREY))
     return Look(
         color=colors[pairs.error_kind],
-        width=widths.pixels(np.maximum(pairs.released, true)),
+        width=widths.pixels(np.maximum(pairs.released, pairs.true_or_released)),
         legend=Legend(title=f"{view.unit} per pair", lines=widths.samples(GREY), marks=marks),
     )
 

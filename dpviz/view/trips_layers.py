@@ -41,9 +41,9 @@ class Arcs:
 
     Attributes:
         color: (k, 4) red, green, blue, alpha at the destinations.
-        width: (k,) pixels.
-        origin: (k,) indices of the origins.
-        destination: (k,) indices of the destinations.
+        width: (k,) pixels, at most 25.
+        origin: (k,) indices of the origins, among the first regions of a map.
+        destination: (k,) indices of the destinations, among its last regions.
         texts: of the tooltips.
     """
 
@@ -52,6 +52,11 @@ class Arcs:
     origin: Integers
     destination: Integers
     texts: TooltipTexts
+
+    @property
+    def start_color(self) -> Colors:
+        """(k, 4) the colours at the origins."""
+        return fade_at_origins(self.color)
 
 
 @dataclass(frozen=True, kw_only=True)

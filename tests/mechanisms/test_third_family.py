@@ -134,6 +134,12 @@ def test_its_manifest_fits_the_schema_that_goes_with_it(release, tmp_path):
     assert len(manifest["utility"]["levels"]) == 4
 
 
+def test_the_command_line_says_what_a_release_of_it_holds(release, tmp_path, capsys):
+    folder = write_release(release, tmp_path / "roads", describe(release, PUBLICATION), formats=["geoparquet"])
+    assert main(["check", str(folder)]) == 0
+    assert "A release of roads: halving, epsilon 2, 8 parts." in capsys.readouterr().out
+
+
 def test_a_release_that_no_family_has_is_not_read(release, tmp_path, monkeypatch):
     folder = write_release(release, tmp_path / "roads", describe(release, PUBLICATION))
     monkeypatch.delitem(FAMILIES, "roads")

@@ -13,7 +13,7 @@ from dpviz.amounts import format_short
 from dpviz.view.charts import COLORS, DASHES, GREY, MARKS, to_hex
 from dpviz.view.colors import ACCENT, FALSE_NEGATIVE, FALSE_POSITIVE, Scale, scale_top_of
 from dpviz.view.looks import MORE_COLORS, MORE_DASHES
-from dpviz.view.trips_drawing import choose_arriving_color, choose_leaving_color
+from dpviz.view.trips_drawing import ARRIVING_COLOR, LEAVING_COLOR
 from tests.colors import EYES, contrast, difference, lab
 
 NUMBERS = st.lists(st.floats(-1e12, 1e12), min_size=1, max_size=30)
@@ -89,7 +89,7 @@ def test_pairs_that_mean_opposites_are_far_apart():
     assert difference(to_hex(FALSE_POSITIVE), to_hex(FALSE_NEGATIVE)) > FAR_APART
     assert difference(ACCENT, MORE_COLORS[1]) > FAR_APART  # parts of an error
     for dark in (False, True):
-        assert difference(to_hex(choose_leaving_color(dark=dark)), to_hex(choose_arriving_color(dark=dark))) > FAR_APART
+        assert difference(to_hex(LEAVING_COLOR[dark]), to_hex(ARRIVING_COLOR[dark])) > FAR_APART
 
 
 @pytest.mark.parametrize("dark", [False, True])

@@ -18,14 +18,14 @@ from dpviz.samples.trips import load_trip_sample
 from dpviz.view.colors import FALSE_NEGATIVE, FALSE_POSITIVE
 from dpviz.view.trips_canvas import released_scene
 from dpviz.view.trips_drawing import (
+    ARRIVING_COLOR,
+    BELOW_ZERO_COLOR,
     GREY,
+    LEAVING_COLOR,
     MOST_ARCS,
     PAIR_FILTERS,
     SHOWN_TRIPS,
     TripsMapSettings,
-    choose_arriving_color,
-    choose_below_zero_color,
-    choose_leaving_color,
     choose_tops,
     draw_trips,
     has_geometry,
@@ -126,8 +126,8 @@ def test_negative_and_uncertain_pairs_have_looks_of_their_own_are_counted_and_ca
     for row in everything:
         count, certain = known[row["o"], row["z"]]
         looks["certain" if certain else "below zero" if count < 0 else "above zero"].add(tuple(row["b"][:3]))
-    assert looks["certain"] == {choose_leaving_color(False)}
-    assert looks["below zero"] <= {choose_below_zero_color(False)}
+    assert looks["certain"] == {LEAVING_COLOR[False]}
+    assert looks["below zero"] <= {BELOW_ZERO_COLOR[False]}
     assert len(looks["above zero"]) == 1
     assert not looks["above zero"] & (looks["certain"] | looks["below zero"])
     pairs = [known[row["o"], row["z"]] for row in everything]
@@ -257,9 +257,9 @@ def test_of_a_chosen_region_both_directions_are_drawn_and_nothing_else(case, sho
     assert f"from or to {name}" in picture.description
     if shown in ("Released", "True"):
         for row in arcs_of(picture):
-            full = choose_arriving_color(False) if row["z"] == 5 else choose_leaving_color(False)
+            full = ARRIVING_COLOR[False] if row["z"] == 5 else LEAVING_COLOR[False]
             pale = tuple((value + grey) // 2 for value, grey in zip(full, GREY, strict=True))
-            assert tuple(row["b"][:3]) in ((full, pale, choose_below_zero_color(False)) if shown == "Released" else (full,))
+            assert tuple(row["b"][:3]) in ((full, pale, BELOW_ZERO_COLOR[False]) if shown == "Released" else (full,))
         assert "arriving" in words_of(picture.legend)
 
 
