@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 from collections.abc import Callable, Mapping
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import nullcontext
 from typing import Any
 
 import pandas as pd
@@ -172,24 +173,12 @@ def audit_all(
     plan = plan or AuditPlan(runs=RUNS)
     jobs = [(name, mechanism, plan.runs, plan.confidence, len(targets), plan.seed) for name, mechanism in targets.items()]
     rows = []
-    with ProcessPoolExecutor(processes, multiprocessing.get_context("spawn")) if processes > 1 else _SerialPool() as pool:
-        for finished, row in enumerate(pool.map(_audit_job, jobs), 1):
+    with ProcessPoolExecutor(processes, multiprocessing.get_context("spawn")) if processes > 1 else nullcontext() as pool:
+        for finished, row in enumerate((pool.map if pool else map)(_audit_job, jobs), 1):
             rows.append(row)
             if progress is not None:
                 progress(finished, len(jobs), row["mechanism"])
     return pd.DataFrame(rows)
-
-
-class _SerialPool:
-    """A stand-in for a pool of processes that maps in this process."""
-
-    map = staticmethod(map)
-
-    def __enter__(self) -> _SerialPool:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
 
 
 def _audit_job(job: tuple[str, AnyMechanism, int, float, int, int]) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpviz.arrays import Floats, Integers
+from dpviz.data.cells import cells_of
 from dpviz.data.points import PointCounts
 from dpviz.errors import InputError, SettingError
 from dpviz.evaluation.metrics import true_answers
@@ -270,12 +271,7 @@ def made_up_holders(
     shifted = coordinates[:common_number] + disagreement * rng.standard_normal((common_number, 2))
     second_coordinates = np.clip(np.concatenate([shifted, coordinates[half:]]), low, high)
     first, second = (PointCounts.from_xy(*part.T, domain=domain) for part in (coordinates[:half], second_coordinates))
-    known = np.column_stack([_cells_of(part[:common_number], domain) for part in (coordinates, second_coordinates)])
+    both = (part[:common_number].T for part in (coordinates, second_coordinates))
+    cells = [np.divmod(cells_of(x, y, domain), domain.side) for x, y in both]
+    known = np.column_stack([place for row, column in cells for place in (column, row)]).astype(np.int32)
     return Holders(first=first, second=second, known=known)
-
-
-def _cells_of(coordinates: Floats, domain: Domain) -> NDArray[np.int32]:
-    """Return (n, 2) columns and rows of (n, 2) coordinates; the domain's upper edges belong to the last cells."""
-    low, high = np.array(domain.bounds[:2]), np.array(domain.bounds[2:])
-    cell = np.floor((coordinates - low) * (domain.side / (high - low)))
-    return np.asarray(np.minimum(cell, domain.side - 1), np.int32)

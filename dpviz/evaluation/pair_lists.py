@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pandas as pd
 
 from dpviz.data.trips import TripCounts
@@ -42,8 +40,12 @@ def compare_lists(trips: TripCounts, budget: ApproxBudget, entropy: Entropy, *, 
     >>> table.loc[table["method"] == "Stability histogram (SH)", "false_discovery"].tolist()
     [0.0]
     """
-    variants, rows = list(_list_variants()), []
-    for (setting, defaults), stream in zip(variants, require_entropy(entropy).spawn(len(variants)), strict=True):
+    variants: dict[str, TripMechanism] = {f"at most {100 * rate:g} % false": FittedTree(false_discovery=rate) for rate in RATES}
+    variants["every pair above 0"] = FittedTree()
+    variants |= {f"dial {dial:g}": TopDown(dial=dial, accounting="exact") for dial in DIALS}
+    variants["threshold"] = StabilityHistogram()
+    rows = []
+    for (setting, defaults), stream in zip(variants.items(), require_entropy(entropy).spawn(len(variants)), strict=True):
         mechanism = defaults.from_settings({**defaults.chosen(), "neighbours": neighbours})
         try:
             mechanism.check_data(trips)
@@ -61,13 +63,3 @@ def compare_lists(trips: TripCounts, budget: ApproxBudget, entropy: Entropy, *, 
             }
         )
     return pd.DataFrame(rows)
-
-
-def _list_variants() -> Iterator[tuple[str, TripMechanism]]:
-    """Yield the settings that are compared, as texts, with their mechanisms."""
-    for rate in RATES:
-        yield f"at most {100 * rate:g} % false", FittedTree(false_discovery=rate)
-    yield "every pair above 0", FittedTree()
-    for dial in DIALS:
-        yield f"dial {dial:g}", TopDown(dial=dial, accounting="exact")
-    yield "threshold", StabilityHistogram()

@@ -9,10 +9,10 @@ from typing import ClassVar
 import numpy as np
 import pandas as pd
 
-from dpviz.arrays import Floats, Integers, Mask
+from dpviz.arrays import Floats, Integers
 from dpviz.evaluation.attacks.averaging import allowed_releases, rounding_log_odds
 from dpviz.evaluation.attacks.game import Success, count_wins, membership_bound, membership_log_odds
-from dpviz.lessons.charts import AMBER, GREEN, Look, curve_chart
+from dpviz.lessons.charts import AMBER, GREEN, Look, curve_chart, join_series
 from dpviz.lessons.lesson import Figure, Lesson, LessonFigure, draw_setting, epsilon_setting
 from dpviz.lessons.success import SEEDS, Game, describe_success, success_chart
 from dpviz.mechanisms.base import setting
@@ -28,6 +28,8 @@ OTHERS = 12
 """People in the count beside the one whom the attacker looks for, on average."""
 _RUNS = 40
 ROUNDED, UNCAPPED, CAPPED = "rounded at random", "noise, no ledger", "noise, with a ledger"
+_COLORS = (ACCENT, AMBER, GREEN)
+_DAYS = np.arange(1, MOST + 1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,12 +101,6 @@ def _number(releases: int) -> str:
     return f"{releases} release{'s' * (releases != 1)}"
 
 
-def make_people(games: int, seed: int) -> tuple[Integers, Mask]:
-    """Return (games,) numbers of others, and (games,) whether the person is counted, by a coin."""
-    rng = np.random.default_rng((11, seed))
-    return rng.poisson(OTHERS, games).astype(np.int64), rng.integers(0, 2, games).astype(np.bool_)
-
-
 def release_rounded(count: Integers, base: int, releases: int, entropy: Entropy) -> Integers:
     """Round (n,) counts at random again and again: (n, releases)."""
     return round_counts(np.repeat(count, releases), base, RANDOM, entropy).reshape(-1, releases)
@@ -118,7 +114,8 @@ def release_noisy(count: Integers, epsilon: float, releases: int, entropy: Entro
 @lru_cache(maxsize=64)
 def play(method: str, epsilon: float, base: int, releases: int = MOST, runs: int = _RUNS) -> tuple[Success, ...]:
     """Play the game with one method in `SEEDS` times `runs` made-up counts; return the success after each number of releases."""
-    others, truth = make_people(SEEDS * runs, 1)
+    rng, games = np.random.default_rng((11, 1)), SEEDS * runs
+    others, truth = rng.poisson(OTHERS, games).astype(np.int64), rng.integers(0, 2, games).astype(np.bool_)
     if method == ROUNDED:
         odds = rounding_log_odds(release_rounded(others + truth, base, releases, Entropy.seeded(12)), others, base)
     else:
@@ -129,45 +126,31 @@ def play(method: str, epsilon: float, base: int, releases: int = MOST, runs: int
 
 def _means(lesson: Averaging) -> object:
     """Draw the mean of the first releases of one count, in one run."""
-    count, days = np.array([OTHERS + 1]), np.arange(1, MOST + 1)
-    streams = Entropy.seeded(lesson.draw).spawn(2)
+    count, streams = np.array([OTHERS + 1]), Entropy.seeded(lesson.draw).spawn(2)
     rounded = release_rounded(count, lesson.base, MOST, streams[0])[0]
     noisy = release_noisy(count, lesson.epsilon, MOST, streams[1])[0]
-    shown = slice(lesson.releases)
-    means = {ROUNDED: np.cumsum(rounded) / days, UNCAPPED: np.cumsum(noisy) / days}
-    parts = [_series(days[shown], mean[shown], name) for name, mean in means.items()]
-    truth = _series(days[shown], np.full(lesson.releases, OTHERS + 1.0), "truth")
-    look = Look("The mean of all releases so far", "releases", "people", order=("truth", *means), colors=_COLORS)
-    return curve_chart(pd.concat([truth, *parts], ignore_index=True), look)
-
-
-_COLORS = (ACCENT, AMBER, GREEN)
+    means = {"truth": np.full(MOST, OTHERS + 1.0), ROUNDED: np.cumsum(rounded) / _DAYS, UNCAPPED: np.cumsum(noisy) / _DAYS}
+    look = Look("The mean of all releases so far", "releases", "people", order=tuple(means), colors=_COLORS)
+    return curve_chart(_so_far(lesson, means), look)
 
 
 def _curves(lesson: Averaging, played: dict[str, tuple[Success, ...]]) -> object:
     """Draw the games won after each number of releases, for the three methods."""
-    days = np.arange(1, MOST + 1)
     rates = {name: np.array([100 * found.rate for found in success]) for name, success in played.items()}
     allowed = allowed_releases(lesson.epsilon, lesson.cap)
-    stopped = rates[UNCAPPED][np.minimum(days, allowed) - 1] if allowed else np.full(MOST, 50.0)
-    shown = slice(lesson.releases)
-    parts = [_series(days[shown], rate[shown], name) for name, rate in (*rates.items(), (CAPPED, stopped))]
+    rates[CAPPED] = rates[UNCAPPED][np.minimum(_DAYS, allowed) - 1] if allowed else np.full(MOST, 50.0)
     look = Look("Games won after so many releases", "releases", "games won (%)", order=(ROUNDED, UNCAPPED, CAPPED), colors=_COLORS, top=100)
-    return curve_chart(pd.concat(parts, ignore_index=True), look)
+    return curve_chart(_so_far(lesson, rates), look)
+
+
+def _so_far(lesson: Averaging, curves: dict[str, Floats]) -> pd.DataFrame:
+    """Return the beginnings of curves, up to the number of releases."""
+    return join_series(_DAYS[: lesson.releases], {name: values[: lesson.releases] for name, values in curves.items()})
 
 
 def _sums(lesson: Averaging) -> object:
     """Draw the most that the sum of epsilon allows after each number of releases, with and without a ledger."""
-    days = np.arange(1, MOST + 1)
-    allowed = np.minimum(days, allowed_releases(lesson.epsilon, lesson.cap))
-    bounds = {UNCAPPED: days, CAPPED: allowed}
-    parts = [
-        _series(days, np.array([100 * membership_bound(number * lesson.epsilon) for number in numbers]), name)
-        for name, numbers in bounds.items()
-    ]
+    numbers = {UNCAPPED: _DAYS, CAPPED: np.minimum(_DAYS, allowed_releases(lesson.epsilon, lesson.cap))}
+    bounds = {name: [100 * membership_bound(number * lesson.epsilon) for number in each] for name, each in numbers.items()}
     look = Look("What the sum of ε allows", "releases", "games won, at most (%)", order=tuple(bounds), colors=(AMBER, GREEN), top=100)
-    return curve_chart(pd.concat(parts, ignore_index=True), look)
-
-
-def _series(x: Integers, y: Floats, name: str) -> pd.DataFrame:
-    return pd.DataFrame({"x": x, "y": y, "series": name})
+    return curve_chart(join_series(_DAYS, bounds), look)

@@ -11,7 +11,11 @@ import numpy as np
 import pandas as pd
 
 from dpviz.arrays import Floats, Integers
+from dpviz.evaluation.attacks.differencing import count_by
 from dpviz.lessons.charts import style_channel
+from dpviz.privacy.budget import PureBudget
+from dpviz.privacy.entropy import Entropy
+from dpviz.privacy.noise import discrete_laplace
 from dpviz.view.charts import add_texts, finish, tooltip
 
 SIDE = 6
@@ -55,6 +59,17 @@ def geographies() -> Mapping[str, Integers]:
         "the town": 0 * ROW,
     }
     return {name: np.unique(label, return_inverse=True)[1] for name, label in labels.items()}
+
+
+def chosen_tables(number: int) -> list[Integers]:
+    """Return the first tables of the town, as `geographies` lists them."""
+    return list(geographies().values())[:number]
+
+
+def release_tables(counts: Integers, tables: Sequence[Integers], epsilon: float, entropy: Entropy) -> list[Integers]:
+    """Release tables of (BLOCKS,) counts with discrete Laplace noise; a person is once in each, so each spends its part of epsilon."""
+    budget = PureBudget(round(epsilon / len(tables), 9))
+    return [discrete_laplace(count_by(table, counts), budget, entropy) for table in tables]
 
 
 def count_map(

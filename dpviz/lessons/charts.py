@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
@@ -65,7 +65,7 @@ def curve_chart(table: pd.DataFrame, look: Look, *, dots: pd.DataFrame | None = 
     line = alt.Chart(add_texts(table, list(names))).mark_line(strokeWidth=2.5, interpolate="step" if look.step else "linear")
     channels = {
         "x": x_axis(look, table),
-        "y": y_axis(look, table=table),
+        "y": y_axis(look, table),
         "color": style_channel(alt.Color, "series", look.order, look.colors),
         "tooltip": tooltip(names),
     }
@@ -74,6 +74,11 @@ def curve_chart(table: pd.DataFrame, look: Look, *, dots: pd.DataFrame | None = 
         marks = alt.Chart(add_texts(dots, list(names))).mark_point(filled=True, size=65, opacity=0.85)
         layers.append(marks.encode(**channels))
     return finish(alt.layer(*layers), look.title, f"{look.description} {series_text(table)}".strip(), look.height)
+
+
+def join_series(x: Any, curves: Mapping[str, Any]) -> pd.DataFrame:
+    """Put (n,) values of each curve at the same (n,) places below each other: columns x, y and series, the curve's name."""
+    return pd.concat([pd.DataFrame({"x": x, "y": y, "series": name}) for name, y in curves.items()], ignore_index=True)
 
 
 def style_channel(channel: Any, field: str, order: Sequence[str], looks: Sequence[Any], symbol: str = "stroke") -> Any:
@@ -116,16 +121,16 @@ def x_axis(look: Look, table: pd.DataFrame) -> Any:
     return alt.X(field="x", type="quantitative", title=look.x, scale=scale, axis=axis)
 
 
-def y_axis(look: Look, field: str = "y", table: pd.DataFrame | None = None) -> Any:
+def y_axis(look: Look, table: pd.DataFrame | None = None) -> Any:
     """Return the vertical axis; a logarithmic one has ticks at 1, 2 and 5 over the range of `table`."""
     if look.log_y and table is not None:
-        low, high = (math.floor(math.log10(end)) for end in (table[field].min(), table[field].max()))
+        low, high = (math.floor(math.log10(end)) for end in (table["y"].min(), table["y"].max()))
         ticks = [step * 10.0**power for power in range(low, high + 1) for step in (1, 2, 5)]
         scale, axis = alt.Scale(type="log", nice=False), alt.Axis(format=FORMAT, values=ticks)
     else:
         scale = alt.Scale(zero=True) if look.top is None else alt.Scale(domain=[0, look.top])
         axis = alt.Axis(format=FORMAT, tickCount=5)
-    return alt.Y(field=field, type="quantitative", title=look.y, scale=scale, axis=axis)
+    return alt.Y(field="y", type="quantitative", title=look.y, scale=scale, axis=axis)
 
 
 def series_text(table: pd.DataFrame, most: int = 12) -> str:
@@ -153,9 +158,9 @@ def horizontal_line(y: float, name: str) -> Any:
     return rule + text.encode(x=alt.value(5), text=alt.Text(field="what", type="nominal"))
 
 
-def band(table: pd.DataFrame, color: str = GREY) -> Any:
+def band(table: pd.DataFrame) -> Any:
     """Draw a shaded band between the columns low and high over x."""
-    area = alt.Chart(table).mark_area(color=color, opacity=0.22, aria=False)
+    area = alt.Chart(table).mark_area(color=GREY, opacity=0.22, aria=False)
     return area.encode(x=alt.X(field="x", type="quantitative"), y=alt.Y(field="low", type="quantitative"), y2=alt.Y2(field="high"))
 
 

@@ -119,14 +119,13 @@ def _count_contradictions(table: pd.DataFrame, name: str) -> int:
     return int((table.loc[table["series"] == name, "gap"].abs() > LARGEST_GAP).sum())
 
 
-def street_chart(table: pd.DataFrame, levels: Sequence[str], title: str, *, height: int = 260) -> alt.LayerChart:
+def street_chart(table: pd.DataFrame, levels: Sequence[str], title: str) -> alt.LayerChart:
     """Draw the nested parts of a street, one row per level, with their counts and the sums of their own parts' counts.
 
     Args:
         table: columns level, west, east, count, gap, true.
         levels: names of the levels, from the whole to the smallest parts.
         title: title of the chart.
-        height: height of the whole chart, in pixels.
     """
     rows = _with_positions(table, levels)
     names = {"level": "level", "count": "count", "true": "true", "gap": "own count minus the sum of its parts"}
@@ -148,7 +147,7 @@ def street_chart(table: pd.DataFrame, levels: Sequence[str], title: str, *, heig
     ]
     description = "; ".join(f"{level}: {', '.join(rows.loc[rows['level'] == level, 'label'])}" for level in levels)
     summary = f"{description}. {int(rows['off'].sum())} counts differ from the sum of their parts."
-    return finish(alt.layer(boxes, *texts), title, summary, height)
+    return finish(alt.layer(boxes, *texts), title, summary, 260)
 
 
 def _with_positions(table: pd.DataFrame, levels: Sequence[str]) -> pd.DataFrame:
@@ -186,10 +185,9 @@ def street_tree() -> Tree:
 
 def true_counts() -> NDArray[np.int64]:
     """Return (15,) numbers of people in every part, the street first."""
-    parts = [np.array(STREET, np.int64)]
-    while len(parts[0]) > 1:
-        parts.insert(0, parts[0].reshape(-1, 2).sum(axis=1))
-    return np.concatenate(parts)
+    areas = np.zeros(len(street_tree()), np.int64)
+    areas[-len(STREET) :] = STREET
+    return np.asarray(street_tree().sum_up(areas), np.int64)
 
 
 def measure_street(split: str, epsilon: float, entropy: Entropy) -> tuple[Floats, Floats]:
@@ -231,10 +229,7 @@ def gaps(tree: Tree, count: Floats) -> Floats:
 
 def add_areas(tree: Tree, values: Floats) -> Floats:
     """Return (n,) values of nodes put together from their leaves' values alone."""
-    total = values.copy()
-    for depth in reversed(range(tree.height)):
-        total[tree.at_depth(depth)] = tree.sum_children(depth, total[tree.at_depth(depth + 1)])
-    return total
+    return np.asarray(tree.sum_up(np.where(tree.children == 0, values, 0.0)))
 
 
 def errors_by_level(split: str, epsilon: float, draw: int) -> tuple[pd.DataFrame, pd.DataFrame]:

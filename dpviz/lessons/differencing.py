@@ -10,19 +10,28 @@ import numpy as np
 
 from dpviz.arrays import Floats, Integers, Mask
 from dpviz.evaluation.attacks.differencing import count_by, guess_member, hide_small, recover_hidden, subtract_once
-from dpviz.evaluation.attacks.game import Success, count_wins, membership_bound
-from dpviz.lessons.blocks import BLOCKS, FILLS, FOUND, HIDDEN, NOISY, SHOWN, block_counts, count_map, geographies, write_count
+from dpviz.evaluation.attacks.game import Success, count_wins
+from dpviz.lessons.blocks import (
+    BLOCKS,
+    FILLS,
+    FOUND,
+    HIDDEN,
+    NOISY,
+    SHOWN,
+    block_counts,
+    chosen_tables,
+    count_map,
+    release_tables,
+    write_count,
+)
 from dpviz.lessons.lesson import Figure, Lesson, LessonFigure, draw_setting, epsilon_setting
-from dpviz.lessons.success import RUNS, SEEDS, Game, describe_success, play_noisy, success_chart
+from dpviz.lessons.success import RUNS, SEEDS, compare_tables, play_noisy, success_chart
 from dpviz.mechanisms.base import setting
-from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
-from dpviz.privacy.noise import discrete_laplace
 
 PUBLISHED = ("blocks", "and districts", "and school areas", "and squares")
 """Names of the choices; each publishes the tables of those before it, too."""
 ROUNDS = ("not yet", "one round", "two rounds", "all that follows")
-_TABLES = ("blocks", "districts", "school areas", "squares")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,41 +72,29 @@ class Differencing(Lesson):
 
     def show(self) -> LessonFigure:
         """Compute the figures for these settings."""
-        number = PUBLISHED.index(self.tables) + 1
-        counts = block_counts(self.draw)
-        published = [hide_small(count_by(table, counts), self.threshold) for table in _chosen(number)]
-        recovered = subtract(_chosen(number), published, self.rounds)
-        noisy = release_tables(counts, number, self.epsilon, Entropy.seeded(self.draw))
+        number, counts = PUBLISHED.index(self.tables) + 1, block_counts(self.draw)
+        tables = chosen_tables(number)
+        published = [hide_small(count_by(table, counts), self.threshold) for table in tables]
+        recovered = subtract(tables, published, self.rounds)
+        noisy = release_tables(counts, tables, self.epsilon, Entropy.seeded(self.draw))
         hidden, found, none = np.isnan(published[0]), np.isnan(published[0]) & ~np.isnan(recovered), np.zeros(BLOCKS, np.bool_)
-        today, private = play_hidden(self.threshold, number), play_private(self.threshold, number, self.epsilon)
-        bound = membership_bound(self.epsilon)
-        game = Game(
-            contrast=("small counts hidden (NOT PRIVATE)", today),
-            private=(f"private tables, ε = {self.epsilon:g}", private),
-            bound=bound,
-            epsilon=f"ε = {self.epsilon:g}",
-        )
+        played = play_hidden(self.threshold, number), play_private(self.threshold, number, self.epsilon)
+        game, games_won = compare_tables("hidden", "small counts hidden (NOT PRIVATE)", played, self.epsilon)
         today_map = _map([recovered, *published[1:]], hidden & ~found, found, "Today: small counts are hidden")
         private_tables = [table.astype(np.float64) for table in noisy]
         private_map = _map(private_tables, none, none, f"The same tables, private: ε = {self.epsilon:g}", NOISY)
-        help_private = f"The same people, {RUNS} releases of each town. At most {100 * bound:.3g} % by ε."
         return LessonFigure(
             asked=((today_map,),),
             rows=((today_map, private_map), (success_chart(game, 260),)),
             figures=(
                 Figure("Hidden counts", f"{hidden.sum()} of {BLOCKS}", "Blocks with 1 to threshold - 1 people."),
                 Figure("Found so far", f"{found.sum()} of {hidden.sum()}", "Exactly, without a guess."),
-                Figure("Games won: hidden", describe_success(today), f"Over {SEEDS} made-up towns, a person in each."),
-                Figure("Games won: private", describe_success(private), help_private),
+                *games_won,
             ),
             note="The game: a person is in a block with a small count or not, by a coin. Against hidden counts the attacker sees the tables"
             " and knows how many others are in that block. Against the private tables the attacker knows *everybody* else, and makes the"
             " best test that there is.",
         )
-
-
-def _chosen(number: int) -> list[Integers]:
-    return [geographies()[name] for name in _TABLES[:number]]
 
 
 def _map(tables: list[Floats], hidden: Mask, found: Mask, title: str, shown: str = SHOWN) -> object:
@@ -117,12 +114,6 @@ def subtract(tables: list[Integers], published: list[Floats], rounds: str) -> Fl
     return known
 
 
-def release_tables(counts: Integers, number: int, epsilon: float, entropy: Entropy) -> list[Integers]:
-    """Release the first tables of the town with discrete Laplace noise; a person is once in each, so each spends epsilon / `number`."""
-    budget = PureBudget(round(epsilon / number, 9))
-    return [discrete_laplace(count_by(table, counts), budget, entropy) for table in _chosen(number)]
-
-
 def choose_person(seed: int, threshold: int) -> tuple[Integers, int, bool]:
     """Return the counts of others in a town, the block of a person with few others, and whether the person is counted, by a coin."""
     others, rng = block_counts(seed), np.random.default_rng((4, seed))
@@ -137,7 +128,7 @@ def play_hidden(threshold: int, number: int) -> Success:
     for seed in range(SEEDS):
         others, block, truth[seed] = choose_person(seed + 1, threshold)
         counts = others + truth[seed] * (np.arange(BLOCKS) == block)
-        tables = _chosen(number)
+        tables = chosen_tables(number)
         published = [hide_small(count_by(table, counts), threshold) for table in tables]
         recovered[seed], known[seed] = recover_hidden(tables, published)[block], others[block]
     return count_wins(guess_member(recovered, known), truth)
@@ -147,5 +138,5 @@ def play_hidden(threshold: int, number: int) -> Success:
 def play_private(threshold: int, number: int, epsilon: float, runs: int = RUNS) -> Success:
     """Play the game on private releases of the same tables of the same people, `runs` times in each of `SEEDS` towns."""
     people = [choose_person(seed + 1, threshold)[:2] for seed in range(SEEDS)]
-    others = np.array([[count_by(table, counts)[table[block]] for table in _chosen(number)] for counts, block in people])
+    others = np.array([[count_by(table, counts)[table[block]] for table in chosen_tables(number)] for counts, block in people])
     return play_noisy(np.repeat(others, runs, axis=0), epsilon, 6)

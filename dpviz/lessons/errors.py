@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -66,6 +66,13 @@ def measured_errors(releases: Sequence[PointRelease], order: int, placement: str
         for cells, boxes in squares(order, placement).items()
     ]
     return pd.DataFrame(rows, columns=["cells", "error"])
+
+
+def join_errors(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Put tables of errors below each other as curves: columns x (cells), y (error) and series, the table's name."""
+    return pd.concat([table.assign(series=name) for name, table in tables.items()], ignore_index=True).rename(
+        columns={"cells": "x", "error": "y"}
+    )
 
 
 def flat_and_tree(order: int, epsilon: float, draw: int) -> dict[str, PointRelease]:

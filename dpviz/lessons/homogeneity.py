@@ -122,13 +122,12 @@ def _map(lesson: Homogeneity, curve: ObjectiveCurve) -> object:
     return cell_map(look, frames=parts)
 
 
-def unevenness_chart(curve: ObjectiveCurve, axis_title: str, *, height: int = 380) -> alt.LayerChart:
+def unevenness_chart(curve: ObjectiveCurve, axis_title: str) -> alt.LayerChart:
     """Draw the unevenness of both parts by the position of the line, with a band of one standard deviation of the choice's noise.
 
     Args:
         curve: split objective of a made-up town.
         axis_title: title of the horizontal axis.
-        height: height of the whole chart, in pixels.
     """
     names = {"kind": "mark", "x": axis_title, "y": "unevenness (people)"}
     rows = pd.DataFrame({"x": curve.lines, "y": curve.objective, "kind": "any line"})
@@ -151,16 +150,15 @@ def unevenness_chart(curve: ObjectiveCurve, axis_title: str, *, height: int = 38
     description += f" Best of all: {format_cell(curve.best)}, with {format_cell(curve.least)}."
     description += f" Noise: {format_cell(curve.choice_noise)} up and down."
     unsplit_line = horizontal_line(curve.unsplit, "without a split")
-    return finish(alt.layer(band(rows), unsplit_line, line, marks), "How uneven are both parts?", description, height)
+    return finish(alt.layer(band(rows), unsplit_line, line, marks), "How uneven are both parts?", description, 380)
 
 
-def chosen(table: pd.DataFrame, axis_title: str, *, height: int = 220) -> alt.LayerChart:
+def chosen(table: pd.DataFrame, axis_title: str) -> alt.LayerChart:
     """Draw how often each line was chosen.
 
     Args:
         table: columns place (coordinate of the line), percent (of the runs).
         axis_title: title of the horizontal axis.
-        height: height of the whole chart, in pixels.
     """
     names = {"place": axis_title, "percent": "chosen (%)"}
     rows = table.assign(place=table["place"].astype(int).astype(str))
@@ -171,7 +169,7 @@ def chosen(table: pd.DataFrame, axis_title: str, *, height: int = 220) -> alt.La
     )
     bars = base.mark_bar(color=ACCENT, cornerRadiusEnd=2, size=26)
     texts = base.mark_text(color=GREY, dy=-8, aria=False).encode(text=alt.Text(field="percent shown", type="nominal"))
-    return finish(alt.layer(bars, texts), "Where private choices fall", f"Chosen (%): {describe_values(rows, 'place', 'percent')}.", height)
+    return finish(alt.layer(bars, texts), "Where private choices fall", f"Chosen (%): {describe_values(rows, 'place', 'percent')}.", 220)
 
 
 def chosen_lines(points: PointCounts, epsilon: float, draw: int, *, across: bool) -> pd.DataFrame:

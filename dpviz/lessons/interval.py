@@ -124,14 +124,13 @@ def _squares(cells: Integers, level: int) -> pd.DataFrame:
     return pd.DataFrame(np.hstack([cells[:, ::-1], cells[:, ::-1] + 1]) * width, columns=["x", "y", "x2", "y2"])
 
 
-def interval_chart(table: pd.DataFrame, truth: float, kinds: Sequence[str], *, height: int = 380) -> alt.LayerChart:
+def interval_chart(table: pd.DataFrame, truth: float, kinds: Sequence[str]) -> alt.LayerChart:
     """Draw intervals side by side, coloured by whether they contain the true count.
 
     Args:
         table: columns release, estimate, low, high, series (one of `kinds`).
         truth: the true count.
         kinds: the name of intervals that contain the true count, and the name of intervals that miss it.
-        height: height of the whole chart, in pixels.
     """
     names = {"release": "release", "estimate": "estimate", "low": "from", "high": "to", "series": "interval"}
     across, title = alt.Scale(nice=False, domain=[0, len(table) + 1]), "people in the area"
@@ -148,7 +147,7 @@ def interval_chart(table: pd.DataFrame, truth: float, kinds: Sequence[str], *, h
     line = line.encode(y=alt.Y(field="y", type="quantitative"), tooltip=[alt.Tooltip(field="what", type="nominal", title="line")])
     number = table["series"].value_counts()
     description = f"True count {format_cell(truth)}. {', '.join(f'{int(number.get(kind, 0))} {kind}' for kind in kinds)}."
-    return finish(alt.layer(bars, dots, line), "A hundred intervals; line: the true count", description, height)
+    return finish(alt.layer(bars, dots, line), "A hundred intervals; line: the true count", description, 380)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

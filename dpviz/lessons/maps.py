@@ -49,9 +49,9 @@ def cell_map(
         frames: columns x, y, x2, y2 of areas whose outlines stand out.
     """
     layers = [fill_cells(cells, _edges())]
-    for boxes, strong in ((outlines, False), (frames, True)):
+    for boxes, color, width in ((outlines, GREY, 0.8), (frames, _MARK, 2.2)):
         if boxes is not None:
-            layers.append(outline_cells(boxes, _edges(), strong=strong))
+            layers.append(alt.Chart(boxes).mark_rect(filled=False, stroke=color, strokeWidth=width, aria=False).encode(**_edges()))
     if marks is not None:
         layers += mark_layers(marks, {key: channel for key, channel in _edges().items() if key in ("x", "y")})
     return finish(alt.layer(*layers), cells.title, cells.description, cells.height)
@@ -71,12 +71,6 @@ def fill_cells(cells: Cells, edges: dict[str, Any]) -> Any:
     legend = alt.Legend(title=cells.value, orient="bottom", format=FORMAT, symbolType="square", symbolFillColor=FILL, symbolStrokeWidth=0)
     fill = alt.Chart(add_texts(cells.table, list(names))).mark_rect(color=FILL, strokeWidth=0)
     return fill.encode(**edges, opacity=alt.Opacity(field="value", type="quantitative", scale=scale, legend=legend), tooltip=tooltip(names))
-
-
-def outline_cells(outlines: pd.DataFrame, edges: dict[str, Any], *, strong: bool = False) -> Any:
-    """Return the layer of the outlines of partitions, which stand out if they are `strong`."""
-    mark = alt.Chart(outlines).mark_rect(filled=False, stroke=_MARK if strong else GREY, strokeWidth=2.2 if strong else 0.8, aria=False)
-    return mark.encode(**edges)
 
 
 def _edges() -> dict[str, Any]:

@@ -19,6 +19,7 @@ from dpviz.lessons.charts import (
     band,
     curve_chart,
     horizontal_line,
+    join_series,
     series_text,
     style_channel,
     vertical_line,
@@ -80,7 +81,7 @@ class OnePerson(Lesson):
         noise = Noise(kind=self.noise, epsilon=self.epsilon)
         counts = shown_counts(noise, self.seen)
         likely = {OUT: noise.probabilities(counts - OTHERS), IN: noise.probabilities(counts - OTHERS - 1)}
-        distributions = pd.concat([pd.DataFrame({"x": counts, "y": 100 * each, "series": name}) for name, each in likely.items()])
+        distributions = join_series(counts, {name: 100 * each for name, each in likely.items()})
         prior = self.prior / 100
         low, high = (100 * float(posterior(prior, sign * self.epsilon)) for sign in (-1, 1))
         belief = pd.DataFrame({"x": counts, "y": 100 * posterior(prior, noise.log_odds(counts)), "low": low, "high": high})
@@ -88,18 +89,13 @@ class OnePerson(Lesson):
         gain = float(noise.log_odds(np.array([self.seen]))[0])
         after = 100 * float(posterior(prior, gain))
         charts = (distribution_chart(distributions, self.seen), belief_chart(belief, (self.prior, after, high), self.seen))
-        return LessonFigure(rows=(charts,), asked=(charts[:1],), figures=_figures(self, (gain, after, low, high)), note=_note(noise, self))
-
-
-def _figures(lesson: OnePerson, beliefs: tuple[float, float, float, float]) -> tuple[Figure, ...]:
-    gain, after, low, high = beliefs
-    bound = math.exp(lesson.epsilon)
-    return (
-        Figure("Odds change at most", f"× {bound:.3g}", "$e^{ε}$, up or down; with Gaussian noise except for δ."),
-        Figure(f"Seeing {lesson.seen} changes them", f"× {math.exp(gain):.3g}", "P(seen | in) / P(seen | out)."),
-        Figure("Belief", f"{lesson.prior} % → {after:.1f} %", "Bayes' theorem: prior odds times that ratio."),
-        Figure("Allowed by $e^{ε}$", f"{low:.1f} to {high:.1f} %", "The grey band, for this belief before."),
-    )
+        figures = (
+            Figure("Odds change at most", f"× {math.exp(self.epsilon):.3g}", "$e^{ε}$, up or down; with Gaussian noise except for δ."),
+            Figure(f"Seeing {self.seen} changes them", f"× {math.exp(gain):.3g}", "P(seen | in) / P(seen | out)."),
+            Figure("Belief", f"{self.prior} % → {after:.1f} %", "Bayes' theorem: prior odds times that ratio."),
+            Figure("Allowed by $e^{ε}$", f"{low:.1f} to {high:.1f} %", "The grey band, for this belief before."),
+        )
+        return LessonFigure(rows=(charts,), asked=(charts[:1],), figures=figures, note=_note(noise, self))
 
 
 def _note(noise: Noise, lesson: OnePerson) -> str:
@@ -112,13 +108,12 @@ def _note(noise: Noise, lesson: OnePerson) -> str:
     )
 
 
-def distribution_chart(table: pd.DataFrame, seen: int, *, height: int = 330) -> alt.LayerChart:
+def distribution_chart(table: pd.DataFrame, seen: int) -> alt.LayerChart:
     """Draw the probability of every released count, with and without one person.
 
     Args:
         table: columns x (released count), y (probability in percent), series (`OUT` or `IN`).
         seen: the released count that the attacker sees.
-        height: height of the whole chart, in pixels.
     """
     look = Look("Which count is released?", "released count", "probability (%)", order=(OUT, IN), colors=COLORS)
     names = {"series": "data", "x": look.x, "y": look.y}
@@ -128,17 +123,16 @@ def distribution_chart(table: pd.DataFrame, seen: int, *, height: int = 330) -> 
     dash = style_channel(alt.StrokeDash, "series", look.order, ([1, 0], [6, 3]))
     line = base.mark_line(strokeWidth=2.2, interpolate="step").encode(y=y_axis(look), strokeDash=dash)
     description = f"The output looked at is {seen}. {series_text(table)}"
-    return finish(alt.layer(area, line, _line_at(seen, table)), look.title, description, height)
+    return finish(alt.layer(area, line, _line_at(seen, table)), look.title, description, look.height)
 
 
-def belief_chart(table: pd.DataFrame, bounds: tuple[float, float, float], seen: int, *, height: int = 330) -> alt.LayerChart:
+def belief_chart(table: pd.DataFrame, bounds: tuple[float, float, float], seen: int) -> alt.LayerChart:
     """Draw the attacker's belief after each output, within the bounds of differential privacy.
 
     Args:
         table: columns x (released count), y (percent), low, high (the bounds in percent) and series, one name.
         bounds: the belief before, and the belief at `seen` and its upper bound, in percent.
         seen: the released count that the attacker sees.
-        height: height of the whole chart, in pixels.
     """
     before, after, most = bounds
     name = str(table["series"].iloc[0])
@@ -151,7 +145,6 @@ def belief_chart(table: pd.DataFrame, bounds: tuple[float, float, float], seen: 
         order=(name,),
         step=True,
         top=100,
-        height=height,
         description=description,
     )
     mark = alt.Chart(pd.DataFrame({"x": [seen], "y": [after]})).mark_point(size=130, filled=True, color=RED, opacity=1)

@@ -17,7 +17,7 @@ import pandas as pd
 import shapely
 
 from dpviz.arrays import Floats
-from dpviz.lessons.maps import Cells, fill_cells, mark_layers, outline_cells
+from dpviz.lessons.maps import Cells, fill_cells, mark_layers
 from dpviz.samples.points import SQUARE
 from dpviz.space.domain import Domain
 from dpviz.view.basemap import Bounds, map_bounds, outlines_around
@@ -121,24 +121,18 @@ def real_map(area: Area, layers: Sequence[Any], title: str, description: str, *,
     return finish(alt.layer(sea, *layers, *lines, *_name_layers(area, names)), title, description, area.height)
 
 
-def real_cell_map(
-    area: Area, cells: Cells, *, marks: pd.DataFrame | None = None, outlines: pd.DataFrame | None = None, names: int = 12
-) -> alt.LayerChart:
-    """Draw cells, outlines and marks as `cell_map` does, on a real map.
+def real_cell_map(area: Area, cells: Cells, *, marks: pd.DataFrame | None = None) -> alt.LayerChart:
+    """Draw cells and marks as `cell_map` does, on a real map.
 
     Args:
         area: what is shown as a whole; the chart has its height.
         cells: the filled cells, whose edges are from `Area.edges`.
         marks: columns x, y (from `Area.to_km`), what (a name) and shape (a Vega symbol, or "dot" for small grey dots).
-        outlines: columns x, y, x2, y2 of partitions.
-        names: how many names of places are shown in the area, at most.
     """
     layers: list[Any] = [fill_cells(cells, area.channels(edges=True))]
-    if outlines is not None:
-        layers.append(outline_cells(outlines, area.channels(edges=True)))
     if marks is not None:
         layers += mark_layers(marks, area.channels())
-    return real_map(area, layers, cells.title, cells.description, names=names)
+    return real_map(area, layers, cells.title, cells.description)
 
 
 @lru_cache(maxsize=8)

@@ -10,16 +10,14 @@ import numpy as np
 
 from dpviz.arrays import Integers
 from dpviz.evaluation.attacks.differencing import count_by, membership
-from dpviz.evaluation.attacks.game import Success, count_wins, membership_bound
+from dpviz.evaluation.attacks.game import Success, count_wins
 from dpviz.evaluation.attacks.rounding import bound_counts, can_exceed, rounded_range
-from dpviz.lessons.blocks import BLOCKS, FILLS, NOISY, SHOWN, block_counts, count_map, geographies, write_count
+from dpviz.lessons.blocks import BLOCKS, FILLS, NOISY, SHOWN, block_counts, chosen_tables, count_map, release_tables, write_count
 from dpviz.lessons.lesson import Figure, Lesson, LessonFigure, draw_setting, epsilon_setting
-from dpviz.lessons.success import RUNS, SEEDS, Game, describe_success, play_noisy, success_chart
+from dpviz.lessons.success import RUNS, SEEDS, compare_tables, play_noisy, success_chart
 from dpviz.mechanisms.base import setting
 from dpviz.mechanisms.contrasts import NEAREST, ROUNDINGS, round_counts
-from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
-from dpviz.privacy.noise import discrete_laplace
 
 _SEVERAL, _CERTAIN = "several fit", "known for certain"
 _FILLS = dict(zip((SHOWN, _SEVERAL, _CERTAIN), FILLS.values(), strict=True)) | {NOISY: FILLS[SHOWN]}
@@ -71,14 +69,8 @@ class Reconstruction(Lesson):
         estimate = estimate_blocks(counts, tables, self.epsilon, entropy)
         ranges = [f"{low}" if low == high else f"{low}–{high}" for low, high in zip(least.tolist(), most.tolist(), strict=True)]
         pinned = least == most
-        today, private = play_rounded(self.tables, self.base, self.rounding), play_private(self.tables, self.epsilon)
-        bound = membership_bound(self.epsilon)
-        game = Game(
-            contrast=(f"rounded to {self.base} (NOT PRIVATE)", today),
-            private=(f"private tables, ε = {self.epsilon:g}", private),
-            bound=bound,
-            epsilon=f"ε = {self.epsilon:g}",
-        )
+        played = play_rounded(self.tables, self.base, self.rounding), play_private(self.tables, self.epsilon)
+        game, games_won = compare_tables("rounded", f"rounded to {self.base} (NOT PRIVATE)", played, self.epsilon)
         certain = f"{pinned.sum()} of {BLOCKS} counts are known for certain."
         right = int((estimate == counts).sum())
         rounded = (
@@ -87,25 +79,18 @@ class Reconstruction(Lesson):
         )
         title, lucky = f"Private, ε = {self.epsilon:g}: best estimate", f"{right} of {BLOCKS} agree with the truth, by luck."
         estimated = _map(estimate, np.full(BLOCKS, NOISY), title, lucky)
-        help_private = f"The same people, {RUNS} releases of each town. At most {100 * bound:.3g} % by ε."
         return LessonFigure(
             asked=(rounded,),
             rows=(rounded, (estimated, success_chart(game))),
             figures=(
                 Figure("Known for certain", f"{pinned.sum()} of {BLOCKS}", "A single whole number fits all rounded tables."),
                 Figure("Possible counts", f"{(most - least + 1).mean():.3g}", "On average over the blocks, from the rounded."),
-                Figure("Games won: rounded", describe_success(today), f"Over {SEEDS} made-up towns, a person in each."),
-                Figure("Games won: private", describe_success(private), help_private),
+                *games_won,
             ),
             note="The game: a person is in a block or not, by a coin. Against rounded tables the attacker knows how many others are in that"
             " block; against private ones, where *everybody* else is. The estimate fits all private tables at once by least squares;"
             f" {right} of its {BLOCKS} counts agree with the truth, but nobody can tell which.",
         )
-
-
-def chosen_tables(number: int) -> list[Integers]:
-    """Return the first tables of the town."""
-    return list(geographies().values())[:number]
 
 
 def _map(counts: Integers | list[str], kind: object, title: str, description: str) -> object:
@@ -120,8 +105,7 @@ def round_tables(counts: Integers, tables: list[Integers], base: int, rounding: 
 
 def estimate_blocks(counts: Integers, tables: list[Integers], epsilon: float, entropy: Entropy) -> Integers:
     """Release all tables with discrete Laplace noise that spends epsilon together, and estimate the blocks by least squares."""
-    budget = PureBudget(round(epsilon / len(tables), 9))
-    noisy = np.concatenate([discrete_laplace(count_by(table, counts), budget, entropy) for table in tables])
+    noisy = np.concatenate(release_tables(counts, tables, epsilon, entropy))
     return np.round(np.linalg.lstsq(membership(tables), noisy.astype(np.float64), rcond=None)[0]).astype(np.int64)
 
 

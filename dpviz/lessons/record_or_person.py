@@ -222,9 +222,7 @@ def _map(lesson: RecordOrPerson, most: int | None, title: str) -> alt.LayerChart
 def _square_layer(cells: Integers, excess: Floats) -> Any:
     """Return the layer of cells, the strongest first, with the records that are left in each."""
     row, column = np.divmod(cells, DOMAIN.side)
-    west, south, east, north = DOMAIN.bounds
-    width, height = (east - west) / DOMAIN.side, (north - south) / DOMAIN.side
-    boxes = np.stack([west + column * width, south + row * height, west + (column + 1) * width, south + (row + 1) * height], axis=1)
+    boxes = DOMAIN.coordinates(np.stack([column, row, column + 1, row + 1], axis=1))
     rows = _AREA.edges(boxes).assign(left=np.round(excess), strength=np.linspace(1.0, 0.5, len(cells)).round(2))
     tooltips = [alt.Tooltip(field="left", type="quantitative", title="records without the others", format=",")]
     mark = alt.Chart(rows).mark_rect(color=RED, strokeWidth=0)

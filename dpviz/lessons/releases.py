@@ -11,8 +11,9 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from dpviz.arrays import Floats, Integers
-from dpviz.lessons.charts import Look, curve_chart, vertical_line
+from dpviz.arrays import Floats
+from dpviz.evaluation.attacks.game import membership_log_odds
+from dpviz.lessons.charts import Look, curve_chart, join_series, vertical_line
 from dpviz.lessons.lesson import Figure, Lesson, LessonFigure, draw_setting, epsilon_setting
 from dpviz.lessons.maps import Cells, cell_map
 from dpviz.mechanisms.base import setting
@@ -70,7 +71,7 @@ class Releases(Lesson):
         basic, converted = composed_at(epsilon, self.days)
         first_sure_day = result.first_sure()
         look = Look("What is promised, after so many days", "days", "ε of all releases together", order=(BASIC, ZCDP), height=330)
-        totals = composed_epsilons(round(epsilon, 9)).rename(columns={"days": "x", "epsilon": "y"})
+        totals = composed_epsilons(round(epsilon, 9))
         after = f"after {self.days} day{'s' * (self.days != 1)}"
         maps = _map(result.home[self.days], HOME, f"Home: belief {after}"), _map(result.work[self.days], WORK, f"Work: belief {after}")
         return LessonFigure(
@@ -108,11 +109,8 @@ def _map(belief: NDArray[np.float64], cell: tuple[int, int], title: str) -> obje
 
 def _beliefs(result: Attack, days: int) -> object:
     look = Look("Belief in the truth, day by day", "days", "belief (%)", order=("home", "work"), top=100, height=330)
-    parts = [
-        pd.DataFrame({"x": np.arange(len(belief)), "y": 100 * belief[:, cell[1], cell[0]], "series": name})
-        for name, belief, cell in (("home", result.home, HOME), ("work", result.work, WORK))
-    ]
-    return curve_chart(pd.concat(parts, ignore_index=True), look, under=(_day_line(days),))
+    beliefs = {"home": 100 * result.home[:, HOME[1], HOME[0]], "work": 100 * result.work[:, WORK[1], WORK[0]]}
+    return curve_chart(join_series(np.arange(MOST_DAYS + 1), beliefs), look, under=(_day_line(days),))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -160,33 +158,22 @@ def _update_beliefs(cell: tuple[int, int], epsilon: float, entropy: Entropy, see
     true[cell[1] * SIDE + cell[0]] += 1
     budget = PureBudget(epsilon)
     seen = discrete_laplace(np.tile(true, MOST_DAYS), budget, entropy).reshape(MOST_DAYS, -1)
-    evidence = np.vstack([np.zeros(SIDE * SIDE), log_odds(seen - others, epsilon).cumsum(axis=0)])
+    odds = membership_log_odds(seen[..., None], others[:, None], [epsilon])
+    evidence = np.vstack([np.zeros(SIDE * SIDE), odds.cumsum(axis=0)])
     return np.asarray(np.exp(evidence - logsumexp(evidence, axis=1, keepdims=True))).reshape(-1, SIDE, SIDE)
-
-
-def log_odds(excess: Integers, epsilon: float) -> Floats:
-    """Return the change of the log-odds that the person is in a cell: epsilon if the count exceeds the others' number, else -epsilon.
-
-    Args:
-        excess: released counts minus the others' true numbers.
-        epsilon: epsilon of the discrete Laplace noise.
-    """
-    return np.asarray(epsilon * (np.abs(excess) - np.abs(excess - 1)), np.float64)
 
 
 @lru_cache(maxsize=32)
 def composed_epsilons(epsilon: float) -> pd.DataFrame:
-    """Return the epsilon of all releases together after each number of days: columns days, series (`BASIC`, `ZCDP`), epsilon.
+    """Return the epsilon of all releases together after each number of days: columns x (days), y (epsilon) and series: `BASIC` or `ZCDP`.
 
     Source:
         Basic composition adds up epsilons. An epsilon-DP release is (epsilon**2 / 2)-zCDP, rhos add up (Bun, Steinke, TCC 2016,
         Proposition 1.4 and Lemma 1.7), and the sum is read as (epsilon, `DELTA`) by Canonne, Kamath, Steinke 2020, Proposition 12.
     """
     days = np.unique(np.round(np.geomspace(1, MOST_DAYS, 12)).astype(int))
-    basic = pd.DataFrame({"days": days, "series": BASIC, "epsilon": TABLES * epsilon * days})
-    rho = PureBudget(epsilon).to_zcdp().rho * TABLES
-    converted = [float(ZcdpBudget(rho * int(day)).to_approx(DELTA).epsilon) for day in days]
-    return pd.concat([basic, pd.DataFrame({"days": days, "series": ZCDP, "epsilon": converted})], ignore_index=True)
+    basic, converted = zip(*(composed_at(epsilon, int(number)) for number in days), strict=True)
+    return join_series(days, {BASIC: basic, ZCDP: converted})
 
 
 def composed_at(epsilon: float, days: int) -> tuple[float, float]:

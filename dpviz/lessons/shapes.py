@@ -84,15 +84,20 @@ class ShapesOfRegions(Lesson):
     def show(self) -> LessonFigure:
         """Compute the figures for these settings."""
         people = int(self.people.replace(",", ""))
-        releases = {shape: _release(shape, people, self.epsilon, self.draw) for shape in SHAPES}
-        truths = {shape: count_people(shape, people) for shape in SHAPES}
+        truths, budget = {shape: count_people(shape, people) for shape in SHAPES}, PureBudget(self.epsilon)
+        releases = {shape: FlatAreas().release(truth, budget, Entropy.seeded(self.draw)) for shape, truth in truths.items()}
         top = max(float(np.quantile(truth.level_counts()[1], 0.97)) for truth in truths.values())
         maps = tuple(_draw_map(shape, releases[shape], top) for shape in SHAPES)
         known = _list_known(releases, truths)
+        noise = f"± {float(releases[COUNTIES].stddev(1)[0]):.3g}"
+        figures = [Figure("Noise of every region", noise, "Standard deviation, in people: the same for each shape.")]
+        for row in known.to_dict("records"):
+            label, value = f"{row['shape'].capitalize()} known well", format_percent(row["regions known well"] / 100)
+            figures.append(Figure(label, value, f"Of {row['regions']:,} {row['shape']}, {row['empty']:,} of which are empty."))
         return LessonFigure(
             asked=(maps,),
             rows=(maps, (_draw_bars(known), _draw_circles(releases, truths, people))),
-            figures=_list_figures(releases, known),
+            figures=tuple(figures),
             note=(
                 "A region is known well if its 95 % interval is narrower than half of its count; squares and hexagons at the border reach"
                 " beyond the state. Regions that a circle cuts count by the share of their area. Lines: typical error by theory, dots: this"
@@ -168,10 +173,6 @@ def count_people(shape: str, people: int) -> AreaCounts:
     return AreaCounts.from_xy(*homes(people).T, regions=regions_of(shape), bad_rows="drop")
 
 
-def _release(shape: str, people: int, epsilon: float, draw: int) -> AreaRelease:
-    return FlatAreas().release(count_people(shape, people), PureBudget(epsilon), Entropy.seeded(draw))
-
-
 def _list_known(releases: dict[str, AreaRelease], truths: dict[str, AreaCounts]) -> pd.DataFrame:
     """List by shape: the percentage of regions that are known well, of the people in them, and of empty regions released as occupied."""
     rows = []
@@ -182,15 +183,6 @@ def _list_known(releases: dict[str, AreaRelease], truths: dict[str, AreaCounts])
         shares = 100 * narrow_share(release, 1), 100 * float(truth[known].sum() / truth.sum()), 100 * float((low <= 0).mean())
         rows.append({"shape": shape, **dict(zip(_KNOWN, shares, strict=True)), "regions": len(truth), "empty": int(empty.sum())})
     return pd.DataFrame(rows)
-
-
-def _list_figures(releases: dict[str, AreaRelease], known: pd.DataFrame) -> tuple[Figure, ...]:
-    noise = float(releases[COUNTIES].stddev(1)[0])
-    figures = [Figure("Noise of every region", f"± {noise:.3g}", "Standard deviation, in people: the same for each shape.")]
-    for row in known.to_dict("records"):
-        label, value = f"{row['shape'].capitalize()} known well", format_percent(row["regions known well"] / 100)
-        figures.append(Figure(label, value, f"Of {row['regions']:,} {row['shape']}, {row['empty']:,} of which are empty."))
-    return tuple(figures)
 
 
 def _draw_map(shape: str, release: AreaRelease, top: float) -> alt.LayerChart:

@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-import pandas as pd
-
 from dpviz.errors import SettingError
 from dpviz.lessons.charts import COLORS, RED, Look, curve_chart
-from dpviz.lessons.errors import ANYWHERE, PLACEMENTS, split_draws, split_theory, with_leaf_share
+from dpviz.lessons.errors import ANYWHERE, PLACEMENTS, join_errors, split_draws, split_theory, with_leaf_share
 from dpviz.lessons.lesson import Figure, Lesson, LessonFigure, ShareBar, draw_setting, epsilon_setting
 from dpviz.mechanisms.base import setting
 from dpviz.privacy.allocation import PUBLISHED, level_weights
@@ -89,8 +87,9 @@ class Split(Lesson):
         """Compute the figures for these settings."""
         shares, options = with_leaf_share(self.levels), {"least_squares": self.least_squares, "placement": self.squares}
         chosen = self.name_of_split()
-        lines = {name: _expected_errors(PRESETS[name], self) for name in SIMPLE} | {chosen: _expected_errors(shares, self)}
-        dots = split_draws(shares, self.epsilon, options, self.draw, REPEATS).assign(series=chosen)
+        splits = {name: PRESETS[name] for name in SIMPLE} | {chosen: shares}
+        lines = {name: split_theory(each, self.epsilon, self.least_squares, self.squares) for name, each in splits.items()}
+        dots = join_errors({chosen: split_draws(shares, self.epsilon, options, self.draw, REPEATS)})
         look = Look(
             "Expected error by size of the question",
             "cells in the square",
@@ -102,10 +101,10 @@ class Split(Lesson):
             height=400,
             description=f"Lines are theory, dots {REPEATS} runs of {chosen}.",
         )
-        table = pd.concat([rows.assign(series=name) for name, rows in lines.items()], ignore_index=True)
-        chart = curve_chart(_rename_columns(table), look, dots=_rename_columns(dots))
+        table = join_errors(lines)
+        chart = curve_chart(table, look, dots=dots)
         others = replace(look, order=look.order[:-1], colors=look.colors[:-1])
-        without_leaf = curve_chart(_rename_columns(table[table["series"] != SIMPLE[-1]]), others, dots=_rename_columns(dots))
+        without_leaf = curve_chart(table[table["series"] != SIMPLE[-1]], others, dots=dots)
         return LessonFigure(
             asked=((without_leaf,),),
             rows=((chart,),),
@@ -121,14 +120,6 @@ class Split(Lesson):
         """Return the name of the chosen shares in the chart: that of who published them, or that they are the reader's."""
         preset = self.share_bar.preset_of(self.levels)
         return preset if preset in SOURCES else YOURS
-
-
-def _expected_errors(shares: tuple[float, ...], lesson: Split) -> pd.DataFrame:
-    return split_theory(shares, lesson.epsilon, lesson.least_squares, lesson.squares)
-
-
-def _rename_columns(table: pd.DataFrame) -> pd.DataFrame:
-    return table.rename(columns={"cells": "x", "error": "y"})
 
 
 def _figures(lines: dict[str, Any], chosen: str) -> tuple[Figure, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import ClassVar
 
@@ -11,6 +11,7 @@ import pandas as pd
 
 from dpviz.arrays import Floats
 from dpviz.evaluation.metrics import true_answers
+from dpviz.evaluation.study import with_true_counts
 from dpviz.lessons.charts import Look, curve_chart, vertical_line
 from dpviz.lessons.lesson import Figure, Lesson, LessonFigure, draw_setting, epsilon_setting
 from dpviz.lessons.maps import Cells, cell_map
@@ -138,9 +139,7 @@ def release_town(kind: str, share: float, epsilon: float, entropy: Entropy) -> P
 def errors(release: PointRelease, kind: str) -> dict[str, float]:
     """Return the root mean square error of the queries, and its two parts: the noise, and the assumption of even partitions."""
     boxes, truth = _make_queries(kind)
-    points = town(ORDER, PEOPLE, kind)
-    even = replace(release, count=release.tree.sums(points.column, points.row, points.count).astype(np.float64)).answer(boxes)
-    answer = release.answer(boxes)
+    answer, even = release.answer(boxes), with_true_counts(release, town(ORDER, PEOPLE, kind)).answer(boxes)
     parts = zip(PARTS, (answer - truth, answer - even, even - truth), strict=True)
     return {name: float(np.sqrt((error**2).mean())) for name, error in parts}
 

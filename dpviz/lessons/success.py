@@ -11,8 +11,9 @@ import numpy as np
 import pandas as pd
 
 from dpviz.arrays import Integers
-from dpviz.evaluation.attacks.game import Success, count_wins, membership_log_odds
+from dpviz.evaluation.attacks.game import Success, count_wins, membership_bound, membership_log_odds
 from dpviz.lessons.charts import RED
+from dpviz.lessons.lesson import Figure
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.noise import discrete_laplace
@@ -67,6 +68,25 @@ def success_chart(game: Game, height: int = 350) -> alt.LayerChart:
     description = " ".join(f"{row['name']}: {row['text']}." for row in rows)
     summary = f"{description} Bound: {100 * game.bound:.3g} %. Blind guess: {100 * game.blind:.3g} %."
     return finish(alt.layer(*layers), game.title, summary, height)
+
+
+def compare_tables(name: str, contrast: str, played: tuple[Success, Success], epsilon: float) -> tuple[Game, tuple[Figure, Figure]]:
+    """Return the game on the tables that are published today against private tables, and the figures of how often each is won.
+
+    Args:
+        name: what is done to today's tables, for the label of their figure.
+        contrast: the same, for the chart.
+        played: the success on today's tables, and that on private ones.
+        epsilon: of all private tables together.
+    """
+    (today, private), bound = played, membership_bound(epsilon)
+    guarantee = f"ε = {epsilon:g}"
+    game = Game(contrast=(contrast, today), private=(f"private tables, {guarantee}", private), bound=bound, epsilon=guarantee)
+    help_private = f"The same people, {RUNS} releases of each town. At most {100 * bound:.3g} % by ε."
+    return game, (
+        Figure(f"Games won: {name}", describe_success(today), f"Over {SEEDS} made-up towns, a person in each."),
+        Figure("Games won: private", describe_success(private), help_private),
+    )
 
 
 def play_noisy(others: Integers, epsilon: float, seed: int) -> Success:

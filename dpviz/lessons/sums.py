@@ -16,6 +16,7 @@ from dpviz.lessons.errors import (
     PLACEMENTS,
     TREE,
     flat_and_tree,
+    join_errors,
     measured_errors,
     running_errors,
     stated_errors,
@@ -75,7 +76,14 @@ class Sums(Lesson):
         theory = {name: stated_errors(release, order, self.squares) for name, release in releases.items()}
         measured = {name: measured_errors([release], order, self.squares) for name, release in releases.items()}
         walk = _sum_chart(errors)
-        return LessonFigure(rows=((walk, _size_chart(theory, measured)),), asked=((walk,),), figures=_figures(theory), note=_note(self))
+        placement = "placed anywhere" if self.squares != ALIGNED else "that are nodes of the tree"
+        return LessonFigure(
+            rows=((walk, _size_chart(theory, measured)),),
+            asked=((walk,),),
+            figures=_figures(theory),
+            note=f"Lines: typical error (root mean square) by theory for squares {placement}. Dots: this run. Left: the grey band holds 95"
+            " % of the sums of flat noise. The tree is a quadtree with a geometric split and least squares.",
+        )
 
 
 def _sum_chart(errors: pd.DataFrame) -> object:
@@ -105,18 +113,13 @@ def _size_chart(theory: dict[str, pd.DataFrame], measured: dict[str, pd.DataFram
     if flat_wins and tree_wins:
         middle = math.sqrt(flat_wins[-1] * tree_wins[0])
         under = vertical_line(middle, "← flat wins", left=True), vertical_line(middle, "tree wins →")
-    return curve_chart(_join_series(theory), look, dots=_join_series(measured), under=under)
+    return curve_chart(join_errors(theory), look, dots=join_errors(measured), under=under)
 
 
 def split_sizes(theory: dict[str, pd.DataFrame]) -> tuple[list[int], list[int]]:
     """Return the sizes, in cells, of the squares on which flat noise has the smaller typical error, and of those on which the tree has."""
     flat, tree = theory[FLAT].set_index("cells")["error"], theory[TREE].set_index("cells")["error"]
     return [cells for cells in flat.index if flat[cells] <= tree[cells]], [cells for cells in flat.index if flat[cells] > tree[cells]]
-
-
-def _join_series(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
-    parts = [table.rename(columns={"cells": "x", "error": "y"}).assign(series=name) for name, table in tables.items()]
-    return pd.concat(parts, ignore_index=True)
 
 
 def _figures(theory: dict[str, pd.DataFrame]) -> tuple[Figure, ...]:
@@ -127,12 +130,4 @@ def _figures(theory: dict[str, pd.DataFrame]) -> tuple[Figure, ...]:
         Figure("One cell: flat, tree", f"± {flat.iloc[0]:.3g}, ± {tree.iloc[0]:.3g}", "Typical error by theory, in people."),
         Figure("Whole town: flat, tree", f"± {flat.iloc[-1]:.3g}, ± {tree.iloc[-1]:.3g}", "The same for all cells."),
         Figure("The tree wins from", first, "The smallest of these squares on which the tree's typical error is less."),
-    )
-
-
-def _note(lesson: Sums) -> str:
-    placement = "placed anywhere" if lesson.squares != ALIGNED else "that are nodes of the tree"
-    return (
-        f"Lines: typical error (root mean square) by theory for squares {placement}. Dots: this run. Left: the grey band holds 95 % of the"
-        " sums of flat noise. The tree is a quadtree with a geometric split and least squares."
     )

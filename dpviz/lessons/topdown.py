@@ -120,14 +120,13 @@ def _by_stage(false_positives: pd.DataFrame) -> object:
     return step_chart(rows.assign(x=rows["x"].astype(str)), look, spread=True)
 
 
-def pair_matrix(table: pd.DataFrame, title: str, description: str, *, height: int = 430) -> alt.LayerChart:
+def pair_matrix(table: pd.DataFrame, title: str, description: str) -> alt.LayerChart:
     """Draw the released trips of every pair; false positives and false negatives have colours and shapes of their own.
 
     Args:
         table: columns origin, destination, true, released, kind.
         title: title of the chart.
         description: alternative text.
-        height: height of the whole chart, in pixels.
     """
     names = {"origin": "from", "destination": "to", "released": "released", "true": "true", "kind": "presence"}
     axis_looks: dict[str, Any] = {"labelOverlap": False, "labelFontSize": 9, "grid": False, "domain": False, "ticks": False}
@@ -144,17 +143,16 @@ def pair_matrix(table: pd.DataFrame, title: str, description: str, *, height: in
         color=alt.Color(field="kind", type="nominal", scale=colors, legend=legend("circle")),
         shape=alt.Shape(field="kind", type="nominal", scale=shapes, legend=legend("circle")),
     )
-    return finish(alt.layer(cells, wrong), title, description, height)
+    return finish(alt.layer(cells, wrong), title, description, 430)
 
 
-def family_table(table: pd.DataFrame, order: Sequence[str], title: str, *, height: int = 250) -> alt.LayerChart:
+def family_table(table: pd.DataFrame, order: Sequence[str], title: str) -> alt.LayerChart:
     """Draw a row per version and a column per child, with a sum; false positives and negatives have their own colour and bold print.
 
     Args:
         table: columns child, series (the version), count.
         order: versions from top to bottom; the first is the truth, the second (the noisy numbers) is not judged.
         title: title of the chart.
-        height: height of the whole chart, in pixels.
     """
     rows = mark_wrong(table, order)
     names = {"child": "child", "series": "version", "count": "trips", "kind": "presence"}
@@ -171,7 +169,7 @@ def family_table(table: pd.DataFrame, order: Sequence[str], title: str, *, heigh
     texts = base.mark_text(color=_INK, fontSize=12, aria=False).encode(text=alt.Text(field="label", type="nominal"))
     bold = texts.mark_text(color=_INK, fontSize=13, fontWeight="bold", aria=False)
     texts = alt.layer(texts.transform_filter(plain), bold.transform_filter(wrong))
-    return finish(alt.layer(boxes, texts), title, describe_series(rows, "series", "child", "count"), height)
+    return finish(alt.layer(boxes, texts), title, describe_series(rows, "series", "child", "count"), 250)
 
 
 def mark_wrong(table: pd.DataFrame, order: Sequence[str]) -> pd.DataFrame:

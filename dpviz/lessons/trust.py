@@ -8,13 +8,12 @@ from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
-import pandas as pd
 
 from dpviz.amounts import format_decimal
 from dpviz.arrays import Floats, Integers
 from dpviz.data.points import PointCounts
 from dpviz.evaluation.metrics import join_blocks
-from dpviz.lessons.charts import GREEN, Look, curve_chart
+from dpviz.lessons.charts import GREEN, Look, curve_chart, join_series
 from dpviz.lessons.lesson import Figure, Lesson, LessonFigure, draw_setting, epsilon_setting
 from dpviz.lessons.maps import Cells
 from dpviz.lessons.real_map import LOS_ANGELES, real_cell_map
@@ -84,7 +83,10 @@ class Trust(Lesson):
             _map(counts[BLURRED], number, f"Places blurred over {self.radius}"),
         )
         rows = maps, (_error_chart(errors, number),)
-        return LessonFigure(rows=rows, asked=((truth,),), figures=_figures(errors, number), note=_NOTE, source=_SOURCE)
+        average = Figure("People in a district", f"{number / 4**DISTRICT:,.0f}", f"On average, in the {4**DISTRICT} squares of 4.4 km.")
+        values = {name: f"± {format_decimal(error[DISTRICT - 1], 3)}" for name, error in errors.items()}
+        figures = (average, *(Figure(name.capitalize(), value, "Typical error of a district.") for name, value in values.items()))
+        return LessonFigure(rows=rows, asked=((truth,),), figures=figures, note=_NOTE, source=_SOURCE)
 
 
 _NOTE = (
@@ -147,15 +149,9 @@ def error_without_trust(number: int, epsilon: float) -> float:
     return math.sqrt(number) * 2 * math.exp(epsilon / 2) / math.expm1(epsilon)
 
 
-def _figures(errors: dict[str, Floats], number: int) -> tuple[Figure, ...]:
-    values = {name: f"± {format_decimal(error[DISTRICT - 1], 3)}" for name, error in errors.items()}
-    average = Figure("People in a district", f"{number / 4**DISTRICT:,.0f}", f"On average, in the {4**DISTRICT} squares of 4.4 km.")
-    return (average, *(Figure(name.capitalize(), value, "Typical error of a district.") for name, value in values.items()))
-
-
 def _error_chart(errors: dict[str, Floats], number: int) -> object:
     zooms = np.arange(1, FINEST + 1)
-    parts = [pd.DataFrame({"x": zooms, "y": 100 * error / (number / 4.0**zooms), "series": name}) for name, error in errors.items()]
+    curves = {name: 100 * error / (number / 4.0**zooms) for name, error in errors.items()}
     look = Look(
         "Error by zoom level",
         "zoom level: squares of 35 km (1), 4.4 km (4), 1.1 km (6), 270 m (8)",
@@ -164,7 +160,7 @@ def _error_chart(errors: dict[str, Floats], number: int) -> object:
         colors=(ACCENT, GREEN, GREY),
         log_y=True,
     )
-    return curve_chart(pd.concat(parts, ignore_index=True), look)
+    return curve_chart(join_series(zooms, curves), look)
 
 
 def _map(counts: Floats | Integers, number: int, title: str) -> object:

@@ -78,15 +78,14 @@ class Zoom(Lesson):
         table = errors_by_zoom(self.epsilon, self.draw)
         row = table[table["x"] == self.zoom].to_dict("records")[0]
         share = drowned_share(self.zoom, self.epsilon)
+        percent = f"{row['y']:.2g} %" if row["y"] < 10 else f"{row['y']:.0f} %"
         return LessonFigure(
             rows=((_map(self), _curve(table, self.zoom)),),
             asked=((_map(replace(self, zoom=_COARSE)),),),
             figures=(
                 Figure("Side of a square", f"{side_km(self.zoom):.1f} km", f"{4**self.zoom:,} squares at this zoom level."),
                 Figure("Error in people", f"± {row['noise']:.0f}", "Standard deviation of the noise of a square, by theory."),
-                Figure(
-                    "Error in percent", _percent(row["y"]), f"Of the {row['people']:,.0f} people of an average square that is not empty."
-                ),
+                Figure("Error in percent", percent, f"Of the {row['people']:,.0f} people of an average square that is not empty."),
                 Figure(
                     "People who drown",
                     f"{100 * share:.0f} of 100",
@@ -169,7 +168,3 @@ def _labels(table: pd.DataFrame) -> list[Any]:
     marks = (first.mark_text(align="left", dx=8, dy=8, **style), later.mark_text(align="right", dx=-7, dy=-6, **style))
     x, y = (alt.X(field="x", type="quantitative"), alt.Y(field="y", type="quantitative"))
     return [mark.encode(x=x, y=y, text=alt.Text(field="label", type="nominal")) for mark in marks]
-
-
-def _percent(value: float) -> str:
-    return f"{value:.2g} %" if value < 10 else f"{value:.0f} %"

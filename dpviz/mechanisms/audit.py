@@ -68,12 +68,8 @@ class Added(Generic[Data]):
     def to_regions(cls, fan_outs: tuple[int, ...], records: int, leaves: tuple[int, ...], origins: tuple[int, ...]) -> Added[AreaCounts]:
         """Add records to some of the `regular_regions`, each of which has a number of records."""
         regions = regular_regions(fan_outs)
-
-        def make(counts: Integers) -> AreaCounts:
-            occupied = np.flatnonzero(counts)
-            return AreaCounts(regions=regions, leaf=occupied.astype(np.int32), count=counts[occupied])
-
         frame = f"regions of {' x '.join(map(str, fan_outs))}, beside {records} in each"
+        make = partial(AreaCounts.from_counts, regions=regions)
         return Added(frame=frame, make=make, beside=np.full(regions.size(regions.depth), records), leaves=leaves, origins=origins)
 
     @classmethod

@@ -141,6 +141,11 @@ def weights_setting(text: str = "One per zoom level, whole domain first: shares 
     return setting((), "Custom weights", low=0, when=("split", "custom"), help=text)
 
 
+def least_count_setting(label: str, text: str) -> Any:
+    """Declare a threshold under which noisy counts are left out, empty by default; `text` is its help."""
+    return setting(None, label, optional=True, low=1, high=2**53, help=text)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Settings:
     """Frozen settings, each declared once with `setting` and checked on creation.
@@ -176,7 +181,12 @@ class Settings:
     def __post_init__(self) -> None:
         declared = {item.name: item for item in fields(self)}
         for rule in self.rules():
-            object.__setattr__(self, rule.name, _check_value(rule, declared[rule.name], getattr(self, rule.name)))
+            try:
+                object.__setattr__(self, rule.name, _convert_value(rule, declared[rule.name], getattr(self, rule.name)))
+            except SettingError:
+                if not rule.good:
+                    raise
+                raise SettingError(f"{rule.label}: give {rule.good}.") from None
 
     @classmethod
     def rules(cls) -> Iterator[SettingSpec]:
@@ -395,16 +405,6 @@ def shares_of(shares: Sequence[float]) -> list[float]:
     if not (0 < total < math.inf and min(shares) >= 0):
         raise SettingError("The shares of a split must be finite numbers of at least 0, one of them above 0.")
     return [share / total for share in shares]
-
-
-def _check_value(rule: SettingSpec, declared: Field[Any], value: Any) -> Any:
-    """Return the value of a setting as its type; raise `SettingError` if it is bad."""
-    try:
-        return _convert_value(rule, declared, value)
-    except SettingError:
-        if not rule.good:
-            raise
-        raise SettingError(f"{rule.label}: give {rule.good}.") from None
 
 
 def _convert_value(rule: SettingSpec, declared: Field[Any], value: Any) -> Any:

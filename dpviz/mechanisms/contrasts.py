@@ -107,11 +107,8 @@ class ChangedCounts(Contrast):
         shown = self.change(true, entropy)
         count = np.nan_to_num(shown, nan=0.0)
         if self.totals == SUMMED:
-            shown = np.where(hierarchy.children == 0, shown, np.nan)
-            for depth in range(hierarchy.height - 1, -1, -1):
-                parents = hierarchy.at_depth(depth)
-                sums = hierarchy.sum_children(depth, count[hierarchy.at_depth(depth + 1)])
-                count[parents] = np.where(hierarchy.children[parents] > 0, sums, count[parents])
+            leaves = hierarchy.children == 0
+            shown, count = np.where(leaves, shown, np.nan), hierarchy.sum_up(np.where(leaves, count, 0.0))
         return Table(shown=shown, count=count, steps=self.steps)
 
 

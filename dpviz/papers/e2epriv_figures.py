@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -128,10 +128,6 @@ def _overlap_against_finest(rows: pd.DataFrame) -> dict[str, float]:
 _load_storage = partial(load_point_sample, "storage")
 
 
-def _load_all(keys: Iterable[str] = tuple(e2epriv.TUNING_SETS)) -> dict[str, PointCounts]:
-    return {key: load_point_sample(key) for key in keys}
-
-
 def _measure_10(sets: Mapping[str, PointCounts], repeats: int, seed: int) -> pd.DataFrame:
     return join_parts({key: e2epriv.figure_10(points, key, repeats=repeats, seed=seed) for key, points in sets.items()}, "data")
 
@@ -195,7 +191,7 @@ _FIGURE_10 = Figure(
         ),
     },
     explanation=_METHODS,
-    prepare=on_data(_load_all, _measure_10, "keys"),
+    prepare=on_data(lambda: {key: load_point_sample(key) for key in e2epriv.TUNING_SETS}, _measure_10),
     draw=_draw_10,
     claims=(
         Claim(

@@ -66,7 +66,6 @@ class Figure:
         claims: what the paper, or we, say about it.
         explanation: what a reader must know to understand it, in whole sentences; "" where title and claims say enough.
         exact: whether nothing in it is random: then one seed is run.
-        timed: whether it measures seconds, which differ from run to run.
     """
 
     key: str
@@ -79,7 +78,6 @@ class Figure:
     claims: tuple[Claim, ...]
     explanation: str = ""
     exact: bool = False
-    timed: bool = False
 
     def size(self, name: str) -> Size:
         """Return a size by its name.

@@ -7,7 +7,6 @@ once if you want several of them.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import product
 from typing import TypedDict, Unpack
 
@@ -130,46 +129,31 @@ def measure_methods(
     streams = Entropy.seeded(seed).spawn(len(methods) * len(epsilons) * repeats)
     rows: list[dict[str, object]] = []
     for number, ((name, mechanism), epsilon) in enumerate(product(methods.items(), epsilons)):
-        runs = _MeasuredRuns(trips=trips)
+        of_method = streams[number * repeats : (number + 1) * repeats]
         try:
-            for stream in streams[number * repeats : (number + 1) * repeats]:
-                runs.add(mechanism, epsilon, stream)
+            seconds, stages = zip(*(_measure_run(mechanism, trips, epsilon, stream) for stream in of_method), strict=True)
         except (SettingError, DomainError):
             continue
-        rows += [{"epsilon": float(epsilon), "method": name, **row} for row in runs.rows()]
+        rows += [{"epsilon": float(epsilon), "method": name, **row} for row in _make_rows(seconds, stages)]
     columns = ["epsilon", "method", "measure", "stage", "between", "mean", "minimum", "maximum"]
     return pd.DataFrame(rows, columns=columns).astype({"stage": "Int64"})
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class _MeasuredRuns:
-    """Repeated releases of one method at one epsilon, measured. CURATOR ONLY.
+def _measure_run(mechanism: TripMechanism, trips: TripCounts, epsilon: float, entropy: Entropy) -> tuple[float, pd.DataFrame]:
+    """Make a release; return the seconds that it took, and its `TripEvaluation.by_stage`. CURATOR ONLY."""
+    start = seconds_now()
+    release = mechanism.release(trips, ApproxBudget(str(epsilon), DELTA), entropy)
+    return seconds_now() - start, evaluate_trips(release, trips).by_stage
 
-    Attributes:
-        trips: the private trips.
-        seconds: of each release.
-        stages: `TripEvaluation.by_stage` of each release.
-    """
 
-    trips: TripCounts
-    seconds: list[float] = field(default_factory=list)
-    stages: list[pd.DataFrame] = field(default_factory=list)
-
-    def add(self, mechanism: TripMechanism, epsilon: float, entropy: Entropy) -> None:
-        """Make one more release and measure it."""
-        start = seconds_now()
-        release = mechanism.release(self.trips, ApproxBudget(str(epsilon), DELTA), entropy)
-        self.seconds.append(seconds_now() - start)
-        self.stages.append(evaluate_trips(release, self.trips).by_stage)
-
-    def rows(self) -> list[dict[str, object]]:
-        """Make a row per measure and stage, and a last one for the run time."""
-        rows = []
-        for measure in STAGE_MEASURES:
-            values = np.array([table[measure] for table in self.stages], np.float64)
-            stages = zip(self.stages[0]["stage"], self.stages[0]["between"], values.T, strict=True)
-            rows += [{"measure": measure, "stage": stage, "between": name, **_summarise(of_stage)} for stage, name, of_stage in stages]
-        return [*rows, {"measure": "seconds", "stage": pd.NA, "between": "", **_summarise(self.seconds)}]
+def _make_rows(seconds: Sequence[float], tables: Sequence[pd.DataFrame]) -> list[dict[str, object]]:
+    """Make a row per measure and stage of repeated releases, and a last one for their run time."""
+    rows = []
+    for measure in STAGE_MEASURES:
+        values = np.array([table[measure] for table in tables], np.float64)
+        stages = zip(tables[0]["stage"], tables[0]["between"], values.T, strict=True)
+        rows += [{"measure": measure, "stage": stage, "between": name, **_summarise(of_stage)} for stage, name, of_stage in stages]
+    return [*rows, {"measure": "seconds", "stage": pd.NA, "between": "", **_summarise(seconds)}]
 
 
 def _summarise(values: Sequence[float] | Floats) -> dict[str, object]:

@@ -68,23 +68,17 @@ def _stages(rows: pd.DataFrame) -> list[int]:
     return sorted(int(stage) for stage in rows["stage"].dropna().unique() if stage > 0)
 
 
-def _finest(rows: pd.DataFrame, measure: str, data: str = "") -> pd.DataFrame:
-    """Select the rows of one measure at the finest level of each set."""
+def _finest(rows: pd.DataFrame, measure: str, data: str = "", *, part: int = 1) -> pd.DataFrame:
+    """Select the rows of one measure at the finest level of each set, or at this part of its depth: 2 for the level in the middle."""
     rows = _select(rows, measure, data=data)
     deepest = rows.groupby("data")["stage"].transform("max") if "data" in rows else rows["stage"].max()
-    return rows[rows["stage"] == deepest]
+    return rows[rows["stage"] == deepest // part]
 
 
 def _coarse(rows: pd.DataFrame, measure: str, data: str = "") -> pd.DataFrame:
     """Select the rows of one measure in the upper half of the levels of each set, without the whole."""
     rows = _select(rows, measure, data=data)
     return rows[(rows["stage"] > 0) & (rows["stage"] <= rows.groupby("data")["stage"].transform("max") // 2)]
-
-
-def _middle(rows: pd.DataFrame, measure: str, data: str = "") -> pd.DataFrame:
-    """Select the rows of one measure at the middle level of each set."""
-    rows = _select(rows, measure, data=data)
-    return rows[rows["stage"] == rows.groupby("data")["stage"].transform("max") // 2]
 
 
 def _coarse_against_finest(rows: pd.DataFrame, method: str, data: str) -> dict[str, float]:
@@ -123,19 +117,12 @@ def _draw_3(table: pd.DataFrame) -> list[Any]:
     return [*by_stage, inftda_charts.figure_3(rows, measure="seconds")]
 
 
-def _draw_by_stage(name: str, table: pd.DataFrame) -> list[Any]:
+def _draw(name: str, panels: list[str], table: pd.DataFrame) -> list[Any]:
+    """Draw a chart for each combination of some columns' values, by a function of `inftda_charts`."""
     from dpviz.papers import inftda_charts  # noqa: PLC0415
 
     rows = _average(table)
-    panels = rows[["data", "epsilon"]].drop_duplicates().itertuples(index=False)
-    return [getattr(inftda_charts, name)(rows, data, epsilon) for data, epsilon in panels]
-
-
-def _draw_6(table: pd.DataFrame) -> list[Any]:
-    from dpviz.papers import inftda_charts  # noqa: PLC0415
-
-    rows = _average(table)
-    return [inftda_charts.figure_6(rows, data) for data in rows["data"].unique()]
+    return [getattr(inftda_charts, name)(rows, *panel) for panel in rows[panels].drop_duplicates().itertuples(index=False)]
 
 
 _FIGURE_3 = Figure(
@@ -150,7 +137,6 @@ _FIGURE_3 = Figure(
     explanation=_METHODS + _LEVELS,
     prepare=on_data(made_up_country, inftda.figure_3),
     draw=_draw_3,
-    timed=True,
     claims=(
         Claim(
             text="SH errs more than InfTDA on pairs of regions and of provinces.",
@@ -241,7 +227,7 @@ _FIGURE_4 = Figure(
     sizes={SMALL: _SMALL_RUN, PAPER: Size(about=_PAPER_RUN, seeds=10, seconds=225)},
     explanation=_METHODS,
     prepare=on_data(_make_sets, inftda.figure_4, "names"),
-    draw=partial(_draw_by_stage, "figure_4"),
+    draw=partial(_draw, "figure_4", ["data", "epsilon"]),
     claims=(
         Claim(
             text="VanillaGauss is more accurate than SH on coarse levels of sets that are not sparse.",
@@ -254,7 +240,7 @@ _FIGURE_4 = Figure(
         ),
         Claim(
             text="SH is more accurate than VanillaGauss on sparse sets, if levels are not too coarse; we take pairs of the middle level.",
-            cases=lambda rows: _compare(_middle(rows, "max_error", "sparse"), "SH", ["VanillaGauss"]),
+            cases=lambda rows: _compare(_finest(rows, "max_error", "sparse", part=2), "SH", ["VanillaGauss"]),
             reading="SH's largest error is {value} times that of {case}",
         ),
         Claim(
@@ -299,7 +285,7 @@ _FIGURE_5 = Figure(
     },
     explanation=_METHODS,
     prepare=on_data(lambda: _make_sets(_THREE_SETS[:2]), inftda.figure_5),
-    draw=partial(_draw_by_stage, "figure_5"),
+    draw=partial(_draw, "figure_5", ["data", "epsilon"]),
     claims=(
         Claim(
             text="On the random tree InfTDA has fewer false positives than VanillaGauss, TDA-l2 and TDA-linf on the finest level.",
@@ -340,8 +326,7 @@ _FIGURE_6 = Figure(
     sizes={SMALL: _SMALL_RUN, PAPER: Size(about=_PAPER_RUN, seeds=10, seconds=190)},
     explanation=_METHODS,
     prepare=on_data(_make_sets, inftda.figure_6, "names"),
-    draw=_draw_6,
-    timed=True,
+    draw=partial(_draw, "figure_6", ["data"]),
     claims=(
         Claim(
             text="InfTDA is faster than the black-box optimiser TDA-linf.",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -44,27 +45,24 @@ def _error_ratios(
     return ratios(_with_shape(rows), method, others, by=by, value="error")
 
 
-def _draw(name: str, panels: str | list[str] | Sequence[Any] | None, *values: str) -> Callable[[pd.DataFrame], list[Any]]:
-    """Return a function that draws averages over the seeds by a function of `psd_charts`.
+def _draw(name: str, panels: str | list[str] | tuple[str, ...], values: list[str], table: pd.DataFrame) -> list[Any]:
+    """Draw averages over the seeds by a function of `psd_charts`.
 
     Args:
         name: of the function.
-        panels: the column, or columns, of which each value has a chart; or a tuple of values that each have one; None for one chart.
+        panels: the column, or columns, of which each value has a chart; or a tuple of values that each have one; "" for one chart.
         values: the columns to average.
+        table: the rows of all seeds.
     """
+    from dpviz.papers import psd_charts  # noqa: PLC0415  (Altair is an extra)
 
-    def draw(table: pd.DataFrame) -> list[Any]:
-        from dpviz.papers import psd_charts  # noqa: PLC0415  (Altair is an extra)
-
-        chart, rows = getattr(psd_charts, name), average(table, *values)
-        if panels is None:
-            return [chart(rows)]
-        if isinstance(panels, tuple):
-            return [chart(rows, panel) for panel in panels]
-        found = rows[panels].drop_duplicates()
-        return [chart(rows, panel) for panel in (found if isinstance(panels, str) else found.itertuples(index=False, name=None))]
-
-    return draw
+    chart, rows = getattr(psd_charts, name), average(table, *values)
+    if not panels:
+        return [chart(rows)]
+    if isinstance(panels, tuple):
+        return [chart(rows, panel) for panel in panels]
+    found = rows[panels].drop_duplicates()
+    return [chart(rows, panel) for panel in (found if isinstance(panels, str) else found.itertuples(index=False, name=None))]
 
 
 _FIGURE_2 = Figure(
@@ -74,7 +72,7 @@ _FIGURE_2 = Figure(
     differs="Nothing: both curves are the paper's formulas, for a query that touches as many nodes as it can.",
     sizes={SMALL: Size(about="The paper's heights, 5 to 10.", seeds=1, seconds=0.1)},
     prepare=lambda: lambda _: psd.figure_2(),
-    draw=_draw("figure_2", None, "error"),
+    draw=partial(_draw, "figure_2", "", ["error"]),
     exact=True,
     claims=(
         Claim(
@@ -100,7 +98,7 @@ _FIGURE_3 = Figure(
         PAPER: Size(about=_PAPER_RUN, settings={"size": PAPER_SIZE}, seconds=60),
     },
     prepare=on_data(psd.paper_points, psd.figure_3, "size"),
-    draw=_draw("figure_3", "epsilon", "error"),
+    draw=partial(_draw, "figure_3", "epsilon", ["error"]),
     claims=(
         Claim(
             text="A geometric budget and least squares each make a quadtree more accurate than the baseline.",
@@ -163,7 +161,7 @@ _FIGURE_4A = Figure(
     differs=_MEDIANS,
     sizes=_median_sizes(80, 15),
     prepare=_prepare_medians,
-    draw=_draw("figure_4", ("error",), "error", "records", "seconds"),
+    draw=partial(_draw, "figure_4", ("error",), ["error", "records", "seconds"]),
     claims=(
         Claim(
             text="The exponential mechanism (EM) is always the most accurate.",
@@ -206,8 +204,7 @@ _FIGURE_4B = Figure(
     differs=_MEDIANS + " Times are seconds of this computer's processor; verdicts compare two times of the same run.",
     sizes=_median_sizes(20, 3),
     prepare=_prepare_medians,
-    draw=_draw("figure_4", ("seconds",), "seconds", "records", "error"),
-    timed=True,
+    draw=partial(_draw, "figure_4", ("seconds",), ["seconds", "records", "error"]),
     claims=(
         Claim(
             text="Samples of 1 % make the exponential mechanism and smooth sensitivity about ten times faster; we ask for five.",
@@ -270,7 +267,7 @@ _FIGURE_5 = Figure(
         PAPER: Size(about=_PAPER_RUN, settings={"size": PAPER_SIZE}, seconds=150),
     },
     prepare=on_data(psd.paper_points, psd.figure_5, "size"),
-    draw=_draw("figure_5", "epsilon", "error"),
+    draw=partial(_draw, "figure_5", "epsilon", ["error"]),
     claims=(
         Claim(
             text="Noise in the counts does not dramatically degrade accuracy: we allow three times the error without noise.",
@@ -376,7 +373,7 @@ _FIGURE_6 = Figure(
         PAPER: Size(about=_PAPER_RUN, settings={"size": PAPER_SIZE}, seconds=295),
     },
     prepare=on_data(psd.paper_points, psd.figure_6, "size"),
-    draw=_draw("figure_6", ["width", "height"], "error"),
+    draw=partial(_draw, "figure_6", ["width", "height"], ["error"]),
     claims=(
         Claim(
             text="At height 10 (8 in the small run) the quadtree is the most accurate of all.",
@@ -456,8 +453,7 @@ _FIGURE_7A = Figure(
         PAPER: Size(about="The paper's number of crossings, 1.63 million.", settings={"size": PAPER_SIZE}, seconds=94),
     },
     prepare=lambda **settings: lambda seed: psd.figure_7a(repeats=2, seed=seed, **settings),
-    draw=_draw("figure_7a", None, "seconds", "lexsorts"),
-    timed=True,
+    draw=partial(_draw, "figure_7a", "", ["seconds", "lexsorts"]),
     claims=(
         Claim(
             text="Trees that only divide the domain are built much faster than trees that look at the data.",

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpviz.arrays import Floats, Integers, Mask
+from dpviz.arrays import Floats, Mask
 from dpviz.privacy.consistency import Shrinkage, Spread, least_squares, shrink_small_counts
 from dpviz.privacy.nonnegative_fit import divide
 from dpviz.space.interpolate import FINEST_ORDER, accumulate_blocks, divide_log_linearly
@@ -185,7 +185,8 @@ class _Families:
         0, and the level of those that stay falls. So what was negative stays so, and after at most one round per child the optimum is
         found.
         """
-        found, active, parent = values.copy(), np.arange(len(values)), self._parent
+        found, active = values.copy(), np.arange(len(values))
+        parent = self.tree.parent[self.tree.at_depth(self.depth + 1)].astype(np.int64) - self.tree.starts[self.depth]
         while (negative := found[active] < 0).any():
             found[active[negative]] = 0.0
             open_families = np.bincount(parent[active], negative, len(self.total)) > 0
@@ -195,9 +196,3 @@ class _Families:
             level = divide(self.total - total, size)
             found[active] = values[active] + weight * level[family]
         return found
-
-    @property
-    def _parent(self) -> Integers:
-        """(children,) the place of each child's parent among the nodes of its depth."""
-        starts = self.tree.starts
-        return self.tree.parent[self.tree.at_depth(self.depth + 1)].astype(np.int64) - starts[self.depth]

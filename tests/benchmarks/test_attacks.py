@@ -23,7 +23,7 @@ from dpviz.evaluation.attacks.game import (
     membership_success,
 )
 from dpviz.evaluation.attacks.homes import guess_area
-from dpviz.lessons import averaging, differencing, finding_home, reconstruction
+from dpviz.lessons import averaging, blocks, differencing, finding_home, reconstruction
 from dpviz.lessons.success import SEEDS, describe_success
 from dpviz.mechanisms import FlatAreas
 from dpviz.mechanisms.contrasts import NEAREST
@@ -171,9 +171,9 @@ def play_released(people, tables, epsilon, runs):
 
 
 RELEASED = {
-    "differencing: 3 tables": (lambda seed: differencing.choose_person(seed, 5)[:2], reconstruction.chosen_tables(3), 20),
-    "reconstruction: 12 tables": (lambda seed: reconstruction.choose_person(seed)[:2], reconstruction.chosen_tables(12), 10),
-    "averaging: 4 releases": (lambda seed: reconstruction.choose_person(seed)[:2], reconstruction.chosen_tables(1) * RELEASES, 20),
+    "differencing: 3 tables": (lambda seed: differencing.choose_person(seed, 5)[:2], blocks.chosen_tables(3), 20),
+    "reconstruction: 12 tables": (lambda seed: reconstruction.choose_person(seed)[:2], blocks.chosen_tables(12), 10),
+    "averaging: 4 releases": (lambda seed: reconstruction.choose_person(seed)[:2], blocks.chosen_tables(1) * RELEASES, 20),
 }
 
 

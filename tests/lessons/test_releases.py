@@ -3,6 +3,7 @@ import math
 import numpy as np
 import pytest
 
+from dpviz.evaluation.attacks.game import membership_log_odds
 from dpviz.lessons import releases
 from dpviz.lessons.one_person import LAPLACE, Noise
 from dpviz.privacy.budget import PureBudget, ZcdpBudget
@@ -10,7 +11,8 @@ from dpviz.privacy.budget import PureBudget, ZcdpBudget
 
 def test_evidence_is_the_ratio_of_both_laws():
     excess, noise = np.arange(-6, 8), Noise(kind=LAPLACE, epsilon=0.7)
-    assert releases.log_odds(excess, 0.7) == pytest.approx(np.log(noise.probabilities(excess - 1) / noise.probabilities(excess)))
+    odds = membership_log_odds(excess[:, None], np.zeros(1, np.int64), [0.7])
+    assert odds == pytest.approx(np.log(noise.probabilities(excess - 1) / noise.probabilities(excess)))
 
 
 def test_beliefs_begin_blind_add_up_and_move_by_two_epsilon_a_day_at_most():
@@ -36,7 +38,7 @@ def test_many_releases_find_home_and_work_and_neither_few_nor_one_budget_for_all
 
 
 def test_totals_are_basic_and_zcdp_composition():
-    table = releases.composed_epsilons(0.3).pivot(index="days", columns="series", values="epsilon")
+    table = releases.composed_epsilons(0.3).pivot(index="x", columns="series", values="y")
     basic, zcdp = table[releases.BASIC], table[releases.ZCDP]
     rho = PureBudget(0.3).to_zcdp().rho * releases.TABLES * 100
     assert basic.to_numpy() == pytest.approx(0.6 * table.index)

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from dpviz.data.areas import AreaCounts
 from dpviz.mechanisms.areas.base import AreaMechanism
-from dpviz.mechanisms.base import setting
+from dpviz.mechanisms.base import least_count_setting
 from dpviz.mechanisms.run import Run
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.entropy import Entropy
@@ -43,13 +43,9 @@ class FlatAreas(AreaMechanism):
     title: ClassVar[str] = "Flat counts"
     summary: ClassVar[str] = "Adds the same noise to the count of every finest region, empty ones too; larger regions are sums."
 
-    threshold: int | None = setting(
-        None,
+    threshold: int | None = least_count_setting(
         "Smallest count shown",
-        optional=True,
-        low=1,
-        high=2**53,
-        help="Finest regions with a smaller noisy count are not shown; larger regions include them. Left empty, all are shown.",
+        "Finest regions with a smaller noisy count are not shown; larger regions include them. Left empty, all are shown.",
     )
 
     def release(self, areas: AreaCounts, budget: Budget, entropy: Entropy) -> AreaRelease:

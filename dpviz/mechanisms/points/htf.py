@@ -511,7 +511,8 @@ class Htf(PointMechanism):
         if last:
             return Level(rectangles=cells.rectangles, split=splittable, value=value, variance=variance)
         value[splittable], variance[splittable] = run.measure("counts", true[splittable], epsilon, depth)
-        ends = np.flatnonzero(splittable)[value[splittable] <= self._threshold(epsilon / run.data.contributions)]
+        threshold = self.stop_count if self.stop == "count" else self.stop_noise / float(epsilon / run.data.contributions)
+        ends = np.flatnonzero(splittable)[value[splittable] <= threshold]
         second, second_variance = run.measure(
             "fresh counts of early leaves", true[ends], spending.remaining(depth) - epsilon, depth, replaces_later=True
         )
@@ -524,10 +525,6 @@ class Htf(PointMechanism):
             value[ends], variance[ends] = second, second_variance
             value[split], variance[split] = np.nan, np.inf
         return Level(rectangles=cells.rectangles, split=split, value=value, variance=variance)
-
-    def _threshold(self, rate: Fraction) -> float:
-        """Return the largest noisy count at which a node still becomes a leaf; `rate` is the epsilon of its count per record."""
-        return float(self.stop_count) if self.stop == "count" else self.stop_noise / float(rate)
 
     def _list_notes(self, spending: Spending, depth: int) -> tuple[str, ...]:
         forced = "Splits that were forced, of partitions two cells wide, cost nothing; they are charged all the same."

@@ -100,15 +100,11 @@ def largest_noise(step: Step, cells: int) -> float:
 
 def zero_small_cells(release: PointRelease, threshold: float) -> PointRelease:
     """Set leaves with a count below `threshold` to 0, and every node with children to their sum."""
-    tree, count = release.tree, release.count.copy()
-    leaves = tree.at_depth(tree.height)
-    count[leaves] = np.where(count[leaves] < threshold, 0.0, count[leaves])
-    for depth in range(tree.height - 1, -1, -1):
-        count[tree.at_depth(depth)] = tree.sum_children(depth, count[tree.at_depth(depth + 1)])
+    tree, count = release.tree, release.count
     return replace(
         release,
-        count=count,
-        unbiased=release.count,
+        count=tree.sum_up(np.where((tree.children > 0) | (count < threshold), 0.0, count)),
+        unbiased=count,
         steps=(*release.steps, f"cells below {threshold:,.1f} set to 0"),
         approximate="the spread is that of the noise before small cells were set to 0, which adds bias",
     )

@@ -41,6 +41,12 @@ def first_side_setting() -> Any:
     )
 
 
+def false_discovery_setting(label: str, text: str, *, name: str, empty: str, when: tuple[str, Any] | None = None) -> Any:
+    """Declare the setting `false_discovery`; `name` and `empty` say in its error what it is, and what follows if it is empty."""
+    good = f"a {name} from 0.0001 to 0.9999, such as 0.05 for 5 %, or leave it empty (None in Python), so that {empty}"
+    return setting(None, label, optional=True, low=0.0001, high=0.9999, when=when, help=text, good=good)
+
+
 def add_coarser_stages(tree: PairTree, finest: StageCounts, stage: int) -> list[StageCounts]:
     """Add to a stage all coarser ones, as sums of its counts.
 

@@ -16,7 +16,14 @@ from dpviz.errors import BudgetError
 from dpviz.mechanisms.base import ADD_REMOVE, BOUNDED, Share, setting, weights_setting
 from dpviz.mechanisms.budget_noise import accounting_setting
 from dpviz.mechanisms.run import Run
-from dpviz.mechanisms.trips.base import TripMechanism, first_side_setting, neighbours_setting, plan_variances, stage_shares
+from dpviz.mechanisms.trips.base import (
+    TripMechanism,
+    false_discovery_setting,
+    first_side_setting,
+    neighbours_setting,
+    plan_variances,
+    stage_shares,
+)
 from dpviz.mechanisms.trips.true_stages import sum_true_stages
 from dpviz.privacy.allocation import custom_weights, minimax_shares
 from dpviz.privacy.budget import Budget
@@ -96,16 +103,13 @@ class FittedTree(TripMechanism):
     )
     page_settings: ClassVar[Mapping[str, Any]] = {"false_discovery": 0.05}
 
-    false_discovery: float | None = setting(
-        None,
+    false_discovery: float | None = false_discovery_setting(
         "False pairs at the finest level, at most",
-        optional=True,
-        low=0.0001,
-        high=0.9999,
-        help="List only pairs of the finest level that noise hardly explains: on average, at most this share (0 to 1) of the listed"
+        "List only pairs of the finest level that noise hardly explains: on average, at most this share (0 to 1) of the listed"
         " pairs has no trip. All other trips are published as a rest of the pair above; coarser levels have no such list. Left empty,"
         " every pair above 0 is listed.",
-        good="a share from 0.0001 to 0.9999, such as 0.05 for 5 %, or leave it empty (None in Python), so that every pair is listed",
+        name="share",
+        empty="every pair is listed",
     )
     neighbours: str = neighbours_setting()
     tree: str = first_side_setting()

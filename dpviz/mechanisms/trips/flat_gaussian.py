@@ -12,7 +12,7 @@ import numpy as np
 from dpviz.arrays import Floats, Integers, Places
 from dpviz.data.trips import TripCounts
 from dpviz.errors import DomainError
-from dpviz.mechanisms.base import setting
+from dpviz.mechanisms.base import least_count_setting
 from dpviz.mechanisms.budget_noise import accounting_setting
 from dpviz.mechanisms.run import Run
 from dpviz.mechanisms.trips.base import (
@@ -70,14 +70,9 @@ class FlatGaussian(TripMechanism):
     )
 
     neighbours: str = neighbours_setting("Which data must look alike: one trip (or person) more or less, or another one.")
-    threshold: int | None = setting(
-        None,
+    threshold: int | None = least_count_setting(
         "Smallest count kept",
-        optional=True,
-        low=1,
-        high=2**53,
-        help="Pairs of leaves under it are left out of the list, not of the sums. Left empty: none, unless there are more than 2,097,152"
-        " pairs.",
+        "Pairs of leaves under it are left out of the list, not of the sums. Left empty: none, unless there are more than 2,097,152 pairs.",
     )
     accounting: str = accounting_setting("tight")
 

@@ -19,6 +19,7 @@ from dpviz.mechanisms.run import Run
 from dpviz.mechanisms.trips.base import (
     TripMechanism,
     bound_largest_noise,
+    false_discovery_setting,
     first_side_setting,
     neighbours_setting,
     plan_variances,
@@ -107,16 +108,13 @@ class TopDown(TripMechanism):
     dial: float = setting(
         0.0, "False-positive dial", low=0, high=20, help="Treat counts under this many standard deviations of noise as zero; 0 is off."
     )
-    false_discovery: float | None = setting(
-        None,
+    false_discovery: float | None = false_discovery_setting(
         "False discovery rate aimed at",
-        optional=True,
-        low=0.0001,
-        high=0.9999,
-        when=("dial", 0.0),
-        help="Let each level choose its dial for this rate (0 to 1), from its noisy counts alone. Where all parts of a pair are under the"
+        "Let each level choose its dial for this rate (0 to 1), from its noisy counts alone. Where all parts of a pair are under the"
         " dial, its trips still go to some of them, so the rate is an aim. Left empty, it is off.",
-        good="a rate from 0.0001 to 0.9999, such as 0.05 for 5 %, or leave it empty (None in Python), so that it is off",
+        name="rate",
+        empty="it is off",
+        when=("dial", 0.0),
     )
     accounting: str = accounting_setting("tight")
 
