@@ -124,7 +124,7 @@ def _open_points_table(opened: OpenTable, wanted: PointColumns, *, centroids: bo
         if bad_rows == "refuse":
             read_cells.bad.refuse(REMEDY)
         cells = dict(zip(needed, read_cells.columns, strict=True))
-        refuse_nested(column for name, column in cells.items() if geo is None or name != geo.primary)
+        refuse_nested(column for name, column in cells.items() if name == columns.person)  # coordinates and counts are numbers, or refused
         points: dict[str, Any] = {"ragged": read_cells.bad.total}
         if geo is not None and geo.encoding == "point":
             points |= {axis: pc.struct_field(cells[geo.primary], axis).to_numpy(zero_copy_only=False).astype(np.float64) for axis in "xy"}
