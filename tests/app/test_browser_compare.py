@@ -22,7 +22,7 @@ from dpviz.evaluation.tables import read_rows, tidy
 from dpviz.samples.points import POINT_SAMPLES, load_point_sample
 from tests.app.browse import live_map, pane_colours, until, visit
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow]
+pytestmark = pytest.mark.browser
 
 SHORT = 'compare?sample=gaussian_cluster&order=5&mechanisms=["quadtree","identity"]&steps=2&repeats=3'
 LONG = 'compare?sample=gaussian_cluster&order=7&mechanisms=["htf","kdtree"]&steps=3&repeats=40'
@@ -61,6 +61,7 @@ def workers(address):
     return found
 
 
+@pytest.mark.long
 def test_a_study_is_stopped_and_resumed_goes_on_while_another_page_is_open_and_a_point_of_it_is_clicked(chromium, address, tmp_path):
     with visit(chromium, address, unmade(LONG), scheme="light", tmp_path=tmp_path) as (page, _):
         page.get_by_role("button", name="Start the study").click()
@@ -92,6 +93,7 @@ def test_a_study_is_stopped_and_resumed_goes_on_while_another_page_is_open_and_a
         assert page.locator(".st-key-multiples").get_by_role("slider").count() == 1
 
 
+@pytest.mark.slow
 def test_after_a_reload_the_study_is_there_and_a_table_of_it_can_be_loaded(chromium, address, tmp_path):
     with visit(chromium, address, SHORT, scheme="light", tmp_path=tmp_path) as (page, _):
         page.get_by_role("button", name="Start the study").click()
@@ -114,6 +116,7 @@ def test_after_a_reload_the_study_is_there_and_a_table_of_it_can_be_loaded(chrom
         until(lambda: "order=5" in page.url, "the address has the choices of the table")
 
 
+@pytest.mark.long
 def test_a_study_goes_on_while_its_page_is_loaded_anew_and_has_the_rows_of_one_that_is_not_interrupted(chromium, address, tmp_path):
     link = unmade(LONG.replace("repeats=40", "repeats=60"))
     with visit(chromium, address, link, scheme="light", tmp_path=tmp_path) as (page, _):
@@ -144,6 +147,7 @@ def test_a_study_goes_on_while_its_page_is_loaded_anew_and_has_the_rows_of_one_t
 
 
 @pytest.mark.parametrize("link", [SHORT, "compare?kind=Trips&sample=us_flights&steps=1&repeats=1"], ids=["points", "trips"])
+@pytest.mark.slow
 def test_the_picture_of_several_maps_fills_a_slide(chromium, address, tmp_path, link):
     with visit(chromium, address, link, scheme="light", tmp_path=tmp_path) as (page, _):
         page.get_by_role("button", name="Start the study").click()
@@ -163,6 +167,7 @@ def test_the_picture_of_several_maps_fills_a_slide(chromium, address, tmp_path, 
         assert len(np.unique(half.reshape(-1, 3), axis=0)) > 50
 
 
+@pytest.mark.slow
 def test_the_camera_of_the_maps_is_in_the_address_and_stays_while_another_tab_is_open(chromium, address, tmp_path):
     def zoom():
         return json.loads(page.locator(".canvas").get_attribute("data-camera"))["zoom"]
@@ -193,6 +198,7 @@ def test_the_camera_of_the_maps_is_in_the_address_and_stays_while_another_tab_is
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="processes are looked up in /proc")  # noqa: PTH112
+@pytest.mark.slow
 def test_workers_end_some_time_after_the_page_that_started_them(chromium, address, tmp_path):
     with visit(chromium, address, unmade(LONG.replace("repeats=40", "repeats=200")), scheme="dark", tmp_path=tmp_path) as (page, _):
         page.get_by_role("button", name="Start the study").click()

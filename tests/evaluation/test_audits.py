@@ -40,7 +40,9 @@ SIMPLE = ("identity", "uniform_grid", "quadtree")
 LEVELS = Quadtree(split="uniform", least_squares=False)
 
 
-@pytest.mark.parametrize(("key", "runs", "least"), often([("identity", 300, 0.4), *((key, 2000, 0.75) for key in SIMPLE)], 1))
+@pytest.mark.parametrize(
+    ("key", "runs", "least"), [("identity", 300, 0.4), *(pytest.param(key, 2000, 0.75, marks=pytest.mark.long) for key in SIMPLE)]
+)
 def test_much_of_the_epsilon_of_simple_mechanisms_is_seen(key, runs, least):
     found = audit(key, runs=runs)
     assert least * EPSILON <= found.lower_bound <= EPSILON
@@ -51,7 +53,7 @@ QUICK = ("quadtree", "privelet", "stability_histogram")
 
 
 @pytest.mark.parametrize(
-    "keys", [QUICK, pytest.param((*MECHANISMS.of("points"), *MECHANISMS.of("trips")), marks=pytest.mark.slow)], ids=["some", "all"]
+    "keys", [QUICK, pytest.param((*MECHANISMS.of("points"), *MECHANISMS.of("trips")), marks=pytest.mark.long)], ids=["some", "all"]
 )
 def test_mechanisms_pass_a_short_audit(keys):
     rows, defaults = [], {key: audit_targets()[key] for key in keys}

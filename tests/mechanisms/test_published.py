@@ -21,8 +21,6 @@ from dpviz.privacy.budget import ApproxBudget, PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.samples.trips import made_up_country, synthetic_trips
 
-pytestmark = pytest.mark.slow
-
 DELTA = "1e-8"
 EPSILONS = ("0.1", "1", "10")
 # InfTDA on pairs of leaves, delta 1e-8, mean of 10 runs: largest error, and false discovery rate in percent. Published by its
@@ -37,6 +35,7 @@ PUBLISHED = {
 }
 
 
+@pytest.mark.slow
 def test_on_all_sets_largest_errors_are_smaller_than_published_and_there_are_no_more_false_discoveries():
     """With half the budget, the ratio of errors is above 0.8."""
     ratios = []
@@ -50,6 +49,7 @@ def test_on_all_sets_largest_errors_are_smaller_than_published_and_there_are_no_
     assert np.exp(np.log(ratios).mean()) <= 0.70
 
 
+@pytest.mark.slow
 def test_the_largest_error_of_a_whole_country_stays_under_118():
     trips = made_up_country()
     assert int(trips.count.sum()) == 28_800_000
@@ -126,6 +126,7 @@ def ratios(mechanism: PointMechanism, rows: dict) -> np.ndarray:
     return np.exp(np.mean([np.log(figures(mechanism, *key) / row) for key, row in rows.items()], axis=0))
 
 
+@pytest.mark.long
 def test_the_path_budget_tree_has_less_than_half_the_error_of_the_better_privtree():
     better = {key: np.minimum(HALF[key], THIRD[key]) for key in HALF}
     n3, mae = ratios(PathTree(), better)
@@ -133,23 +134,27 @@ def test_the_path_budget_tree_has_less_than_half_the_error_of_the_better_privtre
     assert mae <= 0.43
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("share", "rows"), [(0.5, HALF), (0.3, THIRD)], ids=["half", "0.3"])
 def test_privtree_is_as_accurate_as_its_published_algorithm(share, rows):
     assert (ratios(PrivTree(structure_share=share), rows) <= 1.10).all()
 
 
+@pytest.mark.slow
 def test_ag_is_as_accurate_as_its_public_implementation():
     n3, mae = ratios(AdaptiveGrid(), AG)
     assert n3 <= 1.10 + 3 * 0.08
     assert mae <= 1.10
 
 
+@pytest.mark.long
 def test_dawa_has_half_the_error_of_its_public_implementation():
     n3, mae = ratios(Dawa(), DAWA)
     assert n3 <= 0.5
     assert mae <= 0.1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", sorted(QUADTREE))
 def test_the_quadtree_is_as_accurate_as_its_public_implementation(epsilon):
     points, boxes = PointCounts.from_matrix(np.zeros((256, 256), np.int64)), questions(256)
@@ -165,6 +170,7 @@ PARTS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("without", "worth"), PARTS.values(), ids=PARTS)
 def test_each_step_of_the_finish_of_the_path_budget_tree_pays(without, worth):
     cases = [(deviation, 0.5) for deviation in (20, 50, 100)]

@@ -129,7 +129,7 @@ def test_the_exponential_mechanism_finds_the_best_medians():
     assert (table["EM"] < table["EM_s"]).all()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timeout(900)
 def test_the_hybrid_is_the_most_reliable_of_the_paper_s_kd_trees(crossings, questions):
     """Figure 5: overall kd-hybrid is at least as good as kd-standard and kd-noisymean, by a quarter; on no shape worse.
@@ -146,7 +146,7 @@ def test_the_hybrid_is_the_most_reliable_of_the_paper_s_kd_trees(crossings, ques
     assert means["kd-noisymean, middle"] <= means["kd-hybrid"]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timeout(900)
 def test_an_optimised_quadtree_of_height_10_is_best_of_all_families(crossings, questions):
     """Figure 6: at epsilon 0.5 best or within 10 % of it on every shape, against the others at the paper's height and at their best."""
