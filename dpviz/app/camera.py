@@ -6,21 +6,13 @@ so the message says how the visit of the page began, and moves only go into the 
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, replace
-from typing import Any
 
 import streamlit as st
 
 from dpviz.app.page_state import PageState
-from dpviz.view.basemap import MOST_NORTH
+from dpviz.app.state.readers import Camera
 from dpviz.view.canvas import Scene
-
-LEAST_CUT, MOST_CUT = 0.03, 0.97  # positions of the swipe bar, as shares of the width; `panes.js` has the same
-MOST_ZOOM = 24.0
-
-Camera = tuple[float, float, float]
-"""Longitude and latitude in degrees, and zoom."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,12 +69,3 @@ def keep_camera(page: PageState, camera: Camera) -> None:
 def keep_swipe(page: PageState, at: float | None) -> None:
     """Put the position of the swipe bar into the configuration; None for maps side by side."""
     page.change_for_good(swipe=at)
-
-
-def read_camera(text: str) -> Camera:
-    """Read the camera of a link; raise ValueError or TypeError if it does not look at the map."""
-    numbers: Any = json.loads(text)
-    longitude, latitude, zoom = (float(number) for number in numbers)
-    if not (abs(longitude) <= 360 and abs(latitude) <= MOST_NORTH and 0 <= zoom <= MOST_ZOOM):
-        raise ValueError
-    return longitude, latitude, zoom

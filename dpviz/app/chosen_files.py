@@ -15,8 +15,9 @@ from dpviz.app.cards import DATA, Cards
 from dpviz.app.files import COUNT_COPIES, count_by_path, path_files
 from dpviz.app.ledger import Source
 from dpviz.app.page_data import PageData
-from dpviz.app.page_state import CURATE, PageState
+from dpviz.app.page_state import PageState
 from dpviz.app.session import show_error
+from dpviz.app.state.values import CURATE
 from dpviz.app.text_format import choose_text_format
 from dpviz.app.unit_controls import show_left_out
 from dpviz.data.reading.safety import DEFAULT_LIMITS, read_checked

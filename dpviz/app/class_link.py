@@ -10,7 +10,7 @@ import streamlit as st
 
 from dpviz.app.class_mode import class_mode
 from dpviz.app.door import TOKEN
-from dpviz.app.page_config import EVERYWHERE, IN_A_FILE
+from dpviz.app.state.values import EVERYWHERE, IN_A_FILE
 
 _SAME = "Whoever opens this address sees the same: sample, settings, what is shown, and the noise, by its seed."
 _WITH_CODE = " It holds the code of the class."

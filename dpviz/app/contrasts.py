@@ -10,9 +10,9 @@ from typing import Any
 import streamlit as st
 
 from dpviz.amounts import format_decimal
-from dpviz.app.page_config import SECOND
 from dpviz.app.page_state import PageState
 from dpviz.app.session import carry_out
+from dpviz.app.state.values import SECOND
 from dpviz.app.two_runs import LEFT_RUN, RIGHT_RUN, ShownRun
 from dpviz.lessons import LESSONS
 from dpviz.mechanisms import AnyMechanism

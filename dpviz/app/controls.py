@@ -14,8 +14,10 @@ import streamlit as st
 
 from dpviz.amounts import format_budget_symbols
 from dpviz.app.fields import Field, in_range, problem_with
-from dpviz.app.page_state import CURATE, LARGEST_DELTA, LARGEST_EPSILON, SMALLEST_DELTA, SMALLEST_EPSILON, PageState
-from dpviz.app.session import read_amount, show_value, widget_for
+from dpviz.app.page_state import PageState
+from dpviz.app.session import show_value, widget_for
+from dpviz.app.state.readers import read_amount
+from dpviz.app.state.values import CURATE, LARGEST_DELTA, LARGEST_EPSILON, SMALLEST_DELTA, SMALLEST_EPSILON
 from dpviz.app.words import choice_words, plain_choice
 from dpviz.errors import BudgetError
 from dpviz.evaluation.situations import begin_with

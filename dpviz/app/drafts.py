@@ -18,7 +18,8 @@ from typing import Any
 import streamlit as st
 
 from dpviz.app.ledger import open_ledger
-from dpviz.app.page_state import DRAFT, DRAFT_WORD, SOURCES, PageState
+from dpviz.app.page_state import DRAFT, DRAFT_WORD, PageState
+from dpviz.app.state.values import SOURCES
 from dpviz.errors import RefusedError
 from dpviz.view.escape import markdown
 

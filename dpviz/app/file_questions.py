@@ -10,7 +10,8 @@ from dpviz.app import cached
 from dpviz.app.cards import Cards
 from dpviz.app.chosen_files import ChosenFiles
 from dpviz.app.page_data import PageData
-from dpviz.app.page_state import CURATE, PageState
+from dpviz.app.page_state import PageState
+from dpviz.app.state.values import CURATE
 from dpviz.app.unit_controls import UnitQuestion, show_repeated, unit_controls
 from dpviz.view.escape import markdown
 

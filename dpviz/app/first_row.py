@@ -9,7 +9,8 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from dpviz.app import cached, drafts
 from dpviz.app.class_mode import is_class
 from dpviz.app.ledger import LoadedData
-from dpviz.app.page_state import CURATE, TEACH, PageState, truth_key, truth_wanted
+from dpviz.app.page_state import PageState, truth_key, truth_wanted
+from dpviz.app.state.values import CURATE, TEACH
 from dpviz.mechanisms import AnyMechanism
 
 _FORGOTTEN = "forgotten"

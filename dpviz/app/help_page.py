@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dpviz.app.session import describe_refused, show_refused_link
+from dpviz.app.session import show_refused_link
+from dpviz.app.state.readers import describe_refused
 from dpviz.view.escape import html, line, markdown
 from dpviz.view.help import LONGEST_QUERY, MOST_HITS, Link, Page, Section, pages, search
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import streamlit as st
 
-from dpviz.app.session import check_link, describe_refused
+from dpviz.app.session import check_link
+from dpviz.app.state.readers import describe_refused
 from dpviz.lessons import GROUPS, LESSONS, SHORT_PATH
 from dpviz.lessons.lesson import Lesson
 

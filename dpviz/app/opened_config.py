@@ -17,9 +17,10 @@ from dpviz.app import saved_config
 from dpviz.app.class_mode import refuse_in_class
 from dpviz.app.fields import REFUSED
 from dpviz.app.ledger import LoadedData
-from dpviz.app.page_state import CURATE, PageState
+from dpviz.app.page_state import PageState
 from dpviz.app.saved_config import UNSET, Values
 from dpviz.app.session import carry_out, show_error
+from dpviz.app.state.values import CURATE
 from dpviz.errors import DpvizError, InputError, SettingError
 from dpviz.families import AREA_FAMILY, family_of
 from dpviz.publishing.config import DataPart, RegionsPart, ReleaseConfig, from_tables

@@ -3,36 +3,42 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Self
 
-from dpviz.app.camera import LEAST_CUT, MOST_CUT, Camera, read_camera
-from dpviz.app.page_state import (
+from dpviz.app.state.readers import (
+    Camera,
+    Reader,
+    amount_reader,
+    choice_reader,
+    flag_reader,
+    number_reader,
+    read_amount,
+    read_camera,
+    read_scales,
+    read_settings,
+)
+from dpviz.app.state.values import (
     CURATE,
     LARGEST_DELTA,
     LARGEST_EPSILON,
     LARGEST_RHO,
+    LARGEST_SEED,
+    LEAST_CUT,
+    MOST_CUT,
+    SECOND,
     SMALLEST_DELTA,
     SMALLEST_EPSILON,
     SMALLEST_RHO,
     TEACH,
 )
-from dpviz.app.session import Reader, amount_reader, choice_reader, flag_reader, number_reader, read_amount, read_settings
 from dpviz.errors import DpvizError
 from dpviz.families import POINT_FAMILY, Family
 from dpviz.mechanisms import AnyMechanism
 from dpviz.mechanisms.base import GAUSSIAN, LAPLACE, NOISES, Share
 from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, ZcdpBudget
-
-MOST_SCALES = 40
-EVERYWHERE, ON_LAND, IN_A_FILE = "everywhere", "land", "file"
-STUDY_AREAS = (EVERYWHERE, ON_LAND, IN_A_FILE)
-"""Where people can be: the values of the parameter `study_area` of points. The file of polygons itself is in no link."""
-SECOND = "Second run"
-"""What the left map shows: another mechanism, settings or budget."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -179,7 +185,7 @@ class PageConfig:
             "delta": amount_reader(SMALLEST_DELTA, LARGEST_DELTA),
             "noise": choice_reader(*NOISES),
             "rho": amount_reader(SMALLEST_RHO, LARGEST_RHO),
-            "run": number_reader(1, 2**31, int),
+            "run": number_reader(1, LARGEST_SEED, int),
             "second": second_reader(cls.family),
             "editing": flag_reader,
             "raw": flag_reader,
@@ -209,11 +215,3 @@ def second_reader(family: Family) -> Callable[[str], dict[str, Any]]:
         return {"mechanism": values["mechanism"], "settings": settings, "epsilon": str(values["epsilon"]), "delta": delta} | noise
 
     return read
-
-
-def read_scales(text: str) -> dict[str, float]:
-    """Read the tops of colour scales of a link: at most `MOST_SCALES` finite numbers above 0, by name."""
-    scales = {str(name): float(top) for name, top in read_settings(text).items()}
-    if len(scales) > MOST_SCALES or not all(0 < top < math.inf for top in scales.values()):
-        raise ValueError
-    return scales

@@ -13,18 +13,15 @@ import streamlit as st
 
 from dpviz.app.class_mode import describe_restricted, restrict
 from dpviz.app.ledger import LoadedData, record_private_look, record_public_look
-from dpviz.app.session import check_link, describe_refused, to_query, widget_for
+from dpviz.app.session import check_link, to_query, widget_for
+from dpviz.app.state.readers import describe_refused
+from dpviz.app.state.values import CURATE, TEACH
 from dpviz.errors import SettingError
 from dpviz.families import Family
 from dpviz.mechanisms import AnyMechanism
 from dpviz.release.older import say_new_names
 
-TEACH, CURATE = "Teach", "Curate"
 DRAFT, DRAFT_WORD = "draft", "draft word"  # a parameter of the address in Curate, and where the session holds it: see `drafts`
-SOURCES = ("sample", "upload", "path")
-SMALLEST_EPSILON, LARGEST_EPSILON = 0.001, 100.0
-SMALLEST_DELTA, LARGEST_DELTA = 1e-12, 1e-4
-SMALLEST_RHO, LARGEST_RHO = 1e-12, 1e4
 MOST_UNDONE = 50  # changes that can be taken back
 SECONDS_TOGETHER = 1.5
 UNPAID = "In Curate every draw is paid for: name the dataset and its cap first. Nothing was drawn or spent."

@@ -11,18 +11,8 @@ import streamlit as st
 from dpviz.app.cached import keeper, seeds_of_figure
 from dpviz.app.class_mode import is_class
 from dpviz.app.jobs import FAILED, RUNNING, STOPPED, STOPPING, FigureJob
-from dpviz.app.session import (
-    Reader,
-    check_link,
-    choice_reader,
-    describe_refused,
-    is_dark,
-    number_reader,
-    show_error,
-    show_refused_link,
-    to_query,
-    widget_for,
-)
+from dpviz.app.session import check_link, is_dark, show_error, show_refused_link, to_query, widget_for
+from dpviz.app.state.readers import Reader, choice_reader, describe_refused, number_reader
 from dpviz.app.words import show_table
 from dpviz.papers.catalogue import PAPERS
 from dpviz.papers.claims import FAILS, HOLDS, UNDECIDED, Claim, Verdict

@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 
 from dpviz.app.ledger import describe_look
-from dpviz.app.page_state import CURATE
+from dpviz.app.state.values import CURATE
 from dpviz.app.words import small_print
 from dpviz.privacy.receipt import Receipt
 from dpviz.view.escape import markdown

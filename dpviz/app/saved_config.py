@@ -17,12 +17,23 @@ import streamlit as st
 
 from dpviz.app.dataset_block import CURRENCIES, LARGEST_CAP, LARGEST_CAP_DELTA, SMALLEST_CAP, SMALLEST_RHO_CAP
 from dpviz.app.ledger import Funding, LoadedData, Source, convert_to_currency
-from dpviz.app.page_config import EVERYWHERE, ON_LAND, PageConfig
-from dpviz.app.page_state import LARGEST_DELTA, LARGEST_EPSILON, LARGEST_RHO, SMALLEST_DELTA, SMALLEST_EPSILON, SMALLEST_RHO
-from dpviz.app.points.state import LARGEST_ORDER, OWN_BOUNDS, SIDES
-from dpviz.app.session import read_amount
+from dpviz.app.page_config import PageConfig
+from dpviz.app.points.state import OWN_BOUNDS, SIDES
+from dpviz.app.state.readers import read_amount
+from dpviz.app.state.values import (
+    ALONE,
+    EVERYWHERE,
+    LARGEST_DELTA,
+    LARGEST_EPSILON,
+    LARGEST_ORDER,
+    LARGEST_RHO,
+    MOST_MADE_UP,
+    ON_LAND,
+    SMALLEST_DELTA,
+    SMALLEST_EPSILON,
+    SMALLEST_RHO,
+)
 from dpviz.app.text_format import text_format_values
-from dpviz.app.trips.state import ALONE
 from dpviz.app.unit_controls import EVERY_ROW, MOST_PER_PERSON, PERSON, VOUCHED
 from dpviz.data.counting.engines import AUTO
 from dpviz.data.reading.outline import LAND
@@ -53,7 +64,6 @@ from dpviz.samples.points import POINT_SAMPLES
 FILE_NAME = "release.toml"
 USUAL_FOLDER = "release"
 NONE = "(none)"
-MOST_MADE_UP = 10_000_000
 IDS, COORDINATES = "Ids of regions", "Coordinates"
 A_FILE, HEXAGONS, SQUARES = "File", "Hexagons", "Squares"
 KINDS_OF_REGIONS = (A_FILE, HEXAGONS, SQUARES)

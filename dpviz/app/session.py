@@ -12,26 +12,21 @@ A link is text that a stranger may have written: unknown, malformed and out-of-r
 from __future__ import annotations
 
 import json
-import math
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
-from fractions import Fraction
 from typing import Any
 
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from dpviz.app.advice import advise_in_app
-from dpviz.errors import DpvizError, SettingError
-from dpviz.privacy.budget import exact
+from dpviz.app.state.readers import LONGEST_TEXT
+from dpviz.errors import DpvizError
 from dpviz.view.escape import markdown
 
-LONGEST_TEXT = 4000
 SECONDS_OF_OLDER_VALUES = 4.0  # for which a browser may still send a value that the page has replaced
-Reader = Callable[[str], Any]
-"""A function that reads one parameter of a link; it raises ValueError, TypeError or OverflowError if the text is malformed."""
 
 
 def result_slot(key: str, most: int = 1) -> deque[Any]:
@@ -267,21 +262,6 @@ def check_link(kind: type[Any], query: Mapping[str, str]) -> tuple[Any, list[str
     return config, refused
 
 
-def describe_refused(used: Mapping[str, object]) -> str:
-    """Write which parameters of a link were not understood and what was used instead; "" if there are none.
-
-    >>> describe_refused({"zoom": None, "epsilon": 0.5})
-    'Not understood in this link: zoom and epsilon. Used instead: the usual zoom and epsilon 0.5.'
-
-    Args:
-        used: what was used instead, by the name of the parameter.
-    """
-    if not used:
-        return ""
-    texts = [f"{name} {value}" if type(value) in (str, int, float) and value != "" else f"the usual {name}" for name, value in used.items()]
-    return f"Not understood in this link: {list_words(list(used))}. Used instead: {list_words(texts)}."
-
-
 def show_refused_link(text: str) -> None:
     """Say which parameters of the link were not understood. The place is always there, so that nothing below it moves in the browser.
 
@@ -291,74 +271,3 @@ def show_refused_link(text: str) -> None:
     with st.container():
         if text:
             st.warning(markdown(text))
-
-
-def list_words(words: Sequence[str]) -> str:
-    """Return words as a list in a sentence.
-
-    >>> list_words(["low", "high", "steps"])
-    'low, high and steps'
-    """
-    return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
-
-
-def choice_reader(*allowed: str) -> Reader:
-    """Return a reader that takes only these texts."""
-
-    def read(text: str) -> str:
-        if text not in allowed:
-            raise ValueError
-        return text
-
-    return read
-
-
-def flag_reader(text: str) -> bool:
-    """Read True or False, as `to_query` writes them."""
-    if text not in ("True", "False"):
-        raise ValueError
-    return text == "True"
-
-
-def number_reader(low: float, high: float, kind: type) -> Reader:
-    """Return a reader of numbers of a type (`kind`) within a range, both ends included."""
-
-    def read(text: str) -> Any:
-        number = kind(text)
-        if not (math.isfinite(number) and low <= number <= high):
-            raise ValueError
-        return number
-
-    return read
-
-
-def amount_reader(low: float, high: float) -> Reader:
-    """Return a reader of exact numbers within a range, such as 0.1 or 1/3."""
-    return lambda text: read_amount(text, "The number", low, high)
-
-
-def read_amount(text: object, label: str, low: float, high: float) -> float | Fraction:
-    """Read a number as a person types it, exactly: 0.1, 1e-3 or 1/3. The result is a fraction only if no decimal number is the same.
-
-    >>> read_amount("1e-3", "ε", 0.001, 100), read_amount(" 1/3 ", "ε", 0.001, 100), read_amount("1/2", "ε", 0.001, 100)
-    (0.001, Fraction(1, 3), 0.5)
-
-    Raises:
-        SettingError: the text is no number, or the number is outside the range.
-    """
-    refusal = SettingError(f"{label} must be a number from {low:g} to {high:g}, such as 0.1, 1e-3 or 1/3.")
-    try:
-        number = exact(str(text).replace(" ", ""), label)
-    except DpvizError:
-        raise refusal from None
-    if not exact(low, label) <= number <= exact(high, label):
-        raise refusal
-    return float(number) if exact(float(number), label) == number else number
-
-
-def read_settings(text: str) -> dict[str, Any]:
-    """Read settings by name, from their JSON text."""
-    settings = json.loads(text)
-    if not isinstance(settings, dict):
-        raise TypeError
-    return {str(name): tuple(value) if isinstance(value, list) else value for name, value in settings.items()}

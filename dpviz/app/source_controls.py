@@ -12,7 +12,8 @@ from dpviz.app.cards import DATA, Cards
 from dpviz.app.class_mode import is_class
 from dpviz.app.ledger import Source
 from dpviz.app.page_data import PageData
-from dpviz.app.page_state import SOURCES, PageState
+from dpviz.app.page_state import PageState
+from dpviz.app.state.values import SOURCES
 from dpviz.samples.points import SampleInfo
 
 

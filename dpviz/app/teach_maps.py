@@ -16,10 +16,10 @@ from dpviz.app.first_row import not_private_stamp, teach_note
 from dpviz.app.ledger import record_public_look
 from dpviz.app.one_release import OneRelease
 from dpviz.app.page_changes import note_change, rerun_if_changed
-from dpviz.app.page_config import SECOND
 from dpviz.app.page_data import PageData
 from dpviz.app.page_state import PageState
 from dpviz.app.session import is_dark
+from dpviz.app.state.values import SECOND
 from dpviz.app.streets import streets_wanted
 from dpviz.app.two_runs import RIGHT_RUN, ShownRun, let_maps_come_first
 from dpviz.app.words import budget_text, show_detail, show_headline, show_verdict

@@ -11,8 +11,9 @@ from dpviz.app.class_mode import refuse_in_class
 from dpviz.app.components.panes import load_deck
 from dpviz.app.curate_page import CurateParts, show_curate
 from dpviz.app.first_row import describe_unprotected, show_forgotten, teach_row
-from dpviz.app.page_state import TEACH, PageState
+from dpviz.app.page_state import PageState
 from dpviz.app.session import accept_presses, show_refused_link
+from dpviz.app.state.values import TEACH
 from dpviz.app.teach_maps import ShowTeach
 
 

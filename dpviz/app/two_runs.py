@@ -14,9 +14,10 @@ from streamlit.delta_generator import DeltaGenerator
 
 from dpviz.app.ledger import LoadedData
 from dpviz.app.live_controls import LiveControls
-from dpviz.app.page_config import SECOND, PageConfig
-from dpviz.app.page_state import SMALLEST_EPSILON, PageState
+from dpviz.app.page_config import PageConfig
+from dpviz.app.page_state import PageState
 from dpviz.app.session import carry_out, newest_result, result_slot, widget_for
+from dpviz.app.state.values import SECOND, SMALLEST_EPSILON
 from dpviz.publishing.code import CodeRun
 
 ShowResult = Callable[["ShownRun", DeltaGenerator, DeltaGenerator], None]

@@ -5,7 +5,8 @@ from types import SimpleNamespace
 import pytest
 
 from dpviz.app import camera as module
-from dpviz.app.camera import Opening, keep_camera, opening, read_camera
+from dpviz.app.camera import Opening, keep_camera, opening
+from dpviz.app.state.readers import read_camera
 from dpviz.space.domain import Domain
 
 HERE = Domain(bounds=(0, 0, 8, 8), crs=None, order=3)

@@ -8,7 +8,7 @@ from streamlit.testing.v1 import AppTest
 
 from dpviz.app.code import NO_CONFIGURATION
 from dpviz.app.compare.state import JOB, CompareConfig
-from dpviz.app.page_config import SECOND
+from dpviz.app.state.values import SECOND
 from dpviz.publishing.config import from_tables
 from dpviz.publishing.study_config import study_from
 from tests.app.seen import captions, drawn, fine, good, newest, trips_drawn

@@ -21,8 +21,9 @@ from dpviz.app.compare.looks import add_variants, looks_by_label
 from dpviz.app.compare.page import FOUND, TABS, pick
 from dpviz.app.compare.state import COMPARE, JOB, CompareConfig, describe_pick, middle_of, picks, possible_picks, replace, study_of
 from dpviz.app.jobs import DONE, FAILED, RUNNING, STOPPED, StudyJob
-from dpviz.app.session import check_link, describe_refused, read_link, to_query
+from dpviz.app.session import check_link, read_link, to_query
 from dpviz.app.start_page import PRESETS
+from dpviz.app.state.readers import describe_refused
 from dpviz.errors import DpvizError, SettingError
 from dpviz.evaluation import compare as real
 from dpviz.evaluation.tables import csv_text, tidy

@@ -8,10 +8,10 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dpviz.app.controls import fits_buttons
-from dpviz.app.page_config import SECOND
 from dpviz.app.points import state
 from dpviz.app.points import strip as points_strip
 from dpviz.app.points.tabs import NAMES
+from dpviz.app.state.values import SECOND
 from dpviz.mechanisms import MECHANISMS, REFERENCES
 from dpviz.mechanisms import run as measure
 from dpviz.mechanisms.points.kdtree import VARIANTS

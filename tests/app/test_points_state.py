@@ -6,9 +6,9 @@ from dataclasses import fields, replace
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from dpviz.app.page_state import LARGEST_DELTA, LARGEST_EPSILON, SMALLEST_DELTA, SMALLEST_EPSILON, SOURCES
-from dpviz.app.points.state import LARGEST_ORDER, Config
+from dpviz.app.points.state import Config
 from dpviz.app.session import read_link, to_query
+from dpviz.app.state.values import LARGEST_DELTA, LARGEST_EPSILON, LARGEST_ORDER, SMALLEST_DELTA, SMALLEST_EPSILON, SOURCES
 from dpviz.families import POINT_FAMILY
 from dpviz.mechanisms.base import Settings
 from dpviz.samples.points import POINT_SAMPLES

@@ -17,10 +17,10 @@ from dpviz.app.columns import choose_count, choose_point_columns, lacking_place,
 from dpviz.app.file_questions import are_public, ask_whom, leave_out_bad_rows, show_repeats
 from dpviz.app.files import ask_for_file, upload_types
 from dpviz.app.ledger import Source
-from dpviz.app.page_state import CURATE
 from dpviz.app.regions_file import ask_for_regions, describe_regions
 from dpviz.app.saved_config import COORDINATES, IDS, NONE
 from dpviz.app.source_controls import choose_sample, choose_source, data_of_sample
+from dpviz.app.state.values import CURATE
 from dpviz.app.unit_controls import UnitQuestion
 from dpviz.data.areas import AreaCounts
 from dpviz.data.counts import PERSON, RECORD

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dpviz.app.areas.state import AREAS, COUNTS, EASY_TO_SEE, MEASURES, MOST_ASKED, AreasData, config
+from dpviz.app.areas.state import AREAS, EASY_TO_SEE, AreasData, config
 from dpviz.app.session import widget_for
+from dpviz.app.state.values import COUNTS, MEASURES, MOST_ASKED
 from dpviz.space.regions import Regions
 from dpviz.view.areas_drawing import Denominator
 

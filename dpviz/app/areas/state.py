@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from dpviz.app.one_release import OneRelease, Releases
-from dpviz.app.page_config import SECOND, PageConfig
+from dpviz.app.page_config import PageConfig
 from dpviz.app.page_data import PageData
 from dpviz.app.page_state import PageState
-from dpviz.app.session import Reader, choice_reader, number_reader
+from dpviz.app.state.readers import Reader, choice_reader, number_reader, read_asked
+from dpviz.app.state.values import COUNTS, MEASURES, MOST_LEVELS, SECOND
 from dpviz.app.two_runs import second_run_of
 from dpviz.data.areas import AreaCounts
 from dpviz.evaluation.area_metrics import AreaEvaluation, evaluate_areas
@@ -19,10 +19,6 @@ from dpviz.release.area_release import AreaRelease
 from dpviz.samples.areas import AREA_SAMPLES
 from dpviz.view.areas_drawing import RELEASED, SHOWN_AREAS, TRUE, Denominator, RegionsOnMap
 
-COUNTS, RATES, DENSITY = "Counts", "Rates", "Per km²"
-MEASURES = (COUNTS, RATES, DENSITY)
-"""What colours the regions: counts, counts by a public number of the sample, or counts by area."""
-MOST_ASKED = 60  # regions that are added up
 EASY_TO_SEE = 4000  # regions on a map
 
 
@@ -58,21 +54,12 @@ class AreasConfig(PageConfig):
         """Return the reader of each parameter of a link."""
         return cls.run_readers() | {
             "sample": choice_reader(*AREA_SAMPLES),
-            "level": number_reader(1, 16, int),
+            "level": number_reader(1, MOST_LEVELS, int),
             "measure": choice_reader(*MEASURES),
-            "asked": _read_asked,
+            "asked": read_asked,
             "shown": choice_reader(*SHOWN_AREAS),
             "left": choice_reader(*SHOWN_AREAS, SECOND),
         }
-
-
-def _read_asked(text: str) -> tuple[int, ...]:
-    """Read the regions of a link: at most `MOST_ASKED` different whole numbers."""
-    numbers: Any = json.loads(text)
-    asked = tuple(dict.fromkeys(number_reader(0, 2**31, int)(str(number)) for number in numbers))
-    if len(asked) > MOST_ASKED:
-        raise ValueError
-    return asked
 
 
 AREAS = PageState(key="areas config", kind=AreasConfig, families=(AREA_FAMILY,))

@@ -14,9 +14,10 @@ from pandas.io.formats.style import Styler
 
 from dpviz.amounts import MISSING, format_decimal
 from dpviz.app.areas.level import asked_regions, shown_level, shown_rate
-from dpviz.app.areas.state import AREAS, MOST_ASKED, AreasDrawn, config
+from dpviz.app.areas.state import AREAS, AreasDrawn, config
 from dpviz.app.release_tabs import MOST_PERCENT, MOST_ROWS, end_receipt, note_conversion, show_beside, show_open_tab
 from dpviz.app.session import carry_out, widget_for
+from dpviz.app.state.values import MOST_ASKED
 from dpviz.app.words import CHOSEN_BEFOREHAND, budget_words, receipt_table, show_chart, show_noise, show_table
 from dpviz.evaluation.area_metrics import AreaEvaluation
 from dpviz.release.area_fitness import fitness

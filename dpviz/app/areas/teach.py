@@ -16,7 +16,7 @@ from dpviz.app.areas.level import (
     shown_rate,
     toggle_asked,
 )
-from dpviz.app.areas.state import AREAS, MEASURES, RELEASES, AreasData, AreasDrawn, config
+from dpviz.app.areas.state import AREAS, RELEASES, AreasData, AreasDrawn, config
 from dpviz.app.areas.strip import show_strip
 from dpviz.app.areas.tabs import ASK_TAB, describe_sum, key_figures, offer_no_regions, show_tabs
 from dpviz.app.code import show_release_code
@@ -25,8 +25,8 @@ from dpviz.app.contrasts import show_contrasts
 from dpviz.app.live import LiveRuns
 from dpviz.app.live_controls import LiveControls
 from dpviz.app.more_about_maps import more_about_maps
-from dpviz.app.page_config import SECOND
 from dpviz.app.session import is_dark
+from dpviz.app.state.values import MEASURES, SECOND
 from dpviz.app.teach_maps import (
     TeachParts,
     describe_run,

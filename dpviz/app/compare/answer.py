@@ -13,7 +13,7 @@ from dpviz.app.compare.earlier import is_first_look
 from dpviz.app.compare.figures import shown_figure, shown_workload
 from dpviz.app.compare.state import MOST_PICKED, Pick, middle_of, picks, settle_pick
 from dpviz.app.jobs import RUNNING, StudyJob
-from dpviz.app.session import list_words
+from dpviz.app.state.readers import list_words
 from dpviz.arrays import Floats
 from dpviz.evaluation.tables import summary
 from dpviz.view.escape import markdown

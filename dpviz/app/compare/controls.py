@@ -24,8 +24,8 @@ from dpviz.app.compare.state import (
 )
 from dpviz.app.controls import DELTAS, EPSILONS
 from dpviz.app.fields import Field, in_range, problem_with
-from dpviz.app.page_config import EVERYWHERE
 from dpviz.app.session import widget_for
+from dpviz.app.state.values import EVERYWHERE
 from dpviz.errors import SettingError
 from dpviz.mechanisms.base import LAPLACE, NOISES, AnyMechanism, SettingSpec
 

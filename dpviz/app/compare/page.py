@@ -69,7 +69,8 @@ from dpviz.app.fields import in_range, show_lock, show_problem, start_checks
 from dpviz.app.first_row import forget_button, show_forgotten
 from dpviz.app.jobs import DONE, FAILED, RUNNING, STOPPED, InverseJob, StudyJob
 from dpviz.app.ledger import record_public_look
-from dpviz.app.session import accept_presses, list_words, serve_press, show_error, show_refusal, show_refused_link
+from dpviz.app.session import accept_presses, serve_press, show_error, show_refusal, show_refused_link
+from dpviz.app.state.readers import list_words
 from dpviz.app.words import number_of, show_chart, show_table
 from dpviz.errors import DpvizError, SettingError
 from dpviz.evaluation.study import Study

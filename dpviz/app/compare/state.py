@@ -14,12 +14,11 @@ from typing import Any, ClassVar
 import numpy as np
 import streamlit as st
 
-from dpviz.app.camera import Camera, read_camera
 from dpviz.app.class_limits import refuse_large_study
 from dpviz.app.jobs import StudyJob
-from dpviz.app.page_config import EVERYWHERE, STUDY_AREAS
-from dpviz.app.page_state import LARGEST_DELTA, LARGEST_EPSILON, SMALLEST_DELTA, SMALLEST_EPSILON, PageState
-from dpviz.app.session import Reader, choice_reader, list_words, number_reader, read_settings
+from dpviz.app.page_state import PageState
+from dpviz.app.state.readers import Camera, Reader, choice_reader, list_words, number_reader, read_camera, read_settings
+from dpviz.app.state.values import EVERYWHERE, LARGEST_DELTA, LARGEST_EPSILON, SMALLEST_DELTA, SMALLEST_EPSILON, STUDY_AREAS
 from dpviz.data.reading.outline import LAND
 from dpviz.errors import SettingError
 from dpviz.evaluation.study import Study

@@ -15,8 +15,8 @@ from typing import Any
 import streamlit as st
 from streamlit.components.v1 import declare_component
 
-from dpviz.app.camera import LEAST_CUT, MOST_CUT
 from dpviz.app.session import carry_out
+from dpviz.app.state.values import LEAST_CUT, MOST_CUT
 from dpviz.view.basemap import MOST_NORTH, Bounds
 from dpviz.view.canvas import Scene
 from dpviz.view.deck import BUNDLE, CANVAS_HTML, CANVAS_SCRIPT, CANVAS_STYLE, VERSION

@@ -18,15 +18,14 @@ from dpviz.app.fields import Field, in_range
 from dpviz.app.file_questions import are_public, ask_whom, leave_out_bad_rows, show_repeats
 from dpviz.app.files import upload_types
 from dpviz.app.ledger import Source
-from dpviz.app.page_state import CURATE
 from dpviz.app.points.order import choose_order
 from dpviz.app.points.outline import Rings
 from dpviz.app.points.state import POINTS, Data, config
 from dpviz.app.points.study_area import ask_study_area
 from dpviz.app.points.where import choose_where
-from dpviz.app.saved_config import MOST_MADE_UP
 from dpviz.app.session import carry_out
 from dpviz.app.source_controls import choose_sample, choose_source, data_of_sample
+from dpviz.app.state.values import CURATE, MOST_MADE_UP
 from dpviz.app.unit_controls import UnitQuestion
 from dpviz.data.reading.inspect import describe_points
 from dpviz.data.reading.points import PointsFile

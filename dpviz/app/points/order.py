@@ -6,8 +6,9 @@ from typing import Any
 
 from dpviz.app.class_mode import largest_order
 from dpviz.app.controls import without_split
-from dpviz.app.points.state import LARGEST_ORDER, POINTS, Config, config
+from dpviz.app.points.state import POINTS, Config, config
 from dpviz.app.resolution import resolution_slider
+from dpviz.app.state.values import LARGEST_ORDER
 from dpviz.errors import BudgetError
 from dpviz.space.domain import Domain
 

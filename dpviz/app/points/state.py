@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from dpviz.app.class_limits import refuse_large_release
 from dpviz.app.one_release import OneRelease, Releases
-from dpviz.app.page_config import EVERYWHERE, SECOND, STUDY_AREAS, PageConfig
+from dpviz.app.page_config import PageConfig
 from dpviz.app.page_data import PageData
 from dpviz.app.page_state import PageState
-from dpviz.app.session import Reader, choice_reader, number_reader
+from dpviz.app.state.readers import Reader, choice_reader, number_reader, read_box
+from dpviz.app.state.values import EVERYWHERE, FINEST_ZOOM, LARGEST_ORDER, MOST_MADE_UP, SECOND, STUDY_AREAS
 from dpviz.app.two_runs import second_run_of
 from dpviz.data.points import PointCounts
 from dpviz.evaluation.metrics import Evaluation, evaluate_points
@@ -22,10 +22,8 @@ from dpviz.view.basemap import Bounds
 from dpviz.view.points_canvas import RELEASED, TRUE
 from dpviz.view.points_map import INTERPOLATED, SHOWN
 
-LARGEST_ORDER = 16
 SIDES = ("west", "south", "east", "north")  # keys of the fields of the domain's bounds
 OWN_BOUNDS = "Type the bounds"
-FARTHEST = 1e12  # larger than any coordinate on Earth; a box within it has a finite area
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,21 +62,13 @@ class Config(PageConfig):
         return cls.run_readers() | {
             "left": choice_reader(*SHOWN, INTERPOLATED, SECOND),
             "sample": choice_reader(*POINT_SAMPLES),
-            "size": number_reader(1, 10_000_000, int),
+            "size": number_reader(1, MOST_MADE_UP, int),
             "order": number_reader(1, LARGEST_ORDER, int),
             "study_area": choice_reader(*STUDY_AREAS),
-            "zoom": number_reader(0, 24, int),
+            "zoom": number_reader(0, FINEST_ZOOM, int),
             "box": read_box,
             "shown": choice_reader(*SHOWN, INTERPOLATED),
         }
-
-
-def read_box(text: str) -> Bounds:
-    """Read the box of a link; raise ValueError or TypeError if it has no area, or reaches farther than any domain."""
-    west, south, east, north = (float(side) for side in json.loads(text))
-    if not (-FARTHEST <= west < east <= FARTHEST and -FARTHEST <= south < north <= FARTHEST):
-        raise ValueError
-    return west, south, east, north
 
 
 POINTS = PageState(key="config", kind=Config, families=(POINT_FAMILY,))

@@ -10,10 +10,10 @@ import streamlit as st
 from dpviz.app import cached
 from dpviz.app.class_mode import is_class
 from dpviz.app.files import ask_for_file, upload_types
-from dpviz.app.page_config import EVERYWHERE, IN_A_FILE, ON_LAND
 from dpviz.app.page_state import PageState
 from dpviz.app.points.outline import IsPrivate
 from dpviz.app.session import show_error
+from dpviz.app.state.values import EVERYWHERE, IN_A_FILE, ON_LAND
 from dpviz.data.reading.outline import LAND
 from dpviz.errors import DpvizError, InputError
 from dpviz.space.domain import Domain

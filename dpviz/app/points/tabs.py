@@ -14,10 +14,11 @@ from streamlit.delta_generator import DeltaGenerator
 
 from dpviz.amounts import format_decimal
 from dpviz.app.fields import Field, in_range
-from dpviz.app.points.state import FARTHEST, POINTS, Drawn, config
+from dpviz.app.points.state import POINTS, Drawn, config
 from dpviz.app.points.strip import shown_zoom
 from dpviz.app.release_tabs import MOST_PERCENT, MOST_ROWS, end_receipt, note_conversion, show_open_tab
 from dpviz.app.session import carry_out
+from dpviz.app.state.values import FARTHEST
 from dpviz.app.words import (
     AT_ONCE,
     CHOSEN_BEFOREHAND,

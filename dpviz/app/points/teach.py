@@ -13,7 +13,6 @@ from dpviz.app.contrasts import show_contrasts
 from dpviz.app.live import LiveRuns
 from dpviz.app.live_controls import LiveControls
 from dpviz.app.more_about_maps import more_about_maps
-from dpviz.app.page_config import SECOND
 from dpviz.app.points.scales import public_density_top
 from dpviz.app.points.state import POINTS, RELEASES, Data, Drawn, config
 from dpviz.app.points.strip import EASY_ZOOM, describe_person, show_strip, shown_zoom, verdict_of
@@ -30,6 +29,7 @@ from dpviz.app.points.tabs import (
     tabs,
 )
 from dpviz.app.session import is_dark
+from dpviz.app.state.values import SECOND
 from dpviz.app.teach_maps import (
     TeachParts,
     describe_run,

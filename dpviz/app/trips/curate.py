@@ -22,9 +22,10 @@ from dpviz.app.session import (
     carry_out,
     is_dark,
 )
+from dpviz.app.state.values import ALONE
 from dpviz.app.trips.data import Declared, trips_controls
 from dpviz.app.trips.filters import change_level, choose_filters, chosen_region, shown_level
-from dpviz.app.trips.state import ALONE, RELEASES, TRIPS, TripsDrawn
+from dpviz.app.trips.state import RELEASES, TRIPS, TripsDrawn
 from dpviz.app.trips.tabs import show_figures, take_chosen
 from dpviz.app.words import show_chart
 from dpviz.data.trips import TripCounts

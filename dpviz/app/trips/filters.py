@@ -9,7 +9,8 @@ import streamlit as st
 
 from dpviz.app.fields import Field, in_range
 from dpviz.app.session import carry_out, widget_for
-from dpviz.app.trips.state import MOST_ARCS, TRIPS
+from dpviz.app.state.values import MOST_ARCS
+from dpviz.app.trips.state import TRIPS
 from dpviz.space.regions import Regions
 from dpviz.view.trips_drawing import PAIR_FILTERS
 

@@ -7,10 +7,11 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from dpviz.app.one_release import OneRelease, Releases
-from dpviz.app.page_config import SECOND, PageConfig
+from dpviz.app.page_config import PageConfig
 from dpviz.app.page_data import PageData
-from dpviz.app.page_state import TEACH, PageState
-from dpviz.app.session import Reader, choice_reader, number_reader
+from dpviz.app.page_state import PageState
+from dpviz.app.state.readers import Reader, choice_reader, number_reader, read_level
+from dpviz.app.state.values import ALONE, LARGEST_LEAST, MOST_ARCS, MOST_REGIONS, SECOND, TEACH
 from dpviz.app.two_runs import second_run_of
 from dpviz.data.trips import TripCounts
 from dpviz.evaluation.trip_metrics import TripEvaluation, evaluate_trips
@@ -19,9 +20,6 @@ from dpviz.mechanisms import TripMechanism
 from dpviz.release.trip_release import TripRelease
 from dpviz.samples.trips import TRIP_SAMPLES
 from dpviz.view.trips_drawing import MARKS, NOT_LISTED, PAIR_FILTERS, RELEASED, SHOWN_TRIPS, TRUE
-
-MOST_ARCS = 5000
-ALONE = "nothing"  # value of `TripsConfig.beside`: no second mechanism
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,20 +76,15 @@ class TripsConfig(PageConfig):
         return cls.run_readers() | {
             "sample": choice_reader(*TRIP_SAMPLES),
             "beside": choice_reader(ALONE, *TRIP_FAMILY.mechanisms),
-            "level": _read_level,
+            "level": read_level,
             "shown": choice_reader(*kinds),
             "left": choice_reader(*kinds, SECOND),
             "marks": choice_reader(*MARKS),
             "top": number_reader(1, MOST_ARCS, int),
-            "least": number_reader(1, 2**53 - 1, int),
+            "least": number_reader(1, LARGEST_LEAST, int),
             "pairs": choice_reader(*PAIR_FILTERS),
-            "region": number_reader(0, 2**31, int),
+            "region": number_reader(0, MOST_REGIONS, int),
         }
-
-
-def _read_level(text: str) -> int | None:
-    """Read a level of a link; "None" stands for the finest that is easy to read."""
-    return None if text == str(None) else number_reader(1, 16, int)(text)
 
 
 TRIPS = PageState(key="trips config", kind=TripsConfig, families=(TRIP_FAMILY,))

@@ -13,9 +13,9 @@ import streamlit as st
 
 from dpviz.amounts import format_percent
 from dpviz.app.components.panes import Chosen
-from dpviz.app.page_state import CURATE
 from dpviz.app.release_tabs import MOST_ROWS, end_receipt, note_conversion, show_beside, show_open_tab, show_title
 from dpviz.app.session import show_error
+from dpviz.app.state.values import CURATE
 from dpviz.app.trips.filters import toggle_region
 from dpviz.app.trips.state import TripsDrawn
 from dpviz.app.words import AT_ONCE, CHOSEN_BEFOREHAND, NO_INTERVALS, receipt_table, show_chart, show_interval, show_noise, show_table

@@ -15,8 +15,8 @@ from dpviz.app.contrasts import show_contrasts
 from dpviz.app.live import LiveRuns
 from dpviz.app.live_controls import LiveControls
 from dpviz.app.more_about_maps import more_about_maps
-from dpviz.app.page_config import SECOND
 from dpviz.app.session import is_dark
+from dpviz.app.state.values import SECOND
 from dpviz.app.teach_maps import (
     TeachParts,
     describe_run,
