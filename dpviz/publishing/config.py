@@ -75,8 +75,8 @@ class DomainPart:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RegionsPart:
-    """[regions] and [destinations]: public nested regions, of areas or of trips: from a file, or cells that need none.
+class RegionsKeys:
+    """The keys of [regions] and [destinations], before it is checked whether they fit together: a page may be half filled in.
 
     Attributes:
         file: path of a file of nested regions, relative to the configuration's folder.
@@ -106,6 +106,16 @@ class RegionsPart:
     squares: tuple[int, ...] = ()
     bounds: tuple[float, ...] = ()
     crs: str | None = None
+
+    @property
+    def path(self) -> str | None:
+        """The path of the file that it names; None if it names none."""
+        return self.file or self.polygons or self.area_file
+
+
+@dataclass(frozen=True, kw_only=True)
+class RegionsPart(RegionsKeys):
+    """[regions] and [destinations]: public nested regions, of areas or of trips: from a file, or cells that need none."""
 
     def __post_init__(self) -> None:
         kinds = [name for name in _KEYS_OF_REGIONS if getattr(self, name)]
@@ -139,11 +149,6 @@ class RegionsPart:
         if len(self.bounds) != 4 or self.crs is None:
             raise SettingError('[regions] squares needs bounds (west, south, east, north) and their crs; crs = "none" is a plain plane.')
         return DomainPart(bounds=self.bounds, crs=self.crs).domain()
-
-    @property
-    def path(self) -> str | None:
-        """The path of the file that it names; None if it names none."""
-        return self.file or self.polygons or self.area_file
 
 
 _KEYS_OF_REGIONS: dict[str, tuple[str, ...]] = {
@@ -301,8 +306,8 @@ _KEYS_OF_KIND = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class DataPart:
-    r"""[data]: points, trips or a sample, and the names of the columns.
+class DataKeys:
+    r"""The keys of [data], before it is checked whether they fit together: a page may be half filled in.
 
     Attributes:
         points: files of points, or beside [regions] of areas, relative to the configuration's folder: a path, a glob such as
@@ -360,6 +365,11 @@ class DataPart:
     may_be_empty: bool = False
     copies: bool = False
     engine: str = AUTO
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataPart(DataKeys):
+    """[data]: points, trips or a sample, and the names of the columns."""
 
     def __post_init__(self) -> None:
         kinds = [name for name in ("points", "trips", "sample") if getattr(self, name) is not None]
