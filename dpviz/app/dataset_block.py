@@ -9,8 +9,10 @@ from pathlib import PurePath
 import streamlit as st
 
 from dpviz.app.fields import at_most, in_range, problem_with, show_problem
-from dpviz.app.ledger import Draws, Funding, LoadedData, convert_to_currency, open_ledger
+from dpviz.app.ledger import Draws, Funding, LoadedData, open_ledger
 from dpviz.app.session import show_error
+from dpviz.app.state.run import convert_to_currency
+from dpviz.app.state.values import CURRENCIES, LARGEST_CAP, LARGEST_CAP_DELTA, SMALLEST_CAP, SMALLEST_RHO_CAP
 from dpviz.app.words import amount_text, budget_words
 from dpviz.errors import DpvizError
 from dpviz.mechanisms.base import BOUNDED, AnyMechanism
@@ -19,8 +21,6 @@ from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, ZcdpBudget
 from dpviz.view.escape import html, markdown
 
 _NAME_IT, _CAP_IT = "name the dataset", "say the most that may ever be spent on it"
-CURRENCIES = ("ε, δ", "ρ")
-SMALLEST_CAP, SMALLEST_RHO_CAP, LARGEST_CAP, LARGEST_CAP_DELTA = 0.001, 0.000_001, 1000.0, 0.01
 SAMPLE_CAP, FILE_CAP = (10.0, 1e-4), (None, 1e-5)  # proposed caps: epsilon or rho, and delta
 SPENT, NOW, OVER_CAP = "#7f878c", "#1b81a4", "#d55e00"  # colours of a bar: what was spent, this draw, and a draw over the cap
 _SYMBOLS = {"epsilon": "ε", "delta": "δ", "rho": "ρ"}

@@ -16,10 +16,11 @@ import streamlit as st
 
 from dpviz.app.class_mode import is_class, refuse_in_class
 from dpviz.app.session import result_slot, show_error
+from dpviz.app.state.run import convert_to_currency
 from dpviz.errors import RefusedError
 from dpviz.mechanisms.base import AnyMechanism
 from dpviz.privacy.accounts import Account
-from dpviz.privacy.budget import ApproxBudget, Budget, ZcdpBudget
+from dpviz.privacy.budget import Budget
 from dpviz.privacy.ledger import Ledger
 from dpviz.publishing import publish
 from dpviz.publishing.config import DataPart, DomainPart, RegionsPart
@@ -157,13 +158,6 @@ def session_draws() -> SessionDraws:
     """Return the paid draws of this session. A run calls this before it pays: a click may end the run at any later call into Streamlit."""
     published: set[int] = st.session_state.setdefault("published entries", set())
     return SessionDraws(kept=result_slot("kept draws", MOST_KEPT), published=published)
-
-
-def convert_to_currency(mechanism: AnyMechanism, budget: Budget, cap: Budget | None) -> Budget:
-    """Return the budget in the account's currency: (epsilon, delta) is converted to rho where the account counts rho."""
-    if isinstance(cap, ZcdpBudget) and isinstance(budget, ApproxBudget):
-        return budget.to_zcdp(conversion=mechanism.conversion)
-    return budget
 
 
 def make_order(data: LoadedData, mechanism: AnyMechanism, budget: Budget, funding: Funding) -> publish.Order:

@@ -11,12 +11,13 @@ from dpviz.app.code import show_release_code
 from dpviz.app.confirm_second_payment import choose_again, is_repeat
 from dpviz.app.dataset_block import dataset_block, describe_spent
 from dpviz.app.fields import show_lock
-from dpviz.app.ledger import Draws, Funding, LoadedData, convert_to_currency
+from dpviz.app.ledger import Draws, Funding, LoadedData
 from dpviz.app.opened_config import fill_in_account
 from dpviz.app.page_state import PageState
 from dpviz.app.paid_list import know_dataset
 from dpviz.app.saved_config import save_button
 from dpviz.app.session import serve_press, show_refusal
+from dpviz.app.state.run import convert_to_currency
 from dpviz.app.words import amount_text, budget_words
 from dpviz.errors import DpvizError
 from dpviz.privacy.accounts import Amount

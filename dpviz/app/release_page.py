@@ -20,22 +20,13 @@ from dpviz.app.confirm_second_payment import choose_again
 from dpviz.app.dataset_block import dataset_block
 from dpviz.app.fields import problem_with, show_lock, start_checks
 from dpviz.app.first_row import forget_button, show_forgotten
-from dpviz.app.ledger import (
-    Funding,
-    LoadedData,
-    PaidDraw,
-    SessionDraws,
-    convert_to_currency,
-    make_order,
-    open_ledger,
-    paid_draws,
-    session_draws,
-)
+from dpviz.app.ledger import Funding, LoadedData, PaidDraw, SessionDraws, make_order, open_ledger, paid_draws, session_draws
 from dpviz.app.page_state import PageState
 from dpviz.app.paid_list import ask_dataset, find_kept, show_all_draws, show_kept
 from dpviz.app.points.state import POINTS
 from dpviz.app.saved_config import save_button
 from dpviz.app.session import accept_presses, carry_out, newest_result, result_slot, serve_press, show_error, show_refusal
+from dpviz.app.state.run import convert_to_currency
 from dpviz.app.trips.state import TRIPS
 from dpviz.app.words import budget_words, show_table, show_verdict, verdict_row
 from dpviz.errors import DpvizError

@@ -15,26 +15,38 @@ from typing import Any
 
 import streamlit as st
 
-from dpviz.app.dataset_block import CURRENCIES, LARGEST_CAP, LARGEST_CAP_DELTA, SMALLEST_CAP, SMALLEST_RHO_CAP
-from dpviz.app.ledger import Funding, LoadedData, Source, convert_to_currency
+from dpviz.app.ledger import Funding, LoadedData, Source
 from dpviz.app.page_config import PageConfig
 from dpviz.app.points.state import OWN_BOUNDS, SIDES
 from dpviz.app.state.readers import read_amount
+from dpviz.app.state.run import convert_to_currency
 from dpviz.app.state.values import (
+    A_FILE,
     ALONE,
+    CURRENCIES,
+    EVERY_ROW,
     EVERYWHERE,
+    HEXAGONS,
+    LARGEST_CAP,
+    LARGEST_CAP_DELTA,
     LARGEST_DELTA,
     LARGEST_EPSILON,
     LARGEST_ORDER,
     LARGEST_RHO,
     MOST_MADE_UP,
+    MOST_PER_PERSON,
     ON_LAND,
+    PERSON,
+    SMALLEST_CAP,
     SMALLEST_DELTA,
     SMALLEST_EPSILON,
     SMALLEST_RHO,
+    SMALLEST_RHO_CAP,
+    SQUARES,
+    USUAL_FOLDER,
+    VOUCHED,
 )
 from dpviz.app.text_format import text_format_values
-from dpviz.app.unit_controls import EVERY_ROW, MOST_PER_PERSON, PERSON, VOUCHED
 from dpviz.data.counting.engines import AUTO
 from dpviz.data.reading.outline import LAND
 from dpviz.data.reading.safety import format_of
@@ -62,12 +74,8 @@ from dpviz.release.tables import FORMATS, USUAL_FORMATS
 from dpviz.samples.points import POINT_SAMPLES
 
 FILE_NAME = "release.toml"
-USUAL_FOLDER = "release"
 NONE = "(none)"
 IDS, COORDINATES = "Ids of regions", "Coordinates"
-A_FILE, HEXAGONS, SQUARES = "File", "Hexagons", "Squares"
-KINDS_OF_REGIONS = (A_FILE, HEXAGONS, SQUARES)
-"""Where the regions of areas come from."""
 GRID_SIDES = tuple(f"areas grid {side}" for side in ("west", "east", "south", "north"))  # keys of the box of hexagons or squares
 _PATTERN_SIGNS = frozenset("*?[")
 

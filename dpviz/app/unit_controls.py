@@ -11,11 +11,9 @@ import streamlit as st
 from dpviz.app.cards import WHOM, Cards
 from dpviz.app.fields import in_range, show_problem
 from dpviz.app.ledger import IdentifiedData, record_public_look, record_search
+from dpviz.app.state.values import EVERY_ROW, MOST_PER_PERSON, PERSON, VOUCHED
 from dpviz.data.reading.inspect import MOST_SHOWN, RepeatedColumn
 from dpviz.view.escape import markdown
-
-PERSON, VOUCHED, EVERY_ROW = "person", "vouched", "each"
-MOST_PER_PERSON = 1000
 
 
 @dataclass(frozen=True, kw_only=True)

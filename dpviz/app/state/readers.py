@@ -95,7 +95,21 @@ def read_amount(text: object, label: str, low: float, high: float) -> float | Fr
         raise refusal from None
     if not exact(low, label) <= number <= exact(high, label):
         raise refusal
-    return float(number) if exact(float(number), label) == number else number
+    return shortest(number)
+
+
+def shortest(number: Fraction) -> float | Fraction:
+    """Return a number as a decimal number if one is equal to it, else as the fraction that it is.
+
+    >>> shortest(Fraction(1, 10)), shortest(Fraction(1, 3))
+    (0.1, Fraction(1, 3))
+    """
+    return float(number) if exact(float(number), "The number") == number else number
+
+
+def fraction_reader(low: float, high: float) -> Reader:
+    """Return a reader of exact numbers within a range, as fractions."""
+    return lambda text: exact(read_amount(text, "The number", low, high), "The number")
 
 
 def read_settings(text: str) -> dict[str, Any]:

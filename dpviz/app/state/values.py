@@ -27,3 +27,12 @@ COUNTS, RATES, DENSITY = "Counts", "Rates", "Per km²"
 MEASURES = (COUNTS, RATES, DENSITY)
 """What colours the regions: counts, counts by a public number of the sample, or counts by area."""
 MOST_ASKED = 60  # regions that are added up
+PERSON, VOUCHED, EVERY_ROW = "person", "vouched", "each"
+"""Whom a release of files protects: persons of a column, persons of whom nobody has more than a bound, or each row."""
+MOST_PER_PERSON = 1000
+A_FILE, HEXAGONS, SQUARES = "File", "Hexagons", "Squares"
+KINDS_OF_REGIONS = (A_FILE, HEXAGONS, SQUARES)
+"""Where the regions of areas come from."""
+CURRENCIES = ("ε, δ", "ρ")
+SMALLEST_CAP, SMALLEST_RHO_CAP, LARGEST_CAP, LARGEST_CAP_DELTA = 0.001, 0.000_001, 1000.0, 0.01
+USUAL_FOLDER = "release"

@@ -1,0 +1,202 @@
+"""What is chosen and typed on a page, and the configuration of a release that is made of it. A page that is half filled in is a draft, too.
+
+What a configuration says of data, regions, publication and output, a draft holds in the same classes (`dpviz.publishing.config`), only
+not checked yet. A text that is no value, such as a number with a letter in it, stays in its field and is in no draft.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields, replace
+from pathlib import PurePath
+
+from dpviz.app.state.kinds import PageKind, kind_of
+from dpviz.app.state.linked import in_link, in_link_of, in_parts
+from dpviz.app.state.parts import Account, Box, Files, Guess, no_texts
+from dpviz.app.state.readers import choice_reader, number_reader
+from dpviz.app.state.run import Run, convert_to_currency
+from dpviz.app.state.values import (
+    A_FILE,
+    ALONE,
+    CURATE,
+    EVERYWHERE,
+    HEXAGONS,
+    IN_A_FILE,
+    LARGEST_ORDER,
+    MOST_MADE_UP,
+    ON_LAND,
+    SAMPLE,
+    SQUARES,
+    STUDY_AREAS,
+    TEACH,
+    UPLOAD,
+    USUAL_FOLDER,
+)
+from dpviz.data.reading.outline import LAND
+from dpviz.errors import SettingError
+from dpviz.families import POINT_FAMILY
+from dpviz.publishing.config import (
+    BudgetPart,
+    DataConfig,
+    DataPart,
+    DatasetPart,
+    DomainPart,
+    MechanismPart,
+    OutputPart,
+    PublicationPart,
+    RegionsKeys,
+    RegionsPart,
+    ReleaseConfig,
+)
+from dpviz.samples.points import POINT_SAMPLES
+
+_KEYS_OF_FILE = ("file", "levels", "names", "prefixes", "denominator", "crs")
+_NO_GRID = {
+    HEXAGONS: "Declare the area of the hexagons: a place, its west, south, east and north, or a file of polygons.",
+    SQUARES: "Declare the bounds of the squares and their CRS: a place, or west, south, east and north.",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Draft:
+    """What is chosen on a page: data, public frame, account, texts and runs.
+
+    Attributes:
+        family: name of the page's family.
+        mode: Teach or Curate.
+        source: where the data come from: "sample", "upload" or "path". A link always opens a sample.
+        sample: key of the sample.
+        size: records of a made-up sample of points; None for its usual number.
+        uploaded: the files of "upload".
+        by_path: the files of "path".
+        domain: the rectangle in which points of files are counted.
+        order: of points, order of the domain's lattice.
+        study_area: of points, where people can be, one of `STUDY_AREAS`; a link that says "file" asks for the file of polygons.
+        outline: name of the public file of polygons: the study area, or what hexagons cover; None without one.
+        regions_from: of areas, where the regions come from, one of `KINDS_OF_REGIONS`.
+        regions: of areas and trips, the file of regions, or the levels of the cells.
+        destinations: of trips, the file of the regions in which they end; None if these are the same.
+        grid: the box of hexagons or squares.
+        account: the account that pays.
+        texts: the curator's texts for the publication.
+        output: folder and formats of the files.
+        guess: the public guess from which errors are expected.
+        runs: one for each pane, or less; the first one is what Curate pays for.
+        beside: of trips in Curate, key of a second mechanism that the same press pays for; "nothing" for none.
+    """
+
+    family: str = POINT_FAMILY.name
+    mode: str = field(default=TEACH, metadata=in_link(choice_reader(TEACH, CURATE)))
+    source: str = SAMPLE
+    sample: str | None = field(default=None, metadata=in_link_of(lambda kind: choice_reader(*kind.samples)))
+    size: int | None = field(default=None, metadata=in_link(number_reader(1, MOST_MADE_UP, int), of=("points",)))
+    uploaded: Files = field(default_factory=Files)
+    by_path: Files = field(default_factory=Files)
+    domain: Box = field(default_factory=Box)
+    order: int = field(default=10, metadata=in_link(number_reader(1, LARGEST_ORDER, int), of=("points",)))
+    study_area: str = field(default=EVERYWHERE, metadata=in_link(choice_reader(*STUDY_AREAS), of=("points",)))
+    outline: str | None = None
+    regions_from: str = A_FILE
+    regions: RegionsKeys = field(default_factory=RegionsKeys)
+    destinations: RegionsKeys | None = None
+    grid: Box = field(default_factory=Box)
+    account: Account = field(default_factory=Account)
+    texts: PublicationPart = field(default_factory=no_texts)
+    output: OutputPart = field(default_factory=lambda: OutputPart(folder=USUAL_FOLDER))
+    guess: Guess = field(default_factory=Guess)
+    runs: tuple[Run, ...] = field(default=(Run(),), metadata=in_parts("second", "third", "fourth"))
+    beside: str = field(
+        default=ALONE,
+        metadata=in_link_of(lambda kind: choice_reader(ALONE, *kind.family.mechanisms), of=("trips",)),
+    )
+
+    @property
+    def kind(self) -> PageKind:
+        """What the page may hold."""
+        return kind_of(self.family)
+
+    @property
+    def files(self) -> Files:
+        """The files of the source; those of "upload" for a sample."""
+        return self.uploaded if self.source in (SAMPLE, UPLOAD) else self.by_path
+
+    def to_inputs(self) -> DataConfig:
+        """Return data and public frame as a configuration has them.
+
+        Raises:
+            SettingError: something is missing, which the text names as the page does; or parts do not fit together.
+            DomainError: the domain is not valid.
+        """
+        if self.source == SAMPLE:
+            return self._inputs_of_sample()
+        data = self.files.checked(self.kind, self.mode)
+        if self.kind.family is POINT_FAMILY:
+            return DataConfig(data=data, domain=self._domain_of_files(data))
+        return DataConfig(data=data, regions=self._checked_regions(), destinations=_checked(self.destinations))
+
+    def to_config(self) -> ReleaseConfig:
+        """Return the configuration of a release of the first run, with new noise: it has no seed.
+
+        Raises:
+            SettingError: as for `to_inputs`, or mechanism or budget are missing.
+            RefusedError: the mechanism is a reference, which is not private.
+        """
+        inputs, run, family = self.to_inputs(), self.runs[0], self.kind.family
+        mechanism, cap = run.build(family), self.account.cap()
+        MechanismPart(key=mechanism.key).build(family)  # a reference is refused
+        budget = convert_to_currency(mechanism, run.budget(family), cap)
+        unit = inputs.data.unit if self.source == SAMPLE or self.mode == CURATE else None
+        name = self.account.name or self._usual_name(inputs.data)
+        caps = {} if cap is None else {f"cap_{part}": value for part, value in vars(BudgetPart.of(cap)).items() if value is not None}
+        return ReleaseConfig(
+            **{item.name: getattr(inputs, item.name) for item in fields(DataConfig) if item.compare},
+            mechanism=MechanismPart(key=mechanism.key, settings=mechanism.non_defaults()),
+            budget=BudgetPart.of(budget),
+            dataset=DatasetPart(name=name, unit=unit, **caps),
+            publication=replace(self.texts, name=self.texts.name or name),
+            output=self.output,
+        )
+
+    def _inputs_of_sample(self) -> DataConfig:
+        if self.sample is None:
+            raise SettingError("Choose a sample.")
+        if self.kind.family is not POINT_FAMILY:
+            return DataConfig(data=DataPart(sample=self.sample))
+        about = POINT_SAMPLES[self.sample]
+        data = DataPart(sample=self.sample, size=self.size if about.synthetic else None)
+        return DataConfig(data=data, domain=DomainPart.of(replace(about.domain, order=self.order), self._study_area()))
+
+    def _study_area(self) -> str | None:
+        """Return the study area as a configuration names it; None if people can be everywhere."""
+        if self.study_area == IN_A_FILE and self.outline is None:
+            raise SettingError("Choose the file of polygons again: nobody can be outside them.")
+        return {ON_LAND: LAND, IN_A_FILE: self.outline}.get(self.study_area)
+
+    def _domain_of_files(self, data: DataPart) -> DomainPart:
+        bounds, crs = self.domain.bounds(), self.domain.crs or data.crs
+        if bounds is None:
+            raise SettingError("Declare the domain: west, south, east and north.")
+        if crs is None:
+            raise SettingError("Say which CRS the domain is in.")
+        return DomainPart(bounds=bounds, crs=crs, order=self.order, study_area=self._study_area())
+
+    def _checked_regions(self) -> RegionsPart:
+        if self.regions_from == A_FILE:
+            if self.regions.file is None:
+                raise SettingError("Choose a public file of regions.")
+            return RegionsPart(**{name: getattr(self.regions, name) for name in _KEYS_OF_FILE})
+        bounds, crs = self.grid.bounds(), self.grid.crs or None
+        if self.regions_from == HEXAGONS and self.outline is not None:
+            return RegionsPart(h3=self.regions.h3, area_file=self.outline, crs=crs)
+        if bounds is None or (self.regions_from == SQUARES and crs is None):
+            raise SettingError(_NO_GRID[self.regions_from])
+        if self.regions_from == HEXAGONS:
+            return RegionsPart(h3=self.regions.h3, area=bounds)
+        return RegionsPart(squares=self.regions.squares, bounds=bounds, crs=crs)
+
+    def _usual_name(self, data: DataPart) -> str:
+        return self.kind.samples[data.sample].title if data.sample is not None else PurePath(data.files[0]).stem
+
+
+def _checked(regions: RegionsKeys | None) -> RegionsPart | None:
+    """Return regions of a file as the table of a configuration; None without them."""
+    return None if regions is None else RegionsPart(**{name: getattr(regions, name) for name in _KEYS_OF_FILE})

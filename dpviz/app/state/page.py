@@ -1,0 +1,56 @@
+"""A page: what is chosen on it, and what is looked at. Links, files, code and undo all take and give this one value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from dpviz.app.state.draft import Draft
+from dpviz.app.state.kinds import PageKind
+from dpviz.app.state.run import Run
+from dpviz.app.state.values import TEACH
+from dpviz.app.state.view import View
+from dpviz.families import POINT_FAMILY, TRIP_FAMILY
+
+_SAMPLES = {"points": "la_residents", "trips": "us_flights", "areas": "made_up_city"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Page:
+    """A page of a family.
+
+    Attributes:
+        draft: what is chosen and typed.
+        view: what is looked at.
+    """
+
+    draft: Draft = field(default_factory=Draft)
+    view: View = field(default_factory=View)
+
+    @property
+    def edited(self) -> int:
+        """Index of the run whose settings the controls show: another one than the first only in Teach, while a map shows it."""
+        shown = {pane.run for pane in self.view.panes}
+        return self.view.edited if self.draft.mode == TEACH and self.view.edited in shown else 0
+
+    @property
+    def shown_runs(self) -> tuple[Run, ...]:
+        """The runs that are made: in Teach the first one and those that a map shows, in Curate the first one."""
+        shown = {0} if self.draft.mode != TEACH else {0, *(pane.run for pane in self.view.panes)}
+        return tuple(run for index, run in enumerate(self.draft.runs) if index in shown)
+
+
+def usual_page(kind: PageKind) -> Page:
+    """Return a page as it opens.
+
+    >>> from dpviz.app.state.kinds import AREAS
+    >>> usual_page(AREAS).draft.sample
+    'made_up_city'
+    """
+    family = kind.family
+    is_trips = family is TRIP_FAMILY
+    settings = {} if family is POINT_FAMILY else dict(family.choices[family.usual[0]].page_settings)
+    budget = ("1/20", "1e-8") if is_trips else ("1/2", "1e-6")
+    run = Run(mechanism=family.usual[0], settings=settings, epsilon=Fraction(budget[0]), delta=Fraction(budget[1]))
+    sample = _SAMPLES.get(family.name, next(iter(kind.samples), None))
+    return Page(draft=Draft(family=family.name, sample=sample, runs=(run,)), view=View(level=2 if is_trips else None))
