@@ -12,7 +12,7 @@ from dpviz.app.state.kinds import kind_of
 from dpviz.app.state.links import read_link, write_link
 from dpviz.app.state.page import Page
 from dpviz.app.state.values import EVERY_ROW, KINDS_OF_REGIONS, PERSON, SOURCES, VOUCHED
-from dpviz.errors import DpvizError, SettingError
+from dpviz.errors import SettingError
 from dpviz.publishing.public_guess import SPREADS
 from dpviz.publishing.toml_tables import TOML
 
@@ -43,7 +43,7 @@ def read_drafts(text: str) -> dict[str, Page]:
     """
     try:
         return _read_all(text)
-    except (DpvizError, ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):
         raise SettingError(_REFUSED) from None
 
 

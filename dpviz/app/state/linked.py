@@ -16,7 +16,7 @@ A field that says nothing is never in an address: data, paths, columns, texts an
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from typing import Any
@@ -25,7 +25,7 @@ from dpviz.app.state.kinds import PageKind
 from dpviz.app.state.readers import Reader, shortest
 
 _LINK, _PARTS, _STAYS = "link", "parts", "stays"
-STAYS: Mapping[str, Any] = {_STAYS: True}
+STAYS: dict[str, Any] = {_STAYS: True}
 """Metadata of a field that stays as it is when undo takes another change back, such as the camera."""
 
 

@@ -20,14 +20,14 @@ from dpviz.app.state.readers import LONGEST_TEXT, Reader, choice_reader, list_wo
 from dpviz.app.state.run import Run
 from dpviz.app.state.values import SECOND
 from dpviz.app.state.view import Pane
-from dpviz.errors import DpvizError, SettingError
+from dpviz.errors import SettingError
 from dpviz.release.older import say_new_names
 
 T = TypeVar("T")
 FURTHER_RUNS = ("second", "third", "fourth")
 """Parameters with the runs after the first one."""
 MOST_PANES = len(FURTHER_RUNS) + 1
-_MALFORMED = (ValueError, TypeError, OverflowError, RecursionError)
+_MALFORMED = (ValueError, TypeError, OverflowError, RecursionError)  # every error of dpviz is a ValueError
 _EDITED = ("False", "True", "2", "3")  # the first two were flags before there were more than two runs
 
 
@@ -46,7 +46,7 @@ def write_link(page: Page) -> dict[str, str]:
     first, *others = page.draft.runs
     pairs = ((page.draft, usual.draft), (first, usual.draft.runs[0]), (page.view, usual.view))
     query = {name: text for mine, theirs in pairs for name, text in _write_fields(kind, mine, theirs).items()}
-    query |= {name: _write_run(kind, run, first) for name, run in zip(FURTHER_RUNS, takewhile(_is_complete, others), strict=False)}
+    query |= {name: write_run(kind, run, first) for name, run in zip(FURTHER_RUNS, takewhile(_is_complete, others), strict=False)}
     if page.view.level != usual.view.level or kind.level in kind.always:
         query[kind.level] = str(page.view.level)
     if page.view.edited:
@@ -68,7 +68,7 @@ def _is_complete(run: Run) -> bool:
     return run.mechanism is not None and run.epsilon is not None and run.delta is not None
 
 
-def _write_run(kind: PageKind, run: Run, first: Run) -> str:
+def write_run(kind: PageKind, run: Run, first: Run) -> str:
     """Write a further run as JSON: its noise where its mechanism has a choice, its seed where it differs from that of the first run."""
     delta = None if run.delta is None else shortest(run.delta)
     parts = {
@@ -114,7 +114,7 @@ def read_link(kind: PageKind, query: Mapping[str, str]) -> Page:
     usual, reading = usual_page(kind), Reading(kind=kind, query=query)
     draft = reading.fields(usual.draft)
     first = reading.run(usual.draft.runs[0])
-    others = [reading.text(name, _run_reader(kind, first), None) for name in FURTHER_RUNS]
+    others = [reading.text(name, run_reader(kind, first), None) for name in FURTHER_RUNS]
     view = reading.fields(usual.view)
     panes = _read_panes(reading, usual.view.panes)
     view = replace(
@@ -151,7 +151,7 @@ class Reading:
             if len(self.query[name]) > LONGEST_TEXT:
                 raise ValueError
             return read(self.query[name])
-        except (*_MALFORMED, DpvizError):
+        except _MALFORMED:
             self.refused.append(name)
             return otherwise
 
@@ -181,12 +181,12 @@ class Reading:
 def _can_be_built(kind: PageKind, run: Run) -> bool:
     try:
         run.build(kind.family)
-    except (DpvizError, TypeError, OverflowError):
+    except _MALFORMED:
         return False
     return True
 
 
-def _run_reader(kind: PageKind, first: Run) -> Callable[[str], Run]:
+def run_reader(kind: PageKind, first: Run) -> Callable[[str], Run]:
     """Return a reader of a further run; seed and noise are those of the first run where the text says nothing of them."""
 
     def read(text: str) -> Run:

@@ -76,15 +76,24 @@ def read_toml(body: bytes, page: Page) -> Page:
     Raises:
         DpvizError: it is no configuration of a release for this page, or says what the page cannot show; the text says why.
     """
+    return page_of(read_for_page(body, page.draft.family), page)
+
+
+def read_for_page(body: bytes, family: str) -> ReleaseConfig:
+    """Read the configuration of a release of a family; whom it protects may be left open.
+
+    Raises:
+        DpvizError: the text says why it cannot be opened, and what to do.
+    """
     tables = read_tables(body)
     if isinstance(tables.get("mechanism"), list) or "study" in tables:
         raise InputError(_STUDY)
     config = from_tables(tables, asks_unit=True)
     name = config.family.name
-    if name != page.draft.family:
+    if name != family:
         other = f"open it on the {name.capitalize()} page" if name in KINDS else "there is no page for it"
         raise SettingError(f"This is a configuration of {name}: {other}.")
-    return page_of(config, page)
+    return config
 
 
 def page_of(config: ReleaseConfig, page: Page) -> Page:
@@ -93,7 +102,7 @@ def page_of(config: ReleaseConfig, page: Page) -> Page:
     Raises:
         SettingError: the page cannot show a value.
     """
-    check_limits(config)
+    _check_limits(config)
     draft = page.draft
     run, source = run_of(config, draft.runs[0]), source_of(config.data)
     draft = replace(draft, source=source, runs=(run, *draft.runs[1:]), texts=config.publication, output=config.output, beside=ALONE)
@@ -102,7 +111,7 @@ def page_of(config: ReleaseConfig, page: Page) -> Page:
         draft = replace(draft, sample=config.data.sample, size=_size_of(config.data) if config.family is POINT_FAMILY else None)
     else:
         files = replace(_files_of(config), drop_bad_rows=draft.files.drop_bad_rows)
-        draft = replace(draft, **{"uploaded" if source == UPLOAD else "by_path": files})
+        draft = replace(draft, uploaded=files) if source == UPLOAD else replace(draft, by_path=files)
     draft = replace(_with_domain(config, draft), **_regions_of(config))
     return Page(draft=draft, view=replace(page.view, level=None, asked=(), region=None))
 
@@ -247,7 +256,7 @@ def _account_of(config: ReleaseConfig) -> Account:
     return Account(name=config.dataset.name, counts_rho=isinstance(cap, ZcdpBudget), **amounts)
 
 
-def check_limits(config: ReleaseConfig) -> None:
+def _check_limits(config: ReleaseConfig) -> None:
     """Refuse values that the page's fields would not take.
 
     Raises:

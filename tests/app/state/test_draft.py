@@ -1,0 +1,117 @@
+"""A draft that is half filled in is one, says what it lacks as the page does, and makes a configuration without a seed."""
+
+from dataclasses import fields, replace
+from fractions import Fraction
+
+import pytest
+
+from dpviz.app.state.draft import Draft
+from dpviz.app.state.kinds import AREAS, KINDS, POINTS, TRIPS
+from dpviz.app.state.page import usual_page
+from dpviz.app.state.parts import Account, Box, Files
+from dpviz.app.state.python_code import write_code
+from dpviz.app.state.run import Run
+from dpviz.app.state.values import CURATE, HEXAGONS, IN_A_FILE, PERSON, SQUARES, TEACH, UPLOAD, VOUCHED
+from dpviz.errors import DpvizError, RefusedError
+from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
+from dpviz.publishing.config import DataKeys, RegionsKeys, ReleaseConfig
+from tests.app.state.pages import FILLED, filled
+
+UNSAID = Files(data=DataKeys(points="a.csv"))
+NO_COLUMN = Files(data=DataKeys(points="a.csv", contributions=3), whom=PERSON)
+NO_BOUND = Files(data=DataKeys(trips="a.csv"), whom=VOUCHED)
+
+
+@pytest.mark.parametrize(
+    ("kind", "parts", "lacks"),
+    [
+        (POINTS, {"source": "sample", "sample": None}, "Choose a sample."),
+        (POINTS, {"uploaded": Files()}, "Choose a file of points."),
+        (TRIPS, {"uploaded": Files()}, "Choose a file of trips."),
+        (POINTS, {"uploaded": UNSAID}, "Say whom the release protects: nothing is preselected."),
+        (AREAS, {"uploaded": NO_COLUMN}, "Choose the column of persons, and say the most records of one person that count."),
+        (TRIPS, {"uploaded": NO_BOUND}, "Say the most trips of one person that count."),
+        (POINTS, {"domain": Box(west=1.0)}, "Declare the domain: west, south, east and north."),
+        (POINTS, {"domain": Box(west=3, south=1, east=2, north=4)}, "West must be smaller than east"),
+        (POINTS, {"study_area": IN_A_FILE}, "Choose the file of polygons again"),
+        (AREAS, {"regions": RegionsKeys()}, "Choose a public file of regions."),
+        (AREAS, {"regions_from": HEXAGONS}, "Declare the area of the hexagons"),
+        (AREAS, {"regions_from": SQUARES}, "Declare the bounds of the squares"),
+        (AREAS, {"runs": (Run(),)}, "Choose a mechanism."),
+        (AREAS, {"runs": (Run(mechanism="magic"),)}, "There is no such mechanism of areas"),
+        (AREAS, {"runs": (Run(mechanism="flat"),)}, "Type a privacy budget ε."),
+        (TRIPS, {"runs": (Run(mechanism="top_down", epsilon=Fraction(1)),)}, "Type δ, which this noise takes."),
+    ],
+)
+def test_what_is_missing_is_said_as_the_page_says_it(kind, parts, lacks):
+    with pytest.raises(DpvizError, match=f"^{lacks}"):
+        filled(kind, **parts).draft.to_config()
+
+
+def test_a_reference_makes_no_configuration():
+    with pytest.raises(RefusedError, match="NOT PRIVATE"):
+        filled(POINTS, runs=(Run(mechanism="exact_kdtree", epsilon=Fraction(1)),)).draft.to_config()
+
+
+@pytest.mark.parametrize("page", FILLED.values(), ids=FILLED)
+def test_a_configuration_has_new_noise(page):
+    config = page.draft.to_config()
+    assert isinstance(config, ReleaseConfig)
+    assert config == replace(page.draft, runs=(replace(page.draft.runs[0], seed=77),)).to_config()
+    assert "dv.Entropy.system()" in write_code(page)
+    assert "seeded" not in write_code(page)
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_every_part_may_be_missing(kind):
+    assert Draft(family=kind.name).runs == (Run(),)
+    for item in fields(Files):
+        assert getattr(Files(), item.name) in (None, "", False, DataKeys())
+    assert usual_page(kind).draft.to_config().family is kind.family
+
+
+def test_answers_to_other_questions_are_not_in_the_configuration():
+    data = DataKeys(points="a.csv", person="rider", contributions=3, distinct=True)
+    part = filled(POINTS, uploaded=Files(data=data, whom="each")).draft.to_config().data
+    assert (part.person, part.contributions, part.distinct) == (None, None, False)
+
+
+def test_the_budget_is_in_the_currency_of_the_account():
+    first = replace(usual_page(TRIPS).draft.runs[0], epsilon=Fraction(1, 3))
+    assert isinstance(filled(TRIPS, runs=(first,)).draft.to_config().budget.budget(), ApproxBudget)
+    in_rho = filled(TRIPS, runs=(first,), account=Account(name="x", counts_rho=True, rho=Fraction(1))).draft.to_config()
+    assert isinstance(in_rho.budget.budget(), ZcdpBudget)
+    assert in_rho.dataset.cap() == ZcdpBudget(1)
+
+
+def test_a_rho_is_spent_in_curate_alone():
+    family, run = TRIPS.family, replace(usual_page(TRIPS).draft.runs[0], rho=Fraction(1, 7))
+    assert run.budget(family) == ZcdpBudget("1/7")
+    assert run.budget(family, mode=TEACH) == ApproxBudget(run.epsilon, run.delta)
+    assert Run(mechanism="quadtree", epsilon=Fraction(1), rho=Fraction(1)).budget(POINTS.family) == PureBudget(1)
+
+
+def test_without_a_name_the_file_or_the_sample_gives_it():
+    assert filled(POINTS, account=Account()).draft.to_config().dataset.name == "homes"
+    assert usual_page(AREAS).draft.to_config().dataset.name == AREAS.samples["made_up_city"].title
+
+
+def test_the_code_has_the_runs_that_maps_show_with_their_seeds():
+    page = usual_page(AREAS)
+    first = page.draft.runs[0]
+    runs = (first, replace(first, mechanism="flat", settings={}, seed=5))
+    two = replace(page, draft=replace(page.draft, runs=runs))
+    assert write_code(two).count("Entropy.seeded") == 1
+    shown = replace(two, view=replace(two.view, panes=(replace(two.view.panes[0], run=1), two.view.panes[1])))
+    code = write_code(shown)
+    assert [line.split(".")[0] for line in code.splitlines() if line.startswith("#")] == ["# Right map", "# Left map"]
+    assert "seeded(5)" in code
+    curated = replace(shown, draft=replace(shown.draft, mode=CURATE, source="sample"))
+    assert write_code(curated).count("release(") == 1
+
+
+def test_uploads_and_paths_keep_their_own_choices():
+    draft = filled(POINTS).draft
+    assert draft.files is draft.uploaded
+    assert replace(draft, source="path").files is draft.by_path
+    assert draft.source == UPLOAD
