@@ -20,16 +20,16 @@ from dpviz.app.ledger import LoadedData
 from dpviz.app.page_state import PageState
 from dpviz.app.saved_config import UNSET, Values
 from dpviz.app.session import carry_out, show_error
+from dpviz.app.state.toml import file_name, read_for_page
 from dpviz.app.state.values import CURATE
-from dpviz.errors import DpvizError, InputError, SettingError
+from dpviz.errors import DpvizError
 from dpviz.families import AREA_FAMILY, family_of
 from dpviz.publishing.config import DataPart, RegionsPart, ReleaseConfig, from_tables
-from dpviz.publishing.toml_tables import LARGEST_FILE, read_tables
+from dpviz.publishing.toml_tables import LARGEST_FILE
 from dpviz.view.escape import markdown
 
 POINTS, TRIPS, AREAS = "points", "trips", "areas"  # kinds of data; [data] names the points of areas as points
 _FILLED, _PROBLEM, _TURN = "opened filled in", "opened problem", "opened turn"
-_STUDY = "This is the configuration of a study, which dpviz compare runs: choose the configuration of a release."
 _OF_AREAS = "areas regions"  # role of the regions of areas, as "regions" and "ends" are of trips
 _SLOTS = {POINTS: "uploaded", TRIPS: "trips uploaded", AREAS: "areas uploaded"}
 OUTLINE = "areas outline"  # role of the polygons that H3 cells of areas cover
@@ -97,31 +97,15 @@ def open_text(page: PageState, body: bytes) -> None:
         DpvizError: it is no configuration of a release for this page, or says what the page cannot show; nothing has changed.
     """
     refuse_in_class("configurations to open")
-    config = read_for_page(page, body)
-    kind, names = _kind_of(page), _names_of_files(config)
+    kind = _kind_of(page)
+    config = read_for_page(body, kind)
+    names = _names_of_files(config)
     parts, values = saved_config.parts_of_page(config, page.config()), saved_config.values_at_once(config)
-    saved_config.check_limits(config)
     _set(values)
     page.change(**parts)
     st.session_state.update({f"opened {kind}": body.decode("utf-8"), _FILLED: [], REFUSED: {}})
     if names:
         st.session_state["draft files"] = {**st.session_state.get("draft files", {}), **names}
-
-
-def read_for_page(page: PageState, body: bytes) -> ReleaseConfig:
-    """Read the configuration of a release that a page can show.
-
-    Raises:
-        DpvizError: the text says why it cannot be opened, and what to do.
-    """
-    tables = read_tables(body)
-    if isinstance(tables.get("mechanism"), list) or "study" in tables:
-        raise InputError(_STUDY)
-    config = from_tables(tables, asks_unit=True)
-    if config.family not in page.families:
-        kind = config.family.name
-        raise SettingError(f"This is a configuration of {kind}: open it on the {kind.capitalize()} page.")
-    return config
 
 
 def _names_of_files(config: ReleaseConfig) -> dict[str, str]:
@@ -131,7 +115,7 @@ def _names_of_files(config: ReleaseConfig) -> dict[str, str]:
     files, role_of_regions = {config.family.name: config.data.files[0]}, _OF_AREAS if config.family is AREA_FAMILY else "regions"
     parts = ((role_of_regions, config.regions), ("ends", config.destinations))
     files |= {role if part.file else OUTLINE: part.path for role, part in parts if part is not None and part.path is not None}
-    return {_SLOTS[role]: saved_config.file_name(path) for role, path in files.items()}
+    return {_SLOTS[role]: file_name(path) for role, path in files.items()}
 
 
 def _set(values: Values) -> None:
@@ -166,7 +150,7 @@ def fill_in_upload(kind: str, name: str, digest: str, text_key: str) -> DataPart
     config = opened(kind)
     if config is None or config.data.sample is not None:
         return None
-    wanted = saved_config.file_name(config.data.files[0])
+    wanted = file_name(config.data.files[0])
     if wanted != name:
         st.caption(f":orange[The opened configuration is for {markdown(wanted)}: columns and unit are filled in once you choose it.]")
         return None
@@ -232,7 +216,7 @@ def fill_in_regions(role: str, name: str, digest: str) -> RegionsPart | None:
     part = opened_regions(role)
     if part is None or part.file is None:
         return None
-    if (wanted := saved_config.file_name(part.file)) != name:
+    if (wanted := file_name(part.file)) != name:
         st.caption(f":orange[The opened configuration is for {markdown(wanted)}: its levels are filled in once you choose it.]")
         return None
     _fill_in(f"{role} {digest}", saved_config.values_of_regions(part, role, digest))
@@ -242,7 +226,7 @@ def fill_in_regions(role: str, name: str, digest: str) -> RegionsPart | None:
 def with_kept_regions(part: RegionsPart, role: str) -> RegionsPart:
     """Return the table of a file of regions with the path, the names and the CRS of the opened configuration, if it is for this file."""
     opened_part = opened_regions(role)
-    if opened_part is None or opened_part.file is None or saved_config.file_name(opened_part.file) != part.file:
+    if opened_part is None or opened_part.file is None or file_name(opened_part.file) != part.file:
         return part
     return replace(part, file=opened_part.file, names=opened_part.names, crs=opened_part.crs)
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Self
 
+from dpviz.app.state.kinds import kind_of
+from dpviz.app.state.links import run_reader, write_run
 from dpviz.app.state.readers import (
     Camera,
     Reader,
@@ -15,11 +15,12 @@ from dpviz.app.state.readers import (
     choice_reader,
     flag_reader,
     number_reader,
-    read_amount,
     read_camera,
     read_scales,
     read_settings,
+    shortest,
 )
+from dpviz.app.state.run import Run
 from dpviz.app.state.values import (
     CURATE,
     LARGEST_DELTA,
@@ -34,11 +35,10 @@ from dpviz.app.state.values import (
     SMALLEST_RHO,
     TEACH,
 )
-from dpviz.errors import DpvizError
 from dpviz.families import POINT_FAMILY, Family
 from dpviz.mechanisms import AnyMechanism
 from dpviz.mechanisms.base import GAUSSIAN, LAPLACE, NOISES, Share
-from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, ZcdpBudget
+from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, ZcdpBudget, exact
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +58,7 @@ class PageConfig:
         shown: what the map shows; in Teach, what the right one of two maps shows.
         left: what the left map shows, in Teach.
         run: number of the run in Teach, the seed of its noise.
-        second: mechanism, settings, epsilon (as text), delta and perhaps noise of the second run, in Teach; empty until a map shows it.
+        second: mechanism, settings and budget of the second run, in Teach; None until a map shows it.
         editing: whether the controls of mechanism and budget are those of the second run.
         raw: whether counts are shown as first measured, in Teach.
         relative: whether errors are in percent of an average count, or else in records.
@@ -96,7 +96,7 @@ class PageConfig:
     shown: str
     left: str
     run: int = 1
-    second: dict[str, Any] = field(default_factory=dict)
+    second: Run | None = None
     editing: bool = False
     raw: bool = False
     relative: bool = True
@@ -157,22 +157,22 @@ class PageConfig:
 
     def second_run(self) -> Self:
         """Return the configuration of the second run: the same data, with a mechanism, settings and budget of its own."""
-        if not self.second:
+        run = self.second
+        if run is None or run.epsilon is None or run.delta is None:
             return self
-        return replace(
-            self,
-            mechanism=self.second["mechanism"],
-            settings=self.second["settings"],
-            epsilon=read_amount(self.second["epsilon"], "ε", SMALLEST_EPSILON, LARGEST_EPSILON),
-            delta=self.second["delta"],
-            noise=self.second.get("noise", self.noise),
-            rho=None,
-        )
+        amounts = {"epsilon": shortest(run.epsilon), "delta": shortest(run.delta), "rho": None}
+        return replace(self, mechanism=run.mechanism, settings=run.settings, noise=run.noise, **amounts)
 
-    def as_second(self) -> dict[str, Any]:
-        """Return mechanism, settings and budget in the form of `second`; the noise is among them where the mechanism has a choice."""
-        run = {"mechanism": self.mechanism, "settings": self.settings, "epsilon": str(self.epsilon), "delta": float(self.delta)}
-        return run | ({"noise": self.noise} if self.family.choices[self.mechanism].noise_by_budget else {})
+    def as_second(self) -> Run:
+        """Return mechanism, settings and budget as the second run."""
+        amounts = {"epsilon": exact(self.epsilon, "ε"), "delta": exact(self.delta, "δ")}
+        return Run(mechanism=self.mechanism, settings=self.settings, noise=self.noise, **amounts)
+
+    def own_texts(self) -> dict[str, str]:
+        """Return the second run as a parameter of a link, without a seed: that of the first run holds for both."""
+        if self.second is None:
+            return {}
+        return {"second": write_run(kind_of(self.family.name), replace(self.second, seed=1), replace(self.as_second(), seed=1))}
 
     @classmethod
     def run_readers(cls) -> dict[str, Reader]:
@@ -186,7 +186,7 @@ class PageConfig:
             "noise": choice_reader(*NOISES),
             "rho": amount_reader(SMALLEST_RHO, LARGEST_RHO),
             "run": number_reader(1, LARGEST_SEED, int),
-            "second": second_reader(cls.family),
+            "second": run_reader(kind_of(cls.family.name), Run()),
             "editing": flag_reader,
             "raw": flag_reader,
             "relative": flag_reader,
@@ -195,23 +195,3 @@ class PageConfig:
             "swipe": number_reader(LEAST_CUT, MOST_CUT, float),
             "present": flag_reader,
         }
-
-
-def second_reader(family: Family) -> Callable[[str], dict[str, Any]]:
-    """Return a reader of the second run of a link; it raises ValueError if a mechanism could not be built from it."""
-
-    def read(text: str) -> dict[str, Any]:
-        values = read_settings(text)
-        if values.keys() - {"noise"} != {"mechanism", "settings", "epsilon", "delta"} or values["mechanism"] not in family.choices:
-            raise ValueError
-        noise = {"noise": choice_reader(*NOISES)(values["noise"])} if "noise" in values else {}
-        settings = read_settings(json.dumps(values["settings"]))
-        try:
-            read_amount(values["epsilon"], "ε", SMALLEST_EPSILON, LARGEST_EPSILON)
-            family.choices[values["mechanism"]].from_settings(settings)
-        except DpvizError:
-            raise ValueError from None
-        delta = number_reader(SMALLEST_DELTA, LARGEST_DELTA, float)(values["delta"])
-        return {"mechanism": values["mechanism"], "settings": settings, "epsilon": str(values["epsilon"]), "delta": delta} | noise
-
-    return read

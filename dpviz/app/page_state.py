@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import time
-from collections import deque
 from collections.abc import Collection, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,18 +13,18 @@ import streamlit as st
 from dpviz.app.class_mode import describe_restricted, restrict
 from dpviz.app.ledger import LoadedData, record_private_look, record_public_look
 from dpviz.app.session import check_link, to_query, widget_for
+from dpviz.app.state.history import History
+from dpviz.app.state.linked import names_that_stay
 from dpviz.app.state.readers import describe_refused
 from dpviz.app.state.values import CURATE, TEACH
+from dpviz.app.state.view import View
 from dpviz.errors import SettingError
 from dpviz.families import Family
 from dpviz.mechanisms import AnyMechanism
 from dpviz.release.older import say_new_names
 
 DRAFT, DRAFT_WORD = "draft", "draft word"  # a parameter of the address in Curate, and where the session holds it: see `drafts`
-MOST_UNDONE = 50  # changes that can be taken back
-SECONDS_TOGETHER = 1.5
 UNPAID = "In Curate every draw is paid for: name the dataset and its cap first. Nothing was drawn or spent."
-_NOT_UNDONE = frozenset({"camera", "swipe", "scales", "present", "box"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +65,7 @@ class PageState:
         after = replace(before, **updates)
         if after == before:
             return
-        self._keep_for_undo(before, frozenset(updates))
+        self._keep_for_undo(before, updates.keys())
         st.session_state.pop(self._refused, None)
         st.session_state[self.key] = after
 
@@ -88,7 +87,7 @@ class PageState:
         """Set the configuration as the address of a link would; `undo` takes it back."""
         before, after = self.config(), self._read(link)
         if after != before:
-            self._history().append(before)
+            self._keep_for_undo(before, frozenset())
         st.session_state[self.key] = after
 
     def _read(self, link: Mapping[str, str]) -> Any:
@@ -109,31 +108,31 @@ class PageState:
         self.config()
         return str(st.session_state.get(self._refused, ""))
 
-    def _keep_for_undo(self, before: Any, names: frozenset[str]) -> None:
-        """Keep a configuration for `undo`; quick changes of the same parts, as a slider makes them, are taken back together."""
-        history, last, now = self._history(), f"{self.key} last change", time.monotonic()
-        changed, when = st.session_state.get(last, (frozenset(), -math.inf))
-        is_new = changed != names or now - when > SECONDS_TOGETHER or not history
-        st.session_state[last] = (names, now)
-        if is_new:
-            history.append(before)
+    def _keep_for_undo(self, before: Any, names: AbstractSet[str]) -> None:
+        """Keep a configuration for `undo`, before parts of these names change; no names stand for a change of its own."""
+        st.session_state[self._history_key] = self._history.keep(before, names, now=time.monotonic())
 
-    def _history(self) -> deque[Any]:
-        return st.session_state.setdefault(f"{self.key} history", deque(maxlen=MOST_UNDONE))  # type: ignore[no-any-return]
+    @property
+    def _history_key(self) -> str:
+        return f"{self.key} history"
+
+    @property
+    def _history(self) -> History[Any]:
+        return st.session_state.get(self._history_key, History())  # type: ignore[no-any-return]
 
     @property
     def can_undo(self) -> bool:
         """Whether there is a change to take back."""
-        return bool(self._history())
+        return bool(self._history.before)
 
     def undo(self) -> None:
         """Take the last change back; the camera, the swipe bar, the scales and the box stay."""
-        if history := self._history():
-            kept = {name: getattr(self.config(), name) for name in _NOT_UNDONE if hasattr(self.config(), name)}
-            st.session_state.pop(f"{self.key} last change", None)
+        before, history = self._history.undo()
+        if before is not None:
+            kept = {name: getattr(self.config(), name) for name in names_that_stay(View) if hasattr(before, name)}
             st.session_state.pop(self._refused, None)
-            st.session_state[self.key] = replace(history[-1], **kept)
-            history.pop()
+            st.session_state[self.key] = replace(before, **kept)
+            st.session_state[self._history_key] = history
 
     def offered_mechanisms(self) -> list[str]:
         """Return the keys of the mechanisms that may be used in the present mode: all of them in Teach, the private ones in Curate."""

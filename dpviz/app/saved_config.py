@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from pathlib import PurePath
 from typing import Any
 
 import streamlit as st
@@ -18,8 +17,11 @@ import streamlit as st
 from dpviz.app.ledger import Funding, LoadedData, Source
 from dpviz.app.page_config import PageConfig
 from dpviz.app.points.state import OWN_BOUNDS, SIDES
-from dpviz.app.state.readers import read_amount
+from dpviz.app.state.kinds import kind_of
+from dpviz.app.state.page import usual_page
+from dpviz.app.state.readers import shortest
 from dpviz.app.state.run import convert_to_currency
+from dpviz.app.state.toml import page_of, run_of, source_of
 from dpviz.app.state.values import (
     A_FILE,
     ALONE,
@@ -27,21 +29,10 @@ from dpviz.app.state.values import (
     EVERY_ROW,
     EVERYWHERE,
     HEXAGONS,
-    LARGEST_CAP,
-    LARGEST_CAP_DELTA,
-    LARGEST_DELTA,
-    LARGEST_EPSILON,
-    LARGEST_ORDER,
-    LARGEST_RHO,
-    MOST_MADE_UP,
-    MOST_PER_PERSON,
-    ON_LAND,
+    IN_A_FILE,
+    PATH,
     PERSON,
-    SMALLEST_CAP,
-    SMALLEST_DELTA,
-    SMALLEST_EPSILON,
-    SMALLEST_RHO,
-    SMALLEST_RHO_CAP,
+    SAMPLE,
     SQUARES,
     USUAL_FOLDER,
     VOUCHED,
@@ -52,11 +43,11 @@ from dpviz.data.reading.outline import LAND
 from dpviz.data.reading.safety import format_of
 from dpviz.data.reading.text_rows import SEPARATORS
 from dpviz.data.roles import NO_COUNT, says_none
-from dpviz.errors import DpvizError, SettingError
-from dpviz.families import AREA_FAMILY
-from dpviz.mechanisms.base import GAUSSIAN, LAPLACE, AnyMechanism
+from dpviz.errors import DpvizError
+from dpviz.families import AREA_FAMILY, TRIP_FAMILY
+from dpviz.mechanisms.base import AnyMechanism
 from dpviz.privacy.accounts import amount_of
-from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, ZcdpBudget
+from dpviz.privacy.budget import Budget
 from dpviz.publishing.config import (
     BudgetPart,
     DataPart,
@@ -70,14 +61,12 @@ from dpviz.publishing.config import (
 )
 from dpviz.publishing.order import TEXT_NAMES
 from dpviz.publishing.toml_tables import TOML
-from dpviz.release.tables import FORMATS, USUAL_FORMATS
-from dpviz.samples.points import POINT_SAMPLES
+from dpviz.release.tables import USUAL_FORMATS
 
 FILE_NAME = "release.toml"
 NONE = "(none)"
 IDS, COORDINATES = "Ids of regions", "Coordinates"
 GRID_SIDES = tuple(f"areas grid {side}" for side in ("west", "east", "south", "north"))  # keys of the box of hexagons or squares
-_PATTERN_SIGNS = frozenset("*?[")
 
 
 class Preset:
@@ -197,99 +186,23 @@ def parts_of_page(config: ReleaseConfig, page: PageConfig) -> dict[str, Any]:
     Raises:
         DpvizError: the page cannot show a value.
     """
-    mechanism, data = config.mechanism.build(config.family), config.data
-    budget, is_area = config.budget.budget(), config.family is AREA_FAMILY
-    takes_delta = not isinstance(budget, PureBudget) if mechanism.noise_by_budget else mechanism.needs_delta
-    parts = {"mechanism": mechanism.key, "settings": mechanism.non_defaults()}
-    parts |= _budget_parts(mechanism, budget, page, takes_delta=takes_delta)
-    if mechanism.noise_by_budget:
-        parts["noise"] = GAUSSIAN if takes_delta else LAPLACE
-    parts["source"] = "sample" if data.sample is not None else _source_of_files(data)
-    if data.sample is not None:
-        parts["sample"] = data.sample
-    if is_area:
+    draft = page_of(config, usual_page(kind_of(config.family.name))).draft
+    run = run_of(config, page.as_second())
+    parts: dict[str, Any] = {"mechanism": run.mechanism, "settings": run.settings, "noise": run.noise, "source": draft.source}
+    parts |= {name: None if (value := getattr(run, name)) is None else shortest(value) for name in ("epsilon", "delta", "rho")}
+    if config.data.sample is not None:
+        parts["sample"] = config.data.sample
+    if config.family is AREA_FAMILY:
         return parts | {"level": None, "asked": ()}
-    if not data.is_points:
+    if config.family is TRIP_FAMILY:
         return parts | {"beside": ALONE, "level": None, "region": None}
-    parts["study_area"] = ON_LAND if config.domain is not None and config.domain.study_area == LAND else EVERYWHERE
-    return parts | {"order": _order_of(config), "zoom": None} | ({"size": _size_of(data)} if data.sample is not None else {})
-
-
-def _budget_parts(mechanism: AnyMechanism, budget: Budget, page: PageConfig, *, takes_delta: bool) -> dict[str, Any]:
-    """Return epsilon, delta and rho of a page."""
-    rho, delta = None, page.delta
-    if isinstance(budget, ZcdpBudget):
-        if not takes_delta:
-            raise SettingError(f"{mechanism.title} spends ε alone: give epsilon under [budget] in place of rho.")
-        rho = read_amount(budget.rho, "ρ", SMALLEST_RHO, LARGEST_RHO)
-        implied = round(float(budget.to_approx(delta, mechanism.conversion).epsilon), 6)
-        epsilon = Fraction(repr(min(max(implied, SMALLEST_EPSILON), LARGEST_EPSILON)))  # shown only; it is rho that is spent
-    else:
-        if takes_delta != isinstance(budget, ApproxBudget):
-            needs = "needs a delta: give one" if takes_delta else "spends ε alone: leave delta out"
-            raise SettingError(f"{mechanism.title} {needs} under [budget].")
-        epsilon = budget.epsilon
-    if isinstance(budget, ApproxBudget):
-        delta = read_amount(budget.delta, "On this page, δ", SMALLEST_DELTA, LARGEST_DELTA)
-    return {"epsilon": read_amount(epsilon, "On this page, ε", SMALLEST_EPSILON, LARGEST_EPSILON), "delta": delta, "rho": rho}
-
-
-def _source_of_files(data: DataPart) -> str:
-    """Return whether the page asks for an upload or for a path."""
-    if len(data.files) > 1:
-        raise SettingError(
-            "The page takes one file, one pattern or one folder, and this configuration lists several files: put them into one folder,"
-            " or run it with the command line."
-        )
-    path = data.files[0]
-    plain = not _PATTERN_SIGNS & set(path) and not PurePath(path).is_absolute() and PurePath(path).suffix != ""
-    return "upload" if plain else "path"
-
-
-def file_name(path: str) -> str:
-    """Return the name of a file without its folders, whichever way they are written.
-
-    >>> file_name("data/homes.csv"), file_name("C:/data/homes.csv")
-    ('homes.csv', 'homes.csv')
-    """
-    return PurePath(path.replace("\\", "/")).name
-
-
-def _size_of(data: DataPart) -> int | None:
-    """Return the number of records of a sample of points; None for its usual number."""
-    about = POINT_SAMPLES[str(data.sample)]
-    if data.size is not None and not (about.synthetic and 1 <= data.size <= MOST_MADE_UP):
-        most = f"give [data] size from 1 to {MOST_MADE_UP:,}" if about.synthetic else "leave [data] size out"
-        raise SettingError(f"{about.title}: {most}.")
-    return data.size
-
-
-def _order_of(config: ReleaseConfig) -> int:
-    """Return the order of the domain of points, which must be the sample's own if it is a sample."""
-    own = None if config.data.sample is None else POINT_SAMPLES[config.data.sample].domain
-    domain = own if config.domain is None else config.domain.domain()
-    if domain is None:
-        raise SettingError("Points need a [domain].")
-    if own is not None and (domain.bounds, domain.crs) != (own.bounds, own.crs):
-        raise SettingError("The page counts a sample on its own domain only: run this configuration with the command line.")
-    if own is not None and config.domain is not None and config.domain.study_area not in (None, LAND):
-        raise SettingError("The page cannot open the study area of a sample: run this configuration with the command line.")
-    if own is None and config.domain is not None and config.domain.study_area == LAND:
-        raise SettingError("The page masks files by polygons of a file, not by land: run this configuration with the command line.")
-    if domain.order > LARGEST_ORDER:
-        raise SettingError(f"The page takes an order of at most {LARGEST_ORDER}: run finer domains with the command line.")
-    return domain.order
+    area = EVERYWHERE if draft.study_area == IN_A_FILE else draft.study_area  # Curate has a switch for the polygons of a file
+    return parts | {"study_area": area, "order": draft.order, "zoom": None} | ({"size": draft.size} if draft.source == SAMPLE else {})
 
 
 def values_at_once(config: ReleaseConfig) -> Values:
-    """Return the values of widgets that need no file: texts of the publication, domain, CRS, engine.
-
-    Raises:
-        SettingError: the page cannot show a value.
-    """
+    """Return the values of widgets that need no file: texts of the publication, domain, CRS, engine."""
     data, texts = config.data, config.publication
-    if unknown := [name for name in config.output.formats if name not in FORMATS]:
-        raise SettingError(f"[output] formats has {unknown[0][:40]!r}; there are {', '.join(FORMATS)}.")
     values: Values = {f"publication {name}": getattr(texts, name) for name in TEXT_NAMES}
     values |= {"publication formats": list(config.output.formats), "publication folder": config.output.folder}
     if data.sample is not None:
@@ -305,19 +218,10 @@ def values_at_once(config: ReleaseConfig) -> Values:
 
 
 def _regions_values(config: ReleaseConfig) -> Values:
-    """Return the values of the widgets of regions without a file of ids.
-
-    Raises:
-        SettingError: the page takes only a file of regions.
-    """
-    parts = [part for part in (config.regions, config.destinations) if part is not None]
-    takes_grids = config.family is AREA_FAMILY
-    if any(part.polygons or (part.file is None and not takes_grids) for part in parts):
-        others = ", H3 cells or squares" if takes_grids else ""
-        raise SettingError(f"The page takes a file of regions with ids{others}: run this configuration with the command line.")
-    if not takes_grids:
+    """Return the values of the widgets of the regions of areas; none for trips."""
+    part = config.regions
+    if part is None or config.family is not AREA_FAMILY:
         return {}
-    part = parts[0]
     values: Values = {"areas regions kind": HEXAGONS if part.h3 else SQUARES if part.squares else A_FILE}
     if part.file is not None:
         return values
@@ -429,25 +333,6 @@ def values_of_account(config: ReleaseConfig, digest: str) -> Values:
     return values
 
 
-def check_limits(config: ReleaseConfig) -> None:
-    """Refuse numbers that the page's fields would not take.
-
-    Raises:
-        SettingError: the bound per person, or the cap, is out of the page's range.
-    """
-    if not 1 <= (config.data.contributions or 1) <= MOST_PER_PERSON:
-        raise SettingError(f"On this page, [data] contributions must be from 1 to {MOST_PER_PERSON:,}.")
-    cap = config.dataset.cap()
-    for name, amount in ({} if cap is None else amount_of(cap)).items():
-        low, high = {
-            "epsilon": (SMALLEST_CAP, LARGEST_CAP),
-            "delta": (0, LARGEST_CAP_DELTA),
-            "rho": (SMALLEST_RHO_CAP, LARGEST_CAP),
-        }[name]
-        if not low <= amount <= high:
-            raise SettingError(f"On this page, [dataset] cap_{name} must be from {low:g} to {high:g}.")
-
-
 def kept_of_data(data: DataPart, *, asks_for_crs: bool) -> dict[str, Any]:
     """Return the fields of [data] that a page shows nowhere; they are written again when the page is saved.
 
@@ -464,7 +349,7 @@ def kept_of_data(data: DataPart, *, asks_for_crs: bool) -> dict[str, Any]:
 
 def describe_kept(config: ReleaseConfig) -> str:
     """Say what of a configuration the page shows nowhere and writes again when it is saved; "" if it shows all."""
-    table, by_path = TOML.write(config.data), config.data.sample is None and _source_of_files(config.data) == "path"
+    table, by_path = TOML.write(config.data), config.data.sample is None and source_of(config.data) == PATH
     hidden = [f"[data] {name}" for name in ("engine", "may_be_empty") if name in table and not (name == "engine" and by_path)]
     for title, part in (("regions", config.regions), ("destinations", config.destinations)):
         hidden += [f"[{title}] {name}" for name in ("names", "crs") if part is not None and part.file and getattr(part, name)]

@@ -213,14 +213,18 @@ def show_error(text: str) -> None:
 
 
 def to_query(config: Any) -> dict[str, str]:
-    """Return the parameters of a link to a configuration; the source of the data is left out, and defaults not in `always_in_link`."""
+    """Return the parameters of a link to a configuration; the source of the data is left out, and defaults not in `always_in_link`.
+
+    A configuration may write some of them itself: its `own_texts()` returns these.
+    """
     defaults = type(config)()
     changed = {f.name: getattr(config, f.name) for f in fields(config) if getattr(config, f.name) != getattr(defaults, f.name)}
     changed.pop("source", None)
     changed |= {name: getattr(config, name) for name in getattr(config, "always_in_link", ())}
+    own = config.own_texts() if hasattr(config, "own_texts") else {}
     return {
         name: json.dumps(value, separators=(",", ":")) if isinstance(value, dict | tuple) else str(value) for name, value in changed.items()
-    }
+    } | {name: own[name] for name in own.keys() & changed.keys()}
 
 
 def read_link(kind: type[Any], query: Mapping[str, str]) -> Any:

@@ -311,7 +311,7 @@ class TestReferences:
         for button in [each for each in app.button if each.key == "equal"]:
             fine(button.click().run())
             assert app.session_state["config"].left == SECOND
-            assert app.session_state["config"].second["mechanism"] == "quadtree"
+            assert app.session_state["config"].second.mechanism == "quadtree"
 
     def test_curate_refuses_them_and_loses_nothing(self):
         app = points_app(EXACT | {"mode": "Curate"})

@@ -13,8 +13,9 @@ from dpviz.app.cards import WHERE, Cards
 from dpviz.app.files import ask_for_file, upload_types
 from dpviz.app.points.where import box_in, choose_place
 from dpviz.app.regions_file import choose_regions, make_regions_part
-from dpviz.app.saved_config import GRID_SIDES, file_name
+from dpviz.app.saved_config import GRID_SIDES
 from dpviz.app.session import show_error
+from dpviz.app.state.toml import file_name
 from dpviz.app.state.values import A_FILE, HEXAGONS, KINDS_OF_REGIONS, SQUARES
 from dpviz.errors import DpvizError, SettingError
 from dpviz.publishing.config import NO_CRS, RegionsPart

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from dpviz.app.class_mode import largest_order
@@ -22,7 +23,7 @@ def choose_order() -> int:
 def _change_order(order: int) -> None:
     """Change the resolution. A custom split that has a share for each level of the old one is dropped, for both runs."""
     how = config()
-    second = {**how.second, "settings": _fitting_settings(how.second_run(), order)} if how.second else {}
+    second = None if how.second is None else replace(how.second, settings=_fitting_settings(how.second_run(), order))
     POINTS.change(order=order, settings=_fitting_settings(how, order), second=second)
 
 
