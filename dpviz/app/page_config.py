@@ -160,13 +160,13 @@ class PageConfig:
         run = self.second
         if run is None or run.epsilon is None or run.delta is None:
             return self
-        amounts = {"epsilon": shortest(run.epsilon), "delta": shortest(run.delta), "rho": None}
-        return replace(self, mechanism=run.mechanism, settings=run.settings, noise=run.noise, **amounts)
+        parts: dict[str, Any] = {"mechanism": run.mechanism, "settings": run.settings, "noise": run.noise}
+        return replace(self, **parts, epsilon=shortest(run.epsilon), delta=shortest(run.delta), rho=None)
 
     def as_second(self) -> Run:
         """Return mechanism, settings and budget as the second run."""
-        amounts = {"epsilon": exact(self.epsilon, "ε"), "delta": exact(self.delta, "δ")}
-        return Run(mechanism=self.mechanism, settings=self.settings, noise=self.noise, **amounts)
+        epsilon, delta = exact(self.epsilon, "ε"), exact(self.delta, "δ")
+        return Run(mechanism=self.mechanism, settings=self.settings, noise=self.noise, epsilon=epsilon, delta=delta)
 
     def own_texts(self) -> dict[str, str]:
         """Return the second run as a parameter of a link, without a seed: that of the first run holds for both."""
