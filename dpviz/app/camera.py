@@ -34,16 +34,16 @@ def opening(page: PageState, frame: object) -> Opening:
     """Return how the canvas of a page opens in this visit. Once the frame has changed, the camera is forgotten.
 
     Args:
-        page: its configuration has a `camera`, and may have a `swipe`.
+        page: what its `looks` hold has a `camera`, and may have a `swipe`.
         frame: the public frame of the maps: a domain, or regions.
     """
     key, visit = f"{page.key} opening", st.session_state.get("visit", 0)
     known_visit, known_frame, opens = st.session_state.get(key, (None, frame, Opening()))
     if known_frame != frame:
-        page.change_for_good(camera=None)
+        page.look(camera=None)
         opens = Opening(visit=visit, swipe=opens.swipe)
     elif known_visit != visit:
-        opens = Opening(visit=visit, camera=page.config().camera, swipe=getattr(page.config(), "swipe", None))
+        opens = Opening(visit=visit, camera=page.looks.camera, swipe=getattr(page.looks, "swipe", None))
     st.session_state[key] = (visit, frame, opens)
     return opens  # type: ignore[no-any-return]
 
@@ -63,9 +63,9 @@ def open_scene(page: PageState, scene: Scene, frame: object) -> Scene:
 def keep_camera(page: PageState, camera: Camera) -> None:
     """Put a camera that has come to rest into the configuration."""
     longitude, latitude, zoom = camera
-    page.change_for_good(camera=(round(longitude, 5), round(latitude, 5), round(zoom, 4)))
+    page.look(camera=(round(longitude, 5), round(latitude, 5), round(zoom, 4)))
 
 
 def keep_swipe(page: PageState, at: float | None) -> None:
     """Put the position of the swipe bar into the configuration; None for maps side by side."""
-    page.change_for_good(swipe=at)
+    page.look(swipe=at)

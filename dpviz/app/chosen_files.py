@@ -15,7 +15,7 @@ from dpviz.app.cards import DATA, Cards
 from dpviz.app.files import COUNT_COPIES, count_by_path, path_files
 from dpviz.app.ledger import Source
 from dpviz.app.page_data import PageData
-from dpviz.app.page_state import PageState
+from dpviz.app.page_state import FamilyState
 from dpviz.app.session import show_error
 from dpviz.app.state.values import CURATE
 from dpviz.app.text_format import choose_text_format
@@ -75,7 +75,7 @@ class FileKind(Generic[About, Frame]):
         unit: what is counted.
     """
 
-    page: PageState
+    page: FamilyState
     kind: str
     field: str
     describe_upload: Callable[[str, str, bytes, cached.Options], About]
@@ -112,7 +112,7 @@ def choose_files(
     kind: FileKind[About, Frame], cards: Cards, ask: Callable[[], tuple[str, bytes] | None]
 ) -> ChosenFiles[About, Frame] | None:
     """Ask for files by upload, which `ask` does, or by path; None until they are chosen."""
-    if kind.page.config().source != "upload":
+    if kind.page.draft.source != "upload":
         return _choose_paths(kind, cards)
     kept = ask()
     return None if kept is None else read_upload(kind, *kept, cards)
@@ -241,5 +241,5 @@ def data_of_files(
         **more,
     )
     notes = (left_out(opened.data), *getattr(opened.data, "notes", ()))
-    show_left_out(data, notes, private=kind.page.config().mode == CURATE)
+    show_left_out(data, notes, private=kind.page.draft.mode == CURATE)
     return data

@@ -10,6 +10,8 @@ import streamlit as st
 
 from dpviz.app.class_mode import class_mode
 from dpviz.app.door import TOKEN
+from dpviz.app.state.draft import Draft
+from dpviz.app.state.page import Page
 from dpviz.app.state.values import EVERYWHERE, IN_A_FILE
 
 _SAME = "Whoever opens this address sees the same: sample, settings, what is shown, and the noise, by its seed."
@@ -25,7 +27,7 @@ _CONFIGS = {
     "Papers": "papers config",
 }  # keys of the session's state
 _SETTINGS_OF_LESSONS, _LESSON = "learn knobs", "learn at"
-_SEEDS = frozenset({"run", "seed", "draw"})  # what the pages call the seed of the noise
+_SEEDS = frozenset({"seed", "draw"})  # what the pages call the seed of the noise
 _OF_ONE_PERSON = frozenset({"present", "draft"})
 
 
@@ -45,6 +47,7 @@ def _offer(page: str) -> None:
 def _show_link(page: str) -> None:
     kept = st.session_state
     config = kept[_SETTINGS_OF_LESSONS][kept[_LESSON]] if page == "Learn" else kept.get(_CONFIGS[page])
+    config = config.draft if isinstance(config, Page) else config
     if config is None:  # right after the session has forgotten it
         return
     if getattr(config, "source", "sample") != "sample" or getattr(config, "mode", "Teach") != "Teach":
@@ -61,6 +64,8 @@ def _show_link(page: str) -> None:
 
 def seed_of(config: Any) -> dict[str, str]:
     """Return the seed of what a page shows as a parameter of a link, which leaves out the usual one: another version may have another."""
+    if isinstance(config, Draft):
+        return {"run": str(config.run.seed)}
     return {field.name: str(getattr(config, field.name)) for field in fields(config) if field.name in _SEEDS}
 
 

@@ -10,13 +10,14 @@ from typing import Any
 import streamlit as st
 
 from dpviz.amounts import format_decimal
-from dpviz.app.page_state import PageState
+from dpviz.app.page_state import FamilyState
 from dpviz.app.session import carry_out
 from dpviz.app.state.values import SECOND
 from dpviz.app.two_runs import LEFT_RUN, RIGHT_RUN, ShownRun
 from dpviz.lessons import LESSONS
 from dpviz.mechanisms import AnyMechanism
 from dpviz.mechanisms.contrasts import NO_BUDGET
+from dpviz.privacy.budget import exact
 from dpviz.privacy.receipt import Receipt
 from dpviz.publishing.dry_run import LARGEST, SMALLEST, WantedError, compute_error
 from dpviz.view.escape import markdown
@@ -40,7 +41,7 @@ class Equal:
     epsilon: float | None = None
 
 
-def show_contrasts(page: PageState, shown: ShownRun, private: AnyMechanism, wanted_of: Callable[[Any], tuple[WantedError, str]]) -> None:
+def show_contrasts(page: FamilyState, shown: ShownRun, private: AnyMechanism, wanted_of: Callable[[Any], tuple[WantedError, str]]) -> None:
     """Say of each run on the maps that is a contrast why it is not private, and which ε makes a private mechanism as useful.
 
     Args:
@@ -50,12 +51,12 @@ def show_contrasts(page: PageState, shown: ShownRun, private: AnyMechanism, want
         wanted_of: returns the error of a run that the private mechanism should have, and where it has it, as of `compare_with_private`.
     """
     for what, whose in ((shown.first, RIGHT_RUN), (shown.second, LEFT_RUN)):
-        if what is not None and (mechanism := type(what.config.build())).attack:
+        if what is not None and (mechanism := type(what.draft.build())).attack:
             useful = compare_with_private(private, what.data.counts, *wanted_of(what), what.data.unit)
-            show_contrast(page, mechanism, what.release.receipt, useful, whose if page.config().shows_second else "")
+            show_contrast(page, mechanism, what.release.receipt, useful, whose if page.page.shows_second else "")
 
 
-def show_contrast(page: PageState, mechanism: type[AnyMechanism], receipt: Receipt, equal: Equal, whose: str = "") -> None:
+def show_contrast(page: FamilyState, mechanism: type[AnyMechanism], receipt: Receipt, equal: Equal, whose: str = "") -> None:
     """Show why a method is not private, with the lesson in which the attack runs, what it does promise, and how useful it is.
 
     Args:
@@ -74,10 +75,12 @@ def show_contrast(page: PageState, mechanism: type[AnyMechanism], receipt: Recei
         st.button(text, key=f"{page.prefix}equal", on_click=carry_out(lambda: _show_beside(page, equal)))
 
 
-def _show_beside(page: PageState, equal: Equal) -> None:
+def _show_beside(page: FamilyState, equal: Equal) -> None:
     """Put the private mechanism on the left map, at the ε at which it is as useful."""
-    how = replace(page.config(), mechanism=equal.private.key, settings=equal.private.non_defaults(), epsilon=equal.epsilon)
-    page.change(left=SECOND, second=how.as_second(), editing=False)
+    first = page.page.draft.run
+    epsilon, settings = exact(equal.epsilon, "ε"), equal.private.non_defaults()
+    private = replace(first, mechanism=equal.private.key, settings=settings, epsilon=epsilon, rho=None)
+    page.change(draft={"runs": (first, private)}, view={"panes": page.view.with_left(SECOND), "edited": 0})
 
 
 def link_to_lesson(key: str) -> str:

@@ -14,8 +14,9 @@ import streamlit as st
 
 from dpviz.amounts import format_budget_symbols
 from dpviz.app.fields import Field, in_range, problem_with
-from dpviz.app.page_state import PageState
+from dpviz.app.page_state import FamilyState
 from dpviz.app.session import show_value, widget_for
+from dpviz.app.state.linked import write_text
 from dpviz.app.state.readers import read_amount
 from dpviz.app.state.values import CURATE, LARGEST_DELTA, LARGEST_EPSILON, SMALLEST_DELTA, SMALLEST_EPSILON
 from dpviz.app.words import choice_words, plain_choice
@@ -29,6 +30,7 @@ from dpviz.privacy.shares import normalise_shares, redistribute
 from dpviz.view.escape import markdown
 
 EPSILONS = [round(step * 10.0**power, 3) for power in (-2, -1, 0) for step in (1, 1.5, 2, 3, 5, 7)] + [10.0]
+USUAL_EPSILON, USUAL_DELTA = 0.5, 1e-6  # where the sliders stand while none is typed
 DELTAS = [10.0**power for power in range(-12, -3)]
 SPLIT_SETTINGS = ("split", "weights")
 CUSTOM = "custom"  # a split by weights of its own
@@ -61,26 +63,27 @@ _JS = (Path(__file__).parent / "split_bar.js").read_text("utf-8")
 _bar = st.components.v2.component(_NAME, html=_HTML, css=_CSS, js=_JS)
 
 
-def mechanism_controls(page_state: PageState) -> None:
+def mechanism_controls(page_state: FamilyState) -> None:
     """Choose the mechanism and its settings."""
-    config, offered = page_state.config(), page_state.offered_mechanisms()
+    draft, offered = page_state.draft, page_state.offered_mechanisms()
+    chosen = draft.run.mechanism if draft.run.mechanism in offered else None
 
     def menu_entry(key: str) -> str:  # the part of the menu comes last, since narrow menus cut the end
         kind = page_state.mechanisms[key]
         return f"{kind.title} · {kind.menu_group.lower()}" if kind.menu_group else kind.title
 
-    st.markdown("##### Mechanism" if config.mode == CURATE else "##### 2 Mechanism")  # Curate numbers its cards
+    st.markdown("##### Mechanism" if draft.mode == CURATE else "##### 2 Mechanism")  # Curate numbers its cards
     st.selectbox(
         "Mechanism",
         offered,
-        index=0 if config.mechanism in offered else None,
+        index=0 if chosen else None,
         placeholder="Choose a private mechanism",
         format_func=menu_entry,
         label_visibility="collapsed",
-        **widget_for("mechanism", config.mechanism if config.mechanism in offered else None, partial(_choose_mechanism, page_state)),
+        **widget_for("mechanism", chosen, partial(_choose_mechanism, page_state)),
     )
     page_state.refuse_reference()
-    mechanism = page_state.mechanisms[config.mechanism]
+    mechanism = page_state.mechanisms[str(draft.run.mechanism)]
     (st.caption if mechanism.private else st.warning)(mechanism.summary)
     if advised := [kind for key in offered if (kind := page_state.mechanisms[key]).advice]:
         with st.expander("When to take which"):
@@ -88,7 +91,7 @@ def mechanism_controls(page_state: PageState) -> None:
                 st.markdown(f"**{markdown(first)}**")
             st.markdown("\n".join(f"* **{markdown(kind.title)}**: {markdown(kind.advice)}" for kind in advised))
     rules = [rule for rule in mechanism.rules() if rule.name not in SPLIT_SETTINGS]
-    values = config.build().chosen()
+    values = draft.build().chosen()
     effective = [rule for rule in rules if rule.matters(values)]
     _setting_widget(page_state, effective[0], values[effective[0].name])
     if len(effective) > 1:
@@ -97,24 +100,24 @@ def mechanism_controls(page_state: PageState) -> None:
                 _setting_widget(page_state, rule, values[rule.name])
 
 
-def _say_first_choice(page_state: PageState) -> str:
+def _say_first_choice(page_state: FamilyState) -> str:
     """Say which mechanism of points to begin with, by the number of records that was typed in Curate; "" for other families."""
-    config = page_state.config()
-    if config.family != POINT_FAMILY:
+    draft = page_state.draft
+    if draft.kind.family is not POINT_FAMILY:
         return ""
-    typed = st.session_state.get(f"good records {page_state.key}") if config.mode == CURATE else None
-    return begin_with(int(typed) if typed and typed >= 1 else None, config.epsilon)
+    typed = st.session_state.get(f"good records {page_state.key}") if draft.mode == CURATE else None
+    return begin_with(int(typed) if typed and typed >= 1 else None, float(draft.run.epsilon or USUAL_EPSILON))
 
 
-def _choose_mechanism(page_state: PageState, key: str) -> None:
+def _choose_mechanism(page_state: FamilyState, key: str) -> None:
     """Choose a mechanism, with the settings that a page starts with."""
     settings = dict(page_state.mechanisms[key].page_settings)
-    page_state.change(mechanism=key, settings=settings, **page_state.config().resets())
+    page_state.change(run={"mechanism": key, "settings": settings})
 
 
-def _setting_widget(page_state: PageState, rule: SettingSpec, value: Any) -> None:
+def _setting_widget(page_state: FamilyState, rule: SettingSpec, value: Any) -> None:
     """Show the widget of one setting."""
-    key = f"setting {page_state.config().mechanism} {rule.name}"
+    key = f"setting {page_state.draft.run.mechanism} {rule.name}"
     if rule.choices or isinstance(value, bool):
         _choice_widget(page_state, rule, value, key)
         return
@@ -125,7 +128,7 @@ def _setting_widget(page_state: PageState, rule: SettingSpec, value: Any) -> Non
         label=rule.label,
         value=", ".join(f"{number:g}" for number in value) if several else value,
         problem=lambda typed: problem_with(
-            lambda: page_state.mechanisms[page_state.config().mechanism].from_settings(_settings_with(page_state, rule, read(typed)))
+            lambda: page_state.mechanisms[str(page_state.draft.run.mechanism)].from_settings(_settings_with(page_state, rule, read(typed)))
         ),
         use=lambda typed: _change_setting(page_state, rule, read(typed)),
     )
@@ -138,7 +141,7 @@ def _setting_widget(page_state: PageState, rule: SettingSpec, value: Any) -> Non
     field.show(st.number_input, value=None, step=step, format="%d" if whole else "%.12g", placeholder=empty, help=rule.help)
 
 
-def _choice_widget(page_state: PageState, rule: SettingSpec, value: Any, key: str) -> None:
+def _choice_widget(page_state: FamilyState, rule: SettingSpec, value: Any, key: str) -> None:
     """Show the widget of a setting that has a few choices, or is on or off."""
     common = {"help": rule.help, **widget_for(key, value, lambda chosen: _change_setting(page_state, rule, chosen))}
     if rule.choices and fits_buttons([plain_choice(choice) for choice in rule.choices]):
@@ -166,13 +169,13 @@ def numbers_in(text: str) -> tuple[float, ...] | str:
         return text
 
 
-def _change_setting(page_state: PageState, rule: SettingSpec, value: Any) -> None:
-    page_state.change(settings=_settings_with(page_state, rule, value), **page_state.config().resets())
+def _change_setting(page_state: FamilyState, rule: SettingSpec, value: Any) -> None:
+    page_state.change(run={"settings": _settings_with(page_state, rule, value)})
 
 
-def _settings_with(page_state: PageState, rule: SettingSpec, value: Any) -> dict[str, Any]:
+def _settings_with(page_state: FamilyState, rule: SettingSpec, value: Any) -> dict[str, Any]:
     """Return the settings with one of them changed; a new shape (`SHAPE_SETTINGS`) drops a custom split, made for the old shape."""
-    settings = {**page_state.config().settings, rule.name: value}
+    settings = {**page_state.draft.run.settings, rule.name: value}
     if value == rule.default:
         settings.pop(rule.name)
     if rule.name in SHAPE_SETTINGS:
@@ -182,7 +185,7 @@ def _settings_with(page_state: PageState, rule: SettingSpec, value: Any) -> dict
     return settings
 
 
-def privacy_controls(page_state: PageState, frame: Any | None, *, bar: bool = True) -> None:
+def privacy_controls(page_state: FamilyState, frame: Any | None, *, bar: bool = True) -> None:
     """Choose the noise, where the kind of the budget decides it, epsilon, perhaps delta, and how they are split.
 
     Args:
@@ -190,27 +193,27 @@ def privacy_controls(page_state: PageState, frame: Any | None, *, bar: bool = Tr
         frame: public frame of the data; None while no data are loaded.
         bar: whether the split is shown as a bar that can be dragged; it can be typed in any case.
     """
-    st.markdown("##### Privacy" if page_state.config().mode == CURATE else "##### 3 Privacy")
-    if page_state.config().build().noise_by_budget:
+    st.markdown("##### Privacy" if page_state.draft.mode == CURATE else "##### 3 Privacy")
+    if page_state.draft.build().noise_by_budget:
         st.segmented_control(
             "Noise",
             NOISES,
             required=True,
             help="Laplace noise spends ε alone. Gaussian noise spends ε and δ: it is smaller where a record is part of many counts, as"
             " with Privelet, or more than about nine levels with equal shares.",
-            **page_state.widget("noise"),
+            **page_state.widget("run", "noise"),
         )
     if _epsilon_controls(page_state):
         _show_promise(page_state)
-    if page_state.config().takes_delta:
+    if page_state.draft.takes_delta:
         _delta_control(page_state)
     if frame is not None:
         _split_controls(page_state, frame, bar=bar)
 
 
-def _epsilon_controls(page_state: PageState) -> bool:
+def _epsilon_controls(page_state: FamilyState) -> bool:
     """Show a slider and a text field for epsilon; return whether the typed text is valid and in use."""
-    epsilon = page_state.config().epsilon
+    epsilon = float(page_state.draft.run.epsilon or USUAL_EPSILON)
     nearest = min(EPSILONS, key=lambda option: abs(math.log(option / epsilon)))
     slider, typed = st.columns([2, 1], vertical_alignment="bottom")
     slider.select_slider(
@@ -218,30 +221,30 @@ def _epsilon_controls(page_state: PageState) -> bool:
         EPSILONS,
         format_func=lambda value: f"{value:g}",
         help="Smaller is more private and noisier. The scale is logarithmic.",
-        **widget_for("epsilon slider", nearest, lambda value: page_state.change(epsilon=value), without=EPSILONS[0]),
+        **widget_for("epsilon slider", nearest, lambda value: page_state.change(run={"epsilon": exact(value, "ε")}), without=EPSILONS[0]),
     )
     exactly = _exact_field(page_state, "epsilon", "epsilon", "ε", (SMALLEST_EPSILON, LARGEST_EPSILON))
     return exactly.show(typed.text_input, label_visibility="collapsed")
 
 
-def _exact_field(page_state: PageState, part: str, key: str, symbol: str, limits: tuple[float, float]) -> Field:
+def _exact_field(page_state: FamilyState, part: str, key: str, symbol: str, limits: tuple[float, float]) -> Field:
     """Make the field in which a part of the budget is typed exactly, within limits."""
 
-    def read(text: object) -> float | Fraction:
-        return read_amount(text, symbol, *limits)
+    def read(text: object) -> Fraction:
+        return exact(read_amount(text, symbol, *limits), symbol)
 
     return Field(
         key=key,
         label=f"{symbol} exactly",
-        value=str(getattr(page_state.config(), part)).removesuffix(".0").replace("e-0", "e-"),
+        value=write_text(getattr(page_state.draft.run, part)).removesuffix(".0").replace("e-0", "e-"),
         problem=lambda text: problem_with(lambda: read(text)),
-        use=lambda text: page_state.change(**{part: read(text)}),
+        use=lambda text: page_state.change(run={part: read(text)}),
     )
 
 
-def _show_promise(page_state: PageState) -> None:
+def _show_promise(page_state: FamilyState) -> None:
     """Explain what epsilon means for what the data protect one of; warn if epsilon is very small or very large."""
-    mechanism, epsilon = page_state.config().build(), page_state.config().epsilon
+    mechanism, epsilon = page_state.draft.build(), float(page_state.draft.run.epsilon or USUAL_EPSILON)
     if not mechanism.spends:
         st.caption(":orange[**NOT PRIVATE**: this method has no ε: the slider has no effect on it.]")
         return
@@ -250,7 +253,7 @@ def _show_promise(page_state: PageState) -> None:
             ":orange[**NOT PRIVATE**: no ε bounds what this reference reveals. ε only sets the noise of its counts, if they have any.]"
         )
         return
-    but = ", except with probability δ" if page_state.config().takes_delta else ""
+    but = ", except with probability δ" if page_state.draft.takes_delta else ""
     st.caption(
         f"Whatever is released, the odds that one {page_state.protected or 'record (or person)'} is in the data change by at most a factor"
         f" of {math.exp(epsilon):,.3g}{but}."
@@ -261,28 +264,29 @@ def _show_promise(page_state: PageState) -> None:
         st.warning("So large a budget promises little: an attacker may become nearly certain.")
 
 
-def _delta_control(page_state: PageState) -> None:
+def _delta_control(page_state: FamilyState) -> None:
     """Show a slider and a text field for delta, and the rho that is spent in their place."""
-    how = page_state.config()
-    nearest = min(DELTAS, key=lambda option: abs(math.log(option / how.delta)))
+    how = page_state.draft.run
+    delta = float(how.delta or USUAL_DELTA)
+    nearest = min(DELTAS, key=lambda option: abs(math.log(option / delta)))
     slider, typed = st.columns([2, 1], vertical_alignment="bottom")
     slider.select_slider(
         "δ",
         DELTAS,
         format_func=lambda value: f"{value:.0e}",
         help="The probability that the bound by ε fails; far below one in the number of people.",
-        **widget_for("delta", nearest, lambda value: page_state.change(delta=value), without=DELTAS[0]),
+        **widget_for("delta", nearest, lambda value: page_state.change(run={"delta": exact(value, "δ")}), without=DELTAS[0]),
     )
     exactly = _exact_field(page_state, "delta", "delta exactly", "δ", (SMALLEST_DELTA, LARGEST_DELTA))
     exactly.show(typed.text_input, label_visibility="collapsed")
-    if how.rho is not None and how.mode == CURATE:
+    if how.rho is not None and page_state.draft.mode == CURATE:
         spent = markdown(format_budget_symbols({"rho": exact(how.rho, "ρ")}))
         st.caption(f"The opened configuration spends {spent}; ε is about what that implies with this δ. A change of ε or δ replaces it.")
 
 
-def _split_controls(page_state: PageState, frame: Any, *, bar: bool) -> None:
-    mechanism = page_state.config().build()
-    parts, of = page_state.config().shares(frame), page_state.config().split_amount
+def _split_controls(page_state: FamilyState, frame: Any, *, bar: bool) -> None:
+    mechanism = page_state.draft.build()
+    parts, of = page_state.draft.shares(frame), page_state.draft.split_amount
     _preset_control(page_state, mechanism, parts, frame)
     if len(parts) < 2:
         if mechanism.private:
@@ -291,7 +295,7 @@ def _split_controls(page_state: PageState, frame: Any, *, bar: bool) -> None:
     locks, use = share_locks(len(parts)), partial(use_shares, page_state, parts)
     if bar:
         labels, shares, structure = ([getattr(part, attribute) for part in parts] for attribute in ("label", "share", "structure"))
-        key = f"split {page_state.config().mechanism}"
+        key = f"split {page_state.draft.run.mechanism}"
         split_bar(labels, shares, locked=list(locks), key=key, structure=structure, on_change=use)
     if structure_share := _structure_share(parts):
         st.caption(f"Structure (grey) {structure_share:.1%}, counts (blue) {1 - structure_share:.1%} of {of}.")
@@ -319,7 +323,7 @@ def _structure_share(parts: list[Share]) -> float:
     return sum(part.share for part in parts if part.structure)
 
 
-def _preset_control(page_state: PageState, mechanism: AnyMechanism, parts: list[Share], frame: Any) -> None:
+def _preset_control(page_state: FamilyState, mechanism: AnyMechanism, parts: list[Share], frame: Any) -> None:
     """Show a choice of named splits that fit the frame, published ones included; the share of the structure does not change."""
     names, values = [rule for rule in mechanism.rules() if rule.name == "split"], mechanism.chosen()
     if not names:
@@ -355,13 +359,13 @@ def _same_proportions(first: Sequence[float], second: Sequence[float]) -> bool:
     return comparable and all(abs(a / first_sum - b / second_sum) < 1e-5 for a, b in zip(first, second, strict=True))
 
 
-def _take_preset(page_state: PageState, mechanism: str, parts: list[Share], name: str) -> None:
+def _take_preset(page_state: FamilyState, mechanism: str, parts: list[Share], name: str) -> None:
     """Use the chosen split, unless the mechanism has changed since: a browser may still send the choice of the one before."""
-    if page_state.config().mechanism == mechanism:
+    if page_state.draft.run.mechanism == mechanism:
         _use_preset(page_state, name, parts)
 
 
-def _use_preset(page_state: PageState, name: str, parts: list[Share]) -> None:
+def _use_preset(page_state: FamilyState, name: str, parts: list[Share]) -> None:
     published = next((preset for preset in PUBLISHED if preset.title == name), None)
     if published:
         weights = published.weights(sum(not part.structure for part in parts) - 1)
@@ -369,25 +373,25 @@ def _use_preset(page_state: PageState, name: str, parts: list[Share]) -> None:
         free = (1 - _structure_share(parts)) / sum(weights)
         use_shares(page_state, parts, [part.share if part.structure else free * next(counts) for part in parts])
     elif name != CUSTOM:
-        config = page_state.config()
-        settings = without_split(config.settings)
-        default = next(rule.default for rule in config.build().rules() if rule.name == "split")
-        page_state.change(settings=settings if name == default else {**settings, "split": name})
+        draft = page_state.draft
+        settings = without_split(draft.run.settings)
+        default = next(rule.default for rule in draft.build().rules() if rule.name == "split")
+        page_state.change(run={"settings": settings if name == default else {**settings, "split": name}})
 
 
-def use_shares(page_state: PageState, parts: list[Share], shares: list[float]) -> None:
+def use_shares(page_state: FamilyState, parts: list[Share], shares: list[float]) -> None:
     """Store shares that were dragged, typed or chosen, rounded to numbers short enough for a link.
 
     A named split keeps its name if only the share of the structure changes and the counts keep their proportions.
     """
-    mechanism = page_state.config().build()
+    mechanism = page_state.draft.build()
     before, changed = mechanism.chosen(), mechanism.with_shares(shares).chosen()
     counts = [(part.share, share) for part, share in zip(parts, shares, strict=True) if not part.structure]
     if len(counts) < len(parts) and _same_proportions([old for old, _ in counts], [new_share for _, new_share in counts]):
         changed |= {name: before[name] for name in SPLIT_SETTINGS if name in before}
     short = {name: value if value == before[name] else _round_numbers(value) for name, value in changed.items()}
     defaults = {rule.name: rule.default for rule in mechanism.rules()}
-    page_state.change(settings={name: value for name, value in short.items() if value != defaults[name]})
+    page_state.change(run={"settings": {name: value for name, value in short.items() if value != defaults[name]}})
 
 
 def _round_numbers(value: Any) -> Any:
@@ -411,9 +415,9 @@ def without_split(settings: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in settings.items() if name not in SPLIT_SETTINGS}
 
 
-def without_settings(page_state: PageState) -> None:
+def without_settings(page_state: FamilyState) -> None:
     """Go back to the mechanism's defaults, after settings that do not fit."""
-    page_state.change(settings={})
+    page_state.change(run={"settings": {}})
 
 
 def split_bar(

@@ -18,12 +18,12 @@ from dpviz.app.first_row import curate_row, truth_switch
 from dpviz.app.ledger import find_paid, show_missing_ledger
 from dpviz.app.one_release import Releases, drawn_slot
 from dpviz.app.page_changes import note_change, rerun_if_changed
-from dpviz.app.page_config import PageConfig
-from dpviz.app.page_state import PageState
+from dpviz.app.page_state import FamilyState
 from dpviz.app.paid_list import show_waiting
 from dpviz.app.pay import show_account, show_button
 from dpviz.app.session import newest_result, widget_for
 from dpviz.app.sidebar import curate_controls
+from dpviz.app.state.draft import Draft
 from dpviz.app.words import verdict_row
 from dpviz.publishing.private_data import PrivateData
 from dpviz.space.regions import Regions
@@ -65,7 +65,7 @@ class CurateParts:
     counts_of: Callable[[Any], PrivateData | None]
     levels_of: Callable[[Any], Levels]
     unit_of: Callable[[Any], str]
-    releases: Releases[Any, Any, Any, Any]
+    releases: Releases[Any, Any, Any]
     show_declared: Callable[[Any, Expected | None, str], object]
     show_release: ShowRelease
     below_mechanism: Callable[[], None] = _nothing
@@ -88,7 +88,7 @@ def show_curate(parts: CurateParts, protected: str) -> None:
     declared_map, cards = st.container(), show_cards(parts.where)
     account, button, released, publish = (st.container() for _ in range(4))
     declared, fits = curate_controls(page, cards, parts.controls, parts.nothing, parts.frame_of, below_mechanism=parts.below_mechanism)
-    data, how = declared.data, page.config()
+    data, how = declared.data, page.draft
     draws = [(mechanism, how.budget_for(mechanism)) for mechanism in how.build_all()] if fits else []  # of one press
     with account:
         funding = show_account(data, draws, cards) if fits else None
@@ -114,27 +114,27 @@ def show_curate(parts: CurateParts, protected: str) -> None:
 
 
 @st.fragment
-def _show_draw(page: PageState, number: int, same_data: bool, show: ShowRelease) -> None:  # noqa: ARG001 - a new draw makes a new fragment
+def _show_draw(page: FamilyState, number: int, same_data: bool, show: ShowRelease) -> None:  # noqa: ARG001 - a new draw makes a new fragment
     """Show the last draw; moving one of its controls runs this function alone."""
     what = newest_result(drawn_slot(page))
     if what is not None:
         show(what, same_data)
 
 
-def begin_release(what: Any, how: PageConfig, *, same_data: bool) -> None:
+def begin_release(what: Any, how: Draft, *, same_data: bool) -> None:
     """Show what stands above the map of a draw: whether it is that of the controls, verdicts, and the switch to the truth.
 
     Args:
         what: the draw.
-        how: configuration of the page.
+        how: what is chosen on the page.
         same_data: whether the data on the left are still those of the draw.
     """
-    if not (same_data and what.config.same_draw(how)):
+    if not (same_data and what.draft.same_draw(how)):
         stale = f"The data or settings on the left have changed since draw {what.number}. *Run and pay* again to see their effect."
         st.caption(f":orange[{stale}]")
     for run in what.runs:
         verdict_row(run.release, run.title if len(what.runs) > 1 else "")
-    truth_switch(what.data, what.config.mode)
+    truth_switch(what.data, what.draft.mode)
 
 
 def choose_level(regions: Regions, level: int, key: str, change: Callable[[int], object], place: Any = st) -> None:
@@ -151,15 +151,15 @@ def choose_level(regions: Regions, level: int, key: str, change: Callable[[int],
     place.segmented_control("Level", regions.levels, required=True, format_func=markdown, label_visibility="collapsed", **shown)
 
 
-def choose_map(page: PageState, options: Sequence[str], place: Any = st) -> str:
+def choose_map(page: FamilyState, options: Sequence[str], place: Any = st) -> str:
     """Ask what the map of a release shows, and return it; the first option where the configuration has none of them."""
-    shown = page.config().shown if page.config().shown in options else options[0]
-    widget = widget_for(f"{page.prefix}shown", shown, lambda value: page.change(shown=value))
+    shown = page.view.shown if page.view.shown in options else options[0]
+    widget = widget_for(f"{page.prefix}shown", shown, lambda value: page.change(view={"panes": page.view.with_shown(value)}))
     place.segmented_control("Map", options, required=True, label_visibility="collapsed", **widget)
     return str(shown)
 
 
-def show_map_to_drag(page: PageState, scene: Scene, key: str, take: Callable[[Bounds], None]) -> None:
+def show_map_to_drag(page: FamilyState, scene: Scene, key: str, take: Callable[[Bounds], None]) -> None:
     """Show the map of what is declared. A box that is dragged on it is taken, the draft is saved, and the page runs again.
 
     Args:
@@ -173,7 +173,7 @@ def show_map_to_drag(page: PageState, scene: Scene, key: str, take: Callable[[Bo
     rerun_if_changed(key)
 
 
-def _take_dragged(page: PageState, key: str, take: Callable[[Bounds], None], box: Bounds) -> None:
+def _take_dragged(page: FamilyState, key: str, take: Callable[[Bounds], None], box: Bounds) -> None:
     take(box)
     drafts.save(page)  # at once: a reload may come before the page has run again
     note_change(key)

@@ -18,7 +18,7 @@ from typing import Any
 import streamlit as st
 
 from dpviz.app.ledger import open_ledger
-from dpviz.app.page_state import DRAFT, DRAFT_WORD, PageState
+from dpviz.app.page_state import DRAFT, DRAFT_WORD, FamilyState
 from dpviz.app.state.values import SOURCES
 from dpviz.errors import RefusedError
 from dpviz.view.escape import markdown
@@ -54,7 +54,7 @@ _NAMES = {
 }
 
 
-def restore(page: PageState) -> None:
+def restore(page: FamilyState) -> None:
     """At the beginning of a session, take the choices of the draft that the address names; without one, nothing happens.
 
     Args:
@@ -64,7 +64,7 @@ def restore(page: PageState) -> None:
     _send_again_after_a_file()
     source = st.session_state.get("draft sources", {}).pop(page.key, None)
     if source in SOURCES:
-        page.change_for_good(source=source)
+        page.change_for_good(draft={"source": source})
 
 
 def _send_again_after_a_file() -> None:
@@ -94,7 +94,7 @@ def _restore_choices() -> None:
         st.session_state["draft files"] = {str(slot): str(name) for slot, name in dict(kept["files"]).items() if slot in _FILES}
 
 
-def save(page: PageState) -> None:
+def save(page: FamilyState) -> None:
     """Keep the choices of this session, if they have changed since they were kept last. Without a disk to write on, only the draft is lost.
 
     Args:
@@ -102,7 +102,7 @@ def save(page: PageState) -> None:
     """
     choices = {str(key): value for key, value in st.session_state.to_dict().items() if _is_kept(str(key)) and _is_plain(value)}
     names = {slot: kept[0] for slot in _FILES if (kept := st.session_state.get(slot)) is not None}
-    st.session_state.setdefault("draft sources now", {})[page.key] = page.config().source
+    st.session_state.setdefault("draft sources now", {})[page.key] = page.draft.source
     sources, files = st.session_state["draft sources now"], {**st.session_state.get("draft files", {}), **names}
     text = json.dumps({"choices": choices, "files": files, "sources": sources}, sort_keys=True)
     if text == st.session_state.get("draft written") or not (choices or names):

@@ -16,14 +16,14 @@ from dpviz.app.cards import GOOD, Cards
 from dpviz.app.fields import in_range, show_problem
 from dpviz.app.guess import Guess, choose_guess
 from dpviz.app.ledger import Funding
-from dpviz.app.page_state import PageState
+from dpviz.app.page_state import FamilyState
 from dpviz.app.session import carry_out, show_error
 from dpviz.app.words import amount_text
 from dpviz.arrays import Integers
 from dpviz.data.points import PointCounts
 from dpviz.errors import DpvizError
 from dpviz.mechanisms.base import AnyMechanism
-from dpviz.privacy.budget import Budget
+from dpviz.privacy.budget import Budget, exact
 from dpviz.publishing.dry_run import FoundEpsilon, WantedError, compute_error, dry_run, expected_errors, find_epsilon
 from dpviz.publishing.guessed_records import PublicGuess, guess_records
 from dpviz.publishing.private_data import PrivateData
@@ -69,7 +69,7 @@ class Expected:
 
 
 def show_expected(
-    page: PageState, cards: Cards, frame: PrivateData | None, levels: Levels | None, unit: str, funding: Funding | None
+    page: FamilyState, cards: Cards, frame: PrivateData | None, levels: Levels | None, unit: str, funding: Funding | None
 ) -> Expected | None:
     """Show what error a release would have, and find the ε for a wanted error.
 
@@ -88,17 +88,17 @@ def show_expected(
         st.caption("The expected error is shown here once whom and where are said.")
         return None
     level = _choose_level(page, levels)
-    how = page.config()
+    how = page.draft
     guess = choose_guess(page, frame, unit, lambda: _find_finest(how, frame) is None)
-    budget: dict[str, Any] = {"delta": float(how.delta), "gaussian": how.takes_delta}
+    budget: dict[str, Any] = {"delta": float(how.run.delta or 0), "gaussian": how.takes_delta}
     lie: dict[str, Any] = {"records": guess.records, "spread": guess.spread, "pairs": guess.pairs, "like": guess.release}
     wanted = WantedError(error=1.0, level=level, **budget, **lie)
     try:
         mechanism = how.build()
         table = None if guess.records is None else _expect(mechanism, frame, how.budget(), lie)
         if table is None:
-            key = ("error", mechanism, _frame_key(frame), str(how.epsilon), wanted)
-            error = _kept(key, lambda: compute_error(mechanism, frame, wanted, float(how.epsilon)))
+            key = ("error", mechanism, _frame_key(frame), str(how.run.epsilon), wanted)
+            error = _kept(key, lambda: compute_error(mechanism, frame, wanted, float(how.run.epsilon or 0)))
         else:
             error = table[level]["error"]
     except DpvizError as problem:
@@ -121,7 +121,7 @@ def show_expected(
     return Expected(level=level, error=error, guess=_guess_squares(frame, guess, level))
 
 
-def _choose_level(page: PageState, levels: Levels) -> int:
+def _choose_level(page: FamilyState, levels: Levels) -> int:
     key, numbers = f"good level {page.key}", list(levels.names)
     if st.session_state.get(key) not in numbers:
         st.session_state[key] = levels.usual
@@ -181,7 +181,7 @@ def _describe(table: dict[int, dict[str, float]], levels: Levels, level: int, un
 
 
 def _find_epsilon(
-    page: PageState, frame: PrivateData, mechanism: AnyMechanism, wanted: WantedError, unit: str, left_to_spend: Fraction | None
+    page: FamilyState, frame: PrivateData, mechanism: AnyMechanism, wanted: WantedError, unit: str, left_to_spend: Fraction | None
 ) -> None:
     """Ask for a wanted error, and find the ε that it needs once that is asked for; one above what is left is not offered."""
     key, label = f"good wanted {page.key}", f"Wanted: at most ± {unit}"
@@ -212,7 +212,7 @@ def _find_epsilon(
         f"Use ε {found.epsilon:g}",
         key=f"good use {page.key}",
         width="stretch",
-        on_click=carry_out(lambda: page.change(epsilon=found.epsilon)),
+        on_click=carry_out(lambda: page.change(run={"epsilon": exact(found.epsilon, "ε")})),
     )
 
 

@@ -10,7 +10,7 @@ from dpviz.app import cached
 from dpviz.app.cards import Cards
 from dpviz.app.chosen_files import ChosenFiles
 from dpviz.app.page_data import PageData
-from dpviz.app.page_state import PageState
+from dpviz.app.page_state import FamilyState
 from dpviz.app.state.values import CURATE
 from dpviz.app.unit_controls import UnitQuestion, show_repeated, unit_controls
 from dpviz.view.escape import markdown
@@ -35,23 +35,23 @@ def ask_whom(question: UnitQuestion, person: str | None, cards: Cards) -> dict[s
     return unit
 
 
-def leave_out_bad_rows(page: PageState, fault: str) -> str:
+def leave_out_bad_rows(page: FamilyState, fault: str) -> str:
     """Ask whether bad rows are left out; return the option `bad_rows` of a count. `fault` says what is wrong with a cell of such a row."""
     text = f"Rows with {fault} cell. Off: the file is refused if there is one."
     drop = st.toggle("Leave out bad rows", key=f"{page.prefix}drop", persist_state="session", help=text)
     return "drop" if drop else "refuse"
 
 
-def are_public(page: PageState, digest: str) -> bool:
+def are_public(page: FamilyState, digest: str) -> bool:
     """In Teach ask whether the files are public, and return the answer; in Curate they are private, and nothing is asked."""
-    if page.config().mode == CURATE or st.checkbox("These data are already public", key=f"public {digest}", persist_state="session"):
+    if page.draft.mode == CURATE or st.checkbox("These data are already public", key=f"public {digest}", persist_state="session"):
         return True
     st.info("Teach shows the truth beside the release. Confirm that the data are public, or switch to Curate.")
     return False
 
 
 def show_repeats(
-    page: PageState, chosen: ChosenFiles[Any, Any], data: PageData[Any], used: tuple[str, ...], noun: str, cards: Cards
+    page: FamilyState, chosen: ChosenFiles[Any, Any], data: PageData[Any], used: tuple[str, ...], noun: str, cards: Cards
 ) -> None:
     """In Curate offer to search for columns that look like ids, for files of which each row counts as a person.
 
@@ -63,6 +63,6 @@ def show_repeats(
         noun: what a row is: "record" or "trip".
         cards: it stands in the first one.
     """
-    if page.config().mode == CURATE:
+    if page.draft.mode == CURATE:
         with cards.whom:
             show_repeated(data, lambda: cached.find_id_columns(f"{chosen.digest} {chosen.written}", used, chosen.found()), noun)

@@ -9,7 +9,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from dpviz.app import cached, drafts
 from dpviz.app.class_mode import is_class
 from dpviz.app.ledger import LoadedData
-from dpviz.app.page_state import PageState, truth_key, truth_wanted
+from dpviz.app.page_state import FamilyState, truth_key, truth_wanted
 from dpviz.app.state.values import CURATE, TEACH
 from dpviz.mechanisms import AnyMechanism
 
@@ -50,14 +50,14 @@ html { font-size: 19px !important; }
 </style>"""
 
 
-def present_button(page_state: PageState) -> None:
+def present_button(page_state: FamilyState) -> None:
     """Show the button that switches to large type without the left side, and back."""
-    presents = page_state.config().present
+    presents = page_state.view.present
     st.button(
         "Back to the controls" if presents else "Present",
         key="present",
         help="Usual type, with the controls on the left." if presents else "Large type for a projector, without the controls on the left.",
-        on_click=lambda: page_state.change_for_good(present=not presents),
+        on_click=lambda: page_state.look(present=not presents),
     )
     if presents:
         st.html(PRESENT)
@@ -104,26 +104,26 @@ def show_forgotten() -> bool:
     return True
 
 
-def mode_switch(page_state: PageState) -> None:
+def mode_switch(page_state: FamilyState) -> None:
     """Show the switch between Teach and Curate; a class has Teach alone."""
     if is_class():
         return
-    st.segmented_control("Mode", (TEACH, CURATE), required=True, label_visibility="collapsed", **page_state.widget("mode"))
+    st.segmented_control("Mode", (TEACH, CURATE), required=True, label_visibility="collapsed", **page_state.widget("draft", "mode"))
 
 
-def teach_row(page_state: PageState) -> DeltaGenerator:
+def teach_row(page_state: FamilyState) -> DeltaGenerator:
     """Show the first row of Teach, which begins with the switch of the mode; return it for the controls of the maps.
 
     It is always there: if it changed its place, the browser would build the maps below it anew.
     """
     row = st.container(horizontal=True, vertical_alignment="center", key="first row")
-    if not page_state.config().present:
+    if not page_state.view.present:
         with row:
             mode_switch(page_state)
     return row
 
 
-def curate_row(page_state: PageState, protected: str) -> None:
+def curate_row(page_state: FamilyState, protected: str) -> None:
     """Show the first row of Curate: the switch of the mode, what is protected, and the button that forgets the session."""
     left, right, end = st.columns([4, 15, 3], vertical_alignment="center")
     with left:

@@ -11,7 +11,7 @@ import streamlit as st
 
 from dpviz.app.class_mode import refuse_in_class
 from dpviz.app.fields import in_range, show_problem
-from dpviz.app.page_state import PageState
+from dpviz.app.page_state import FamilyState
 from dpviz.app.session import show_error
 from dpviz.errors import DpvizError, InputError
 from dpviz.publishing.private_data import PrivateData
@@ -42,7 +42,7 @@ class Guess:
     release: NoisyRelease | None = None
 
 
-def choose_guess(page: PageState, frame: PrivateData, unit: str, needs_guess: Callable[[], bool]) -> Guess:
+def choose_guess(page: FamilyState, frame: PrivateData, unit: str, needs_guess: Callable[[], bool]) -> Guess:
     """Ask how many records there are, about, and how they lie.
 
     Where the partitions of points depend on the data and no number is typed, the residents of towns are the guess; elsewhere there is
@@ -85,7 +85,7 @@ def _choose_number(key: str, label: str, placeholder: str) -> int | None:
     return int(number) if number is not None and good else None
 
 
-def _choose_release(page: PageState, frame: PrivateData) -> NoisyRelease | None:
+def _choose_release(page: FamilyState, frame: PrivateData) -> NoisyRelease | None:
     """Ask for the bundle of an earlier release of the same kind of data; None until there is one that can be read."""
     refuse_in_class("files")
     slot = f"good release {page.key}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import streamlit as st
@@ -12,8 +12,10 @@ from dpviz.app.cached import keeper
 from dpviz.app.class_limits import PATIENCE_OF_CLASS, TICK_OF_CLASS, in_class, room_of_session
 from dpviz.app.first_row import present_button
 from dpviz.app.live import LiveRuns, Results, Work
-from dpviz.app.page_state import PageState
+from dpviz.app.page_state import FamilyState
 from dpviz.app.session import carry_out, show_error
+from dpviz.app.state.page import Page
+from dpviz.app.state.run import Run
 from dpviz.view.escape import html
 
 PATIENCE = 0.9  # seconds for which a page waits for a run before it shows the last picture with the progress
@@ -21,19 +23,24 @@ TICK, PLAY_TICK = 0.4, 0.9  # seconds between two looks at a run, and between tw
 PLAYED = 20  # runs that *Play* shows in turn
 
 
+def _with_next_seeds(page: Page) -> dict[str, tuple[Run, ...]]:
+    """Return the runs of a page with the seeds that follow theirs, as a change of the draft."""
+    return {"runs": tuple(replace(run, seed=run.seed + 1) for run in page.draft.runs)}
+
+
 @dataclass(frozen=True, kw_only=True)
 class LiveControls:
     """The controls of one page's runs.
 
     Attributes:
-        page_state: state of the page; its configuration has `run`, the number of the run.
+        page_state: state of the page.
         kind: class of the page's runs, one per page: a session keeps one of each.
         weigh: returns the size of a result.
         room: the largest size of all results that a session keeps; less in a class.
         shared: results on bundled samples, which all sessions share: the same size of them is kept for all.
     """
 
-    page_state: PageState
+    page_state: FamilyState
     kind: type[LiveRuns]
     weigh: Callable[[Any], float]
     room: float
@@ -115,16 +122,16 @@ class LiveControls:
         """While runs are played, take the next one about a second after the last one is shown; call it once that is ready."""
         if self._left_to_play > 0:
             with st.container(key="play next"):
-                st.fragment(self._play_next, run_every=in_class(PLAY_TICK, TICK_OF_CLASS))(self.page_state.config().run)
+                st.fragment(self._play_next, run_every=in_class(PLAY_TICK, TICK_OF_CLASS))(self.page_state.draft.run.seed)
 
     def _play_next(self, shown_run: int) -> None:
-        if self._left_to_play <= 0 or self.page_state.config().run != shown_run or self.runs().running is not None:
+        if self._left_to_play <= 0 or self.page_state.draft.run.seed != shown_run or self.runs().running is not None:
             return
         if st.session_state.pop(self._pause, None) != shown_run:  # the first call comes at once: the picture stays for one tick
             st.session_state[self._pause] = shown_run
             return
         st.session_state[self._play] = self._left_to_play - 1
-        self.page_state.change_for_good(run=shown_run + 1)
+        self.page_state.change_for_good(draft=_with_next_seeds(self.page_state.page))
         st.rerun()
 
     def show_buttons(self) -> None:
@@ -144,7 +151,7 @@ class LiveControls:
         self.page_state.undo()
 
     def _run_again(self) -> None:
-        self.page_state.change(run=self.page_state.config().run + 1)
+        self.page_state.change(draft=_with_next_seeds(self.page_state.page))
 
     def _switch_play(self) -> None:
         """Start or stop playing; *Undo* then goes back to the run before all that were played."""

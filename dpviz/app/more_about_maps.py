@@ -6,14 +6,14 @@ from functools import partial
 
 import streamlit as st
 
-from dpviz.app.page_state import PageState
+from dpviz.app.page_state import FamilyState
 from dpviz.app.streets import streets_switch
 from dpviz.view.canvas import Scene
 from dpviz.view.points_canvas import ERROR
 from dpviz.view.scene_svg import draw_svg
 
 
-def more_about_maps(page: PageState, scene: Scene, streets: str, *, on_earth: bool = True) -> None:
+def more_about_maps(page: FamilyState, scene: Scene, streets: str, *, on_earth: bool = True) -> None:
     """Offer new scales of errors, the maps as SVG, and the street map.
 
     Args:
@@ -23,8 +23,8 @@ def more_about_maps(page: PageState, scene: Scene, streets: str, *, on_earth: bo
         on_earth: whether the maps lie somewhere; a plain plane has no streets.
     """
     fit_help = "Choose the scale of errors for this run; for maps of errors."
-    shows_error = ERROR in (page.config().left, page.config().shown)
-    st.button("Fit scale", key="fit scale", help=fit_help, on_click=partial(page.change_for_good, scales={}), disabled=not shows_error)
+    shows_error = ERROR in (page.view.left, page.view.shown)
+    st.button("Fit scale", key="fit scale", help=fit_help, on_click=partial(page.look, scales={}), disabled=not shows_error)
     st.download_button(
         "SVG",
         partial(draw_svg, scene),

@@ -10,27 +10,26 @@ from typing import Any, Generic, Self, TypeVar, cast
 import streamlit as st
 
 from dpviz.app.ledger import Funding, LoadedData, make_order, pay_and_draw, session_draws
-from dpviz.app.page_config import PageConfig
-from dpviz.app.page_state import UNPAID, PageState, truth_allowed
+from dpviz.app.page_state import UNPAID, FamilyState, truth_allowed
 from dpviz.app.session import newest_result, result_slot
+from dpviz.app.state.draft import Draft
 from dpviz.errors import RefusedError
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.base import NoisyRelease
 
 Output = TypeVar("Output", bound=NoisyRelease)
 Data = TypeVar("Data", bound=LoadedData)
-Config = TypeVar("Config", bound=PageConfig)
 Evaluation = TypeVar("Evaluation")
 
 
 @dataclass(frozen=True, kw_only=True)
-class OneRelease(Generic[Output, Data, Config, Evaluation]):
+class OneRelease(Generic[Output, Data, Evaluation]):
     """A release of one mechanism, kept until the next one.
 
     Attributes:
         release: the release.
         data: data that the release was made from.
-        config: configuration of the draw.
+        draft: what was chosen for the draw, with its run alone.
         seconds: seconds that the release took on the server.
         number: in Curate the number of the draw in this session, in Teach the number of the run; from 1 on.
         account: name of the account in the ledger that paid; None in Teach.
@@ -40,7 +39,7 @@ class OneRelease(Generic[Output, Data, Config, Evaluation]):
 
     release: Output
     data: Data
-    config: Config
+    draft: Draft
     seconds: float
     number: int
     account: str | None = None
@@ -50,7 +49,7 @@ class OneRelease(Generic[Output, Data, Config, Evaluation]):
     @property
     def title(self) -> str:
         """The title of its mechanism."""
-        return str(self.config.family.choices[self.release.mechanism].title)
+        return str(self.draft.kind.family.choices[self.release.mechanism].title)
 
     @property
     def runs(self) -> list[Self]:
@@ -69,26 +68,26 @@ class OneRelease(Generic[Output, Data, Config, Evaluation]):
         return self.evaluation
 
 
-def drawn_slot(page: PageState) -> str:
+def drawn_slot(page: FamilyState) -> str:
     """Return the key of the slot that keeps what a page released last in Curate."""
     return f"{page.prefix}drawn Curate"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Releases(Generic[Output, Data, Config, Evaluation]):
+class Releases(Generic[Output, Data, Evaluation]):
     """How a page makes its releases.
 
     Attributes:
-        page: state of the page; its configuration has mechanism and budget.
+        page: state of the page.
         evaluate: compares a release with private counts.
         refuse: raises an error if a run in Teach is too large.
     """
 
-    page: PageState
+    page: FamilyState
     evaluate: Callable[[Any, Any], Evaluation]
     refuse: Callable[[Output], object] = lambda _: None
 
-    def newest(self) -> OneRelease[Output, Data, Config, Evaluation] | None:
+    def newest(self) -> OneRelease[Output, Data, Evaluation] | None:
         """Return what was released last in Curate; None before the first release."""
         return newest_result(drawn_slot(self.page))  # type: ignore[no-any-return]
 
@@ -107,21 +106,21 @@ class Releases(Generic[Output, Data, Config, Evaluation]):
         self.page.refuse_reference()
         if funding is None:
             raise RefusedError(UNPAID)
-        how = self.page.config()
+        how = self.page.draft
         mechanisms = how.build_all()
         for mechanism in mechanisms:
             mechanism.check_data(data.counts)
         drawn = f"{self.page.prefix}draws"
         number = st.session_state[drawn] = st.session_state.get(drawn, 0) + 1
         slot, draws = result_slot(drawn_slot(self.page)), session_draws()  # from here on no call into Streamlit: it could lose the draw
-        made: OneRelease[Output, Data, Config, Evaluation] | None = None
+        made: OneRelease[Output, Data, Evaluation] | None = None
         for mechanism in mechanisms:
             start = time.perf_counter()
             paid = pay_and_draw(data, make_order(data, mechanism, how.budget_for(mechanism), funding), draws)
             made = OneRelease(
                 release=cast("Output", paid.release),
                 data=data,
-                config=how,
+                draft=how,
                 seconds=time.perf_counter() - start,
                 number=number,
                 account=paid.account.name,
@@ -129,7 +128,7 @@ class Releases(Generic[Output, Data, Config, Evaluation]):
             )
             slot.append(made)
 
-    def run(self, data: Any, how: Config, check: Callable[[], None]) -> OneRelease[Output, Data, Config, Evaluation]:
+    def run(self, data: Any, how: Draft, check: Callable[[], None]) -> OneRelease[Output, Data, Evaluation]:
         """Release public data in Teach, with seeded noise, and compare the release with the truth.
 
         Args:
@@ -139,14 +138,14 @@ class Releases(Generic[Output, Data, Config, Evaluation]):
         """
         mechanism, start = how.build(), time.perf_counter()
         mechanism.check_data(data.counts)
-        release = mechanism.release(data.counts, how.budget(), Entropy.seeded(how.run).interrupted_by(check))
+        release = mechanism.release(data.counts, how.budget(), Entropy.seeded(how.run.seed).interrupted_by(check))
         seconds = time.perf_counter() - start
         check()
         evaluation = self.evaluate(release, data.counts)
         self.refuse(release)
-        return OneRelease(release=release, data=data, config=how, seconds=seconds, number=how.run, evaluation=evaluation)
+        return OneRelease(release=release, data=data, draft=how, seconds=seconds, number=how.run.seed, evaluation=evaluation)
 
-    def find_truths(self, what: OneRelease[Output, Data, Config, Evaluation]) -> list[Evaluation] | list[None]:
+    def find_truths(self, what: OneRelease[Output, Data, Evaluation]) -> list[Evaluation] | list[None]:
         """Compare the releases of a press with the truth, one evaluation for each; None for each unless `truth_allowed`."""
         if not truth_allowed(what.data, what.account):
             return [None] * len(what.runs)

@@ -17,7 +17,7 @@ from dpviz.app import saved_config
 from dpviz.app.class_mode import refuse_in_class
 from dpviz.app.fields import REFUSED
 from dpviz.app.ledger import LoadedData
-from dpviz.app.page_state import PageState
+from dpviz.app.page_state import FamilyState
 from dpviz.app.saved_config import UNSET, Values
 from dpviz.app.session import carry_out, show_error
 from dpviz.app.state.toml import file_name, read_for_page
@@ -36,7 +36,7 @@ OUTLINE = "areas outline"  # role of the polygons that H3 cells of areas cover
 _SLOTS |= {role: f"{role} uploaded" for role in ("regions", "ends", _OF_AREAS, OUTLINE)}
 
 
-def show_uploader(page: PageState) -> None:
+def show_uploader(page: FamilyState) -> None:
     """Show the field that opens a configuration, why the last one was refused, and what the page does not show of the last one."""
     refuse_in_class("configurations to open")
     kind, turn = _kind_of(page), st.session_state.get(_TURN, 0)
@@ -68,11 +68,11 @@ def opened(kind: str) -> ReleaseConfig | None:
     return st.session_state[known][1]  # type: ignore[no-any-return]
 
 
-def _kind_of(page: PageState) -> str:
+def _kind_of(page: FamilyState) -> str:
     return str(next(iter(page.families)).name)
 
 
-def _receive(page: PageState, key: str) -> None:
+def _receive(page: FamilyState, key: str) -> None:
     """Open the file that was chosen, or keep why it is refused; the field is empty again afterwards."""
     file = st.session_state[key]
     if file is None:
@@ -86,7 +86,7 @@ def _receive(page: PageState, key: str) -> None:
         st.session_state[problem] = str(error)
 
 
-def open_text(page: PageState, body: bytes) -> None:
+def open_text(page: FamilyState, body: bytes) -> None:
     """Set a page by a configuration, all or nothing.
 
     Args:
@@ -100,9 +100,9 @@ def open_text(page: PageState, body: bytes) -> None:
     kind = _kind_of(page)
     config = read_for_page(body, kind)
     names = _names_of_files(config)
-    parts, values = saved_config.parts_of_page(config, page.config()), saved_config.values_at_once(config)
+    change, values = saved_config.change_by(config, page.page), saved_config.values_at_once(config)
     _set(values)
-    page.change(**parts)
+    page.apply(change)
     st.session_state.update({f"opened {kind}": body.decode("utf-8"), _FILLED: [], REFUSED: {}})
     if names:
         st.session_state["draft files"] = {**st.session_state.get("draft files", {}), **names}

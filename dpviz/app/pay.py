@@ -13,7 +13,7 @@ from dpviz.app.dataset_block import dataset_block, describe_spent
 from dpviz.app.fields import show_lock
 from dpviz.app.ledger import Draws, Funding, LoadedData
 from dpviz.app.opened_config import fill_in_account
-from dpviz.app.page_state import PageState
+from dpviz.app.page_state import FamilyState
 from dpviz.app.paid_list import know_dataset
 from dpviz.app.saved_config import save_button
 from dpviz.app.session import serve_press, show_refusal
@@ -42,7 +42,7 @@ def show_account(data: LoadedData | None, draws: Draws, cards: Cards) -> Funding
 
 
 def show_button(
-    page: PageState,
+    page: FamilyState,
     data: LoadedData | None,
     draws: Draws,
     cards: Cards,
@@ -74,7 +74,7 @@ def show_button(
     show_refusal(page.key)
     if data is not None and draws and not is_wrong:
         with st.container(horizontal=True, vertical_alignment="center"):
-            save_button(data, page.config(), funding)
+            save_button(data, page.draft, funding)
             show_release_code(data, [CodeRun(mechanism=mechanism, budget=budget) for mechanism, budget in draws], funding)
 
 

@@ -21,11 +21,12 @@ from dpviz.app.dataset_block import dataset_block
 from dpviz.app.fields import problem_with, show_lock, start_checks
 from dpviz.app.first_row import forget_button, show_forgotten
 from dpviz.app.ledger import Funding, LoadedData, PaidDraw, SessionDraws, make_order, open_ledger, paid_draws, session_draws
-from dpviz.app.page_state import PageState
+from dpviz.app.page_state import FamilyState
 from dpviz.app.paid_list import ask_dataset, find_kept, show_all_draws, show_kept
 from dpviz.app.points.state import POINTS
 from dpviz.app.saved_config import save_button
 from dpviz.app.session import accept_presses, carry_out, newest_result, result_slot, serve_press, show_error, show_refusal
+from dpviz.app.state.draft import Draft
 from dpviz.app.state.run import convert_to_currency
 from dpviz.app.trips.state import TRIPS
 from dpviz.app.words import budget_words, show_table, show_verdict, verdict_row
@@ -42,7 +43,7 @@ from dpviz.release.publication import NOT_RECORDED
 from dpviz.release.verdict import compute_needed_total
 from dpviz.view.escape import markdown
 
-PAGE_STATES: dict[str, PageState] = {"Points": POINTS, "Trips": TRIPS, "Areas": AREAS}
+PAGE_STATES: dict[str, FamilyState] = {"Points": POINTS, "Trips": TRIPS, "Areas": AREAS}
 PAGE = "release"
 NEW, PAID, KEPT = "A new draw", "A draw that is already paid for", "A draw that is kept on this computer"
 _NO_SIMULATIONS = "Draws in Teach are simulations, whose seed is known, and references are not private: neither can ever be chosen here."
@@ -90,14 +91,14 @@ def _show_preparation(pages: dict[str, StreamlitPage | None]) -> None:
                         st.switch_page(page)
 
 
-def _show_steps(loaded: dict[str, tuple[LoadedData, Any]], paid: list[PaidDraw], kept: list[Entry]) -> None:
+def _show_steps(loaded: dict[str, tuple[LoadedData, Draft]], paid: list[PaidDraw], kept: list[Entry]) -> None:
     left, right = st.columns([3, 2], gap="large")
     with left:
         chosen = _choose_release(loaded, paid, kept)
     if chosen is None:
         return
-    data, config, paid_draw = chosen
-    mechanism, budget = (paid_draw.mechanism, _budget_of(paid_draw)) if paid_draw is not None else (config.build(), config.budget())
+    data, draft, paid_draw = chosen
+    mechanism, budget = (paid_draw.mechanism, _budget_of(paid_draw)) if paid_draw is not None else (draft.build(), draft.budget())
     with left:
         st.markdown("##### 2 Words")
         texts = texts_form()
@@ -118,12 +119,12 @@ def _show_steps(loaded: dict[str, tuple[LoadedData, Any]], paid: list[PaidDraw],
         show_refusal(PAGE)
         if paid_draw is None:
             with st.container(horizontal=True, vertical_alignment="center"):
-                save_button(data, config, funding)
+                save_button(data, draft, funding)
                 show_release_code(data, [CodeRun(mechanism=mechanism, budget=budget)], funding)
 
 
 def _choose_release(
-    loaded: dict[str, tuple[LoadedData, Any]], paid: list[PaidDraw], kept: list[Entry]
+    loaded: dict[str, tuple[LoadedData, Draft]], paid: list[PaidDraw], kept: list[Entry]
 ) -> tuple[LoadedData, Any, PaidDraw | None] | None:
     """Ask what to publish.
 
@@ -152,14 +153,14 @@ def _choose_release(
     )
     if page not in loaded:
         return None
-    data, config = loaded[page]
-    mechanism = config.build()
+    data, draft = loaded[page]
+    mechanism = draft.build()
     chosen, defaults = mechanism.chosen(), type(mechanism)().chosen()
     changed = [f"{rule.label} {chosen[rule.name]}" for rule in mechanism.rules() if chosen[rule.name] != defaults[rule.name]]
     settings = f" ({markdown(', '.join(changed))})" if changed else ""
-    st.markdown(f"{markdown(data.title)}: **{mechanism.title}**, {budget_words(config.budget())}{settings}")
+    st.markdown(f"{markdown(data.title)}: **{mechanism.title}**, {budget_words(draft.budget())}{settings}")
     st.caption(f"Chosen on the {page} page, where it can be changed.")
-    return data, config, None
+    return data, draft, None
 
 
 def _budget_of(paid_draw: PaidDraw) -> Any:

@@ -61,7 +61,7 @@ def note_conversion(receipt: Receipt) -> None:
 
 def end_receipt(what: Any) -> None:
     """Show the small print of a run's receipt, with its time in Teach, or whether the truth was looked at in Curate."""
-    release, notes = what.release, [] if what.config.mode == CURATE else [f"**Time**: {what.seconds:.2f} s on the server."]
+    release, notes = what.release, [] if what.draft.mode == CURATE else [f"**Time**: {what.seconds:.2f} s on the server."]
     if what.account is not None:
         notes.append(f"**Truth looked at while tuning**: {describe_look(what.account)}.")
     small_print(release.receipt, release.steps, release.approximate, notes)

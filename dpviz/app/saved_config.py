@@ -15,16 +15,14 @@ from typing import Any
 import streamlit as st
 
 from dpviz.app.ledger import Funding, LoadedData, Source
-from dpviz.app.page_config import PageConfig
 from dpviz.app.points.state import OWN_BOUNDS, SIDES
-from dpviz.app.state.kinds import kind_of
-from dpviz.app.state.page import usual_page
-from dpviz.app.state.readers import shortest
+from dpviz.app.state.changes import Change
+from dpviz.app.state.draft import Draft
+from dpviz.app.state.page import Page
 from dpviz.app.state.run import convert_to_currency
-from dpviz.app.state.toml import page_of, run_of, source_of
+from dpviz.app.state.toml import page_of, source_of
 from dpviz.app.state.values import (
     A_FILE,
-    ALONE,
     CURRENCIES,
     EVERY_ROW,
     EVERYWHERE,
@@ -44,7 +42,7 @@ from dpviz.data.reading.safety import format_of
 from dpviz.data.reading.text_rows import SEPARATORS
 from dpviz.data.roles import NO_COUNT, says_none
 from dpviz.errors import DpvizError
-from dpviz.families import AREA_FAMILY, TRIP_FAMILY
+from dpviz.families import AREA_FAMILY, POINT_FAMILY
 from dpviz.mechanisms.base import AnyMechanism
 from dpviz.privacy.accounts import amount_of
 from dpviz.privacy.budget import Budget
@@ -103,19 +101,19 @@ class Texts:
         )
 
 
-def save_button(data: LoadedData, page_config: Any, funding: Funding | None) -> None:
+def save_button(data: LoadedData, draft: Draft, funding: Funding | None) -> None:
     """Show a button that downloads the page's configuration; show none for a mechanism that may never be released.
 
     Args:
         data: data as loaded.
-        page_config: the page's configuration.
+        draft: what is chosen on the page.
         funding: the account that pays for draws, None in Teach.
     """
-    mechanism = page_config.build()
+    mechanism = draft.build()
     if not mechanism.private:
         return
     try:
-        text = write_configuration(data, mechanism, page_config.budget(), funding)
+        text = write_configuration(data, mechanism, draft.budget(), funding)
     except DpvizError:  # the frame or the file cannot be named in a configuration
         return
     st.download_button(
@@ -127,7 +125,7 @@ def save_button(data: LoadedData, page_config: Any, funding: Funding | None) -> 
         type="tertiary",
         help="For the command line: dpviz release release.toml makes a release like this one, from a new draw. Relative file names"
         " start from the folder of the configuration; empty texts under [publication] are yours to fill in. Curate opens it again.",
-        key=f"save {type(page_config).__name__}",
+        key=f"save {draft.family}",
     )
 
 
@@ -176,28 +174,23 @@ def make_configuration(source: Source, mechanism: AnyMechanism, budget: Budget, 
     )
 
 
-def parts_of_page(config: ReleaseConfig, page: PageConfig) -> dict[str, Any]:
-    """Return the parts of a page's configuration that a configuration sets.
+def change_by(config: ReleaseConfig, page: Page) -> Change:
+    """Return the change of a page that a configuration brings: what it says in widgets of their own is in `values_at_once`.
 
     Args:
         config: the configuration.
-        page: the page's configuration, as it is now.
+        page: the page as it is.
 
     Raises:
         DpvizError: the page cannot show a value.
     """
-    draft = page_of(config, usual_page(kind_of(config.family.name))).draft
-    run = run_of(config, page.as_second())
-    parts: dict[str, Any] = {"mechanism": run.mechanism, "settings": run.settings, "noise": run.noise, "source": draft.source}
-    parts |= {name: None if (value := getattr(run, name)) is None else shortest(value) for name in ("epsilon", "delta", "rho")}
-    if config.data.sample is not None:
-        parts["sample"] = config.data.sample
-    if config.family is AREA_FAMILY:
-        return parts | {"level": None, "asked": ()}
-    if config.family is TRIP_FAMILY:
-        return parts | {"beside": ALONE, "level": None, "region": None}
-    area = EVERYWHERE if draft.study_area == IN_A_FILE else draft.study_area  # Curate has a switch for the polygons of a file
-    return parts | {"study_area": area, "order": draft.order, "zoom": None} | ({"size": draft.size} if draft.source == SAMPLE else {})
+    opened = page_of(config, page).draft
+    parts: dict[str, Any] = {name: getattr(opened, name) for name in ("source", "runs", "beside")}
+    parts |= {"sample": opened.sample} if opened.source == SAMPLE else {}
+    if config.family is POINT_FAMILY:
+        area = EVERYWHERE if opened.study_area == IN_A_FILE else opened.study_area  # Curate has a switch for the polygons of a file
+        parts |= {"study_area": area, "order": opened.order} | ({"size": opened.size} if opened.source == SAMPLE else {})
+    return Change(draft=parts, view={"level": None, "asked": (), "region": None})
 
 
 def values_at_once(config: ReleaseConfig) -> Values:

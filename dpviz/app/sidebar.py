@@ -15,10 +15,10 @@ from dpviz.app.cards import DATA, Cards, cards_in_place
 from dpviz.app.controls import mechanism_controls, privacy_controls, without_settings
 from dpviz.app.fields import show_lock, start_checks
 from dpviz.app.opened_config import show_uploader
-from dpviz.app.page_state import PageState
+from dpviz.app.page_state import FamilyState
 from dpviz.app.saved_config import save_button
 from dpviz.app.session import show_error
-from dpviz.app.two_runs import SecondRun, choose_run
+from dpviz.app.two_runs import choose_run
 from dpviz.errors import BudgetError, DomainError, DpvizError, SettingError
 from dpviz.space.domain import Domain
 
@@ -28,8 +28,7 @@ def _nothing() -> None:
 
 
 def teach_controls(
-    page: PageState,
-    second: SecondRun,
+    page: FamilyState,
     choose_data: Callable[[Cards], Any],
     frame_of: Callable[[Any], Any],
     *,
@@ -39,7 +38,6 @@ def teach_controls(
 
     Args:
         page: state of the page.
-        second: the page state as the controls of the second run see it.
         choose_data: shows the controls of the data; what it returns has `data`, None while something is missing.
         frame_of: returns the public frame of data.
         below_data: shows what belongs below these controls.
@@ -48,17 +46,17 @@ def teach_controls(
         The data, None while something is missing; and whether all choices fit.
     """
     start_checks()
-    data, how = None, page.config()
+    data, how = None, page.draft
     try:
         data = choose_data(cards_in_place()).data
     except DpvizError as error:
         show_error(str(error))
     below_data()
     page.offer(data)
-    edited = choose_run(page, second)
+    edited = choose_run(page)
     try:
         _choose_mechanism(edited, _nothing, None if data is None else frame_of(data), bar=edited is not page)
-        _refuse_mask([how.build(), how.second_run().build()], None if data is None else frame_of(data))
+        _refuse_mask([how.build(), page.page.draft.of_run(1).build()], None if data is None else frame_of(data))
     except (SettingError, BudgetError, DomainError) as error:
         _show_misfit(edited, error)
         return data, False
@@ -69,7 +67,7 @@ def teach_controls(
 
 
 def curate_controls(
-    page: PageState,
+    page: FamilyState,
     cards: Cards,
     choose_data: Callable[[Cards], Any],
     nothing: Any,
@@ -103,7 +101,7 @@ def curate_controls(
         page.offer(declared.data)
         try:
             _choose_mechanism(page, below_mechanism, frame_of(declared), bar=True)
-            _refuse_mask(page.config().build_all(), frame_of(declared))
+            _refuse_mask(page.draft.build_all(), frame_of(declared))
             fits = True
         except (SettingError, BudgetError, DomainError) as error:
             _show_misfit(page, error, cards)
@@ -118,17 +116,17 @@ def _refuse_mask(mechanisms: list[Any], frame: Any) -> None:
             mechanism.refuse_mask(frame)
 
 
-def _choose_mechanism(page: PageState, below: Callable[[], None], frame: Any, *, bar: bool) -> None:
+def _choose_mechanism(page: FamilyState, below: Callable[[], None], frame: Any, *, bar: bool) -> None:
     """Ask for mechanism and budget; `bar` says whether the split of the budget has a bar on the left."""
     mechanism_controls(page)
     below()
     privacy_controls(page, frame, bar=bar)
 
 
-def _show_misfit(page: PageState, error: DpvizError, cards: Cards | None = None) -> None:
+def _show_misfit(page: FamilyState, error: DpvizError, cards: Cards | None = None) -> None:
     """Show why mechanism or budget do not fit, and the way back if the mode offers the mechanism."""
     show_error(str(error))
     if cards is not None:
         cards.ask(DATA, "Correct the mechanism or its settings.")
-    if page.config().mechanism in page.offered_mechanisms():
+    if page.draft.run.mechanism in page.offered_mechanisms():
         st.button("Back to the default settings", on_click=without_settings, args=(page,))

@@ -12,30 +12,29 @@ from dpviz.app.cards import DATA, Cards
 from dpviz.app.class_mode import is_class
 from dpviz.app.ledger import Source
 from dpviz.app.page_data import PageData
-from dpviz.app.page_state import PageState
+from dpviz.app.page_state import FamilyState
 from dpviz.app.state.values import SOURCES
 from dpviz.samples.points import SampleInfo
 
 
-def choose_source(page: PageState, cards: Cards, **resets: Any) -> str:
+def choose_source(page: FamilyState, cards: Cards) -> str:
     """Ask where the data come from, and return it; a class has samples alone.
 
     Args:
         page: state of the page.
         cards: of Curate or Teach.
-        resets: parts of the configuration that depend on the data, with their values for new ones.
     """
     st.subheader("Data", anchor=DATA) if cards.curates else st.markdown("##### 1 Data")
     if is_class():
-        return str(page.config().source)
-    shown = page.widget("source", f"{page.prefix}source", **resets)
+        return str(page.draft.source)
+    shown = page.widget("draft", "source", f"{page.prefix}source")
     st.segmented_control("Where from", SOURCES, required=True, format_func=str.capitalize, label_visibility="collapsed", **shown)
-    return str(page.config().source)
+    return str(page.draft.source)
 
 
-def choose_sample(page: PageState, samples: Mapping[str, Any], **resets: Any) -> None:
-    """Ask for a sample, one of `samples` by key; `resets` are as of `choose_source`."""
-    shown = page.widget("sample", f"{page.prefix}sample", **resets)
+def choose_sample(page: FamilyState, samples: Mapping[str, Any]) -> None:
+    """Ask for a sample, one of `samples` by key."""
+    shown = page.widget("draft", "sample", f"{page.prefix}sample")
     st.selectbox("Sample", list(samples), format_func=lambda sample: samples[sample].title, **shown)
 
 

@@ -11,14 +11,14 @@ import streamlit as st
 from dpviz.app.components.strip import StripPart
 from dpviz.app.controls import share_locks, use_shares
 from dpviz.app.page_changes import note_change, rerun_if_changed
-from dpviz.app.page_config import PageConfig
-from dpviz.app.page_state import PageState
+from dpviz.app.page_state import FamilyState
+from dpviz.app.state.draft import Draft
 from dpviz.errors import DpvizError
 from dpviz.mechanisms.base import AnyMechanism, Share
 from dpviz.view.escape import html
 
 
-def find_shares(how: PageConfig, frame: Any) -> list[Share]:
+def find_shares(how: Draft, frame: Any) -> list[Share]:
     """Return the shares of the budget on a public frame, as on the left; one share where the split does not fit it."""
     try:
         return how.shares(frame)
@@ -36,7 +36,7 @@ def make_parts(shares: Sequence[Share], levels: Sequence[int | None]) -> list[St
 
 
 def strip_options(
-    page: PageState,
+    page: FamilyState,
     mechanism: AnyMechanism,
     shares: list[Share],
     expect: Callable[[list[float]], Any],
@@ -64,21 +64,21 @@ def strip_options(
         return change_and_note
 
     return {
-        "relative": page.config().relative,
+        "relative": page.view.relative,
         "key": _key(page),
         "on_level": noting(choose),
-        "on_unit": noting(lambda relative: page.change(relative=relative)),
+        "on_unit": noting(lambda relative: page.change(view={"relative": relative})),
         "on_shares": noting(partial(use_shares, page, shares)) if changes else None,
         "on_drag": expect if changes else None,
         "whole": mechanism.whole_budget if len(shares) == 1 else "",
     }
 
 
-def end_strip(page: PageState, title: str) -> None:
+def end_strip(page: FamilyState, title: str) -> None:
     """Write of which run the strip is, and run the page again if the strip has changed it."""
     st.html(f'<div class="dpviz-note row">{html(title)}</div>')
     rerun_if_changed(_key(page))
 
 
-def _key(page: PageState) -> str:
+def _key(page: FamilyState) -> str:
     return f"{page.prefix}strip"

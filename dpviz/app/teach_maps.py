@@ -17,7 +17,7 @@ from dpviz.app.ledger import record_public_look
 from dpviz.app.one_release import OneRelease
 from dpviz.app.page_changes import note_change, rerun_if_changed
 from dpviz.app.page_data import PageData
-from dpviz.app.page_state import PageState
+from dpviz.app.page_state import FamilyState
 from dpviz.app.session import is_dark
 from dpviz.app.state.values import SECOND
 from dpviz.app.streets import streets_wanted
@@ -71,7 +71,7 @@ class TeachParts:
 
 
 def show_parts(
-    page: PageState, first: OneRelease[Any, Any, Any, Any], places: tuple[DeltaGenerator, ...], protected: str, parts: TeachParts
+    page: FamilyState, first: OneRelease[Any, Any, Any], places: tuple[DeltaGenerator, ...], protected: str, parts: TeachParts
 ) -> None:
     """Show the maps with their controls, and below the row of the status the strip, the verdict and the tabs.
 
@@ -82,24 +82,24 @@ def show_parts(
         protected: what a release would protect.
         parts: of the page.
     """
-    (row, above, below), verdict, how = places, parts.verdict, page.config()
-    whose = RIGHT_RUN if how.shows_second else ""
+    (row, above, below), verdict, view = places, parts.verdict, page.view
+    whose = RIGHT_RUN if page.page.shows_second else ""
     with row:
         parts.controls()
     with above:
         with st.container():  # always there: if what follows changed its place, the browser would build the maps anew
             if not first.release.receipt.private:
-                st.html(not_private_stamp(type(first.config.build())))
-            if how.present and verdict is not None:
+                st.html(not_private_stamp(type(first.draft.build())))
+            if view.present and verdict is not None:
                 show_verdict(verdict.headline, "", verdict.rule, whose)
         parts.maps()
     with below:
-        if not how.present and verdict is not None:
+        if not view.present and verdict is not None:
             show_headline(f"{parts.lead} {verdict.headline}".strip(), whose)
         parts.contrasts()
         run = describe_run(first)
         parts.strip(f"Budget and error of {f'the right map: {run}' if whose else run}.")
-        if not how.present:
+        if not view.present:
             if verdict is not None:
                 show_detail(parts.detail, verdict.rule)
             elif parts.detail:
@@ -112,11 +112,11 @@ def show_parts(
     page.write_address()
 
 
-def describe_run(what: OneRelease[Any, Any, Any, Any]) -> str:
+def describe_run(what: OneRelease[Any, Any, Any]) -> str:
     """Write how a run was made: the title of its mechanism, its budget and its number; a contrast has no budget."""
-    how = what.config
-    budget = budget_text(how.epsilon, how.delta if how.takes_delta else 0) if how.family.choices[how.mechanism].spends else ""
-    return ", ".join(filter(None, (what.title, budget, f"run {how.run}")))
+    how, run = what.draft, what.draft.run
+    budget = budget_text(run.epsilon or 0, (run.delta or 0) if how.takes_delta else 0) if how.build().spends else ""
+    return ", ".join(filter(None, (what.title, budget, f"run {run.seed}")))
 
 
 def stamp_maps(shown: ShownRun) -> str:
@@ -146,7 +146,7 @@ class DrawnMap:
 
 
 def draw_maps(
-    page: PageState, shown: ShownRun, draw: Callable[[Any, str], Any], make: Callable[[Any, Any, str], Pane]
+    page: FamilyState, shown: ShownRun, draw: Callable[[Any, str], Any], make: Callable[[Any, Any, str], Pane]
 ) -> tuple[DrawnMap, DrawnMap]:
     """Draw what both maps show, and make their panes, the left one first.
 
@@ -162,7 +162,7 @@ def draw_maps(
         drawing = draw(what, RELEASED if kind == SECOND else kind)
         return DrawnMap(run=run, drawing=drawing, pane=name_second(make(drawing, what, run), kind))
 
-    return draw_map(page.config().left), draw_map(page.config().shown)
+    return draw_map(page.view.left), draw_map(page.view.shown)
 
 
 def name_second(pane: Pane, kind: str) -> Pane:
@@ -170,23 +170,23 @@ def name_second(pane: Pane, kind: str) -> Pane:
     return replace(pane, title=f"{pane.title}, second run") if kind == SECOND else pane
 
 
-def keep_error_tops(page: PageState, tops: dict[str, float]) -> dict[str, float]:
+def keep_error_tops(page: FamilyState, tops: dict[str, float]) -> dict[str, float]:
     """Return tops of the colour scales of errors, by their names, as they were kept; new ones are kept once a map shows errors."""
-    how = page.config()
-    if ERROR not in (how.left, how.shown):
+    view = page.view
+    if ERROR not in (view.left, view.shown):
         return tops
-    if missing := {name: top for name, top in tops.items() if name not in how.scales}:
-        page.change_for_good(scales={**how.scales, **missing})
-    return {name: page.config().scales[name] for name in tops}
+    if missing := {name: top for name, top in tops.items() if name not in view.scales}:
+        page.look(scales={**view.scales, **missing})
+    return {name: page.view.scales[name] for name in tops}
 
 
-def raw_switch(page: PageState, text: str) -> None:
+def raw_switch(page: FamilyState, text: str) -> None:
     """Show the switch of counts as first measured; `text` says what post-processing does to them."""
-    st.toggle("As measured", help=f"Counts as first measured{text}", **page.widget("raw"))
+    st.toggle("As measured", help=f"Counts as first measured{text}", **page.widget("view", "raw"))
 
 
 def make_scene(
-    page: PageState, data: PageData[Any], made: Sequence[Pane], further: str, *, streets: str, heights: tuple[int, int], **parts: Any
+    page: FamilyState, data: PageData[Any], made: Sequence[Pane], further: str, *, streets: str, heights: tuple[int, int], **parts: Any
 ) -> Scene:
     """Return the scene of both maps, with the name of its data, and streets if wanted.
 
@@ -199,7 +199,7 @@ def make_scene(
         heights: in pixels, of the canvas with its legends and tools; and for a projector, where names are larger.
         parts: what else the scene has on this page.
     """
-    is_large = page.config().present
+    is_large = page.view.present
     return Scene(
         panes=tuple(made),
         description=f"{made[0].title} beside {made[1].title.lower()}{further}",
@@ -215,7 +215,7 @@ def make_scene(
 
 @st.fragment
 def show_canvas(
-    page: PageState,
+    page: FamilyState,
     scene: Scene,
     frame: object,
     on_chosen: Callable[[Chosen], None],
@@ -243,10 +243,10 @@ def show_canvas(
     page.write_address()
 
 
-def note_canvas_change(page: PageState) -> None:
+def note_canvas_change(page: FamilyState) -> None:
     """Note that a click on the maps has changed the page, which runs again."""
     note_change(_key(page))
 
 
-def _key(page: PageState) -> str:
+def _key(page: FamilyState) -> str:
     return f"{page.prefix}canvas"

@@ -11,14 +11,14 @@ from dpviz.app.class_mode import refuse_in_class
 from dpviz.app.components.panes import load_deck
 from dpviz.app.curate_page import CurateParts, show_curate
 from dpviz.app.first_row import describe_unprotected, show_forgotten, teach_row
-from dpviz.app.page_state import PageState
+from dpviz.app.page_state import FamilyState
 from dpviz.app.session import accept_presses, show_refused_link
 from dpviz.app.state.values import TEACH
 from dpviz.app.teach_maps import ShowTeach
 
 
 def show_in_mode(
-    page: PageState,
+    page: FamilyState,
     controls: Callable[[], tuple[Any, bool]],
     teach: ShowTeach,
     curate: CurateParts,
@@ -32,19 +32,19 @@ def show_in_mode(
         controls: shows the controls of Teach, and returns the data and whether all choices fit.
         teach: shows the other parts of Teach.
         curate: what Curate shows.
-        protected: what a release protects, by what it protects one of, as of `PageState.protected`; "" where that is not known yet.
+        protected: what a release protects, by what it protects one of, as of `FamilyState.protected`; "" where that is not known yet.
         not_protected: what it does not protect.
     """
     if show_forgotten():
         return
     show_refused_link(page.refused)
-    if page.config().mode == TEACH:
+    if page.draft.mode == TEACH:
         load_deck()
         row = teach_row(page)
         with st.sidebar:
             data, fits = controls()
         page.write_address()
-        mechanism = page.mechanisms[page.config().mechanism]
+        mechanism = type(page.draft.build())
         about = f"{protected[page.protected]} {not_protected}" if mechanism.private else describe_unprotected(mechanism)
         teach(data, row, about, fits)
     else:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from functools import partial
 from typing import Any
 
@@ -14,43 +13,16 @@ from streamlit.delta_generator import DeltaGenerator
 
 from dpviz.app.ledger import LoadedData
 from dpviz.app.live_controls import LiveControls
-from dpviz.app.page_config import PageConfig
-from dpviz.app.page_state import PageState
+from dpviz.app.page_state import FamilyState
 from dpviz.app.session import carry_out, newest_result, result_slot, widget_for
-from dpviz.app.state.values import SECOND, SMALLEST_EPSILON
+from dpviz.app.state.draft import Draft
 from dpviz.publishing.code import CodeRun
 
 ShowResult = Callable[["ShownRun", DeltaGenerator, DeltaGenerator], None]
 LEFT_RUN, RIGHT_RUN = "Left map", "Right map"
 SECONDS_FOR_MAPS = 0.8  # that the browser gets for the maps of a page, before what is below them
-SECOND_BUDGET = 10  # the second run begins with this part of the first run's ε
 _NO_PICTURE = "There is no picture yet. If something is missing or wrong, a message on the left or below says what."
 SELECT_WIDTH = 176  # pixels of the choice of what a map shows
-
-
-@dataclass(frozen=True, kw_only=True)
-class SecondRun(PageState):
-    """The page state as the controls of the second run see it: mechanism, settings and budget are those of the second run.
-
-    Attributes:
-        first: state of the page.
-    """
-
-    first: PageState
-
-    def config(self) -> Any:
-        """Return the configuration with the second run in place of the first."""
-        return self.first.config().second_run()
-
-    def change(self, **updates: Any) -> None:
-        """Change the second run; other parts of the configuration, such as the level, are shared."""
-        own = {name: updates.pop(name) for name in ("mechanism", "settings", "epsilon", "delta", "noise") if name in updates}
-        self.first.change(**updates, second=replace(self.config(), **own).as_second())
-
-
-def second_run_of(page: PageState) -> SecondRun:
-    """Return the state of a page as the controls of its second run see it."""
-    return SecondRun(key=page.key, kind=page.kind, families=page.families, first=page)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,7 +62,7 @@ class TwoRuns:
     has_frame: Callable[[Any, Any], bool]
 
     @property
-    def _state(self) -> PageState:
+    def _state(self) -> FamilyState:
         return self.live.page_state
 
     @property
@@ -109,8 +81,8 @@ class TwoRuns:
             page asks, for `LiveControls.show_status`.
         """
         play_next = st.container()  # before the maps, so that nothing below it moves
-        how = self._state.config()
-        wanted = (how, how.second_run()) if how.shows_second else (how,)
+        page = self._state.page
+        wanted = [page.draft.of_run(index) for index in ((0, 1) if page.shows_second else (0,))]
         works: dict[Hashable, Any] = {question_of(data, each): partial(self.run_of, data, each) for each in wanted} if fits else {}
         runs = self.live.follow(works, bundled=data.bundled)
         results = [result for question in works if (result := runs.result(question)) is not None]
@@ -127,31 +99,31 @@ class TwoRuns:
         if last is not results[0]:
             st.session_state[before] = last
             result_slot(first).append(results[0])
-        if self._state.config().shows_second:
+        if self._state.page.shows_second:
             result_slot(second).append(results[-1])
         return ShownRun(
             first=results[0],
-            second=results[-1] if self._state.config().shows_second else None,
+            second=results[-1] if self._state.page.shows_second else None,
             before=st.session_state.get(before),
             fresh=True,
         )
 
     def _find_last(self, data: Any) -> ShownRun | None:
         first, second, before = self._slots
-        needs_second = self._state.config().shows_second
+        needs_second = self._state.page.shows_second
         last, other = newest_result(first), newest_result(second) if needs_second else None
         if last is None or not self.has_frame(last, data) or (needs_second and other is None):
             return None
         return ShownRun(first=last, second=other, before=st.session_state.get(before), fresh=False)
 
 
-def question_of(data: LoadedData, how: PageConfig) -> tuple[object, ...]:
+def question_of(data: LoadedData, how: Draft) -> tuple[object, ...]:
     """Return what identifies a run in Teach: data, mechanism, settings, budget and number.
 
     The data are identified by the counts themselves, not by their content: one file can be counted in several ways.
     """
     mechanism = how.build()
-    return (data.counts, mechanism.key, str(mechanism.chosen()), how.budget(), how.run)
+    return (data.counts, mechanism.key, str(mechanism.chosen()), how.budget(), how.run.seed)
 
 
 def show_in_rows(
@@ -186,15 +158,15 @@ def show_in_rows(
 def list_code(shown: ShownRun) -> list[CodeRun]:
     """Return what the code of a page makes: the run of the right map, and that of the left one if it has its own."""
     if shown.second is None:
-        return [_code_of(shown.first.config, "")]
-    return [_code_of(shown.first.config, RIGHT_RUN), _code_of(shown.second.config, LEFT_RUN)]
+        return [_code_of(shown.first.draft, "")]
+    return [_code_of(shown.first.draft, RIGHT_RUN), _code_of(shown.second.draft, LEFT_RUN)]
 
 
-def _code_of(how: Any, title: str) -> CodeRun:
-    return CodeRun(mechanism=how.build(), budget=how.budget(), seed=how.run, title=title)
+def _code_of(how: Draft, title: str) -> CodeRun:
+    return CodeRun(mechanism=how.build(), budget=how.budget(), seed=how.run.seed, title=title)
 
 
-def let_maps_come_first(state: PageState) -> None:
+def let_maps_come_first(state: FamilyState) -> None:
     """In the first run of a visit wait a moment, so that the browser draws the maps before it gets what is below them."""
     key, visit = f"{state.key} drawn in visit", st.session_state.get("visit", 0)
     if st.session_state.get(key) != visit:
@@ -202,38 +174,38 @@ def let_maps_come_first(state: PageState) -> None:
         time.sleep(SECONDS_FOR_MAPS)
 
 
-def choose_run(state: PageState, second: SecondRun) -> PageState:
-    """Where the maps show two runs, ask whose settings the controls are; return what the controls change."""
-    how = state.config()
-    if not how.shows_second:
+def choose_run(state: FamilyState) -> FamilyState:
+    """Where the maps show two runs, ask whose settings the controls are; return the state as these controls see it."""
+    page = state.page
+    if not page.shows_second:
         return state
-    shown = widget_for("editing", LEFT_RUN if how.editing else RIGHT_RUN, lambda value: state.change(editing=value == LEFT_RUN))
+    shown = widget_for(
+        "editing", LEFT_RUN if page.edited else RIGHT_RUN, lambda value: state.change(view={"edited": int(value == LEFT_RUN)})
+    )
     st.segmented_control("Settings of", (LEFT_RUN, RIGHT_RUN), required=True, **shown)
-    other, about = "right" if how.editing else "left", "Mechanism, settings and budget of the other map's run."
+    other, about = "right" if page.edited else "left", "Mechanism, settings and budget of the other map's run."
     st.button(f"Copy from the {other} map", key="copy run", help=about, on_click=carry_out(partial(_copy_run, state)))
-    return second if how.editing else state
+    return replace(state, index=page.edited)
 
 
-def _copy_run(state: PageState) -> None:
-    """Give the run that is edited the settings of the other run."""
-    how = state.config()
-    if how.editing:
-        state.change(second=how.as_second())
-        return
-    other = how.second_run()
-    state.change(mechanism=other.mechanism, settings=other.settings, epsilon=other.epsilon, delta=other.delta, noise=other.noise)
+def _copy_run(state: FamilyState) -> None:
+    """Give the run that is edited the settings of the other run; each keeps its seed."""
+    page = state.page
+    other = page.draft.runs[0 if page.edited else 1]
+    parts = {name: getattr(other, name) for name in ("mechanism", "settings", "epsilon", "delta", "noise")}
+    replace(state, index=page.edited).change(run=parts)
 
 
-def choose_pane(state: PageState, name: str, label: str, kinds: list[str]) -> None:
+def choose_pane(state: FamilyState, name: str, label: str, kinds: list[str]) -> None:
     """Ask what a map shows.
 
     Args:
         state: state of the page.
-        name: the part of the configuration that holds the answer.
+        name: "left" or "shown", the map on the right.
         label: of the question.
         kinds: the answers; the first one is taken where the configuration has another.
     """
-    chosen = getattr(state.config(), name)
+    chosen = getattr(state.view, name)
     st.selectbox(
         label,
         kinds,
@@ -244,10 +216,7 @@ def choose_pane(state: PageState, name: str, label: str, kinds: list[str]) -> No
     )
 
 
-def _change_pane(state: PageState, name: str, kind: str) -> None:
-    """Show something else on a map. The second run starts with the settings of the first, and less budget: the maps differ at once."""
-    how = state.config()
-    starts_second = kind == SECOND and not how.second
-    less = type(how.epsilon)(Fraction(str(how.epsilon)) / SECOND_BUDGET)  # exact: a tenth of 0.7 is 0.07
-    weaker = replace(how, epsilon=max(less, SMALLEST_EPSILON))
-    state.change(**{name: kind}, **({"second": weaker.as_second()} if starts_second else {}))
+def _change_pane(state: FamilyState, name: str, kind: str) -> None:
+    """Show something else on a map."""
+    view = state.view
+    state.change(view={"panes": view.with_left(kind) if name == "left" else view.with_shown(kind)})

@@ -49,14 +49,15 @@ def _prepare() -> None:
 
 def _run_first_page() -> None:
     """Make the run that the Points page shows first."""
-    from dpviz.app.points.state import Config  # noqa: PLC0415 - this module is imported before any page
+    from dpviz.app.state.kinds import POINTS  # noqa: PLC0415 - this module is imported before any page
+    from dpviz.app.state.page import usual_page  # noqa: PLC0415
     from dpviz.evaluation.metrics import evaluate_points  # noqa: PLC0415
     from dpviz.privacy.entropy import Entropy  # noqa: PLC0415
     from dpviz.samples.points import load_point_sample  # noqa: PLC0415
     from dpviz.view.canvas import ground_of, names_of  # noqa: PLC0415
 
-    how = Config()
-    points = load_point_sample(how.sample)
+    how = usual_page(POINTS).draft
+    points = load_point_sample(str(how.sample))
     ground_of(points.domain)
     names_of(points.domain)
-    evaluate_points(how.build().release(points, how.budget(), Entropy.seeded(how.run)), points)
+    evaluate_points(how.build().release(points, how.budget(), Entropy.seeded(how.run.seed)), points)

@@ -86,11 +86,11 @@ def newest(app, shelf):
 
 
 def drawn(app):
-    return newest(app, "config first run" if app.session_state["config"].mode == "Teach" else "drawn Curate")
+    return newest(app, "config first run" if app.session_state["config"].draft.mode == "Teach" else "drawn Curate")
 
 
 def trips_drawn(app):
-    teaches = app.session_state["trips config"].mode == "Teach"
+    teaches = app.session_state["trips config"].draft.mode == "Teach"
     return newest(app, "trips config first run" if teaches else "trips drawn Curate")
 
 

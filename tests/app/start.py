@@ -1,14 +1,11 @@
 """Pages without a browser: data and links to start from, and the pages as a link or an upload opens them."""
 
-from dataclasses import replace
-
 from streamlit.testing.v1 import AppTest
 
-from dpviz.app.areas.state import AreasConfig
 from dpviz.app.cached import digest_of
-from dpviz.app.points.state import Config
-from dpviz.app.session import read_link
-from dpviz.app.trips.state import TripsConfig
+from dpviz.app.state.kinds import POINTS
+from dpviz.app.state.links import read_link
+from tests.app.parts import changed_page, page_with
 from tests.app.seen import good
 
 SMALL = {"sample": "gaussian_cluster", "size": "1000", "order": "6", "mechanism": "quadtree", "settings": '{"height":4}'}
@@ -59,14 +56,15 @@ def trips_app(link=FLIGHTS):
 
 def uploaded(content=PLACES, name="homes.csv", *, link=CURATE, frame=STATES, crs="EPSG:4326", unit="each"):
     """The Points page after an upload, with bounds, CRS and unit of privacy (None: none is chosen)."""
-    config = replace(read_link(Config, link), source="upload")
-    state = {"config": config, "uploaded": (name, content), "frame": frame, "crs": crs}
-    return pages_app("points", {}, state | ({f"unit {config.mode} {digest_of(content)}": unit} if unit else {}))
+    page = read_link(POINTS, link)
+    page = changed_page(page, source="upload")
+    state = {"config": page, "uploaded": (name, content), "frame": frame, "crs": crs}
+    return pages_app("points", {}, state | ({f"unit {page.draft.mode} {digest_of(content)}": unit} if unit else {}))
 
 
 def trips_uploaded(mode="Curate", *, unit="each", **files):
     """The Trips page after an upload of regions in two levels, and of trips between them."""
-    state = {"trips config": TripsConfig(mode=mode, source="upload"), f"regions prefixes {digest_of(REGIONS)}": "1"}
+    state = {"trips config": page_with("trips", mode=mode, source="upload"), f"regions prefixes {digest_of(REGIONS)}": "1"}
     for role, file in ({"regions": ("homes.csv", REGIONS), "trips": ("trips.csv", JOURNEYS)} | files).items():
         state |= {f"{role} uploaded": file} | ({f"unit {role} {mode} {digest_of(file[1])}": unit} if unit else {})
     return pages_app("trips", {}, state)
@@ -82,7 +80,7 @@ def areas_uploaded(
 ):
     """The Areas page after an upload of regions without shapes, and of records with ids of their finest regions."""
     digest, frame = digest_of(points), digest_of(regions)
-    state = {"areas config": AreasConfig(mode=mode, source="upload")}
+    state = {"areas config": page_with("areas", mode=mode, source="upload")}
     state |= {"areas regions uploaded": ("regions.csv", regions), f"areas regions levels {frame}": list(levels), "areas drop": drop}
     state |= {"areas uploaded": ("visits.csv", points), f"areas column region {digest}": "tract"}
     state |= {f"areas column count {digest}": count}

@@ -2,7 +2,6 @@
 
 import sys
 import tomllib
-from dataclasses import replace
 from unittest.mock import Mock
 
 import numpy as np
@@ -12,10 +11,8 @@ from streamlit.testing.v1 import AppTest
 
 from dpviz.amounts import MISSING, format_decimal
 from dpviz.app.areas import strip as areas_strip
-from dpviz.app.areas.state import AreasConfig
 from dpviz.app.areas.tabs import ASK_TAB, TAB_TITLES, style_fitness
 from dpviz.app.cached import digest_of
-from dpviz.app.session import read_link
 from dpviz.data.areas import AreaCounts
 from dpviz.mechanisms import MECHANISMS, REFERENCES, FlatAreas
 from dpviz.mechanisms import run as measure
@@ -28,6 +25,7 @@ from dpviz.samples.areas import AREA_SAMPLES
 from dpviz.space.area_shares import areas_km2
 from dpviz.space.regions import Regions
 from dpviz.view.areas_drawing import SHOWN_AREAS
+from tests.app.parts import changed_page, page_with
 from tests.app.seen import (
     account,
     captions,
@@ -78,7 +76,7 @@ HOMES = b"lon,lat\n" + b"".join(f"{4.7 + place % 7 / 20:.2f},{45.6 + place % 5 /
 
 def areas_in_cells(kind, **state):
     """The Areas page in Curate after an upload of points alone, for hexagons or squares."""
-    state = {"areas config": AreasConfig(mode="Curate", source="upload"), "areas uploaded": ("homes.csv", HOMES)} | state
+    state = {"areas config": page_with("areas", mode="Curate", source="upload"), "areas uploaded": ("homes.csv", HOMES)} | state
     state |= {"areas regions kind": kind, "areas crs": "EPSG:4326", f"unit areas Curate {digest_of(HOMES)}": "each"}
     return good(pages_app("areas", {}, state))
 
@@ -99,13 +97,13 @@ def areas_app(link=CITY):
 
 
 def areas_drawn(app):
-    teaches = app.session_state["areas config"].mode == "Teach"
+    teaches = app.session_state["areas config"].draft.mode == "Teach"
     return newest(app, "areas config first run" if teaches else "areas drawn Curate")
 
 
 def changed(app, **settings):
     """The page with another configuration."""
-    app.session_state["areas config"] = replace(app.session_state["areas config"], **settings)
+    app.session_state["areas config"] = changed_page(app.session_state["areas config"], **settings)
     return good(app.run())
 
 
@@ -203,7 +201,7 @@ class TestMaps:
         assert scene(app)[0]["panes"][1]["legend"] != before
 
     def test_a_second_run_has_settings_of_its_own_and_stands_beside_the_first_in_every_tab(self):
-        app = fine(changed(areas_app(), left="Second run", second=AreasConfig(mechanism="flat", epsilon=1.0).as_second()))
+        app = fine(changed(areas_app(), left="Second run", second=page_with("areas", mechanism="flat", epsilon=1.0).draft.run))
         assert heads(app) == ["Released visits, second run", "Released visits"]
         assert len(app.metric) == 8
         for name in TAB_TITLES:
@@ -242,8 +240,9 @@ class TestMaps:
     def test_what_a_split_gives_is_expected_before_a_run(self, monkeypatch):
         app = fine(areas_app(CITY))
         what = areas_drawn(app)
-        monkeypatch.setattr(areas_strip, "config", lambda: what.config)
-        expected = areas_strip._expect(what, [0.2, 0.3, 0.5])
+        with monkeypatch.context() as patch:
+            patch.setattr(type(areas_strip.AREAS), "draft", what.draft)
+            expected = areas_strip._expect(what, [0.2, 0.3, 0.5])
         release = areas_drawn(fine(changed(app, settings={"split": "custom", "weights": [0.2, 0.3, 0.5]}))).release
         assert expected == pytest.approx([float(np.sqrt((release.stddev(level) ** 2).mean())) for level in range(4)])
 
@@ -332,9 +331,9 @@ class TestControls:
     @pytest.mark.parametrize(
         "link", [{"level": "99"}, {"asked": "[-1]"}, {"asked": '["x"]'}, {"asked": str(list(range(99)))}, {"measure": "x"}, {"noise": "y"}]
     )
-    def test_a_link_that_makes_no_sense_falls_back(self, link):
-        assert read_link(AreasConfig, link) == AreasConfig()
-        good(areas_app(link))
+    def test_a_link_that_makes_no_sense_opens_the_usual_page(self, link):
+        app = good(areas_app(link))
+        assert app.session_state["areas config"] == page_with("areas")
 
     def test_the_code_makes_the_same_release(self):
         app = fine(areas_app({"epsilon": "0.7", "run": "3"}))
@@ -447,7 +446,12 @@ class TestCurate:
         folder = ROOT / "sample_data"
         app = fine(configuration_opened((folder / "areas.toml").read_bytes(), "areas", areas_app(CURATE)))
         config = app.session_state["areas config"]
-        assert (config.source, config.noise, float(config.rho), config.mechanism) == ("upload", "Gaussian", 0.5, "region_tree")
+        assert (config.draft.source, config.draft.run.noise, float(config.draft.run.rho), config.draft.run.mechanism) == (
+            "upload",
+            "Gaussian",
+            0.5,
+            "region_tree",
+        )
         assert "city_visits.csv" in captions(app)
         files = {
             "areas_regions_uploaded": ("city_blocks.geojson", (folder / "city_blocks.geojson").read_bytes()),
@@ -480,7 +484,7 @@ class TestCurate:
         app = choose_files(app, areas_regions_uploaded=("regions.csv", AREA_REGIONS), areas_uploaded=("visits.csv", VISITS))
         assert missing(app) == []
         assert areas_drawn(fine(press_draw(app))).release.receipt.total.epsilon == 0.25
-        assert app.session_state["areas config"].noise == "Laplace"
+        assert app.session_state["areas config"].draft.run.noise == "Laplace"
 
     @pytest.mark.parametrize("kind", often(["Hexagons", "Squares"], 1))
     def test_points_alone_are_counted_in_cells_of_a_declared_box_and_the_configuration_opens_again(self, kind):
@@ -545,7 +549,7 @@ class TestCurate:
         path = tmp_path / "visits.csv"
         path.write_bytes(VISITS)
         digest = digest_of(repr(file_stamps((path,))).encode())
-        state = {"areas config": AreasConfig(mode="Curate", source="path"), "areas path": str(path)}
+        state = {"areas config": page_with("areas", mode="Curate", source="path"), "areas path": str(path)}
         state |= {"areas regions uploaded": ("regions.csv", AREA_REGIONS), f"areas regions levels {digest_of(AREA_REGIONS)}": ["tract"]}
         state |= {f"areas column region {digest}": "tract", f"areas column count {digest}": "none"}
         state |= {f"unit areas Curate {digest}": "each"}

@@ -19,7 +19,7 @@ def page(monkeypatch):
     state = {"visit": 1}
     monkeypatch.setattr(module, "st", SimpleNamespace(session_state=state))
     how = SimpleNamespace(camera=(1.0, 2.0, 3.0), swipe=0.4)
-    return SimpleNamespace(key="page", state=state, config=lambda: how, change_for_good=lambda **new: vars(how).update(new))
+    return SimpleNamespace(key="page", state=state, looks=how, look=lambda **new: vars(how).update(new))
 
 
 def test_moves_within_a_visit_leave_the_opening_as_it_was(page):
@@ -34,7 +34,7 @@ def test_moves_within_a_visit_leave_the_opening_as_it_was(page):
 def test_another_domain_is_shown_as_a_whole(page):
     opening(page, HERE)
     assert opening(page, THERE) == Opening(visit=1, swipe=0.4)
-    assert page.config().camera is None
+    assert page.looks.camera is None
 
 
 @pytest.mark.parametrize("text", ["[1,2]", "[1,2,3,4]", "7", "{}", "[1,99,3]", "[1,2,25]", "[1,2,-1]", "[NaN,0,0]", "null", '["a",0,0]'])

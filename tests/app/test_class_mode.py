@@ -22,13 +22,13 @@ from dpviz.app.compare.state import CompareConfig
 from dpviz.app.door import ClassDoor
 from dpviz.app.jobs import STOPPED, StudyJob
 from dpviz.app.points import teach as points
-from dpviz.app.points.state import POINTS, Config
+from dpviz.app.points.state import POINTS
 from dpviz.app.trips import teach as trips
-from dpviz.app.trips.state import TripsConfig
 from dpviz.errors import RefusedError, SettingError
 from dpviz.lessons import LESSONS
 from dpviz.privacy.ledger import Ledger
 from tests.app.calls import ask, handshake
+from tests.app.parts import page_with
 from tests.app.seen import keys
 from tests.app.start import FLIGHTS, PLACES, SMALL, pages_app, query_of
 from tests.app.test_door import behind, knock
@@ -88,12 +88,13 @@ def test_a_page_shows_a_sample_in_teach_whatever_link_and_session_say(a_class, l
 
 
 def test_a_configuration_in_the_session_is_cut_wherever_it_is_read(a_class):
-    asked = Config(mode="Curate", source="path", order=16, size=9_000_000, run=7)
-    assert restrict(asked) == Config(order=10, size=1_000_000, run=7)
-    assert restrict(TripsConfig(mode="Curate", source="upload", beside="top_down")) == TripsConfig(beside="top_down")
+    asked = page_with("points", mode="Curate", source="path", order=16, size=9_000_000, seed=7).draft
+    assert restrict(asked) == page_with("points", order=10, size=1_000_000, seed=7).draft
+    asked = page_with("trips", mode="Curate", source="upload", beside="top_down").draft
+    assert restrict(asked) == page_with("trips", beside="top_down").draft
     assert restrict(CompareConfig(source="own", order=12)) == CompareConfig(order=10)
     assert restrict(CompareConfig(study_area="file")) == CompareConfig(), "the polygons would be a file of one's own"
-    assert restrict(usual := Config(study_area="land")) is usual
+    assert restrict(usual := page_with("points", study_area="land").draft) is usual
 
 
 REFUSING = {
@@ -179,7 +180,7 @@ class TestLimits:
         class_limits.refuse_large_study(10**9)
         assert not class_limits.memory_is_full()
         assert run_within_limits(lambda check: 1, lambda: None) == 1
-        asked = Config(mode="Curate", source="path", order=16)
+        asked = page_with("points", mode="Curate", source="path", order=16).draft
         assert restrict(asked) is asked
 
 
@@ -296,7 +297,7 @@ def test_no_link_for_a_class_promises_the_polygons_of_a_file():
 
 
 def test_the_link_for_a_class_names_the_seed_also_where_it_is_the_usual_one():
-    shown = {"run": Config(), "seed": CompareConfig(), "draw": LESSONS[1]()}
+    shown = {"run": page_with("points"), "seed": CompareConfig(), "draw": LESSONS[1]()}
     assert [seed_of(config) for config in shown.values()] == [{name: str(getattr(config, name))} for name, config in shown.items()]
     assert seed_of(LESSONS[0]()) == {}, "one person has no noise"
 

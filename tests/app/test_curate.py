@@ -3,7 +3,6 @@
 import io
 import re
 import zipfile
-from dataclasses import replace
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -14,11 +13,10 @@ import shapely
 import dpviz as dv
 from dpviz.amounts import format_decimal
 from dpviz.app.bundle import Maker, check_texts
-from dpviz.app.points.state import Config
 from dpviz.app.points.where import find_boxes, nearest_town, take_box
 from dpviz.app.saved_config import write_configuration
-from dpviz.app.session import read_link
-from dpviz.app.trips.state import TripsConfig
+from dpviz.app.state.kinds import POINTS
+from dpviz.app.state.links import read_link
 from dpviz.errors import DpvizError
 from dpviz.mechanisms import run as measure
 from dpviz.privacy.ledger import Ledger
@@ -26,6 +24,7 @@ from dpviz.publishing.kept import kept_draws
 from dpviz.publishing.public_guess import TOWNS
 from dpviz.publishing.publish import note_publication
 from dpviz.release.squares import expected_error
+from tests.app.parts import changed_page, page_with
 from tests.app.release_walk import TEXTS
 from tests.app.seen import (
     as_read,
@@ -399,7 +398,7 @@ class TestPolygons:
     def test_a_private_file_that_is_named_by_its_path_is_refused_as_well(self, tmp_path):
         homes = b"wkt,lon,lat\n" + b'"POLYGON ((-118 34, -117 34, -117 35, -118 34))",-117.5,34.5\n' * 3
         (tmp_path / "homes.csv").write_bytes(homes)
-        config = replace(read_link(Config, CURATE), source="path")
+        config = changed_page(read_link(POINTS, CURATE), source="path")
         app = pages_app("points", {}, {"config": config, "path": str(tmp_path / "homes.csv"), "frame": STATES, "crs": "EPSG:4326"})
         app = choose_polygons(app, name="city.csv", content=homes)
         assert "This is the file of the private data" in errors(app)
@@ -448,7 +447,7 @@ class TestRegionsMap:
 
     def test_regions_are_drawn_before_the_trips_are_there(self):
         app = pages_app(
-            "trips", {}, {"trips config": TripsConfig(mode="Curate", source="upload"), "regions uploaded": ("homes.csv", REGIONS)}
+            "trips", {}, {"trips config": page_with("trips", mode="Curate", source="upload"), "regions uploaded": ("homes.csv", REGIONS)}
         )
         assert self.pane(app)["title"] == "The declared regions, id to id"
         assert scene(app)[0]["areas"]["regions 0"]["texts"] == ["Aberg", "Bdorf", "Cburg"]
@@ -468,15 +467,15 @@ class TestRegionsMap:
         assert scenes(app) == []
 
     def test_without_regions_it_says_when_it_comes(self):
-        app = pages_app("trips", {}, {"trips config": TripsConfig(mode="Curate", source="upload")})
+        app = pages_app("trips", {}, {"trips config": page_with("trips", mode="Curate", source="upload")})
         assert "The map of the regions is shown here once their file is chosen." in captions(app)
 
     def test_a_person_of_several_trips_is_offered_neighbours_that_fit_and_none_is_chosen(self):
         app = protect(trips_uploaded(unit=None), "rider", 3)
         assert "switch on “Everybody has exactly that many”, or choose add_remove under “Neighbours”" in errors(app)
-        assert app.session_state["trips config"].build().neighbours == "bounded"
+        assert app.session_state["trips config"].draft.build().neighbours == "bounded"
         good(app.button(key="take add_remove").click().run())
-        assert app.session_state["trips config"].build().neighbours == "add_remove"
+        assert app.session_state["trips config"].draft.build().neighbours == "add_remove"
         assert errors(app) == ""
         assert "Expected error" in self.pane(app)["title"]
 

@@ -29,7 +29,7 @@ def reloaded(link):
 def test_after_a_reload_only_the_file_is_missing_and_is_asked_for_by_name():
     app = filled()
     again = fine(reloaded(query_of(app)))
-    assert again.session_state["config"].source == "upload"
+    assert again.session_state["config"].draft.source == "upload"
     assert "Choose secret homes.csv again" in captions(again)
     assert missing(again)[0] == "Choose a file of points."
     again.session_state["uploaded"] = ("secret homes.csv", PLACES)
@@ -55,7 +55,7 @@ def test_without_the_word_in_the_address_nothing_is_found(draft):
     filled()
     app = fine(reloaded(CURATE | {"sample": "gaussian_cluster"} | draft))
     assert "secret" not in captions(app)
-    assert app.session_state["config"].source == "sample"
+    assert app.session_state["config"].draft.source == "sample"
 
 
 def test_a_draft_is_private_and_holds_no_cell(ledger_path):

@@ -241,7 +241,7 @@ OURS_IN_FILES = {
     "bundle.py": ("label",),
     "cards.py": ("card", "where"),
     "curate_page.py": ("options",),
-    "controls.py": ("page_state.config().split_amount", "symbol"),
+    "controls.py": ("page_state.draft.split_amount", "symbol"),
     "dataset_block.py": ("title",),
     "files.py": ("counting", "text", "title"),
     "first_row.py": ("protected",),
@@ -262,7 +262,7 @@ OURS_IN_FILES = {
     "release_page.py": ("title", "loaded", PAGE_CHOICE),
     "session.py": ("waiting",),
     "start_page.py": ("preset.title", "preset.text"),
-    "teach_maps.py": ("text", "not_private_stamp(type(first.config.build()))"),  # fixed words
+    "teach_maps.py": ("text", "not_private_stamp(type(first.draft.build()))"),  # fixed words
     "text_format.py": ("chosen.describe(kind)",),
     "trips/tabs.py": ("title", "unit", "what.title", "runs[0].data.unit"),  # the title is a mechanism's
     "trips/teach.py": ("describe_run(what)",),  # a mechanism's title, and its budget

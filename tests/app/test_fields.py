@@ -4,8 +4,8 @@ from fractions import Fraction
 
 import pytest
 
-from dpviz.app.points.state import Config
-from dpviz.app.session import read_link, to_query
+from dpviz.app.state.kinds import POINTS
+from dpviz.app.state.links import read_link, write_link
 from tests.app.seen import account, captions, drawn, entries, errors, fine, good, keys, labelled, missing
 from tests.app.start import CURATE, CURATE_TRIPS, SMALL, points_app, trips_app
 from tests.app.walk import go, open_tab, press_draw
@@ -41,7 +41,7 @@ def test_what_does_not_fit_stays_and_nothing_runs(link, kind, key, value, messag
     assert message in errors(app)
     assert "by at most a factor" not in captions(app) or key != "epsilon"  # what the ε before promises
     assert (app.session_state["config"], drawn(app), entries()) == (before, last, [])
-    assert "save Config" not in keys(app.download_button), "it would save the value before"
+    assert "save points" not in keys(app.download_button), "it would save the value before"
     assert link is SMALL or good(app.run()).button(key="draw").disabled
     assert getattr(app, kind)(key=key).value == value
 
@@ -51,7 +51,7 @@ def test_a_field_that_is_corrected_or_changed_elsewhere_unlocks_the_button():
     assert "by at most a factor" in captions(app)
     typed(app, "text_input", "epsilon", "much")
     assert typed(app, "text_input", "epsilon", "0.7").value == "0.7"
-    assert app.session_state["config"].epsilon == 0.7
+    assert app.session_state["config"].draft.run.epsilon == 0.7
     fine(press_draw(app))
     typed(app, "text_input", "epsilon", "much")
     good(app.select_slider(key="epsilon slider").set_value(2.0).run())
@@ -67,7 +67,7 @@ def test_epsilon_is_what_was_typed_exactly(text, meant):
     typed(app, "text_input", "epsilon", text)
     fine(press_draw(fine(app)))
     assert account().spent["epsilon"] == drawn(app).release.receipt.total.epsilon == meant
-    assert read_link(Config, to_query(app.session_state["config"])).budget().epsilon == meant
+    assert read_link(POINTS, write_link(app.session_state["config"])).draft.budget().epsilon == meant
 
 
 @pytest.mark.slow

@@ -6,10 +6,9 @@ import pytest
 
 from dpviz.app.compare.page import TABS as COMPARE_TABS
 from dpviz.app.compare.state import JOB, CompareConfig, replace
-from dpviz.app.points.state import Config
-from dpviz.app.trips.state import TripsConfig
 from dpviz.app.trips.tabs import TAB_TITLES as TABS
 from dpviz.view.escape import markdown
+from tests.app.parts import changed_page, page_with
 from tests.app.release_walk import publish, published, write_texts
 from tests.app.seen import good, labelled
 from tests.app.start import pages_app
@@ -69,7 +68,7 @@ def checked(app, names=NAMES):
 
 
 def hostile_trips(**how):
-    app = pages_app("trips", {}, {"trips config": TripsConfig(source="upload", **how)})
+    app = pages_app("trips", {}, {"trips config": page_with("trips", source="upload", **how)})
     good(app.file_uploader(key="regions file").set_value((f"{NAMES[0]}.geojson", regions_file(), "application/geo+json")).run())
     levels = next(each for each in app.multiselect if each.label.startswith("Columns of ids"))
     good(levels.set_value(list(LEVELS)).run())
@@ -79,11 +78,11 @@ def hostile_trips(**how):
 
 @pytest.mark.slow
 def test_regions_and_levels_on_every_tab_and_level_of_the_trips_page():
-    second = TripsConfig(mechanism="flat_gaussian", settings={}).as_second()
+    second = page_with("trips", mechanism="flat_gaussian", settings={}).draft.run
     app = hostile_trips(left="Second run", second=second)
     seen = checked(app)
     for level, tabs in enumerate((TABS[1:3], TABS), start=1):
-        app.session_state["trips config"] = replace(app.session_state["trips config"], level=level)
+        app.session_state["trips config"] = changed_page(app.session_state["trips config"], level=level)
         seen |= checked(app.run())
         for name in tabs:
             seen |= checked(open_tab(app, name))
@@ -110,7 +109,7 @@ def test_compare_with_regions_of_ones_own():
     ("mode", "typed"), [("Teach", ()), rarely(("Curate", NAMES[:3])), rarely(("Curate", NAMES))], ids=["Teach", "some", "all"]
 )
 def test_columns_and_what_is_typed_on_the_points_page(mode, typed):
-    app = pages_app("points", {}, {"config": Config(mode=mode, source="upload", order=4), "frame": "Contiguous United States"})
+    app = pages_app("points", {}, {"config": page_with("points", mode=mode, source="upload", order=4), "frame": "Contiguous United States"})
     good(app.file_uploader(key="file").set_value((f"{NAMES[0]}.csv", points_file(), "text/csv")).run())
     checked(app)
     for name in (*NAMES[:4], "EPSG:4326"):

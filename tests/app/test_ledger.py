@@ -1,18 +1,18 @@
 """Draws in Curate and the ledger: what is counted, what is recognised, what is refused before anything is drawn, and looks at the truth."""
 
-from dataclasses import replace
 from fractions import Fraction
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from dpviz.app import ledger as curate
-from dpviz.app.points.state import RELEASES, Config
+from dpviz.app.points.state import RELEASES
 from dpviz.errors import DpvizError
 from dpviz.privacy.accounts import Terms
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.privacy.ledger import Ledger
 from dpviz.publishing import publish
+from tests.app.parts import changed_page, page_with
 from tests.app.seen import account, captions, drawn, entries, errors, fine, good, infos, labelled, released_map, trips_drawn, warnings
 from tests.app.start import CURATE, CURATE_TRIPS, PLACES, SMALL, STATES, pages_app, points_app, trips_app, uploaded
 from tests.app.walk import choose, name_dataset, press_draw, protect, truth_switch
@@ -65,7 +65,7 @@ class TestFirstDraw:
 
     @pytest.mark.parametrize(("mechanism", "reason"), [("quadtree", "name the dataset and its cap"), ("exact_kdtree", "for Teach only")])
     def test_a_draw_without_an_account_or_of_a_reference_is_refused_by_itself(self, mechanism, reason, monkeypatch):
-        monkeypatch.setattr("dpviz.app.one_release.st.session_state", {"config": Config(mode="Curate", mechanism=mechanism)})
+        monkeypatch.setattr("dpviz.app.one_release.st.session_state", {"config": page_with("points", mode="Curate", mechanism=mechanism)})
         with pytest.raises(DpvizError, match=reason):
             RELEASES.pay(None, None)
 
@@ -164,7 +164,7 @@ class TestRefusals:
 
     def test_other_neighbours_are_refused(self):
         app = press_draw(trips_app(CURATE_TRIPS))
-        app.session_state["trips config"] = replace(app.session_state["trips config"], settings={"neighbours": "add_remove"})
+        app.session_state["trips config"] = changed_page(app.session_state["trips config"], settings={"neighbours": "add_remove"})
         assert "neighbours “replace one”; TopDown" in warnings(good(app.run()))
         assert app.button(key="draw").disabled
         assert len(entries()) == 1

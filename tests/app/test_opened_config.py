@@ -14,9 +14,11 @@ from hypothesis import strategies as st
 import dpviz as dv
 from dpviz.__main__ import main
 from dpviz.app.ledger import Source
-from dpviz.app.points.state import Config
-from dpviz.app.saved_config import Texts, make_configuration, make_dataset, parts_of_page
-from dpviz.app.trips.state import TripsConfig
+from dpviz.app.saved_config import Texts, change_by, make_configuration, make_dataset
+from dpviz.app.state.changes import apply_change
+from dpviz.app.state.kinds import POINTS as POINT_PAGE
+from dpviz.app.state.kinds import TRIPS as TRIP_PAGE
+from dpviz.app.state.page import usual_page
 from dpviz.mechanisms import MECHANISMS
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.publishing.config import DataPart, DomainPart, from_tables, to_toml
@@ -142,7 +144,7 @@ RIDDEN = Source(data_part=DataPart(sample="us_flights"))
 @settings(max_examples=60, deadline=None)
 @given(st.data())
 @pytest.mark.parametrize(
-    ("mechanisms", "kind", "source"), [(MECHANISMS.of("points"), Config, HOMES), (MECHANISMS.of("trips"), TripsConfig, RIDDEN)]
+    ("mechanisms", "kind", "source"), [(MECHANISMS.of("points"), POINT_PAGE, HOMES), (MECHANISMS.of("trips"), TRIP_PAGE, RIDDEN)]
 )
 def test_every_mechanism_and_budget_comes_back(mechanisms, kind, source, data):
     mechanism = data.draw(built(mechanisms))
@@ -152,10 +154,12 @@ def test_every_mechanism_and_budget_comes_back(mechanisms, kind, source, data):
     dataset, texts = make_dataset("Homes", "record" if source is HOMES else "trip", cap), Texts(words=data.draw(WORDS))
     text = to_toml(make_configuration(source, mechanism, budget, dataset, texts))
     config = from_tables(tomllib.loads(text), asks_unit=True)
-    page = kind(mode="Curate", **parts_of_page(config, kind()))
-    assert page.build() == mechanism
+    usual = usual_page(kind)
+    draft = apply_change(usual, change_by(config, usual)).draft
+    draft = replace(draft, mode="Curate")
+    assert draft.build() == mechanism
     again = make_configuration(
-        source, page.build(), page.budget(), config.dataset, Texts(words={name: getattr(config.publication, name) for name in TEXTS})
+        source, draft.build(), draft.budget(), config.dataset, Texts(words={name: getattr(config.publication, name) for name in TEXTS})
     )
     assert to_toml(again) == text
 
@@ -234,7 +238,7 @@ class TestPoints:
         chosen = mechanism.with_shares(range(1, parts + 1)).non_defaults()
         app = fine(pages_app("points", CURATE | {"mechanism": key, "settings": json.dumps(chosen), "epsilon": "1/3"}))
         again = same_again(saved(app), "points")
-        assert again.session_state["config"].build() == MECHANISMS.of("points")[key].from_settings(chosen)
+        assert again.session_state["config"].draft.build() == MECHANISMS.of("points")[key].from_settings(chosen)
 
     def test_what_code_shows_is_what_the_button_saves(self, monkeypatch):
         files, download = [], streamlit.download_button
@@ -289,7 +293,7 @@ class TestPoints:
         (tmp_path / "homes.csv").write_bytes(UTM)
         tables = changed(IN_UTM, "data.points", path)
         app = opened(changed(tables, "data.engine", "numpy"))
-        assert app.session_state["config"].source == "path"
+        assert app.session_state["config"].draft.source == "path"
         assert "draw" in {each.key for each in app.button}
         fine(app.button(key="offered path").click().run())
         text = saved(app)
@@ -366,7 +370,7 @@ class TestTrips:
     def test_each_mechanism(self, key):
         app = fine(pages_app("trips", CURATE_TRIPS | {"mechanism": key, "settings": "{}", "epsilon": "2/3", "delta": "1/30000"}))
         again = same_again(saved(app), "trips")
-        assert again.session_state["trips config"].build().key == key
+        assert again.session_state["trips config"].draft.build().key == key
 
     def test_a_matrix_has_no_column_of_persons(self):
         app = opened(FLOWS | {"data": {"trips": "trips.csv", "person": "rider", "contributions": 2}, "dataset": PER_PERSON}, "trips")
@@ -376,10 +380,10 @@ class TestTrips:
 
     def test_a_rho_stays_until_epsilon_or_delta_is_changed(self):
         app = choose(opened(TRIP_CASES["rho"][0], "trips"), **FILES)
-        assert app.session_state["trips config"].budget() == ZcdpBudget("1/7")
+        assert app.session_state["trips config"].draft.budget() == ZcdpBudget("1/7")
         assert "spends ρ" in captions(app)
         good(app.text_input(key="delta exactly").set_value("3e-7").run())
-        assert app.session_state["trips config"].budget().delta == Fraction(3, 10**7)
+        assert app.session_state["trips config"].draft.budget().delta == Fraction(3, 10**7)
         assert "spends ρ" not in captions(app)
 
     def test_a_sample_in_an_account_that_counts_rho(self):
@@ -451,7 +455,7 @@ def test_points_are_refused_on_the_trips_page_and_open_where_that_says():
     app.query_params.update(CURATE)
     app = opened(POINTS, app=to_mode(go(app, "points"), "Curate"))
     assert errors(app) == ""
-    assert app.session_state["config"].source == "upload"
+    assert app.session_state["config"].draft.source == "upload"
 
 
 def test_teach_opens_none():
@@ -481,5 +485,5 @@ def test_a_sample_on_land_opens_on_land_and_a_file_on_land_is_for_the_command_li
     own = dv.samples.points.POINT_SAMPLES["la_residents"].domain
     sample = {"bounds": list(own.bounds), "crs": "EPSG:4326", "order": 6, "study_area": "land"}
     app = opened(points(data={"sample": "la_residents"}, domain=sample))
-    assert (app.session_state["config"].sample, app.session_state["config"].study_area) == ("la_residents", "land")
+    assert (app.session_state["config"].draft.sample, app.session_state["config"].draft.study_area) == ("la_residents", "land")
     assert "by polygons of a file, not by land" in errors(opened(points(domain=land)))

@@ -15,13 +15,13 @@ from streamlit.testing.v1 import element_tree
 from dpviz.app.compare.page import TABS as COMPARE_TABS
 from dpviz.app.compare.state import JOB, CompareConfig
 from dpviz.app.jobs import DONE
-from dpviz.app.points.state import Config
 from dpviz.app.points.tabs import NAMES as POINTS_TABS
 from dpviz.app.state.values import CURATE
 from dpviz.app.trips.tabs import TAB_TITLES as TRIPS_TABS
 from dpviz.lessons import GROUPS, LESSONS
 from dpviz.privacy.entropy import Entropy
 from tests.app.browse import LARGEST_MESSAGE, pane_colours, until, visit
+from tests.app.parts import page_with
 from tests.app.seen import entries, good
 from tests.app.start import pages_app
 from tests.app.walk import press_draw
@@ -197,7 +197,7 @@ def learn_page(words):
 
 def release_page(words):
     """With private data and a draw that is paid for."""
-    costs, app = Costs("release"), pages_app("points", {}, {"config": Config(mode=CURATE)})
+    costs, app = Costs("release"), pages_app("points", {}, {"config": page_with("points", mode=CURATE)})
     good(press_draw(app))
     app.session_state["at"] = "release"
     costs.measure(app, "to the page")

@@ -60,7 +60,7 @@ def draws(monkeypatch):
 
 
 def settings_of(app):
-    return app.session_state["config"].settings
+    return app.session_state["config"].draft.run.settings
 
 
 def press_default(app):
@@ -126,8 +126,10 @@ class TestGaussianNoise:
         second = '{"mechanism":"quadtree","settings":{"height":4},"epsilon":"0.5","delta":1e-06,"noise":"Gaussian"}'
         link = SMALL | {"second": second, "left": "Second run"}
         app = fine(points_app(link))
-        how = app.session_state["config"]
-        assert (how.noise, how.second_run().noise, how.takes_delta, how.second_run().takes_delta) == ("Laplace", "Gaussian", False, True)
+        draft = app.session_state["config"].draft
+        first, second_run = draft.of_run(0), draft.of_run(1)
+        assert (first.run.noise, second_run.run.noise) == ("Laplace", "Gaussian")
+        assert (first.takes_delta, second_run.takes_delta) == (False, True)
         assert query_of(app)["second"] == second
 
     def test_a_draw_is_paid_with_its_delta(self):
@@ -310,8 +312,8 @@ class TestReferences:
         assert not {"stddev", "to"} & set(app.dataframe[0].value)
         for button in [each for each in app.button if each.key == "equal"]:
             fine(button.click().run())
-            assert app.session_state["config"].left == SECOND
-            assert app.session_state["config"].second.mechanism == "quadtree"
+            assert app.session_state["config"].view.left == SECOND
+            assert app.session_state["config"].draft.runs[1].mechanism == "quadtree"
 
     def test_curate_refuses_them_and_loses_nothing(self):
         app = points_app(EXACT | {"mode": "Curate"})
@@ -385,7 +387,7 @@ class TestSettings:
         for typed, nearest, warning in (("0.11", 0.1, ""), ("0.01", 0.01, "buries"), ("8", 7.0, "promises little")):
             fine(app.text_input(key="epsilon").set_value(typed).run())
             assert app.select_slider(key="epsilon slider").value == nearest
-            assert app.session_state["config"].epsilon == float(typed)
+            assert app.session_state["config"].draft.run.epsilon == float(typed)
             assert (warning in warnings(app)) if warning else not app.warning
 
 

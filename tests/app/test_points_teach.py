@@ -16,6 +16,7 @@ from dpviz.app.components.panes import FAILED
 from dpviz.app.points import strip, teach
 from dpviz.mechanisms import Identity
 from dpviz.release.intervals import ASSUMED, NONE_TO_ALL
+from tests.app.parts import changed_page
 from tests.app.seen import captions, drawn, errors, fine, good, infos, keys, labelled, scene, scenes
 from tests.app.start import CURATE, SMALL, pages, points_app, query_of, uploaded
 from tests.app.walk import open_tab, public
@@ -90,11 +91,11 @@ def test_undo_takes_back_one_change_after_the_other_but_not_the_camera_nor_the_s
     assert app.button(key="undo").disabled
     type_epsilon(app, "2")
     press(app, "again")
-    app.session_state["config"] = replace(app.session_state["config"], camera=(1.0, 2.0, 3.0), swipe=0.3)
+    app.session_state["config"] = changed_page(app.session_state["config"], camera=(1.0, 2.0, 3.0), swipe=0.3)
     press(app, "undo")
-    assert (app.session_state["config"].run, app.session_state["config"].epsilon) == (1, 2.0)
+    assert (app.session_state["config"].draft.run.seed, app.session_state["config"].draft.run.epsilon) == (1, 2.0)
     press(app, "undo")
-    assert replace(app.session_state["config"], camera=None, swipe=None) == before
+    assert changed_page(app.session_state["config"], camera=None, swipe=None) == before
 
 
 def test_a_value_that_does_not_fit_leaves_the_last_maps():
@@ -190,13 +191,13 @@ def test_the_split_of_the_path_budget_tree_can_be_dragged_until_the_resolution_c
     assert [part.level for part in seen["parts"]] == [1, 2, 3, 4, 5, 6]
     assert sum(part.share for part in seen["parts"]) == pytest.approx(1)
     assert all(error > 0 for error in seen["on_drag"]([0.5, 0.1, 0.1, 0.1, 0.1, 0.1]))
-    app.session_state["config"] = replace(
+    app.session_state["config"] = changed_page(
         app.session_state["config"], settings={"split": "custom", "weights": (5.0, 1.0, 1.0, 1.0, 1.0, 1.0), "tau": 2.0}
     )
     fine(app.run())
     assert [part.share for part in seen["parts"]] == pytest.approx([0.5, 0.1, 0.1, 0.1, 0.1, 0.1])
     fine(app.select_slider(key="order").set_value(7).run())
-    assert (len(seen["parts"]), app.session_state["config"].settings) == (7, {"tau": 2.0})
+    assert (len(seen["parts"]), app.session_state["config"].draft.run.settings) == (7, {"tau": 2.0})
 
 
 def test_no_column_of_the_strip_comes_or_goes_with_the_budget():
@@ -229,7 +230,7 @@ def test_false_positives_and_errors_have_one_definition_in_the_strip_and_the_key
     error = next(metric for metric in app.metric if metric.label.startswith("Error of a square"))
     assert error.value == f"{format_decimal(100 * level.measured / level.mean, 2)} %"
     in_records = app.session_state["config"]
-    app.session_state["config"] = replace(in_records, relative=False)
+    app.session_state["config"] = changed_page(in_records, relative=False)
     error = next(metric for metric in fine(app.run()).metric if metric.label.startswith("Error of a square"))
     assert error.value == f"± {format_decimal(level.measured, 2)}"
 

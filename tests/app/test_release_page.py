@@ -21,6 +21,7 @@ from dpviz.publishing.private_data import fingerprints_of
 from dpviz.publishing.publish import draw, note_publication
 from dpviz.release.manifest import TRUST_MODEL
 from dpviz.release.trip_release import TripRelease
+from tests.app.parts import page_with
 from tests.app.release_walk import TEXTS, at_release, choose_paid, kept, publish, published, read_back, write_texts
 from tests.app.seen import account, as_read, captions, entries, errors, fine, good, infos, keys, labelled, scene, texts, warnings
 from tests.app.start import CURATE, CURATE_TRIPS, SMALL, pages_app, points_app
@@ -50,7 +51,7 @@ class TestWhatCanBeChosen:
     @pytest.mark.parametrize("config", [{"mechanism": "exact_kdtree"}, {"source": "upload"}])
     def test_a_reference_or_missing_data_in_curate_are_missing_here(self, config):
         app = points_app(CURATE)
-        app.session_state["config"] = state.Config(mode="Curate", **config)
+        app.session_state["config"] = page_with("points", mode="Curate", **config)
         good(app.run())
         assert "load private data" in infos(fine(go(app, "release")))
 

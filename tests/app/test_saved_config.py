@@ -65,7 +65,7 @@ def test_the_release_page_shows_the_code_of_what_it_would_release():
 
 def test_a_reference_has_none():
     app = points_app(SMALL | {"mechanism": "exact_kdtree", "settings": "{}"})
-    assert "save Config" not in keys(app.download_button)
+    assert "save points" not in keys(app.download_button)
 
 
 def test_in_teach_the_cap_is_left_to_the_curator():

@@ -9,12 +9,15 @@ from streamlit.testing.v1 import AppTest
 
 from dpviz.app.compare.state import CompareConfig
 from dpviz.app.one_release import Releases
-from dpviz.app.points.state import POINTS, Config
+from dpviz.app.points.state import POINTS
 from dpviz.app.session import Press, read_link
-from dpviz.app.trips.state import TRIPS, TripsConfig
+from dpviz.app.state import links
+from dpviz.app.state.kinds import KINDS
+from dpviz.app.trips.state import TRIPS
 from dpviz.errors import DpvizError
 from dpviz.publishing import publish
 from dpviz.view.escape import markdown
+from tests.app.parts import flat
 from tests.app.release_walk import at_release, kept, published, write_texts
 from tests.app.release_walk import publish as press_publish
 from tests.app.seen import drawn, entries, errors, fine, infos, trips_drawn
@@ -23,7 +26,6 @@ from tests.app.walk import ROOT, press_draw
 
 PAIR = CURATE_TRIPS | {"beside": "flat_gaussian"}
 LINKS = json.loads((ROOT / "tests" / "golden" / "links.json").read_text("utf-8"))  # of an earlier version; never written again
-KINDS = {"points": Config, "trips": TripsConfig, "compare": CompareConfig}
 
 
 def click_in_the_middle(monkeypatch, *, then=None, name="_make_release"):
@@ -102,20 +104,21 @@ def test_while_a_press_is_served_no_other_is_accepted_however_often_the_page_is_
 
 @pytest.mark.parametrize("name", LINKS)
 def test_a_link_of_an_earlier_version_opens_as_it_did(name):
-    config, opens = read_link(KINDS[name.split()[0]], LINKS[name]["link"]), LINKS[name]["opens"]
-    assert {part: json.loads(json.dumps(value)) for part, value in asdict(config).items() if part in opens} == opens
+    page, link, opens = name.split()[0], LINKS[name]["link"], LINKS[name]["opens"]
+    found = asdict(read_link(CompareConfig, link)) if page == "compare" else flat(links.read_link(KINDS[page], link))
+    assert {part: json.loads(json.dumps(found[part])) for part in opens} == opens
 
 
 class TestBadLinks:
     @pytest.mark.parametrize(
         ("page", "link", "text"),
         [
-            ("points", {"epsilon": "much", "utm_source": "mail"}, "Not understood in this link: epsilon. Used instead: epsilon 0.5."),
+            ("points", {"epsilon": "much", "utm_source": "mail"}, "Not understood in this link: epsilon. Nothing of it was used."),
             (
                 *("points", {"mechanism": "quadtree", "settings": '{"height":99}', "order": "0", "zoom": "x"}),
-                "Not understood in this link: order, zoom and settings. Used instead: order 10, the usual zoom and the usual settings.",
+                "Not understood in this link: order, zoom and settings. Nothing of it was used.",
             ),
-            ("trips", {"sample": "<b>", "mechanism": "top_down"}, "Not understood in this link: sample. Used instead: sample us_flights."),
+            ("trips", {"sample": "<b>", "mechanism": "top_down"}, "Not understood in this link: sample. Nothing of it was used."),
             ("compare", {"seed": "1" * 5000, "low": "0.2"}, "Not understood in this link: seed. Used instead: seed 0."),
             ("help", {"page": "<b>"}, "Not understood in this link: page. Used instead: page start."),
             (

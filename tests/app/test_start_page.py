@@ -54,7 +54,7 @@ def test_three_epsilons_are_a_study_that_begins_by_itself_and_shows_its_maps():
 
 def test_routes_of_one_person_are_protected_record_by_record():
     app = press("One person's routes without a bound")
-    assert app.session_state["config"].sample == "daily_routes"
+    assert app.session_state["config"].draft.sample == "daily_routes"
     assert any("nothing bounds what one person adds" in each.value for each in app.caption)
     said = verdict_on_person(app)
     assert "for this person, ε 0.5 is ε 25,000. Levels 0 to 6 are usable; level 7 is rough; levels 8 to 10 are too fine: their" in said
@@ -68,7 +68,7 @@ def verdict_on_person(app):
 
 def test_with_a_bound_nothing_of_the_routes_is_released():
     app = press("The same person with a bound")
-    assert app.session_state["config"].sample == "daily_routes_bounded"
+    assert app.session_state["config"].draft.sample == "daily_routes_bounded"
     said = "Only 10 positions of this person count, and ε 0.5 protects all of them together: the routes stay hidden. No level is usable"
     assert said in verdict_on_person(app)
 

@@ -11,14 +11,16 @@ import pytest
 from dpviz.app import cached
 from dpviz.app.cached import digest_of
 from dpviz.app.components.panes import Chosen
-from dpviz.app.session import read_link
+from dpviz.app.state.kinds import TRIPS
+from dpviz.app.state.links import read_link
 from dpviz.app.trips import curate, tabs
-from dpviz.app.trips.state import TripsConfig
 from dpviz.app.trips.tabs import TAB_TITLES
+from dpviz.errors import SettingError
 from dpviz.mechanisms import MECHANISMS, REFERENCES
 from dpviz.mechanisms import run as measure
 from dpviz.samples.trips import load_trip_sample
 from dpviz.view.trips_drawing import SHOWN_TRIPS, TripsMapSettings, draw_trips
+from tests.app.parts import changed_page, page_with
 from tests.app.seen import (
     account,
     captions,
@@ -51,7 +53,7 @@ def draws(monkeypatch):
 
 def changed(app, **settings):
     """The page with another configuration."""
-    app.session_state["trips config"] = replace(app.session_state["trips config"], **settings)
+    app.session_state["trips config"] = changed_page(app.session_state["trips config"], **settings)
     return good(app.run())
 
 
@@ -159,15 +161,17 @@ class TestDrawing:
 
     @pytest.mark.slow
     def test_a_second_run_has_a_mechanism_and_a_budget_of_its_own_and_stands_beside_the_first_in_every_tab(self):
-        app = fine(changed(trips_app(), left="Second run", second=TripsConfig(mechanism="stability_histogram", settings={}).as_second()))
+        app = fine(
+            changed(trips_app(), left="Second run", second=page_with("trips", mechanism="stability_histogram", settings={}).draft.run)
+        )
         titles = [(pane["title"], pane["about"].split(",")[0]) for pane in scene(app)[0]["panes"]]
         assert titles == [("Released flights, second run", "Stability histogram (SH)"), ("Released flights", "TopDown (InfTDA)")]
         assert len(app.metric) == 8
         fine(app.segmented_control(key="editing").set_value("Left map").run())
         fine(app.text_input(key="epsilon").set_value("3").run())
         fine(app.button(key="copy run").click().run())
-        config = app.session_state["trips config"]
-        assert config.second == config.as_second()
+        first, second = app.session_state["trips config"].draft.runs
+        assert first == second
         for name in TAB_TITLES:
             fine(open_tab(app, name))
 
@@ -259,7 +263,7 @@ class TestDrawing:
         name = trips_drawn(app).release.tree.origins.names_of(1)[8]
         assert any(f"Only flights from and to {name}." in each.value for each in app.get("html"))
         app = fine(app.button(key="all regions").click().run())
-        assert app.session_state["trips config"].region is None
+        assert app.session_state["trips config"].view.region is None
         assert "all regions" not in [button.key for button in app.button]
 
     def test_a_pair_of_regions_is_answered_at_any_two_levels(self):
@@ -313,7 +317,7 @@ class TestControls:
         app = trips_app()
         assert len(shares_of(app)) == 6
         fine(app.number_input(key="share 0").set_value(40.0).run())
-        settings = app.session_state["trips config"].settings
+        settings = app.session_state["trips config"].draft.run.settings
         assert settings["split"] == "custom"
         assert settings["weights"][0] == pytest.approx(0.4)
         receipt = trips_drawn(app).release.receipt
@@ -325,21 +329,23 @@ class TestControls:
         link |= {"mechanism": "top_down", "pairs": "certain", "scales": '{"error 1":50.0,"area error 1":500.0}', "marks": "Areas"}
         link |= {"top": "700"}
         app = fine(trips_app(link))
-        config = app.session_state["trips config"]
-        assert (config.delta, config.epsilon, config.settings) == (1e-6, 0.3, {"dial": 2.0})
-        assert (config.shown, config.region) == ("Error", 2)
+        page = app.session_state["trips config"]
+        run = page.draft.run
+        assert (float(run.delta), float(run.epsilon), run.settings) == (1e-6, 0.3, {"dial": 2.0})
+        assert (page.view.shown, page.view.region) == ("Error", 2)
         assert query_of(app) == {name: text for name, text in link.items() if name != "sample"}
 
-    def test_a_link_that_makes_no_sense_falls_back(self):
+    def test_a_link_that_makes_no_sense_opens_the_usual_page(self):
         nonsense = ({"level": "99"}, {"top": "0"}, {"delta": "2"}, {"settings": '{"dial":-1}'}, {"beside": "x"}, {"pairs": "y"})
         for link in nonsense:
-            known = TripsConfig(settings={}) if "settings" in link else TripsConfig()
-            assert read_link(TripsConfig, {"sample": "nothing"} | link) == known
-        good(trips_app({name: text for link in nonsense for name, text in link.items()}))
+            with pytest.raises(SettingError, match=next(iter(link))):
+                read_link(TRIPS, link)
+        app = good(trips_app({name: text for link in nonsense for name, text in link.items()}))
+        assert app.session_state["trips config"] == page_with("trips")
 
     def test_an_old_name_in_a_link_is_refused_with_todays(self):
         app = fine(trips_app({"settings": '{"conversion":"simple"}'}))
-        assert app.session_state["trips config"].settings == {}
+        assert app.session_state["trips config"] == page_with("trips")
         assert any("'conversion' is called 'accounting' now" in warning.value for warning in app.warning)
 
     def test_regions_are_never_the_private_file(self):

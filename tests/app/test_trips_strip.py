@@ -4,6 +4,7 @@ import pytest
 
 from dpviz.app.trips import strip as page
 from dpviz.mechanisms import MECHANISMS
+from tests.app.parts import changed_page
 from tests.app.seen import fine, trips_drawn
 from tests.app.start import FLIGHTS, trips_app
 
@@ -25,16 +26,15 @@ def test_expected_errors_of_a_dragged_split_are_those_of_a_run_with_it(mechanism
     assert [level.expected for level in seen["levels"]][2:] == pytest.approx(page_expected(first)[2:], rel=0.01)
     expected = expect(first, shares, monkeypatch)
     monkeypatch.undo()
-    how = first.config
     run = MECHANISMS.of("trips")[mechanism]().with_shares(shares)
-    app.session_state["trips config"] = type(how)(**{**vars(how), "settings": run.non_defaults()})
+    app.session_state["trips config"] = changed_page(app.session_state["trips config"], settings=run.non_defaults())
     fine(app.run())
     assert expected == pytest.approx(page_expected(trips_drawn(app)), rel=0.01)
 
 
 def expect(drawn, shares, monkeypatch):
     """What the strip answers while the shares are dragged."""
-    monkeypatch.setattr(page.TRIPS.__class__, "config", lambda _: drawn.config)
+    monkeypatch.setattr(page.TRIPS.__class__, "draft", drawn.draft)
     return page._expect(drawn, shares)
 
 

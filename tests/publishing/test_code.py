@@ -14,15 +14,16 @@ import dpviz as dv
 from dpviz.app.compare.state import CompareConfig, CompareData, study_config_of, study_of
 from dpviz.app.ledger import Source
 from dpviz.app.points.state import RELEASES as POINT_RELEASES
-from dpviz.app.points.state import Config, Data
+from dpviz.app.points.state import Data
 from dpviz.app.trips.state import RELEASES as TRIP_RELEASES
-from dpviz.app.trips.state import TripsConfig, TripsData
+from dpviz.app.trips.state import TripsData
 from dpviz.app.two_runs import LEFT_RUN, RIGHT_RUN, ShownRun, list_code
 from dpviz.errors import SettingError
 from dpviz.families import FAMILIES
 from dpviz.publishing.code import WIDTH, CodeRun, write_budget, write_data, write_mechanism, write_python, write_study_python
 from dpviz.publishing.config import DataConfig, DataPart, DomainPart, PublicDataPart, RegionsPart, from_tables
 from dpviz.publishing.study_config import StudyConfig, VariedPart, study_from, study_to_toml
+from tests.app.parts import page_with, run_with
 from tests.hostile import NAMES
 from tests.mechanisms.joined import installed
 from tests.often import often
@@ -58,19 +59,19 @@ def points_page(inputs, **choices):
     """What the Points page shows in Teach for data and choices."""
     points = data_of(inputs).data
     data = Data(counts=points, digest="", fingerprints=(), title="", unit="records", source=source_of(inputs))
-    return page(lambda how: POINT_RELEASES.run(data, how, lambda: None), Config(**choices))
+    return page(lambda how: POINT_RELEASES.run(data, how, lambda: None), page_with("points", **choices))
 
 
 def trips_page(inputs, **choices):
     """The same of the Trips page."""
     trips = data_of(inputs).data
     data = TripsData(counts=trips, digest="", fingerprints=(), title="", unit="trips", source=source_of(inputs))
-    return page(lambda how: TRIP_RELEASES.run(data, how, lambda: None), TripsConfig(**choices))
+    return page(lambda how: TRIP_RELEASES.run(data, how, lambda: None), page_with("trips", **choices))
 
 
 def page(run, how):
-    second = run(how.second_run()) if how.second else None
-    return ShownRun(first=run(how), second=second, before=None, fresh=True)
+    first, *others = (run(how.draft.of_run(index)) for index in range(len(how.draft.runs)))
+    return ShownRun(first=first, second=others[0] if others else None, before=None, fresh=True)
 
 
 def check_page(inputs, shown):
@@ -131,17 +132,17 @@ def test_a_sample_of_trips(key):
 def test_trips_with_the_settings_of_the_page(mechanism):
     inputs = sample("us_flights")
     settings = dict(dv.MECHANISMS[mechanism].page_settings)
-    check_page(inputs, trips_page(inputs, mechanism=mechanism, settings=settings, epsilon=Fraction(2, 3), delta=2.5e-7, run=3))
+    check_page(inputs, trips_page(inputs, mechanism=mechanism, settings=settings, epsilon=Fraction(2, 3), delta=2.5e-7, seed=3))
 
 
 def test_the_second_run_of_points_and_of_trips():
-    second = {"mechanism": "identity", "settings": {}, "epsilon": "1/7", "delta": 1e-6}
+    second = run_with("points", mechanism="identity", settings={}, epsilon="1/7", seed=4)
     inputs = sample("us_places", domain=DomainPart(bounds=(-125, 24, -66, 50), crs="EPSG:4326", order=5))
-    code = check_page(inputs, points_page(inputs, sample="us_places", settings={}, run=4, left="Second run", second=second))
+    code = check_page(inputs, points_page(inputs, sample="us_places", settings={}, seed=4, left="Second run", second=second))
     assert f"# {RIGHT_RUN}. Seeded" in code
     assert f"# {LEFT_RUN}. Seeded" in code
     inputs = sample("us_flights")
-    second = {"mechanism": "flat_gaussian", "settings": {}, "epsilon": "0.2", "delta": 1e-6}
+    second = run_with("trips", mechanism="flat_gaussian", settings={}, epsilon="0.2", delta=1e-6)
     check_page(inputs, trips_page(inputs, left="Second run", second=second))
 
 

@@ -17,7 +17,7 @@ from dpviz.app.areas.level import (
     toggle_asked,
 )
 from dpviz.app.areas.regions import asks_for_box, boxes_in_degrees, take_dragged_box
-from dpviz.app.areas.state import AREAS, RELEASES, AreasDrawn, config
+from dpviz.app.areas.state import AREAS, RELEASES, AreasDrawn
 from dpviz.app.areas.tabs import ASK_TAB, key_figures, show_tabs
 from dpviz.app.cached import regions_on_map
 from dpviz.app.components.panes import Chosen, panes
@@ -53,7 +53,7 @@ def _levels_of(areas: AreaCounts) -> Levels:
 @st.fragment
 def _show_declared(declared: Declared, expected: Expected | None, unit: str) -> None:
     """Show the declared regions, with the expected error at the level of the third card; the coarsest level while it is not known."""
-    can_drag = config().source != "sample" and asks_for_box()
+    can_drag = AREAS.draft.source != "sample" and asks_for_box()
     if declared.regions is None:
         if can_drag:
             world = empty_scene(None, None, boxes_in_degrees(), unit=unit, dark=is_dark(), height=DECLARED_HEIGHT)
@@ -78,7 +78,7 @@ def _show_map_to_drag(scene: Scene) -> None:
 
 def _show_release(what: AreasDrawn, same_data: bool) -> None:
     """Show the map of a release with its controls, the key figures and the tabs, see `ShowRelease`."""
-    begin_release(what, config(), same_data=same_data)
+    begin_release(what, AREAS.draft, same_data=same_data)
     (evaluation,), level = RELEASES.find_truths(what), shown_level(what.release.regions)
     with st.container(horizontal=True, vertical_alignment="center"):
         choose_level(what.release.regions, level, "areas level", change_level)

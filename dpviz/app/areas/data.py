@@ -10,7 +10,7 @@ import streamlit as st
 
 from dpviz.app import cached, opened_config
 from dpviz.app.areas.regions import choose_areas_regions, comes_from_file, part_of, role_of
-from dpviz.app.areas.state import AREAS, AreasData, config
+from dpviz.app.areas.state import AREAS, AreasData
 from dpviz.app.cards import DATA, Cards
 from dpviz.app.chosen_files import ChosenFiles, FileKind, choose_files, count_chosen, data_of_files, refuse_as_regions
 from dpviz.app.columns import choose_count, choose_point_columns, lacking_place, lacks_count, pick
@@ -74,19 +74,19 @@ def _without_records(regions: Any, unit: str, bound: int) -> AreaCounts:
 
 def areas_controls(cards: Cards) -> Declared:
     """Show the controls. What is missing is said by `Cards.ask`."""
-    source = choose_source(AREAS, cards, level=None, asked=())
+    source = choose_source(AREAS, cards)
     return _choose_sample(cards) if source == "sample" else _choose_files(cards)
 
 
 def _choose_sample(cards: Cards) -> Declared:
     """Show the choice of a sample, and return its data."""
-    choose_sample(AREAS, AREA_SAMPLES, level=None, asked=())
-    how = config()
-    about, sample = AREA_SAMPLES[how.sample], cached.area_sample(how.sample)
+    choose_sample(AREAS, AREA_SAMPLES)
+    chosen = str(AREAS.draft.sample)
+    about, sample = AREA_SAMPLES[chosen], cached.area_sample(chosen)
     st.caption(about.description, help=f"{describe_regions(sample.areas.regions)} Source: {about.source} Licence: {about.licence}.")
-    key = f"areas {how.sample}"
+    key = f"areas {chosen}"
     on_map: dict[str, Any] = {"on_map": sample.on_map, "denominators": sample.denominators}
-    data = data_of_sample(cards, about, sample.areas, Source(data_part=DataPart(sample=how.sample)), key, make=AreasData, **on_map)
+    data = data_of_sample(cards, about, sample.areas, Source(data_part=DataPart(sample=chosen)), key, make=AreasData, **on_map)
     if cards.curates:
         cards.where.caption(describe_regions(sample.areas.regions))
     return Declared(data=data, regions=cached.UploadedRegions(key=(key,), regions=sample.areas.regions))
@@ -104,14 +104,14 @@ def _choose_files(cards: Cards) -> Declared:
         file = "a file of points, or of ids of the finest regions"
         ask_for_regions(cards, file, "points", has_regions=has_regions, has_records=chosen is not None)
         return Declared(regions=regions)
-    if config().mode == CURATE and (role := role_of(regions)) is not None:
+    if AREAS.draft.mode == CURATE and (role := role_of(regions)) is not None:
         refuse_as_regions(chosen, role)
     return _ask_and_count(chosen, regions, cards)
 
 
 def _ask_and_count(chosen: AreaFiles, regions: cached.UploadedRegions, cards: Cards) -> Declared:
     """Ask for columns and unit, and count the file once everything is given."""
-    mode, digest = config().mode, chosen.digest
+    mode, digest = AREAS.draft.mode, chosen.digest
     options = {**dict(chosen.written), **_choose_columns(chosen.about, digest, cards)}
     used = tuple(sorted(str(options[role]) for role in ("x", "y", "geometry", "region", "count") if options.get(role)))
     columns = [name for name in chosen.about.columns if name not in used]

@@ -6,7 +6,7 @@ from functools import partial
 
 from dpviz.app.areas.curate import PARTS
 from dpviz.app.areas.data import areas_controls
-from dpviz.app.areas.state import AREAS, SECOND_RUN
+from dpviz.app.areas.state import AREAS
 from dpviz.app.areas.teach import show_teach
 from dpviz.app.sidebar import teach_controls
 from dpviz.app.two_modes import show_in_mode
@@ -23,5 +23,5 @@ _NOT_PROTECTED = (
 
 def areas_page() -> None:
     """Draw the page."""
-    controls = partial(teach_controls, AREAS, SECOND_RUN, areas_controls, lambda data: data.counts.regions)
+    controls = partial(teach_controls, AREAS, areas_controls, lambda data: data.counts.regions)
     show_in_mode(AREAS, controls, show_teach, PARTS, _PROTECTED, _NOT_PROTECTED)

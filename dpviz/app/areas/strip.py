@@ -8,7 +8,7 @@ from functools import partial
 import streamlit as st
 
 from dpviz.app.areas.level import change_level
-from dpviz.app.areas.state import AREAS, AreasDrawn, config
+from dpviz.app.areas.state import AREAS, AreasDrawn
 from dpviz.app.components.strip import REGIONS, StripLevel, strip
 from dpviz.app.strip_controls import end_strip, find_shares, make_parts, strip_options
 from dpviz.app.two_runs import ShownRun
@@ -22,7 +22,7 @@ _ONE_REGION = "It is one number: the maps show the levels below it."
 def show_strip(shown: ShownRun, level: int, title: str) -> None:
     """Show the strip of the run of the controls at a level that the maps show; while a share is dragged, only this function runs."""
     what: AreasDrawn = shown.first
-    how = config() if shown.fresh else what.config
+    how = AREAS.draft if shown.fresh else what.draft
     shares = find_shares(how, what.release.regions)
     first = what.release.regions.depth + 1 - len(shares)  # a single part is that of the finest level
     strip(
@@ -38,7 +38,7 @@ def show_strip(shown: ShownRun, level: int, title: str) -> None:
 
 def _expect(what: AreasDrawn, shares: list[float]) -> list[float | None]:
     """Compute the expected error of each level with other shares; no count is looked at."""
-    how, areas = config(), what.data.counts
+    how, areas = AREAS.draft, what.data.counts
     errors = how.build().with_shares(shares).expected_errors(areas.regions, how.budget(), areas.contributions)
     return [error.stddev if math.isfinite(error.stddev) else None for error in errors]
 

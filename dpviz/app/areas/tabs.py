@@ -14,7 +14,7 @@ from pandas.io.formats.style import Styler
 
 from dpviz.amounts import MISSING, format_decimal
 from dpviz.app.areas.level import asked_regions, shown_level, shown_rate
-from dpviz.app.areas.state import AREAS, AreasDrawn, config
+from dpviz.app.areas.state import AREAS, AreasDrawn
 from dpviz.app.release_tabs import MOST_PERCENT, MOST_ROWS, end_receipt, note_conversion, show_beside, show_open_tab
 from dpviz.app.session import carry_out, widget_for
 from dpviz.app.state.values import MOST_ASKED
@@ -50,7 +50,7 @@ def key_figures(what: AreasDrawn, evaluation: AreaEvaluation | None, level: int)
     row = evaluation.by_level.to_dict("records")[level]
     mean = verdict(what.release).levels[level].mean
     error_help = f"Root mean square error of the {row['regions']:,} regions of this level"
-    if config().relative and mean > 0:
+    if AREAS.view.relative and mean > 0:
         percent = 100 * row["rmse"] / mean
         shown = f"> {MOST_PERCENT} %" if percent > MOST_PERCENT else f"{format_decimal(percent, 2)} %"
         columns[1].metric(f"Error of a region, {name}", shown, help=f"{error_help}, in percent of their average released count.")
@@ -87,7 +87,7 @@ def _show_accuracy(what: AreasDrawn, evaluation: AreaEvaluation | None, level: i
     table = evaluation.by_level
     table = table.assign(mean=[graded.mean for graded in verdict(what.release).levels])
     left, right = st.columns(2)
-    show_chart(charts.errors_by_level(table, what.data.unit, relative=config().relative), left)
+    show_chart(charts.errors_by_level(table, what.data.unit, relative=AREAS.view.relative), left)
     show_chart(charts.shares_by_level(table), right)
     columns = {"name": "level", "regions": "regions", "mae": "mean error", "rmse": "typical error", "expected": "expected from noise"}
     columns |= {"relative": "mean error, %", "empty": "empty", "false_positives": "false positives", "false_negatives": "missed"}
@@ -134,7 +134,7 @@ def _choose_asked(what: AreasDrawn) -> None:
         format_func=lambda index: str(names[index]),
         placeholder="Click regions on a map, or choose them here",
         max_selections=MOST_ASKED,
-        **widget_for("asked", list(asked), lambda chosen: AREAS.change(asked=tuple(chosen))),
+        **widget_for("asked", list(asked), lambda chosen: AREAS.change(view={"asked": tuple(chosen)})),
     )
 
 
@@ -173,7 +173,7 @@ def describe_sum(what: AreasDrawn, evaluation: AreaEvaluation | None, level: int
 
 def offer_no_regions() -> None:
     """Show a small button that lets all regions go that were asked for."""
-    st.button("No region", key="no region", icon=":material/close:", on_click=carry_out(partial(AREAS.change, asked=())))
+    st.button("No region", key="no region", icon=":material/close:", on_click=carry_out(partial(AREAS.change, view={"asked": ()})))
 
 
 def _show_ask(what: AreasDrawn, evaluation: AreaEvaluation | None, level: int) -> None:

@@ -16,7 +16,7 @@ from dpviz.app.areas.level import (
     shown_rate,
     toggle_asked,
 )
-from dpviz.app.areas.state import AREAS, RELEASES, AreasData, AreasDrawn, config
+from dpviz.app.areas.state import AREAS, RELEASES, AreasData, AreasDrawn
 from dpviz.app.areas.strip import show_strip
 from dpviz.app.areas.tabs import ASK_TAB, describe_sum, key_figures, offer_no_regions, show_tabs
 from dpviz.app.code import show_release_code
@@ -159,7 +159,7 @@ def _choose_view(what: AreasDrawn) -> AreasMapSettings:
         level=shown_level(what.data.counts.regions),
         rate=rate,
         also=next(iter(what.data.denominators.values()), None),
-        raw=config().raw,
+        raw=AREAS.view.raw,
         unit=what.data.unit,
         dark=is_dark(),
     )

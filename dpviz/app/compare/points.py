@@ -79,7 +79,7 @@ class ComparedPoints(Compared):
         order = config.order
         resolution_slider("compare order", order, largest_order(LARGEST_ORDER), lambda order: COMPARE.change(order=order, zoom=None))
         points, digest = cached.sample(about.key, USUAL_SIZE, order), f"{about.key} {USUAL_SIZE}"
-        masked = ask_study_area(COMPARE, points.domain)
+        masked = ask_study_area(config.study_area, COMPARE.widget("study_area", "compare study area kind"), points.domain)
         if masked.domain is None:
             st.info(masked.asks)
             return None

@@ -16,7 +16,7 @@ import streamlit as st
 
 from dpviz.app.class_limits import refuse_large_study
 from dpviz.app.jobs import StudyJob
-from dpviz.app.page_state import PageState
+from dpviz.app.page_state import ConfigState
 from dpviz.app.state.readers import Camera, Reader, choice_reader, list_words, number_reader, read_camera, read_settings
 from dpviz.app.state.values import EVERYWHERE, LARGEST_DELTA, LARGEST_EPSILON, SMALLEST_DELTA, SMALLEST_EPSILON, STUDY_AREAS
 from dpviz.data.reading.outline import LAND
@@ -256,7 +256,7 @@ def list_kinds() -> tuple[str, ...]:
     return tuple(family.title for family in FAMILIES.values())
 
 
-COMPARE = PageState(key="compare config", kind=CompareConfig, families=FAMILIES.values())
+COMPARE = ConfigState(key="compare config", kind=CompareConfig, families=FAMILIES.values())
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,7 +12,7 @@ from dpviz.app.curate_page import CurateParts, begin_release, choose_map, show_m
 from dpviz.app.expected_errors import Expected, Levels
 from dpviz.app.first_row import NO_EXPORT, NOT_PRIVATE, WATERMARK
 from dpviz.app.points.data import Declared, points_controls
-from dpviz.app.points.state import POINTS, RELEASES, Drawn, config
+from dpviz.app.points.state import POINTS, RELEASES, Drawn
 from dpviz.app.points.strip import size_of_squares, zooms_of
 from dpviz.app.points.tabs import QUERY_TAB, keep_box, key_figures, set_query_box, shows_box, tabs
 from dpviz.app.points.where import take_box
@@ -65,7 +65,7 @@ def _take_box(box: Bounds) -> None:
 
 def _show_release(what: Drawn, same_data: bool) -> None:
     """Show the map of a release with its controls, the key figures and the tabs, see `ShowRelease`."""
-    begin_release(what, config(), same_data=same_data)
+    begin_release(what, POINTS.draft, same_data=same_data)
     keep_box(what.release.domain)
     (evaluation,) = RELEASES.find_truths(what)
     shown, level = _map_controls(what, evaluation)
@@ -117,10 +117,10 @@ def _map_controls(what: Drawn, evaluation: Evaluation | None) -> tuple[str, int]
     if can_show_interpolation(what.release):
         options.insert(1, INTERPOLATED)
     shown = choose_map(POINTS, options, left)
-    zoom = find_readable_level(what.release) if config().zoom is None else min(config().zoom or 0, height)
+    zoom = find_readable_level(what.release) if POINTS.view.level is None else min(POINTS.view.level or 0, height)
     st.session_state["zoom"] = zoom
     if height > 0:
-        right.slider("Zoom level", 0, height, key="zoom", on_change=lambda: POINTS.change(zoom=st.session_state["zoom"]))
+        right.slider("Zoom level", 0, height, key="zoom", on_change=lambda: POINTS.change(view={"level": st.session_state["zoom"]}))
     return shown, zoom
 
 

@@ -20,7 +20,7 @@ from dpviz.app.files import upload_types
 from dpviz.app.ledger import Source
 from dpviz.app.points.order import choose_order
 from dpviz.app.points.outline import Rings
-from dpviz.app.points.state import POINTS, Data, config
+from dpviz.app.points.state import POINTS, Data, study_area_answer
 from dpviz.app.points.study_area import ask_study_area
 from dpviz.app.points.where import choose_where
 from dpviz.app.session import carry_out
@@ -89,34 +89,35 @@ def points_controls(cards: Cards) -> Declared:
 
 
 def _choose_sample(cards: Cards) -> Declared:
-    choose_sample(POINTS, POINT_SAMPLES, size=None, zoom=None)
-    page_config = config()
-    about = POINT_SAMPLES[page_config.sample]
+    choose_sample(POINTS, POINT_SAMPLES)
+    draft = POINTS.draft
+    sample = str(draft.sample)
+    about = POINT_SAMPLES[sample]
     if about.synthetic:
         usual, label = about.usual, f"How many {about.unit}"
         size = Field(
             key="size",
             label=label,
-            value=page_config.size or usual,
+            value=draft.size or usual,
             problem=in_range(label, 1, most_records(MOST_MADE_UP)),
-            use=lambda typed: POINTS.change(size=None if typed == usual else typed),
+            use=lambda typed: POINTS.change(draft={"size": None if typed == usual else typed}),
         )
         size.show(st.number_input, value=None, step=100_000)
     with cards.where if cards.curates else nullcontext():
         choose_order()
-    size_made_up = page_config.size if about.synthetic else None
-    points = cached.sample(page_config.sample, size_made_up, page_config.order)
+    size_made_up = draft.size if about.synthetic else None
+    points = cached.sample(sample, size_made_up, draft.order)
     with cards.where if cards.curates else nullcontext():
-        masked = ask_study_area(POINTS, points.domain)
+        masked = ask_study_area(*study_area_answer(), points.domain)
     if masked.domain is None:
         cards.ask(WHERE, masked.asks)
         return Declared(data=None)
     if masked.domain.mask is not None:
         digest = cached.digest_of(masked.domain.mask.packed)
-        points = cached.masked_sample(digest, page_config.sample, size_made_up, masked.domain)
+        points = cached.masked_sample(digest, sample, size_made_up, masked.domain)
     credit = "" if about.synthetic else f" Data: {about.licence}."
     st.caption(about.description + credit, help=f"{_describe_domain(points.domain)} Source: {about.source} Licence: {about.licence}.")
-    key, source = f"{page_config.sample} {size_made_up}", DataPart(sample=page_config.sample, size=size_made_up)
+    key, source = f"{sample} {size_made_up}", DataPart(sample=sample, size=size_made_up)
     origin = Source(data_part=source, domain=DomainPart.of(points.domain, masked.file))
     data = data_of_sample(cards, about, points, origin, key, frame=(points.domain,))
     if cards.curates:
@@ -159,7 +160,7 @@ def _keep_upload() -> None:
 
 def _ask_and_count(chosen_files: PointFiles, cards: Cards) -> Declared:
     """Ask for columns, unit, CRS and domain, and count the files once everything is given."""
-    about, digest, mode = chosen_files.about, chosen_files.digest, config().mode
+    about, digest, mode = chosen_files.about, chosen_files.digest, POINTS.draft.mode
     options = {**dict(chosen_files.written), **choose_point_columns(about, digest)}
     columns = [name for name in about.columns if name not in options.values()]
     unit = ask_whom(UnitQuestion(noun="record", columns=columns, key=f"{mode} {digest}", private=mode == CURATE), about.person, cards)

@@ -9,7 +9,7 @@ from streamlit.navigation.page import StreamlitPage
 
 from dpviz.app.points.curate import PARTS
 from dpviz.app.points.data import points_controls
-from dpviz.app.points.state import POINTS, SECOND_RUN
+from dpviz.app.points.state import POINTS
 from dpviz.app.points.teach import show_teach
 from dpviz.app.sidebar import teach_controls
 from dpviz.app.two_modes import show_in_mode
@@ -27,7 +27,7 @@ _NOT_PROTECTED = (
 def points_page(areas: StreamlitPage | None = None) -> None:
     """Draw the page; `areas` is the page of points that are counted in regions, to which a button beside the data leads."""
     domain_of, below = (lambda data: data.counts.domain), partial(_offer_areas, areas)
-    controls = partial(teach_controls, POINTS, SECOND_RUN, points_controls, domain_of, below_data=below)
+    controls = partial(teach_controls, POINTS, points_controls, domain_of, below_data=below)
     show_in_mode(POINTS, controls, show_teach, PARTS, _PROTECTED, _NOT_PROTECTED)
 
 

@@ -2,88 +2,33 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from dpviz.app.class_limits import refuse_large_release
 from dpviz.app.one_release import OneRelease, Releases
-from dpviz.app.page_config import PageConfig
 from dpviz.app.page_data import PageData
-from dpviz.app.page_state import PageState
-from dpviz.app.state.readers import Reader, choice_reader, number_reader, read_box
-from dpviz.app.state.values import EVERYWHERE, FINEST_ZOOM, LARGEST_ORDER, MOST_MADE_UP, SECOND, STUDY_AREAS
-from dpviz.app.two_runs import second_run_of
+from dpviz.app.page_state import FamilyState
+from dpviz.app.state import kinds
 from dpviz.data.points import PointCounts
 from dpviz.evaluation.metrics import Evaluation, evaluate_points
-from dpviz.families import POINT_FAMILY, Family
+from dpviz.families import POINT_FAMILY
 from dpviz.release.point_release import PointRelease
-from dpviz.samples.points import POINT_SAMPLES
-from dpviz.view.basemap import Bounds
-from dpviz.view.points_canvas import RELEASED, TRUE
-from dpviz.view.points_map import INTERPOLATED, SHOWN
 
 SIDES = ("west", "south", "east", "north")  # keys of the fields of the domain's bounds
 OWN_BOUNDS = "Type the bounds"
 
-
-@dataclass(frozen=True, kw_only=True)
-class Config(PageConfig):
-    """Everything on the Points page that can be shared as a link: parameters only, never data and never a path.
-
-    Attributes:
-        sample: key of the sample.
-        size: records of a made-up sample, None for its usual number.
-        order: order of the domain's lattice.
-        study_area: where people can be, one of `STUDY_AREAS`; a link that says "file" asks for the file of polygons.
-        zoom: the zoom level shown; None for a level that is easy to read.
-        box: west, south, east, north of the range query in the domain's coordinates while its tab is open in Teach; else None.
-    """
-
-    family: ClassVar[Family] = POINT_FAMILY
-    view_parts: ClassVar[tuple[str, ...]] = (*PageConfig.view_parts, "zoom", "box")
-
-    sample: str = "la_residents"
-    size: int | None = None
-    mechanism: str = POINT_FAMILY.usual[0]
-    order: int = 10
-    study_area: str = EVERYWHERE
-    zoom: int | None = None
-    box: Bounds | None = None
-    shown: str = RELEASED
-    left: str = TRUE
-
-    def resets(self) -> dict[str, Any]:
-        """Return new values of parameters for when the mechanism or a setting changes: the zoom level may not exist any more."""
-        return {"zoom": None}
-
-    @classmethod
-    def readers(cls) -> dict[str, Reader]:
-        """Return the reader of each parameter of a link."""
-        return cls.run_readers() | {
-            "left": choice_reader(*SHOWN, INTERPOLATED, SECOND),
-            "sample": choice_reader(*POINT_SAMPLES),
-            "size": number_reader(1, MOST_MADE_UP, int),
-            "order": number_reader(1, LARGEST_ORDER, int),
-            "study_area": choice_reader(*STUDY_AREAS),
-            "zoom": number_reader(0, FINEST_ZOOM, int),
-            "box": read_box,
-            "shown": choice_reader(*SHOWN, INTERPOLATED),
-        }
-
-
-POINTS = PageState(key="config", kind=Config, families=(POINT_FAMILY,))
-SECOND_RUN = second_run_of(POINTS)
+POINTS = FamilyState(key="config", kind=kinds.POINTS, families=(POINT_FAMILY,))
 
 
 Data = PageData[PointCounts]
 """Loaded points."""
-Drawn = OneRelease[PointRelease, Data, Config, Evaluation]
+Drawn = OneRelease[PointRelease, Data, Evaluation]
 """A release of points."""
-RELEASES = Releases[PointRelease, Data, Config, Evaluation](
+RELEASES = Releases[PointRelease, Data, Evaluation](
     page=POINTS, evaluate=evaluate_points, refuse=lambda release: refuse_large_release(len(release.tree))
 )
 
 
-def config() -> Config:
-    """Return the configuration of the Points page."""
-    return POINTS.config()  # type: ignore[no-any-return]
+def study_area_answer() -> tuple[str, dict[str, Any]]:
+    """Return where people can be, and the arguments of the widget that shows it, for `ask_study_area`."""
+    return POINTS.draft.study_area, POINTS.widget("draft", "study_area", "study area kind")

@@ -11,7 +11,7 @@ import streamlit as st
 
 from dpviz.amounts import format_decimal
 from dpviz.app.components.strip import StripLevel, strip
-from dpviz.app.points.state import POINTS, Drawn, config
+from dpviz.app.points.state import POINTS, Drawn
 from dpviz.app.strip_controls import end_strip, find_shares, make_parts, strip_options
 from dpviz.app.two_runs import ShownRun
 from dpviz.evaluation.expected_split import expected_of_split
@@ -31,7 +31,7 @@ EASY_ZOOM = 6  # zoom level whose squares can be told apart on a map
 def show_strip(shown: ShownRun, level: int, title: str) -> None:
     """Show the strip of the run of the controls at a level that the maps show; while a share is dragged, only this function runs."""
     what: Drawn = shown.first
-    zooms, how = zooms_of(what.release.domain), config() if shown.fresh else what.config
+    zooms, how = zooms_of(what.release.domain), POINTS.draft if shown.fresh else what.draft
     shares = find_shares(how, what.data.counts.domain)
     strip(
         make_levels(what, None if shown.before is None else shown.before.evaluation),
@@ -43,7 +43,7 @@ def show_strip(shown: ShownRun, level: int, title: str) -> None:
             how.build(),
             shares,
             partial(_expect, what, zooms),
-            lambda zoom: POINTS.change(zoom=level_like(what.release, zoom)),
+            lambda zoom: POINTS.change(view={"level": level_like(what.release, zoom)}),
             fresh=shown.fresh,
         ),
     )
@@ -52,7 +52,7 @@ def show_strip(shown: ShownRun, level: int, title: str) -> None:
 
 def _expect(what: Drawn, zooms: range, shares: list[float]) -> list[float | None] | None:
     """Compute the expected error of each zoom level with other shares, from public counts; no noise is drawn."""
-    how = config()
+    how = POINTS.draft
     expected = expected_of_split(what.release, how.build().with_shares(shares), how.budget(), zooms, what.data.counts)
     return None if expected is None else [float(error) if math.isfinite(error) else None for error in expected]
 
@@ -71,7 +71,7 @@ def shown_zoom(release: PointRelease, level: int) -> int:
         release: public.
         level: the level of its tree that the maps show.
     """
-    chosen, finest = config().zoom, zooms_of(release.domain)[-1]
+    chosen, finest = POINTS.view.level, zooms_of(release.domain)[-1]
     if chosen is not None:
         return zoom_like(release, level) if level == chosen else min(chosen, finest)
     mechanism = POINT_FAMILY.choices[release.mechanism].from_settings(release.settings)
@@ -102,7 +102,7 @@ def describe_person(what: Drawn) -> str:
     sample = POINT_SAMPLES.get(what.data.source.data_part.sample or "")
     if sample is None or not sample.one_person:
         return ""
-    unit, epsilon, records = what.data.unit, Fraction(what.config.epsilon), int(what.data.counts.count.sum())
+    unit, epsilon, records = what.data.unit, what.draft.run.epsilon or Fraction(0), int(what.data.counts.count.sum())
     if sample.most is None:
         together = format_decimal(float(epsilon * records), 3)
         return f"All {records:,} {unit} are one person's, each protected by itself: for this person, ε {float(epsilon):g} is ε {together}."

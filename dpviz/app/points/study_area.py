@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import streamlit as st
 
 from dpviz.app import cached
 from dpviz.app.class_mode import is_class
 from dpviz.app.files import ask_for_file, upload_types
-from dpviz.app.page_state import PageState
 from dpviz.app.points.outline import IsPrivate
 from dpviz.app.session import show_error
 from dpviz.app.state.values import EVERYWHERE, IN_A_FILE, ON_LAND
@@ -70,18 +70,19 @@ def switch_study_area(domain: Domain | None, kept: tuple[str, bytes] | None, is_
     return _mask_by_file(domain, *kept, is_private)
 
 
-def ask_study_area(page: PageState, domain: Domain | None, is_private: IsPrivate = lambda _digest, _size: False) -> Masked:
+def ask_study_area(
+    chosen: str, shown: Mapping[str, Any], domain: Domain | None, is_private: IsPrivate = lambda _digest, _size: False
+) -> Masked:
     """Ask in Teach, for samples and on the Compare page where all people are; a class has no files.
 
     Args:
-        page: state of the page, whose configuration and link say which it is, but do not hold the file.
+        chosen: the answer, one of `STUDY_AREAS`; a link has it, but never the file.
+        shown: arguments of the widget that shows it, as of `FamilyState.widget`.
         domain: the declared domain; None while it is missing.
         is_private: says whether a file is that of the data, which is refused.
     """
-    chosen = page.config().study_area
     with st.expander("Where people can be", expanded=chosen != EVERYWHERE):
         kinds = [name for name in _NAMES if not (is_class() and name == IN_A_FILE)]
-        shown = page.widget("study_area", f"{page.prefix}study area kind")
         st.selectbox("All people are", kinds, format_func=_NAMES.__getitem__, help=_HELP, **shown)
         if chosen == ON_LAND:
             return _mask_to_land(domain)

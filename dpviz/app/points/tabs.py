@@ -14,7 +14,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from dpviz.amounts import format_decimal
 from dpviz.app.fields import Field, in_range
-from dpviz.app.points.state import POINTS, Drawn, config
+from dpviz.app.points.state import POINTS, Drawn
 from dpviz.app.points.strip import shown_zoom
 from dpviz.app.release_tabs import MOST_PERCENT, MOST_ROWS, end_receipt, note_conversion, show_open_tab
 from dpviz.app.session import carry_out
@@ -101,7 +101,7 @@ def _error_of_squares(column: DeltaGenerator, what: Drawn, evaluation: Evaluatio
     error, total = float(evaluation.by_zoom["rmse"][zoom]), float(what.release.count[0])
     squares = int(evaluation.by_zoom["blocks"][zoom])
     text = f"Root mean square error of the {squares:,} equal squares of zoom level {zoom:d}"
-    if config().relative and total > 0:
+    if POINTS.view.relative and total > 0:
         percent = 100 * error * squares / total
         shown = f"> {MOST_PERCENT} %" if percent > MOST_PERCENT else f"{format_decimal(percent, 2)} %"
         column.metric(f"Error of a square, level {zoom:d}", shown, help=f"{text}, in percent of their average released count.")
@@ -121,7 +121,7 @@ def _false_positives(column: DeltaGenerator, evaluation: Evaluation, zoom: int) 
 
 
 def _accuracy(what: Drawn, evaluation: Evaluation | None) -> None:
-    total = float(what.release.count[0]) if config().relative else None
+    total = float(what.release.count[0]) if POINTS.view.relative else None
     if evaluation is None:
         zooms = range(min(what.release.domain.order, what.release.tree.height, FINEST_ZOOM) + 1)
         noise = [expected_error(what.release, zoom) for zoom in zooms]
@@ -303,7 +303,7 @@ def _remove_box() -> None:
 
 def open_linked_box(domain: Domain) -> None:
     """When a visit of the page begins, open the range query with the box that the configuration holds, as a link does."""
-    box = config().box
+    box = POINTS.view.box
     if box is not None and "tab" not in st.session_state:
         keep_box(domain)
         set_query_box(box)
@@ -314,7 +314,7 @@ def link_box() -> None:
     """Put the box of the range query into the configuration while the maps show it, so that a link holds it."""
     west, south, east, north = (float(f"{side:.12g}") for side in st.session_state["query box"])
     asks = shows_box() and west < east and south < north
-    POINTS.change_for_good(box=(west, south, east, north) if asks else None)
+    POINTS.look(box=(west, south, east, north) if asks else None)
 
 
 def keep_box(domain: Domain, clicked: Bounds | None = None) -> None:

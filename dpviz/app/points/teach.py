@@ -14,7 +14,7 @@ from dpviz.app.live import LiveRuns
 from dpviz.app.live_controls import LiveControls
 from dpviz.app.more_about_maps import more_about_maps
 from dpviz.app.points.scales import public_density_top
-from dpviz.app.points.state import POINTS, RELEASES, Data, Drawn, config
+from dpviz.app.points.state import POINTS, RELEASES, Data, Drawn
 from dpviz.app.points.strip import EASY_ZOOM, describe_person, show_strip, shown_zoom, verdict_of
 from dpviz.app.points.tabs import (
     QUERY_TAB,
@@ -84,7 +84,7 @@ def show_teach(data: Data | None, row: DeltaGenerator, protected: str, fits: boo
 def _show_result(row: DeltaGenerator, protected: str, shown: ShownRun, above: DeltaGenerator, below: DeltaGenerator) -> None:
     """Show the maps, and what stands around and under them."""
     first, verdict = shown.first, verdict_of(shown.first)
-    chosen = config().zoom  # else a level whose partitions can be told apart, the same whatever the budget
+    chosen = POINTS.view.level  # else a level whose partitions can be told apart, the same whatever the budget
     level = level_like(first.release, EASY_ZOOM) if chosen is None else min(chosen, first.release.height)
     scene, on_maps = _make_scene(shown, _make_views(shown, level))
     domain = first.data.counts.domain
@@ -143,12 +143,12 @@ def _make_views(shown: ShownRun, level: int) -> dict[str, View]:
             continue
         truth = None if what.evaluation is None else what.evaluation.truth
         at = level if what is shown.first else min(level, what.release.height)
-        options = {"unit": what.data.unit, "dark": is_dark(), "truth": truth, "raw": config().raw, "about": describe_run(what)}
+        options = {"unit": what.data.unit, "dark": is_dark(), "truth": truth, "raw": POINTS.view.raw, "about": describe_run(what)}
         views[name] = ReleaseView.of(what.release, at, **options)
-    if FALSE_POSITIVES in (config().left, config().shown):
+    if FALSE_POSITIVES in (POINTS.view.left, POINTS.view.shown):
         release, zoom = shown.first.release, shown_zoom(shown.first.release, level)
         views["squares"] = SquaresView.of(release, shown.first.data.counts.blocks, zoom, dark=is_dark(), about=describe_run(shown.first))
-    if TRUE in (config().left, config().shown):
+    if TRUE in (POINTS.view.left, POINTS.view.shown):
         release, zoom = shown.first.release, shown_zoom(shown.first.release, level)
         if not has_squares(release, level, zoom):
             views["truth"] = SquaresView.of(release, shown.first.data.counts.blocks, zoom, dark=is_dark())
@@ -169,20 +169,20 @@ def _scale_top(view: ReleaseView, shown: str, data: Data) -> float | None:
     if shown != ERROR:
         return public_density_top(data.counts, view.release, data.unit)
     name = f"error {view.level}"
-    scales = config().scales
+    scales = POINTS.view.scales
     if name not in scales:
         top = error_top(view.release, view.nodes, view.truth)
-        POINTS.change_for_good(scales={**scales, name: top})
+        POINTS.look(scales={**scales, name: top})
         return top
     return scales[name]
 
 
 def _make_scene(shown: ShownRun, views: dict[str, View]) -> tuple[Scene, list[View]]:
     """Return both maps, with the whole domain in view, and which run is on each."""
-    how, data = config(), shown.first.data
+    view, data = POINTS.view, shown.first.data
     views_of_kinds = {SECOND: "second", FALSE_POSITIVES: "squares", TRUE: "truth"}
-    names = [name if (name := views_of_kinds.get(kind, "first")) in views else "first" for kind in (how.left, how.shown)]
-    made = [_make_pane(views[name], kind, name, data) for name, kind in zip(names, (how.left, how.shown), strict=True)]
+    names = [name if (name := views_of_kinds.get(kind, "first")) in views else "first" for kind in (view.left, view.shown)]
+    made = [_make_pane(views[name], kind, name, data) for name, kind in zip(names, (view.left, view.shown), strict=True)]
     domain, result = data.counts.domain, verdict_of(shown.first)
     used = {pane.cells for pane in made if pane.cells}
     scene = make_scene(

@@ -16,7 +16,7 @@ from dpviz.app.drafts import OUTLINE
 from dpviz.app.fields import problem_with, show_problem
 from dpviz.app.points.order import choose_order
 from dpviz.app.points.outline import IsPrivate, Rings, choose_outline, follow_crs, forget_box
-from dpviz.app.points.state import OWN_BOUNDS, POINTS, SIDES
+from dpviz.app.points.state import OWN_BOUNDS, SIDES, study_area_answer
 from dpviz.app.points.study_area import ask_study_area, switch_study_area
 from dpviz.app.session import carry_out, show_error
 from dpviz.errors import DpvizError
@@ -80,7 +80,7 @@ def choose_where(cards: Cards, *, file_crs: str | None, asks_for_crs: bool, is_p
         if cards.curates:  # by the polygons around which the domain was declared
             masked = switch_study_area(declared, st.session_state.get(OUTLINE), is_private)
         else:
-            masked = ask_study_area(POINTS, declared, is_private)
+            masked = ask_study_area(*study_area_answer(), declared, is_private)
         domain = masked.domain
         boxes = _offer_candidates(typed) if cards.curates and asks_for_crs and not typed else ()
     needs_crs = asks_for_crs and not typed and not (domain is not None and domain.crs is None)

@@ -43,16 +43,18 @@ class Change:
 def apply_change(page: Page, change: Change) -> Page:
     """Return a page with a change, and with what that brings with it.
 
-    A new ε or δ takes the place of the ρ of an opened configuration. Other data have other levels, and so may have another mechanism. A
-    map that shows a run which is not there yet starts it, with less budget, so that the maps differ at once. What the change itself says
-    goes before these rules.
+    A new ε or δ takes the place of the ρ of an opened configuration. Another sample has its usual size. Other data have other levels, and
+    so may have another mechanism. A map that shows a run which is not there yet starts it, with less budget, so that the maps differ at
+    once. What the change itself says goes before these rules.
 
     Raises:
         IndexError: there is no run of that index.
     """
     run = _change_run(page.draft.runs[change.index], change.run)
     runs = (*page.draft.runs[: change.index], run, *page.draft.runs[change.index + 1 :])
-    draft = replace(page.draft, **{"runs": runs, **change.draft})
+    has_new_sample = change.draft.get("sample", page.draft.sample) != page.draft.sample
+    new_sample = {"size": None} if has_new_sample else {}
+    draft = replace(page.draft, **{"runs": runs, **new_sample, **change.draft})
     view = replace(page.view, **_changed_view(page, draft, change))
     return Page(draft=replace(draft, runs=_with_missing_runs(draft.runs, view)), view=view)
 

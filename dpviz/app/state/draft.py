@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, replace
 from pathlib import PurePath
+from typing import Any
 
 from dpviz.app.state.kinds import PageKind, kind_of
 from dpviz.app.state.linked import in_link, in_link_of, in_parts
@@ -34,6 +35,9 @@ from dpviz.app.state.values import (
 from dpviz.data.reading.outline import LAND
 from dpviz.errors import SettingError
 from dpviz.families import POINT_FAMILY
+from dpviz.mechanisms import AnyMechanism
+from dpviz.mechanisms.base import Share
+from dpviz.privacy.budget import Budget
 from dpviz.publishing.config import (
     BudgetPart,
     DataConfig,
@@ -119,6 +123,68 @@ class Draft:
         """The files of the source; those of "upload" for a sample."""
         return self.uploaded if self.source in (SAMPLE, UPLOAD) else self.by_path
 
+    @property
+    def run(self) -> Run:
+        """The first run."""
+        return self.runs[0]
+
+    def of_run(self, index: int) -> Draft:
+        """Return the draft with one of its runs alone; with the first one if there is no such run."""
+        return replace(self, runs=(self.runs[index if index < len(self.runs) else 0],))
+
+    def build(self) -> Any:
+        """Build the mechanism of the first run; errors are those of `Run.build`."""
+        return self.run.build(self.kind.family)
+
+    def build_all(self) -> list[Any]:
+        """Build all mechanisms that one press of Curate releases with.
+
+        In Curate the one beside the first has its page settings, but the same neighbours and accounting.
+        """
+        first = self.build()
+        if self.beside == ALONE or self.mode == TEACH:
+            return [first]
+        other, chosen = self.kind.family.choices[self.beside], first.chosen()
+        known = {rule.name for rule in other.rules()} & chosen.keys() & {"neighbours", "accounting"}
+        return [first, other.from_settings({**other.page_settings, **{name: chosen[name] for name in known}})]
+
+    def budget(self) -> Budget:
+        """Return the budget of the first run; errors are those of `Run.budget`."""
+        return self.budget_for(self.build())
+
+    def budget_for(self, mechanism: AnyMechanism) -> Budget:
+        """Return the budget of one draw with a mechanism, as for `budget`."""
+        return self.run.budget_for(mechanism, mode=self.mode)
+
+    @property
+    def takes_delta(self) -> bool:
+        """Whether the budget of the first run has a δ."""
+        return self.run.takes_delta(self.build())
+
+    @property
+    def split_amount(self) -> str:
+        """What the shares of the budget are shares of: with a δ the ρ it buys, but ε for mechanisms of points that need a δ for medians."""
+        mechanism = self.build()
+        needs_it = self.kind.family is POINT_FAMILY and mechanism.needs_delta
+        return "ρ" if self.run.takes_delta(mechanism) and not needs_it else "ε"
+
+    def shares(self, frame: Any) -> list[Share]:
+        """List the parts of `split_amount` on a public frame.
+
+        Raises:
+            DpvizError: the settings do not fit the frame.
+        """
+        mechanism = self.build()
+        return list(mechanism.shares_of_rho(frame) if self.split_amount == "ρ" else mechanism.shares(frame))
+
+    def same_draw(self, other: Draft) -> bool:
+        """Return whether both draw from the same data in the same way in Curate; texts, account, guess and seeds do not matter."""
+        return self._of_draw() == other._of_draw()
+
+    def _of_draw(self) -> Draft:
+        usual = {name: getattr(_USUAL, name) for name in ("account", "texts", "output", "guess")}
+        return replace(self, runs=(replace(self.run, seed=1),), **usual)
+
     def to_inputs(self) -> DataConfig:
         """Return data and public frame as a configuration has them.
 
@@ -195,6 +261,9 @@ class Draft:
 
     def _usual_name(self, data: DataPart) -> str:
         return self.kind.samples[data.sample].title if data.sample is not None else PurePath(data.files[0]).stem
+
+
+_USUAL = Draft()
 
 
 def _checked(regions: RegionsKeys | None) -> RegionsPart | None:

@@ -34,6 +34,11 @@ class Page:
         return self.view.edited if self.draft.mode == TEACH and self.view.edited in shown else 0
 
     @property
+    def shows_second(self) -> bool:
+        """Whether a map shows another run than the first one."""
+        return self.draft.mode == TEACH and any(pane.run for pane in self.view.panes)
+
+    @property
     def shown_runs(self) -> tuple[Run, ...]:
         """The runs that are made: in Teach the first one and those that a map shows, in Curate the first one."""
         shown = {0} if self.draft.mode != TEACH else {0, *(pane.run for pane in self.view.panes)}

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from dpviz.app.state.linked import STAYS, in_link, in_parts
 from dpviz.app.state.readers import Camera, choice_reader, flag_reader, number_reader, read_asked, read_box, read_camera, read_scales
-from dpviz.app.state.values import COUNTS, LARGEST_LEAST, LEAST_CUT, MEASURES, MOST_ARCS, MOST_CUT, MOST_REGIONS
+from dpviz.app.state.values import COUNTS, LARGEST_LEAST, LEAST_CUT, MEASURES, MOST_ARCS, MOST_CUT, MOST_REGIONS, SECOND
 from dpviz.view.areas_drawing import RELEASED, TRUE
 from dpviz.view.basemap import Bounds
 from dpviz.view.trips_drawing import MARKS, PAIR_FILTERS
@@ -68,3 +68,21 @@ class View:
     region: int | None = field(default=None, metadata=in_link(number_reader(0, MOST_REGIONS, int), of=("trips",)))
     measure: str = field(default=COUNTS, metadata=in_link(choice_reader(*MEASURES), of=("areas",)))
     asked: tuple[int, ...] = field(default=(), metadata=in_link(read_asked, of=("areas",)))
+
+    @property
+    def left(self) -> str:
+        """What the left map shows, or `SECOND` for the second run."""
+        return SECOND if self.panes[0].run else self.panes[0].shows
+
+    @property
+    def shown(self) -> str:
+        """What the right map shows, or the one map of Curate."""
+        return self.panes[-1].shows
+
+    def with_left(self, kind: str) -> tuple[Pane, ...]:
+        """Return the maps with another left one; `SECOND` is the second run."""
+        return (Pane(run=1) if kind == SECOND else Pane(shows=kind), *self.panes[1:])
+
+    def with_shown(self, kind: str) -> tuple[Pane, ...]:
+        """Return the maps with another right one."""
+        return (*self.panes[:-1], Pane(shows=kind))

@@ -72,12 +72,12 @@ def _offer_add_remove(frame: TripCounts | None, expected: Expected | None) -> No
 
     It is a press of its own: what is protected is never chosen without the curator.
     """
-    how = TRIPS.config()
+    how = TRIPS.draft
     if frame is None or expected is not None or frame.contributions == 1 or frame.exactly or how.build().neighbours != BOUNDED:
         return
-    settings = {**how.settings, "neighbours": ADD_REMOVE}
+    settings = {**how.run.settings, "neighbours": ADD_REMOVE}
     label = "Protect that a person is added or removed"
-    st.button(label, key="take add_remove", width="stretch", on_click=carry_out(lambda: TRIPS.change(settings=settings)))
+    st.button(label, key="take add_remove", width="stretch", on_click=carry_out(lambda: TRIPS.change(run={"settings": settings})))
 
 
 def _choose_second() -> None:
@@ -87,13 +87,13 @@ def _choose_second() -> None:
         [ALONE, *TRIPS.offered_mechanisms()],
         format_func=lambda key: "Nothing" if key == ALONE else str(TRIPS.mechanisms[key].title),
         help="A second mechanism with its default settings and the same budget. Each draw then spends the budget twice.",
-        **TRIPS.widget("beside"),
+        **TRIPS.widget("draft", "beside"),
     )
 
 
 def _show_release(what: TripsDrawn, same_data: bool) -> None:
     """Show the maps with their controls, and the tabs; moving a control draws no noise."""
-    begin_release(what, TRIPS.config(), same_data=same_data)
+    begin_release(what, TRIPS.draft, same_data=same_data)
     runs, truths = what.runs, RELEASES.find_truths(what)
     view = _choose_view(what, shows_truth=truths[0] is not None)
     st.html(NO_EXPORT if truths[0] is None else NO_EXPORT + WATERMARK)

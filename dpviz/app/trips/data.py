@@ -95,18 +95,18 @@ def _without_trips(regions: Regions, ends: Regions, *, bound: int, unit: str, ex
 
 def trips_controls(cards: Cards) -> Declared:
     """Show the controls. What is missing is said by `Cards.ask`."""
-    return _choose_sample(cards) if choose_source(TRIPS, cards, level=None) == "sample" else _choose_files(cards)
+    return _choose_sample(cards) if choose_source(TRIPS, cards) == "sample" else _choose_files(cards)
 
 
 def _choose_sample(cards: Cards) -> Declared:
     """Show the choice of a sample, and return its data."""
-    choose_sample(TRIPS, TRIP_SAMPLES, level=None)
-    how = TRIPS.config()
-    about = TRIP_SAMPLES[how.sample]
-    trips = cached.trip_sample(how.sample)
+    choose_sample(TRIPS, TRIP_SAMPLES)
+    sample = str(TRIPS.draft.sample)
+    about = TRIP_SAMPLES[sample]
+    trips = cached.trip_sample(sample)
     st.caption(about.description, help=f"{describe_regions(trips.regions)} Source: {about.source} Licence: {about.licence}.")
-    key = f"trips {how.sample}"
-    data = data_of_sample(cards, about, trips, Source(data_part=DataPart(sample=how.sample)), key)
+    key = f"trips {sample}"
+    data = data_of_sample(cards, about, trips, Source(data_part=DataPart(sample=sample)), key)
     if cards.curates:
         cards.where.caption(describe_regions(trips.regions))
     uploaded = cached.UploadedRegions(key=(key,), regions=trips.regions)
@@ -129,7 +129,7 @@ def _choose_files(cards: Cards) -> Declared:
         file, has_records = "a file of trips between them: origin, destination, count", chosen_files is not None
         ask_for_regions(cards, file, "trips", has_regions=both is not None, has_records=has_records)
         return Declared(regions=both)
-    if TRIPS.config().mode == CURATE:
+    if TRIPS.draft.mode == CURATE:
         for role in ("regions", "ends") if apart else ("regions",):
             refuse_as_regions(chosen_files, role)
     return _ask_and_count(chosen_files, both, cards)
@@ -137,7 +137,7 @@ def _choose_files(cards: Cards) -> Declared:
 
 def _ask_and_count(chosen_files: TripFiles, both: BothRegions, cards: Cards) -> Declared:
     """Ask for columns and unit, and count the files once everything is given."""
-    about, mode = chosen_files.about, TRIPS.config().mode
+    about, mode = chosen_files.about, TRIPS.draft.mode
     options = {**dict(chosen_files.written), **_choose_columns(about, chosen_files.digest)}
     ends = [options[role] for role in ("origin", "destination", "count") if role in options]
     used = tuple(sorted(name for end in ends for name in ((end,) if isinstance(end, str) else end)))

@@ -7,7 +7,7 @@ from functools import partial
 from dpviz.app.sidebar import teach_controls
 from dpviz.app.trips.curate import PARTS
 from dpviz.app.trips.data import trips_controls
-from dpviz.app.trips.state import SECOND_RUN, TRIPS
+from dpviz.app.trips.state import TRIPS
 from dpviz.app.trips.teach import show_teach
 from dpviz.app.two_modes import show_in_mode
 
@@ -22,5 +22,5 @@ _NOT_PROTECTED = "**Not protected:** the regions, the mechanism and its settings
 
 def trips_page() -> None:
     """Draw the page."""
-    controls = partial(teach_controls, TRIPS, SECOND_RUN, trips_controls, lambda data: data.counts.regions)
+    controls = partial(teach_controls, TRIPS, trips_controls, lambda data: data.counts.regions)
     show_in_mode(TRIPS, controls, show_teach, PARTS, _PROTECTED, _NOT_PROTECTED)

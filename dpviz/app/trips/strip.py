@@ -24,7 +24,7 @@ _BETWEEN = "Its pairs join regions of two levels: the maps show the levels besid
 def show_strip(shown: ShownRun, level: int, title: str) -> None:
     """Show the strip of the run of the controls at a level that the maps show; while a share is dragged, only this function runs."""
     what: TripsDrawn = shown.first
-    release, how = what.release, TRIPS.config() if shown.fresh else what.config
+    release, how = what.release, TRIPS.draft if shown.fresh else what.draft
     shares = find_shares(how, release.tree.origins)
     first = release.tree.height + 1 - len(shares)  # stages before that one are exact, or not paid for on their own
     strip(
@@ -40,7 +40,7 @@ def show_strip(shown: ShownRun, level: int, title: str) -> None:
 
 def _expect(what: TripsDrawn, shares: list[float]) -> list[float | None] | None:
     """Compute the expected error of each stage with other shares; no noise is drawn."""
-    how, release = TRIPS.config(), what.release
+    how, release = TRIPS.draft, what.release
     variances = how.build().with_shares(shares).stage_variances(release.tree, how.budget(), what.data.counts.contributions)
     return None if variances is None else [math.sqrt(variance) if math.isfinite(variance) else None for variance in variances.tolist()]
 

@@ -85,7 +85,7 @@ def _show_key_figures(what: TripsDrawn, evaluation: TripEvaluation | None, level
     show_noise(next(columns), float(np.median(stddev)) if len(stddev) and release.states_noise else math.nan, "of a released pair")
     if evaluation is None:
         next(columns).metric("Released total", f"{int(release.stages[0].count.sum()):,}", help=f"All {what.data.unit}.")
-        next(columns).metric("Budget of this draw", f"ε {float(what.config.epsilon):g}", help="See the Receipt tab.")
+        next(columns).metric("Budget of this draw", f"ε {float(what.draft.run.epsilon or 0):g}", help="See the Receipt tab.")
         return
     row = evaluation.by_stage.to_dict("records")[2 * level]
     next(columns).metric("Largest error", f"{row['max_error']:,}", help=f"Of any pair of this level, in {what.data.unit}.")
@@ -162,13 +162,13 @@ def _show_errors(runs: Runs, truths: Truths) -> None:
 
 def _offer_lists(what: TripsDrawn) -> None:
     """Offer to compare lists of pairs by several mechanisms, on public data only: each setting is a release of its own."""
-    budget, slot = what.config.budget(), f"lists of draw {what.number}"
-    if what.config.mode == CURATE or not isinstance(budget, ApproxBudget):
+    budget, slot = what.draft.budget(), f"lists of draw {what.number}"
+    if what.draft.mode == CURATE or not isinstance(budget, ApproxBudget):
         return
     pressed = st.button("Compare lists of pairs", help="Releases these trips once with each setting of three mechanisms.")
     if pressed and slot not in st.session_state:
         with st.spinner("Releasing with every setting ..."):
-            neighbours, entropy = what.config.build().neighbours, Entropy.seeded(what.number)
+            neighbours, entropy = what.draft.build().neighbours, Entropy.seeded(what.number)
             try:
                 st.session_state[slot] = compare_lists(what.data.counts, budget, entropy, neighbours=neighbours)
             except DpvizError as error:

@@ -108,7 +108,7 @@ def _show_result(row: DeltaGenerator, protected: str, shown: ShownRun, above: De
 
     def wanted_of(what: TripsDrawn) -> tuple[WantedError, str]:
         row = what.compared.by_stage.to_dict("records")[2 * level]
-        wanted = WantedError(error=float(row["rms_error_present"]), level=level, delta=float(what.config.delta))
+        wanted = WantedError(error=float(row["rms_error_present"]), level=level, delta=float(what.draft.run.delta or 0))
         return wanted, f"pairs from {row['between']}"
 
     parts = TeachParts(
@@ -146,7 +146,7 @@ def _pane_controls(shown: ShownRun, level: int, scene: Scene | None) -> None:
     choose_pane(TRIPS, "left", "Left map", [*kinds, SECOND])
     choose_pane(TRIPS, "shown", "Right map", kinds)
     if scene is not None:
-        st.segmented_control("Trips as", MARKS, required=True, label_visibility="collapsed", **TRIPS.widget("marks"))
+        st.segmented_control("Trips as", MARKS, required=True, label_visibility="collapsed", **TRIPS.widget("view", "marks"))
     LIVE.show_buttons()
     show_release_code(shown.first.data, list_code(shown))
     with st.popover("More"):
@@ -158,13 +158,13 @@ def _pane_controls(shown: ShownRun, level: int, scene: Scene | None) -> None:
 
 def _choose_view(what: TripsDrawn, level: int) -> TripsMapSettings:
     """Choose the settings that all maps share; scales are those of the public trips, those of errors are kept."""
-    how, release = TRIPS.config(), what.release
+    looks, release = TRIPS.view, what.release
     view = TripsMapSettings(
         level=level,
-        marks=how.marks,
-        top=how.top,
-        least=how.least,
-        pairs=how.pairs,
+        marks=looks.marks,
+        top=looks.top,
+        least=looks.least,
+        pairs=looks.pairs,
         chosen=chosen_region(release.tree.origins, level),
         unit=what.data.unit,
         dark=is_dark(),
@@ -176,7 +176,7 @@ def _choose_view(what: TripsDrawn, level: int) -> TripsMapSettings:
 
 
 def _draw(what: TripsDrawn, view: TripsMapSettings, kind: str) -> TripsDrawing:
-    release = as_measured(what.release) if TRIPS.config().raw else what.release
+    release = as_measured(what.release) if TRIPS.view.raw else what.release
     return draw_trips(release, replace(view, shown=kind), what.compared.true_level(view.level))
 
 

@@ -8,13 +8,14 @@ import pytest
 from dpviz.app.state.draft import Draft
 from dpviz.app.state.kinds import AREAS, KINDS, POINTS, TRIPS
 from dpviz.app.state.page import usual_page
-from dpviz.app.state.parts import Account, Box, Files
+from dpviz.app.state.parts import Account, Box, Files, Guess
 from dpviz.app.state.python_code import write_code
 from dpviz.app.state.run import Run
 from dpviz.app.state.values import CURATE, HEXAGONS, IN_A_FILE, PERSON, SQUARES, TEACH, UPLOAD, VOUCHED
 from dpviz.errors import DpvizError, RefusedError
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.publishing.config import DataKeys, RegionsKeys, ReleaseConfig
+from tests.app.parts import page_with
 from tests.app.state.pages import FILLED, filled
 
 UNSAID = Files(data=DataKeys(points="a.csv"))
@@ -115,3 +116,13 @@ def test_uploads_and_paths_keep_their_own_choices():
     assert draft.files is draft.uploaded
     assert replace(draft, source="path").files is draft.by_path
     assert draft.source == UPLOAD
+
+
+def test_texts_account_guess_and_seed_are_no_part_of_a_draw():
+    usual = page_with("points").draft
+    other = replace(usual, texts=replace(usual.texts, curator="Office"), guess=Guess(records=10), account=Account(name="homes"))
+    assert usual.same_draw(other)
+    assert usual.same_draw(page_with("points", seed=9).draft)
+    parts = {"epsilon": 0.6, "delta": 1e-7, "settings": {"height": 3}, "order": 9, "size": 10, "mode": "Curate", "source": "path"}
+    for name, value in parts.items():
+        assert not usual.same_draw(page_with("points", **{name: value}).draft), name

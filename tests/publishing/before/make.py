@@ -20,16 +20,17 @@ import tomli_w
 
 import dpviz as dv
 from dpviz.__main__ import main
-from dpviz.app.areas.state import AreasConfig
+from dpviz.app import session
 from dpviz.app.compare.state import CompareConfig
-from dpviz.app.points.state import Config
-from dpviz.app.session import read_link, to_query
-from dpviz.app.trips.state import TripsConfig
+from dpviz.app.session import read_link
+from dpviz.app.state.kinds import KINDS
+from dpviz.app.state.links import write_link
 from dpviz.cli.release import order_of, publication_texts
 from dpviz.privacy.accounts import exact_text
 from dpviz.publishing.config import read_config, to_toml
 from dpviz.publishing.private_data import fingerprints_of, open_frame
 from dpviz.publishing.publish import draw
+from tests.app.parts import flat
 from tests.app.start import PLACES, areas_uploaded, query_of, trips_uploaded, uploaded
 from tests.app.walk import name_dataset, protect
 
@@ -71,7 +72,6 @@ LINKS = {
         "order": "6",
     },
 }
-KINDS = {"points": Config, "trips": TripsConfig, "areas": AreasConfig, "compare": CompareConfig}
 
 
 def write_data(folder):
@@ -166,10 +166,11 @@ def write_before():
         account.name: [account.draws, exact_text(account.left), account.truth_seen, account.persons_searched]
         for account in ledger.accounts()
     }
-    links = {page: read_link(KINDS[page], link) for page, link in LINKS.items()}
-    links = {
-        page: {"link": to_query(config), "opens": {name: asdict(config)[name] for name in LINKS[page]}} for page, config in links.items()
-    }
+    pages = {page: read_link(KINDS[page], link) for page, link in LINKS.items() if page != "compare"}
+    study = session.read_link(CompareConfig, LINKS["compare"])
+    written = {page: (write_link(value), flat(value)) for page, value in pages.items()}
+    written["compare"] = (session.to_query(study), asdict(study))
+    links = {page: {"link": link, "opens": {name: opens[name] for name in LINKS[page]}} for page, (link, opens) in written.items()}
     (HERE / "links.json").write_text(json.dumps(links, indent=1, default=list) + "\n", "utf-8")
     (HERE / "accounts.json").write_text(json.dumps(facts, indent=1) + "\n", "utf-8")
     with closing(sqlite3.connect(ledger.path)) as db:
