@@ -196,14 +196,15 @@ class ConfigState(PageState):
         """Change parts of the configuration that `undo` does not take back."""
         st.session_state[self.key] = replace(self.config(), **updates)
 
-    def widget(self, part: str, key: str = "") -> dict[str, Any]:
+    def widget(self, part: str, key: str = "", **resets: Any) -> dict[str, Any]:
         """Let a widget show and change a part of the configuration; return its arguments, as `widget_for` does.
 
         Args:
             part: name of the part.
             key: key of the widget; "" if it is the name of the part.
+            resets: other parts that a change sets, with their values.
         """
-        return widget_for(key or part, getattr(self.config(), part), lambda value: self.change(**{part: value}))
+        return widget_for(key or part, getattr(self.config(), part), lambda value: self.change(**{part: value}, **resets))
 
 
 @dataclass(frozen=True, kw_only=True)

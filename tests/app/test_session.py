@@ -116,7 +116,7 @@ class TestBadLinks:
             ("points", {"epsilon": "much", "utm_source": "mail"}, "Not understood in this link: epsilon. Nothing of it was used."),
             (
                 *("points", {"mechanism": "quadtree", "settings": '{"height":99}', "order": "0", "zoom": "x"}),
-                "Not understood in this link: order, zoom and settings. Nothing of it was used.",
+                "Not understood in this link: order, settings and zoom. Nothing of it was used.",
             ),
             ("trips", {"sample": "<b>", "mechanism": "top_down"}, "Not understood in this link: sample. Nothing of it was used."),
             ("compare", {"seed": "1" * 5000, "low": "0.2"}, "Not understood in this link: seed. Used instead: seed 0."),
