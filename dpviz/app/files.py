@@ -12,7 +12,8 @@ import streamlit as st
 from dpviz.app import cached, drafts, opened_config
 from dpviz.app.cards import Cards
 from dpviz.app.class_mode import refuse_in_class
-from dpviz.app.jobs import FAILED, RUNNING, STOPPED, CountingJob
+from dpviz.app.jobs.counting import CountingJob, count_kind, make_count_job
+from dpviz.app.jobs.job import DONE, FAILED
 from dpviz.app.session import show_error
 from dpviz.app.text_format import choose_text_format
 from dpviz.data.counting.engines import AUTO, DASK, DUCKDB, ENGINES, NUMPY, choose_engine
@@ -205,28 +206,40 @@ def count_by_path(page: str, files: PathFiles, request: CountRequest, key: objec
         DpvizError: the files cannot be counted; the text says why.
     """
     refuse_in_class("files, paths or engines")
-    jobs, job_key = cached.counting_jobs(), (files.digest, files.counting, key)
-    job = jobs.of(page, job_key)
+    job_key = (files.digest, files.counting, key)
+    job = _find_count(page, job_key)
 
     def new_job() -> CountingJob:
-        return CountingJob(job_key, lambda watch: count_files(files.found, request, watch))
+        return make_count_job(page, job_key, lambda watch: count_files(files.found, request, watch))
 
-    def begin() -> None:
-        jobs.take(page, new_job())
-
-    if files.at_once and (job is None or job.found is None):
+    if files.at_once and (job is None or job.state != DONE):
         job = new_job()
         with st.spinner("Counting ..."):
-            jobs.take(page, job).wait()
+            _start(job)
+            job.wait()
         if job.error:
             raise DpvizError(job.error)
-    elif job is None or job.state in (FAILED, STOPPED):
-        _offer_count(page, job, begin)
-        return None
-    if job.found is None:
+    if job is None or (job.has_ended and not job.results):
+        _offer_count(page, job, lambda: _start(new_job()))
+    elif not job.has_ended:
         st.fragment(_show_progress, run_every=TICK)(page, job)
-        return None
-    return job.found
+    else:
+        return job.results[0]  # type: ignore[no-any-return]
+    return None
+
+
+def _find_count(page: str, key: object) -> CountingJob | None:
+    """Return the page's count with a key, running or ended; None if there is none. One with another key ends: no page needs it."""
+    running = cached.keeper().find(count_kind(page))
+    if running is not None and running.key != key:
+        cached.keeper().end(running)
+    return cached.counting_jobs().find(count_kind(page), key)
+
+
+def _start(job: CountingJob) -> None:
+    cached.counting_jobs().keep(job)
+    cached.keeper().take(job)
+    job.start()
 
 
 def _offer_count(page: str, job: CountingJob | None, begin: Callable[[], None]) -> None:
@@ -241,9 +254,9 @@ def _offer_count(page: str, job: CountingJob | None, begin: Callable[[], None]) 
 
 def _show_progress(page: str, job: CountingJob) -> None:
     """Show the progress of a count and the button that cancels it; once it is done, the whole page is run again."""
-    if job.state != RUNNING:
+    if job.has_ended:
         st.rerun()
-    st.progress(min(job.done, 1.0), f"Counting the records: {job.done:.0%}")
+    st.progress(job.share, f"Counting the records: {job.share:.0%}")
     if st.button("Cancel", key=f"{page}cancel", width="stretch"):
         with st.spinner("Cancelling ..."):
             job.stop()

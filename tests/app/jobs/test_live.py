@@ -6,8 +6,10 @@ from unittest.mock import Mock
 
 import pytest
 
-from dpviz.app import live as live_module
-from dpviz.app.live import LiveRuns, Results, StoppedError
+from dpviz.app.jobs import live as live_module
+from dpviz.app.jobs.job import StoppedError
+from dpviz.app.jobs.live import LiveRuns
+from dpviz.app.jobs.results import Results
 from dpviz.errors import SettingError
 from dpviz.mechanisms import Quadtree
 from dpviz.privacy.budget import PureBudget
@@ -144,7 +146,7 @@ class TestNewerQuestions:
 
     def test_of_questions_that_come_all_at_once_only_the_last_is_worked_on(self, live):
         works = [giving(number) for number in range(20)]
-        with live._changed:  # no run can begin before the last question
+        with live._lock:  # no run can begin before the last question
             for number, work in enumerate(works):
                 live.ask({number: work})
         live.wait(PATIENCE)
@@ -158,7 +160,7 @@ class TestNewerQuestions:
         for number in range(20):
             live.ask({number: giving(number)})
         assert live.started == 1
-        assert list(live.running.works) == [19]
+        assert list(live.running.of.works) == [19]
 
     def test_twenty_quick_questions_start_few_runs_and_the_last_one_is_answered(self, live, monkeypatch):
         monkeypatch.setattr(live_module, "SECONDS_BETWEEN", 0.25)
@@ -264,7 +266,7 @@ class TestInterruptedEntropy:
 
 
 def test_sessions_share_results_where_the_page_says_so():
-    shared, made = Results(lambda _: 1, 10), []
+    shared, made = Results(10), []
     works = {"question": lambda check: made.append(1) or len(made)}
     first, second, own = LiveRuns(), LiveRuns(), LiveRuns()
     for runs, where in ((first, shared), (second, shared), (own, None)):
