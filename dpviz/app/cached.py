@@ -17,7 +17,7 @@ import pandas as pd
 import streamlit as st
 
 from dpviz.app.class_mode import refuse_in_class
-from dpviz.app.jobs.keeper import Keeper, RecentJobs, SharedJobs
+from dpviz.app.jobs.keeper import Keeper, SharedJobs
 from dpviz.app.jobs.results import Results
 from dpviz.app.jobs.study import MOST_KNOWN_ROWS
 from dpviz.data.areas import AreaCounts
@@ -303,10 +303,10 @@ def keeper() -> Keeper:
     return Keeper()
 
 
-@_per_session(1)
-def counting_jobs() -> RecentJobs:
-    """Return the last counts of files given by path, those of each page apart; one that runs ends with the session, by its keeper."""
-    return RecentJobs(2)
+@_per_session(8)
+def counting_jobs(page: str) -> Results:  # noqa: ARG001
+    """Return the last jobs of a page that count files given by path, by their keys; one that runs ends with the session, by its keeper."""
+    return Results(2)
 
 
 @_per_session(4, "Looking for columns of ids ...")

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import math
 import os
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from threading import Condition, Thread
 
@@ -42,13 +42,16 @@ Check = Callable[[], None]
 
 
 class Turns:
-    """Turns of work, first come, first served.
+    """Turns of one kind of work, first come, first served.
 
     Args:
         most: how many work at once.
+        seconds: that each may take, from the end of its wait.
+        text: of the refusal when that time is over.
     """
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, seconds: float = math.inf, text: str = "") -> None:
+        self.seconds, self.text = seconds, text
         self._most, self._working = most, 0
         self._waiting: deque[object] = deque()
         self._changed = Condition()
@@ -75,34 +78,19 @@ class Turns:
                 self._changed.notify_all()
 
 
-@dataclass(frozen=True, kw_only=True)
-class Limit:
-    """What a class allows one kind of work.
-
-    Attributes:
-        turns: of this kind of work.
-        seconds: that it may take, from the end of the wait for its turn.
-        text: of the refusal when the time is over.
-    """
-
-    turns: Turns
-    seconds: float
-    text: str
-
-
-RUN = Limit(turns=Turns(RUNS_AT_ONCE), seconds=SECONDS_OF_RUN, text=_RUN_TOO_LONG)
-LONG_RUN = Limit(turns=Turns(LONG_RUNS_AT_ONCE), seconds=SECONDS_OF_STUDY, text=_TOO_LONG)
-STUDY = Limit(turns=Turns(STUDIES_AT_ONCE), seconds=SECONDS_OF_STUDY, text=_STUDY_TOO_LONG)
+RUNS = Turns(RUNS_AT_ONCE, SECONDS_OF_RUN, _RUN_TOO_LONG)
+LONG_RUNS = Turns(LONG_RUNS_AT_ONCE, SECONDS_OF_STUDY, _TOO_LONG)
+STUDIES = Turns(STUDIES_AT_ONCE, SECONDS_OF_STUDY, _STUDY_TOO_LONG)
 
 
 @contextmanager
-def hold_turn(limit: Limit, check: Check) -> Iterator[Check]:
+def hold_turn(turns: Turns, check: Check) -> Iterator[Check]:
     """Hold a turn for some work, and give what the work calls now and then: it raises once the work must end.
 
     In a class, the work waits for its turn first, and ends when its time is over.
 
     Args:
-        limit: of this kind of work.
+        turns: of this kind of work.
         check: raises once the work is stopped; this also ends the wait.
 
     Raises:
@@ -111,14 +99,14 @@ def hold_turn(limit: Limit, check: Check) -> Iterator[Check]:
     if not is_class():
         yield check
         return
-    with limit.turns.take(check):
+    with turns.take(check):
         refuse_full_memory()
-        end = time.monotonic() + limit.seconds
+        end = time.monotonic() + turns.seconds
 
         def check_both() -> None:
             check()
             if time.monotonic() > end:
-                raise RefusedError(limit.text)
+                raise RefusedError(turns.text)
 
         yield check_both
 

@@ -12,7 +12,7 @@ import streamlit as st
 from dpviz.app import cached, drafts, opened_config
 from dpviz.app.cards import Cards
 from dpviz.app.class_mode import refuse_in_class
-from dpviz.app.jobs.counting import CountingJob, count_kind, make_count_job
+from dpviz.app.jobs.counting import CountingJob, make_count_job
 from dpviz.app.jobs.job import DONE, FAILED
 from dpviz.app.session import show_error
 from dpviz.app.text_format import choose_text_format
@@ -210,17 +210,17 @@ def count_by_path(page: str, files: PathFiles, request: CountRequest, key: objec
     job = _find_count(page, job_key)
 
     def new_job() -> CountingJob:
-        return make_count_job(page, job_key, lambda watch: count_files(files.found, request, watch))
+        return make_count_job(f"count {page}", job_key, lambda watch: count_files(files.found, request, watch))
 
     if files.at_once and (job is None or job.state != DONE):
         job = new_job()
         with st.spinner("Counting ..."):
-            _start(job)
+            _start(page, job)
             job.wait()
         if job.error:
             raise DpvizError(job.error)
     if job is None or (job.has_ended and not job.results):
-        _offer_count(page, job, lambda: _start(new_job()))
+        _offer_count(page, job, lambda: _start(page, new_job()))
     elif not job.has_ended:
         st.fragment(_show_progress, run_every=TICK)(page, job)
     else:
@@ -230,14 +230,19 @@ def count_by_path(page: str, files: PathFiles, request: CountRequest, key: objec
 
 def _find_count(page: str, key: object) -> CountingJob | None:
     """Return the page's count with a key, running or ended; None if there is none. One with another key ends: no page needs it."""
-    running = cached.keeper().find(count_kind(page))
-    if running is not None and running.key != key:
-        cached.keeper().end(running)
-    return cached.counting_jobs().find(count_kind(page), key)
+    jobs, last = cached.counting_jobs(page), cached.keeper().find(f"count {page}")
+    if last is not None and last.key != key and not last.has_ended:
+        cached.keeper().end(last)
+    return jobs.get(key)  # type: ignore[no-any-return]
 
 
-def _start(job: CountingJob) -> None:
-    cached.counting_jobs().keep(job)
+def _start(page: str, job: CountingJob) -> None:
+    """Start a count, and keep it with those before it that found something."""
+    jobs = cached.counting_jobs(page)
+    for other in jobs.values():
+        if other.key == job.key or not other.results:
+            jobs.drop(other.key)
+    jobs.keep(job.key, job)
     cached.keeper().take(job)
     job.start()
 

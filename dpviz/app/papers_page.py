@@ -12,7 +12,7 @@ from dpviz.app.cached import keeper, seeds_of_figure
 from dpviz.app.class_mode import is_class
 from dpviz.app.jobs.figure import FigureJob, make_figure_job, run_of
 from dpviz.app.jobs.job import STOPPING
-from dpviz.app.jobs.keeper import RecentJobs
+from dpviz.app.jobs.results import Results
 from dpviz.app.session import (
     Reader,
     check_link,
@@ -182,17 +182,19 @@ def _choose_size(paper: Paper, figure: Figure, size: str, seeds: int) -> None:
 
 def _find_job(paper: Paper, figure: Figure, size: str, seeds: int) -> FigureJob | None:
     """Return the run of what is chosen; a small one that was not made yet starts at once."""
-    jobs: RecentJobs = st.session_state.setdefault(_JOBS, RecentJobs(_MOST_JOBS))
+    jobs: Results = st.session_state.setdefault(_JOBS, Results(_MOST_JOBS))
     key = (paper.key, figure.key, size, seeds)
-    if jobs.find("figure", key) is None and size == next(iter(figure.sizes)) and seeds <= figure.sizes[size].seeds:
+    if key not in jobs and size == next(iter(figure.sizes)) and seeds <= figure.sizes[size].seeds:
         _start(paper, figure, size, seeds)
-    return jobs.find("figure", key)
+    return jobs.get(key)  # type: ignore[no-any-return]
 
 
 def _start(paper: Paper, figure: Figure, size: str, seeds: int) -> None:
     """Start a run, and stop the one before; the last few are kept."""
     job = make_figure_job(paper, figure, size, seeds, seeds_of_figure(paper.key, figure.key, size))
-    st.session_state[_JOBS].keep(job)
+    jobs: Results = st.session_state[_JOBS]
+    jobs.drop(job.key)
+    jobs.keep(job.key, job)
     keeper().take(job)
     job.start(_PATIENCE)
 

@@ -4,7 +4,6 @@ import ast
 import math
 import threading
 import time
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 
 from dpviz.app import cached, class_limits, class_link, files, guess, ledger, opened_config, release_page
 from dpviz.app.areas import teach as areas
-from dpviz.app.class_limits import RUN, STUDY, Turns, hold_turn
+from dpviz.app.class_limits import RUNS, STUDIES, Turns, hold_turn
 from dpviz.app.class_link import seed_of, write_class_link
 from dpviz.app.class_mode import ClassMode, restrict
 from dpviz.app.compare.earlier import read_table
@@ -156,16 +155,17 @@ class TestLimits:
             thread.join()
         assert (order, held.is_set()) == ([0, 1, 2], False)
 
-    def test_a_run_ends_at_its_deadline(self, a_class):
-        with hold_turn(replace(RUN, seconds=-1.0), lambda: None) as check:
-            with pytest.raises(RefusedError, match="longer than the 20 seconds that a class allows"):
-                check()
+    def test_a_run_ends_at_its_deadline(self, a_class, monkeypatch):
+        monkeypatch.setattr(RUNS, "seconds", -1.0)
+        too_long = pytest.raises(RefusedError, match="longer than the 20 seconds that a class allows")
+        with hold_turn(RUNS, lambda: None) as check, too_long:
+            check()
 
     def test_full_memory_refuses_runs_studies_and_new_pages(self, monkeypatch):
         monkeypatch.setattr("dpviz.app.class_mode._mode", ClassMode(code=None, memory=1.0))
         monkeypatch.setattr(class_limits, "used_memory", lambda: 2.0)
-        for limit in (RUN, STUDY):
-            with pytest.raises(RefusedError, match="memory of this server is used up"), hold_turn(limit, lambda: None):
+        for turns in (RUNS, STUDIES):
+            with pytest.raises(RefusedError, match="memory of this server is used up"), hold_turn(turns, lambda: None):
                 pass
         assert class_limits.memory_is_full()
 
@@ -175,11 +175,12 @@ class TestLimits:
         with pytest.raises(SettingError, match="501 releases; a class makes at most 500"):
             class_limits.refuse_large_study(501)
 
-    def test_without_a_class_nothing_is_refused(self):
+    def test_without_a_class_nothing_is_refused(self, monkeypatch):
+        monkeypatch.setattr(RUNS, "seconds", -1.0)
         class_limits.refuse_large_release(10**9)
         class_limits.refuse_large_study(10**9)
         assert not class_limits.memory_is_full()
-        with hold_turn(replace(RUN, seconds=-1.0), lambda: None) as check:
+        with hold_turn(RUNS, lambda: None) as check:
             check()
         asked = Config(mode="Curate", source="path", order=16)
         assert restrict(asked) is asked
@@ -189,7 +190,7 @@ class TestLimits:
 def test_a_second_study_of_a_class_waits_and_can_be_stopped_meanwhile(a_class):
     from tests.evaluation.test_compare import study  # noqa: PLC0415
 
-    with hold_turn(STUDY, lambda: None):
+    with hold_turn(STUDIES, lambda: None):
         job = make_study_job(study(), None, [])
         job.start(0.2)
         assert (job.state, job.made) == (WAITING, 0)

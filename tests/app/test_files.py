@@ -2,6 +2,7 @@
 
 import tomllib
 from dataclasses import replace
+from threading import Event
 
 import geopandas
 import pandas as pd
@@ -9,6 +10,9 @@ import pytest
 import shapely
 
 from dpviz.app import files as path_controls
+from dpviz.app.jobs.counting import make_count_job
+from dpviz.app.jobs.keeper import Keeper
+from dpviz.app.jobs.results import Results
 from dpviz.data.counting.job import cancellation
 from dpviz.privacy.ledger import Ledger
 from dpviz.publishing.config import from_tables
@@ -122,6 +126,37 @@ def test_dask_waits_for_the_button_and_its_scheduler_is_set_where_the_app_is_sta
     assert "Scheduler tls://far.org:1, as set when the app was started." in captions(fine(app.run()))
     monkeypatch.setenv("DPVIZ_DASK_ADDRESS", "tcp://far.org:1")
     assert "the operator of the scheduler can run code on this computer" in errors(good(app.run()))
+
+
+def test_the_last_two_counts_of_a_page_are_kept_and_of_others_only_those_that_found_something(monkeypatch):
+    kept, keeper, ended = {"points": Results(2), "trips": Results(2)}, Keeper(), Event()
+    monkeypatch.setattr(path_controls.cached, "counting_jobs", kept.__getitem__)
+    monkeypatch.setattr(path_controls.cached, "keeper", lambda: keeper)
+
+    def start(key, count=lambda _: "found"):
+        job = make_count_job("count points", key, count)
+        path_controls._start("points", job)
+        return job
+
+    def until_stopped(watch):
+        assert watch.cancel.wait(60)
+        ended.set()
+        raise cancellation()
+
+    for key in "abc":
+        start(key).wait()
+    assert [path_controls._find_count("points", key) is not None for key in "abc"] == [False, True, True]
+    assert path_controls._find_count("trips", "c") is None
+    again = start("c")
+    again.wait()
+    assert path_controls._find_count("points", "c") is again
+    running = start("d", until_stopped)
+    assert path_controls._find_count("points", "d") is running
+    path_controls._find_count("points", "c")
+    assert ended.wait(60), "a count of other settings is ended"
+    running.wait()
+    start("e").wait()
+    assert [key for key in "abcde" if path_controls._find_count("points", key)] == ["c", "e"]
 
 
 def test_large_files_are_counted_in_the_background_and_can_be_cancelled(homes, monkeypatch):

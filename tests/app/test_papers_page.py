@@ -28,7 +28,7 @@ def texts(app):
 
 def shown_job(app):
     paper, figure, size, seeds = app.session_state["papers config"].chosen
-    return app.session_state["papers jobs"].find("figure", (paper.key, figure.key, size, seeds))
+    return app.session_state["papers jobs"].get((paper.key, figure.key, size, seeds))
 
 
 @pytest.fixture

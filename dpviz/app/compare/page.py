@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -15,6 +16,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from dpviz.app.cached import keeper
+from dpviz.app.class_limits import Check
 from dpviz.app.class_mode import is_class
 from dpviz.app.code import OF_STUDY, show_code
 from dpviz.app.compare.answer import describe_answer, describe_contrasts, equal_epsilons, list_contrasts, shown_picks
@@ -68,7 +70,7 @@ from dpviz.app.components.panes import load_deck
 from dpviz.app.fields import in_range, show_lock, show_problem, start_checks
 from dpviz.app.first_row import forget_button, show_forgotten
 from dpviz.app.jobs.job import DONE, FAILED, STOPPED, WAITING
-from dpviz.app.jobs.search import Search, SearchJob, make_search_job, searched_label
+from dpviz.app.jobs.search import SearchJob, make_search_job, searched_label
 from dpviz.app.jobs.study import StudyJob, table_of
 from dpviz.app.ledger import record_public_look
 from dpviz.app.session import accept_presses, list_words, serve_press, show_error, show_refusal, show_refused_link
@@ -78,7 +80,7 @@ from dpviz.evaluation.study import Study
 from dpviz.evaluation.tables import csv_text, frontier, summary
 from dpviz.mechanisms.base import AnyMechanism
 from dpviz.publishing.code import write_study_python
-from dpviz.publishing.dry_run import WantedError
+from dpviz.publishing.dry_run import FoundEpsilon, WantedError, find_epsilon
 from dpviz.publishing.study_config import study_to_toml
 from dpviz.view.escape import html, markdown
 from dpviz.view.study_charts import (
@@ -570,8 +572,13 @@ def inverse_block(data: CompareData, mechanisms: dict[str, AnyMechanism]) -> Non
             records = compared_of(data).rough_records(data.data)
             wanted = WantedError(error=error, level=level, delta=COMPARE.config().delta, records=records)
             if wanted.records is None or record_public_look(data):
-                search = Search(data=data.data, mechanisms=mechanisms, wanted=wanted, gaussian=COMPARE.config().gaussian())
-                started = make_search_job(question, search)
+                gaussian = COMPARE.config().gaussian()
+
+                def find(label: str, check: Check) -> FoundEpsilon:
+                    how = replace(wanted, gaussian=label in gaussian)
+                    return find_epsilon(mechanisms[label], data.data, how, before_attempt=check)
+
+                started = make_search_job(question, mechanisms, find)
                 keeper().take(started)  # which stops the search before
                 st.session_state[FOUND] = started
                 started.start(SEARCH_WAIT)

@@ -12,25 +12,12 @@ from dpviz.publishing.private_data import OpenedData
 
 SECONDS_TO_STOP_COUNT = 30.0  # seconds to wait at most until a stopped count has removed its temporary files
 _NO_MEMORY = "There is not enough memory to count this: choose engine duckdb or dask, or a lower resolution."
-Count: TypeAlias = Callable[[Progress], OpenedData]
-"""A function that counts; through its argument it reports progress and learns of a cancellation."""
-CountingJob: TypeAlias = Job[Count]
+CountingJob: TypeAlias = Job[Callable[[Progress], OpenedData]]
 
 
-def count_kind(page: str) -> str:
-    """Return the kind of the counts of a page."""
-    return f"count {page}"
-
-
-def make_count_job(page: str, key: Hashable, count: Count) -> CountingJob:
-    """Make the job of a count; its one result is what was counted.
-
-    Args:
-        page: prefix of the keys of the page's widgets.
-        key: identifies the files and how they are counted.
-        count: counts.
-    """
-    return Job(run=_count, of=count, name="counting", kind=count_kind(page), key=key, patience=SECONDS_TO_STOP_COUNT)
+def make_count_job(kind: str, key: Hashable, count: Callable[[Progress], OpenedData]) -> CountingJob:
+    """Make the job of a count, whose one result is what was counted. Through its argument, `count` reports and learns of a cancellation."""
+    return Job(run=_count, of=count, name="counting", kind=kind, key=key, patience=SECONDS_TO_STOP_COUNT)
 
 
 def _count(job: CountingJob) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import takewhile
 from typing import TypeAlias
 
 import pandas as pd
 
-from dpviz.app.class_limits import LONG_RUN
+from dpviz.app.class_limits import LONG_RUNS
 from dpviz.app.jobs.job import Job
 from dpviz.app.jobs.results import Results
 from dpviz.papers.figures import Figure, OneSeed, Paper, Run
@@ -16,15 +17,11 @@ from dpviz.papers.figures import Figure, OneSeed, Paper, Run
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PageFigure:
-    """A figure as a page has it.
+    """A figure of a paper in one of its sizes, as a page has it.
 
     Attributes:
-        paper: the paper.
-        figure: one of its figures.
-        size: the name of a size of the figure.
         known: the rows of each seed that any session has measured. A job measures no seed that is there, and adds its own; of a seed that
             two sessions measure at once, the first rows count for both.
-        runs: see `run_of`.
     """
 
     paper: Paper
@@ -58,19 +55,15 @@ def run_of(job: FigureJob) -> Run | None:
     parts, of = list(job.results), job.of
     if not parts or not job.has_ended:
         return None
-
-    def make() -> Run:
-        table = pd.concat(parts, ignore_index=True)
-        return Run(paper=of.paper, figure=of.figure, size=of.size, table=table, seconds=job.seconds)
-
-    return of.runs.answer(len(parts), make)
+    make = partial(Run, paper=of.paper, figure=of.figure, size=of.size, seconds=job.seconds)
+    return of.runs.answer(len(parts), lambda: make(table=pd.concat(parts, ignore_index=True)))
 
 
 def measure_seeds(job: FigureJob) -> None:
     """Measure the seeds that are not known; others may have measured some while this waited."""
     of = job.of
     measure: OneSeed | None = None
-    with job.turn(LONG_RUN) as check:
+    with job.turn(LONG_RUNS) as check:
         for seed in range(job.made + 1, job.total + 1):
             check()
             rows = of.known.get(seed)

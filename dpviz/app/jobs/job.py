@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from threading import Event, Lock, Thread, Timer
 from typing import Any, Generic, TypeVar
 
-from dpviz.app.class_limits import Check, Limit, hold_turn
+from dpviz.app.class_limits import Check, Turns, hold_turn
 from dpviz.app.class_mode import is_class
 from dpviz.errors import DpvizError
 
@@ -137,15 +137,12 @@ class Job(Generic[Of]):
             raise StoppedError
 
     @contextmanager
-    def turn(self, limit: Limit) -> Iterator[Check]:
+    def turn(self, turns: Turns) -> Iterator[Check]:
         """Hold a turn of a class for a part of the work, see `hold_turn`; until it comes, the job is waiting."""
         self._waits = is_class()
-        try:
-            with hold_turn(limit, self.check) as check:
-                self._waits = False
-                yield check
-        finally:
+        with hold_turn(turns, self.check) as check:
             self._waits = False
+            yield check
 
     def hold(self, holder: object) -> bool:
         """Let a session hold this job, so that it goes on; return False if it is ending already."""

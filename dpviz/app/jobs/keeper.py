@@ -56,27 +56,6 @@ class Keeper:
             job.let_go(self, SECONDS_WITHOUT_PAGE)
 
 
-class RecentJobs:
-    """The last few jobs of each kind: the newest one, and earlier ones that have results.
-
-    Args:
-        most: the number of jobs of a kind.
-    """
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._jobs: dict[str, list[Job[Any]]] = {}
-
-    def find(self, kind: str, key: Any) -> Job[Any] | None:
-        """Return the job of a kind with this key, running or ended; None if there is none."""
-        return next((job for job in self._jobs.get(kind, []) if job.key == key), None)
-
-    def keep(self, job: Job[Any]) -> None:
-        """Keep a job as the newest of its kind, in place of one with the same key."""
-        others = [other for other in self._jobs.get(job.kind, []) if other.key != job.key and other.results]
-        self._jobs[job.kind] = [*others, job][-self._most :]
-
-
 class SharedJobs:
     """The shared jobs that run on this server or were completed by it a moment ago, by their keys.
 

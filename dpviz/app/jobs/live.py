@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from threading import RLock
 from typing import Any, TypeAlias
 
-from dpviz.app.class_limits import RUN, Check
+from dpviz.app.class_limits import RUNS, Check
 from dpviz.app.jobs.job import Job, StoppedError, describe_failure
 from dpviz.app.jobs.results import Results
 
@@ -25,12 +25,7 @@ Work: TypeAlias = Callable[[Check], Any]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Questions:
-    """What one run answers.
-
-    Attributes:
-        works: what makes the result of each question.
-        shared: where the results are kept for other sessions as well; None if they are this session's own.
-    """
+    """What one run answers; the attributes are the arguments of `LiveRuns.ask`."""
 
     works: Mapping[Hashable, Work]
     shared: Results | None
@@ -71,10 +66,12 @@ class LiveRuns:
                 if known is not None and not self._is_closed(question):
                     self._results.keep(question, known)
             open_works = {question: work for question, work in works.items() if not self._is_closed(question)}
-            if self.running is not None:
-                if open_works.keys() == {question for question in self.running.of.works if not self._is_closed(question)}:
+            run = self.running
+            if run is not None and not run.stopped.is_set():
+                if open_works.keys() == {question for question in run.of.works if not self._is_closed(question)}:
                     return
-                self._end_run()
+                run.stop(wait=False)
+            self.running = None
             if open_works:
                 questions = Questions(works=open_works, shared=shared)
                 self.running = Job(run=self._serve, of=questions, name="run", kind=self._kind, total=len(open_works))
@@ -82,8 +79,7 @@ class LiveRuns:
 
     def wait(self, seconds: float) -> None:
         """Wait until the run under way has ended, at most so many seconds."""
-        run = self.running
-        if run is not None:
+        if (run := self.running) is not None:
             run.wait(seconds)
 
     def result(self, question: Hashable) -> Any | None:
@@ -103,7 +99,8 @@ class LiveRuns:
         with self._lock:
             if self.running is not None:
                 self._given_up |= self.running.of.works.keys()
-                self._end_run()
+                self.running.stop(wait=False)
+                self.running = None
 
     def resume(self) -> None:
         """Let questions be answered whose run was stopped by hand."""
@@ -111,11 +108,6 @@ class LiveRuns:
 
     def _is_closed(self, question: Hashable) -> bool:
         return question in self._results or question in self._errors or question in self._given_up
-
-    def _end_run(self) -> None:
-        if self.running is not None:
-            self.running.stop(wait=False)
-        self.running = None
 
     def _serve(self, run: Job[Questions]) -> None:
         """Work on a run, after a pause if the one before began less than a second ago."""
@@ -135,7 +127,7 @@ class LiveRuns:
         """Find the result for a question, or why there is none; keep neither of a run that was stopped meanwhile."""
         result, error = None, ""
         try:
-            with run.turn(RUN) as check:
+            with run.turn(RUNS) as check:
                 result = run.of.works[question](check)
         except StoppedError:
             raise

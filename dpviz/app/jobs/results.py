@@ -1,4 +1,4 @@
-"""Results by their questions: rows of studies, seeds of figures and runs of pages, which sessions may share."""
+"""Results by their questions, such as rows of studies, seeds of figures and runs of pages; sessions may share them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from threading import Lock
 from typing import Any, TypeVar
 
 Result = TypeVar("Result")
+_NONE = object()  # stands for no result; a result may be None
 
 
 class Results:
@@ -28,12 +29,12 @@ class Results:
     def __contains__(self, question: Hashable) -> bool:
         return question in self._results
 
-    def get(self, question: Hashable) -> Any | None:
-        """Return the result for a question; None if there is none."""
+    def get(self, question: Hashable, default: Any = None) -> Any:
+        """Return the result for a question; the default if there is none."""
         with self._lock:
             if question in self._results:
                 self._results.move_to_end(question)
-            return self._results.get(question)
+            return self._results.get(question, default)
 
     def keep(self, question: Hashable, result: Result) -> Result:
         """Keep a result, unless one for this question is kept already; return the one that is kept, the same for all who share it."""
@@ -49,8 +50,14 @@ class Results:
 
     def answer(self, question: Hashable, make: Callable[[], Result]) -> Result:
         """Return the result for a question; make and keep it first if there is none."""
-        kept = self.get(question)
-        return self.keep(question, make()) if kept is None else kept
+        kept = self.get(question, _NONE)
+        return self.keep(question, make()) if kept is _NONE else kept
+
+    def drop(self, question: Hashable) -> None:
+        """Drop the result for a question, if there is one."""
+        with self._lock:
+            if question in self._results:
+                self._size -= self._weigh(self._results.pop(question))
 
     def values(self) -> list[Any]:
         """Return the results, the one used longest ago first."""

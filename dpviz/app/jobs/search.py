@@ -2,67 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Hashable, Iterable
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from dpviz.app.class_limits import LONG_RUN
+from dpviz.app.class_limits import LONG_RUNS, Check
 from dpviz.app.jobs.job import Job
 from dpviz.errors import DpvizError
-from dpviz.mechanisms.base import AnyMechanism
-from dpviz.publishing.dry_run import MOST_ATTEMPTS, WantedError, find_epsilon
+from dpviz.publishing.dry_run import MOST_ATTEMPTS, FoundEpsilon
+
+Find: TypeAlias = Callable[[str, Check], FoundEpsilon]
+"""A function that finds the epsilon of the mechanism of a name, and calls its second argument before each attempt."""
+SearchJob: TypeAlias = Job[tuple[str, ...]]
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Search:
-    """What is searched.
+def make_search_job(key: Hashable, labels: Iterable[str], find: Find) -> SearchJob:
+    """Make the job of a search; its results are one row per mechanism, in their order.
 
-    Attributes:
-        data: points or trips; only their frame, unit and bound per person are used.
-        mechanisms: mechanisms by their name on screen.
-        wanted: the wanted error, and the level at which it is wanted.
-        gaussian: names of mechanisms with Gaussian noise, where the kind of the budget decides.
+    Args:
+        key: the question that they belong to.
+        labels: names of the mechanisms on screen.
+        find: finds the epsilon of one of them.
     """
-
-    data: Any
-    mechanisms: Mapping[str, AnyMechanism]
-    wanted: WantedError
-    gaussian: Collection[str] = ()
-
-
-SearchJob: TypeAlias = Job[Search]
-
-
-def make_search_job(key: Hashable, search: Search) -> SearchJob:
-    """Make the job of a search; its results are one row per mechanism, in their order. `key` is the question that they belong to."""
-    return Job(run=_search, of=search, name="inverse", kind="search", key=key, total=len(search.mechanisms))
+    of = tuple(labels)
+    return Job(run=partial(_search, find), of=of, name="inverse", kind="search", key=key, total=len(of))
 
 
 def searched_label(job: SearchJob) -> str:
     """Return the name of the mechanism whose epsilon is being searched; "" at the end."""
-    return [*job.of.mechanisms, ""][job.made]
+    return (*job.of, "")[job.made]
 
 
-def _search(job: SearchJob) -> None:
-    for made, label in enumerate(job.of.mechanisms, start=1):
+def _search(find: Find, job: SearchJob) -> None:
+    for label in job.of:
+        row: dict[str, Any] = {"Configuration": label, "ε": None, "error": np.nan, "note": ""}
         try:
-            row = _find(job, label)
+            with job.turn(LONG_RUNS) as check:
+                found = find(label, partial(_before_attempt, job, check))
+            row |= {"ε": found.epsilon, "error": found.error, "note": found.note}
         except DpvizError as refusal:  # of the mechanism, or of a class
-            row = {"Configuration": label, "ε": None, "error": np.nan, "note": str(refusal)}
+            row["note"] = str(refusal)
         job.results.append(row)
-        job.report(made)
+        job.report(job.made + 1)
 
 
-def _find(job: SearchJob, label: str) -> dict[str, Any]:
-    search = job.of
-    with job.turn(LONG_RUN) as check:
-
-        def before_attempt() -> None:
-            check()
-            job.report(job.made, min(job.step + 1 / MOST_ATTEMPTS, 1.0))
-
-        wanted = replace(search.wanted, gaussian=label in search.gaussian)
-        found = find_epsilon(search.mechanisms[label], search.data, wanted, before_attempt=before_attempt)
-    return {"Configuration": label, "ε": found.epsilon, "error": found.error, "note": found.note}
+def _before_attempt(job: SearchJob, check: Check) -> None:
+    check()
+    job.report(job.made, min(job.step + 1 / MOST_ATTEMPTS, 1.0))

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 import pandas as pd
 
-from dpviz.app.class_limits import STUDY
+from dpviz.app.class_limits import STUDIES
 from dpviz.app.class_mode import is_class
 from dpviz.app.jobs.job import Job
 from dpviz.app.jobs.results import Results
@@ -29,12 +29,9 @@ class PageStudy:
     """A study as a page has it.
 
     Attributes:
-        study: the study.
         config: what the page keeps with it; no job uses it.
         known: takes every row that a job of this study makes, by its run and workload; None if nothing outside the session may keep them.
         earlier: rows that are not made again.
-        tables: see `table_of`.
-        releases: see `release_of`.
     """
 
     study: Study
@@ -97,7 +94,7 @@ def release_of(job: StudyJob, run: Run) -> Any:
 def _make_rows(job: StudyJob) -> None:
     workers = FEWEST_WORKERS if is_class() else max(FEWEST_WORKERS, min(os.cpu_count() or 1, MOST_WORKERS))
     study, known = job.of.study, job.of.known
-    with job.turn(STUDY) as check:
+    with job.turn(STUDIES) as check:
 
         def report(made: int, _total: int) -> None:
             job.report(made)

@@ -5,7 +5,7 @@ import pytest
 from dpviz.app.jobs import keeper as keeper_module
 from dpviz.app.jobs import study as study_module
 from dpviz.app.jobs.job import RUNNING, STOPPED, Job
-from dpviz.app.jobs.keeper import Keeper, RecentJobs, SharedJobs
+from dpviz.app.jobs.keeper import Keeper, SharedJobs
 from dpviz.app.jobs.study import make_study_job
 from tests.app.browse import until
 from tests.evaluation.test_compare import study
@@ -13,8 +13,8 @@ from tests.evaluation.test_compare import study
 PATIENCE = 60
 
 
-def job_of(kind, key="", run=lambda job: job.stopped.wait(PATIENCE)):
-    return Job(run=run, of=None, name="work", kind=kind, key=key)
+def job_of(kind):
+    return Job(run=lambda job: job.stopped.wait(PATIENCE), of=None, name="work", kind=kind)
 
 
 def started(keeper, *jobs):
@@ -45,21 +45,6 @@ def test_letting_go_ends_all(end):
     for job in jobs:
         job.wait(PATIENCE)
     assert [job.state for job in jobs] == [STOPPED, STOPPED]
-
-
-def test_the_last_two_with_results_are_kept_and_those_of_pages_apart():
-    recent = RecentJobs(2)
-    for key in "abc":
-        made = job_of("count points", key, lambda job: job.results.append(1))
-        recent.keep(made)
-        made.start(PATIENCE)
-    assert [recent.find("count points", key) is not None for key in "abc"] == [False, True, True]
-    assert recent.find("count trips", "c") is None
-    again = job_of("count points", "c")
-    recent.keep(again)
-    assert recent.find("count points", "c") is again
-    recent.keep(job_of("count points", "d"))
-    assert [recent.find("count points", key) is not None for key in "bcd"] == [True, False, True], "c has no result"
 
 
 def test_starting_waits_for_the_first_rows_and_a_keeper_stops_its_studies():

@@ -8,6 +8,7 @@ import pytest
 
 from dpviz.app.jobs import live as live_module
 from dpviz.app.jobs.job import StoppedError
+from dpviz.app.jobs.keeper import Keeper
 from dpviz.app.jobs.live import LiveRuns
 from dpviz.app.jobs.results import Results
 from dpviz.errors import SettingError
@@ -194,6 +195,15 @@ class TestStopping:
         live.stop()
         live.wait(PATIENCE)
         assert (live.running, live.started, live.result("second")) == (None, 1, None)
+
+    def test_a_run_that_ends_with_its_session_is_made_when_the_page_is_back(self, live, gate):
+        keeper = Keeper()
+        live.ask({"one": gate})
+        assert gate.began.wait(PATIENCE)
+        assert keeper.take(live.running)
+        keeper.stop_all()
+        assert answer(live, one=giving("made")) == ["made"]
+        assert not live.is_given_up("one")
 
     def test_stopping_nothing_changes_nothing(self, live):
         live.stop()

@@ -2,6 +2,8 @@
 
 from unittest.mock import Mock
 
+import pytest
+
 from dpviz.app.jobs.results import Results
 
 
@@ -14,6 +16,10 @@ def test_the_oldest_go_and_of_two_results_for_one_question_the_first_counts():
     assert rows.get(3) == "row 3"
     rows.keep(5, "row 5")
     assert [number in rows for number in range(6)] == [False, False, True, True, False, True]
+    rows.drop(3)
+    rows.drop(3)
+    rows.keep(6, "row 6")
+    assert rows.values() == ["row 2", "row 5", "row 6"]
 
 
 def test_results_weigh_what_they_are_said_to_and_the_newest_few_stay():
@@ -29,7 +35,8 @@ def test_results_weigh_what_they_are_said_to_and_the_newest_few_stay():
     assert heavy.values() == [10, 1]
 
 
-def test_a_result_is_made_once():
-    make, results = Mock(return_value="made"), Results(2)
-    assert [results.answer("question", make) for _ in range(3)] == ["made"] * 3
+@pytest.mark.parametrize("result", ["made", None])
+def test_a_result_is_made_once(result):
+    make, results = Mock(return_value=result), Results(2)
+    assert [results.answer("question", make) for _ in range(3)] == [result] * 3
     assert make.call_count == 1
