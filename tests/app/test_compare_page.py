@@ -68,7 +68,7 @@ def started(app):
 
 
 def ended(job):
-    return until(lambda: job.state != RUNNING and job.state, "the end of the study", PATIENCE)
+    return until(lambda: job.has_ended and job.state, "the end of the study", PATIENCE)
 
 
 def finished(app):
