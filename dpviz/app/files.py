@@ -13,7 +13,7 @@ from dpviz.app import cached, drafts, opened_config
 from dpviz.app.cards import Cards
 from dpviz.app.class_mode import refuse_in_class
 from dpviz.app.jobs.counting import CountingJob, make_count_job
-from dpviz.app.jobs.job import DONE, FAILED
+from dpviz.app.jobs.job import DONE, FAILED, STOPPING
 from dpviz.app.session import show_error
 from dpviz.app.text_format import choose_text_format
 from dpviz.data.counting.engines import AUTO, DASK, DUCKDB, ENGINES, NUMPY, choose_engine
@@ -261,8 +261,9 @@ def _show_progress(page: str, job: CountingJob) -> None:
     """Show the progress of a count and the button that cancels it; once it is done, the whole page is run again."""
     if job.has_ended:
         st.rerun()
-    st.progress(job.share, f"Counting the records: {job.share:.0%}")
-    if st.button("Cancel", key=f"{page}cancel", width="stretch"):
+    stops = job.state == STOPPING
+    st.progress(job.share, "Cancelling the count: its temporary files go." if stops else f"Counting the records: {job.share:.0%}")
+    if st.button("Cancel", key=f"{page}cancel", width="stretch", disabled=stops):
         with st.spinner("Cancelling ..."):
             job.stop()
         st.rerun()

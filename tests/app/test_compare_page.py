@@ -4,8 +4,7 @@ import json
 from collections import Counter
 from fractions import Fraction
 from itertools import islice
-from threading import Semaphore
-from types import SimpleNamespace
+from threading import Event, Semaphore
 from unittest.mock import Mock
 
 import geopandas as gpd
@@ -21,7 +20,7 @@ from dpviz.app.compare.looks import add_variants, looks_by_label
 from dpviz.app.compare.page import FOUND, TABS, pick
 from dpviz.app.compare.state import COMPARE, JOB, CompareConfig, describe_pick, middle_of, picks, possible_picks, replace, study_of
 from dpviz.app.jobs import study as study_module
-from dpviz.app.jobs.job import DONE, FAILED, RUNNING, STOPPED
+from dpviz.app.jobs.job import DONE, FAILED, RUNNING, STOPPED, STOPPING
 from dpviz.app.jobs.keeper import Keeper
 from dpviz.app.jobs.study import make_study_job, table_of
 from dpviz.app.session import check_link, describe_refused, read_link, to_query
@@ -736,6 +735,29 @@ class TestFoundAgain:
         go_on()
         assert ended(job) == DONE
 
+    def test_while_it_is_stopping_the_page_says_so_and_nothing_can_be_pressed(self, monkeypatch):
+        go_on = Event()
+
+        def held(study, **options):
+            yield from islice(real.compare(study), 3)
+            go_on.wait(PATIENCE)
+
+        monkeypatch.setattr(study_module, "compare", held)
+        app = started(compare_app(SEEDED | {"seed": "95"}))
+        job = app.session_state[JOB]
+        job.patience = 0.0
+        try:
+            fine(app.button(key="stop study").click().run())
+            assert job.state == STOPPING
+            assert "Stopping: 0 of 8 releases" in app.get("progress")[0].proto.text
+            assert "stop study" not in keys(app.button)
+            assert app.button(key="draw").disabled
+        finally:
+            go_on.set()
+        assert ended(job) == STOPPED
+        assert "Stopped: 0 of 8 releases" in fine(app.run()).get("progress")[0].proto.text
+        assert not app.button(key="draw").disabled
+
     def test_a_table_brings_its_study_and_its_controls_back(self, before, no_releases):
         app = load(compare_app({"seed": "1"}), file_of(before))
         assert "belongs to another study" in infos(app)
@@ -950,7 +972,7 @@ def test_a_contrast_has_one_release_without_an_epsilon_whatever_a_link_says(monk
 
 @pytest.mark.parametrize(("contrast", "epsilon"), [(6.0, 0.1), (2.2, 1.0), (18.0, 0.1), (1.0, 1.0)])
 def test_contrasts_are_paired_with_the_private_release_that_is_as_useful_at_the_nearest_epsilon(contrast, epsilon):
-    job = SimpleNamespace(study=study(mechanisms={"A": SuppressedCounts(), "B": Quadtree()}, epsilons=(0.1, 1)))
+    job = make_study_job(study(mechanisms={"A": SuppressedCounts(), "B": Quadtree()}, epsilons=(0.1, 1)), None, [])
     rows = TestAnswer().rows((contrast, 2), (contrast, 9))
     rows["private"] = rows["label"] != "A"
     assert _pair_contrasts(job, rows) == [("B", epsilon), ("A", 1.0)]

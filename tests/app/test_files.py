@@ -11,13 +11,14 @@ import shapely
 
 from dpviz.app import files as path_controls
 from dpviz.app.jobs.counting import make_count_job
+from dpviz.app.jobs.job import STOPPING
 from dpviz.app.jobs.keeper import Keeper
 from dpviz.app.jobs.results import Results
 from dpviz.data.counting.job import cancellation
 from dpviz.privacy.ledger import Ledger
 from dpviz.publishing.config import from_tables
 from tests.app.browse import until
-from tests.app.seen import captions, drawn, errors, fine, good, infos, labelled, missing, trips_drawn, warnings
+from tests.app.seen import captions, drawn, errors, fine, good, infos, keys, labelled, missing, trips_drawn, warnings
 from tests.app.start import CURATE, trips_uploaded
 from tests.app.test_points_data import by_path as typed_path
 from tests.app.test_points_data import declare
@@ -185,6 +186,37 @@ def test_large_files_are_counted_in_the_background_and_can_be_cancelled(homes, m
     fine(app.button(key="count").click().run())
     until(lambda: "Name of the dataset" in [each.label for each in good(app.run()).text_input], "the end of the count")
     assert drawn(fine(press_draw(app))).data.counts.count.sum() == 4
+
+
+def test_while_a_count_is_being_cancelled_the_page_says_so_and_it_cannot_be_cancelled_twice(homes, monkeypatch):
+    go_on, jobs = Event(), []
+
+    def held(found, request, watch):
+        watch.report(0.4)
+        go_on.wait(60)
+        raise cancellation()
+
+    def make(*args):
+        jobs.append(make_count_job(*args))
+        jobs[-1].patience = 0.0
+        return jobs[-1]
+
+    monkeypatch.setattr(path_controls, "SMALL", 0)
+    monkeypatch.setattr(path_controls, "count_files", held)
+    monkeypatch.setattr(path_controls, "make_count_job", make)
+    app = by_path(homes)
+    good(app.button(key="count").click().run())
+    try:
+        good(app.button(key="cancel").click().run())
+        assert jobs[-1].state == STOPPING
+        assert "Cancelling the count" in app.get("progress")[0].proto.text
+        assert app.button(key="cancel").disabled
+        assert "count" not in keys(app.button)
+    finally:
+        go_on.set()
+    jobs[-1].wait()
+    assert "The count was cancelled; nothing of it was kept." in captions(good(app.run()))
+    assert not app.button(key="count").disabled
 
 
 @pytest.mark.parametrize(
