@@ -126,8 +126,7 @@ def show_study(study: Study, data: CompareData, rows: list[dict[str, Any]] | Non
 
 def stop_study(study_job: StudyJob) -> None:
     """Stop the study of this session, and keep its rows. If another session follows it as well, it goes on there."""
-    cached.keeper().end(study_job)
-    if study_job.is_held:
+    if cached.keeper().end(study_job):
         of = study_job.of
         st.session_state[JOB] = make_study_job(of.study, of.config, study_job.results, of.known, is_shared=True)
     else:

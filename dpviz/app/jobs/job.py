@@ -152,24 +152,24 @@ class Job(Generic[Of]):
             self._holders.add(holder)
             return True
 
-    def let_go(self, holder: object, seconds: float = 0.0) -> None:
-        """Let a session hold this job no longer. If none holds it, it is stopped; if it is shared, after so many seconds."""
+    def let_go(self, holder: object, seconds: float = 0.0) -> bool:
+        """Let a session hold this job no longer. If none holds it, it is stopped; if it is shared, after so many seconds.
+
+        Returns:
+            Whether other sessions hold it.
+        """
         with self._lock:
             self._holders.discard(holder)
             if self._holders:
-                return
+                return True
             if not (self.is_shared and seconds):
                 self.stopped.set()
-                return
+                return False
             self._left = object()
             timer = Timer(seconds, self._stop_unless_held, (self._left,))
             timer.daemon = True
             timer.start()
-
-    @property
-    def is_held(self) -> bool:
-        """Whether any session holds this job."""
-        return bool(self._holders)
+            return False
 
     def _stop_unless_held(self, left: object) -> None:
         with self._lock:

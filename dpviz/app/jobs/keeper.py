@@ -36,11 +36,11 @@ class Keeper:
             earlier.let_go(self)
         return True
 
-    def end(self, job: Job[Any]) -> None:
-        """Keep a job no longer; one that other sessions hold goes on there, every other one is stopped."""
+    def end(self, job: Job[Any]) -> bool:
+        """Keep a job no longer. One that other sessions hold goes on there; return whether. Every other one is stopped."""
         if self._jobs.get(job.kind) is job:
             del self._jobs[job.kind]
-        job.let_go(self)
+        return job.let_go(self)
 
     def end_all(self) -> None:
         """Keep no job any longer: see `end`."""
