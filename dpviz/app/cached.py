@@ -304,8 +304,8 @@ def keeper() -> Keeper:
 
 
 @_per_session(8)
-def counting_jobs(page: str) -> Results:  # noqa: ARG001
-    """Return the last jobs of a page that count files given by path, by their keys; one that runs ends with the session, by its keeper."""
+def file_counts(page: str) -> Results:  # noqa: ARG001
+    """Return the last counts of a page's files that are given by path, by the keys of their jobs."""
     return Results(2)
 
 

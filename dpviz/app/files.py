@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
 
@@ -13,7 +14,7 @@ from dpviz.app import cached, drafts, opened_config
 from dpviz.app.cards import Cards
 from dpviz.app.class_mode import refuse_in_class
 from dpviz.app.jobs.counting import CountingJob, make_count_job
-from dpviz.app.jobs.job import DONE, FAILED, STOPPING
+from dpviz.app.jobs.job import FAILED, STOPPING
 from dpviz.app.session import show_error
 from dpviz.app.text_format import choose_text_format
 from dpviz.data.counting.engines import AUTO, DASK, DUCKDB, ENGINES, NUMPY, choose_engine
@@ -206,48 +207,41 @@ def count_by_path(page: str, files: PathFiles, request: CountRequest, key: objec
         DpvizError: the files cannot be counted; the text says why.
     """
     refuse_in_class("files, paths or engines")
-    job_key = (files.digest, files.counting, key)
-    job = _find_count(page, job_key)
+    whole_key, counts = (files.digest, files.counting, key), cached.file_counts(page)
+    job = _find_job(f"count {page}", whole_key)
 
-    def new_job() -> CountingJob:
-        return make_count_job(f"count {page}", job_key, lambda watch: count_files(files.found, request, watch))
+    def start() -> CountingJob:
+        begun = make_count_job(f"count {page}", whole_key, lambda watch: counts.keep(whole_key, count_files(files.found, request, watch)))
+        cached.keeper().take(begun)
+        begun.start()
+        return begun
 
-    if files.at_once and (job is None or job.state != DONE):
-        job = new_job()
+    if files.at_once and whole_key not in counts:
         with st.spinner("Counting ..."):
-            _start(page, job)
+            job = start()
             job.wait()
         if job.error:
             raise DpvizError(job.error)
-    if job is None or (job.has_ended and not job.results):
-        _offer_count(page, job, lambda: _start(page, new_job()))
-    elif not job.has_ended:
-        st.fragment(_show_progress, run_every=TICK)(page, job)
+    if whole_key in counts:
+        return counts.get(whole_key)  # type: ignore[no-any-return]
+    if job is None or job.has_ended:
+        _offer_count(page, job, start)
     else:
-        return job.results[0]  # type: ignore[no-any-return]
+        st.fragment(_show_progress, run_every=TICK)(page, job)
     return None
 
 
-def _find_count(page: str, key: object) -> CountingJob | None:
-    """Return the page's count with a key, running or ended; None if there is none. One with another key ends: no page needs it."""
-    jobs, last = cached.counting_jobs(page), cached.keeper().find(f"count {page}")
-    if last is not None and last.key != key and not last.has_ended:
-        cached.keeper().end(last)
-    return jobs.get(key)  # type: ignore[no-any-return]
+def _find_job(kind: str, key: object) -> CountingJob | None:
+    """Return the session's last job of a kind if it has this key. A running one with another key ends: no page needs it."""
+    job = cached.keeper().find(kind)
+    if job is None or job.key == key:
+        return job
+    if not job.has_ended:
+        cached.keeper().end(job)
+    return None
 
 
-def _start(page: str, job: CountingJob) -> None:
-    """Start a count, and keep it with those before it that found something."""
-    jobs = cached.counting_jobs(page)
-    for other in jobs.values():
-        if other.key == job.key or not other.results:
-            jobs.drop(other.key)
-    jobs.keep(job.key, job)
-    cached.keeper().take(job)
-    job.start()
-
-
-def _offer_count(page: str, job: CountingJob | None, begin: Callable[[], None]) -> None:
+def _offer_count(page: str, job: CountingJob | None, begin: Callable[[], Any]) -> None:
     """Show the button that starts a count in the background, and the outcome of the last count."""
     if job is not None and job.state == FAILED:
         show_error(job.error)

@@ -3,6 +3,7 @@
 import tomllib
 from dataclasses import replace
 from threading import Event
+from types import SimpleNamespace
 
 import geopandas
 import pandas as pd
@@ -15,6 +16,7 @@ from dpviz.app.jobs.job import STOPPING
 from dpviz.app.jobs.keeper import Keeper
 from dpviz.app.jobs.results import Results
 from dpviz.data.counting.job import cancellation
+from dpviz.errors import DpvizError, InputError
 from dpviz.privacy.ledger import Ledger
 from dpviz.publishing.config import from_tables
 from tests.app.browse import until
@@ -129,35 +131,32 @@ def test_dask_waits_for_the_button_and_its_scheduler_is_set_where_the_app_is_sta
     assert "the operator of the scheduler can run code on this computer" in errors(good(app.run()))
 
 
-def test_the_last_two_counts_of_a_page_are_kept_and_of_others_only_those_that_found_something(monkeypatch):
-    kept, keeper, ended = {"points": Results(2), "trips": Results(2)}, Keeper(), Event()
-    monkeypatch.setattr(path_controls.cached, "counting_jobs", kept.__getitem__)
+def test_the_last_two_counts_of_a_page_are_kept_and_one_that_fails_takes_no_place(monkeypatch):
+    kept, keeper, made = {"points": Results(2), "trips": Results(2)}, Keeper(), []
+    monkeypatch.setattr(path_controls.cached, "file_counts", kept.__getitem__)
     monkeypatch.setattr(path_controls.cached, "keeper", lambda: keeper)
+    files = SimpleNamespace(digest="digest", counting="numpy", found=None, at_once=True)
 
-    def start(key, count=lambda _: "found"):
-        job = make_count_job("count points", key, count)
-        path_controls._start("points", job)
-        return job
+    def count(_found, request, _watch):
+        made.append(request)
+        if request == "bad":
+            raise InputError("Nothing fits.")
+        return f"count of {request}"
 
-    def until_stopped(watch):
-        assert watch.cancel.wait(60)
-        ended.set()
-        raise cancellation()
+    def counted(request, page="points"):
+        return path_controls.count_by_path(page, files, request, request)
 
-    for key in "abc":
-        start(key).wait()
-    assert [path_controls._find_count("points", key) is not None for key in "abc"] == [False, True, True]
-    assert path_controls._find_count("trips", "c") is None
-    again = start("c")
-    again.wait()
-    assert path_controls._find_count("points", "c") is again
-    running = start("d", until_stopped)
-    assert path_controls._find_count("points", "d") is running
-    path_controls._find_count("points", "c")
-    assert ended.wait(60), "a count of other settings is ended"
-    running.wait()
-    start("e").wait()
-    assert [key for key in "abcde" if path_controls._find_count("points", key)] == ["c", "e"]
+    monkeypatch.setattr(path_controls, "count_files", count)
+    assert [counted(each) for each in "abcbc"] == [f"count of {each}" for each in "abcbc"]
+    assert made == ["a", "b", "c"]
+    for _ in range(2):
+        with pytest.raises(DpvizError, match="Nothing fits"):
+            counted("bad")
+    assert [counted(each) for each in "bc"] == ["count of b", "count of c"]
+    assert made == ["a", "b", "c", "bad", "bad"]
+    assert counted("c", "trips") == "count of c"
+    assert counted("a") == "count of a"
+    assert made[5:] == ["c", "a"], "a page knows no count of another one, and of its own the last two"
 
 
 def test_large_files_are_counted_in_the_background_and_can_be_cancelled(homes, monkeypatch):
