@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +17,9 @@ import pandas as pd
 import streamlit as st
 
 from dpviz.app.class_mode import refuse_in_class
-from dpviz.app.jobs import Keeper, KnownRows, SessionCounts, SharedStudies
+from dpviz.app.jobs.keeper import Keeper, SharedJobs
+from dpviz.app.jobs.results import Results
+from dpviz.app.jobs.study import MOST_KNOWN_ROWS
 from dpviz.data.areas import AreaCounts
 from dpviz.data.counting.file_fingerprints import content_fingerprint
 from dpviz.data.points import PointCounts
@@ -85,9 +88,9 @@ def digest_of_fingerprints(file_fingerprints: Iterable[str]) -> str:
 
 
 @st.cache_resource(max_entries=100, show_spinner=False)
-def seeds_of_figure(paper: str, figure: str, size: str) -> dict[int, pd.DataFrame]:  # noqa: ARG001
+def seeds_of_figure(paper: str, figure: str, size: str) -> Results:  # noqa: ARG001
     """Return the rows of a paper's figure by the seeds that were measured so far; all sessions share them, and add their own."""
-    return {}
+    return Results(math.inf)
 
 
 @st.cache_resource(max_entries=6, show_spinner="Loading the sample ...")
@@ -172,15 +175,19 @@ def _make_denominators(listed: Mapping[str, tuple[str, pd.Series, float]]) -> di
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)
-def sample_study_rows(fingerprint: str) -> KnownRows:  # noqa: ARG001
-    """Return the rows of studies on a public sample; all sessions share them. The fingerprint identifies sample, frame and seed."""
-    return KnownRows()
+def sample_study_rows(fingerprint: str) -> Results:  # noqa: ARG001
+    """Return the rows of studies on a public sample by run and workload; all sessions share them.
+
+    Only rows that a study of this server has made are kept here, never those of a loaded table. The fingerprint identifies sample, frame
+    and seed.
+    """
+    return Results(MOST_KNOWN_ROWS)
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)
-def shared_studies() -> SharedStudies:
+def shared_studies() -> SharedJobs:
     """Return the studies on public samples that are running; a session that is loaded anew finds its study there."""
-    return SharedStudies()
+    return SharedJobs()
 
 
 @_per_session(4, "Looking at the file ...")
@@ -296,10 +303,10 @@ def keeper() -> Keeper:
     return Keeper()
 
 
-@_per_session(1, on_release=SessionCounts.stop_all)
-def counting_jobs() -> SessionCounts:
-    """Return the owner of this session's jobs that count files given by path; they end with the session, as its studies do."""
-    return SessionCounts()
+@_per_session(8)
+def file_counts(page: str) -> Results:  # noqa: ARG001
+    """Return the last counts of a page's files that are given by path, by the keys of their jobs."""
+    return Results(2)
 
 
 @_per_session(4, "Looking for columns of ids ...")

@@ -7,22 +7,21 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import math
 import os
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from functools import partial
 from pathlib import Path
 from threading import Condition, Thread
-from typing import TypeVar
 
 from dpviz.app.class_mode import class_mode, is_class
 from dpviz.errors import RefusedError, SettingError
 
 RUNS_AT_ONCE = max(2, os.cpu_count() or 1)
 STUDIES_AT_ONCE, LONG_RUNS_AT_ONCE = 1, 1
-SECONDS_OF_RUN, SECONDS_OF_STUDY = 20.0, 120.0  # from the end of the wait for a turn
+SECONDS_OF_RUN, SECONDS_OF_STUDY = 20.0, 120.0
 MOST_NODES = 250_000  # partitions of one release, about 130 bytes each
 MOST_RELEASES = 500  # of one study
 PATIENCE_OF_CLASS, TICK_OF_CLASS = 5.0, 2.0  # seconds that a page waits for its run, and between two looks: each look costs all others time
@@ -39,17 +38,20 @@ _STUDY_TOO_LONG = (
 )
 _FULL = "The memory of this server is used up, so it makes no new runs for a while. Close pages that you do not need, and try again."
 Check = Callable[[], None]
-Result = TypeVar("Result")
+"""A function that raises once work must end; the work calls it now and then."""
 
 
 class Turns:
-    """Turns of work, first come, first served.
+    """Turns of one kind of work, first come, first served.
 
     Args:
         most: how many work at once.
+        seconds: that each may take, from the end of its wait.
+        text: of the refusal when that time is over.
     """
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, seconds: float = math.inf, text: str = "") -> None:
+        self.seconds, self.text = seconds, text
         self._most, self._working = most, 0
         self._waiting: deque[object] = deque()
         self._changed = Condition()
@@ -76,52 +78,37 @@ class Turns:
                 self._changed.notify_all()
 
 
-_runs, _long_runs, _studies = Turns(RUNS_AT_ONCE), Turns(LONG_RUNS_AT_ONCE), Turns(STUDIES_AT_ONCE)
+RUNS = Turns(RUNS_AT_ONCE, SECONDS_OF_RUN, _RUN_TOO_LONG)
+LONG_RUNS = Turns(LONG_RUNS_AT_ONCE, SECONDS_OF_STUDY, _TOO_LONG)
+STUDIES = Turns(STUDIES_AT_ONCE, SECONDS_OF_STUDY, _STUDY_TOO_LONG)
 
 
-def run_within_limits(work: Callable[[Check], Result], check: Check, *, is_long: bool = False) -> Result:
-    """Do some work. In a class it waits for a turn, and ends when its time is over.
+@contextmanager
+def hold_turn(turns: Turns, check: Check) -> Iterator[Check]:
+    """Hold a turn for some work, and give what the work calls now and then: it raises once the work must end.
+
+    In a class, the work waits for its turn first, and ends when its time is over.
 
     Args:
-        work: calls its argument now and then, which raises once the work must end.
-        check: raises once the work is stopped.
-        is_long: whether it may take as long as a study, as figures of papers do; it then waits for others of its kind only.
+        turns: of this kind of work.
+        check: raises once the work is stopped; this also ends the wait.
 
     Raises:
         RefusedError: the memory is full, or the time is over.
     """
     if not is_class():
-        return work(check)
-    turns, seconds, text = (_long_runs, SECONDS_OF_STUDY, _TOO_LONG) if is_long else (_runs, SECONDS_OF_RUN, _RUN_TOO_LONG)
+        yield check
+        return
     with turns.take(check):
         refuse_full_memory()
-        end = time.monotonic() + seconds
+        end = time.monotonic() + turns.seconds
 
         def check_both() -> None:
             check()
-            _refuse_after(end, text)
+            if time.monotonic() > end:
+                raise RefusedError(turns.text)
 
-        return work(check_both)
-
-
-@contextmanager
-def study_turn(check: Check) -> Iterator[Check]:
-    """Hold a turn for a study, in a class, and give a function that raises when its time is over.
-
-    Args:
-        check: ends the wait by what it raises.
-    """
-    if not is_class():
-        yield lambda: None
-        return
-    with _studies.take(check):
-        refuse_full_memory()
-        yield partial(_refuse_after, time.monotonic() + SECONDS_OF_STUDY, _STUDY_TOO_LONG)
-
-
-def _refuse_after(end: float, text: str) -> None:
-    if time.monotonic() > end:
-        raise RefusedError(text)
+        yield check_both
 
 
 def in_class(otherwise: float, value: float) -> float:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 import numpy as np
 import streamlit as st
@@ -15,6 +14,7 @@ from dpviz.amounts import format_decimal
 from dpviz.app.cards import GOOD, Cards
 from dpviz.app.fields import in_range, show_problem
 from dpviz.app.guess import Guess, choose_guess
+from dpviz.app.jobs.results import Results
 from dpviz.app.ledger import Funding
 from dpviz.app.page_state import FamilyState
 from dpviz.app.session import carry_out, show_error
@@ -29,7 +29,6 @@ from dpviz.publishing.guessed_records import PublicGuess, guess_records
 from dpviz.publishing.private_data import PrivateData
 from dpviz.view.escape import markdown
 
-T = TypeVar("T")
 _KEPT = 60  # results that a session keeps
 _TIMES = 10  # from which a ratio of error and count is no percentage
 _NOISE_OF_USABLE = 2.5  # an average count is usable if it is so many times its noise
@@ -98,7 +97,7 @@ def show_expected(
         table = None if guess.records is None else _expect(mechanism, frame, how.budget(), lie)
         if table is None:
             key = ("error", mechanism, _frame_key(frame), str(how.run.epsilon), wanted)
-            error = _kept(key, lambda: compute_error(mechanism, frame, wanted, float(how.run.epsilon or 0)))
+            error = _results().answer(key, lambda: compute_error(mechanism, frame, wanted, float(how.run.epsilon or 0)))
         else:
             error = table[level]["error"]
     except DpvizError as problem:
@@ -137,7 +136,7 @@ def _guess_squares(frame: PrivateData, guess: Guess, level: int) -> Integers | N
     if guess.records is None or frame.sides:
         return None
     public, lie = frame, PublicGuess(records=guess.records, spread=guess.spread, like=guess.release)
-    points = _kept(("guess", _frame_key(frame), lie), lambda: guess_records(public, lie))
+    points = _results().answer(("guess", _frame_key(frame), lie), lambda: guess_records(public, lie))
     return cast("PointCounts", points).blocks(level).ravel().astype(np.int64)
 
 
@@ -148,7 +147,7 @@ def _expect(mechanism: AnyMechanism, frame: PrivateData, budget: Budget, lie: di
         with st.spinner("Releasing made-up records ..."):
             return expected_errors(mechanism, frame, budget, **lie).by_level.set_index("level").to_dict("index")
 
-    return _kept(("expected", mechanism, _frame_key(frame), str(budget), *lie.values()), compute)
+    return _results().answer(("expected", mechanism, _frame_key(frame), str(budget), *lie.values()), compute)
 
 
 def _describe_noise(error: float, levels: Levels, level: int, unit: str) -> None:
@@ -196,7 +195,7 @@ def _find_epsilon(
         return
     try:
         with st.spinner("Searching ..."):
-            found: FoundEpsilon = _kept(slot, lambda: find_epsilon(mechanism, frame, question))
+            found: FoundEpsilon = _results().answer(slot, lambda: find_epsilon(mechanism, frame, question))
     except DpvizError as problem:
         show_error(str(problem))
         return
@@ -225,7 +224,7 @@ def _find_finest(how: Any, frame: PrivateData) -> int | None:
 
     try:
         mechanism, budget = how.build(), how.budget()
-        return _kept(("finest", mechanism, _frame_key(frame), str(budget)), lambda: find(mechanism, budget))
+        return _results().answer(("finest", mechanism, _frame_key(frame), str(budget)), lambda: find(mechanism, budget))
     except DpvizError:
         return None
 
@@ -235,15 +234,6 @@ def _frame_key(frame: PrivateData) -> Hashable:
     return (frame.frame, frame.unit, frame.contributions)
 
 
-def _results() -> OrderedDict[Hashable, Any]:
-    return st.session_state.setdefault("expected errors", OrderedDict())  # type: ignore[no-any-return]
-
-
-def _kept(key: Hashable, compute: Callable[[], T]) -> T:
-    """Return a result of this session by its question; compute it first if it is new. All of them are public."""
-    results = _results()
-    if key not in results:
-        results[key] = compute()
-        while len(results) > _KEPT:
-            results.popitem(last=False)
-    return results[key]  # type: ignore[no-any-return]
+def _results() -> Results:
+    """Return the results of this session by their questions; all of them are public."""
+    return st.session_state.setdefault("expected errors", Results(_KEPT))  # type: ignore[no-any-return]

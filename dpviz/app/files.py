@@ -6,13 +6,15 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
 
 from dpviz.app import cached, drafts, opened_config
 from dpviz.app.cards import Cards
 from dpviz.app.class_mode import refuse_in_class
-from dpviz.app.jobs import FAILED, RUNNING, STOPPED, CountingJob
+from dpviz.app.jobs.counting import CountingJob, make_count_job
+from dpviz.app.jobs.job import FAILED, STOPPING
 from dpviz.app.session import show_error
 from dpviz.app.text_format import choose_text_format
 from dpviz.data.counting.engines import AUTO, DASK, DUCKDB, ENGINES, NUMPY, choose_engine
@@ -205,31 +207,41 @@ def count_by_path(page: str, files: PathFiles, request: CountRequest, key: objec
         DpvizError: the files cannot be counted; the text says why.
     """
     refuse_in_class("files, paths or engines")
-    jobs, job_key = cached.counting_jobs(), (files.digest, files.counting, key)
-    job = jobs.of(page, job_key)
+    whole_key, counts = (files.digest, files.counting, key), cached.file_counts(page)
+    job = _find_job(f"count {page}", whole_key)
 
-    def new_job() -> CountingJob:
-        return CountingJob(job_key, lambda watch: count_files(files.found, request, watch))
+    def start() -> CountingJob:
+        begun = make_count_job(f"count {page}", whole_key, lambda watch: counts.keep(whole_key, count_files(files.found, request, watch)))
+        cached.keeper().take(begun)
+        begun.start()
+        return begun
 
-    def begin() -> None:
-        jobs.take(page, new_job())
-
-    if files.at_once and (job is None or job.found is None):
-        job = new_job()
+    if files.at_once and whole_key not in counts:
         with st.spinner("Counting ..."):
-            jobs.take(page, job).wait()
+            job = start()
+            job.wait()
         if job.error:
             raise DpvizError(job.error)
-    elif job is None or job.state in (FAILED, STOPPED):
-        _offer_count(page, job, begin)
-        return None
-    if job.found is None:
+    if whole_key in counts:
+        return counts.get(whole_key)  # type: ignore[no-any-return]
+    if job is None or job.has_ended:
+        _offer_count(page, job, start)
+    else:
         st.fragment(_show_progress, run_every=TICK)(page, job)
-        return None
-    return job.found
+    return None
 
 
-def _offer_count(page: str, job: CountingJob | None, begin: Callable[[], None]) -> None:
+def _find_job(kind: str, key: object) -> CountingJob | None:
+    """Return the session's last job of a kind if it has this key. A running one with another key ends: no page needs it."""
+    job = cached.keeper().find(kind)
+    if job is None or job.key == key:
+        return job
+    if not job.has_ended:
+        cached.keeper().end(job)
+    return None
+
+
+def _offer_count(page: str, job: CountingJob | None, begin: Callable[[], Any]) -> None:
     """Show the button that starts a count in the background, and the outcome of the last count."""
     if job is not None and job.state == FAILED:
         show_error(job.error)
@@ -241,10 +253,11 @@ def _offer_count(page: str, job: CountingJob | None, begin: Callable[[], None]) 
 
 def _show_progress(page: str, job: CountingJob) -> None:
     """Show the progress of a count and the button that cancels it; once it is done, the whole page is run again."""
-    if job.state != RUNNING:
+    if job.has_ended:
         st.rerun()
-    st.progress(min(job.done, 1.0), f"Counting the records: {job.done:.0%}")
-    if st.button("Cancel", key=f"{page}cancel", width="stretch"):
+    stops = job.state == STOPPING
+    st.progress(job.share, "Cancelling the count: its temporary files go." if stops else f"Counting the records: {job.share:.0%}")
+    if st.button("Cancel", key=f"{page}cancel", width="stretch", disabled=stops):
         with st.spinner("Cancelling ..."):
             job.stop()
         st.rerun()

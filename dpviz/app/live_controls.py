@@ -11,7 +11,8 @@ import streamlit as st
 from dpviz.app.cached import keeper
 from dpviz.app.class_limits import PATIENCE_OF_CLASS, TICK_OF_CLASS, in_class, room_of_session
 from dpviz.app.first_row import present_button
-from dpviz.app.live import LiveRuns, Results, Work
+from dpviz.app.jobs.live import FEWEST, LiveRuns, Work
+from dpviz.app.jobs.results import Results
 from dpviz.app.page_state import FamilyState
 from dpviz.app.session import carry_out, show_error
 from dpviz.app.state.page import Page
@@ -34,30 +35,27 @@ class LiveControls:
 
     Attributes:
         page_state: state of the page.
-        kind: class of the page's runs, one per page: a session keeps one of each.
         weigh: returns the size of a result.
         room: the largest size of all results that a session keeps; less in a class.
         shared: results on bundled samples, which all sessions share: the same size of them is kept for all.
     """
 
     page_state: FamilyState
-    kind: type[LiveRuns]
     weigh: Callable[[Any], float]
     room: float
     shared: Results = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "shared", Results(self.weigh, self.room))
+        object.__setattr__(self, "shared", Results(self.room, self.weigh, FEWEST))
 
     def runs(self) -> LiveRuns:
-        """Return the runs of this session; they end with it."""
+        """Return the runs of this session."""
         if self._slot not in st.session_state:
-            st.session_state[self._slot] = self.kind(self.weigh, room_of_session(self.room))
-            keeper().take(st.session_state[self._slot])
+            st.session_state[self._slot] = LiveRuns(room_of_session(self.room), self.weigh, self.page_state.key)
         return st.session_state[self._slot]  # type: ignore[no-any-return]
 
     def follow(self, works: Mapping[Hashable, Work], *, bundled: bool) -> LiveRuns:
-        """Ask for results and wait a little for them. A newer event ends this run of the page while it waits.
+        """Ask for results and wait a little for them; the session keeps the job. A newer event ends this run of the page while it waits.
 
         Args:
             works: what makes the result of each question; empty to end what runs.
@@ -65,6 +63,8 @@ class LiveControls:
         """
         runs = self.runs()
         runs.ask(works, self.shared if bundled else None)
+        if (run := runs.running) is not None:
+            keeper().take(run)
         while (run := runs.running) is not None and run.seconds < in_class(PATIENCE, PATIENCE_OF_CLASS):
             runs.wait(in_class(0.03, 0.1))
             st.session_state.get(self.page_state.key)  # Streamlit ends the script here if a newer event has arrived

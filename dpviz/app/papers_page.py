@@ -10,7 +10,9 @@ import streamlit as st
 
 from dpviz.app.cached import keeper, seeds_of_figure
 from dpviz.app.class_mode import is_class
-from dpviz.app.jobs import FAILED, RUNNING, STOPPED, STOPPING, FigureJob
+from dpviz.app.jobs.figure import FigureJob, make_figure_job, run_of
+from dpviz.app.jobs.job import STOPPING
+from dpviz.app.jobs.results import Results
 from dpviz.app.session import check_link, is_dark, show_error, show_refused_link, to_query, widget_for
 from dpviz.app.state.readers import Reader, choice_reader, describe_refused, number_reader
 from dpviz.app.words import show_table
@@ -104,7 +106,7 @@ def papers_page() -> None:
     job = _find_job(paper, figure, size, seeds)
     with st.container(key="papers-status"):
         _show_state(paper, figure, size, seeds, job)
-    run = None if job is None else job.run()
+    run = None if job is None else run_of(job)
     if run is None:
         for claim in figure.claims:
             _show_claim(claim)
@@ -170,21 +172,19 @@ def _choose_size(paper: Paper, figure: Figure, size: str, seeds: int) -> None:
 
 def _find_job(paper: Paper, figure: Figure, size: str, seeds: int) -> FigureJob | None:
     """Return the run of what is chosen; a small one that was not made yet starts at once."""
-    jobs: dict[Any, FigureJob] = st.session_state.setdefault(_JOBS, {})
+    jobs: Results = st.session_state.setdefault(_JOBS, Results(_MOST_JOBS))
     key = (paper.key, figure.key, size, seeds)
     if key not in jobs and size == next(iter(figure.sizes)) and seeds <= figure.sizes[size].seeds:
         _start(paper, figure, size, seeds)
-    return jobs.get(key)
+    return jobs.get(key)  # type: ignore[no-any-return]
 
 
 def _start(paper: Paper, figure: Figure, size: str, seeds: int) -> None:
     """Start a run, and stop the one before; the last few are kept."""
-    jobs: dict[Any, FigureJob] = st.session_state[_JOBS]
-    job = FigureJob(paper, figure, size, seeds, seeds_of_figure(paper.key, figure.key, size))
-    jobs.pop((paper.key, figure.key, size, seeds), None)
-    while len(jobs) >= _MOST_JOBS:
-        del jobs[next(iter(jobs))]
-    jobs[paper.key, figure.key, size, seeds] = job
+    job = make_figure_job(paper, figure, size, seeds, seeds_of_figure(paper.key, figure.key, size))
+    jobs: Results = st.session_state[_JOBS]
+    jobs.drop(job.key)
+    jobs.keep(job.key, job)
     keeper().take(job)
     job.start(_PATIENCE)
 
@@ -196,9 +196,9 @@ def _show_state(paper: Paper, figure: Figure, size: str, seeds: int, job: Figure
         st.button("Run", key="papers run", type="primary", on_click=start)
         seconds = figure.sizes[size].seconds * seeds / figure.sizes[size].seeds
         st.caption(f"About {seconds:.0f} seconds on one core." if seconds < 90 else f"About {seconds / 60:.0f} minutes on one core.")
-    elif job.state in (RUNNING, STOPPING):
+    elif not job.has_ended:
         st.fragment(_tick, run_every=_TICK)(job)
-    elif job.state in (FAILED, STOPPED):
+    elif job.made < job.total:
         if job.error:
             show_error(job.error)
         with st.container(horizontal=True, vertical_alignment="center"):
@@ -208,12 +208,12 @@ def _show_state(paper: Paper, figure: Figure, size: str, seeds: int, job: Figure
 
 def _tick(job: FigureJob) -> None:
     """Show the progress of a run until it has ended; a stop takes effect once the seed that is being measured is done."""
-    if job.state not in (RUNNING, STOPPING):
+    if job.has_ended:
         st.rerun()
     stops, done = job.state == STOPPING, f"{int(job.made)} of {int(job.total)} seeds"
     with st.container(horizontal=True, vertical_alignment="center"):
         text = f"Stopping after this seed: {done} are done." if stops else f"Running: {done}. The verdict follows the last one."
-        st.progress(job.made / job.total, text=text)
+        st.progress(job.share, text=text)
         st.button("Stop", key="papers stop", on_click=partial(job.stop, wait=False), disabled=stops)
 
 

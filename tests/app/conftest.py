@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from streamlit.components.v2 import manifest_scanner
 
-from dpviz.app.jobs import FigureJob
+from dpviz.app.jobs.job import Job
 from dpviz.privacy.ledger import Ledger
 from tests.app.calls import ask
 
@@ -52,7 +52,7 @@ def main_module():
 def wait_for_runs(monkeypatch):
     """Pages without a browser wait for the run that follows their controls, however long it takes, and runs follow each other at once."""
     monkeypatch.setattr("dpviz.app.live_controls.PATIENCE", 60.0)
-    monkeypatch.setattr("dpviz.app.live.SECONDS_BETWEEN", 0.0)
+    monkeypatch.setattr("dpviz.app.jobs.live.SECONDS_BETWEEN", 0.0)
     monkeypatch.setattr("dpviz.app.two_runs.SECONDS_FOR_MAPS", 0.0)
     monkeypatch.setattr("dpviz.app.session.SECONDS_OF_OLDER_VALUES", 0.0)  # only a browser sends values that were replaced
 
@@ -68,11 +68,12 @@ def results_of_each_test():
 @pytest.fixture(autouse=True)
 def figures_end_with_their_test(monkeypatch):
     """Papers' figures that a page measures in the background draw noise, which other tests would count."""
-    start, started = FigureJob.start, list[FigureJob]()
-    monkeypatch.setattr(FigureJob, "start", lambda job, *args: (started.append(job), start(job, *args)))
+    start, started = Job.start, list[Job]()
+    monkeypatch.setattr(Job, "start", lambda job, *args: (started.append(job), start(job, *args)))
     yield
     for job in started:
-        job.stop(wait=True)
+        if job.kind == "figure":
+            job.stop(wait=True)
 
 
 @pytest.fixture(autouse=True, scope="session")

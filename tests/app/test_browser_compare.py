@@ -15,7 +15,7 @@ import pytest
 from PIL import Image
 
 from dpviz.app.compare.state import CompareConfig, study_of
-from dpviz.app.jobs import SECONDS_WITHOUT_PAGE
+from dpviz.app.jobs.keeper import SECONDS_WITHOUT_PAGE
 from dpviz.app.session import read_link
 from dpviz.evaluation.compare import compare
 from dpviz.evaluation.tables import read_rows, tidy

@@ -83,5 +83,5 @@ def test_everything_kept_has_an_end_and_private_things_stay_in_their_session_and
         assert "max_entries=" in decorator or node.name in private, node.name
         assert (node.name in private) == (node.name not in PUBLIC)
         # others are known by the content of a file
-        keyed = (*PUBLIC, "keeper", "counting_jobs", "make_regions_without_file", "mask_to_land")
+        keyed = (*PUBLIC, "keeper", "file_counts", "make_regions_without_file", "mask_to_land")
         assert node.name in keyed or node.args.args[0].arg == "digest"

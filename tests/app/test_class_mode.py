@@ -14,13 +14,14 @@ from streamlit.testing.v1 import AppTest
 
 from dpviz.app import cached, class_limits, class_link, files, guess, ledger, opened_config, release_page
 from dpviz.app.areas import teach as areas
-from dpviz.app.class_limits import Turns, run_within_limits, study_turn
+from dpviz.app.class_limits import RUNS, STUDIES, Turns, hold_turn
 from dpviz.app.class_link import seed_of, write_class_link
 from dpviz.app.class_mode import ClassMode, restrict
 from dpviz.app.compare.earlier import read_table
 from dpviz.app.compare.state import CompareConfig
 from dpviz.app.door import ClassDoor
-from dpviz.app.jobs import STOPPED, StudyJob
+from dpviz.app.jobs.job import STOPPED, WAITING
+from dpviz.app.jobs.study import make_study_job
 from dpviz.app.points import teach as points
 from dpviz.app.points.state import POINTS
 from dpviz.app.trips import teach as trips
@@ -156,17 +157,17 @@ class TestLimits:
         assert (order, held.is_set()) == ([0, 1, 2], False)
 
     def test_a_run_ends_at_its_deadline(self, a_class, monkeypatch):
-        monkeypatch.setattr(class_limits, "SECONDS_OF_RUN", -1.0)
-        with pytest.raises(RefusedError, match="longer than the 20 seconds that a class allows"):
-            run_within_limits(lambda check: check(), lambda: None)
+        monkeypatch.setattr(RUNS, "seconds", -1.0)
+        too_long = pytest.raises(RefusedError, match="longer than the 20 seconds that a class allows")
+        with hold_turn(RUNS, lambda: None) as check, too_long:
+            check()
 
     def test_full_memory_refuses_runs_studies_and_new_pages(self, monkeypatch):
         monkeypatch.setattr("dpviz.app.class_mode._mode", ClassMode(code=None, memory=1.0))
         monkeypatch.setattr(class_limits, "used_memory", lambda: 2.0)
-        with pytest.raises(RefusedError, match="memory of this server is used up"):
-            run_within_limits(lambda check: check(), lambda: None)
-        with pytest.raises(RefusedError, match="memory"), study_turn(lambda: None):
-            pass
+        for turns in (RUNS, STUDIES):
+            with pytest.raises(RefusedError, match="memory of this server is used up"), hold_turn(turns, lambda: None):
+                pass
         assert class_limits.memory_is_full()
 
     def test_large_releases_and_studies_are_refused(self, a_class):
@@ -175,11 +176,13 @@ class TestLimits:
         with pytest.raises(SettingError, match="501 releases; a class makes at most 500"):
             class_limits.refuse_large_study(501)
 
-    def test_without_a_class_nothing_is_refused(self):
+    def test_without_a_class_nothing_is_refused(self, monkeypatch):
+        monkeypatch.setattr(RUNS, "seconds", -1.0)
         class_limits.refuse_large_release(10**9)
         class_limits.refuse_large_study(10**9)
         assert not class_limits.memory_is_full()
-        assert run_within_limits(lambda check: 1, lambda: None) == 1
+        with hold_turn(RUNS, lambda: None) as check:
+            check()
         asked = page_with("points", mode="Curate", source="path", order=16).draft
         assert restrict(asked) is asked
 
@@ -188,10 +191,10 @@ class TestLimits:
 def test_a_second_study_of_a_class_waits_and_can_be_stopped_meanwhile(a_class):
     from tests.evaluation.test_compare import study  # noqa: PLC0415
 
-    with study_turn(lambda: None):
-        job = StudyJob(study(), None, [])
+    with hold_turn(STUDIES, lambda: None):
+        job = make_study_job(study(), None, [])
         job.start(0.2)
-        assert (job.is_waiting, job.made) == (True, 0)
+        assert (job.state, job.made) == (WAITING, 0)
         job.stop()
     assert (job.state, job.error) == (STOPPED, "")
 

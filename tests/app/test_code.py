@@ -104,7 +104,7 @@ def test_compare_shows_the_code_of_the_study_that_it_starts(link):
     text = blocks(app)["python"].removesuffix("table = dv.tidy(study, dv.compare(study))\n")
     study = made_by(text)["study"]
     good(app.button(key="draw").click().run())
-    same_runs(study, app.session_state[JOB].study)
+    same_runs(study, app.session_state[JOB].of.study)
     app.session_state[JOB].stop()
     config = study_from(tomllib.loads(blocks(app)["toml"]))
     same_runs(config.build_study(config.opened().data), study)
@@ -120,7 +120,7 @@ def test_compare_on_a_public_file_names_the_file(tmp_path, monkeypatch):
     made = made_by(blocks(app)["python"])
     assert made["points"].count.sum() == 3
     good(app.button(key="draw").click().run())
-    same_runs(made["study"], app.session_state[JOB].study)
+    same_runs(made["study"], app.session_state[JOB].of.study)
     app.session_state[JOB].stop()
     config = study_from(tomllib.loads(blocks(app)["toml"]))
     same_runs(config.build_study(config.opened().data), made["study"])

@@ -4,8 +4,7 @@ import json
 from collections import Counter
 from fractions import Fraction
 from itertools import islice
-from threading import Semaphore
-from types import SimpleNamespace
+from threading import Event, Semaphore
 from unittest.mock import Mock
 
 import geopandas as gpd
@@ -14,13 +13,16 @@ import pandas as pd
 import pytest
 import shapely
 
-from dpviz.app import cached, jobs
+from dpviz.app import cached
 from dpviz.app.compare.answer import _pair_contrasts, describe_answer, describe_contrasts
 from dpviz.app.compare.earlier import LOADED, WANTED, table_with_link
 from dpviz.app.compare.looks import add_variants, looks_by_label
 from dpviz.app.compare.page import FOUND, TABS, pick
 from dpviz.app.compare.state import COMPARE, JOB, CompareConfig, describe_pick, middle_of, picks, possible_picks, replace, study_of
-from dpviz.app.jobs import DONE, FAILED, RUNNING, STOPPED, StudyJob
+from dpviz.app.jobs import study as study_module
+from dpviz.app.jobs.job import DONE, FAILED, RUNNING, STOPPED, STOPPING
+from dpviz.app.jobs.keeper import Keeper
+from dpviz.app.jobs.study import make_study_job, table_of
 from dpviz.app.session import check_link, read_link, to_query
 from dpviz.app.start_page import PRESETS
 from dpviz.app.state.readers import describe_refused
@@ -51,8 +53,8 @@ MECHANISM = {"Points": "identity", "Trips": "flat_gaussian"}
 def one_process(tmp_path_factory):
     """Studies without workers, which take longer to start than these studies; the ledger is for what fixtures of the module run."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(jobs, "_FEWEST_WORKERS", 1)
-        patch.setattr(jobs, "_MOST_WORKERS", 1)
+        patch.setattr(study_module, "FEWEST_WORKERS", 1)
+        patch.setattr(study_module, "MOST_WORKERS", 1)
         patch.setenv("DPVIZ_LEDGER", str(Ledger.new(tmp_path_factory.mktemp("compare") / "ledger.sqlite").path))
         yield
 
@@ -66,7 +68,7 @@ def started(app):
 
 
 def ended(job):
-    return until(lambda: job.state != RUNNING and job.state, "the end of the study", PATIENCE)
+    return until(lambda: job.has_ended and job.state, "the end of the study", PATIENCE)
 
 
 def finished(app):
@@ -85,7 +87,7 @@ def finished_table(link):
 
 def answered(app):
     good(app.button(key="find epsilon").click().run())
-    until(lambda: not app.session_state[FOUND].running, "the answers", PATIENCE)
+    until(lambda: not app.session_state[FOUND].is_running, "the answers", PATIENCE)
     return good(app.run())
 
 
@@ -116,7 +118,7 @@ def has_canvas(app):
 
 
 def runs_of(app):
-    return {row["run"] for row in app.session_state[JOB].rows}
+    return {row["run"] for row in app.session_state[JOB].results}
 
 
 def y_axis(chart):
@@ -263,7 +265,7 @@ class TestFirstLook:
     def test_the_other_kind_of_data_has_its_own_and_other_settings_have_none(self, monkeypatch):
         app = fine(compare_app({}))
         good(app.segmented_control(key="compare kind").set_value("Trips").run())
-        assert app.session_state[JOB].config[0].kind == "Trips"
+        assert app.session_state[JOB].of.config[0].kind == "Trips"
         good(labelled(app.number_input, "Seed").set_value(5).run())
         assert "have changed since this study" in captions(app)
         assert not scene(app)[0]["link"]
@@ -271,9 +273,9 @@ class TestFirstLook:
 
     @pytest.mark.slow
     def test_it_is_made_once_for_all_sessions(self, monkeypatch):
-        rows = fine(compare_app({})).session_state[JOB].rows
+        rows = fine(compare_app({})).session_state[JOB].results
         monkeypatch.setattr("dpviz.app.compare.earlier.compare", Mock(side_effect=AssertionError("made again")))
-        assert fine(compare_app({})).session_state[JOB].rows == rows
+        assert fine(compare_app({})).session_state[JOB].results == rows
 
     @pytest.mark.slow
     @pytest.mark.parametrize("kind", often(["Points", "Trips"], 1))
@@ -441,7 +443,7 @@ class TestStudy:
     def test_it_runs_beside_the_page_and_every_tab_is_drawn(self, done):
         app, job = fine(done), done.session_state[JOB]
         assert "Done: 8 of 8 releases" in app.get("progress")[0].proto.text
-        assert len(job.table()) == 8 * len(job.study.questions.names())
+        assert len(table_of(job)) == 8 * len(job.of.study.questions.names())
         (chart, *_) = charts(app)
         assert chart["title"]["text"].startswith("Error against ε, random boxes")
         assert "On the frontier" in chart["description"]
@@ -470,7 +472,7 @@ class TestStudy:
         job = app.session_state[JOB]
         assert job.total == 12
         assert before < runs_of(app)
-        assert set(pd.DataFrame(job.rows).groupby("run").size()) == {len(job.study.questions.names())}
+        assert set(pd.DataFrame(job.results).groupby("run").size()) == {len(job.of.study.questions.names())}
 
     @pytest.mark.slow
     def test_the_accounting_of_every_mechanism_of_trips_is_stated_where_it_differs(self, flights):
@@ -509,7 +511,7 @@ class TestStudy:
         app = flights
         app.session_state["compare tab"] = "By level"
         good(app.selectbox(key="compare figure").set_value(figure).run())
-        for level in app.session_state[JOB].study.questions.levels:
+        for level in app.session_state[JOB].of.study.questions.levels:
             good(app.selectbox(key="compare workload").set_value(level).run())
             assert app.query_params["figure"] == figure
             for chart in charts(fine(app)):
@@ -517,7 +519,7 @@ class TestStudy:
             assert f"pairs of level {level}" in charts(app)[0]["title"]["text"]
         assert y_axis(charts(fine(tab(app, "By size")))[1]) == (title, scale)
         table = tab(app, "Table").dataframe[0].value
-        job = app.session_state[JOB].table()
+        job = table_of(app.session_state[JOB])
         means = job[job["workload"] == level].groupby("label", sort=False)[other].mean()
         assert table[column].tolist() == pytest.approx(means.tolist())
         assert title in captions(app)
@@ -547,8 +549,8 @@ class TestStudy:
     def test_runs_of_before_say_in_every_tab_that_they_have_no_such_figure(self):
         app = finished(started(compare_app(LINK | {"steps": "1"})))
         job = app.session_state[JOB]
-        job._rows[:] = [{name: value for name, value in row.items() if name != "false_positives"} for row in job.rows]
-        job._table = (-1, pd.DataFrame())
+        job.results[:] = [{name: value for name, value in row.items() if name != "false_positives"} for row in job.results]
+        job.of.tables.clear()
         app.session_state["compare config"] = replace(app.session_state["compare config"], figure="false_positives")
         for name in ("By level", "By size", "Table"):
             fine(tab(app, name))
@@ -607,7 +609,7 @@ class TestColours:
         assert len(scales) == 1
 
 
-def table_of(app):
+def file_of(app):
     """The file study.csv that the page offers under Table."""
     return csv_text(table_with_link(app.session_state[JOB])).encode()
 
@@ -621,12 +623,12 @@ class TestFoundAgain:
 
     @pytest.fixture
     def no_releases(self, monkeypatch):
-        monkeypatch.setattr(jobs, "compare", Mock(side_effect=AssertionError("made again")))
+        monkeypatch.setattr(study_module, "compare", Mock(side_effect=AssertionError("made again")))
 
     def test_after_a_reload_a_study_of_a_sample_is_there(self, before, no_releases):
         again = fine(compare_app(query_of(before)))
         assert "Done: 8 of 8 releases" in again.get("progress")[0].proto.text
-        pd.testing.assert_frame_equal(again.session_state[JOB].table(), before.session_state[JOB].table())
+        pd.testing.assert_frame_equal(table_of(again.session_state[JOB]), table_of(before.session_state[JOB]))
         other = compare_app({name: value for name, value in query_of(before).items() if name != "study"})
         assert JOB not in other.session_state
 
@@ -661,7 +663,7 @@ class TestFoundAgain:
         again = finished(compare_app(query_of(before)))
         assert "Done: 8 of 8 releases" in again.get("progress")[0].proto.text
         pd.testing.assert_frame_equal(
-            again.session_state[JOB].table().drop(columns="seconds"), before.session_state[JOB].table().drop(columns="seconds")
+            table_of(again.session_state[JOB]).drop(columns="seconds"), table_of(before.session_state[JOB]).drop(columns="seconds")
         )
 
     @pytest.fixture
@@ -677,7 +679,7 @@ class TestFoundAgain:
                 made[row["run"], row["workload"]] += 1
                 yield row
 
-        monkeypatch.setattr(jobs, "compare", waiting)
+        monkeypatch.setattr(study_module, "compare", waiting)
         yield lambda: allowed.release(10_000), made
         for running in list(cached.shared_studies()._jobs.values()):
             running.stop(wait=False)
@@ -688,14 +690,14 @@ class TestFoundAgain:
         cached.sample_study_rows.clear()
         app = started(compare_app(SEEDED | {"seed": "91", "repeats": "4"}))
         job = app.session_state[JOB]
-        until(lambda: len(job.rows) == 20, "the rows that are allowed")
+        until(lambda: len(job.results) == 20, "the rows that are allowed")
         again = fine(compare_app(query_of(good(app.run()))))
         assert again.session_state[JOB] is job
         assert "Running:" in again.get("progress")[0].proto.text
         assert "stop study" in keys(again.button)
         assert charts(again)
         go_on()
-        pd.testing.assert_frame_equal(finished(again).session_state[JOB].table().drop(columns="seconds"), whole)
+        pd.testing.assert_frame_equal(table_of(finished(again).session_state[JOB]).drop(columns="seconds"), whole)
         assert set(made.values()) == {1}
 
     def test_after_a_reload_it_goes_on_whatever_was_chosen_on_the_left_meanwhile(self, slow):
@@ -709,7 +711,7 @@ class TestFoundAgain:
     def test_a_study_whose_page_was_gone_for_long_goes_on_but_not_one_that_was_stopped(self, slow):
         app = started(compare_app(SEEDED | {"seed": "93"}))
         job = app.session_state[JOB]
-        until(lambda: len(job.rows) == 20, "the rows that are allowed")
+        until(lambda: len(job.results) == 20, "the rows that are allowed")
         query = query_of(good(app.run()))
         job.stop()
         again = fine(compare_app(query))
@@ -724,7 +726,7 @@ class TestFoundAgain:
     def test_stopping_it_in_one_session_does_not_stop_it_in_another(self, slow):
         go_on, _ = slow
         app = started(compare_app(SEEDED | {"seed": "94"}))
-        job, other = app.session_state[JOB], jobs.Keeper()
+        job, other = app.session_state[JOB], Keeper()
         assert other.take(job)
         good(app.button(key="stop study").click().run())
         assert (app.session_state[JOB].state, job.state) == (STOPPED, RUNNING)
@@ -734,8 +736,31 @@ class TestFoundAgain:
         go_on()
         assert ended(job) == DONE
 
+    def test_while_it_is_stopping_the_page_says_so_and_nothing_can_be_pressed(self, monkeypatch):
+        go_on = Event()
+
+        def held(study, **options):
+            yield from islice(real.compare(study), 3)
+            go_on.wait(PATIENCE)
+
+        monkeypatch.setattr(study_module, "compare", held)
+        app = started(compare_app(SEEDED | {"seed": "95"}))
+        job = app.session_state[JOB]
+        job.patience = 0.0
+        try:
+            fine(app.button(key="stop study").click().run())
+            assert job.state == STOPPING
+            assert "Stopping: 0 of 8 releases" in app.get("progress")[0].proto.text
+            assert "stop study" not in keys(app.button)
+            assert app.button(key="draw").disabled
+        finally:
+            go_on.set()
+        assert ended(job) == STOPPED
+        assert "Stopped: 0 of 8 releases" in fine(app.run()).get("progress")[0].proto.text
+        assert not app.button(key="draw").disabled
+
     def test_a_table_brings_its_study_and_its_controls_back(self, before, no_releases):
-        app = load(compare_app({"seed": "1"}), table_of(before))
+        app = load(compare_app({"seed": "1"}), file_of(before))
         assert "belongs to another study" in infos(app)
         assert JOB not in app.session_state
         fine(app.button(key="compare restore").click().run())
@@ -746,14 +771,14 @@ class TestFoundAgain:
         assert "compare restore" not in keys(app.button)
 
     def test_a_table_brings_its_study_back_where_another_study_shares_its_releases(self, before, no_releases):
-        app = load(compare_app(SEEDED | {"mechanisms": '["identity","htf"]'}), table_of(before))
+        app = load(compare_app(SEEDED | {"mechanisms": '["identity","htf"]'}), file_of(before))
         assert "Stopped: 4 of 8 releases" in app.get("progress")[0].proto.text
         fine(app.button(key="compare restore").click().run())
         assert "Done: 8 of 8 releases" in app.get("progress")[0].proto.text
         assert "have changed since this study" not in captions(app)
 
     def test_a_table_without_a_link_is_taken_over_when_the_same_is_chosen(self, before, no_releases):
-        content = csv_text(before.session_state[JOB].table()).encode()
+        content = csv_text(table_of(before.session_state[JOB])).encode()
         app = load(compare_app(SEEDED | {"mechanisms": '["htf"]'}), content)
         assert "none of its releases has a mechanism" in infos(app)
         good(labelled(app.multiselect, "Mechanisms").set_value(["identity"]).run())
@@ -761,10 +786,10 @@ class TestFoundAgain:
 
     @pytest.mark.slow
     def test_rows_of_a_loaded_table_are_never_shared(self, before):
-        run, forged = before.session_state[JOB].rows[0]["run"], "0" * 16
-        app = load(compare_app(SEEDED), table_of(before).replace(run.encode(), forged.encode()))
+        run, forged = before.session_state[JOB].results[0]["run"], "0" * 16
+        app = load(compare_app(SEEDED), file_of(before).replace(run.encode(), forged.encode()))
         finished(started(good(labelled(app.number_input, "Repeats of each").set_value(4).run())))
-        shared = cached.sample_study_rows(app.session_state[JOB].study.fingerprint).rows()
+        shared = cached.sample_study_rows(app.session_state[JOB].of.study.fingerprint).values()
         assert forged in runs_of(app)
         assert forged not in {row["run"] for row in shared}
 
@@ -780,7 +805,7 @@ class TestFoundAgain:
         ),
     )
     def test_a_malformed_table_is_refused_by_its_column(self, before, old, new, message):
-        app = load(compare_app({}), table_of(before).replace(old, new))
+        app = load(compare_app({}), file_of(before).replace(old, new))
         assert message in errors(app)
         assert LOADED not in app.session_state
 
@@ -789,7 +814,7 @@ class TestFoundAgain:
         job = app.session_state[JOB]
         assert "kept for this session only" in captions(app)
         assert "study" not in app.query_params
-        assert cached.sample_study_rows(job.study.fingerprint).rows() == []
+        assert cached.sample_study_rows(job.of.study.fingerprint).values() == []
         assert "link" not in table_with_link(job)
         assert not scene(picking(app, *possible_picks(job)))[0]["link"]
 
@@ -798,7 +823,7 @@ class TestFoundAgain:
         cached.sample_study_rows.clear()
         for seed in (80, 79):
             finished(started(good(labelled(app.number_input, "Seed").set_value(seed).run())))
-            monkeypatch.setattr(jobs, "compare", lambda *_, **__: (row for row in ()))
+            monkeypatch.setattr(study_module, "compare", lambda *_, **__: (row for row in ()))
         assert app.session_state[JOB].made == 8
 
     def test_no_table_at_all_is_refused_and_the_study_on_screen_stays(self, before):
@@ -821,7 +846,7 @@ class TestFailures:
             raise DpvizError("Every cell, ε 2: no good")
 
         with monkeypatch.context() as patch:
-            patch.setattr(jobs, "compare", failing)
+            patch.setattr(study_module, "compare", failing)
             app = started(compare_app())
             assert ended(app.session_state[JOB]) == FAILED
             good(app.run())
@@ -919,7 +944,9 @@ class TestHidden:
 
 
 def test_a_click_is_put_beside_the_others(monkeypatch):
-    made = StudyJob(study(mechanisms={f"m{height}": Quadtree(height=height) for height in (1, 2, 3)} | {"cells": Identity()}), None, [])
+    made = make_study_job(
+        study(mechanisms={f"m{height}": Quadtree(height=height) for height in (1, 2, 3)} | {"cells": Identity()}), None, []
+    )
     state = {}
     monkeypatch.setattr(type(COMPARE), "config", lambda self: state.get("config", CompareConfig()))
     monkeypatch.setattr(type(COMPARE), "change", lambda self, **new: state.update(config=replace(self.config(), **new)))
@@ -934,8 +961,8 @@ def test_a_click_is_put_beside_the_others(monkeypatch):
 
 
 def test_a_contrast_has_one_release_without_an_epsilon_whatever_a_link_says(monkeypatch):
-    made = StudyJob(study(mechanisms={"private": Quadtree(height=4), "contrast": SuppressedCounts(side=16)}), None, [])
-    epsilons = [float(each) for each in made.study.epsilons]
+    made = make_study_job(study(mechanisms={"private": Quadtree(height=4), "contrast": SuppressedCounts(side=16)}), None, [])
+    epsilons = [float(each) for each in made.of.study.epsilons]
     once = ("contrast", middle_of(epsilons))
     assert list(possible_picks(made)) == [*(("private", each) for each in epsilons), once]
     assert [describe_pick(made, pick) for pick in list(possible_picks(made))[-2:]] == [f"private, ε {epsilons[-1]:g}", "contrast"]
@@ -946,7 +973,7 @@ def test_a_contrast_has_one_release_without_an_epsilon_whatever_a_link_says(monk
 
 @pytest.mark.parametrize(("contrast", "epsilon"), [(6.0, 0.1), (2.2, 1.0), (18.0, 0.1), (1.0, 1.0)])
 def test_contrasts_are_paired_with_the_private_release_that_is_as_useful_at_the_nearest_epsilon(contrast, epsilon):
-    job = SimpleNamespace(study=study(mechanisms={"A": SuppressedCounts(), "B": Quadtree()}, epsilons=(0.1, 1)))
+    job = make_study_job(study(mechanisms={"A": SuppressedCounts(), "B": Quadtree()}, epsilons=(0.1, 1)), None, [])
     rows = TestAnswer().rows((contrast, 2), (contrast, 9))
     rows["private"] = rows["label"] != "A"
     assert _pair_contrasts(job, rows) == [("B", epsilon), ("A", 1.0)]
@@ -983,8 +1010,8 @@ LAND = {"sample": "la_residents", "order": "5", "mechanisms": '["quadtree","htf"
 def test_a_link_says_that_people_are_on_land_and_mechanisms_that_take_no_study_area_are_left_out():
     app = finished(started(compare_app(LAND | {"study_area": "land"})))
     job = app.session_state[JOB]
-    assert [*job.study.mechanisms] == ["Quadtree", "DAWA"]
-    assert job.study.data.domain.share_open == pytest.approx(0.88, abs=0.02)
+    assert [*job.of.study.mechanisms] == ["Quadtree", "DAWA"]
+    assert job.of.study.data.domain.share_open == pytest.approx(0.88, abs=0.02)
     assert "Left out, for taking no study area: HTF" in captions(app)
     assert scene(tab(app, "On the map"))[0]["masked"]
     assert query_of(app)["study_area"] == "land"

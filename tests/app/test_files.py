@@ -2,6 +2,8 @@
 
 import tomllib
 from dataclasses import replace
+from threading import Event
+from types import SimpleNamespace
 
 import geopandas
 import pandas as pd
@@ -9,11 +11,16 @@ import pytest
 import shapely
 
 from dpviz.app import files as path_controls
+from dpviz.app.jobs.counting import make_count_job
+from dpviz.app.jobs.job import STOPPING
+from dpviz.app.jobs.keeper import Keeper
+from dpviz.app.jobs.results import Results
 from dpviz.data.counting.job import cancellation
+from dpviz.errors import DpvizError, InputError
 from dpviz.privacy.ledger import Ledger
 from dpviz.publishing.config import from_tables
 from tests.app.browse import until
-from tests.app.seen import captions, drawn, errors, fine, good, infos, labelled, missing, trips_drawn, warnings
+from tests.app.seen import captions, drawn, errors, fine, good, infos, keys, labelled, missing, trips_drawn, warnings
 from tests.app.start import CURATE, trips_uploaded
 from tests.app.test_points_data import by_path as typed_path
 from tests.app.test_points_data import declare
@@ -124,6 +131,34 @@ def test_dask_waits_for_the_button_and_its_scheduler_is_set_where_the_app_is_sta
     assert "the operator of the scheduler can run code on this computer" in errors(good(app.run()))
 
 
+def test_the_last_two_counts_of_a_page_are_kept_and_one_that_fails_takes_no_place(monkeypatch):
+    kept, keeper, made = {"points": Results(2), "trips": Results(2)}, Keeper(), []
+    monkeypatch.setattr(path_controls.cached, "file_counts", kept.__getitem__)
+    monkeypatch.setattr(path_controls.cached, "keeper", lambda: keeper)
+    files = SimpleNamespace(digest="digest", counting="numpy", found=None, at_once=True)
+
+    def count(_found, request, _watch):
+        made.append(request)
+        if request == "bad":
+            raise InputError("Nothing fits.")
+        return f"count of {request}"
+
+    def counted(request, page="points"):
+        return path_controls.count_by_path(page, files, request, request)
+
+    monkeypatch.setattr(path_controls, "count_files", count)
+    assert [counted(each) for each in "abcbc"] == [f"count of {each}" for each in "abcbc"]
+    assert made == ["a", "b", "c"]
+    for _ in range(2):
+        with pytest.raises(DpvizError, match="Nothing fits"):
+            counted("bad")
+    assert [counted(each) for each in "bc"] == ["count of b", "count of c"]
+    assert made == ["a", "b", "c", "bad", "bad"]
+    assert counted("c", "trips") == "count of c"
+    assert counted("a") == "count of a"
+    assert made[5:] == ["c", "a"], "a page knows no count of another one, and of its own the last two"
+
+
 def test_large_files_are_counted_in_the_background_and_can_be_cancelled(homes, monkeypatch):
     watches = []
 
@@ -150,6 +185,37 @@ def test_large_files_are_counted_in_the_background_and_can_be_cancelled(homes, m
     fine(app.button(key="count").click().run())
     until(lambda: "Name of the dataset" in [each.label for each in good(app.run()).text_input], "the end of the count")
     assert drawn(fine(press_draw(app))).data.counts.count.sum() == 4
+
+
+def test_while_a_count_is_being_cancelled_the_page_says_so_and_it_cannot_be_cancelled_twice(homes, monkeypatch):
+    go_on, jobs = Event(), []
+
+    def held(found, request, watch):
+        watch.report(0.4)
+        go_on.wait(60)
+        raise cancellation()
+
+    def make(*args):
+        jobs.append(make_count_job(*args))
+        jobs[-1].patience = 0.0
+        return jobs[-1]
+
+    monkeypatch.setattr(path_controls, "SMALL", 0)
+    monkeypatch.setattr(path_controls, "count_files", held)
+    monkeypatch.setattr(path_controls, "make_count_job", make)
+    app = by_path(homes)
+    good(app.button(key="count").click().run())
+    try:
+        good(app.button(key="cancel").click().run())
+        assert jobs[-1].state == STOPPING
+        assert "Cancelling the count" in app.get("progress")[0].proto.text
+        assert app.button(key="cancel").disabled
+        assert "count" not in keys(app.button)
+    finally:
+        go_on.set()
+    jobs[-1].wait()
+    assert "The count was cancelled; nothing of it was kept." in captions(good(app.run()))
+    assert not app.button(key="count").disabled
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from streamlit.testing.v1 import element_tree
 
 from dpviz.app.compare.page import TABS as COMPARE_TABS
 from dpviz.app.compare.state import JOB, CompareConfig
-from dpviz.app.jobs import DONE
+from dpviz.app.jobs.job import DONE
 from dpviz.app.points.tabs import NAMES as POINTS_TABS
 from dpviz.app.state.values import CURATE
 from dpviz.app.trips.tabs import TAB_TITLES as TRIPS_TABS

@@ -2,14 +2,12 @@
 
 import math
 import threading
-from dataclasses import replace
-from itertools import count
 
-import pandas as pd
 import pytest
 
 from dpviz.app.class_mode import ClassMode
-from dpviz.app.jobs import DONE, FAILED, RUNNING, STOPPED, STOPPING, FigureJob
+from dpviz.app.jobs import figure as figure_module
+from dpviz.app.jobs.job import STOPPED, STOPPING
 from dpviz.app.papers_page import PapersConfig
 from dpviz.app.session import read_link
 from dpviz.papers.catalogue import PAPERS, find_figure
@@ -28,11 +26,16 @@ def texts(app):
     return " ".join(each.value for each in app.markdown)
 
 
+def shown_job(app):
+    paper, figure, size, seeds = app.session_state["papers config"].chosen
+    return app.session_state["papers jobs"].get((paper.key, figure.key, size, seeds))
+
+
 @pytest.fixture
 def slow_figures(monkeypatch):
     """Figures measure no seed before the event is set."""
-    go, measure = threading.Event(), FigureJob._work
-    monkeypatch.setattr(FigureJob, "_work", lambda job: go.wait(20) and measure(job))
+    go, measure = threading.Event(), figure_module.measure_seeds
+    monkeypatch.setattr(figure_module, "measure_seeds", lambda job: go.wait(20) and measure(job))
     yield go
     go.set()
 
@@ -68,7 +71,7 @@ def test_a_larger_run_waits_for_a_press_shows_its_progress_and_can_be_stopped(sl
     good(app.button(key="papers stop").click().run())
     assert app.get("progress")[0].proto.text.startswith("Stopping after this seed: 0 of 2 seeds")
     slow_figures.set()
-    until(lambda: next(iter(app.session_state["papers jobs"].values())).state == STOPPED, "the end of the seed")
+    until(lambda: shown_job(app).state == STOPPED, "the end of the seed")
     assert "Stopped after 0 of 2 seeds" in texts(good(app.run()))
     assert app.button(key="papers again")
     assert query_of(app) == {"paper": "psd", "figure": "3", "size": "paper", "seeds": "2"}
@@ -85,65 +88,12 @@ def test_the_page_says_what_runs_and_for_how_long_and_that_one_seed_is_too_few()
 def test_a_small_run_starts_by_itself_and_another_figure_ends_it(slow_figures):
     app = good(papers_app(paper="psd", figure="7a"))
     assert app.button(key="papers stop")
-    first = next(iter(app.session_state["papers jobs"].values()))
+    first = shown_job(app)
     app.radio(key="papers figure psd").set_value("2")
     slow_figures.set()
     good(app.run())
     assert app.header[0].value.startswith("Figure 2: ")
     assert first.state in (STOPPING, STOPPED)
-
-
-def test_a_job_measures_seed_by_seed_and_keeps_those_that_are_done():
-    paper, figure = find_figure("psd", "2")
-    job = FigureJob(paper, figure, "small", 1, {})
-    assert (job.state, job.run()) == (RUNNING, None)
-    job.start(20)
-    assert (job.state, job.run().verdicts[0].answer) == (DONE, "holds")
-    failed = FigureJob(paper, figure, "none", 1, {})
-    failed.start(20)
-    assert (failed.state, failed.error) == (FAILED, "This figure has no size 'none'; it has small.")
-
-
-class Measured:
-    """A figure whose rows are numbered in the order of their measuring; two jobs measure their first seeds at the same time."""
-
-    def __init__(self, jobs=2):
-        self.numbers, self.together = count(), threading.Barrier(jobs)
-        paper, figure = find_figure("psd", "2")
-        self.figure = paper, replace(figure, exact=False, prepare=lambda: self.measure)
-
-    def measure(self, seed):
-        if seed == 1:
-            self.together.wait(20)
-        return pd.DataFrame({"number": [next(self.numbers)]})
-
-
-def test_sessions_that_measure_at_once_show_the_same_rows_and_each_seed_once():
-    known, measured = {}, Measured()
-    jobs = [FigureJob(*measured.figure, "small", 30, known) for _ in range(2)]
-    for job in jobs:
-        job.start()
-    until(lambda: all(job.state == DONE for job in jobs), "both runs")
-    first, second = (job.run().table for job in jobs)
-    assert first["seed"].tolist() == list(range(1, 31))
-    pd.testing.assert_frame_equal(first, second)
-    third = FigureJob(*measured.figure, "small", 20, known)
-    assert third.state == DONE  # it measures nothing
-    pd.testing.assert_frame_equal(third.run().table, first[:20])
-
-
-def test_a_stopped_run_keeps_the_seed_that_it_measured_and_another_goes_on_from_it():
-    known, measured = {}, Measured()
-    job = FigureJob(*measured.figure, "small", 3, known)
-    job.start()
-    job.stop(wait=False)
-    assert (job.state, job.run()) == (STOPPING, None)
-    measured.together.wait(20)
-    until(lambda: job.state == STOPPED, "the end of the seed")
-    assert job.run().table["seed"].tolist() == [1]
-    job = FigureJob(*measured.figure, "small", 3, known)
-    job.start(20)
-    assert job.run().table["number"].tolist() == [0, 1, 2]
 
 
 def test_in_a_class_a_link_to_more_than_the_small_size_says_what_is_shown(monkeypatch):
@@ -154,17 +104,6 @@ def test_in_a_class_a_link_to_more_than_the_small_size_says_what_is_shown(monkey
     assert "smallest size of each figure" in large[0]
     assert papers_app(paper="psd", figure="3", seeds="50").warning
     assert not papers_app(paper="psd", figure="3", seeds="2").warning
-
-
-def test_in_a_class_a_run_that_takes_too_long_keeps_its_seeds_and_says_so(monkeypatch):
-    monkeypatch.setattr("dpviz.app.class_mode._mode", ClassMode(code=None, memory=math.inf))
-    monkeypatch.setattr("dpviz.app.class_limits.SECONDS_OF_STUDY", 0.0)
-    known = {1: Measured(1).figure[1].one_seed()(1)}
-    job = FigureJob(*Measured(1).figure, "small", 3, known)
-    job.start(20)
-    assert (job.state, job.made) == (FAILED, 1)
-    assert "that a class allows" in job.error
-    assert job.run().table["seed"].tolist() == [1]
 
 
 def test_every_figure_has_a_link():

@@ -11,8 +11,9 @@ import shapely
 from streamlit.testing.v1 import AppTest
 
 from dpviz.amounts import format_decimal
-from dpviz.app import live, live_controls
+from dpviz.app import live_controls
 from dpviz.app.components.panes import FAILED
+from dpviz.app.jobs.live import LiveRuns
 from dpviz.app.points import strip, teach
 from dpviz.mechanisms import Identity
 from dpviz.release.intervals import ASSUMED, NONE_TO_ALL
@@ -305,8 +306,8 @@ def test_a_public_file_of_polygons_says_where_people_can_be():
 
 def test_play_shows_a_run_that_takes_longer_than_the_page_waits_before_it_takes_the_next(monkeypatch):
     app = fine(points_app(SMALL))
-    serve, ready = live.LiveRuns._serve, Event()
-    monkeypatch.setattr(live.LiveRuns, "_serve", lambda runs, run: ready.wait(60) and serve(runs, run))
+    serve, ready = LiveRuns._serve, Event()
+    monkeypatch.setattr(LiveRuns, "_serve", lambda runs, run: ready.wait(60) and serve(runs, run))
     monkeypatch.setattr(live_controls, "PATIENCE", 0.0)
     press(app, "play")
     assert abouts(app)[-1].endswith("run 1"), "run 2 is not ready, so that the picture before it stays"

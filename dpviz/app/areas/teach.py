@@ -22,7 +22,6 @@ from dpviz.app.areas.tabs import ASK_TAB, describe_sum, key_figures, offer_no_re
 from dpviz.app.code import show_release_code
 from dpviz.app.components.panes import Chosen
 from dpviz.app.contrasts import show_contrasts
-from dpviz.app.live import LiveRuns
 from dpviz.app.live_controls import LiveControls
 from dpviz.app.more_about_maps import more_about_maps
 from dpviz.app.session import is_dark
@@ -59,11 +58,7 @@ MOST_REGIONS = 2_000_000  # regions of all runs that a session keeps
 _STREETS = "street map of areas"
 
 
-class AreaRuns(LiveRuns):
-    """The runs of the Areas page."""
-
-
-LIVE = LiveControls(page_state=AREAS, kind=AreaRuns, weigh=lambda what: float(len(what.release.count)), room=MOST_REGIONS)
+LIVE = LiveControls(page_state=AREAS, weigh=lambda what: float(len(what.release.count)), room=MOST_REGIONS)
 RUNS = TwoRuns(live=LIVE, run_of=RELEASES.run, has_frame=lambda what, data: what.data.counts.regions == data.counts.regions)
 
 

@@ -12,7 +12,7 @@ from dpviz.amounts import format_decimal
 from dpviz.app.compare.earlier import is_first_look
 from dpviz.app.compare.figures import shown_figure, shown_workload
 from dpviz.app.compare.state import MOST_PICKED, Pick, middle_of, picks, settle_pick
-from dpviz.app.jobs import RUNNING, StudyJob
+from dpviz.app.jobs.study import StudyJob, table_of
 from dpviz.app.state.readers import list_words
 from dpviz.arrays import Floats
 from dpviz.evaluation.tables import summary
@@ -97,7 +97,7 @@ def _describe_equal(private: str, epsilon: float, ends: tuple[float, float]) -> 
 
 def list_contrasts(job: StudyJob) -> list[str]:
     """List the labels of configurations that have no ε."""
-    return [label for label, mechanism in job.study.mechanisms.items() if not mechanism.spends]
+    return [label for label, mechanism in job.of.study.mechanisms.items() if not mechanism.spends]
 
 
 def shown_picks(job: StudyJob) -> list[Pick]:
@@ -107,12 +107,12 @@ def shown_picks(job: StudyJob) -> list[Pick]:
     a study runs, and where a release takes long, nothing is shown that was not picked. A first look does not ask how long they took, which
     differs from computer to computer.
     """
-    if (picked := picks(job)) or job.state == RUNNING:
+    if (picked := picks(job)) or not job.has_ended:
         return picked
-    table, figure = job.table(), shown_figure(job.config[1])
+    table, figure = table_of(job), shown_figure(job.of.config[1])
     if not len(table):
         return []
-    rows = summary(table[table["workload"] == shown_workload(job.study.questions.names(), figure)])
+    rows = summary(table[table["workload"] == shown_workload(job.of.study.questions.names(), figure)])
     rows = rows[rows["figure"] == figure]
     ranked = rank_at_middle(_comparable(rows))
     pairs = [(str(label), float(epsilon)) for label, epsilon in zip(ranked["label"], ranked["epsilon"], strict=True)]
@@ -130,7 +130,7 @@ def _pair_contrasts(job: StudyJob, rows: pd.DataFrame) -> list[Pick]:
         return []
     best, epsilon, ends = next(iter(equal.values()))
     wanted = math.log(min(max(epsilon, ends[0]), ends[1]))
-    nearest = min(map(float, job.study.epsilons), key=lambda each: abs(math.log(each) - wanted))
+    nearest = min(map(float, job.of.study.epsilons), key=lambda each: abs(math.log(each) - wanted))
     return [(best, nearest), *(settle_pick(job, (label, nearest)) for label in equal)]
 
 

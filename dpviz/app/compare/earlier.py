@@ -14,7 +14,9 @@ import streamlit as st
 from dpviz.app import cached
 from dpviz.app.class_mode import is_class, refuse_in_class
 from dpviz.app.compare.state import COMPARE, JOB, OWN, CompareConfig, CompareData, job, study_of
-from dpviz.app.jobs import DONE, RUNNING, KnownRows, StudyJob, study_id
+from dpviz.app.jobs.job import DONE
+from dpviz.app.jobs.results import Results
+from dpviz.app.jobs.study import StudyJob, make_study_job, study_id, table_of
 from dpviz.app.session import read_link, show_error, to_query
 from dpviz.errors import DpvizError, InputError
 from dpviz.evaluation.compare import compare
@@ -45,7 +47,7 @@ class LoadedTable:
 
     Attributes:
         fingerprint: of the study.
-        rows: the rows, as `StudyJob` takes them.
+        rows: the rows, as `make_study_job` takes them.
         config: the configuration of the study; None if the table does not state it, as for data of one's own.
     """
 
@@ -58,7 +60,7 @@ class LoadedTable:
         return self.fingerprint == study.fingerprint and _has_runs(study, self.rows)
 
 
-def known_rows(study: Study, data: CompareData) -> KnownRows | None:
+def known_rows(study: Study, data: CompareData) -> Results | None:
     """Return the rows that sessions share for a study on a sample; None for data of one's own, which stay in their session."""
     return cached.sample_study_rows(study.fingerprint) if is_shared(data) else None
 
@@ -91,11 +93,11 @@ def has_earlier_rows(study: Study, data: CompareData) -> bool:
 def _sources(study: Study, data: CompareData) -> Iterator[tuple[list[dict[str, Any]], bool]]:
     """Yield lists of rows with the fingerprint of a study, and whether this server made them; a loaded table comes last."""
     for study_job in filter(None, (job(), *reversed(st.session_state.get(BEFORE, ())))):
-        if study_job.study.fingerprint == study.fingerprint:
-            yield study_job.rows, study_job.is_shared
+        if study_job.of.study.fingerprint == study.fingerprint:
+            yield list(study_job.results), study_job.is_shared
     loaded, shared = loaded_table(), known_rows(study, data)
     if shared is not None:
-        yield shared.rows(), True
+        yield shared.values(), True
     if loaded is not None and loaded.fingerprint == study.fingerprint:
         yield loaded.rows, False
 
@@ -124,19 +126,18 @@ def show_study(study: Study, data: CompareData, rows: list[dict[str, Any]] | Non
 
 def stop_study(study_job: StudyJob) -> None:
     """Stop the study of this session, and keep its rows. If another session follows it as well, it goes on there."""
-    cached.keeper().end(study_job)
-    if study_job.is_held:
-        config, data = study_job.config
-        st.session_state[JOB] = StudyJob(study_job.study, (config, data), study_job.rows, study_job.known_rows, is_shared=True)
+    if cached.keeper().end(study_job):
+        of = study_job.of
+        st.session_state[JOB] = make_study_job(of.study, of.config, study_job.results, of.known, is_shared=True)
     else:
         study_job.stop()
-    if COMPARE.config().study == study_job.id:
-        COMPARE.change_for_good(study=study_job.study.fingerprint)
+    if COMPARE.config().study == study_job.key:
+        COMPARE.change_for_good(study=study_job.of.study.fingerprint)
 
 
 def _new_job(study: Study, data: CompareData, rows: list[dict[str, Any]] | None = None) -> StudyJob:
     earlier, may_share = earlier_rows(study, data) if rows is None else (rows, is_shared(data))
-    return StudyJob(study, (COMPARE.config(), data), earlier, known_rows(study, data), is_shared=may_share)
+    return make_study_job(study, (COMPARE.config(), data), earlier, known_rows(study, data), is_shared=may_share)
 
 
 def _keep_before() -> None:
@@ -154,12 +155,12 @@ def remember_study(study: Study, data: CompareData) -> None:
 def name_shown_study() -> None:
     """Write the study that is shown into the page's configuration, if it is the one chosen on the left and this server made its rows."""
     study_job, config = job(), COMPARE.config()
-    if study_job is None or is_first_look(study_job) or not study_job.is_shared or not study_job.config[0].same_study(config):
+    if study_job is None or is_first_look(study_job) or not study_job.is_shared or not study_job.of.config[0].same_study(config):
         return
-    if study_job.state in (RUNNING, DONE):
-        COMPARE.change_for_good(study=study_job.id)
-    elif not config.study.startswith(study_job.study.fingerprint):
-        COMPARE.change_for_good(study=study_job.study.fingerprint)
+    if study_job.state == DONE or not study_job.has_ended:
+        COMPARE.change_for_good(study=study_job.key)
+    elif not config.study.startswith(study_job.of.study.fingerprint):
+        COMPARE.change_for_good(study=study_job.of.study.fingerprint)
 
 
 def start_when_shown() -> None:
@@ -177,9 +178,9 @@ def find_again(study: Study, data: CompareData) -> None:
     study_job, loaded, is_restored = job(), loaded_table(), st.session_state.pop(RESTORED, False)
     if loaded is not None and loaded.belongs_to(study):
         runs = {row["run"] for row in loaded.rows}
-        is_new = study_job is None or is_restored or study_job.study.fingerprint != study.fingerprint
-        is_new = is_new or study_job is None or not runs <= {row["run"] for row in study_job.rows}
-        if is_new and (study_job is None or study_job.state != RUNNING):
+        is_new = study_job is None or is_restored or study_job.of.study.fingerprint != study.fingerprint
+        is_new = is_new or study_job is None or not runs <= {row["run"] for row in study_job.results}
+        if is_new and (study_job is None or study_job.has_ended):
             _show_rows(study, data)
     elif study_job is None and is_shared(data):
         _show_named(study, data)
@@ -192,7 +193,7 @@ def _show_named(study: Study, data: CompareData) -> None:
     """
     named = COMPARE.config().study
     is_same, found = named == study_id(study), cached.shared_studies().find(named)
-    if found is not None and (is_same or found.state == RUNNING) and cached.keeper().take(found):
+    if found is not None and (is_same or found.is_running) and cached.keeper().take(found):
         st.session_state[JOB] = found
     elif named.startswith(study.fingerprint):
         _show_rows(study, data)
@@ -208,24 +209,22 @@ def show_first_look(study: Study, data: CompareData) -> None:
     It shows the same whatever other sessions have made. The releases take under a second, once on this server.
     """
     config, study_job, known = COMPARE.config(), job(), known_rows(study, data)
-    is_free = study_job is None or (is_first_look(study_job) and not study_job.config[0].same_study(config))
+    is_free = study_job is None or (is_first_look(study_job) and not study_job.of.config[0].same_study(config))
     if known is None or not config.is_usual or config.study or not is_free:
         return
     show_study(study, data, _rows_of(study_of(data, replace(config, steps=LOOK_STEPS, repeats=LOOK_REPEATS)), known))
     st.session_state[FIRST_LOOK] = job()
 
 
-def _rows_of(study: Study, known: KnownRows) -> list[dict[str, Any]]:
+def _rows_of(study: Study, known: Results) -> list[dict[str, Any]]:
     """Return the rows of a small study; those that are not known yet are made, and known from then on."""
     runs = {run.id for run in study.runs()}
-    rows = [row for row in known.rows() if row["run"] in runs]
+    rows = [row for row in known.values() if row["run"] in runs]
     done = pd.DataFrame(rows)
     if finished_runs(study, done) == runs:
         return rows
     with st.spinner("A first look ..."):
-        for row in compare(study, done=done):
-            known.add(row)
-            rows.append(row)
+        rows.extend(known.keep((row["run"], row["workload"]), row) for row in compare(study, done=done))
     return rows
 
 
@@ -266,7 +265,7 @@ def table_with_link(study_job: StudyJob) -> pd.DataFrame:
 
     Data of one's own are in no link, so their tables have no such column.
     """
-    shown, config, table = COMPARE.config(), study_job.config[0], study_job.table()
+    shown, config, table = COMPARE.config(), study_job.of.config[0], table_of(study_job)
     config = shown if shown.source == config.source and config.same_study(shown) else config
     return table if config.source == OWN else table.assign(link=urlencode(to_query(replace(config, study="", camera=None))))
 

@@ -15,7 +15,7 @@ from itertools import repeat
 import streamlit as st
 
 from dpviz.app.compare.state import COMPARE
-from dpviz.app.jobs import StudyJob
+from dpviz.app.jobs.study import StudyJob
 from dpviz.evaluation.study import Study
 from dpviz.families import Family
 from dpviz.mechanisms.base import GAUSSIAN, AnyMechanism
@@ -33,8 +33,8 @@ def keep_looks(study: Study) -> None:
 
 def looks_of(study_job: StudyJob) -> dict[str, Look]:
     """Return the look of each configuration of a study, by its name on screen."""
-    study = study_job.study
-    return looks_by_label(study.mechanisms, study_job.config[0].family, COMPARE.config().looks, study.gaussian)
+    study = study_job.of.study
+    return looks_by_label(study.mechanisms, study_job.of.config[0].family, COMPARE.config().looks, study.gaussian)
 
 
 def looks_by_label(

@@ -20,7 +20,7 @@ from dpviz.app.compare.state import (
     is_in_address,
     possible_picks,
 )
-from dpviz.app.jobs import StudyJob
+from dpviz.app.jobs.study import StudyJob, release_of
 from dpviz.app.session import is_dark, show_error, widget_for
 from dpviz.app.streets import streets_wanted
 from dpviz.errors import DpvizError
@@ -42,8 +42,8 @@ def side_by_side(job: StudyJob, data: CompareData) -> None:
         st.info("Click a point of the chart, or choose configurations here: their releases are repeated from their seeds.")
         _pick_controls(job, picked)
         return
-    repeat = min(COMPARE.config().repeat, job.study.repeats)
-    runs = {(run.label, float(run.budget.epsilon)): run for run in job.study.runs() if run.repeat == repeat}
+    repeat = min(COMPARE.config().repeat, job.of.study.repeats)
+    runs = {(run.label, float(run.budget.epsilon)): run for run in job.of.study.runs() if run.repeat == repeat}
     releases = _repeat_releases(job, {pick: runs[pick] for pick in picked})
     if releases:
         with st.container(key="multiples", gap="xsmall"):
@@ -52,9 +52,9 @@ def side_by_side(job: StudyJob, data: CompareData) -> None:
     with left:
         _pick_controls(job, picked)
     with right:
-        if job.study.repeats > 1:
-            about, key = "Each repeat has noise of its own.", f"compare repeat {job.study.repeats}"
-            st.slider("Repeat", 1, job.study.repeats, help=about, **widget_for(key, repeat, lambda value: COMPARE.change(repeat=value)))
+        if job.of.study.repeats > 1:
+            about, key = "Each repeat has noise of its own.", f"compare repeat {job.of.study.repeats}"
+            st.slider("Repeat", 1, job.of.study.repeats, help=about, **widget_for(key, repeat, lambda value: COMPARE.change(repeat=value)))
     st.caption("Simulations with seeded noise: the same releases that the study measured, repeated from their seeds.")
 
 
@@ -64,7 +64,7 @@ def _repeat_releases(job: StudyJob, runs: dict[Pick, Run]) -> dict[str, Any]:
     for pick, run in runs.items():
         title = describe_pick(job, pick)
         try:
-            releases[title] = job.release(run)
+            releases[title] = release_of(job, run)
         except DpvizError as error:
             show_error(f"{title}: {error}")
     return releases

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -15,6 +16,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from dpviz.app.cached import keeper
+from dpviz.app.class_limits import Check
 from dpviz.app.class_mode import is_class
 from dpviz.app.code import OF_STUDY, show_code
 from dpviz.app.compare.answer import describe_answer, describe_contrasts, equal_epsilons, list_contrasts, shown_picks
@@ -67,7 +69,9 @@ from dpviz.app.compare.state import (
 from dpviz.app.components.panes import load_deck
 from dpviz.app.fields import in_range, show_lock, show_problem, start_checks
 from dpviz.app.first_row import forget_button, show_forgotten
-from dpviz.app.jobs import DONE, FAILED, RUNNING, STOPPED, InverseJob, StudyJob
+from dpviz.app.jobs.job import DONE, FAILED, STOPPED, WAITING
+from dpviz.app.jobs.search import SearchJob, make_search_job, searched_label
+from dpviz.app.jobs.study import StudyJob, table_of
 from dpviz.app.ledger import record_public_look
 from dpviz.app.session import accept_presses, serve_press, show_error, show_refusal, show_refused_link
 from dpviz.app.state.readers import list_words
@@ -77,7 +81,7 @@ from dpviz.evaluation.study import Study
 from dpviz.evaluation.tables import csv_text, frontier, summary
 from dpviz.mechanisms.base import AnyMechanism
 from dpviz.publishing.code import write_study_python
-from dpviz.publishing.dry_run import WantedError
+from dpviz.publishing.dry_run import FoundEpsilon, WantedError, find_epsilon
 from dpviz.publishing.study_config import study_to_toml
 from dpviz.view.escape import html, markdown
 from dpviz.view.study_charts import (
@@ -100,7 +104,7 @@ _STYLE = (  # no fading while a study runs; the buttons of the chart lie in its 
     "<style>.st-key-study [data-stale='true'] { opacity: 1 !important; transition: none !important; }"
     ".st-key-study [data-testid='stElementToolbar'] { top: 0 !important; }</style>"
 )
-_STATE_WORDS = {"stopped": "Stopped", "done": "Done", "failed": "Failed"}
+_STATE_WORDS = {"stopping": "Stopping", "stopped": "Stopped", "done": "Done", "failed": "Failed"}
 TABS = MAPS, LEVELS, SIZES, PARTS_TAB, TIME, INVERSE, TABLE = (
     "On the map",
     "By level",
@@ -119,7 +123,7 @@ CHANGED = "Data, mechanisms or budgets on the left have changed since this study
 NO_STUDY = "What is chosen on the left makes no study yet: the one shown here was made before."
 CONTRASTS = "A method without ε is a contrast: its error is the same at every ε, and no ε bounds what it reveals."
 NO_FIGURE = "These runs have no such figure: they were made before it was measured. Choose another error, or start the study again."
-WAITING = "Another study of this class is running: this one begins when it has ended."
+WAIT = "Another study of this class is running: this one begins when it has ended."
 COLUMNS = {
     "label": "Configuration",
     "settings": "Settings",
@@ -160,7 +164,7 @@ def compare_page() -> None:
         _show_results(study_job, NO_STUDY if data is None else "" if is_current(study_job, data) else CHANGED)
     else:
         study_job.stop(wait=False)
-        config, data = study_job.config
+        config, data = study_job.of.config
         st.info(
             f"The study of {markdown(data.title)} is not shown any more: these data are no longer open in Teach as public ones."
             f" Open them there on the {config.kind} page to see it again, or start another study."
@@ -207,7 +211,7 @@ def _start_button(study: Study | None, data: CompareData | None) -> None:
         label = "Resume the study" if is_begun and study_job is not None and not is_first_look(study_job) else label
     if is_done:
         about += " All of them are made. Another seed draws new noise."
-    is_locked, is_running = show_lock(), state == RUNNING
+    is_locked, is_running = show_lock(), study_job is not None and not study_job.has_ended
     with st.container(horizontal=True, vertical_alignment="center"):
         pressed = st.button(label, type="primary", disabled=is_locked or study is None or is_running or is_done, key="draw")
         if study is not None and data is not None and (config := study_config_of(study, data, COMPARE.config())) is not None:
@@ -217,7 +221,7 @@ def _start_button(study: Study | None, data: CompareData | None) -> None:
             show_code(write_study_python(config), toml, note=OF_STUDY)
         if about:
             st.caption(about, width="content")
-    is_shown = is_chosen and state in (DONE, RUNNING)
+    is_shown = is_chosen and (is_done or is_running)
     wanted = st.session_state.pop(WANTED, False) and not is_shown
     if (pressed or wanted) and not is_locked and study is not None and data is not None:
         serve_press("compare", lambda: _start_study(study, data), "Starting ...")
@@ -238,7 +242,7 @@ def _start_study(study: Study, data: CompareData) -> None:
     """
     before = job()
     on_maps = [] if before is None else shown_picks(before)
-    if before is not None and len(on_maps) < min(MOST_PICKED - 1, len(before.study.mechanisms)):
+    if before is not None and len(on_maps) < min(MOST_PICKED - 1, len(before.of.study.mechanisms)):
         on_maps = []
     remember_study(study, data)
     started = start_study(study, data, FIRST_ROWS)
@@ -264,7 +268,7 @@ def _show_introduction(data: CompareData | None) -> None:
 
 def _show_results(study_job: StudyJob, note: str) -> None:
     """Show the chart, which follows a running study, and the tabs under it; `note` says why it is not the study on the left, or is ""."""
-    config, data = study_job.config
+    config, data = study_job.of.config
     if not record_public_look(data):
         return
     with st.container():  # always there, so that the fragment below keeps its place in the page
@@ -272,34 +276,34 @@ def _show_results(study_job: StudyJob, note: str) -> None:
             st.caption(f":orange[{markdown(note)}]")
         if config.source == OWN:
             st.caption("This study is kept for this session only: download study.csv under *Table*, and load it again on the left.")
-    state, table = study_job.state, study_job.table()
+    was_running, table = not study_job.has_ended, table_of(study_job)
     st.html(_STYLE)
     with st.container(key="study", gap="xsmall"):
-        st.fragment(_show_progress_and_chart, run_every=TICK if state == RUNNING else None)(study_job, data, state, len(table))
+        st.fragment(_show_progress_and_chart, run_every=TICK if was_running else None)(study_job, data, was_running, len(table))
     if not len(table):
         return
     compare_tabs(study_job, data, summary(table), lambda: side_by_side(study_job, data))
 
 
-def _show_progress_and_chart(study_job: StudyJob, data: CompareData, state: str, rows_shown: int) -> None:
+def _show_progress_and_chart(study_job: StudyJob, data: CompareData, was_running: bool, rows_shown: int) -> None:
     """Show the progress and the chart of a study. The whole page is run again when the first rows arrive and when the study ends.
 
     Args:
         study_job: the study.
         data: the data of the study.
-        state: state of the study when the whole page was drawn.
+        was_running: whether the study was running when the whole page was drawn.
         rows_shown: number of rows when the whole page was drawn.
     """
-    if (state == RUNNING and study_job.state != RUNNING) or (not rows_shown and len(study_job.table())):
+    if (was_running and study_job.has_ended) or (not rows_shown and len(table_of(study_job))):
         st.rerun()
-    table, answer = study_job.table(), st.container()
+    table, answer = table_of(study_job), st.container()
     *columns, end = st.columns([3, 3, 2], vertical_alignment="bottom")
-    figure, workload = figure_controls(study_job.study.questions.names(), data, columns)
+    figure, workload = figure_controls(study_job.of.study.questions.names(), data, columns)
     with end:
         _show_progress(study_job)
     if not len(table):
-        first = WAITING if study_job.is_waiting else "The first releases are being made ..."
-        answer.caption(first if study_job.state == RUNNING else "No release was made yet.")
+        first = WAIT if study_job.state == WAITING else "The first releases are being made ..."
+        answer.caption("No release was made yet." if study_job.has_ended else first)
         return
     rows = summary(table[table["workload"] == workload])
     rows = rows[rows["figure"] == figure].reset_index(drop=True)
@@ -307,7 +311,7 @@ def _show_progress_and_chart(study_job: StudyJob, data: CompareData, state: str,
         with answer:
             _show_answer(study_job, rows, figure, workload)
         pick(study_job, _show_chart(rows, figure, workload, study_job))
-        _show_accounting(study_job.study.mechanisms, study_job.study.gaussian, data)
+        _show_accounting(study_job.of.study.mechanisms, study_job.of.study.gaussian, data)
     else:
         st.info(NO_FIGURE)
     if COMPARE.config() != st.session_state.get(CONFIG_SHOWN):
@@ -316,7 +320,7 @@ def _show_progress_and_chart(study_job: StudyJob, data: CompareData, state: str,
 
 def _show_answer(study_job: StudyJob, rows: pd.DataFrame, figure: str, workload: str) -> None:
     """Say in a sentence which configuration loses least; while the study runs, that this may change."""
-    data: CompareData = study_job.config[1]
+    data: CompareData = study_job.of.config[1]
     text = describe_answer(rows, figure_unit(figure, data, workload), workload_words(workload, data))
     looks_first = study_job.state == STOPPED and is_first_look(study_job)
     so_far = "" if study_job.state == DONE else ", a first look" if looks_first else ", so far"
@@ -327,7 +331,7 @@ def _show_answer(study_job: StudyJob, rows: pd.DataFrame, figure: str, workload:
 
 def _show_chart(rows: pd.DataFrame, figure: str, workload: str, study_job: StudyJob) -> Pick | None:
     """Show the figure against epsilon, and its definition; return the configuration and epsilon of a point that was clicked."""
-    data: CompareData = study_job.config[1]
+    data: CompareData = study_job.of.config[1]
     scale, title = FIGURES[figure].scale, figure_title(figure, data, workload)
     looks, where = looks_of(study_job), workload_words(workload, data)
     chart = error_by_epsilon(rows, frontier(rows), title, where, height=HEIGHT_ABOVE, scale=scale, looks=looks)
@@ -351,8 +355,8 @@ def _show_progress(study_job: StudyJob) -> None:
     words = "A first look, made" if state == STOPPED and is_first_look(study_job) else _STATE_WORDS.get(state, "Running")
     text = f"{words}: {study_job.made:,} of {number_of(study_job.total, 'release')}"
     with st.container(horizontal=True, vertical_alignment="bottom", key="progress"):
-        st.progress(min(study_job.made / study_job.total, 1.0), text)
-        is_stopped = state == RUNNING and st.button("Stop", key="stop study")
+        st.progress(study_job.share, text)
+        is_stopped = study_job.is_running and st.button("Stop", key="stop study")
     if is_stopped:
         with st.spinner("Stopping ..."):
             stop_study(study_job)
@@ -397,7 +401,7 @@ def compare_tabs(study_job: StudyJob, data: CompareData, rows: pd.DataFrame, map
         SIZES: lambda: _show_by_size(study_job, rows),
         PARTS_TAB: lambda: _show_parts(study_job, data, rows),
         TIME: lambda: _show_times(study_job, rows),
-        INVERSE: lambda: inverse_block(data, _with_epsilon(study_job.study.mechanisms)),
+        INVERSE: lambda: inverse_block(data, _with_epsilon(study_job.of.study.mechanisms)),
         TABLE: lambda: _show_table(study_job, data, rows),
     }
     names = tabs_of(compared_of(data))
@@ -425,7 +429,7 @@ def _epsilon_control(rows: pd.DataFrame, key: str) -> float:
 
 def _show_by_level(study_job: StudyJob, rows: pd.DataFrame) -> None:
     """Show the chosen error measure by zoom level (points) or by geographic level (trips)."""
-    data: CompareData = study_job.config[1]
+    data: CompareData = study_job.of.config[1]
     epsilon, figure = _epsilon_control(rows, "level"), shown_figure(data)
     rows = rows[(rows["epsilon"] == epsilon) & (rows["figure"] == figure)]
     rows, title, by, about = compared_of(data).by_level(rows)
@@ -435,7 +439,7 @@ def _show_by_level(study_job: StudyJob, rows: pd.DataFrame) -> None:
 
 def _show_by_size(study_job: StudyJob, rows: pd.DataFrame) -> None:
     """Show the chosen error measure by the true count."""
-    data: CompareData = study_job.config[1]
+    data: CompareData = study_job.of.config[1]
     epsilon, figure = _epsilon_control(rows, "size"), shown_figure(data)
     rows = rows[(rows["epsilon"] == epsilon) & (rows["figure"] == figure) & rows["workload"].str.startswith("size ")]
     rows = rows.assign(x=rows["workload"].map(lambda name: int(name.removeprefix("size ").split("-")[0])))
@@ -455,7 +459,7 @@ def _show_lines(rows: pd.DataFrame, title: str, figure: str, study_job: StudyJob
         study_job: the study.
         heading: title of the chart.
     """
-    data: CompareData = study_job.config[1]
+    data: CompareData = study_job.of.config[1]
     if not len(rows):
         st.info(NO_FIGURE)
         return
@@ -470,7 +474,7 @@ def _show_lines(rows: pd.DataFrame, title: str, figure: str, study_job: StudyJob
 
 def _show_parts(study_job: StudyJob, data: CompareData, rows: pd.DataFrame) -> None:
     epsilon = _epsilon_control(rows, "parts")
-    names = study_job.study.questions.names()
+    names = study_job.of.study.questions.names()
     workload = shown_workload(names, shown_figure(data))
     rows = rows[(rows["epsilon"] == epsilon) & (rows["workload"] == workload) & rows["figure"].isin(PARTS)].reset_index(drop=True)
     chart = parts_by_label(rows, epsilon, data.unit, workload_words(workload, data), looks=looks_of(study_job))
@@ -489,7 +493,7 @@ def _show_times(study_job: StudyJob, rows: pd.DataFrame) -> None:
 def _show_table(study_job: StudyJob, data: CompareData, rows: pd.DataFrame) -> None:
     """Show the summary of the chosen workload and figure, and means of further figures; offer all rows and the summary as files."""
     figure = shown_figure(data)
-    workload = shown_workload(study_job.study.questions.names(), figure)
+    workload = shown_workload(study_job.of.study.questions.names(), figure)
     further = [name for name in figures_of(data) if FIGURES[name].families and name != figure]
     table = summary_table(rows[rows["workload"] == workload], figure, further)
     equal = equal_epsilons(rows[(rows["workload"] == workload) & (rows["figure"] == figure)], list_contrasts(study_job))
@@ -497,7 +501,7 @@ def _show_table(study_job: StudyJob, data: CompareData, rows: pd.DataFrame) -> N
         best = next(iter(equal.values()))[0]
         found = table["label"].map({label: epsilon for label, (_, epsilon, _) in equal.items()})
         table.insert(len(COLUMNS), f"ε at which {best} is as useful", found)
-    accounting = table["label"].map({label: study_job.study.accounting(label) for label in study_job.study.mechanisms})
+    accounting = table["label"].map({label: study_job.of.study.accounting(label) for label in study_job.of.study.mechanisms})
     if accounting.any():
         table.insert(list(table.columns).index("delta") + 1, "Accounting", accounting)
     if len(table):
@@ -569,18 +573,24 @@ def inverse_block(data: CompareData, mechanisms: dict[str, AnyMechanism]) -> Non
             records = compared_of(data).rough_records(data.data)
             wanted = WantedError(error=error, level=level, delta=COMPARE.config().delta, records=records)
             if wanted.records is None or record_public_look(data):
-                started = InverseJob(question, data.data, mechanisms, wanted, COMPARE.config().gaussian())
+                gaussian = COMPARE.config().gaussian()
+
+                def find(label: str, check: Check) -> FoundEpsilon:
+                    how = replace(wanted, gaussian=label in gaussian)
+                    return find_epsilon(mechanisms[label], data.data, how, before_attempt=check)
+
+                started = make_search_job(question, mechanisms, find)
                 keeper().take(started)  # which stops the search before
                 st.session_state[FOUND] = started
                 started.start(SEARCH_WAIT)
-    search: InverseJob | None = st.session_state.get(FOUND)
-    if search is not None and search.question == question:
-        st.fragment(_show_answers, run_every=SEARCH_TICK if search.running else None)(search, data, search.running)
+    found: SearchJob | None = st.session_state.get(FOUND)
+    if found is not None and found.key == question:
+        st.fragment(_show_answers, run_every=SEARCH_TICK if found.is_running else None)(found, data, found.is_running)
     used = compared_of(data).used
     st.caption(f"Errors of noise alone, from the mechanisms and the public frame: {used}. Nothing is spent, and no study is needed.")
 
 
-def _show_answers(search: InverseJob, data: CompareData, was_running: bool) -> None:
+def _show_answers(search: SearchJob, data: CompareData, was_running: bool) -> None:
     """Show the epsilons found so far, and the progress of the search.
 
     Args:
@@ -588,18 +598,18 @@ def _show_answers(search: InverseJob, data: CompareData, was_running: bool) -> N
         data: data whose unit the table names.
         was_running: whether the search was running when the whole page was drawn.
     """
-    if was_running and not search.running:
+    if was_running and not search.is_running:
         st.rerun()
-    if search.running:
+    if search.is_running:
         left, right = st.columns([6, 1], vertical_alignment="center")
-        left.progress(search.share, f"{markdown(search.at)}: one ε after the other is tried ...")
+        left.progress(search.share, f"{markdown(searched_label(search))}: one ε after the other is tried ...")
         if right.button("Stop", key="stop inverse", width="stretch"):
             search.stop(wait=False)
             st.rerun()
-    elif search.at:
-        st.caption(f":orange[Stopped at {markdown(search.at)}: press *Find ε* to search again.]")
-    if search.rows:
-        rows = pd.DataFrame(search.rows)
+    elif searched_label(search):
+        st.caption(f":orange[Stopped at {markdown(searched_label(search))}: press *Find ε* to search again.]")
+    if found := list(search.results):
+        rows = pd.DataFrame(found)
         table = rows.drop(columns="note").rename(columns={"error": f"typical error there, noise alone ({data.unit})"})
         show_table(table.round(2))
         for note, rows_of_note in rows.groupby("note", sort=False):

@@ -15,7 +15,7 @@ import numpy as np
 import streamlit as st
 
 from dpviz.app.class_limits import refuse_large_study
-from dpviz.app.jobs import StudyJob
+from dpviz.app.jobs.study import StudyJob
 from dpviz.app.page_state import ConfigState
 from dpviz.app.state.readers import Camera, Reader, choice_reader, list_words, number_reader, read_camera, read_settings
 from dpviz.app.state.values import EVERYWHERE, LARGEST_DELTA, LARGEST_EPSILON, SMALLEST_DELTA, SMALLEST_EPSILON, STUDY_AREAS
@@ -373,22 +373,22 @@ def job() -> StudyJob | None:
 
 def still_public(study_job: StudyJob) -> bool:
     """Return whether the data of a study are a sample, or still loaded as public data in Teach."""
-    config, data = study_job.config
+    config, data = study_job.of.config
     loaded = config.offered_data() if config.source == OWN else data
     return loaded is not None and loaded.digest == data.digest
 
 
 def is_current(study_job: StudyJob, data: CompareData | None) -> bool:
     """Return whether a study is the one that is chosen on the left, on the data chosen there; `data` is None while they are missing."""
-    config, data_of_study = study_job.config
+    config, data_of_study = study_job.of.config
     return bool(data is not None and config.same_study(COMPARE.config()) and data.key == data_of_study.key)
 
 
 def is_in_address(study_job: StudyJob) -> bool:
     """Return whether the address of the page opens this study for somebody else: one on a sample, with the settings on the left."""
-    config, data = study_job.config
+    config, data = study_job.of.config
     shown: CompareConfig = COMPARE.config()
-    is_named = shown.study in (study_job.id, study_job.study.fingerprint) or (shown.is_usual and not shown.study)
+    is_named = shown.study in (study_job.key, study_job.of.study.fingerprint) or (shown.is_usual and not shown.study)
     return bool(data.is_shared and config.source != OWN and config.same_study(shown) and is_named)
 
 
@@ -400,13 +400,13 @@ def picks(study_job: StudyJob) -> list[Pick]:
 
 def possible_picks(study_job: StudyJob) -> Iterator[Pick]:
     """Return every pair of configuration and epsilon of a study; of a configuration without ε only one."""
-    pairs = ((label, float(epsilon)) for label in study_job.study.mechanisms for epsilon in study_job.study.epsilons)
+    pairs = ((label, float(epsilon)) for label in study_job.of.study.mechanisms for epsilon in study_job.of.study.epsilons)
     return (pick for pick in pairs if settle_pick(study_job, pick) == pick)
 
 
 def settle_pick(study_job: StudyJob, pick: Pick) -> Pick:
     """Return a pick as it is, or with the middle ε of the study if the configuration has no ε, as its releases are alike at every ε."""
-    return pick if _spends(study_job, pick) else (pick[0], middle_of(map(float, study_job.study.epsilons)))
+    return pick if _spends(study_job, pick) else (pick[0], middle_of(map(float, study_job.of.study.epsilons)))
 
 
 def middle_of(epsilons: Iterable[float]) -> float:
@@ -420,7 +420,7 @@ def middle_of(epsilons: Iterable[float]) -> float:
 
 
 def _spends(study_job: StudyJob, pick: Pick) -> bool:
-    mechanism = study_job.study.mechanisms.get(pick[0])
+    mechanism = study_job.of.study.mechanisms.get(pick[0])
     return mechanism is None or mechanism.spends
 
 

@@ -10,7 +10,6 @@ from streamlit.delta_generator import DeltaGenerator
 from dpviz.app.code import show_release_code
 from dpviz.app.components.panes import Chosen
 from dpviz.app.contrasts import show_contrasts
-from dpviz.app.live import LiveRuns
 from dpviz.app.live_controls import LiveControls
 from dpviz.app.more_about_maps import more_about_maps
 from dpviz.app.points.scales import public_density_top
@@ -60,11 +59,7 @@ _STREETS = "street map"
 _QUADTREE_LEVELS = 8  # of the quadtree with which contrasts are compared
 
 
-class PointRuns(LiveRuns):
-    """The runs of the Points page."""
-
-
-LIVE = LiveControls(page_state=POINTS, kind=PointRuns, weigh=lambda drawn: len(drawn.release.tree), room=MOST_NODES)
+LIVE = LiveControls(page_state=POINTS, weigh=lambda drawn: len(drawn.release.tree), room=MOST_NODES)
 RUNS = TwoRuns(live=LIVE, run_of=RELEASES.run, has_frame=lambda drawn, data: drawn.data.counts.domain == data.counts.domain)
 
 

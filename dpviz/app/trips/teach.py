@@ -12,7 +12,6 @@ from streamlit.delta_generator import DeltaGenerator
 from dpviz.app.code import show_release_code
 from dpviz.app.components.panes import Chosen
 from dpviz.app.contrasts import show_contrasts
-from dpviz.app.live import LiveRuns
 from dpviz.app.live_controls import LiveControls
 from dpviz.app.more_about_maps import more_about_maps
 from dpviz.app.session import is_dark
@@ -63,13 +62,7 @@ MOST_PAIRS = 3_000_000  # pairs of all runs that a session keeps
 _STREETS = "street map of trips"
 
 
-class TripRuns(LiveRuns):
-    """The runs of the Trips page."""
-
-
-LIVE = LiveControls(
-    page_state=TRIPS, kind=TripRuns, weigh=lambda what: float(sum(len(stage.count) for stage in what.release.stages)), room=MOST_PAIRS
-)
+LIVE = LiveControls(page_state=TRIPS, weigh=lambda what: float(sum(len(stage.count) for stage in what.release.stages)), room=MOST_PAIRS)
 RUNS = TwoRuns(
     live=LIVE,
     run_of=RELEASES.run,

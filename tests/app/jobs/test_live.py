@@ -6,8 +6,11 @@ from unittest.mock import Mock
 
 import pytest
 
-from dpviz.app import live as live_module
-from dpviz.app.live import LiveRuns, Results, StoppedError
+from dpviz.app.jobs import live as live_module
+from dpviz.app.jobs.job import StoppedError
+from dpviz.app.jobs.keeper import Keeper
+from dpviz.app.jobs.live import LiveRuns
+from dpviz.app.jobs.results import Results
 from dpviz.errors import SettingError
 from dpviz.mechanisms import Quadtree
 from dpviz.privacy.budget import PureBudget
@@ -144,7 +147,7 @@ class TestNewerQuestions:
 
     def test_of_questions_that_come_all_at_once_only_the_last_is_worked_on(self, live):
         works = [giving(number) for number in range(20)]
-        with live._changed:  # no run can begin before the last question
+        with live._lock:  # no run can begin before the last question
             for number, work in enumerate(works):
                 live.ask({number: work})
         live.wait(PATIENCE)
@@ -158,7 +161,7 @@ class TestNewerQuestions:
         for number in range(20):
             live.ask({number: giving(number)})
         assert live.started == 1
-        assert list(live.running.works) == [19]
+        assert list(live.running.of.works) == [19]
 
     def test_twenty_quick_questions_start_few_runs_and_the_last_one_is_answered(self, live, monkeypatch):
         monkeypatch.setattr(live_module, "SECONDS_BETWEEN", 0.25)
@@ -192,6 +195,15 @@ class TestStopping:
         live.stop()
         live.wait(PATIENCE)
         assert (live.running, live.started, live.result("second")) == (None, 1, None)
+
+    def test_a_run_that_ends_with_its_session_is_made_when_the_page_is_back(self, live, gate):
+        keeper = Keeper()
+        live.ask({"one": gate})
+        assert gate.began.wait(PATIENCE)
+        assert keeper.take(live.running)
+        keeper.stop_all()
+        assert answer(live, one=giving("made")) == ["made"]
+        assert not live.is_given_up("one")
 
     def test_stopping_nothing_changes_nothing(self, live):
         live.stop()
@@ -264,7 +276,7 @@ class TestInterruptedEntropy:
 
 
 def test_sessions_share_results_where_the_page_says_so():
-    shared, made = Results(lambda _: 1, 10), []
+    shared, made = Results(10), []
     works = {"question": lambda check: made.append(1) or len(made)}
     first, second, own = LiveRuns(), LiveRuns(), LiveRuns()
     for runs, where in ((first, shared), (second, shared), (own, None)):
