@@ -19,14 +19,14 @@ from dpviz.app.dataset_block import CURRENCIES, LARGEST_CAP, LARGEST_CAP_DELTA, 
 from dpviz.app.ledger import Funding, LoadedData, Source, convert_to_currency
 from dpviz.app.page_config import EVERYWHERE, ON_LAND, PageConfig
 from dpviz.app.page_state import LARGEST_DELTA, LARGEST_EPSILON, LARGEST_RHO, SMALLEST_DELTA, SMALLEST_EPSILON, SMALLEST_RHO
-from dpviz.app.points.state import LARGEST_ORDER, OWN_BOUNDS, SIDES
+from dpviz.app.points.state import LARGEST_ORDER
 from dpviz.app.session import read_amount
-from dpviz.app.text_format import text_format_values
 from dpviz.app.trips.state import ALONE
 from dpviz.app.unit_controls import EVERY_ROW, MOST_PER_PERSON, PERSON, VOUCHED
 from dpviz.data.counting.engines import AUTO
 from dpviz.data.reading.outline import LAND
 from dpviz.data.reading.safety import format_of
+from dpviz.data.reading.text_format import TextFormat
 from dpviz.data.reading.text_rows import SEPARATORS
 from dpviz.data.roles import NO_COUNT, says_none
 from dpviz.errors import DpvizError, SettingError
@@ -53,11 +53,14 @@ from dpviz.samples.points import POINT_SAMPLES
 FILE_NAME = "release.toml"
 USUAL_FOLDER = "release"
 NONE = "(none)"
+NO_MARK = ""  # stands for a mark of numbers that is not declared
 MOST_MADE_UP = 10_000_000
 IDS, COORDINATES = "Ids of regions", "Coordinates"
 A_FILE, HEXAGONS, SQUARES = "File", "Hexagons", "Squares"
 KINDS_OF_REGIONS = (A_FILE, HEXAGONS, SQUARES)
 """Where the regions of areas come from."""
+SIDES = ("west", "south", "east", "north")  # keys of the fields of the domain's bounds
+OWN_BOUNDS = "Type the bounds"
 GRID_SIDES = tuple(f"areas grid {side}" for side in ("west", "east", "south", "north"))  # keys of the box of hexagons or squares
 _PATTERN_SIGNS = frozenset("*?[")
 
@@ -337,6 +340,12 @@ def written_values(data: DataPart, name: str, key: str) -> Values:
     if kind not in SEPARATORS:
         return {}
     return {f"{question} {key}": value for question, value in {**text_format_values(written, kind), "text format": True}.items()}
+
+
+def text_format_values(written: TextFormat, kind: str) -> dict[str, str]:
+    """Return the answers to the questions, by their names, that a declared format of CSV or TSV files stands for."""
+    marks = {"decimal": written.decimal or NO_MARK, "thousands": written.thousands or NO_MARK}
+    return {"separator": written.separator_of(kind), **marks, "encoding": written.encoding}
 
 
 def _point_columns(data: DataPart, digest: str) -> Values:

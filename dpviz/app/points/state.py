@@ -23,8 +23,6 @@ from dpviz.view.points_canvas import RELEASED, TRUE
 from dpviz.view.points_map import INTERPOLATED, SHOWN
 
 LARGEST_ORDER = 16
-SIDES = ("west", "south", "east", "north")  # keys of the fields of the domain's bounds
-OWN_BOUNDS = "Type the bounds"
 FARTHEST = 1e12  # larger than any coordinate on Earth; a box within it has a finite area
 
 
