@@ -6,7 +6,6 @@ Computations, charts and files belong in the other rooms, where they are tested 
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import import_module
 from typing import Any
 
 import streamlit as st
@@ -54,16 +53,16 @@ _STYLE = """<style>
 
 def main() -> None:
     """Run the page that the navigation selects."""
-    areas = st.Page(_page("areas.page"), title="Areas", url_path="areas")
-    points = st.Page(_page("points.page", areas), title="Points", url_path="points")
-    trips = st.Page(_page("trips.page"), title="Trips", url_path="trips")
-    compare = st.Page(_page("compare.page"), title="Compare", url_path="compare")
-    learn = st.Page(_page("learn_page"), title="Learn", url_path="learn")
-    release = [] if is_class() else [st.Page(_page("release_page", points, trips, areas), title="Release", url_path="release")]
-    papers = st.Page(_page("papers_page"), title="Papers", url_path="papers")
-    help_entry = st.Page(_page("help_page"), title="Help", url_path="help")
+    areas = st.Page(_page("areas"), title="Areas", url_path="areas")
+    points = st.Page(_page("points", areas), title="Points", url_path="points")
+    trips = st.Page(_page("trips"), title="Trips", url_path="trips")
+    compare = st.Page(_page("compare"), title="Compare", url_path="compare")
+    learn = st.Page(_page("learn"), title="Learn", url_path="learn")
+    release = [] if is_class() else [st.Page(_page("release", points, trips, areas), title="Release", url_path="release")]
+    papers = st.Page(_page("papers"), title="Papers", url_path="papers")
+    help_entry = st.Page(_page("help"), title="Help", url_path="help")
     opened = {"points": points, "trips": trips, "areas": areas, "compare": compare, "learn": learn}
-    start = st.Page(_page("start_page", opened), title="Start", url_path="", default=True)
+    start = st.Page(_page("start", opened), title="Start", url_path="", default=True)
     named = st.Page(lambda: st.switch_page(start), title="Start", url_path="start", visibility="hidden")  # the start page lives at /
     page = st.navigation([start, points, trips, areas, compare, learn, papers, *release, help_entry, named], position="top")
     if st.session_state.get("page") != page.title:
@@ -79,11 +78,10 @@ def main() -> None:
     warm_up.begin(seconds=5.0)
 
 
-def _page(module: str, *arguments: Any) -> Callable[[], None]:
+def _page(page: str, *arguments: Any) -> Callable[[], None]:
     """Return a function that shows a page. Its modules are imported when it is first shown: those of all pages take two seconds."""
 
     def show() -> None:
-        name = module.removesuffix(".page").removesuffix("_page") + "_page"
-        getattr(import_module(f"dpviz.app.{module}"), name)(*arguments)
+        getattr(warm_up.import_page(page), f"{page}_page")(*arguments)
 
     return show

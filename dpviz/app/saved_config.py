@@ -15,7 +15,6 @@ from typing import Any
 import streamlit as st
 
 from dpviz.app.ledger import Funding, LoadedData, Source
-from dpviz.app.points.state import OWN_BOUNDS, SIDES
 from dpviz.app.state.changes import Change
 from dpviz.app.state.draft import Draft
 from dpviz.app.state.page import Page
@@ -35,10 +34,10 @@ from dpviz.app.state.values import (
     USUAL_FOLDER,
     VOUCHED,
 )
-from dpviz.app.text_format import text_format_values
 from dpviz.data.counting.engines import AUTO
 from dpviz.data.reading.outline import LAND
 from dpviz.data.reading.safety import format_of
+from dpviz.data.reading.text_format import TextFormat
 from dpviz.data.reading.text_rows import SEPARATORS
 from dpviz.data.roles import NO_COUNT, says_none
 from dpviz.errors import DpvizError
@@ -63,7 +62,10 @@ from dpviz.release.tables import USUAL_FORMATS
 
 FILE_NAME = "release.toml"
 NONE = "(none)"
+NO_MARK = ""  # stands for a mark of numbers that is not declared
 IDS, COORDINATES = "Ids of regions", "Coordinates"
+SIDES = ("west", "south", "east", "north")  # keys of the fields of the domain's bounds
+OWN_BOUNDS = "Type the bounds"
 GRID_SIDES = tuple(f"areas grid {side}" for side in ("west", "east", "south", "north"))  # keys of the box of hexagons or squares
 
 
@@ -252,6 +254,12 @@ def written_values(data: DataPart, name: str, key: str) -> Values:
     if kind not in SEPARATORS:
         return {}
     return {f"{question} {key}": value for question, value in {**text_format_values(written, kind), "text format": True}.items()}
+
+
+def text_format_values(written: TextFormat, kind: str) -> dict[str, str]:
+    """Return the answers to the questions, by their names, that a declared format of CSV or TSV files stands for."""
+    marks = {"decimal": written.decimal or NO_MARK, "thousands": written.thousands or NO_MARK}
+    return {"separator": written.separator_of(kind), **marks, "encoding": written.encoding}
 
 
 def _point_columns(data: DataPart, digest: str) -> Values:

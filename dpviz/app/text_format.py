@@ -7,6 +7,7 @@ from pathlib import PurePath
 import streamlit as st
 
 from dpviz.app.cards import DATA, Cards
+from dpviz.app.saved_config import NO_MARK, text_format_values
 from dpviz.app.session import show_error
 from dpviz.data.reading.safety import Source, format_of
 from dpviz.data.reading.text_format import (
@@ -27,9 +28,8 @@ NOT_UTF8 = (
     "The file is not in UTF-8. Save it as UTF-8 (spreadsheets call it “CSV UTF-8”), or choose the encoding in which it was saved. It is not"
     " guessed: several would fit."
 )
-_NONE = ""  # stands for a mark that is not declared
-_DECIMALS = {_NONE: "point", ".": "point, also in counts such as 1.000", ",": "comma"}
-_THOUSANDS = {_NONE: "none", **THOUSANDS}
+_DECIMALS = {NO_MARK: "point", ".": "point, also in counts such as 1.000", ",": "comma"}
+_THOUSANDS = {NO_MARK: "none", **THOUSANDS}
 
 
 def choose_text_format(source: Source, name: str, key: str, cards: Cards) -> TextFormat | None:
@@ -74,14 +74,8 @@ def choose_text_format(source: Source, name: str, key: str, cards: Cards) -> Tex
 
 def _differs_from_usual(kind: str, key: str) -> bool:
     """Return whether an answer is there that says something else than a usual table."""
-    usual = {"separator": SEPARATORS[kind], "decimal": _NONE, "thousands": _NONE, "encoding": PLAIN_TEXT.encoding}
+    usual = {"separator": SEPARATORS[kind], "decimal": NO_MARK, "thousands": NO_MARK, "encoding": PLAIN_TEXT.encoding}
     return any(st.session_state.get(f"{name} {key}", value) != value for name, value in usual.items())
-
-
-def text_format_values(written: TextFormat, kind: str) -> dict[str, str]:
-    """Return the answers to the questions, by their names, that a declared format of CSV or TSV files stands for."""
-    marks = {"decimal": written.decimal or _NONE, "thousands": written.thousands or _NONE}
-    return {"separator": written.separator_of(kind), **marks, "encoding": written.encoding}
 
 
 def _choose(proposed: TextFormat, kind: str, key: str, *, in_utf8: bool) -> TextFormat | None:

@@ -8,10 +8,22 @@ from __future__ import annotations
 import gc
 from importlib import import_module
 from threading import Lock, Thread, Timer
+from types import ModuleType
 
 from dpviz.app.class_mode import LEFT_OUT, is_class
 
-PAGES = ("points.page", "start_page", "trips.page", "areas.page", "compare.page", "learn_page", "papers_page", "release_page", "help_page")
+PAGES = {
+    "points": "points.page",
+    "start": "start_page",
+    "trips": "trips.page",
+    "areas": "areas.page",
+    "compare": "compare.page",
+    "learn": "learn_page",
+    "papers": "papers_page",
+    "release": "release_page",
+    "help": "help_page",
+}
+"""The module of each page, in the order in which they are prepared; its function is called `points_page`, `start_page` and so on."""
 _begun: list[Thread] = []
 _lock = Lock()
 
@@ -38,26 +50,14 @@ def finish() -> None:
     _begun[0].join()
 
 
+def import_page(page: str) -> ModuleType:
+    """Return the module of a page: one of `PAGES`."""
+    return import_module(f"dpviz.app.{PAGES[page]}")
+
+
 def _prepare() -> None:
-    import_module(f"dpviz.app.{PAGES[0]}")
-    _run_first_page()
-    for page in (page for page in PAGES[1:] if not (is_class() and page.removesuffix("_page") in LEFT_OUT)):
-        import_module(f"dpviz.app.{page}")
+    import_page("points").run_first()
+    for page in (page for page in PAGES if not (is_class() and page in LEFT_OUT)):
+        import_page(page)
     gc.collect()
     gc.freeze()  # a search for garbage stops all sessions: it need not look at what stays anyhow
-
-
-def _run_first_page() -> None:
-    """Make the run that the Points page shows first."""
-    from dpviz.app.state.kinds import POINTS  # noqa: PLC0415 - this module is imported before any page
-    from dpviz.app.state.page import usual_page  # noqa: PLC0415
-    from dpviz.evaluation.metrics import evaluate_points  # noqa: PLC0415
-    from dpviz.privacy.entropy import Entropy  # noqa: PLC0415
-    from dpviz.samples.points import load_point_sample  # noqa: PLC0415
-    from dpviz.view.canvas import ground_of, names_of  # noqa: PLC0415
-
-    how = usual_page(POINTS).draft
-    points = load_point_sample(str(how.sample))
-    ground_of(points.domain)
-    names_of(points.domain)
-    evaluate_points(how.build().release(points, how.budget(), Entropy.seeded(how.run.seed)), points)

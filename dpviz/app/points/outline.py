@@ -9,7 +9,7 @@ import streamlit as st
 
 from dpviz.app import cached, drafts
 from dpviz.app.files import ask_for_file, upload_types
-from dpviz.app.points.state import SIDES
+from dpviz.app.saved_config import SIDES
 from dpviz.app.session import carry_out, show_error
 from dpviz.errors import DpvizError, InputError
 from dpviz.space.domain import Domain

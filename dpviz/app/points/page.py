@@ -12,7 +12,12 @@ from dpviz.app.points.data import points_controls
 from dpviz.app.points.state import POINTS
 from dpviz.app.points.teach import show_teach
 from dpviz.app.sidebar import teach_controls
+from dpviz.app.state.page import usual_page
 from dpviz.app.two_modes import show_in_mode
+from dpviz.evaluation.metrics import evaluate_points
+from dpviz.privacy.entropy import Entropy
+from dpviz.samples.points import load_point_sample
+from dpviz.view.canvas import ground_of, names_of
 
 _PROTECTED = {
     "record": "**Protected:** adding or removing one record.",
@@ -36,3 +41,12 @@ def _offer_areas(areas: StreamlitPage | None) -> None:
     help_text = "Points counted in counties, blocks, hexagons or other declared regions, in place of squares."
     if areas is not None and st.button("Points in regions", key="to areas", type="tertiary", icon=":material/hexagon:", help=help_text):
         st.switch_page(areas)
+
+
+def run_first() -> None:
+    """Make the run that the page shows first, so that its sample and the land around it are in memory; the run is thrown away."""
+    how = usual_page(POINTS.kind).draft
+    points = load_point_sample(str(how.sample))
+    ground_of(points.domain)
+    names_of(points.domain)
+    evaluate_points(how.build().release(points, how.budget(), Entropy.seeded(how.run.seed)), points)

@@ -14,9 +14,6 @@ from dpviz.evaluation.metrics import Evaluation, evaluate_points
 from dpviz.families import POINT_FAMILY
 from dpviz.release.point_release import PointRelease
 
-SIDES = ("west", "south", "east", "north")  # keys of the fields of the domain's bounds
-OWN_BOUNDS = "Type the bounds"
-
 POINTS = FamilyState(key="config", kind=kinds.POINTS, families=(POINT_FAMILY,))
 
 

@@ -16,8 +16,9 @@ from dpviz.app.drafts import OUTLINE
 from dpviz.app.fields import problem_with, show_problem
 from dpviz.app.points.order import choose_order
 from dpviz.app.points.outline import IsPrivate, Rings, choose_outline, follow_crs, forget_box
-from dpviz.app.points.state import OWN_BOUNDS, SIDES, study_area_answer
+from dpviz.app.points.state import study_area_answer
 from dpviz.app.points.study_area import ask_study_area, switch_study_area
+from dpviz.app.saved_config import OWN_BOUNDS, SIDES
 from dpviz.app.session import carry_out, show_error
 from dpviz.errors import DpvizError
 from dpviz.space.domain import Domain, refuse_degrees
