@@ -11,7 +11,7 @@ import shapely
 from streamlit.testing.v1 import AppTest
 
 from dpviz.amounts import format_decimal
-from dpviz.app import live_controls
+from dpviz.app import controls, live_controls
 from dpviz.app.components.panes import FAILED
 from dpviz.app.jobs.live import LiveRuns
 from dpviz.app.points import strip, teach
@@ -84,6 +84,24 @@ def test_the_second_run_has_settings_of_its_own_and_either_map_takes_those_of_th
     fine(app.segmented_control(key="editing").set_value("Right map").run())
     press(app, "copy run")
     assert abouts(app) == ["Every cell (Identity), ε 0.1, run 1"] * 2
+
+
+def test_the_left_map_has_its_split_on_the_left_and_the_right_one_on_its_strip(monkeypatch):
+    bars = []
+    monkeypatch.setattr(controls, "split_bar", lambda *_, key, **__: bars.append(key))
+    app = choose(points_app(), "pane left", "Second run")
+    assert bars == []
+    fine(app.segmented_control(key="editing").set_value("Left map").run())
+    assert set(bars) == {"split quadtree"}
+
+
+def test_another_split_leaves_the_level_that_is_shown_and_another_height_does_not():
+    app = points_app(SMALL | {"zoom": "2"})
+    choose(app, "preset", "uniform")
+    fine(app.number_input(key="share 1").set_value(60.0).run())
+    assert app.session_state["config"].view.level == 2
+    fine(app.number_input(key="setting quadtree height").set_value(5).run())
+    assert app.session_state["config"].view.level is None
 
 
 def test_undo_takes_back_one_change_after_the_other_but_not_the_camera_nor_the_swipe_bar():
