@@ -300,8 +300,9 @@ def test_no_link_for_a_class_promises_the_polygons_of_a_file():
 
 
 def test_the_link_for_a_class_names_the_seed_also_where_it_is_the_usual_one():
-    shown = {"run": page_with("points"), "seed": CompareConfig(), "draw": LESSONS[1]()}
+    shown = {"seed": CompareConfig(), "draw": LESSONS[1]()}
     assert [seed_of(config) for config in shown.values()] == [{name: str(getattr(config, name))} for name, config in shown.items()]
+    assert seed_of(page_with("points").draft) == {"run": "1"}
     assert seed_of(LESSONS[0]()) == {}, "one person has no noise"
 
 

@@ -165,8 +165,9 @@ class TestExpectedError:
         good(app.button(key="good find config").click().run())
         (use,) = [each for each in app.button if each.key == "good use config"]
         fine(use.click().run())
-        assert f"Use ε {app.session_state['config'].epsilon:g}" == use.label
-        assert app.button(key="draw").label == f"Run and pay ε {app.session_state['config'].epsilon:g}"
+        epsilon = float(app.session_state["config"].draft.run.epsilon)
+        assert use.label == f"Use ε {epsilon:g}"
+        assert app.button(key="draw").label == f"Run and pay ε {epsilon:g}"
 
     @pytest.mark.slow
     def test_an_earlier_release_says_how_many_records_there_are_and_how_they_lie(self):

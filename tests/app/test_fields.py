@@ -51,7 +51,7 @@ def test_a_field_that_is_corrected_or_changed_elsewhere_unlocks_the_button():
     assert "by at most a factor" in captions(app)
     typed(app, "text_input", "epsilon", "much")
     assert typed(app, "text_input", "epsilon", "0.7").value == "0.7"
-    assert app.session_state["config"].draft.run.epsilon == 0.7
+    assert app.session_state["config"].draft.run.epsilon == Fraction(7, 10)
     fine(press_draw(app))
     typed(app, "text_input", "epsilon", "much")
     good(app.select_slider(key="epsilon slider").set_value(2.0).run())

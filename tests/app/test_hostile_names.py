@@ -128,7 +128,10 @@ def test_columns_and_what_is_typed_on_the_points_page(mode, typed):
 
 
 def test_a_dataset_and_a_curator_s_words_until_they_are_published():
-    app = pages_app("points", {"sample": "gaussian_cluster", "size": "1000", "order": "5", "settings": '{"height":3}', "mode": "Curate"})
+    app = pages_app(
+        "points",
+        {"sample": "gaussian_cluster", "size": "1000", "order": "5", "mechanism": "quadtree", "settings": '{"height":3}', "mode": "Curate"},
+    )
     name_dataset(app)
     labelled(app.text_input, "Name of the dataset").set_value(NAMES[0])
     app = press_draw(good(app.run()))

@@ -2,6 +2,7 @@
 
 import pytest
 
+from dpviz.app.jobs.study import table_of
 from dpviz.app.points.tabs import EXTRA_TABS
 from dpviz.families import POINT_FAMILY
 from tests.app.release_walk import at_release, publish, published, write_texts
@@ -42,7 +43,7 @@ def test_the_trips_page_offers_and_draws_it_alone_and_beside_another_one():
 def test_the_compare_page_compares_it():
     app = finished(started(compare_app(LINK | {"mechanisms": '["their_halves","identity"]'})))
     assert "Their halves" in app.multiselect(key="compare mechanisms Points").options
-    table = app.session_state["study"].table()
+    table = table_of(app.session_state["study"])
     assert {*table["mechanism"]} == {"their_halves", "identity"}
     assert "their-mechanisms 2.5" in {*table["package"]}
 

@@ -387,7 +387,7 @@ class TestSettings:
         for typed, nearest, warning in (("0.11", 0.1, ""), ("0.01", 0.01, "buries"), ("8", 7.0, "promises little")):
             fine(app.text_input(key="epsilon").set_value(typed).run())
             assert app.select_slider(key="epsilon slider").value == nearest
-            assert app.session_state["config"].draft.run.epsilon == float(typed)
+            assert app.session_state["config"].draft.run.epsilon == Fraction(typed)
             assert (warning in warnings(app)) if warning else not app.warning
 
 

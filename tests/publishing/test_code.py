@@ -110,7 +110,7 @@ def test_a_sample_of_points_as_it_is(key):
 def test_a_sample_of_points_on_another_domain_with_other_settings(mechanism, settings, budget):
     own = dv.samples.points.POINT_SAMPLES["la_residents"].domain
     inputs = sample("la_residents", size=2_000, domain=DomainPart.of(replace(own, order=6)))
-    shown = points_page(inputs, mechanism=mechanism, settings=settings, run=12, **budget)
+    shown = points_page(inputs, mechanism=mechanism, settings=settings, seed=12, **budget)
     code = check_page(inputs, shown)
     assert "size=2000" in code
     assert "order=6" in code
