@@ -77,7 +77,7 @@ class PageState(ABC):
         """Change how the page is looked at, such as the camera, which `undo` does not take back."""
 
     def value(self) -> Any:
-        """Return what the page is in this session, within what a class may have; the first visit reads it from the address."""
+        """Return what the page is in this session; the first visit reads it from the address."""
         if self.key not in st.session_state:
             self._put_link(st.query_params.to_dict())
         return st.session_state[self.key]

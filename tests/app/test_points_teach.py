@@ -86,6 +86,18 @@ def test_the_second_run_has_settings_of_its_own_and_either_map_takes_those_of_th
     assert abouts(app) == ["Every cell (Identity), ε 0.1, run 1"] * 2
 
 
+def test_again_draws_new_noise_for_both_runs_and_a_link_may_give_them_other_seeds():
+    app = choose(points_app(), "pane left", "Second run")
+    press(app, "again")
+    assert [run.seed for run in app.session_state["config"].draft.runs] == [2, 2]
+    assert [about.rsplit(maxsplit=1)[-1] for about in abouts(app)] == ["2", "2"]
+    second = query_of(app)["second"].removesuffix("}") + ',"seed":7}'
+    other = fine(points_app(query_of(app) | {"second": second}))
+    assert [about.rsplit(maxsplit=1)[-1] for about in abouts(other)] == ["7", "2"]
+    press(other, "again")
+    assert [run.seed for run in other.session_state["config"].draft.runs] == [3, 8]
+
+
 def test_the_left_map_has_its_split_on_the_left_and_the_right_one_on_its_strip(monkeypatch):
     bars = []
     monkeypatch.setattr(controls, "split_bar", lambda *_, key, **__: bars.append(key))
