@@ -21,7 +21,7 @@ from urllib.parse import urlencode
 from PIL import Image, ImageOps
 from playwright.sync_api import Page, sync_playwright
 
-from dpviz.app.start_page import PRESETS, Preset
+from dpviz.app.pages.start import PRESETS, Preset
 
 ROOT = Path(__file__).parents[1]
 FLAGS = "--no-sandbox --use-gl=angle --use-angle=swiftshader --enable-unsafe-swiftshader --ignore-gpu-blocklist"

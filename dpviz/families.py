@@ -60,7 +60,7 @@ class Family:
             and the note under it; None for a family without maps.
         guess: makes up records by a public guess: `guess(counts without records, guess, generator)`.
         outlook: how errors are expected before a release, an `OutlookKind` (`dpviz.publishing.simulated_errors`).
-        compared: what the Compare page knows of the data, a `Compared` (`dpviz.app.compare.kinds`).
+        compared: what the Compare page knows of the data, a `Compared` (`dpviz.app.pages.compare.kinds`).
     """
 
     name: str
@@ -133,7 +133,7 @@ POINT_FAMILY = Family(
     scene="dpviz.view.points_canvas:scene_of",
     guess="dpviz.publishing.guessed_records:guess_in_cells",
     outlook="dpviz.publishing.simulated_errors:POINT_OUTLOOK",
-    compared="dpviz.app.compare.points:COMPARED",
+    compared="dpviz.app.pages.compare.points:COMPARED",
 )
 TRIP_FAMILY = Family(
     name="trips",
@@ -152,7 +152,7 @@ TRIP_FAMILY = Family(
     scene="dpviz.view.trips_canvas:scene_of",
     guess="dpviz.publishing.guessed_records:guess_between_regions",
     outlook="dpviz.publishing.simulated_errors:TRIP_OUTLOOK",
-    compared="dpviz.app.compare.trips:COMPARED",
+    compared="dpviz.app.pages.compare.trips:COMPARED",
 )
 AREA_FAMILY = Family(
     name="areas",
@@ -171,7 +171,7 @@ AREA_FAMILY = Family(
     scene="dpviz.view.areas_canvas:scene_of",
     guess="dpviz.publishing.guessed_records:guess_in_regions",
     outlook="dpviz.publishing.simulated_errors:AREA_OUTLOOK",
-    compared="dpviz.app.compare.areas:COMPARED",
+    compared="dpviz.app.pages.compare.areas:COMPARED",
 )
 
 FAMILIES: dict[str, Family] = {family.name: family for family in (POINT_FAMILY, TRIP_FAMILY, AREA_FAMILY)}

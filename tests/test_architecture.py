@@ -114,6 +114,28 @@ def test_no_modules_import_each_other():
         TopologicalSorter(modules | {"dpviz.errors": {"dpviz.space.domain"}}).prepare()
 
 
+APP_ORDER = ("state", "server", "jobs", "session", "components", "cards", "payment", "modes", "pages")
+PAGES_ORDER = ("points", "areas", "trips", "compare", "learn", "release", "papers", "help", "start")
+
+
+def wrong_in_app(name, others):
+    """What a module of the app imports from a folder further right, or from a page further right."""
+    for prefix, order in (("dpviz.app.", APP_ORDER), ("dpviz.app.pages.", PAGES_ORDER)):
+        if name.startswith(prefix):
+            place = order.index(name.removeprefix(prefix).partition(".")[0])
+            inside = [other for other in others if other.startswith(prefix)]
+            yield from (other for other in inside if order.index(other.removeprefix(prefix).partition(".")[0]) > place)
+
+
+def test_folders_of_the_app_import_one_way():
+    names = {path: ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__") for _, path in files()}
+    modules = {name: modules_in(path.read_text("utf-8"), set(names.values())) for path, name in names.items()}
+    wrong = {name: sorted(wrong_in_app(name, others)) for name, others in modules.items() if name not in ("dpviz.app", "dpviz.app.pages")}
+    assert {name: found for name, found in wrong.items() if found} == {}
+    assert list(wrong_in_app("dpviz.app.cards.unit", ["dpviz.app.pages.start", "dpviz.app.state.page"])) == ["dpviz.app.pages.start"]
+    assert list(wrong_in_app("dpviz.app.pages.points.page", ["dpviz.app.pages.areas.page"])) == ["dpviz.app.pages.areas.page"]
+
+
 def test_files_say_what_they_are():
     texts = {path: path.read_text("utf-8") for _, path in files()}
     assert [path for path, text in texts.items() if text.strip() and not imports_of(text)[1]] == []

@@ -10,9 +10,9 @@ from typing import Any
 
 import streamlit as st
 
-from dpviz.app import warm_up
-from dpviz.app.class_link import offer_class_link
-from dpviz.app.class_mode import is_class
+from dpviz.app.server import warm_up
+from dpviz.app.server.class_link import offer_class_link
+from dpviz.app.server.class_mode import is_class
 from dpviz.bundled import folder
 
 _STYLE = """<style>

@@ -112,7 +112,7 @@ def command(*, port: int, headless: bool = False, token: bool = True, options: C
         options: those of a class.
     """
     flags = [*(["--headless"] if headless else []), *([] if token else ["--no-token"]), *([] if options is None else options.words())]
-    return [sys.executable, "-P", "-m", "dpviz.app.server", f"--port={port}", *flags]
+    return [sys.executable, "-P", "-m", "dpviz.app.server.process", f"--port={port}", *flags]
 
 
 def settings_of(script: Path) -> dict[str, Any]:

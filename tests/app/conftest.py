@@ -51,17 +51,17 @@ def main_module():
 @pytest.fixture(autouse=True)
 def wait_for_runs(monkeypatch):
     """Pages without a browser wait for the run that follows their controls, however long it takes, and runs follow each other at once."""
-    monkeypatch.setattr("dpviz.app.live_controls.PATIENCE", 60.0)
+    monkeypatch.setattr("dpviz.app.modes.live_runs.PATIENCE", 60.0)
     monkeypatch.setattr("dpviz.app.jobs.live.SECONDS_BETWEEN", 0.0)
-    monkeypatch.setattr("dpviz.app.two_runs.SECONDS_FOR_MAPS", 0.0)
-    monkeypatch.setattr("dpviz.app.session.SECONDS_OF_OLDER_VALUES", 0.0)  # only a browser sends values that were replaced
+    monkeypatch.setattr("dpviz.app.modes.second_run.SECONDS_FOR_MAPS", 0.0)
+    monkeypatch.setattr("dpviz.app.session.widgets.SECONDS_OF_OLDER_VALUES", 0.0)  # only a browser sends values that were replaced
 
 
 @pytest.fixture(autouse=True)
 def results_of_each_test():
     """No test finds results that another one made."""
     yield
-    for module in filter(None, map(sys.modules.get, ("dpviz.app.points.teach", "dpviz.app.trips.teach", "dpviz.app.areas.teach"))):
+    for module in filter(None, map(sys.modules.get, (f"dpviz.app.pages.{family}.teach" for family in ("points", "trips", "areas")))):
         module.LIVE.shared.clear()
 
 

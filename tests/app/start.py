@@ -2,7 +2,7 @@
 
 from streamlit.testing.v1 import AppTest
 
-from dpviz.app.cached import digest_of
+from dpviz.app.session.cached import digest_of
 from dpviz.app.state.kinds import POINTS
 from dpviz.app.state.links import read_link
 from tests.app.parts import changed_page, page_with
@@ -24,14 +24,14 @@ TABS = {"tab": "Table", "trips tab": "Consistency", "areas tab": "Table"}  # tho
 def pages():
     import streamlit as st  # noqa: PLC0415 - only this function's text runs
 
-    from dpviz.app.areas.page import areas_page  # noqa: PLC0415
-    from dpviz.app.compare.page import compare_page  # noqa: PLC0415
-    from dpviz.app.help_page import help_page  # noqa: PLC0415
-    from dpviz.app.learn_page import learn_page  # noqa: PLC0415
-    from dpviz.app.papers_page import papers_page  # noqa: PLC0415
-    from dpviz.app.points.page import points_page  # noqa: PLC0415
-    from dpviz.app.release_page import release_page  # noqa: PLC0415
-    from dpviz.app.trips.page import trips_page  # noqa: PLC0415
+    from dpviz.app.pages.areas.page import areas_page  # noqa: PLC0415
+    from dpviz.app.pages.compare.page import compare_page  # noqa: PLC0415
+    from dpviz.app.pages.help import help_page  # noqa: PLC0415
+    from dpviz.app.pages.learn.page import learn_page  # noqa: PLC0415
+    from dpviz.app.pages.papers import papers_page  # noqa: PLC0415
+    from dpviz.app.pages.points.page import points_page  # noqa: PLC0415
+    from dpviz.app.pages.release import release_page  # noqa: PLC0415
+    from dpviz.app.pages.trips.page import trips_page  # noqa: PLC0415
 
     kinds = (points_page, trips_page, areas_page, compare_page, learn_page, papers_page, release_page, help_page)
     {kind.__name__.removesuffix("_page"): kind for kind in kinds}[st.session_state.get("at", "points")]()

@@ -10,9 +10,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dpviz.amounts import MISSING, format_decimal
-from dpviz.app.areas import strip as areas_strip
-from dpviz.app.areas.tabs import ASK_TAB, TAB_TITLES, style_fitness
-from dpviz.app.cached import digest_of
+from dpviz.app.pages.areas import strip as areas_strip
+from dpviz.app.pages.areas.tabs import ASK_TAB, TAB_TITLES, style_fitness
+from dpviz.app.session.cached import digest_of
 from dpviz.data.areas import AreaCounts
 from dpviz.mechanisms import MECHANISMS, REFERENCES, FlatAreas
 from dpviz.mechanisms import run as measure
@@ -82,7 +82,7 @@ def areas_in_cells(kind, **state):
 
 
 def dragged():
-    from dpviz.app.areas.regions import take_dragged_box  # noqa: PLC0415 - only this function's text runs
+    from dpviz.app.pages.areas.regions import take_dragged_box  # noqa: PLC0415 - only this function's text runs
 
     take_dragged_box((4.6, 45.5, 5.1, 46.0))
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from dpviz.app.compare.state import CompareConfig
-from dpviz.app.session import check_link
+from dpviz.app.pages.compare.state import CompareConfig
+from dpviz.app.session.widgets import check_link
 from dpviz.app.state.kinds import KINDS
 from dpviz.app.state.links import read_link
 from dpviz.errors import SettingError

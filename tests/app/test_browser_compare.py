@@ -14,9 +14,9 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from dpviz.app.compare.state import CompareConfig, study_of
 from dpviz.app.jobs.keeper import SECONDS_WITHOUT_PAGE
-from dpviz.app.session import read_link
+from dpviz.app.pages.compare.state import CompareConfig, study_of
+from dpviz.app.session.widgets import read_link
 from dpviz.evaluation.compare import compare
 from dpviz.evaluation.tables import read_rows, tidy
 from dpviz.samples.points import POINT_SAMPLES, load_point_sample

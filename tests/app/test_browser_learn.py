@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from dpviz.app.learn_walk import BY_KEY, PATHS, SHORT, path_of
+from dpviz.app.pages.learn.path import BY_KEY, PATHS, SHORT, path_of
 from tests.app.browse import background, until, visit
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]

@@ -22,7 +22,7 @@ import sys
 
 import dpviz.app
 
-page = sys.modules["dpviz.app.points.page"]
+page = sys.modules["dpviz.app.pages.points.page"]
 
 def fails():
     raise ZeroDivisionError("zqKowalska lives at 38.987654")

@@ -13,18 +13,18 @@ import pandas as pd
 import pytest
 import shapely
 
-from dpviz.app import cached
-from dpviz.app.compare.answer import _pair_contrasts, describe_answer, describe_contrasts
-from dpviz.app.compare.earlier import LOADED, WANTED, table_with_link
-from dpviz.app.compare.looks import add_variants, looks_by_label
-from dpviz.app.compare.page import FOUND, TABS, pick
-from dpviz.app.compare.state import COMPARE, JOB, CompareConfig, describe_pick, middle_of, picks, possible_picks, replace, study_of
 from dpviz.app.jobs import study as study_module
 from dpviz.app.jobs.job import DONE, FAILED, RUNNING, STOPPED, STOPPING
 from dpviz.app.jobs.keeper import Keeper
 from dpviz.app.jobs.study import make_study_job, table_of
-from dpviz.app.session import check_link, read_link, to_query
-from dpviz.app.start_page import PRESETS
+from dpviz.app.pages.compare.answer import _pair_contrasts, describe_answer, describe_contrasts
+from dpviz.app.pages.compare.earlier import LOADED, WANTED, table_with_link
+from dpviz.app.pages.compare.looks import add_variants, looks_by_label
+from dpviz.app.pages.compare.page import FOUND, TABS, pick
+from dpviz.app.pages.compare.state import COMPARE, JOB, CompareConfig, describe_pick, middle_of, picks, possible_picks, replace, study_of
+from dpviz.app.pages.start import PRESETS
+from dpviz.app.session import cached
+from dpviz.app.session.widgets import check_link, read_link, to_query
 from dpviz.app.state.readers import describe_refused
 from dpviz.errors import DpvizError, SettingError
 from dpviz.evaluation import compare as real
@@ -274,7 +274,7 @@ class TestFirstLook:
     @pytest.mark.slow
     def test_it_is_made_once_for_all_sessions(self, monkeypatch):
         rows = fine(compare_app({})).session_state[JOB].results
-        monkeypatch.setattr("dpviz.app.compare.earlier.compare", Mock(side_effect=AssertionError("made again")))
+        monkeypatch.setattr("dpviz.app.pages.compare.earlier.compare", Mock(side_effect=AssertionError("made again")))
         assert fine(compare_app({})).session_state[JOB].results == rows
 
     @pytest.mark.slow
@@ -292,7 +292,7 @@ class TestFirstLook:
 
     @pytest.mark.slow
     def test_how_long_releases_took_does_not_decide_what_it_shows(self, monkeypatch):
-        monkeypatch.setattr("dpviz.app.compare.answer.MOST_SECONDS", 0.0)
+        monkeypatch.setattr("dpviz.app.pages.compare.answer.MOST_SECONDS", 0.0)
         assert len(scene(fine(compare_app({})))[0]["panes"]) == 4
 
 
@@ -950,7 +950,7 @@ def test_a_click_is_put_beside_the_others(monkeypatch):
     state = {}
     monkeypatch.setattr(type(COMPARE), "config", lambda self: state.get("config", CompareConfig()))
     monkeypatch.setattr(type(COMPARE), "change", lambda self, **new: state.update(config=replace(self.config(), **new)))
-    monkeypatch.setattr("dpviz.app.compare.page.shown_picks", lambda _: list(state["config"].picked if state else ()))
+    monkeypatch.setattr("dpviz.app.pages.compare.page.shown_picks", lambda _: list(state["config"].picked if state else ()))
     options = list(possible_picks(made))
     for each in [*options[:5], options[3]]:
         pick(made, each)

@@ -12,9 +12,9 @@ import shapely
 
 import dpviz as dv
 from dpviz.amounts import format_decimal
-from dpviz.app.bundle import Maker, check_texts
-from dpviz.app.points.where import find_boxes, nearest_town, take_box
-from dpviz.app.saved_config import write_configuration
+from dpviz.app.pages.points.where import find_boxes, nearest_town, take_box
+from dpviz.app.payment.release_files import Maker, check_texts
+from dpviz.app.session.saved_config import write_configuration
 from dpviz.app.state.kinds import POINTS
 from dpviz.app.state.links import read_link
 from dpviz.errors import DpvizError
@@ -247,7 +247,7 @@ def test_the_steps_on_the_first_page_of_help_name_what_is_on_the_page():
 class TestWhere:
     def test_a_box_on_the_map_is_the_domain(self, monkeypatch):
         state = {}
-        monkeypatch.setattr("dpviz.app.points.where.st.session_state", state)
+        monkeypatch.setattr("dpviz.app.pages.points.where.st.session_state", state)
         take_box((4.61234567, 45.5, 5.0, 45.9))
         assert state == {"frame": "Type the bounds", "domain crs": "EPSG:4326", "west": 4.6123, "south": 45.5, "east": 5.0, "north": 45.9}
         state["domain crs"] = "EPSG:32631"
@@ -362,7 +362,7 @@ class TestPolygons:
 
     def test_a_box_that_is_dragged_meanwhile_stays(self, monkeypatch):
         state = {"outline wanted": True}
-        monkeypatch.setattr("dpviz.app.points.where.st.session_state", state)
+        monkeypatch.setattr("dpviz.app.pages.points.where.st.session_state", state)
         take_box((4.6, 45.5, 5.0, 45.9))
         assert "outline wanted" not in state
 

@@ -25,7 +25,7 @@ MARKDOWN = {
     "tabs": (0, "tabs"),
     "image": ("caption",),
     "Page": ("title",),
-    "Field": ("label",),  # dpviz.app.fields: the label of a widget, and the help that `show` hands to it
+    "Field": ("label",),  # dpviz.app.components.fields: the label of a widget, and the help that `show` hands to it
     "show": ("help",),
 }
 HTML = {"html": (0, "body")}
@@ -220,10 +220,10 @@ PAGE_CHOICE += ", persist_state='session')"
 # Fixed words of the app or of a caller, names of pages, numbers and colours, by the file where they are ours.
 OURS_IN_FILES = {
     "__init__.py": ("st.get_option(f\"theme.{st.context.theme.type or 'light'}.secondaryBackgroundColor\")",),
-    "file_questions.py": ("fault",),
-    "columns.py": ("noun", "text", "title"),
-    "compare/controls.py": ("names", "option", "text", "title"),
-    "compare/page.py": (
+    "cards/file_questions.py": ("fault",),
+    "cards/columns.py": ("noun", "text", "title"),
+    "pages/compare/controls.py": ("names", "option", "text", "title"),
+    "pages/compare/page.py": (
         *(
             "about",
             "compared_of(data).parts_about",
@@ -237,38 +237,38 @@ OURS_IN_FILES = {
         "describe_answer(rows, figure_unit(figure, data, workload), workload_words(workload, data))",
         "describe_contrasts(rows, list_contrasts(study_job))",
     ),
-    "compare/points.py": ("masked.asks",),
-    "bundle.py": ("label",),
-    "cards.py": ("card", "where"),
-    "curate_page.py": ("options",),
-    "controls.py": ("page_state.draft.split_amount", "symbol"),
-    "dataset_block.py": ("title",),
-    "files.py": ("counting", "text", "title"),
-    "first_row.py": ("protected",),
-    "help_page.py": (
+    "pages/compare/points.py": ("masked.asks",),
+    "payment/release_files.py": ("label",),
+    "cards/cards.py": ("card", "where"),
+    "modes/curate.py": ("options",),
+    "components/mechanism_controls.py": ("page_state.draft.split_amount", "symbol"),
+    "payment/dataset.py": ("title",),
+    "cards/path_files.py": ("counting", "text", "title"),
+    "modes/header.py": ("protected",),
+    "pages/help.py": (
         *("section_of_page.title", "target_page.title", "page.key", "pages()[key].title"),
         *("section.body", "section.key", "section.title"),
     ),
-    "guess.py": ("unit", "label"),
-    "expected_errors.py": ("unit", "levels.part"),
-    "learn_page.py": ("what", "help_text"),
-    "learn_walk.py": ("label", "name"),
-    "papers_page.py": ("color", "icon"),
-    "areas/regions.py": ("side",),
-    "points/where.py": ("side", "box.name", "numbers"),
-    "release_tabs.py": ("titles",),  # of a page or, for a tab of its own, of a mechanism
-    "resolution.py": ("describe_resolution",),
-    "regions_file.py": ("noun",),
-    "release_page.py": ("title", "loaded", PAGE_CHOICE),
-    "session.py": ("waiting",),
-    "start_page.py": ("preset.title", "preset.text"),
-    "teach_maps.py": ("text", "not_private_stamp(type(first.draft.build()))"),  # fixed words
-    "text_format.py": ("chosen.describe(kind)",),
-    "trips/tabs.py": ("title", "unit", "what.title", "runs[0].data.unit"),  # the title is a mechanism's
-    "trips/teach.py": ("describe_run(what)",),  # a mechanism's title, and its budget
-    "two_runs.py": ("label",),
-    "unit_controls.py": ("titles.__getitem__", "noun", "question.place"),
-    "words.py": ("further_lines", "of", "title", "help_text"),
+    "cards/public_guess.py": ("unit", "label"),
+    "cards/expected_errors.py": ("unit", "levels.part"),
+    "pages/learn/page.py": ("what", "help_text"),
+    "pages/learn/path.py": ("label", "name"),
+    "pages/papers.py": ("color", "icon"),
+    "pages/areas/regions.py": ("side",),
+    "pages/points/where.py": ("side", "box.name", "numbers"),
+    "modes/tabs.py": ("titles",),  # of a page or, for a tab of its own, of a mechanism
+    "components/resolution.py": ("describe_resolution",),
+    "cards/regions_file.py": ("noun",),
+    "pages/release.py": ("title", "loaded", PAGE_CHOICE),
+    "session/widgets.py": ("waiting",),
+    "pages/start.py": ("preset.title", "preset.text"),
+    "modes/teach.py": ("text", "not_private_stamp(type(first.draft.build()))"),  # fixed words
+    "cards/text_format.py": ("chosen.describe(kind)",),
+    "pages/trips/tabs.py": ("title", "unit", "what.title", "runs[0].data.unit"),  # the title is a mechanism's
+    "pages/trips/teach.py": ("describe_run(what)",),  # a mechanism's title, and its budget
+    "modes/second_run.py": ("label",),
+    "cards/unit.py": ("titles.__getitem__", "noun", "question.place"),
+    "components/words.py": ("further_lines", "of", "title", "help_text"),
 }
 OURS = {part for parts in OURS_ANYWHERE.values() for part in parts}
 OURS |= {f"{file}: {part}" for file, parts in OURS_IN_FILES.items() for part in parts}

@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-from dpviz.app.compare.page import TABS as COMPARE_TABS
-from dpviz.app.compare.state import JOB, CompareConfig, replace
-from dpviz.app.trips.tabs import TAB_TITLES as TABS
+from dpviz.app.pages.compare.page import TABS as COMPARE_TABS
+from dpviz.app.pages.compare.state import JOB, CompareConfig, replace
+from dpviz.app.pages.trips.tabs import TAB_TITLES as TABS
 from dpviz.view.escape import markdown
 from tests.app.parts import changed_page, page_with
 from tests.app.release_walk import publish, published, write_texts

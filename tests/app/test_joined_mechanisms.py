@@ -3,7 +3,7 @@
 import pytest
 
 from dpviz.app.jobs.study import table_of
-from dpviz.app.points.tabs import EXTRA_TABS
+from dpviz.app.pages.points.tabs import EXTRA_TABS
 from dpviz.families import POINT_FAMILY
 from tests.app.release_walk import at_release, publish, published, write_texts
 from tests.app.seen import drawn, fine, scene, trips_drawn

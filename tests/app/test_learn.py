@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from dpviz.app.code import NO_CONFIGURATION
-from dpviz.app.learn_page import describe
-from dpviz.app.learn_walk import ALL, BY_KEY, PATHS, SHORT, path_of
-from dpviz.app.session import read_link
+from dpviz.app.components.code import NO_CONFIGURATION
+from dpviz.app.pages.learn.page import describe
+from dpviz.app.pages.learn.path import ALL, BY_KEY, PATHS, SHORT, path_of
+from dpviz.app.session.widgets import read_link
 from dpviz.lessons import GROUPS, LESSONS
 from dpviz.lessons.lesson import MOST_DRAWS
 from dpviz.lessons.split import HEIGHT, PRESETS, SOURCES

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 import dpviz as dv
 from dpviz.__main__ import main
-from dpviz.app.ledger import Source
-from dpviz.app.saved_config import Texts, change_by, make_configuration, make_dataset
+from dpviz.app.session.ledger import Source
+from dpviz.app.session.saved_config import Texts, change_by, make_configuration, make_dataset
 from dpviz.app.state.changes import apply_change
 from dpviz.app.state.kinds import POINTS as POINT_PAGE
 from dpviz.app.state.kinds import TRIPS as TRIP_PAGE
@@ -23,9 +23,9 @@ from dpviz.mechanisms import MECHANISMS
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.publishing.config import DataPart, DomainPart, from_tables, to_toml
 from dpviz.space.domain import Domain
+from tests.app.components.test_code import blocks
 from tests.app.seen import captions, errors, fine, good, labelled, missing
 from tests.app.start import BARE, CURATE, CURATE_TRIPS, JOURNEYS, PLACES, REGIONS, pages_app, query_of, uploaded
-from tests.app.test_code import blocks
 from tests.app.walk import ROOT, go, name_dataset, protect, to_mode
 from tests.hostile import NAMES
 from tests.often import each_often, often

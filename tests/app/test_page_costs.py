@@ -12,12 +12,12 @@ from functools import partial
 import pytest
 from streamlit.testing.v1 import element_tree
 
-from dpviz.app.compare.page import TABS as COMPARE_TABS
-from dpviz.app.compare.state import JOB, CompareConfig
 from dpviz.app.jobs.job import DONE
-from dpviz.app.points.tabs import NAMES as POINTS_TABS
+from dpviz.app.pages.compare.page import TABS as COMPARE_TABS
+from dpviz.app.pages.compare.state import JOB, CompareConfig
+from dpviz.app.pages.points.tabs import NAMES as POINTS_TABS
+from dpviz.app.pages.trips.tabs import TAB_TITLES as TRIPS_TABS
 from dpviz.app.state.values import CURATE
-from dpviz.app.trips.tabs import TAB_TITLES as TRIPS_TABS
 from dpviz.lessons import GROUPS, LESSONS
 from dpviz.privacy.entropy import Entropy
 from tests.app.browse import LARGEST_MESSAGE, pane_colours, until, visit

@@ -5,11 +5,11 @@ import threading
 
 import pytest
 
-from dpviz.app.class_mode import ClassMode
 from dpviz.app.jobs import figure as figure_module
 from dpviz.app.jobs.job import STOPPED, STOPPING
-from dpviz.app.papers_page import PapersConfig
-from dpviz.app.session import read_link
+from dpviz.app.pages.papers import PapersConfig
+from dpviz.app.server.class_mode import ClassMode
+from dpviz.app.session.widgets import read_link
 from dpviz.papers.catalogue import PAPERS, find_figure
 from tests.app.browse import until
 from tests.app.seen import captions, fine, good
@@ -97,8 +97,8 @@ def test_a_small_run_starts_by_itself_and_another_figure_ends_it(slow_figures):
 
 
 def test_in_a_class_a_link_to_more_than_the_small_size_says_what_is_shown(monkeypatch):
-    monkeypatch.setattr("dpviz.app.class_mode._mode", ClassMode(code=None, memory=math.inf))
-    monkeypatch.setattr("dpviz.app.papers_page._find_job", lambda *_: None)
+    monkeypatch.setattr("dpviz.app.server.class_mode._mode", ClassMode(code=None, memory=math.inf))
+    monkeypatch.setattr("dpviz.app.pages.papers._find_job", lambda *_: None)
     large = [each.value for each in papers_app(paper="psd", figure="3", size="paper").warning]
     assert len(large) == 1
     assert "smallest size of each figure" in large[0]

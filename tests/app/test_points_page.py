@@ -7,10 +7,10 @@ from unittest.mock import Mock
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dpviz.app.controls import fits_buttons
-from dpviz.app.points import state
-from dpviz.app.points import strip as points_strip
-from dpviz.app.points.tabs import NAMES
+from dpviz.app.components.mechanism_controls import fits_buttons
+from dpviz.app.pages.points import state
+from dpviz.app.pages.points import strip as points_strip
+from dpviz.app.pages.points.tabs import NAMES
 from dpviz.app.state.values import SECOND
 from dpviz.mechanisms import MECHANISMS, REFERENCES
 from dpviz.mechanisms import run as measure
@@ -248,7 +248,7 @@ class TestCurate:
         assert "released true" not in released_map(app)[1]
 
     def test_no_truth_is_computed_or_shown_before_the_switch_is_on(self, monkeypatch):
-        page = import_module("dpviz.app.points.tabs")
+        page = import_module("dpviz.app.pages.points.tabs")
         for names, name in ((state.RELEASES, "evaluate"), (page, "true_answers"), (page, "error_by_size")):
             monkeypatch.setitem(vars(names), name, Mock(side_effect=AssertionError("the truth was looked at")))
         app = press_draw(points_app(CURATE | {"shown": "True"}))

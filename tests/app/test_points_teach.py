@@ -11,10 +11,11 @@ import shapely
 from streamlit.testing.v1 import AppTest
 
 from dpviz.amounts import format_decimal
-from dpviz.app import controls, live_controls
+from dpviz.app.components import mechanism_controls
 from dpviz.app.components.panes import FAILED
 from dpviz.app.jobs.live import LiveRuns
-from dpviz.app.points import strip, teach
+from dpviz.app.modes import live_runs
+from dpviz.app.pages.points import strip, teach
 from dpviz.mechanisms import Identity
 from dpviz.release.intervals import ASSUMED, NONE_TO_ALL
 from tests.app.parts import changed_page
@@ -100,7 +101,7 @@ def test_again_draws_new_noise_for_both_runs_and_a_link_may_give_them_other_seed
 
 def test_the_left_map_has_its_split_on_the_left_and_the_right_one_on_its_strip(monkeypatch):
     bars = []
-    monkeypatch.setattr(controls, "split_bar", lambda *_, key, **__: bars.append(key))
+    monkeypatch.setattr(mechanism_controls, "split_bar", lambda *_, key, **__: bars.append(key))
     app = choose(points_app(), "pane left", "Second run")
     assert bars == []
     fine(app.segmented_control(key="editing").set_value("Left map").run())
@@ -176,7 +177,7 @@ def test_a_long_run_shows_its_progress_over_the_last_maps_and_can_be_stopped(mon
         return real(data, how, check)
 
     monkeypatch.setattr(teach, "RUNS", replace(teach.RUNS, run_of=slow))
-    monkeypatch.setattr(live_controls, "PATIENCE", 0.0)
+    monkeypatch.setattr(live_runs, "PATIENCE", 0.0)
     press(app, "again")
     assert {"stop run"} <= keys(app.button)
     assert scenes(app) == before
@@ -184,7 +185,7 @@ def test_a_long_run_shows_its_progress_over_the_last_maps_and_can_be_stopped(mon
     go_on.set()
     assert "Stopped: the maps show the settings before" in captions(app)
     assert scenes(app) == before
-    monkeypatch.setattr(live_controls, "PATIENCE", 60.0)
+    monkeypatch.setattr(live_runs, "PATIENCE", 60.0)
     press(app, "resume")
     assert abouts(app)[1].endswith("run 2")
 
@@ -338,7 +339,7 @@ def test_play_shows_a_run_that_takes_longer_than_the_page_waits_before_it_takes_
     app = fine(points_app(SMALL))
     serve, ready = LiveRuns._serve, Event()
     monkeypatch.setattr(LiveRuns, "_serve", lambda runs, run: ready.wait(60) and serve(runs, run))
-    monkeypatch.setattr(live_controls, "PATIENCE", 0.0)
+    monkeypatch.setattr(live_runs, "PATIENCE", 0.0)
     press(app, "play")
     assert abouts(app)[-1].endswith("run 1"), "run 2 is not ready, so that the picture before it stays"
     ready.set()

@@ -8,9 +8,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import dpviz as dv
-from dpviz.app.bundle import Maker
-from dpviz.app.points import state
-from dpviz.app.release_page import check_texts
+from dpviz.app.pages.points import state
+from dpviz.app.pages.release import check_texts
+from dpviz.app.payment.release_files import Maker
 from dpviz.errors import DpvizError, SettingError
 from dpviz.mechanisms import RegionTree
 from dpviz.privacy.budget import PureBudget
@@ -29,7 +29,7 @@ from tests.app.walk import go, press_draw, to_mode, truth_switch
 from tests.release_cases import areas_on, assert_same, regions_with_shapes
 
 NEVER = "neither can ever be chosen here"
-MODULE = import_module("dpviz.app.release_page")  # `dpviz.app` has a function of that name
+MODULE = import_module("dpviz.app.pages.release")  # `dpviz.app` has a function of that name
 
 
 class TestWhatCanBeChosen:
@@ -41,7 +41,7 @@ class TestWhatCanBeChosen:
 
     def test_without_private_data_buttons_lead_to_the_three_pages_that_load_them(self):
         def page():
-            from dpviz.app.release_page import release_page  # noqa: PLC0415
+            from dpviz.app.pages.release import release_page  # noqa: PLC0415
 
             release_page("points", "trips", "areas")
 

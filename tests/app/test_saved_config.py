@@ -7,8 +7,8 @@ import pytest
 
 import dpviz as dv
 from dpviz.__main__ import main
-from dpviz.app.ledger import Funding
-from dpviz.app.saved_config import write_configuration
+from dpviz.app.session.ledger import Funding
+from dpviz.app.session.saved_config import write_configuration
 from dpviz.privacy.budget import ApproxBudget, PureBudget
 from dpviz.privacy.ledger import Ledger
 from dpviz.publishing.config import from_tables

@@ -5,7 +5,7 @@ import html
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dpviz.app.start_page import PRESETS
+from dpviz.app.pages.start import PRESETS
 from dpviz.bundled import folder
 from tests.app.browse import until, visit
 from tests.app.seen import fine
@@ -30,7 +30,7 @@ def test_all_pictures_together_are_small():
 
 def test_a_dark_page_has_dark_pictures(monkeypatch):
     shown = []
-    monkeypatch.setattr("dpviz.app.start_page.is_dark", lambda: True)
+    monkeypatch.setattr("dpviz.app.pages.start.is_dark", lambda: True)
     monkeypatch.setattr("streamlit.image", lambda file, **_: shown.append(file.name))
     fine(AppTest.from_file(ROOT / "app.py", default_timeout=120).run())
     assert shown == [preset.picture_in("dark") for preset in PRESETS]

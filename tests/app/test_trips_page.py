@@ -8,13 +8,13 @@ from unittest.mock import Mock
 
 import pytest
 
-from dpviz.app import cached
-from dpviz.app.cached import digest_of
 from dpviz.app.components.panes import Chosen
+from dpviz.app.pages.trips import curate, tabs
+from dpviz.app.pages.trips.tabs import TAB_TITLES
+from dpviz.app.session import cached
+from dpviz.app.session.cached import digest_of
 from dpviz.app.state.kinds import TRIPS
 from dpviz.app.state.links import read_link
-from dpviz.app.trips import curate, tabs
-from dpviz.app.trips.tabs import TAB_TITLES
 from dpviz.errors import SettingError
 from dpviz.mechanisms import MECHANISMS, REFERENCES
 from dpviz.mechanisms import run as measure

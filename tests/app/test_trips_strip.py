@@ -2,7 +2,7 @@
 
 import pytest
 
-from dpviz.app.trips import strip as page
+from dpviz.app.pages.trips import strip as page
 from dpviz.mechanisms import MECHANISMS
 from tests.app.parts import changed_page
 from tests.app.seen import fine, trips_drawn

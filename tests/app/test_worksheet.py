@@ -6,8 +6,8 @@ from urllib.parse import parse_qsl
 
 import pytest
 
-from dpviz.app.learn_walk import BY_KEY, PATHS, SHORT
-from dpviz.app.session import check_link
+from dpviz.app.pages.learn.path import BY_KEY, PATHS, SHORT
+from dpviz.app.session.widgets import check_link
 from dpviz.lessons import SHORT_PATH
 from tests.app.start import pages_app, query_of
 from tests.often import often

@@ -3,7 +3,7 @@
 import pytest
 
 from dpviz.__main__ import parser
-from dpviz.app.server import settings_of_class
+from dpviz.app.server.process import settings_of_class
 from dpviz.cli.class_options import ClassOptions, read_code
 from dpviz.cli.serve import HOST, check_port, command, environment_of_class
 from dpviz.errors import SettingError

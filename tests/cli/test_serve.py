@@ -53,7 +53,7 @@ def test_hostile_settings_at_home_in_the_folder_and_in_the_environment_change_no
     words = command(port=8599, headless=True)
     hostile = {"STREAMLIT_SERVER_ADDRESS": "10.0.0.1", "STREAMLIT_CLIENT_SHOW_ERROR_DETAILS": "full", "HOME": str(tmp_path)}
     ran = subprocess.run(
-        [sys.executable, "-c", PROBE, *words[words.index("dpviz.app.server") + 1 :]],
+        [sys.executable, "-c", PROBE, *words[words.index("dpviz.app.server.process") + 1 :]],
         cwd=tmp_path,
         env=without_streamlit_variables({**os.environ, **hostile, "USERPROFILE": str(tmp_path)}),
         capture_output=True,
@@ -80,7 +80,7 @@ def test_the_app_starts_without_the_ledger_that_was_named_and_says_so(tmp_path, 
 
 
 def test_the_app_runs_with_this_python_and_its_own_modules():
-    assert command(port=8599) == [sys.executable, "-P", "-m", "dpviz.app.server", "--port=8599"]
+    assert command(port=8599) == [sys.executable, "-P", "-m", "dpviz.app.server.process", "--port=8599"]
     assert command(port=8599, headless=True, token=False)[-2:] == ["--headless", "--no-token"]
 
 

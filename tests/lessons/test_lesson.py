@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from dpviz.app.session import read_link
+from dpviz.app.session.widgets import read_link
 from dpviz.errors import SettingError
 from dpviz.lessons import GROUPS, LESSONS, SHORT_PATH
 from dpviz.lessons.lesson import ShareBar

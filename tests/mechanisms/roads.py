@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from dpviz.app.compare.kinds import Compared
+from dpviz.app.pages.compare.kinds import Compared
 from dpviz.arrays import Floats, Places
 from dpviz.data.counts import Counts
 from dpviz.errors import DomainError, InputError, SettingError

@@ -11,13 +11,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import dpviz as dv
-from dpviz.app.compare.state import CompareConfig, CompareData, study_config_of, study_of
-from dpviz.app.ledger import Source
-from dpviz.app.points.state import RELEASES as POINT_RELEASES
-from dpviz.app.points.state import Data
-from dpviz.app.trips.state import RELEASES as TRIP_RELEASES
-from dpviz.app.trips.state import TripsData
-from dpviz.app.two_runs import LEFT_RUN, RIGHT_RUN, ShownRun, list_code
+from dpviz.app.modes.second_run import LEFT_RUN, RIGHT_RUN, ShownRun, list_code
+from dpviz.app.pages.compare.state import CompareConfig, CompareData, study_config_of, study_of
+from dpviz.app.pages.points.state import RELEASES as POINT_RELEASES
+from dpviz.app.pages.points.state import Data
+from dpviz.app.pages.trips.state import RELEASES as TRIP_RELEASES
+from dpviz.app.pages.trips.state import TripsData
+from dpviz.app.session.ledger import Source
 from dpviz.errors import SettingError
 from dpviz.families import FAMILIES
 from dpviz.publishing.code import WIDTH, CodeRun, write_budget, write_data, write_mechanism, write_python, write_study_python

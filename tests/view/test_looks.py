@@ -5,7 +5,7 @@ import itertools
 import pandas as pd
 import pytest
 
-from dpviz.app.compare.state import MOST_CONFIGURATIONS
+from dpviz.app.pages.compare.state import MOST_CONFIGURATIONS
 from dpviz.view.looks import HUES, MOST_VARIANTS, choose_looks, look_of
 from dpviz.view.study_charts import error_by_epsilon, lines_with_spread, parts_by_label, seconds_by_label
 from tests.charts import found

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpviz.app.compare.state import MOST_CONFIGURATIONS
+from dpviz.app.pages.compare.state import MOST_CONFIGURATIONS
 from dpviz.data.points import PointCounts
 from dpviz.evaluation.compare import compare
 from dpviz.evaluation.split_objective import objective_curve

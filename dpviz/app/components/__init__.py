@@ -1,1 +1,1 @@
-"""Components of our own: a Python half that checks what the browser sends, and a JavaScript half with its style beside it."""
+"""Widgets and components that pages share. One of our own has a Python half that checks what the browser sends, and a JavaScript half."""

@@ -15,7 +15,7 @@ from typing import Any
 import streamlit as st
 from streamlit.components.v1 import declare_component
 
-from dpviz.app.session import carry_out
+from dpviz.app.session.widgets import carry_out
 from dpviz.app.state.values import LEAST_CUT, MOST_CUT
 from dpviz.view.basemap import MOST_NORTH, Bounds
 from dpviz.view.canvas import Scene

@@ -11,7 +11,7 @@ from typing import Any
 
 import streamlit as st
 
-from dpviz.app.session import carry_out
+from dpviz.app.session.widgets import carry_out
 from dpviz.errors import BudgetError, DpvizError
 from dpviz.privacy.shares import normalise_shares
 

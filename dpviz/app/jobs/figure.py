@@ -9,9 +9,9 @@ from typing import TypeAlias
 
 import pandas as pd
 
-from dpviz.app.class_limits import LONG_RUNS
 from dpviz.app.jobs.job import Job
 from dpviz.app.jobs.results import Results
+from dpviz.app.server.class_limits import LONG_RUNS
 from dpviz.papers.figures import Figure, OneSeed, Paper, Run
 
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from threading import Event, Lock, Thread, Timer
 from typing import Any, Generic, TypeVar
 
-from dpviz.app.class_limits import Check, Turns, hold_turn
-from dpviz.app.class_mode import is_class
+from dpviz.app.server.class_limits import Check, Turns, hold_turn
+from dpviz.app.server.class_mode import is_class
 from dpviz.errors import DpvizError
 
 WAITING, RUNNING, STOPPING, STOPPED, DONE, FAILED = "waiting", "running", "stopping", "stopped", "done", "failed"

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from threading import RLock
 from typing import Any, TypeAlias
 
-from dpviz.app.class_limits import RUNS, Check
 from dpviz.app.jobs.job import Job, StoppedError, describe_failure
 from dpviz.app.jobs.results import Results
+from dpviz.app.server.class_limits import RUNS, Check
 
 SECONDS_BETWEEN = 1.0  # from the start of one run to the start of the next
 FEWEST = 4  # results that are kept whatever their size: two panes, and the same before the last change

@@ -8,8 +8,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from dpviz.app.class_limits import LONG_RUNS, Check
 from dpviz.app.jobs.job import Job
+from dpviz.app.server.class_limits import LONG_RUNS, Check
 from dpviz.errors import DpvizError
 from dpviz.publishing.dry_run import MOST_ATTEMPTS, FoundEpsilon
 

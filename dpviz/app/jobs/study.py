@@ -10,10 +10,10 @@ from typing import Any, TypeAlias
 
 import pandas as pd
 
-from dpviz.app.class_limits import STUDIES
-from dpviz.app.class_mode import is_class
 from dpviz.app.jobs.job import Job
 from dpviz.app.jobs.results import Results
+from dpviz.app.server.class_limits import STUDIES
+from dpviz.app.server.class_mode import is_class
 from dpviz.evaluation.compare import compare
 from dpviz.evaluation.study import Run, Study
 from dpviz.evaluation.tables import finished_runs, tidy

@@ -7,11 +7,11 @@ from itertools import count
 
 import pandas as pd
 
-from dpviz.app.class_limits import LONG_RUNS
-from dpviz.app.class_mode import ClassMode
 from dpviz.app.jobs.figure import make_figure_job, run_of
 from dpviz.app.jobs.job import DONE, FAILED, STOPPED, STOPPING
 from dpviz.app.jobs.results import Results
+from dpviz.app.server.class_limits import LONG_RUNS
+from dpviz.app.server.class_mode import ClassMode
 from dpviz.papers.catalogue import find_figure
 from tests.app.browse import until
 
@@ -70,7 +70,7 @@ def test_a_stopped_run_keeps_the_seed_that_it_measured_and_another_goes_on_from_
 
 
 def test_in_a_class_a_run_that_takes_too_long_keeps_its_seeds_and_says_so(monkeypatch):
-    monkeypatch.setattr("dpviz.app.class_mode._mode", ClassMode(code=None, memory=math.inf))
+    monkeypatch.setattr("dpviz.app.server.class_mode._mode", ClassMode(code=None, memory=math.inf))
     monkeypatch.setattr(LONG_RUNS, "seconds", 0.0)
     known = Results(math.inf)
     known.keep(1, Measured(1).figure[1].one_seed()(1))

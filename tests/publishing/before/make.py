@@ -20,9 +20,9 @@ import tomli_w
 
 import dpviz as dv
 from dpviz.__main__ import main
-from dpviz.app import session
-from dpviz.app.compare.state import CompareConfig
-from dpviz.app.session import read_link
+from dpviz.app.pages.compare.state import CompareConfig
+from dpviz.app.session import widgets
+from dpviz.app.session.widgets import read_link
 from dpviz.app.state.kinds import KINDS
 from dpviz.app.state.links import write_link
 from dpviz.cli.release import order_of, publication_texts
@@ -167,9 +167,9 @@ def write_before():
         for account in ledger.accounts()
     }
     pages = {page: read_link(KINDS[page], link) for page, link in LINKS.items() if page != "compare"}
-    study = session.read_link(CompareConfig, LINKS["compare"])
+    study = widgets.read_link(CompareConfig, LINKS["compare"])
     written = {page: (write_link(value), flat(value)) for page, value in pages.items()}
-    written["compare"] = (session.to_query(study), asdict(study))
+    written["compare"] = (widgets.to_query(study), asdict(study))
     links = {page: {"link": link, "opens": {name: opens[name] for name in LINKS[page]}} for page, (link, opens) in written.items()}
     (HERE / "links.json").write_text(json.dumps(links, indent=1, default=list) + "\n", "utf-8")
     (HERE / "accounts.json").write_text(json.dumps(facts, indent=1) + "\n", "utf-8")

@@ -1,0 +1,246 @@
+"""Files of records that the user has chosen, by upload or by path: what they say of themselves, and their count."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Generic, TypeVar
+
+import streamlit as st
+
+from dpviz.app.cards import opened_config
+from dpviz.app.cards.cards import DATA, Cards
+from dpviz.app.cards.path_files import COUNT_COPIES, count_by_path, path_files
+from dpviz.app.cards.text_format import choose_text_format
+from dpviz.app.cards.unit import show_left_out
+from dpviz.app.session import cached
+from dpviz.app.session.advice import advise_in_app
+from dpviz.app.session.ledger import Source
+from dpviz.app.session.page_data import PageData
+from dpviz.app.session.page_state import FamilyState
+from dpviz.app.session.widgets import show_error
+from dpviz.app.state.values import CURATE
+from dpviz.data.reading.safety import DEFAULT_LIMITS, read_checked
+from dpviz.data.reading.sources import FoundFiles, find_files
+from dpviz.errors import DpvizError, InputError
+from dpviz.publishing.config import DataPart
+from dpviz.publishing.private_data import CountRequest, OpenedData, left_out
+from dpviz.view.escape import markdown
+
+About = TypeVar("About")
+Frame = TypeVar("Frame")
+_PRIVATE = (
+    "This is the file of the private data, and regions that are taken from it would tell where its records lie: choose a public file."
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChosenFiles(Generic[About, Frame]):
+    """Files that the user has chosen, and how they are counted.
+
+    Attributes:
+        about: what the headers of the files say.
+        digest: identifies the files in the keys of widgets.
+        part: fields of a saved configuration that name the files: points or trips, and for files by path the engine.
+        opened: the table [data] of an opened configuration, if it is for these files.
+        count: counts the files in a public frame with the given options; returns None while the count is not finished.
+        content: returns a digest of the content, from the counted data.
+        found: returns the files themselves.
+        written: how text tables are written, where it is not the usual way.
+    """
+
+    about: About
+    digest: str
+    part: dict[str, Any]
+    opened: DataPart | None
+    count: Callable[[Frame, cached.Options], OpenedData | None]
+    content: Callable[[OpenedData], str]
+    found: Callable[[], FoundFiles]
+    written: cached.Options
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileKind(Generic[About, Frame]):
+    """The files of records that a page reads.
+
+    Attributes:
+        page: state of the page.
+        kind: of its configurations: "points", "trips" or "areas".
+        field: of a saved configuration that names the files: "points" or "trips".
+        describe_upload: describes an upload from its digest, name, bytes and how it is written.
+        describe: describes files that were found.
+        frame_of: returns the public frame as engines take it.
+        key_of: identifies the frame in the keys of caches.
+        title: of the data on screen.
+        unit: what is counted.
+    """
+
+    page: FamilyState
+    kind: str
+    field: str
+    describe_upload: Callable[[str, str, bytes, cached.Options], About]
+    describe: Callable[[FoundFiles], About]
+    frame_of: Callable[[Frame], Any]
+    key_of: Callable[[Frame], object]
+    title: str
+    unit: str
+
+
+def read_upload(kind: FileKind[About, Frame], name: str, body: bytes, cards: Cards) -> ChosenFiles[About, Frame] | None:
+    """Return an uploaded file by its name and bytes; None until it is confirmed how it is written."""
+    digest = cached.digest_of(body)
+    key = f"{kind.page.prefix}{digest}"
+    opened = opened_config.fill_in_upload(kind.kind, name, digest, key)
+    text_format = choose_text_format(cached.named_file(name, body), name, key, cards)
+    if text_format is None:
+        return None
+    written = tuple(text_format.declarations().items())
+
+    return ChosenFiles(
+        about=kind.describe_upload(digest, name, body, written),
+        digest=digest,
+        part={kind.field: name},
+        opened=opened,
+        count=lambda frame, options: cached.count_upload(digest, name, body, kind.key_of(frame), kind.frame_of(frame), options),
+        content=lambda _: digest,
+        found=lambda: find_files(cached.named_file(name, body), text_format),
+        written=written,
+    )
+
+
+def choose_files(
+    kind: FileKind[About, Frame], cards: Cards, ask: Callable[[], tuple[str, bytes] | None]
+) -> ChosenFiles[About, Frame] | None:
+    """Ask for files by upload, which `ask` does, or by path; None until they are chosen."""
+    if kind.page.draft.source != "upload":
+        return _choose_paths(kind, cards)
+    kept = ask()
+    return None if kept is None else read_upload(kind, *kept, cards)
+
+
+def _choose_paths(kind: FileKind[About, Frame], cards: Cards) -> ChosenFiles[About, Frame] | None:
+    """Ask for the path of files; None until files are found there."""
+    prefix = kind.page.prefix
+    files = path_files(prefix, kind.kind, cards)
+    if files is None:
+        return None
+    copies = {"copies": True} if files.copies else {}
+
+    def count(frame: Frame, options: cached.Options) -> OpenedData | None:
+        request = CountRequest(
+            frame=kind.frame_of(frame), options={**dict(options), **copies}, engine=files.engine, scheduler=files.scheduler
+        )
+        return count_by_path(prefix, files, request, (kind.key_of(frame), options, files.copies))
+
+    return ChosenFiles(
+        about=kind.describe(files.found),
+        digest=files.digest,
+        part={kind.field: files.written, "engine": files.engine, **copies},
+        opened=files.opened,
+        count=count,
+        content=files.content,
+        found=lambda: files.found,
+        written=tuple(files.found.text_format.declarations().items()),
+    )
+
+
+def is_among(chosen: ChosenFiles[Any, Any], digest: str, size: int) -> bool:
+    """Return whether one of the files has this digest and so many bytes."""
+    found = chosen.found()
+    same_size = [source for source, own in zip(found.sources, found.sizes, strict=True) if own == size]
+    return any(cached.digest_of(read_checked(source, DEFAULT_LIMITS)[1]) == digest for source in same_size)
+
+
+def refuse_as_regions(chosen: ChosenFiles[Any, Any], role: str) -> None:
+    """Refuse a file of the private data as that of regions: which regions there are would tell where its records lie.
+
+    Args:
+        chosen: the private files.
+        role: beginning of the slots of the file of regions, or of the polygons that regions cover.
+
+    Raises:
+        InputError: they are the same.
+    """
+    kept = st.session_state.get(f"{role} uploaded")
+    if kept is not None and is_among(chosen, cached.digest_of(kept[1]), len(kept[1])):
+        raise InputError(_PRIVATE)
+
+
+def _ignore(_: str) -> None:
+    """Offer no way out of an error."""
+
+
+def count_chosen(
+    chosen: ChosenFiles[Any, Frame],
+    frame: Frame,
+    options: dict[str, Any],
+    cards: Cards,
+    noun: str,
+    offer_way_out: Callable[[str], None] = _ignore,
+) -> OpenedData | None:
+    """Count the chosen files; None while the count is not finished, or if they are refused.
+
+    In Curate it has been said by now whom to protect; without persons it is each record or trip.
+
+    Args:
+        chosen: the files.
+        frame: the public frame.
+        options: of the count.
+        cards: say what is missing.
+        noun: what is counted: "records" or "trips".
+        offer_way_out: shows what may help against an error, from its text.
+    """
+    if cards.curates and "person" not in options and options.get("contributions", 1) == 1:
+        options = {**options, "unit": "record"}
+    try:
+        opened = chosen.count(frame, tuple(sorted(options.items())))
+    except DpvizError as error:
+        show_error(str(error))
+        cards.ask(DATA, f"Correct the data, or how they are read: {advise_in_app(str(error))}")
+        offer_way_out(str(error))
+        return None
+    if opened is None:
+        cards.ask(DATA, f"Count the {noun}.")
+        return None
+    for note in map(advise_in_app, opened.notes):
+        st.warning(f"Curator only: {markdown(note)}")
+        cards.ask(DATA, f"Some files have the same content: delete a copy, or tick “{COUNT_COPIES}” on the left.")
+    return opened
+
+
+def data_of_files(
+    kind: FileKind[Any, Any],
+    chosen: ChosenFiles[Any, Any],
+    opened: OpenedData,
+    options: dict[str, Any],
+    *,
+    make: Callable[..., Any] = PageData,
+    more: Mapping[str, Any] = MappingProxyType({}),
+    **frame: Any,
+) -> Any:
+    """Return counted files as the data of a page; what was left out of them is for the curator only.
+
+    Args:
+        kind: of the files.
+        chosen: the files.
+        opened: what was counted.
+        options: of the count.
+        make: makes the data, a `PageData`.
+        more: what the data of the page have beside that.
+        frame: the parts of a configuration that say what the public frame is.
+    """
+    asks_for_crs = getattr(chosen.about, "needs_crs", True)  # the page of trips always asks
+    part = opened_config.with_kept({**chosen.part, **options}, chosen.opened, asks_for_crs=asks_for_crs)
+    data = make(
+        counts=opened.data,
+        digest=chosen.content(opened),
+        fingerprints=opened.fingerprints,
+        title=kind.title,
+        unit=kind.unit,
+        source=Source(data_part=part, **frame),
+        **more,
+    )
+    notes = (left_out(opened.data), *getattr(opened.data, "notes", ()))
+    show_left_out(data, notes, private=kind.page.draft.mode == CURATE)
+    return data

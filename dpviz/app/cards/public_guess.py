@@ -1,0 +1,117 @@
+"""The public guess of the third card of Curate: how many records there may be, and how they lie. Nothing of it comes from the data."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import streamlit as st
+
+from dpviz.app.components.fields import in_range, show_problem
+from dpviz.app.server.class_mode import refuse_in_class
+from dpviz.app.session.page_state import FamilyState
+from dpviz.app.session.widgets import show_error
+from dpviz.errors import DpvizError, InputError
+from dpviz.publishing.private_data import PrivateData
+from dpviz.publishing.public_guess import EVEN, RELEASED, TOWNS, check_guess, count_residents, guess_total
+from dpviz.release.base import NoisyRelease
+from dpviz.release.files import read_release
+
+MOST_RECORDS, MOST_RESIDENTS, USUAL_RECORDS = 10_000_000, 1_000_000, 100_000
+LARGEST_BUNDLE = 200_000_000  # bytes
+_ADAPTIVE = "This mechanism chooses partitions by the data."
+_CHOOSE_BUNDLE = ":orange[Choose the earlier release: the bundle (zip) that this app or the command line made.]"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Guess:
+    """A public guess of the data.
+
+    Attributes:
+        records: how many records or trips there may be; None without a guess.
+        spread: how they lie, one of `SPREADS`.
+        pairs: on how many pairs of the finest level trips may lie; None for all of them.
+        release: the earlier release by whose counts they lie; None for another spread.
+    """
+
+    records: int | None
+    spread: str = EVEN
+    pairs: int | None = None
+    release: NoisyRelease | None = None
+
+
+def choose_guess(page: FamilyState, frame: PrivateData, unit: str, needs_guess: Callable[[], bool]) -> Guess:
+    """Ask how many records there are, about, and how they lie.
+
+    Where the partitions of points depend on the data and no number is typed, the residents of towns are the guess; elsewhere there is
+    none then. An earlier release gives both.
+
+    Args:
+        page: state of the page.
+        frame: domain or regions, unit and bound; its records are not used.
+        unit: what is counted, in the plural.
+        needs_guess: returns whether the partitions of the mechanism depend on the data.
+    """
+    left, right = st.columns(2, vertical_alignment="bottom")
+    with left:
+        records = _choose_number(f"good records {page.key}", f"How many {unit}, about?", "a public guess")
+    spreads = [EVEN, RELEASED] if frame.sides else [TOWNS, EVEN, RELEASED]
+    spread = str(right.selectbox("They lie", spreads, key=f"good spread {page.key}", persist_state="session"))
+    if spread == RELEASED:
+        release = _choose_release(page, frame)
+        if release is None:
+            return Guess(records=None)
+        return Guess(records=records or min(guess_total(release), MOST_RECORDS), spread=spread, release=release)
+    if len(frame.sides) == 2:
+        if records is None:
+            return Guess(records=None)
+        label = "On how many pairs of the finest level, about?"
+        return Guess(records=records, pairs=_choose_number(f"good pairs {page.key}", label, "all of them"))
+    if records is not None or not needs_guess() or frame.sides:
+        return Guess(records=records, spread=spread)
+    domain: Any = frame.frame
+    residents = min(count_residents(domain), MOST_RESIDENTS)  # of towns in the domain
+    guess = f"As if each of {residents:,} residents of towns had one" if residents else f"As if there were {USUAL_RECORDS:,} {unit}"
+    st.caption(f"{_ADAPTIVE} {guess}: type a better guess.")
+    return Guess(records=residents or USUAL_RECORDS, spread=spread)
+
+
+def _choose_number(key: str, label: str, placeholder: str) -> int | None:
+    text = "A guess from public knowledge, not from the data. With it, errors are compared with counts."
+    number = st.number_input(label, value=None, step=1000, key=key, persist_state="session", help=text, placeholder=placeholder)
+    good = show_problem(key, in_range(label, 1, MOST_RECORDS, optional=True)(number))
+    return int(number) if number is not None and good else None
+
+
+def _choose_release(page: FamilyState, frame: PrivateData) -> NoisyRelease | None:
+    """Ask for the bundle of an earlier release of the same kind of data; None until there is one that can be read."""
+    refuse_in_class("files")
+    slot = f"good release {page.key}"
+    text = "A public release of other data of the same area: of the year before, or a coarser one."
+    st.file_uploader("Earlier release", ["zip"], key=f"{slot} file", on_change=lambda: _take_bundle(slot), help=text)
+    if problem := st.session_state.get(f"{slot} problem"):
+        show_error(problem)
+    release: NoisyRelease | None = st.session_state.get(slot)
+    if release is None:
+        st.caption(_CHOOSE_BUNDLE)
+        return None
+    if release.family != frame.family:
+        show_error(f"This is a release of {release.family}: choose one of the same kind of data.")
+        return None
+    return release
+
+
+def _take_bundle(slot: str) -> None:
+    """Read the chosen bundle; one that cannot be read leaves none, and a sentence why. Without a file, what was read stays."""
+    file = st.session_state.get(f"{slot} file")
+    if file is None:
+        return
+    st.session_state.update({slot: None, f"{slot} problem": ""})
+    try:
+        if file.size > LARGEST_BUNDLE:
+            raise InputError(f"A bundle has at most {LARGEST_BUNDLE // 10**6} MB: choose the zip that was downloaded from the app.")
+        st.session_state[slot] = check_guess(read_release(io.BytesIO(file.getvalue())))
+    except DpvizError as error:
+        st.session_state[f"{slot} problem"] = str(error)

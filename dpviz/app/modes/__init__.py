@@ -1,0 +1,1 @@
+"""Teach and Curate, and what Points, Trips and Areas share in them."""

@@ -1,0 +1,153 @@
+"""What first rows of pages share: Teach or Curate, what is protected, the switch to the truth, and the button that forgets the session."""
+
+from __future__ import annotations
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+
+from dpviz.app.server.class_mode import is_class
+from dpviz.app.session import cached, drafts
+from dpviz.app.session.ledger import LoadedData
+from dpviz.app.session.page_state import FamilyState, truth_key, truth_wanted
+from dpviz.app.state.values import CURATE, TEACH
+from dpviz.mechanisms import AnyMechanism
+
+_FORGOTTEN = "forgotten"
+_STAMP = """<style>
+.st-key-map { position: relative; }
+.st-key-map::after { content: "STAMP"; position: absolute; inset: 0; z-index: 1;
+  pointer-events: none; display: flex; align-items: center; justify-content: center; font-size: 5rem; font-weight: 700;
+  letter-spacing: 0.3rem; rotate: -20deg; opacity: 0.3; }
+.st-key-figures { border-left: 4px dashed #d55e00; padding-left: 0.8rem; }
+.st-key-figures::before { content: "STAMP: WHY"; font-size: 0.8rem; font-weight: 700; color: #d55e00; }
+</style>"""
+WATERMARK = _STAMP.replace("STAMP", "CURATOR ONLY").replace("WHY", "what follows is computed from the true data")
+NOT_PRIVATE = _STAMP.replace("STAMP", "NOT PRIVATE").replace("WHY", "a reference that shows what privacy costs; never to be published")
+CONTRAST = _STAMP.replace("STAMP", "NOT PRIVATE").replace("WHY", "a contrast without a budget; never to be published")
+
+
+def not_private_stamp(mechanism: type[AnyMechanism]) -> str:
+    """Return the stamp of a release that is not private."""
+    return NOT_PRIVATE if mechanism.spends else CONTRAST
+
+
+def describe_unprotected(mechanism: type[AnyMechanism]) -> str:
+    """Write, in place of what a release protects, that a reference protects nothing by a budget."""
+    if mechanism.spends:
+        return "**NOT PRIVATE:** the chosen reference protects nothing. It shows what privacy costs."
+    return "**NOT PRIVATE:** no budget bounds what the chosen method reveals. It is here as a contrast."
+
+
+NO_EXPORT = """<style>:is(.st-key-figures, .st-key-map) [data-testid="stElementToolbar"]:not(:has([aria-label*="ullscreen"])) {
+  display: none; }</style>"""
+
+
+PRESENT = """<style>
+html { font-size: 19px !important; }
+[data-testid="stSidebar"], [data-testid="stExpandSidebarButton"], [data-testid="stHeader"] { display: none !important; }
+[data-testid="stMainBlockContainer"] { padding-top: 1rem !important; }
+</style>"""
+
+
+def present_button(page_state: FamilyState) -> None:
+    """Show the button that switches to large type without the left side, and back."""
+    presents = page_state.view.present
+    st.button(
+        "Back to the controls" if presents else "Present",
+        key="present",
+        help="Usual type, with the controls on the left." if presents else "Large type for a projector, without the controls on the left.",
+        on_click=lambda: page_state.look(present=not presents),
+    )
+    if presents:
+        st.html(PRESENT)
+
+
+def forget_button(key: str) -> None:
+    """Show the button that makes the session forget its data; `key` is the page's name in the key of the button."""
+    with st.container(horizontal=True, horizontal_alignment="right"):
+        st.button(
+            "Forget my data",
+            key=f"forget {key}",
+            on_click=forget,
+            help="Removes uploads, draws and whatever was typed from this session. What was spent stays in the ledger.",
+        )
+
+
+def forget() -> None:
+    """Remove everything of this session: uploaded files, counts, draws, caches, typed texts, and the address' parameters."""
+    drafts.discard_if_any()
+    st.session_state.clear()
+    cached.forget()
+    st.query_params.clear()
+    context = get_script_run_ctx()
+    if context is not None:
+        context.uploaded_file_mgr.remove_session_files(context.session_id)
+    st.session_state[_FORGOTTEN] = True
+
+
+def show_forgotten() -> bool:
+    """Show a note instead of the page right after the session has forgotten its data; return whether that was the case.
+
+    While the page is not shown, the browser removes its widgets and the values that it kept for them.
+    """
+    if not st.session_state.pop(_FORGOTTEN, False):
+        return False
+    context = get_script_run_ctx()
+    if context is not None:  # Streamlit keeps names of widgets that are gone, and their functions, which may hold draws
+        context.session_state._state._new_widget_state.widget_metadata.clear()  # noqa: SLF001
+    st.success(
+        "Forgotten: the uploads, counts, draws and texts of this session are gone from the app's memory. What was spent stays in the"
+        " ledger. Files that you downloaded, and other tabs, are not touched."
+    )
+    st.button("Start again", type="primary")
+    return True
+
+
+def mode_switch(page_state: FamilyState) -> None:
+    """Show the switch between Teach and Curate; a class has Teach alone."""
+    if is_class():
+        return
+    st.segmented_control("Mode", (TEACH, CURATE), required=True, label_visibility="collapsed", **page_state.widget("draft", "mode"))
+
+
+def teach_row(page_state: FamilyState) -> DeltaGenerator:
+    """Show the first row of Teach, which begins with the switch of the mode; return it for the controls of the maps.
+
+    It is always there: if it changed its place, the browser would build the maps below it anew.
+    """
+    row = st.container(horizontal=True, vertical_alignment="center", key="first row")
+    if not page_state.view.present:
+        with row:
+            mode_switch(page_state)
+    return row
+
+
+def curate_row(page_state: FamilyState, protected: str) -> None:
+    """Show the first row of Curate: the switch of the mode, what is protected, and the button that forgets the session."""
+    left, right, end = st.columns([4, 15, 3], vertical_alignment="center")
+    with left:
+        mode_switch(page_state)
+    text = "Private data, noise from the operating system: every draw is counted in the ledger, and nothing leaves this page."
+    right.caption(f"{text} {protected}")
+    with end:
+        forget_button(page_state.key)
+
+
+def teach_note(protected: str) -> None:
+    """Say under the maps of Teach that nothing is private, and what a release would protect."""
+    st.caption(f"Public data, seeded noise, truth beside the release: nothing here is private. {protected}")
+
+
+def truth_switch(data: LoadedData, mode: str) -> None:
+    """In Curate, show the switch for a dataset's truth, with a warning; in Teach, show nothing."""
+    if mode != CURATE:
+        return
+    left, right = st.columns([1, 4], vertical_alignment="center")
+    left.toggle("Show curator-only truth", key=truth_key(data), persist_state="session")
+    if truth_wanted(data):
+        warning = (
+            "**CURATOR ONLY.** Choosing settings by the truth leaks, and ε does not cover that."
+            " The ledger records that the truth was looked at."
+        )
+        right.caption(f":orange[{warning}]")

@@ -1,0 +1,178 @@
+"""What pages that follow their controls share: the wait for a run, its progress, the next run, playing runs, and undo."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import streamlit as st
+
+from dpviz.app.jobs.live import FEWEST, LiveRuns, Work
+from dpviz.app.jobs.results import Results
+from dpviz.app.modes.header import present_button
+from dpviz.app.server.class_limits import PATIENCE_OF_CLASS, TICK_OF_CLASS, in_class, room_of_session
+from dpviz.app.session.cached import keeper
+from dpviz.app.session.page_state import FamilyState
+from dpviz.app.session.widgets import carry_out, show_error
+from dpviz.app.state.page import Page
+from dpviz.app.state.run import Run
+from dpviz.view.escape import html
+
+PATIENCE = 0.9  # seconds for which a page waits for a run before it shows the last picture with the progress
+TICK, PLAY_TICK = 0.4, 0.9  # seconds between two looks at a run, and between two runs that are played
+PLAYED = 20  # runs that *Play* shows in turn
+
+
+def _with_next_seeds(page: Page) -> dict[str, tuple[Run, ...]]:
+    """Return the runs of a page with the seeds that follow theirs, as a change of the draft."""
+    return {"runs": tuple(replace(run, seed=run.seed + 1) for run in page.draft.runs)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class LiveControls:
+    """The controls of one page's runs.
+
+    Attributes:
+        page_state: state of the page.
+        weigh: returns the size of a result.
+        room: the largest size of all results that a session keeps; less in a class.
+        shared: results on bundled samples, which all sessions share: the same size of them is kept for all.
+    """
+
+    page_state: FamilyState
+    weigh: Callable[[Any], float]
+    room: float
+    shared: Results = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "shared", Results(self.room, self.weigh, FEWEST))
+
+    def runs(self) -> LiveRuns:
+        """Return the runs of this session."""
+        if self._slot not in st.session_state:
+            st.session_state[self._slot] = LiveRuns(room_of_session(self.room), self.weigh, self.page_state.key)
+        return st.session_state[self._slot]  # type: ignore[no-any-return]
+
+    def follow(self, works: Mapping[Hashable, Work], *, bundled: bool) -> LiveRuns:
+        """Ask for results and wait a little for them; the session keeps the job. A newer event ends this run of the page while it waits.
+
+        Args:
+            works: what makes the result of each question; empty to end what runs.
+            bundled: whether the data are a bundled sample, so that all sessions may share the results.
+        """
+        runs = self.runs()
+        runs.ask(works, self.shared if bundled else None)
+        if (run := runs.running) is not None:
+            keeper().take(run)
+        while (run := runs.running) is not None and run.seconds < in_class(PATIENCE, PATIENCE_OF_CLASS):
+            runs.wait(in_class(0.03, 0.1))
+            st.session_state.get(self.page_state.key)  # Streamlit ends the script here if a newer event has arrived
+        return runs
+
+    def show_status(self, questions: list[Hashable], idle: str, also: Callable[[], object] | None = None) -> None:
+        """Show in a row of fixed height what `show_progress` shows, or else a text, so that nothing below it moves.
+
+        Args:
+            questions: of the runs that are shown.
+            idle: a text while nothing runs.
+            also: shows a small button after that text.
+        """
+        with st.container(key="status"):
+            if not self.show_progress(questions, idle):
+                with st.container(horizontal=True, vertical_alignment="center"):
+                    st.html(f'<div class="dpviz-note">{html(idle)}</div>', width="content")
+                    if also is not None:
+                        also()
+
+    def show_progress(self, questions: list[Hashable], idle: str) -> bool:
+        """Show that a run takes longer, with a button that stops it, or why there is no result; return whether there is any of this.
+
+        While runs are played, a run that takes longer is no news: the text for no run stays.
+        """
+        runs = self.runs()
+        refusals = [refusal for question in questions if (refusal := runs.refusal(question))]
+        if refusals:
+            show_error(refusals[0])
+        elif any(runs.is_given_up(question) for question in questions):
+            with st.container(horizontal=True, vertical_alignment="center"):
+                st.caption(":orange[Stopped: the maps show the settings before.]", width="stretch")
+                st.button("Run again", key="resume", on_click=runs.resume)
+        elif runs.running is not None:
+            st.fragment(self._tick, run_every=in_class(TICK, TICK_OF_CLASS))(idle)
+        else:
+            return False
+        return True
+
+    def _tick(self, idle: str) -> None:
+        run = self.runs().running
+        if run is None:
+            st.rerun()
+        if self._left_to_play > 0:
+            st.html(f'<div class="dpviz-note">{html(idle)}</div>')
+            return
+        with st.container(horizontal=True, vertical_alignment="center"):
+            text = f"Running for {run.seconds:.1f} s; the maps show the settings before ..."
+            st.progress(min(0.95, run.seconds / (run.seconds + 2)), text, width="stretch")
+            if st.button("Stop", key="stop run"):
+                self.runs().stop()
+                st.rerun()
+
+    def play(self) -> None:
+        """While runs are played, take the next one about a second after the last one is shown; call it once that is ready."""
+        if self._left_to_play > 0:
+            with st.container(key="play next"):
+                st.fragment(self._play_next, run_every=in_class(PLAY_TICK, TICK_OF_CLASS))(self.page_state.draft.run.seed)
+
+    def _play_next(self, shown_run: int) -> None:
+        if self._left_to_play <= 0 or self.page_state.draft.run.seed != shown_run or self.runs().running is not None:
+            return
+        if st.session_state.pop(self._pause, None) != shown_run:  # the first call comes at once: the picture stays for one tick
+            st.session_state[self._pause] = shown_run
+            return
+        st.session_state[self._play] = self._left_to_play - 1
+        self.page_state.change_for_good(draft=_with_next_seeds(self.page_state.page))
+        st.rerun()
+
+    def show_buttons(self) -> None:
+        """Show the buttons for the next run, for playing runs, for undo, and for a projector."""
+        st.button("Again", key="again", help="Another run: the same settings, new noise.", on_click=carry_out(self._run_again))
+        left = self._left_to_play
+        label = f"Stop ({left:d})" if left > 0 else "Play"
+        played = f"{PLAYED} runs in turn: what stays is the data, what moves is noise."
+        st.button(label, key="play", help=played, on_click=carry_out(self._switch_play))
+        state = self.page_state
+        st.button("Undo", key="undo", on_click=carry_out(self._undo), disabled=not state.can_undo, help="Take the last change back.")
+        present_button(state)
+
+    def _undo(self) -> None:
+        """Take the last change back, and end playing."""
+        st.session_state[self._play] = 0
+        self.page_state.undo()
+
+    def _run_again(self) -> None:
+        self.page_state.change(draft=_with_next_seeds(self.page_state.page))
+
+    def _switch_play(self) -> None:
+        """Start or stop playing; *Undo* then goes back to the run before all that were played."""
+        if self._left_to_play > 0:
+            st.session_state[self._play] = 0
+            return
+        self._run_again()  # the first of them
+        st.session_state[self._play] = PLAYED - 1
+
+    @property
+    def _slot(self) -> str:
+        return f"live runs {self.page_state.key}"
+
+    @property
+    def _play(self) -> str:
+        return f"runs to play {self.page_state.key}"
+
+    @property
+    def _pause(self) -> str:
+        return f"play waits {self.page_state.key}"
+
+    @property
+    def _left_to_play(self) -> int:
+        return int(st.session_state.get(self._play, 0))

@@ -1,0 +1,67 @@
+"""What the tabs under the maps of Points, Trips and Areas share: only the open one is computed, and a receipt ends with the same notes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import streamlit as st
+
+from dpviz.app.components.words import small_print
+from dpviz.app.session.ledger import describe_look
+from dpviz.app.state.values import CURATE
+from dpviz.privacy.receipt import Receipt
+from dpviz.view.escape import markdown
+
+MOST_ROWS = 5000  # of a table
+MOST_PERCENT = 999  # a larger error says only that noise is all there is, as in the strip
+
+
+def show_open_tab(titles: Sequence[str], key: str, shows: Sequence[Callable[[], object]]) -> None:
+    """Show tabs, each with the function that shows what is in it; only that of the open tab is called.
+
+    Args:
+        titles: of the tabs.
+        key: of the tabs; the session state has the title of the open one.
+        shows: one for each title.
+    """
+    for tab, show in zip(st.tabs(titles, key=key, on_change="rerun"), shows, strict=True):
+        if tab.open:
+            with tab:
+                show()
+
+
+def show_title(what: Any, runs: Sequence[Any]) -> None:
+    """Show the title of a run's mechanism if it is one of several."""
+    if len(runs) > 1:
+        st.markdown(f"**{markdown(what.title)}**")
+
+
+def show_beside(runs: Sequence[Any], evaluations: Sequence[Any], show: Callable[..., object], *view: Any) -> None:
+    """Show what is in a tab for each run, one beside the other.
+
+    Args:
+        runs: one or more.
+        evaluations: of each its comparison with the truth, None where that must not be shown.
+        show: called with a run, its evaluation and `view`.
+        view: what else is shown, such as the level.
+    """
+    for what, evaluation, column in zip(runs, evaluations, st.columns(len(runs)), strict=True):
+        with column:
+            show_title(what, runs)
+            show(what, evaluation, *view)
+
+
+def note_conversion(receipt: Receipt) -> None:
+    """Say what the budget buys in another currency, where it was converted."""
+    if receipt.converted is not None:
+        alone = " It holds for this release alone: several releases add up by ε and δ, or by ρ." if receipt.conversion == "exact" else ""
+        st.caption(f"{receipt.total} buys {receipt.converted} by the {receipt.conversion} conversion.{alone}")
+
+
+def end_receipt(what: Any) -> None:
+    """Show the small print of a run's receipt, with its time in Teach, or whether the truth was looked at in Curate."""
+    release, notes = what.release, [] if what.draft.mode == CURATE else [f"**Time**: {what.seconds:.2f} s on the server."]
+    if what.account is not None:
+        notes.append(f"**Truth looked at while tuning**: {describe_look(what.account)}.")
+    small_print(release.receipt, release.steps, release.approximate, notes)

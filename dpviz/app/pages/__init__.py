@@ -1,0 +1,1 @@
+"""The pages: what each of them alone shows."""

@@ -1,0 +1,169 @@
+"""The data part of the Areas page: a sample, or a file of points, or of ids, that are counted in public regions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from dpviz.app.cards import opened_config
+from dpviz.app.cards.cards import DATA, Cards
+from dpviz.app.cards.chosen_files import ChosenFiles, FileKind, choose_files, count_chosen, data_of_files, refuse_as_regions
+from dpviz.app.cards.columns import choose_count, choose_point_columns, lacking_place, lacks_count, pick
+from dpviz.app.cards.file_questions import are_public, ask_whom, leave_out_bad_rows, show_repeats
+from dpviz.app.cards.path_files import ask_for_file, upload_types
+from dpviz.app.cards.regions_file import ask_for_regions, describe_regions
+from dpviz.app.cards.source import choose_sample, choose_source, data_of_sample
+from dpviz.app.cards.unit import UnitQuestion
+from dpviz.app.pages.areas.regions import choose_areas_regions, comes_from_file, part_of, role_of
+from dpviz.app.pages.areas.state import AREAS, AreasData
+from dpviz.app.session import cached
+from dpviz.app.session.ledger import Source
+from dpviz.app.session.saved_config import COORDINATES, IDS, NONE
+from dpviz.app.state.values import CURATE
+from dpviz.data.areas import AreaCounts
+from dpviz.data.counts import PERSON, RECORD
+from dpviz.data.reading.inspect import describe_points
+from dpviz.data.reading.points import PointsFile
+from dpviz.data.roles import find_regions, only
+from dpviz.families import AREA_FAMILY
+from dpviz.publishing.config import DataPart
+from dpviz.samples.areas import AREA_SAMPLES
+
+AreaFiles = ChosenFiles[PointsFile, cached.UploadedRegions]
+FILES = FileKind[PointsFile, cached.UploadedRegions](
+    page=AREAS,
+    kind=opened_config.AREAS,
+    field="points",
+    describe_upload=cached.inspect_points_file,
+    describe=describe_points,
+    frame_of=lambda uploaded: uploaded.regions,
+    key_of=lambda uploaded: uploaded.key,
+    title="Uploaded points in regions",
+    unit=AREA_FAMILY.counted,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Declared:
+    """Counts of areas as far as they are declared.
+
+    Attributes:
+        data: the counted data; None while something is missing.
+        regions: the public regions; None while they are missing.
+        unit: options of the unit: person, contributions, distinct; None until it is said.
+    """
+
+    data: AreasData | None = None
+    regions: cached.UploadedRegions | None = None
+    unit: dict[str, Any] | None = None
+
+    def frame(self) -> AreaCounts | None:
+        """Return regions, unit and bound without a single record; None while the regions or the unit are missing."""
+        if self.data is not None:
+            return _without_records(self.data.counts.regions, self.data.counts.unit, self.data.counts.contributions)
+        if self.regions is None or self.unit is None:
+            return None
+        return _without_records(self.regions.regions, PERSON if "person" in self.unit else RECORD, self.unit.get("contributions", 1))
+
+
+def _without_records(regions: Any, unit: str, bound: int) -> AreaCounts:
+    return AreaCounts(regions=regions, leaf=np.zeros(0, np.int32), count=np.zeros(0, np.int64), unit=unit, contributions=bound)
+
+
+def areas_controls(cards: Cards) -> Declared:
+    """Show the controls. What is missing is said by `Cards.ask`."""
+    source = choose_source(AREAS, cards)
+    return _choose_sample(cards) if source == "sample" else _choose_files(cards)
+
+
+def _choose_sample(cards: Cards) -> Declared:
+    """Show the choice of a sample, and return its data."""
+    choose_sample(AREAS, AREA_SAMPLES)
+    chosen = str(AREAS.draft.sample)
+    about, sample = AREA_SAMPLES[chosen], cached.area_sample(chosen)
+    st.caption(about.description, help=f"{describe_regions(sample.areas.regions)} Source: {about.source} Licence: {about.licence}.")
+    key = f"areas {chosen}"
+    on_map: dict[str, Any] = {"on_map": sample.on_map, "denominators": sample.denominators}
+    data = data_of_sample(cards, about, sample.areas, Source(data_part=DataPart(sample=chosen)), key, make=AreasData, **on_map)
+    if cards.curates:
+        cards.where.caption(describe_regions(sample.areas.regions))
+    return Declared(data=data, regions=cached.UploadedRegions(key=(key,), regions=sample.areas.regions))
+
+
+def _choose_files(cards: Cards) -> Declared:
+    """Show the choice of files and of how they are read. Return what is declared; the data are missing until all is chosen and counted."""
+    regions = choose_areas_regions(cards)
+    about = "One row per record: coordinates, point geometries, or ids of the finest regions."
+    chosen = choose_files(FILES, cards, lambda: ask_for_file("Points file", upload_types(), "areas", about))
+    if regions is not None and cards.curates:
+        cards.where.caption(describe_regions(regions.regions))
+    if regions is None or chosen is None:
+        has_regions = regions is not None or not comes_from_file()
+        file = "a file of points, or of ids of the finest regions"
+        ask_for_regions(cards, file, "points", has_regions=has_regions, has_records=chosen is not None)
+        return Declared(regions=regions)
+    if AREAS.draft.mode == CURATE and (role := role_of(regions)) is not None:
+        refuse_as_regions(chosen, role)
+    return _ask_and_count(chosen, regions, cards)
+
+
+def _ask_and_count(chosen: AreaFiles, regions: cached.UploadedRegions, cards: Cards) -> Declared:
+    """Ask for columns and unit, and count the file once everything is given."""
+    mode, digest = AREAS.draft.mode, chosen.digest
+    options = {**dict(chosen.written), **_choose_columns(chosen.about, digest, cards)}
+    used = tuple(sorted(str(options[role]) for role in ("x", "y", "geometry", "region", "count") if options.get(role)))
+    columns = [name for name in chosen.about.columns if name not in used]
+    question = UnitQuestion(noun="record", columns=columns, key=f"areas {mode} {digest}", private=mode == CURATE, place="region")
+    unit = ask_whom(question, chosen.about.person, cards)
+    bad_rows = leave_out_bad_rows(AREAS, "an unknown region, or a missing or unreadable")
+    declared = Declared(regions=regions, unit=unit)
+    no_count = lacks_count("record", chosen.about, {**options, **(unit or {})}, cards)
+    if not are_public(AREAS, digest):
+        return declared
+    has_place = bool(options.get("region")) or not lacking_place(chosen.about, options)
+    if unit is None or cards.missing or no_count or not has_place:
+        return declared
+    options |= unit
+    opened = count_chosen(chosen, regions, {**options, "bad_rows": bad_rows}, cards, "records")
+    if opened is None:
+        return declared
+    more = {"on_map": cached.regions_on_map(regions.key, regions), "denominators": cached.denominators_of(regions.key, regions)}
+    data = data_of_files(FILES, chosen, opened, options, make=AreasData, more=more, regions=part_of(regions))
+    if "person" not in unit:
+        show_repeats(AREAS, chosen, data, used, "record", cards)
+    return Declared(data=data, regions=regions, unit=unit)
+
+
+def _choose_columns(about: PointsFile, digest: str, cards: Cards) -> dict[str, Any]:
+    """Ask how a record's region is found, by coordinates or by an id, and which columns are read; options of `read_areas`."""
+    kind = COORDINATES
+    if not about.has_geometry:
+        knows_place = about.use.open.get("x and y") or about.geometry or (about.x and about.y)
+        default = COORDINATES if knows_place else IDS
+        key = f"areas ends {digest}"
+        kind = st.segmented_control("A record's region", [COORDINATES, IDS], default=default, key=key, persist_state="session") or default
+    if kind == IDS:
+        return _choose_ids(about, digest, cards)
+    options = choose_point_columns(about, digest)
+    if lacks := lacking_place(about, options):
+        cards.ask(DATA, lacks)
+    if about.needs_crs:
+        crs_help = "It is never guessed. EPSG:4326 is longitude and latitude in degrees."
+        crs = st.text_input("CRS of the coordinates", placeholder="EPSG:4326", key="areas crs", persist_state="session", help=crs_help)
+        if not crs.strip():
+            cards.ask(DATA, "Type the CRS of the coordinates on the left: EPSG:4326 if they are degrees.")
+        options["crs"] = crs.strip() or None
+    return {role: value for role, value in options.items() if value not in (None, False)}
+
+
+def _choose_ids(about: PointsFile, digest: str, cards: Cards) -> dict[str, Any]:
+    """Ask for the column of ids of the finest regions, and that of counts."""
+    names, found = [NONE, *about.columns], only(find_regions(about.columns))
+    region = pick("Ids of the finest regions", names, found, f"areas column region {digest}", "Zeros in front may be lost.")
+    if region is None:
+        cards.ask(DATA, "Choose the column of ids of regions on the left.")
+    options = {} if region is None else {"region": region}
+    return options | choose_count("record", about, options, f"areas column count {digest}")

@@ -1,0 +1,138 @@
+"""Curate on the Points page: three cards that unlock the button, the map before and after a run, and the way to the bundle."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+import streamlit as st
+
+from dpviz.app.cards.expected_errors import Expected, Levels
+from dpviz.app.components.panes import Chosen, panes
+from dpviz.app.modes.curate import CurateParts, begin_release, choose_map, show_map_to_drag
+from dpviz.app.modes.header import NO_EXPORT, NOT_PRIVATE, WATERMARK
+from dpviz.app.pages.points.data import Declared, points_controls
+from dpviz.app.pages.points.state import POINTS, RELEASES, Drawn
+from dpviz.app.pages.points.strip import size_of_squares, zooms_of
+from dpviz.app.pages.points.tabs import QUERY_TAB, keep_box, key_figures, set_query_box, shows_box, tabs
+from dpviz.app.pages.points.where import take_box
+from dpviz.app.session.widgets import is_dark
+from dpviz.data.points import PointCounts
+from dpviz.evaluation.metrics import Evaluation
+from dpviz.families import POINT_FAMILY
+from dpviz.space.domain import Domain
+from dpviz.view.basemap import Bounds, box_to_domain, box_to_map
+from dpviz.view.declared_canvas import ExpectedSquares, declared_scene
+from dpviz.view.escape import html
+from dpviz.view.points_canvas import ReleaseView, cell_box, find_readable_level, released_scene
+from dpviz.view.points_map import INTERPOLATED, SHOWN, can_show_interpolation
+
+MAP_HEIGHT = 620
+DECLARED_HEIGHT = 380
+EASY_LEVEL = 6  # the level whose expected error is shown at first
+_DECLARED_MAP = "declared map"
+
+
+def _frame_of(declared: Declared) -> PointCounts | None:
+    """Return the declared frame, unit and bound without a single record; None while the domain or the unit is missing."""
+    if declared.domain is None or declared.unit is None:
+        return None
+    empty = PointCounts.from_xy([], [], domain=declared.domain)
+    return replace(empty, unit=declared.unit, contributions=declared.bound)
+
+
+def _levels_of(points: PointCounts) -> Levels:
+    """Return the levels of equal squares of the domain."""
+    zooms = zooms_of(points.domain)
+    sizes = {zoom: size_of_squares(points.domain, zoom) for zoom in zooms}
+    names = {zoom: f"level {zoom} ({size})" if size else f"level {zoom}" for zoom, size in sizes.items()}
+    return Levels(names=names, usual=min(EASY_LEVEL, zooms[-1]), part="square", parts_at=points.domain.count_open_blocks)
+
+
+@st.fragment
+def _show_declared(declared: Declared, expected: Expected | None, unit: str) -> None:
+    """Show the declared domain on land, with the expected error of its squares; a box that is dragged declares the domain."""
+    squares = None if expected is None else ExpectedSquares(level=expected.level, error=expected.error, guess=expected.guess)
+    boxes, outline = list(declared.boxes), declared.outline
+    scene = declared_scene(declared.domain, squares, boxes, unit=unit, dark=is_dark(), height=DECLARED_HEIGHT, outline=outline)
+    show_map_to_drag(POINTS, scene, _DECLARED_MAP, _take_box)
+
+
+def _take_box(box: Bounds) -> None:
+    st.session_state["place"] = ""  # the box is no longer around a place that was typed
+    take_box(box)
+
+
+def _show_release(what: Drawn, same_data: bool) -> None:
+    """Show the map of a release with its controls, the key figures and the tabs, see `ShowRelease`."""
+    begin_release(what, POINTS.draft, same_data=same_data)
+    keep_box(what.release.domain)
+    (evaluation,) = RELEASES.find_truths(what)
+    shown, level = _map_controls(what, evaluation)
+    truth = None if evaluation is None else evaluation.truth
+    st.html(NO_EXPORT if truth is None else NO_EXPORT + WATERMARK)
+    if not what.release.receipt.private:
+        st.html(NOT_PRIVATE)
+    view = ReleaseView.of(what.release, level, unit=what.data.unit, dark=is_dark(), truth=truth)
+    with st.container(key="map"):
+        box = box_to_map(what.release.domain, st.session_state["query box"]) if shows_box() else None
+        panes(
+            replace(released_scene(view, shown, height=MAP_HEIGHT), asks=True, box=box),
+            key="released map",
+            on_box=partial(_ask_for_box, what.release.domain),
+            on_chosen=partial(_ask_for_cell, view),
+        )
+    if stamp := _stamp(what):
+        st.html(f'<div class="dpviz-note">{html(stamp)}</div>')
+    with st.container(key="figures"):
+        key_figures(what, evaluation, level)
+        tabs(what, evaluation, level)
+
+
+def _ask_for_box(domain: Domain, box: Bounds) -> None:
+    """Ask the range query for a box that was dragged on the map of the release."""
+    set_query_box(box_to_domain(domain, box))
+    st.session_state["tab"] = QUERY_TAB
+
+
+def _ask_for_cell(view: ReleaseView, chosen: Chosen) -> None:
+    """Ask the range query for the partition that was clicked; two of them give the box around both."""
+    box = None if chosen.cell is None else cell_box(view, chosen.cell)
+    if box is not None:
+        keep_box(view.release.domain, box)
+
+
+def _stamp(what: Drawn) -> str:
+    """Return a note if the release is a reference or a simulation, which must not be published; else ""."""
+    if not what.release.receipt.private:
+        return f"NOT PRIVATE, draw {what.number}: this reference shows what privacy costs, and must never be published."
+    return f"Seeded draw {what.number}: a simulation, not private." if what.release.simulation else ""
+
+
+def _map_controls(what: Drawn, evaluation: Evaluation | None) -> tuple[str, int]:
+    """Ask which map and which level of the tree is shown."""
+    height = what.release.height
+    left, right = st.columns([3, 2], vertical_alignment="center")
+    options = list(SHOWN if evaluation is not None else SHOWN[:1])
+    if can_show_interpolation(what.release):
+        options.insert(1, INTERPOLATED)
+    shown = choose_map(POINTS, options, left)
+    zoom = find_readable_level(what.release) if POINTS.view.level is None else min(POINTS.view.level or 0, height)
+    st.session_state["zoom"] = zoom
+    if height > 0:
+        right.slider("Zoom level", 0, height, key="zoom", on_change=lambda: POINTS.change(view={"level": st.session_state["zoom"]}))
+    return shown, zoom
+
+
+PARTS = CurateParts(
+    where="2 Where?",
+    controls=points_controls,
+    nothing=Declared(data=None),
+    frame_of=lambda declared: declared.domain,
+    counts_of=_frame_of,
+    levels_of=_levels_of,
+    unit_of=lambda _: POINT_FAMILY.counted,
+    releases=RELEASES,
+    show_declared=_show_declared,
+    show_release=_show_release,
+)

@@ -1,0 +1,218 @@
+"""Teach on the Points page: two maps in one canvas that follow the controls, with seeded runs on public data."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from dpviz.app.components.code import show_release_code
+from dpviz.app.components.panes import Chosen
+from dpviz.app.modes.contrasts import show_contrasts
+from dpviz.app.modes.live_runs import LiveControls
+from dpviz.app.modes.map_menu import more_about_maps
+from dpviz.app.modes.second_run import ShownRun, TwoRuns, choose_pane, list_code, show_in_rows
+from dpviz.app.modes.teach import (
+    TeachParts,
+    describe_run,
+    make_scene,
+    may_be_shown,
+    name_second,
+    note_canvas_change,
+    raw_switch,
+    show_canvas,
+    show_parts,
+    stamp_maps,
+)
+from dpviz.app.pages.points.scales import public_density_top
+from dpviz.app.pages.points.state import POINTS, RELEASES, Data, Drawn
+from dpviz.app.pages.points.strip import EASY_ZOOM, describe_person, show_strip, shown_zoom, verdict_of
+from dpviz.app.pages.points.tabs import (
+    QUERY_TAB,
+    describe_answer,
+    keep_box,
+    key_figures,
+    link_box,
+    offer_no_box,
+    open_linked_box,
+    set_query_box,
+    shows_box,
+    tabs,
+)
+from dpviz.app.session.widgets import is_dark
+from dpviz.app.state.values import SECOND
+from dpviz.mechanisms import Quadtree
+from dpviz.publishing.dry_run import WantedError
+from dpviz.release.squares import level_like
+from dpviz.space.domain import Domain
+from dpviz.view.basemap import Bounds, box_to_domain, box_to_map, map_bounds
+from dpviz.view.canvas import Pane, Scene, ground_of, names_of
+from dpviz.view.masked_area import find_masked_area
+from dpviz.view.points_canvas import ERROR, FALSE_POSITIVES, RELEASED, TRUE, ReleaseView, SquaresView, cell_box, has_squares
+from dpviz.view.points_map import INTERPOLATED, can_show_interpolation, error_top
+
+HEIGHT, TALL = 450, 440  # pixels of the canvas with its legends and tools; of one for a projector
+MOST_NODES = 600_000  # nodes of all releases that a session keeps
+View = ReleaseView | SquaresView
+_STREETS = "street map"
+_QUADTREE_LEVELS = 8  # of the quadtree with which contrasts are compared
+
+
+LIVE = LiveControls(page_state=POINTS, weigh=lambda drawn: len(drawn.release.tree), room=MOST_NODES)
+RUNS = TwoRuns(live=LIVE, run_of=RELEASES.run, has_frame=lambda drawn, data: drawn.data.counts.domain == data.counts.domain)
+
+
+def show_teach(data: Data | None, row: DeltaGenerator, protected: str, fits: bool) -> None:
+    """Show the maps, the strip and the tabs for public data, see `ShowTeach`."""
+    if not may_be_shown(data):
+        return
+    shown, questions = RUNS.follow(data, fits=fits)
+    domain = data.counts.domain if shown is None else shown.first.data.counts.domain
+    open_linked_box(domain)
+    keep_box(domain)
+    idle = "" if shown is None else f"{stamp_maps(shown)} {_describe_box(shown)}"
+    also = offer_no_box if shown is not None and shows_box() else None
+    show_in_rows(LIVE, shown, questions, idle, partial(_show_result, row, protected), also)
+
+
+def _show_result(row: DeltaGenerator, protected: str, shown: ShownRun, above: DeltaGenerator, below: DeltaGenerator) -> None:
+    """Show the maps, and what stands around and under them."""
+    first, verdict = shown.first, verdict_of(shown.first)
+    chosen = POINTS.view.level  # else a level whose partitions can be told apart, the same whatever the budget
+    level = level_like(first.release, EASY_ZOOM) if chosen is None else min(chosen, first.release.height)
+    scene, on_maps = _make_scene(shown, _make_views(shown, level))
+    domain = first.data.counts.domain
+
+    def show_figures() -> None:
+        key_figures(first, first.evaluation, level)
+        tabs(first, first.evaluation, level)
+        link_box()
+
+    def wanted_of(what: Drawn) -> tuple[WantedError, str]:
+        zoom = min(shown_zoom(what.release, level), _QUADTREE_LEVELS)
+        return WantedError(error=float(what.compared.by_zoom["rmse"][zoom]), level=zoom), f"the squares of level {zoom}"
+
+    parts = TeachParts(
+        verdict=verdict,
+        lead=describe_person(first),
+        detail="" if verdict is None else verdict.detail,
+        controls=lambda: _pane_controls(shown, scene),
+        maps=lambda: show_canvas(POINTS, scene, domain, partial(_take_chosen, on_maps), partial(_take_box, domain)),
+        contrasts=lambda: show_contrasts(POINTS, shown, Quadtree(), wanted_of),
+        strip=lambda title: show_strip(
+            shown, level, f"{title} Levels are equal squares of the domain; the map shows the mechanism's own partitions."
+        ),
+        figures=show_figures,
+    )
+    show_parts(POINTS, first, (row, above, below), protected, parts)
+
+
+def _describe_box(shown: ShownRun) -> str:
+    """Write the answer for the box of the range query, while the maps show it; else how to ask for one."""
+    if not shows_box():
+        return "Box: press Box, or hold Shift, and drag a box on a map to read its count here."
+    if shown.second is None:
+        return f"Box: {describe_answer(shown.first)}"
+    return f"Box, right map: {describe_answer(shown.first)} Left map: {describe_answer(shown.second)}"
+
+
+def _pane_controls(shown: ShownRun, scene: Scene) -> None:
+    """Ask what each map shows, and offer the next run, play, undo, the code, and more about the maps."""
+    what: Drawn = shown.first
+    kinds = [RELEASED, TRUE, ERROR, FALSE_POSITIVES, *([INTERPOLATED] if can_show_interpolation(what.release) else [])]
+    choose_pane(POINTS, "left", "Left map", [*kinds, SECOND])
+    choose_pane(POINTS, "shown", "Right map", kinds)
+    LIVE.show_buttons()
+    show_release_code(what.data, list_code(shown))
+    with st.popover("More"):
+        raw_switch(POINTS, ", before post-processing makes the levels agree.")
+        more_about_maps(POINTS, scene, _STREETS, on_earth=what.release.domain.crs is not None)
+
+
+def _make_views(shown: ShownRun, level: int) -> dict[str, View]:
+    """Prepare the shown level of each run, by the names of the runs, and the squares of false positives, if a map shows them."""
+    views: dict[str, View] = {}
+    for name, what in (("first", shown.first), ("second", shown.second)):
+        if what is None:
+            continue
+        truth = None if what.evaluation is None else what.evaluation.truth
+        at = level if what is shown.first else min(level, what.release.height)
+        options = {"unit": what.data.unit, "dark": is_dark(), "truth": truth, "raw": POINTS.view.raw, "about": describe_run(what)}
+        views[name] = ReleaseView.of(what.release, at, **options)
+    if FALSE_POSITIVES in (POINTS.view.left, POINTS.view.shown):
+        release, zoom = shown.first.release, shown_zoom(shown.first.release, level)
+        views["squares"] = SquaresView.of(release, shown.first.data.counts.blocks, zoom, dark=is_dark(), about=describe_run(shown.first))
+    if TRUE in (POINTS.view.left, POINTS.view.shown):
+        release, zoom = shown.first.release, shown_zoom(shown.first.release, level)
+        if not has_squares(release, level, zoom):
+            views["truth"] = SquaresView.of(release, shown.first.data.counts.blocks, zoom, dark=is_dark())
+    return views
+
+
+def _make_pane(view: ReleaseView | SquaresView, kind: str, cells: str, data: Data) -> Pane:
+    if isinstance(view, SquaresView):
+        if kind == FALSE_POSITIVES:
+            return view.pane(cells=cells)
+        return view.truth_pane(cells=cells, unit=data.unit, top=public_density_top(data.counts, view.release, data.unit))
+    shown = RELEASED if kind == SECOND else kind
+    return name_second(view.pane(shown, cells=cells, top=_scale_top(view, shown, data)), kind)
+
+
+def _scale_top(view: ReleaseView, shown: str, data: Data) -> float | None:
+    """Return the top of a map's colour scale, which stays the same: of densities by the public data, of errors by the first run."""
+    if shown != ERROR:
+        return public_density_top(data.counts, view.release, data.unit)
+    name = f"error {view.level}"
+    scales = POINTS.view.scales
+    if name not in scales:
+        top = error_top(view.release, view.nodes, view.truth)
+        POINTS.look(scales={**scales, name: top})
+        return top
+    return scales[name]
+
+
+def _make_scene(shown: ShownRun, views: dict[str, View]) -> tuple[Scene, list[View]]:
+    """Return both maps, with the whole domain in view, and which run is on each."""
+    view, data = POINTS.view, shown.first.data
+    views_of_kinds = {SECOND: "second", FALSE_POSITIVES: "squares", TRUE: "truth"}
+    names = [name if (name := views_of_kinds.get(kind, "first")) in views else "first" for kind in (view.left, view.shown)]
+    made = [_make_pane(views[name], kind, name, data) for name, kind in zip(names, (view.left, view.shown), strict=True)]
+    domain, result = data.counts.domain, verdict_of(shown.first)
+    used = {pane.cells for pane in made if pane.cells}
+    scene = make_scene(
+        POINTS,
+        data,
+        made,
+        f", {len(views['first'].rectangles):,} partitions.",
+        streets=_STREETS,
+        heights=(HEIGHT, TALL),
+        bounds=map_bounds(domain),
+        cells={name: view.cells() for name, view in views.items() if name in used},
+        caption="" if result is None else result.headline,
+        stamp=stamp_maps(shown),
+        asks=True,
+        ground=ground_of(domain),
+        masked=find_masked_area(domain),
+        places=names_of(domain),
+        box=box_to_map(domain, st.session_state["query box"]) if shows_box() else None,
+    )
+    return scene, [views[name] for name in names]
+
+
+def _take_box(domain: Domain, box: Bounds) -> None:
+    """Ask the range query for a box that was dragged on the map."""
+    set_query_box(box_to_domain(domain, box))
+    st.session_state["tab"] = QUERY_TAB
+    note_canvas_change(POINTS)
+
+
+def _take_chosen(views: list[View], chosen: Chosen) -> None:
+    """Keep the rectangle that was clicked; two of them set the box of the range query."""
+    if chosen.cell is None or chosen.pane >= len(views):
+        return
+    view = views[chosen.pane]
+    box = cell_box(view, chosen.cell)
+    if box is not None:
+        keep_box(view.release.domain, box)
+        note_canvas_change(POINTS)

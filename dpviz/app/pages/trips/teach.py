@@ -1,0 +1,221 @@
+"""Teach on the Trips page: two maps in one canvas that follow the controls, with seeded runs on public data."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from dpviz.app.components.code import show_release_code
+from dpviz.app.components.panes import Chosen
+from dpviz.app.components.words import show_chart
+from dpviz.app.modes.contrasts import show_contrasts
+from dpviz.app.modes.live_runs import LiveControls
+from dpviz.app.modes.map_menu import more_about_maps
+from dpviz.app.modes.second_run import ShownRun, TwoRuns, choose_pane, list_code, show_in_rows
+from dpviz.app.modes.teach import (
+    TeachParts,
+    describe_run,
+    draw_maps,
+    keep_error_tops,
+    make_scene,
+    may_be_shown,
+    note_canvas_change,
+    raw_switch,
+    show_canvas,
+    show_parts,
+    stamp_maps,
+)
+from dpviz.app.pages.trips.filters import choose_filters, chosen_name, chosen_region, offer_all_regions, shown_level
+from dpviz.app.pages.trips.state import RELEASES, TRIPS, TripsData, TripsDrawn
+from dpviz.app.pages.trips.strip import show_strip
+from dpviz.app.pages.trips.tabs import show_figures, take_chosen
+from dpviz.app.session.widgets import is_dark
+from dpviz.app.state.values import SECOND
+from dpviz.mechanisms import TopDown
+from dpviz.publishing.dry_run import WantedError
+from dpviz.release.verdict import verdict
+from dpviz.space.regions import Regions
+from dpviz.view.canvas import Pane, Scene, on_land
+from dpviz.view.escape import html
+from dpviz.view.trips_canvas import areas_of, bounds_of, make_pane, names_of_dots
+from dpviz.view.trips_charts import MATRIX_CAPTION, matrix_chart
+from dpviz.view.trips_drawing import (
+    MARKS,
+    NOT_LISTED,
+    RELEASED,
+    SHOWN_TRIPS,
+    TRUE,
+    TripsDrawing,
+    TripsMapSettings,
+    as_measured,
+    choose_public_tops,
+    draw_trips,
+    has_geometry,
+)
+
+HEIGHT, TALL = 408, 420  # pixels of the canvas with its legends and tools; of one for a projector
+MOST_PAIRS = 3_000_000  # pairs of all runs that a session keeps
+_STREETS = "street map of trips"
+
+
+LIVE = LiveControls(page_state=TRIPS, weigh=lambda what: float(sum(len(stage.count) for stage in what.release.stages)), room=MOST_PAIRS)
+RUNS = TwoRuns(
+    live=LIVE,
+    run_of=RELEASES.run,
+    has_frame=lambda what, data: what.data.counts.regions == data.counts.regions and what.data.counts.ends == data.counts.ends,
+)
+
+
+def show_teach(data: TripsData | None, row: DeltaGenerator, protected: str, fits: bool) -> None:
+    """Show the maps, the strip and the tabs for public data, see `ShowTeach`."""
+    if not may_be_shown(data):
+        return
+    shown, questions = RUNS.follow(data, fits=fits)
+    idle, also = "" if shown is None else stamp_maps(shown), None
+    if shown is not None and (name := chosen_name(shown.first.release.tree.origins)):
+        idle, also = f"{idle} Only {shown.first.data.unit} from and to {name}.", offer_all_regions
+    show_in_rows(LIVE, shown, questions, idle, partial(_show_result, row, protected), also)
+
+
+def _show_result(row: DeltaGenerator, protected: str, shown: ShownRun, above: DeltaGenerator, below: DeltaGenerator) -> None:
+    """Show the maps, and what stands around and under them."""
+    first: TripsDrawn = shown.first
+    release, unit = first.release, first.data.unit
+    tree, result = release.tree, replace(verdict(release), counted=unit) if release.states_noise else None
+    level = shown_level(tree.origins)
+    false = _describe_false(first, level)
+    view = _choose_view(first, level)
+    on_map = all(has_geometry(ends, level) for ends in (tree.origins, tree.destinations))
+    scene, drawings = _make_scene(shown, view) if on_map else (None, [])
+
+    def show_maps() -> None:
+        if scene is None:
+            _show_matrices(shown, view)
+        else:
+            frame = first.data.counts.regions, first.data.counts.ends
+            show_canvas(TRIPS, scene, frame, partial(_take_chosen, frame[0], drawings))
+
+    def wanted_of(what: TripsDrawn) -> tuple[WantedError, str]:
+        row = what.compared.by_stage.to_dict("records")[2 * level]
+        wanted = WantedError(error=float(row["rms_error_present"]), level=level, delta=float(what.draft.run.delta or 0))
+        return wanted, f"pairs from {row['between']}"
+
+    parts = TeachParts(
+        verdict=result,
+        detail=false if result is None else f"{false} {result.detail}",
+        controls=lambda: _pane_controls(shown, level, scene),
+        maps=show_maps,
+        contrasts=lambda: show_contrasts(TRIPS, shown, TopDown(), wanted_of),
+        strip=lambda title: show_strip(shown, level, f"{title} Levels are pairs of regions, from the whole to the finest."),
+        notes=lambda: None if scene is None else _show_notes(scene, drawings),
+        figures=lambda: show_figures(shown.runs, [run.compared for run in shown.runs], view),
+    )
+    show_parts(TRIPS, first, (row, above, below), protected, parts)
+
+
+def _describe_false(what: TripsDrawn, level: int) -> str:
+    """Write how many released pairs of a level have no trips, which the noise alone does not say."""
+    row = what.compared.by_stage.to_dict("records")[2 * level]
+    released, false = f"{row['released_pairs']:,} pairs released from {row['between']}", f"{row['false_discovery']:.3g} %"
+    return f"Of the {released}, {false} have no {what.data.unit}."
+
+
+def _show_notes(scene: Scene, drawings: list[TripsDrawing]) -> None:
+    """Write what each map leaves out."""
+    pairs = zip(scene.panes, drawings, strict=True)
+    notes = [f"<b>{html(pane.title)}</b>: {html(drawing.note)}" for pane, drawing in pairs if drawing.note]
+    st.html(f'<div class="dpviz-note">{"<br>".join(notes)}</div>')
+
+
+def _pane_controls(shown: ShownRun, level: int, scene: Scene | None) -> None:
+    """Ask what each map shows, and offer the next run, play, undo, the code, and more about the maps."""
+    release = shown.first.release
+    listed = release.half_step_sums is not None and level == release.depth
+    kinds = [RELEASED, *SHOWN_TRIPS[1:], *([NOT_LISTED] if listed else [])]
+    choose_pane(TRIPS, "left", "Left map", [*kinds, SECOND])
+    choose_pane(TRIPS, "shown", "Right map", kinds)
+    if scene is not None:
+        st.segmented_control("Trips as", MARKS, required=True, label_visibility="collapsed", **TRIPS.widget("view", "marks"))
+    LIVE.show_buttons()
+    show_release_code(shown.first.data, list_code(shown))
+    with st.popover("More"):
+        choose_filters(release.tree.origins, level, stacked=True)
+        raw_switch(TRIPS, " or estimated, before post-processing makes them whole and the levels agree.")
+        if scene is not None:
+            more_about_maps(TRIPS, scene, _STREETS)
+
+
+def _choose_view(what: TripsDrawn, level: int) -> TripsMapSettings:
+    """Choose the settings that all maps share; scales are those of the public trips, those of errors are kept."""
+    looks, release = TRIPS.view, what.release
+    view = TripsMapSettings(
+        level=level,
+        marks=looks.marks,
+        top=looks.top,
+        least=looks.least,
+        pairs=looks.pairs,
+        chosen=chosen_region(release.tree.origins, level),
+        unit=what.data.unit,
+        dark=is_dark(),
+    )
+    tops = choose_public_tops(release, what.compared.true_level(level), view)
+    names = {"error": f"error {level}", "area_error": f"area error {level}"}
+    kept = keep_error_tops(TRIPS, {name: getattr(tops, part) for part, name in names.items()})
+    return replace(view, tops=replace(tops, error=kept[names["error"]], area_error=kept[names["area_error"]]))
+
+
+def _draw(what: TripsDrawn, view: TripsMapSettings, kind: str) -> TripsDrawing:
+    release = as_measured(what.release) if TRIPS.view.raw else what.release
+    return draw_trips(release, replace(view, shown=kind), what.compared.true_level(view.level))
+
+
+def _make_pane(drawing: TripsDrawing, what: TripsDrawn, run: str) -> Pane:
+    leaves_out = drawing.view.shown in (RELEASED, TRUE) and 0 < drawing.drawn < drawing.total
+    some = f"the {drawing.drawn:,} largest of {drawing.total:,} pairs" if leaves_out else ""
+    pane = make_pane(drawing, areas=run, about=describe_run(what))
+    return replace(pane, about=", ".join(filter(None, [pane.about, some])))
+
+
+def _make_scene(shown: ShownRun, view: TripsMapSettings) -> tuple[Scene, list[TripsDrawing]]:
+    """Return both maps, with all regions in view, and what is drawn on each."""
+    release = shown.first.release
+    maps = draw_maps(TRIPS, shown, lambda what, kind: _draw(what, view, kind), _make_pane)
+    areas: dict[str, Any] = {}
+    for each in maps:
+        areas |= areas_of(each.drawing, each.run)
+    right = maps[1].drawing
+    scene = on_land(
+        make_scene(
+            TRIPS,
+            shown.first.data,
+            [each.pane for each in maps],
+            f". {right.description}",
+            streets=_STREETS,
+            heights=(HEIGHT, TALL),
+            bounds=bounds_of(release),
+            areas=areas,
+            caption=verdict(release).headline if release.states_noise else "",
+            stamp=stamp_maps(shown),
+        )
+    )
+    return replace(scene, places=names_of_dots(right) or scene.places), [each.drawing for each in maps]
+
+
+def _take_chosen(regions: Regions, drawings: list[TripsDrawing], chosen: Chosen) -> None:
+    """Take what was clicked on one of the maps."""
+    if chosen.pane < len(drawings) and take_chosen(regions, drawings[chosen.pane], chosen):
+        note_canvas_change(TRIPS)
+
+
+def _show_matrices(shown: ShownRun, view: TripsMapSettings) -> None:
+    """Show each run as a matrix, for regions without geometry."""
+    runs = [shown.first, *([] if shown.second is None else [shown.second])]
+    for what, column in zip(runs, st.columns(len(runs)), strict=True):
+        with column:
+            st.markdown(f"**{describe_run(what)}**")
+            show_chart(matrix_chart(what.release, view.level, view.unit))
+    st.caption(f"These regions have neither outlines nor coordinates: a matrix stands for the map. {MATRIX_CAPTION}")

@@ -1,0 +1,90 @@
+"""The end of Curate's questions: the account that pays, what is still missing, and the one button that pays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import streamlit as st
+
+from dpviz.app.cards.cards import ACCOUNT, DATA, Cards, show_missing
+from dpviz.app.cards.opened_config import fill_in_account
+from dpviz.app.components.code import show_release_code
+from dpviz.app.components.fields import show_lock
+from dpviz.app.components.words import amount_text, budget_words
+from dpviz.app.payment.confirm_second_payment import choose_again, is_repeat
+from dpviz.app.payment.dataset import dataset_block, describe_spent
+from dpviz.app.payment.paid_list import know_dataset
+from dpviz.app.session.ledger import Draws, Funding, LoadedData
+from dpviz.app.session.page_state import FamilyState
+from dpviz.app.session.saved_config import save_button
+from dpviz.app.session.widgets import serve_press, show_refusal
+from dpviz.app.state.run import convert_to_currency
+from dpviz.errors import DpvizError
+from dpviz.privacy.accounts import Amount
+from dpviz.publishing.code import CodeRun
+
+
+def show_account(data: LoadedData | None, draws: Draws, cards: Cards) -> Funding | None:
+    """Show the account that would pay, and ask for its name and cap if it is new; None while there are no data."""
+    if data is None:
+        return None
+    with st.container(border=True):
+        st.subheader("4 Who pays?", anchor=ACCOUNT)
+        fill_in_account(data)
+        funding = dataset_block(data, draws, title="", is_repeat=is_repeat)
+        if funding.account is None or not funding.account.draws:
+            st.caption(describe_spent(funding))
+    if funding.account is not None:
+        know_dataset(funding.account.name)
+    if funding.problem is not None:
+        cards.ask(ACCOUNT, funding.problem)
+    return funding
+
+
+def show_button(
+    page: FamilyState,
+    data: LoadedData | None,
+    draws: Draws,
+    cards: Cards,
+    funding: Funding | None,
+    draw: Callable[[], object],
+) -> None:
+    """Show what is missing, and the button that says what it pays.
+
+    Args:
+        page: state of the page.
+        data: the loaded data; None while something is missing.
+        draws: mechanisms and budgets of the releases that one press makes.
+        cards: say what is missing.
+        funding: the account that pays.
+        draw: pays for the releases and makes them.
+    """
+    is_wrong = show_lock()
+    if is_wrong:
+        cards.ask(DATA, "Correct what is marked as wrong.")
+    elif data is not None and draws:
+        page.remember(data)  # before the draw: the user may open the Release page while the release is made
+    show_missing(cards)
+    locked = bool(cards.missing) or data is None or funding is None or not draws
+    if not locked and funding is not None:
+        locked = funding.account is not None and not choose_again(funding.account)
+    label = f"Run and pay {_cost(draws, funding)}".strip()
+    if st.button(label, type="primary", width="stretch", disabled=locked, key="draw") and not locked:
+        serve_press(page.key, draw, "Paying and releasing ...")
+    show_refusal(page.key)
+    if data is not None and draws and not is_wrong:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            save_button(data, page.draft, funding)
+            show_release_code(data, [CodeRun(mechanism=mechanism, budget=budget) for mechanism, budget in draws], funding)
+
+
+def _cost(draws: Draws, funding: Funding | None) -> str:
+    cap = None if funding is None or funding.account is None else funding.account.terms.cap
+    try:
+        budgets = [convert_to_currency(mechanism, budget, cap) for mechanism, budget in draws]
+        if funding is None or funding.account is None:
+            return " and ".join(budget_words(budget) for budget in budgets)
+        costs: list[Amount] = [funding.account.terms.cost(budget) for budget in budgets]
+    except DpvizError:
+        return ""
+    return amount_text({name: sum((cost[name] for cost in costs), start=0 * part) for name, part in costs[0].items()}) if costs else ""

@@ -1,0 +1,1 @@
+"""The process that serves the app, who may enter, and the limits of a class."""

@@ -1,0 +1,369 @@
+"""State that the pages of points, trips and areas share: mode, limits, configuration and data of a session, and who may see the truth."""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
+from typing import Any
+
+import streamlit as st
+
+from dpviz.app.server.class_mode import describe_restricted, restrict
+from dpviz.app.session.ledger import LoadedData, record_private_look, record_public_look
+from dpviz.app.session.widgets import check_link, to_query, widget_for
+from dpviz.app.state.changes import Change, apply_change
+from dpviz.app.state.draft import Draft
+from dpviz.app.state.history import History, go_back
+from dpviz.app.state.kinds import PageKind
+from dpviz.app.state.linked import names_that_stay
+from dpviz.app.state.links import read_link, write_link
+from dpviz.app.state.page import Page, usual_page
+from dpviz.app.state.readers import describe_refused
+from dpviz.app.state.values import SAMPLE, TEACH
+from dpviz.app.state.view import View
+from dpviz.errors import SettingError
+from dpviz.families import Family
+from dpviz.mechanisms import AnyMechanism
+from dpviz.release.older import say_new_names
+
+DRAFT, DRAFT_WORD = "draft", "draft word"  # a parameter of the address in Curate, and where the session holds it: see `drafts`
+UNPAID = "In Curate every draw is paid for: name the dataset and its cap first. Nothing was drawn or spent."
+
+
+@dataclass(frozen=True, kw_only=True)
+class PageState(ABC):
+    """What a page is now, and its data, in the session state.
+
+    Attributes:
+        key: key of the page's value in the session state.
+        families: families of the mechanisms that the page offers; references, which are not private, are for Teach only.
+    """
+
+    key: str
+    families: Collection[Family]
+
+    @property
+    def prefix(self) -> str:
+        """Beginning of the keys of the page's widgets and results: "trips ", "areas ", or "" for the page of points."""
+        return self.key.removesuffix("config")
+
+    @property
+    def mechanisms(self) -> dict[str, type[AnyMechanism]]:
+        """All mechanisms of the families, by key."""
+        return {key: kind for family in self.families for key, kind in family.choices.items()}
+
+    @abstractmethod
+    def read(self, link: Mapping[str, str]) -> tuple[Any, str]:
+        """Return the value that a link stands for, and what is to be said of parameters that were not understood or used."""
+
+    @abstractmethod
+    def query(self) -> dict[str, str]:
+        """Return the parameters of a link to the page as it is."""
+
+    @abstractmethod
+    def go_back(self, before: Any) -> Any:
+        """Return the value that undo goes back to, with what stays as it is, such as the camera."""
+
+    @property
+    @abstractmethod
+    def looks(self) -> Any:
+        """What holds `camera` and `swipe`."""
+
+    @abstractmethod
+    def look(self, **parts: Any) -> None:
+        """Change how the page is looked at, such as the camera, which `undo` does not take back."""
+
+    def value(self) -> Any:
+        """Return what the page is in this session; the first visit reads it from the address."""
+        if self.key not in st.session_state:
+            self._put_link(st.query_params.to_dict())
+        return st.session_state[self.key]
+
+    def open(self, link: Mapping[str, str]) -> None:
+        """Set the page as the address of a link would; `undo` takes it back."""
+        before = self.value()
+        self._put_link(link)
+        if st.session_state[self.key] != before:
+            self._keep_for_undo(before, frozenset())
+
+    def _put_link(self, link: Mapping[str, str]) -> None:
+        st.session_state[self.key], st.session_state[self._refused] = self.read(link)
+
+    def _put(self, before: Any, after: Any, parts: AbstractSet[str]) -> None:
+        """Keep a changed value, which `undo` can take back; `write_address` then puts it into the address."""
+        if after != before:
+            self._keep_for_undo(before, parts)
+            st.session_state.pop(self._refused, None)
+            st.session_state[self.key] = after
+
+    @property
+    def _refused(self) -> str:
+        return f"{self.key} refused"
+
+    @property
+    def refused(self) -> str:
+        """What of the last link was not understood, until the next change; "" if all was."""
+        self.value()
+        return str(st.session_state.get(self._refused, ""))
+
+    def _keep_for_undo(self, before: Any, parts: AbstractSet[str]) -> None:
+        """Keep a value for `undo`, before parts of these names change; no names stand for a change of its own."""
+        st.session_state[self._history_key] = self._history.keep(before, parts, now=time.monotonic())
+
+    @property
+    def _history_key(self) -> str:
+        return f"{self.key} history"
+
+    @property
+    def _history(self) -> History[Any]:
+        return st.session_state.get(self._history_key, History())  # type: ignore[no-any-return]
+
+    @property
+    def can_undo(self) -> bool:
+        """Whether there is a change to take back."""
+        return bool(self._history.before)
+
+    def undo(self) -> None:
+        """Take the last change back; the camera, the swipe bar, the scales and the box stay."""
+        before, history = self._history.undo()
+        if before is not None:
+            st.session_state.pop(self._refused, None)
+            st.session_state[self.key] = self.go_back(before)
+            st.session_state[self._history_key] = history
+
+    def write_address(self) -> None:
+        """Write the page into the address bar, unless it was the last to be written there and the browser has it.
+
+        Either alone says too little: an event may bring the address of before the last change.
+        """
+        query, written = self.query(), f"{self.key} address"
+        if st.query_params.to_dict() != query or st.session_state.get(written) != query:
+            st.query_params.from_dict(query)
+            st.session_state[written] = query
+
+    def offered_data(self) -> Any | None:
+        """Return the data of a file that was declared public and loaded in Teach in this session; None if there are none."""
+        return st.session_state.get(f"public {self.key}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConfigState(PageState):
+    """The state of a page whose parts are one flat configuration.
+
+    Attributes:
+        kind: class of the configuration; its defaults are those of the page.
+    """
+
+    kind: type[Any]
+
+    def read(self, link: Mapping[str, str]) -> tuple[Any, str]:
+        """Return the configuration of a link; parts that were not understood have their defaults."""
+        read, names = check_link(self.kind, link)
+        refused = describe_refused({name: getattr(read, name) for name in names})
+        renamed = say_new_names(link["settings"]) if "settings" in names else ""
+        return read, " ".join(filter(None, (refused, renamed, describe_restricted(read))))
+
+    def query(self) -> dict[str, str]:
+        """Return the parameters of a link to the configuration."""
+        return to_query(self.config())
+
+    def go_back(self, before: Any) -> Any:
+        """Return the configuration before a change, with the camera as it is now."""
+        return replace(before, **{name: getattr(self.config(), name) for name in names_that_stay(View) if hasattr(before, name)})
+
+    @property
+    def looks(self) -> Any:
+        """The configuration."""
+        return self.config()
+
+    def look(self, **parts: Any) -> None:
+        """Change parts for good; a page without a swipe bar does not keep it."""
+        self.change_for_good(**{name: part for name, part in parts.items() if hasattr(self.config(), name)})
+
+    def config(self) -> Any:
+        """Return the configuration of this session, within what a class may have."""
+        return restrict(self.value())
+
+    def change(self, **updates: Any) -> None:
+        """Change parts of the configuration, which `undo` can take back."""
+        before = self.config()
+        self._put(before, replace(before, **updates), updates.keys())
+
+    def change_for_good(self, **updates: Any) -> None:
+        """Change parts of the configuration that `undo` does not take back."""
+        st.session_state[self.key] = replace(self.config(), **updates)
+
+    def widget(self, part: str, key: str = "", **resets: Any) -> dict[str, Any]:
+        """Let a widget show and change a part of the configuration; return its arguments, as `widget_for` does.
+
+        Args:
+            part: name of the part.
+            key: key of the widget; "" if it is the name of the part.
+            resets: other parts that a change sets, with their values.
+        """
+        return widget_for(key or part, getattr(self.config(), part), lambda value: self.change(**{part: value}, **resets))
+
+
+@dataclass(frozen=True, kw_only=True)
+class FamilyState(PageState):
+    """The state of the page of a family: a `Page` (`dpviz.app.state`), seen from one of its runs.
+
+    Attributes:
+        kind: what the page may hold.
+        index: the run whose mechanism, settings, budget and seed `draft` has and `change` changes.
+    """
+
+    kind: PageKind
+    index: int = 0
+
+    def read(self, link: Mapping[str, str]) -> tuple[Page, str]:
+        """Return the page of a link; the usual one if the link is not understood."""
+        try:
+            page = _with_two_maps(read_link(self.kind, link))
+        except SettingError as error:
+            return usual_page(self.kind), str(error)
+        return page, describe_restricted(page.draft)
+
+    def query(self) -> dict[str, str]:
+        """Return the parameters of a link to the page, and in Curate the word by which its draft is found."""
+        word = {} if self.page.draft.mode == TEACH else {DRAFT: str(st.session_state.get(DRAFT_WORD, ""))}
+        return write_link(self.page) | word
+
+    def go_back(self, before: Page) -> Page:
+        """Return the page before a change, with what stays as it is."""
+        return go_back(before, self.page)
+
+    @property
+    def page(self) -> Page:
+        """The page of this session, within what a class may have."""
+        page: Page = self.value()
+        return replace(page, draft=restrict(page.draft))
+
+    @property
+    def draft(self) -> Draft:
+        """What is chosen, with the run of `index` alone."""
+        return self.page.draft.of_run(self.index)
+
+    @property
+    def view(self) -> View:
+        """What is looked at."""
+        return self.page.view
+
+    @property
+    def looks(self) -> View:
+        """What is looked at."""
+        return self.view
+
+    def look(self, **parts: Any) -> None:
+        """Change parts of the view for good."""
+        self.change_for_good(view=parts)
+
+    def change(self, **parts: Mapping[str, Any]) -> None:
+        """Change parts of the page, which `undo` can take back.
+
+        Args:
+            parts: new values by name under `draft`, `run` (that of `index`) and `view`, as of `Change`.
+        """
+        self.apply(Change(index=self.index, **parts))
+
+    def apply(self, change: Change) -> None:
+        """Apply a change, which `undo` can take back."""
+        before = self.page
+        self._put(before, apply_change(before, change), change.parts)
+
+    def change_for_good(self, **parts: Mapping[str, Any]) -> None:
+        """Change parts of the page that `undo` does not take back; as for `change`."""
+        st.session_state[self.key] = apply_change(self.page, Change(index=self.index, **parts))
+
+    def widget(self, holder: str, part: str, key: str = "") -> dict[str, Any]:
+        """Let a widget show and change a part of the page; return its arguments, as `widget_for` does.
+
+        Args:
+            holder: what has the part: "draft", "run" or "view".
+            part: name of the part.
+            key: key of the widget; "" if it is the name of the part.
+        """
+        has_it = {"draft": self.draft, "run": self.draft.run, "view": self.view}[holder]
+        return widget_for(key or part, getattr(has_it, part), lambda value: self.change(**{holder: {part: value}}))
+
+    def offered_mechanisms(self) -> list[str]:
+        """Return the keys of the mechanisms that may be used in the present mode: all of them in Teach, the private ones in Curate."""
+        return [key for key, mechanism in self.mechanisms.items() if mechanism.private or self.draft.mode == TEACH]
+
+    def refuse_reference(self) -> None:
+        """Raise `SettingError` if a reference, which is not private, is chosen in Curate."""
+        chosen = self.draft.run.mechanism
+        if chosen not in self.offered_mechanisms():
+            raise SettingError(
+                f"{self.mechanisms[str(chosen)].title} is for Teach only: it would reveal private data, whatever the budget."
+                " Choose another mechanism, or go back to Teach. Nothing was drawn or spent."
+            )
+
+    def remember(self, data: LoadedData | None) -> None:
+        """Keep data loaded in Curate, with the draft, for the Release page; None removes them while something is missing."""
+        if data is None:
+            st.session_state.pop(f"loaded {self.key}", None)
+        else:
+            st.session_state[f"loaded {self.key}"] = (data, self.draft)
+
+    def loaded(self) -> tuple[LoadedData, Draft] | None:
+        """Return the data last loaded in Curate in this session, and the draft that they had then; None if there are none."""
+        return st.session_state.get(f"loaded {self.key}")
+
+    def offer(self, data: Any | None) -> None:
+        """Offer data of a file loaded in Teach, which are public, to the Compare page; otherwise withdraw the last offer.
+
+        What the data protect is kept in either mode, for `protected`.
+        """
+        st.session_state[self._protected] = "" if data is None else data.counts.unit
+        if data is None or self.draft.mode != TEACH or self.draft.source == SAMPLE:
+            st.session_state.pop(f"public {self.key}", None)
+        else:
+            st.session_state[f"public {self.key}"] = data
+
+    @property
+    def _protected(self) -> str:
+        return f"{self.key} protects"
+
+    @property
+    def protected(self) -> str:
+        """What a release of the data last loaded protects one of: "record", "trip" or "person"; "" while none are loaded."""
+        return str(st.session_state.get(self._protected, ""))
+
+
+def _with_two_maps(page: Page) -> Page:
+    """Return the page of a link if its maps are those that the pages have: a left one of the first or the second run, and a right one.
+
+    Raises:
+        SettingError: they are others.
+    """
+    if len(page.view.panes) != 2 or page.view.panes[1].run != 0 or max(page.view.panes[0].run, page.view.edited) > 1:
+        raise SettingError("This link shows maps that this page does not have. Nothing of it was used.")
+    return page
+
+
+def truth_allowed(data: LoadedData, account: str | None) -> bool:
+    """Return whether the truth may be shown. In Curate the curator must have requested it.
+
+    The look is recorded first, as `record_public_look` and `record_private_look` say.
+
+    Args:
+        data: data whose truth is to be shown.
+        account: name of the account in the ledger; None in Teach.
+    """
+    if account is not None:
+        return truth_wanted(data) and record_private_look(data, account)
+    return record_public_look(data)
+
+
+def truth_key(data: LoadedData) -> str:
+    """Return the key of the switch that shows a dataset's truth in Curate; each dataset has its own, so that no truth is shown unasked."""
+    return f"curator truth {data.digest}"
+
+
+def truth_wanted(data: LoadedData) -> bool:
+    """Return whether the curator requested to see this dataset's truth."""
+    return bool(st.session_state.get(truth_key(data), False))
