@@ -11,6 +11,7 @@ import shapely
 from streamlit.testing.v1 import AppTest
 
 from dpviz.amounts import format_decimal
+from dpviz.app.components import mechanism_controls
 from dpviz.app.components.panes import FAILED
 from dpviz.app.jobs.live import LiveRuns
 from dpviz.app.modes import live_runs
@@ -84,6 +85,36 @@ def test_the_second_run_has_settings_of_its_own_and_either_map_takes_those_of_th
     fine(app.segmented_control(key="editing").set_value("Right map").run())
     press(app, "copy run")
     assert abouts(app) == ["Every cell (Identity), ε 0.1, run 1"] * 2
+
+
+def test_again_draws_new_noise_for_both_runs_and_a_link_may_give_them_other_seeds():
+    app = choose(points_app(), "pane left", "Second run")
+    press(app, "again")
+    assert [run.seed for run in app.session_state["config"].draft.runs] == [2, 2]
+    assert [about.rsplit(maxsplit=1)[-1] for about in abouts(app)] == ["2", "2"]
+    second = query_of(app)["second"].removesuffix("}") + ',"seed":7}'
+    other = fine(points_app(query_of(app) | {"second": second}))
+    assert [about.rsplit(maxsplit=1)[-1] for about in abouts(other)] == ["7", "2"]
+    press(other, "again")
+    assert [run.seed for run in other.session_state["config"].draft.runs] == [3, 8]
+
+
+def test_the_left_map_has_its_split_on_the_left_and_the_right_one_on_its_strip(monkeypatch):
+    bars = []
+    monkeypatch.setattr(mechanism_controls, "split_bar", lambda *_, key, **__: bars.append(key))
+    app = choose(points_app(), "pane left", "Second run")
+    assert bars == []
+    fine(app.segmented_control(key="editing").set_value("Left map").run())
+    assert set(bars) == {"split quadtree"}
+
+
+def test_another_split_leaves_the_level_that_is_shown_and_another_height_does_not():
+    app = points_app(SMALL | {"zoom": "2"})
+    choose(app, "preset", "uniform")
+    fine(app.number_input(key="share 1").set_value(60.0).run())
+    assert app.session_state["config"].view.level == 2
+    fine(app.number_input(key="setting quadtree height").set_value(5).run())
+    assert app.session_state["config"].view.level is None
 
 
 def test_undo_takes_back_one_change_after_the_other_but_not_the_camera_nor_the_swipe_bar():

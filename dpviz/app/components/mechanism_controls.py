@@ -376,7 +376,7 @@ def _use_preset(page_state: FamilyState, name: str, parts: list[Share]) -> None:
         draft = page_state.draft
         settings = without_split(draft.run.settings)
         default = next(rule.default for rule in draft.build().rules() if rule.name == "split")
-        page_state.change(run={"settings": settings if name == default else {**settings, "split": name}})
+        _change_split(page_state, settings if name == default else {**settings, "split": name})
 
 
 def use_shares(page_state: FamilyState, parts: list[Share], shares: list[float]) -> None:
@@ -391,7 +391,12 @@ def use_shares(page_state: FamilyState, parts: list[Share], shares: list[float])
         changed |= {name: before[name] for name in SPLIT_SETTINGS if name in before}
     short = {name: value if value == before[name] else _round_numbers(value) for name, value in changed.items()}
     defaults = {rule.name: rule.default for rule in mechanism.rules()}
-    page_state.change(run={"settings": {name: value for name, value in short.items() if value != defaults[name]}})
+    _change_split(page_state, {name: value for name, value in short.items() if value != defaults[name]})
+
+
+def _change_split(page_state: FamilyState, settings: dict[str, Any]) -> None:
+    """Use settings that differ in their split alone: the levels stay what they are, and so does the one that is shown."""
+    page_state.change(run={"settings": settings}, view={"level": page_state.view.level})
 
 
 def _round_numbers(value: Any) -> Any:

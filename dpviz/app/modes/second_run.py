@@ -185,7 +185,7 @@ def choose_run(state: FamilyState) -> FamilyState:
     st.segmented_control("Settings of", (LEFT_RUN, RIGHT_RUN), required=True, **shown)
     other, about = "right" if page.edited else "left", "Mechanism, settings and budget of the other map's run."
     st.button(f"Copy from the {other} map", key="copy run", help=about, on_click=carry_out(partial(_copy_run, state)))
-    return replace(state, index=page.edited)
+    return replace(state, index=page.edited) if page.edited else state
 
 
 def _copy_run(state: FamilyState) -> None:

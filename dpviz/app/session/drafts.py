@@ -64,7 +64,8 @@ def restore(page: FamilyState) -> None:
     _send_again_after_a_file()
     source = st.session_state.get("draft sources", {}).pop(page.key, None)
     if source in SOURCES:
-        page.change_for_good(draft={"source": source})
+        view = page.view  # what the address says of the level holds for the data of the draft
+        page.change_for_good(draft={"source": source}, view={"level": view.level, "asked": view.asked})
 
 
 def _send_again_after_a_file() -> None:

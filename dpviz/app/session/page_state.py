@@ -77,7 +77,7 @@ class PageState(ABC):
         """Change how the page is looked at, such as the camera, which `undo` does not take back."""
 
     def value(self) -> Any:
-        """Return what the page is in this session, within what a class may have; the first visit reads it from the address."""
+        """Return what the page is in this session; the first visit reads it from the address."""
         if self.key not in st.session_state:
             self._put_link(st.query_params.to_dict())
         return st.session_state[self.key]
@@ -222,7 +222,7 @@ class FamilyState(PageState):
     def read(self, link: Mapping[str, str]) -> tuple[Page, str]:
         """Return the page of a link; the usual one if the link is not understood."""
         try:
-            page = read_link(self.kind, link)
+            page = _with_two_maps(read_link(self.kind, link))
         except SettingError as error:
             return usual_page(self.kind), str(error)
         return page, describe_restricted(page.draft)
@@ -332,6 +332,17 @@ class FamilyState(PageState):
     def protected(self) -> str:
         """What a release of the data last loaded protects one of: "record", "trip" or "person"; "" while none are loaded."""
         return str(st.session_state.get(self._protected, ""))
+
+
+def _with_two_maps(page: Page) -> Page:
+    """Return the page of a link if its maps are those that the pages have: a left one of the first or the second run, and a right one.
+
+    Raises:
+        SettingError: they are others.
+    """
+    if len(page.view.panes) != 2 or page.view.panes[1].run != 0 or max(page.view.panes[0].run, page.view.edited) > 1:
+        raise SettingError("This link shows maps that this page does not have. Nothing of it was used.")
+    return page
 
 
 def truth_allowed(data: LoadedData, account: str | None) -> bool:

@@ -6,7 +6,8 @@ call. So a run takes its result slot out of the session state first, and once so
 The second click of a double click starts a new run while the first click is still served. So after a press no other press is accepted
 until the page was drawn to its end.
 
-A link is text that a stranger may have written: unknown, malformed and out-of-range values fall back to the default.
+A link is text that a stranger may have written. Here unknown, malformed and out-of-range values fall back to the
+default; `dpviz.app.state.links` reads the links of Points, Trips and Areas.
 """
 
 from __future__ import annotations

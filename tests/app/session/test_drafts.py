@@ -43,6 +43,12 @@ def test_after_a_reload_only_the_file_is_missing_and_is_asked_for_by_name():
     assert not again.button(key="draw").disabled
 
 
+def test_a_reload_keeps_the_level_that_is_shown():
+    again = reloaded(query_of(filled()) | {"zoom": "3"})
+    assert again.session_state["config"].draft.source == "upload"
+    assert again.session_state["config"].view.level == 3
+
+
 def test_another_file_has_no_unit_of_the_one_before():
     again = reloaded(query_of(filled()))
     again.session_state["uploaded"] = ("others.csv", PLACES + b"1,2,more\n")

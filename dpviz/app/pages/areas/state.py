@@ -1,4 +1,4 @@
-"""State of the Areas page: the configuration that a link carries, the data, and runs that follow the controls."""
+"""State of the Areas page: what is chosen and looked at, the data, and runs that follow the controls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""State of the Points page: the configuration that a link carries, the data, what was released last, and runs that follow the controls."""
+"""State of the Points page: what is chosen and looked at, the data, what was released last, and runs that follow the controls."""
 
 from __future__ import annotations
 

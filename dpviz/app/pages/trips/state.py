@@ -1,4 +1,4 @@
-"""State of the Trips page: its configuration, the last draw of one or two mechanisms, and the truth where it may be seen."""
+"""State of the Trips page: what is chosen and looked at, the last draw of one or two mechanisms, and the truth where it may be seen."""
 
 from __future__ import annotations
 
