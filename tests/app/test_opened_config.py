@@ -220,7 +220,7 @@ class TestPoints:
 
     @pytest.mark.slow
     def test_what_was_chosen_by_hand_comes_back(self):
-        app = uploaded(PLACES, unit=None, link=CURATE | {"epsilon": "2/7", "mechanism": "hilbert_rtree", "settings": "{}"})
+        app = uploaded(PLACES, unit=None, link=CURATE | {"epsilon": "2/7", "mechanism": "hilbert_tree", "settings": "{}"})
         protect(app, "note", 3)
         fine(name_dataset(app, "Homes 2024"))
         again = same_again(saved(app), "points", uploaded=("homes.csv", PLACES))

@@ -45,7 +45,7 @@ def press(title):
 def test_three_epsilons_are_a_study_that_begins_by_itself_and_shows_its_maps():
     app = press("A city at three epsilons")
     study = app.session_state["study"]
-    assert study.total == len(study.study) == 6
+    assert study.total == len(study.of.study) == 6
     study.stop()
     assert [f"{epsilon:g}" for _, epsilon in app.session_state["compare config"].picked] == ["2", "0.2", "0.02"]
     assert app.multiselect(key="compare picked").value == [2, 1, 0]

@@ -30,7 +30,7 @@ PROBE = """
 import json, sys
 from streamlit import config
 from streamlit.web.server.starlette import starlette_server
-from dpviz.app.server import main
+from dpviz.app.server.process import main
 def run(_):
     print(json.dumps({name: option.value for name, option in config.get_config_options().items()}, default=str))
 starlette_server.UvicornRunner.run = run

@@ -9,7 +9,7 @@ from dpviz.errors import BudgetError
 
 APP = """
 import streamlit as st
-from dpviz.app.controls import split_bar
+from dpviz.app.components.mechanism_controls import split_bar
 
 state = st.session_state
 state.setdefault("shares", [0.3, 0.2, 0.5])
