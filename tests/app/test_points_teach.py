@@ -83,8 +83,10 @@ def test_the_second_run_has_settings_of_its_own_and_either_map_takes_those_of_th
     assert abouts(app) == ["Every cell (Identity), ε 0.1, run 1", "Quadtree, ε 0.5, run 1"]
     assert scenes(fine(points_app(query_of(app)))) == scenes(app)
     fine(app.segmented_control(key="editing").set_value("Right map").run())
+    app.session_state["config"] = changed_page(app.session_state["config"], level=2)
     press(app, "copy run")
     assert abouts(app) == ["Every cell (Identity), ε 0.1, run 1"] * 2
+    assert app.session_state["config"].view.level == 2
 
 
 def test_again_draws_new_noise_for_both_runs_and_a_link_may_give_them_other_seeds():

@@ -193,7 +193,7 @@ def _copy_run(state: FamilyState) -> None:
     page = state.page
     other = page.draft.runs[0 if page.edited else 1]
     parts = {name: getattr(other, name) for name in ("mechanism", "settings", "epsilon", "delta", "noise")}
-    replace(state, index=page.edited).change(run=parts)
+    replace(state, index=page.edited).change(run=parts, view={"level": page.view.level})
 
 
 def choose_pane(state: FamilyState, name: str, label: str, kinds: list[str]) -> None:
