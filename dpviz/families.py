@@ -60,6 +60,8 @@ class Family:
             and the note under it; None for a family without maps.
         guess: makes up records by a public guess: `guess(counts without records, guess, generator)`.
         outlook: how errors are expected before a release, an `OutlookKind` (`dpviz.publishing.simulated_errors`).
+        page_kind: what its page may hold, a `PageKind` (`dpviz.app.state.kinds`), which needs no Streamlit.
+        page: its page in the app, a `FamilyPage` (`dpviz.app.modes.family_page`).
         compared: what the Compare page knows of the data, a `Compared` (`dpviz.app.pages.compare.kinds`).
     """
 
@@ -79,6 +81,8 @@ class Family:
     scene: Part = Part()
     guess: Part = Part()
     outlook: Part = Part()
+    page_kind: Part = Part()
+    page: Part = Part()
     compared: Part = Part()
 
     @property
@@ -133,6 +137,8 @@ POINT_FAMILY = Family(
     scene="dpviz.view.points_canvas:scene_of",
     guess="dpviz.publishing.guessed_records:guess_in_cells",
     outlook="dpviz.publishing.simulated_errors:POINT_OUTLOOK",
+    page_kind="dpviz.app.state.kinds:POINTS",
+    page="dpviz.app.pages.points.page:PAGE",
     compared="dpviz.app.pages.compare.points:COMPARED",
 )
 TRIP_FAMILY = Family(
@@ -152,6 +158,8 @@ TRIP_FAMILY = Family(
     scene="dpviz.view.trips_canvas:scene_of",
     guess="dpviz.publishing.guessed_records:guess_between_regions",
     outlook="dpviz.publishing.simulated_errors:TRIP_OUTLOOK",
+    page_kind="dpviz.app.state.kinds:TRIPS",
+    page="dpviz.app.pages.trips.page:PAGE",
     compared="dpviz.app.pages.compare.trips:COMPARED",
 )
 AREA_FAMILY = Family(
@@ -171,6 +179,8 @@ AREA_FAMILY = Family(
     scene="dpviz.view.areas_canvas:scene_of",
     guess="dpviz.publishing.guessed_records:guess_in_regions",
     outlook="dpviz.publishing.simulated_errors:AREA_OUTLOOK",
+    page_kind="dpviz.app.state.kinds:AREAS",
+    page="dpviz.app.pages.areas.page:PAGE",
     compared="dpviz.app.pages.compare.areas:COMPARED",
 )
 

@@ -9,11 +9,13 @@ from collections.abc import Callable
 from typing import Any
 
 import streamlit as st
+from streamlit.navigation.page import StreamlitPage
 
 from dpviz.app.server import warm_up
 from dpviz.app.server.class_link import offer_class_link
 from dpviz.app.server.class_mode import is_class
 from dpviz.bundled import folder
+from dpviz.families import FAMILIES
 
 _STYLE = """<style>
 [data-testid="stMainBlockContainer"] { padding: 4.2rem 1.4rem 1rem; max-width: none; }
@@ -53,18 +55,18 @@ _STYLE = """<style>
 
 def main() -> None:
     """Run the page that the navigation selects."""
-    areas = st.Page(_page("areas"), title="Areas", url_path="areas")
-    points = st.Page(_page("points", areas), title="Points", url_path="points")
-    trips = st.Page(_page("trips"), title="Trips", url_path="trips")
+    families: dict[str, StreamlitPage] = {}  # each page gets all of them, to which its buttons lead
+    for family in FAMILIES.values():
+        families[family.name] = st.Page(_page("family", family, families), title=family.title, url_path=family.name)
     compare = st.Page(_page("compare"), title="Compare", url_path="compare")
     learn = st.Page(_page("learn"), title="Learn", url_path="learn")
-    release = [] if is_class() else [st.Page(_page("release", points, trips, areas), title="Release", url_path="release")]
+    release = [] if is_class() else [st.Page(_page("release", families), title="Release", url_path="release")]
     papers = st.Page(_page("papers"), title="Papers", url_path="papers")
     help_entry = st.Page(_page("help"), title="Help", url_path="help")
-    opened = {"points": points, "trips": trips, "areas": areas, "compare": compare, "learn": learn}
+    opened = {**families, "compare": compare, "learn": learn}
     start = st.Page(_page("start", opened), title="Start", url_path="", default=True)
     named = st.Page(lambda: st.switch_page(start), title="Start", url_path="start", visibility="hidden")  # the start page lives at /
-    page = st.navigation([start, points, trips, areas, compare, learn, papers, *release, help_entry, named], position="top")
+    page = st.navigation([start, *opened.values(), papers, *release, help_entry, named], position="top")
     if st.session_state.get("page") != page.title:
         st.session_state["page"], st.session_state["visit"] = page.title, st.session_state.get("visit", 0) + 1
     title = "dpviz" if page is start else f"{page.title} - dpviz"

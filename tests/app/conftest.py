@@ -14,6 +14,7 @@ import pytest
 from streamlit.components.v2 import manifest_scanner
 
 from dpviz.app.jobs.job import Job
+from dpviz.families import FAMILIES
 from dpviz.privacy.ledger import Ledger
 from tests.app.calls import ask
 
@@ -61,8 +62,8 @@ def wait_for_runs(monkeypatch):
 def results_of_each_test():
     """No test finds results that another one made."""
     yield
-    for module in filter(None, map(sys.modules.get, (f"dpviz.app.pages.{family}.teach" for family in ("points", "trips", "areas")))):
-        module.LIVE.shared.clear()
+    for module in filter(None, map(sys.modules.get, (f"dpviz.app.pages.{family}.page" for family in FAMILIES))):
+        module.PAGE.runs.live.shared.clear()
 
 
 @pytest.fixture(autouse=True)

@@ -24,17 +24,19 @@ TABS = {"tab": "Table", "trips tab": "Consistency", "areas tab": "Table"}  # tho
 def pages():
     import streamlit as st  # noqa: PLC0415 - only this function's text runs
 
-    from dpviz.app.pages.areas.page import areas_page  # noqa: PLC0415
+    from dpviz.app.modes.page import family_page  # noqa: PLC0415
     from dpviz.app.pages.compare.page import compare_page  # noqa: PLC0415
     from dpviz.app.pages.help import help_page  # noqa: PLC0415
     from dpviz.app.pages.learn.page import learn_page  # noqa: PLC0415
     from dpviz.app.pages.papers import papers_page  # noqa: PLC0415
-    from dpviz.app.pages.points.page import points_page  # noqa: PLC0415
     from dpviz.app.pages.release import release_page  # noqa: PLC0415
-    from dpviz.app.pages.trips.page import trips_page  # noqa: PLC0415
+    from dpviz.families import FAMILIES  # noqa: PLC0415
 
-    kinds = (points_page, trips_page, areas_page, compare_page, learn_page, papers_page, release_page, help_page)
-    {kind.__name__.removesuffix("_page"): kind for kind in kinds}[st.session_state.get("at", "points")]()
+    at, kinds = st.session_state.get("at", "points"), (compare_page, learn_page, papers_page, release_page, help_page)
+    if at in FAMILIES:
+        family_page(FAMILIES[at])
+    else:
+        {kind.__name__.removesuffix("_page"): kind for kind in kinds}[at]()
 
 
 def pages_app(at="points", link=CURATE, state=()):

@@ -18,17 +18,13 @@ SHOWN = {
     "Release": "What leaves the app.",
 }
 BROKEN = '''"""The app, with an error that carries a private value."""
-import sys
+from dpviz.app import main
+from dpviz.families import FAMILIES
 
-import dpviz.app
-
-page = sys.modules["dpviz.app.pages.points.page"]
-
-def fails():
+def fails(cards):
     raise ZeroDivisionError("zqKowalska lives at 38.987654")
 
-page.points_controls = fails
-from dpviz.app import main
+object.__setattr__(FAMILIES["points"].page, "controls", fails)
 main()
 '''
 

@@ -204,6 +204,7 @@ OURS_ANYWHERE = {
     "a sample's": ("about.description", "about.licence", "about.source", "about.unit"),
     "a sample's, or fixed words for a file": ("data.title", "data.unit", "what.data.unit"),
     "Points or Trips": ("config.kind",),
+    "a family's": ("family.title", "page.raw", "FAMILIES[name].page_kind.button"),
     "a mechanism's": ("mechanism.title", "mechanism.summary", "release.approximate"),
     "declared by a mechanism": ("rule.label", "rule.help", "rule.choices", "names[0].label"),
     "a preset's": ("published[current].source",),
@@ -261,8 +262,8 @@ OURS_IN_FILES = {
     "cards/regions_file.py": ("noun",),
     "pages/release.py": ("title", "loaded", PAGE_CHOICE),
     "session/widgets.py": ("waiting",),
-    "pages/start.py": ("preset.title", "preset.text"),
-    "modes/teach.py": ("text", "not_private_stamp(type(first.draft.build()))"),  # fixed words
+    "pages/start.py": ("preset.title", "preset.text", "label"),
+    "modes/teach.py": ("not_private_stamp(type(first.draft.build()))",),  # fixed words
     "cards/text_format.py": ("chosen.describe(kind)",),
     "pages/trips/tabs.py": ("title", "unit", "what.title", "runs[0].data.unit"),  # the title is a mechanism's
     "pages/trips/teach.py": ("describe_run(what)",),  # a mechanism's title, and its budget

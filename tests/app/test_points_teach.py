@@ -2,7 +2,6 @@
 
 import base64
 import re
-from dataclasses import replace
 from threading import Event
 
 import geopandas as gpd
@@ -15,7 +14,9 @@ from dpviz.app.components import mechanism_controls
 from dpviz.app.components.panes import FAILED
 from dpviz.app.jobs.live import LiveRuns
 from dpviz.app.modes import live_runs
-from dpviz.app.pages.points import strip, teach
+from dpviz.app.pages.points import strip
+from dpviz.app.pages.points.page import PAGE
+from dpviz.app.session.release import Releases
 from dpviz.mechanisms import Identity
 from dpviz.release.intervals import ASSUMED, NONE_TO_ALL
 from tests.app.parts import changed_page
@@ -172,13 +173,13 @@ def test_without_webgl_the_same_maps_are_shown_as_one_picture():
 
 def test_a_long_run_shows_its_progress_over_the_last_maps_and_can_be_stopped(monkeypatch):
     app, go_on = points_app(), Event()
-    before, real = scenes(app), teach.RUNS.run_of
+    before, real = scenes(app), Releases.run
 
-    def slow(data, how, check):
+    def slow(releases, data, how, check):
         go_on.wait(30)
-        return real(data, how, check)
+        return real(releases, data, how, check)
 
-    monkeypatch.setattr(teach, "RUNS", replace(teach.RUNS, run_of=slow))
+    monkeypatch.setattr(Releases, "run", slow)
     monkeypatch.setattr(live_runs, "PATIENCE", 0.0)
     press(app, "again")
     assert {"stop run"} <= keys(app.button)
@@ -345,7 +346,7 @@ def test_play_shows_a_run_that_takes_longer_than_the_page_waits_before_it_takes_
     press(app, "play")
     assert abouts(app)[-1].endswith("run 1"), "run 2 is not ready, so that the picture before it stays"
     ready.set()
-    app.session_state[teach.LIVE._slot].wait(60)
+    app.session_state[PAGE.runs.live._slot].wait(60)
     fine(app.run())
     assert abouts(app)[-1].endswith("run 2")
     assert query_of(app)["run"] == "2"

@@ -43,7 +43,7 @@ class TestWhatCanBeChosen:
         def page():
             from dpviz.app.pages.release import release_page  # noqa: PLC0415
 
-            release_page("points", "trips", "areas")
+            release_page({"points": "points", "trips": "trips", "areas": "areas"})
 
         buttons = [button.label for button in fine(AppTest.from_function(page, default_timeout=120).run()).button]
         assert buttons[-3:] == ["Open the map", "Open the trips", "Open the areas"]

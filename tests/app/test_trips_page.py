@@ -9,7 +9,7 @@ from unittest.mock import Mock
 import pytest
 
 from dpviz.app.components.panes import Chosen
-from dpviz.app.pages.trips import curate, tabs
+from dpviz.app.pages.trips import tabs
 from dpviz.app.pages.trips.tabs import TAB_TITLES
 from dpviz.app.session import cached
 from dpviz.app.session.cached import digest_of
@@ -77,7 +77,7 @@ def test_a_click_chooses_a_region_or_fills_in_the_ends_of_an_arc(monkeypatch):
     for nothing in (click(kind="cell", cell=None), click(kind="area", cell=99), click(kind="arc", cell=9999), click(kind="end", cell=1)):
         tabs.take_chosen(regions, drawing, nothing)
     assert (toggled.called, state) == (False, {})
-    curate._take_chosen(regions, drawing, click(kind="area", cell=3))
+    tabs.take_chosen(regions, drawing, click(kind="area", cell=3))
     toggled.assert_called_once_with(3)
     assert state == {"trips tab": "Region"}
     tabs.take_chosen(regions, drawing, click(kind="arc", cell=1))

@@ -1,53 +1,47 @@
-"""The shape of Points, Trips and Areas: a page with two modes, Teach and Curate."""
+"""The shape of the pages of all families: a page with two modes, Teach and Curate."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from types import MappingProxyType
 
 import streamlit as st
 
 from dpviz.app.components.panes import load_deck
-from dpviz.app.modes.curate import CurateParts, show_curate
+from dpviz.app.modes.curate import show_curate
+from dpviz.app.modes.family_page import FamilyPage, Pages
 from dpviz.app.modes.header import describe_unprotected, show_forgotten, teach_row
-from dpviz.app.modes.teach import ShowTeach
+from dpviz.app.modes.sidebar import teach_controls
+from dpviz.app.modes.teach import show_teach
 from dpviz.app.server.class_mode import refuse_in_class
-from dpviz.app.session.page_state import FamilyState
 from dpviz.app.session.widgets import accept_presses, show_refused_link
 from dpviz.app.state.values import TEACH
+from dpviz.families import Family
+
+_ALONE: Pages = MappingProxyType({})
 
 
-def show_in_mode(
-    page: FamilyState,
-    controls: Callable[[], tuple[Any, bool]],
-    teach: ShowTeach,
-    curate: CurateParts,
-    protected: Mapping[str, str],
-    not_protected: str,
-) -> None:
-    """Show a page in its present mode.
+def family_page(family: Family, others: Pages = _ALONE) -> None:
+    """Show the page of a family in its present mode.
 
     Args:
-        page: state of the page.
-        controls: shows the controls of Teach, and returns the data and whether all choices fit.
-        teach: shows the other parts of Teach.
-        curate: what Curate shows.
-        protected: what a release protects, by what it protects one of, as of `FamilyState.protected`; "" where that is not known yet.
-        not_protected: what it does not protect.
+        family: the family.
+        others: the pages of all families, to which its buttons lead.
     """
     if show_forgotten():
         return
-    show_refused_link(page.refused)
-    if page.draft.mode == TEACH:
+    page: FamilyPage = family.page
+    state = page.state
+    show_refused_link(state.refused)
+    if state.draft.mode == TEACH:
         load_deck()
-        row = teach_row(page)
+        row = teach_row(state)
         with st.sidebar:
-            data, fits = controls()
-        page.write_address()
-        mechanism = type(page.draft.build())
-        about = f"{protected[page.protected]} {not_protected}" if mechanism.private else describe_unprotected(mechanism)
-        teach(data, row, about, fits)
+            data, fits = teach_controls(page, others)
+        state.write_address()
+        mechanism = type(state.draft.build())
+        about = f"{page.protected[state.protected]} {page.not_protected}" if mechanism.private else describe_unprotected(mechanism)
+        show_teach(page, data, row, about, fits)
     else:
         refuse_in_class("Curate")
-        show_curate(curate, f"{protected['']} {not_protected}")  # the data of this run are not known yet
-    accept_presses(page.key)
+        show_curate(page, f"{page.protected['']} {page.not_protected}")  # the data of this run are not known yet
+    accept_presses(state.key)

@@ -14,6 +14,7 @@ from streamlit.delta_generator import DeltaGenerator
 from dpviz.app.modes.live_runs import LiveControls
 from dpviz.app.session.ledger import LoadedData
 from dpviz.app.session.page_state import FamilyState
+from dpviz.app.session.release import Releases
 from dpviz.app.session.widgets import carry_out, newest_result, result_slot, widget_for
 from dpviz.app.state.draft import Draft
 from dpviz.publishing.code import CodeRun
@@ -53,13 +54,11 @@ class TwoRuns:
 
     Attributes:
         live: the controls of its runs.
-        run_of: makes a run from data, configuration and a check that ends it.
-        has_frame: whether a run has the public frame of some data, so that it can stay on the screen while theirs is made.
+        releases: makes them.
     """
 
     live: LiveControls
-    run_of: Callable[[Any, Any, Callable[[], None]], Any]
-    has_frame: Callable[[Any, Any], bool]
+    releases: Releases[Any, Any, Any]
 
     @property
     def _state(self) -> FamilyState:
@@ -83,7 +82,7 @@ class TwoRuns:
         play_next = st.container()  # before the maps, so that nothing below it moves
         page = self._state.page
         wanted = [page.draft.of_run(index) for index in ((0, 1) if page.shows_second else (0,))]
-        works: dict[Hashable, Any] = {question_of(data, each): partial(self.run_of, data, each) for each in wanted} if fits else {}
+        works: dict[Hashable, Any] = {question_of(data, each): partial(self.releases.run, data, each) for each in wanted} if fits else {}
         runs = self.live.follow(works, bundled=data.bundled)
         results = [result for question in works if (result := runs.result(question)) is not None]
         if not works or len(results) < len(works):
@@ -112,7 +111,7 @@ class TwoRuns:
         first, second, before = self._slots
         needs_second = self._state.page.shows_second
         last, other = newest_result(first), newest_result(second) if needs_second else None
-        if last is None or not self.has_frame(last, data) or (needs_second and other is None):
+        if last is None or last.data.counts.frame != data.counts.frame or (needs_second and other is None):
             return None
         return ShownRun(first=last, second=other, before=st.session_state.get(before), fresh=False)
 

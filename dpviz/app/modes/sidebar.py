@@ -5,7 +5,6 @@ A choice that does not fit is reported beside its control, and nothing that was 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import streamlit as st
@@ -14,6 +13,7 @@ from dpviz.app.cards.cards import DATA, Cards, cards_in_place
 from dpviz.app.cards.opened_config import show_uploader
 from dpviz.app.components.fields import show_lock, start_checks
 from dpviz.app.components.mechanism_controls import mechanism_controls, privacy_controls, without_settings
+from dpviz.app.modes.family_page import FamilyPage, Pages
 from dpviz.app.modes.second_run import choose_run
 from dpviz.app.session.advice import advise_in_app
 from dpviz.app.session.page_state import FamilyState
@@ -23,40 +23,32 @@ from dpviz.errors import BudgetError, DomainError, DpvizError, SettingError
 from dpviz.space.domain import Domain
 
 
-def _nothing() -> None:
-    """Ask for nothing more."""
-
-
-def teach_controls(
-    page: FamilyState,
-    choose_data: Callable[[Cards], Any],
-    frame_of: Callable[[Any], Any],
-    *,
-    below_data: Callable[[], None] = _nothing,
-) -> tuple[Any, bool]:
+def teach_controls(page: FamilyPage, others: Pages) -> tuple[Any, bool]:
     """Show the controls of Teach.
 
     Args:
-        page: state of the page.
-        choose_data: shows the controls of the data; what it returns has `data`, None while something is missing.
-        frame_of: returns the public frame of data.
-        below_data: shows what belongs below these controls.
+        page: the page.
+        others: the pages to which its buttons lead.
 
     Returns:
         The data, None while something is missing; and whether all choices fit.
     """
     start_checks()
-    data, how = None, page.draft
+    state, data, frame = page.state, None, None
+    how = state.draft
     try:
-        data = choose_data(cards_in_place()).data
+        declared = page.controls(cards_in_place())
+        data = declared.data
+        frame = None if data is None else page.frame_of(declared)
     except DpvizError as error:
         show_error(str(error))
-    below_data()
-    page.offer(data)
-    edited = choose_run(page)
+    page.below_data(others)
+    state.offer(data)
+    edited = choose_run(state)
     try:
-        _choose_mechanism(edited, _nothing, None if data is None else frame_of(data), bar=edited is not page)
-        _refuse_mask([how.build(), page.page.draft.of_run(1).build()], None if data is None else frame_of(data))
+        mechanism_controls(edited)
+        privacy_controls(edited, frame, bar=edited is not state)
+        _refuse_mask([how.build(), state.page.draft.of_run(1).build()], frame)
     except (SettingError, BudgetError, DomainError) as error:
         _show_misfit(edited, error)
         return data, False
@@ -66,46 +58,37 @@ def teach_controls(
     return data, fits
 
 
-def curate_controls(
-    page: FamilyState,
-    cards: Cards,
-    choose_data: Callable[[Cards], Any],
-    nothing: Any,
-    frame_of: Callable[[Any], Any],
-    *,
-    below_mechanism: Callable[[], None] = _nothing,
-) -> tuple[Any, bool]:
+def curate_controls(page: FamilyPage, cards: Cards) -> tuple[Any, bool]:
     """Show the controls of Curate on the left, under the field that opens a configuration, and write the address.
 
     Args:
-        page: state of the page.
+        page: the page.
         cards: say what is missing.
-        choose_data: shows the controls of the data.
-        nothing: what is declared where the data are refused.
-        frame_of: returns the public frame of what is declared; None while it is missing.
-        below_mechanism: asks what belongs between mechanism and budget.
 
     Returns:
         What is declared, and whether mechanism and budget fit.
     """
+    state, declared, fits = page.state, page.nothing, False
     with st.sidebar:
-        show_uploader(page)
+        show_uploader(state)
         start_checks()
-        page.remember(None)
-        declared, fits = nothing, False
+        state.remember(None)
         try:
-            declared = choose_data(cards)
+            declared = page.controls(cards)
         except DpvizError as error:
             show_error(str(error))
             cards.ask(DATA, f"Correct the data: {advise_in_app(str(error))}")
-        page.offer(declared.data)
+        state.offer(declared.data)
+        frame = page.frame_of(declared)
         try:
-            _choose_mechanism(page, below_mechanism, frame_of(declared), bar=True)
-            _refuse_mask(page.draft.build_all(), frame_of(declared))
+            mechanism_controls(state)
+            page.below_mechanism()
+            privacy_controls(state, frame, bar=True)
+            _refuse_mask(state.draft.build_all(), frame)
             fits = True
         except (SettingError, BudgetError, DomainError) as error:
-            _show_misfit(page, error, cards)
-    page.write_address()
+            _show_misfit(state, error, cards)
+    state.write_address()
     return declared, fits
 
 
@@ -114,13 +97,6 @@ def _refuse_mask(mechanisms: list[Any], frame: Any) -> None:
     if isinstance(frame, Domain):
         for mechanism in mechanisms:
             mechanism.refuse_mask(frame)
-
-
-def _choose_mechanism(page: FamilyState, below: Callable[[], None], frame: Any, *, bar: bool) -> None:
-    """Ask for mechanism and budget; `bar` says whether the split of the budget has a bar on the left."""
-    mechanism_controls(page)
-    below()
-    privacy_controls(page, frame, bar=bar)
 
 
 def _show_misfit(page: FamilyState, error: DpvizError, cards: Cards | None = None) -> None:

@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, TypeGuard, TypeVar
+from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from dpviz.app.components.code import show_release_code
 from dpviz.app.components.panes import Chosen, panes
 from dpviz.app.components.streets import streets_wanted
 from dpviz.app.components.words import budget_text, show_detail, show_headline, show_verdict
+from dpviz.app.modes.family_page import FamilyPage, TeachParts
 from dpviz.app.modes.header import not_private_stamp, teach_note
+from dpviz.app.modes.map_menu import more_about_maps
 from dpviz.app.modes.page_changes import note_change, rerun_if_changed
-from dpviz.app.modes.second_run import RIGHT_RUN, ShownRun, let_maps_come_first
+from dpviz.app.modes.second_run import RIGHT_RUN, ShownRun, choose_pane, let_maps_come_first, list_code, show_in_rows
 from dpviz.app.session.camera import keep_camera, keep_swipe, open_scene
 from dpviz.app.session.ledger import record_public_look
 from dpviz.app.session.page_data import PageData
@@ -23,76 +26,52 @@ from dpviz.app.session.page_state import FamilyState
 from dpviz.app.session.release import OneRelease
 from dpviz.app.session.widgets import is_dark
 from dpviz.app.state.values import SECOND
-from dpviz.release.verdict import Verdict
 from dpviz.view.basemap import Bounds
 from dpviz.view.canvas import Pane, Scene
 from dpviz.view.escape import markdown
 from dpviz.view.points_canvas import ERROR, RELEASED
 
-Data = TypeVar("Data", bound=PageData[Any])
-ShowTeach = Callable[[Any, DeltaGenerator, str, bool], None]
-"""Shows the maps, the strip and the tabs for public data; None while something is missing. The other arguments are the first row of the
-page, for the controls of the maps; what a release would protect; and whether all controls fit: if not, the last maps stay."""
 
-
-def may_be_shown(data: Data | None) -> TypeGuard[Data]:
-    """Return whether the truth of public data may be shown; if not, say why."""
-    if data is None:
-        st.info("Choose data on the left to begin.")
-        return False
-    return record_public_look(data)
-
-
-@dataclass(frozen=True, kw_only=True)
-class TeachParts:
-    """What differs between the pages around and under their maps.
-
-    Attributes:
-        verdict: on the run of the right map; None if it has none.
-        lead: what stands before its headline.
-        detail: what stands under the strip, where the page is not for a projector; it is the whole text without a verdict.
-        controls: shows the controls of the maps.
-        maps: shows the maps.
-        contrasts: says what is to be known of runs that are contrasts.
-        strip: shows the strip under a title, whose first sentence it gets.
-        notes: shows what else stands under the strip.
-        figures: shows the key figures and the tabs.
-    """
-
-    verdict: Verdict | None
-    lead: str = ""
-    detail: str = ""
-    controls: Callable[[], object]
-    maps: Callable[[], object]
-    contrasts: Callable[[], object]
-    strip: Callable[[str], object]
-    notes: Callable[[], object] = lambda: None
-    figures: Callable[[], object]
-
-
-def show_parts(
-    page: FamilyState, first: OneRelease[Any, Any, Any], places: tuple[DeltaGenerator, ...], protected: str, parts: TeachParts
-) -> None:
-    """Show the maps with their controls, and below the row of the status the strip, the verdict and the tabs.
+def show_teach(page: FamilyPage, data: PageData[Any] | None, row: DeltaGenerator, protected: str, fits: bool) -> None:
+    """Show the maps, the strip and the tabs for public data.
 
     Args:
-        page: state of the page.
-        first: the run of the right map.
-        places: the first row of the page, and what is above and below the row of the status.
+        page: the page.
+        data: the data; None while something is missing.
+        row: the first row of the page, for the controls of the maps.
         protected: what a release would protect.
-        parts: of the page.
+        fits: whether all controls fit; if not, the last maps stay.
     """
-    (row, above, below), verdict, view = places, parts.verdict, page.view
-    whose = RIGHT_RUN if page.page.shows_second else ""
+    if data is None:
+        st.info("Choose data on the left to begin.")
+        return
+    if not record_public_look(data):
+        return
+    shown, questions = page.runs.follow(data, fits=fits)
+    page.begin(data.counts.frame if shown is None else shown.first.data.counts.frame)
+    idle, also = ("", None) if shown is None else page.idle(shown)
+    show_in_rows(page.runs.live, shown, questions, idle, partial(_show_result, page, row, protected), also)
+
+
+def _show_result(
+    page: FamilyPage, row: DeltaGenerator, protected: str, shown: ShownRun, above: DeltaGenerator, below: DeltaGenerator
+) -> None:
+    """Show the maps with their controls, and below the row of the status the strip, the verdict and the tabs."""
+    first, parts, view = shown.first, page.teach(shown), page.state.view
+    verdict, scene = parts.verdict, None if parts.scene is None else _finish_scene(page, parts.scene, first.data)
+    whose = RIGHT_RUN if page.state.page.shows_second else ""
     with row:
-        parts.controls()
+        _show_controls(page, shown, parts, scene)
     with above:
         with st.container():  # always there: if what follows changed its place, the browser would build the maps anew
             if not first.release.receipt.private:
                 st.html(not_private_stamp(type(first.draft.build())))
             if view.present and verdict is not None:
                 show_verdict(verdict.headline, "", verdict.rule, whose)
-        parts.maps()
+        if scene is None:
+            parts.without_map()
+        else:
+            _show_canvas(page.state, scene, first.data.counts.frame, parts)
     with below:
         if not view.present and verdict is not None:
             show_headline(f"{parts.lead} {verdict.headline}".strip(), whose)
@@ -106,10 +85,25 @@ def show_parts(
                 st.markdown(markdown(parts.detail))
             parts.notes()
             teach_note(protected)
-        let_maps_come_first(page)
+        let_maps_come_first(page.state)
         with st.container(key="figures"):
             parts.figures()
-    page.write_address()
+    page.state.write_address()
+
+
+def _show_controls(page: FamilyPage, shown: ShownRun, parts: TeachParts, scene: Scene | None) -> None:
+    """Ask what each map shows, and offer the next run, play, undo, the code, and more about the maps."""
+    state = page.state
+    choose_pane(state, "left", "Left map", [*parts.kinds, SECOND])
+    choose_pane(state, "shown", "Right map", list(parts.kinds))
+    parts.choose()
+    page.runs.live.show_buttons()
+    show_release_code(shown.first.data, list_code(shown))
+    with st.popover("More"):
+        parts.choose_more()
+        st.toggle("As measured", help=f"Counts as first measured{page.raw}", **state.widget("view", "raw"))
+        if scene is not None:
+            more_about_maps(state, scene, page.streets, on_earth=parts.on_earth)
 
 
 def describe_run(what: OneRelease[Any, Any, Any]) -> str:
@@ -180,73 +174,52 @@ def keep_error_tops(page: FamilyState, tops: dict[str, float]) -> dict[str, floa
     return {name: page.view.scales[name] for name in tops}
 
 
-def raw_switch(page: FamilyState, text: str) -> None:
-    """Show the switch of counts as first measured; `text` says what post-processing does to them."""
-    st.toggle("As measured", help=f"Counts as first measured{text}", **page.widget("view", "raw"))
-
-
-def make_scene(
-    page: FamilyState, data: PageData[Any], made: Sequence[Pane], further: str, *, streets: str, heights: tuple[int, int], **parts: Any
-) -> Scene:
-    """Return the scene of both maps, with the name of its data, and streets if wanted.
+def make_scene(made: Sequence[Pane], further: str, **parts: Any) -> Scene:
+    """Return the scene of both maps.
 
     Args:
-        page: state of the page.
-        data: of the right map.
         made: the maps.
         further: how the description goes on after their titles.
-        streets: key of the switch of the street map.
-        heights: in pixels, of the canvas with its legends and tools; and for a projector, where names are larger.
         parts: what else the scene has on this page.
     """
-    is_large = page.view.present
-    return Scene(
-        panes=tuple(made),
-        description=f"{made[0].title} beside {made[1].title.lower()}{further}",
-        dark=is_dark(),
-        height=heights[is_large],
+    return Scene(panes=tuple(made), description=f"{made[0].title} beside {made[1].title.lower()}{further}", dark=is_dark(), **parts)
+
+
+def _finish_scene(page: FamilyPage, scene: Scene, data: PageData[Any]) -> Scene:
+    """Return a scene with the name of its data, in the size of the page, with streets if wanted."""
+    is_large = page.state.view.present
+    return replace(
+        scene,
+        height=page.heights[is_large],
         text_size=16 if is_large else 12,
         title=data.title,
         link=data.bundled,
-        streets=streets_wanted(streets),
-        **parts,
+        streets=streets_wanted(page.streets),
     )
 
 
 @st.fragment
-def show_canvas(
-    page: FamilyState,
-    scene: Scene,
-    frame: object,
-    on_chosen: Callable[[Chosen], None],
-    on_box: Callable[[Bounds], None] = lambda _: None,
-) -> None:
-    """Show both maps; a move of the camera runs this function alone.
-
-    Args:
-        page: state of the page.
-        scene: the maps, with all of the frame in view.
-        frame: the public frame of the maps: a domain, or regions.
-        on_chosen: called with what was clicked; `note_canvas_change` says that the page has changed.
-        on_box: called with a box that was dragged, likewise.
-    """
+def _show_canvas(state: FamilyState, scene: Scene, frame: object, parts: TeachParts) -> None:
+    """Show both maps, with all of the frame in view; a move of the camera runs this function alone."""
+    key = f"{state.prefix}canvas"
     with st.container(key="map"):
         panes(
-            open_scene(page, scene, frame),
-            key=_key(page),
-            on_box=on_box,
-            on_chosen=on_chosen,
-            on_camera=partial(keep_camera, page),
-            on_swipe=partial(keep_swipe, page),
+            open_scene(state, scene, frame),
+            key=key,
+            on_box=partial(_take_box, key, parts),
+            on_chosen=partial(_take_chosen, key, parts),
+            on_camera=partial(keep_camera, state),
+            on_swipe=partial(keep_swipe, state),
         )
-    rerun_if_changed(_key(page))
-    page.write_address()
+    rerun_if_changed(key)
+    state.write_address()
 
 
-def note_canvas_change(page: FamilyState) -> None:
-    """Note that a click on the maps has changed the page, which runs again."""
-    note_change(_key(page))
+def _take_chosen(key: str, parts: TeachParts, chosen: Chosen) -> None:
+    if chosen.pane < len(parts.drawings) and parts.take_chosen(parts.drawings[chosen.pane], chosen):
+        note_change(key)
 
 
-def _key(page: FamilyState) -> str:
-    return f"{page.prefix}canvas"
+def _take_box(key: str, parts: TeachParts, box: Bounds) -> None:
+    if parts.take_box(box):
+        note_change(key)

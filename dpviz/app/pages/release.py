@@ -5,32 +5,30 @@ from __future__ import annotations
 import json
 import tempfile
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pandas as pd
 import streamlit as st
-from streamlit.navigation.page import StreamlitPage
 
 from dpviz.app.components.code import show_release_code
 from dpviz.app.components.fields import problem_with, show_lock, start_checks
 from dpviz.app.components.panes import load_deck
 from dpviz.app.components.words import budget_words, show_table, show_verdict, verdict_row
+from dpviz.app.modes.family_page import Pages
 from dpviz.app.modes.header import forget_button, show_forgotten
-from dpviz.app.pages.areas.state import AREAS
-from dpviz.app.pages.points.state import POINTS
-from dpviz.app.pages.trips.state import TRIPS
 from dpviz.app.payment.confirm_second_payment import choose_again
 from dpviz.app.payment.dataset import dataset_block
 from dpviz.app.payment.paid_list import ask_dataset, find_kept, show_all_draws, show_kept
 from dpviz.app.payment.release_files import Bundle, check_texts, is_published, name_archive, note_download, texts_form
 from dpviz.app.server.class_mode import refuse_in_class
 from dpviz.app.session.ledger import Funding, LoadedData, PaidDraw, SessionDraws, make_order, open_ledger, paid_draws, session_draws
-from dpviz.app.session.page_state import FamilyState
 from dpviz.app.session.saved_config import save_button
 from dpviz.app.session.widgets import accept_presses, carry_out, newest_result, result_slot, serve_press, show_error, show_refusal
 from dpviz.app.state.draft import Draft
 from dpviz.app.state.run import convert_to_currency
 from dpviz.errors import DpvizError
+from dpviz.families import FAMILIES
 from dpviz.mechanisms.base import AnyMechanism
 from dpviz.privacy.accounts import Entry
 from dpviz.privacy.budget import Budget
@@ -43,15 +41,14 @@ from dpviz.release.publication import NOT_RECORDED
 from dpviz.release.verdict import compute_needed_total
 from dpviz.view.escape import markdown
 
-PAGE_STATES: dict[str, FamilyState] = {"Points": POINTS, "Trips": TRIPS, "Areas": AREAS}
 PAGE = "release"
 NEW, PAID, KEPT = "A new draw", "A draw that is already paid for", "A draw that is kept on this computer"
 _NO_SIMULATIONS = "Draws in Teach are simulations, whose seed is known, and references are not private: neither can ever be chosen here."
 _SIGNS = {"epsilon": "ε", "delta": "δ", "rho": "ρ"}
 
 
-def release_page(points: StreamlitPage | None = None, trips: StreamlitPage | None = None, areas: StreamlitPage | None = None) -> None:
-    """Show the page; `points`, `trips` and `areas` are the pages to which its buttons lead."""
+def release_page(pages: Pages = MappingProxyType({})) -> None:
+    """Show the page; `pages` are those to which its buttons lead."""
     refuse_in_class("Release page")
     if show_forgotten():
         return
@@ -66,14 +63,15 @@ def release_page(points: StreamlitPage | None = None, trips: StreamlitPage | Non
     if outcome is not None:
         show_outcome(outcome)
     else:
-        _show_preparation({"Open the map": points, "Open the trips": trips, "Open the areas": areas})
+        _show_preparation(pages)
     accept_presses(PAGE)
 
 
-def _show_preparation(pages: dict[str, StreamlitPage | None]) -> None:
+def _show_preparation(pages: Pages) -> None:
     """Show everything before publication: data, mechanism and budget, account, dry run and texts."""
     start_checks()
-    loaded = {title: data_and_config for title, page_state in PAGE_STATES.items() if (data_and_config := page_state.loaded()) is not None}
+    found = {family.title: family.page.state.loaded() for family in FAMILIES.values()}
+    loaded = {title: data_and_config for title, data_and_config in found.items() if data_and_config is not None}
     paid = paid_draws()
     steps = st.container()
     datasets = ask_dataset()
@@ -86,8 +84,8 @@ def _show_preparation(pages: dict[str, StreamlitPage | None]) -> None:
             st.info("Nothing can be released yet: load private data on the Points, Trips or Areas page in *Curate*, then come back.")
             st.caption(_NO_SIMULATIONS)
             with st.container(horizontal=True):
-                for title, page in pages.items():
-                    if page is not None and st.button(title):
+                for name, page in pages.items():
+                    if st.button(FAMILIES[name].page_kind.button):
                         st.switch_page(page)
 
 

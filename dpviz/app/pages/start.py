@@ -10,15 +10,13 @@ import streamlit as st
 from streamlit.navigation.page import StreamlitPage
 
 from dpviz.app.components.panes import load_deck
-from dpviz.app.pages.areas.state import AREAS
 from dpviz.app.pages.compare.earlier import start_when_shown
 from dpviz.app.pages.compare.state import COMPARE
-from dpviz.app.pages.points.state import POINTS
-from dpviz.app.pages.trips.state import TRIPS
 from dpviz.app.server.class_mode import is_class
 from dpviz.app.session.page_state import PageState
 from dpviz.app.session.widgets import is_dark
 from dpviz.bundled import folder
+from dpviz.families import FAMILIES, POINT_FAMILY
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,7 +27,7 @@ class Preset:
         title: a few words.
         text: one sentence on what is to be seen.
         picture: name of the file in `assets` for a light theme, made from a real run.
-        page: "points", "trips", "areas", "compare" or "learn".
+        page: name of a family, "compare" or "learn".
         link: the parameters of the page's address.
     """
 
@@ -46,7 +44,8 @@ class Preset:
     @property
     def page_state(self) -> PageState | None:
         """State of the page; None for a page without one."""
-        return {"points": POINTS, "trips": TRIPS, "areas": AREAS, "compare": COMPARE}.get(self.page)
+        states: dict[str, PageState] = {"compare": COMPARE}
+        return FAMILIES[self.page].page.state if self.page in FAMILIES else states.get(self.page)
 
 
 _BUDGETS = '{"mechanism":"region_tree","settings":{},"epsilon":"0.005","delta":1e-06}'
@@ -130,7 +129,7 @@ def start_page(pages: Mapping[str, StreamlitPage]) -> None:
     """Show the start page.
 
     Args:
-        pages: the pages that it opens, by "points", "trips", "areas", "compare" and "learn".
+        pages: the pages that it opens, by the names of families, "compare" and "learn".
     """
     st.title("What would you publish?", anchor=False)
     st.markdown(
@@ -139,14 +138,10 @@ def start_page(pages: Mapping[str, StreamlitPage]) -> None:
         " published result by at most a factor that the budget ε sets. **dpviz** shows what such a release looks like *before* it exists."
     )
     with st.container(horizontal=True):
-        for page, label in (
-            ("points", "Open the map"),
-            ("trips", "Open the trips"),
-            ("areas", "Open the areas"),
-            ("compare", "Compare mechanisms"),
-            ("learn", "Learn in short lessons"),
-        ):
-            if st.button(label, type="primary" if page == "points" else "secondary"):
+        labels = {family.name: family.page_kind.button for family in FAMILIES.values()}
+        labels |= {"compare": "Compare mechanisms", "learn": "Learn in short lessons"}
+        for page, label in labels.items():
+            if st.button(label, type="primary" if page == POINT_FAMILY.name else "secondary"):
                 st.switch_page(pages[page])
     columns: list[Any] = []
     for number, preset in enumerate(PRESETS):

@@ -13,19 +13,13 @@ from dpviz.app.server.class_mode import class_mode
 from dpviz.app.state.draft import Draft
 from dpviz.app.state.page import Page
 from dpviz.app.state.values import EVERYWHERE, IN_A_FILE
+from dpviz.families import FAMILIES
 
 _SAME = "Whoever opens this address sees the same: sample, settings, what is shown, and the noise, by its seed."
 _WITH_CODE = " It holds the code of the class."
 _OWN_COMPUTER = " It leads to this computer only: for a class, start dpviz app --class --host NAME on a server, and take the link there."
 _NO_LINK = "Links have samples in Teach only: neither data of a file nor what is chosen in Curate."
 _NO_POLYGONS = "Links do not carry the polygons of a file: for a class, say that people can be on land, or anywhere."
-_CONFIGS = {
-    "Points": "config",
-    "Trips": "trips config",
-    "Areas": "areas config",
-    "Compare": "compare config",
-    "Papers": "papers config",
-}  # keys of the session's state
 _SETTINGS_OF_LESSONS, _LESSON = "learn knobs", "learn at"
 _SEEDS = frozenset({"seed", "draw"})  # what the pages call the seed of the noise
 _OF_ONE_PERSON = frozenset({"present", "draft"})
@@ -46,7 +40,7 @@ def _offer(page: str) -> None:
 
 def _show_link(page: str) -> None:
     kept = st.session_state
-    config = kept[_SETTINGS_OF_LESSONS][kept[_LESSON]] if page == "Learn" else kept.get(_CONFIGS[page])
+    config = kept[_SETTINGS_OF_LESSONS][kept[_LESSON]] if page == "Learn" else kept.get(key_of(page))
     config = config.draft if isinstance(config, Page) else config
     if config is None:  # right after the session has forgotten it
         return
@@ -60,6 +54,12 @@ def _show_link(page: str) -> None:
     code = None if mode is None else mode.code
     st.code(write_class_link(st.context.url or "", st.query_params.to_dict() | seed_of(config), code), language=None, wrap_lines=True)
     st.caption(_SAME + (_OWN_COMPUTER if mode is None else "" if code is None else _WITH_CODE))
+
+
+def key_of(page: str) -> str:
+    """Return the key of a page in the session's state; `page` is its title."""
+    family = FAMILIES.get(page.lower())
+    return f"{page.lower()} config" if family is None else str(family.page_kind.key)
 
 
 def seed_of(config: Any) -> dict[str, str]:

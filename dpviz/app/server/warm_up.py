@@ -11,19 +11,18 @@ from threading import Lock, Thread, Timer
 from types import ModuleType
 
 from dpviz.app.server.class_mode import LEFT_OUT, is_class
+from dpviz.families import FAMILIES
 
 PAGES = {
-    "points": "pages.points.page",
+    "family": "modes.page",
     "start": "pages.start",
-    "trips": "pages.trips.page",
-    "areas": "pages.areas.page",
     "compare": "pages.compare.page",
     "learn": "pages.learn.page",
     "papers": "pages.papers",
     "release": "pages.release",
     "help": "pages.help",
 }
-"""The module of each page, in the order in which they are prepared; its function is called `points_page`, `start_page` and so on."""
+"""The module of each page, in the order in which they are prepared; its function is called `family_page`, `start_page` and so on."""
 _begun: list[Thread] = []
 _lock = Lock()
 
@@ -56,7 +55,8 @@ def import_page(page: str) -> ModuleType:
 
 
 def _prepare() -> None:
-    import_page("points").run_first()
+    for family in FAMILIES.values():
+        family.page.prepare()
     for page in (page for page in PAGES if not (is_class() and page in LEFT_OUT)):
         import_page(page)
     gc.collect()

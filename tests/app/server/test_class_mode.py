@@ -16,12 +16,9 @@ from dpviz.app.cards import opened_config, path_files, public_guess
 from dpviz.app.jobs.job import STOPPED, WAITING
 from dpviz.app.jobs.study import make_study_job
 from dpviz.app.pages import release
-from dpviz.app.pages.areas import teach as areas
 from dpviz.app.pages.compare.earlier import read_table
 from dpviz.app.pages.compare.state import CompareConfig
-from dpviz.app.pages.points import teach as points
 from dpviz.app.pages.points.state import POINTS
-from dpviz.app.pages.trips import teach as trips
 from dpviz.app.server import class_limits, class_link
 from dpviz.app.server.access import ClassDoor
 from dpviz.app.server.class_limits import RUNS, STUDIES, Turns, hold_turn
@@ -29,6 +26,7 @@ from dpviz.app.server.class_link import seed_of, write_class_link
 from dpviz.app.server.class_mode import ClassMode, restrict
 from dpviz.app.session import cached, ledger
 from dpviz.errors import RefusedError, SettingError
+from dpviz.families import FAMILIES
 from dpviz.lessons import LESSONS
 from dpviz.privacy.ledger import Ledger
 from tests.app.calls import ask, handshake
@@ -82,7 +80,7 @@ def test_a_page_shows_a_sample_in_teach_whatever_link_and_session_say(a_class, l
     assert not [field.label for field in app.text_input if "Path" in field.label]
     assert not {"mode", "source", "trips source", "areas source", "compare source", "draw"} & set(keys(app.segmented_control))
     assert not [box for box in app.selectbox if box.label == "Engine"]
-    assert page == "learn" or class_link._CONFIGS[page.title()] in app.session_state, "the link for a class reads it"
+    assert page == "learn" or class_link.key_of(page.title()) in app.session_state, "the link for a class reads it"
     assert query_of(app).get("mode", "Teach") == "Teach"
     assert int(query_of(app).get("order", "1")) <= 10
     if page not in ("learn", "papers"):
@@ -323,8 +321,8 @@ SAME = [
 @pytest.mark.parametrize(("page", "link", "slot", "numbers"), SAME)
 def test_two_students_with_one_link_see_the_same_noise(a_class, page, link, slot, numbers):
     first = pages_app(page, link)
-    for live in (points.LIVE, trips.LIVE, areas.LIVE):
-        live.shared.clear()  # so that the second makes its own run
+    for family in FAMILIES.values():
+        family.page.runs.live.shared.clear()  # so that the second makes its own run
     second = pages_app(page, query_of(first))
     assert query_of(second) == query_of(first)
     one, other = (app.session_state[slot] for app in (first, second))

@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
-from functools import partial
+from dpviz.app.modes.family_page import FamilyPage
+from dpviz.app.pages.areas.curate import list_levels, show_declared, show_release
+from dpviz.app.pages.areas.data import Declared, areas_controls
+from dpviz.app.pages.areas.state import RELEASES
+from dpviz.app.pages.areas.teach import describe_idle, make_teach
+from dpviz.families import AREA_FAMILY
 
-from dpviz.app.modes.page import show_in_mode
-from dpviz.app.modes.sidebar import teach_controls
-from dpviz.app.pages.areas.curate import PARTS
-from dpviz.app.pages.areas.data import areas_controls
-from dpviz.app.pages.areas.state import AREAS
-from dpviz.app.pages.areas.teach import show_teach
-
-_PROTECTED = {
-    "record": "**Protected:** adding or removing one record, or replacing it by another.",
-    "person": "**Protected:** adding or removing one person, with all records that count, or replacing one by another.",
-    "": "**Protected:** adding or removing one record (or one person, where a person column is given).",
-}
-_NOT_PROTECTED = (
-    "**Not protected:** the regions and their levels, the mechanism and its settings, and the total where neighbours are *bounded*."
+PAGE = FamilyPage(
+    releases=RELEASES,
+    controls=areas_controls,
+    nothing=Declared(),
+    frame_of=lambda declared: None if declared.regions is None else declared.regions.regions,
+    protected={
+        "record": "**Protected:** adding or removing one record, or replacing it by another.",
+        "person": "**Protected:** adding or removing one person, with all records that count, or replacing one by another.",
+        "": "**Protected:** adding or removing one record (or one person, where a person column is given).",
+    },
+    not_protected="**Not protected:** the regions and their levels, the mechanism and its settings, and the total where neighbours are"
+    " *bounded*.",
+    weigh=lambda what: float(len(what.release.count)),
+    room=2_000_000,  # regions
+    idle=describe_idle,
+    teach=make_teach,
+    raw=", before least squares makes the levels agree.",
+    streets="street map of areas",
+    where="2 In which regions?",
+    counts_of=Declared.frame,
+    levels_of=list_levels,
+    unit_of=lambda data: AREA_FAMILY.counted if data is None else data.unit,
+    show_declared=show_declared,
+    show_release=show_release,
 )
-
-
-def areas_page() -> None:
-    """Draw the page."""
-    controls = partial(teach_controls, AREAS, areas_controls, lambda data: data.counts.regions)
-    show_in_mode(AREAS, controls, show_teach, PARTS, _PROTECTED, _NOT_PROTECTED)

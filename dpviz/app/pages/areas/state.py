@@ -16,7 +16,7 @@ from dpviz.view.areas_drawing import Denominator, RegionsOnMap
 
 EASY_TO_SEE = 4000  # regions on a map
 
-AREAS = FamilyState(key="areas config", kind=kinds.AREAS, families=(AREA_FAMILY,))
+AREAS = FamilyState(key=kinds.AREAS.key, kind=kinds.AREAS, families=(AREA_FAMILY,))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,9 +13,10 @@ import streamlit as st
 from pandas.io.formats.style import Styler
 
 from dpviz.amounts import MISSING, format_decimal
+from dpviz.app.components.panes import Chosen
 from dpviz.app.components.words import CHOSEN_BEFOREHAND, budget_words, receipt_table, show_chart, show_noise, show_table
 from dpviz.app.modes.tabs import MOST_PERCENT, MOST_ROWS, end_receipt, note_conversion, show_beside, show_open_tab
-from dpviz.app.pages.areas.level import asked_regions, shown_level, shown_rate
+from dpviz.app.pages.areas.level import asked_regions, shown_level, shown_rate, toggle_asked
 from dpviz.app.pages.areas.state import AREAS, AreasDrawn
 from dpviz.app.session.widgets import carry_out, widget_for
 from dpviz.app.state.values import MOST_ASKED
@@ -24,13 +25,16 @@ from dpviz.release.area_fitness import fitness
 from dpviz.release.area_release import AreaRelease
 from dpviz.release.tables import escape_texts
 from dpviz.release.verdict import verdict
+from dpviz.space.regions import Regions
 from dpviz.view import areas_charts as charts
+from dpviz.view.areas_drawing import AreasDrawing
 from dpviz.view.escape import markdown
 from dpviz.view.trips_charts import receipt_by_stage
 
 ASK_TAB = "Regions to ask"
 TAB_TITLES = ("Accuracy by level", "Worst regions", ASK_TAB, "Receipt", "Table")
 MOST_WORST = 15
+NO_PLACES = "These regions have neither outlines nor coordinates: the tab *Table* has their counts."
 
 
 def key_figures(what: AreasDrawn, evaluation: AreaEvaluation | None, level: int) -> None:
@@ -169,6 +173,15 @@ def describe_sum(what: AreasDrawn, evaluation: AreaEvaluation | None, level: int
     released = f"released {found.count:,.0f}" if np.isfinite(found.count) else "not shown"
     true = "" if found.true is None else f", true {found.true:,}"
     return f"{name}: {released} {what.data.unit} (95 %: {found.low:,.0f} to {found.high:,.0f}){true}."
+
+
+def take_chosen(regions: Regions, drawing: AreasDrawing, chosen: Chosen) -> bool:
+    """Ask for the region that was clicked; return whether it was one."""
+    if chosen.cell is None or chosen.kind != "area" or chosen.cell >= len(drawing.areas.size):
+        return False
+    toggle_asked(regions, chosen.cell)
+    st.session_state["areas tab"] = ASK_TAB
+    return True
 
 
 def offer_no_regions() -> None:

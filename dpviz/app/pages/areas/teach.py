@@ -2,40 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
-from dpviz.app.components.code import show_release_code
-from dpviz.app.components.panes import Chosen
 from dpviz.app.modes.contrasts import show_contrasts
-from dpviz.app.modes.live_runs import LiveControls
-from dpviz.app.modes.map_menu import more_about_maps
-from dpviz.app.modes.second_run import ShownRun, TwoRuns, choose_pane, list_code, show_in_rows
-from dpviz.app.modes.teach import (
-    TeachParts,
-    describe_run,
-    draw_maps,
-    keep_error_tops,
-    make_scene,
-    may_be_shown,
-    note_canvas_change,
-    raw_switch,
-    show_canvas,
-    show_parts,
-)
-from dpviz.app.pages.areas.level import asked_regions, choose_measure, shown_level, shown_measure, shown_rate, toggle_asked
-from dpviz.app.pages.areas.state import AREAS, RELEASES, AreasData, AreasDrawn
+from dpviz.app.modes.family_page import TeachParts
+from dpviz.app.modes.second_run import ShownRun
+from dpviz.app.modes.teach import describe_run, draw_maps, keep_error_tops, make_scene
+from dpviz.app.pages.areas.level import asked_regions, choose_measure, shown_level, shown_measure, shown_rate
+from dpviz.app.pages.areas.state import AREAS, AreasDrawn
 from dpviz.app.pages.areas.strip import show_strip
-from dpviz.app.pages.areas.tabs import ASK_TAB, describe_sum, key_figures, offer_no_regions, show_tabs
+from dpviz.app.pages.areas.tabs import NO_PLACES, describe_sum, key_figures, offer_no_regions, show_tabs, take_chosen
 from dpviz.app.session.widgets import is_dark
-from dpviz.app.state.values import MEASURES, SECOND
+from dpviz.app.state.values import MEASURES
 from dpviz.mechanisms import RegionTree
 from dpviz.publishing.dry_run import WantedError
 from dpviz.release.verdict import Verdict, verdict, with_false_positives
-from dpviz.space.regions import Regions
 from dpviz.view.areas_canvas import areas_of, make_pane
 from dpviz.view.areas_drawing import (
     SHOWN_AREAS,
@@ -46,24 +31,11 @@ from dpviz.view.areas_drawing import (
 )
 from dpviz.view.canvas import Pane, Scene, on_land
 
-HEIGHT, TALL = 450, 440  # pixels of the canvas with its legends and tools; of one for a projector
-MOST_REGIONS = 2_000_000  # regions of all runs that a session keeps
-_STREETS = "street map of areas"
 
-
-LIVE = LiveControls(page_state=AREAS, weigh=lambda what: float(len(what.release.count)), room=MOST_REGIONS)
-RUNS = TwoRuns(live=LIVE, run_of=RELEASES.run, has_frame=lambda what, data: what.data.counts.regions == data.counts.regions)
-
-
-def show_teach(data: AreasData | None, row: DeltaGenerator, protected: str, fits: bool) -> None:
-    """Show the maps, the strip and the tabs for public data, see `ShowTeach`."""
-    if not may_be_shown(data):
-        return
-    shown, questions = RUNS.follow(data, fits=fits)
-    idle, also = "" if shown is None else f"{_stamp(shown.first)} {_describe_asked(shown.first)}", None
-    if shown is not None and asked_regions(shown.first.data.counts.regions):
-        also = offer_no_regions
-    show_in_rows(LIVE, shown, questions, idle, partial(_show_result, row, protected), also)
+def describe_idle(shown: ShownRun) -> tuple[str, Callable[[], object] | None]:
+    """Write what the run is and the sum of the regions that are asked for, with the button that asks for none."""
+    asked = asked_regions(shown.first.data.counts.regions)
+    return f"{_stamp(shown.first)} {_describe_asked(shown.first)}", offer_no_regions if asked else None
 
 
 def verdict_of(what: AreasDrawn) -> Verdict:
@@ -72,18 +44,12 @@ def verdict_of(what: AreasDrawn) -> Verdict:
     return with_false_positives(found, table["empty"].tolist(), table["false_positives"].tolist())
 
 
-def _show_result(row: DeltaGenerator, protected: str, shown: ShownRun, above: DeltaGenerator, below: DeltaGenerator) -> None:
-    """Show the maps, and what stands around and under them."""
+def make_teach(shown: ShownRun) -> TeachParts:
+    """Return what the page shows of its runs."""
     first: AreasDrawn = shown.first
     result, regions = verdict_of(first), first.data.counts.regions
     level = shown_level(regions)
     scene, drawings = (None, []) if first.data.on_map.shapes(level) is None else _make_scene(shown)
-
-    def show_maps() -> None:
-        if scene is None:
-            st.caption("These regions have neither outlines nor coordinates: the tab *Table* has their counts.")
-        else:
-            show_canvas(AREAS, scene, regions, partial(_take_chosen, regions, drawings))
 
     def wanted_of(what: AreasDrawn) -> tuple[WantedError, str]:
         row = what.compared.by_level.to_dict("records")[level]
@@ -94,16 +60,19 @@ def _show_result(row: DeltaGenerator, protected: str, shown: ShownRun, above: De
             key_figures(what, what.evaluation, level)
         show_tabs(shown.runs, [what.evaluation for what in shown.runs], level)
 
-    parts = TeachParts(
+    return TeachParts(
+        kinds=SHOWN_AREAS,
         verdict=result,
         detail=f"{result.detail} {_describe_narrow(first, level)}".strip(),
-        controls=lambda: _pane_controls(shown, scene),
-        maps=show_maps,
+        choose=lambda: choose_measure(first.data),
+        scene=scene,
+        drawings=drawings,
+        take_chosen=partial(take_chosen, regions),
+        without_map=lambda: st.caption(NO_PLACES),
         contrasts=lambda: show_contrasts(AREAS, shown, RegionTree(), wanted_of),
         strip=lambda title: show_strip(shown, level, f"{title} Levels are those of the regions, the whole first."),
         figures=show_figures,
     )
-    show_parts(AREAS, first, (row, above, below), protected, parts)
 
 
 def _describe_narrow(what: AreasDrawn, level: int) -> str:
@@ -124,20 +93,6 @@ def _describe_asked(what: AreasDrawn) -> str:
     regions = what.data.counts.regions
     asked = asked_regions(regions)
     return describe_sum(what, what.compared, shown_level(regions), list(asked)) if asked else "Click regions on a map to add them up."
-
-
-def _pane_controls(shown: ShownRun, scene: Scene | None) -> None:
-    """Ask what each map shows, and offer the next run, play, undo, the code, and more about the maps."""
-    data: AreasData = shown.first.data
-    choose_pane(AREAS, "left", "Left map", [*SHOWN_AREAS, SECOND])
-    choose_pane(AREAS, "shown", "Right map", list(SHOWN_AREAS))
-    choose_measure(data)
-    LIVE.show_buttons()
-    show_release_code(data, list_code(shown))
-    with st.popover("More"):
-        raw_switch(AREAS, ", before least squares makes the levels agree.")
-        if scene is not None:
-            more_about_maps(AREAS, scene, _STREETS)
 
 
 def _choose_view(what: AreasDrawn) -> AreasMapSettings:
@@ -169,25 +124,11 @@ def _make_scene(shown: ShownRun) -> tuple[Scene, list[AreasDrawing]]:
 
     maps = draw_maps(AREAS, shown, draw, _make_pane)
     scene = make_scene(
-        AREAS,
-        first.data,
         [each.pane for each in maps],
         f". {maps[1].drawing.description}",
-        streets=_STREETS,
-        heights=(HEIGHT, TALL),
         bounds=first.data.on_map.bounds,
         areas={each.run: areas_of(each.drawing) for each in maps},
         caption=verdict_of(first).headline,
         stamp=_stamp(first),
     )
     return on_land(scene), [each.drawing for each in maps]
-
-
-def _take_chosen(regions: Regions, drawings: list[AreasDrawing], chosen: Chosen) -> None:
-    """Ask for the region that was clicked."""
-    if chosen.cell is None or chosen.kind != "area" or chosen.pane >= len(drawings):
-        return
-    if chosen.cell < len(drawings[chosen.pane].areas.size):
-        toggle_asked(regions, chosen.cell)
-        st.session_state["areas tab"] = ASK_TAB
-        note_canvas_change(AREAS)

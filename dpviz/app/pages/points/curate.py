@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -9,17 +10,16 @@ import streamlit as st
 
 from dpviz.app.cards.expected_errors import Expected, Levels
 from dpviz.app.components.panes import Chosen, panes
-from dpviz.app.modes.curate import CurateParts, begin_release, choose_map, show_map_to_drag
-from dpviz.app.modes.header import NO_EXPORT, NOT_PRIVATE, WATERMARK
-from dpviz.app.pages.points.data import Declared, points_controls
-from dpviz.app.pages.points.state import POINTS, RELEASES, Drawn
+from dpviz.app.modes.curate import choose_map, show_map_to_drag
+from dpviz.app.modes.header import NOT_PRIVATE
+from dpviz.app.pages.points.data import Declared
+from dpviz.app.pages.points.state import POINTS, Drawn
 from dpviz.app.pages.points.strip import size_of_squares, zooms_of
 from dpviz.app.pages.points.tabs import QUERY_TAB, keep_box, key_figures, set_query_box, shows_box, tabs
 from dpviz.app.pages.points.where import take_box
 from dpviz.app.session.widgets import is_dark
 from dpviz.data.points import PointCounts
 from dpviz.evaluation.metrics import Evaluation
-from dpviz.families import POINT_FAMILY
 from dpviz.space.domain import Domain
 from dpviz.view.basemap import Bounds, box_to_domain, box_to_map
 from dpviz.view.declared_canvas import ExpectedSquares, declared_scene
@@ -33,7 +33,7 @@ EASY_LEVEL = 6  # the level whose expected error is shown at first
 _DECLARED_MAP = "declared map"
 
 
-def _frame_of(declared: Declared) -> PointCounts | None:
+def empty_counts(declared: Declared) -> PointCounts | None:
     """Return the declared frame, unit and bound without a single record; None while the domain or the unit is missing."""
     if declared.domain is None or declared.unit is None:
         return None
@@ -41,7 +41,7 @@ def _frame_of(declared: Declared) -> PointCounts | None:
     return replace(empty, unit=declared.unit, contributions=declared.bound)
 
 
-def _levels_of(points: PointCounts) -> Levels:
+def list_levels(points: PointCounts) -> Levels:
     """Return the levels of equal squares of the domain."""
     zooms = zooms_of(points.domain)
     sizes = {zoom: size_of_squares(points.domain, zoom) for zoom in zooms}
@@ -50,7 +50,7 @@ def _levels_of(points: PointCounts) -> Levels:
 
 
 @st.fragment
-def _show_declared(declared: Declared, expected: Expected | None, unit: str) -> None:
+def show_declared(declared: Declared, expected: Expected | None, unit: str) -> None:
     """Show the declared domain on land, with the expected error of its squares; a box that is dragged declares the domain."""
     squares = None if expected is None else ExpectedSquares(level=expected.level, error=expected.error, guess=expected.guess)
     boxes, outline = list(declared.boxes), declared.outline
@@ -63,14 +63,12 @@ def _take_box(box: Bounds) -> None:
     take_box(box)
 
 
-def _show_release(what: Drawn, same_data: bool) -> None:
-    """Show the map of a release with its controls, the key figures and the tabs, see `ShowRelease`."""
-    begin_release(what, POINTS.draft, same_data=same_data)
+def show_release(what: Drawn, truths: Sequence[Evaluation | None]) -> None:
+    """Show the map of a release with its controls, the key figures and the tabs."""
     keep_box(what.release.domain)
-    (evaluation,) = RELEASES.find_truths(what)
+    (evaluation,) = truths
     shown, level = _map_controls(what, evaluation)
     truth = None if evaluation is None else evaluation.truth
-    st.html(NO_EXPORT if truth is None else NO_EXPORT + WATERMARK)
     if not what.release.receipt.private:
         st.html(NOT_PRIVATE)
     view = ReleaseView.of(what.release, level, unit=what.data.unit, dark=is_dark(), truth=truth)
@@ -122,17 +120,3 @@ def _map_controls(what: Drawn, evaluation: Evaluation | None) -> tuple[str, int]
     if height > 0:
         right.slider("Zoom level", 0, height, key="zoom", on_change=lambda: POINTS.change(view={"level": st.session_state["zoom"]}))
     return shown, zoom
-
-
-PARTS = CurateParts(
-    where="2 Where?",
-    controls=points_controls,
-    nothing=Declared(data=None),
-    frame_of=lambda declared: declared.domain,
-    counts_of=_frame_of,
-    levels_of=_levels_of,
-    unit_of=lambda _: POINT_FAMILY.counted,
-    releases=RELEASES,
-    show_declared=_show_declared,
-    show_release=_show_release,
-)

@@ -2,51 +2,63 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import streamlit as st
-from streamlit.navigation.page import StreamlitPage
 
-from dpviz.app.modes.page import show_in_mode
-from dpviz.app.modes.sidebar import teach_controls
-from dpviz.app.pages.points.curate import PARTS
-from dpviz.app.pages.points.data import points_controls
-from dpviz.app.pages.points.state import POINTS
-from dpviz.app.pages.points.teach import show_teach
+from dpviz.app.modes.family_page import FamilyPage, Pages
+from dpviz.app.pages.points.curate import empty_counts, list_levels, show_declared, show_release
+from dpviz.app.pages.points.data import Declared, points_controls
+from dpviz.app.pages.points.state import POINTS, RELEASES
+from dpviz.app.pages.points.teach import begin, describe_idle, make_teach
 from dpviz.app.state.page import usual_page
 from dpviz.evaluation.metrics import evaluate_points
+from dpviz.families import AREA_FAMILY, POINT_FAMILY
 from dpviz.privacy.entropy import Entropy
 from dpviz.samples.points import load_point_sample
 from dpviz.view.canvas import ground_of, names_of
 
-_PROTECTED = {
-    "record": "**Protected:** adding or removing one record.",
-    "person": "**Protected:** adding or removing one person, with all records that count.",
-    "": "**Protected:** adding or removing one record (or one person, where a person column is given).",
-}
-_NOT_PROTECTED = (
-    "**Not protected:** the domain, its resolution and where people can be, the mechanism and its settings, totals that you declare."
-)
 
-
-def points_page(areas: StreamlitPage | None = None) -> None:
-    """Draw the page; `areas` is the page of points that are counted in regions, to which a button beside the data leads."""
-    domain_of, below = (lambda data: data.counts.domain), partial(_offer_areas, areas)
-    controls = partial(teach_controls, POINTS, points_controls, domain_of, below_data=below)
-    show_in_mode(POINTS, controls, show_teach, PARTS, _PROTECTED, _NOT_PROTECTED)
-
-
-def _offer_areas(areas: StreamlitPage | None) -> None:
+def _offer_areas(pages: Pages) -> None:
     """Show a button that leads to the page of points in regions."""
     help_text = "Points counted in counties, blocks, hexagons or other declared regions, in place of squares."
-    if areas is not None and st.button("Points in regions", key="to areas", type="tertiary", icon=":material/hexagon:", help=help_text):
-        st.switch_page(areas)
+    label, icon = "Points in regions", ":material/hexagon:"
+    if AREA_FAMILY.name in pages and st.button(label, key="to areas", type="tertiary", icon=icon, help=help_text):
+        st.switch_page(pages[AREA_FAMILY.name])
 
 
-def run_first() -> None:
+def _run_first() -> None:
     """Make the run that the page shows first, so that its sample and the land around it are in memory; the run is thrown away."""
     how = usual_page(POINTS.kind).draft
     points = load_point_sample(str(how.sample))
     ground_of(points.domain)
     names_of(points.domain)
     evaluate_points(how.build().release(points, how.budget(), Entropy.seeded(how.run.seed)), points)
+
+
+PAGE = FamilyPage(
+    releases=RELEASES,
+    controls=points_controls,
+    nothing=Declared(data=None),
+    frame_of=lambda declared: declared.domain,
+    protected={
+        "record": "**Protected:** adding or removing one record.",
+        "person": "**Protected:** adding or removing one person, with all records that count.",
+        "": "**Protected:** adding or removing one record (or one person, where a person column is given).",
+    },
+    not_protected="**Not protected:** the domain, its resolution and where people can be, the mechanism and its settings, totals that you"
+    " declare.",
+    below_data=_offer_areas,
+    prepare=_run_first,
+    weigh=lambda what: len(what.release.tree),
+    room=600_000,  # nodes
+    begin=begin,
+    idle=describe_idle,
+    teach=make_teach,
+    raw=", before post-processing makes the levels agree.",
+    streets="street map",
+    where="2 Where?",
+    counts_of=empty_counts,
+    levels_of=list_levels,
+    unit_of=lambda _: POINT_FAMILY.counted,
+    show_declared=show_declared,
+    show_release=show_release,
+)

@@ -14,7 +14,7 @@ from dpviz.evaluation.metrics import Evaluation, evaluate_points
 from dpviz.families import POINT_FAMILY
 from dpviz.release.point_release import PointRelease
 
-POINTS = FamilyState(key="config", kind=kinds.POINTS, families=(POINT_FAMILY,))
+POINTS = FamilyState(key=kinds.POINTS.key, kind=kinds.POINTS, families=(POINT_FAMILY,))
 
 
 Data = PageData[PointCounts]

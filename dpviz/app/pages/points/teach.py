@@ -2,31 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
-from dpviz.app.components.code import show_release_code
 from dpviz.app.components.panes import Chosen
 from dpviz.app.modes.contrasts import show_contrasts
-from dpviz.app.modes.live_runs import LiveControls
-from dpviz.app.modes.map_menu import more_about_maps
-from dpviz.app.modes.second_run import ShownRun, TwoRuns, choose_pane, list_code, show_in_rows
-from dpviz.app.modes.teach import (
-    TeachParts,
-    describe_run,
-    make_scene,
-    may_be_shown,
-    name_second,
-    note_canvas_change,
-    raw_switch,
-    show_canvas,
-    show_parts,
-    stamp_maps,
-)
+from dpviz.app.modes.family_page import TeachParts
+from dpviz.app.modes.second_run import ShownRun
+from dpviz.app.modes.teach import describe_run, make_scene, name_second, stamp_maps
 from dpviz.app.pages.points.scales import public_density_top
-from dpviz.app.pages.points.state import POINTS, RELEASES, Data, Drawn
+from dpviz.app.pages.points.state import POINTS, Data, Drawn
 from dpviz.app.pages.points.strip import EASY_ZOOM, describe_person, show_strip, shown_zoom, verdict_of
 from dpviz.app.pages.points.tabs import (
     QUERY_TAB,
@@ -52,37 +39,28 @@ from dpviz.view.masked_area import find_masked_area
 from dpviz.view.points_canvas import ERROR, FALSE_POSITIVES, RELEASED, TRUE, ReleaseView, SquaresView, cell_box, has_squares
 from dpviz.view.points_map import INTERPOLATED, can_show_interpolation, error_top
 
-HEIGHT, TALL = 450, 440  # pixels of the canvas with its legends and tools; of one for a projector
-MOST_NODES = 600_000  # nodes of all releases that a session keeps
 View = ReleaseView | SquaresView
-_STREETS = "street map"
 _QUADTREE_LEVELS = 8  # of the quadtree with which contrasts are compared
 
 
-LIVE = LiveControls(page_state=POINTS, weigh=lambda drawn: len(drawn.release.tree), room=MOST_NODES)
-RUNS = TwoRuns(live=LIVE, run_of=RELEASES.run, has_frame=lambda drawn, data: drawn.data.counts.domain == data.counts.domain)
-
-
-def show_teach(data: Data | None, row: DeltaGenerator, protected: str, fits: bool) -> None:
-    """Show the maps, the strip and the tabs for public data, see `ShowTeach`."""
-    if not may_be_shown(data):
-        return
-    shown, questions = RUNS.follow(data, fits=fits)
-    domain = data.counts.domain if shown is None else shown.first.data.counts.domain
+def begin(domain: Domain) -> None:
+    """Open the box of a link, and keep that of the range query within the domain."""
     open_linked_box(domain)
     keep_box(domain)
-    idle = "" if shown is None else f"{stamp_maps(shown)} {_describe_box(shown)}"
-    also = offer_no_box if shown is not None and shows_box() else None
-    show_in_rows(LIVE, shown, questions, idle, partial(_show_result, row, protected), also)
 
 
-def _show_result(row: DeltaGenerator, protected: str, shown: ShownRun, above: DeltaGenerator, below: DeltaGenerator) -> None:
-    """Show the maps, and what stands around and under them."""
-    first, verdict = shown.first, verdict_of(shown.first)
+def describe_idle(shown: ShownRun) -> tuple[str, Callable[[], object] | None]:
+    """Write what the runs are and what lies in the box, with the button that removes it."""
+    return f"{stamp_maps(shown)} {_describe_box(shown)}", offer_no_box if shows_box() else None
+
+
+def make_teach(shown: ShownRun) -> TeachParts:
+    """Return what the page shows of its runs."""
+    first: Drawn = shown.first
+    verdict, domain = verdict_of(first), first.data.counts.domain
     chosen = POINTS.view.level  # else a level whose partitions can be told apart, the same whatever the budget
     level = level_like(first.release, EASY_ZOOM) if chosen is None else min(chosen, first.release.height)
     scene, on_maps = _make_scene(shown, _make_views(shown, level))
-    domain = first.data.counts.domain
 
     def show_figures() -> None:
         key_figures(first, first.evaluation, level)
@@ -93,19 +71,23 @@ def _show_result(row: DeltaGenerator, protected: str, shown: ShownRun, above: De
         zoom = min(shown_zoom(what.release, level), _QUADTREE_LEVELS)
         return WantedError(error=float(what.compared.by_zoom["rmse"][zoom]), level=zoom), f"the squares of level {zoom}"
 
-    parts = TeachParts(
+    interpolated = [INTERPOLATED] if can_show_interpolation(first.release) else []
+    return TeachParts(
+        kinds=[RELEASED, TRUE, ERROR, FALSE_POSITIVES, *interpolated],
         verdict=verdict,
         lead=describe_person(first),
         detail="" if verdict is None else verdict.detail,
-        controls=lambda: _pane_controls(shown, scene),
-        maps=lambda: show_canvas(POINTS, scene, domain, partial(_take_chosen, on_maps), partial(_take_box, domain)),
+        scene=scene,
+        on_earth=domain.crs is not None,
+        drawings=on_maps,
+        take_chosen=_take_chosen,
+        take_box=partial(_take_box, domain),
         contrasts=lambda: show_contrasts(POINTS, shown, Quadtree(), wanted_of),
         strip=lambda title: show_strip(
             shown, level, f"{title} Levels are equal squares of the domain; the map shows the mechanism's own partitions."
         ),
         figures=show_figures,
     )
-    show_parts(POINTS, first, (row, above, below), protected, parts)
 
 
 def _describe_box(shown: ShownRun) -> str:
@@ -115,19 +97,6 @@ def _describe_box(shown: ShownRun) -> str:
     if shown.second is None:
         return f"Box: {describe_answer(shown.first)}"
     return f"Box, right map: {describe_answer(shown.first)} Left map: {describe_answer(shown.second)}"
-
-
-def _pane_controls(shown: ShownRun, scene: Scene) -> None:
-    """Ask what each map shows, and offer the next run, play, undo, the code, and more about the maps."""
-    what: Drawn = shown.first
-    kinds = [RELEASED, TRUE, ERROR, FALSE_POSITIVES, *([INTERPOLATED] if can_show_interpolation(what.release) else [])]
-    choose_pane(POINTS, "left", "Left map", [*kinds, SECOND])
-    choose_pane(POINTS, "shown", "Right map", kinds)
-    LIVE.show_buttons()
-    show_release_code(what.data, list_code(shown))
-    with st.popover("More"):
-        raw_switch(POINTS, ", before post-processing makes the levels agree.")
-        more_about_maps(POINTS, scene, _STREETS, on_earth=what.release.domain.crs is not None)
 
 
 def _make_views(shown: ShownRun, level: int) -> dict[str, View]:
@@ -181,12 +150,8 @@ def _make_scene(shown: ShownRun, views: dict[str, View]) -> tuple[Scene, list[Vi
     domain, result = data.counts.domain, verdict_of(shown.first)
     used = {pane.cells for pane in made if pane.cells}
     scene = make_scene(
-        POINTS,
-        data,
         made,
         f", {len(views['first'].rectangles):,} partitions.",
-        streets=_STREETS,
-        heights=(HEIGHT, TALL),
         bounds=map_bounds(domain),
         cells={name: view.cells() for name, view in views.items() if name in used},
         caption="" if result is None else result.headline,
@@ -200,19 +165,16 @@ def _make_scene(shown: ShownRun, views: dict[str, View]) -> tuple[Scene, list[Vi
     return scene, [views[name] for name in names]
 
 
-def _take_box(domain: Domain, box: Bounds) -> None:
+def _take_box(domain: Domain, box: Bounds) -> bool:
     """Ask the range query for a box that was dragged on the map."""
     set_query_box(box_to_domain(domain, box))
     st.session_state["tab"] = QUERY_TAB
-    note_canvas_change(POINTS)
+    return True
 
 
-def _take_chosen(views: list[View], chosen: Chosen) -> None:
+def _take_chosen(view: View, chosen: Chosen) -> bool:
     """Keep the rectangle that was clicked; two of them set the box of the range query."""
-    if chosen.cell is None or chosen.pane >= len(views):
-        return
-    view = views[chosen.pane]
-    box = cell_box(view, chosen.cell)
+    box = None if chosen.cell is None else cell_box(view, chosen.cell)
     if box is not None:
         keep_box(view.release.domain, box)
-        note_canvas_change(POINTS)
+    return box is not None

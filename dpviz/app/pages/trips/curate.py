@@ -2,40 +2,37 @@
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Sequence
 
 import streamlit as st
 
 from dpviz.app.cards.expected_errors import Expected, Levels
 from dpviz.app.components.panes import Chosen, panes
 from dpviz.app.components.words import show_chart
-from dpviz.app.modes.curate import CurateParts, begin_release, choose_level, choose_map, show_declared_regions
-from dpviz.app.modes.header import NO_EXPORT, WATERMARK
+from dpviz.app.modes.curate import choose_level, choose_map, show_declared_regions
 from dpviz.app.modes.tabs import show_title
-from dpviz.app.pages.trips.data import Declared, trips_controls
+from dpviz.app.pages.trips.data import Declared
 from dpviz.app.pages.trips.filters import change_level, choose_filters, chosen_region, shown_level
-from dpviz.app.pages.trips.state import RELEASES, TRIPS, TripsDrawn
+from dpviz.app.pages.trips.state import TRIPS, TripsDrawn
 from dpviz.app.pages.trips.tabs import show_figures, take_chosen
 from dpviz.app.session import cached
 from dpviz.app.session.widgets import carry_out, is_dark
 from dpviz.app.state.values import ALONE
 from dpviz.data.trips import TripCounts
 from dpviz.evaluation.trip_metrics import TripEvaluation
-from dpviz.families import TRIP_FAMILY
 from dpviz.mechanisms.base import ADD_REMOVE, BOUNDED
 from dpviz.release.trip_release import TripRelease
-from dpviz.space.regions import Regions
 from dpviz.view.declared_regions import regions_scene
 from dpviz.view.escape import html
 from dpviz.view.trips_canvas import released_scene
 from dpviz.view.trips_charts import MATRIX_CAPTION, matrix_chart
-from dpviz.view.trips_drawing import SHOWN_TRIPS, TripsDrawing, TripsMapSettings, draw_trips, has_geometry
+from dpviz.view.trips_drawing import SHOWN_TRIPS, TripsMapSettings, draw_trips, has_geometry
 
 MAP_HEIGHT = 620  # pixels
 DECLARED_HEIGHT = 380  # pixels
 
 
-def _levels_of(trips: TripCounts) -> Levels:
+def list_levels(trips: TripCounts) -> Levels:
     """Return the levels of pairs of regions."""
     regions, ends = trips.regions, trips.ends
     names = {level: f"{name} to {ends.levels[level - 1]}" for level, name in enumerate(regions.levels, start=1)}
@@ -43,7 +40,7 @@ def _levels_of(trips: TripCounts) -> Levels:
 
 
 @st.fragment
-def _show_declared(declared: Declared, expected: Expected | None, unit: str) -> None:
+def show_declared(declared: Declared, expected: Expected | None, unit: str) -> None:
     """Show the declared regions, with the expected error at the level of the third card; the coarsest level while it is not known."""
     if declared.regions is None:
         st.caption("The map of the regions is shown here once their file is chosen.")
@@ -58,7 +55,7 @@ def _show_declared(declared: Declared, expected: Expected | None, unit: str) -> 
     show_declared_regions(scene, "declared regions")
 
 
-def _offer_add_remove(frame: TripCounts | None, expected: Expected | None) -> None:
+def offer_add_remove(frame: TripCounts | None, expected: Expected | None) -> None:
     """Offer neighbours of whom one has a person more, where replacing a person's trips by as many others promises too much.
 
     It is a press of its own: what is protected is never chosen without the curator.
@@ -71,7 +68,7 @@ def _offer_add_remove(frame: TripCounts | None, expected: Expected | None) -> No
     st.button(label, key="take add_remove", width="stretch", on_click=carry_out(lambda: TRIPS.change(run={"settings": settings})))
 
 
-def _choose_second() -> None:
+def choose_second() -> None:
     """Ask for a second mechanism, which draws from the same data with the same budget."""
     st.selectbox(
         "Compare with",
@@ -82,12 +79,9 @@ def _choose_second() -> None:
     )
 
 
-def _show_release(what: TripsDrawn, same_data: bool) -> None:
-    """Show the maps with their controls, and the tabs; moving a control draws no noise."""
-    begin_release(what, TRIPS.draft, same_data=same_data)
-    runs, truths = what.runs, RELEASES.find_truths(what)
-    view = _choose_view(what, shows_truth=truths[0] is not None)
-    st.html(NO_EXPORT if truths[0] is None else NO_EXPORT + WATERMARK)
+def show_release(what: TripsDrawn, truths: Sequence[TripEvaluation | None]) -> None:
+    """Show the maps with their controls, and the tabs."""
+    runs, view = what.runs, _choose_view(what, shows_truth=truths[0] is not None)
     with st.container(key="map"):
         for index, (run, truth, column) in enumerate(zip(runs, truths, st.columns(len(runs)), strict=True)):
             with column:
@@ -126,26 +120,9 @@ def _show_map(release: TripRelease, index: int, view: TripsMapSettings, truth: T
         return
     drawing = draw_trips(release, view, None if truth is None else truth.true_sums(view.level, view.level))
     scene = released_scene(release, drawing, height=MAP_HEIGHT)
-    panes(scene, key=f"trips map {index}", on_chosen=partial(_take_chosen, release.tree.origins, drawing))
+
+    def take(chosen: Chosen) -> None:
+        take_chosen(release.tree.origins, drawing, chosen)
+
+    panes(scene, key=f"trips map {index}", on_chosen=take)
     st.html(f'<div class="dpviz-note">{html(drawing.note)}</div>')
-
-
-def _take_chosen(regions: Regions, drawing: TripsDrawing, chosen: Chosen) -> None:
-    """Take what was clicked on the map."""
-    take_chosen(regions, drawing, chosen)
-
-
-PARTS = CurateParts(
-    where="2 Between which regions?",
-    controls=trips_controls,
-    nothing=Declared(),
-    frame_of=lambda declared: None if declared.regions is None else declared.regions[0].regions,
-    counts_of=Declared.frame,
-    levels_of=_levels_of,
-    unit_of=lambda data: TRIP_FAMILY.counted if data is None else data.unit,
-    releases=RELEASES,
-    show_declared=_show_declared,
-    show_release=_show_release,
-    below_mechanism=_choose_second,
-    below_errors=_offer_add_remove,
-)

@@ -11,7 +11,7 @@ from dpviz.evaluation.trip_metrics import TripEvaluation, evaluate_trips
 from dpviz.families import TRIP_FAMILY
 from dpviz.release.trip_release import TripRelease
 
-TRIPS = FamilyState(key="trips config", kind=kinds.TRIPS, families=(TRIP_FAMILY,))
+TRIPS = FamilyState(key=kinds.TRIPS.key, kind=kinds.TRIPS, families=(TRIP_FAMILY,))
 
 
 def _evaluate(release: TripRelease, trips: TripCounts) -> TripEvaluation:

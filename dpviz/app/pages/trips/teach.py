@@ -2,43 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
-from dpviz.app.components.code import show_release_code
-from dpviz.app.components.panes import Chosen
 from dpviz.app.components.words import show_chart
 from dpviz.app.modes.contrasts import show_contrasts
-from dpviz.app.modes.live_runs import LiveControls
-from dpviz.app.modes.map_menu import more_about_maps
-from dpviz.app.modes.second_run import ShownRun, TwoRuns, choose_pane, list_code, show_in_rows
-from dpviz.app.modes.teach import (
-    TeachParts,
-    describe_run,
-    draw_maps,
-    keep_error_tops,
-    make_scene,
-    may_be_shown,
-    note_canvas_change,
-    raw_switch,
-    show_canvas,
-    show_parts,
-    stamp_maps,
-)
+from dpviz.app.modes.family_page import TeachParts
+from dpviz.app.modes.second_run import ShownRun
+from dpviz.app.modes.teach import describe_run, draw_maps, keep_error_tops, make_scene, stamp_maps
 from dpviz.app.pages.trips.filters import choose_filters, chosen_name, chosen_region, offer_all_regions, shown_level
-from dpviz.app.pages.trips.state import RELEASES, TRIPS, TripsData, TripsDrawn
+from dpviz.app.pages.trips.state import TRIPS, TripsDrawn
 from dpviz.app.pages.trips.strip import show_strip
 from dpviz.app.pages.trips.tabs import show_figures, take_chosen
 from dpviz.app.session.widgets import is_dark
-from dpviz.app.state.values import SECOND
 from dpviz.mechanisms import TopDown
 from dpviz.publishing.dry_run import WantedError
 from dpviz.release.verdict import verdict
-from dpviz.space.regions import Regions
 from dpviz.view.canvas import Pane, Scene, on_land
 from dpviz.view.escape import html
 from dpviz.view.trips_canvas import areas_of, bounds_of, make_pane, names_of_dots
@@ -57,32 +40,17 @@ from dpviz.view.trips_drawing import (
     has_geometry,
 )
 
-HEIGHT, TALL = 408, 420  # pixels of the canvas with its legends and tools; of one for a projector
-MOST_PAIRS = 3_000_000  # pairs of all runs that a session keeps
-_STREETS = "street map of trips"
+
+def describe_idle(shown: ShownRun) -> tuple[str, Callable[[], object] | None]:
+    """Write what the runs are, and of which region alone the maps show trips, with the button that shows those of all."""
+    name = chosen_name(shown.first.release.tree.origins)
+    if not name:
+        return stamp_maps(shown), None
+    return f"{stamp_maps(shown)} Only {shown.first.data.unit} from and to {name}.", offer_all_regions
 
 
-LIVE = LiveControls(page_state=TRIPS, weigh=lambda what: float(sum(len(stage.count) for stage in what.release.stages)), room=MOST_PAIRS)
-RUNS = TwoRuns(
-    live=LIVE,
-    run_of=RELEASES.run,
-    has_frame=lambda what, data: what.data.counts.regions == data.counts.regions and what.data.counts.ends == data.counts.ends,
-)
-
-
-def show_teach(data: TripsData | None, row: DeltaGenerator, protected: str, fits: bool) -> None:
-    """Show the maps, the strip and the tabs for public data, see `ShowTeach`."""
-    if not may_be_shown(data):
-        return
-    shown, questions = RUNS.follow(data, fits=fits)
-    idle, also = "" if shown is None else stamp_maps(shown), None
-    if shown is not None and (name := chosen_name(shown.first.release.tree.origins)):
-        idle, also = f"{idle} Only {shown.first.data.unit} from and to {name}.", offer_all_regions
-    show_in_rows(LIVE, shown, questions, idle, partial(_show_result, row, protected), also)
-
-
-def _show_result(row: DeltaGenerator, protected: str, shown: ShownRun, above: DeltaGenerator, below: DeltaGenerator) -> None:
-    """Show the maps, and what stands around and under them."""
+def make_teach(shown: ShownRun) -> TeachParts:
+    """Return what the page shows of its runs."""
     first: TripsDrawn = shown.first
     release, unit = first.release, first.data.unit
     tree, result = release.tree, replace(verdict(release), counted=unit) if release.states_noise else None
@@ -91,30 +59,28 @@ def _show_result(row: DeltaGenerator, protected: str, shown: ShownRun, above: De
     view = _choose_view(first, level)
     on_map = all(has_geometry(ends, level) for ends in (tree.origins, tree.destinations))
     scene, drawings = _make_scene(shown, view) if on_map else (None, [])
-
-    def show_maps() -> None:
-        if scene is None:
-            _show_matrices(shown, view)
-        else:
-            frame = first.data.counts.regions, first.data.counts.ends
-            show_canvas(TRIPS, scene, frame, partial(_take_chosen, frame[0], drawings))
+    listed = release.half_step_sums is not None and level == release.depth
 
     def wanted_of(what: TripsDrawn) -> tuple[WantedError, str]:
         row = what.compared.by_stage.to_dict("records")[2 * level]
         wanted = WantedError(error=float(row["rms_error_present"]), level=level, delta=float(what.draft.run.delta or 0))
         return wanted, f"pairs from {row['between']}"
 
-    parts = TeachParts(
+    return TeachParts(
+        kinds=[RELEASED, *SHOWN_TRIPS[1:], *([NOT_LISTED] if listed else [])],
         verdict=result,
         detail=false if result is None else f"{false} {result.detail}",
-        controls=lambda: _pane_controls(shown, level, scene),
-        maps=show_maps,
+        choose=_choose_marks if on_map else lambda: None,
+        choose_more=lambda: choose_filters(tree.origins, level, stacked=True),
+        scene=scene,
+        drawings=drawings,
+        take_chosen=partial(take_chosen, first.data.counts.regions),
+        without_map=lambda: _show_matrices(shown, view),
         contrasts=lambda: show_contrasts(TRIPS, shown, TopDown(), wanted_of),
         strip=lambda title: show_strip(shown, level, f"{title} Levels are pairs of regions, from the whole to the finest."),
         notes=lambda: None if scene is None else _show_notes(scene, drawings),
         figures=lambda: show_figures(shown.runs, [run.compared for run in shown.runs], view),
     )
-    show_parts(TRIPS, first, (row, above, below), protected, parts)
 
 
 def _describe_false(what: TripsDrawn, level: int) -> str:
@@ -131,22 +97,8 @@ def _show_notes(scene: Scene, drawings: list[TripsDrawing]) -> None:
     st.html(f'<div class="dpviz-note">{"<br>".join(notes)}</div>')
 
 
-def _pane_controls(shown: ShownRun, level: int, scene: Scene | None) -> None:
-    """Ask what each map shows, and offer the next run, play, undo, the code, and more about the maps."""
-    release = shown.first.release
-    listed = release.half_step_sums is not None and level == release.depth
-    kinds = [RELEASED, *SHOWN_TRIPS[1:], *([NOT_LISTED] if listed else [])]
-    choose_pane(TRIPS, "left", "Left map", [*kinds, SECOND])
-    choose_pane(TRIPS, "shown", "Right map", kinds)
-    if scene is not None:
-        st.segmented_control("Trips as", MARKS, required=True, label_visibility="collapsed", **TRIPS.widget("view", "marks"))
-    LIVE.show_buttons()
-    show_release_code(shown.first.data, list_code(shown))
-    with st.popover("More"):
-        choose_filters(release.tree.origins, level, stacked=True)
-        raw_switch(TRIPS, " or estimated, before post-processing makes them whole and the levels agree.")
-        if scene is not None:
-            more_about_maps(TRIPS, scene, _STREETS)
+def _choose_marks() -> None:
+    st.segmented_control("Trips as", MARKS, required=True, label_visibility="collapsed", **TRIPS.widget("view", "marks"))
 
 
 def _choose_view(what: TripsDrawn, level: int) -> TripsMapSettings:
@@ -190,12 +142,8 @@ def _make_scene(shown: ShownRun, view: TripsMapSettings) -> tuple[Scene, list[Tr
     right = maps[1].drawing
     scene = on_land(
         make_scene(
-            TRIPS,
-            shown.first.data,
             [each.pane for each in maps],
             f". {right.description}",
-            streets=_STREETS,
-            heights=(HEIGHT, TALL),
             bounds=bounds_of(release),
             areas=areas,
             caption=verdict(release).headline if release.states_noise else "",
@@ -203,12 +151,6 @@ def _make_scene(shown: ShownRun, view: TripsMapSettings) -> tuple[Scene, list[Tr
         )
     )
     return replace(scene, places=names_of_dots(right) or scene.places), [each.drawing for each in maps]
-
-
-def _take_chosen(regions: Regions, drawings: list[TripsDrawing], chosen: Chosen) -> None:
-    """Take what was clicked on one of the maps."""
-    if chosen.pane < len(drawings) and take_chosen(regions, drawings[chosen.pane], chosen):
-        note_canvas_change(TRIPS)
 
 
 def _show_matrices(shown: ShownRun, view: TripsMapSettings) -> None:

@@ -1,0 +1,145 @@
+"""What the page of a family is: one description, from which Teach and Curate are made, and the navigation takes its pages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from streamlit.navigation.page import StreamlitPage
+
+from dpviz.app.cards.cards import Cards
+from dpviz.app.cards.expected_errors import Expected, Levels
+from dpviz.app.components.panes import Chosen
+from dpviz.app.modes.live_runs import LiveControls
+from dpviz.app.modes.second_run import ShownRun, TwoRuns
+from dpviz.app.session.page_state import FamilyState
+from dpviz.app.session.release import Releases
+from dpviz.publishing.private_data import PrivateData
+from dpviz.release.verdict import Verdict
+from dpviz.view.basemap import Bounds
+from dpviz.view.canvas import Scene
+
+Pages = Mapping[str, StreamlitPage]
+"""The pages of the families in the navigation, by the names of the families; empty where there is none."""
+
+
+def _nothing(*_: Any) -> None:
+    """Show nothing more."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TeachParts:
+    """What a page shows of its runs in Teach.
+
+    Attributes:
+        kinds: what the right map may show; the left one may show a second run as well.
+        verdict: on the run of the right map; None if it has none.
+        lead: what stands before its headline.
+        detail: what stands under the strip, where the page is not for a projector; it is the whole text without a verdict.
+        choose: asks what else the maps show.
+        choose_more: the same within the popover *More*.
+        scene: both maps, made by `make_scene`; None where the data have no place on a map.
+        on_earth: whether the maps lie somewhere; a plain plane has no streets.
+        drawings: what is drawn on each map, the left one first.
+        take_chosen: takes what was clicked, given the drawing of its map; returns whether the page has changed.
+        take_box: takes a box that was dragged, likewise.
+        without_map: shows what stands in place of the maps where there is no scene.
+        contrasts: says what is to be known of runs that are contrasts.
+        strip: shows the strip under a title, whose first sentence it gets.
+        notes: shows what else stands under the strip.
+        figures: shows the key figures and the tabs.
+    """
+
+    kinds: Sequence[str]
+    verdict: Verdict | None
+    lead: str = ""
+    detail: str = ""
+    choose: Callable[[], object] = _nothing
+    choose_more: Callable[[], object] = _nothing
+    scene: Scene | None = None
+    on_earth: bool = True
+    drawings: Sequence[Any] = ()
+    take_chosen: Callable[[Any, Chosen], bool] = lambda *_: False
+    take_box: Callable[[Bounds], bool] = lambda _: False
+    without_map: Callable[[], object] = _nothing
+    contrasts: Callable[[], object] = _nothing
+    strip: Callable[[str], object] = _nothing
+    notes: Callable[[], object] = _nothing
+    figures: Callable[[], object]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class FamilyPage:
+    """The page of a family, which `family_page` shows. A family names its own: `Family.page`.
+
+    What is declared is what the controls of the data return. It has `data`, None while something is missing.
+
+    Attributes:
+        releases: makes the releases of the page; its `page` is the state of the page.
+        controls: shows the controls of the data, and returns what is declared.
+        nothing: what is declared where the data are refused.
+        frame_of: returns the public frame of what is declared, as mechanisms take it; None while it is missing.
+        protected: what a release protects, by what it protects one of, as of `FamilyState.protected`; "" where that is not known yet.
+        not_protected: what it does not protect.
+        below_data: in Teach, shows what belongs below the controls of the data, given the other pages.
+        prepare: makes what the page shows first, so that it is in memory; the result is thrown away.
+
+        weigh: returns the size of a run in Teach.
+        room: the largest size of all runs that a session keeps; less in a class.
+        begin: prepares the page for the public frame of the runs, before they are shown.
+        idle: returns the text of the row of the status while nothing runs, and what shows a small button after it, or None.
+        teach: returns what the page shows of its runs.
+        raw: what post-processing does to the counts, for the help of the switch to counts as first measured.
+        streets: key of the switch of the street map.
+        heights: in pixels, of the canvas with its legends and tools; and for a projector, where names are larger.
+
+        where: title of the second card of Curate.
+        counts_of: returns frame, unit and bound of what is declared without a single record; None while one of them is missing.
+        levels_of: returns the levels of such counts.
+        unit_of: returns what is counted, in the plural, from the data, None while they are missing.
+        show_declared: shows the map of what is declared, with what is expected, None while that is not known, and the unit.
+        show_release: shows a draw with its controls, given the comparisons of its runs with the truth, each None where it may not be seen;
+            moving a control draws no noise.
+        below_mechanism: in Curate, asks what belongs between mechanism and budget.
+        below_errors: shows what belongs under the expected errors, given the counts of `counts_of` and what is expected.
+    """
+
+    releases: Releases[Any, Any, Any]
+    controls: Callable[[Cards], Any]
+    nothing: Any
+    frame_of: Callable[[Any], Any]
+    protected: Mapping[str, str]
+    not_protected: str
+    below_data: Callable[[Pages], object] = _nothing
+    prepare: Callable[[], object] = _nothing
+
+    weigh: Callable[[Any], float]
+    room: float
+    begin: Callable[[Any], object] = _nothing
+    idle: Callable[[ShownRun], tuple[str, Callable[[], object] | None]]
+    teach: Callable[[ShownRun], TeachParts]
+    raw: str
+    streets: str
+    heights: tuple[int, int] = (450, 440)
+
+    where: str
+    counts_of: Callable[[Any], PrivateData | None]
+    levels_of: Callable[[Any], Levels]
+    unit_of: Callable[[Any], str]
+    show_declared: Callable[[Any, Expected | None, str], object]
+    show_release: Callable[[Any, Sequence[Any]], object]
+    below_mechanism: Callable[[], object] = _nothing
+    below_errors: Callable[[Any, Expected | None], object] = _nothing
+
+    @property
+    def state(self) -> FamilyState:
+        """What the page is now, in this session."""
+        return self.releases.page
+
+    @cached_property
+    def runs(self) -> TwoRuns:
+        """The runs of Teach."""
+        live = LiveControls(page_state=self.state, weigh=self.weigh, room=self.room)
+        return TwoRuns(live=live, releases=self.releases)
