@@ -320,16 +320,17 @@ def _expect(question, releases, made_up) -> tuple[LevelOutlook, ...]:
 
 ACCIDENTS = np.array([5, 0, 40, 7, 0, 300, 12, 1])
 SAMPLE = RoadCounts.of_segments(Road("Coast road", 3), ACCIDENTS)
+SAMPLES = {
+    "coast_road": SampleInfo(
+        key="coast_road", title="Coast road", description="Accidents.", source="Made up.", licence="None", unit="accidents"
+    )
+}
 
 
 class ComparedRoads(Compared):
     """Roads on the Compare page: a sample, and a table in place of maps."""
 
-    samples: ClassVar[dict[str, SampleInfo]] = {
-        "coast_road": SampleInfo(
-            key="coast_road", title="Coast road", description="Accidents.", source="Made up.", licence="None", unit="accidents"
-        )
-    }
+    samples: ClassVar[dict[str, SampleInfo]] = SAMPLES
     usual_sample: ClassVar[str] = "coast_road"
     places: ClassVar[str] = "parts"
 
@@ -374,6 +375,8 @@ ROADS = Family(
     scene=None,
     guess=_guess,
     outlook=OutlookKind(levels=_expect, noise_at=lambda release, level: float(np.sqrt(np.mean(release.stddev(level) ** 2)))),
+    page_kind="tests.mechanisms.roads_page:KIND",
+    page="tests.mechanisms.roads_page:PAGE",
     compared=ComparedRoads(),
 )
 """Accidents along a road."""

@@ -29,7 +29,7 @@ from dpviz.view.report import report_html
 from tests.mechanisms import test_contract_settings as contract
 from tests.mechanisms.roads import ROADS, SAMPLE, Halving, Road, RoadCounts, RoadRelease
 
-FAMILIES.pop("roads")  # which joined when its module was imported: other tests have only the families of this package
+FAMILIES.pop("roads", None)  # which joined when its module was imported: other tests have only the families of this package
 WORDS = {"name": "Coast road", "curator": "A town", "description": "Made up.", "region": "A coast", "intended_use": "A test"}
 PUBLICATION = dv.Publication(**WORDS, draws=1, truth_seen=False)
 
