@@ -10,7 +10,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dpviz.amounts import MISSING, format_decimal
-from dpviz.app.pages.areas import strip as areas_strip
+from dpviz.app.modes import strip
+from dpviz.app.pages.areas.strip import expect
 from dpviz.app.pages.areas.tabs import ASK_TAB, TAB_TITLES, style_fitness
 from dpviz.app.session.cached import digest_of
 from dpviz.data.areas import AreaCounts
@@ -231,18 +232,16 @@ class TestMaps:
 
     def test_the_strip_shows_the_shares_of_rho_that_gaussian_noise_spends(self, monkeypatch):
         strips = Mock()
-        monkeypatch.setattr(areas_strip, "strip", strips)
+        monkeypatch.setattr(strip, "strip", strips)
         app = fine(areas_app(CITY | {"noise": "Gaussian"}))
         receipt = areas_drawn(app).release.receipt
         shown = [part.share for part in strips.call_args.args[1]]
         assert shown == pytest.approx([float(step.amount / receipt.available) for step in receipt.steps])
 
-    def test_what_a_split_gives_is_expected_before_a_run(self, monkeypatch):
+    def test_what_a_split_gives_is_expected_before_a_run(self):
         app = fine(areas_app(CITY))
         what = areas_drawn(app)
-        with monkeypatch.context() as patch:
-            patch.setattr(type(areas_strip.AREAS), "draft", what.draft)
-            expected = areas_strip._expect(what, [0.2, 0.3, 0.5])
+        expected = expect(what.data.counts, what.draft.build().with_shares([0.2, 0.3, 0.5]), what.draft.budget())
         release = areas_drawn(fine(changed(app, settings={"split": "custom", "weights": [0.2, 0.3, 0.5]}))).release
         assert expected == pytest.approx([float(np.sqrt((release.stddev(level) ** 2).mean())) for level in range(4)])
 

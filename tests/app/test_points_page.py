@@ -8,8 +8,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dpviz.app.components.mechanism_controls import fits_buttons
+from dpviz.app.modes import strip
 from dpviz.app.pages.points import state
-from dpviz.app.pages.points import strip as points_strip
 from dpviz.app.pages.points.tabs import NAMES
 from dpviz.app.state.values import SECOND
 from dpviz.mechanisms import MECHANISMS, REFERENCES
@@ -105,7 +105,7 @@ def test_the_promise_of_the_budget_names_both_while_it_is_open_what_the_data_pro
 class TestGaussianNoise:
     def test_it_takes_a_delta_and_spends_shares_of_rho_and_other_mechanisms_have_no_choice(self, monkeypatch):
         strips = Mock()
-        monkeypatch.setattr(points_strip, "strip", strips)
+        monkeypatch.setattr(strip, "strip", strips)
         app = points_app(SMALL)
         assert "delta" not in keys(app.select_slider)
         fine(app.segmented_control(key="noise").set_value("Gaussian").run())

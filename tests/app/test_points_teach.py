@@ -212,7 +212,7 @@ def test_another_way_to_count_the_same_file_is_another_run():
 
 def test_a_split_can_be_dragged_where_there_is_one(monkeypatch):
     seen = {}
-    monkeypatch.setattr(strip, "strip", lambda levels, parts, **options: seen.update(options, parts=parts))
+    monkeypatch.setattr("dpviz.app.modes.strip.strip", lambda levels, parts, **options: seen.update(options, parts=parts))
     points_app(SMALL | {"mechanism": "identity", "settings": "{}"})
     assert (len(seen["parts"]), seen["on_shares"], seen["whole"]) == (1, None, Identity.whole_budget)
     points_app()
@@ -221,7 +221,7 @@ def test_a_split_can_be_dragged_where_there_is_one(monkeypatch):
 
 def test_the_split_of_the_path_budget_tree_can_be_dragged_until_the_resolution_changes(monkeypatch):
     seen = {}
-    monkeypatch.setattr(strip, "strip", lambda levels, parts, **options: seen.update(options, parts=parts))
+    monkeypatch.setattr("dpviz.app.modes.strip.strip", lambda levels, parts, **options: seen.update(options, parts=parts))
     app = points_app(SMALL | {"mechanism": "path_tree", "settings": "{}"})
     assert [part.level for part in seen["parts"]] == [1, 2, 3, 4, 5, 6]
     assert sum(part.share for part in seen["parts"]) == pytest.approx(1)

@@ -2,7 +2,8 @@
 
 import pytest
 
-from dpviz.app.pages.trips import strip as page
+from dpviz.app.modes import strip
+from dpviz.app.pages.trips.strip import expect
 from dpviz.mechanisms import MECHANISMS
 from tests.app.parts import changed_page
 from tests.app.seen import fine, trips_drawn
@@ -12,7 +13,7 @@ from tests.app.start import FLIGHTS, trips_app
 def shown(app, monkeypatch):
     """Levels and parts of the strip, and what it calls."""
     seen = {}
-    monkeypatch.setattr(page, "strip", lambda levels, parts, **options: seen.update(levels=levels, parts=parts, **options))
+    monkeypatch.setattr(strip, "strip", lambda levels, parts, **options: seen.update(levels=levels, parts=parts, **options))
     fine(app.run())
     return seen
 
@@ -24,18 +25,12 @@ def test_expected_errors_of_a_dragged_split_are_those_of_a_run_with_it(mechanism
     shares = [0.05, 0.1, 0.1, 0.15, 0.2, 0.4]
     seen = shown(app, monkeypatch)
     assert [level.expected for level in seen["levels"]][2:] == pytest.approx(page_expected(first)[2:], rel=0.01)
-    expected = expect(first, shares, monkeypatch)
     monkeypatch.undo()
     run = MECHANISMS.of("trips")[mechanism]().with_shares(shares)
+    expected = expect(first, run, first.draft.budget())
     app.session_state["trips config"] = changed_page(app.session_state["trips config"], settings=run.non_defaults())
     fine(app.run())
     assert expected == pytest.approx(page_expected(trips_drawn(app)), rel=0.01)
-
-
-def expect(drawn, shares, monkeypatch):
-    """What the strip answers while the shares are dragged."""
-    monkeypatch.setattr(page.TRIPS.__class__, "draft", drawn.draft)
-    return page._expect(drawn, shares)
 
 
 def page_expected(drawn):

@@ -14,6 +14,7 @@ from dpviz.app.cards.expected_errors import Expected, Levels
 from dpviz.app.components.panes import Chosen
 from dpviz.app.modes.live_runs import LiveControls
 from dpviz.app.modes.second_run import ShownRun, TwoRuns
+from dpviz.app.modes.strip import StripParts
 from dpviz.app.session.page_state import FamilyState
 from dpviz.app.session.release import Releases
 from dpviz.publishing.private_data import PrivateData
@@ -47,7 +48,7 @@ class TeachParts:
         take_box: takes a box that was dragged, likewise.
         without_map: shows what stands in place of the maps where there is no scene.
         contrasts: says what is to be known of runs that are contrasts.
-        strip: shows the strip under a title, whose first sentence it gets.
+        strip: level, budget and error under the maps; None without it.
         notes: shows what else stands under the strip.
         figures: shows the key figures and the tabs.
     """
@@ -65,7 +66,7 @@ class TeachParts:
     take_box: Callable[[Bounds], bool] = lambda _: False
     without_map: Callable[[], object] = _nothing
     contrasts: Callable[[], object] = _nothing
-    strip: Callable[[str], object] = _nothing
+    strip: StripParts | None = None
     notes: Callable[[], object] = _nothing
     figures: Callable[[], object]
 

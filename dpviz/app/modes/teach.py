@@ -19,6 +19,7 @@ from dpviz.app.modes.header import not_private_stamp, teach_note
 from dpviz.app.modes.map_menu import more_about_maps
 from dpviz.app.modes.page_changes import note_change, rerun_if_changed
 from dpviz.app.modes.second_run import RIGHT_RUN, ShownRun, choose_pane, let_maps_come_first, list_code, show_in_rows
+from dpviz.app.modes.strip import show_strip
 from dpviz.app.session.camera import keep_camera, keep_swipe, open_scene
 from dpviz.app.session.ledger import record_public_look
 from dpviz.app.session.page_data import PageData
@@ -77,7 +78,8 @@ def _show_result(
             show_headline(f"{parts.lead} {verdict.headline}".strip(), whose)
         parts.contrasts()
         run = describe_run(first)
-        parts.strip(f"Budget and error of {f'the right map: {run}' if whose else run}.")
+        if parts.strip is not None:
+            show_strip(page.state, shown, parts.strip, f"Budget and error of {f'the right map: {run}' if whose else run}.")
         if not view.present:
             if verdict is not None:
                 show_detail(parts.detail, verdict.rule)

@@ -3,44 +3,48 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
-import streamlit as st
-
-from dpviz.app.components.strip import REGIONS, StripLevel, strip
+from dpviz.app.components.strip import REGIONS, StripLevel
 from dpviz.app.modes.second_run import ShownRun
-from dpviz.app.modes.strip import end_strip, find_shares, make_parts, strip_options
+from dpviz.app.modes.strip import StripParts
 from dpviz.app.pages.areas.level import change_level
-from dpviz.app.pages.areas.state import AREAS, AreasDrawn
+from dpviz.app.pages.areas.state import AreasDrawn
+from dpviz.data.areas import AreaCounts
+from dpviz.mechanisms.base import Share
+from dpviz.privacy.budget import Budget
 from dpviz.release.verdict import verdict
 from dpviz.view.escape import line
 
 _ONE_REGION = "It is one number: the maps show the levels below it."
 
 
-@st.fragment
-def show_strip(shown: ShownRun, level: int, title: str) -> None:
-    """Show the strip of the run of the controls at a level that the maps show; while a share is dragged, only this function runs."""
+def make_strip(shown: ShownRun, level: int) -> StripParts:
+    """Return the strip of the run of the right map at a level that the maps show."""
     what: AreasDrawn = shown.first
-    how = AREAS.draft if shown.fresh else what.draft
-    shares = find_shares(how, what.release.regions)
-    first = what.release.regions.depth + 1 - len(shares)  # a single part is that of the finest level
-    strip(
-        _make_levels(what, shown.before),
-        make_parts(shares, range(first, first + len(shares))),
+    regions = what.release.regions
+
+    def place_shares(shares: Sequence[Share]) -> range:
+        first = regions.depth + 1 - len(shares)  # a single part is that of the finest level
+        return range(first, first + len(shares))
+
+    return StripParts(
+        about="Levels are those of the regions, the whole first.",
+        frame=regions,
+        levels=_make_levels(what, shown.before),
         shown=level,
-        unit=what.data.unit,
+        place_shares=place_shares,
+        expect=partial(expect, what.data.counts),
+        choose=change_level,
         words=REGIONS,
-        **strip_options(AREAS, how.build(), shares, partial(_expect, what), change_level, fresh=shown.fresh),
     )
-    end_strip(AREAS, title)
 
 
-def _expect(what: AreasDrawn, shares: list[float]) -> list[float | None]:
-    """Compute the expected error of each level with other shares; no count is looked at."""
-    how, areas = AREAS.draft, what.data.counts
-    errors = how.build().with_shares(shares).expected_errors(areas.regions, how.budget(), areas.contributions)
-    return [error.stddev if math.isfinite(error.stddev) else None for error in errors]
+def expect(areas: AreaCounts, mechanism: Any, budget: Budget) -> list[float]:
+    """Compute the expected error of each level; no count is looked at."""
+    return [error.stddev for error in mechanism.expected_errors(areas.regions, budget, areas.contributions)]
 
 
 def _make_levels(what: AreasDrawn, before: AreasDrawn | None) -> list[StripLevel]:

@@ -14,7 +14,7 @@ from dpviz.app.modes.second_run import ShownRun
 from dpviz.app.modes.teach import describe_run, draw_maps, keep_error_tops, make_scene
 from dpviz.app.pages.areas.level import asked_regions, choose_measure, shown_level, shown_measure, shown_rate
 from dpviz.app.pages.areas.state import AREAS, AreasDrawn
-from dpviz.app.pages.areas.strip import show_strip
+from dpviz.app.pages.areas.strip import make_strip
 from dpviz.app.pages.areas.tabs import NO_PLACES, describe_sum, key_figures, offer_no_regions, show_tabs, take_chosen
 from dpviz.app.session.widgets import is_dark
 from dpviz.app.state.values import MEASURES
@@ -70,7 +70,7 @@ def make_teach(shown: ShownRun) -> TeachParts:
         take_chosen=partial(take_chosen, regions),
         without_map=lambda: st.caption(NO_PLACES),
         contrasts=lambda: show_contrasts(AREAS, shown, RegionTree(), wanted_of),
-        strip=lambda title: show_strip(shown, level, f"{title} Levels are those of the regions, the whole first."),
+        strip=make_strip(shown, level),
         figures=show_figures,
     )
 

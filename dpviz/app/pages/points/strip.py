@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from functools import partial
 
 import numpy as np
-import streamlit as st
 
 from dpviz.amounts import format_decimal
-from dpviz.app.components.strip import StripLevel, strip
+from dpviz.app.components.strip import StripLevel
 from dpviz.app.modes.second_run import ShownRun
-from dpviz.app.modes.strip import end_strip, find_shares, make_parts, strip_options
+from dpviz.app.modes.strip import StripParts
 from dpviz.app.pages.points.state import POINTS, Drawn
 from dpviz.evaluation.expected_split import expected_of_split
 from dpviz.evaluation.metrics import Evaluation
@@ -27,34 +25,19 @@ FEW_SQUARES = 16
 EASY_ZOOM = 6  # zoom level whose squares can be told apart on a map
 
 
-@st.fragment
-def show_strip(shown: ShownRun, level: int, title: str) -> None:
-    """Show the strip of the run of the controls at a level that the maps show; while a share is dragged, only this function runs."""
+def make_strip(shown: ShownRun, level: int) -> StripParts:
+    """Return the strip of the run of the right map at a level that the maps show."""
     what: Drawn = shown.first
-    zooms, how = zooms_of(what.release.domain), POINTS.draft if shown.fresh else what.draft
-    shares = find_shares(how, what.data.counts.domain)
-    strip(
-        make_levels(what, None if shown.before is None else shown.before.evaluation),
-        make_parts(shares, [share.level if share.level in zooms else None for share in shares]),
+    zooms = zooms_of(what.release.domain)
+    return StripParts(
+        about="Levels are equal squares of the domain; the map shows the mechanism's own partitions.",
+        frame=what.data.counts.domain,
+        levels=make_levels(what, None if shown.before is None else shown.before.evaluation),
         shown=shown_zoom(what.release, level),
-        unit=what.data.unit,
-        **strip_options(
-            POINTS,
-            how.build(),
-            shares,
-            partial(_expect, what, zooms),
-            lambda zoom: POINTS.change(view={"level": level_like(what.release, zoom)}),
-            fresh=shown.fresh,
-        ),
+        place_shares=lambda shares: [share.level if share.level in zooms else None for share in shares],
+        expect=lambda mechanism, budget: expected_of_split(what.release, mechanism, budget, zooms, what.data.counts),
+        choose=lambda zoom: POINTS.change(view={"level": level_like(what.release, zoom)}),
     )
-    end_strip(POINTS, title)
-
-
-def _expect(what: Drawn, zooms: range, shares: list[float]) -> list[float | None] | None:
-    """Compute the expected error of each zoom level with other shares, from public counts; no noise is drawn."""
-    how = POINTS.draft
-    expected = expected_of_split(what.release, how.build().with_shares(shares), how.budget(), zooms, what.data.counts)
-    return None if expected is None else [float(error) if math.isfinite(error) else None for error in expected]
 
 
 def zooms_of(domain: Domain) -> range:

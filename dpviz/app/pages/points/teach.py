@@ -14,7 +14,7 @@ from dpviz.app.modes.second_run import ShownRun
 from dpviz.app.modes.teach import describe_run, make_scene, name_second, stamp_maps
 from dpviz.app.pages.points.scales import public_density_top
 from dpviz.app.pages.points.state import POINTS, Data, Drawn
-from dpviz.app.pages.points.strip import EASY_ZOOM, describe_person, show_strip, shown_zoom, verdict_of
+from dpviz.app.pages.points.strip import EASY_ZOOM, describe_person, make_strip, shown_zoom, verdict_of
 from dpviz.app.pages.points.tabs import (
     QUERY_TAB,
     describe_answer,
@@ -83,9 +83,7 @@ def make_teach(shown: ShownRun) -> TeachParts:
         take_chosen=_take_chosen,
         take_box=partial(_take_box, domain),
         contrasts=lambda: show_contrasts(POINTS, shown, Quadtree(), wanted_of),
-        strip=lambda title: show_strip(
-            shown, level, f"{title} Levels are equal squares of the domain; the map shows the mechanism's own partitions."
-        ),
+        strip=make_strip(shown, level),
         figures=show_figures,
     )
 

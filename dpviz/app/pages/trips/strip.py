@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
-import streamlit as st
 
-from dpviz.app.components.strip import PAIRS, StripLevel, strip
+from dpviz.app.components.strip import PAIRS, StripLevel
 from dpviz.app.modes.second_run import ShownRun
-from dpviz.app.modes.strip import end_strip, find_shares, make_parts, strip_options
+from dpviz.app.modes.strip import StripParts
 from dpviz.app.pages.trips.filters import change_level
-from dpviz.app.pages.trips.state import TRIPS, TripsDrawn
+from dpviz.app.pages.trips.state import TripsDrawn
+from dpviz.mechanisms.base import Share
+from dpviz.privacy.budget import Budget
 from dpviz.release.verdict import verdict
 from dpviz.view.escape import line
 
@@ -20,29 +22,31 @@ _ONE_REGION = "It is one number: the maps show the levels below it."
 _BETWEEN = "Its pairs join regions of two levels: the maps show the levels beside it."
 
 
-@st.fragment
-def show_strip(shown: ShownRun, level: int, title: str) -> None:
-    """Show the strip of the run of the controls at a level that the maps show; while a share is dragged, only this function runs."""
+def make_strip(shown: ShownRun, level: int) -> StripParts:
+    """Return the strip of the run of the right map at a level that the maps show."""
     what: TripsDrawn = shown.first
-    release, how = what.release, TRIPS.draft if shown.fresh else what.draft
-    shares = find_shares(how, release.tree.origins)
-    first = release.tree.height + 1 - len(shares)  # stages before that one are exact, or not paid for on their own
-    strip(
-        _make_levels(what, shown.before),
-        make_parts(shares, range(first, first + len(shares)) if len(shares) > 1 else [None]),
+    tree = what.release.tree
+
+    def place_shares(shares: Sequence[Share]) -> Sequence[int | None]:
+        first = tree.height + 1 - len(shares)  # stages before that one are exact, or not paid for on their own
+        return range(first, first + len(shares)) if len(shares) > 1 else [None]
+
+    return StripParts(
+        about="Levels are pairs of regions, from the whole to the finest.",
+        frame=tree.origins,
+        levels=_make_levels(what, shown.before),
         shown=2 * level,
-        unit=what.data.unit,
+        place_shares=place_shares,
+        expect=partial(expect, what),
+        choose=lambda stage: change_level(stage // 2),
         words=PAIRS,
-        **strip_options(TRIPS, how.build(), shares, partial(_expect, what), lambda stage: change_level(stage // 2), fresh=shown.fresh),
     )
-    end_strip(TRIPS, title)
 
 
-def _expect(what: TripsDrawn, shares: list[float]) -> list[float | None] | None:
-    """Compute the expected error of each stage with other shares; no noise is drawn."""
-    how, release = TRIPS.draft, what.release
-    variances = how.build().with_shares(shares).stage_variances(release.tree, how.budget(), what.data.counts.contributions)
-    return None if variances is None else [math.sqrt(variance) if math.isfinite(variance) else None for variance in variances.tolist()]
+def expect(what: TripsDrawn, mechanism: Any, budget: Budget) -> list[float] | None:
+    """Compute the expected error of each stage; no noise is drawn."""
+    variances = mechanism.stage_variances(what.release.tree, budget, what.data.counts.contributions)
+    return None if variances is None else np.sqrt(variances).tolist()
 
 
 def _make_levels(what: TripsDrawn, before: TripsDrawn | None) -> list[StripLevel]:

@@ -16,7 +16,7 @@ from dpviz.app.modes.second_run import ShownRun
 from dpviz.app.modes.teach import describe_run, draw_maps, keep_error_tops, make_scene, stamp_maps
 from dpviz.app.pages.trips.filters import choose_filters, chosen_name, chosen_region, offer_all_regions, shown_level
 from dpviz.app.pages.trips.state import TRIPS, TripsDrawn
-from dpviz.app.pages.trips.strip import show_strip
+from dpviz.app.pages.trips.strip import make_strip
 from dpviz.app.pages.trips.tabs import show_figures, take_chosen
 from dpviz.app.session.widgets import is_dark
 from dpviz.mechanisms import TopDown
@@ -77,7 +77,7 @@ def make_teach(shown: ShownRun) -> TeachParts:
         take_chosen=partial(take_chosen, first.data.counts.regions),
         without_map=lambda: _show_matrices(shown, view),
         contrasts=lambda: show_contrasts(TRIPS, shown, TopDown(), wanted_of),
-        strip=lambda title: show_strip(shown, level, f"{title} Levels are pairs of regions, from the whole to the finest."),
+        strip=make_strip(shown, level),
         notes=lambda: None if scene is None else _show_notes(scene, drawings),
         figures=lambda: show_figures(shown.runs, [run.compared for run in shown.runs], view),
     )
