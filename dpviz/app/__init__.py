@@ -58,11 +58,9 @@ def main() -> None:
     families: dict[str, StreamlitPage] = {}  # each page gets all of them, to which its buttons lead
     for family in FAMILIES.values():
         families[family.name] = st.Page(_page("family", family, families), title=family.title, url_path=family.name)
-    compare = st.Page(_page("compare"), title="Compare", url_path="compare")
-    learn = st.Page(_page("learn"), title="Learn", url_path="learn")
+    others = ("compare", "learn", "papers", "help")
+    compare, learn, papers, help_entry = (st.Page(_page(name), title=name.capitalize(), url_path=name) for name in others)
     release = [] if is_class() else [st.Page(_page("release", families), title="Release", url_path="release")]
-    papers = st.Page(_page("papers"), title="Papers", url_path="papers")
-    help_entry = st.Page(_page("help"), title="Help", url_path="help")
     opened = {**families, "compare": compare, "learn": learn}
     start = st.Page(_page("start", opened), title="Start", url_path="", default=True)
     named = st.Page(lambda: st.switch_page(start), title="Start", url_path="start", visibility="hidden")  # the start page lives at /

@@ -263,7 +263,7 @@ OURS_IN_FILES = {
     "pages/release.py": ("title", "loaded", PAGE_CHOICE),
     "session/widgets.py": ("waiting",),
     "pages/start.py": ("preset.title", "preset.text", "label"),
-    "modes/teach.py": ("not_private_stamp(type(first.draft.build()))",),  # fixed words
+    "modes/teach.py": ("not_private_stamp(type(first.draft.build()))", "protected"),  # fixed words
     "cards/text_format.py": ("chosen.describe(kind)",),
     "pages/trips/tabs.py": ("title", "unit", "what.title", "runs[0].data.unit"),  # the title is a mechanism's
     "pages/trips/teach.py": ("describe_run(what)",),  # a mechanism's title, and its budget

@@ -96,7 +96,7 @@ def _begin_release(what: Any, how: Draft, *, same_data: bool) -> None:
         st.caption(f":orange[{stale}]")
     for run in what.runs:
         verdict_row(run.release, run.title if len(what.runs) > 1 else "")
-    truth_switch(what.data, what.draft.mode)
+    truth_switch(what.data)
 
 
 def choose_level(regions: Regions, level: int, key: str, change: Callable[[int], object], place: Any = st) -> None:

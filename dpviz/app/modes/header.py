@@ -134,15 +134,8 @@ def curate_row(page_state: FamilyState, protected: str) -> None:
         forget_button(page_state.key)
 
 
-def teach_note(protected: str) -> None:
-    """Say under the maps of Teach that nothing is private, and what a release would protect."""
-    st.caption(f"Public data, seeded noise, truth beside the release: nothing here is private. {protected}")
-
-
-def truth_switch(data: LoadedData, mode: str) -> None:
-    """In Curate, show the switch for a dataset's truth, with a warning; in Teach, show nothing."""
-    if mode != CURATE:
-        return
+def truth_switch(data: LoadedData) -> None:
+    """Show the switch for a dataset's truth, with a warning."""
     left, right = st.columns([1, 4], vertical_alignment="center")
     left.toggle("Show curator-only truth", key=truth_key(data), persist_state="session")
     if truth_wanted(data):

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from dpviz.app.modes.live_runs import LiveControls
 from dpviz.app.session.ledger import LoadedData
@@ -19,10 +18,8 @@ from dpviz.app.session.widgets import carry_out, newest_result, result_slot, wid
 from dpviz.app.state.draft import Draft
 from dpviz.publishing.code import CodeRun
 
-ShowResult = Callable[["ShownRun", DeltaGenerator, DeltaGenerator], None]
 LEFT_RUN, RIGHT_RUN = "Left map", "Right map"
 SECONDS_FOR_MAPS = 0.8  # that the browser gets for the maps of a page, before what is below them
-_NO_PICTURE = "There is no picture yet. If something is missing or wrong, a message on the left or below says what."
 SELECT_WIDTH = 176  # pixels of the choice of what a map shows
 
 
@@ -123,35 +120,6 @@ def question_of(data: LoadedData, how: Draft) -> tuple[object, ...]:
     """
     mechanism = how.build()
     return (data.counts, mechanism.key, str(mechanism.chosen()), how.budget(), how.run.seed)
-
-
-def show_in_rows(
-    live: LiveControls,
-    shown: ShownRun | None,
-    questions: list[Hashable],
-    idle: str,
-    show: ShowResult,
-    also: Callable[[], object] | None = None,
-) -> None:
-    """Show what runs give, with a row of their status between what stands above and below it.
-
-    The places are always there, in this order: a fragment that runs by itself writes to the place that it had in the last run of the page.
-
-    Args:
-        live: the controls of the page's runs.
-        shown: the runs; None while there are none.
-        questions: those of the page, for `LiveControls.show_status`.
-        idle: text of the row while nothing runs.
-        show: shows the runs, in the places above and below the row.
-        also: shows a small button in the row.
-    """
-    above, status, below = st.container(), st.container(), st.container()
-    with status:
-        live.show_status(questions, idle, also)
-    if shown is not None:
-        show(shown, above, below)
-    else:
-        above.caption("The first picture is being made ..." if live.runs().running else _NO_PICTURE)
 
 
 def list_code(shown: ShownRun) -> list[CodeRun]:

@@ -10,7 +10,6 @@ import streamlit as st
 from dpviz.app.components.words import small_print
 from dpviz.app.session.ledger import describe_look
 from dpviz.app.state.values import CURATE
-from dpviz.privacy.receipt import Receipt
 from dpviz.view.escape import markdown
 
 MOST_ROWS = 5000  # of a table
@@ -52,16 +51,16 @@ def show_beside(runs: Sequence[Any], evaluations: Sequence[Any], show: Callable[
             show(what, evaluation, *view)
 
 
-def note_conversion(receipt: Receipt) -> None:
-    """Say what the budget buys in another currency, where it was converted."""
+def end_receipt(what: Any) -> None:
+    """Say what a run's budget buys in another currency, and show the small print of its receipt.
+
+    In Teach it has the time of the run, in Curate whether the truth was looked at.
+    """
+    release, receipt = what.release, what.release.receipt
     if receipt.converted is not None:
         alone = " It holds for this release alone: several releases add up by ε and δ, or by ρ." if receipt.conversion == "exact" else ""
         st.caption(f"{receipt.total} buys {receipt.converted} by the {receipt.conversion} conversion.{alone}")
-
-
-def end_receipt(what: Any) -> None:
-    """Show the small print of a run's receipt, with its time in Teach, or whether the truth was looked at in Curate."""
-    release, notes = what.release, [] if what.draft.mode == CURATE else [f"**Time**: {what.seconds:.2f} s on the server."]
+    notes = [] if what.draft.mode == CURATE else [f"**Time**: {what.seconds:.2f} s on the server."]
     if what.account is not None:
         notes.append(f"**Truth looked at while tuning**: {describe_look(what.account)}.")
-    small_print(release.receipt, release.steps, release.approximate, notes)
+    small_print(receipt, release.steps, release.approximate, notes)

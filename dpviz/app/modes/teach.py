@@ -12,13 +12,12 @@ from streamlit.delta_generator import DeltaGenerator
 
 from dpviz.app.components.code import show_release_code
 from dpviz.app.components.panes import Chosen, panes
-from dpviz.app.components.streets import streets_wanted
+from dpviz.app.components.streets import streets_switch, streets_wanted
 from dpviz.app.components.words import budget_text, show_detail, show_headline, show_verdict
 from dpviz.app.modes.family_page import FamilyPage, TeachParts
-from dpviz.app.modes.header import not_private_stamp, teach_note
-from dpviz.app.modes.map_menu import more_about_maps
+from dpviz.app.modes.header import not_private_stamp
 from dpviz.app.modes.page_changes import note_change, rerun_if_changed
-from dpviz.app.modes.second_run import RIGHT_RUN, ShownRun, choose_pane, let_maps_come_first, list_code, show_in_rows
+from dpviz.app.modes.second_run import RIGHT_RUN, ShownRun, choose_pane, let_maps_come_first, list_code
 from dpviz.app.modes.strip import show_strip
 from dpviz.app.session.camera import keep_camera, keep_swipe, open_scene
 from dpviz.app.session.ledger import record_public_look
@@ -31,6 +30,9 @@ from dpviz.view.basemap import Bounds
 from dpviz.view.canvas import Pane, Scene
 from dpviz.view.escape import markdown
 from dpviz.view.points_canvas import ERROR, RELEASED
+from dpviz.view.scene_svg import draw_svg
+
+_NO_PICTURE = "There is no picture yet. If something is missing or wrong, a message on the left or below says what."
 
 
 def show_teach(page: FamilyPage, data: PageData[Any] | None, row: DeltaGenerator, protected: str, fits: bool) -> None:
@@ -51,13 +53,18 @@ def show_teach(page: FamilyPage, data: PageData[Any] | None, row: DeltaGenerator
     shown, questions = page.runs.follow(data, fits=fits)
     page.begin(data.counts.frame if shown is None else shown.first.data.counts.frame)
     idle, also = ("", None) if shown is None else page.idle(shown)
-    show_in_rows(page.runs.live, shown, questions, idle, partial(_show_result, page, row, protected), also)
+    above, status, below = st.container(), st.container(), st.container()  # a fragment that runs by itself writes to the place it had
+    with status:
+        page.runs.live.show_status(questions, idle, also)
+    if shown is not None:
+        _show_result(page, shown, protected, (row, above, below))
+    else:
+        above.caption("The first picture is being made ..." if page.runs.live.runs().running else _NO_PICTURE)
 
 
-def _show_result(
-    page: FamilyPage, row: DeltaGenerator, protected: str, shown: ShownRun, above: DeltaGenerator, below: DeltaGenerator
-) -> None:
-    """Show the maps with their controls, and below the row of the status the strip, the verdict and the tabs."""
+def _show_result(page: FamilyPage, shown: ShownRun, protected: str, places: tuple[DeltaGenerator, DeltaGenerator, DeltaGenerator]) -> None:
+    """Show the controls of the maps in the first row, the maps above the row of the status, and verdict, strip and tabs below it."""
+    row, above, below = places
     first, parts, view = shown.first, page.teach(shown), page.state.view
     verdict, scene = parts.verdict, None if parts.scene is None else _finish_scene(page, parts.scene, first.data)
     whose = RIGHT_RUN if page.state.page.shows_second else ""
@@ -86,7 +93,7 @@ def _show_result(
             elif parts.detail:
                 st.markdown(markdown(parts.detail))
             parts.notes()
-            teach_note(protected)
+            st.caption(f"Public data, seeded noise, truth beside the release: nothing here is private. {protected}")
         let_maps_come_first(page.state)
         with st.container(key="figures"):
             parts.figures()
@@ -105,7 +112,24 @@ def _show_controls(page: FamilyPage, shown: ShownRun, parts: TeachParts, scene: 
         parts.choose_more()
         st.toggle("As measured", help=f"Counts as first measured{page.raw}", **state.widget("view", "raw"))
         if scene is not None:
-            more_about_maps(state, scene, page.streets, on_earth=parts.on_earth)
+            _offer_more(page, scene, on_earth=parts.on_earth)
+
+
+def _offer_more(page: FamilyPage, scene: Scene, *, on_earth: bool) -> None:
+    """Offer new scales of errors, the maps as SVG, and the street map."""
+    fit_help = "Choose the scale of errors for this run; for maps of errors."
+    shows_error, fit = ERROR in (page.state.view.left, page.state.view.shown), partial(page.state.look, scales={})
+    st.button("Fit scale", key="fit scale", help=fit_help, on_click=fit, disabled=not shows_error)
+    st.download_button(
+        "SVG",
+        partial(draw_svg, scene),
+        "dpviz.svg",
+        "image/svg+xml",
+        on_click="ignore",
+        key="svg",
+        help="Both maps with titles, legends, caption and stamp, for print.",
+    )
+    streets_switch(page.streets, on_earth=on_earth)
 
 
 def describe_run(what: OneRelease[Any, Any, Any]) -> str:

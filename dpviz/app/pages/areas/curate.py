@@ -11,16 +11,16 @@ from dpviz.app.cards.expected_errors import Expected, Levels
 from dpviz.app.components.panes import Chosen, panes
 from dpviz.app.modes.curate import choose_level, choose_map, show_declared_regions, show_map_to_drag
 from dpviz.app.pages.areas.data import Declared
-from dpviz.app.pages.areas.level import asked_regions, change_level, choose_measure, shown_level, shown_rate
+from dpviz.app.pages.areas.level import asked_regions, change_level, choose_measure, make_settings, shown_level
 from dpviz.app.pages.areas.regions import asks_for_box, boxes_in_degrees, take_dragged_box
 from dpviz.app.pages.areas.state import AREAS, AreasDrawn
-from dpviz.app.pages.areas.tabs import NO_PLACES, key_figures, show_tabs, take_chosen
+from dpviz.app.pages.areas.tabs import NO_PLACES, show_figures, take_chosen
 from dpviz.app.session.cached import regions_on_map
 from dpviz.app.session.widgets import is_dark
 from dpviz.data.areas import AreaCounts
 from dpviz.evaluation.area_metrics import AreaEvaluation
 from dpviz.view.areas_canvas import declared_scene, released_scene
-from dpviz.view.areas_drawing import SHOWN_AREAS, AreasMapSettings, draw_areas
+from dpviz.view.areas_drawing import SHOWN_AREAS, draw_areas
 from dpviz.view.canvas import Scene
 from dpviz.view.declared_canvas import declared_scene as empty_scene
 
@@ -68,8 +68,7 @@ def show_release(what: AreasDrawn, truths: Sequence[AreaEvaluation | None]) -> N
         choose_measure(what.data)
     _show_map(what, evaluation, level, shown)
     with st.container(key="figures"):
-        key_figures(what, evaluation, level)
-        show_tabs([what], [evaluation], level)
+        show_figures([what], truths, level)
 
 
 def _show_map(what: AreasDrawn, evaluation: AreaEvaluation | None, level: int, shown: str) -> None:
@@ -77,10 +76,8 @@ def _show_map(what: AreasDrawn, evaluation: AreaEvaluation | None, level: int, s
     if what.data.on_map.shapes(level) is None:
         st.caption(NO_PLACES)
         return
-    truth, rates = None if evaluation is None else evaluation.truth[level], what.data.denominators
-    also = next(iter(rates.values()), None)
-    view = AreasMapSettings(level=level, shown=shown, rate=shown_rate(what.data), also=also, unit=what.data.unit, dark=is_dark())
-    drawing = draw_areas(what.release, what.data.on_map, view, truth)
+    truth = None if evaluation is None else evaluation.truth[level]
+    drawing = draw_areas(what.release, what.data.on_map, replace(make_settings(what.data, level), shown=shown), truth)
     scene = released_scene(what.data.on_map, drawing, asked_regions(what.release.regions), dark=is_dark(), height=MAP_HEIGHT)
 
     def take(chosen: Chosen) -> None:

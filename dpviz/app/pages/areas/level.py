@@ -5,10 +5,10 @@ from __future__ import annotations
 import streamlit as st
 
 from dpviz.app.pages.areas.state import AREAS, EASY_TO_SEE, AreasData
-from dpviz.app.session.widgets import widget_for
+from dpviz.app.session.widgets import is_dark, widget_for
 from dpviz.app.state.values import COUNTS, MEASURES, MOST_ASKED
 from dpviz.space.regions import Regions
-from dpviz.view.areas_drawing import Denominator
+from dpviz.view.areas_drawing import AreasMapSettings, Denominator
 
 MEASURE_WIDTH = 120  # pixels
 
@@ -46,6 +46,12 @@ def choose_measure(data: AreasData) -> None:
 def shown_rate(data: AreasData) -> Denominator | None:
     """Return what counts are divided by for the colours; None for counts."""
     return data.denominators.get(shown_measure(data))
+
+
+def make_settings(data: AreasData, level: int) -> AreasMapSettings:
+    """Return the settings of all maps of some data."""
+    also = next(iter(data.denominators.values()), None)
+    return AreasMapSettings(level=level, rate=shown_rate(data), also=also, unit=data.unit, dark=is_dark())
 
 
 def asked_regions(regions: Regions) -> tuple[int, ...]:

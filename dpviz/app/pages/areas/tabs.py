@@ -15,7 +15,7 @@ from pandas.io.formats.style import Styler
 from dpviz.amounts import MISSING, format_decimal
 from dpviz.app.components.panes import Chosen
 from dpviz.app.components.words import CHOSEN_BEFOREHAND, budget_words, receipt_table, show_chart, show_noise, show_table
-from dpviz.app.modes.tabs import MOST_PERCENT, MOST_ROWS, end_receipt, note_conversion, show_beside, show_open_tab
+from dpviz.app.modes.tabs import MOST_PERCENT, MOST_ROWS, end_receipt, show_beside, show_open_tab
 from dpviz.app.pages.areas.level import asked_regions, shown_level, shown_rate, toggle_asked
 from dpviz.app.pages.areas.state import AREAS, AreasDrawn
 from dpviz.app.session.widgets import carry_out, widget_for
@@ -37,7 +37,7 @@ MOST_WORST = 15
 NO_PLACES = "These regions have neither outlines nor coordinates: the tab *Table* has their counts."
 
 
-def key_figures(what: AreasDrawn, evaluation: AreaEvaluation | None, level: int) -> None:
+def _show_key_figures(what: AreasDrawn, evaluation: AreaEvaluation | None, level: int) -> None:
     """Show four numbers that sum a run up at the level shown; without `evaluation` only public ones."""
     known, columns = fitness(what.release).to_dict("records")[level], st.columns(4)
     name = markdown(known["name"])
@@ -68,8 +68,10 @@ def key_figures(what: AreasDrawn, evaluation: AreaEvaluation | None, level: int)
     columns[2].metric(f"False positives, of {empty:,} empty regions", f"{100 * wrong / empty:.3g} %", help=text)
 
 
-def show_tabs(runs: list[AreasDrawn], evaluations: Sequence[AreaEvaluation | None], level: int) -> None:
-    """Draw the tabs for one run or two; only the open one is computed."""
+def show_figures(runs: list[AreasDrawn], evaluations: Sequence[AreaEvaluation | None], level: int) -> None:
+    """Show the numbers that sum each run up at the level shown, and the tabs."""
+    for what, evaluation in zip(runs, evaluations, strict=True):
+        _show_key_figures(what, evaluation, level)
 
     def shows_beside(show: Callable[..., None]) -> Callable[[], None]:
         return lambda: show_beside(runs, evaluations, show, level)
@@ -221,7 +223,6 @@ def _show_receipt(what: AreasDrawn, evaluation: AreaEvaluation | None, level: in
     receipt = what.release.receipt
     show_chart(receipt_by_stage(receipt))
     receipt_table(receipt)
-    note_conversion(receipt)
     end_receipt(what)
 
 

@@ -12,11 +12,10 @@ from dpviz.app.modes.contrasts import show_contrasts
 from dpviz.app.modes.family_page import TeachParts
 from dpviz.app.modes.second_run import ShownRun
 from dpviz.app.modes.teach import describe_run, draw_maps, keep_error_tops, make_scene
-from dpviz.app.pages.areas.level import asked_regions, choose_measure, shown_level, shown_measure, shown_rate
+from dpviz.app.pages.areas.level import asked_regions, choose_measure, make_settings, shown_level, shown_measure
 from dpviz.app.pages.areas.state import AREAS, AreasDrawn
 from dpviz.app.pages.areas.strip import make_strip
-from dpviz.app.pages.areas.tabs import NO_PLACES, describe_sum, key_figures, offer_no_regions, show_tabs, take_chosen
-from dpviz.app.session.widgets import is_dark
+from dpviz.app.pages.areas.tabs import NO_PLACES, describe_sum, offer_no_regions, show_figures, take_chosen
 from dpviz.app.state.values import MEASURES
 from dpviz.mechanisms import RegionTree
 from dpviz.publishing.dry_run import WantedError
@@ -55,11 +54,6 @@ def make_teach(shown: ShownRun) -> TeachParts:
         row = what.compared.by_level.to_dict("records")[level]
         return WantedError(error=float(row["rmse"]), level=level), f"regions of level {row['name']}"
 
-    def show_figures() -> None:
-        for what in shown.runs:
-            key_figures(what, what.evaluation, level)
-        show_tabs(shown.runs, [what.evaluation for what in shown.runs], level)
-
     return TeachParts(
         kinds=SHOWN_AREAS,
         verdict=result,
@@ -71,7 +65,7 @@ def make_teach(shown: ShownRun) -> TeachParts:
         without_map=lambda: st.caption(NO_PLACES),
         contrasts=lambda: show_contrasts(AREAS, shown, RegionTree(), wanted_of),
         strip=make_strip(shown, level),
-        figures=show_figures,
+        figures=lambda: show_figures(shown.runs, [what.compared for what in shown.runs], level),
     )
 
 
@@ -97,15 +91,7 @@ def _describe_asked(what: AreasDrawn) -> str:
 
 def _choose_view(what: AreasDrawn) -> AreasMapSettings:
     """Choose the settings that all maps share; scales are those of the public counts, those of errors are kept."""
-    rate = shown_rate(what.data)
-    view = AreasMapSettings(
-        level=shown_level(what.data.counts.regions),
-        rate=rate,
-        also=next(iter(what.data.denominators.values()), None),
-        raw=AREAS.view.raw,
-        unit=what.data.unit,
-        dark=is_dark(),
-    )
+    view = replace(make_settings(what.data, shown_level(what.data.counts.regions)), raw=AREAS.view.raw)
     tops = choose_tops(what.release, view, what.compared.truth[view.level])
     name = f"error {view.level} {MEASURES.index(shown_measure(what.data))}"
     return replace(view, tops=replace(tops, error=keep_error_tops(AREAS, {name: tops.error})[name]))

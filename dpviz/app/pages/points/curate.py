@@ -4,27 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 
 import streamlit as st
 
 from dpviz.app.cards.expected_errors import Expected, Levels
 from dpviz.app.components.panes import Chosen, panes
 from dpviz.app.modes.curate import choose_map, show_map_to_drag
-from dpviz.app.modes.header import NOT_PRIVATE
 from dpviz.app.pages.points.data import Declared
 from dpviz.app.pages.points.state import POINTS, Drawn
 from dpviz.app.pages.points.strip import size_of_squares, zooms_of
-from dpviz.app.pages.points.tabs import QUERY_TAB, keep_box, key_figures, set_query_box, shows_box, tabs
+from dpviz.app.pages.points.tabs import ask_in_box, ask_in_cell, keep_box, key_figures, shows_box, tabs
 from dpviz.app.pages.points.where import take_box
 from dpviz.app.session.widgets import is_dark
 from dpviz.data.points import PointCounts
 from dpviz.evaluation.metrics import Evaluation
-from dpviz.space.domain import Domain
-from dpviz.view.basemap import Bounds, box_to_domain, box_to_map
+from dpviz.view.basemap import Bounds, box_to_map
 from dpviz.view.declared_canvas import ExpectedSquares, declared_scene
-from dpviz.view.escape import html
-from dpviz.view.points_canvas import ReleaseView, cell_box, find_readable_level, released_scene
+from dpviz.view.points_canvas import ReleaseView, find_readable_level, released_scene
 from dpviz.view.points_map import INTERPOLATED, SHOWN, can_show_interpolation
 
 MAP_HEIGHT = 620
@@ -69,42 +65,25 @@ def show_release(what: Drawn, truths: Sequence[Evaluation | None]) -> None:
     (evaluation,) = truths
     shown, level = _map_controls(what, evaluation)
     truth = None if evaluation is None else evaluation.truth
-    if not what.release.receipt.private:
-        st.html(NOT_PRIVATE)
     view = ReleaseView.of(what.release, level, unit=what.data.unit, dark=is_dark(), truth=truth)
+
+    def ask_for_box(box: Bounds) -> None:
+        ask_in_box(what.release.domain, box)
+
+    def ask_for_cell(chosen: Chosen) -> None:
+        ask_in_cell(view, chosen)
+
     with st.container(key="map"):
         box = box_to_map(what.release.domain, st.session_state["query box"]) if shows_box() else None
         panes(
             replace(released_scene(view, shown, height=MAP_HEIGHT), asks=True, box=box),
             key="released map",
-            on_box=partial(_ask_for_box, what.release.domain),
-            on_chosen=partial(_ask_for_cell, view),
+            on_box=ask_for_box,
+            on_chosen=ask_for_cell,
         )
-    if stamp := _stamp(what):
-        st.html(f'<div class="dpviz-note">{html(stamp)}</div>')
     with st.container(key="figures"):
         key_figures(what, evaluation, level)
         tabs(what, evaluation, level)
-
-
-def _ask_for_box(domain: Domain, box: Bounds) -> None:
-    """Ask the range query for a box that was dragged on the map of the release."""
-    set_query_box(box_to_domain(domain, box))
-    st.session_state["tab"] = QUERY_TAB
-
-
-def _ask_for_cell(view: ReleaseView, chosen: Chosen) -> None:
-    """Ask the range query for the partition that was clicked; two of them give the box around both."""
-    box = None if chosen.cell is None else cell_box(view, chosen.cell)
-    if box is not None:
-        keep_box(view.release.domain, box)
-
-
-def _stamp(what: Drawn) -> str:
-    """Return a note if the release is a reference or a simulation, which must not be published; else ""."""
-    if not what.release.receipt.private:
-        return f"NOT PRIVATE, draw {what.number}: this reference shows what privacy costs, and must never be published."
-    return f"Seeded draw {what.number}: a simulation, not private." if what.release.simulation else ""
 
 
 def _map_controls(what: Drawn, evaluation: Evaluation | None) -> tuple[str, int]:

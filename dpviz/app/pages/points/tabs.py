@@ -14,6 +14,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from dpviz.amounts import format_decimal
 from dpviz.app.components.fields import Field, in_range
+from dpviz.app.components.panes import Chosen
 from dpviz.app.components.words import (
     AT_ONCE,
     CHOSEN_BEFOREHAND,
@@ -25,7 +26,7 @@ from dpviz.app.components.words import (
     show_noise,
     show_table,
 )
-from dpviz.app.modes.tabs import MOST_PERCENT, MOST_ROWS, end_receipt, note_conversion, show_open_tab
+from dpviz.app.modes.tabs import MOST_PERCENT, MOST_ROWS, end_receipt, show_open_tab
 from dpviz.app.pages.points.state import POINTS, Drawn
 from dpviz.app.pages.points.strip import shown_zoom
 from dpviz.app.session.widgets import carry_out
@@ -40,8 +41,9 @@ from dpviz.release.squares import FINEST_ZOOM, expected_error
 from dpviz.space.coverage import TOLERANCE, percent_outside
 from dpviz.space.domain import Domain
 from dpviz.view import charts
-from dpviz.view.basemap import Bounds
+from dpviz.view.basemap import Bounds, box_to_domain
 from dpviz.view.partition_looks import OUTSIDE
+from dpviz.view.points_canvas import ReleaseView, SquaresView, cell_box
 from dpviz.view.study_charts import objective_chart
 
 QUERY_TAB = "Range query"
@@ -285,6 +287,21 @@ def set_query_box(box: Bounds) -> None:
     st.session_state[_BOX_STAYS] = True
 
 
+def ask_in_box(domain: Domain, box: Bounds) -> bool:
+    """Ask the range query for a box that was dragged on a map, in degrees; return that this changes the page."""
+    set_query_box(box_to_domain(domain, box))
+    st.session_state["tab"] = QUERY_TAB
+    return True
+
+
+def ask_in_cell(view: ReleaseView | SquaresView, chosen: Chosen) -> bool:
+    """Ask the range query for the rectangle that was clicked, two of them for the box around both; return whether it was one."""
+    box = None if chosen.cell is None else cell_box(view, chosen.cell)
+    if box is not None:
+        keep_box(view.release.domain, box)
+    return box is not None
+
+
 def shows_box() -> bool:
     """Return whether the maps show the box of the range query: one that was dragged, clicked or linked, or its tab is open."""
     return bool(st.session_state.get(_BOX_STAYS)) or st.session_state.get("tab") == QUERY_TAB
@@ -343,7 +360,6 @@ def _receipt(what: Drawn) -> None:
         show_chart(charts.receipt_by_level(receipt), left)
     with right:
         receipt_table(receipt, "zoom", lambda level: level)
-    note_conversion(receipt)
     end_receipt(what)
 
 

@@ -7,23 +7,22 @@ from functools import partial
 
 import streamlit as st
 
-from dpviz.app.components.panes import Chosen
 from dpviz.app.modes.contrasts import show_contrasts
 from dpviz.app.modes.family_page import TeachParts
 from dpviz.app.modes.second_run import ShownRun
-from dpviz.app.modes.teach import describe_run, make_scene, name_second, stamp_maps
+from dpviz.app.modes.teach import describe_run, keep_error_tops, make_scene, name_second, stamp_maps
 from dpviz.app.pages.points.scales import public_density_top
 from dpviz.app.pages.points.state import POINTS, Data, Drawn
 from dpviz.app.pages.points.strip import EASY_ZOOM, describe_person, make_strip, shown_zoom, verdict_of
 from dpviz.app.pages.points.tabs import (
-    QUERY_TAB,
+    ask_in_box,
+    ask_in_cell,
     describe_answer,
     keep_box,
     key_figures,
     link_box,
     offer_no_box,
     open_linked_box,
-    set_query_box,
     shows_box,
     tabs,
 )
@@ -33,10 +32,10 @@ from dpviz.mechanisms import Quadtree
 from dpviz.publishing.dry_run import WantedError
 from dpviz.release.squares import level_like
 from dpviz.space.domain import Domain
-from dpviz.view.basemap import Bounds, box_to_domain, box_to_map, map_bounds
+from dpviz.view.basemap import box_to_map, map_bounds
 from dpviz.view.canvas import Pane, Scene, ground_of, names_of
 from dpviz.view.masked_area import find_masked_area
-from dpviz.view.points_canvas import ERROR, FALSE_POSITIVES, RELEASED, TRUE, ReleaseView, SquaresView, cell_box, has_squares
+from dpviz.view.points_canvas import ERROR, FALSE_POSITIVES, RELEASED, TRUE, ReleaseView, SquaresView, has_squares
 from dpviz.view.points_map import INTERPOLATED, can_show_interpolation, error_top
 
 View = ReleaseView | SquaresView
@@ -80,8 +79,8 @@ def make_teach(shown: ShownRun) -> TeachParts:
         scene=scene,
         on_earth=domain.crs is not None,
         drawings=on_maps,
-        take_chosen=_take_chosen,
-        take_box=partial(_take_box, domain),
+        take_chosen=ask_in_cell,
+        take_box=partial(ask_in_box, domain),
         contrasts=lambda: show_contrasts(POINTS, shown, Quadtree(), wanted_of),
         strip=make_strip(shown, level),
         figures=show_figures,
@@ -131,12 +130,7 @@ def _scale_top(view: ReleaseView, shown: str, data: Data) -> float | None:
     if shown != ERROR:
         return public_density_top(data.counts, view.release, data.unit)
     name = f"error {view.level}"
-    scales = POINTS.view.scales
-    if name not in scales:
-        top = error_top(view.release, view.nodes, view.truth)
-        POINTS.look(scales={**scales, name: top})
-        return top
-    return scales[name]
+    return keep_error_tops(POINTS, {name: error_top(view.release, view.nodes, view.truth)})[name]
 
 
 def _make_scene(shown: ShownRun, views: dict[str, View]) -> tuple[Scene, list[View]]:
@@ -161,18 +155,3 @@ def _make_scene(shown: ShownRun, views: dict[str, View]) -> tuple[Scene, list[Vi
         box=box_to_map(domain, st.session_state["query box"]) if shows_box() else None,
     )
     return scene, [views[name] for name in names]
-
-
-def _take_box(domain: Domain, box: Bounds) -> bool:
-    """Ask the range query for a box that was dragged on the map."""
-    set_query_box(box_to_domain(domain, box))
-    st.session_state["tab"] = QUERY_TAB
-    return True
-
-
-def _take_chosen(view: View, chosen: Chosen) -> bool:
-    """Keep the rectangle that was clicked; two of them set the box of the range query."""
-    box = None if chosen.cell is None else cell_box(view, chosen.cell)
-    if box is not None:
-        keep_box(view.release.domain, box)
-    return box is not None

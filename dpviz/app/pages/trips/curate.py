@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import streamlit as st
 
@@ -12,7 +13,7 @@ from dpviz.app.components.words import show_chart
 from dpviz.app.modes.curate import choose_level, choose_map, show_declared_regions
 from dpviz.app.modes.tabs import show_title
 from dpviz.app.pages.trips.data import Declared
-from dpviz.app.pages.trips.filters import change_level, choose_filters, chosen_region, shown_level
+from dpviz.app.pages.trips.filters import change_level, choose_filters, make_settings, shown_level
 from dpviz.app.pages.trips.state import TRIPS, TripsDrawn
 from dpviz.app.pages.trips.tabs import show_figures, take_chosen
 from dpviz.app.session import cached
@@ -99,17 +100,8 @@ def _choose_view(what: TripsDrawn, *, shows_truth: bool) -> TripsMapSettings:
     left, middle = st.columns([3, 2], vertical_alignment="center")
     shown = choose_map(TRIPS, options, left)
     choose_level(regions, level, "level", change_level, middle)
-    top, least, pairs = choose_filters(regions, level)
-    return TripsMapSettings(
-        level=level,
-        shown=shown,
-        top=top,
-        least=least,
-        pairs=pairs,
-        chosen=chosen_region(regions, level),
-        unit=what.data.unit,
-        dark=is_dark(),
-    )
+    choose_filters(regions, level)
+    return replace(make_settings(what, level), shown=shown)
 
 
 def _show_map(release: TripRelease, index: int, view: TripsMapSettings, truth: TripEvaluation | None) -> None:

@@ -8,11 +8,11 @@ from typing import Any
 import streamlit as st
 
 from dpviz.app.components.fields import Field, in_range
-from dpviz.app.pages.trips.state import TRIPS
-from dpviz.app.session.widgets import carry_out, widget_for
+from dpviz.app.pages.trips.state import TRIPS, TripsDrawn
+from dpviz.app.session.widgets import carry_out, is_dark, widget_for
 from dpviz.app.state.values import MOST_ARCS
 from dpviz.space.regions import Regions
-from dpviz.view.trips_drawing import PAIR_FILTERS
+from dpviz.view.trips_drawing import PAIR_FILTERS, TripsMapSettings
 
 EASY_TO_SEE = 400  # regions on a map
 
@@ -41,6 +41,13 @@ def chosen_name(regions: Regions) -> str:
     return "" if region is None else str(regions.names_of(level)[region])
 
 
+def make_settings(what: TripsDrawn, level: int) -> TripsMapSettings:
+    """Return the settings of all maps of a run."""
+    view, region = TRIPS.view, chosen_region(what.release.tree.origins, level)
+    limits: dict[str, Any] = {"top": view.top, "least": view.least, "pairs": view.pairs}
+    return TripsMapSettings(level=level, chosen=region, unit=what.data.unit, dark=is_dark(), **limits)
+
+
 def offer_all_regions() -> None:
     """Show a small button that lets the chosen region go."""
     st.button("All regions", key="all regions", icon=":material/close:", on_click=carry_out(partial(TRIPS.change, view={"region": None})))
@@ -51,16 +58,13 @@ def toggle_region(region: int | None) -> None:
     TRIPS.change(view={"region": None if region == TRIPS.view.region else region})
 
 
-def choose_filters(regions: Regions, level: int, *, stacked: bool = False) -> tuple[int, int, str]:
+def choose_filters(regions: Regions, level: int, *, stacked: bool = False) -> None:
     """Ask for a region, and which pairs are drawn.
 
     Args:
         regions: where trips begin.
         level: the level shown.
         stacked: whether the questions stand below each other.
-
-    Returns:
-        The most arcs, the fewest trips of an arc, and one of `PAIR_FILTERS`.
     """
     view, names = TRIPS.view, regions.names_of(level)
     places: list[Any] = [st] * 4 if stacked else list(st.columns([3, 1.2, 1, 1]))
@@ -96,4 +100,3 @@ def choose_filters(regions: Regions, level: int, *, stacked: bool = False) -> tu
         use=lambda typed: TRIPS.change(view={"least": typed}),
     )
     least.show(places[3].number_input, value=None, step=1, help=least_help)
-    return view.top, view.least, view.pairs

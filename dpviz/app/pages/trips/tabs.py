@@ -23,7 +23,7 @@ from dpviz.app.components.words import (
     show_noise,
     show_table,
 )
-from dpviz.app.modes.tabs import MOST_ROWS, end_receipt, note_conversion, show_beside, show_open_tab, show_title
+from dpviz.app.modes.tabs import MOST_ROWS, end_receipt, show_beside, show_open_tab, show_title
 from dpviz.app.pages.trips.filters import toggle_region
 from dpviz.app.pages.trips.state import TripsDrawn
 from dpviz.app.session.widgets import show_error
@@ -353,7 +353,6 @@ def _show_receipt(what: TripsDrawn, truth: TripEvaluation | None, view: TripsMap
     if receipt.steps:
         show_chart(charts.receipt_by_stage(receipt))
     receipt_table(receipt)
-    note_conversion(receipt)
     end_receipt(what)
 
 

@@ -14,11 +14,10 @@ from dpviz.app.modes.contrasts import show_contrasts
 from dpviz.app.modes.family_page import TeachParts
 from dpviz.app.modes.second_run import ShownRun
 from dpviz.app.modes.teach import describe_run, draw_maps, keep_error_tops, make_scene, stamp_maps
-from dpviz.app.pages.trips.filters import choose_filters, chosen_name, chosen_region, offer_all_regions, shown_level
+from dpviz.app.pages.trips.filters import choose_filters, chosen_name, make_settings, offer_all_regions, shown_level
 from dpviz.app.pages.trips.state import TRIPS, TripsDrawn
 from dpviz.app.pages.trips.strip import make_strip
 from dpviz.app.pages.trips.tabs import show_figures, take_chosen
-from dpviz.app.session.widgets import is_dark
 from dpviz.mechanisms import TopDown
 from dpviz.publishing.dry_run import WantedError
 from dpviz.release.verdict import verdict
@@ -103,18 +102,8 @@ def _choose_marks() -> None:
 
 def _choose_view(what: TripsDrawn, level: int) -> TripsMapSettings:
     """Choose the settings that all maps share; scales are those of the public trips, those of errors are kept."""
-    looks, release = TRIPS.view, what.release
-    view = TripsMapSettings(
-        level=level,
-        marks=looks.marks,
-        top=looks.top,
-        least=looks.least,
-        pairs=looks.pairs,
-        chosen=chosen_region(release.tree.origins, level),
-        unit=what.data.unit,
-        dark=is_dark(),
-    )
-    tops = choose_public_tops(release, what.compared.true_level(level), view)
+    view = replace(make_settings(what, level), marks=TRIPS.view.marks)
+    tops = choose_public_tops(what.release, what.compared.true_level(level), view)
     names = {"error": f"error {level}", "area_error": f"area error {level}"}
     kept = keep_error_tops(TRIPS, {name: getattr(tops, part) for part, name in names.items()})
     return replace(view, tops=replace(tops, error=kept[names["error"]], area_error=kept[names["area_error"]]))
