@@ -25,6 +25,8 @@ def test_its_classes_say_which_family_they_are_of(family):
     assert all(family_of(each) is family for each in (family.counts, family.release, family.base, *family.kinds))
     assert family.layout.contents.kind == family.name
     assert {*family.usual} <= family.mechanisms.keys()
+    assert family.page.state.kind is family.page_kind
+    assert family.page_kind.family is family
 
 
 def test_only_a_family_looks_up_other_rooms_by_name():

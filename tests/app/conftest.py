@@ -63,7 +63,7 @@ def results_of_each_test():
     """No test finds results that another one made."""
     yield
     for module in filter(None, map(sys.modules.get, (f"dpviz.app.pages.{family}.page" for family in FAMILIES))):
-        module.PAGE.runs.live.shared.clear()
+        module.PAGE.runs.shared.clear()
 
 
 @pytest.fixture(autouse=True)

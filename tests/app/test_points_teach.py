@@ -346,7 +346,7 @@ def test_play_shows_a_run_that_takes_longer_than_the_page_waits_before_it_takes_
     press(app, "play")
     assert abouts(app)[-1].endswith("run 1"), "run 2 is not ready, so that the picture before it stays"
     ready.set()
-    app.session_state[PAGE.runs.live._slot].wait(60)
+    app.session_state[PAGE.runs._slot].wait(60)
     fine(app.run())
     assert abouts(app)[-1].endswith("run 2")
     assert query_of(app)["run"] == "2"

@@ -12,8 +12,8 @@ from streamlit.navigation.page import StreamlitPage
 from dpviz.app.cards.cards import Cards
 from dpviz.app.cards.expected_errors import Expected, Levels
 from dpviz.app.components.panes import Chosen
-from dpviz.app.modes.live_runs import LiveControls
-from dpviz.app.modes.second_run import ShownRun, TwoRuns
+from dpviz.app.modes.live_runs import TeachRuns
+from dpviz.app.modes.second_run import ShownRun
 from dpviz.app.modes.strip import StripParts
 from dpviz.app.session.page_state import FamilyState
 from dpviz.app.session.release import Releases
@@ -140,7 +140,6 @@ class FamilyPage:
         return self.releases.page
 
     @cached_property
-    def runs(self) -> TwoRuns:
+    def runs(self) -> TeachRuns:
         """The runs of Teach."""
-        live = LiveControls(page_state=self.state, weigh=self.weigh, room=self.room)
-        return TwoRuns(live=live, releases=self.releases)
+        return TeachRuns(releases=self.releases, weigh=self.weigh, room=self.room)

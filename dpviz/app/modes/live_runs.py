@@ -1,9 +1,10 @@
-"""What pages that follow their controls share: the wait for a run, its progress, the next run, playing runs, and undo."""
+"""The runs of Teach, which follow the controls: the wait for a run, its progress, the next run, playing runs, and undo."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -11,10 +12,13 @@ import streamlit as st
 from dpviz.app.jobs.live import FEWEST, LiveRuns, Work
 from dpviz.app.jobs.results import Results
 from dpviz.app.modes.header import present_button
+from dpviz.app.modes.second_run import ShownRun
 from dpviz.app.server.class_limits import PATIENCE_OF_CLASS, TICK_OF_CLASS, in_class, room_of_session
 from dpviz.app.session.cached import keeper
 from dpviz.app.session.page_state import FamilyState
-from dpviz.app.session.widgets import carry_out, show_error
+from dpviz.app.session.release import Releases
+from dpviz.app.session.widgets import carry_out, newest_result, result_slot, show_error
+from dpviz.app.state.draft import Draft
 from dpviz.app.state.page import Page
 from dpviz.app.state.run import Run
 from dpviz.view.escape import html
@@ -30,17 +34,17 @@ def _with_next_seeds(page: Page) -> dict[str, tuple[Run, ...]]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LiveControls:
-    """The controls of one page's runs.
+class TeachRuns:
+    """The runs of one page in Teach, and their controls.
 
     Attributes:
-        page_state: state of the page.
+        releases: makes them.
         weigh: returns the size of a result.
         room: the largest size of all results that a session keeps; less in a class.
         shared: results on bundled samples, which all sessions share: the same size of them is kept for all.
     """
 
-    page_state: FamilyState
+    releases: Releases[Any, Any, Any]
     weigh: Callable[[Any], float]
     room: float
     shared: Results = field(init=False)
@@ -48,27 +52,70 @@ class LiveControls:
     def __post_init__(self) -> None:
         object.__setattr__(self, "shared", Results(self.room, self.weigh, FEWEST))
 
-    def runs(self) -> LiveRuns:
+    @property
+    def _state(self) -> FamilyState:
+        return self.releases.page
+
+    def of_session(self) -> LiveRuns:
         """Return the runs of this session."""
         if self._slot not in st.session_state:
-            st.session_state[self._slot] = LiveRuns(room_of_session(self.room), self.weigh, self.page_state.key)
+            st.session_state[self._slot] = LiveRuns(room_of_session(self.room), self.weigh, self._state.key)
         return st.session_state[self._slot]  # type: ignore[no-any-return]
 
-    def follow(self, works: Mapping[Hashable, Work], *, bundled: bool) -> LiveRuns:
-        """Ask for results and wait a little for them; the session keeps the job. A newer event ends this run of the page while it waits.
+    def follow(self, data: Any, *, fits: bool) -> tuple[ShownRun | None, list[Hashable]]:
+        """Follow the controls.
 
         Args:
-            works: what makes the result of each question; empty to end what runs.
-            bundled: whether the data are a bundled sample, so that all sessions may share the results.
+            data: public data; all sessions share the results on bundled samples.
+            fits: whether all controls hold choices that fit; if not, what runs is ended, and the last runs stay.
+
+        Returns:
+            The runs of the present settings, or the last ones on the same frame, None while there are none; and the questions that the
+            page asks, for `show_status`.
         """
-        runs = self.runs()
-        runs.ask(works, self.shared if bundled else None)
+        play_next = st.container()  # before the maps, so that nothing below it moves
+        page = self._state.page
+        wanted = [page.draft.of_run(index) for index in ((0, 1) if page.shows_second else (0,))]
+        works: dict[Hashable, Work] = {_question_of(data, each): partial(self.releases.run, data, each) for each in wanted} if fits else {}
+        runs = self._wait_for(works, self.shared if data.bundled else None)
+        results = [result for question in works if (result := runs.result(question)) is not None]
+        if not works or len(results) < len(works):
+            return self._find_last(data), list(works)
+        with play_next:
+            self._play_on()
+        return self._take(results), list(works)
+
+    def _wait_for(self, works: Mapping[Hashable, Work], shared: Results | None) -> LiveRuns:
+        """Ask for results and wait a little for them; the session keeps the job. A newer event ends this run of the page while it waits."""
+        runs = self.of_session()
+        runs.ask(works, shared)
         if (run := runs.running) is not None:
             keeper().take(run)
         while (run := runs.running) is not None and run.seconds < in_class(PATIENCE, PATIENCE_OF_CLASS):
             runs.wait(in_class(0.03, 0.1))
-            st.session_state.get(self.page_state.key)  # Streamlit ends the script here if a newer event has arrived
+            st.session_state.get(self._state.key)  # Streamlit ends the script here if a newer event has arrived
         return runs
+
+    def _take(self, results: list[Any]) -> ShownRun:
+        """Keep new results; two runs with the same settings are one result."""
+        first, second, before = self._slots
+        last = newest_result(first)
+        if last is not results[0]:
+            st.session_state[before] = last
+            result_slot(first).append(results[0])
+        other = None
+        if self._state.page.shows_second:
+            other = results[-1]
+            result_slot(second).append(other)
+        return ShownRun(first=results[0], second=other, before=st.session_state.get(before), fresh=True)
+
+    def _find_last(self, data: Any) -> ShownRun | None:
+        first, second, before = self._slots
+        needs_second = self._state.page.shows_second
+        last, other = newest_result(first), newest_result(second) if needs_second else None
+        if last is None or last.data.counts.frame != data.counts.frame or (needs_second and other is None):
+            return None
+        return ShownRun(first=last, second=other, before=st.session_state.get(before), fresh=False)
 
     def show_status(self, questions: list[Hashable], idle: str, also: Callable[[], object] | None = None) -> None:
         """Show in a row of fixed height what `show_progress` shows, or else a text, so that nothing below it moves.
@@ -90,7 +137,7 @@ class LiveControls:
 
         While runs are played, a run that takes longer is no news: the text for no run stays.
         """
-        runs = self.runs()
+        runs = self.of_session()
         refusals = [refusal for question in questions if (refusal := runs.refusal(question))]
         if refusals:
             show_error(refusals[0])
@@ -105,7 +152,7 @@ class LiveControls:
         return True
 
     def _tick(self, idle: str) -> None:
-        run = self.runs().running
+        run = self.of_session().running
         if run is None:
             st.rerun()
         if self._left_to_play > 0:
@@ -115,23 +162,23 @@ class LiveControls:
             text = f"Running for {run.seconds:.1f} s; the maps show the settings before ..."
             st.progress(min(0.95, run.seconds / (run.seconds + 2)), text, width="stretch")
             if st.button("Stop", key="stop run"):
-                self.runs().stop()
+                self.of_session().stop()
                 st.rerun()
 
-    def play(self) -> None:
+    def _play_on(self) -> None:
         """While runs are played, take the next one about a second after the last one is shown; call it once that is ready."""
         if self._left_to_play > 0:
             with st.container(key="play next"):
-                st.fragment(self._play_next, run_every=in_class(PLAY_TICK, TICK_OF_CLASS))(self.page_state.draft.run.seed)
+                st.fragment(self._play_next, run_every=in_class(PLAY_TICK, TICK_OF_CLASS))(self._state.draft.run.seed)
 
     def _play_next(self, shown_run: int) -> None:
-        if self._left_to_play <= 0 or self.page_state.draft.run.seed != shown_run or self.runs().running is not None:
+        if self._left_to_play <= 0 or self._state.draft.run.seed != shown_run or self.of_session().running is not None:
             return
         if st.session_state.pop(self._pause, None) != shown_run:  # the first call comes at once: the picture stays for one tick
             st.session_state[self._pause] = shown_run
             return
         st.session_state[self._play] = self._left_to_play - 1
-        self.page_state.change_for_good(draft=_with_next_seeds(self.page_state.page))
+        self._state.change_for_good(draft=_with_next_seeds(self._state.page))
         st.rerun()
 
     def show_buttons(self) -> None:
@@ -141,17 +188,17 @@ class LiveControls:
         label = f"Stop ({left:d})" if left > 0 else "Play"
         played = f"{PLAYED} runs in turn: what stays is the data, what moves is noise."
         st.button(label, key="play", help=played, on_click=carry_out(self._switch_play))
-        state = self.page_state
+        state = self._state
         st.button("Undo", key="undo", on_click=carry_out(self._undo), disabled=not state.can_undo, help="Take the last change back.")
         present_button(state)
 
     def _undo(self) -> None:
         """Take the last change back, and end playing."""
         st.session_state[self._play] = 0
-        self.page_state.undo()
+        self._state.undo()
 
     def _run_again(self) -> None:
-        self.page_state.change(draft=_with_next_seeds(self.page_state.page))
+        self._state.change(draft=_with_next_seeds(self._state.page))
 
     def _switch_play(self) -> None:
         """Start or stop playing; *Undo* then goes back to the run before all that were played."""
@@ -162,17 +209,30 @@ class LiveControls:
         st.session_state[self._play] = PLAYED - 1
 
     @property
+    def _slots(self) -> tuple[str, str, str]:
+        return f"{self._state.key} first run", f"{self._state.key} second run", f"{self._state.key} run before"
+
+    @property
     def _slot(self) -> str:
-        return f"live runs {self.page_state.key}"
+        return f"live runs {self._state.key}"
 
     @property
     def _play(self) -> str:
-        return f"runs to play {self.page_state.key}"
+        return f"runs to play {self._state.key}"
 
     @property
     def _pause(self) -> str:
-        return f"play waits {self.page_state.key}"
+        return f"play waits {self._state.key}"
 
     @property
     def _left_to_play(self) -> int:
         return int(st.session_state.get(self._play, 0))
+
+
+def _question_of(data: Any, how: Draft) -> tuple[object, ...]:
+    """Return what identifies a run in Teach: data, mechanism, settings, budget and number.
+
+    The data are identified by the counts themselves, not by their content: one file can be counted in several ways.
+    """
+    mechanism = how.build()
+    return (data.counts, mechanism.key, str(mechanism.chosen()), how.budget(), how.run.seed)

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import streamlit as st
 
-from dpviz.app.modes.live_runs import LiveControls
-from dpviz.app.session.ledger import LoadedData
 from dpviz.app.session.page_state import FamilyState
-from dpviz.app.session.release import Releases
-from dpviz.app.session.widgets import carry_out, newest_result, result_slot, widget_for
+from dpviz.app.session.widgets import carry_out, widget_for
 from dpviz.app.state.draft import Draft
 from dpviz.publishing.code import CodeRun
 
@@ -43,83 +39,6 @@ class ShownRun:
     def runs(self) -> list[Any]:
         """The different runs, that of the controls first."""
         return [self.first] if self.second is None or self.second is self.first else [self.first, self.second]
-
-
-@dataclass(frozen=True, kw_only=True)
-class TwoRuns:
-    """The runs of one page.
-
-    Attributes:
-        live: the controls of its runs.
-        releases: makes them.
-    """
-
-    live: LiveControls
-    releases: Releases[Any, Any, Any]
-
-    @property
-    def _state(self) -> FamilyState:
-        return self.live.page_state
-
-    @property
-    def _slots(self) -> tuple[str, str, str]:
-        return f"{self._state.key} first run", f"{self._state.key} second run", f"{self._state.key} run before"
-
-    def follow(self, data: Any, *, fits: bool) -> tuple[ShownRun | None, list[Hashable]]:
-        """Follow the controls.
-
-        Args:
-            data: public data.
-            fits: whether all controls hold choices that fit; if not, the last runs stay.
-
-        Returns:
-            The runs of the present settings, or the last ones on the same frame, None while there are none; and the questions that the
-            page asks, for `LiveControls.show_status`.
-        """
-        play_next = st.container()  # before the maps, so that nothing below it moves
-        page = self._state.page
-        wanted = [page.draft.of_run(index) for index in ((0, 1) if page.shows_second else (0,))]
-        works: dict[Hashable, Any] = {question_of(data, each): partial(self.releases.run, data, each) for each in wanted} if fits else {}
-        runs = self.live.follow(works, bundled=data.bundled)
-        results = [result for question in works if (result := runs.result(question)) is not None]
-        if not works or len(results) < len(works):
-            return self._find_last(data), list(works)
-        with play_next:
-            self.live.play()
-        return self._take(results), list(works)
-
-    def _take(self, results: list[Any]) -> ShownRun:
-        """Keep new results; two runs with the same settings are one result."""
-        first, second, before = self._slots
-        last = newest_result(first)
-        if last is not results[0]:
-            st.session_state[before] = last
-            result_slot(first).append(results[0])
-        if self._state.page.shows_second:
-            result_slot(second).append(results[-1])
-        return ShownRun(
-            first=results[0],
-            second=results[-1] if self._state.page.shows_second else None,
-            before=st.session_state.get(before),
-            fresh=True,
-        )
-
-    def _find_last(self, data: Any) -> ShownRun | None:
-        first, second, before = self._slots
-        needs_second = self._state.page.shows_second
-        last, other = newest_result(first), newest_result(second) if needs_second else None
-        if last is None or last.data.counts.frame != data.counts.frame or (needs_second and other is None):
-            return None
-        return ShownRun(first=last, second=other, before=st.session_state.get(before), fresh=False)
-
-
-def question_of(data: LoadedData, how: Draft) -> tuple[object, ...]:
-    """Return what identifies a run in Teach: data, mechanism, settings, budget and number.
-
-    The data are identified by the counts themselves, not by their content: one file can be counted in several ways.
-    """
-    mechanism = how.build()
-    return (data.counts, mechanism.key, str(mechanism.chosen()), how.budget(), how.run.seed)
 
 
 def list_code(shown: ShownRun) -> list[CodeRun]:

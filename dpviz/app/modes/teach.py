@@ -55,11 +55,11 @@ def show_teach(page: FamilyPage, data: PageData[Any] | None, row: DeltaGenerator
     idle, also = ("", None) if shown is None else page.idle(shown)
     above, status, below = st.container(), st.container(), st.container()  # a fragment that runs by itself writes to the place it had
     with status:
-        page.runs.live.show_status(questions, idle, also)
+        page.runs.show_status(questions, idle, also)
     if shown is not None:
         _show_result(page, shown, protected, (row, above, below))
     else:
-        above.caption("The first picture is being made ..." if page.runs.live.runs().running else _NO_PICTURE)
+        above.caption("The first picture is being made ..." if page.runs.of_session().running else _NO_PICTURE)
 
 
 def _show_result(page: FamilyPage, shown: ShownRun, protected: str, places: tuple[DeltaGenerator, DeltaGenerator, DeltaGenerator]) -> None:
@@ -106,7 +106,7 @@ def _show_controls(page: FamilyPage, shown: ShownRun, parts: TeachParts, scene: 
     choose_pane(state, "left", "Left map", [*parts.kinds, SECOND])
     choose_pane(state, "shown", "Right map", list(parts.kinds))
     parts.choose()
-    page.runs.live.show_buttons()
+    page.runs.show_buttons()
     show_release_code(shown.first.data, list_code(shown))
     with st.popover("More"):
         parts.choose_more()

@@ -55,7 +55,7 @@ def import_page(page: str) -> ModuleType:
 
 
 def _prepare() -> None:
-    for family in FAMILIES.values():
+    for family in tuple(FAMILIES.values()):
         family.page.prepare()
     for page in (page for page in PAGES if not (is_class() and page in LEFT_OUT)):
         import_page(page)

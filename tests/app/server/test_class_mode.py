@@ -322,7 +322,7 @@ SAME = [
 def test_two_students_with_one_link_see_the_same_noise(a_class, page, link, slot, numbers):
     first = pages_app(page, link)
     for family in FAMILIES.values():
-        family.page.runs.live.shared.clear()  # so that the second makes its own run
+        family.page.runs.shared.clear()  # so that the second makes its own run
     second = pages_app(page, query_of(first))
     assert query_of(second) == query_of(first)
     one, other = (app.session_state[slot] for app in (first, second))
