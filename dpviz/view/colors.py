@@ -33,9 +33,11 @@ DENSITY = np.array(
 """Of densities and counts, from few to many: sand, green, teal, ink. Lightness falls for every kind of colour vision; no step is grey."""
 ERRORS = np.array([(255, 240, 232), (254, 204, 178), (246, 152, 126), (226, 92, 92), (186, 40, 78), (130, 12, 68), (74, 4, 44)])
 """Of errors without a sign, measured or expected, from small to large: rose to wine."""
-_BELOW_ZERO = np.array(
-    [(255, 214, 246), (250, 150, 236), (250, 120, 235)]
-)  # lighter than the blues of densities, so that they differ without colour vision for red
+_BELOW_ZERO = {
+    False: np.array([(255, 214, 246), (250, 150, 236), (250, 120, 235)]),
+    True: np.array([(245, 110, 225), (250, 130, 232), (250, 150, 236)]),
+}
+"""On light and on dark pages; lighter than the blues of densities, so that they differ without colour vision for red."""
 _ORANGES = np.array([(253, 208, 162), (230, 130, 50), (140, 50, 4)])
 _BLUES = np.array([(222, 235, 247), (107, 174, 214), (8, 69, 148)])
 TOP_QUANTILE = 0.995
@@ -76,7 +78,8 @@ class Scale:
         if self.kind == "marks":
             return _opaque(np.array([PAPER[self.dark], FALSE_POSITIVE, FALSE_NEGATIVE], np.float64)[values.astype(np.int64)])
         strength = np.sqrt(np.minimum(np.abs(values) / self.top, 1.0))
-        above, below = {"density": (DENSITY, _BELOW_ZERO), "error": (ERRORS, _BELOW_ZERO), "signed": (_BLUES, _ORANGES)}[self.kind]
+        above = {"density": DENSITY, "error": ERRORS, "signed": _BLUES}[self.kind]
+        below = _ORANGES if self.kind == "signed" else _BELOW_ZERO[self.dark]
         if self.dark and self.kind != "signed":
             above = above[::-1]
         mixed = np.where((values < 0)[:, None], _interpolate(below, strength), _interpolate(above, strength))
