@@ -66,7 +66,8 @@ def main() -> None:
     named = st.Page(lambda: st.switch_page(start), title="Start", url_path="start", visibility="hidden")  # the start page lives at /
     page = st.navigation([start, *opened.values(), papers, *release, help_entry, named], position="top")
     if st.session_state.get("page") != page.title:
-        st.session_state["page"], st.session_state["visit"] = page.title, st.session_state.get("visit", 0) + 1
+        st.session_state.update({"page": page.title, "visit": st.session_state.get("visit", 0) + 1, "runs of visit": 0})
+    st.session_state["runs of visit"] += 1
     title = "dpviz" if page is start else f"{page.title} - dpviz"
     st.set_page_config(page_title=title, page_icon=str(folder("assets") / "logo.svg"), layout="wide")
     st.logo(folder("assets") / "logo.svg", size="small")

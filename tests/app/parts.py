@@ -1,13 +1,20 @@
 """Pages as typed values in tests: made and changed by the names of their parts alone, whichever of draft, run and view has them."""
 
+from contextlib import suppress
 from dataclasses import fields, replace
 from fractions import Fraction
 
+from dpviz.app.cards.text_format import propose_text_format
+from dpviz.app.session.cached import digest_of, named_file
 from dpviz.app.state.draft import Draft
 from dpviz.app.state.kinds import kind_of
+from dpviz.app.state.links import read_link
 from dpviz.app.state.page import usual_page
+from dpviz.app.state.parts import Files
 from dpviz.app.state.run import Run
+from dpviz.errors import DpvizError
 from dpviz.privacy.budget import exact
+from dpviz.publishing.config import DataKeys
 
 _OF_DRAFT, _OF_RUN = ({field.name for field in fields(kind)} for kind in (Draft, Run))
 
@@ -32,6 +39,21 @@ def changed_page(page, **parts):
 
 def _typed(name, value):
     return exact(value, name) if name in ("epsilon", "delta", "rho") and value is not None else value
+
+
+def page_of_link(kind, link):
+    """The page of a link; the mode, which no link carries, is taken from it all the same."""
+    link = dict(link)
+    mode = link.pop("mode", "Teach")
+    return changed_page(read_link(kind, link), mode=mode)
+
+
+def files_with(name, content, *, mode="Curate", whom=None, **data):
+    """The answers for an uploaded file: how it seems to be written, and keys of [data] that were said."""
+    key = "trips" if "origin" in data or name.startswith("trips") else "points"
+    with suppress(DpvizError):
+        data = {**propose_text_format(named_file(name, content), name), **data}
+    return Files(data=DataKeys(**{key: name, **data}), digest=digest_of(content), whom=whom, said_in_teach=mode == "Teach")
 
 
 def run_with(family, **parts):

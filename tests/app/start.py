@@ -1,11 +1,18 @@
 """Pages without a browser: data and links to start from, and the pages as a link or an upload opens them."""
 
+from dataclasses import replace
+
 from streamlit.testing.v1 import AppTest
 
-from dpviz.app.session.cached import digest_of
-from dpviz.app.state.kinds import POINTS
-from dpviz.app.state.links import read_link
-from tests.app.parts import changed_page, page_with
+from dpviz.app.cards.text_format import propose_text_format
+from dpviz.app.pages.points.where import FRAMES
+from dpviz.app.session.cached import digest_of, named_file
+from dpviz.app.state.kinds import kind_of
+from dpviz.app.state.parts import Box, ChosenRegions, Files
+from dpviz.app.state.values import SIDES
+from dpviz.families import FAMILIES
+from dpviz.publishing.config import DataKeys
+from tests.app.parts import changed_page, files_with, page_of_link, page_with
 from tests.app.seen import good
 
 SMALL = {"sample": "gaussian_cluster", "size": "1000", "order": "6", "mechanism": "quadtree", "settings": '{"height":4}'}
@@ -41,9 +48,11 @@ def pages():
 
 def pages_app(at="points", link=CURATE, state=()):
     """All pages in one session, with what it knows from before; `go` is the navigation between them."""
-    app = AppTest.from_function(pages, default_timeout=120)
+    app, link, state = AppTest.from_function(pages, default_timeout=120), dict(link), dict(state)
+    if link.get("mode") == "Curate" and at in FAMILIES:  # no link carries the mode
+        state = {kind_of(at).key: page_of_link(kind_of(at), link)} | state
     app.query_params.update(link)
-    for key, value in {**TABS, "at": at, **dict(state)}.items():
+    for key, value in {**TABS, "at": at, **state}.items():
         app.session_state[key] = value
     return good(app.run())
 
@@ -58,18 +67,28 @@ def trips_app(link=FLIGHTS):
 
 def uploaded(content=PLACES, name="homes.csv", *, link=CURATE, frame=STATES, crs="EPSG:4326", unit="each"):
     """The Points page after an upload, with bounds, CRS and unit of privacy (None: none is chosen)."""
-    page = read_link(POINTS, link)
-    page = changed_page(page, source="upload")
-    state = {"config": page, "uploaded": (name, content), "frame": frame, "crs": crs}
-    return pages_app("points", {}, state | ({f"unit {page.draft.mode} {digest_of(content)}": unit} if unit else {}))
+    page = page_of_link(kind_of("points"), link)
+    files = files_with(name, content, mode=page.draft.mode, whom=unit, crs=crs or None)
+    page = changed_page(page, source="upload", uploaded=files, domain=box_of(frame))
+    return pages_app("points", {}, {"config": page, "uploaded": (name, content)})
+
+
+def box_of(frame):
+    """A usual rectangle as the domain; no bounds for None."""
+    bounds = FRAMES.get(frame)
+    return Box() if bounds is None else Box(**dict(zip(SIDES, bounds, strict=True)), crs="EPSG:4326", frame=frame)
 
 
 def trips_uploaded(mode="Curate", *, unit="each", **files):
     """The Trips page after an upload of regions in two levels, and of trips between them."""
-    state = {"trips config": page_with("trips", mode=mode, source="upload"), f"regions prefixes {digest_of(REGIONS)}": "1"}
-    for role, file in ({"regions": ("homes.csv", REGIONS), "trips": ("trips.csv", JOURNEYS)} | files).items():
-        state |= {f"{role} uploaded": file} | ({f"unit {role} {mode} {digest_of(file[1])}": unit} if unit else {})
-    return pages_app("trips", {}, state)
+    given = {"regions": ("homes.csv", REGIONS), "trips": ("trips.csv", JOURNEYS)} | files
+    name, regions = given["regions"]
+    parts = {"regions": ChosenRegions(file=name, levels=("id",), prefixes=(1,), digest=digest_of(regions))} if regions == REGIONS else {}
+    name, trips = given["trips"]
+    data = DataKeys(trips=name, **propose_text_format(named_file(name, trips), name))
+    answers = Files(data=data, digest=digest_of(trips), whom=unit, said_in_teach=mode == "Teach")
+    state = {"trips config": page_with("trips", mode=mode, source="upload", uploaded=answers, **parts)}
+    return pages_app("trips", {}, state | {f"{role} uploaded": file for role, file in given.items()})
 
 
 AREA_REGIONS = b"district,tract\nA,A1\nA,A2\nB,B1\nB,B2\n"
@@ -81,12 +100,10 @@ def areas_uploaded(
     mode="Curate", *, unit="each", points=VISITS, regions=AREA_REGIONS, levels=("district", "tract"), drop=False, count="none"
 ):
     """The Areas page after an upload of regions without shapes, and of records with ids of their finest regions."""
-    digest, frame = digest_of(points), digest_of(regions)
-    state = {"areas config": page_with("areas", mode=mode, source="upload")}
-    state |= {"areas regions uploaded": ("regions.csv", regions), f"areas regions levels {frame}": list(levels), "areas drop": drop}
-    state |= {"areas uploaded": ("visits.csv", points), f"areas column region {digest}": "tract"}
-    state |= {f"areas column count {digest}": count}
-    return pages_app("areas", {}, state | ({f"unit areas {mode} {digest}": unit} if unit else {}))
+    chosen = ChosenRegions(file="regions.csv", levels=tuple(levels), digest=digest_of(regions) if levels else "")
+    files = replace(files_with("visits.csv", points, mode=mode, whom=unit, region="tract", count=count), drop_bad_rows=drop)
+    state = {"areas config": page_with("areas", mode=mode, source="upload", uploaded=files, regions=chosen)}
+    return pages_app("areas", {}, state | {"areas regions uploaded": ("regions.csv", regions), "areas uploaded": ("visits.csv", points)})
 
 
 def query_of(app):

@@ -14,19 +14,19 @@ from dpviz.app.modes import strip
 from dpviz.app.pages.areas.strip import expect
 from dpviz.app.pages.areas.tabs import ASK_TAB, TAB_TITLES, style_fitness
 from dpviz.app.session.cached import digest_of
+from dpviz.app.state.parts import Box, ChosenRegions
 from dpviz.data.areas import AreaCounts
 from dpviz.mechanisms import MECHANISMS, REFERENCES, FlatAreas
 from dpviz.mechanisms import run as measure
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.publishing.config import from_tables
-from dpviz.publishing.private_data import file_stamps
 from dpviz.publishing.public_guess import RELEASED
 from dpviz.samples.areas import AREA_SAMPLES
 from dpviz.space.area_shares import areas_km2
 from dpviz.space.regions import Regions
 from dpviz.view.areas_drawing import SHOWN_AREAS
-from tests.app.parts import changed_page, page_with
+from tests.app.parts import changed_page, files_with, page_with
 from tests.app.seen import (
     account,
     captions,
@@ -37,6 +37,7 @@ from tests.app.seen import (
     good,
     infos,
     keys,
+    labelled,
     missing,
     newest,
     noised,
@@ -75,11 +76,16 @@ CURATE = STATES | {"mode": "Curate"}
 HOMES = b"lon,lat\n" + b"".join(f"{4.7 + place % 7 / 20:.2f},{45.6 + place % 5 / 20:.2f}\n".encode() for place in range(40))
 
 
-def areas_in_cells(kind, **state):
-    """The Areas page in Curate after an upload of points alone, for hexagons or squares."""
-    state = {"areas config": page_with("areas", mode="Curate", source="upload"), "areas uploaded": ("homes.csv", HOMES)} | state
-    state |= {"areas regions kind": kind, "areas crs": "EPSG:4326", f"unit areas Curate {digest_of(HOMES)}": "each"}
-    return good(pages_app("areas", {}, state))
+def in_cells(kind, **grid):
+    """A page of Areas in Curate for points alone, in hexagons or squares."""
+    files = files_with("homes.csv", HOMES, whom="each", crs="EPSG:4326")
+    parts = {"regions_from": kind, "regions": ChosenRegions(h3=(5, 7, 9), squares=(2, 4, 6)), "grid": Box(**grid)}
+    return page_with("areas", mode="Curate", source="upload", uploaded=files, **parts)
+
+
+def areas_in_cells(kind, grid=(), **state):
+    """The Areas page after an upload of points alone."""
+    return good(pages_app("areas", {}, {"areas config": in_cells(kind, **dict(grid)), "areas uploaded": ("homes.csv", HOMES)} | state))
 
 
 def dragged():
@@ -514,16 +520,15 @@ class TestCurate:
     def test_a_box_is_dragged_on_the_map_where_cells_are_made_in_one(self):
         assert asks_for_box(areas_in_cells("Squares"))
         app = AppTest.from_function(dragged)
-        app.session_state["areas regions kind"], app.session_state["areas grid place"] = "Squares", "Lyon"
-        state = good(app.run()).session_state
-        assert [state[f"areas grid {name}"] for name in ("west", "south", "east", "north")] == [4.6, 45.5, 5.1, 46.0]
-        assert (state["areas grid crs"], state["areas grid place"]) == ("EPSG:4326", "")
+        app.session_state["areas config"] = in_cells("Squares", place="Lyon")
+        grid = good(app.run()).session_state["areas config"].draft.grid
+        assert grid == Box(west=4.6, south=45.5, east=5.1, north=46.0, crs="EPSG:4326")
         assert not asks_for_box(areas_app(CURATE))
 
     def test_hexagons_cover_public_polygons_never_the_private_file(self):
         pytest.importorskip("h3")
         town = b'name,geometry\ntown,"POLYGON ((4.6 45.5, 5 45.5, 5 46, 4.6 45.5))"\n'
-        app = areas_in_cells("Hexagons", **{"areas outline uploaded": ("town.csv", town), "areas outline crs": "EPSG:4326"})
+        app = areas_in_cells("Hexagons", {"crs": "EPSG:4326"}, **{"areas outline uploaded": ("town.csv", town)})
         app = fine(app.text_input(key="areas h3").set_value("4 5").run())
         assert "of level resolution 5" in captions(app)
         assert "The hexagons cover the polygons of town.csv" in captions(app)
@@ -539,19 +544,17 @@ class TestCurate:
 
     def test_without_the_package_h3_one_sentence_says_what_to_install(self, monkeypatch):
         monkeypatch.setitem(sys.modules, "h3", None)
-        app = areas_in_cells(
-            "Hexagons", **{"areas grid west": 4.6, "areas grid east": 5.1, "areas grid south": 45.5, "areas grid north": 46.0}
-        )
+        app = areas_in_cells("Hexagons", {"west": 4.6, "east": 5.1, "south": 45.5, "north": 46.0})
         assert errors(app).count("H3 cells need the package h3") == 1
 
     def test_a_file_named_by_its_path_is_counted(self, tmp_path):
         path = tmp_path / "visits.csv"
         path.write_bytes(VISITS)
-        digest = digest_of(repr(file_stamps((path,))).encode())
-        state = {"areas config": page_with("areas", mode="Curate", source="path"), "areas path": str(path)}
-        state |= {"areas regions uploaded": ("regions.csv", AREA_REGIONS), f"areas regions levels {digest_of(AREA_REGIONS)}": ["tract"]}
-        state |= {f"areas column region {digest}": "tract", f"areas column count {digest}": "none"}
-        state |= {f"unit areas Curate {digest}": "each"}
-        app = fine(press_draw(fine(pages_app("areas", {}, state))))
+        regions = ChosenRegions(file="regions.csv", levels=("tract",), digest=digest_of(AREA_REGIONS))
+        page = page_with("areas", mode="Curate", source="path", path=str(path), regions=regions)
+        app = good(pages_app("areas", {}, {"areas config": page, "areas regions uploaded": ("regions.csv", AREA_REGIONS)}))
+        good(labelled(app.selectbox, "Ids of the finest regions").set_value("tract").run())
+        good(labelled(app.selectbox, "How many records does a row stand for?").set_value("none").run())
+        app = fine(press_draw(protect(app)))
         assert areas_drawn(app).data.counts.count.sum() == 90
         assert 'dv.read_areas(\n    "' in "".join(each.value for each in app.code)

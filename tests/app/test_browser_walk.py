@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.app.browse import draw, until, visit
+from tests.app.browse import draw, go_to, until, visit
 from tests.app.test_browser_release import typed
 from tests.app.walk import ROOT
 
@@ -111,7 +111,7 @@ def other_session(chromium, address, tmp_path):
         page.reload()
         page.get_by_role("button", name="Open the map").wait_for()
         shown = walk(page)
-        page.goto(f"{address}/points?mode=Curate")
+        go_to(page, f"{address}/points?mode=Curate")
         page.get_by_text("Nothing has been spent on these data yet").or_(page.get_by_label("Name of the dataset")).first.wait_for()
         shown += [page.content(), *walk(page)]
         assert "What leaves the app." in "".join(shown)

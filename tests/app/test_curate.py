@@ -3,28 +3,31 @@
 import io
 import re
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 from unittest.mock import Mock
 
 import geopandas as gpd
 import pytest
 import shapely
+from streamlit.testing.v1 import AppTest
 
 import dpviz as dv
 from dpviz.amounts import format_decimal
-from dpviz.app.pages.points.where import find_boxes, nearest_town, take_box
+from dpviz.app.pages.points.where import find_boxes, nearest_town
 from dpviz.app.payment.release_files import Maker, check_texts
 from dpviz.app.session.saved_config import write_configuration
 from dpviz.app.state.kinds import POINTS
-from dpviz.app.state.links import read_link
+from dpviz.app.state.parts import Box, Files
 from dpviz.errors import DpvizError
 from dpviz.mechanisms import run as measure
 from dpviz.privacy.ledger import Ledger
+from dpviz.publishing.config import DataKeys
 from dpviz.publishing.kept import kept_draws
 from dpviz.publishing.public_guess import TOWNS
 from dpviz.publishing.publish import note_publication
 from dpviz.release.squares import expected_error
-from tests.app.parts import changed_page, page_with
+from tests.app.parts import change, changed_page, page_of_link, page_with
 from tests.app.release_walk import TEXTS
 from tests.app.seen import (
     as_read,
@@ -51,6 +54,7 @@ from tests.app.start import (
     REGIONS,
     STATES,
     SWAPPED,
+    box_of,
     pages_app,
     points_app,
     query_of,
@@ -244,15 +248,20 @@ def test_the_steps_on_the_first_page_of_help_name_what_is_on_the_page():
     assert [name for name in named if not any(name in each for each in seen)] == []
 
 
+def dragged():
+    from dpviz.app.pages.points.where import take_box  # noqa: PLC0415 - only this function's text runs
+
+    take_box((4.61234567, 45.5, 5.0, 45.9))
+
+
 class TestWhere:
-    def test_a_box_on_the_map_is_the_domain(self, monkeypatch):
-        state = {}
-        monkeypatch.setattr("dpviz.app.pages.points.where.st.session_state", state)
-        take_box((4.61234567, 45.5, 5.0, 45.9))
-        assert state == {"frame": "Type the bounds", "domain crs": "EPSG:4326", "west": 4.6123, "south": 45.5, "east": 5.0, "north": 45.9}
-        state["domain crs"] = "EPSG:32631"
-        take_box((4.6, 45.5, 5.0, 45.9))
-        assert 600_000 < state["west"] < state["east"] < 700_000
+    def test_a_box_on_the_map_is_the_domain(self):
+        app = AppTest.from_function(dragged)
+        domain = good(app.run()).session_state["config"].draft.domain
+        assert domain == Box(west=4.6123, south=45.5, east=5.0, north=45.9, crs="EPSG:4326")
+        change(app, "config", domain=replace(domain, crs="EPSG:32631"))
+        domain = good(app.run()).session_state["config"].draft.domain
+        assert 600_000 < domain.west < domain.east < 700_000
 
     def test_a_place_that_is_typed_gives_a_square_around_it(self):
         app = uploaded(unit=None, frame="Type the bounds", crs="")
@@ -351,7 +360,7 @@ class TestPolygons:
         assert scene(app)[0]["masked"]
         release = drawn(fine(press_draw(app))).release
         assert release.domain.share_open == pytest.approx(0.45, abs=0.02)
-        assert 'study_area = "city.geojson"' in write_configuration(drawn(app).data, dv.Quadtree(), dv.PureBudget(1), None)
+        assert 'study_area = "city.geojson"' in write_configuration(drawn(app).data, drawn(app).draft, None)
         app.select_slider(key="good level config").set_value(4)
         labelled(app.number_input, "How many records, about?").set_value(release.domain.count_open_blocks(4) * 1000)
         assert "of an average one (1,000)" in texts(good(app.run()))
@@ -360,11 +369,10 @@ class TestPolygons:
         app.session_state["outline uploaded"] = None
         assert missing(good(app.run())) == ["Choose the file of polygons again: nobody can be outside them."]
 
-    def test_a_box_that_is_dragged_meanwhile_stays(self, monkeypatch):
-        state = {"outline wanted": True}
-        monkeypatch.setattr("dpviz.app.pages.points.where.st.session_state", state)
-        take_box((4.6, 45.5, 5.0, 45.9))
-        assert "outline wanted" not in state
+    def test_a_box_that_is_dragged_meanwhile_stays(self):
+        app = AppTest.from_function(dragged)
+        app.session_state["outline wanted"] = True
+        assert "outline wanted" not in good(app.run()).session_state
 
     @pytest.mark.parametrize(
         ("content", "said"),
@@ -399,8 +407,9 @@ class TestPolygons:
     def test_a_private_file_that_is_named_by_its_path_is_refused_as_well(self, tmp_path):
         homes = b"wkt,lon,lat\n" + b'"POLYGON ((-118 34, -117 34, -117 35, -118 34))",-117.5,34.5\n' * 3
         (tmp_path / "homes.csv").write_bytes(homes)
-        config = changed_page(read_link(POINTS, CURATE), source="path")
-        app = pages_app("points", {}, {"config": config, "path": str(tmp_path / "homes.csv"), "frame": STATES, "crs": "EPSG:4326"})
+        files = Files(data=DataKeys(crs="EPSG:4326"))
+        parts = {"source": "path", "path": str(tmp_path / "homes.csv"), "by_path": files, "domain": box_of(STATES)}
+        app = pages_app("points", {}, {"config": changed_page(page_of_link(POINTS, CURATE), **parts)})
         app = choose_polygons(app, name="city.csv", content=homes)
         assert "This is the file of the private data" in errors(app)
         app = choose_polygons(app, gpd.GeoSeries([self.TOWN], crs="EPSG:4326"))

@@ -11,7 +11,7 @@ from dpviz.view.escape import markdown
 from tests.app.parts import changed_page, page_with
 from tests.app.release_walk import publish, published, write_texts
 from tests.app.seen import good, labelled
-from tests.app.start import pages_app
+from tests.app.start import STATES, box_of, pages_app
 from tests.app.test_compare_page import finished
 from tests.app.walk import go, name_dataset, open_tab, press_draw, protect, public
 from tests.hostile import LEVELS, NAMES, points_file, regions_file, trips_file
@@ -109,7 +109,7 @@ def test_compare_with_regions_of_ones_own():
     ("mode", "typed"), [("Teach", ()), rarely(("Curate", NAMES[:3])), rarely(("Curate", NAMES))], ids=["Teach", "some", "all"]
 )
 def test_columns_and_what_is_typed_on_the_points_page(mode, typed):
-    app = pages_app("points", {}, {"config": page_with("points", mode=mode, source="upload", order=4), "frame": "Contiguous United States"})
+    app = pages_app("points", {}, {"config": page_with("points", mode=mode, source="upload", order=4, domain=box_of(STATES))})
     good(app.file_uploader(key="file").set_value((f"{NAMES[0]}.csv", points_file(), "text/csv")).run())
     checked(app)
     for name in (*NAMES[:4], "EPSG:4326"):

@@ -14,14 +14,26 @@ from hypothesis import strategies as st
 import dpviz as dv
 from dpviz.__main__ import main
 from dpviz.app.session.ledger import Source
-from dpviz.app.session.saved_config import Texts, change_by, make_configuration, make_dataset
-from dpviz.app.state.changes import apply_change
 from dpviz.app.state.kinds import POINTS as POINT_PAGE
 from dpviz.app.state.kinds import TRIPS as TRIP_PAGE
 from dpviz.app.state.page import usual_page
+from dpviz.app.state.run import convert_to_currency
+from dpviz.app.state.toml import read_toml, write_toml
 from dpviz.mechanisms import MECHANISMS
+from dpviz.privacy.accounts import amount_of
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
-from dpviz.publishing.config import DataPart, DomainPart, from_tables, to_toml
+from dpviz.publishing.config import (
+    BudgetPart,
+    DataPart,
+    DatasetPart,
+    DomainPart,
+    MechanismPart,
+    OutputPart,
+    PublicationPart,
+    ReleaseConfig,
+    from_tables,
+    to_toml,
+)
 from dpviz.space.domain import Domain
 from tests.app.components.test_code import blocks
 from tests.app.seen import captions, errors, fine, good, labelled, missing
@@ -151,17 +163,22 @@ def test_every_mechanism_and_budget_comes_back(mechanisms, kind, source, data):
     epsilon, delta = data.draw(AMOUNTS), data.draw(DELTAS)
     budget = ApproxBudget(epsilon, delta) if mechanism.needs_delta else PureBudget(epsilon)
     cap = data.draw(st.sampled_from([None, PureBudget("1/7"), ApproxBudget("1/3", "1/300"), ZcdpBudget("1/9")]))
-    dataset, texts = make_dataset("Homes", "record" if source is HOMES else "trip", cap), Texts(words=data.draw(WORDS))
-    text = to_toml(make_configuration(source, mechanism, budget, dataset, texts))
-    config = from_tables(tomllib.loads(text), asks_unit=True)
-    usual = usual_page(kind)
-    draft = apply_change(usual, change_by(config, usual)).draft
-    draft = replace(draft, mode="Curate")
-    assert draft.build() == mechanism
-    again = make_configuration(
-        source, draft.build(), draft.budget(), config.dataset, Texts(words={name: getattr(config.publication, name) for name in TEXTS})
+    caps = {} if cap is None else {f"cap_{name}": value for name, value in amount_of(cap).items()}
+    words = data.draw(WORDS)
+    config = ReleaseConfig(
+        data=source.data_part,
+        domain=source.domain,
+        mechanism=MechanismPart(key=mechanism.key, settings=mechanism.non_defaults()),
+        budget=BudgetPart.of(convert_to_currency(mechanism, budget, cap)),
+        dataset=DatasetPart(name="Homes", unit="record" if source is HOMES else "trip", **caps),
+        publication=PublicationPart(**words | {"name": words["name"] or "Homes"}),
+        output=OutputPart(folder="release"),
     )
-    assert to_toml(again) == text
+    text = to_toml(config)
+    usual = usual_page(kind)
+    page = read_toml(text.encode(), replace(usual, draft=replace(usual.draft, mode="Curate")))
+    assert page.draft.build() == mechanism
+    assert write_toml(page) == text
 
 
 PERSONS = {"person": "who", "contributions": 10}

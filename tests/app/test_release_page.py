@@ -11,6 +11,7 @@ import dpviz as dv
 from dpviz.app.pages.points import state
 from dpviz.app.pages.release import check_texts
 from dpviz.app.payment.release_files import Maker
+from dpviz.app.state.kinds import KINDS
 from dpviz.errors import DpvizError, SettingError
 from dpviz.mechanisms import RegionTree
 from dpviz.privacy.budget import PureBudget
@@ -21,7 +22,7 @@ from dpviz.publishing.private_data import fingerprints_of
 from dpviz.publishing.publish import draw, note_publication
 from dpviz.release.manifest import TRUST_MODEL
 from dpviz.release.trip_release import TripRelease
-from tests.app.parts import page_with
+from tests.app.parts import page_of_link, page_with
 from tests.app.release_walk import TEXTS, at_release, choose_paid, kept, publish, published, read_back, write_texts
 from tests.app.seen import account, as_read, captions, entries, errors, fine, good, infos, keys, labelled, scene, texts, warnings
 from tests.app.start import CURATE, CURATE_TRIPS, SMALL, pages_app, points_app
@@ -65,8 +66,7 @@ class TestWhatCanBeChosen:
 
     def test_draws_of_both_pages_are_listed_newest_first(self):
         app = fine(press_draw(points_app(CURATE)))
-        app.query_params.clear()
-        app.query_params.update(CURATE_TRIPS)
+        app.session_state["trips config"] = page_of_link(KINDS["trips"], CURATE_TRIPS)
         fine(press_draw(go(app, "trips")))
         first, second = choose_paid(fine(go(app, "release"))).selectbox(key="release draw").options
         assert "TopDown (InfTDA), ε 1, δ 1e-8, Sample us_flights" in first

@@ -22,7 +22,7 @@ def saved(app, key="config"):
     data, how = app.session_state[f"loaded {key}"]
     known = Ledger().find_by_fingerprints(data.fingerprints)
     funding = Funding(name=known.name, cap=None, account=known, problem=None)
-    return write_configuration(data, how.build(), how.budget(), funding).replace('curator = ""', 'curator = "City office"')
+    return write_configuration(data, how, funding).replace('curator = ""', 'curator = "City office"')
 
 
 def released(text, folder, capsys):
@@ -70,6 +70,6 @@ def test_a_reference_has_none():
 
 def test_in_teach_the_cap_is_left_to_the_curator():
     data, how = points_app(CURATE).session_state["loaded config"]
-    config = from_tables(tomllib.loads(write_configuration(data, how.build(), how.budget(), None)))
+    config = from_tables(tomllib.loads(write_configuration(data, how, None)))
     assert config.dataset.cap() is None
     assert config.publication.curator == ""

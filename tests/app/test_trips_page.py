@@ -12,7 +12,6 @@ from dpviz.app.components.panes import Chosen
 from dpviz.app.pages.trips import tabs
 from dpviz.app.pages.trips.tabs import TAB_TITLES
 from dpviz.app.session import cached
-from dpviz.app.session.cached import digest_of
 from dpviz.app.state.kinds import TRIPS
 from dpviz.app.state.links import read_link
 from dpviz.errors import SettingError
@@ -37,7 +36,7 @@ from tests.app.seen import (
     texts,
     trips_drawn,
 )
-from tests.app.start import CURATE_TRIPS, FLIGHTS, REGIONS, query_of, trips_app, trips_uploaded
+from tests.app.start import CURATE_TRIPS, FLIGHTS, query_of, trips_app, trips_uploaded
 from tests.app.test_points_page import PUBLIC_FIGURES
 from tests.app.walk import open_tab, press_draw, public, truth_switch
 from tests.often import often
@@ -351,14 +350,14 @@ class TestControls:
     def test_regions_are_never_the_private_file(self):
         both = b"origin,dest\nA1,B1\nB1,A1\n"  # the regions that have trips
         app = trips_uploaded(regions=("regions.csv", both), trips=("trips.csv", both))
-        app.session_state[f"regions levels {digest_of(both)}"] = ["origin"]
-        assert "This is the file of the private data" in errors(good(app.run()))
+        good(labelled(app.multiselect, "Columns of ids, coarsest level first").set_value(["origin"]).run())
+        assert "This is the file of the private data" in errors(app)
 
     def test_uploads_may_end_in_a_hierarchy_of_their_own(self):
         ends = b"id,lat,lon\n1,50.5,8.2\n2,51.5,9.5\n3,52,9\n"
         app = trips_uploaded("Teach", ends=("works.csv", ends), trips=("trips.csv", b"origin,dest,count\nA1,1,500\nA1,3,40\nB1,2,900\n"))
-        app.session_state[f"regions prefixes {cached.digest_of(REGIONS)}"] = ""
-        app.session_state["trips apart"] = True
+        good(labelled(app.text_input, "Group by the first characters of the id").set_value("").run())
+        good(app.toggle(key="trips apart").set_value(True).run())
         fine(press_draw(fine(public(good(app.run())).set_value(True).run())))
         release = trips_drawn(app).release
         assert release.tree.size(2) == 9

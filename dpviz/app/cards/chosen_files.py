@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
 import streamlit as st
 
-from dpviz.app.cards import opened_config
 from dpviz.app.cards.cards import DATA, Cards
+from dpviz.app.cards.columns import say_lacking
+from dpviz.app.cards.opened_config import say_other_files
 from dpviz.app.cards.path_files import COUNT_COPIES, count_by_path, path_files
-from dpviz.app.cards.text_format import choose_text_format
+from dpviz.app.cards.text_format import choose_text_format, propose_text_format
 from dpviz.app.cards.unit import show_left_out
 from dpviz.app.session import cached
 from dpviz.app.session.advice import advise_in_app
@@ -20,16 +21,17 @@ from dpviz.app.session.ledger import Source
 from dpviz.app.session.page_data import PageData
 from dpviz.app.session.page_state import FamilyState
 from dpviz.app.session.widgets import show_error
+from dpviz.app.state.answers import fit_columns, names_files, take_files
 from dpviz.app.state.values import CURATE
 from dpviz.data.reading.safety import DEFAULT_LIMITS, read_checked
 from dpviz.data.reading.sources import FoundFiles, find_files
 from dpviz.errors import DpvizError, InputError
-from dpviz.publishing.config import DataPart
 from dpviz.publishing.private_data import CountRequest, OpenedData, left_out
 from dpviz.view.escape import markdown
 
 About = TypeVar("About")
 Frame = TypeVar("Frame")
+_KEYS = {"record": "points", "trip": "trips"}  # key of [data] that names the files, by what a row is
 _PRIVATE = (
     "This is the file of the private data, and regions that are taken from it would tell where its records lie: choose a public file."
 )
@@ -42,8 +44,7 @@ class ChosenFiles(Generic[About, Frame]):
     Attributes:
         about: what the headers of the files say.
         digest: identifies the files in the keys of widgets.
-        part: fields of a saved configuration that name the files: points or trips, and for files by path the engine.
-        opened: the table [data] of an opened configuration, if it is for these files.
+        path: of the files, or the name of an upload.
         count: counts the files in a public frame with the given options; returns None while the count is not finished.
         content: returns a digest of the content, from the counted data.
         found: returns the files themselves.
@@ -52,8 +53,7 @@ class ChosenFiles(Generic[About, Frame]):
 
     about: About
     digest: str
-    part: dict[str, Any]
-    opened: DataPart | None
+    path: str
     count: Callable[[Frame, cached.Options], OpenedData | None]
     content: Callable[[OpenedData], str]
     found: Callable[[], FoundFiles]
@@ -66,8 +66,6 @@ class FileKind(Generic[About, Frame]):
 
     Attributes:
         page: state of the page.
-        kind: of its configurations: "points", "trips" or "areas".
-        field: of a saved configuration that names the files: "points" or "trips".
         describe_upload: describes an upload from its digest, name, bytes and how it is written.
         describe: describes files that were found.
         frame_of: returns the public frame as engines take it.
@@ -77,8 +75,6 @@ class FileKind(Generic[About, Frame]):
     """
 
     page: FamilyState
-    kind: str
-    field: str
     describe_upload: Callable[[str, str, bytes, cached.Options], About]
     describe: Callable[[FoundFiles], About]
     frame_of: Callable[[Frame], Any]
@@ -89,10 +85,10 @@ class FileKind(Generic[About, Frame]):
 
 def read_upload(kind: FileKind[About, Frame], name: str, body: bytes, cards: Cards) -> ChosenFiles[About, Frame] | None:
     """Return an uploaded file by its name and bytes; None until it is confirmed how it is written."""
-    digest = cached.digest_of(body)
-    key = f"{kind.page.prefix}{digest}"
-    opened = opened_config.fill_in_upload(kind.kind, name, digest, key)
-    text_format = choose_text_format(cached.named_file(name, body), name, key, cards)
+    page, digest = kind.page, cached.digest_of(body)
+    page.keep_files(take_files(page.draft, name, digest, lambda: propose_text_format(cached.named_file(name, body), name)))
+    say_other_files(page, name)
+    text_format = choose_text_format(page, cached.named_file(name, body), name, f"{page.prefix}{digest}", cards)
     if text_format is None:
         return None
     written = tuple(text_format.declarations().items())
@@ -100,8 +96,7 @@ def read_upload(kind: FileKind[About, Frame], name: str, body: bytes, cards: Car
     return ChosenFiles(
         about=kind.describe_upload(digest, name, body, written),
         digest=digest,
-        part={kind.field: name},
-        opened=opened,
+        path=name,
         count=lambda frame, options: cached.count_upload(digest, name, body, kind.key_of(frame), kind.frame_of(frame), options),
         content=lambda _: digest,
         found=lambda: find_files(cached.named_file(name, body), text_format),
@@ -122,7 +117,7 @@ def choose_files(
 def _choose_paths(kind: FileKind[About, Frame], cards: Cards) -> ChosenFiles[About, Frame] | None:
     """Ask for the path of files; None until files are found there."""
     prefix = kind.page.prefix
-    files = path_files(prefix, kind.kind, cards)
+    files = path_files(kind.page, cards)
     if files is None:
         return None
     copies = {"copies": True} if files.copies else {}
@@ -136,8 +131,7 @@ def _choose_paths(kind: FileKind[About, Frame], cards: Cards) -> ChosenFiles[Abo
     return ChosenFiles(
         about=kind.describe(files.found),
         digest=files.digest,
-        part={kind.field: files.written, "engine": files.engine, **copies},
-        opened=files.opened,
+        path=files.path,
         count=count,
         content=files.content,
         found=lambda: files.found,
@@ -165,6 +159,14 @@ def refuse_as_regions(chosen: ChosenFiles[Any, Any], role: str) -> None:
     kept = st.session_state.get(f"{role} uploaded")
     if kept is not None and is_among(chosen, cached.digest_of(kept[1]), len(kept[1])):
         raise InputError(_PRIVATE)
+
+
+def take_columns(page: FamilyState, chosen: ChosenFiles[Any, Any], found: Mapping[str, Any]) -> None:
+    """Keep what is found of columns, by key of [data], where nothing is said; say which ones an opened configuration names in vain."""
+    columns = chosen.about.columns
+    header = cached.digest_of(repr((tuple(columns), chosen.written)).encode())
+    page.keep_files(fit_columns(page.draft, columns, header, found))
+    say_lacking(page, columns)
 
 
 def _ignore(_: str) -> None:
@@ -230,8 +232,11 @@ def data_of_files(
         more: what the data of the page have beside that.
         frame: the parts of a configuration that say what the public frame is.
     """
-    asks_for_crs = getattr(chosen.about, "needs_crs", True)  # the page of trips always asks
-    part = opened_config.with_kept({**chosen.part, **options}, chosen.opened, asks_for_crs=asks_for_crs)
+    draft = kind.page.draft
+    named, typed = names_files(draft, chosen.path), options.get("crs")
+    part = draft.files.checked(draft.kind, draft.mode)
+    where: dict[str, Any] = {} if named else {_KEYS[draft.kind.family.noun]: chosen.path}
+    part = replace(part, crs=typed or (part.crs if named else None), **where)
     data = make(
         counts=opened.data,
         digest=chosen.content(opened),
@@ -242,5 +247,5 @@ def data_of_files(
         **more,
     )
     notes = (left_out(opened.data), *getattr(opened.data, "notes", ()))
-    show_left_out(data, notes, private=kind.page.draft.mode == CURATE)
+    show_left_out(data, notes, private=draft.mode == CURATE)
     return data

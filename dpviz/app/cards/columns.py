@@ -1,22 +1,23 @@
-"""Which columns of a file are read. What an opened configuration names is preset, or else what the registry of columns finds."""
+"""Which columns of a file are read: what an opened configuration names, or else what the registry of columns finds, until it is changed."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import streamlit as st
 
 from dpviz.app.cards.cards import DATA, Cards
-from dpviz.app.session.saved_config import NONE
-from dpviz.app.session.widgets import carry_out
+from dpviz.app.session.page_state import FamilyState
+from dpviz.app.session.widgets import widget_for
+from dpviz.app.state.answers import lacking_columns
 from dpviz.data.columns import join_pairs
 from dpviz.data.reading.points import PointsFile
 from dpviz.data.reading.trips import TripsFile
-from dpviz.data.roles import NO_COUNT, Pair, quote_unread, say_each_row, say_ten_millionths
+from dpviz.data.roles import NO_COUNT, Pair, quote_unread, say_each_row, say_ten_millionths, says_none
 from dpviz.view.escape import markdown
 
+NONE = "(none)"
 _AXES = {"x": "Longitude or easting", "y": "Latitude or northing"}
 _NO_PLACE = (
     "Choose the columns of longitude and latitude, or of easting and northing, under Columns on the left. A column with both in one cell"
@@ -24,57 +25,54 @@ _NO_PLACE = (
 )
 
 
-def keep_known(key: str, columns: Sequence[str], named: str | None) -> None:
-    """Say which column of an opened configuration a file lacks, and go back to what is preset.
-
-    Args:
-        key: key of the widget.
-        columns: of the file.
-        named: the column that is chosen; None if there is none.
-    """
-    if named is not None and named not in columns and key in st.session_state:
-        del st.session_state[key]
-        st.caption(f":orange[The opened configuration names a column {markdown(named)}, which this file does not have.]")
+def say_lacking(page: FamilyState, columns: Sequence[str]) -> None:
+    """Say which columns of an opened configuration its files lack."""
+    for name in lacking_columns(page.draft, columns):
+        st.caption(f":orange[The opened configuration names a column {markdown(name)}, which this file does not have.]")
 
 
-def pick(title: str, names: list[str], found: str | None, key: str, text: str | None = None) -> str | None:
-    """Ask for one column, or none; `found` is preset."""
-    keep_known(key, names, st.session_state.get(key))
-    chosen = st.selectbox(title, names, index=names.index(found) if found else 0, key=key, help=text, persist_state="session")
-    return None if chosen == NONE else chosen
+def pick(
+    title: str, names: Sequence[str], chosen: str | None, use: Callable[[str | None], object], key: str, text: str | None = None
+) -> Any:
+    """Ask for one column, which `use` keeps; none where `names` has `NONE`. Return what is chosen, None without a column."""
+    shown = chosen if chosen in names else NONE if NONE in names else None
+    widget = widget_for(key, shown, lambda name: use(None if name == NONE else name))
+    st.selectbox(title, names, None, help=text, **widget)
+    return None if shown == NONE else shown
 
 
-def ask_pair(title: str, pairs: Sequence[Pair], keys: Pair) -> None:
-    """Ask which of several pairs of columns is meant; none is preset. The answer is written into the fields of the two columns.
+def pick_of(page: FamilyState, role: str, title: str, names: Sequence[str], key: str, text: str | None = None) -> Any:
+    """Ask for the column of a role, which is a key of [data]; as of `pick`."""
+    return pick(title, names, page.part("data", role), lambda name: page.set("data", **{role: name}), key, text)
+
+
+def ask_pair(title: str, pairs: Sequence[Pair], chosen: tuple[Any, Any], use: Callable[[Pair], object], key: str) -> None:
+    """Ask which of several pairs of columns is meant; none is preset.
 
     Args:
         title: the question.
         pairs: the pairs; nothing is asked if there are none.
-        keys: keys of the two fields, which are shown below.
+        chosen: the two columns that are chosen.
+        use: keeps a pair.
+        key: of the widget.
     """
     if not pairs:
         return
-    key, chosen = f"pair {keys[0]}", tuple(st.session_state.get(each) for each in keys)
-    st.session_state[key] = next((number for number, pair in enumerate(pairs) if pair == chosen), None)
+    shown = widget_for(key, pairs.index(chosen) if chosen in pairs else None, lambda number: use(pairs[number]))
     st.radio(
         title,
         range(len(pairs)),
         None,
         format_func=lambda number: f"{markdown(pairs[number][0])} and {markdown(pairs[number][1])}",
-        key=key,
-        on_change=carry_out(partial(_take_pair, key, pairs, keys)),
+        **shown,
     )
 
 
-def _take_pair(key: str, pairs: Sequence[Pair], keys: Pair) -> None:
-    if (number := st.session_state[key]) is not None:
-        st.session_state.update(zip(keys, pairs[number], strict=True))
-
-
-def choose_count(noun: str, about: PointsFile | TripsFile, options: Mapping[str, Any], key: str) -> dict[str, str]:
+def choose_count(page: FamilyState, noun: str, about: PointsFile | TripsFile, options: Mapping[str, Any], key: str) -> dict[str, str]:
     """Ask how many records a row stands for; a column that the registry proposes is preset, and otherwise nothing.
 
     Args:
+        page: state of the page.
         noun: what a row is without an answer: "record" or "trip".
         about: the file.
         options: columns that are chosen by now.
@@ -83,20 +81,19 @@ def choose_count(noun: str, about: PointsFile | TripsFile, options: Mapping[str,
     Returns:
         The option `count`: a column, or "none" if each row is one; no option without an answer.
     """
-    used, no_answer = _columns_in(options), key in st.session_state and st.session_state[key] is None
+    used, said = _columns_in(options), page.part("data", "count")
     others = [NO_COUNT, *(name for name in about.columns if name not in used and name != NO_COUNT)]
-    if len(others) == 1 and st.session_state.get(key) is None:
+    if len(others) == 1 and said is None:
         return {}
-    keep_known(key, others, st.session_state.get(key))
-    chosen = st.selectbox(
+    chosen = NO_COUNT if says_none(said) else said if said in others else None
+    st.selectbox(
         f"How many {noun}s does a row stand for?",
         others,
-        others.index(about.count) if about.count in others and not no_answer else None,
+        None,
         format_func=lambda name: f"Each row is one {noun}" if name == NO_COUNT else name,
-        key=key,
         placeholder="Choose" if _list_unread(about, options) else f"Each row is one {noun}",
-        persist_state="session",
         help="Whole numbers in one of the columns, such as the total of a table that is added up already; or each row is one.",
+        **page.widget("data", "count", key, show=lambda _: chosen),
     )
     return {} if chosen is None else {"count": chosen}
 
@@ -136,25 +133,34 @@ def _columns_in(options: Mapping[str, Any]) -> set[Any]:
     return {name for value in options.values() for name in (value if isinstance(value, tuple) else (value,))}
 
 
-def choose_point_columns(about: PointsFile, digest: str) -> dict[str, Any]:
-    """Ask which columns of a file of points to read; those that the registry finds are preset."""
+def find_point_columns(about: PointsFile) -> dict[str, Any]:
+    """Return what the registry finds of a file of points, by key of [data]."""
+    wkt = None if about.use.open.get("x and y") or (about.x is not None and about.y is not None) else about.geometry
+    place = {"geometry": wkt, **({} if wkt else {"x": about.x, "y": about.y})}
+    return {**({} if about.has_geometry else place), "count": about.count}
+
+
+def choose_point_columns(page: FamilyState, about: PointsFile, digest: str) -> dict[str, Any]:
+    """Ask which columns of a file of points to read."""
     options: dict[str, Any] = {}
     names, pairs = [NONE, *about.columns], about.use.open.get("x and y", ())
-    ask_pair("Which columns hold the coordinates?", pairs, (f"column x {digest}", f"column y {digest}"))
+    now = page.draft.files.data
+    swap = lambda pair: page.set("data", x=pair[0], y=pair[1])  # noqa: E731
+    ask_pair("Which columns hold the coordinates?", pairs, (now.x, now.y), swap, f"pair {digest}")
     is_clear = about.has_geometry or about.geometry is not None or bool(pairs) or (about.x is not None and about.y is not None)
     with st.expander("Columns", expanded=not is_clear):
         if about.has_geometry:
             text = "Each polygon counts as one record at its centroid. Off: a file with polygons is refused."
-            options["centroids"] = st.toggle("Polygons by their centroid", key=f"centroids {digest}", persist_state="session", help=text)
+            shown = page.widget("data", "centroids", f"centroids {digest}")
+            options["centroids"] = st.toggle("Polygons by their centroid", help=text, **shown)
         else:
-            wkt = None if pairs or (about.x is not None and about.y is not None) else about.geometry
             text = "Texts such as POINT (13.4 52.5), in place of two columns of coordinates."
-            options["geometry"] = pick("Points as text (WKT)", names, wkt, f"column geometry {digest}", text)
+            options["geometry"] = pick_of(page, "geometry", "Points as text (WKT)", names, f"column geometry {digest}", text)
         if not (about.has_geometry or options["geometry"]):
             for axis, title in _AXES.items():
-                options[axis] = pick(title, names, getattr(about, axis), f"column {axis} {digest}")
+                options[axis] = pick_of(page, axis, title, names, f"column {axis} {digest}")
     options = {name: value for name, value in options.items() if value not in (None, False)}
-    return options | choose_count("record", about, options, f"column count {digest}")
+    return options | choose_count(page, "record", about, options, f"column count {digest}")
 
 
 def lacking_place(about: PointsFile, options: Mapping[str, Any]) -> str:

@@ -13,7 +13,7 @@ import streamlit as st
 from dpviz.amounts import format_decimal
 from dpviz.app.cards.cards import GOOD, Cards
 from dpviz.app.cards.public_guess import Guess, choose_guess
-from dpviz.app.components.fields import in_range, show_problem
+from dpviz.app.components.fields import Field, in_range
 from dpviz.app.components.words import amount_text
 from dpviz.app.jobs.results import Results
 from dpviz.app.session.ledger import Funding
@@ -121,14 +121,13 @@ def show_expected(
 
 
 def _choose_level(page: FamilyState, levels: Levels) -> int:
-    key, numbers = f"good level {page.key}", list(levels.names)
-    if st.session_state.get(key) not in numbers:
-        st.session_state[key] = levels.usual
+    numbers, said = list(levels.names), page.draft.guess.level
     if len(numbers) == 1:
         return numbers[0]
-    return int(
-        st.select_slider("At level", numbers, key=key, persist_state="session", format_func=lambda number: markdown(levels.names[number]))
-    )
+    level = said if said in numbers else levels.usual
+    shown = page.widget("guess", "level", f"good level {page.key}", show=lambda _: level)
+    st.select_slider("At level", numbers, format_func=lambda number: markdown(levels.names[number]), **shown)
+    return level
 
 
 def _guess_squares(frame: PrivateData, guess: Guess, level: int) -> Integers | None:
@@ -183,10 +182,12 @@ def _find_epsilon(
     page: FamilyState, frame: PrivateData, mechanism: AnyMechanism, wanted: WantedError, unit: str, left_to_spend: Fraction | None
 ) -> None:
     """Ask for a wanted error, and find the ε that it needs once that is asked for; one above what is left is not offered."""
-    key, label = f"good wanted {page.key}", f"Wanted: at most ± {unit}"
+    label = f"Wanted: at most ± {unit}"
     left, right = st.columns([3, 2], vertical_alignment="bottom")
-    error = left.number_input(label, value=None, key=key, persist_state="session", placeholder="for example 20", format="%.12g")
-    if not show_problem(key, in_range(label, 1e-6, 1e12, optional=True)(error)) or error is None:
+    within = in_range(label, 1e-6, 1e12, optional=True)
+    field = Field.of(page, "guess", "wanted", key=f"good wanted {page.key}", label=label, problem=within)
+    error = field.value
+    if not field.show(left.number_input, value=None, placeholder="for example 20", format="%.12g") or error is None:
         return
     question = replace(wanted, error=float(error))
     slot = ("epsilon", mechanism, _frame_key(frame), question)

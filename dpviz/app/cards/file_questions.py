@@ -16,10 +16,11 @@ from dpviz.app.state.values import CURATE
 from dpviz.view.escape import markdown
 
 
-def ask_whom(question: UnitQuestion, person: str | None, cards: Cards) -> dict[str, Any] | None:
+def ask_whom(page: FamilyState, question: UnitQuestion, person: str | None, cards: Cards) -> dict[str, Any] | None:
     """Ask whom a release protects, and point at a column of persons.
 
     Args:
+        page: state of the page.
         question: what is asked.
         person: the column that looks like one of persons; None if there is none.
         cards: the question stands in the first one.
@@ -28,7 +29,7 @@ def ask_whom(question: UnitQuestion, person: str | None, cards: Cards) -> dict[s
         As of `unit_controls`.
     """
     with cards.whom:
-        unit = unit_controls(question, cards)
+        unit = unit_controls(page, question, cards)
         if person is not None and "person" not in (unit or ()):
             text = f"There is a column *{markdown(person)}*: choose it above to protect persons, not {question.noun}s."
             st.caption(f":orange[{text}]")
@@ -38,7 +39,7 @@ def ask_whom(question: UnitQuestion, person: str | None, cards: Cards) -> dict[s
 def leave_out_bad_rows(page: FamilyState, fault: str) -> str:
     """Ask whether bad rows are left out; return the option `bad_rows` of a count. `fault` says what is wrong with a cell of such a row."""
     text = f"Rows with {fault} cell. Off: the file is refused if there is one."
-    drop = st.toggle("Leave out bad rows", key=f"{page.prefix}drop", persist_state="session", help=text)
+    drop = st.toggle("Leave out bad rows", help=text, **page.widget("files", "drop_bad_rows", f"{page.prefix}drop"))
     return "drop" if drop else "refuse"
 
 

@@ -10,21 +10,24 @@ from typing import Any
 
 import streamlit as st
 
-from dpviz.app.cards import opened_config
 from dpviz.app.cards.cards import Cards
-from dpviz.app.cards.text_format import choose_text_format
+from dpviz.app.cards.opened_config import offer_path
+from dpviz.app.cards.text_format import choose_text_format, propose_text_format
 from dpviz.app.jobs.counting import CountingJob, make_count_job
 from dpviz.app.jobs.job import FAILED, STOPPING
 from dpviz.app.server.class_mode import refuse_in_class
-from dpviz.app.session import cached, drafts
-from dpviz.app.session.widgets import show_error
+from dpviz.app.session import cached
+from dpviz.app.session.page_state import FamilyState
+from dpviz.app.session.widgets import carry_out, show_error
+from dpviz.app.state.answers import take_files
+from dpviz.app.state.toml import file_name
 from dpviz.data.counting.engines import AUTO, DASK, DUCKDB, ENGINES, NUMPY, choose_engine
 from dpviz.data.counting.scheduler import ADDRESS_VARIABLE, Scheduler, scheduler_of_app
 from dpviz.data.reading.formats import is_table
 from dpviz.data.reading.safety import DEFAULT_LIMITS, FORMATS, refuse_share
 from dpviz.data.reading.sources import LARGE_SHARE, TABLES, FoundFiles, find_files, list_files, memory_bytes
 from dpviz.errors import DpvizError, InputError
-from dpviz.publishing.config import DataPart
+from dpviz.families import TRIP_FAMILY
 from dpviz.publishing.private_data import CountRequest, OpenedData, count_files, file_stamps
 from dpviz.view.escape import markdown
 
@@ -54,22 +57,20 @@ class PathFiles:
     Attributes:
         found: the files.
         digest: identifies the files by their paths, sizes and times of change.
-        written: the path as a saved configuration has it.
+        path: of the files, whole.
         engine: the engine that the user chose; "auto" for the one that fits the size of the files.
         scheduler: the Dask scheduler that was set when the app was started; None for workers of this computer.
         counting: the engine that counts.
         copies: whether files count that are copies of others.
-        opened: the table [data] of an opened configuration, if it is for these files.
     """
 
     found: FoundFiles
     digest: str
-    written: str
+    path: str
     engine: str
     scheduler: Scheduler | None
     counting: str
     copies: bool
-    opened: DataPart | None
 
     def content(self, opened: OpenedData) -> str:
         """Return a digest of the files' content when they were counted."""
@@ -82,7 +83,14 @@ class PathFiles:
 
 
 def ask_for_file(
-    title: str, types: tuple[str, ...], role: str, text: str, *, when_chosen: Callable[[], object] | None = None
+    title: str,
+    types: tuple[str, ...],
+    role: str,
+    text: str,
+    *,
+    named: str | None = None,
+    what: str = "file",
+    when_chosen: Callable[[str | None], object] = lambda _: None,
 ) -> tuple[str, bytes] | None:
     """Ask for a file. Return its name and bytes; None until it is chosen.
 
@@ -91,58 +99,63 @@ def ask_for_file(
     Args:
         title: of the widget.
         types: endings of the files that may be chosen.
-        role: beginning of the keys of the widget and of what is kept.
+        role: beginning of the keys of the widget and of what is kept; "" for that of points.
         text: help of the widget.
-        when_chosen: called when a file is chosen.
+        named: name of the file that is expected: that of a draft, or of an opened configuration.
+        what: what it is, such as "file of regions".
+        when_chosen: called with the name of a file that is chosen, and with None when it is removed.
     """
     refuse_in_class("files")
-    key, slot = f"{role} file", f"{role} uploaded"
+    key, slot = f"{role} file".strip(), f"{role} uploaded".strip()
 
     def keep() -> None:
         file = st.session_state[key]
         st.session_state[slot] = None if file is None else (file.name, file.getvalue())
-        if file is not None and when_chosen is not None:
-            when_chosen()
+        when_chosen(None if file is None else file.name)
 
-    drafts.ask_again(slot)
+    def forget() -> None:
+        st.session_state[slot] = None
+        when_chosen(None)
+
+    if named and st.session_state.get(slot) is None:
+        st.caption(f":orange[Choose {markdown(file_name(named))} again: your choices were kept, the {what} was not.]")
     st.file_uploader(title, types, key=key, on_change=keep, help=text)
     kept: tuple[str, bytes] | None = st.session_state.get(slot)
     if kept is not None and st.session_state[key] is None:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.caption(f"{title}: kept from before.")
-            st.button("Forget it", key=f"{role} forget", on_click=lambda: st.session_state.update({slot: None}))
+            st.button("Forget it", key=f"{role} forget", on_click=carry_out(forget))
     return kept
 
 
-def path_files(page: str, kind: str, cards: Cards) -> PathFiles | None:
+def path_files(page: FamilyState, cards: Cards) -> PathFiles | None:
     """Ask for a path and an engine; None until there is a path.
 
     Args:
-        page: prefix of the keys of the page's widgets; may be "".
-        kind: "points", "trips" or "areas".
+        page: state of the page.
         cards: say that how the files are written is to be confirmed.
 
     Raises:
         InputError: there is no such file, the files differ, or the engine does not count them.
     """
     refuse_in_class("files, paths or engines")
-    opened_config.offer_path(kind, f"{page}path")
-    pattern = "A file, a pattern such as data/homes-*.parquet, or a folder of Parquet files."
-    text = st.text_input(
-        "Path on this computer", placeholder="for example data/homes.csv", key=f"{page}path", persist_state="session", help=pattern
-    )
+    offer_path(page)
+    pattern, example = "A file, a pattern such as data/homes-*.parquet, or a folder of Parquet files.", "for example data/homes.csv"
+    st.text_input("Path on this computer", placeholder=example, help=pattern, **page.widget("draft", "path", f"{page.prefix}path"))
+    text = page.draft.path
     if not text:
-        st.info(f"Type the path of files of {'trips' if kind == opened_config.TRIPS else 'points'} on the computer that runs this app.")
+        noun = "trips" if page.draft.kind.family is TRIP_FAMILY else "points"
+        st.info(f"Type the path of files of {noun} on the computer that runs this app.")
         return None
     refuse_share(text)
     expanded = os.path.expanduser(text)  # noqa: PTH111  (a pattern is no path)
     listed, path = list_files(expanded), str(Path(expanded).absolute())
-    first = listed[0]
-    opened_config.fill_in_format(kind, path, str(first))
-    text_format = choose_text_format(first, str(first), str(first), cards)
+    first, digest = listed[0], cached.digest_of(repr((path, file_stamps(map(Path, map(str, listed))))).encode())
+    page.keep_files(take_files(page.draft, path, digest, lambda: propose_text_format(first, str(first))))
+    text_format = choose_text_format(page, first, str(first), str(first), cards)
     if text_format is None:
         return None
-    copies = len(listed) > 1 and st.checkbox(COUNT_COPIES, key=f"copies {path}", persist_state="session", help=_COPIES_HELP)
+    copies = len(listed) > 1 and st.checkbox(COUNT_COPIES, help=_COPIES_HELP, **page.widget("data", "copies", f"copies {path}"))
     found = find_files(expanded, text_format, copies=copies)
     engine, scheduler = _engine_control(page)
     counting = choose_engine(found, engine, scheduler, DEFAULT_LIMITS)
@@ -150,19 +163,15 @@ def path_files(page: str, kind: str, cards: Cards) -> PathFiles | None:
         most = f"Engine numpy reads files of at most {DEFAULT_LIMITS.file_bytes // 2**20} MiB and {DEFAULT_LIMITS.rows:,} rows into memory."
         raise InputError(f"{most} {'Choose' if found.format in TABLES else 'Save them as Parquet or CSV for'} duckdb or dask.")
     st.caption(_engine_sentences(found, engine, counting))
-    digest = cached.digest_of(repr(file_stamps(found.paths or ())).encode())
-    part = opened_config.fill_in_path(kind, path, digest)
-    return PathFiles(
-        found=found, digest=digest, written=path, engine=engine, scheduler=scheduler, counting=counting, copies=copies, opened=part
-    )
+    return PathFiles(found=found, digest=digest, path=path, engine=engine, scheduler=scheduler, counting=counting, copies=copies)
 
 
-def _engine_control(page: str) -> tuple[str, Scheduler | None]:
+def _engine_control(page: FamilyState) -> tuple[str, Scheduler | None]:
     """Ask for the engine. The scheduler of Dask is the one that was set when the app was started: no page can name another one."""
     text = "What counts the records. All engines give the same counts; DuckDB and Dask take files of any size."
-    engine = st.selectbox(
-        "Engine", [AUTO, *ENGINES], key=f"{page}engine", format_func=lambda key: _TITLES[key], persist_state="session", help=text
-    )
+    shown = page.widget("data", "engine", f"{page.prefix}engine")
+    st.selectbox("Engine", [AUTO, *ENGINES], format_func=_TITLES.__getitem__, help=text, **shown)
+    engine = page.part("data", "engine")
     if engine != DASK:
         return engine, None
     scheduler = scheduler_of_app()

@@ -9,7 +9,7 @@ from typing import Any
 
 import streamlit as st
 
-from dpviz.app.components.fields import in_range, show_problem
+from dpviz.app.components.fields import Field, in_range
 from dpviz.app.server.class_mode import refuse_in_class
 from dpviz.app.session.page_state import FamilyState
 from dpviz.app.session.widgets import show_error
@@ -56,9 +56,10 @@ def choose_guess(page: FamilyState, frame: PrivateData, unit: str, needs_guess: 
     """
     left, right = st.columns(2, vertical_alignment="bottom")
     with left:
-        records = _choose_number(f"good records {page.key}", f"How many {unit}, about?", "a public guess")
+        records = _choose_number(page, "records", f"How many {unit}, about?", "a public guess")
     spreads = [EVEN, RELEASED] if frame.sides else [TOWNS, EVEN, RELEASED]
-    spread = str(right.selectbox("They lie", spreads, key=f"good spread {page.key}", persist_state="session"))
+    spread = said if (said := page.draft.guess.spread) in spreads else spreads[0]
+    right.selectbox("They lie", spreads, **page.widget("guess", "spread", f"good spread {page.key}", show=lambda _: spread))
     if spread == RELEASED:
         release = _choose_release(page, frame)
         if release is None:
@@ -68,7 +69,7 @@ def choose_guess(page: FamilyState, frame: PrivateData, unit: str, needs_guess: 
         if records is None:
             return Guess(records=None)
         label = "On how many pairs of the finest level, about?"
-        return Guess(records=records, pairs=_choose_number(f"good pairs {page.key}", label, "all of them"))
+        return Guess(records=records, pairs=_choose_number(page, "pairs", label, "all of them"))
     if records is not None or not needs_guess() or frame.sides:
         return Guess(records=records, spread=spread)
     domain: Any = frame.frame
@@ -78,11 +79,11 @@ def choose_guess(page: FamilyState, frame: PrivateData, unit: str, needs_guess: 
     return Guess(records=residents or USUAL_RECORDS, spread=spread)
 
 
-def _choose_number(key: str, label: str, placeholder: str) -> int | None:
+def _choose_number(page: FamilyState, part: str, label: str, placeholder: str) -> int | None:
     text = "A guess from public knowledge, not from the data. With it, errors are compared with counts."
-    number = st.number_input(label, value=None, step=1000, key=key, persist_state="session", help=text, placeholder=placeholder)
-    good = show_problem(key, in_range(label, 1, MOST_RECORDS, optional=True)(number))
-    return int(number) if number is not None and good else None
+    within = in_range(label, 1, MOST_RECORDS, optional=True)
+    field = Field.of(page, "guess", part, key=f"good {part} {page.key}", label=label, problem=within)
+    return field.value if field.show(st.number_input, value=None, step=1000, help=text, placeholder=placeholder) else None
 
 
 def _choose_release(page: FamilyState, frame: PrivateData) -> NoisyRelease | None:

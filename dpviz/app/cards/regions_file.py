@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import streamlit as st
 
-from dpviz.app.cards import opened_config
 from dpviz.app.cards.cards import DATA, Cards
-from dpviz.app.cards.columns import keep_known, pick
+from dpviz.app.cards.columns import NONE, pick
 from dpviz.app.cards.path_files import ask_for_file, upload_types
+from dpviz.app.components.fields import Field
 from dpviz.app.session import cached
-from dpviz.app.session.saved_config import NONE
+from dpviz.app.session.page_state import FamilyState
+from dpviz.app.state.answers import take_regions
+from dpviz.app.state.parts import ChosenRegions
+from dpviz.app.state.toml import file_name
 from dpviz.publishing.config import RegionsPart
 from dpviz.space.regions import Regions
 from dpviz.view.escape import markdown
+
+_NO_NUMBERS = "The numbers of characters must be whole numbers with commas between them, such as 2, 5."
 
 
 def describe_regions(regions: Regions) -> str:
@@ -42,65 +48,89 @@ def ask_for_regions(cards: Cards, file: str, noun: str, *, has_regions: bool, ha
             cards.where.caption("Shown once the file of regions is read.")
 
 
-def make_regions_part(role: str, uploaded: cached.UploadedRegions) -> RegionsPart:
-    """Describe a file of regions as a part of a configuration; `role` is the beginning of its slots."""
-    _, levels, prefix_lengths, *_, denominator = uploaded.key
-    file = st.session_state[f"{role} uploaded"][0]
-    part = RegionsPart(file=file, levels=levels, prefixes=prefix_lengths, denominator=denominator)  # type: ignore[arg-type]
-    return opened_config.with_kept_regions(part, role)
+def make_regions_part(regions: ChosenRegions) -> RegionsPart:
+    """Describe a file of regions as a part of a configuration."""
+    keys = ("file", "levels", "names", "prefixes", "denominator", "crs")
+    return RegionsPart(**{name: getattr(regions, name) for name in keys})
 
 
-def choose_regions(role: str, title: str, *, rates: bool = False) -> cached.UploadedRegions | None:
+def choose_regions(
+    page: FamilyState, role: str, title: str, *, part: str = "regions", rates: bool = False
+) -> cached.UploadedRegions | None:
     """Ask for a file of regions, the columns of its levels, and levels by prefixes of ids; None until it is chosen.
 
-    With `rates` also ask for a column of numbers by which counts are divided.
+    Args:
+        page: state of the page.
+        role: beginning of the slot of the file and of the keys of the widgets.
+        title: of the file.
+        part: of the draft that holds the answers: "regions" or "destinations".
+        rates: whether to ask for a column of numbers by which counts are divided.
     """
-    kept = ask_for_file(title, upload_types(), role, "Polygons, points or a table: a column of ids per level, or region_id and parent_id.")
+    said: ChosenRegions = getattr(page.draft, part) or ChosenRegions()
+    text = "Polygons, points or a table: a column of ids per level, or region_id and parent_id."
+    kept = ask_for_file(title, upload_types(), role, text, named=said.file, what="file of regions")
     if kept is None:
         return None
     name, body = kept
-    digest = cached.digest_of(body)
-    about, opened = cached.inspect_regions_file(digest, name, body), opened_config.fill_in_regions(role, name, digest)
-    written = ((), None) if opened is None else (tuple(opened.names.items()), opened.crs)
-    if about.nested:
-        return cached.read_regions_file(digest, name, body, (), (), *written, _choose_denominator(role, kept, ()) if rates else None)
-    key = f"{role} levels {digest}"
-    for column in st.session_state.get(key, ()):  # an opened configuration may name columns that the file does not have
-        keep_known(key, about.columns, column)
-    levels = st.multiselect(
-        "Columns of ids, coarsest level first",
-        about.columns,
-        default=about.levels or cached.propose_region_levels(digest, name, body),
-        key=key,
-        persist_state="session",
-        help="One column per level; the last one is that of the regions in the trips file.",
-    )
+    digest, config = cached.digest_of(body), page.draft.opened
+    about = cached.inspect_regions_file(digest, name, body)
+    named = None if config is None else getattr(config, part)
+    said = take_regions(said, named, name, digest, lambda: about.levels or cached.propose_region_levels(digest, name, body))
+    lost = [] if about.nested else [level for level in said.levels if level not in about.columns]
+    page.change_for_good(draft={part: replace(said, levels=tuple(level for level in said.levels if level not in lost))})
+    if named is not None and named.file is not None and (wanted := file_name(named.file)) != name:
+        st.caption(f":orange[The opened configuration is for {markdown(wanted)}: its levels are filled in once you choose it.]")
+    for column in lost:
+        st.caption(f":orange[The opened configuration names a column {markdown(column)}, which this file does not have.]")
+    levels, prefixes = ((), ()) if about.nested else _choose_levels(page, role, part, about.columns, digest)
+    if levels is None or prefixes is None:
+        return None
+    denominator = _choose_denominator(page, role, part, cached.list_region_denominators(digest, name, body), levels) if rates else None
+    said = getattr(page.draft, part)
+    return cached.read_regions_file(digest, name, body, levels, prefixes, tuple(said.names.items()), said.crs, denominator)
+
+
+def _choose_levels(
+    page: FamilyState, role: str, part: str, columns: Sequence[str], digest: str
+) -> tuple[tuple[str, ...] | None, tuple[int, ...] | None]:
+    """Ask for the columns of ids and for levels by prefixes of ids; None for what is missing or wrong."""
+    shown = page.widget(part, "levels", f"{role} levels {digest}", show=list, take=tuple)
+    text = "One column per level; the last one is that of the regions in the trips file."
+    levels: tuple[str, ...] = tuple(st.multiselect("Columns of ids, coarsest level first", columns, help=text, **shown))
     if not levels:
         st.info("Say which columns hold the ids of the regions, coarsest level first.")
-        return None
-    text = st.text_input(
-        "Group by the first characters of the id",
+        return None, None
+    label, said = "Group by the first characters of the id", page.part(part, "prefixes")
+    field = Field(
         key=f"{role} prefixes {digest}",
-        persist_state="session",
-        placeholder="for example 2, 5",
-        help="Adds coarser levels: 2 makes states out of county codes, 2, 5 states and counties out of tracts. Left empty: none.",
+        label=label,
+        value=", ".join(map(str, said)),
+        problem=lambda typed: None if read_whole_numbers(typed) is not None else _NO_NUMBERS,
+        use=lambda typed: page.set(part, prefixes=read_whole_numbers(typed)),
     )
-    parts = text.replace(",", " ").split()
-    if not all(part.isdecimal() and part.isascii() for part in parts):
-        st.error("The numbers of characters must be whole numbers with commas between them, such as 2, 5.")
-        return None
-    prefix_lengths = tuple(int(part) for part in parts)
-    denominator = _choose_denominator(role, kept, levels) if rates else None
-    return cached.read_regions_file(digest, name, body, tuple(levels), prefix_lengths, *written, denominator)
+    text = "Adds coarser levels: 2 makes states out of county codes, 2, 5 states and counties out of tracts. Left empty: none."
+    return levels, said if field.show(st.text_input, placeholder="for example 2, 5", help=text) else None
 
 
-def _choose_denominator(role: str, kept: tuple[str, bytes], levels: Sequence[str]) -> str | None:
+def read_whole_numbers(typed: str | None) -> tuple[int, ...] | None:
+    """Return whole numbers with commas or spaces between them; None if there is something else.
+
+    >>> read_whole_numbers("2, 5"), read_whole_numbers(""), read_whole_numbers("2.5")
+    ((2, 5), (), None)
+    """
+    parts = (typed or "").replace(",", " ").split()
+    return tuple(map(int, parts)) if all(part.isdecimal() and part.isascii() for part in parts) else None
+
+
+def _choose_denominator(page: FamilyState, role: str, part: str, found: Sequence[str], levels: Sequence[str]) -> str | None:
     """Ask for the column by which counts are divided to rates; none if the file has no other numbers than ids."""
-    name, body = kept
-    digest = cached.digest_of(body)
-    columns = [column for column in cached.list_region_denominators(digest, name, body) if column not in levels]
-    key = f"{role} denominator {digest}"
-    if not columns and key not in st.session_state:
+    said: ChosenRegions = getattr(page.draft, part)
+    columns = [column for column in found if column not in levels]
+    if not columns and said.denominator is None:
         return None
-    help_text = "A public number of each region, such as its residents: maps and releases have rates per 1,000. No record enters."
-    return pick("Rates per 1,000 of", [NONE, *columns], None, key, help_text)
+    text = "A public number of each region, such as its residents: maps and releases have rates per 1,000. No record enters."
+    key = f"{role} denominator {said.digest}"
+    chosen: str | None = pick(
+        "Rates per 1,000 of", [NONE, *columns], said.denominator, lambda name: page.set(part, denominator=name), key, text
+    )
+    return chosen

@@ -9,8 +9,10 @@ from typing import Any
 import streamlit as st
 
 from dpviz.app.cards.cards import WHOM, Cards
-from dpviz.app.components.fields import in_range, show_problem
+from dpviz.app.components.fields import Field, in_range
 from dpviz.app.session.ledger import IdentifiedData, record_public_look, record_search
+from dpviz.app.session.page_state import FamilyState
+from dpviz.app.session.widgets import widget_for
 from dpviz.app.state.values import EVERY_ROW, MOST_PER_PERSON, PERSON, VOUCHED
 from dpviz.data.reading.inspect import MOST_SHOWN, RepeatedColumn
 from dpviz.view.escape import markdown
@@ -24,14 +26,12 @@ class UnitQuestion:
         noun: what a row is: "record" or "trip".
         columns: columns that may identify the person of a row; empty for a wide matrix.
         key: ending of the keys of its widgets: the mode and the file.
-        private: True in Curate; in Teach, where data are public, each row is its own person unless something else is chosen.
         place: in what records are counted.
     """
 
     noun: str
     columns: Sequence[str]
     key: str
-    private: bool
     place: str = "cell"
 
     def titles(self) -> dict[str, str]:
@@ -44,83 +44,76 @@ class UnitQuestion:
         return answers | {EVERY_ROW: f"Each {noun} is its own person"}
 
 
-def unit_controls(question: UnitQuestion, cards: Cards) -> dict[str, Any] | None:
+def unit_controls(page: FamilyState, question: UnitQuestion, cards: Cards) -> dict[str, Any] | None:
     """Ask whom to protect.
 
     Args:
+        page: state of the page.
         question: what is asked.
         cards: says what is missing.
 
     Returns:
         Options of the count, as far as they were chosen: person, contributions, distinct, exactly. None while an answer is missing.
     """
-    titles, key, noun = question.titles(), question.key, question.noun
-    answers = list(titles)
-    preset = None if question.private else len(answers) - 1
-    if st.session_state.get(f"unit {key}") not in (None, *answers):  # an opened configuration names persons, and this is a matrix
-        del st.session_state[f"unit {key}"]
-    chosen = st.radio("Whom to protect", answers, preset, format_func=titles.__getitem__, key=f"unit {key}", persist_state="session")
+    titles, key, noun, mode = question.titles(), question.key, question.noun, page.draft.mode
+    answer = page.draft.files.whom_in(mode)
+    chosen = answer if answer in titles else None  # an opened configuration may name persons where this is a matrix
+
+    def take(whom: str) -> None:
+        page.keep_files(page.draft.files.protecting(whom, mode, question.columns))
+
+    shown = widget_for(f"unit {key}", chosen, take)
+    st.radio("Whom to protect", list(titles), None, format_func=titles.__getitem__, **shown)
     if chosen is None:
         cards.ask(WHOM, "Say whom the release protects: nothing is preselected.")
         return None
     if chosen == EVERY_ROW:
         return {}
-    options: dict[str, Any] = {}
-    if chosen == PERSON:
-        if st.session_state.get(f"person {key}") not in (None, *question.columns):  # an opened configuration names it
-            st.session_state.pop(f"person {key}", None)
-        options["person"] = st.selectbox(
-            "Person",
-            question.columns,
-            index=0 if len(question.columns) == 1 else None,
-            key=f"person {key}",
-            placeholder="Choose the column",
-            persist_state="session",
-        )
-    most = _bound_field(question, enforced=chosen == PERSON)
-    if most is None or (chosen == PERSON and options["person"] is None):
-        request = "Choose the column of persons, and say" if chosen == PERSON else "Say"
+    person, enforced = page.draft.files.data.person, chosen == PERSON
+    person = person if person in question.columns else None
+    if enforced:
+        shown = page.widget("data", "person", f"person {key}", show=lambda _: person)
+        st.selectbox("Person", question.columns, None, placeholder="Choose the column", **shown)
+    most = _bound_field(page, question, enforced=enforced)
+    if most is None or (enforced and person is None):
+        request = "Choose the column of persons, and say" if enforced else "Say"
         cards.ask(WHOM, f"{request} the most {noun}s of one person that count.")
         return None
-    more_options = _further_controls(question, most, enforced=chosen == PERSON)
-    return options | {"contributions": most} | {name: True for name, on in more_options.items() if on}
+    options = {"person": person} if enforced else {}
+    return {**options, "contributions": most, **dict.fromkeys(_further_controls(page, question, most, enforced=enforced), True)}
 
 
-def _bound_field(question: UnitQuestion, *, enforced: bool) -> int | None:
+def _bound_field(page: FamilyState, question: UnitQuestion, *, enforced: bool) -> int | None:
     """Ask for the most records of one person; return None until a valid number is typed.
 
     Args:
+        page: state of the page.
         question: the question whose widgets are shown.
         enforced: whether further records are left out; otherwise the curator vouches that no person has more.
     """
-    label, key = f"{question.noun.capitalize()}s per person, at most", f"contributions {question.key}"
+    label = f"{question.noun.capitalize()}s per person, at most"
     help_text = f"{question.noun.capitalize()}s beyond it are left out, chosen at random."
-    most = st.number_input(
-        label,
-        value=None if question.private else 1,
-        step=1,
-        key=key,
-        persist_state="session",
-        help=f"{help_text if enforced else 'It is not enforced: you vouch for it.'} The noise grows with it.",
-    )
-    return most if show_problem(key, in_range(label, 1, MOST_PER_PERSON, optional=True)(most)) else None
+    help_text = f"{help_text if enforced else 'It is not enforced: you vouch for it.'} The noise grows with it."
+    within = in_range(label, 1, MOST_PER_PERSON, optional=True)
+    typed = Field.of(page, "data", "contributions", key=f"contributions {question.key}", label=label, problem=within)
+    return typed.value if typed.show(st.number_input, value=None, step=1, help=help_text) else None
 
 
-def _further_controls(question: UnitQuestion, most: int, *, enforced: bool) -> dict[str, Any]:
-    """Ask whether a person's records count once per cell or pair, and whether everybody has exactly the bound."""
-    options: dict[str, Any] = {}
+def _further_controls(page: FamilyState, question: UnitQuestion, most: int, *, enforced: bool) -> list[str]:
+    """Ask whether a person's records count once per cell or pair, and whether everybody has exactly the bound; list what holds."""
+    said = []
     if enforced:
         if question.noun == "trip":
             label, where, kept = "Each person once per pair", "between two regions", "pairs"
         else:
             label, where, kept = f"Each person once per {question.place}", f"in a {question.place}", f"{question.place}s"
         help_text = f"However many {question.noun}s a person has {where}, they count as one; at most that many {kept} are kept."
-        options["distinct"] = st.toggle(label, key=f"distinct {question.key}", persist_state="session", help=help_text)
+        said += ["distinct"] if st.toggle(label, help=help_text, **page.widget("data", "distinct", f"distinct {question.key}")) else []
     if question.noun == "trip" and most > 1:
         exact_help = "Needed for bounded neighbours: replacing a person must leave the total as it is."
-        label = "Everybody has exactly that many"
-        options["exactly"] = st.toggle(label, key=f"exactly {question.key}", persist_state="session", help=exact_help)
-    return options
+        label, shown = "Everybody has exactly that many", page.widget("data", "exactly", f"exactly {question.key}")
+        said += ["exactly"] if st.toggle(label, help=exact_help, **shown) else []
+    return said
 
 
 def show_left_out(data: IdentifiedData, notes: Iterable[str], *, private: bool) -> None:

@@ -9,6 +9,7 @@ import streamlit as st
 
 from dpviz.app.session.ledger import Funding, LoadedData
 from dpviz.app.session.saved_config import write_configuration
+from dpviz.app.state.draft import Draft
 from dpviz.errors import DpvizError
 from dpviz.publishing.code import CodeRun, write_python
 from dpviz.publishing.config import DataConfig
@@ -36,11 +37,12 @@ def show_code(python: str, toml: str | None, *, note: str = OF_RELEASE) -> None:
             in_toml.code(f"# {note}\n{toml}", language="toml")
 
 
-def show_release_code(data: LoadedData, runs: Sequence[CodeRun], funding: Funding | None = None) -> None:
+def show_release_code(data: LoadedData, draft: Draft, runs: Sequence[CodeRun], funding: Funding | None = None) -> None:
     """Show the popover with the code of one release or more; the configuration is that of the first, since a configuration makes one.
 
     Args:
         data: data as loaded.
+        draft: what the first release was made by.
         runs: the releases, the most important first.
         funding: the account that pays, None in Teach.
     """
@@ -50,5 +52,5 @@ def show_release_code(data: LoadedData, runs: Sequence[CodeRun], funding: Fundin
     first, toml = runs[0], None
     if first.mechanism.private:  # else it may never be published
         with suppress(DpvizError):  # what cannot be named in a configuration has none
-            toml = write_configuration(data, first.mechanism, first.budget, funding)
+            toml = write_configuration(data, draft, funding)
     show_code(write_python(inputs, runs, unit=unit), toml)

@@ -12,6 +12,7 @@ from typing import Any
 
 import streamlit as st
 
+from dpviz.app.session.page_state import Convert, FamilyState
 from dpviz.app.session.widgets import carry_out, is_older_value, show_error, show_value
 from dpviz.errors import DpvizError
 from dpviz.view.escape import markdown
@@ -37,6 +38,14 @@ class Field:
     value: Any
     problem: Problem
     use: Callable[[Any], object]
+
+    @classmethod
+    def of(
+        cls, page: FamilyState, holder: str, part: str, *, key: str, label: str, problem: Problem, take: Convert = lambda typed: typed
+    ) -> Field:
+        """Return the field of a part of a page, as of `FamilyState.part`; `take` returns the value for what was typed."""
+        value = page.part(holder, part)
+        return cls(key=key, label=label, value=value, problem=problem, use=lambda typed: page.set(holder, **{part: take(typed)}))
 
     def show(self, widget: Callable[..., object], **options: Any) -> bool:
         """Show the widget and, if its value is refused, the reason below it; return whether the value is used.

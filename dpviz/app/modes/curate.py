@@ -38,7 +38,6 @@ def show_curate(page: FamilyPage, protected: str) -> None:
         protected: what a release protects.
     """
     state, releases = page.state, page.releases
-    drafts.restore(state)
     load_deck()
     curate_row(state, protected)
     with st.container():
@@ -49,7 +48,7 @@ def show_curate(page: FamilyPage, protected: str) -> None:
     data, how = declared.data, state.draft
     draws = [(mechanism, how.budget_for(mechanism)) for mechanism in how.build_all()] if fits else []  # of one press
     with account:
-        funding = show_account(data, draws, cards) if fits else None
+        funding = show_account(state, data, draws, cards) if fits else None
     with cards.good or st.container():
         counts, unit = page.counts_of(declared) if fits else None, page.unit_of(data)
         expected = show_expected(state, cards, counts, None if counts is None else page.levels_of(counts), unit, funding)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 from typing import Any
 
 from streamlit.navigation.page import StreamlitPage
@@ -89,6 +88,7 @@ class FamilyPage:
 
         weigh: returns the size of a run in Teach.
         room: the largest size of all runs that a session keeps; less in a class.
+        runs: the runs of Teach.
         begin: prepares the page for the public frame of the runs, before they are shown.
         idle: returns the text of the row of the status while nothing runs, and what shows a small button after it, or None.
         teach: returns what the page shows of its runs.
@@ -133,13 +133,12 @@ class FamilyPage:
     show_release: Callable[[Any, Sequence[Any]], object]
     below_mechanism: Callable[[], object] = _nothing
     below_errors: Callable[[Any, Expected | None], object] = _nothing
+    runs: TeachRuns = field(init=False)
 
     @property
     def state(self) -> FamilyState:
         """What the page is now, in this session."""
         return self.releases.page
 
-    @cached_property
-    def runs(self) -> TeachRuns:
-        """The runs of Teach."""
-        return TeachRuns(releases=self.releases, weigh=self.weigh, room=self.room)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "runs", TeachRuns(releases=self.releases, weigh=self.weigh, room=self.room))

@@ -96,6 +96,7 @@ def show_forgotten() -> bool:
     context = get_script_run_ctx()
     if context is not None:  # Streamlit keeps names of widgets that are gone, and their functions, which may hold draws
         context.session_state._state._new_widget_state.widget_metadata.clear()  # noqa: SLF001
+        context.session_state._state._key_id_mapper.clear()  # noqa: SLF001
     st.success(
         "Forgotten: the uploads, counts, draws and texts of this session are gone from the app's memory. What was spent stays in the"
         " ledger. Files that you downloaded, and other tabs, are not touched."

@@ -13,6 +13,7 @@ from dpviz.app.modes.header import describe_unprotected, show_forgotten, teach_r
 from dpviz.app.modes.sidebar import teach_controls
 from dpviz.app.modes.teach import show_teach
 from dpviz.app.server.class_mode import refuse_in_class
+from dpviz.app.session import drafts
 from dpviz.app.session.widgets import accept_presses, show_refused_link
 from dpviz.app.state.values import TEACH
 from dpviz.families import Family
@@ -31,6 +32,7 @@ def family_page(family: Family, others: Pages = _ALONE) -> None:
         return
     page: FamilyPage = family.page
     state = page.state
+    drafts.restore(state)
     show_refused_link(state.refused)
     if state.draft.mode == TEACH:
         load_deck()

@@ -107,7 +107,7 @@ def _show_controls(page: FamilyPage, shown: ShownRun, parts: TeachParts, scene: 
     choose_pane(state, "shown", "Right map", list(parts.kinds))
     parts.choose()
     page.runs.show_buttons()
-    show_release_code(shown.first.data, list_code(shown))
+    show_release_code(shown.first.data, shown.first.draft, list_code(shown))
     with st.popover("More"):
         parts.choose_more()
         st.toggle("As measured", help=f"Counts as first measured{page.raw}", **state.widget("view", "raw"))

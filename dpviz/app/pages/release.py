@@ -99,9 +99,10 @@ def _show_steps(loaded: dict[str, tuple[LoadedData, Draft]], paid: list[PaidDraw
     mechanism, budget = (paid_draw.mechanism, _budget_of(paid_draw)) if paid_draw is not None else (draft.build(), draft.budget())
     with left:
         st.markdown("##### 2 Words")
-        texts = texts_form()
+        page = FAMILIES[data.counts.family].page.state
+        texts = texts_form(page)
     with right:
-        funding = dataset_block(data, [] if paid_draw is not None else [(mechanism, budget)], title="##### What is spent")
+        funding = dataset_block(page, data, [] if paid_draw is not None else [(mechanism, budget)], title="##### What is spent")
         converted = convert_to_currency(mechanism, budget, funding.account.terms.cap if funding.account else funding.cap)
         dry_run_block(data, mechanism, converted)
         refusal = problem_with(lambda: check_texts(texts))
@@ -118,7 +119,7 @@ def _show_steps(loaded: dict[str, tuple[LoadedData, Draft]], paid: list[PaidDraw
         if paid_draw is None:
             with st.container(horizontal=True, vertical_alignment="center"):
                 save_button(data, draft, funding)
-                show_release_code(data, [CodeRun(mechanism=mechanism, budget=budget)], funding)
+                show_release_code(data, page.draft, [CodeRun(mechanism=mechanism, budget=budget)], funding)
 
 
 def _choose_release(

@@ -5,33 +5,43 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import PurePath
+from typing import Any
 
 import streamlit as st
 
-from dpviz.app.components.fields import at_most, in_range, problem_with, show_problem
+from dpviz.app.components.fields import Field, at_most, in_range, problem_with
 from dpviz.app.components.words import amount_text, budget_words
 from dpviz.app.session.ledger import Draws, Funding, LoadedData, open_ledger
+from dpviz.app.session.page_state import FamilyState
 from dpviz.app.session.widgets import show_error
+from dpviz.app.state.answers import take_account
+from dpviz.app.state.parts import Account as TypedAccount
 from dpviz.app.state.run import convert_to_currency
 from dpviz.app.state.values import CURRENCIES, LARGEST_CAP, LARGEST_CAP_DELTA, SMALLEST_CAP, SMALLEST_RHO_CAP
 from dpviz.errors import DpvizError
 from dpviz.mechanisms.base import BOUNDED, AnyMechanism
 from dpviz.privacy.accounts import LONGEST_TEXT, Account, Amount, Terms, require_short_text
-from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, ZcdpBudget
+from dpviz.privacy.budget import ApproxBudget, Budget, ZcdpBudget
+from dpviz.publishing.config import DataPart
 from dpviz.view.escape import html, markdown
 
 _NAME_IT, _CAP_IT = "name the dataset", "say the most that may ever be spent on it"
-SAMPLE_CAP, FILE_CAP = (10.0, 1e-4), (None, 1e-5)  # proposed caps: epsilon or rho, and delta
 SPENT, NOW, OVER_CAP = "#7f878c", "#1b81a4", "#d55e00"  # colours of a bar: what was spent, this draw, and a draw over the cap
 _SYMBOLS = {"epsilon": "ε", "delta": "δ", "rho": "ρ"}
 
 
 def dataset_block(
-    data: LoadedData, draws: Draws, *, title: str = "##### 4 Dataset", is_repeat: Callable[[Account], bool] = lambda _: False
+    page: FamilyState,
+    data: LoadedData,
+    draws: Draws,
+    *,
+    title: str = "##### 4 Dataset",
+    is_repeat: Callable[[Account], bool] = lambda _: False,
 ) -> Funding:
     """Ask for name and cap if the ledger has no account for the data; show the spent budget, the releases' cost and the remaining budget.
 
     Args:
+        page: state of the page of the data.
         data: data as loaded.
         draws: the mechanisms and budgets of the releases that one press of the button makes; none if it publishes a draw that is paid for.
         title: heading above the block, as Markdown.
@@ -44,7 +54,7 @@ def dataset_block(
         made = "" if ledger.exists() else ", which the first release that is paid for makes"
         st.caption(f"Ledger: {markdown(str(ledger.path))}{made}")
         account = ledger.find_by_fingerprints(data.fingerprints)
-        funding = _fund_new_data(data, draws) if account is None else _fund_from_account(account, data, draws)
+        funding = _fund_new_data(page, data, draws) if account is None else _fund_from_account(account, data, draws)
     except DpvizError as error:  # the ledger cannot be read, or does not accept the name of the person column
         show_error(str(error))
         return Funding(name="", cap=None, account=None, problem=str(error), known=False)
@@ -64,7 +74,7 @@ def _fund_from_account(account: Account, data: LoadedData, draws: Draws) -> Fund
     return Funding(name=account.name, cap=None, account=account, problem=_find_refusal(account, data, draws))
 
 
-def _fund_new_data(data: LoadedData, draws: Draws) -> Funding:
+def _fund_new_data(page: FamilyState, data: LoadedData, draws: Draws) -> Funding:
     """Ask for name and cap. The first release opens an account, or adds the data to the account that has this name already."""
     if not draws:
         return Funding(
@@ -73,7 +83,9 @@ def _fund_new_data(data: LoadedData, draws: Draws) -> Funding:
             account=None,
             problem="The account that paid for this draw is no longer in the ledger: the draw cannot be published.",
         )
-    name, cap = _name_field(data), _cap_fields(data)
+    part = data.source.data_part
+    page.set("draft", account=take_account(page.draft, part, data.digest, _propose(part)))
+    name, cap = _name_field(page, data.digest), _cap_fields(page, data.digest)
     existing = open_ledger().find_by_name(name) if name else None
     if existing is not None:
         st.caption(":orange[The ledger has a dataset of this name: a draw adds these data to its account, as another version of it.]")
@@ -88,71 +100,59 @@ def _fund_new_data(data: LoadedData, draws: Draws) -> Funding:
     return Funding(name=name, cap=cap, account=account, problem=_find_refusal(account, data, draws))
 
 
-def _name_field(data: LoadedData) -> str:
-    """Ask for the name of the dataset; that of a sample is preset, and that of the first file without its ending."""
-    part = data.source.data_part
-    size_text = "" if part.size is None else f" of {part.size:,}"
+def _propose(part: DataPart) -> TypedAccount:
+    """Propose name and cap: those of a sample, or the name of the first file without its ending, and no ε."""
     if part.sample is not None:
-        preset = f"Sample {part.sample}{size_text}"
-    else:
-        stem = PurePath(part.files[0]).stem[:LONGEST_TEXT]
-        preset = stem if problem_with(lambda: require_short_text(stem, "")) is None else ""
-    help_text = "Written to the ledger and to saved configurations, not to releases. The ledger recognises the data by their content."
-    key = f"dataset name {data.digest}"
+        size_text = "" if part.size is None else f" of {part.size:,}"
+        return TypedAccount(name=f"Sample {part.sample}{size_text}", epsilon=Fraction(10), rho=Fraction(10), delta=Fraction(1, 10_000))
+    stem = PurePath(part.files[0]).stem[:LONGEST_TEXT]
+    return TypedAccount(name=stem if problem_with(lambda: require_short_text(stem, "")) is None else "", delta=Fraction(1, 100_000))
+
+
+def _name_field(page: FamilyState, digest: str) -> str:
+    """Ask for the name of the dataset."""
     label, example = "Name of the dataset", "for example Homes 2024"
-    name = st.text_input(label, preset, key=key, persist_state="session", placeholder=example, help=help_text)
-    text = str(name or "").strip()
-    wrong = at_most(label, LONGEST_TEXT)(text) or (problem_with(lambda: require_short_text(text, label)) if text else None)
-    return text if show_problem(key, wrong) else ""
+    help_text = "Written to the ledger and to saved configurations, not to releases. The ledger recognises the data by their content."
+
+    def problem(typed: str | None) -> str | None:
+        text = str(typed or "").strip()
+        return at_most(label, LONGEST_TEXT)(text) or (problem_with(lambda: require_short_text(text, label)) if text else None)
+
+    take = lambda typed: str(typed or "").strip()  # noqa: E731
+    field = Field.of(page, "account", "name", key=f"dataset name {digest}", label=label, problem=problem, take=take)
+    return field.value if field.show(st.text_input, placeholder=example, help=help_text) else ""
 
 
-def _cap_fields(data: LoadedData) -> Budget | None:
+def _cap_fields(page: FamilyState, digest: str) -> Budget | None:
     """Ask for the cap, in ε and δ or in ρ; None until it is typed."""
-    kind = st.segmented_control(
-        "The ledger counts",
-        CURRENCIES,
-        default=CURRENCIES[0],
-        key=f"dataset currency {data.digest}",
-        required=True,
-        persist_state="session",
-        help="(ε, δ) of all draws added up, or ρ, in which many draws with Gaussian noise cost less. The first draw fixes it.",
+    shown = page.widget(
+        "account", "counts_rho", f"dataset currency {digest}", show=CURRENCIES.__getitem__, take=lambda kind: kind == CURRENCIES[1]
     )
-    preset, preset_delta = SAMPLE_CAP if data.source.data_part.sample is not None else FILE_CAP
+    text = "(ε, δ) of all draws added up, or ρ, in which many draws with Gaussian noise cost less. The first draw fixes it."
+    st.segmented_control("The ledger counts", CURRENCIES, required=True, help=text, **shown)
     left, right = st.columns(2)
-    help_text = "The most that all draws together may ever spend. It never changes once something is drawn."
-    symbol = "ρ" if kind == CURRENCIES[1] else "ε"
-    total = left.number_input(
-        f"Cap, {symbol}",
-        value=preset,
-        format="%.12g",
-        key=f"dataset cap {symbol} {data.digest}",
-        persist_state="session",
-        help=help_text,
-    )
-    smallest = SMALLEST_RHO_CAP if symbol == "ρ" else SMALLEST_CAP
-    if not show_problem(f"dataset cap {data.digest}", in_range(f"Cap, {symbol}", smallest, LARGEST_CAP, optional=True)(total)):
-        total = None
-    if symbol == "ρ":
-        return None if total is None else ZcdpBudget(_exactly(total, symbol, data.digest))
-    delta = right.number_input(
-        "Cap, δ",
-        value=preset_delta,
-        format="%.12g",
-        step=1e-6,
-        key=f"dataset cap δ {data.digest}",
-        persist_state="session",
-        help="0 where no mechanism that needs a δ will be used.",
-    )
-    if not show_problem(f"dataset cap δ {data.digest}", in_range("Cap, δ", 0, LARGEST_CAP_DELTA)(delta)) or total is None:
-        return None
-    exact_total = _exactly(total, symbol, data.digest)
-    return ApproxBudget(exact_total, _exactly(delta, "δ", data.digest)) if delta else PureBudget(exact_total)
+    if page.draft.account.counts_rho:
+        fits = _cap_field(page, digest, "ρ", SMALLEST_RHO_CAP, LARGEST_CAP, left)
+    else:
+        fits = _cap_field(page, digest, "ε", SMALLEST_CAP, LARGEST_CAP, left)
+        fits = _cap_field(page, digest, "δ", 0, LARGEST_CAP_DELTA, right) and fits
+    return page.draft.account.cap() if fits else None
 
 
-def _exactly(typed: float, symbol: str, digest: str) -> Fraction:
-    """Return a part of the cap: that of an opened configuration, such as 1/3, while the field shows it, or else what is typed."""
-    opened = st.session_state.get(f"dataset cap {symbol} exactly {digest}")
-    return Fraction(opened) if opened and float(Fraction(opened)) == typed else Fraction(repr(typed))
+def _cap_field(page: FamilyState, digest: str, symbol: str, low: float, high: float, place: Any) -> bool:
+    """Ask for a part of the cap, which is kept exactly; return whether it fits."""
+    texts = {"δ": "0 where no mechanism that needs a δ will be used."}
+    help_text = texts.get(symbol, "The most that all draws together may ever spend. It never changes once something is drawn.")
+    name = next(name for name, sign in _SYMBOLS.items() if sign == symbol)
+    value, label = page.part("account", name), f"Cap, {symbol}"
+    field = Field(
+        key=f"dataset cap {symbol} {digest}",
+        label=label,
+        value=None if value is None else float(value),
+        problem=in_range(label, low, high, optional=symbol != "δ"),
+        use=lambda typed: page.set("account", **{name: None if typed is None else Fraction(repr(typed))}),
+    )
+    return field.show(place.number_input, value=None, format="%.12g", step=1e-6 if symbol == "δ" else None, help=help_text)
 
 
 def _neighbours(mechanism: AnyMechanism) -> str:

@@ -7,7 +7,6 @@ from collections.abc import Callable
 import streamlit as st
 
 from dpviz.app.cards.cards import ACCOUNT, DATA, Cards, show_missing
-from dpviz.app.cards.opened_config import fill_in_account
 from dpviz.app.components.code import show_release_code
 from dpviz.app.components.fields import show_lock
 from dpviz.app.components.words import amount_text, budget_words
@@ -24,14 +23,13 @@ from dpviz.privacy.accounts import Amount
 from dpviz.publishing.code import CodeRun
 
 
-def show_account(data: LoadedData | None, draws: Draws, cards: Cards) -> Funding | None:
+def show_account(page: FamilyState, data: LoadedData | None, draws: Draws, cards: Cards) -> Funding | None:
     """Show the account that would pay, and ask for its name and cap if it is new; None while there are no data."""
     if data is None:
         return None
     with st.container(border=True):
         st.subheader("4 Who pays?", anchor=ACCOUNT)
-        fill_in_account(data)
-        funding = dataset_block(data, draws, title="", is_repeat=is_repeat)
+        funding = dataset_block(page, data, draws, title="", is_repeat=is_repeat)
         if funding.account is None or not funding.account.draws:
             st.caption(describe_spent(funding))
     if funding.account is not None:
@@ -75,7 +73,7 @@ def show_button(
     if data is not None and draws and not is_wrong:
         with st.container(horizontal=True, vertical_alignment="center"):
             save_button(data, page.draft, funding)
-            show_release_code(data, [CodeRun(mechanism=mechanism, budget=budget) for mechanism, budget in draws], funding)
+            show_release_code(data, page.draft, [CodeRun(mechanism=mechanism, budget=budget) for mechanism, budget in draws], funding)
 
 
 def _cost(draws: Draws, funding: Funding | None) -> str:

@@ -18,13 +18,15 @@ import streamlit as st
 
 from dpviz.app.components.fields import at_most, problem_with, show_problem
 from dpviz.app.session.ledger import open_ledger
-from dpviz.app.session.widgets import carry_out, show_error, show_value
+from dpviz.app.session.page_state import FamilyState
+from dpviz.app.session.widgets import carry_out, show_error
 from dpviz.errors import DpvizError, SettingError
+from dpviz.families import FAMILIES
 from dpviz.publishing import publish
 from dpviz.publishing.kept import discard
 from dpviz.release.files import MANIFEST, zip_release
 from dpviz.release.publication import check_url
-from dpviz.release.tables import FORMATS, USUAL_FORMATS
+from dpviz.release.tables import FORMATS
 from dpviz.view.escape import markdown
 
 BUNDLE = "bundle"
@@ -95,6 +97,7 @@ class Maker:
 
 def show_bundle(paid: publish.PaidRelease) -> None:
     """Show how a paid release gets into the curator's hands: its texts, one button that makes the bundle and downloads it."""
+    page: FamilyState = FAMILIES[paid.release.family].page.state
     st.subheader("Publish it", anchor=BUNDLE)
     bundle = _published().get(paid.entry)
     if bundle is not None:
@@ -102,7 +105,7 @@ def show_bundle(paid: publish.PaidRelease) -> None:
         return
     where = "on this computer, beside the ledger," if paid.kept is not None else "in this session only"
     st.caption(f"Paid for, and kept {where} until you download its bundle or discard it. Nothing is published yet.")
-    texts = texts_form(paid.account.name)
+    texts = texts_form(page, paid.account.name)
     refusal = problem_with(lambda: check_texts(texts))
     maker = Maker(paid, texts)
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -219,39 +222,37 @@ def _discard(paid: publish.PaidRelease, kept: Path) -> None:
                 results.remove(each)
 
 
-def texts_form(name: str = "") -> dict[str, Any]:
-    """Show the form for the curator's texts, with a proposed name. Return the typed texts; the session keeps them.
+def texts_form(page: FamilyState, name: str = "") -> dict[str, Any]:
+    """Show the form for the curator's texts. Return the typed texts.
 
-    A page that is opened sends its fields to the browser, which else shows those that were never touched on the page before as empty.
+    Args:
+        page: state of the page of the data, which holds the texts.
+        name: that is proposed while none is typed.
     """
-    if name and "publication name" not in st.session_state:
-        st.session_state["publication name"] = name
+    if name and not page.draft.texts.name:
+        page.set("texts", name=name)
     st.caption("All of this is published as it is. Write nothing that is known from the private data only.")
     left, right = st.columns(2)
     places = (("name", left), ("curator", right), ("description", st), ("intended_use", st), ("region", st))
-    typed: dict[str, Any] = {name: _text_field(name, *_LABELS[name], column) for name, column in places}
+    for text, column in places:
+        _text_field(page, text, *_LABELS[text], column)
     with st.expander("More", key="publication more"):
-        typed |= {name: _text_field(name, label, example, st) for name, (label, example) in _MORE_LABELS.items()}
-    show_value("publication formats", st.session_state.get("publication formats") or list(USUAL_FORMATS))
-    typed["formats"] = st.multiselect(
-        "Formats",
-        FORMATS,
-        key="publication formats",
-        persist_state="session",
-        help="geoparquet is lossless and always written: only it can be read back. Manifest and report are always there.",
-    )
-    return typed
+        for text, (label, example) in _MORE_LABELS.items():
+            _text_field(page, text, label, example, st)
+    help_text = "geoparquet is lossless and always written: only it can be read back. Manifest and report are always there."
+    shown = page.widget("output", "formats", "publication formats", show=list, take=tuple)
+    st.multiselect("Formats", FORMATS, help=help_text, **shown)
+    return {**vars(page.draft.texts), "formats": list(page.draft.output.formats)}
 
 
-def _text_field(name: str, label: str, example: str, column: Any) -> str:
-    """Show the field of one text in a column of the page, and what is wrong with it; return what is typed."""
+def _text_field(page: FamilyState, name: str, label: str, example: str, column: Any) -> None:
+    """Show the field of one text in a column of the page, and what is wrong with it."""
     key, is_long = f"publication {name}", name in _LONG_TEXTS
-    show_value(key, st.session_state.get(key) or "")
-    common: dict[str, Any] = {"key": key, "placeholder": example, "persist_state": "session"}
-    typed: str = column.text_area(label, height=80, **common) if is_long else column.text_input(label, **common)
+    common: dict[str, Any] = {"placeholder": example, **page.widget("texts", name, key, take=lambda typed: typed or "")}
+    column.text_area(label, height=80, **common) if is_long else column.text_input(label, **common)
+    typed = page.part("texts", name)
     too_long = at_most(label, LONGEST_TEXT if is_long else LONGEST_LINE)(typed)
-    show_problem(key, problem_with(lambda: check_url((typed or "").strip())) if too_long is None and name == "url" else too_long)
-    return typed
+    show_problem(key, problem_with(lambda: check_url(typed.strip())) if too_long is None and name == "url" else too_long)
 
 
 def check_texts(typed: dict[str, Any]) -> dict[str, Any]:

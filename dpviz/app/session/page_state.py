@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import Any
@@ -21,8 +21,9 @@ from dpviz.app.state.kinds import PageKind
 from dpviz.app.state.linked import names_that_stay
 from dpviz.app.state.links import read_link, write_link
 from dpviz.app.state.page import Page, usual_page
+from dpviz.app.state.parts import Files
 from dpviz.app.state.readers import describe_refused
-from dpviz.app.state.values import SAMPLE, TEACH
+from dpviz.app.state.values import PATH, SAMPLE, TEACH
 from dpviz.app.state.view import View
 from dpviz.errors import SettingError
 from dpviz.families import Family
@@ -30,7 +31,12 @@ from dpviz.mechanisms import AnyMechanism
 from dpviz.release.older import say_new_names
 
 DRAFT, DRAFT_WORD = "draft", "draft word"  # a parameter of the address in Curate, and where the session holds it: see `drafts`
+Convert = Callable[[Any], Any]
 UNPAID = "In Curate every draw is paid for: name the dataset and its cap first. Nothing was drawn or spent."
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,6 +114,10 @@ class PageState(ABC):
         """What of the last link was not understood, until the next change; "" if all was."""
         self.value()
         return str(st.session_state.get(self._refused, ""))
+
+    def refuse(self, text: str) -> None:
+        """Say, until the next change, why a draft or a link was not used."""
+        st.session_state[self._refused] = text
 
     def _keep_for_undo(self, before: Any, parts: AbstractSet[str]) -> None:
         """Keep a value for `undo`, before parts of these names change; no names stand for a change of its own."""
@@ -262,32 +272,63 @@ class FamilyState(PageState):
         self.change_for_good(view=parts)
 
     def change(self, **parts: Mapping[str, Any]) -> None:
-        """Change parts of the page, which `undo` can take back.
+        """Change parts of the page, which `undo` can take back, except for those that stay then.
 
         Args:
             parts: new values by name under `draft`, `run` (that of `index`) and `view`, as of `Change`.
         """
-        self.apply(Change(index=self.index, **parts))
+        change = Change(index=self.index, **parts)
+        if change.parts <= names_that_stay(Draft) | names_that_stay(View):
+            self.change_for_good(**parts)
+        else:
+            self.apply(change)
 
     def apply(self, change: Change) -> None:
         """Apply a change, which `undo` can take back."""
         before = self.page
         self._put(before, apply_change(before, change), change.parts)
 
+    def replace(self, page: Page) -> None:
+        """Set the whole page, as an opened configuration does; `undo` takes back what does not stay."""
+        self._put(self.page, page, frozenset())
+
     def change_for_good(self, **parts: Mapping[str, Any]) -> None:
         """Change parts of the page that `undo` does not take back; as for `change`."""
         st.session_state[self.key] = apply_change(self.page, Change(index=self.index, **parts))
 
-    def widget(self, holder: str, part: str, key: str = "") -> dict[str, Any]:
+    def part(self, holder: str, name: str) -> Any:
+        """Return a part of the page.
+
+        Args:
+            holder: what has it: "draft", "run", "view", or what `Draft.part` knows, such as "data".
+            name: of the part.
+        """
+        has_it = {"draft": self.draft, "run": self.draft.run, "view": self.view}
+        return getattr(has_it[holder] if holder in has_it else self.draft.part(holder), name)
+
+    def set(self, holder: str, **values: Any) -> None:
+        """Change parts of one holder, as of `part`; `undo` does not take back what is declared of own data."""
+        if holder in ("draft", "run", "view"):
+            self.change(**{holder: values})
+        else:
+            page = self.page
+            st.session_state[self.key] = replace(page, draft=page.draft.with_part(holder, **values))
+
+    def keep_files(self, files: Files) -> None:
+        """Keep what was answered of the files of the present source."""
+        self.change_for_good(draft={"by_path" if self.draft.source == PATH else "uploaded": files})
+
+    def widget(self, holder: str, part: str, key: str = "", *, show: Convert = _as_it_is, take: Convert = _as_it_is) -> dict[str, Any]:
         """Let a widget show and change a part of the page; return its arguments, as `widget_for` does.
 
         Args:
-            holder: what has the part: "draft", "run" or "view".
+            holder: what has the part, as of `part`.
             part: name of the part.
             key: key of the widget; "" if it is the name of the part.
+            show: returns what the widget shows for a value.
+            take: returns the value for what was chosen.
         """
-        has_it = {"draft": self.draft, "run": self.draft.run, "view": self.view}[holder]
-        return widget_for(key or part, getattr(has_it, part), lambda value: self.change(**{holder: {part: value}}))
+        return widget_for(key or part, show(self.part(holder, part)), lambda value: self.set(holder, **{part: take(value)}))
 
     def offered_mechanisms(self) -> list[str]:
         """Return the keys of the mechanisms that may be used in the present mode: all of them in Teach, the private ones in Curate."""

@@ -27,6 +27,7 @@ from dpviz.app.state.readers import LONGEST_TEXT
 from dpviz.errors import DpvizError
 from dpviz.view.escape import markdown
 
+_SETTLED = 3  # runs of a visit after which the browser has drawn its widgets
 SECONDS_OF_OLDER_VALUES = 4.0  # for which a browser may still send a value that the page has replaced
 
 
@@ -112,7 +113,8 @@ def accept_presses(page: str) -> None:
 def show_value(key: str, value: Any, *, without: Any = None) -> None:
     """Let a widget show a value, unless it does already: a value that is set again would overwrite what was chosen in the meantime.
 
-    When a page is opened, the value is always set: its widget is another one than that of the same key on the page before.
+    In the first two runs of a page that is opened, the value is always set: its widget is another one than that of the same key on the page
+    before, and where the second run follows at once, the browser has not drawn the first one, and would take the widget for empty.
 
     Args:
         key: key of the widget.
@@ -122,7 +124,7 @@ def show_value(key: str, value: Any, *, without: Any = None) -> None:
     """
     last, visit = f"last shown {key}", st.session_state.get("visit", 0)
     visit_of_last, last_value = st.session_state.get(last, (None, None))
-    is_first = visit_of_last != visit
+    is_first = visit_of_last != visit or st.session_state.get("runs of visit", _SETTLED) < _SETTLED
     if is_first or key not in st.session_state or st.session_state[key] != value:
         if key in st.session_state and not is_first:  # the browser may still send what it holds, and what was sent to it before
             _replaced_values(key).extend((older, time.monotonic()) for older in (st.session_state[key], last_value) if older != value)

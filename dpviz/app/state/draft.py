@@ -11,8 +11,8 @@ from pathlib import PurePath
 from typing import Any
 
 from dpviz.app.state.kinds import PageKind, kind_of
-from dpviz.app.state.linked import in_link, in_link_of, in_parts
-from dpviz.app.state.parts import Account, Box, Files, Guess, no_texts
+from dpviz.app.state.linked import STAYS, in_link, in_link_of, in_parts
+from dpviz.app.state.parts import Account, Box, ChosenRegions, Files, Guess, no_texts
 from dpviz.app.state.readers import choice_reader, number_reader
 from dpviz.app.state.run import Run, convert_to_currency
 from dpviz.app.state.values import (
@@ -25,6 +25,7 @@ from dpviz.app.state.values import (
     LARGEST_ORDER,
     MOST_MADE_UP,
     ON_LAND,
+    PATH,
     SAMPLE,
     SQUARES,
     STUDY_AREAS,
@@ -47,14 +48,13 @@ from dpviz.publishing.config import (
     MechanismPart,
     OutputPart,
     PublicationPart,
-    RegionsKeys,
     RegionsPart,
     ReleaseConfig,
 )
 from dpviz.samples.points import POINT_SAMPLES
 
 _KEYS_OF_FILE = ("file", "levels", "names", "prefixes", "denominator", "crs")
-_NO_GRID = {
+NO_GRID = {
     HEXAGONS: "Declare the area of the hexagons: a place, its west, south, east and north, or a file of polygons.",
     SQUARES: "Declare the bounds of the squares and their CRS: a place, or west, south, east and north.",
 }
@@ -72,6 +72,8 @@ class Draft:
         size: records of a made-up sample of points; None for its usual number.
         uploaded: the files of "upload".
         by_path: the files of "path".
+        path: of the files of "path", as it was typed; nothing is read from a path that only an opened configuration names.
+        opened: the configuration that was opened last: what it says of files holds once they are chosen.
         domain: the rectangle in which points of files are counted.
         order: of points, order of the domain's lattice.
         study_area: of points, where people can be, one of `STUDY_AREAS`; a link that says "file" asks for the file of polygons.
@@ -89,24 +91,26 @@ class Draft:
     """
 
     family: str = POINT_FAMILY.name
-    mode: str = field(default=TEACH, metadata=in_link(choice_reader(TEACH, CURATE)))
+    mode: str = TEACH
     source: str = SAMPLE
     sample: str | None = field(default=None, metadata=in_link_of(lambda kind: choice_reader(*kind.samples)))
     size: int | None = field(default=None, metadata=in_link(number_reader(1, MOST_MADE_UP, int), of=("points",)))
-    uploaded: Files = field(default_factory=Files)
-    by_path: Files = field(default_factory=Files)
-    domain: Box = field(default_factory=Box)
+    uploaded: Files = field(default_factory=Files, metadata=STAYS)
+    by_path: Files = field(default_factory=Files, metadata=STAYS)
+    path: str = field(default="", metadata=STAYS)
+    opened: ReleaseConfig | None = field(default=None, metadata=STAYS)
+    domain: Box = field(default_factory=Box, metadata=STAYS)
     order: int = field(default=10, metadata=in_link(number_reader(1, LARGEST_ORDER, int), of=("points",)))
     study_area: str = field(default=EVERYWHERE, metadata=in_link(choice_reader(*STUDY_AREAS), of=("points",)))
-    outline: str | None = None
-    regions_from: str = A_FILE
-    regions: RegionsKeys = field(default_factory=RegionsKeys)
-    destinations: RegionsKeys | None = None
-    grid: Box = field(default_factory=Box)
-    account: Account = field(default_factory=Account)
-    texts: PublicationPart = field(default_factory=no_texts)
-    output: OutputPart = field(default_factory=lambda: OutputPart(folder=USUAL_FOLDER))
-    guess: Guess = field(default_factory=Guess)
+    outline: str | None = field(default=None, metadata=STAYS)
+    regions_from: str = field(default=A_FILE, metadata=STAYS)
+    regions: ChosenRegions = field(default_factory=ChosenRegions, metadata=STAYS)
+    destinations: ChosenRegions | None = field(default=None, metadata=STAYS)
+    grid: Box = field(default_factory=Box, metadata=STAYS)
+    account: Account = field(default_factory=Account, metadata=STAYS)
+    texts: PublicationPart = field(default_factory=no_texts, metadata=STAYS)
+    output: OutputPart = field(default_factory=lambda: OutputPart(folder=USUAL_FOLDER), metadata=STAYS)
+    guess: Guess = field(default_factory=Guess, metadata=STAYS)
     runs: tuple[Run, ...] = field(default=(Run(),), metadata=in_parts("second", "third", "fourth"))
     beside: str = field(
         default=ALONE,
@@ -127,6 +131,21 @@ class Draft:
     def run(self) -> Run:
         """The first run."""
         return self.runs[0]
+
+    def part(self, holder: str) -> Any:
+        """Return a part by the name of what holds it: "files" are those of the source, and "data" says how they are read."""
+        return self.files.data if holder == "data" else getattr(self, holder)
+
+    def with_part(self, holder: str, **values: Any) -> Draft:
+        """Return the draft with new values in a part of it, as of `part`.
+
+        >>> Draft(source="path").with_part("data", x="lon").by_path.data.x
+        'lon'
+        """
+        if holder == "data":
+            return self.with_part("files", data=replace(self.files.data, **values))
+        name = {"files": "by_path" if self.source == PATH else "uploaded"}.get(holder, holder)
+        return replace(self, **{name: replace(self.part(holder), **values)})
 
     def of_run(self, index: int) -> Draft:
         """Return the draft with one of its runs alone; with the first one if there is no such run."""
@@ -182,7 +201,7 @@ class Draft:
         return self._of_draw() == other._of_draw()
 
     def _of_draw(self) -> Draft:
-        usual = {name: getattr(_USUAL, name) for name in ("account", "texts", "output", "guess")}
+        usual = {name: getattr(_USUAL, name) for name in ("account", "texts", "output", "guess", "opened")}
         return replace(self, runs=(replace(self.run, seed=1),), **usual)
 
     def to_inputs(self) -> DataConfig:
@@ -199,14 +218,17 @@ class Draft:
             return DataConfig(data=data, domain=self._domain_of_files(data))
         return DataConfig(data=data, regions=self._checked_regions(), destinations=_checked(self.destinations))
 
-    def to_config(self) -> ReleaseConfig:
+    def to_config(self, inputs: DataConfig | None = None) -> ReleaseConfig:
         """Return the configuration of a release of the first run, with new noise: it has no seed.
+
+        Args:
+            inputs: data and frame as they were loaded, where a file says more than the draft, such as its CRS; None for `to_inputs`.
 
         Raises:
             SettingError: as for `to_inputs`, or mechanism or budget are missing.
             RefusedError: the mechanism is a reference, which is not private.
         """
-        inputs, run, family = self.to_inputs(), self.runs[0], self.kind.family
+        inputs, run, family = inputs or self.to_inputs(), self.runs[0], self.kind.family
         mechanism, cap = run.build(family), self.account.cap()
         MechanismPart(key=mechanism.key).build(family)  # a reference is refused
         budget = convert_to_currency(mechanism, run.budget(family), cap)
@@ -254,7 +276,7 @@ class Draft:
         if self.regions_from == HEXAGONS and self.outline is not None:
             return RegionsPart(h3=self.regions.h3, area_file=self.outline, crs=crs)
         if bounds is None or (self.regions_from == SQUARES and crs is None):
-            raise SettingError(_NO_GRID[self.regions_from])
+            raise SettingError(NO_GRID[self.regions_from])
         if self.regions_from == HEXAGONS:
             return RegionsPart(h3=self.regions.h3, area=bounds)
         return RegionsPart(squares=self.regions.squares, bounds=bounds, crs=crs)
@@ -266,6 +288,6 @@ class Draft:
 _USUAL = Draft()
 
 
-def _checked(regions: RegionsKeys | None) -> RegionsPart | None:
+def _checked(regions: ChosenRegions | None) -> RegionsPart | None:
     """Return regions of a file as the table of a configuration; None without them."""
     return None if regions is None else RegionsPart(**{name: getattr(regions, name) for name in _KEYS_OF_FILE})

@@ -68,6 +68,6 @@ def _read_page(name: str, table: object) -> Page:
 
 def _check_choices(draft: Draft) -> None:
     whom = {draft.uploaded.whom, draft.by_path.whom}
-    known = all(getattr(draft, name) in choices for name, choices in _CHOICES.items()) and draft.guess.spread in SPREADS
+    known = all(getattr(draft, name) in choices for name, choices in _CHOICES.items()) and draft.guess.spread in (None, *SPREADS)
     if not known or not whom <= {None, PERSON, VOUCHED, EVERY_ROW}:
         raise ValueError

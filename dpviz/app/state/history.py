@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from dpviz.app.state.linked import names_that_stay
 from dpviz.app.state.page import Page
@@ -51,6 +51,9 @@ class History(Generic[P]):
 
 
 def go_back(before: Page, now: Page) -> Page:
-    """Return a page that undo goes back to, with what stays as it is now: camera, swipe bar, scales, box, drawer and large type."""
-    stays = {name: getattr(now.view, name) for name in names_that_stay(type(now.view))}
-    return replace(before, view=replace(before.view, **stays))
+    """Return a page that undo goes back to, with what stays as it is now: the camera and other looks, and what is declared of own files."""
+
+    def with_what_stays(old: Any, new: Any) -> Any:
+        return replace(old, **{name: getattr(new, name) for name in names_that_stay(type(new))})
+
+    return Page(draft=with_what_stays(before.draft, now.draft), view=with_what_stays(before.view, now.view))

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
+from typing import Any
 
 from dpviz.app.state.kinds import PageKind
-from dpviz.app.state.values import EVERY_ROW, PERSON, TEACH
+from dpviz.app.state.values import CURATE, EVERY_ROW, PERSON, TEACH
 from dpviz.errors import SettingError
 from dpviz.families import TRIP_FAMILY
 from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, ZcdpBudget
-from dpviz.publishing.config import DataKeys, DataPart, PublicationPart
-from dpviz.publishing.public_guess import EVEN
+from dpviz.publishing.config import DataKeys, DataPart, PublicationPart, RegionsKeys
 from dpviz.view.basemap import Bounds
 
+_UNUSED_WITH: dict[str, dict[str, Any]] = {"region": {"x": None, "y": None, "geometry": None}, "geometry": {"x": None, "y": None}}
+"""Of the columns that say where a record lies, those that are not read beside another one."""
 _NO_BOUND = {PERSON: "Choose the column of persons, and say the most {noun}s of one person that count."}
 
 
@@ -23,16 +26,51 @@ class Files:
 
     Attributes:
         data: where they are, their columns, how texts are written, the bound per person, the engine.
-        digest: identifies the files that columns and unit were chosen for, since other files need choices of their own.
+        digest: identifies the files that all this was said of, since others need answers of their own; "" for files that an opened
+            configuration names and that are not chosen yet.
+        header: identifies the columns of these files, once they were read; "" before.
+        confirmed: whether it was confirmed how their texts are written.
         whom: "person": a column says whose record a row is; "vouched": nobody has more than the bound; "each": each row is its own person;
             None until that is said.
+        said_in_teach: whether that was said of public data in Teach, which is no answer in Curate.
         drop_bad_rows: whether rows that cannot be read are left out.
     """
 
     data: DataKeys = field(default_factory=DataKeys)
     digest: str = ""
+    header: str = ""
+    confirmed: bool = False
     whom: str | None = None
+    said_in_teach: bool = False
     drop_bad_rows: bool = False
+
+    @property
+    def path(self) -> str | None:
+        """The path of the files, or the name of an upload; None while they are missing."""
+        said = self.data.trips or self.data.points
+        return said if said is None or isinstance(said, str) else said[0]
+
+    def whom_in(self, mode: str) -> str | None:
+        """Return whom a release protects in a mode: in Teach each row, unless something else is said; None until it is said in Curate."""
+        if mode == TEACH:
+            return self.whom or EVERY_ROW
+        return None if self.said_in_teach else self.whom
+
+    def protecting(self, whom: str, mode: str, columns: Sequence[str]) -> Files:
+        """Return the answers with whom a release protects; what it needs is not proposed in Curate, but for the only column.
+
+        Args:
+            whom: as of `whom`.
+            mode: Teach or Curate.
+            columns: that may hold persons.
+        """
+        is_new = self.said_in_teach and mode == CURATE
+        data = replace(self.data, person=None, contributions=None, distinct=False, exactly=False) if is_new else self.data
+        if whom == PERSON and data.person is None and len(columns) == 1:
+            data = replace(data, person=columns[0])
+        if mode == TEACH and data.contributions is None:
+            data = replace(data, contributions=1)
+        return replace(self, data=data, whom=whom, said_in_teach=mode == TEACH)
 
     def checked(self, kind: PageKind, mode: str) -> DataPart:
         """Return the table [data] of a configuration.
@@ -47,15 +85,45 @@ class Files:
         noun, is_trips = kind.family.noun, kind.family is TRIP_FAMILY
         if (self.data.trips if is_trips else self.data.points) is None:
             raise SettingError(f"Choose a file of {'trips' if is_trips else 'points'}.")
-        whom = self.whom or (EVERY_ROW if mode == TEACH else None)
+        whom = self.whom_in(mode)
         if whom is None:
             raise SettingError("Say whom the release protects: nothing is preselected.")
-        parts = {name: getattr(self.data, name) for name in [item.name for item in fields(DataKeys)]} | {"sample": None, "size": None}
+        parts: dict[str, Any] = {item.name: getattr(self.data, item.name) or item.default for item in fields(DataKeys)} | {
+            "sample": None,
+            "size": None,
+        }
+        parts |= _UNUSED_WITH.get(next((name for name in _UNUSED_WITH if parts[name]), ""), {})
         if whom == EVERY_ROW:
             return DataPart(**parts | {"person": None, "contributions": None, "distinct": False, "exactly": False})
         if self.data.contributions is None or (whom == PERSON and self.data.person is None):
             raise SettingError(_NO_BOUND.get(whom, "Say the most {noun}s of one person that count.").format(noun=noun))
         return DataPart(**parts if whom == PERSON else parts | {"person": None, "distinct": False})
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChosenRegions(RegionsKeys):
+    """A file of regions and how it is read, or the levels of cells that need none.
+
+    Attributes:
+        digest: identifies the file that this was said of, as of `Files`.
+    """
+
+    digest: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Around:
+    """A public file of polygons around which a box was declared.
+
+    Attributes:
+        digest: identifies the file, so that the file of the private data is refused later, too.
+        size: its bytes.
+        bounds: west, south, east, north that were taken from it.
+    """
+
+    digest: str
+    size: int
+    bounds: tuple[float, float, float, float]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,6 +138,8 @@ class Box:
         crs: its CRS; "none" for a plain plane, "" for that of the coordinates.
         place: name of the town around which it was looked for.
         km_across: width of the box around that town, in kilometres.
+        frame: name of a usual rectangle that was taken, such as "Europe"; "" for one of its own.
+        around: the public file of polygons around which it was declared; None without one.
     """
 
     west: float | None = None
@@ -79,6 +149,13 @@ class Box:
     crs: str = ""
     place: str = ""
     km_across: float | None = None
+    frame: str = ""
+    around: Around | None = None
+
+    @property
+    def typed_crs(self) -> str:
+        """The CRS that was typed; "" for none, and for a usual rectangle, which has its own."""
+        return "" if self.frame else self.crs.strip()
 
     def bounds(self) -> Bounds | None:
         """Return west, south, east and north; None while one is missing.
@@ -99,6 +176,7 @@ class Account:
     """The account in the ledger that pays.
 
     Attributes:
+        digest: identifies the data that it was said for; "" for those of an opened configuration.
         name: of the data; "" for one that is made of the sample or of the file's name.
         counts_rho: whether the ledger counts ρ, or else ε and δ.
         epsilon: the most ε that may ever be spent.
@@ -106,6 +184,7 @@ class Account:
         rho: the most ρ that may ever be spent.
     """
 
+    digest: str = ""
     name: str = ""
     counts_rho: bool = False
     epsilon: Fraction | None = None
@@ -127,14 +206,14 @@ class Guess:
 
     Attributes:
         records: how many there may be.
-        spread: how they lie, one of `SPREADS` (`dpviz.publishing.public_guess`).
+        spread: how they lie, one of `SPREADS` (`dpviz.publishing.public_guess`); None for the usual way.
         pairs: on how many pairs of the finest level trips may lie; None for all of them.
         level: the level whose error is shown.
         wanted: the error that is wanted there, for which ε is found.
     """
 
     records: int | None = None
-    spread: str = EVEN
+    spread: str | None = None
     pairs: int | None = None
     level: int | None = None
     wanted: float | None = None

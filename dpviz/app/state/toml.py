@@ -10,7 +10,7 @@ from typing import Any
 from dpviz.app.state.draft import Draft
 from dpviz.app.state.kinds import KINDS
 from dpviz.app.state.page import Page
-from dpviz.app.state.parts import Account, Box, Files
+from dpviz.app.state.parts import Account, Box, ChosenRegions, Files
 from dpviz.app.state.readers import read_amount
 from dpviz.app.state.run import Run
 from dpviz.app.state.values import (
@@ -106,11 +106,12 @@ def page_of(config: ReleaseConfig, page: Page) -> Page:
     draft = page.draft
     run, source = run_of(config, draft.runs[0]), source_of(config.data)
     draft = replace(draft, source=source, runs=(run, *draft.runs[1:]), texts=config.publication, output=config.output, beside=ALONE)
-    draft = replace(draft, account=_account_of(config), order=_order_of(config) if config.family is POINT_FAMILY else draft.order)
+    draft = replace(draft, opened=config, path="")
+    draft = replace(draft, account=account_of(config), order=_order_of(config) if config.family is POINT_FAMILY else draft.order)
     if source == SAMPLE:
         draft = replace(draft, sample=config.data.sample, size=_size_of(config.data) if config.family is POINT_FAMILY else None)
     else:
-        files = replace(_files_of(config), drop_bad_rows=draft.files.drop_bad_rows)
+        files = replace(files_of(config), drop_bad_rows=draft.files.drop_bad_rows)
         draft = replace(draft, uploaded=files) if source == UPLOAD else replace(draft, by_path=files)
     draft = replace(_with_domain(config, draft), **_regions_of(config))
     return Page(draft=draft, view=replace(page.view, level=None, asked=(), region=None))
@@ -217,7 +218,7 @@ def _box_of(bounds: tuple[float, ...], crs: str | None) -> Box:
     return Box(west=west, south=south, east=east, north=north, crs=crs or "")
 
 
-def _files_of(config: ReleaseConfig) -> Files:
+def files_of(config: ReleaseConfig) -> Files:
     """Return the files of a configuration, for which nothing is chosen yet: they are known by their name alone."""
     data = config.data
     values = {item.name: getattr(data, item.name) for item in fields(DataKeys)}
@@ -238,21 +239,26 @@ def _regions_of(config: ReleaseConfig) -> dict[str, Any]:
     if any(each.polygons or (each.file is None and not takes_grids) for each in (part, config.destinations) if each is not None):
         others = ", H3 cells or squares" if takes_grids else ""
         raise SettingError(f"The page takes a file of regions with ids{others}: run this configuration with the command line.")
-    values = {"regions": _keys_of(part), "destinations": None if config.destinations is None else _keys_of(config.destinations)}
+    values = {
+        "regions": keys_of_regions(part),
+        "destinations": None if config.destinations is None else keys_of_regions(config.destinations),
+    }
     if part.file is not None:
         return {**values, "regions_from": A_FILE}
     box = _box_of(part.area or part.bounds, part.crs) if part.area or part.bounds else Box(crs=part.crs or "")
     return {**values, "regions_from": HEXAGONS if part.h3 else SQUARES, "grid": box, "outline": part.area_file}
 
 
-def _keys_of(part: RegionsPart) -> RegionsKeys:
+def keys_of_regions(part: RegionsPart) -> ChosenRegions:
+    """Return what regions of a configuration say, of a file that is not chosen yet."""
     values = {item.name: getattr(part, item.name) for item in fields(RegionsKeys)}
-    return RegionsKeys(**values) if part.file is not None else RegionsKeys(h3=part.h3, squares=part.squares)
+    return ChosenRegions(**values) if part.file is not None else ChosenRegions(h3=part.h3, squares=part.squares)
 
 
-def _account_of(config: ReleaseConfig) -> Account:
+def account_of(config: ReleaseConfig) -> Account:
+    """Return the account of a configuration."""
     cap = config.dataset.cap()
-    amounts = {} if cap is None else amount_of(cap)
+    amounts: dict[str, Any] = {} if cap is None else dict(amount_of(cap))
     return Account(name=config.dataset.name, counts_rho=isinstance(cap, ZcdpBudget), **amounts)
 
 

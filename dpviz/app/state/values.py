@@ -30,9 +30,12 @@ MOST_ASKED = 60  # regions that are added up
 PERSON, VOUCHED, EVERY_ROW = "person", "vouched", "each"
 """Whom a release of files protects: persons of a column, persons of whom nobody has more than a bound, or each row."""
 MOST_PER_PERSON = 1000
+IDS, COORDINATES = "Ids of regions", "Coordinates"
+"""How the ends of trips, or the regions of records, are found."""
 A_FILE, HEXAGONS, SQUARES = "File", "Hexagons", "Squares"
 KINDS_OF_REGIONS = (A_FILE, HEXAGONS, SQUARES)
 """Where the regions of areas come from."""
+SIDES = ("west", "south", "east", "north")
 CURRENCIES = ("ε, δ", "ρ")
 SMALLEST_CAP, SMALLEST_RHO_CAP, LARGEST_CAP, LARGEST_CAP_DELTA = 0.001, 0.000_001, 1000.0, 0.01
 USUAL_FOLDER = "release"

@@ -131,11 +131,13 @@ def curate():
     from dpviz.app.cards.cards import cards_in_place  # noqa: PLC0415
     from dpviz.app.components.code import show_release_code  # noqa: PLC0415 - only this function's text runs
     from dpviz.app.pages.points.data import points_controls  # noqa: PLC0415
-    from dpviz.mechanisms import Quadtree  # noqa: PLC0415
-    from dpviz.privacy.budget import PureBudget  # noqa: PLC0415
+    from dpviz.app.pages.points.state import POINTS  # noqa: PLC0415
+    from dpviz.privacy.budget import exact  # noqa: PLC0415
     from dpviz.publishing.code import CodeRun  # noqa: PLC0415
 
-    show_release_code(points_controls(cards_in_place()).data, [CodeRun(mechanism=Quadtree(height=3), budget=PureBudget("1/3"))])
+    POINTS.change(run={"mechanism": "quadtree", "settings": {"height": 3}, "epsilon": exact("1/3", "ε")})
+    data, draft = points_controls(cards_in_place()).data, POINTS.draft
+    show_release_code(data, draft, [CodeRun(mechanism=draft.build(), budget=draft.budget())])
 
 
 def test_curate_needs_data_mechanism_and_budget_only():

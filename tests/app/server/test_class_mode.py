@@ -46,7 +46,6 @@ def a_class(monkeypatch):
 
 
 HOSTILE = {
-    "mode": "Curate",
     "source": "path",
     "draft": "0" * 32,
     "path": "/etc/passwd",
@@ -101,7 +100,7 @@ def test_a_configuration_in_the_session_is_cut_wherever_it_is_read(a_class):
 
 
 REFUSING = {
-    "a path": lambda: path_files.path_files("", "points", None),
+    "a path": lambda: path_files.path_files(None, None),
     "a count of files": lambda: path_files.count_by_path("", None, None, None),
     "an upload": lambda: path_files.ask_for_file("File", ("csv",), "trips", ""),
     "bytes of a file": lambda: cached.named_file("homes.csv", PLACES),

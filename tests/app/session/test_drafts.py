@@ -71,7 +71,7 @@ def test_a_draft_is_private_and_holds_no_cell(ledger_path):
     assert oct(path.parent.stat().st_mode & 0o777) == "0o700"
     text = path.read_text("utf-8")
     assert not [cell for cell in ('secret"', "hidden", "quiet", "-118.2", "25.5") if cell in text]
-    assert json.loads(text)["files"] == {"uploaded": "secret homes.csv"}
+    assert json.loads(text)["pages"]["points"]["draft"]["uploaded"]["data"]["points"] == "secret homes.csv"
 
 
 def test_old_drafts_go_and_forgetting_removes_the_own_one(ledger_path):

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from dpviz.app.state.draft import Draft
 from dpviz.app.state.kinds import AREAS, KINDS, POINTS, TRIPS
 from dpviz.app.state.page import Page, usual_page
-from dpviz.app.state.parts import Account, Box, Files, Guess
+from dpviz.app.state.parts import Account, Box, ChosenRegions, Files, Guess
 from dpviz.app.state.run import Run
 from dpviz.app.state.values import (
     ALONE,
@@ -20,14 +20,13 @@ from dpviz.app.state.values import (
     PATH,
     PERSON,
     STUDY_AREAS,
-    TEACH,
     UPLOAD,
     VOUCHED,
 )
 from dpviz.app.state.view import Pane, View
 from dpviz.errors import SettingError
 from dpviz.mechanisms.base import NOISES
-from dpviz.publishing.config import DataKeys, OutputPart, PublicationPart, RegionsKeys
+from dpviz.publishing.config import DataKeys, OutputPart, PublicationPart
 from dpviz.view.trips_drawing import MARKS, PAIR_FILTERS
 
 kinds = st.sampled_from(list(KINDS.values()))
@@ -76,9 +75,9 @@ def drafts(draw, kind):
         own["study_area"] = draw(st.sampled_from(STUDY_AREAS))
     if kind is TRIPS:
         own = {"beside": draw(st.sampled_from([ALONE, *sorted(kind.family.mechanisms)]))}
-    mode, sample = draw(st.sampled_from([TEACH, CURATE])), draw(st.sampled_from(sorted(kind.samples)))
+    sample = draw(st.sampled_from(sorted(kind.samples)))
     several = (draw(runs(kind)), *draw(st.lists(runs(kind, further=True), max_size=3)))
-    return Draft(family=kind.name, mode=mode, sample=sample, runs=several, **own)
+    return Draft(family=kind.name, sample=sample, runs=several, **own)
 
 
 @st.composite
@@ -125,7 +124,7 @@ def filled(kind, **parts):
     data = DataKeys(**({"trips": "folder/trips.csv"} if is_trips else {"points": "folder/homes.csv", "x": "lon", "y": "lat"}), **PEOPLE)
     files = Files(data=replace(data, crs=None if is_trips else "EPSG:4326"), whom=PERSON, digest="ab12")
     box = Box(west=7.5, south=49.5, east=9.5, north=52.5, crs="EPSG:4326")
-    regions = RegionsKeys(file="regions.csv", levels=("id",), prefixes=(1,))
+    regions = ChosenRegions(file="regions.csv", levels=("id",), prefixes=(1,))
     draft = replace(usual.draft, mode=CURATE, source=UPLOAD, uploaded=files, domain=box, regions=regions, account=ACCOUNT, texts=TEXTS)
     return Page(draft=replace(draft, **parts), view=usual.view)
 
@@ -138,14 +137,14 @@ FILLED = {
     "trips that are vouched for": filled(
         TRIPS, uploaded=Files(data=DataKeys(trips="trips.csv", contributions=3, exactly=True), whom=VOUCHED), account=Account(name="x")
     ),
-    "trips between two hierarchies": filled(TRIPS, destinations=RegionsKeys(file="works.csv", levels=("id",))),
+    "trips between two hierarchies": filled(TRIPS, destinations=ChosenRegions(file="works.csv", levels=("id",))),
     "areas": filled(AREAS, output=OutputPart(folder="elsewhere", formats=("geoparquet",))),
     "areas in hexagons": filled(
-        AREAS, regions_from=HEXAGONS, regions=RegionsKeys(h3=(5, 7)), grid=Box(west=1.0, south=2.0, east=3.0, north=4.0)
+        AREAS, regions_from=HEXAGONS, regions=ChosenRegions(h3=(5, 7)), grid=Box(west=1.0, south=2.0, east=3.0, north=4.0)
     ),
-    "areas in polygons": filled(AREAS, regions_from=HEXAGONS, regions=RegionsKeys(h3=(5, 7)), outline="city.geojson"),
+    "areas in polygons": filled(AREAS, regions_from=HEXAGONS, regions=ChosenRegions(h3=(5, 7)), outline="city.geojson"),
     "areas in squares": filled(
-        AREAS, regions_from="Squares", regions=RegionsKeys(squares=(2, 4)), grid=Box(west=1.0, south=2.0, east=3.0, north=4.0, crs="none")
+        AREAS, regions_from="Squares", regions=ChosenRegions(squares=(2, 4)), grid=Box(west=1.0, south=2.0, east=3.0, north=4.0, crs="none")
     ),
     "an account in rho": filled(AREAS, account=Account(name="x", counts_rho=True, rho=Fraction(1))),
     "a sample": filled(POINTS, source="sample"),

@@ -8,13 +8,12 @@ import pytest
 from dpviz.app.state.draft import Draft
 from dpviz.app.state.kinds import AREAS, KINDS, POINTS, TRIPS
 from dpviz.app.state.page import usual_page
-from dpviz.app.state.parts import Account, Box, Files, Guess
-from dpviz.app.state.python_code import write_code
+from dpviz.app.state.parts import Account, Box, ChosenRegions, Files, Guess
 from dpviz.app.state.run import Run
-from dpviz.app.state.values import CURATE, HEXAGONS, IN_A_FILE, PERSON, SQUARES, TEACH, UPLOAD, VOUCHED
+from dpviz.app.state.values import HEXAGONS, IN_A_FILE, PERSON, SQUARES, TEACH, UPLOAD, VOUCHED
 from dpviz.errors import DpvizError, RefusedError
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
-from dpviz.publishing.config import DataKeys, RegionsKeys, ReleaseConfig
+from dpviz.publishing.config import DataKeys, ReleaseConfig
 from tests.app.parts import page_with
 from tests.app.state.pages import FILLED, filled
 
@@ -35,7 +34,7 @@ NO_BOUND = Files(data=DataKeys(trips="a.csv"), whom=VOUCHED)
         (POINTS, {"domain": Box(west=1.0)}, "Declare the domain: west, south, east and north."),
         (POINTS, {"domain": Box(west=3, south=1, east=2, north=4)}, "West must be smaller than east"),
         (POINTS, {"study_area": IN_A_FILE}, "Choose the file of polygons again"),
-        (AREAS, {"regions": RegionsKeys()}, "Choose a public file of regions."),
+        (AREAS, {"regions": ChosenRegions()}, "Choose a public file of regions."),
         (AREAS, {"regions_from": HEXAGONS}, "Declare the area of the hexagons"),
         (AREAS, {"regions_from": SQUARES}, "Declare the bounds of the squares"),
         (AREAS, {"runs": (Run(),)}, "Choose a mechanism."),
@@ -59,8 +58,6 @@ def test_a_configuration_has_new_noise(page):
     config = page.draft.to_config()
     assert isinstance(config, ReleaseConfig)
     assert config == replace(page.draft, runs=(replace(page.draft.runs[0], seed=77),)).to_config()
-    assert "dv.Entropy.system()" in write_code(page)
-    assert "seeded" not in write_code(page)
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
@@ -95,20 +92,6 @@ def test_a_rho_is_spent_in_curate_alone():
 def test_without_a_name_the_file_or_the_sample_gives_it():
     assert filled(POINTS, account=Account()).draft.to_config().dataset.name == "homes"
     assert usual_page(AREAS).draft.to_config().dataset.name == AREAS.samples["made_up_city"].title
-
-
-def test_the_code_has_the_runs_that_maps_show_with_their_seeds():
-    page = usual_page(AREAS)
-    first = page.draft.runs[0]
-    runs = (first, replace(first, mechanism="flat", settings={}, seed=5))
-    two = replace(page, draft=replace(page.draft, runs=runs))
-    assert write_code(two).count("Entropy.seeded") == 1
-    shown = replace(two, view=replace(two.view, panes=(replace(two.view.panes[0], run=1), two.view.panes[1])))
-    code = write_code(shown)
-    assert [line.split(".")[0] for line in code.splitlines() if line.startswith("#")] == ["# Right map", "# Left map"]
-    assert "seeded(5)" in code
-    curated = replace(shown, draft=replace(shown.draft, mode=CURATE, source="sample"))
-    assert write_code(curated).count("release(") == 1
 
 
 def test_uploads_and_paths_keep_their_own_choices():

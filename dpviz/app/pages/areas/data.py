@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from dpviz.app.cards import opened_config
 from dpviz.app.cards.cards import DATA, Cards
-from dpviz.app.cards.chosen_files import ChosenFiles, FileKind, choose_files, count_chosen, data_of_files, refuse_as_regions
-from dpviz.app.cards.columns import choose_count, choose_point_columns, lacking_place, lacks_count, pick
+from dpviz.app.cards.chosen_files import ChosenFiles, FileKind, choose_files, count_chosen, data_of_files, refuse_as_regions, take_columns
+from dpviz.app.cards.columns import NONE, choose_count, choose_point_columns, find_point_columns, lacking_place, lacks_count, pick
 from dpviz.app.cards.file_questions import are_public, ask_whom, leave_out_bad_rows, show_repeats
 from dpviz.app.cards.path_files import ask_for_file, upload_types
 from dpviz.app.cards.regions_file import ask_for_regions, describe_regions
@@ -21,8 +20,8 @@ from dpviz.app.pages.areas.regions import choose_areas_regions, comes_from_file,
 from dpviz.app.pages.areas.state import AREAS, AreasData
 from dpviz.app.session import cached
 from dpviz.app.session.ledger import Source
-from dpviz.app.session.saved_config import COORDINATES, IDS, NONE
-from dpviz.app.state.values import CURATE
+from dpviz.app.session.widgets import widget_for
+from dpviz.app.state.values import COORDINATES, CURATE, IDS
 from dpviz.data.areas import AreaCounts
 from dpviz.data.counts import PERSON, RECORD
 from dpviz.data.reading.inspect import describe_points
@@ -35,8 +34,6 @@ from dpviz.samples.areas import AREA_SAMPLES
 AreaFiles = ChosenFiles[PointsFile, cached.UploadedRegions]
 FILES = FileKind[PointsFile, cached.UploadedRegions](
     page=AREAS,
-    kind=opened_config.AREAS,
-    field="points",
     describe_upload=cached.inspect_points_file,
     describe=describe_points,
     frame_of=lambda uploaded: uploaded.regions,
@@ -97,7 +94,7 @@ def _choose_files(cards: Cards) -> Declared:
     """Show the choice of files and of how they are read. Return what is declared; the data are missing until all is chosen and counted."""
     regions = choose_areas_regions(cards)
     about = "One row per record: coordinates, point geometries, or ids of the finest regions."
-    chosen = choose_files(FILES, cards, lambda: ask_for_file("Points file", upload_types(), "areas", about))
+    chosen = choose_files(FILES, cards, lambda: _ask_for_upload(about))
     if regions is not None and cards.curates:
         cards.where.caption(describe_regions(regions.regions))
     if regions is None or chosen is None:
@@ -110,14 +107,19 @@ def _choose_files(cards: Cards) -> Declared:
     return _ask_and_count(chosen, regions, cards)
 
 
+def _ask_for_upload(text: str) -> tuple[str, bytes] | None:
+    return ask_for_file("Points file", upload_types(), "areas", text, named=AREAS.draft.uploaded.path, what="file of points")
+
+
 def _ask_and_count(chosen: AreaFiles, regions: cached.UploadedRegions, cards: Cards) -> Declared:
     """Ask for columns and unit, and count the file once everything is given."""
     mode, digest = AREAS.draft.mode, chosen.digest
+    take_columns(AREAS, chosen, _find_columns(chosen.about))
     options = {**dict(chosen.written), **_choose_columns(chosen.about, digest, cards)}
     used = tuple(sorted(str(options[role]) for role in ("x", "y", "geometry", "region", "count") if options.get(role)))
     columns = [name for name in chosen.about.columns if name not in used]
-    question = UnitQuestion(noun="record", columns=columns, key=f"areas {mode} {digest}", private=mode == CURATE, place="region")
-    unit = ask_whom(question, chosen.about.person, cards)
+    question = UnitQuestion(noun="record", columns=columns, key=f"areas {mode} {digest}", place="region")
+    unit = ask_whom(AREAS, question, chosen.about.person, cards)
     bad_rows = leave_out_bad_rows(AREAS, "an unknown region, or a missing or unreadable")
     declared = Declared(regions=regions, unit=unit)
     no_count = lacks_count("record", chosen.about, {**options, **(unit or {})}, cards)
@@ -137,33 +139,46 @@ def _ask_and_count(chosen: AreaFiles, regions: cached.UploadedRegions, cards: Ca
     return Declared(data=data, regions=regions, unit=unit)
 
 
+def _find_columns(about: PointsFile) -> dict[str, Any]:
+    """Return what the registry finds, by key of [data]; ids of regions only where nothing else says where records lie."""
+    knows_place = about.has_geometry or about.use.open.get("x and y") or about.geometry or (about.x and about.y)
+    if knows_place:
+        return find_point_columns(about)
+    return {**_find_ids(about), "count": about.count}
+
+
 def _choose_columns(about: PointsFile, digest: str, cards: Cards) -> dict[str, Any]:
     """Ask how a record's region is found, by coordinates or by an id, and which columns are read; options of `read_areas`."""
-    kind = COORDINATES
+    region = AREAS.part("data", "region")
     if not about.has_geometry:
-        knows_place = about.use.open.get("x and y") or about.geometry or (about.x and about.y)
-        default = COORDINATES if knows_place else IDS
-        key = f"areas ends {digest}"
-        kind = st.segmented_control("A record's region", [COORDINATES, IDS], default=default, key=key, persist_state="session") or default
-    if kind == IDS:
-        return _choose_ids(about, digest, cards)
-    options = choose_point_columns(about, digest)
+        take = {COORDINATES: lambda: AREAS.set("data", region=None), IDS: lambda: AREAS.set("data", **_find_ids(about))}
+        shown = widget_for(f"areas ends {digest}", COORDINATES if region is None else IDS, lambda kind: take[kind]())
+        st.segmented_control("A record's region", [COORDINATES, IDS], required=True, **shown)
+        if region is not None:
+            return _choose_ids(about, digest, cards)
+    options = choose_point_columns(AREAS, about, digest)
     if lacks := lacking_place(about, options):
         cards.ask(DATA, lacks)
     if about.needs_crs:
         crs_help = "It is never guessed. EPSG:4326 is longitude and latitude in degrees."
-        crs = st.text_input("CRS of the coordinates", placeholder="EPSG:4326", key="areas crs", persist_state="session", help=crs_help)
-        if not crs.strip():
+        shown = AREAS.widget("data", "crs", "areas crs", show=lambda crs: crs or "", take=lambda typed: typed.strip() or None)
+        st.text_input("CRS of the coordinates", placeholder="EPSG:4326", help=crs_help, **shown)
+        if not AREAS.part("data", "crs"):
             cards.ask(DATA, "Type the CRS of the coordinates on the left: EPSG:4326 if they are degrees.")
-        options["crs"] = crs.strip() or None
+        options["crs"] = AREAS.part("data", "crs")
     return {role: value for role, value in options.items() if value not in (None, False)}
+
+
+def _find_ids(about: PointsFile) -> dict[str, Any]:
+    return {"region": only(find_regions(about.columns)) or ""}
 
 
 def _choose_ids(about: PointsFile, digest: str, cards: Cards) -> dict[str, Any]:
     """Ask for the column of ids of the finest regions, and that of counts."""
-    names, found = [NONE, *about.columns], only(find_regions(about.columns))
-    region = pick("Ids of the finest regions", names, found, f"areas column region {digest}", "Zeros in front may be lost.")
+    names, text = [NONE, *about.columns], "Zeros in front may be lost."
+    keep, key = (lambda name: AREAS.set("data", region=name or "")), f"areas column region {digest}"
+    region = pick("Ids of the finest regions", names, AREAS.part("data", "region"), keep, key, text)
     if region is None:
         cards.ask(DATA, "Choose the column of ids of regions on the left.")
     options = {} if region is None else {"region": region}
-    return options | choose_count("record", about, options, f"areas column count {digest}")
+    return options | choose_count(AREAS, "record", about, options, f"areas column count {digest}")

@@ -11,13 +11,12 @@ import streamlit as st
 
 from dpviz.app.components.panes import panes
 from dpviz.app.components.streets import streets_switch
-from dpviz.app.pages.areas.state import AREAS, EASY_TO_SEE
+from dpviz.app.pages.areas.state import EASY_TO_SEE
 from dpviz.app.pages.compare.kinds import Compared
 from dpviz.app.pages.compare.maps import NOTHING, STREETS, choose_level, choose_shown, draw_regions, make_scene
 from dpviz.app.pages.compare.state import COMPARE, CompareData
 from dpviz.app.session import cached
 from dpviz.app.session.camera import keep_camera
-from dpviz.app.session.page_state import PageState
 from dpviz.app.session.widgets import is_dark
 from dpviz.data.areas import AreaCounts
 from dpviz.samples.areas import AREA_SAMPLES
@@ -30,7 +29,6 @@ from dpviz.view.canvas import ground_in, names_in
 class ComparedAreas(Compared):
     """Areas on the Compare page; see `Compared`."""
 
-    page_state: ClassVar[PageState] = AREAS
     samples: ClassVar[Mapping[str, SampleInfo]] = AREA_SAMPLES
     usual_sample: ClassVar[str] = "made_up_city"
 

@@ -11,7 +11,6 @@ import streamlit as st
 
 from dpviz.app.pages.compare.state import CompareConfig, CompareData
 from dpviz.app.session import cached
-from dpviz.app.session.page_state import PageState
 from dpviz.evaluation.study import LEVELS
 from dpviz.publishing.config import DomainPart
 from dpviz.publishing.private_data import PrivateData
@@ -23,7 +22,6 @@ class Compared(ABC):
     """The data of one family on the Compare page. What is written here is for data with named levels, as regions have.
 
     Class attributes:
-        page_state: state of the page where own data of the family are loaded; None if there is no such page.
         samples: data that come with the package, by key.
         usual_sample: key of the sample with which the page opens.
         workloads: of the studies.
@@ -33,7 +31,6 @@ class Compared(ABC):
         used: what the search for an epsilon uses of the data.
     """
 
-    page_state: ClassVar[PageState | None] = None
     samples: ClassVar[Mapping[str, SampleInfo]]
     usual_sample: ClassVar[str]
     workloads: ClassVar[tuple[str, ...]] = (LEVELS,)

@@ -19,12 +19,10 @@ from dpviz.app.pages.compare.kinds import Compared, sample_data
 from dpviz.app.pages.compare.maps import STREETS, choose_shown, make_scene, name_first
 from dpviz.app.pages.compare.state import COMPARE, LARGEST_ORDER, MOST_PICKED, MOST_ZOOM, CompareConfig, CompareData
 from dpviz.app.pages.points.scales import public_density_top
-from dpviz.app.pages.points.state import POINTS
 from dpviz.app.pages.points.study_area import ask_study_area
 from dpviz.app.server.class_mode import largest_order
 from dpviz.app.session import cached
 from dpviz.app.session.camera import keep_camera
-from dpviz.app.session.page_state import PageState
 from dpviz.app.session.widgets import is_dark, widget_for
 from dpviz.data.points import PointCounts
 from dpviz.data.reading.outline import LAND
@@ -54,7 +52,6 @@ _ZOOM = "Every map shows the level of its release that has about as many partiti
 class ComparedPoints(Compared):
     """Points on the Compare page; see `Compared`."""
 
-    page_state: ClassVar[PageState] = POINTS
     samples: ClassVar[Mapping[str, SampleInfo]] = POINT_SAMPLES
     usual_sample: ClassVar[str] = "la_residents"
     workloads: ClassVar[tuple[str, ...]] = POINT_WORKLOADS

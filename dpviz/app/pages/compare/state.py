@@ -129,8 +129,8 @@ class CompareConfig:
 
     def offered_data(self) -> Any:
         """Return the data that the page of their kind offers here; None if there are none."""
-        page_state = self.compared.page_state
-        return None if page_state is None else page_state.offered_data()
+        page = self.family.page
+        return None if page is None else page.state.offered_data()
 
     @property
     def offered(self) -> dict[str, type[AnyMechanism]]:

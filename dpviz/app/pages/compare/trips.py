@@ -15,10 +15,8 @@ from dpviz.app.components.words import show_chart
 from dpviz.app.pages.compare.kinds import Compared
 from dpviz.app.pages.compare.maps import NOTHING, STREETS, choose_level, choose_shown, draw_regions, make_scene
 from dpviz.app.pages.compare.state import COMPARE, CompareData
-from dpviz.app.pages.trips.state import TRIPS
 from dpviz.app.session import cached
 from dpviz.app.session.camera import keep_camera
-from dpviz.app.session.page_state import PageState
 from dpviz.app.session.widgets import is_dark
 from dpviz.data.trips import TripCounts
 from dpviz.evaluation.study import LEVELS, SIZES
@@ -37,7 +35,6 @@ FEWER_ARCS, EASY_TO_SEE = 200, 60
 class ComparedTrips(Compared):
     """Trips on the Compare page; see `Compared`."""
 
-    page_state: ClassVar[PageState] = TRIPS
     samples: ClassVar[Mapping[str, SampleInfo]] = TRIP_SAMPLES
     usual_sample: ClassVar[str] = "northeast_commuters"
     workloads: ClassVar[tuple[str, ...]] = (LEVELS, SIZES)

@@ -55,7 +55,7 @@ def show_declared(declared: Declared, expected: Expected | None, unit: str) -> N
 
 
 def _take_box(box: Bounds) -> None:
-    st.session_state["place"] = ""  # the box is no longer around a place that was typed
+    POINTS.set("domain", place="")  # the box is no longer around a place that was typed
     take_box(box)
 
 

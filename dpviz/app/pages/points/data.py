@@ -9,12 +9,11 @@ from typing import Any
 
 import streamlit as st
 
-from dpviz.app.cards import opened_config
 from dpviz.app.cards.cards import DATA, WHERE, Cards
-from dpviz.app.cards.chosen_files import ChosenFiles, FileKind, choose_files, count_chosen, data_of_files, is_among
-from dpviz.app.cards.columns import choose_point_columns, lacking_place, lacks_count
+from dpviz.app.cards.chosen_files import ChosenFiles, FileKind, choose_files, count_chosen, data_of_files, is_among, take_columns
+from dpviz.app.cards.columns import choose_point_columns, find_point_columns, lacking_place, lacks_count
 from dpviz.app.cards.file_questions import are_public, ask_whom, leave_out_bad_rows, show_repeats
-from dpviz.app.cards.path_files import upload_types
+from dpviz.app.cards.path_files import ask_for_file, upload_types
 from dpviz.app.cards.source import choose_sample, choose_source, data_of_sample
 from dpviz.app.cards.unit import UnitQuestion
 from dpviz.app.components.fields import Field, in_range
@@ -23,11 +22,11 @@ from dpviz.app.pages.points.outline import Rings
 from dpviz.app.pages.points.state import POINTS, Data, study_area_answer
 from dpviz.app.pages.points.study_area import ask_study_area
 from dpviz.app.pages.points.where import choose_where
-from dpviz.app.server.class_mode import most_records, refuse_in_class
-from dpviz.app.session import cached, drafts
+from dpviz.app.server.class_mode import most_records
+from dpviz.app.session import cached
 from dpviz.app.session.ledger import Source
 from dpviz.app.session.widgets import carry_out
-from dpviz.app.state.values import CURATE, MOST_MADE_UP
+from dpviz.app.state.values import MOST_MADE_UP
 from dpviz.data.reading.inspect import describe_points
 from dpviz.data.reading.points import PointsFile
 from dpviz.families import POINT_FAMILY
@@ -40,8 +39,6 @@ from dpviz.view.escape import markdown
 PointFiles = ChosenFiles[PointsFile, Domain]
 FILES = FileKind[PointsFile, Domain](
     page=POINTS,
-    kind=opened_config.POINTS,
-    field="points",
     describe_upload=cached.inspect_points_file,
     describe=describe_points,
     frame_of=lambda domain: domain,
@@ -138,33 +135,23 @@ def _describe_domain(domain: Domain) -> str:
 
 
 def _ask_for_upload(cards: Cards) -> tuple[str, bytes] | None:
-    refuse_in_class("files")
     formats = (
         "CSV, GeoJSON, GeoPackage, GeoParquet, FlatGeobuf or a zipped Shapefile. For others, dpviz check FILE says what converts them."
     )
-    drafts.ask_again("uploaded")
-    st.file_uploader("Points file", upload_types(), key="file", on_change=_keep_upload, help=formats)
-    kept: tuple[str, bytes] | None = st.session_state.get("uploaded")
-    if kept is None:
-        if not cards.curates:
-            st.info("Choose a file with one row per record: longitude and latitude columns, or point geometries.")
-    elif st.session_state["file"] is None and st.button("Forget the uploaded file"):
-        st.session_state["uploaded"] = kept = None
+    named = POINTS.draft.uploaded.path
+    kept = ask_for_file("Points file", upload_types(), "", formats, named=named, what="file of points")
+    if kept is None and not cards.curates:
+        st.info("Choose a file with one row per record: longitude and latitude columns, or point geometries.")
     return kept
-
-
-def _keep_upload() -> None:
-    """Keep the bytes for the session: an upload widget is emptied when the user visits another page."""
-    file = st.session_state["file"]
-    st.session_state["uploaded"] = None if file is None else (file.name, file.getvalue())
 
 
 def _ask_and_count(chosen_files: PointFiles, cards: Cards) -> Declared:
     """Ask for columns, unit, CRS and domain, and count the files once everything is given."""
     about, digest, mode = chosen_files.about, chosen_files.digest, POINTS.draft.mode
-    options = {**dict(chosen_files.written), **choose_point_columns(about, digest)}
+    take_columns(POINTS, chosen_files, find_point_columns(about))
+    options = {**dict(chosen_files.written), **choose_point_columns(POINTS, about, digest)}
     columns = [name for name in about.columns if name not in options.values()]
-    unit = ask_whom(UnitQuestion(noun="record", columns=columns, key=f"{mode} {digest}", private=mode == CURATE), about.person, cards)
+    unit = ask_whom(POINTS, UnitQuestion(noun="record", columns=columns, key=f"{mode} {digest}"), about.person, cards)
     where = choose_where(cards, file_crs=about.crs, asks_for_crs=about.needs_crs, is_private=partial(is_among, chosen_files))
     with cards.where:
         bad_rows = leave_out_bad_rows(POINTS, "a missing or unreadable")
@@ -194,9 +181,5 @@ def _ask_and_count(chosen_files: PointFiles, cards: Cards) -> Declared:
 def _offer_swap(digest: str, options: dict[str, Any], error: str) -> None:
     """Offer to swap the columns of coordinates, where a count was refused because they may be the other way round."""
     if "are x and y swapped" in error and {"x", "y"} <= options.keys():
-        swap = partial(_swap_columns, digest, options["x"], options["y"])
+        swap = partial(POINTS.set, "data", x=options["y"], y=options["x"])
         st.button("Swap the columns of longitude and latitude", key=f"swap {digest}", on_click=carry_out(swap))
-
-
-def _swap_columns(digest: str, x: str, y: str) -> None:
-    st.session_state.update({f"column x {digest}": y, f"column y {digest}": x})

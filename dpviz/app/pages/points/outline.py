@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import streamlit as st
 
 from dpviz.app.cards.path_files import ask_for_file, upload_types
-from dpviz.app.session import cached, drafts
-from dpviz.app.session.saved_config import SIDES
+from dpviz.app.pages.points.state import POINTS
+from dpviz.app.session import cached
 from dpviz.app.session.widgets import carry_out, show_error
+from dpviz.app.state.parts import Around
+from dpviz.app.state.toml import file_name
+from dpviz.app.state.values import IN_A_FILE, SIDES
 from dpviz.errors import DpvizError, InputError
 from dpviz.space.domain import Domain
 from dpviz.view.basemap import Bounds
@@ -19,25 +21,28 @@ from dpviz.view.escape import markdown
 IsPrivate = Callable[[str, int], bool]
 """Returns whether the private data are a file with this digest and so many bytes."""
 Rings = list[list[list[float]]]
-_WANTED, _TAKEN = "outline wanted", "outline taken"
+_WANTED = "outline wanted"
 _PRIVATE = (
     "This is the file of the private data, and a domain around them would tell where they lie: choose a public file of polygons, or drag"
     " a box on the map."
 )
 
 
-def choose_outline(is_private: IsPrivate, declare: Callable[[str, Bounds], None]) -> Rings:
+def choose_outline(is_private: IsPrivate, declare: Callable[[str, Bounds, Around | None], None]) -> Rings:
     """Ask for a public file of polygons. The box around them is declared once, when the file is chosen.
 
     Args:
         is_private: says whether a file is that of the private data, which is refused.
-        declare: declares the domain by its CRS and bounds; called before the fields of the bounds are shown.
+        declare: declares the domain by its CRS, its bounds and the file that they are taken from; called before its fields are shown.
 
     Returns:
         The outline as closed lines in degrees; none without a file.
     """
     text = "The outline of a city, for instance: GeoJSON, GeoPackage, GeoParquet, a zipped Shapefile, or a table with polygons in WKT."
-    kept = ask_for_file("A file of polygons", upload_types(), "outline", text, when_chosen=want_box)
+    named = POINTS.draft.outline
+    if named and kept_outline() is None:
+        st.caption(f"The bounds are those around {markdown(file_name(named))}: choose it again only to see its outline.")
+    kept = ask_for_file("A file of polygons", upload_types(), "outline", text, when_chosen=_take_file)
     if kept is None:
         st.caption("Public, as the domain is: the outline of a city, for instance, never the private data.")
     try:
@@ -46,6 +51,17 @@ def choose_outline(is_private: IsPrivate, declare: Callable[[str, Bounds], None]
     except DpvizError as error:
         show_error(str(error))
         return []
+
+
+def kept_outline() -> tuple[str, bytes] | None:
+    """Return name and bytes of the file of polygons; None without one."""
+    return st.session_state.get("outline uploaded")
+
+
+def _take_file(name: str | None) -> None:
+    POINTS.set("draft", outline=name)
+    if name is not None:
+        want_box()
 
 
 def want_box() -> None:
@@ -60,7 +76,7 @@ def forget_box() -> None:
 
 def follow_crs() -> None:
     """Let the box be declared anew in the CRS that was typed, unless other bounds are declared by now."""
-    if st.session_state.get(drafts.OUTLINE) is not None and _is_declared():
+    if kept_outline() is not None and _is_declared():
         want_box()
 
 
@@ -70,24 +86,21 @@ def _refuse_private(kept: tuple[str, bytes] | None, is_private: IsPrivate) -> No
     Raises:
         InputError: the file of polygons is that of the private data.
     """
-    taken = _read_taken()
-    if taken and is_private(taken["digest"], taken["size"]):
-        if _is_declared():
-            for side in SIDES:
-                st.session_state[side] = None
-        st.session_state[_TAKEN] = None
+    around = POINTS.draft.domain.around
+    if around is not None and is_private(around.digest, around.size):
+        POINTS.set("domain", around=None, **(dict.fromkeys(SIDES) if _is_declared() else {}))
         raise InputError(_PRIVATE)
     if kept is not None and is_private(cached.digest_of(kept[1]), len(kept[1])):
         raise InputError(_PRIVATE)
 
 
-def _show_outline(name: str, body: bytes, declare: Callable[[str, Bounds], None]) -> Rings:
+def _show_outline(name: str, body: bytes, declare: Callable[[str, Bounds, Around | None], None]) -> Rings:
     """Declare the box if that is wanted, and say what is counted.
 
     Raises:
         DpvizError: the file holds no outline, or its CRS is missing.
     """
-    typed = str(st.session_state.get("domain crs", "") or "").strip()
+    typed = POINTS.draft.domain.typed_crs
     if typed.lower() == "none":
         raise InputError("A plain plane has no map for polygons: clear the CRS of the domain, or remove the file.")
     if typed:
@@ -98,10 +111,9 @@ def _show_outline(name: str, body: bytes, declare: Callable[[str, Bounds], None]
         crs = typed or outline.code
         bounds = outline.bounds_in(crs)
         st.session_state[_WANTED] = False
-        st.session_state[_TAKEN] = [digest, len(body), *bounds]
-        declare(crs, bounds)
+        declare(crs, bounds, Around(digest=digest, size=len(body), bounds=bounds))
     if _is_declared():
-        if not st.session_state.get("only inside"):
+        if POINTS.draft.study_area != IN_A_FILE:
             text = f"Points are counted in the rectangular box around {markdown(name)}, not in its outline, which is drawn on the map."
             st.caption(text)
     else:
@@ -109,17 +121,9 @@ def _show_outline(name: str, body: bytes, declare: Callable[[str, Bounds], None]
     return rings
 
 
-def _read_taken() -> dict[str, Any]:
-    """Return which file the bounds were taken from, and these bounds; a draft may hold anything in its place."""
-    taken = st.session_state.get(_TAKEN)
-    if not isinstance(taken, list) or len(taken) != 2 + len(SIDES):
-        return {}
-    return {"digest": taken[0], "size": taken[1], "bounds": taken[2:]}
-
-
 def _is_declared() -> bool:
     """Return whether the declared bounds are still those that were taken; also True while no bounds were taken, for a missing CRS."""
-    taken = _read_taken()
-    if not taken:
+    domain = POINTS.draft.domain
+    if domain.around is None:
         return bool(st.session_state.get(_WANTED))
-    return bool([st.session_state.get(side) for side in SIDES] == taken["bounds"])
+    return (domain.west, domain.south, domain.east, domain.north) == domain.around.bounds

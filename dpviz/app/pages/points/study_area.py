@@ -10,6 +10,7 @@ import streamlit as st
 
 from dpviz.app.cards.path_files import ask_for_file, upload_types
 from dpviz.app.pages.points.outline import IsPrivate
+from dpviz.app.pages.points.state import POINTS
 from dpviz.app.server.class_mode import is_class
 from dpviz.app.session import cached
 from dpviz.app.session.widgets import show_error
@@ -19,8 +20,6 @@ from dpviz.errors import DpvizError, InputError
 from dpviz.space.domain import Domain
 from dpviz.view.escape import markdown
 
-ONLY_INSIDE = "only inside"
-"""Key of the switch that takes the polygons of Curate as the study area."""
 MISSING = "Choose the file of polygons again: nobody can be outside them."
 MISSING_OF_LINK = (
     "Nobody can be outside a public file of polygons, and a link does not carry the file: choose it under Where people can be, or say there"
@@ -60,9 +59,12 @@ def switch_study_area(domain: Domain | None, kept: tuple[str, bytes] | None, is_
         kept: name and bytes of the file of polygons; None without one.
         is_private: says whether a file is that of the data, which is refused.
     """
-    if kept is None and not st.session_state.get(ONLY_INSIDE):
+    is_chosen = POINTS.draft.study_area == IN_A_FILE
+    if kept is None and not is_chosen:
         return Masked(domain=domain)
-    if not st.toggle("Nobody can be outside these polygons", key=ONLY_INSIDE, persist_state="session", help=_HELP):
+    use = {"show": lambda area: area == IN_A_FILE, "take": lambda on: IN_A_FILE if on else EVERYWHERE}
+    shown: dict[str, Any] = POINTS.widget("draft", "study_area", "only inside", **use)
+    if not st.toggle("Nobody can be outside these polygons", help=_HELP, **shown):
         return Masked(domain=domain)
     if kept is None:
         st.caption(f":orange[{MISSING}]")

@@ -14,12 +14,13 @@ from pyproj.exceptions import ProjError
 from dpviz.app.cards.cards import WHERE, Cards
 from dpviz.app.components.fields import problem_with, show_problem
 from dpviz.app.pages.points.order import choose_order
-from dpviz.app.pages.points.outline import IsPrivate, Rings, choose_outline, follow_crs, forget_box
-from dpviz.app.pages.points.state import study_area_answer
+from dpviz.app.pages.points.outline import IsPrivate, Rings, choose_outline, follow_crs, forget_box, kept_outline
+from dpviz.app.pages.points.state import POINTS, study_area_answer
 from dpviz.app.pages.points.study_area import ask_study_area, switch_study_area
-from dpviz.app.session.drafts import OUTLINE
-from dpviz.app.session.saved_config import OWN_BOUNDS, SIDES
-from dpviz.app.session.widgets import carry_out, show_error
+from dpviz.app.session.page_state import FamilyState
+from dpviz.app.session.widgets import carry_out, show_error, widget_for
+from dpviz.app.state.parts import Around
+from dpviz.app.state.values import SIDES
 from dpviz.errors import DpvizError
 from dpviz.space.domain import Domain, refuse_degrees
 from dpviz.view.basemap import WGS84, Bounds
@@ -27,6 +28,7 @@ from dpviz.view.declared_canvas import DeclaredBox
 from dpviz.view.escape import markdown
 from dpviz.view.places import find_towns, read_towns
 
+OWN_BOUNDS = "Type the bounds"
 FRAMES = {
     OWN_BOUNDS: None,
     "Contiguous United States": (-125.0, 24.0, -66.0, 50.0),
@@ -75,11 +77,11 @@ def choose_where(cards: Cards, *, file_crs: str | None, asks_for_crs: bool, is_p
     with cards.where:
         typed = _choose_crs() if asks_for_crs else None
         if cards.curates:
-            choose_place(take_box)
+            choose_place(POINTS, "domain", take_box)
             outline = choose_outline(is_private, _declare)
         declared = _choose_domain(typed or file_crs)
         if cards.curates:  # by the polygons around which the domain was declared
-            masked = switch_study_area(declared, st.session_state.get(OUTLINE), is_private)
+            masked = switch_study_area(declared, kept_outline(), is_private)
         else:
             masked = ask_study_area(*study_area_answer(), declared, is_private)
         domain = masked.domain
@@ -89,7 +91,7 @@ def choose_where(cards: Cards, *, file_crs: str | None, asks_for_crs: bool, is_p
         cards.ask(WHERE, "Say which CRS the coordinates are in.")
     if declared is not None and domain is None:
         cards.ask(WHERE, masked.asks)
-    elif domain is None and not (needs_crs and _typed_bounds() is not None):
+    elif domain is None and not (needs_crs and _bounds() is not None):
         text = (
             "Drag a box on the map, or type the bounds of the domain."
             if cards.curates
@@ -101,7 +103,7 @@ def choose_where(cards: Cards, *, file_crs: str | None, asks_for_crs: bool, is_p
 
 def take_box(box: Bounds) -> None:
     """Declare the domain by a box on the map, in degrees: in the CRS that is typed, else as longitude and latitude."""
-    typed = str(st.session_state.get("domain crs", "") or "").strip() or str(st.session_state.get("crs", "") or "").strip()
+    typed = POINTS.draft.domain.typed_crs or POINTS.part("data", "crs") or ""
     crs = WGS84 if not typed or typed.lower() == "none" else typed
     found = box_in(crs, box)
     if found is not None:
@@ -119,18 +121,18 @@ def box_in(crs: str, box: Bounds) -> Bounds | None:
     return round(west, digits), round(south, digits), round(east, digits), round(north, digits)
 
 
-def _declare(crs: str, bounds: Bounds) -> None:
-    """Fill in the fields of the domain."""
-    st.session_state["frame"] = OWN_BOUNDS
-    st.session_state["domain crs"] = crs
-    for side, value in zip(SIDES, bounds, strict=True):
-        st.session_state[side] = value
+def _declare(crs: str, bounds: Bounds, around: Around | None = None) -> None:
+    """Declare the domain; without `around` it stays known which polygons it was declared around before."""
+    sides, taken = dict(zip(SIDES, bounds, strict=True)), {} if around is None else {"around": around}
+    POINTS.set("domain", frame="", crs=crs, **sides, **taken)
 
 
 def _choose_crs() -> str | None:
     text = "The file does not say; it is never guessed. EPSG:4326 is longitude and latitude in degrees."
-    typed = st.text_input("CRS of the coordinates", placeholder="EPSG:4326", key="crs", persist_state="session", help=text).strip()
-    return typed if show_problem("crs", problem_with(lambda: _refuse_unknown(typed))) and typed else None
+    shown = POINTS.widget("data", "crs", show=lambda crs: crs or "", take=lambda typed: typed.strip() or None)
+    st.text_input("CRS of the coordinates", placeholder="EPSG:4326", help=text, **shown)
+    typed = POINTS.part("data", "crs")
+    return typed if show_problem("crs", problem_with(lambda: _refuse_unknown(typed or ""))) else None
 
 
 def _refuse_unknown(crs: str) -> None:
@@ -139,30 +141,33 @@ def _refuse_unknown(crs: str) -> None:
         Domain(bounds=(0, 0, 1, 1), crs=crs)
 
 
-def choose_place(take: Callable[[Bounds], None], prefix: str = "") -> None:
+def choose_place(page: FamilyState, holder: str, take: Callable[[Bounds], None], prefix: str = "") -> None:
     """Offer a box around a place that is found by its name.
 
     Args:
+        page: state of the page.
+        holder: of the box: "domain" or "grid".
         take: declares the box, west, south, east and north in degrees.
         prefix: of the keys of the widgets.
     """
-    place, across = f"{prefix}place", f"{prefix}km across"
     left, right = st.columns([3, 2], vertical_alignment="bottom")
-    text = left.text_input("A place", key=place, persist_state="session", placeholder="for example Lyon", help="A square around a town.")
-    st.session_state.setdefault(across, _USUAL_KM)  # a draft may have another: Streamlit warns of a value that is given twice
-    right.number_input("km across", 1.0, 2000.0, key=across, persist_state="session", format="%.0f")
-    found = find_towns(text or "")
+    placed = page.widget(holder, "place", f"{prefix}place")
+    left.text_input("A place", placeholder="for example Lyon", help="A square around a town.", **placed)
+    across = page.widget(holder, "km_across", f"{prefix}km across", show=lambda km: km or _USUAL_KM)
+    right.number_input("km across", 1.0, 2000.0, format="%.0f", **across)
+    text, km = page.part(holder, "place"), page.part(holder, "km_across") or _USUAL_KM
+    found = find_towns(text)
     if text and not found:
         st.caption(f":orange[No town is called {markdown(text)}.]")
     with st.container(horizontal=True):
         for name, longitude, latitude in found:
             label = f"{markdown(name)} ({latitude:.1f}, {longitude:.1f})"
-            take_it = partial(_take_place, (longitude, latitude), take, across)
+            take_it = partial(_take_place, (longitude, latitude), take, km)
             st.button(label, key=f"{prefix}place {longitude} {latitude}", on_click=carry_out(take_it))
 
 
-def _take_place(at: tuple[float, float], take: Callable[[Bounds], None], km_across: str) -> None:
-    half = float(st.session_state.get(km_across, _USUAL_KM)) / 2 / _KM_PER_DEGREE
+def _take_place(at: tuple[float, float], take: Callable[[Bounds], None], km: float) -> None:
+    half = km / 2 / _KM_PER_DEGREE
     across = half / max(float(np.cos(np.radians(at[1]))), 0.05)
     take((at[0] - across, at[1] - half, at[0] + across, at[1] + half))
 
@@ -170,23 +175,20 @@ def _take_place(at: tuple[float, float], take: Callable[[Bounds], None], km_acro
 def _choose_domain(crs: str | None) -> Domain | None:
     """Ask for the bounds of the domain, which are public and never computed from the file; None while they are missing or wrong."""
     domain_help = "A public rectangle. It is never taken from the data: their extent is private."
-    frame = FRAMES[st.selectbox("Domain", list(FRAMES), key="frame", persist_state="session", help=domain_help)]
+    shown = widget_for("frame", POINTS.draft.domain.frame or OWN_BOUNDS, _take_frame)
+    st.selectbox("Domain", list(FRAMES), help=domain_help, **shown)
+    frame = FRAMES[POINTS.draft.domain.frame or OWN_BOUNDS]
     if frame is not None:
-        return Domain(bounds=frame, crs="EPSG:4326", order=choose_order())
+        return Domain(bounds=frame, crs=WGS84, order=choose_order())
     left, right = st.columns(2)
     for side, column in zip(("west", "east", "south", "north"), (left, right, left, right), strict=True):
-        column.number_input(side.capitalize(), value=None, key=side, persist_state="session", format="%.12g")
+        column.number_input(side.capitalize(), value=None, format="%.12g", **POINTS.widget("domain", side))
     crs_help = "Left empty: that of the file. Points are reprojected to it. The word none makes a plain plane without a map."
-    typed_crs = st.text_input(
-        "CRS of the domain",
-        placeholder=crs or "as the file",
-        key="domain crs",
-        persist_state="session",
-        help=crs_help,
-        on_change=carry_out(follow_crs),
-    ).strip()
+    shown = widget_for("domain crs", POINTS.draft.domain.crs, _take_domain_crs)
+    st.text_input("CRS of the domain", placeholder=crs or "as the file", help=crs_help, **shown)
+    typed_crs = POINTS.draft.domain.crs.strip()
     order, frame_crs = choose_order(), None if typed_crs.lower() == "none" else typed_crs or crs
-    bounds = _typed_bounds()
+    bounds = _bounds()
     if bounds is None or (frame_crs is None and typed_crs.lower() != "none"):
         return None
     try:
@@ -198,24 +200,40 @@ def _choose_domain(crs: str | None) -> Domain | None:
     return domain
 
 
-def _typed_bounds() -> Bounds | None:
-    """Return west, south, east and north as they were typed; None if one is missing."""
-    typed = [st.session_state.get(side) for side in SIDES]
-    return None if any(value is None for value in typed) else tuple(map(float, typed))  # type: ignore[arg-type, return-value]
+def _take_frame(name: str) -> None:
+    """Take a usual rectangle, or bounds of one's own, which begin with those of the rectangle before."""
+    frame = FRAMES[name]
+    if frame is None:
+        POINTS.set("domain", frame="")
+    else:
+        POINTS.set("domain", frame=name, crs=WGS84, **dict(zip(SIDES, frame, strict=True)))
+
+
+def _take_domain_crs(typed: str) -> None:
+    POINTS.set("domain", crs=typed)
+    follow_crs()
+
+
+def _bounds() -> Bounds | None:
+    """Return west, south, east and north as they were declared; None if one is missing."""
+    box = POINTS.draft.domain
+    sides = (box.west, box.south, box.east, box.north)
+    return None if None in sides else sides  # type: ignore[return-value]
 
 
 def _offer_candidates(typed: str | None) -> tuple[DeclaredBox, ...]:
     """Offer CRSs for the bounds that were typed, each with where its corners would lie; none is selected."""
-    bounds, domain_crs = _typed_bounds(), str(st.session_state.get("domain crs", "") or "").strip()
+    domain = POINTS.draft.domain
+    bounds, domain_crs = _bounds(), domain.crs.strip()
     if typed:
         return ()
-    if domain_crs or bounds is None or st.session_state.get("frame") not in (None, OWN_BOUNDS):
+    if domain_crs or bounds is None:
         st.caption("Which CRS are the coordinates of the file in? It is never guessed. In each, the domain has these coordinates:")
         for name, numbers in list_candidates(_declared_degrees(bounds, domain_crs), domain_crs):
             label = f"{markdown(name)}: {numbers}"
             st.button(label, key=f"candidate {name}", on_click=carry_out(partial(_take_crs, name)))
         return ()
-    near = find_towns(str(st.session_state.get("place", "") or ""), most=1)
+    near = find_towns(domain.place, most=1)
     boxes = find_boxes(bounds, near[0][1:] if near else None)
     if boxes:
         st.caption("Which CRS are these bounds in? With each of these, the box would lie here (they are drawn on the map):")
@@ -230,9 +248,8 @@ def _offer_candidates(typed: str | None) -> tuple[DeclaredBox, ...]:
 
 def _declared_degrees(bounds: Bounds | None, domain_crs: str) -> Bounds | None:
     """Return west, south, east and north in degrees of the domain as it is declared so far; None while that is not known."""
-    frame = FRAMES.get(str(st.session_state.get("frame")))
-    if frame is not None or bounds is None or domain_crs.lower() in ("", "none"):
-        return frame
+    if bounds is None or domain_crs.lower() in ("", "none"):
+        return None
     try:
         west, south, east, north = Transformer.from_crs(domain_crs, WGS84, always_xy=True).transform_bounds(*bounds)
     except ProjError:
@@ -280,7 +297,7 @@ def _zones_of(near: tuple[float, float]) -> tuple[str, str]:
 
 
 def _take_crs(name: str) -> None:
-    st.session_state["crs"] = name
+    POINTS.set("data", crs=name)
 
 
 def find_boxes(bounds: Bounds, near: tuple[float, float] | None) -> tuple[DeclaredBox, ...]:

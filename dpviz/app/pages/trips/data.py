@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import streamlit as st
 
-from dpviz.app.cards import opened_config
 from dpviz.app.cards.cards import DATA, Cards
-from dpviz.app.cards.chosen_files import ChosenFiles, FileKind, choose_files, count_chosen, data_of_files, refuse_as_regions
-from dpviz.app.cards.columns import ask_pair, choose_count, lacks_count, pick
+from dpviz.app.cards.chosen_files import ChosenFiles, FileKind, choose_files, count_chosen, data_of_files, refuse_as_regions, take_columns
+from dpviz.app.cards.columns import NONE, ask_pair, choose_count, lacks_count, pick, pick_of
 from dpviz.app.cards.file_questions import are_public, ask_whom, leave_out_bad_rows, show_repeats
 from dpviz.app.cards.path_files import ask_for_file, upload_types
 from dpviz.app.cards.regions_file import ask_for_regions, choose_regions, describe_regions, make_regions_part
@@ -20,8 +20,9 @@ from dpviz.app.cards.unit import UnitQuestion
 from dpviz.app.pages.trips.state import TRIPS, TripsData
 from dpviz.app.session import cached
 from dpviz.app.session.ledger import Source
-from dpviz.app.session.saved_config import COORDINATES, IDS, NONE
-from dpviz.app.state.values import CURATE
+from dpviz.app.session.widgets import widget_for
+from dpviz.app.state.parts import ChosenRegions
+from dpviz.app.state.values import COORDINATES, CURATE, IDS
 from dpviz.data.counts import PERSON
 from dpviz.data.reading.formats import say_tables
 from dpviz.data.reading.inspect import describe_trip_files
@@ -38,8 +39,6 @@ BothRegions = tuple[cached.UploadedRegions, cached.UploadedRegions]
 TripFiles = ChosenFiles[TripsFile, BothRegions]
 FILES = FileKind[TripsFile, BothRegions](
     page=TRIPS,
-    kind=opened_config.TRIPS,
-    field="trips",
     describe_upload=cached.inspect_trips_file,
     describe=describe_trip_files,
     frame_of=lambda both: (both[0].regions, both[1].regions),
@@ -116,12 +115,16 @@ def _choose_sample(cards: Cards) -> Declared:
 
 def _choose_files(cards: Cards) -> Declared:
     """Show the choice of files and of how they are read. Return what is declared; the data are missing until all is chosen and counted."""
-    regions = choose_regions("regions", "Regions file")
+    regions = choose_regions(TRIPS, "regions", "Regions file")
     apart_help = "Where trips end in another hierarchy than they begin in, of as many levels."
-    apart = st.toggle("Destinations have regions of their own", key="trips apart", persist_state="session", help=apart_help)
-    ends = choose_regions("ends", "Regions of the destinations") if apart else regions
+    apart = TRIPS.draft.destinations is not None
+    keep: dict[str, Any] = {"show": lambda ends: ends is not None, "take": lambda on: ChosenRegions() if on else None}
+    st.toggle("Destinations have regions of their own", help=apart_help, **TRIPS.widget("draft", "destinations", "trips apart", **keep))
+    ends = choose_regions(TRIPS, "ends", "Regions of the destinations", part="destinations") if apart else regions
     about = f"{say_tables()}: origin, destination and count, LODES, or a wide matrix."
-    chosen_files = choose_files(FILES, cards, lambda: ask_for_file("Trips file", upload_types(tables=True), "trips", about))
+    named = TRIPS.draft.uploaded.path
+    ask = partial(ask_for_file, "Trips file", upload_types(tables=True), "trips", about, named=named, what="file of trips")
+    chosen_files = choose_files(FILES, cards, ask)
     both = None if regions is None or ends is None else (regions, ends)
     if both is not None and cards.curates:
         for each in dict.fromkeys(both):
@@ -139,12 +142,13 @@ def _choose_files(cards: Cards) -> Declared:
 def _ask_and_count(chosen_files: TripFiles, both: BothRegions, cards: Cards) -> Declared:
     """Ask for columns and unit, and count the files once everything is given."""
     about, mode = chosen_files.about, TRIPS.draft.mode
+    take_columns(TRIPS, chosen_files, _find_columns(about))
     options = {**dict(chosen_files.written), **_choose_columns(about, chosen_files.digest)}
     ends = [options[role] for role in ("origin", "destination", "count") if role in options]
     used = tuple(sorted(name for end in ends for name in ((end,) if isinstance(end, str) else end)))
     columns = () if about.matrix else tuple(name for name in about.columns if name not in used)
-    question = UnitQuestion(noun="trip", columns=columns, key=f"trips {mode} {chosen_files.digest}", private=mode == CURATE)
-    unit = ask_whom(question, about.person, cards)
+    question = UnitQuestion(noun="trip", columns=columns, key=f"trips {mode} {chosen_files.digest}")
+    unit = ask_whom(TRIPS, question, about.person, cards)
     bad_rows = leave_out_bad_rows(TRIPS, "an unknown region, or a missing or unreadable")
     declared = Declared(regions=both, unit=unit)
     no_count = lacks_count("trip", about, {**options, **(unit or {})}, cards)
@@ -159,16 +163,26 @@ def _ask_and_count(chosen_files: TripFiles, both: BothRegions, cards: Cards) -> 
     opened = count_chosen(chosen_files, both, {**options, "bad_rows": bad_rows}, cards, "trips")
     if opened is None:
         return declared
-    regions = make_regions_part("regions", both[0])
-    destinations = make_regions_part("ends", both[1]) if st.session_state.get("trips apart") else None
+    apart = TRIPS.draft.destinations
+    regions, destinations = make_regions_part(TRIPS.draft.regions), None if apart is None else make_regions_part(apart)
     data = data_of_files(FILES, chosen_files, opened, options, regions=regions, destinations=destinations)
     if columns and "person" not in unit:
         show_repeats(TRIPS, chosen_files, data, used, "trip", cards)
     return Declared(data=data, regions=both, unit=unit)
 
 
+def _find_columns(about: TripsFile) -> dict[str, Any]:
+    """Return what the registry finds, by key of [data]: columns of ids, or of coordinates where these alone are clear."""
+    if about.matrix:
+        return {}
+    pairs = between_pairs(about.columns)
+    if pairs is not None and (about.origin is None or about.destination is None):
+        return {"origin": pairs[0], "destination": pairs[1], "count": about.count}
+    return {"origin": about.origin, "destination": about.destination, "count": about.count}
+
+
 def _choose_columns(about: TripsFile, digest: str) -> dict[str, Any]:
-    """Ask which columns to read; columns with usual names are chosen beforehand.
+    """Ask which columns to read.
 
     Args:
         about: what the files' headers say.
@@ -178,42 +192,59 @@ def _choose_columns(about: TripsFile, digest: str) -> dict[str, Any]:
         Options of `read_trips`; options that keep their default are left out.
     """
     options: dict[str, Any] = {}
-    names = [NONE, *about.columns]
-    pairs = between_pairs(about.columns)
+    said = TRIPS.draft.files.data
+    has_pairs = isinstance(said.origin, tuple)
+    if has_pairs or between_pairs(about.columns) is not None:
+        take = partial(_take_kind, about)
+        shown = widget_for(f"trips ends {digest}", COORDINATES if has_pairs else IDS, take)
+        st.segmented_control("Trips run between", [IDS, COORDINATES], required=True, **shown)
+    ends = about.use.open.get("origin and destination", ()) if about.use is not None and not has_pairs else ()
+    chosen = (said.origin, said.destination)
+    ask_pair("Which columns hold origin and destination?", ends, chosen, _take_ends, f"pair trips {digest}")
     unclear = not about.matrix and (about.origin is None or about.destination is None)
-    if pairs is None and st.session_state.get(f"trips ends {digest}") == COORDINATES:
-        pairs = (("", ""), ("", ""))  # an opened configuration names the columns
-    if pairs is not None:
-        kinds = [IDS, COORDINATES]
-        default = COORDINATES if unclear else IDS
-        kind = st.segmented_control("Trips run between", kinds, default=default, key=f"trips ends {digest}", persist_state="session")
-        pairs = pairs if (kind or default) == COORDINATES else None
-    ends = about.use.open.get("origin and destination", ()) if about.use is not None and pairs is None else ()
-    ask_pair("Which columns hold origin and destination?", ends, (f"trips column origin {digest}", f"trips column destination {digest}"))
-    with st.expander("Columns", expanded=unclear and pairs is None and not ends):
-        if pairs is not None:
-            options |= _choose_coordinates(names, pairs, digest)
+    with st.expander("Columns", expanded=unclear and not has_pairs and not ends):
+        if has_pairs:
+            options |= _choose_coordinates([NONE, *about.columns], digest)
         elif not about.matrix:
             for role, title, known in (("origin", "Origin", about.origin), ("destination", "Destination", about.destination)):
-                options[role] = pick(title, names if known is None else list(about.columns), known, f"trips column {role} {digest}")
-    if pairs is not None:
+                names = [*([NONE] if known is None else []), *about.columns]
+                options[role] = pick_of(TRIPS, role, title, names, f"trips column {role} {digest}")
+    if has_pairs:
         crs_help = "It is never guessed. EPSG:4326 is longitude and latitude in degrees. Leave it empty if the regions have none."
-        crs = st.text_input("CRS of the coordinates", placeholder="EPSG:4326", key="trips crs", persist_state="session", help=crs_help)
-        options["crs"] = crs.strip() or None
+        shown = TRIPS.widget("data", "crs", "trips crs", show=lambda crs: crs or "", take=lambda typed: typed.strip() or None)
+        st.text_input("CRS of the coordinates", placeholder="EPSG:4326", help=crs_help, **shown)
+        options["crs"] = TRIPS.part("data", "crs")
     options = {role: value for role, value in options.items() if value not in (None, False)}
-    if about.matrix and pairs is None:
+    if about.matrix and not has_pairs:
         return options
-    return options | choose_count("trip", about, options, f"trips column count {digest}")
+    return options | choose_count(TRIPS, "trip", about, options, f"trips column count {digest}")
 
 
-def _choose_coordinates(names: list[str], found: tuple[tuple[str, str], tuple[str, str]], digest: str) -> dict[str, Any]:
+def _take_kind(about: TripsFile, kind: str) -> None:
+    """Read ids or coordinates, from the columns that are found."""
+    ids, pairs = (about.origin, about.destination), between_pairs(about.columns) or (("", ""), ("", ""))
+    _take_ends(ids if kind == IDS else pairs)
+
+
+def _take_ends(ends: tuple[Any, Any]) -> None:
+    TRIPS.set("data", origin=ends[0], destination=ends[1])
+
+
+def _choose_coordinates(names: list[str], digest: str) -> dict[str, Any]:
     """Ask for two columns of coordinates for each end; the value of an end is None until both are chosen."""
     ends: dict[str, Any] = {}
-    for role, title, (x, y) in (("origin", "Origin", found[0]), ("destination", "Destination", found[1])):
-        left, right = st.columns(2)
-        with left:
-            east = pick(f"{title}: x", names, x, f"trips column {role} x {digest}", "Longitude or easting.")
-        with right:
-            north = pick(f"{title}: y", names, y, f"trips column {role} y {digest}", "Latitude or northing.")
-        ends[role] = None if east is None or north is None else (east, north)
+    for role, title in (("origin", "Origin"), ("destination", "Destination")):
+        pair, chosen = TRIPS.part("data", role), []
+        axes = (("x", "Longitude or easting."), ("y", "Latitude or northing."))
+        for place, (column, (axis, text)) in enumerate(zip(st.columns(2), axes, strict=True)):
+            keep = partial(_take_axis, role, place)
+            with column:
+                chosen.append(pick(f"{title}: {axis}", names, pair[place], keep, f"trips column {role} {axis} {digest}", text))
+        ends[role] = None if None in chosen else tuple(chosen)
     return ends
+
+
+def _take_axis(role: str, place: int, name: str | None) -> None:
+    pair = list(TRIPS.part("data", role))
+    pair[place] = name or ""
+    TRIPS.set("data", **{role: tuple(pair)})
