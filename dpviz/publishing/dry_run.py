@@ -59,7 +59,7 @@ class ExpectedErrors:
             partitions; missing for trips, whose released pairs depend on the data), stddev (root mean square of the noise on a count;
             0 if exact; missing if the level is a sum of finer pairs) and interval (half the width of the 95 % interval). With a number of
             records, the levels of points are squares, numbers are all squares, regions or pairs, and there are the columns average, error,
-            useful and released (see `LevelOutlook`).
+            useful, released and false_share (see `LevelOutlook`).
         receipt: the steps on which the budget would be spent.
         note: sentences on what the errors do not include.
     """
@@ -306,6 +306,19 @@ def compute_error(mechanism: AnyMechanism, data: PrivateData, wanted: WantedErro
     return _Trials(mechanism=mechanism, data=data, wanted=wanted).error(epsilon)
 
 
+def check_level(data: PrivateData, level: int) -> None:
+    """Raise a `SettingError` if data have no such level: a zoom level of points, a level of regions."""
+    levels = data.level_range
+    if level not in levels:
+        raise SettingError(f"{data.has_levels} {levels[0]} to {levels[-1]}.")
+
+
+def make_budget(mechanism: AnyMechanism, epsilon: float, *, delta: float, gaussian: bool) -> Budget:
+    """Make the budget of a simulation: with δ if the mechanism needs it, or where the budget decides the noise and it is Gaussian."""
+    has_delta = mechanism.needs_delta or (mechanism.noise_by_budget and gaussian)
+    return ApproxBudget(repr(epsilon), repr(delta)) if has_delta else PureBudget(repr(epsilon))
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Trials:
     """Releases without the records, or of made-up ones, at several epsilons.
@@ -322,27 +335,20 @@ class _Trials:
 
     def error(self, epsilon: float) -> float:
         """Compute the expected error at the wanted level; raises `SettingError` if there is no such level."""
-        self._check_level()
-        budget, level, guess = self._budget(repr(epsilon)), self.wanted.level, self.wanted.guess
+        check_level(self.data, self.wanted.level)
+        budget, level, guess = self._budget(epsilon), self.wanted.level, self.wanted.guess
         if guess is not None:
             return simulate_errors(self.mechanism, self.data, budget, guess, level=level).levels[0].error
         release = dry_run(self.mechanism, self.data, budget)
         return float(FAMILIES[release.family].outlook.noise_at(release, level))
 
-    def _check_level(self) -> None:
-        level = self.wanted.level
-        levels = self.data.level_range
-        if level not in levels:
-            raise SettingError(f"{self.data.has_levels} {levels[0]} to {levels[-1]}.")
-
-    def _budget(self, epsilon: str) -> Budget:
-        has_delta = self.mechanism.needs_delta or (self.mechanism.noise_by_budget and self.wanted.gaussian)
-        return ApproxBudget(epsilon, repr(self.wanted.delta)) if has_delta else PureBudget(epsilon)
+    def _budget(self, epsilon: float) -> Budget:
+        return make_budget(self.mechanism, epsilon, delta=self.wanted.delta, gaussian=self.wanted.gaussian)
 
     @cached_property
     def at_epsilon_one(self) -> Any:
         """A release without records at epsilon 1, from which the notes are written."""
-        return dry_run(self.mechanism, self.data, self._budget("1"))
+        return dry_run(self.mechanism, self.data, self._budget(1.0))
 
     @property
     def sums_lack_pairs(self) -> bool:

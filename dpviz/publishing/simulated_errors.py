@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from dpviz.arrays import Floats, Integers
+from dpviz.arrays import Floats, Integers, Mask
 from dpviz.data.areas import AreaCounts
 from dpviz.data.points import PointCounts
 from dpviz.data.trips import TripCounts
+from dpviz.evaluation.metrics import PRESENT
 from dpviz.evaluation.trip_metrics import evaluate_trips
 from dpviz.families import FAMILIES
 from dpviz.mechanisms.base import AnyMechanism, LevelError
@@ -68,6 +69,8 @@ class LevelOutlook:
             of the release can know, from noise and from what may lie inside the partitions that a square cuts (`Unevenness`), is at most
             40 % of the answer of the release: a square that is right by luck alone is of no use.
         released: of trips, how many pairs are released; else all.
+        false_share: which share of the squares or regions without records is released as at least 0.5, and so looks occupied, 0 to 1; of
+            trips, which share of the released pairs has no trips. 0 if there are none, NaN if it is not known.
     """
 
     level: int
@@ -79,6 +82,7 @@ class LevelOutlook:
     error: float
     useful: float
     released: float
+    false_share: float = math.nan
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -98,9 +102,10 @@ class Rehearsal:
         frame: domain or regions.
         contributions: the bound m on the records of one person.
         budget: of the release.
-        guess: how many records there may be, and how they lie.
+        guess: how many records there may be, and how they lie; None where releases are compared with counts that are public.
         density: the denominators of the regions, by which records may lie: regions are equal without them.
         level: the only level that is wanted; None for all of them.
+        seed: of the noise.
         before_run: called before each release and each comparison; an exception from it ends the simulation.
     """
 
@@ -108,9 +113,10 @@ class Rehearsal:
     frame: PublicFrame
     contributions: int
     budget: Budget
-    guess: PublicGuess
+    guess: PublicGuess | None
     density: tuple[bytes, ...] = ()
     level: int | None = None
+    seed: int = SEED
     before_run: Callable[[], object] = field(default=int, compare=False, repr=False)
 
 
@@ -141,6 +147,7 @@ def simulate_errors(
     before_run: Callable[[], object] = int,
     *,
     level: int | None = None,
+    seed: int = SEED,
 ) -> Outlook:
     """Simulate releases of made-up records, and compare them with these. Results are kept, for the next time that they are wanted.
 
@@ -155,6 +162,7 @@ def simulate_errors(
         guess: how many records there may be, and how they lie.
         before_run: called before each release and each comparison; an exception from it ends the simulation.
         level: the only level that is wanted, by its number; None for all of them.
+        seed: of the noise.
 
     Raises:
         DpvizError: settings, frame, budget and guess do not fit together.
@@ -168,23 +176,33 @@ def simulate_errors(
         guess=guess,
         density=density,
         level=level,
+        seed=seed,
         before_run=before_run,
     )
-    return _simulate(question)
+    return _simulate(question, guess)
 
 
 @lru_cache(maxsize=64)
-def _simulate(question: Rehearsal) -> Outlook:
-    """Simulate what a rehearsal says, by as many releases of made-up records as the family needs."""
-    made_up = _make_up(question.mechanism, question.frame, question.contributions, question.guess, question.density)
-    kind: OutlookKind = FAMILIES[made_up.family].outlook
+def _simulate(question: Rehearsal, guess: PublicGuess) -> Outlook:
+    """Simulate what a rehearsal says, on records that are made up by its guess."""
+    return compare_releases(question, _make_up(question.mechanism, question.frame, question.contributions, guess, question.density))
+
+
+def compare_releases(question: Rehearsal, counts: PrivateData) -> Outlook:
+    """Release counts as often as the family needs, and compare the releases with them.
+
+    Args:
+        question: what is simulated; its guess is not used.
+        counts: made up, or public: their errors are shown as they are.
+    """
+    kind: OutlookKind = FAMILIES[counts.family].outlook
     releases: list[Any] = []
-    for stream in Entropy.seeded(SEED).spawn(kind.runs):
+    for stream in Entropy.seeded(question.seed).spawn(kind.runs):
         question.before_run()
-        releases.append(question.mechanism.release(made_up, question.budget, stream))
+        releases.append(question.mechanism.release(counts, question.budget, stream))
         if kind.are_enough(question.mechanism, releases):
             break
-    return Outlook(levels=kind.levels(question, releases, made_up), receipt=releases[0].receipt)
+    return Outlook(levels=kind.levels(question, releases, counts), receipt=releases[0].receipt)
 
 
 @lru_cache(maxsize=1)
@@ -207,7 +225,7 @@ def _outlook_of_squares(question: Rehearsal, releases: Sequence[PointRelease], m
         finer = finer.coarsen(zoom)
         levels.insert(0, finer.choose())
     boxes, true = (np.concatenate(each) for each in zip(*((squares.boxes, squares.true) for squares in levels), strict=True))
-    means = np.zeros((4, len(true)))
+    means = np.zeros((5, len(true)))
     for release in releases:
         question.before_run()
         noisy, exact = replace(release), replace(release, count=count_in(release))  # copies: their rasters take memory for one run only
@@ -294,7 +312,7 @@ class _Squares:
             others = rest[((np.arange(_OTHERS) + 0.5) * (len(rest) / _OTHERS)).astype(np.int64)]
         row, column = sample_blocks(domain, zoom)
         empty = (row << zoom) + column
-        empty = empty[self.place[np.minimum(np.searchsorted(self.place, empty), len(self.place) - 1)] != empty]
+        empty = empty[~np.isin(empty, self.place)]
         empty = rng.permutation(empty)[:_EMPTY]
         groups = ((order[:_FULLEST], len(order[:_FULLEST])), (others, len(rest)))
         place = np.concatenate([*(self.place[index] for index, _ in groups), empty])
@@ -319,19 +337,19 @@ def _compare_squares(noisy: PointRelease, exact: PointRelease, boxes: Floats, tr
         true: (k,) made-up records in each.
 
     Returns:
-        (4, k) variance of the noise; squared error of `exact`; squared half width of the interval; and 1 where the error that a reader can
-        know is small beside the answer, else 0.
+        (5, k) variance of the noise; squared error of `exact`; squared half width of the interval; 1 where the error that a reader can
+        know is small beside the answer, else 0; and 1 where the square looks occupied, else 0.
     """
     noise, cut = noisy.error_parts(boxes)
     known = np.sqrt(noise**2 + cut.variance)
     bias = exact.answer(boxes) - true
-    seems_useful = known <= USEFUL * noisy.answer(boxes)
-    return np.stack([noise**2, bias**2, _half_widths(noisy, boxes, known, cut) ** 2, seems_useful])
+    answer = noisy.answer(boxes)
+    return np.stack([noise**2, bias**2, _half_widths(noisy, boxes, known, cut) ** 2, known <= USEFUL * answer, answer >= PRESENT])
 
 
 def _outlook_of_zoom(squares: _Chosen, means: Floats) -> LevelOutlook:
-    """Compute what to expect of the squares of a zoom level, from (4, k) means of `_compare_squares` over the runs."""
-    zoom, (variance, bias, half_width, seems_useful) = squares.zoom, means
+    """Compute what to expect of the squares of a zoom level, from (5, k) means of `_compare_squares` over the runs."""
+    zoom, (variance, bias, half_width, seems_useful, looks_occupied) = squares.zoom, means
     is_right = np.sqrt(variance + bias) <= USEFUL * squares.true
     return LevelOutlook(
         level=zoom,
@@ -343,7 +361,12 @@ def _outlook_of_zoom(squares: _Chosen, means: Floats) -> LevelOutlook:
         error=float(np.sqrt(squares.mean(variance + bias))),
         useful=float(squares.weight @ (seems_useful * is_right)),
         released=float(squares.numbers),
+        false_share=_mean_or_zero(looks_occupied[squares.true == 0]),
     )
+
+
+def _mean_or_zero(shares: Floats | Mask) -> float:
+    return float(np.mean(shares)) if len(shares) else 0.0
 
 
 def _half_widths(release: PointRelease, boxes: Floats, stddev: Floats, cut: CutSums) -> Floats:
@@ -378,6 +401,7 @@ def _outlook_of_areas(question: Rehearsal, releases: Sequence[AreaRelease], made
                 error=float(np.sqrt(np.mean(stddev**2))),
                 useful=float((shown & (stddev <= USEFUL * count)).sum()),
                 released=float(shown.sum()),
+                false_share=_mean_or_zero((shown & (releases[0].count[releases[0].nodes(noise.level)] >= PRESENT))[count == 0]),
             )
         )
     return tuple(rows)
@@ -389,13 +413,14 @@ def _outlook_of_trips(question: Rehearsal, releases: Sequence[TripRelease], made
     for noise in _noise_of_levels(question, releases[0]):
         question.before_run()
         true = truth.true_level(noise.level)
-        squared, wrong, pairs, shown = np.zeros(len(true.count)), 0.0, 0, 0
+        squared, wrong, pairs, shown, positive, empty = np.zeros(len(true.count)), 0.0, 0, 0, 0, 0
         for release in releases:
             released = release.sums(noise.level, noise.level)
             extra = (released.count != 0) & (true.at(released.origin, released.destination) == 0)
             squared += (released.at(true.origin, true.destination) - true.count).astype(np.float64) ** 2
             wrong += float((released.count[extra].astype(np.float64) ** 2).sum())
             pairs, shown = pairs + len(true.count) + int(extra.sum()), shown + int((released.count != 0).sum())
+            positive, empty = positive + int((released.count > 0).sum()), empty + int((released.count[extra] > 0).sum())
         stated = releases[0].estimates((noise.level, noise.level), true.origin, true.destination)[1]
         numbers, mean_shown = releases[0].tree.size(2 * noise.level), shown / len(releases)
         interval = half_widths_of_released(releases[0].noise, np.array([noise.stddev]), round(mean_shown), numbers)
@@ -406,6 +431,7 @@ def _outlook_of_trips(question: Rehearsal, releases: Sequence[TripRelease], made
                 error=float(np.sqrt((squared.sum() + wrong) / max(pairs, 1))),
                 useful=_count_useful(true.count, squared / len(releases), stated),
                 released=mean_shown,
+                false_share=empty / max(positive, 1),
             )
         )
     return tuple(rows)

@@ -17,7 +17,7 @@ from dpviz.space.denominators import RATES_PER, describe_rate
 from dpviz.space.regions import Regions
 from dpviz.view.basemap import Bounds, RegionShapes, fit_bounds, prepare_shapes
 from dpviz.view.canvas import Legend, choose_shades, make_legend, make_marks_legend, make_palette, to_css
-from dpviz.view.colors import Colors, Scale, scale_top_of
+from dpviz.view.colors import Colors, Scale, occupied_top, scale_top_of
 from dpviz.view.escape import deck, line
 from dpviz.view.trips_layers import Areas, TooltipTexts
 
@@ -201,9 +201,9 @@ def choose_tops(release: AreaRelease, view: AreasMapSettings, counts: Floats | I
         counts: (n,) counts of the level's regions.
     """
     factors = _factors(release, view)
-    numbers, errors = np.maximum(counts * factors, 0), 3 * release.stddev(view.level) * factors
+    errors = 3 * release.stddev(view.level) * factors
     return AreaTops(
-        count=scale_top_of(numbers[np.isfinite(numbers)], quantile=_TOP_QUANTILE),
+        count=occupied_top(counts * factors, quantile=_TOP_QUANTILE),
         error=scale_top_of(errors[np.isfinite(errors)], quantile=0.5),
     )
 

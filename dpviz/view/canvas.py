@@ -43,8 +43,6 @@ _GROUND: dict[str, tuple[list[int] | str, list[int] | str]] = {
 }
 """Colours on light and on dark pages: of land, lines, names, the hovered rectangle, the box, and the paper of a saved picture."""
 TONES = 64  # shades of a scale on each side of zero
-_PALE = 0.4  # of the opacity of a colour, where an interval contains 0
-_GREY = np.array([128.0, 128.0, 128.0])
 _BAR = 12  # colours of a legend's gradient
 _UNITS = 65_535  # parts into which the bounds are cut, for corners of rectangles that are not parallel to the meridians
 _TYPES = ("u1", "i1", "u2", "i2", "u4", "i4")
@@ -282,24 +280,21 @@ def smallest_type(numbers: NDArray[Any]) -> NDArray[Any]:
 
 
 def make_palette(scale: Scale) -> Colors:
-    """List the colours of a density or signed scale for `choose_shades`: below zero, above zero, and the same again in pale.
+    """List the colours of a scale of numbers for `choose_shades`: below zero, above zero, and the same again in pale.
 
     Returns:
         (256, 4) red, green, blue, alpha.
     """
     strengths = (np.arange(TONES) / (TONES - 1)) ** 2 * scale.top
     colors = np.concatenate([scale.colors(-np.maximum(strengths, 1e-300)), scale.colors(strengths)])
-    pale = colors.astype(np.float64)
-    pale[:, :3] = (pale[:, :3] + _GREY) / 2
-    pale[:, 3] *= _PALE
-    return np.concatenate([colors, pale.astype(np.uint8)])
+    return np.concatenate([colors, scale.make_pale(colors)])
 
 
 def choose_shades(scale: Scale, values: Floats, pale: Mask | None = None) -> NDArray[np.uint8]:
     """Choose the colour of each value in the palette of its scale.
 
     Args:
-        scale: of the kind "density" or "signed".
+        scale: of any kind but "marks".
         values: (k,) numbers.
         pale: (k,) whether a value is drawn pale, because it may be 0; None if none is.
 
@@ -312,7 +307,7 @@ def choose_shades(scale: Scale, values: Floats, pale: Mask | None = None) -> NDA
 
 
 def make_legend(scale: Scale, *, negatives: bool, pale: str = "") -> Legend:
-    """Describe a density or signed scale.
+    """Describe a scale of numbers.
 
     Args:
         scale: the scale.

@@ -196,14 +196,15 @@ INDEPENDENT: Any = dict.fromkeys(_CHANNELS, "independent")
 
 @dataclass(frozen=True)
 class Theme:
-    """Colours of a picture: its background, its texts and its grid lines."""
+    """Colours of a picture: its background, its texts, its grid lines and its captions."""
 
     background: str
     text: str
     grid: str
+    caption: str
 
 
-LIGHT, DARK = Theme("#ffffff", "#1d282e", "#dde3e6"), Theme("#101518", "#e4e9eb", "#3d484e")
+LIGHT, DARK = Theme("#ffffff", "#1d282e", "#dde3e6", "#55626a"), Theme("#101518", "#e4e9eb", "#3d484e", "#a3afb6")
 
 
 def stack(charts: Sequence[Any]) -> alt.VConcatChart:
@@ -232,9 +233,8 @@ def picture(charts: Sequence[Any], title: str, settings: str, kind: str, *, dark
         The content of the file.
     """
     lines = [part for text in (*settings.splitlines(), stamp) for part in wrap(text, _LETTERS_PER_LINE)]
-    heading = alt.Title(
-        wrap(title, _LETTERS_IN_TITLE), subtitle=lines, subtitleColor=GREY, fontSize=16, anchor="start", offset=14, subtitlePadding=6
-    )
+    heading = alt.Title(wrap(title, _LETTERS_IN_TITLE), subtitle=lines, fontSize=16, anchor="start", offset=14, subtitlePadding=6)
+    heading.subtitleColor = (DARK if dark else LIGHT).caption
     chart = stack(charts).properties(title=heading, padding=16)
     return render(set_theme(chart, dark=dark), kind, scale=SCALE)
 

@@ -15,39 +15,46 @@ ACCENT = "#0b6e8f"
 FALSE_POSITIVE = (213, 94, 0)
 FALSE_NEGATIVE = (0, 114, 178)
 DECLARED_FILL = {False: (11, 110, 143, 40), True: (79, 176, 206, 55)}  # of declared regions, on light and on dark pages
+PAPER = {False: (255, 255, 255), True: (16, 21, 24)}  # under maps, on light and on dark pages: what is pale tends to it
 
-_CIVIDIS = np.array(
+DENSITY = np.array(
     [
-        (0, 34, 78),
-        (18, 53, 112),
-        (59, 73, 108),
-        (87, 93, 109),
-        (112, 113, 115),
-        (138, 134, 120),
-        (165, 156, 116),
-        (195, 179, 105),
-        (225, 204, 85),
-        (254, 232, 56),
+        (253, 245, 208),
+        (230, 234, 146),
+        (164, 214, 104),
+        (72, 182, 108),
+        (0, 148, 134),
+        (0, 116, 160),
+        (20, 76, 162),
+        (30, 38, 120),
+        (16, 12, 56),
     ]
 )
-_BELOW_ZERO = np.array(
-    [(250, 195, 240), (240, 105, 225), (215, 0, 195)]
-)  # lighter than the dark blue of cividis, so that they differ without colour vision for red
+"""Of densities and counts, from few to many: sand, green, teal, ink. Lightness falls for every kind of colour vision; no step is grey."""
+ERRORS = np.array([(255, 240, 232), (254, 204, 178), (246, 152, 126), (226, 92, 92), (186, 40, 78), (130, 12, 68), (74, 4, 44)])
+"""Of errors without a sign, measured or expected, from small to large: rose to wine."""
+_BELOW_ZERO = {
+    False: np.array([(255, 214, 246), (250, 150, 236), (250, 120, 235)]),
+    True: np.array([(245, 110, 225), (250, 130, 232), (250, 150, 236)]),
+}
+"""On light and on dark pages; lighter than the blues of densities, so that they differ without colour vision for red."""
 _ORANGES = np.array([(253, 208, 162), (230, 130, 50), (140, 50, 4)])
 _BLUES = np.array([(222, 235, 247), (107, 174, 214), (8, 69, 148)])
-_TOP_QUANTILE = 0.995
+TOP_QUANTILE = 0.995
+_LEAST_TOP = 1e-300
+_PALE = 0.4  # of the colour itself, where something is pale
 
 
 @dataclass(frozen=True, kw_only=True)
 class Scale:
-    """A colour scale: numbers to colours, with its legend.
+    """A colour scale: numbers to colours, with its legend. Its colours are opaque: what lies under them does not change what they mean.
 
     Attributes:
-        kind: "density" (cividis, square root, faint at zero, magenta below), "signed" (orange to blue through zero)
-            or "marks" (values 0 for correct, 1 for a false positive, 2 for a false negative).
+        kind: "density" (`DENSITY` by the square root, magenta below zero), "error" (`ERRORS` in the same way), "signed" (orange to blue
+            through zero, which is like paper) or "marks" (values 0 for correct, 1 for a false positive, 2 for a false negative).
         top: the value from which on the colour is the strongest; above 0.
         title: what is shown, with its unit.
-        dark: whether the page is dark; the density scale is then reversed, so that large values stand out.
+        dark: whether the page is dark; densities and errors are then reversed, so that large values stand out.
     """
 
     kind: str
@@ -62,21 +69,62 @@ class Scale:
             values: (k,) numbers; of the kind "marks" 0, 1 and 2.
 
         Returns:
-            (k, 4) red, green, blue, alpha, 0 to 255.
+            (k, 4) red, green, blue, alpha, 0 to 255; alpha is 255.
+
+        >>> Scale(kind="density", top=9.0, title="people per km²").colors([0, 9]).tolist()
+        [[253, 245, 208, 255], [16, 12, 56, 255]]
         """
         values = np.asarray(values, np.float64)
         if self.kind == "marks":
-            faint = (128, 128, 128, 25)
-            return np.array([faint, (*FALSE_POSITIVE, 215), (*FALSE_NEGATIVE, 200)], np.uint8)[values.astype(np.int64)]
+            return _opaque(np.array([PAPER[self.dark], FALSE_POSITIVE, FALSE_NEGATIVE], np.float64)[values.astype(np.int64)])
         strength = np.sqrt(np.minimum(np.abs(values) / self.top, 1.0))
-        density = _CIVIDIS if self.dark else _CIVIDIS[::-1]
-        above, below = (_BLUES, _ORANGES) if self.kind == "signed" else (density, _BELOW_ZERO)
+        above = {"density": DENSITY, "error": ERRORS, "signed": _BLUES}[self.kind]
+        below = _ORANGES if self.kind == "signed" else _BELOW_ZERO[self.dark]
+        if self.dark and self.kind != "signed":
+            above = above[::-1]
         mixed = np.where((values < 0)[:, None], _interpolate(below, strength), _interpolate(above, strength))
-        alpha = 20 + 215 * np.minimum(1.6 * strength, 1.0)
-        return np.column_stack([mixed, alpha]).astype(np.uint8)
+        if self.kind == "signed":
+            mixed = self._on_paper(mixed, 0.08 + 0.84 * np.minimum(1.6 * strength, 1.0))
+        return _opaque(mixed)
+
+    def make_pale(self, colors: Colors) -> Colors:
+        """Return (k, 4) colours in pale, for what may be nothing: nearer to the paper, so that tone and hue are still seen."""
+        return _opaque(self._on_paper(colors[:, :3].astype(np.float64), np.full(len(colors), _PALE)))
+
+    def _on_paper(self, colors: Floats, share: Floats) -> Floats:
+        """Mix (k, 3) colours with the paper under the map, by (k,) shares of their own, 0 to 1."""
+        paper = np.array(PAPER[self.dark])
+        return np.asarray(paper + share[:, None] * (colors - paper))
 
 
-def scale_top_of(values: ArrayLike, weights: ArrayLike | None = None, *, quantile: float = _TOP_QUANTILE) -> float:
+def occupied_top(density: ArrayLike, area: ArrayLike | None = None, *, quantile: float = TOP_QUANTILE) -> float:
+    """Choose the top of a scale of densities or counts: the 99.5 % point of what is above 0, rounded up to two digits.
+
+    Empty parts do not count: where most of a map is empty, they would take the whole scale. Of public data it can be taken from them, so
+    that it stays whatever is released; else from released numbers.
+
+    Args:
+        density: (k,) of the parts that are shown, in any unit; those at or below 0 and those that are not finite are empty.
+        area: (k,) of the parts: the share is that of the occupied area, since a tiny part may be dense by noise alone; None for equal ones.
+        quantile: the share of what is occupied that the scale tells apart; more has the strongest colour.
+
+    Returns:
+        A number above 0; 1 if no part is occupied.
+
+    >>> occupied_top([0, 0, 0, 10, 20, 213.4])
+    220.0
+    """
+    values = np.asarray(density, np.float64)
+    weights = np.ones(values.shape) if area is None else np.asarray(area, np.float64)
+    occupied = np.isfinite(values) & (values > _LEAST_TOP) & (weights > 0)
+    if not occupied.any():
+        return 1.0
+    top = float(np.quantile(values[occupied], quantile, weights=weights[occupied], method="inverted_cdf"))
+    step = 10.0 ** (np.floor(np.log10(top)) - 1)
+    return float(f"{np.ceil(round(top / step, 6)) * step:.3g}")
+
+
+def scale_top_of(values: ArrayLike, weights: ArrayLike | None = None, *, quantile: float = TOP_QUANTILE) -> float:
     """Choose the top of a scale for released values: a high percentile of them, rounded up to 1, 2 or 5 times a power of ten.
 
     Args:
@@ -93,10 +141,14 @@ def scale_top_of(values: ArrayLike, weights: ArrayLike | None = None, *, quantil
     if not usable.any():
         return 1.0
     largest = float(np.quantile(sizes[usable], quantile, weights=areas[usable], method="inverted_cdf"))
-    if not largest > 1e-300:
+    if not largest > _LEAST_TOP:
         return 1.0
     power = 10.0 ** np.floor(np.log10(largest))
     return float(next(step * power for step in (1, 2, 5, 10) if step * power >= largest))
+
+
+def _opaque(colors: Floats) -> Colors:
+    return np.column_stack([np.rint(colors), np.full(len(colors), 255)]).astype(np.uint8)
 
 
 def _interpolate(colors: NDArray[np.int64], strength: Floats) -> Floats:

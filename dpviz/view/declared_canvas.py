@@ -30,7 +30,7 @@ from dpviz.view.masked_area import find_masked_area
 WORLD = (-170.0, -56.0, 180.0, 74.0)
 FINEST_SHOWN = 7  # level of the smallest squares that are drawn
 _TOP = 100.0  # percent; a larger error is drawn like this one
-_PLAIN = 15.0  # percent, whose colour squares have where their counts are not guessed
+_PLAIN = 4.0  # percent, whose colour squares have where their counts are not guessed
 _MARGIN = 0.25  # of the extent of what is shown, on each side
 
 
@@ -131,7 +131,7 @@ def _describe(domain: Domain | None, expected: ExpectedSquares | None, unit: str
     level, noise = min(expected.level, FINEST_SHOWN), f"± {format_decimal(expected.error, 2)} {unit}"
     about = "" if level == expected.level else f"drawn as squares of level {level}"
     percent, numbers, words = np.full(4**level, _PLAIN), {}, f"expected {noise}"
-    scale = Scale(kind="density", top=_TOP, title="± in % of the guessed count", dark=dark)
+    scale = Scale(kind="error", top=_TOP, title="± in % of the guessed count", dark=dark)
     legend = Legend(title=f"± of a square of level {expected.level}, from public values")
     if expected.guess is not None and level == expected.level:
         guess = expected.guess.ravel()

@@ -275,11 +275,11 @@ function paint(scene, pane) {
 function draw(canvas, deck) {
   const { scene } = canvas, line = scene.line;
   const flat = { pickable: false, parameters: { depthCompare: "always" } };
-  const polygons = (id, data, color, stroked) => new deck.PolygonLayer({ id: `all:${id}`, data, getPolygon: (rings) => rings, filled: true, stroked, getFillColor: color, getLineColor: line, lineWidthMinPixels: 1, lineWidthMaxPixels: 1, ...flat });
-  const land = polygons("land", scene.ground.land, scene.land, true);
+  const polygons = (id, data, color, stroked) => new deck.PolygonLayer({ id: `all:${id}`, data, getPolygon: (rings) => rings, filled: !stroked, stroked, getFillColor: color, getLineColor: line, lineWidthMinPixels: 1, lineWidthMaxPixels: 1, ...flat });
+  const land = polygons("land", scene.ground.land, scene.land, false);
   const path = (id, data, width, color = line) => new deck.PathLayer({ id: `all:${id}`, data, getPath: (points) => points, getColor: color, widthMinPixels: width, widthMaxPixels: width, ...flat });
   const cells = scene.panes.flatMap((pane, i) => paneLayers(canvas, deck, pane, i));
-  canvas.base = [land, ...(scene.tiles ? cells.map((layer) => layer.clone({ opacity: 0.6 })) : cells), polygons("masked", scene.masked, scene.maskedColor, false), path("countries", scene.ground.borders, 1), path("states", scene.ground.states, 0.7), path("edge", scene.edge, 1.5), path("outline", scene.outline, 2, scene.boxColor)];
+  canvas.base = [land, ...(scene.tiles ? cells.map((layer) => layer.clone({ opacity: 0.6 })) : cells), polygons("masked", scene.masked, scene.maskedColor, false), polygons("coast", scene.ground.land, line, true), path("countries", scene.ground.borders, 1), path("states", scene.ground.states, 0.7), path("edge", scene.edge, 1.5), path("outline", scene.outline, 2, scene.boxColor)];
   canvas.shownNames = null;
   names(canvas);
 }

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from dpviz.arrays import Floats, Integers
 from dpviz.release.point_release import PointRelease
 from dpviz.space.domain import Domain
-from dpviz.view.colors import Scale, scale_top_of
+from dpviz.view.colors import Scale, occupied_top
 
 OVERLAP = "Rectangles overlap: each is the bounding box of a piece of the Hilbert curve."
 MASKED = "Where nobody can be, as declared, no partition is drawn; one that reaches there has all of its count in the rest."
@@ -44,7 +44,7 @@ def density_scale(density: Floats, area: Floats, domain: Domain, unit: str) -> S
         unit: what is counted, in the plural.
     """
     per = "unit of area" if domain.crs is None else "km²"
-    return Scale(kind="density", top=scale_top_of(np.maximum(density, 0), area), title=f"{unit} per {per}")
+    return Scale(kind="density", top=occupied_top(density, area), title=f"{unit} per {per}")
 
 
 def row_areas(domain: Domain, zoom: int) -> Floats:

@@ -23,7 +23,7 @@ from dpviz.release.trip_release import TripRelease
 from dpviz.space.domain import EQUAL_AREA
 from dpviz.space.regions import Regions
 from dpviz.view.basemap import OUTLINES, WGS84, Bounds, find_map_bounds, fit_bounds, outlines_in
-from dpviz.view.colors import ACCENT, Scale, scale_top_of
+from dpviz.view.colors import ACCENT, Scale, occupied_top, scale_top_of
 from dpviz.view.levels import find_level
 from dpviz.view.partition_looks import density_scale, large_first, open_areas
 from dpviz.view.report_maps import MOST_ARCS
@@ -96,7 +96,7 @@ def _(release: AreaRelease, level: int, axes: Axes) -> str:
         title = f"{release.counted} per km²"
     else:
         area, values, title = np.ones(len(shapes)), release.count[release.nodes(level)], release.counted
-    scale = Scale(kind="density", top=scale_top_of(np.maximum(values[shown], 0), area[shown]), title=title)
+    scale = Scale(kind="density", top=occupied_top(values[shown], area[shown]), title=title)
     before = len(axes.collections)
     shapes[shown].plot(ax=axes, color="white", aspect=None)
     _color(axes, axes.collections[before], values[shown], scale)
@@ -178,8 +178,10 @@ def _draw_land(axes: Axes, bounds: Bounds, crs: str) -> None:
     for name in OUTLINES:
         lines = outlines_in(crs, name, bounds, extent / 2, extent / _FINEST_LAND)
         if len(lines):
-            look = {"facecolor": _LAND, "edgecolor": _LINE} if name == "land" else {"color": _LINE}
-            lines.plot(ax=axes, aspect=None, linewidth=0.6, **look)
+            if name == "land":
+                lines.plot(ax=axes, aspect=None, color=_LAND)
+                lines = lines.boundary
+            lines.plot(ax=axes, aspect=None, linewidth=0.6, color=_LINE, zorder=1.5)  # over the shapes, which are opaque
 
 
 def _frame(axes: Axes, bounds: tuple[float, ...], *, geographic: bool) -> None:

@@ -308,7 +308,7 @@ def cell_box(view: ReleaseView | SquaresView, cell: int) -> Bounds | None:
 
 
 def density_top(counts: Integers, areas: Floats, release: PointRelease, unit: str) -> float:
-    """Choose the top of the density scale from public counts, so that it stays the same whatever is released.
+    """Choose the top of the density scale from public counts of the shown level, so that it stays whatever is released: see `occupied_top`.
 
     Args:
         counts: (rows, columns) public counts of equal blocks of the domain, row 0 in the south.

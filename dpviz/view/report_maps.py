@@ -20,7 +20,7 @@ from dpviz.view import areas_canvas, areas_drawing, trips_canvas, trips_drawing
 from dpviz.view.areas_drawing import AreasMapSettings, Denominator, RegionsOnMap
 from dpviz.view.basemap import find_map_bounds, fit_bounds
 from dpviz.view.canvas import Cells, Legend, Pane, Scene, ground_of
-from dpviz.view.colors import scale_top_of
+from dpviz.view.colors import occupied_top
 from dpviz.view.levels import MOST_SHAPES, find_level
 from dpviz.view.masked_area import list_masked_runs
 from dpviz.view.partition_looks import MASKED, OUTSIDE
@@ -199,7 +199,7 @@ def draw_areas(release: AreaRelease) -> list[Picture]:
             continue
         size = np.bincount(regions.ancestors(level), area, regions.size(level))
         density = np.divide(release.count[release.nodes(level)], size, out=np.zeros(len(size)), where=size > 0)
-        tops = areas_drawing.AreaTops(count=scale_top_of(np.maximum(density, 0), size), error=1.0)
+        tops = areas_drawing.AreaTops(count=occupied_top(density, size), error=1.0)
         view = AreasMapSettings(level=level, also=Denominator.of(regions), unit=release.counted, tops=tops)
         texts = areas_drawing.draw_areas(release, on_map, view).areas.texts
         both = [areas_drawing.draw_areas(release, on_map, replace(view, rate=per_area, dark=dark)) for dark in (False, True)]

@@ -228,14 +228,13 @@ def _draw_swatch(pen: Pen, swatches: tuple[_Swatch, _Swatch], name: str, left: f
 
 
 def draw_map(pen: Pen) -> str:
-    """Draw one map: land, rectangles or picture, borders, the domain's edge, the box of the range query, and names."""
+    """Draw one map: land, rectangles or picture, coasts and borders, the domain's edge, the box of the range query, and names."""
     scene, sheet = pen.scene, pen.sheet
     land = sheet.write_land(scene.bounds) if scene.ground["land"] else dict.fromkeys(("land", "countries", "states"), "")
-    look = f'class="{pen.paint("fill", "land")} {pen.paint("stroke", "line")}" stroke-width="{pen.pixel:.1f}"'
     return (
-        (f'<path d="{land["land"]}" {look}/>' if land["land"] else "")
+        (f'<path d="{land["land"]}" class="{pen.paint("fill", "land")}"/>' if land["land"] else "")
         + f"{_draw_shapes(pen)}{_draw_masked(pen)}"
-        + pen.line(land["countries"] + land["states"], "line", 1)
+        + pen.line(land["land"] + land["countries"] + land["states"], "line", 1)
         + (pen.line(_write_edge(scene, sheet), "edge", 1.5) if scene.edge else "")
         + (pen.line(_write_box(scene.box, sheet), "box", 2) if scene.box else "")
         + "".join(pen.line(_write_ring(ring, sheet), "box", 2) for ring in scene.outline)

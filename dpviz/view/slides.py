@@ -12,7 +12,7 @@ from typing import Any
 import altair as alt
 import vl_convert
 
-from dpviz.view.charts import DARK, FONT, GREY, LIGHT, STAMP, copy_part, render, set_theme
+from dpviz.view.charts import DARK, FONT, LIGHT, STAMP, copy_part, render, set_theme
 
 WIDTH, HEIGHT = 1920, 1080
 _MARGIN, _TITLE_SIZE, _QUESTION_SIZE, _SMALL_SIZE = 80, 64, 36, 22
@@ -62,7 +62,7 @@ def draw_slide(slide: Slide, kind: str, *, dark: bool = False) -> bytes:
     texts = [
         _text([slide.title], _MARGIN + 40, _TITLE_SIZE, f'fill="{theme.text}" font-weight="700"'),
         _text(question, _MARGIN + _TITLE_SIZE + 30, _QUESTION_SIZE, f'fill="{theme.text}"'),
-        _text(foot, bottom + 40, _SMALL_SIZE, f'fill="{GREY}"'),
+        _text(foot, bottom + 40, _SMALL_SIZE, f'fill="{theme.caption}"'),
     ]
     box = (_MARGIN, top, WIDTH - 2 * _MARGIN, bottom - top)
     svg = (

@@ -18,7 +18,7 @@ from dpviz.release.trip_release import PairSums, TripRelease
 from dpviz.space.regions import ROOT, Regions
 from dpviz.view.basemap import RegionShapes, prepare_shapes
 from dpviz.view.canvas import MOST_FEATURES, Legend, make_legend, to_css
-from dpviz.view.colors import FALSE_NEGATIVE, FALSE_POSITIVE, Colors, Scale, scale_top_of
+from dpviz.view.colors import FALSE_NEGATIVE, FALSE_POSITIVE, PAPER, Colors, Scale, scale_top_of
 from dpviz.view.escape import deck, line
 from dpviz.view.trips_layers import Arcs, Areas, TooltipTexts, fade_at_origins
 
@@ -52,11 +52,11 @@ Totals = Mapping[str, Integers]
 """(n,) trips of the regions of a level, by whether they leave, arrive or stay within."""
 LEAVING, ARRIVING, WITHIN = "leaving", "arriving", "within"
 _SHADED = (RELEASED, TRUE)  # views in which regions are shaded by their trips
-_FAINTEST_REGION, _STRONGEST_REGION = 10, 105  # alpha of polygons, of 255
-_FAINTEST_POINT, _STRONGEST_POINT = 70, 200  # alpha of points
+_STRONGEST_REGION, _STRONGEST_POINT = 0.3, 0.75  # of the colours of densities, so that arcs stand out from regions
 # Colours on light and on dark pages: of the chosen region, of trips (those that leave it), of trips into it, and of pairs below zero.
 _CHOSEN = {False: (206, 226, 233), True: (30, 66, 78)}
 LEAVING_COLOR = {False: (11, 110, 143), True: (79, 176, 206)}
+_LARGEST_COLOR = {False: (14, 51, 91), True: (183, 217, 207)}  # to which trips tend as they get more, unless a region is chosen
 ARRIVING_COLOR = {False: (201, 124, 0), True: (240, 180, 60)}
 BELOW_ZERO_COLOR = {False: (200, 0, 180), True: (240, 105, 225)}
 
@@ -66,7 +66,7 @@ _FEW_ARCS, _LEAST_WIDE = 100, 3.5  # up to so many arcs the widest has `WIDEST` 
 _SAMPLES = (0.01, 0.25, 1.0)  # arcs of the legend, as shares of the top of the scale
 _FAINTEST_ARC, _STRONGEST_ARC = 45, 245  # alpha at destinations
 _CORRECT = (128, 128, 128, 90)
-GREY = (140, 132, 124)  # of uncertain pairs
+GREY = (140, 132, 124)  # of the directions of errors
 _PALE = 0.7  # of the opacity of other arcs
 _FAINTEST_NEGATIVE = 90  # alpha of pairs below zero
 
@@ -194,11 +194,12 @@ class Widths:
         widest = max(WIDEST * math.pow(_FEW_ARCS / max(self.arcs, _FEW_ARCS), 0.3), _LEAST_WIDE)
         return THINNEST + (widest - THINNEST) * self.strength(values)
 
-    def samples(self, color: Color) -> tuple[tuple[str, float, str], ...]:
-        """Describe sample arcs with their numbers, for `Legend.lines`."""
+    def samples(self, color: Color, largest: Color | None = None) -> tuple[tuple[str, float, str], ...]:
+        """Describe sample arcs with their numbers, for `Legend.lines`; colours are as of `_deepen`."""
         numbers = [value for value in (share * self.top for share in _SAMPLES) if value >= 1] or [self.top]
         texts = [*map(format_count, numbers[:-1]), f"{format_count(numbers[-1])} and more"]
-        return tuple((_css(color), width, text) for width, text in zip(self.pixels(numbers).tolist(), texts, strict=True))
+        colors = _deepen(color, largest or color, self.strength(numbers)).tolist()
+        return tuple((_css(each), width, text) for each, width, text in zip(colors, self.pixels(numbers).tolist(), texts, strict=True))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -594,7 +595,8 @@ def _area_scale(view: TripsMapSettings, tops: ScaleTops) -> Scale:
         NOT_LISTED: f"of a region's {view.unit}, in pairs that are not listed, %",
     }
     top = {ERROR: tops.area_error, FALSE_POSITIVES: 100.0, NOT_LISTED: 100.0}.get(view.shown, tops.size)
-    return Scale(kind="signed" if view.shown == ERROR else "density", top=top, title=titles[view.shown], dark=view.dark)
+    kind = {ERROR: "signed", FALSE_POSITIVES: "error", NOT_LISTED: "error"}.get(view.shown, "density")
+    return Scale(kind=kind, top=top, title=titles[view.shown], dark=view.dark)
 
 
 def _join_legends(of_arcs: Legend, view: TripsMapSettings, numbers: RegionNumbers, tops: ScaleTops, circles: str) -> Legend:
@@ -634,11 +636,9 @@ def _write_totals(totals: Totals) -> list[str]:
 
 
 def _compute_shades(strength: Floats, *, dark: bool, points: bool) -> Colors:
-    """Compute (n, 4) colours of regions from (n,) strengths, 0 to 1; points are stronger than polygons."""
-    grey = (235, 240, 245) if dark else (60, 72, 84)
-    least, most = (_FAINTEST_POINT, _STRONGEST_POINT) if points else (_FAINTEST_REGION, _STRONGEST_REGION)
-    alpha = least + (most - least) * strength
-    return np.column_stack([np.tile(grey, (len(strength), 1)), alpha]).astype(np.uint8)
+    """Compute (n, 4) colours of regions from (n,) strengths, 0 to 1: the weaker ones of densities; those of points reach further."""
+    most = _STRONGEST_POINT if points else _STRONGEST_REGION
+    return Scale(kind="density", top=1.0, title="", dark=dark).colors((most * strength) ** 2)
 
 
 def _collect_pairs(release: TripRelease, view: TripsMapSettings, truth: PairSums | None) -> Pairs:
@@ -750,19 +750,22 @@ def _find_intervals(release: TripRelease, level: int, origin: Integers, destinat
 def _color_by_trips(pairs: Pairs, view: TripsMapSettings, widths: Widths) -> Look:
     """Colour arcs by number of released or true trips; two colours for trips out of and into a chosen region.
 
-    Released pairs below zero have a colour of their own. Pairs that are not certain are pale; without a chosen region they are grey.
+    Released pairs below zero have a colour of their own. Pairs that are not certain are pale. Without a chosen region, the largest are
+    the darkest, on dark pages the lightest.
     """
     true = pairs.true if view.shown == TRUE else None
     shown = np.abs(pairs.released) if true is None else true
     out, into = LEAVING_COLOR[view.dark], ARRIVING_COLOR[view.dark]
     arrives = np.zeros(len(shown), np.bool_) if view.chosen is None else pairs.destination == view.chosen
+    strength, largest = widths.strength(shown), out if view.chosen is not None else _LARGEST_COLOR[view.dark]
     base = np.where(arrives[:, None], into, out)
     pale = np.zeros(len(shown), np.bool_) if true is not None else ~pairs.certain
     negative = pale & (pairs.released < 0)
-    faded = np.array(GREY) if view.chosen is None else (base + np.array(GREY)) // 2  # of a chosen region, both directions stay apart
-    base = np.where(pale[:, None], faded, base)
+    paper = np.array(PAPER[view.dark])
+    full = np.where(arrives[:, None], into, _deepen(out, largest, strength))
+    base = np.where(pale[:, None], (base + paper) // 2, full)
     base = np.where(negative[:, None], BELOW_ZERO_COLOR[view.dark], base)
-    color = _add_alpha(base, widths.strength(shown))
+    color = _add_alpha(base, strength)
     color[pale, 3] = (color[pale, 3] * _PALE).astype(np.uint8)
     color[negative, 3] = np.maximum(color[negative, 3], _FAINTEST_NEGATIVE)
     marks: list[tuple[tuple[str, ...], str]] = []
@@ -771,9 +774,9 @@ def _color_by_trips(pairs: Pairs, view: TripsMapSettings, widths: Widths) -> Loo
     if negative.any():
         marks.append(((_css(BELOW_ZERO_COLOR[view.dark]),), "below zero, by noise"))
     if (pale & ~negative).any():
-        marks.append((to_css(np.array([[*GREY, 115]], np.uint8)), f"{'grey' if view.chosen is None else 'pale'}: not told apart from 0"))
+        marks.append((to_css(np.array([[*((np.array(out) + paper) // 2), 255]], np.uint8)), "pale: not told apart from 0"))
     title = f"{'true ' if view.shown == TRUE else ''}{view.unit} per pair"
-    legend = Legend(title=title, lines=widths.samples(out), marks=(*marks, _direction_mark(out)))
+    legend = Legend(title=title, lines=widths.samples(out, largest), marks=(*marks, _direction_mark(out)))
     return Look(color=color, width=widths.pixels(shown), legend=legend)
 
 
@@ -800,6 +803,11 @@ def _color_by_error_kind(pairs: Pairs, view: TripsMapSettings, widths: Widths) -
         width=widths.pixels(np.maximum(pairs.released, pairs.true_or_released)),
         legend=Legend(title=f"{view.unit} per pair", lines=widths.samples(GREY), marks=marks),
     )
+
+
+def _deepen(color: Color, largest: Color, strength: Floats) -> NDArray[np.int64]:
+    """Return (k, 3) colours from one to that of the largest number, by (k,) strengths, 0 to 1."""
+    return np.rint(np.array(color) + strength[:, None] * np.subtract(largest, color)).astype(np.int64)
 
 
 def _add_alpha(base: NDArray[np.integer], strength: Floats) -> Colors:
