@@ -18,6 +18,11 @@ def open_tab(app, name):
     return good(app.run())
 
 
+def open_drawer(app, name):
+    """Open a drawer of Teach, such as "Data"; "" closes the open one."""
+    return good(app.segmented_control(key="drawer").set_value(name or None).run())
+
+
 def choose(app, content, name="homes.csv"):
     """Upload another file on the Points page."""
     return good(app.file_uploader(key="file").set_value((name, content, "text/csv")).run())

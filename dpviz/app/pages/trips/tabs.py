@@ -12,6 +12,7 @@ import pandas as pd
 import streamlit as st
 
 from dpviz.amounts import format_percent
+from dpviz.app.components.drawers import ASK
 from dpviz.app.components.panes import Chosen
 from dpviz.app.components.words import (
     AT_ONCE,
@@ -25,9 +26,9 @@ from dpviz.app.components.words import (
 )
 from dpviz.app.modes.tabs import MOST_ROWS, end_receipt, show_beside, show_open_tab, show_title
 from dpviz.app.pages.trips.filters import toggle_region
-from dpviz.app.pages.trips.state import TripsDrawn
+from dpviz.app.pages.trips.state import TRIPS, TripsDrawn
 from dpviz.app.session.widgets import show_error
-from dpviz.app.state.values import CURATE
+from dpviz.app.state.values import CURATE, TEACH
 from dpviz.errors import DpvizError
 from dpviz.evaluation.pair_lists import compare_lists
 from dpviz.evaluation.trip_metrics import TripEvaluation, error_bounds
@@ -43,6 +44,7 @@ from dpviz.view.trips_drawing import TripsDrawing, TripsMapSettings
 
 REGION_TAB, PAIR_TAB = "Region", "Pair of regions"
 TAB_TITLES = ("Errors by level", REGION_TAB, PAIR_TAB, "Consistency", "Receipt", "Table", "Matrix")
+_ASK_TABS = "trips questions"  # key of the tabs of the drawer *Ask*
 _WIDE = 1.6  # width of the key figure that names the level, beside 1 for the others
 _MAP_INTERVALS = "The intervals on the maps are wider: they hold for all pairs at once."
 Runs = Sequence[TripsDrawn]
@@ -63,7 +65,16 @@ def show_figures(runs: Runs, truths: Truths, view: TripsMapSettings) -> None:
         partial(_show_consistency, runs, truths),
         *(partial(show_beside, runs, truths, show, view) for show in (_show_receipt, _show_table, _show_matrix)),
     ]
-    show_open_tab(TAB_TITLES, "trips tab", shows)
+    named = dict(zip(TAB_TITLES, shows, strict=True))
+    if runs[0].draft.mode == TEACH:
+        named = {title: show for title, show in named.items() if title not in (REGION_TAB, PAIR_TAB)}  # they have a drawer of their own
+    show_open_tab(list(named), "trips tab", list(named.values()))
+
+
+def show_questions(runs: Runs, truths: Truths, view: TripsMapSettings) -> None:
+    """Show what leaves, arrives and stays in a region, or the trips between two."""
+    shows = [partial(_show_region, runs, truths, view), partial(_show_pair, runs, truths)]
+    show_open_tab((REGION_TAB, PAIR_TAB), _ASK_TABS, shows)
 
 
 def _show_key_figures(what: TripsDrawn, evaluation: TripEvaluation | None, level: int) -> None:
@@ -306,11 +317,18 @@ def take_chosen(regions: Regions, drawing: TripsDrawing, chosen: Chosen) -> bool
         for title, ends in (("From", drawing.arcs.origin), ("To", drawing.arcs.destination)):
             st.session_state[f"pair {title} level"] = regions.levels[drawing.view.level - 1]
             st.session_state[f"pair {title} region {drawing.view.level}"] = int(ends[chosen.cell])
-        st.session_state["trips tab"] = PAIR_TAB
+        _open_tab(PAIR_TAB)
     elif chosen.kind == "area" and chosen.cell < len(drawing.areas[0].size):
         toggle_region(chosen.cell)
-        st.session_state["trips tab"] = REGION_TAB
+        _open_tab(REGION_TAB)
     return True
+
+
+def _open_tab(title: str) -> None:
+    """Open the tab of a question, in Teach with its drawer."""
+    if TRIPS.draft.mode == TEACH:
+        TRIPS.look(drawer=ASK)
+    st.session_state[_ASK_TABS if TRIPS.draft.mode == TEACH else "trips tab"] = title
 
 
 def _choose_region(column: Any, title: str, regions: Regions) -> tuple[int, int | None]:
