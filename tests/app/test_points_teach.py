@@ -338,7 +338,9 @@ def test_a_public_file_of_polygons_says_where_people_can_be():
     assert scene(app)[0]["masked"]
     assert drawn(app).release.domain.share_open == pytest.approx(0.57, abs=0.02)
     assert scene(app)[0]["panes"][1]["legend"]["marks"][0][1] != empty
-    assert "HTF cannot take a study area into account" in errors(good(open_drawer(app, "Method").selectbox(key="mechanism").set_value("htf").run()))
+    assert "HTF cannot take a study area into account" in errors(
+        good(open_drawer(app, "Method").selectbox(key="mechanism").set_value("htf").run())
+    )
 
 
 def test_play_shows_a_run_that_takes_longer_than_the_page_waits_before_it_takes_the_next(monkeypatch):

@@ -17,10 +17,9 @@ def go(app, page):
 
 def open_tab(app, name):
     """Open a tab; in Teach, where questions have no tab beside the others, the drawer that it is in."""
-    of_trips = app.session_state["at"] == "trips"
     if _page_of(app).draft.mode == "Teach":
         open_drawer(app, "Ask" if name in ASK_TABS else "Numbers")
-    app.session_state[("trips questions" if name in ASK_TABS else "trips tab") if of_trips else "tab"] = name
+    app.session_state[{"points": "tab"}.get(app.session_state["at"], f"{app.session_state['at']} tab")] = name
     return good(app.run())
 
 

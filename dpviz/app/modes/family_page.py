@@ -67,7 +67,7 @@ class TeachParts:
     contrasts: Callable[[], object] = _nothing
     strip: StripParts | None = None
     notes: Callable[[], object] = _nothing
-    ask: Callable[[], object]
+    ask: Callable[[], object] = _nothing
     figures: Callable[[], object]
 
 

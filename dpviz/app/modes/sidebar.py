@@ -14,8 +14,8 @@ from streamlit.delta_generator import DeltaGenerator
 
 from dpviz.app.cards.cards import DATA, Cards, cards_in_place
 from dpviz.app.cards.opened_config import show_uploader
-from dpviz.app.components.drawers import METHOD, SPLIT, opened_drawer
 from dpviz.app.components.drawers import DATA as DATA_DRAWER
+from dpviz.app.components.drawers import METHOD, SPLIT, opened_drawer
 from dpviz.app.components.fields import show_lock, start_checks
 from dpviz.app.components.mechanism_controls import mechanism_controls, privacy_controls, split_controls, without_settings
 from dpviz.app.modes.family_page import FamilyPage, Pages

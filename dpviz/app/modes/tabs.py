@@ -25,7 +25,7 @@ def show_open_tab(titles: Sequence[str], key: str, shows: Sequence[Callable[[], 
         shows: one for each title.
     """
     if st.session_state.get(key, titles[0]) not in titles:
-        del st.session_state[key]  # of Curate, which has more of them
+        del st.session_state[key]  # that of another drawer, or of Curate
     for tab, show in zip(st.tabs(titles, key=key, on_change="rerun"), shows, strict=True):
         if tab.open:
             with tab:

@@ -261,8 +261,8 @@ def _show_canvas(state: FamilyState, scene: Scene, frame: object, parts: TeachPa
         panes(
             open_scene(state, scene, frame),
             key=key,
-            on_box=partial(_take_box, key, parts),
-            on_chosen=partial(_take_chosen, key, parts),
+            on_box=partial(_take_box, state, key, parts),
+            on_chosen=partial(_take_chosen, state, key, parts),
             on_camera=partial(keep_camera, state),
             on_swipe=partial(keep_swipe, state),
         )
@@ -270,11 +270,17 @@ def _show_canvas(state: FamilyState, scene: Scene, frame: object, parts: TeachPa
     state.write_address()
 
 
-def _take_chosen(key: str, parts: TeachParts, chosen: Chosen) -> None:
+def _take_chosen(state: FamilyState, key: str, parts: TeachParts, chosen: Chosen) -> None:
     if chosen.pane < len(parts.drawings) and parts.take_chosen(parts.drawings[chosen.pane], chosen):
-        note_change(key)
+        _show_answer(state, key)
 
 
-def _take_box(key: str, parts: TeachParts, box: Bounds) -> None:
+def _take_box(state: FamilyState, key: str, parts: TeachParts, box: Bounds) -> None:
     if parts.take_box(box):
-        note_change(key)
+        _show_answer(state, key)
+
+
+def _show_answer(state: FamilyState, key: str) -> None:
+    """Open the drawer that answers what was asked on a map."""
+    state.look(drawer=ASK)
+    note_change(key)

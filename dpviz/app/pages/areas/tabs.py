@@ -13,7 +13,6 @@ import streamlit as st
 from pandas.io.formats.style import Styler
 
 from dpviz.amounts import MISSING, format_decimal
-from dpviz.app.components.drawers import ASK
 from dpviz.app.components.panes import Chosen
 from dpviz.app.components.words import CHOSEN_BEFOREHAND, budget_words, receipt_table, show_chart, show_noise, show_table
 from dpviz.app.modes.tabs import MOST_PERCENT, MOST_ROWS, end_receipt, show_beside, show_open_tab
@@ -188,10 +187,7 @@ def take_chosen(regions: Regions, drawing: AreasDrawing, chosen: Chosen) -> bool
     if chosen.cell is None or chosen.kind != "area" or chosen.cell >= len(drawing.areas.size):
         return False
     toggle_asked(regions, chosen.cell)
-    if AREAS.draft.mode == TEACH:
-        AREAS.look(drawer=ASK)
-    else:
-        st.session_state["areas tab"] = ASK_TAB
+    st.session_state["areas tab"] = ASK_TAB
     return True
 
 

@@ -294,10 +294,7 @@ def set_query_box(box: Bounds) -> None:
 def ask_in_box(domain: Domain, box: Bounds) -> bool:
     """Ask the range query for a box that was dragged on a map, in degrees; return that this changes the page."""
     set_query_box(box_to_domain(domain, box))
-    if POINTS.draft.mode == TEACH:
-        POINTS.look(drawer=ASK)
-    else:
-        st.session_state["tab"] = QUERY_TAB
+    st.session_state["tab"] = QUERY_TAB
     return True
 
 

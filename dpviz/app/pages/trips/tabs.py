@@ -12,7 +12,6 @@ import pandas as pd
 import streamlit as st
 
 from dpviz.amounts import format_percent
-from dpviz.app.components.drawers import ASK
 from dpviz.app.components.panes import Chosen
 from dpviz.app.components.words import (
     AT_ONCE,
@@ -26,7 +25,7 @@ from dpviz.app.components.words import (
 )
 from dpviz.app.modes.tabs import MOST_ROWS, end_receipt, show_beside, show_open_tab, show_title
 from dpviz.app.pages.trips.filters import toggle_region
-from dpviz.app.pages.trips.state import TRIPS, TripsDrawn
+from dpviz.app.pages.trips.state import TripsDrawn
 from dpviz.app.session.widgets import show_error
 from dpviz.app.state.values import CURATE, TEACH
 from dpviz.errors import DpvizError
@@ -44,7 +43,6 @@ from dpviz.view.trips_drawing import TripsDrawing, TripsMapSettings
 
 REGION_TAB, PAIR_TAB = "Region", "Pair of regions"
 TAB_TITLES = ("Errors by level", REGION_TAB, PAIR_TAB, "Consistency", "Receipt", "Table", "Matrix")
-_ASK_TABS = "trips questions"  # key of the tabs of the drawer *Ask*
 _WIDE = 1.6  # width of the key figure that names the level, beside 1 for the others
 _MAP_INTERVALS = "The intervals on the maps are wider: they hold for all pairs at once."
 Runs = Sequence[TripsDrawn]
@@ -74,7 +72,7 @@ def show_figures(runs: Runs, truths: Truths, view: TripsMapSettings) -> None:
 def show_questions(runs: Runs, truths: Truths, view: TripsMapSettings) -> None:
     """Show what leaves, arrives and stays in a region, or the trips between two."""
     shows = [partial(_show_region, runs, truths, view), partial(_show_pair, runs, truths)]
-    show_open_tab((REGION_TAB, PAIR_TAB), _ASK_TABS, shows)
+    show_open_tab((REGION_TAB, PAIR_TAB), "trips tab", shows)
 
 
 def _show_key_figures(what: TripsDrawn, evaluation: TripEvaluation | None, level: int) -> None:
@@ -317,18 +315,11 @@ def take_chosen(regions: Regions, drawing: TripsDrawing, chosen: Chosen) -> bool
         for title, ends in (("From", drawing.arcs.origin), ("To", drawing.arcs.destination)):
             st.session_state[f"pair {title} level"] = regions.levels[drawing.view.level - 1]
             st.session_state[f"pair {title} region {drawing.view.level}"] = int(ends[chosen.cell])
-        _open_tab(PAIR_TAB)
+        st.session_state["trips tab"] = PAIR_TAB
     elif chosen.kind == "area" and chosen.cell < len(drawing.areas[0].size):
         toggle_region(chosen.cell)
-        _open_tab(REGION_TAB)
+        st.session_state["trips tab"] = REGION_TAB
     return True
-
-
-def _open_tab(title: str) -> None:
-    """Open the tab of a question, in Teach with its drawer."""
-    if TRIPS.draft.mode == TEACH:
-        TRIPS.look(drawer=ASK)
-    st.session_state[_ASK_TABS if TRIPS.draft.mode == TEACH else "trips tab"] = title
 
 
 def _choose_region(column: Any, title: str, regions: Regions) -> tuple[int, int | None]:
