@@ -55,7 +55,7 @@ def show_teach(page: FamilyPage, others: Pages) -> None:
     with st.container(key="teach"):
         with st.container(key="drawers"):
             show_drawer_icons(state)
-        drawer = st.container(key=f"opened {opened_drawer(state) or 'none'}")
+        drawer = st.container(key=f"opened {opened_drawer(state).lower()}")
         main = st.container(key="main")
     with drawer:
         if opened_drawer(state):
