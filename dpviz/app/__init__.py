@@ -74,8 +74,9 @@ def main() -> None:
     sidebar = st.get_option(f"theme.{st.context.theme.type or 'light'}.secondaryBackgroundColor") or "transparent"
     st.html(_STYLE.replace("SIDEBAR", str(sidebar)))
     page.run()
-    if page in (*opened.values(), papers):
-        offer_class_link(page.title)
+    if page in (compare, learn, papers):
+        with st.sidebar:
+            offer_class_link(page.title)
     warm_up.begin(seconds=5.0)
 
 

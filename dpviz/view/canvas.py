@@ -157,6 +157,7 @@ class Scene:
         description: alternative text.
         dark: whether the page is dark.
         height: of the canvas with its legends and tools, in pixels.
+        fills: whether the canvas has the height that the page gives it instead, with legends and tools over the maps.
         edge: whether the bounds are outlined, as of a domain.
         nothing: what is said where there is nothing.
         camera: (longitude, latitude, zoom) of the first view; None for the whole bounds.
@@ -188,6 +189,7 @@ class Scene:
     edge: bool = True
     nothing: str = "Outside the domain, where nothing is counted."
     height: int = 500
+    fills: bool = False
     camera: tuple[float, float, float] | None = None
     swipe: float | None = None
     box: Bounds | None = None
@@ -226,6 +228,7 @@ class Scene:
             "camera": None if self.camera is None else dict(zip(("longitude", "latitude", "zoom"), self.camera, strict=True)),
             "swipe": self.swipe,
             "height": self.height,
+            "fills": self.fills,
             "textSize": self.text_size,
             "zooms": [0, 20],
             "cells": {name: _describe_cells(cells) for name, cells in self.cells.items()},

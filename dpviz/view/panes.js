@@ -1,6 +1,7 @@
 // Two or more maps of one area in one deck.gl canvas: one camera, linked hover, a swipe bar, a box that is dragged. deck.gl itself comes from
 // the loader component, under a name of its own.
-const POLL = 40, SETTLED = 600, NARROW = 640, WIDE = 250, PADDING = 14, STEP = 80, MOST_LINES = 6000, CLICK = 5, HINT = 1500, LONG = 130;
+const POLL = 40, SETTLED = 600, NARROW = 640, WIDE = 250, PADDING = 14, CLOSE = 3, STEP = 80, MOST_LINES = 6000, CLICK = 5, HINT = 1500, LONG = 130;
+const ICONS = { "Side by side": "splitscreen_right", Swipe: "compare", Box: "select", "+": "add", "\u2212": "remove", "Reset view": "fit_screen", "Copy link": "link", PNG: "photo_camera" };
 const LEAST_HEIGHT = 420, CONTROLS = 280; // pixels: of a map, and of what stands above and below it
 const held = new WeakMap(), ruler = document.createElement("canvas").getContext("2d");
 const TILES_WAIT = 200, FINEST_TILES = 19, MOST_TILES = 80, KEPT_TILES = 400;
@@ -33,8 +34,9 @@ function create(root) {
   return canvas;
 }
 
-// A camera that nobody has moved keeps the whole domain in view.
+// A camera that nobody has moved keeps the whole domain in view. A hidden map has no size: it is fitted once it is seen.
 function resize(canvas) {
+  if (isHidden(canvas)) return;
   fitHeight(canvas);
   if (canvas.isHome) canvas.camera = fit(canvas, globalThis.dpvizDeck.deck);
   arrange(canvas);
@@ -133,6 +135,8 @@ function begin(canvas) {
 
 // Maps that lie over each other, on a narrow screen, need more height; a single map leaves room for its controls in the window.
 function fitHeight(canvas) {
+  canvas.root.classList.toggle("fills", canvas.scene.fills);
+  if (canvas.scene.fills) return Object.assign(canvas.root.style, { height: "" });
   const { scene } = canvas, narrow = canvas.root.clientWidth < NARROW && count(canvas) > 1 && !swipes(canvas);
   const rows = count(canvas) > 2 && isWide(canvas) ? 0.5 : 1; // the height of more than two maps is that of two rows
   const most = count(canvas) > 1 ? Infinity : Math.max(LEAST_HEIGHT, window.innerHeight - CONTROLS);
@@ -140,7 +144,8 @@ function fitHeight(canvas) {
 }
 
 const size = (canvas) => [Math.max(canvas.map.clientWidth, 1), Math.max(canvas.map.clientHeight, 1)];
-const isNarrow = (canvas) => canvas.map.clientWidth < NARROW;
+const isHidden = (canvas) => canvas.map.clientWidth < 2;
+const isNarrow = (canvas) => (canvas.scene.fills ? Math.min(window.innerWidth, canvas.map.clientWidth * 2) : canvas.map.clientWidth) < NARROW;
 const isWide = (canvas) => canvas.root.clientWidth >= WIDE * count(canvas);
 const count = (canvas) => canvas.scene.panes.length;
 const swipes = (canvas) => canvas.layout === "swipe" && count(canvas) === 2;
@@ -198,7 +203,7 @@ function arrange(canvas) {
 
 function moveCamera(canvas, viewId, state, interaction) {
   const place = canvas.places[Number(viewId)];
-  if (!place) return;
+  if (!place || isHidden(canvas)) return;
   const longitude = state.longitude - degrees(shift(canvas, place), state.zoom), { camera } = canvas;
   const moved = Math.hypot(longitude - camera.longitude, state.latitude - camera.latitude, state.zoom - camera.zoom) > 1e-9;
   if (moved) setCamera(canvas, { longitude, latitude: state.latitude, zoom: state.zoom });
@@ -223,7 +228,7 @@ function goHome(canvas) {
 function fit(canvas, deck) {
   canvas.places = places(canvas);
   const [width, height] = swipes(canvas) ? size(canvas) : [canvas.places[0].width, canvas.places[0].height];
-  const [west, south, east, north] = canvas.scene.bounds, padding = Math.min(PADDING, width / 5, height / 5);
+  const [west, south, east, north] = canvas.scene.bounds, padding = Math.min(canvas.scene.fills ? CLOSE : PADDING, width / 5, height / 5);
   const view = new deck.WebMercatorViewport({ width, height }).fitBounds([[west, south], [east, north]], { padding });
   return { longitude: view.longitude, latitude: view.latitude, zoom: view.zoom };
 }
@@ -508,6 +513,7 @@ function listen(canvas) {
   for (const name of ["pointerup", "pointercancel"]) window.addEventListener(name, canvas.letGo);
   map.addEventListener("wheel", (event) => hintAtWheel(canvas, event), { passive: true });
   map.addEventListener("keydown", (event) => key(canvas, event));
+  canvas.tools.addEventListener("keydown", (event) => goToTool(canvas, event));
   map.addEventListener("focus", () => { if (map.matches(":focus-visible")) announce(canvas); });
   map.addEventListener("blur", () => { canvas.cross.hidden = true; });
   bar.addEventListener("pointerdown", (event) => { bar.setPointerCapture(event.pointerId); canvas.swiping = true; event.stopPropagation(); });
@@ -648,16 +654,18 @@ function label(canvas) {
   canvas.map.setAttribute("aria-label", scene.description);
   canvas.heads.textContent = "";
   canvas.headsAt = "";
-  scene.panes.forEach((pane) => {
+  scene.panes.forEach((pane, i) => {
     const head = add(canvas.heads, "div", "head"), words = [pane.title, pane.about, pane.note], first = add(head, "div", "first", { title: words.filter(Boolean).join(". ") });
     ["title", "about", "note"].forEach((name, k) => { if (words[k]) add(first, k ? "span" : "b", name).textContent = words[k]; });
-    legend(head, pane.legend);
+    legend(head, scene.fills ? ownLegend(scene.panes, i) : pane.legend);
   });
   placeHeads(canvas);
+  const focused = [...canvas.tools.children].indexOf(canvas.root.getRootNode().activeElement);
   canvas.tools.textContent = "";
   const button = (text, title, pressed, act) => {
-    const made = add(canvas.tools, "button", "tool", { type: "button", title });
-    made.textContent = text;
+    const made = add(canvas.tools, "button", "tool", { type: "button", title: scene.fills ? `${text}: ${title}` : title, tabindex: "-1" });
+    if (scene.fills) Object.assign(made, { ariaLabel: text }, { className: "tool icon" });
+    made.textContent = scene.fills ? ICONS[text] : text;
     if (pressed !== null) made.setAttribute("aria-pressed", String(pressed));
     made.addEventListener("click", act);
   };
@@ -671,7 +679,20 @@ function label(canvas) {
   button("Reset view", "Show the whole domain", null, () => goHome(canvas));
   if (scene.link) button("Copy link", "The address of exactly this picture", null, (event) => copyLink(canvas, event.currentTarget));
   if (scene.maySave) button("PNG", "A picture of the maps with legends and caption, in the shape of a slide", null, () => save(canvas));
-  add(canvas.tools, "span", "credit").textContent = scene.credit;
+  add(scene.fills ? canvas.heads : canvas.tools, "span", "credit").textContent = scene.credit;
+  canvas.tools.firstChild.tabIndex = 0;  // one stop of Tab; arrow keys go from tool to tool
+  if (focused >= 0) canvas.tools.children[focused]?.focus();
+}
+
+function goToTool(canvas, event) {
+  const all = [...canvas.tools.querySelectorAll(".tool")], at = all.indexOf(event.target);
+  const to = { ArrowRight: at + 1, ArrowDown: at + 1, ArrowLeft: at - 1, ArrowUp: at - 1, Home: 0, End: all.length - 1 }[event.key];
+  if (at < 0 || to === undefined) return;
+  event.preventDefault();
+  all.forEach((tool) => { tool.tabIndex = -1; });
+  const next = all[(to + all.length) % all.length];
+  next.tabIndex = 0;
+  next.focus();
 }
 
 // Camera and swipe bar reach the address only after they have come to rest; the link has them at once.
@@ -770,7 +791,7 @@ function drawPart(pen, part, x, y, type, ink) {
 // Maps in one row would leave much of a slide empty: they are drawn once more beside the page, in its size and in that number
 // of rows in which the domain is largest.
 function drawForSlide(canvas) {
-  if (count(canvas) < 2 || swipes(canvas) || lattice(canvas)[0] > 1) return Promise.resolve(canvas);
+  if (count(canvas) < 2 || swipes(canvas) || (lattice(canvas)[0] > 1 && !canvas.scene.fills)) return Promise.resolve(canvas);
   const { deck } = globalThis.dpvizDeck, map = add(document.body, "div", ""), root = { dataset: {}, clientWidth: 1520 }, heads = document.createElement("div");
   const spare = canvas.scene.caption ? 0 : 36, [row, rows] = [[1, 636 + spare], [2, 720 + spare]].map(([number, high]) => {
     Object.assign(map.style, { position: "fixed", left: "-9999px", top: 0, width: "1520px", height: `${high}px` });
@@ -816,6 +837,7 @@ function setLayout(canvas, layout) {
 
 // Maps in one row have their heads above the canvas. In several rows each map has its head right above it, in room that `places` leaves.
 function placeHeads(canvas) {
+  if (canvas.scene.fills) return placeOver(canvas);
   const { heads } = canvas, all = [...heads.children], [rows, columns] = lattice(canvas), at = [rows, columns, ...size(canvas)].join();
   if (at === canvas.headsAt) return;
   canvas.headsAt = at;
@@ -825,6 +847,20 @@ function placeHeads(canvas) {
   all.forEach((head, i) => Object.assign(head.style, { width: rows > 1 ? `${widths[i].width}px` : "" }));
   canvas.room = rows > 1 ? Math.max(...all.map((head) => head.offsetHeight)) : 0;
   places(canvas).forEach(({ x, y }, i) => Object.assign(all[i].style, { left: `${x}px`, top: `${y - canvas.room}px` }));
+}
+
+// Maps that fill the window have their heads over them; with the swipe bar each has half of the width.
+function placeOver(canvas) {
+  const [width, height] = size(canvas), halves = [{ x: 0, y: 0, width: width / 2, height }, { x: width / 2, y: 0, width: width / 2, height }];
+  const all = [...canvas.heads.querySelectorAll(".head")], at = swipes(canvas) ? halves : places(canvas);
+  all.forEach((head, i) => Object.assign(head.style, { left: `${at[i].x}px`, top: `${at[i].y}px`, width: `${at[i].width}px`, height: `${at[i].height}px` }));
+}
+
+// The legend of a map, without the scale and the marks that the next map has, too.
+function ownLegend(panes, i) {
+  const scale = ({ title, low, top, bar, lines, also }) => JSON.stringify([title, low, top, bar, lines, also]), next = panes[i + 1]?.legend, { legend: own } = panes[i];
+  if (!next || !own || scale(own) !== scale(next)) return own;
+  return { title: "", bar: [], lines: [], marks: own.marks.filter(([, meaning]) => next.marks.every(([, other]) => other !== meaning)) };
 }
 
 function legend(head, about) {

@@ -91,6 +91,12 @@ def click_pane(page, pane, right, up):
     page.mouse.click(box["x"] + box["width"] * (1 + 2 * pane) / 4 + right, box["y"] + box["height"] / 2 - up)
 
 
+def open_drawer(page, name):
+    """Open a drawer of Teach; what it holds is there once its heading is."""
+    page.locator(".st-key-drawer").get_by_role("radio", name=name).click()
+    page.get_by_role("heading", name=name, exact=True).wait_for()
+
+
 def draw(page):
     page.get_by_role("button", name="Run and pay").click()
 

@@ -54,7 +54,6 @@ def wait_for_runs(monkeypatch):
     """Pages without a browser wait for the run that follows their controls, however long it takes, and runs follow each other at once."""
     monkeypatch.setattr("dpviz.app.modes.live_runs.PATIENCE", 60.0)
     monkeypatch.setattr("dpviz.app.jobs.live.SECONDS_BETWEEN", 0.0)
-    monkeypatch.setattr("dpviz.app.modes.second_run.SECONDS_FOR_MAPS", 0.0)
     monkeypatch.setattr("dpviz.app.session.widgets.SECONDS_OF_OLDER_VALUES", 0.0)  # only a browser sends values that were replaced
 
 

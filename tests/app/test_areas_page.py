@@ -50,7 +50,7 @@ from tests.app.seen import (
 from tests.app.start import AREA_REGIONS, VISITS, areas_uploaded, pages_app, query_of
 from tests.app.test_opened_config import choose as choose_files
 from tests.app.test_opened_config import opened as configuration_opened
-from tests.app.walk import ROOT, go, press_draw, protect, public, truth_switch
+from tests.app.walk import ROOT, go, open_drawer, open_tab, press_draw, protect, public, truth_switch
 from tests.often import often
 from tests.scenes import unpack
 
@@ -115,8 +115,7 @@ def changed(app, **settings):
 
 
 def opened(app, name):
-    app.session_state["areas tab"] = name
-    return fine(app.run())
+    return fine(open_tab(app, name))
 
 
 def heads(app):
@@ -136,7 +135,7 @@ class TestContrasts:
     def test_they_say_what_breaks_them_and_that_they_state_no_noise(self, key):
         app = fine(areas_app(CITY | {"mechanism": key, "settings": "{}"}))
         assert f":orange[**NOT PRIVATE**]: {REFERENCES.of('areas')[key].attack}" in texts(app)
-        assert "not stated" in [each.value for each in app.metric]
+        assert "not stated" in [each.value for each in open_drawer(app, "Numbers").metric]
         assert "No level is usable" not in texts(app)
         assert "no budget bounds what the chosen method reveals" in captions(app)
         assert "**Protected:**" not in captions(app)
@@ -158,7 +157,7 @@ class TestMaps:
         assert heads(app) == ["True visits", "Released visits"]
         first = areas_drawn(app)
         assert float(first.release.receipt.total.epsilon) == 0.5
-        fine(app.text_input(key="epsilon").set_value("2").run())
+        fine(open_drawer(app, "Method").text_input(key="epsilon").set_value("2").run())
         assert draws.call_count == 6
         fine(app.button(key="undo").click().run())
         assert areas_drawn(app) is first
@@ -175,7 +174,7 @@ class TestMaps:
 
     @pytest.mark.slow
     def test_every_view_is_drawn_with_counts_rates_and_densities(self):
-        app = areas_app(CITY | {"level": "2"})
+        app = open_drawer(areas_app(CITY | {"level": "2"}), "Map")
         for name, title in (("Counts", "of a region"), ("Rates", "per 1,000 residents"), ("Per km²", "per km²")):
             fine(app.selectbox(key="measure").set_value(name).run())
             for shown in SHOWN_AREAS:
@@ -183,7 +182,7 @@ class TestMaps:
                 assert title in header["panes"][0]["legend"]["title"]
 
     def test_a_sample_whose_counts_are_its_residents_has_no_rates(self):
-        app = fine(areas_app(STATES | {"measure": "Rates"}))
+        app = fine(open_drawer(areas_app(STATES | {"measure": "Rates"}), "Map"))
         assert app.selectbox(key="measure").options == ["Counts", "Per km²"]
         assert scene(app)[0]["panes"][0]["legend"]["title"] == "true residents of a region"
 
@@ -202,15 +201,15 @@ class TestMaps:
     def test_scales_of_errors_stay_whatever_is_released(self):
         app = fine(areas_app(CITY | {"shown": "Error"}))
         before = scene(app)[0]["panes"][1]["legend"]
-        fine(app.text_input(key="epsilon").set_value("0.05").run())
+        fine(open_drawer(app, "Method").text_input(key="epsilon").set_value("0.05").run())
         assert scene(app)[0]["panes"][1]["legend"] == before
-        fine(app.button(key="fit scale").click().run())
+        fine(open_drawer(app, "Map").button(key="fit scale").click().run())
         assert scene(app)[0]["panes"][1]["legend"] != before
 
     def test_a_second_run_has_settings_of_its_own_and_stands_beside_the_first_in_every_tab(self):
         app = fine(changed(areas_app(), left="Second run", second=page_with("areas", mechanism="flat", epsilon=1.0).draft.run))
         assert heads(app) == ["Released visits, second run", "Released visits"]
-        assert len(app.metric) == 8
+        assert len(open_drawer(app, "Numbers").metric) == 8
         for name in TAB_TITLES:
             opened(app, name)
 
@@ -226,7 +225,7 @@ class TestMaps:
 
     @pytest.mark.slow
     def test_gaussian_noise_takes_a_delta(self):
-        app = areas_app()
+        app = open_drawer(areas_app(), "Method")
         assert "delta" not in keys(app.select_slider)
         fine(app.segmented_control(key="noise").set_value("Gaussian").run())
         receipt = areas_drawn(app).release.receipt
@@ -261,7 +260,7 @@ class TestMaps:
 
 class TestNumbers:
     def test_key_figures_are_those_of_the_level(self):
-        app = fine(areas_app())
+        app = fine(open_drawer(areas_app(), "Numbers"))
         row = areas_drawn(app).evaluation.by_level.iloc[-1]
         found = figures(app)
         assert list(found) == [
@@ -311,14 +310,14 @@ def test_noise_is_no_share_of_an_average_of_zero():
 
 class TestControls:
     def test_a_split_can_be_typed(self):
-        app = areas_app()
+        app = open_drawer(areas_app(), "Split")
         assert len(shares_of(app)) == 3
         fine(app.number_input(key="share 0").set_value(60.0).run())
         receipt = areas_drawn(app).release.receipt
         assert float(receipt.steps[0].amount / receipt.available) == pytest.approx(0.6)
 
     def test_typed_shares_are_those_of_the_strip_and_of_what_is_spent_also_under_gaussian_noise(self):
-        app = areas_app({"noise": "Gaussian", "settings": '{"split":"geometric"}'})
+        app = open_drawer(areas_app({"noise": "Gaussian", "settings": '{"split":"geometric"}'}), "Split")
         receipt = areas_drawn(app).release.receipt
         spent = [100 * float(step.amount / receipt.available) for step in receipt.steps]
         assert shares_of(app) == pytest.approx(spent, abs=0.005)
@@ -341,7 +340,7 @@ class TestControls:
         assert app.session_state["areas config"] == page_with("areas")
 
     def test_the_code_makes_the_same_release(self):
-        app = fine(areas_app({"epsilon": "0.7", "run": "3"}))
+        app = fine(open_drawer(areas_app({"epsilon": "0.7", "run": "3"}), "Numbers"))
         (code,) = [each.value for each in app.code if "dv.load_sample" in each.value]
         names = {}
         exec(code, names)  # noqa: S102 - our own code

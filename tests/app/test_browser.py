@@ -6,7 +6,7 @@ import pytest
 
 import dpviz as dv
 from dpviz.samples.points import POINT_SAMPLES
-from tests.app.browse import background, choose, click_pane, draw, live_map, map_colours, pane_colours, until, visit
+from tests.app.browse import background, choose, click_pane, draw, live_map, map_colours, open_drawer, pane_colours, until, visit
 
 pytestmark = pytest.mark.browser
 
@@ -27,6 +27,7 @@ def test_teach_from_the_start_page_to_two_maps_without_a_press(chromium, address
         page.get_by_role("button", name="Open the map").click()
         until(lambda: min(pane_colours(page)) > 50, "the truth and a release, side by side")
         assert background(page) > 600
+        open_drawer(page, "Numbers")
         page.get_by_text("Error of a square, level").wait_for()
 
 
@@ -34,7 +35,7 @@ def test_teach_from_the_start_page_to_two_maps_without_a_press(chromium, address
 def test_partitions_that_are_clicked_set_the_box_of_the_range_query(chromium, address, tmp_path):
     with visit(chromium, address, "points?mechanism=quadtree&zoom=3", scheme="light", tmp_path=tmp_path) as (page, _):
         partitions(page, "64")
-        page.get_by_role("tab", name="Range query").click()
+        open_drawer(page, "Ask")
         page.get_by_text("Released answer").wait_for()
         west, south, east, north = DOMAIN.bounds
         x, y, width, height = (west + east) / 2, (south + north) / 2, (east - west) / 8, (north - south) / 8

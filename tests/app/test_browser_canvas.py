@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from PIL import Image
 
-from tests.app.browse import background, live_map, map_colours, pane_colours, until, visit
+from tests.app.browse import background, live_map, map_colours, open_drawer, pane_colours, until, visit
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 LINK = 'points?mechanism=quadtree&settings={"height":5}'
@@ -132,7 +132,7 @@ def test_a_box_by_shift_and_drag_asks_the_range_query(at):
         page.keyboard.up("Shift")
         page.get_by_text("Released answer").wait_for()
         page.get_by_text(re.compile(r"Box: released [\d,]+ records .*, true [\d,]+: [+-][\d,]+ by noise")).wait_for()
-        assert page.get_by_role("tab", name="Range query").get_attribute("aria-selected") == "true"
+        page.get_by_role("heading", name="Ask", exact=True).wait_for()
         west, south, east, north = (float(page.get_by_label(side, exact=True).input_value()) for side in ("West", "South", "East", "North"))
         longitude, latitude, _ = camera(page)
         assert (west + east) / 2 == pytest.approx(longitude, abs=0.01)
@@ -141,26 +141,51 @@ def test_a_box_by_shift_and_drag_asks_the_range_query(at):
         assert "&box=" in page.evaluate("location.href")
 
 
-def test_on_a_phone_each_legend_stands_right_above_its_own_map(at):
+def test_on_a_phone_each_legend_stands_on_its_own_map(at):
     with at() as page:
         page.set_viewport_size({"width": 390, "height": 1200})
-        page.locator(".heads.over").wait_for(state="attached")
+        until(lambda: page.locator(".head").first.bounding_box()["width"] > 300, "maps below each other")
         whole, heads = live_map(page).bounding_box(), [head.bounding_box() for head in page.locator(".head").all()]
         assert [head["y"] for head in heads] == pytest.approx([whole["y"], whole["y"] + whole["height"] / 2], abs=2)
         assert all(head["width"] == pytest.approx(whole["width"], abs=2) for head in heads)
 
 
-def test_for_a_projector_the_verdict_is_in_view_and_the_strip_is_larger(at):
+def test_for_a_projector_the_maps_and_the_strip_are_larger(at):
     with at() as page:
         page.set_viewport_size({"width": 1280, "height": 720})
         level = page.locator(".level").first
-        before = height(level)
+        before, map_before = height(level), live_map(page).bounding_box()
         page.get_by_role("button", name="Present", exact=True).click()
-        verdict = page.get_by_text(re.compile("Levels 0 to . are usable")).first
-        until(lambda: (verdict.bounding_box() or {"y": 999})["y"] < 250, "the verdict above the maps")
         until(lambda: height(level) > 1.3 * before, "larger type in the strip")
+        until(lambda: live_map(page).bounding_box()["width"] == 1280, "maps over all of the width")
+        assert height(live_map(page)) >= map_before["height"]
         page.get_by_role("button", name="Back to the controls").click()
         until(lambda: height(level) == pytest.approx(before, abs=1), "the usual type")
+
+
+def test_a_drawer_narrows_the_maps_and_escape_closes_it_and_gives_the_focus_back(at):
+    with at() as page:
+        wide, home = live_map(page).bounding_box()["width"], camera(page)
+        open_drawer(page, "Method")
+        until(lambda: live_map(page).bounding_box()["width"] < wide - 200, "narrower maps")
+        page.get_by_role("combobox", name="Mechanism").click()
+        page.keyboard.press("Escape")
+        page.get_by_role("heading", name="Method").wait_for()
+        page.keyboard.press("Escape")
+        until(lambda: live_map(page).bounding_box()["width"] == wide, "all of the width again")
+        assert page.evaluate("document.activeElement.innerText").endswith("Method")
+        until(lambda: camera(page) == pytest.approx(home, abs=1e-6), "the whole domain")
+        assert in_address(page, "camera") is None, "that maps were fitted is no move"
+
+
+def test_two_links_come_first_and_lead_to_the_map_and_to_epsilon(at):
+    with at() as page:
+        page.keyboard.press("Tab")
+        page.keyboard.press("Enter")
+        assert live_map(page).evaluate("map => map.getRootNode().activeElement === map")
+        page.get_by_role("link", name="To ε").focus()
+        page.keyboard.press("Enter")
+        assert page.evaluate("document.activeElement.closest('.st-key-rail') !== null")
 
 
 def test_the_keyboard_moves_the_map_and_hears_the_numbers_at_its_middle(at):
@@ -181,7 +206,6 @@ def test_the_keyboard_moves_the_map_and_hears_the_numbers_at_its_middle(at):
         page.keyboard.press("0")
         until(lambda: camera(page) == pytest.approx(first, abs=1e-6), "the whole domain again")
         page.keyboard.press("Enter")
-        page.get_by_role("tab", name="Range query").click()
         page.get_by_text("Released answer").wait_for()
 
 
@@ -228,13 +252,9 @@ def test_the_layout_and_the_swipe_bar_are_in_the_address_and_a_link_opens_with_t
         assert (told(page, "layout"), told(page, "shown")) == ("side", shown), "nothing is sent again"
 
 
-def open_more(page):
-    page.get_by_role("button", name="More", exact=True).click()
-
-
 def test_both_maps_are_saved_as_svg(at, tmp_path):
     with at(f"{LINK}&run=3") as page:
-        open_more(page)
+        open_drawer(page, "Map")
         with page.expect_download() as download:
             page.get_by_role("button", name="SVG", exact=True).click()
         download.value.save_as(tmp_path / "maps.svg")
@@ -251,7 +271,7 @@ def test_a_street_map_is_asked_for_only_where_it_is_switched_on(chromium, addres
         page.route(re.compile("openstreetmap"), lambda route: route.fulfill(**answer))
         until_drawn(page)
         assert (told(page, "tiles"), [each for each in seen.addresses if "openstreetmap" in each]) == ("0", [])
-        open_more(page)
+        open_drawer(page, "Map")
         page.get_by_text("Street map.").click()
         until(lambda: int(told(page, "tiles")) > 3, "tiles under the maps")
         page.get_by_text("© OpenStreetMap contributors").wait_for()
@@ -283,6 +303,7 @@ def test_level_budget_error_and_false_positives_are_seen_without_scrolling(chrom
         until(lambda: (box := strip.bounding_box()) and box["y"] + box["height"] < 900, "all of the strip")
         row = page.locator(".st-key-first-row")
         until(lambda: (box := row.bounding_box()) and box["height"] < 50, "the controls of the maps in one row")
+        open_drawer(page, "Numbers")
         page.get_by_role("button", name="Code").click()
         shown = page.get_by_test_id("stCode").filter(has_text="import dpviz as dv")
         shown.wait_for()
@@ -311,7 +332,6 @@ def check_still(page):
     still = page.locator("img.dpviz-still")
     still.wait_for()
     until(lambda: map_colours(page, "img.dpviz-still") > 50, "both maps in the picture")
-    page.get_by_text("Error of a square, level").wait_for()
     assert page.locator(".canvas").count() == 0
     before = still.get_attribute("src")
     page.get_by_role("button", name="Again", exact=True).click()

@@ -3,7 +3,7 @@
 import pytest
 
 from dpviz.view.escape import line
-from tests.app.browse import live_map, pane_colours, until, visit
+from tests.app.browse import live_map, open_drawer, pane_colours, until, visit
 from tests.app.walk import ROOT
 from tests.hostile import LEVELS, NAMES, regions_file, trips_file
 
@@ -46,6 +46,7 @@ def upload(page, title, file, content):
 def test_a_hostile_regions_file_is_drawn_and_sends_no_request_elsewhere(chromium, address, tmp_path):
     with visit(chromium, address, "trips?source=upload", scheme="light", tmp_path=tmp_path) as (page, _):
         page.get_by_role("button", name="Again").wait_for()
+        open_drawer(page, "Data")
         page.get_by_text("Upload", exact=True).first.click()
         upload(page, "Regions file", tmp_path / "[x](y) :smile:.geojson", regions_file())
         box = page.get_by_role("combobox", name="Columns of ids, coarsest level first")
@@ -56,13 +57,13 @@ def test_a_hostile_regions_file_is_drawn_and_sends_no_request_elsewhere(chromium
         page.get_by_text("Group by the first characters of the id").first.wait_for()
         upload(page, "Trips file", tmp_path / "trips.csv", trips_file())
         page.get_by_text("These data are already public").click()
-        page.get_by_test_id("stMetric").filter(has_text="Pairs released").first.wait_for()
         live_map(page)
         until(lambda: min(pane_colours(page)) > 20, "regions and arcs on both maps")
         for stage in (2, 4):
             before = page.locator(".canvas").get_attribute("data-shown")
             page.locator(".level").nth(stage).click()
             until(lambda before=before: page.locator(".canvas").get_attribute("data-shown") != before, "the maps of the level")
+        open_drawer(page, "Numbers")
         for tab in ("Errors by level", "Consistency", "Receipt", "Table", "Matrix"):
             page.get_by_role("tab", name=tab, exact=True).click()
             page.get_by_role("tabpanel").filter(visible=True).locator(

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from tests.app.browse import live_map, until, visit
+from tests.app.browse import live_map, open_drawer, until, visit
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 KEYS = """() => {
@@ -23,6 +23,7 @@ def test_twenty_moves_of_a_slider_make_at_most_three_pictures_and_the_last_is_th
         live_map(page)
         page.wait_for_timeout(3000)  # the first picture is drawn, and the page is at rest
         page.evaluate(KEYS)
+        open_drawer(page, "Method")
         slider = page.get_by_role("slider", name="Privacy budget ε")
         slider.focus()
         started = time.monotonic()
@@ -45,6 +46,7 @@ def test_after_quick_presses_the_slider_its_text_the_address_and_the_map_agree(c
     with visit(chromium, address, "points", scheme="light", tmp_path=tmp_path) as (page, _):
         live_map(page)
         page.wait_for_timeout(3000)
+        open_drawer(page, "Method")
         slider = page.get_by_role("slider", name="Privacy budget ε")
         slider.focus()
         for _ in range(12):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.app.browse import background, click_pane, live_map, pane_colours, until, visit
+from tests.app.browse import background, click_pane, live_map, open_drawer, pane_colours, until, visit
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 STATES = "trips?mechanism=top_down&settings={}&epsilon=1&sample=northeast_commuters&level=2&top=1"
@@ -22,7 +22,7 @@ def told(page, name):
 
 def choose_pane(page, label, kind):
     page.get_by_role("combobox", name=label).click()
-    page.get_by_role("option", name=f"{label.split()[0]}: {kind}", exact=True).click()
+    page.get_by_role("option", name=kind, exact=True).click()
 
 
 def find_text(page, wanted):
@@ -47,9 +47,11 @@ def test_teach_shows_truth_beside_release_and_areas_and_false_positives_by_choic
         page.get_by_text("false positive: released, no such trip").first.wait_for()
         until(lambda: told(page, "shown") != before, "another picture")
         before = told(page, "shown")
+        open_drawer(page, "Map")
         page.locator(".st-key-marks").get_by_text("Areas", exact=True).click()
         page.get_by_text("false positives among a region's released pairs, %").first.wait_for()
         until(lambda: told(page, "shown") != before, "coloured regions")
+        open_drawer(page, "Numbers")
         page.get_by_role("tab", name="Consistency").click()
         page.get_by_text("Every level adds up to the one above it").wait_for()
 
@@ -64,7 +66,7 @@ def test_a_click_on_a_state_shows_what_leaves_arrives_and_stays_and_survives_ano
         page.get_by_text("Only those from or to").first.wait_for()
         page.get_by_text("for sums over many regions, it is that of the best single level").wait_for()
         until(lambda: "region=" in page.evaluate("location.href"), "the region in the address")
-        page.get_by_role("tab", name="Receipt").click()
+        page.get_by_role("tab", name="Pair of regions").click()
         page.get_by_role("tab", name="Region", exact=True).click()
         page.get_by_text("for sums over many regions, it is that of the best single level").wait_for()
         click_pane(page, 0, -20, 20)

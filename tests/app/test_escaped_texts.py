@@ -263,7 +263,11 @@ OURS_IN_FILES = {
     "pages/release.py": ("title", "loaded", PAGE_CHOICE),
     "session/widgets.py": ("waiting",),
     "pages/start.py": ("preset.title", "preset.text", "label"),
-    "modes/teach.py": ("not_private_stamp(type(first.draft.build()))", "protected"),  # fixed words
+    "components/drawers.py": ("_label",),
+    "modes/teach.py": (  # fixed words
+        *("not_private_stamp(type(first.draft.build()))", "describe_unprotected(mechanism)"),
+        *("page.protected", "page.not_protected", "opened_drawer(state)"),
+    ),
     "cards/text_format.py": ("chosen.describe(kind)",),
     "pages/trips/tabs.py": ("title", "unit", "what.title", "runs[0].data.unit"),  # the title is a mechanism's
     "pages/trips/teach.py": ("describe_run(what)",),  # a mechanism's title, and its budget

@@ -13,7 +13,7 @@ from tests.app.release_walk import publish, published, write_texts
 from tests.app.seen import good, labelled
 from tests.app.start import STATES, box_of, pages_app
 from tests.app.test_compare_page import finished
-from tests.app.walk import go, name_dataset, open_tab, press_draw, protect, public
+from tests.app.walk import go, name_dataset, open_drawer, open_tab, press_draw, protect, public
 from tests.hostile import LEVELS, NAMES, points_file, regions_file, trips_file
 from tests.often import rarely
 
@@ -86,7 +86,7 @@ def test_regions_and_levels_on_every_tab_and_level_of_the_trips_page():
         seen |= checked(app.run())
         for name in tabs:
             seen |= checked(open_tab(app, name))
-    app.selectbox(key="region").set_value(5)
+    seen |= checked(open_drawer(app, "Map").selectbox(key="region").set_value(5).run())
     seen |= checked(open_tab(app, "Region"))
     assert {*LEVELS, NAMES[10]} <= seen  # every second name lies in the first of the coarse regions
 

@@ -9,7 +9,7 @@ from tests.app.release_walk import at_release, publish, published, write_texts
 from tests.app.seen import drawn, fine, scene, trips_drawn
 from tests.app.start import CURATE_TRIPS, FLIGHTS, points_app, trips_app
 from tests.app.test_compare_page import LINK, compare_app, finished, started
-from tests.app.walk import press_draw
+from tests.app.walk import open_drawer, press_draw
 from tests.mechanisms.joined import installed
 
 TOP_DOWN = '{"mechanism":"top_down","settings":{},"epsilon":"1.0","delta":1e-8}'
@@ -23,7 +23,7 @@ def joined(tmp_path):
 
 
 def test_the_points_page_offers_and_draws_it_with_its_settings():
-    app = fine(points_app(HALVES))
+    app = fine(open_drawer(points_app(HALVES), "Method"))
     assert "Their halves" in app.selectbox(key="mechanism").options
     assert app.number_input(key="setting their_halves share").value == 0.3
     fine(press_draw(app))
@@ -31,7 +31,7 @@ def test_the_points_page_offers_and_draws_it_with_its_settings():
 
 
 def test_the_trips_page_offers_and_draws_it_alone_and_beside_another_one():
-    app = fine(trips_app(FLIGHTS | {"mechanism": "their_pairs", "left": "Second run", "second": TOP_DOWN}))
+    app = fine(open_drawer(trips_app(FLIGHTS | {"mechanism": "their_pairs", "left": "Second run", "second": TOP_DOWN}), "Method"))
     assert "Their pairs" in app.selectbox(key="mechanism").options
     assert [run.release.mechanism for run in trips_drawn(app).runs] == ["their_pairs"]
     assert [pane["about"].split(",")[0] for pane in scene(app)[0]["panes"]] == ["TopDown (InfTDA)", "Their pairs"]

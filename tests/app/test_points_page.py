@@ -38,7 +38,7 @@ from tests.app.seen import (
     warnings,
 )
 from tests.app.start import CURATE, SMALL, points_app, query_of, uploaded
-from tests.app.walk import ROOT, open_tab, press_draw, to_mode, truth_switch
+from tests.app.walk import ROOT, open_drawer, open_tab, press_draw, to_mode, truth_switch
 from tests.often import often
 
 KD = SMALL | {"mechanism": "kdtree"}
@@ -94,7 +94,7 @@ class TestBeforeTheFirstDraw:
     ],
 )
 def test_the_promise_of_the_budget_names_what_the_data_protect(config, protected):
-    assert f"the odds that {protected} is in the data change" in captions(fine(points_app(config)))
+    assert f"the odds that {protected} is in the data change" in captions(fine(open_drawer(points_app(config), "Method")))
 
 
 def test_the_promise_of_the_budget_names_both_while_it_is_open_what_the_data_protect():
@@ -106,7 +106,7 @@ class TestGaussianNoise:
     def test_it_takes_a_delta_and_spends_shares_of_rho_and_other_mechanisms_have_no_choice(self, monkeypatch):
         strips = Mock()
         monkeypatch.setattr(strip, "strip", strips)
-        app = points_app(SMALL)
+        app = open_drawer(points_app(SMALL), "Method")
         assert "delta" not in keys(app.select_slider)
         fine(app.segmented_control(key="noise").set_value("Gaussian").run())
         receipt = drawn(app).release.receipt
@@ -118,7 +118,7 @@ class TestGaussianNoise:
         )
         assert query_of(app)["noise"] == "Gaussian"
         assert "by the exact conversion" in captions(fine(open_tab(app, "Receipt")))
-        fine(app.selectbox(key="mechanism").set_value("privtree").run())
+        fine(open_drawer(app, "Method").selectbox(key="mechanism").set_value("privtree").run())
         assert "noise" not in keys(app.segmented_control)
         assert "delta" not in keys(app.select_slider)
 
@@ -281,7 +281,7 @@ def menu_entries(*mechanisms):
 
 class TestReferences:
     def test_teach_offers_them_and_marks_them_everywhere_as_not_private(self):
-        app = fine(points_app(EXACT))
+        app = fine(open_drawer(points_app(EXACT), "Method"))
         assert app.selectbox(key="mechanism").options == menu_entries(*MECHANISMS.of("points").values(), *REFERENCES.of("points").values())
         assert all("NOT PRIVATE" in reference.title for reference in REFERENCES.of("points").values())
         assert "NOT PRIVATE" in app.warning[0].value
@@ -301,10 +301,10 @@ class TestReferences:
     @pytest.mark.slow
     @pytest.mark.parametrize("key", [key for key, kind in REFERENCES.of("points").items() if not kind.spends])
     def test_a_contrast_says_what_breaks_it_which_epsilon_is_as_useful_and_that_it_states_no_noise(self, key):
-        app = fine(points_app(SMALL | {"mechanism": key, "settings": "{}"}))
+        app = fine(open_drawer(points_app(SMALL | {"mechanism": key, "settings": "{}"}), "Method"))
         assert f":orange[**NOT PRIVATE**]: {REFERENCES.of('points')[key].attack}" in texts(app)
         assert "this method has no ε: the slider has no effect on it" in captions(app)
-        assert "not stated" in [each.value for each in app.metric]
+        assert "not stated" in [each.value for each in open_drawer(app, "Numbers").metric]
         for name in NAMES:
             fine(open_tab(app, name))
             assert "nan" not in texts(app).replace("financ", "")
@@ -383,7 +383,7 @@ class TestSettings:
         assert again.session_state["config"] == app.session_state["config"]
 
     def test_the_slider_follows_a_typed_budget_and_extreme_budgets_have_a_warning(self):
-        app = points_app()
+        app = open_drawer(points_app(), "Method")
         for typed, nearest, warning in (("0.11", 0.1, ""), ("0.01", 0.01, "buries"), ("8", 7.0, "promises little")):
             fine(app.text_input(key="epsilon").set_value(typed).run())
             assert app.select_slider(key="epsilon slider").value == nearest
@@ -396,7 +396,7 @@ class TestSplit:
         ("link", "structure"), [(SMALL | {"settings": '{"height":5}'}, []), (KD | {"settings": '{"height":5,"median_share":0.4}'}, [40])]
     )
     def test_named_and_published_splits_change_the_shares_of_counts_and_can_be_drawn(self, link, structure):
-        app = fine(points_app(link))
+        app = fine(open_drawer(points_app(link), "Split"))
         weights = {"uniform": [1] * 6, "leaf": [0] * 5 + [1]} | {each.title: each.weights(5) for each in PUBLISHED}
         for name, parts in weights.items():
             fine(app.selectbox(key="preset").set_value(name).run())
@@ -404,14 +404,14 @@ class TestSplit:
             assert shares_of(app) == pytest.approx([*structure, *counts], abs=0.01)
             assert app.selectbox(key="preset").value == name
             assert all(each.source in captions(app) for each in PUBLISHED if each.title == name)
-        again = fine(points_app(query_of(app)))
+        again = fine(open_drawer(points_app(query_of(app)), "Split"))
         assert (shares_of(again), settings_of(again)) == (shares_of(app), settings_of(app))
         assert ("Structure (grey) 40.0%, counts (blue) 60.0%" in captions(fine(press_draw(app)))) == bool(structure)
         medians = sum(step.amount for step in drawn(app).release.receipt.steps if step.purpose == "medians")
         assert float(medians) == pytest.approx(sum(structure) / 200, abs=1e-6)
 
     def test_typed_shares_are_redistributed_around_locked_ones_and_another_height_starts_over(self):
-        app = points_app()
+        app = open_drawer(points_app(), "Split")
         fine(app.selectbox(key="preset").set_value("uniform").run())
         fine(app.checkbox(key="lock 1").check().run())
         for place, typed in ((4, 0.0), (0, 100.0), (2, 33.333), (4, 50.0), (1, 70.0)):
@@ -422,8 +422,8 @@ class TestSplit:
         receipt = drawn(fine(press_draw(app))).release.receipt
         assert [float(step.amount) for step in receipt.steps] == pytest.approx([0.005 * share for share in shares if share], abs=1e-4)
         assert receipt.spent == receipt.total
-        fine(app.number_input(key="setting quadtree height").set_value(6).run())
-        assert len(shares_of(app)) == 7
+        fine(open_drawer(app, "Method").number_input(key="setting quadtree height").set_value(6).run())
+        assert len(shares_of(open_drawer(app, "Split"))) == 7
         fine(press_draw(app))
 
     @pytest.mark.parametrize(("order", "weights"), [("6", "[1,2]"), ("3", "[1,1,1,1,1]")])
@@ -436,9 +436,8 @@ class TestSplit:
 class TestTrees:
     def test_every_variant_draws_and_those_that_need_a_delta_have_a_control_for_it(self):
         app = points_app(KD)
-        app.session_state["tab"] = "Receipt"
         for variant in VARIANTS:
-            fine(app.selectbox(key="setting kdtree variant").set_value(variant).run())
+            fine(open_drawer(app, "Method").selectbox(key="setting kdtree variant").set_value(variant).run())
             needs_delta = variant == "smooth-sensitivity"
             assert ("delta" in keys(app.select_slider)) == needs_delta
             assert (OTHER_HALF in captions(app)) == needs_delta
@@ -446,7 +445,7 @@ class TestTrees:
             release = drawn(app).release
             assert release.settings["variant"] == variant
             assert release.receipt.spent == release.receipt.total == (ApproxBudget(0.5, 1e-6) if needs_delta else PureBudget(0.5))
-            assert ("δ" in app.dataframe[0].value) == needs_delta
+            assert ("δ" in open_tab(app, "Receipt").dataframe[0].value) == needs_delta
             early = any(step.replaces_later for step in release.receipt.steps)
             assert ("in the sum" in app.dataframe[0].value) == ("not added up" in captions(app)) == early
             assert "exactly all of it" in captions(app)
@@ -463,7 +462,7 @@ class TestTrees:
         assert query_of(app)["delta"] == "1e-08"
 
     def test_structure_that_is_typed_leaves_the_named_split_and_locks_alone(self):
-        app = fine(points_app(KD))
+        app = fine(open_drawer(points_app(KD), "Split"))
         fine(app.number_input(key="share 0").set_value(100.0).run())
         assert settings_of(app) == {"height": 4, "median_share": 0.99}
         fine(app.number_input(key="share 0").set_value(45.0).run())
@@ -472,6 +471,6 @@ class TestTrees:
         fine(app.number_input(key="share 5").set_value(30.0).run())
         assert (app.selectbox(key="preset").value, shares_of(app)[0], shares_of(app)[5]) == ("custom", 45.0, 30.0)
         assert sum(settings_of(app)["weights"]) == pytest.approx(1, abs=1e-5)
-        fine(app.number_input(key="setting kdtree height").set_value(3).run())
+        fine(open_drawer(app, "Method").number_input(key="setting kdtree height").set_value(3).run())
         assert settings_of(app) == {"height": 3, "median_share": 0.45}
         fine(press_draw(app))

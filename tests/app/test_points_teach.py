@@ -22,7 +22,7 @@ from dpviz.release.intervals import ASSUMED, NONE_TO_ALL
 from tests.app.parts import changed_page
 from tests.app.seen import captions, drawn, errors, fine, good, infos, keys, labelled, scene, scenes
 from tests.app.start import CURATE, SMALL, pages, points_app, query_of, uploaded
-from tests.app.walk import open_tab, public
+from tests.app.walk import open_drawer, open_tab, public
 
 
 def titles(app):
@@ -42,7 +42,7 @@ def choose(app, key, value):
 
 
 def type_epsilon(app, text):
-    return fine(app.text_input(key="epsilon").set_value(text).run())
+    return fine(open_drawer(app, "Method").text_input(key="epsilon").set_value(text).run())
 
 
 def test_the_first_picture_needs_no_press_and_shows_a_good_mechanism():
@@ -76,7 +76,7 @@ def test_every_control_shows_its_run_and_the_address_opens_the_same_picture():
 
 
 def test_the_second_run_has_settings_of_its_own_and_either_map_takes_those_of_the_other():
-    app = choose(points_app(), "pane left", "Second run")
+    app = open_drawer(choose(points_app(), "pane left", "Second run"), "Method")
     assert abouts(app) == ["Quadtree, ε 0.05, run 1", "Quadtree, ε 0.5, run 1"]
     fine(app.segmented_control(key="editing").set_value("Left map").run())
     type_epsilon(app, "0.1")
@@ -102,26 +102,28 @@ def test_again_draws_new_noise_for_both_runs_and_a_link_may_give_them_other_seed
     assert [run.seed for run in other.session_state["config"].draft.runs] == [3, 8]
 
 
-def test_the_left_map_has_its_split_on_the_left_and_the_right_one_on_its_strip(monkeypatch):
+def test_the_drawer_of_the_split_has_that_of_the_run_that_is_edited(monkeypatch):
     bars = []
     monkeypatch.setattr(mechanism_controls, "split_bar", lambda *_, key, **__: bars.append(key))
     app = choose(points_app(), "pane left", "Second run")
     assert bars == []
+    choose(open_drawer(app, "Method"), "mechanism", "privelet")
     fine(app.segmented_control(key="editing").set_value("Left map").run())
+    open_drawer(app, "Split")
     assert set(bars) == {"split quadtree"}
 
 
 def test_another_split_leaves_the_level_that_is_shown_and_another_height_does_not():
-    app = points_app(SMALL | {"zoom": "2"})
+    app = open_drawer(points_app(SMALL | {"zoom": "2"}), "Split")
     choose(app, "preset", "uniform")
     fine(app.number_input(key="share 1").set_value(60.0).run())
     assert app.session_state["config"].view.level == 2
-    fine(app.number_input(key="setting quadtree height").set_value(5).run())
+    fine(open_drawer(app, "Method").number_input(key="setting quadtree height").set_value(5).run())
     assert app.session_state["config"].view.level is None
 
 
 def test_undo_takes_back_one_change_after_the_other_but_not_the_camera_nor_the_swipe_bar():
-    app = points_app()
+    app = open_drawer(points_app(), "Method")
     before = app.session_state["config"]
     assert app.button(key="undo").disabled
     type_epsilon(app, "2")
@@ -134,7 +136,7 @@ def test_undo_takes_back_one_change_after_the_other_but_not_the_camera_nor_the_s
 
 
 def test_a_value_that_does_not_fit_leaves_the_last_maps():
-    app = points_app()
+    app = open_drawer(points_app(), "Method")
     before = scenes(app)
     good(app.text_input(key="epsilon").set_value("much").run())
     assert "ε must be a number" in errors(app)
@@ -142,21 +144,22 @@ def test_a_value_that_does_not_fit_leaves_the_last_maps():
 
 
 def test_as_measured_shows_counts_before_they_were_made_to_agree():
-    app = points_app()
+    app = open_drawer(points_app(), "Map")
     fine(app.toggle(key="raw").set_value(True).run())
     assert titles(app)[1] == "Measured records, before post-processing"
     assert "measured {measured}" in scene(app)[0]["panes"][1]["words"]
 
 
 def test_the_street_map_is_off_until_it_is_switched_on_and_in_no_link():
-    app = points_app(SMALL | {"sample": "la_residents"})
+    app = open_drawer(points_app(SMALL | {"sample": "la_residents"}), "Map")
     assert (app.toggle(key="street map").value, scene(app)[0]["tiles"]) == (False, "")
     before = query_of(app)
     fine(app.toggle(key="street map").set_value(True).run())
     assert scene(app)[0]["tiles"].startswith("https://tile.openstreetmap.org/")
     assert "OpenStreetMap" in scene(app)[0]["credit"]
     assert query_of(app) == before
-    assert "street map" not in keys(points_app(SMALL).toggle), "a plane lies nowhere"
+    assert scene(open_drawer(app, ""))[0]["tiles"], "a closed drawer leaves the maps as they are"
+    assert "street map" not in keys(open_drawer(points_app(SMALL), "Map").toggle), "a plane lies nowhere"
     assert "street map" not in keys(points_app(CURATE).toggle)
 
 
@@ -231,7 +234,7 @@ def test_the_split_of_the_path_budget_tree_can_be_dragged_until_the_resolution_c
     )
     fine(app.run())
     assert [part.share for part in seen["parts"]] == pytest.approx([0.5, 0.1, 0.1, 0.1, 0.1, 0.1])
-    fine(app.select_slider(key="order").set_value(7).run())
+    fine(open_drawer(app, "Data").select_slider(key="order").set_value(7).run())
     assert (len(seen["parts"]), app.session_state["config"].draft.run.settings) == (7, {"tau": 2.0})
 
 
@@ -256,7 +259,7 @@ def test_the_map_of_false_positives_counts_the_squares_that_the_strip_counts():
 
 
 def test_false_positives_and_errors_have_one_definition_in_the_strip_and_the_key_figures():
-    app = points_app()
+    app = open_drawer(points_app(), "Numbers")
     what = drawn(app)
     level = strip.make_levels(what, None)[strip.zoom_like(what.release, what.release.height)]
     figure = next(metric for metric in app.metric if metric.label.startswith("False positives"))
@@ -310,7 +313,7 @@ def test_a_link_opens_the_box_of_the_range_query_while_its_tab_is_open():
 
 
 def test_the_button_of_the_scale_is_always_there_and_works_for_maps_of_errors():
-    app = points_app()
+    app = open_drawer(points_app(), "Map")
     assert app.button(key="fit scale").disabled
     choose(app, "pane left", "Error")
     assert not app.button(key="fit scale").disabled
@@ -327,7 +330,7 @@ def test_a_public_file_of_polygons_says_where_people_can_be():
     app = points_app({"sample": "la_residents", "order": "6", "mechanism": "quadtree", "shown": "False positives"})
     empty = scene(app)[0]["panes"][1]["legend"]["marks"][0][1]
     land = gpd.GeoSeries([shapely.box(-118.3, 33.7, -117.8, 34.4)], crs="EPSG:4326").to_json().encode()
-    app = good(app.selectbox(key="study area kind").set_value("file").run())
+    app = good(open_drawer(app, "Data").selectbox(key="study area kind").set_value("file").run())
     assert "a link does not carry the file" in infos(app)
     assert not scenes(app), "no numbers are shown without the mask"
     app = fine(app.file_uploader(key="study area file").set_value(("land.geojson", land, "text/plain")).run())
@@ -335,7 +338,9 @@ def test_a_public_file_of_polygons_says_where_people_can_be():
     assert scene(app)[0]["masked"]
     assert drawn(app).release.domain.share_open == pytest.approx(0.57, abs=0.02)
     assert scene(app)[0]["panes"][1]["legend"]["marks"][0][1] != empty
-    assert "HTF cannot take a study area into account" in errors(good(app.selectbox(key="mechanism").set_value("htf").run()))
+    assert "HTF cannot take a study area into account" in errors(
+        good(open_drawer(app, "Method").selectbox(key="mechanism").set_value("htf").run())
+    )
 
 
 def test_play_shows_a_run_that_takes_longer_than_the_page_waits_before_it_takes_the_next(monkeypatch):

@@ -26,7 +26,7 @@ from tests.app.parts import page_of_link, page_with
 from tests.app.release_walk import TEXTS, at_release, choose_paid, kept, publish, published, read_back, write_texts
 from tests.app.seen import account, as_read, captions, entries, errors, fine, good, infos, keys, labelled, scene, texts, warnings
 from tests.app.start import CURATE, CURATE_TRIPS, SMALL, pages_app, points_app
-from tests.app.walk import go, press_draw, to_mode, truth_switch
+from tests.app.walk import go, open_drawer, press_draw, to_mode, truth_switch
 from tests.release_cases import areas_on, assert_same, regions_with_shapes
 
 NEVER = "neither can ever be chosen here"
@@ -58,7 +58,7 @@ class TestWhatCanBeChosen:
 
     def test_data_and_settings_are_those_of_curate_and_teach_afterwards_changes_nothing(self):
         app = points_app(CURATE | {"epsilon": "0.25"})
-        fine(to_mode(app, "Teach").selectbox(key="mechanism").set_value("identity").run())
+        fine(open_drawer(to_mode(app, "Teach"), "Method").selectbox(key="mechanism").set_value("identity").run())
         fine(go(app, "release"))
         assert "**Quadtree**, ε 0.25 (Height 4)" in texts(app)
         assert NEVER in captions(app)

@@ -38,7 +38,7 @@ from tests.app.seen import (
 )
 from tests.app.start import CURATE_TRIPS, FLIGHTS, query_of, trips_app, trips_uploaded
 from tests.app.test_points_page import PUBLIC_FIGURES
-from tests.app.walk import open_tab, press_draw, public, truth_switch
+from tests.app.walk import open_drawer, open_tab, press_draw, public, truth_switch
 from tests.often import often
 from tests.view.trips_cases import grid, random_trips, released
 
@@ -91,7 +91,7 @@ class TestContrasts:
     def test_they_say_what_breaks_them_and_that_they_state_no_noise(self, key):
         app = fine(trips_app({"mechanism": key, "settings": "{}"}))
         assert f":orange[**NOT PRIVATE**]: {REFERENCES.of('trips')[key].attack}" in texts(app)
-        assert "not stated" in [each.value for each in app.metric]
+        assert "not stated" in [each.value for each in open_drawer(app, "Numbers").metric]
         assert "No level is usable" not in texts(app)
         for name in TAB_TITLES:
             fine(open_tab(app, name))
@@ -107,14 +107,14 @@ class TestContrasts:
 
 class TestWhatIsProtected:
     def test_a_trip_where_no_person_is_declared(self):
-        said = captions(fine(trips_app()))
+        said = captions(fine(open_drawer(trips_app(), "Method")))
         assert "the odds that one trip is in the data change" in said
         assert "**Protected:** replacing one trip between the regions by another, or adding or removing it. **Not" in said
 
     def test_a_person_where_the_data_say_so(self, monkeypatch):
         trips = replace(load_trip_sample("us_flights"), contributions=3, unit="person", exactly=True)
         monkeypatch.setattr(cached, "trip_sample", lambda _: trips)
-        said = captions(fine(trips_app()))
+        said = captions(fine(open_drawer(trips_app(), "Method")))
         assert "the odds that one person is in the data change" in said
         assert "**Protected:** replacing one person, with all trips of this person, by another" in said
 
@@ -123,7 +123,7 @@ class TestDrawing:
     def test_teach_releases_every_stage_once_without_a_press_and_again_when_a_control_changes(self, draws):
         app = fine(trips_app())
         assert [len(call.args[0]) for call in draws.call_args_list][:2] == [10, 100]
-        assert list(figures(app)) == [
+        assert list(figures(open_drawer(app, "Numbers"))) == [
             "Pairs released",
             "Typical noise (standard deviation)",
             "Largest error",
@@ -133,13 +133,14 @@ class TestDrawing:
         assert [pane["title"] for pane in header["panes"]] == ["True flights", "Released flights"]
         for shown in SHOWN_TRIPS:
             fine(changed(app, shown=shown))
+        open_drawer(app, "Map")
         for marks in ("Areas", "Arcs"):
             fine(app.segmented_control(key="marks").set_value(marks).run())
         app.number_input(key="top").set_value(20).run()
         assert [pane["arcs"]["count"] for pane in scene(app)[0]["panes"]] == [20, 20]
         fine(app.number_input(key="least").set_value(100_000).run())
         assert draws.call_count == 6
-        before = trips_drawn(app)
+        before = trips_drawn(open_drawer(app, "Method"))
         app.text_input(key="epsilon").set_value("2.0").run()
         assert draws.call_count == 12
         fine(app.button(key="undo").click().run())
@@ -153,7 +154,7 @@ class TestDrawing:
         stage = trips_drawn(app).release.stages[2]
         between, every = int((stage.origin != stage.destination).sum()), len(stage.count)
         assert header["panes"][1]["arcs"]["count"] == between < every
-        (figure,) = [each for each in app.metric if each.label == "Pairs released"]
+        (figure,) = [each for each in open_drawer(app, "Numbers").metric if each.label == "Pairs released"]
         assert (figure.value, figure.delta) == (f"{every:,}", f"{between:,} between regions, {every - between} within")
         assert header["panes"][0]["areas"] == header["panes"][1]["areas"] == ["first 0"]
         assert all("true: " in text for text in header["areas"]["first 0"]["texts"])
@@ -165,8 +166,8 @@ class TestDrawing:
         )
         titles = [(pane["title"], pane["about"].split(",")[0]) for pane in scene(app)[0]["panes"]]
         assert titles == [("Released flights, second run", "Stability histogram (SH)"), ("Released flights", "TopDown (InfTDA)")]
-        assert len(app.metric) == 8
-        fine(app.segmented_control(key="editing").set_value("Left map").run())
+        assert len(open_drawer(app, "Numbers").metric) == 8
+        fine(open_drawer(app, "Method").segmented_control(key="editing").set_value("Left map").run())
         fine(app.text_input(key="epsilon").set_value("3").run())
         fine(app.button(key="copy run").click().run())
         first, second = app.session_state["trips config"].draft.runs
@@ -177,9 +178,9 @@ class TestDrawing:
     def test_scales_stay_whatever_is_released(self):
         app = fine(trips_app(FLIGHTS | {"shown": "Error"}))
         legends = [pane["legend"] for pane in scene(app)[0]["panes"]]
-        fine(app.text_input(key="epsilon").set_value("0.02").run())
+        fine(open_drawer(app, "Method").text_input(key="epsilon").set_value("0.02").run())
         assert [pane["legend"] for pane in scene(app)[0]["panes"]] == legends
-        fine(app.button(key="fit scale").click().run())
+        fine(open_drawer(app, "Map").button(key="fit scale").click().run())
         assert [pane["legend"] for pane in scene(app)[0]["panes"]] != legends
 
     def test_in_curate_only_the_button_draws_and_changed_settings_are_marked(self, draws):
@@ -201,7 +202,7 @@ class TestDrawing:
 
     def test_the_page_starts_with_a_list_whose_rest_adds_up(self):
         app = fine(press_draw(trips_app({"sample": "us_flights", "mechanism": "fitted_tree", "level": "3"})))
-        release, numbers = trips_drawn(app).release, figures(app)
+        release, numbers = trips_drawn(app).release, figures(open_drawer(app, "Numbers"))
         assert release.settings["false_discovery"] == 0.05
         assert numbers["Pairs released"] == f"{len(release.stages[-1].count):,}"
         assert numbers["Not listed"] == f"{release.stages[0].count.sum() - release.stages[-1].count.sum():,}"
@@ -220,7 +221,7 @@ class TestDrawing:
     def test_negative_pairs_are_counted_and_can_be_drawn_alone(self):
         app = fine(press_draw(trips_app({"sample": "us_flights", "mechanism": "flat_gaussian", "level": "3", "pairs": "below zero"})))
         count = trips_drawn(app).release.stages[-1].count
-        assert figures(app)["Pairs above zero"] == f"{(count > 0).sum():,}"
+        assert figures(open_drawer(app, "Numbers"))["Pairs above zero"] == f"{(count > 0).sum():,}"
         assert figures(app)["Below zero"] == f"{(count < 0).sum():,}"
         texts_of_arcs = scene(app)[0]["panes"][1]["arcs"]["texts"]
         assert texts_of_arcs
@@ -241,10 +242,10 @@ class TestDrawing:
         assert "a matrix stands for the map" in captions(app)
 
     def test_a_chosen_region_filters_the_arcs_and_fills_its_tab(self):
-        app = press_draw(trips_app())
+        app = open_drawer(press_draw(trips_app()), "Numbers")
         assert "adds up to the one above" in texts(app)
         assert app.dataframe[0].value["mismatches"].sum() == 0
-        app.selectbox(key="region").set_value(8)
+        open_drawer(app, "Map").selectbox(key="region").set_value(8)
         app = fine(open_tab(app, "Region"))
         _, arrays = scene(app)
         assert len(arrays["1 origin"])
@@ -257,7 +258,7 @@ class TestDrawing:
     def test_a_chosen_region_is_let_go_by_a_button_in_the_row_of_the_status(self):
         app = fine(press_draw(trips_app()))
         assert "all regions" not in [button.key for button in app.button]
-        app.selectbox(key="region").set_value(8)
+        open_drawer(app, "Map").selectbox(key="region").set_value(8)
         app = fine(app.run())
         name = trips_drawn(app).release.tree.origins.names_of(1)[8]
         assert any(f"Only flights from and to {name}." in each.value for each in app.get("html"))
@@ -313,7 +314,7 @@ class TestCurate:
 
 class TestControls:
     def test_a_split_over_stages_can_be_typed_and_follows_the_neighbours(self):
-        app = trips_app()
+        app = open_drawer(trips_app(), "Split")
         assert len(shares_of(app)) == 6
         fine(app.number_input(key="share 0").set_value(40.0).run())
         settings = app.session_state["trips config"].draft.run.settings

@@ -3,8 +3,10 @@
 from pathlib import Path
 
 from dpviz.privacy.ledger import Ledger
+from tests.app.parts import changed_page
 from tests.app.seen import good, keys, labelled
 
+ASK_TABS = ("Range query", "Regions to ask", "Region", "Pair of regions")
 ROOT = Path(__file__).parents[2]
 
 
@@ -14,8 +16,28 @@ def go(app, page):
 
 
 def open_tab(app, name):
-    app.session_state["trips tab" if app.session_state["at"] == "trips" else "tab"] = name
+    """Open a tab; in Teach, where questions have no tab beside the others, the drawer that it is in."""
+    if _page_of(app).draft.mode == "Teach":
+        open_drawer(app, "Ask" if name in ASK_TABS else "Numbers")
+    app.session_state[{"points": "tab"}.get(app.session_state["at"], f"{app.session_state['at']} tab")] = name
     return good(app.run())
+
+
+def open_drawer(app, name):
+    """Open a drawer of Teach, such as "Data", unless it is open; "" closes the open one."""
+    page = _page_of(app)
+    if page.view.drawer != name:
+        app.session_state[_key_of(app)] = changed_page(page, drawer=name)
+        app.run()
+    return good(app)
+
+
+def _key_of(app):
+    return {"points": "config"}.get(app.session_state["at"], f"{app.session_state['at']} config")
+
+
+def _page_of(app):
+    return app.session_state[_key_of(app)]
 
 
 def choose(app, content, name="homes.csv"):

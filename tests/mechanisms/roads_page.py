@@ -49,7 +49,10 @@ PAGE = FamilyPage(
     room=1_000,
     idle=lambda shown: (stamp_maps(shown), None),
     teach=lambda shown: TeachParts(
-        kinds=KIND.shown, verdict=verdict(shown.first.release), figures=lambda: show_counts(shown.first.release)
+        kinds=KIND.shown,
+        verdict=verdict(shown.first.release),
+        without_map=lambda: show_counts(shown.first.release),
+        figures=lambda: None,
     ),
     raw=", before least squares.",
     streets="",

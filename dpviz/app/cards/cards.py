@@ -33,7 +33,7 @@ class Cards:
 
     @property
     def curates(self) -> bool:
-        """Whether these are the cards of Curate; in Teach, questions stand one below the other on the left."""
+        """Whether these are the cards of Curate; in Teach, questions stand one below the other in a drawer."""
         return self.good is not None
 
     def ask(self, card: str, text: str) -> None:

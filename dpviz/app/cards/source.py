@@ -24,7 +24,8 @@ def choose_source(page: FamilyState, cards: Cards) -> str:
         page: state of the page.
         cards: of Curate or Teach.
     """
-    st.subheader("Data", anchor=DATA) if cards.curates else st.markdown("##### 1 Data")
+    if cards.curates:
+        st.subheader("Data", anchor=DATA)
     if is_class():
         return str(page.draft.source)
     shown = page.widget("draft", "source", f"{page.prefix}source")

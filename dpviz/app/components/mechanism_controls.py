@@ -72,7 +72,8 @@ def mechanism_controls(page_state: FamilyState) -> None:
         kind = page_state.mechanisms[key]
         return f"{kind.title} · {kind.menu_group.lower()}" if kind.menu_group else kind.title
 
-    st.markdown("##### Mechanism" if draft.mode == CURATE else "##### 2 Mechanism")  # Curate numbers its cards
+    if draft.mode == CURATE:
+        st.markdown("##### Mechanism")
     st.selectbox(
         "Mechanism",
         offered,
@@ -185,15 +186,9 @@ def _settings_with(page_state: FamilyState, rule: SettingSpec, value: Any) -> di
     return settings
 
 
-def privacy_controls(page_state: FamilyState, frame: Any | None, *, bar: bool = True) -> None:
-    """Choose the noise, where the kind of the budget decides it, epsilon, perhaps delta, and how they are split.
-
-    Args:
-        page_state: state of the page.
-        frame: public frame of the data; None while no data are loaded.
-        bar: whether the split is shown as a bar that can be dragged; it can be typed in any case.
-    """
-    st.markdown("##### Privacy" if page_state.draft.mode == CURATE else "##### 3 Privacy")
+def privacy_controls(page_state: FamilyState) -> None:
+    """Choose the noise, where the kind of the budget decides it, epsilon, and perhaps delta."""
+    st.markdown("##### Privacy")
     if page_state.draft.build().noise_by_budget:
         st.segmented_control(
             "Noise",
@@ -207,8 +202,6 @@ def privacy_controls(page_state: FamilyState, frame: Any | None, *, bar: bool = 
         _show_promise(page_state)
     if page_state.draft.takes_delta:
         _delta_control(page_state)
-    if frame is not None:
-        _split_controls(page_state, frame, bar=bar)
 
 
 def _epsilon_controls(page_state: FamilyState) -> bool:
@@ -284,7 +277,8 @@ def _delta_control(page_state: FamilyState) -> None:
         st.caption(f"The opened configuration spends {spent}; ε is about what that implies with this δ. A change of ε or δ replaces it.")
 
 
-def _split_controls(page_state: FamilyState, frame: Any, *, bar: bool) -> None:
+def split_controls(page_state: FamilyState, frame: Any) -> None:
+    """Choose how the budget is split, for the public frame of the data: by name, by dragging, or typed."""
     mechanism = page_state.draft.build()
     parts, of = page_state.draft.shares(frame), page_state.draft.split_amount
     _preset_control(page_state, mechanism, parts, frame)
@@ -293,10 +287,9 @@ def _split_controls(page_state: FamilyState, frame: Any, *, bar: bool) -> None:
             st.caption(f"All of {of} buys {markdown(parts[0].label)}.")
         return
     locks, use = share_locks(len(parts)), partial(use_shares, page_state, parts)
-    if bar:
-        labels, shares, structure = ([getattr(part, attribute) for part in parts] for attribute in ("label", "share", "structure"))
-        key = f"split {page_state.draft.run.mechanism}"
-        split_bar(labels, shares, locked=list(locks), key=key, structure=structure, on_change=use)
+    labels, shares, structure = ([getattr(part, attribute) for part in parts] for attribute in ("label", "share", "structure"))
+    key = f"split {page_state.draft.run.mechanism}"
+    split_bar(labels, shares, locked=list(locks), key=key, structure=structure, on_change=use)
     if structure_share := _structure_share(parts):
         st.caption(f"Structure (grey) {structure_share:.1%}, counts (blue) {1 - structure_share:.1%} of {of}.")
     with st.expander(f"Type the shares of {of}"):

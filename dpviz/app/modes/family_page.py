@@ -38,8 +38,7 @@ class TeachParts:
         verdict: on the run of the right map; None if it has none.
         lead: what stands before its headline.
         detail: what stands under the strip, where the page is not for a projector; it is the whole text without a verdict.
-        choose: asks what else the maps show.
-        choose_more: the same within the popover *More*.
+        choose: asks what else the maps show, in the drawer *Map*.
         scene: both maps, made by `make_scene`; None where the data have no place on a map.
         on_earth: whether the maps lie somewhere; a plain plane has no streets.
         drawings: what is drawn on each map, the left one first.
@@ -49,7 +48,8 @@ class TeachParts:
         contrasts: says what is to be known of runs that are contrasts.
         strip: level, budget and error under the maps; None without it.
         notes: shows what else stands under the strip.
-        figures: shows the key figures and the tabs.
+        ask: shows the answers to questions, in the drawer *Ask*.
+        figures: shows the key figures and the tabs, in the drawer *Numbers*.
     """
 
     kinds: Sequence[str]
@@ -57,7 +57,6 @@ class TeachParts:
     lead: str = ""
     detail: str = ""
     choose: Callable[[], object] = _nothing
-    choose_more: Callable[[], object] = _nothing
     scene: Scene | None = None
     on_earth: bool = True
     drawings: Sequence[Any] = ()
@@ -67,6 +66,7 @@ class TeachParts:
     contrasts: Callable[[], object] = _nothing
     strip: StripParts | None = None
     notes: Callable[[], object] = _nothing
+    ask: Callable[[], object] = _nothing
     figures: Callable[[], object]
 
 
@@ -94,7 +94,6 @@ class FamilyPage:
         teach: returns what the page shows of its runs.
         raw: what post-processing does to the counts, for the help of the switch to counts as first measured.
         streets: key of the switch of the street map.
-        heights: in pixels, of the canvas with its legends and tools; and for a projector, where names are larger.
 
         where: title of the second card of Curate.
         counts_of: returns frame, unit and bound of what is declared without a single record; None while one of them is missing.
@@ -123,7 +122,6 @@ class FamilyPage:
     teach: Callable[[ShownRun], TeachParts]
     raw: str
     streets: str
-    heights: tuple[int, int] = (450, 440)
 
     where: str
     counts_of: Callable[[Any], PrivateData | None]

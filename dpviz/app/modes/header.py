@@ -43,24 +43,23 @@ NO_EXPORT = """<style>:is(.st-key-figures, .st-key-map) [data-testid="stElementT
   display: none; }</style>"""
 
 
-PRESENT = """<style>
-html { font-size: 19px !important; }
-[data-testid="stSidebar"], [data-testid="stExpandSidebarButton"], [data-testid="stHeader"] { display: none !important; }
-[data-testid="stMainBlockContainer"] { padding-top: 1rem !important; }
+_PRESENT = """<style>
+html { font-size: 19px !important; --dpviz-header: 3rem !important; --dpviz-icons: 0rem !important; }
+[data-testid="stHeader"] { display: none !important; }
 </style>"""
 
 
 def present_button(page_state: FamilyState) -> None:
-    """Show the button that switches to large type without the left side, and back."""
+    """Show the button that switches to large type without header and drawers, and back."""
     presents = page_state.view.present
     st.button(
         "Back to the controls" if presents else "Present",
         key="present",
-        help="Usual type, with the controls on the left." if presents else "Large type for a projector, without the controls on the left.",
+        help="Usual type, with header and drawers." if presents else "Large type for a projector, without header and drawers.",
         on_click=lambda: page_state.look(present=not presents),
     )
     if presents:
-        st.html(PRESENT)
+        st.html(_PRESENT)
 
 
 def forget_button(key: str) -> None:

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from types import MappingProxyType
 
-import streamlit as st
-
-from dpviz.app.components.panes import load_deck
 from dpviz.app.modes.curate import show_curate
 from dpviz.app.modes.family_page import FamilyPage, Pages
-from dpviz.app.modes.header import describe_unprotected, show_forgotten, teach_row
-from dpviz.app.modes.sidebar import teach_controls
+from dpviz.app.modes.header import show_forgotten
 from dpviz.app.modes.teach import show_teach
 from dpviz.app.server.class_mode import refuse_in_class
 from dpviz.app.session import drafts
@@ -35,14 +31,7 @@ def family_page(family: Family, others: Pages = _ALONE) -> None:
     drafts.restore(state)
     show_refused_link(state.refused)
     if state.draft.mode == TEACH:
-        load_deck()
-        row = teach_row(state)
-        with st.sidebar:
-            data, fits = teach_controls(page, others)
-        state.write_address()
-        mechanism = type(state.draft.build())
-        about = f"{page.protected[state.protected]} {page.not_protected}" if mechanism.private else describe_unprotected(mechanism)
-        show_teach(page, data, row, about, fits)
+        show_teach(page, others)
     else:
         refuse_in_class("Curate")
         show_curate(page, f"{page.protected['']} {page.not_protected}")  # the data of this run are not known yet

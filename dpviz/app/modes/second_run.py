@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -15,8 +14,6 @@ from dpviz.app.state.draft import Draft
 from dpviz.publishing.code import CodeRun
 
 LEFT_RUN, RIGHT_RUN = "Left map", "Right map"
-SECONDS_FOR_MAPS = 0.8  # that the browser gets for the maps of a page, before what is below them
-SELECT_WIDTH = 176  # pixels of the choice of what a map shows
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,26 +49,17 @@ def _code_of(how: Draft, title: str) -> CodeRun:
     return CodeRun(mechanism=how.build(), budget=how.budget(), seed=how.run.seed, title=title)
 
 
-def let_maps_come_first(state: FamilyState) -> None:
-    """In the first run of a visit wait a moment, so that the browser draws the maps before it gets what is below them."""
-    key, visit = f"{state.key} drawn in visit", st.session_state.get("visit", 0)
-    if st.session_state.get(key) != visit:
-        st.session_state[key] = visit
-        time.sleep(SECONDS_FOR_MAPS)
-
-
-def choose_run(state: FamilyState) -> FamilyState:
-    """Where the maps show two runs, ask whose settings the controls are; return the state as these controls see it."""
+def choose_run(state: FamilyState) -> None:
+    """Where the maps show two runs, ask whose settings the controls are."""
     page = state.page
     if not page.shows_second:
-        return state
+        return
     shown = widget_for(
         "editing", LEFT_RUN if page.edited else RIGHT_RUN, lambda value: state.change(view={"edited": int(value == LEFT_RUN)})
     )
     st.segmented_control("Settings of", (LEFT_RUN, RIGHT_RUN), required=True, **shown)
     other, about = "right" if page.edited else "left", "Mechanism, settings and budget of the other map's run."
     st.button(f"Copy from the {other} map", key="copy run", help=about, on_click=carry_out(partial(_copy_run, state)))
-    return replace(state, index=page.edited) if page.edited else state
 
 
 def _copy_run(state: FamilyState) -> None:
@@ -83,7 +71,7 @@ def _copy_run(state: FamilyState) -> None:
 
 
 def choose_pane(state: FamilyState, name: str, label: str, kinds: list[str]) -> None:
-    """Ask what a map shows.
+    """Ask what a map shows; the answer is the title of the map.
 
     Args:
         state: state of the page.
@@ -95,9 +83,7 @@ def choose_pane(state: FamilyState, name: str, label: str, kinds: list[str]) -> 
     st.selectbox(
         label,
         kinds,
-        format_func=lambda kind: f"{label.split(maxsplit=1)[0]}: {kind}",
         label_visibility="collapsed",
-        width=SELECT_WIDTH,
         **widget_for(f"pane {name}", chosen if chosen in kinds else kinds[0], partial(_change_pane, state, name)),
     )
 

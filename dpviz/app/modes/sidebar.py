@@ -1,18 +1,23 @@
-"""The controls on the left of Points, Trips and Areas: data, then mechanism and budget.
+"""The controls of Points, Trips and Areas, in drawers of Teach and on the left of Curate: data, then mechanism and budget.
 
 A choice that does not fit is reported beside its control, and nothing that was typed is lost.
 """
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+from dataclasses import replace
 from typing import Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from dpviz.app.cards.cards import DATA, Cards, cards_in_place
 from dpviz.app.cards.opened_config import show_uploader
+from dpviz.app.components.drawers import DATA as DATA_DRAWER
+from dpviz.app.components.drawers import METHOD, SPLIT, opened_drawer
 from dpviz.app.components.fields import show_lock, start_checks
-from dpviz.app.components.mechanism_controls import mechanism_controls, privacy_controls, without_settings
+from dpviz.app.components.mechanism_controls import mechanism_controls, privacy_controls, split_controls, without_settings
 from dpviz.app.modes.family_page import FamilyPage, Pages
 from dpviz.app.modes.second_run import choose_run
 from dpviz.app.session.advice import advise_in_app
@@ -23,39 +28,87 @@ from dpviz.errors import BudgetError, DomainError, DpvizError, SettingError
 from dpviz.space.domain import Domain
 
 
-def teach_controls(page: FamilyPage, others: Pages) -> tuple[Any, bool]:
-    """Show the controls of Teach.
+def teach_controls(page: FamilyPage, others: Pages, drawer: DeltaGenerator, messages: DeltaGenerator) -> tuple[Any, bool]:
+    """Show the controls of the open drawer of Teach; what the closed ones hold stays as it is.
 
     Args:
         page: the page.
         others: the pages to which its buttons lead.
+        drawer: place of the open drawer.
+        messages: place of what does not fit, which is seen whichever drawer is open.
 
     Returns:
         The data, None while something is missing; and whether all choices fit.
     """
     start_checks()
-    state, data, frame = page.state, None, None
-    how = state.draft
+    state, opened = page.state, opened_drawer(page.state)
+    declared = _declare(page, others, drawer)
+    state.offer(declared.data)
+    frame = None if declared.data is None else page.frame_of(declared)
+    edited = replace(state, index=state.page.edited)
     try:
-        declared = page.controls(cards_in_place())
-        data = declared.data
-        frame = None if data is None else page.frame_of(declared)
+        with drawer:
+            if opened in (METHOD, SPLIT):
+                choose_run(state)
+            if opened == METHOD:
+                mechanism_controls(edited)
+                privacy_controls(edited)
+            elif opened == SPLIT and frame is not None:
+                split_controls(edited, frame)
+        _check(state, frame)
+    except (SettingError, BudgetError, DomainError) as error:
+        with messages:
+            _show_misfit(edited, error)
+        return declared.data, False
+    with drawer:
+        fits = not show_lock()
+        if opened == METHOD and declared.data is not None and fits:
+            save_button(declared.data, state.draft, None)
+    return declared.data, fits
+
+
+def _declare(page: FamilyPage, others: Pages, drawer: DeltaGenerator) -> Any:
+    """Return what is declared of the data. While their drawer is closed, it is what was declared last.
+
+    The widgets load the data: if there is nothing yet for what the page holds, they run unseen once, and while something is missing the
+    drawer opens by itself.
+    """
+    state, slot = page.state, _slot(page.state)
+    question = (st.session_state.get("visit", 0), replace(state.draft, runs=()))
+    known, declared = st.session_state.get(slot, (None, page.nothing))
+    is_open = opened_drawer(state) == DATA_DRAWER
+    with st.container(key="unseen"):  # always there: nothing below it moves
+        if is_open or known != question:
+            with drawer if is_open else nullcontext():
+                declared = _show_data(page)
+                page.below_data(others)
+            st.session_state[slot] = (question if declared.data is not None else None, declared)
+    if declared.data is None and not is_open and not state.view.present:
+        state.look(drawer=DATA_DRAWER)
+        st.rerun()
+    return declared
+
+
+def _show_data(page: FamilyPage) -> Any:
+    try:
+        return page.controls(cards_in_place())
     except DpvizError as error:
         show_error(str(error))
-    page.below_data(others)
-    state.offer(data)
-    edited = choose_run(state)
-    try:
-        mechanism_controls(edited)
-        privacy_controls(edited, frame, bar=edited is not state)
-        _refuse_mask([how.build(), state.page.draft.of_run(1).build()], frame)
-    except (SettingError, BudgetError, DomainError) as error:
-        _show_misfit(edited, error)
-        return data, False
-    fits = not show_lock()
-    if data is not None and fits:
-        save_button(data, how, None)
-    return data, fits
+        return page.nothing
+
+
+def _slot(state: FamilyState) -> str:
+    """Return the key under which the session keeps what is declared in Teach, with the choices for which it was."""
+    return f"{state.key} declared"
+
+
+def _check(state: FamilyState, frame: Any) -> None:
+    """Raise the error of a mechanism, budget or split that does not fit the frame, whether its controls are shown or not."""
+    runs = [state.page.draft.of_run(index) for index in range(len(state.page.draft.runs))]
+    _refuse_mask([run.build() for run in runs], frame)
+    if frame is not None:
+        for run in runs:
+            run.shares(frame)
 
 
 def curate_controls(page: FamilyPage, cards: Cards) -> tuple[Any, bool]:
@@ -69,6 +122,7 @@ def curate_controls(page: FamilyPage, cards: Cards) -> tuple[Any, bool]:
         What is declared, and whether mechanism and budget fit.
     """
     state, declared, fits = page.state, page.nothing, False
+    st.session_state.pop(_slot(state), None)  # the files may be others when Teach comes back
     with st.sidebar:
         show_uploader(state)
         start_checks()
@@ -83,7 +137,9 @@ def curate_controls(page: FamilyPage, cards: Cards) -> tuple[Any, bool]:
         try:
             mechanism_controls(state)
             page.below_mechanism()
-            privacy_controls(state, frame, bar=True)
+            privacy_controls(state)
+            if frame is not None:
+                split_controls(state, frame)
             _refuse_mask(state.draft.build_all(), frame)
             fits = True
         except (SettingError, BudgetError, DomainError) as error:

@@ -24,6 +24,8 @@ def show_open_tab(titles: Sequence[str], key: str, shows: Sequence[Callable[[], 
         key: of the tabs; the session state has the title of the open one.
         shows: one for each title.
     """
+    if st.session_state.get(key, titles[0]) not in titles:
+        del st.session_state[key]  # that of another drawer, or of Curate
     for tab, show in zip(st.tabs(titles, key=key, on_change="rerun"), shows, strict=True):
         if tab.open:
             with tab:

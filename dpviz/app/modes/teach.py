@@ -1,24 +1,28 @@
-"""What the maps of Teach share on all pages: two maps in one canvas that follow the controls, and what stands around them."""
+"""Teach on all pages: two maps in one canvas that follow the controls, drawers beside them, and what stands around them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from dpviz.app.components.code import show_release_code
-from dpviz.app.components.panes import Chosen, panes
+from dpviz.app.components.drawers import ASK, MAP, NUMBERS, opened_drawer, show_drawer_icons
+from dpviz.app.components.panes import Chosen, load_deck, panes
 from dpviz.app.components.streets import streets_switch, streets_wanted
-from dpviz.app.components.words import budget_text, show_detail, show_headline, show_verdict
-from dpviz.app.modes.family_page import FamilyPage, TeachParts
-from dpviz.app.modes.header import not_private_stamp
+from dpviz.app.components.words import budget_text, show_detail, show_headline
+from dpviz.app.modes.family_page import FamilyPage, Pages, TeachParts
+from dpviz.app.modes.header import describe_unprotected, not_private_stamp, teach_row
 from dpviz.app.modes.page_changes import note_change, rerun_if_changed
-from dpviz.app.modes.second_run import RIGHT_RUN, ShownRun, choose_pane, let_maps_come_first, list_code
+from dpviz.app.modes.second_run import LEFT_RUN, RIGHT_RUN, ShownRun, choose_pane, list_code
+from dpviz.app.modes.sidebar import teach_controls
 from dpviz.app.modes.strip import show_strip
+from dpviz.app.server.class_link import offer_class_link
 from dpviz.app.session.camera import keep_camera, keep_swipe, open_scene
 from dpviz.app.session.ledger import record_public_look
 from dpviz.app.session.page_data import PageData
@@ -28,91 +32,117 @@ from dpviz.app.session.widgets import is_dark
 from dpviz.app.state.values import SECOND
 from dpviz.view.basemap import Bounds
 from dpviz.view.canvas import Pane, Scene
-from dpviz.view.escape import markdown
+from dpviz.view.escape import html, markdown
 from dpviz.view.points_canvas import ERROR, RELEASED
 from dpviz.view.scene_svg import draw_svg
 
-_NO_PICTURE = "There is no picture yet. If something is missing or wrong, a message on the left or below says what."
+_NO_PICTURE = "There is no picture yet. If something is missing or wrong, a message above or below says what."
+_STYLE = f"<style>{Path(__file__).with_suffix('.css').read_text('utf-8')}</style>"
 
 
-def show_teach(page: FamilyPage, data: PageData[Any] | None, row: DeltaGenerator, protected: str, fits: bool) -> None:
-    """Show the maps, the strip and the tabs for public data.
+def show_teach(page: FamilyPage, others: Pages) -> None:
+    """Show the first row, the drawers, and beside them the maps and the strip, for public data.
 
     Args:
         page: the page.
-        data: the data; None while something is missing.
-        row: the first row of the page, for the controls of the maps.
-        protected: what a release would protect.
-        fits: whether all controls fit; if not, the last maps stay.
+        others: the pages to which its buttons lead.
     """
-    if data is None:
-        st.info("Choose data on the left to begin.")
-        return
-    if not record_public_look(data):
-        return
+    state = page.state
+    load_deck()
+    st.html(_STYLE)
+    st.html(f'<h1 class="dpviz-unseen">{html(state.kind.family.title)}</h1>')
+    row = teach_row(state)
+    with st.container(key="teach"):
+        with st.container(key="drawers"):
+            show_drawer_icons(state)
+        drawer = st.container(key=f"opened {opened_drawer(state).lower()}")
+        main = st.container(key="main")
+    with drawer:
+        if opened_drawer(state):
+            st.header(opened_drawer(state), anchor=False)
+    with main:
+        messages = st.container()
+        data, fits = teach_controls(page, others, drawer, messages)
+        state.write_address()
+        if data is None:
+            st.info("Choose data to begin, in the drawer *Data*.")
+        elif record_public_look(data):
+            with row:
+                page.runs.show_buttons()
+            _follow(page, data, drawer, fits=fits)
+
+
+def _follow(page: FamilyPage, data: PageData[Any], drawer: DeltaGenerator, *, fits: bool) -> None:
+    """Show the runs of the controls, or the last ones while they are made or do not fit."""
     shown, questions = page.runs.follow(data, fits=fits)
     page.begin(data.counts.frame if shown is None else shown.first.data.counts.frame)
     idle, also = ("", None) if shown is None else page.idle(shown)
-    above, status, below = st.container(), st.container(), st.container()  # a fragment that runs by itself writes to the place it had
-    with status:
+    above, status, below = st.container(key="panes"), st.container(), st.container(key="below")
+    with status:  # a fragment that runs by itself writes to the place it had
         page.runs.show_status(questions, idle, also)
     if shown is not None:
-        _show_result(page, shown, protected, (row, above, below))
+        _show_result(page, shown, (drawer, above, below))
     else:
         above.caption("The first picture is being made ..." if page.runs.of_session().running else _NO_PICTURE)
 
 
-def _show_result(page: FamilyPage, shown: ShownRun, protected: str, places: tuple[DeltaGenerator, DeltaGenerator, DeltaGenerator]) -> None:
-    """Show the controls of the maps in the first row, the maps above the row of the status, and verdict, strip and tabs below it."""
-    row, above, below = places
+def _show_result(page: FamilyPage, shown: ShownRun, places: tuple[DeltaGenerator, DeltaGenerator, DeltaGenerator]) -> None:
+    """Show the maps above the row of the status, verdict and strip below it, and the drawers that are about the runs."""
+    drawer, above, below = places
     first, parts, view = shown.first, page.teach(shown), page.state.view
     verdict, scene = parts.verdict, None if parts.scene is None else _finish_scene(page, parts.scene, first.data)
     whose = RIGHT_RUN if page.state.page.shows_second else ""
-    with row:
-        _show_controls(page, shown, parts, scene)
     with above:
         with st.container():  # always there: if what follows changed its place, the browser would build the maps anew
             if not first.release.receipt.private:
                 st.html(not_private_stamp(type(first.draft.build())))
-            if view.present and verdict is not None:
-                show_verdict(verdict.headline, "", verdict.rule, whose)
+        choose_pane(page.state, "left", LEFT_RUN, [*parts.kinds, SECOND])
+        choose_pane(page.state, "shown", RIGHT_RUN, list(parts.kinds))
         if scene is None:
             parts.without_map()
         else:
             _show_canvas(page.state, scene, first.data.counts.frame, parts)
     with below:
-        if not view.present and verdict is not None:
+        if verdict is not None:
             show_headline(f"{parts.lead} {verdict.headline}".strip(), whose)
         parts.contrasts()
         run = describe_run(first)
         if parts.strip is not None:
-            show_strip(page.state, shown, parts.strip, f"Budget and error of {f'the right map: {run}' if whose else run}.")
+            with st.container(key="rail"):
+                show_strip(page.state, shown, parts.strip, f"Budget and error of {f'the right map: {run}' if whose else run}.")
         if not view.present:
             if verdict is not None:
                 show_detail(parts.detail, verdict.rule)
             elif parts.detail:
                 st.markdown(markdown(parts.detail))
             parts.notes()
-            st.caption(f"Public data, seeded noise, truth beside the release: nothing here is private. {protected}")
-        let_maps_come_first(page.state)
-        with st.container(key="figures"):
-            parts.figures()
+            st.caption(f"Public data, seeded noise, truth beside the release: nothing here is private. {_say_protected(page)}")
+    with drawer:
+        _fill_drawer(page, shown, parts, scene)
     page.state.write_address()
 
 
-def _show_controls(page: FamilyPage, shown: ShownRun, parts: TeachParts, scene: Scene | None) -> None:
-    """Ask what each map shows, and offer the next run, play, undo, the code, and more about the maps."""
-    state = page.state
-    choose_pane(state, "left", "Left map", [*parts.kinds, SECOND])
-    choose_pane(state, "shown", "Right map", list(parts.kinds))
-    parts.choose()
-    page.runs.show_buttons()
-    show_release_code(shown.first.data, shown.first.draft, list_code(shown))
-    with st.popover("More"):
-        parts.choose_more()
-        st.toggle("As measured", help=f"Counts as first measured{page.raw}", **state.widget("view", "raw"))
+def _say_protected(page: FamilyPage) -> str:
+    """Write what a release of the data would protect, and what not."""
+    mechanism = type(page.state.draft.build())
+    return f"{page.protected[page.state.protected]} {page.not_protected}" if mechanism.private else describe_unprotected(mechanism)
+
+
+def _fill_drawer(page: FamilyPage, shown: ShownRun, parts: TeachParts, scene: Scene | None) -> None:
+    """Show what the open drawer says of the runs, or asks of their maps; those of the controls are full already."""
+    opened = opened_drawer(page.state)
+    if opened == MAP:
+        parts.choose()
+        st.toggle("As measured", help=f"Counts as first measured{page.raw}", **page.state.widget("view", "raw"))
         if scene is not None:
             _offer_more(page, scene, on_earth=parts.on_earth)
+        offer_class_link(page.state.kind.family.title)
+    elif opened == ASK:
+        parts.ask()
+    elif opened == NUMBERS:
+        with st.container(key="figures"):
+            parts.figures()
+        show_release_code(shown.first.data, shown.first.draft, list_code(shown))
 
 
 def _offer_more(page: FamilyPage, scene: Scene, *, on_earth: bool) -> None:
@@ -212,12 +242,11 @@ def make_scene(made: Sequence[Pane], further: str, **parts: Any) -> Scene:
 
 
 def _finish_scene(page: FamilyPage, scene: Scene, data: PageData[Any]) -> Scene:
-    """Return a scene with the name of its data, in the size of the page, with streets if wanted."""
-    is_large = page.state.view.present
+    """Return a scene with the name of its data, as large as the window allows, with streets if wanted."""
     return replace(
         scene,
-        height=page.heights[is_large],
-        text_size=16 if is_large else 12,
+        fills=True,
+        text_size=16 if page.state.view.present else 12,
         title=data.title,
         link=data.bundled,
         streets=streets_wanted(page.streets),
@@ -232,8 +261,8 @@ def _show_canvas(state: FamilyState, scene: Scene, frame: object, parts: TeachPa
         panes(
             open_scene(state, scene, frame),
             key=key,
-            on_box=partial(_take_box, key, parts),
-            on_chosen=partial(_take_chosen, key, parts),
+            on_box=partial(_take_box, state, key, parts),
+            on_chosen=partial(_take_chosen, state, key, parts),
             on_camera=partial(keep_camera, state),
             on_swipe=partial(keep_swipe, state),
         )
@@ -241,11 +270,17 @@ def _show_canvas(state: FamilyState, scene: Scene, frame: object, parts: TeachPa
     state.write_address()
 
 
-def _take_chosen(key: str, parts: TeachParts, chosen: Chosen) -> None:
+def _take_chosen(state: FamilyState, key: str, parts: TeachParts, chosen: Chosen) -> None:
     if chosen.pane < len(parts.drawings) and parts.take_chosen(parts.drawings[chosen.pane], chosen):
-        note_change(key)
+        _show_answer(state, key)
 
 
-def _take_box(key: str, parts: TeachParts, box: Bounds) -> None:
+def _take_box(state: FamilyState, key: str, parts: TeachParts, box: Bounds) -> None:
     if parts.take_box(box):
-        note_change(key)
+        _show_answer(state, key)
+
+
+def _show_answer(state: FamilyState, key: str) -> None:
+    """Open the drawer that answers what was asked on a map."""
+    state.look(drawer=ASK)
+    note_change(key)

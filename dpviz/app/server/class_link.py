@@ -25,14 +25,9 @@ _SEEDS = frozenset({"seed", "draw"})  # what the pages call the seed of the nois
 _OF_ONE_PERSON = frozenset({"present", "draft"})
 
 
-def offer_class_link(page: str) -> None:
-    """Show, on the left, the button that shows the whole address of a page; it is written when the button is pressed."""
-    with st.sidebar:
-        _offer(page)
-
-
 @st.fragment
-def _offer(page: str) -> None:
+def offer_class_link(page: str) -> None:
+    """Show the button that shows the whole address of a page, `page` its title; it is written when the button is pressed."""
     with st.expander("Link for a class", key="class link", on_change="rerun") as expander:
         if expander.open:
             _show_link(page)

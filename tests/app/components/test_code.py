@@ -24,7 +24,7 @@ from tests.app.start import (
     trips_uploaded,
     uploaded,
 )
-from tests.app.walk import go, public
+from tests.app.walk import go, open_drawer, public
 from tests.hostile import NAMES
 from tests.often import named
 from tests.publishing.test_code import made_by, same_runs
@@ -42,7 +42,7 @@ def python(app):
 
 
 def test_points_show_the_code_of_their_run_and_of_the_second_one():
-    app = fine(points_app(SMALL | {"epsilon": "1/3", "run": "5"}))
+    app = fine(open_drawer(points_app(SMALL | {"epsilon": "1/3", "run": "5"}), "Numbers"))
     made = python(app)
     assert_same(made["release"], drawn(app).release)
     assert "second_release" not in made
@@ -56,7 +56,7 @@ def test_points_show_the_code_of_their_run_and_of_the_second_one():
 
 
 def test_a_reference_has_code_that_says_so_and_no_configuration():
-    app = fine(points_app(SMALL | {"mechanism": "exact_kdtree", "settings": "{}"}))
+    app = fine(open_drawer(points_app(SMALL | {"mechanism": "exact_kdtree", "settings": "{}"}), "Numbers"))
     assert "# NOT PRIVATE" in blocks(app)["python"]
     assert "toml" not in blocks(app)
     assert NO_CONFIGURATION in captions(app)
@@ -67,7 +67,7 @@ def test_an_uploaded_file_is_named_and_none_of_its_values_is_in_the_code(tmp_pat
     monkeypatch.chdir(tmp_path)
     (tmp_path / name).write_bytes(BARE)
     app = uploaded(BARE, name, link=SMALL | {"mode": "Teach"})
-    good(public(app).check().run())
+    open_drawer(public(app).check().run(), "Numbers")
     assert_same(python(app)["release"], drawn(app).release)
     assert not [value for value in ("34.1", "-80.25", "40.5") if value in "".join(blocks(app).values())]
     assert tomllib.loads(blocks(app)["toml"])["data"]["points"] == name
@@ -75,7 +75,7 @@ def test_an_uploaded_file_is_named_and_none_of_its_values_is_in_the_code(tmp_pat
 
 @pytest.mark.slow
 def test_trips_show_the_code_of_their_run():
-    app = fine(trips_app(FLIGHTS))
+    app = fine(open_drawer(trips_app(FLIGHTS), "Numbers"))
     assert_same(python(app)["release"], trips_drawn(app).release)
     config = from_tables(tomllib.loads(blocks(app)["toml"]))
     assert config.mechanism.build(config.data.family) == python(app)["mechanism"]
@@ -86,7 +86,7 @@ def test_uploaded_trips_show_the_code_of_their_run(tmp_path, monkeypatch):
     (tmp_path / "homes.csv").write_bytes(REGIONS)
     (tmp_path / "trips.csv").write_bytes(JOURNEYS)
     app = trips_uploaded("Teach")
-    good(public(app).check().run())
+    open_drawer(public(app).check().run(), "Numbers")
     assert_same(python(app)["release"], trips_drawn(app).release)
 
 

@@ -19,7 +19,7 @@ from dpviz.app.modes.tabs import MOST_PERCENT, MOST_ROWS, end_receipt, show_besi
 from dpviz.app.pages.areas.level import asked_regions, shown_level, shown_rate, toggle_asked
 from dpviz.app.pages.areas.state import AREAS, AreasDrawn
 from dpviz.app.session.widgets import carry_out, widget_for
-from dpviz.app.state.values import MOST_ASKED
+from dpviz.app.state.values import MOST_ASKED, TEACH
 from dpviz.evaluation.area_metrics import AreaEvaluation
 from dpviz.release.area_fitness import fitness
 from dpviz.release.area_release import AreaRelease
@@ -76,12 +76,17 @@ def show_figures(runs: list[AreasDrawn], evaluations: Sequence[AreaEvaluation | 
     def shows_beside(show: Callable[..., None]) -> Callable[[], None]:
         return lambda: show_beside(runs, evaluations, show, level)
 
-    def show_sum() -> None:
-        _choose_asked(runs[0])
-        show_beside(runs, evaluations, _show_ask, level)
-
     accuracy, worst, receipt, table = map(shows_beside, (_show_accuracy, _show_worst, _show_receipt, _show_table))
-    show_open_tab(TAB_TITLES, "areas tab", [accuracy, worst, show_sum, receipt, table])
+    shows = dict(zip(TAB_TITLES, (accuracy, worst, lambda: show_sums(runs, evaluations, level), receipt, table), strict=True))
+    if runs[0].draft.mode == TEACH:
+        shows.pop(ASK_TAB)  # it has a drawer of its own
+    show_open_tab(list(shows), "areas tab", list(shows.values()))
+
+
+def show_sums(runs: list[AreasDrawn], evaluations: Sequence[AreaEvaluation | None], level: int) -> None:
+    """Ask for regions of the level shown, and show the sum of each run."""
+    _choose_asked(runs[0])
+    show_beside(runs, evaluations, _show_ask, level)
 
 
 def _show_accuracy(what: AreasDrawn, evaluation: AreaEvaluation | None, level: int) -> None:  # noqa: ARG001 - tabs are called alike

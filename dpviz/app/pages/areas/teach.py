@@ -15,7 +15,7 @@ from dpviz.app.modes.teach import describe_run, draw_maps, keep_error_tops, make
 from dpviz.app.pages.areas.level import asked_regions, choose_measure, make_settings, shown_level, shown_measure
 from dpviz.app.pages.areas.state import AREAS, AreasDrawn
 from dpviz.app.pages.areas.strip import make_strip
-from dpviz.app.pages.areas.tabs import NO_PLACES, describe_sum, offer_no_regions, show_figures, take_chosen
+from dpviz.app.pages.areas.tabs import NO_PLACES, describe_sum, offer_no_regions, show_figures, show_sums, take_chosen
 from dpviz.app.state.values import MEASURES
 from dpviz.mechanisms import RegionTree
 from dpviz.publishing.dry_run import WantedError
@@ -65,6 +65,7 @@ def make_teach(shown: ShownRun) -> TeachParts:
         without_map=lambda: st.caption(NO_PLACES),
         contrasts=lambda: show_contrasts(AREAS, shown, RegionTree(), wanted_of),
         strip=make_strip(shown, level),
+        ask=lambda: show_sums(shown.runs, [what.compared for what in shown.runs], level),
         figures=lambda: show_figures(shown.runs, [what.compared for what in shown.runs], level),
     )
 

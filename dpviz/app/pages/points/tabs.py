@@ -13,6 +13,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from dpviz.amounts import format_decimal
+from dpviz.app.components.drawers import ASK
 from dpviz.app.components.fields import Field, in_range
 from dpviz.app.components.panes import Chosen
 from dpviz.app.components.words import (
@@ -30,7 +31,7 @@ from dpviz.app.modes.tabs import MOST_PERCENT, MOST_ROWS, end_receipt, show_open
 from dpviz.app.pages.points.state import POINTS, Drawn
 from dpviz.app.pages.points.strip import shown_zoom
 from dpviz.app.session.widgets import carry_out
-from dpviz.app.state.values import FARTHEST
+from dpviz.app.state.values import FARTHEST, TEACH
 from dpviz.evaluation.metrics import PRESENT, Evaluation, error_by_size, true_answers
 from dpviz.evaluation.split_objective import objective_curve
 from dpviz.families import POINT_FAMILY
@@ -72,12 +73,14 @@ def tabs(what: Drawn, evaluation: Evaluation | None, level: int) -> None:
     shows: list[Callable[[], object]] = [
         partial(_accuracy, what, evaluation),
         partial(_by_size, what, evaluation, level),
-        partial(_range_query, what, evaluation),
+        partial(show_query, what, evaluation),
         partial(_receipt, what),
         partial(_table, what, level),
     ]
-    more = [] if draw_extra is None else [partial(draw_extra, what)]
-    show_open_tab([*NAMES, extra] if more else NAMES, "tab", [*shows, *more])
+    named = dict(zip(NAMES, shows, strict=True)) | ({} if draw_extra is None else {extra: partial(draw_extra, what)})
+    if what.draft.mode == TEACH:
+        named.pop(QUERY_TAB)  # it has a drawer of its own
+    show_open_tab(list(named), "tab", list(named.values()))
 
 
 def key_figures(what: Drawn, evaluation: Evaluation | None, level: int) -> None:
@@ -160,7 +163,8 @@ def _by_size(what: Drawn, evaluation: Evaluation | None, level: int) -> None:
     st.caption("The same noise weighs little on large partitions and buries small ones.")
 
 
-def _range_query(what: Drawn, evaluation: Evaluation | None) -> None:
+def show_query(what: Drawn, evaluation: Evaluation | None) -> None:
+    """Ask for a box, and show the answer; `evaluation` is None where the truth must not be shown."""
     box: list[float] = st.session_state["query box"]
     fits = [_side_field(what.release, box, side, column) for side, column in enumerate(st.columns(4))]
     if not all(fits):
@@ -303,8 +307,9 @@ def ask_in_cell(view: ReleaseView | SquaresView, chosen: Chosen) -> bool:
 
 
 def shows_box() -> bool:
-    """Return whether the maps show the box of the range query: one that was dragged, clicked or linked, or its tab is open."""
-    return bool(st.session_state.get(_BOX_STAYS)) or st.session_state.get("tab") == QUERY_TAB
+    """Return whether the maps show the box of the range query: one that was dragged, clicked or linked, or its fields are shown."""
+    asks = POINTS.view.drawer == ASK if POINTS.draft.mode == TEACH else st.session_state.get("tab") == QUERY_TAB
+    return asks or bool(st.session_state.get(_BOX_STAYS))
 
 
 def offer_no_box() -> None:
@@ -314,17 +319,16 @@ def offer_no_box() -> None:
 
 def _remove_box() -> None:
     st.session_state[_BOX_STAYS] = False
-    if st.session_state.get("tab") == QUERY_TAB:
-        st.session_state["tab"] = NAMES[0]
+    if POINTS.view.drawer == ASK:
+        POINTS.look(drawer="")
 
 
 def open_linked_box(domain: Domain) -> None:
-    """When a visit of the page begins, open the range query with the box that the configuration holds, as a link does."""
+    """When a session begins, show the box that the configuration holds, as a link does."""
     box = POINTS.view.box
-    if box is not None and "tab" not in st.session_state:
+    if box is not None and "query box" not in st.session_state:
         keep_box(domain)
         set_query_box(box)
-        st.session_state["tab"] = QUERY_TAB
 
 
 def link_box() -> None:

@@ -23,6 +23,7 @@ from dpviz.app.pages.points.tabs import (
     link_box,
     offer_no_box,
     open_linked_box,
+    show_query,
     shows_box,
     tabs,
 )
@@ -46,6 +47,7 @@ def begin(domain: Domain) -> None:
     """Open the box of a link, and keep that of the range query within the domain."""
     open_linked_box(domain)
     keep_box(domain)
+    link_box()
 
 
 def describe_idle(shown: ShownRun) -> tuple[str, Callable[[], object] | None]:
@@ -64,7 +66,6 @@ def make_teach(shown: ShownRun) -> TeachParts:
     def show_figures() -> None:
         key_figures(first, first.evaluation, level)
         tabs(first, first.evaluation, level)
-        link_box()
 
     def wanted_of(what: Drawn) -> tuple[WantedError, str]:
         zoom = min(shown_zoom(what.release, level), _QUADTREE_LEVELS)
@@ -83,6 +84,7 @@ def make_teach(shown: ShownRun) -> TeachParts:
         take_box=partial(ask_in_box, domain),
         contrasts=lambda: show_contrasts(POINTS, shown, Quadtree(), wanted_of),
         strip=make_strip(shown, level),
+        ask=lambda: show_query(first, first.evaluation),
         figures=show_figures,
     )
 

@@ -28,7 +28,6 @@ PAGE = FamilyPage(
     teach=make_teach,
     raw=" or estimated, before post-processing makes them whole and the levels agree.",
     streets="street map of trips",
-    heights=(408, 420),
     where="2 Between which regions?",
     counts_of=Declared.frame,
     levels_of=list_levels,

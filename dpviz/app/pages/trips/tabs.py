@@ -27,7 +27,7 @@ from dpviz.app.modes.tabs import MOST_ROWS, end_receipt, show_beside, show_open_
 from dpviz.app.pages.trips.filters import toggle_region
 from dpviz.app.pages.trips.state import TripsDrawn
 from dpviz.app.session.widgets import show_error
-from dpviz.app.state.values import CURATE
+from dpviz.app.state.values import CURATE, TEACH
 from dpviz.errors import DpvizError
 from dpviz.evaluation.pair_lists import compare_lists
 from dpviz.evaluation.trip_metrics import TripEvaluation, error_bounds
@@ -63,7 +63,16 @@ def show_figures(runs: Runs, truths: Truths, view: TripsMapSettings) -> None:
         partial(_show_consistency, runs, truths),
         *(partial(show_beside, runs, truths, show, view) for show in (_show_receipt, _show_table, _show_matrix)),
     ]
-    show_open_tab(TAB_TITLES, "trips tab", shows)
+    named = dict(zip(TAB_TITLES, shows, strict=True))
+    if runs[0].draft.mode == TEACH:
+        named = {title: show for title, show in named.items() if title not in (REGION_TAB, PAIR_TAB)}  # they have a drawer of their own
+    show_open_tab(list(named), "trips tab", list(named.values()))
+
+
+def show_questions(runs: Runs, truths: Truths, view: TripsMapSettings) -> None:
+    """Show what leaves, arrives and stays in a region, or the trips between two."""
+    shows = [partial(_show_region, runs, truths, view), partial(_show_pair, runs, truths)]
+    show_open_tab((REGION_TAB, PAIR_TAB), "trips tab", shows)
 
 
 def _show_key_figures(what: TripsDrawn, evaluation: TripEvaluation | None, level: int) -> None:

@@ -17,10 +17,11 @@ from dpviz.app.modes.teach import describe_run, draw_maps, keep_error_tops, make
 from dpviz.app.pages.trips.filters import choose_filters, chosen_name, make_settings, offer_all_regions, shown_level
 from dpviz.app.pages.trips.state import TRIPS, TripsDrawn
 from dpviz.app.pages.trips.strip import make_strip
-from dpviz.app.pages.trips.tabs import show_figures, take_chosen
+from dpviz.app.pages.trips.tabs import show_figures, show_questions, take_chosen
 from dpviz.mechanisms import TopDown
 from dpviz.publishing.dry_run import WantedError
 from dpviz.release.verdict import verdict
+from dpviz.space.regions import Regions
 from dpviz.view.canvas import Pane, Scene, on_land
 from dpviz.view.escape import html
 from dpviz.view.trips_canvas import areas_of, bounds_of, make_pane, names_of_dots
@@ -69,8 +70,7 @@ def make_teach(shown: ShownRun) -> TeachParts:
         kinds=[RELEASED, *SHOWN_TRIPS[1:], *([NOT_LISTED] if listed else [])],
         verdict=result,
         detail=false if result is None else f"{false} {result.detail}",
-        choose=_choose_marks if on_map else lambda: None,
-        choose_more=lambda: choose_filters(tree.origins, level, stacked=True),
+        choose=partial(_choose_trips, tree.origins, level, on_map=on_map),
         scene=scene,
         drawings=drawings,
         take_chosen=partial(take_chosen, first.data.counts.regions),
@@ -78,6 +78,7 @@ def make_teach(shown: ShownRun) -> TeachParts:
         contrasts=lambda: show_contrasts(TRIPS, shown, TopDown(), wanted_of),
         strip=make_strip(shown, level),
         notes=lambda: None if scene is None else _show_notes(scene, drawings),
+        ask=lambda: show_questions(shown.runs, [run.compared for run in shown.runs], view),
         figures=lambda: show_figures(shown.runs, [run.compared for run in shown.runs], view),
     )
 
@@ -96,8 +97,11 @@ def _show_notes(scene: Scene, drawings: list[TripsDrawing]) -> None:
     st.html(f'<div class="dpviz-note">{"<br>".join(notes)}</div>')
 
 
-def _choose_marks() -> None:
-    st.segmented_control("Trips as", MARKS, required=True, label_visibility="collapsed", **TRIPS.widget("view", "marks"))
+def _choose_trips(regions: Regions, level: int, *, on_map: bool) -> None:
+    """Ask how trips are drawn, and which."""
+    if on_map:
+        st.segmented_control("Trips as", MARKS, required=True, label_visibility="collapsed", **TRIPS.widget("view", "marks"))
+    choose_filters(regions, level, stacked=True)
 
 
 def _choose_view(what: TripsDrawn, level: int) -> TripsMapSettings:
