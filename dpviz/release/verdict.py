@@ -166,13 +166,17 @@ class Verdict:
         usable = [level for level in self.levels if level.grade == USABLE]
         finest = self.levels[-1]
         described = [finest] if finest in usable or not usable else [usable[-1], finest]
-        words = {"parts": self.parts.capitalize(), "least": self.dropped, "counted": self.counted}
-        text = " ".join(self._describe_level(level) for level in described)
+        return " ".join([*map(self._describe_level, described), self.lacks]).rstrip()
+
+    @property
+    def lacks(self) -> str:
+        """What the counts lack: numbers that were dropped, and what is not listed; "" if they lack nothing."""
+        notes = []
         if self.dropped is not None:
-            text += _DROPPED_NOTE.format(**words)
+            notes.append(_DROPPED_NOTE.format(parts=self.parts.capitalize(), least=self.dropped, counted=self.counted))
         if self.rest is not None:
-            text += _REST_NOTE.format(rest=f"{self.rest:.3g} %", counted=self.counted)
-        return text
+            notes.append(_REST_NOTE.format(rest=f"{self.rest:.3g} %", counted=self.counted))
+        return "".join(notes).strip()
 
     @property
     def rule(self) -> str:

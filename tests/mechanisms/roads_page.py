@@ -14,7 +14,6 @@ from dpviz.app.session.release import Releases
 from dpviz.app.state.kinds import PageKind
 from dpviz.app.state.readers import number_reader
 from dpviz.publishing.config import DataPart
-from dpviz.release.verdict import verdict
 from tests.mechanisms.roads import ROADS, SAMPLE, SAMPLES
 
 KIND = PageKind(
@@ -48,9 +47,7 @@ PAGE = FamilyPage(
     weigh=lambda what: len(what.release.count),
     room=1_000,
     idle=lambda shown: (stamp_maps(shown), None),
-    teach=lambda shown: TeachParts(
-        kinds=KIND.shown, verdict=verdict(shown.first.release), figures=lambda: show_counts(shown.first.release)
-    ),
+    teach=lambda shown: TeachParts(kinds=KIND.shown, figures=lambda: show_counts(shown.first.release)),
     raw=", before least squares.",
     streets="",
     where="2 Which road?",

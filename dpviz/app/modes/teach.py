@@ -13,12 +13,12 @@ from streamlit.delta_generator import DeltaGenerator
 from dpviz.app.components.code import show_release_code
 from dpviz.app.components.panes import Chosen, panes
 from dpviz.app.components.streets import streets_switch, streets_wanted
-from dpviz.app.components.words import budget_text, show_detail, show_headline, show_verdict
+from dpviz.app.components.words import budget_text
 from dpviz.app.modes.family_page import FamilyPage, TeachParts
 from dpviz.app.modes.header import not_private_stamp
 from dpviz.app.modes.page_changes import note_change, rerun_if_changed
-from dpviz.app.modes.second_run import RIGHT_RUN, ShownRun, choose_pane, let_maps_come_first, list_code
-from dpviz.app.modes.strip import show_strip
+from dpviz.app.modes.rail import show_rail
+from dpviz.app.modes.second_run import ShownRun, choose_pane, let_maps_come_first, list_code
 from dpviz.app.session.camera import keep_camera, keep_swipe, open_scene
 from dpviz.app.session.ledger import record_public_look
 from dpviz.app.session.page_data import PageData
@@ -36,7 +36,7 @@ _NO_PICTURE = "There is no picture yet. If something is missing or wrong, a mess
 
 
 def show_teach(page: FamilyPage, data: PageData[Any] | None, row: DeltaGenerator, protected: str, fits: bool) -> None:
-    """Show the maps, the strip and the tabs for public data.
+    """Show the maps, the rail and the tabs for public data.
 
     Args:
         page: the page.
@@ -63,35 +63,28 @@ def show_teach(page: FamilyPage, data: PageData[Any] | None, row: DeltaGenerator
 
 
 def _show_result(page: FamilyPage, shown: ShownRun, protected: str, places: tuple[DeltaGenerator, DeltaGenerator, DeltaGenerator]) -> None:
-    """Show the controls of the maps in the first row, the maps above the row of the status, and verdict, strip and tabs below it."""
+    """Show the controls of the maps in the first row, maps and rail above the row of the status, and notes and tabs below it."""
     row, above, below = places
     first, parts, view = shown.first, page.teach(shown), page.state.view
-    verdict, scene = parts.verdict, None if parts.scene is None else _finish_scene(page, parts.scene, first.data)
-    whose = RIGHT_RUN if page.state.page.shows_second else ""
+    scene = None if parts.scene is None else _finish_scene(page, parts.scene, first.data)
     with row:
         _show_controls(page, shown, parts, scene)
     with above:
         with st.container():  # always there: if what follows changed its place, the browser would build the maps anew
             if not first.release.receipt.private:
                 st.html(not_private_stamp(type(first.draft.build())))
-            if view.present and verdict is not None:
-                show_verdict(verdict.headline, "", verdict.rule, whose)
         if scene is None:
             parts.without_map()
         else:
             _show_canvas(page.state, scene, first.data.counts.frame, parts)
+        if parts.rail is not None:
+            with st.container(key="rail"):
+                show_rail(page.state, shown, parts.rail, waits=page.runs.live.runs().running is not None)
     with below:
-        if not view.present and verdict is not None:
-            show_headline(f"{parts.lead} {verdict.headline}".strip(), whose)
+        if parts.lead:
+            st.markdown(markdown(parts.lead))
         parts.contrasts()
-        run = describe_run(first)
-        if parts.strip is not None:
-            show_strip(page.state, shown, parts.strip, f"Budget and error of {f'the right map: {run}' if whose else run}.")
         if not view.present:
-            if verdict is not None:
-                show_detail(parts.detail, verdict.rule)
-            elif parts.detail:
-                st.markdown(markdown(parts.detail))
             parts.notes()
             st.caption(f"Public data, seeded noise, truth beside the release: nothing here is private. {protected}")
         let_maps_come_first(page.state)
