@@ -48,9 +48,7 @@ def show():
     state.data += 1
     labels = ["medians", "zoom 0", "zoom 1", "zoom 2"]
     parts = [
-        RailPart(
-            label=label, share=share, level=index - 1 if index else None, structure=not index, locked="lock" in options and index == 1
-        )
+        RailPart(label=label, share=share, level=index - 1 if index else None, structure=not index, locked="lock" in options and index == 1)
         for index, (label, share) in enumerate(zip(labels, state.shares, strict=True))
     ]
     rail(

@@ -59,7 +59,8 @@ def test_a_level_without_anything_empty_says_so_and_one_without_a_known_error_to
 
 
 @pytest.mark.parametrize(
-    ("error", "wrong", "grade"), [(0.4, 0, USABLE), (0.41, 0, ROUGH), (1.0, 40, ROUGH), (1.01, 0, NOISE), (0.1, 40, ROUGH), (0.1, 200, NOISE)]
+    ("error", "wrong", "grade"),
+    [(0.4, 0, USABLE), (0.41, 0, ROUGH), (1.0, 40, ROUGH), (1.01, 0, NOISE), (0.1, 40, ROUGH), (0.1, 200, NOISE)],
 )
 def test_the_grade_follows_the_limits_of_the_verdict(error, wrong, grade):
     assert LevelWorth(average=1.0, error=error, base=300, wrong=wrong, there=100, missed=10).grade == grade
