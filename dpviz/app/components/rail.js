@@ -16,7 +16,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
 
 function create(root) {
   const [said, slider, grid, note, live] = ["said", "slider", "grid", "note", "live"].map((name) => root.querySelector(`.${name}`));
-  const rail = { root, said, slider, grid, note, live, serial: 0, pending: {}, drag: null, move: null, timer: 0, pump: 0, settle: 0, frame: "", shares: [], tried: null, open: false };
+  const rail = { root, said, slider, grid, note, live, serial: 0, pending: {}, drag: null, move: null, timer: 0, pump: 0, settle: 0, frame: "", shares: [], tried: null, open: false, zoom: 1 };
   const knob = (event) => rail.knobs?.indexOf(event.target.closest?.(".knob")) ?? -1;
   grid.addEventListener("pointerdown", (event) => press(rail, event, knob(event)));
   grid.addEventListener("pointermove", (event) => rail.drag && pull(rail, event));
@@ -123,7 +123,7 @@ function reveal(rail) {
 function fit(rail) {
   rail.zoom = Number.parseFloat(getComputedStyle(document.documentElement).fontSize) / BASE || 1;
   rail.root.style.zoom = rail.zoom;
-  hint(rail);
+  if (rail.chips) reveal(rail);
 }
 
 // Chips that are out of view on the right are announced by a fade.
