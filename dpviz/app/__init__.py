@@ -26,7 +26,8 @@ _STYLE = """<style>
 .dpviz-note { font-size: 0.82rem; line-height: 1.5; }
 .dpviz-note { opacity: 0.75; }
 .dpviz-note.row { height: 1.5em; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
-.dpviz-headline { font-size: 0.95rem; line-height: 1.4; margin: -0.3rem 0; }
+.st-key-map { transition: opacity 0.15s; }
+.st-key-map.dimmed { opacity: 0.5; }
 [data-testid="stLayoutWrapper"]:has(> .st-key-play-next) { position: absolute; }
 .st-key-status { min-height: 2.8rem; justify-content: center; margin: -0.6rem 0; }
 .st-key-status [data-testid="stHorizontalBlock"], .st-key-status > div { gap: 0.2rem 1rem; }
@@ -43,6 +44,7 @@ _STYLE = """<style>
   font-size: 1rem; margin-left: 0.3rem; } [data-testid="stExpandSidebarButton"]::after { content: "Menu"; }
   [data-testid="stSidebarCollapseButton"] button::after { content: "Close"; } }
 @media (max-width: 640px) { .st-key-learn-steps-top > :has(h2) { order: 9; flex-basis: 100% !important; } }
+@media (prefers-reduced-motion: reduce) { .st-key-map { transition: none; } }
 @page { margin: 15mm; }
 @media print {
   [data-testid="stApp"] :is([data-testid="stSidebar"], [data-testid="stHeader"], [data-testid="stButton"], [data-testid="stDownloadButton"],

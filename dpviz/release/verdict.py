@@ -30,7 +30,7 @@ _FEW_PAIRS = 10  # released pairs of a stage below which each counts as noise th
 _LEAST_STANDING = 0.25  # share of all records in small partitions that stand out, from which the verdict says so
 _MOST_DOUBTFUL = 0.5  # share of the parts that look occupied that may be empty, up to which a level is usable
 _PRESENT = 0.5  # released count from which a part looks occupied
-_MOST_WRONG, _MOST_UNSURE = 0.1, 0.05  # shares of the empty parts that look occupied, and of these that may be empty, from which it is said
+_MOST_UNSURE = 0.05  # share of the parts that look occupied that may be empty, from which it is said
 _SQUARES = "squares"
 LARGE_NOISE, MAYBE_EMPTY, TOO_LOW = "large noise", "may be empty", "too low"
 """Why a level is not usable."""
@@ -166,13 +166,17 @@ class Verdict:
         usable = [level for level in self.levels if level.grade == USABLE]
         finest = self.levels[-1]
         described = [finest] if finest in usable or not usable else [usable[-1], finest]
-        words = {"parts": self.parts.capitalize(), "least": self.dropped, "counted": self.counted}
-        text = " ".join(self._describe_level(level) for level in described)
+        return " ".join([*map(self._describe_level, described), self.lacks]).rstrip()
+
+    @property
+    def lacks(self) -> str:
+        """What the counts lack: numbers that were dropped, and what is not listed; "" if they lack nothing."""
+        notes = []
         if self.dropped is not None:
-            text += _DROPPED_NOTE.format(**words)
+            notes.append(_DROPPED_NOTE.format(parts=self.parts.capitalize(), least=self.dropped, counted=self.counted))
         if self.rest is not None:
-            text += _REST_NOTE.format(rest=f"{self.rest:.3g} %", counted=self.counted)
-        return text
+            notes.append(_REST_NOTE.format(rest=f"{self.rest:.3g} %", counted=self.counted))
+        return "".join(notes).strip()
 
     @property
     def rule(self) -> str:
@@ -311,25 +315,6 @@ def grades(release: NoisyRelease) -> list[str]:
 def _place_in_verdict(release: Any, judged: Verdict, level: int) -> int:
     """Return where a level of a release is among those that a verdict judges, which of points are zoom levels."""
     return zoom_like(release, level) if judged.parts == _SQUARES else level
-
-
-def with_false_positives(found: Verdict, empty: Sequence[int], wrong: Sequence[int]) -> Verdict:
-    """Say in a verdict on public data, whose truth is known, how many empty parts are released as occupied.
-
-    Args:
-        found: on points or areas.
-        empty: (n,) empty parts of its levels.
-        wrong: (n,) of these, those that are released as occupied.
-
-    >>> level = LevelVerdict(level=0, name="block", parts=9, mean=10.0, stddev=1.0, grade=USABLE)
-    >>> with_false_positives(Verdict(levels=(level,), counted="records", parts="regions"), [4], [2]).occupied
-    'But 2 of the 4 empty regions of block are released as occupied.'
-    """
-    level = _finest_readable(found)
-    at = -1 if level is None else found.levels.index(level)
-    if level is None or wrong[at] < max(_MOST_WRONG * empty[at], 1):
-        return replace(found, occupied="")
-    return replace(found, occupied=f"But {wrong[at]:,} of the {empty[at]:,} empty {found.parts} of {level.name} are released as occupied.")
 
 
 def _finest_readable(found: Verdict) -> LevelVerdict | None:

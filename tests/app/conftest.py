@@ -58,6 +58,12 @@ def wait_for_runs(monkeypatch):
 
 
 @pytest.fixture(autouse=True)
+def no_curves(monkeypatch):
+    """Pages without a browser leave the errors over ε out, which take half a minute of some mechanisms; their tests compute them."""
+    monkeypatch.setattr("dpviz.app.modes.rail.find_curves", lambda *_: None)
+
+
+@pytest.fixture(autouse=True)
 def results_of_each_test():
     """No test finds results that another one made."""
     yield

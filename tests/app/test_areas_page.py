@@ -10,9 +10,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dpviz.amounts import MISSING, format_decimal
-from dpviz.app.modes import strip
-from dpviz.app.pages.areas.strip import expect
-from dpviz.app.pages.areas.tabs import ASK_TAB, TAB_TITLES, style_fitness
+from dpviz.app.pages.areas.levels import expect
+from dpviz.app.pages.areas.tabs import ACCURACY_TAB, ASK_TAB, TAB_TITLES, style_fitness
 from dpviz.app.session.cached import digest_of
 from dpviz.app.state.parts import Box, ChosenRegions
 from dpviz.data.areas import AreaCounts
@@ -27,6 +26,7 @@ from dpviz.space.area_shares import areas_km2
 from dpviz.space.regions import Regions
 from dpviz.view.areas_drawing import SHOWN_AREAS
 from tests.app.parts import changed_page, files_with, page_with
+from tests.app.rails import rail_of
 from tests.app.seen import (
     account,
     captions,
@@ -209,7 +209,7 @@ class TestMaps:
     def test_a_second_run_has_settings_of_its_own_and_stands_beside_the_first_in_every_tab(self):
         app = fine(changed(areas_app(), left="Second run", second=page_with("areas", mechanism="flat", epsilon=1.0).draft.run))
         assert heads(app) == ["Released visits, second run", "Released visits"]
-        assert len(open_drawer(app, "Numbers").metric) == 8
+        assert len(open_drawer(app, "Numbers").metric) == 4
         for name in TAB_TITLES:
             opened(app, name)
 
@@ -235,12 +235,11 @@ class TestMaps:
         for name in TAB_TITLES:
             opened(app, name)
 
-    def test_the_strip_shows_the_shares_of_rho_that_gaussian_noise_spends(self, monkeypatch):
-        strips = Mock()
-        monkeypatch.setattr(strip, "strip", strips)
+    def test_the_rail_shows_the_shares_of_rho_that_gaussian_noise_spends(self, monkeypatch):
+        rail = rail_of(monkeypatch)
         app = fine(areas_app(CITY | {"noise": "Gaussian"}))
         receipt = areas_drawn(app).release.receipt
-        shown = [part.share for part in strips.call_args.args[1]]
+        shown = [part.share for part in rail.parts]
         assert shown == pytest.approx([float(step.amount / receipt.available) for step in receipt.steps])
 
     def test_what_a_split_gives_is_expected_before_a_run(self):
@@ -263,20 +262,8 @@ class TestNumbers:
         app = fine(open_drawer(areas_app(), "Numbers"))
         row = areas_drawn(app).evaluation.by_level.iloc[-1]
         found = figures(app)
-        assert list(found) == [
-            "Typical noise (standard deviation)",
-            "Error of a region, block",
-            f"False positives, of {row['empty']:,} empty regions",
-            "Narrow intervals",
-        ]
+        assert list(found) == ["Typical noise (standard deviation)", "Narrow intervals"]
         assert found["Narrow intervals"] == f"{row['narrow']:.3g} %"
-        assert found[f"False positives, of {row['empty']:,} empty regions"] == f"{100 * row['false_positives'] / row['empty']:.3g} %"
-        assert figures(fine(changed(app, level=1)))["False positives"] == "–"
-
-    def test_the_verdict_says_how_many_regions_are_well_known(self):
-        app = fine(areas_app())
-        assert any("All levels are usable" in each.value for each in app.html)
-        assert "have an interval narrower than half their count" in texts(app)
 
     def test_regions_that_are_asked_for_are_added_up_with_their_interval(self):
         app = opened(areas_app(CITY | {"level": "2", "asked": "[3,4,5]"}), ASK_TAB)
@@ -316,7 +303,7 @@ class TestControls:
         receipt = areas_drawn(app).release.receipt
         assert float(receipt.steps[0].amount / receipt.available) == pytest.approx(0.6)
 
-    def test_typed_shares_are_those_of_the_strip_and_of_what_is_spent_also_under_gaussian_noise(self):
+    def test_typed_shares_are_those_of_the_rail_and_of_what_is_spent_also_under_gaussian_noise(self):
         app = open_drawer(areas_app({"noise": "Gaussian", "settings": '{"split":"geometric"}'}), "Split")
         receipt = areas_drawn(app).release.receipt
         spent = [100 * float(step.amount / receipt.available) for step in receipt.steps]
@@ -371,7 +358,7 @@ class TestCurate:
         assert not account().truth_seen
         fine(truth_switch(app).set_value(True).run())
         assert account().truth_seen
-        assert "Error of a region, state" in figures(app)
+        assert opened(app, ACCURACY_TAB).dataframe[0].value["typical error"].notna().all()
         assert "true" in unpack(scenes(app)[-1])[0]["areas"]["regions"]["texts"][0]
 
     def test_regions_are_asked_for_without_the_truth(self):

@@ -27,8 +27,7 @@ def test_teach_from_the_start_page_to_two_maps_without_a_press(chromium, address
         page.get_by_role("button", name="Open the map").click()
         until(lambda: min(pane_colours(page)) > 50, "the truth and a release, side by side")
         assert background(page) > 600
-        open_drawer(page, "Numbers")
-        page.get_by_text("Error of a square, level").wait_for()
+        page.get_by_text("km square is off by").wait_for()
 
 
 @pytest.mark.slow
@@ -45,7 +44,7 @@ def test_partitions_that_are_clicked_set_the_box_of_the_range_query(chromium, ad
         both = pytest.approx([x - width, y - height, x + width, y + height], abs=1e-3)
         until(lambda: typed_box(page) == both, "the box that spans both partitions")
         page.get_by_text("True answer").wait_for()
-        page.locator(".strip").get_by_role("radio").nth(4).click()
+        page.locator(".rail").get_by_role("radio").nth(4).click()
         partitions(page, "256")
         page.get_by_role("link", name="Start").click()
         page.get_by_role("button", name="Open the map").click()

@@ -1,4 +1,6 @@
-"""The Areas page as a person sees it, in Chromium: two maps of regions, what they say, clicks that add regions up, and the strip."""
+"""The Areas page as a person sees it, in Chromium: two maps of regions, what they say, clicks that add regions up, and the rail."""
+
+import re
 
 import pytest
 
@@ -12,7 +14,8 @@ def told(page, name):
     return page.locator(".canvas").get_attribute(f"data-{name}")
 
 
-def until_drawn(page):
+def until_drawn(page, figure):
+    page.get_by_text(f"A region ({figure}").first.wait_for()
     live_map(page)
     until(lambda: min(pane_colours(page)) > 20, "both maps")
     assert told(page, "error") is None
@@ -21,20 +24,19 @@ def until_drawn(page):
 def test_teach_shows_false_positives_and_another_level_by_choice(chromium, address, tmp_path):
     with visit(chromium, address, "", scheme="light", tmp_path=tmp_path) as (page, _):
         page.get_by_role("link", name="Areas", exact=True).click()
-        until_drawn(page)
+        until_drawn(page, "block")
         assert page.locator(".canvas .head .title").all_inner_texts() == ["True visits", "Released visits"]
         page.get_by_role("combobox", name="Right map").click()
         page.get_by_role("option", name="False positives", exact=True).click()
         page.get_by_text("empty, released as occupied:").first.wait_for()
-        page.get_by_role("radio", name="Level tract", exact=True).click()
-        open_drawer(page, "Numbers")
-        page.get_by_test_id("stMetric").filter(has_text="Error of a region, tract").wait_for()
+        page.get_by_role("radio", name=re.compile("^tract")).click()
+        page.get_by_text("A region (tract) is off by").wait_for()
         until(lambda: "level=2" in page.evaluate("location.href"), "the level in the address")
 
 
 def test_a_click_on_a_county_asks_for_it_and_both_maps_say_the_same(chromium, address, tmp_path):
     with visit(chromium, address, "areas?sample=us_residents&epsilon=0.01", scheme="dark", tmp_path=tmp_path) as (page, _):
-        until_drawn(page)
+        until_drawn(page, "county")
         assert background(page) < 200
         click_pane(page, 0, -20, 20)
         page.get_by_role("heading", name="Ask", exact=True).wait_for()
@@ -53,7 +55,7 @@ def test_the_points_page_leads_to_points_in_regions_and_curate_makes_a_bundle_th
     with visit(chromium, address, "points", scheme="light", tmp_path=tmp_path) as (page, _):
         open_drawer(page, "Data")
         page.get_by_role("button", name="Points in regions").click()
-        until_drawn(page)
+        until_drawn(page, "block")
         page.get_by_role("radio", name="Curate").click()
         page.get_by_text("Expected error: ±").first.wait_for()
         for label, text in (("Name of the dataset", "Visits"), ("Cap, ε", "5")):
@@ -69,7 +71,7 @@ def test_the_points_page_leads_to_points_in_regions_and_curate_makes_a_bundle_th
 def test_hexagons_are_drawn_by_their_indexes_and_say_what_they_are_on_both_maps(chromium, address, tmp_path):
     pytest.importorskip("h3")
     with visit(chromium, address, "areas?sample=la_hexagons&epsilon=1", scheme="light", tmp_path=tmp_path) as (page, _):
-        until_drawn(page)
+        until_drawn(page, "resolution")
         click_pane(page, 0, 0, 0)
         page.get_by_role("heading", name="Ask", exact=True).wait_for()
         left, right = told(page, "hover").split(" | ")

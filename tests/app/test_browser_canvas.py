@@ -150,15 +150,15 @@ def test_on_a_phone_each_legend_stands_on_its_own_map(at):
         assert all(head["width"] == pytest.approx(whole["width"], abs=2) for head in heads)
 
 
-def test_for_a_projector_the_maps_and_the_strip_are_larger(at):
+def test_for_a_projector_the_sentence_and_epsilon_are_in_view_and_the_rail_is_larger(at):
     with at() as page:
         page.set_viewport_size({"width": 1280, "height": 720})
-        level = page.locator(".level").first
-        before, map_before = height(level), live_map(page).bounding_box()
+        level = page.locator(".chip").first
+        before = height(level)
         page.get_by_role("button", name="Present", exact=True).click()
-        until(lambda: height(level) > 1.3 * before, "larger type in the strip")
-        until(lambda: live_map(page).bounding_box()["width"] == 1280, "maps over all of the width")
-        assert height(live_map(page)) >= map_before["height"]
+        until(lambda: height(level) > 1.3 * before, "larger type in the rail")
+        for seen in (page.get_by_text("km square is off by"), page.get_by_role("slider", name="Budget ε", exact=True)):
+            until(lambda seen=seen: (box := seen.bounding_box()) and box["y"] + box["height"] < 720, "sentence and ε")
         page.get_by_role("button", name="Back to the controls").click()
         until(lambda: height(level) == pytest.approx(before, abs=1), "the usual type")
 
@@ -298,9 +298,9 @@ def test_level_budget_error_and_false_positives_are_seen_without_scrolling(chrom
     with visit(chromium, address, name, scheme="light", tmp_path=tmp_path) as (page, _):
         page.set_viewport_size({"width": 1400, "height": 900})
         until_drawn(page)
-        strip = page.locator(".strip")
-        strip.wait_for()
-        until(lambda: (box := strip.bounding_box()) and box["y"] + box["height"] < 900, "all of the strip")
+        rail = page.locator(".rail")
+        rail.wait_for()
+        until(lambda: (box := rail.bounding_box()) and box["y"] + box["height"] < 900, "all of the rail")
         row = page.locator(".st-key-first-row")
         until(lambda: (box := row.bounding_box()) and box["height"] < 50, "the controls of the maps in one row")
         open_drawer(page, "Numbers")
@@ -332,6 +332,7 @@ def check_still(page):
     still = page.locator("img.dpviz-still")
     still.wait_for()
     until(lambda: map_colours(page, "img.dpviz-still") > 50, "both maps in the picture")
+    page.get_by_text("km square is off by").wait_for()
     assert page.locator(".canvas").count() == 0
     before = still.get_attribute("src")
     page.get_by_role("button", name="Again", exact=True).click()

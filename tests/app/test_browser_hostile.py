@@ -59,9 +59,9 @@ def test_a_hostile_regions_file_is_drawn_and_sends_no_request_elsewhere(chromium
         page.get_by_text("These data are already public").click()
         live_map(page)
         until(lambda: min(pane_colours(page)) > 20, "regions and arcs on both maps")
-        for stage in (2, 4):
+        for chip in (0, 1):
             before = page.locator(".canvas").get_attribute("data-shown")
-            page.locator(".level").nth(stage).click()
+            page.locator(".chip").nth(chip).click()
             until(lambda before=before: page.locator(".canvas").get_attribute("data-shown") != before, "the maps of the level")
         open_drawer(page, "Numbers")
         for tab in ("Errors by level", "Consistency", "Receipt", "Table", "Matrix"):

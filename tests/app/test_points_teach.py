@@ -9,17 +9,17 @@ import pytest
 import shapely
 from streamlit.testing.v1 import AppTest
 
-from dpviz.amounts import format_decimal
 from dpviz.app.components import mechanism_controls
 from dpviz.app.components.panes import FAILED
 from dpviz.app.jobs.live import LiveRuns
 from dpviz.app.modes import live_runs
-from dpviz.app.pages.points import strip
+from dpviz.app.pages.points.levels import make_levels
 from dpviz.app.pages.points.page import PAGE
 from dpviz.app.session.release import Releases
 from dpviz.mechanisms import Identity
 from dpviz.release.intervals import ASSUMED, NONE_TO_ALL
 from tests.app.parts import changed_page
+from tests.app.rails import rail_of
 from tests.app.seen import captions, drawn, errors, fine, good, infos, keys, labelled, scene, scenes
 from tests.app.start import CURATE, SMALL, pages, points_app, query_of, uploaded
 from tests.app.walk import open_drawer, open_tab, public
@@ -214,63 +214,46 @@ def test_another_way_to_count_the_same_file_is_another_run():
 
 
 def test_a_split_can_be_dragged_where_there_is_one(monkeypatch):
-    seen = {}
-    monkeypatch.setattr("dpviz.app.modes.strip.strip", lambda levels, parts, **options: seen.update(options, parts=parts))
+    rail = rail_of(monkeypatch)
     points_app(SMALL | {"mechanism": "identity", "settings": "{}"})
-    assert (len(seen["parts"]), seen["on_shares"], seen["whole"]) == (1, None, Identity.whole_budget)
-    points_app()
-    assert (len(seen["parts"]), seen["whole"]) == (5, "")
+    assert (len(rail.parts), rail.calls.on_shares, rail.options["whole"]) == (1, None, Identity.whole_budget)
+    app = points_app()
+    assert (len(rail.parts), rail.options["whole"]) == (5, "")
+    rail.send(app, "moved", [0.2, 0.2, 0.2, 0.2, 0.2])
+    assert [part.share for part in rail.parts] == pytest.approx([0.2] * 5)
 
 
 def test_the_split_of_the_path_budget_tree_can_be_dragged_until_the_resolution_changes(monkeypatch):
-    seen = {}
-    monkeypatch.setattr("dpviz.app.modes.strip.strip", lambda levels, parts, **options: seen.update(options, parts=parts))
+    rail = rail_of(monkeypatch)
     app = points_app(SMALL | {"mechanism": "path_tree", "settings": "{}"})
-    assert [part.level for part in seen["parts"]] == [1, 2, 3, 4, 5, 6]
-    assert sum(part.share for part in seen["parts"]) == pytest.approx(1)
-    assert all(error > 0 for error in seen["on_drag"]([0.5, 0.1, 0.1, 0.1, 0.1, 0.1]))
+    assert [part.level for part in rail.parts] == [1, 2, 3, 4, 5, 6]
+    assert sum(part.share for part in rail.parts) == pytest.approx(1)
+    assert all(error > 0 for error in rail.calls.on_drag([0.5, 0.1, 0.1, 0.1, 0.1, 0.1]))
     app.session_state["config"] = changed_page(
         app.session_state["config"], settings={"split": "custom", "weights": (5.0, 1.0, 1.0, 1.0, 1.0, 1.0), "tau": 2.0}
     )
     fine(app.run())
-    assert [part.share for part in seen["parts"]] == pytest.approx([0.5, 0.1, 0.1, 0.1, 0.1, 0.1])
+    assert [part.share for part in rail.parts] == pytest.approx([0.5, 0.1, 0.1, 0.1, 0.1, 0.1])
     fine(open_drawer(app, "Data").select_slider(key="order").set_value(7).run())
-    assert (len(seen["parts"]), app.session_state["config"].draft.run.settings) == (7, {"tau": 2.0})
+    assert (len(rail.parts), app.session_state["config"].draft.run.settings) == (7, {"tau": 2.0})
 
 
-def test_no_column_of_the_strip_comes_or_goes_with_the_budget():
-    app, columns = points_app(SMALL | {"mechanism": "path_tree", "settings": "{}"}), []
-    for epsilon in ("0.01", "20"):
-        what = drawn(type_epsilon(app, epsilon))
-        columns.append(strip.make_levels(what, None))
-    few, many = columns
+def test_no_level_of_the_rail_comes_or_goes_with_the_budget():
+    app = points_app(SMALL | {"mechanism": "path_tree", "settings": "{}"})
+    few, many = (make_levels(drawn(type_epsilon(app, epsilon))) for epsilon in ("0.01", "20"))
     assert [level.name for level in few] == [level.name for level in many]
     assert sum(level.finer for level in few) > sum(level.finer for level in many)
-    assert all(level.wrong <= level.base and level.expected > 0 for level in few)
+    assert all(level.worth.wrong <= level.worth.base and level.worth.error > 0 for level in few)
 
 
-def test_the_map_of_false_positives_counts_the_squares_that_the_strip_counts():
-    app = choose(choose(points_app(), "pane left", "False positives"), "pane shown", "False positives")
-    what = drawn(app)
-    level = strip.make_levels(what, None)[strip.zoom_like(what.release, what.release.height)]
+def test_the_map_of_false_positives_counts_the_squares_of_the_sentence(monkeypatch):
+    rail = rail_of(monkeypatch)
+    app = choose(points_app(), "pane left", "False positives")
+    rail.send(app, "false", value=True)
+    worth = rail.shown().worth
     for pane in scene(app)[0]["panes"]:
-        assert pane["legend"]["marks"][0][1] == f"empty, released as occupied: {level.wrong:,} of {level.base:,}"
+        assert pane["legend"]["marks"][0][1] == f"empty, released as occupied: {worth.wrong:,} of {worth.base:,}"
         assert pane["cells"] == "squares"
-
-
-def test_false_positives_and_errors_have_one_definition_in_the_strip_and_the_key_figures():
-    app = open_drawer(points_app(), "Numbers")
-    what = drawn(app)
-    level = strip.make_levels(what, None)[strip.zoom_like(what.release, what.release.height)]
-    figure = next(metric for metric in app.metric if metric.label.startswith("False positives"))
-    assert figure.label == f"False positives, of {level.base:,} empty squares"
-    assert figure.value == f"{100 * level.wrong / level.base:.3g} %"
-    error = next(metric for metric in app.metric if metric.label.startswith("Error of a square"))
-    assert error.value == f"{format_decimal(100 * level.measured / level.mean, 2)} %"
-    in_records = app.session_state["config"]
-    app.session_state["config"] = changed_page(in_records, relative=False)
-    error = next(metric for metric in fine(app.run()).metric if metric.label.startswith("Error of a square"))
-    assert error.value == f"± {format_decimal(level.measured, 2)}"
 
 
 def test_the_answer_to_a_box_stands_under_the_maps_while_its_tab_is_open():
@@ -317,12 +300,6 @@ def test_the_button_of_the_scale_is_always_there_and_works_for_maps_of_errors():
     assert app.button(key="fit scale").disabled
     choose(app, "pane left", "Error")
     assert not app.button(key="fit scale").disabled
-
-
-def test_the_verdict_and_the_strip_say_of_which_map_they_are():
-    app = choose(points_app(), "pane left", "Second run")
-    assert "Budget and error of the right map: Quadtree, ε 0.5, run 1." in " ".join(each.value for each in app.html)
-    assert any("Right map: <b>Level" in each.value for each in app.html)
 
 
 @pytest.mark.slow

@@ -14,7 +14,6 @@ from dpviz.app.session.release import Releases
 from dpviz.app.state.kinds import PageKind
 from dpviz.app.state.readers import number_reader
 from dpviz.publishing.config import DataPart
-from dpviz.release.verdict import verdict
 from tests.mechanisms.roads import ROADS, SAMPLE, SAMPLES
 
 KIND = PageKind(
@@ -50,7 +49,6 @@ PAGE = FamilyPage(
     idle=lambda shown: (stamp_maps(shown), None),
     teach=lambda shown: TeachParts(
         kinds=KIND.shown,
-        verdict=verdict(shown.first.release),
         without_map=lambda: show_counts(shown.first.release),
         figures=lambda: None,
     ),

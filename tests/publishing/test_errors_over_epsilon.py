@@ -9,7 +9,7 @@ import dpviz as dv
 from dpviz.errors import SettingError
 from dpviz.evaluation.metrics import presence_errors
 from dpviz.publishing import errors_over_epsilon as module
-from dpviz.publishing.errors_over_epsilon import ErrorsOverEpsilon, errors_over_epsilon
+from dpviz.publishing.errors_over_epsilon import ErrorsOverEpsilon, errors_over_epsilon, levels_over_epsilon
 from dpviz.publishing.guessed_records import PublicGuess, count_no_records, guess_records
 from dpviz.publishing.public_guess import TOWNS
 
@@ -56,6 +56,28 @@ def test_at_the_epsilon_of_a_run_errors_are_those_of_other_runs_and_they_fall_wi
     assert found.false_share_at(OF_A_RUN) == pytest.approx(false, abs=0.1)
     assert (np.diff(found.error) < 0).all()
     assert ((found.false_share >= 0) & (found.false_share <= 1)).all()
+
+
+@pytest.mark.parametrize("name", ["quadtree", "top_down", "region_tree"])
+def test_all_levels_at_once_have_the_errors_of_one_level_alone(name):
+    mechanism, data, level = CASES[name]
+    levels = levels_over_epsilon(mechanism, data, epsilons=STEPS)
+    alone = errors_over_epsilon(*CASES[name], public=True, epsilons=STEPS)
+    assert list(levels) == list(range(len(levels)))
+    assert levels[level].error == pytest.approx(alone.error, rel=0.05)
+    assert levels[level].false_share == pytest.approx(alone.false_share, abs=0.1)
+
+
+def test_a_measured_run_stands_in_place_of_what_is_expected_at_its_epsilon_alone():
+    known = ErrorsOverEpsilon(epsilon=np.array([0.1, 1.0]), error=np.array([0.4, 0.04]), false_share=np.array([0.5, 0.1]))
+    joined = known.joined_to(1.0, 0.05, np.nan)
+    assert joined.epsilon.tolist() == [0.1, 1.0]
+    assert joined.error.tolist() == [0.4, 0.05]
+    assert joined.false_share.tolist() == [0.5, 0.1]
+    assert known.joined_to(0.01, 3.0, 0.6).error.tolist() == [3.0, 0.4, 0.04]
+    assert known.joined_to(0.5, np.nan, 0.6) is known
+    unknown = known.joined_to(0.01, 3.0, np.nan)
+    assert np.isnan(unknown.false_share[0])
 
 
 def test_the_same_question_has_the_same_answer_and_another_seed_another_one():

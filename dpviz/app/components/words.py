@@ -19,7 +19,7 @@ from dpviz.privacy.receipt import Receipt
 from dpviz.release.base import NoisyRelease
 from dpviz.release.tables import escape_texts
 from dpviz.release.verdict import verdict
-from dpviz.view.escape import html, markdown
+from dpviz.view.escape import markdown
 
 AT_ONCE = "The 95 % intervals hold for all {numbers:,} numbers of the release at once, and so also for the largest ones, which stand first."
 NO_INTERVALS = "This method states no noise: it has neither standard deviations nor intervals. That is not an error of 0."
@@ -185,17 +185,6 @@ def verdict_row(release: NoisyRelease, title: str = "") -> None:
         return
     result = verdict(release)
     show_verdict(result.headline, result.detail, result.rule, title)
-
-
-def show_headline(headline: str, title: str = "") -> None:
-    """Show the first sentences of a verdict in a row of their own, before the numbers on which they rest."""
-    name = f"{html(title)}: " if title else ""
-    st.html(f'<div class="dpviz-headline">{name}<b>{html(headline)}</b></div>')
-
-
-def show_detail(detail: str, rule: str) -> None:
-    """Show the other sentences of a verdict, with its rule behind a question mark."""
-    st.markdown(markdown(detail), help=markdown(rule))
 
 
 def show_verdict(headline: str, detail: str, rule: str, title: str = "") -> None:

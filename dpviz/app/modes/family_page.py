@@ -12,12 +12,11 @@ from dpviz.app.cards.cards import Cards
 from dpviz.app.cards.expected_errors import Expected, Levels
 from dpviz.app.components.panes import Chosen
 from dpviz.app.modes.live_runs import TeachRuns
+from dpviz.app.modes.rail import RailParts
 from dpviz.app.modes.second_run import ShownRun
-from dpviz.app.modes.strip import StripParts
 from dpviz.app.session.page_state import FamilyState
 from dpviz.app.session.release import Releases
 from dpviz.publishing.private_data import PrivateData
-from dpviz.release.verdict import Verdict
 from dpviz.view.basemap import Bounds
 from dpviz.view.canvas import Scene
 
@@ -35,9 +34,7 @@ class TeachParts:
 
     Attributes:
         kinds: what the right map may show; the left one may show a second run as well.
-        verdict: on the run of the right map; None if it has none.
-        lead: what stands before its headline.
-        detail: what stands under the strip, where the page is not for a projector; it is the whole text without a verdict.
+        lead: what is to be known of the run of the right map before its numbers.
         choose: asks what else the maps show, in the drawer *Map*.
         scene: both maps, made by `make_scene`; None where the data have no place on a map.
         on_earth: whether the maps lie somewhere; a plain plane has no streets.
@@ -46,16 +43,14 @@ class TeachParts:
         take_box: takes a box that was dragged, likewise.
         without_map: shows what stands in place of the maps where there is no scene.
         contrasts: says what is to be known of runs that are contrasts.
-        strip: level, budget and error under the maps; None without it.
-        notes: shows what else stands under the strip.
+        rail: ε, levels and what they are worth, under the maps; None without it.
+        notes: shows what else stands under the rail.
         ask: shows the answers to questions, in the drawer *Ask*.
         figures: shows the key figures and the tabs, in the drawer *Numbers*.
     """
 
     kinds: Sequence[str]
-    verdict: Verdict | None
     lead: str = ""
-    detail: str = ""
     choose: Callable[[], object] = _nothing
     scene: Scene | None = None
     on_earth: bool = True
@@ -64,7 +59,7 @@ class TeachParts:
     take_box: Callable[[Bounds], bool] = lambda _: False
     without_map: Callable[[], object] = _nothing
     contrasts: Callable[[], object] = _nothing
-    strip: StripParts | None = None
+    rail: RailParts | None = None
     notes: Callable[[], object] = _nothing
     ask: Callable[[], object] = _nothing
     figures: Callable[[], object]

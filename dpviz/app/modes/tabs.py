@@ -13,7 +13,6 @@ from dpviz.app.state.values import CURATE
 from dpviz.view.escape import markdown
 
 MOST_ROWS = 5000  # of a table
-MOST_PERCENT = 999  # a larger error says only that noise is all there is, as in the strip
 
 
 def show_open_tab(titles: Sequence[str], key: str, shows: Sequence[Callable[[], object]]) -> None:

@@ -15,13 +15,13 @@ from dpviz.app.components.code import show_release_code
 from dpviz.app.components.drawers import ASK, MAP, NUMBERS, opened_drawer, show_drawer_icons
 from dpviz.app.components.panes import Chosen, load_deck, panes
 from dpviz.app.components.streets import streets_switch, streets_wanted
-from dpviz.app.components.words import budget_text, show_detail, show_headline
+from dpviz.app.components.words import budget_text
 from dpviz.app.modes.family_page import FamilyPage, Pages, TeachParts
 from dpviz.app.modes.header import describe_unprotected, not_private_stamp, teach_row
 from dpviz.app.modes.page_changes import note_change, rerun_if_changed
+from dpviz.app.modes.rail import show_rail
 from dpviz.app.modes.second_run import LEFT_RUN, RIGHT_RUN, ShownRun, choose_pane, list_code
 from dpviz.app.modes.sidebar import teach_controls
-from dpviz.app.modes.strip import show_strip
 from dpviz.app.server.class_link import offer_class_link
 from dpviz.app.session.camera import keep_camera, keep_swipe, open_scene
 from dpviz.app.session.ledger import record_public_look
@@ -41,7 +41,7 @@ _STYLE = f"<style>{Path(__file__).with_suffix('.css').read_text('utf-8')}</style
 
 
 def show_teach(page: FamilyPage, others: Pages) -> None:
-    """Show the first row, the drawers, and beside them the maps and the strip, for public data.
+    """Show the first row, the drawers, and beside them the maps and the rail, for public data.
 
     Args:
         page: the page.
@@ -87,11 +87,10 @@ def _follow(page: FamilyPage, data: PageData[Any], drawer: DeltaGenerator, *, fi
 
 
 def _show_result(page: FamilyPage, shown: ShownRun, places: tuple[DeltaGenerator, DeltaGenerator, DeltaGenerator]) -> None:
-    """Show the maps above the row of the status, verdict and strip below it, and the drawers that are about the runs."""
+    """Show maps and rail above the row of the status, notes below it, and the drawers that are about the runs."""
     drawer, above, below = places
     first, parts, view = shown.first, page.teach(shown), page.state.view
-    verdict, scene = parts.verdict, None if parts.scene is None else _finish_scene(page, parts.scene, first.data)
-    whose = RIGHT_RUN if page.state.page.shows_second else ""
+    scene = None if parts.scene is None else _finish_scene(page, parts.scene, first.data)
     with above:
         with st.container():  # always there: if what follows changed its place, the browser would build the maps anew
             if not first.release.receipt.private:
@@ -102,19 +101,14 @@ def _show_result(page: FamilyPage, shown: ShownRun, places: tuple[DeltaGenerator
             parts.without_map()
         else:
             _show_canvas(page.state, scene, first.data.counts.frame, parts)
-    with below:
-        if verdict is not None:
-            show_headline(f"{parts.lead} {verdict.headline}".strip(), whose)
-        parts.contrasts()
-        run = describe_run(first)
-        if parts.strip is not None:
+        if parts.rail is not None:
             with st.container(key="rail"):
-                show_strip(page.state, shown, parts.strip, f"Budget and error of {f'the right map: {run}' if whose else run}.")
+                show_rail(page.state, shown, parts.rail, waits=page.runs.of_session().running is not None)
+    with below:
+        if parts.lead:
+            st.markdown(markdown(parts.lead))
+        parts.contrasts()
         if not view.present:
-            if verdict is not None:
-                show_detail(parts.detail, verdict.rule)
-            elif parts.detail:
-                st.markdown(markdown(parts.detail))
             parts.notes()
             st.caption(f"Public data, seeded noise, truth beside the release: nothing here is private. {_say_protected(page)}")
     with drawer:

@@ -15,11 +15,11 @@ from pandas.io.formats.style import Styler
 from dpviz.amounts import MISSING, format_decimal
 from dpviz.app.components.panes import Chosen
 from dpviz.app.components.words import CHOSEN_BEFOREHAND, budget_words, receipt_table, show_chart, show_noise, show_table
-from dpviz.app.modes.tabs import MOST_PERCENT, MOST_ROWS, end_receipt, show_beside, show_open_tab
+from dpviz.app.modes.tabs import MOST_ROWS, end_receipt, show_beside, show_open_tab
 from dpviz.app.pages.areas.level import asked_regions, shown_level, shown_rate, toggle_asked
 from dpviz.app.pages.areas.state import AREAS, AreasDrawn
 from dpviz.app.session.widgets import carry_out, widget_for
-from dpviz.app.state.values import MOST_ASKED, TEACH
+from dpviz.app.state.values import CURATE, MOST_ASKED, TEACH
 from dpviz.evaluation.area_metrics import AreaEvaluation
 from dpviz.release.area_fitness import fitness
 from dpviz.release.area_release import AreaRelease
@@ -32,54 +32,42 @@ from dpviz.view.escape import markdown
 from dpviz.view.trips_charts import receipt_by_stage
 
 ASK_TAB = "Regions to ask"
-TAB_TITLES = ("Accuracy by level", "Worst regions", ASK_TAB, "Receipt", "Table")
+TAB_TITLES = ("Worst regions", ASK_TAB, "Receipt", "Table")
+ACCURACY_TAB = "Accuracy by level"  # of Curate: in Teach the rail says it
 MOST_WORST = 15
 NO_PLACES = "These regions have neither outlines nor coordinates: the tab *Table* has their counts."
 
 
-def _show_key_figures(what: AreasDrawn, evaluation: AreaEvaluation | None, level: int) -> None:
-    """Show four numbers that sum a run up at the level shown; without `evaluation` only public ones."""
+def _show_key_figures(what: AreasDrawn, level: int) -> None:
+    """Show what the rail does not say of a run at the level shown; in Curate, which has no rail, the total and the budget, too."""
     known, columns = fitness(what.release).to_dict("records")[level], st.columns(4)
     name = markdown(known["name"])
     narrow_help = "Share of the regions of this level whose 95 % interval is narrower than half of the released count."
-    columns[3].metric("Narrow intervals", f"{known['narrow']:.3g} %", help=narrow_help)
+    columns[1].metric("Narrow intervals", f"{known['narrow']:.3g} %", help=narrow_help)
     show_noise(columns[0], float(np.median(what.release.stddev(level))), f"of a region, {name}, in {what.data.unit}")
-    if evaluation is None:
+    if what.draft.mode == CURATE:
         total, spread = float(what.release.count[0]), float(what.release.node_stddev[0])
-        columns[1].metric(
+        columns[2].metric(
             "Released total", f"{total:,.0f} ± {spread:,.0f}", help="Estimate and standard deviation of all regions together."
         )
-        columns[2].metric("Budget of this draw", budget_words(what.release.receipt.total), help="See the Receipt tab.")
-        return
-    row = evaluation.by_level.to_dict("records")[level]
-    mean = verdict(what.release).levels[level].mean
-    error_help = f"Root mean square error of the {row['regions']:,} regions of this level"
-    if AREAS.view.relative and mean > 0:
-        percent = 100 * row["rmse"] / mean
-        shown = f"> {MOST_PERCENT} %" if percent > MOST_PERCENT else f"{format_decimal(percent, 2)} %"
-        columns[1].metric(f"Error of a region, {name}", shown, help=f"{error_help}, in percent of their average released count.")
-    else:
-        columns[1].metric(f"Error of a region, {name}", f"± {format_decimal(row['rmse'], 2)}", help=f"{error_help}, in {what.data.unit}.")
-    empty, wrong = row["empty"], row["false_positives"]
-    if not empty:
-        columns[2].metric("False positives", "–", help="No region of this level is empty.")
-        return
-    text = f"{wrong:,} of {empty:,} empty regions are released as occupied, that is, as 0.5 or more."
-    columns[2].metric(f"False positives, of {empty:,} empty regions", f"{100 * wrong / empty:.3g} %", help=text)
+        columns[3].metric("Budget of this draw", budget_words(what.release.receipt.total), help="See the Receipt tab.")
 
 
 def show_figures(runs: list[AreasDrawn], evaluations: Sequence[AreaEvaluation | None], level: int) -> None:
     """Show the numbers that sum each run up at the level shown, and the tabs."""
-    for what, evaluation in zip(runs, evaluations, strict=True):
-        _show_key_figures(what, evaluation, level)
+    for what in runs:
+        _show_key_figures(what, level)
 
     def shows_beside(show: Callable[..., None]) -> Callable[[], None]:
         return lambda: show_beside(runs, evaluations, show, level)
 
     accuracy, worst, receipt, table = map(shows_beside, (_show_accuracy, _show_worst, _show_receipt, _show_table))
-    shows = dict(zip(TAB_TITLES, (accuracy, worst, lambda: show_sums(runs, evaluations, level), receipt, table), strict=True))
-    if runs[0].draft.mode == TEACH:
-        shows.pop(ASK_TAB)  # it has a drawer of its own
+    shows = dict(
+        zip((ACCURACY_TAB, *TAB_TITLES), (accuracy, worst, lambda: show_sums(runs, evaluations, level), receipt, table), strict=True)
+    )
+    if runs[0].draft.mode == TEACH:  # the rail and a drawer have these
+        shows.pop(ACCURACY_TAB)
+        shows.pop(ASK_TAB)
     show_open_tab(list(shows), "areas tab", list(shows.values()))
 
 

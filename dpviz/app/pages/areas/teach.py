@@ -13,13 +13,13 @@ from dpviz.app.modes.family_page import TeachParts
 from dpviz.app.modes.second_run import ShownRun
 from dpviz.app.modes.teach import describe_run, draw_maps, keep_error_tops, make_scene
 from dpviz.app.pages.areas.level import asked_regions, choose_measure, make_settings, shown_level, shown_measure
+from dpviz.app.pages.areas.levels import make_rail
 from dpviz.app.pages.areas.state import AREAS, AreasDrawn
-from dpviz.app.pages.areas.strip import make_strip
 from dpviz.app.pages.areas.tabs import NO_PLACES, describe_sum, offer_no_regions, show_figures, show_sums, take_chosen
 from dpviz.app.state.values import MEASURES
 from dpviz.mechanisms import RegionTree
 from dpviz.publishing.dry_run import WantedError
-from dpviz.release.verdict import Verdict, verdict, with_false_positives
+from dpviz.release.verdict import verdict
 from dpviz.view.areas_canvas import areas_of, make_pane
 from dpviz.view.areas_drawing import (
     SHOWN_AREAS,
@@ -37,18 +37,13 @@ def describe_idle(shown: ShownRun) -> tuple[str, Callable[[], object] | None]:
     return f"{_stamp(shown.first)} {_describe_asked(shown.first)}", offer_no_regions if asked else None
 
 
-def verdict_of(what: AreasDrawn) -> Verdict:
-    """Return the verdict on a run, in the words of its data."""
-    found, table = replace(verdict(what.release), counted=what.data.unit), what.compared.by_level
-    return with_false_positives(found, table["empty"].tolist(), table["false_positives"].tolist())
-
-
 def make_teach(shown: ShownRun) -> TeachParts:
     """Return what the page shows of its runs."""
     first: AreasDrawn = shown.first
-    result, regions = verdict_of(first), first.data.counts.regions
+    regions = first.data.counts.regions
     level = shown_level(regions)
-    scene, drawings = (None, []) if first.data.on_map.shapes(level) is None else _make_scene(shown)
+    rail = make_rail(shown, level)
+    scene, drawings = (None, []) if first.data.on_map.shapes(level) is None else _make_scene(shown, rail.sentence)
 
     def wanted_of(what: AreasDrawn) -> tuple[WantedError, str]:
         row = what.compared.by_level.to_dict("records")[level]
@@ -56,26 +51,17 @@ def make_teach(shown: ShownRun) -> TeachParts:
 
     return TeachParts(
         kinds=SHOWN_AREAS,
-        verdict=result,
-        detail=f"{result.detail} {_describe_narrow(first, level)}".strip(),
         choose=lambda: choose_measure(first.data),
         scene=scene,
         drawings=drawings,
         take_chosen=partial(take_chosen, regions),
         without_map=lambda: st.caption(NO_PLACES),
         contrasts=lambda: show_contrasts(AREAS, shown, RegionTree(), wanted_of),
-        strip=make_strip(shown, level),
         ask=lambda: show_sums(shown.runs, [what.compared for what in shown.runs], level),
+        lead=replace(verdict(first.release), counted=first.data.unit).lacks,
+        rail=rail,
         figures=lambda: show_figures(shown.runs, [what.compared for what in shown.runs], level),
     )
-
-
-def _describe_narrow(what: AreasDrawn, level: int) -> str:
-    """Write for how many regions of a level the count is well known, which the noise on an average region does not say."""
-    if not what.release.states_noise:
-        return ""
-    row = what.compared.by_level.to_dict("records")[level]
-    return f"Of its regions, {row['narrow']:.3g} % have an interval narrower than half their count."
 
 
 def _stamp(what: AreasDrawn) -> str:
@@ -102,7 +88,7 @@ def _make_pane(drawing: AreasDrawing, what: AreasDrawn, run: str) -> Pane:
     return make_pane(drawing, areas=run, about=describe_run(what), chosen=asked_regions(what.data.counts.regions))
 
 
-def _make_scene(shown: ShownRun) -> tuple[Scene, list[AreasDrawing]]:
+def _make_scene(shown: ShownRun, caption: str) -> tuple[Scene, list[AreasDrawing]]:
     """Return both maps, with all regions in view, and what is drawn on each."""
     first, view = shown.first, _choose_view(shown.first)
 
@@ -115,7 +101,7 @@ def _make_scene(shown: ShownRun) -> tuple[Scene, list[AreasDrawing]]:
         f". {maps[1].drawing.description}",
         bounds=first.data.on_map.bounds,
         areas={each.run: areas_of(each.drawing) for each in maps},
-        caption=verdict_of(first).headline,
+        caption=caption,
         stamp=_stamp(first),
     )
     return on_land(scene), [each.drawing for each in maps]

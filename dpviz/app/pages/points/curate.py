@@ -11,8 +11,8 @@ from dpviz.app.cards.expected_errors import Expected, Levels
 from dpviz.app.components.panes import Chosen, panes
 from dpviz.app.modes.curate import choose_map, show_map_to_drag
 from dpviz.app.pages.points.data import Declared
+from dpviz.app.pages.points.levels import size_of_squares, zooms_of
 from dpviz.app.pages.points.state import POINTS, Drawn
-from dpviz.app.pages.points.strip import size_of_squares, zooms_of
 from dpviz.app.pages.points.tabs import ask_in_box, ask_in_cell, keep_box, key_figures, shows_box, tabs
 from dpviz.app.pages.points.where import take_box
 from dpviz.app.session.widgets import is_dark
@@ -82,7 +82,7 @@ def show_release(what: Drawn, truths: Sequence[Evaluation | None]) -> None:
             on_chosen=ask_for_cell,
         )
     with st.container(key="figures"):
-        key_figures(what, evaluation, level)
+        key_figures(what, level)
         tabs(what, evaluation, level)
 
 

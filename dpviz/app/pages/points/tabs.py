@@ -12,7 +12,6 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dpviz.amounts import format_decimal
 from dpviz.app.components.drawers import ASK
 from dpviz.app.components.fields import Field, in_range
 from dpviz.app.components.panes import Chosen
@@ -27,11 +26,10 @@ from dpviz.app.components.words import (
     show_noise,
     show_table,
 )
-from dpviz.app.modes.tabs import MOST_PERCENT, MOST_ROWS, end_receipt, show_open_tab
+from dpviz.app.modes.tabs import MOST_ROWS, end_receipt, show_open_tab
 from dpviz.app.pages.points.state import POINTS, Drawn
-from dpviz.app.pages.points.strip import shown_zoom
 from dpviz.app.session.widgets import carry_out
-from dpviz.app.state.values import FARTHEST, TEACH
+from dpviz.app.state.values import CURATE, FARTHEST, TEACH
 from dpviz.evaluation.metrics import PRESENT, Evaluation, error_by_size, true_answers
 from dpviz.evaluation.split_objective import objective_curve
 from dpviz.families import POINT_FAMILY
@@ -50,7 +48,9 @@ from dpviz.view.study_charts import objective_chart
 QUERY_TAB = "Range query"
 _BOX_STAYS = "query box stays"
 """What the page says of the interval of a box that cuts partitions, where too little is learned to assume how records lie inside."""
-NAMES = ("Accuracy by zoom", "By size", QUERY_TAB, "Receipt", "Table")
+SIZE_TAB = "By size"
+NAMES = (SIZE_TAB, QUERY_TAB, "Receipt", "Table")
+ACCURACY_TAB = "Accuracy by zoom"  # of Curate: in Teach the rail says it
 _CUT_PARTITIONS = {
     "uniform": "count by the share of their area",
     "interpolated": "lean towards fuller neighbours",
@@ -77,52 +77,25 @@ def tabs(what: Drawn, evaluation: Evaluation | None, level: int) -> None:
         partial(_receipt, what),
         partial(_table, what, level),
     ]
-    named = dict(zip(NAMES, shows, strict=True)) | ({} if draw_extra is None else {extra: partial(draw_extra, what)})
-    if what.draft.mode == TEACH:
-        named.pop(QUERY_TAB)  # it has a drawer of its own
+    named = dict(zip((ACCURACY_TAB, *NAMES), shows, strict=True)) | ({} if draw_extra is None else {extra: partial(draw_extra, what)})
+    if what.draft.mode == TEACH:  # the rail and a drawer have these
+        named.pop(ACCURACY_TAB)
+        named.pop(QUERY_TAB)
     show_open_tab(list(named), "tab", list(named.values()))
 
 
-def key_figures(what: Drawn, evaluation: Evaluation | None, level: int) -> None:
-    """Show four numbers that sum the release up at the level shown."""
+def key_figures(what: Drawn, level: int) -> None:
+    """Show what the rail does not say of the release at the level shown; in Curate, which has no rail, the total and the budget, too."""
     release, nodes = what.release, what.release.open_nodes(level)
     columns = st.columns(4)
     shown_help = f"At the zoom level of the map; at the finest level the release has {len(release.tree.leaves):,}."
     columns[0].metric("Partitions shown", f"{len(nodes):,}", help=shown_help)
     show_noise(columns[1], float(np.median(release.node_stddev[nodes])), f"of a shown partition, in {what.data.unit}")
-    if evaluation is None:
+    if what.draft.mode == CURATE:
         total, spread = release.count[0], release.node_stddev[0]
         columns[2].metric("Released total", f"{total:,.0f} ± {spread:,.0f}", help="Estimate and standard deviation of the whole domain.")
         spent = budget_words(release.receipt.spent) if release.receipt.private else "NOT PRIVATE"
         columns[3].metric("Budget of this draw", spent, help="See the Receipt tab.")
-        return
-    zoom = shown_zoom(release, level)
-    _error_of_squares(columns[2], what, evaluation, zoom)
-    _false_positives(columns[3], evaluation, zoom)
-
-
-def _error_of_squares(column: DeltaGenerator, what: Drawn, evaluation: Evaluation, zoom: int) -> None:
-    """Show the error of the squares of a zoom level, as the strip does."""
-    error, total = float(evaluation.by_zoom["rmse"][zoom]), float(what.release.count[0])
-    squares = int(evaluation.by_zoom["blocks"][zoom])
-    text = f"Root mean square error of the {squares:,} equal squares of zoom level {zoom:d}"
-    if POINTS.view.relative and total > 0:
-        percent = 100 * error * squares / total
-        shown = f"> {MOST_PERCENT} %" if percent > MOST_PERCENT else f"{format_decimal(percent, 2)} %"
-        column.metric(f"Error of a square, level {zoom:d}", shown, help=f"{text}, in percent of their average released count.")
-    else:
-        column.metric(f"Error of a square, level {zoom:d}", f"± {format_decimal(error, 2)}", help=f"{text}, in {what.data.unit}.")
-
-
-def _false_positives(column: DeltaGenerator, evaluation: Evaluation, zoom: int) -> None:
-    """Show how many of the empty squares of a zoom level are released as occupied, as the strip does."""
-    row = evaluation.by_zoom.to_dict("records")[zoom]
-    empty, wrong = row["empty"], row["false_positives"]
-    if not empty:
-        column.metric("False positives", "–", help=f"No square of zoom level {zoom:d} is empty.")
-        return
-    text = f"{wrong:,} of {empty:,} empty squares of zoom level {zoom:d} are released as occupied, that is, as {PRESENT} or more."
-    column.metric(f"False positives, of {empty:,} empty squares", f"{100 * wrong / empty:.3g} %", help=text)
 
 
 def _accuracy(what: Drawn, evaluation: Evaluation | None) -> None:

@@ -11,9 +11,9 @@ from dpviz.app.modes.contrasts import show_contrasts
 from dpviz.app.modes.family_page import TeachParts
 from dpviz.app.modes.second_run import ShownRun
 from dpviz.app.modes.teach import describe_run, keep_error_tops, make_scene, name_second, stamp_maps
+from dpviz.app.pages.points.levels import EASY_ZOOM, describe_person, make_rail, shown_zoom
 from dpviz.app.pages.points.scales import public_density_top
 from dpviz.app.pages.points.state import POINTS, Data, Drawn
-from dpviz.app.pages.points.strip import EASY_ZOOM, describe_person, make_strip, shown_zoom, verdict_of
 from dpviz.app.pages.points.tabs import (
     ask_in_box,
     ask_in_cell,
@@ -58,13 +58,14 @@ def describe_idle(shown: ShownRun) -> tuple[str, Callable[[], object] | None]:
 def make_teach(shown: ShownRun) -> TeachParts:
     """Return what the page shows of its runs."""
     first: Drawn = shown.first
-    verdict, domain = verdict_of(first), first.data.counts.domain
+    domain = first.data.counts.domain
     chosen = POINTS.view.level  # else a level whose partitions can be told apart, the same whatever the budget
     level = level_like(first.release, EASY_ZOOM) if chosen is None else min(chosen, first.release.height)
-    scene, on_maps = _make_scene(shown, _make_views(shown, level))
+    rail = make_rail(shown, level)
+    scene, on_maps = _make_scene(shown, _make_views(shown, level), rail.sentence)
 
     def show_figures() -> None:
-        key_figures(first, first.evaluation, level)
+        key_figures(first, level)
         tabs(first, first.evaluation, level)
 
     def wanted_of(what: Drawn) -> tuple[WantedError, str]:
@@ -74,17 +75,15 @@ def make_teach(shown: ShownRun) -> TeachParts:
     interpolated = [INTERPOLATED] if can_show_interpolation(first.release) else []
     return TeachParts(
         kinds=[RELEASED, TRUE, ERROR, FALSE_POSITIVES, *interpolated],
-        verdict=verdict,
         lead=describe_person(first),
-        detail="" if verdict is None else verdict.detail,
         scene=scene,
         on_earth=domain.crs is not None,
         drawings=on_maps,
         take_chosen=ask_in_cell,
         take_box=partial(ask_in_box, domain),
         contrasts=lambda: show_contrasts(POINTS, shown, Quadtree(), wanted_of),
-        strip=make_strip(shown, level),
         ask=lambda: show_query(first, first.evaluation),
+        rail=rail,
         figures=show_figures,
     )
 
@@ -135,20 +134,20 @@ def _scale_top(view: ReleaseView, shown: str, data: Data) -> float | None:
     return keep_error_tops(POINTS, {name: error_top(view.release, view.nodes, view.truth)})[name]
 
 
-def _make_scene(shown: ShownRun, views: dict[str, View]) -> tuple[Scene, list[View]]:
+def _make_scene(shown: ShownRun, views: dict[str, View], caption: str) -> tuple[Scene, list[View]]:
     """Return both maps, with the whole domain in view, and which run is on each."""
     view, data = POINTS.view, shown.first.data
     views_of_kinds = {SECOND: "second", FALSE_POSITIVES: "squares", TRUE: "truth"}
     names = [name if (name := views_of_kinds.get(kind, "first")) in views else "first" for kind in (view.left, view.shown)]
     made = [_make_pane(views[name], kind, name, data) for name, kind in zip(names, (view.left, view.shown), strict=True)]
-    domain, result = data.counts.domain, verdict_of(shown.first)
+    domain = data.counts.domain
     used = {pane.cells for pane in made if pane.cells}
     scene = make_scene(
         made,
         f", {len(views['first'].rectangles):,} partitions.",
         bounds=map_bounds(domain),
         cells={name: view.cells() for name, view in views.items() if name in used},
-        caption="" if result is None else result.headline,
+        caption=caption,
         stamp=stamp_maps(shown),
         asks=True,
         ground=ground_of(domain),

@@ -43,7 +43,6 @@ from dpviz.view.trips_drawing import TripsDrawing, TripsMapSettings
 
 REGION_TAB, PAIR_TAB = "Region", "Pair of regions"
 TAB_TITLES = ("Errors by level", REGION_TAB, PAIR_TAB, "Consistency", "Receipt", "Table", "Matrix")
-_WIDE = 1.6  # width of the key figure that names the level, beside 1 for the others
 _MAP_INTERVALS = "The intervals on the maps are wider: they hold for all pairs at once."
 Runs = Sequence[TripsDrawn]
 Truths = Sequence[TripEvaluation | None]
@@ -79,11 +78,11 @@ def _show_key_figures(what: TripsDrawn, evaluation: TripEvaluation | None, level
     release = what.release
     counts = release.stages[2 * level].count
     negative, is_list = int((counts < 0).sum()), release.half_step_sums is not None and level == release.depth
-    widths = [1.0] * (3 + bool(negative) + is_list)
-    columns = iter(st.columns([*widths, 1.0 if evaluation is None else _WIDE]))
+    columns = iter(st.columns(3 + bool(negative) + is_list + (evaluation is None)))
     possible = release.tree.size(2 * level)
     released = "listed pairs" if is_list else "pairs with a count above 0"
     pairs_help = f"{what.title}: {released} of this level, out of {possible:,} possible ones. {_describe_list_bound(release, level)}"
+    pairs_help += "" if evaluation is None else f" {_explain_false(release, level, what.data.unit)}"
     next(columns).metric(
         "Pairs above zero" if negative else "Pairs released",
         f"{int((counts > 0).sum()):,}",
@@ -107,12 +106,6 @@ def _show_key_figures(what: TripsDrawn, evaluation: TripEvaluation | None, level
         return
     row = evaluation.by_stage.to_dict("records")[2 * level]
     next(columns).metric("Largest error", f"{row['max_error']:,}", help=f"Of any pair of this level, in {what.data.unit}.")
-    wrong_help = (
-        f"{row['false_positives']:,} released pairs of this level have no {what.data.unit} in truth; {row['false_negatives']:,} true ones"
-        f" are missing. {_explain_false(release, level, what.data.unit)}"
-    )
-    label = f"False discovery rate, {markdown(row['between'])}"
-    next(columns).metric(label, f"{row['false_discovery']:.1f} %", help=wrong_help)
 
 
 def _describe_within(release: TripRelease, level: int) -> str | None:

@@ -15,8 +15,8 @@ from dpviz.app.modes.family_page import TeachParts
 from dpviz.app.modes.second_run import ShownRun
 from dpviz.app.modes.teach import describe_run, draw_maps, keep_error_tops, make_scene, stamp_maps
 from dpviz.app.pages.trips.filters import choose_filters, chosen_name, make_settings, offer_all_regions, shown_level
+from dpviz.app.pages.trips.levels import make_rail
 from dpviz.app.pages.trips.state import TRIPS, TripsDrawn
-from dpviz.app.pages.trips.strip import make_strip
 from dpviz.app.pages.trips.tabs import show_figures, show_questions, take_chosen
 from dpviz.mechanisms import TopDown
 from dpviz.publishing.dry_run import WantedError
@@ -52,13 +52,13 @@ def describe_idle(shown: ShownRun) -> tuple[str, Callable[[], object] | None]:
 def make_teach(shown: ShownRun) -> TeachParts:
     """Return what the page shows of its runs."""
     first: TripsDrawn = shown.first
-    release, unit = first.release, first.data.unit
-    tree, result = release.tree, replace(verdict(release), counted=unit) if release.states_noise else None
+    release = first.release
+    tree = release.tree
     level = shown_level(tree.origins)
-    false = _describe_false(first, level)
+    rail = make_rail(shown, level)
     view = _choose_view(first, level)
     on_map = all(has_geometry(ends, level) for ends in (tree.origins, tree.destinations))
-    scene, drawings = _make_scene(shown, view) if on_map else (None, [])
+    scene, drawings = _make_scene(shown, view, rail.sentence) if on_map else (None, [])
     listed = release.half_step_sums is not None and level == release.depth
 
     def wanted_of(what: TripsDrawn) -> tuple[WantedError, str]:
@@ -68,26 +68,18 @@ def make_teach(shown: ShownRun) -> TeachParts:
 
     return TeachParts(
         kinds=[RELEASED, *SHOWN_TRIPS[1:], *([NOT_LISTED] if listed else [])],
-        verdict=result,
-        detail=false if result is None else f"{false} {result.detail}",
         choose=partial(_choose_trips, tree.origins, level, on_map=on_map),
         scene=scene,
         drawings=drawings,
         take_chosen=partial(take_chosen, first.data.counts.regions),
         without_map=lambda: _show_matrices(shown, view),
         contrasts=lambda: show_contrasts(TRIPS, shown, TopDown(), wanted_of),
-        strip=make_strip(shown, level),
+        lead=replace(verdict(release), counted=first.data.unit).lacks if release.states_noise else "",
+        rail=rail,
         notes=lambda: None if scene is None else _show_notes(scene, drawings),
         ask=lambda: show_questions(shown.runs, [run.compared for run in shown.runs], view),
         figures=lambda: show_figures(shown.runs, [run.compared for run in shown.runs], view),
     )
-
-
-def _describe_false(what: TripsDrawn, level: int) -> str:
-    """Write how many released pairs of a level have no trips, which the noise alone does not say."""
-    row = what.compared.by_stage.to_dict("records")[2 * level]
-    released, false = f"{row['released_pairs']:,} pairs released from {row['between']}", f"{row['false_discovery']:.3g} %"
-    return f"Of the {released}, {false} have no {what.data.unit}."
 
 
 def _show_notes(scene: Scene, drawings: list[TripsDrawing]) -> None:
@@ -125,7 +117,7 @@ def _make_pane(drawing: TripsDrawing, what: TripsDrawn, run: str) -> Pane:
     return replace(pane, about=", ".join(filter(None, [pane.about, some])))
 
 
-def _make_scene(shown: ShownRun, view: TripsMapSettings) -> tuple[Scene, list[TripsDrawing]]:
+def _make_scene(shown: ShownRun, view: TripsMapSettings, caption: str) -> tuple[Scene, list[TripsDrawing]]:
     """Return both maps, with all regions in view, and what is drawn on each."""
     release = shown.first.release
     maps = draw_maps(TRIPS, shown, lambda what, kind: _draw(what, view, kind), _make_pane)
@@ -139,7 +131,7 @@ def _make_scene(shown: ShownRun, view: TripsMapSettings) -> tuple[Scene, list[Tr
             f". {right.description}",
             bounds=bounds_of(release),
             areas=areas,
-            caption=verdict(release).headline if release.states_noise else "",
+            caption=caption,
             stamp=stamp_maps(shown),
         )
     )

@@ -1,4 +1,4 @@
-"""The strip under the maps of points: level, budget and error of each zoom level, with what another split would give."""
+"""The levels of the rail of points: sizes of squares, what they are worth in a run, and what another split would give."""
 
 from __future__ import annotations
 
@@ -8,31 +8,29 @@ from fractions import Fraction
 import numpy as np
 
 from dpviz.amounts import format_decimal
-from dpviz.app.components.strip import StripLevel
+from dpviz.app.components.rail import RailLevel
+from dpviz.app.modes.rail import RailParts
 from dpviz.app.modes.second_run import ShownRun
-from dpviz.app.modes.strip import StripParts
 from dpviz.app.pages.points.state import POINTS, Drawn
 from dpviz.evaluation.expected_split import expected_of_split
-from dpviz.evaluation.metrics import Evaluation
+from dpviz.evaluation.level_worth import weigh_squares
 from dpviz.families import POINT_FAMILY
 from dpviz.release.point_release import PointRelease
 from dpviz.release.squares import FINEST_ZOOM, is_quartered, level_like, zoom_like
-from dpviz.release.verdict import Verdict, square_verdict, with_false_positives
 from dpviz.samples.points import POINT_SAMPLES
 from dpviz.space.domain import Domain, area_of_bounds
 
-FEW_SQUARES = 16
 EASY_ZOOM = 6  # zoom level whose squares can be told apart on a map
 
 
-def make_strip(shown: ShownRun, level: int) -> StripParts:
-    """Return the strip of the run of the right map at a level that the maps show."""
+def make_rail(shown: ShownRun, level: int) -> RailParts:
+    """Return the rail of the run of the right map at a level that the maps show."""
     what: Drawn = shown.first
     zooms = zooms_of(what.release.domain)
-    return StripParts(
-        about="Levels are equal squares of the domain; the map shows the mechanism's own partitions.",
+    return RailParts(
         frame=what.data.counts.domain,
-        levels=make_levels(what, None if shown.before is None else shown.before.evaluation),
+        levels=make_levels(what),
+        numbers=zooms,
         shown=shown_zoom(what.release, level),
         place_shares=lambda shares: [share.level if share.level in zooms else None for share in shares],
         expect=lambda mechanism, budget: expected_of_split(what.release, mechanism, budget, zooms, what.data.counts),
@@ -41,7 +39,7 @@ def make_strip(shown: ShownRun, level: int) -> StripParts:
 
 
 def zooms_of(domain: Domain) -> range:
-    """Return the zoom levels of the strip. They depend on the domain alone, so that no column comes or goes with the budget."""
+    """Return the zoom levels of the rail, which depend on the domain alone."""
     return range(min(domain.order, FINEST_ZOOM) + 1)
 
 
@@ -67,19 +65,6 @@ def finest_zoom(release: PointRelease) -> int:
     return min(finest, zooms_of(release.domain)[-1])
 
 
-def verdict_of(what: Drawn) -> Verdict | None:
-    """Return the verdict on the zoom levels of the strip, from measured errors of public data; None for a reference, which has no noise.
-
-    Levels of few squares may have small errors by luck: there the larger one of measured error and noise counts.
-    """
-    if not what.release.receipt.private or what.evaluation is None:
-        return None
-    table = what.evaluation.by_zoom
-    errors = table["rmse"].where(table["blocks"] > FEW_SQUARES, np.fmax(table["rmse"], table["expected"]))
-    found = square_verdict(what.release, errors.tolist(), what.data.unit, table["expected"].tolist())
-    return with_false_positives(found, *(what.evaluation.by_zoom[name].tolist() for name in ("empty", "false_positives")))
-
-
 def describe_person(what: Drawn) -> str:
     """Write what is protected where all records of a sample are one person's; "" elsewhere."""
     sample = POINT_SAMPLES.get(what.data.source.data_part.sample or "")
@@ -92,47 +77,35 @@ def describe_person(what: Drawn) -> str:
     return f"Only {records:,} {unit} of this person count, and ε {float(epsilon):g} protects all of them together: the routes stay hidden."
 
 
-def make_levels(what: Drawn, before: Evaluation | None) -> list[StripLevel]:
-    """Make the columns of the strip.
-
-    Args:
-        what: the run that is shown.
-        before: the evaluation of the run before, for comparison; None if there was none.
-    """
-    total = max(float(what.release.count[0]), 0.0)
-    rows = [] if what.evaluation is None else what.evaluation.by_zoom.to_dict("records")
-    earlier = {} if before is None else dict(zip(before.by_zoom["zoom"], before.by_zoom["rmse"], strict=True))
+def make_levels(what: Drawn) -> list[RailLevel]:
+    """Make the levels of the rail, from a run on public data."""
     domain, finest = what.release.domain, finest_zoom(what.release)
     width = float(np.ptp(np.array(domain.bounds).reshape(2, 2), axis=0).max())
     levels = []
-    for zoom in zooms_of(domain):
-        row = rows[zoom]
-        levels.append(
-            StripLevel(
-                name=str(zoom),
-                about=f"{domain.count_open_blocks(zoom):,} squares of {size_of_squares(domain, zoom) or f'{width / 2**zoom:.3g}'}"
-                if zoom
-                else "the whole domain",
-                mean=total / row["blocks"] or None,
-                expected=row["expected"] if math.isfinite(row["expected"]) else None,
-                measured=row["rmse"],
-                before=earlier.get(zoom),
-                base=row["empty"],
-                wrong=row["false_positives"],
-                there=row["blocks"] - row["empty"],
-                missed=row["false_negatives"],
-                finer=zoom > finest,
-            )
-        )
+    for zoom, worth in zip(zooms_of(domain), weigh_squares(what.compared), strict=True):
+        size = size_of_squares(domain, zoom) or format_decimal(width / 2**zoom, 2)
+        squares = f"{domain.count_open_blocks(zoom):,} squares of {size}" if zoom else f"The whole domain, {size} wide"
+        subject = f"{_article(size)} {size} square" if zoom else "The whole domain"
+        levels.append(RailLevel(name=size, subject=subject, about=squares, worth=worth, finer=zoom > finest))
     return levels
+
+
+def _article(size: str) -> str:
+    """Return the article before a size as it is spoken: "an" before 8, 11, 18 and 80.
+
+    >>> _article("8.8 km"), _article("18 km"), _article("1.1 km")
+    ('An', 'An', 'A')
+    """
+    whole = size.split(maxsplit=1)[0].split(".", maxsplit=1)[0]
+    return "An" if whole.startswith("8") or whole in ("11", "18") else "A"
 
 
 def size_of_squares(domain: Domain, zoom: int) -> str:
     """Write how large the squares of a zoom level are, such as "1.2 km"; "" on a plane without a CRS.
 
     >>> size_of_squares(Domain(bounds=(4.6, 45.5, 5.1, 45.9), crs="EPSG:4326", order=6), 2)
-    '10.4 km'
+    '10 km'
     """
     if domain.crs is None:
         return ""
-    return f"{math.sqrt(area_of_bounds(domain.bounds, domain.crs) / 4**zoom):.3g} km"
+    return f"{format_decimal(math.sqrt(area_of_bounds(domain.bounds, domain.crs) / 4**zoom), 2)} km"

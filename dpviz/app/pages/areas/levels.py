@@ -1,0 +1,59 @@
+"""The levels of the rail of regions: what they are worth in a run, and what another split would give."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from dpviz.app.components.rail import RailLevel
+from dpviz.app.modes.rail import RailParts
+from dpviz.app.modes.second_run import ShownRun
+from dpviz.app.pages.areas.level import change_level
+from dpviz.app.pages.areas.state import AreasDrawn
+from dpviz.data.areas import AreaCounts
+from dpviz.evaluation.level_worth import weigh_regions
+from dpviz.mechanisms.base import Share
+from dpviz.privacy.budget import Budget
+from dpviz.view.escape import line
+
+_ONE_REGION = "It is one number: the maps show the levels below it."
+
+
+def make_rail(shown: ShownRun, level: int) -> RailParts:
+    """Return the rail of the run of the right map at a level that the maps show."""
+    what: AreasDrawn = shown.first
+    regions = what.release.regions
+
+    def place_shares(shares: Sequence[Share]) -> range:
+        first = regions.depth + 1 - len(shares)  # a single part is that of the finest level
+        return range(first, first + len(shares))
+
+    return RailParts(
+        frame=regions,
+        levels=make_levels(what),
+        numbers=range(regions.depth + 1),
+        shown=level,
+        place_shares=place_shares,
+        expect=partial(expect, what.data.counts),
+        choose=change_level,
+    )
+
+
+def expect(areas: AreaCounts, mechanism: Any, budget: Budget) -> list[float]:
+    """Compute the expected error of each level; no count is looked at."""
+    return [error.stddev for error in mechanism.expected_errors(areas.regions, budget, areas.contributions)]
+
+
+def make_levels(what: AreasDrawn) -> list[RailLevel]:
+    """Make the levels of the rail, from a run on public data."""
+    return [
+        RailLevel(
+            name=line(row["name"]),
+            subject=f"A region ({line(row['name'])})" if level else "The whole",
+            about=f"{row['regions']:,} regions",
+            worth=worth,
+            closed="" if level else _ONE_REGION,
+        )
+        for level, (row, worth) in enumerate(zip(what.compared.by_level.to_dict("records"), weigh_regions(what.compared), strict=True))
+    ]
