@@ -201,7 +201,7 @@ class TestDrawing:
         assert release.settings["false_discovery"] == 0.05
         assert numbers["Pairs released"] == f"{len(release.stages[-1].count):,}"
         assert numbers["Not listed"] == f"{release.stages[0].count.sum() - release.stages[-1].count.sum():,}"
-        assert "false pairs" in texts(app)
+        assert "false pairs" in texts(open_drawer(app, "Method"))
         open_tab(app, TAB_TITLES[2])
         for side, place in (("From", 0), ("To", 1)):
             app.selectbox(key=f"pair {side} level").set_value("airport").run()

@@ -44,7 +44,8 @@ NO_EXPORT = """<style>:is(.st-key-figures, .st-key-map) [data-testid="stElementT
 
 
 _PRESENT = """<style>
-html { font-size: 19px !important; --dpviz-header: 3rem !important; --dpviz-icons: 0rem !important; }
+html { font-size: 19px !important; --dpviz-header: 2.5rem !important; --dpviz-status: 1.5rem !important;
+  --dpviz-icons: 0rem !important; }
 [data-testid="stHeader"] { display: none !important; }
 </style>"""
 

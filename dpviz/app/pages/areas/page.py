@@ -1,4 +1,4 @@
-"""The Areas page: data, mechanism and budget on the left; on the right, the counts of regions that would be released."""
+"""The Areas page: its data, its words, and the counts of regions that would be released."""
 
 from __future__ import annotations
 

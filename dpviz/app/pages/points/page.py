@@ -1,4 +1,4 @@
-"""The Points page: data, mechanism and budget on the left; on the right, what would be released, with the tabs under the map."""
+"""The Points page: its data, its words, and what would be released."""
 
 from __future__ import annotations
 

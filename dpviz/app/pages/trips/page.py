@@ -1,4 +1,4 @@
-"""The Trips page: data, mechanism and budget on the left; on the right, the trips that would be released, with the tabs under the map."""
+"""The Trips page: its data, its words, and the trips that would be released."""
 
 from __future__ import annotations
 
