@@ -8,7 +8,7 @@ import pytest
 from dpviz.app.modes import rail as mode
 from dpviz.publishing.errors_over_epsilon import levels_over_epsilon
 from tests.app.rails import rail_of
-from tests.app.seen import fine, newest, scene, texts, trips_drawn
+from tests.app.seen import newest, scene, texts, trips_drawn
 from tests.app.start import FLIGHTS, SMALL, pages_app, query_of
 
 CITY = {"sample": "made_up_city", "mechanism": "region_tree", "settings": "{}"}
@@ -44,8 +44,6 @@ def test_epsilon_level_and_false_positives_follow_the_events_of_the_rail(page):
     assert rail.options["shows_false"]
     rail.send(app, "false", value=False)
     assert app.session_state[key].view.shown == "Released"
-    fine(app.button(key="undo").click().run())
-    assert app.session_state[key].view.shown == "False positives"
 
 
 def test_the_sentence_is_the_caption_of_the_maps_in_place_of_a_headline(page):

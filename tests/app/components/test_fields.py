@@ -8,7 +8,7 @@ from dpviz.app.state.kinds import POINTS
 from dpviz.app.state.links import read_link, write_link
 from tests.app.seen import account, captions, drawn, entries, errors, fine, good, keys, labelled, missing
 from tests.app.start import CURATE, CURATE_TRIPS, SMALL, points_app, trips_app
-from tests.app.walk import go, open_tab, press_draw
+from tests.app.walk import go, open_drawer, open_tab, press_draw
 
 WRONG = "ε must be a number"
 
@@ -34,6 +34,8 @@ def typed(app, kind, key, value):
 )
 def test_what_does_not_fit_stays_and_nothing_runs(link, kind, key, value, message):
     app = points_app(link)
+    if link is SMALL:
+        open_drawer(app, "Data" if key == "size" else "Method")
     before, last = app.session_state["config"], drawn(app)
     if link is CURATE:
         app.button(key="draw").click()  # a press that arrives together with what was typed
