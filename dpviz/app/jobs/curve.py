@@ -13,6 +13,7 @@ from dpviz.mechanisms.base import AnyMechanism
 from dpviz.publishing.errors_over_epsilon import ErrorsOverEpsilon, levels_over_epsilon
 from dpviz.publishing.private_data import PrivateData
 
+SECONDS_FOR_PAGE = 2.0  # that a page gets for its maps and what is under them, before this takes the processor
 Curves: TypeAlias = Mapping[int, ErrorsOverEpsilon]
 """Errors over ε by the number of the level."""
 
@@ -47,6 +48,8 @@ def make_curve_job(key: Hashable, question: CurveQuestion) -> CurveJob:
 def _compute(job: CurveJob) -> None:
     """Compute the curves, unless another session has done so while this waited."""
     of = job.of
+    job.stopped.wait(SECONDS_FOR_PAGE)
+    job.check()
     with job.turn(LONG_RUNS) as check:
 
         def compute() -> Curves:

@@ -1,9 +1,17 @@
 """Errors over ε in the background: computed once for all who want them, and ended with the page."""
 
+import pytest
+
 import dpviz as dv
 from dpviz.app.jobs.curve import CurveQuestion, make_curve_job
 from dpviz.app.jobs.results import Results
 from dpviz.mechanisms import RegionTree
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch):
+    monkeypatch.setattr("dpviz.app.jobs.curve.SECONDS_FOR_PAGE", 0.0)
+
 
 CITY = dv.load_sample("made_up_city")
 
