@@ -86,6 +86,7 @@ def test_regions_and_levels_on_every_tab_and_level_of_the_trips_page():
         seen |= checked(app.run())
         for name in tabs:
             seen |= checked(open_tab(app, name))
+    seen |= checked(open_drawer(app, "Data")) | checked(open_drawer(app, "Split"))
     seen |= checked(open_drawer(app, "Map").selectbox(key="region").set_value(5).run())
     seen |= checked(open_tab(app, "Region"))
     assert {*LEVELS, NAMES[10]} <= seen  # every second name lies in the first of the coarse regions
