@@ -322,7 +322,7 @@ class TestReferences:
         assert (offered.options, offered.value) == (menu_entries(*MECHANISMS.of("points").values()), None)
         assert app.button(key="draw").disabled
         assert "Correct the mechanism or its settings." in missing(app)
-        to_mode(app, "Teach")
+        open_drawer(to_mode(app, "Teach"), "Method")
         assert (app.selectbox(key="mechanism").value, settings_of(app)) == ("exact_kdtree", {"height": 4})
         to_mode(app, "Curate")
         fine(press_draw(fine(app.selectbox(key="mechanism").set_value("kdtree").run())))
