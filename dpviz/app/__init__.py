@@ -14,6 +14,7 @@ from streamlit.navigation.page import StreamlitPage
 from dpviz.app.server import warm_up
 from dpviz.app.server.class_link import offer_class_link
 from dpviz.app.server.class_mode import is_class
+from dpviz.app.session.widgets import begin_run, end_run
 from dpviz.bundled import folder
 from dpviz.families import FAMILIES
 
@@ -68,8 +69,8 @@ def main() -> None:
     named = st.Page(lambda: st.switch_page(start), title="Start", url_path="start", visibility="hidden")  # the start page lives at /
     page = st.navigation([start, *opened.values(), papers, *release, help_entry, named], position="top")
     if st.session_state.get("page") != page.title:
-        st.session_state.update({"page": page.title, "visit": st.session_state.get("visit", 0) + 1, "runs of visit": 0})
-    st.session_state["runs of visit"] += 1
+        st.session_state["page"], st.session_state["visit"] = page.title, st.session_state.get("visit", 0) + 1
+    begin_run()
     title = "dpviz" if page is start else f"{page.title} - dpviz"
     st.set_page_config(page_title=title, page_icon=str(folder("assets") / "logo.svg"), layout="wide")
     st.logo(folder("assets") / "logo.svg", size="small")
@@ -79,6 +80,7 @@ def main() -> None:
     if page in (compare, learn, papers):
         with st.sidebar:
             offer_class_link(page.title)
+    end_run()
     warm_up.begin(seconds=5.0)
 
 

@@ -27,7 +27,7 @@ from dpviz.app.state.readers import LONGEST_TEXT
 from dpviz.errors import DpvizError
 from dpviz.view.escape import markdown
 
-_SETTLED = 3  # runs of a visit after which the browser has drawn its widgets
+_SHOWN, _KNOWN = "widgets shown", "widgets known"  # keys of the widgets of this run, and of the last one that came to its end
 SECONDS_OF_OLDER_VALUES = 4.0  # for which a browser may still send a value that the page has replaced
 
 
@@ -110,11 +110,22 @@ def accept_presses(page: str) -> None:
         st.session_state.pop(f"press {page}", None)
 
 
+def begin_run() -> None:
+    """Begin a run of the app, which may be stopped by a newer event before it has shown all widgets."""
+    st.session_state.setdefault(_KNOWN, set())
+    st.session_state[_SHOWN] = set()
+
+
+def end_run() -> None:
+    """Note that a run has come to its end: the browser has its widgets, with their values."""
+    st.session_state[_KNOWN] = st.session_state[_SHOWN]
+
+
 def show_value(key: str, value: Any, *, without: Any = None) -> None:
     """Let a widget show a value, unless it does already: a value that is set again would overwrite what was chosen in the meantime.
 
-    In the first two runs of a page that is opened, the value is always set: its widget is another one than that of the same key on the page
-    before, and where the second run follows at once, the browser has not drawn the first one, and would take the widget for empty.
+    When a page is opened, the value is always set: its widget is another one than that of the same key on the page before. It is set again
+    until a run that shows the widget has come to its end: the browser may not have drawn it before, and would take it for empty.
 
     Args:
         key: key of the widget.
@@ -124,7 +135,9 @@ def show_value(key: str, value: Any, *, without: Any = None) -> None:
     """
     last, visit = f"last shown {key}", st.session_state.get("visit", 0)
     visit_of_last, last_value = st.session_state.get(last, (None, None))
-    is_first = visit_of_last != visit or st.session_state.get("runs of visit", _SETTLED) < _SETTLED
+    known = st.session_state.get(_KNOWN)
+    is_first = visit_of_last != visit or (known is not None and key not in known)
+    st.session_state.setdefault(_SHOWN, set()).add(key)
     if is_first or key not in st.session_state or st.session_state[key] != value:
         if key in st.session_state and not is_first:  # the browser may still send what it holds, and what was sent to it before
             _replaced_values(key).extend((older, time.monotonic()) for older in (st.session_state[key], last_value) if older != value)

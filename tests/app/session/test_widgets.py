@@ -229,16 +229,19 @@ def test_no_newer_event_is_looked_for_while_a_callback_runs():
         assert app.session_state["chosen"] == times
 
 
-def early_runs():
+def stopped_runs():
     import streamlit as st  # noqa: PLC0415 - only this function's text runs
 
-    from dpviz.app.session.widgets import widget_for  # noqa: PLC0415
+    from dpviz.app.session.widgets import begin_run, end_run, widget_for  # noqa: PLC0415
 
-    st.session_state["runs of visit"] = st.session_state.get("runs of visit", 0) + 1
+    begin_run()
     st.toggle("On", **widget_for("on", st.session_state.setdefault("is on", True), lambda value: st.session_state.update({"is on": value})))
+    if st.session_state.setdefault("stops", 2) > 0:  # by a newer event
+        st.session_state["stops"] -= 1
+        st.stop()
+    end_run()
 
 
-def test_a_value_is_sent_again_while_the_browser_may_have_missed_it():
-    app = AppTest.from_function(early_runs)
-    sent = [app.run().toggle[0].proto.set_value for _ in range(4)]
-    assert sent == [True, True, False, False]
+def test_a_value_is_sent_again_until_a_run_that_shows_it_comes_to_its_end():
+    app = AppTest.from_function(stopped_runs)
+    assert [app.run().toggle[0].proto.set_value for _ in range(5)] == [True, True, True, False, False]
