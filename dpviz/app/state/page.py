@@ -38,12 +38,6 @@ class Page:
         """Whether a map shows another run than the first one."""
         return self.draft.mode == TEACH and any(pane.run for pane in self.view.panes)
 
-    @property
-    def shown_runs(self) -> tuple[Run, ...]:
-        """The runs that are made: in Teach the first one and those that a map shows, in Curate the first one."""
-        shown = {0} if self.draft.mode != TEACH else {0, *(pane.run for pane in self.view.panes)}
-        return tuple(run for index, run in enumerate(self.draft.runs) if index in shown)
-
 
 def usual_page(kind: PageKind) -> Page:
     """Return a page as it opens.

@@ -74,11 +74,6 @@ def number_reader(low: float, high: float, kind: type) -> Reader:
     return read
 
 
-def amount_reader(low: float, high: float) -> Reader:
-    """Return a reader of exact numbers within a range, such as 0.1 or 1/3."""
-    return lambda text: read_amount(text, "The number", low, high)
-
-
 def read_amount(text: object, label: str, low: float, high: float) -> float | Fraction:
     """Read a number as a person types it, exactly: 0.1, 1e-3 or 1/3. The result is a fraction only if no decimal number is the same.
 
