@@ -10,7 +10,7 @@ from dpviz.app.state.kinds import AREAS, KINDS, POINTS, TRIPS
 from dpviz.app.state.page import usual_page
 from dpviz.app.state.parts import Account, Box, ChosenRegions, Files, Guess
 from dpviz.app.state.run import Run
-from dpviz.app.state.values import HEXAGONS, IN_A_FILE, PERSON, SQUARES, TEACH, UPLOAD, VOUCHED
+from dpviz.app.state.values import CURATE, HEXAGONS, IN_A_FILE, PERSON, SQUARES, TEACH, UPLOAD, VOUCHED
 from dpviz.errors import DpvizError, RefusedError
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.publishing.config import DataKeys, ReleaseConfig
@@ -109,3 +109,11 @@ def test_texts_account_guess_and_seed_are_no_part_of_a_draw():
     parts = {"epsilon": 0.6, "delta": 1e-7, "settings": {"height": 3}, "order": 9, "size": 10, "mode": "Curate", "source": "path"}
     for name, value in parts.items():
         assert not usual.same_draw(page_with("points", **{name: value}).draft), name
+
+
+def test_whom_to_protect_that_is_said_of_public_data_in_teach_is_no_answer_in_curate():
+    taught = Files().protecting(PERSON, TEACH, ["rider"])
+    assert (taught.whom_in(TEACH), taught.whom_in(CURATE)) == (PERSON, None)
+    assert taught.data.contributions == 1
+    curated = taught.protecting(PERSON, CURATE, ["rider", "car"])
+    assert (curated.whom_in(CURATE), curated.data.person, curated.data.contributions) == (PERSON, None, None)
