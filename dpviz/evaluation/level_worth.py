@@ -58,6 +58,11 @@ class LevelWorth:
         return ROUGH if self.error <= MOST_ROUGH and false <= MOST_EMPTY_ROUGH else NOISE
 
 
+def describe_error(subject: str, worth: LevelWorth) -> str:
+    """Write how far off an average part of a level is; `subject` names it, such as "A 1.1 km square"."""
+    return f"{subject} is off by {write_error(worth.error)}"
+
+
 @dataclass(frozen=True, kw_only=True)
 class WorthWords:
     """The words of the sentence on a level.
@@ -86,7 +91,7 @@ class WorthWords:
         'A 1.1 km square is off by 35 %; 380 of 852 empty ones look inhabited.'
         """
         false = f"{worth.wrong:,} of {worth.base:,} {self.wrong}" if worth.base else self.none
-        return f"{subject} is off by {write_error(worth.error)}; {false}."
+        return f"{describe_error(subject, worth)}; {false}."
 
 
 EMPTY = WorthWords(wrong="empty ones look inhabited", none="none is empty", missed="inhabited ones look empty", short="empty")

@@ -169,8 +169,17 @@ function places(canvas) {
 // Rows and columns of the panes.
 function lattice(canvas) {
   if (canvas.rows) return [canvas.rows, Math.ceil(count(canvas) / canvas.rows)];
-  const n = count(canvas), columns = swipes(canvas) ? 2 : n === 1 || isNarrow(canvas) ? 1 : isWide(canvas) ? n : 2;
+  const n = count(canvas), many = canvas.scene.fills ? roomiest(canvas) : isWide(canvas) ? n : 2;
+  const columns = swipes(canvas) ? 2 : n === 1 || isNarrow(canvas) ? 1 : n === 2 ? 2 : many;
   return [Math.ceil(n / columns), columns];
+}
+
+// The number of columns with which the bounds are largest on maps that fill the window.
+function roomiest(canvas) {
+  const [width, height] = size(canvas), n = count(canvas), [west, south, east, north] = canvas.scene.bounds;
+  const up = (latitude) => Math.log(Math.tan(Math.PI / 4 + (latitude * Math.PI) / 360)), shape = ((east - west) * Math.PI) / 180 / (up(north) - up(south));
+  const scale = (columns) => Math.min(width / columns / shape, height / Math.ceil(n / columns));
+  return [n, 2].sort((one, other) => scale(other) - scale(one))[0];
 }
 
 // With the swipe bar both panes show parts of one map, so their centres differ by the distance of the panes' middles.
@@ -853,7 +862,12 @@ function placeHeads(canvas) {
 function placeOver(canvas) {
   const [width, height] = size(canvas), halves = [{ x: 0, y: 0, width: width / 2, height }, { x: width / 2, y: 0, width: width / 2, height }];
   const all = [...canvas.heads.querySelectorAll(".head")], at = swipes(canvas) ? halves : places(canvas);
-  all.forEach((head, i) => Object.assign(head.style, { left: `${at[i].x}px`, top: `${at[i].y}px`, width: `${at[i].width}px`, height: `${at[i].height}px` }));
+  const page = canvas.root.getRootNode().host?.closest(".st-key-panes")?.style;  // the page lays its menus over the maps
+  all.forEach((head, i) => {
+    const { x, y, width: wide, height: high } = at[i];
+    Object.assign(head.style, { left: `${x}px`, top: `${y}px`, width: `${wide}px`, height: `${high}px` });
+    for (const [name, value] of Object.entries({ x, y, width: wide })) page?.setProperty(`--map-${i}-${name}`, `${Math.round(value)}px`);
+  });
 }
 
 // The legend of a map, without the scale and the marks that the next map has, too.

@@ -12,6 +12,8 @@ from dpviz.app.state.links import read_link
 from dpviz.app.state.page import usual_page
 from dpviz.app.state.parts import Files
 from dpviz.app.state.run import Run
+from dpviz.app.state.values import FURTHER
+from dpviz.app.state.view import Pane
 from dpviz.errors import DpvizError
 from dpviz.privacy.budget import exact
 from dpviz.publishing.config import DataKeys
@@ -31,7 +33,8 @@ def changed_page(page, **parts):
     draft = replace(page.draft, runs=tuple(runs), **{name: parts.pop(name) for name in _OF_DRAFT & parts.keys()})
     view = page.view
     if "left" in parts:
-        view = replace(view, panes=view.with_left(parts.pop("left")))
+        left = parts.pop("left")
+        view = replace(view, panes=view.with_pane(0, Pane(run=1) if left == FURTHER[0] else Pane(shows=left)))
     if "shown" in parts:
         view = replace(view, panes=view.with_shown(parts.pop("shown")))
     return replace(page, draft=draft, view=replace(view, **parts))
@@ -70,7 +73,8 @@ def flat(page):
     """The parts of a page by name, as links and older versions know them."""
     level = {"zoom": page.view.level} if page.draft.kind.level == "zoom" else {"level": page.view.level}
     run = {name: _plain(getattr(page.draft.run, name)) for name in _OF_RUN} | {"run": page.draft.run.seed}
-    maps = {"left": page.view.left, "shown": page.view.shown, "editing": bool(page.view.edited)}
+    left = page.view.panes[0]
+    maps = {"left": FURTHER[0] if left.run else left.shows, "shown": page.view.shown, "editing": bool(page.view.edited)}
     return vars(page.view) | vars(page.draft) | run | maps | level
 
 

@@ -15,7 +15,7 @@ from dpviz.publishing.config import DataKeys
 from tests.app.parts import changed_page, files_with, page_of_link, page_with
 from tests.app.seen import good
 
-SMALL = {"sample": "gaussian_cluster", "size": "1000", "order": "6", "mechanism": "quadtree", "settings": '{"height":4}'}
+SMALL = {"sample": "gaussian_cluster", "size": "1000", "order": "6", "mechanism": "quadtree", "settings": '{"height":4}', "epsilon": "0.5"}
 CURATE = SMALL | {"mode": "Curate"}
 FLIGHTS = {"sample": "us_flights", "level": "1", "mechanism": "top_down", "settings": "{}", "epsilon": "1.0", "top": "500"}
 CURATE_TRIPS = FLIGHTS | {"mode": "Curate"}

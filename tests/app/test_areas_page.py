@@ -208,7 +208,7 @@ class TestMaps:
 
     def test_a_second_run_has_settings_of_its_own_and_stands_beside_the_first_in_every_tab(self):
         app = fine(changed(areas_app(), left="Second run", second=page_with("areas", mechanism="flat", epsilon=1.0).draft.run))
-        assert heads(app) == ["Released visits, second run", "Released visits"]
+        assert heads(app) == ["Released visits, Flat counts", "Released visits, Region tree"]
         assert len(open_drawer(app, "Numbers").metric) == 4
         for name in TAB_TITLES:
             opened(app, name)

@@ -271,7 +271,7 @@ OURS_IN_FILES = {
     "cards/text_format.py": ("chosen.describe(kind)",),
     "pages/trips/tabs.py": ("title", "unit", "what.title", "runs[0].data.unit"),  # the title is a mechanism's
     "pages/trips/teach.py": ("describe_run(what)",),  # a mechanism's title, and its budget
-    "modes/second_run.py": ("label",),
+    "modes/shown_runs.py": ("partial(name_map_of, page.view.panes)", "name(other)"),
     "cards/unit.py": ("titles.__getitem__", "noun", "question.place"),
     "components/words.py": ("further_lines", "of", "title", "help_text"),
 }

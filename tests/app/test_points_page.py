@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 from dpviz.app.components.mechanism_controls import fits_buttons
 from dpviz.app.pages.points import state
 from dpviz.app.pages.points.tabs import NAMES
-from dpviz.app.state.values import SECOND
+from dpviz.app.state.view import Pane
 from dpviz.mechanisms import MECHANISMS, REFERENCES
 from dpviz.mechanisms import run as measure
 from dpviz.mechanisms.points.kdtree import VARIANTS
@@ -234,7 +234,7 @@ class TestCurate:
     def test_teach_spends_nothing_and_its_truth_is_not_carried_into_curate(self):
         app = press_draw(points_app())
         assert entries() == []
-        app.selectbox(key="pane shown").set_value("True").run()
+        app.selectbox(key="pane 1").set_value("True").run()
         to_mode(app, "Curate")
         assert "ε 0. The next draw" in captions(app)
         press_draw(app)
@@ -306,7 +306,7 @@ class TestReferences:
         assert not {"stddev", "to"} & set(app.dataframe[0].value)
         for button in [each for each in app.button if each.key == "equal"]:
             fine(button.click().run())
-            assert app.session_state["config"].view.left == SECOND
+            assert app.session_state["config"].view.panes[0] == Pane(run=1)
             assert app.session_state["config"].draft.runs[1].mechanism == "quadtree"
 
     def test_curate_refuses_them_and_loses_nothing(self):

@@ -48,7 +48,7 @@ def type_epsilon(app, text):
 def test_the_first_picture_needs_no_press_and_shows_a_good_mechanism():
     app = fine(points_app({}))
     assert titles(app) == ["True records", "Released records"]
-    assert abouts(app) == ["squares of level 6", "Path-budget tree, ε 0.5, run 1"]
+    assert abouts(app) == ["squares of level 6", "Path-budget tree, ε 0.1, run 1"]
     assert "draw" not in keys(app.button)
 
 
@@ -69,21 +69,21 @@ def test_every_control_shows_its_run_and_the_address_opens_the_same_picture():
     app = points_app()
     type_epsilon(app, "2")
     press(app, "again")
-    choose(app, "pane left", "Error")
+    choose(app, "pane 0", "Error")
     assert abouts(app) == ["Quadtree, ε 2, run 2"] * 2
     assert scenes(fine(points_app(query_of(app)))) == scenes(app)
     assert drawn(app).release.simulation
 
 
 def test_the_second_run_has_settings_of_its_own_and_either_map_takes_those_of_the_other():
-    app = open_drawer(choose(points_app(), "pane left", "Second run"), "Method")
+    app = open_drawer(choose(points_app(), "pane 0", "Second run"), "Method")
     assert abouts(app) == ["Quadtree, ε 0.05, run 1", "Quadtree, ε 0.5, run 1"]
-    fine(app.segmented_control(key="editing").set_value("Left map").run())
+    fine(app.segmented_control(key="editing").set_value(1).run())
     type_epsilon(app, "0.1")
     choose(app, "mechanism", "identity")
     assert abouts(app) == ["Every cell (Identity), ε 0.1, run 1", "Quadtree, ε 0.5, run 1"]
     assert scenes(fine(points_app(query_of(app)))) == scenes(app)
-    fine(app.segmented_control(key="editing").set_value("Right map").run())
+    fine(app.segmented_control(key="editing").set_value(0).run())
     app.session_state["config"] = changed_page(app.session_state["config"], level=2)
     press(app, "copy run")
     assert abouts(app) == ["Every cell (Identity), ε 0.1, run 1"] * 2
@@ -91,7 +91,7 @@ def test_the_second_run_has_settings_of_its_own_and_either_map_takes_those_of_th
 
 
 def test_again_draws_new_noise_for_both_runs_and_a_link_may_give_them_other_seeds():
-    app = choose(points_app(), "pane left", "Second run")
+    app = choose(points_app(), "pane 0", "Second run")
     press(app, "again")
     assert [run.seed for run in app.session_state["config"].draft.runs] == [2, 2]
     assert [about.rsplit(maxsplit=1)[-1] for about in abouts(app)] == ["2", "2"]
@@ -105,10 +105,10 @@ def test_again_draws_new_noise_for_both_runs_and_a_link_may_give_them_other_seed
 def test_the_drawer_of_the_split_has_that_of_the_run_that_is_edited(monkeypatch):
     bars = []
     monkeypatch.setattr(mechanism_controls, "split_bar", lambda *_, key, **__: bars.append(key))
-    app = choose(points_app(), "pane left", "Second run")
+    app = choose(points_app(), "pane 0", "Second run")
     assert bars == []
     choose(open_drawer(app, "Method"), "mechanism", "privelet")
-    fine(app.segmented_control(key="editing").set_value("Left map").run())
+    fine(app.segmented_control(key="editing").set_value(1).run())
     open_drawer(app, "Split")
     assert set(bars) == {"split quadtree"}
 
@@ -248,12 +248,12 @@ def test_no_level_of_the_rail_comes_or_goes_with_the_budget():
 
 def test_the_map_of_false_positives_counts_the_squares_of_the_sentence(monkeypatch):
     rail = rail_of(monkeypatch)
-    app = choose(points_app(), "pane left", "False positives")
+    app = choose(points_app(), "pane 0", "False positives")
     rail.send(app, "false", value=True)
     worth = rail.shown().worth
     for pane in scene(app)[0]["panes"]:
         assert pane["legend"]["marks"][0][1] == f"empty, released as occupied: {worth.wrong:,} of {worth.base:,}"
-        assert pane["cells"] == "squares"
+        assert pane["cells"] == "squares of the first"
 
 
 def test_the_answer_to_a_box_stands_under_the_maps_while_its_tab_is_open():
@@ -298,7 +298,7 @@ def test_a_link_opens_the_box_of_the_range_query_while_its_tab_is_open():
 def test_the_button_of_the_scale_is_always_there_and_works_for_maps_of_errors():
     app = open_drawer(points_app(), "Map")
     assert app.button(key="fit scale").disabled
-    choose(app, "pane left", "Error")
+    choose(app, "pane 0", "Error")
     assert not app.button(key="fit scale").disabled
 
 

@@ -162,7 +162,7 @@ class TestDrawing:
         titles = [(pane["title"], pane["about"].split(",")[0]) for pane in scene(app)[0]["panes"]]
         assert titles == [("Released flights, second run", "Stability histogram (SH)"), ("Released flights", "TopDown (InfTDA)")]
         assert len(open_drawer(app, "Numbers").metric) == 6
-        fine(open_drawer(app, "Method").segmented_control(key="editing").set_value("Left map").run())
+        fine(open_drawer(app, "Method").segmented_control(key="editing").set_value(1).run())
         fine(app.text_input(key="epsilon").set_value("3").run())
         fine(app.button(key="copy run").click().run())
         first, second = app.session_state["trips config"].draft.runs

@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import dpviz as dv
-from dpviz.app.modes.second_run import LEFT_RUN, RIGHT_RUN, ShownRun, list_code
+from dpviz.app.modes.shown_runs import ShownRuns, list_code
 from dpviz.app.pages.compare.state import CompareConfig, CompareData, study_config_of, study_of
 from dpviz.app.pages.points.state import RELEASES as POINT_RELEASES
 from dpviz.app.pages.points.state import Data
@@ -70,8 +70,8 @@ def trips_page(inputs, **choices):
 
 
 def page(run, how):
-    first, *others = (run(how.draft.of_run(index)) for index in range(len(how.draft.runs)))
-    return ShownRun(first=first, second=others[0] if others else None, before=None, fresh=True)
+    results = {index: run(how.draft.of_run(index)) for index in range(len(how.draft.runs))}
+    return ShownRuns(results=results, panes=how.view.panes, fresh=True)
 
 
 def check_page(inputs, shown):
@@ -79,9 +79,9 @@ def check_page(inputs, shown):
     code = write_python(inputs, list_code(shown))
     variables = made_by(code)
     assert_same(variables["release"], shown.first.release)
-    assert ("second_release" in variables) == (shown.second is not None)
-    if shown.second is not None:
-        assert_same(variables["second_release"], shown.second.release)
+    assert ("second_release" in variables) == (1 in shown.results)
+    if 1 in shown.results:
+        assert_same(variables["second_release"], shown.results[1].release)
     assert max(map(len, code.splitlines())) <= WIDTH
     return code
 
@@ -139,8 +139,8 @@ def test_the_second_run_of_points_and_of_trips():
     second = run_with("points", mechanism="identity", settings={}, epsilon="1/7", seed=4)
     inputs = sample("us_places", domain=DomainPart(bounds=(-125, 24, -66, 50), crs="EPSG:4326", order=5))
     code = check_page(inputs, points_page(inputs, sample="us_places", settings={}, seed=4, left="Second run", second=second))
-    assert f"# {RIGHT_RUN}. Seeded" in code
-    assert f"# {LEFT_RUN}. Seeded" in code
+    assert "# Right map. Seeded" in code
+    assert "# Left map. Seeded" in code
     inputs = sample("us_flights")
     second = run_with("trips", mechanism="flat_gaussian", settings={}, epsilon="0.2", delta=1e-6)
     check_page(inputs, trips_page(inputs, left="Second run", second=second))

@@ -10,10 +10,10 @@ from typing import Any
 import streamlit as st
 
 from dpviz.amounts import format_decimal
-from dpviz.app.modes.second_run import LEFT_RUN, RIGHT_RUN, ShownRun
+from dpviz.app.modes.shown_runs import ShownRuns
 from dpviz.app.session.page_state import FamilyState
 from dpviz.app.session.widgets import carry_out
-from dpviz.app.state.values import SECOND
+from dpviz.app.state.view import Pane
 from dpviz.lessons import LESSONS
 from dpviz.mechanisms import AnyMechanism
 from dpviz.mechanisms.contrasts import NO_BUDGET
@@ -41,7 +41,7 @@ class Equal:
     epsilon: float | None = None
 
 
-def show_contrasts(page: FamilyState, shown: ShownRun, private: AnyMechanism, wanted_of: Callable[[Any], tuple[WantedError, str]]) -> None:
+def show_contrasts(page: FamilyState, shown: ShownRuns, private: AnyMechanism, wanted_of: Callable[[Any], tuple[WantedError, str]]) -> None:
     """Say of each run on the maps that is a contrast why it is not private, and which ε makes a private mechanism as useful.
 
     Args:
@@ -50,10 +50,10 @@ def show_contrasts(page: FamilyState, shown: ShownRun, private: AnyMechanism, wa
         private: the private mechanism.
         wanted_of: returns the error of a run that the private mechanism should have, and where it has it, as of `compare_with_private`.
     """
-    for what, whose in ((shown.first, RIGHT_RUN), (shown.second, LEFT_RUN)):
-        if what is not None and (mechanism := type(what.draft.build())).attack:
+    for whose, what in shown.named():
+        if (mechanism := type(what.draft.build())).attack:
             useful = compare_with_private(private, what.data.counts, *wanted_of(what), what.data.unit)
-            show_contrast(page, mechanism, what.release.receipt, useful, whose if page.page.shows_second else "")
+            show_contrast(page, mechanism, what.release.receipt, useful, whose)
 
 
 def show_contrast(page: FamilyState, mechanism: type[AnyMechanism], receipt: Receipt, equal: Equal, whose: str = "") -> None:
@@ -80,7 +80,7 @@ def _show_beside(page: FamilyState, equal: Equal) -> None:
     first = page.page.draft.run
     epsilon, settings = exact(equal.epsilon, "ε"), equal.private.non_defaults()
     private = replace(first, mechanism=equal.private.key, settings=settings, epsilon=epsilon, rho=None)
-    page.change(draft={"runs": (first, private)}, view={"panes": page.view.with_left(SECOND), "edited": 0})
+    page.change(draft={"runs": (first, private)}, view={"panes": page.view.with_pane(0, Pane(run=1)), "edited": 0})
 
 
 def link_to_lesson(key: str) -> str:

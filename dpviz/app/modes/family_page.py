@@ -13,7 +13,7 @@ from dpviz.app.cards.expected_errors import Expected, Levels
 from dpviz.app.components.panes import Chosen
 from dpviz.app.modes.live_runs import TeachRuns
 from dpviz.app.modes.rail import RailParts
-from dpviz.app.modes.second_run import ShownRun
+from dpviz.app.modes.shown_runs import ShownRuns
 from dpviz.app.session.page_state import FamilyState
 from dpviz.app.session.release import Releases
 from dpviz.publishing.private_data import PrivateData
@@ -33,12 +33,12 @@ class TeachParts:
     """What a page shows of its runs in Teach.
 
     Attributes:
-        kinds: what the right map may show; the left one may show a second run as well.
-        lead: what is to be known of the run of the right map before its numbers.
+        kinds: what a map may show of the first run; of others it shows what is released.
+        lead: what is to be known of the first run before its numbers.
         choose: asks what else the maps show, in the drawer *Map*.
-        scene: both maps, made by `make_scene`; None where the data have no place on a map.
+        scene: the maps, made by `make_scene`; None where the data have no place on a map.
         on_earth: whether the maps lie somewhere; a plain plane has no streets.
-        drawings: what is drawn on each map, the left one first.
+        drawings: what is drawn on each map, in their order.
         take_chosen: takes what was clicked, given the drawing of its map; returns whether the page has changed.
         take_box: takes a box that was dragged, likewise.
         without_map: shows what stands in place of the maps where there is no scene.
@@ -113,8 +113,8 @@ class FamilyPage:
     weigh: Callable[[Any], float]
     room: float
     begin: Callable[[Any], object] = _nothing
-    idle: Callable[[ShownRun], tuple[str, Callable[[], object] | None]]
-    teach: Callable[[ShownRun], TeachParts]
+    idle: Callable[[ShownRuns], tuple[str, Callable[[], object] | None]]
+    teach: Callable[[ShownRuns], TeachParts]
     raw: str
     streets: str
 

@@ -12,7 +12,7 @@ import streamlit as st
 from dpviz.app.jobs.live import FEWEST, LiveRuns, Work
 from dpviz.app.jobs.results import Results
 from dpviz.app.modes.header import present_button
-from dpviz.app.modes.second_run import ShownRun
+from dpviz.app.modes.shown_runs import ShownRuns
 from dpviz.app.server.class_limits import PATIENCE_OF_CLASS, TICK_OF_CLASS, in_class, room_of_session
 from dpviz.app.session.cached import keeper
 from dpviz.app.session.page_state import FamilyState
@@ -21,6 +21,7 @@ from dpviz.app.session.widgets import carry_out, newest_result, result_slot, sho
 from dpviz.app.state.draft import Draft
 from dpviz.app.state.page import Page
 from dpviz.app.state.run import Run
+from dpviz.app.state.values import ORDINALS
 from dpviz.view.escape import html
 
 PATIENCE = 0.9  # seconds for which a page waits for a run before it shows the last picture with the progress
@@ -62,7 +63,7 @@ class TeachRuns:
             st.session_state[self._slot] = LiveRuns(room_of_session(self.room), self.weigh, self._state.key)
         return st.session_state[self._slot]  # type: ignore[no-any-return]
 
-    def follow(self, data: Any, *, fits: bool) -> tuple[ShownRun | None, list[Hashable]]:
+    def follow(self, data: Any, *, fits: bool) -> tuple[ShownRuns | None, list[Hashable]]:
         """Follow the controls.
 
         Args:
@@ -75,11 +76,12 @@ class TeachRuns:
         """
         play_next = st.container()  # before the maps, so that nothing below it moves
         page = self._state.page
-        wanted = [page.draft.of_run(index) for index in ((0, 1) if page.shows_second else (0,))]
-        works: dict[Hashable, Work] = {_question_of(data, each): partial(self.releases.run, data, each) for each in wanted} if fits else {}
+        drafts = {index: page.draft.of_run(index) for index in page.shown_runs} if fits else {}
+        questions = {index: _question_of(data, draft) for index, draft in drafts.items()}
+        works: dict[Hashable, Work] = {questions[index]: partial(self.releases.run, data, draft) for index, draft in drafts.items()}
         runs = self._wait_for(works, self.shared if data.bundled else None)
-        results = [result for question in works if (result := runs.result(question)) is not None]
-        if not works or len(results) < len(works):
+        results = {index: result for index, question in questions.items() if (result := runs.result(question)) is not None}
+        if not works or len(results) < len(questions):
             return self._find_last(data), list(works)
         with play_next:
             self._play_on()
@@ -96,26 +98,17 @@ class TeachRuns:
             st.session_state.get(self._state.key)  # Streamlit ends the script here if a newer event has arrived
         return runs
 
-    def _take(self, results: list[Any]) -> ShownRun:
-        """Keep new results; two runs with the same settings are one result."""
-        first, second, before = self._slots
-        last = newest_result(first)
-        if last is not results[0]:
-            st.session_state[before] = last
-            result_slot(first).append(results[0])
-        other = None
-        if self._state.page.shows_second:
-            other = results[-1]
-            result_slot(second).append(other)
-        return ShownRun(first=results[0], second=other, before=st.session_state.get(before), fresh=True)
+    def _take(self, results: dict[int, Any]) -> ShownRuns:
+        """Keep new results."""
+        for index, result in results.items():
+            result_slot(self._slot_of(index)).append(result)
+        return ShownRuns(results=results, panes=self._state.view.panes, fresh=True)
 
-    def _find_last(self, data: Any) -> ShownRun | None:
-        first, second, before = self._slots
-        needs_second = self._state.page.shows_second
-        last, other = newest_result(first), newest_result(second) if needs_second else None
-        if last is None or last.data.counts.frame != data.counts.frame or (needs_second and other is None):
+    def _find_last(self, data: Any) -> ShownRuns | None:
+        results = {index: newest_result(self._slot_of(index)) for index in self._state.page.shown_runs}
+        if any(last is None or last.data.counts.frame != data.counts.frame for last in results.values()):
             return None
-        return ShownRun(first=last, second=other, before=st.session_state.get(before), fresh=False)
+        return ShownRuns(results=results, panes=self._state.view.panes, fresh=False)
 
     def show_status(self, questions: list[Hashable], idle: str, also: Callable[[], object] | None = None) -> None:
         """Show in a row of fixed height what `show_progress` shows, or else a text, so that nothing below it moves.
@@ -208,9 +201,8 @@ class TeachRuns:
         self._run_again()  # the first of them
         st.session_state[self._play] = PLAYED - 1
 
-    @property
-    def _slots(self) -> tuple[str, str, str]:
-        return f"{self._state.key} first run", f"{self._state.key} second run", f"{self._state.key} run before"
+    def _slot_of(self, index: int) -> str:
+        return f"{self._state.key} {ORDINALS[index]} run"
 
     @property
     def _slot(self) -> str:

@@ -15,13 +15,13 @@ from dpviz.app.components.rail import RailCalls, RailEpsilon, RailLevel, RailPar
 from dpviz.app.jobs.curve import CurveQuestion, Curves, make_curve_job
 from dpviz.app.jobs.results import Results
 from dpviz.app.modes.page_changes import note_change, rerun_if_changed
-from dpviz.app.modes.second_run import ShownRun
+from dpviz.app.modes.shown_runs import ShownRuns
 from dpviz.app.server.class_limits import TICK_OF_CLASS, in_class
 from dpviz.app.session.cached import keeper
 from dpviz.app.session.page_state import FamilyState
 from dpviz.app.state.draft import Draft
 from dpviz.errors import DpvizError
-from dpviz.evaluation.level_worth import EMPTY, WorthWords
+from dpviz.evaluation.level_worth import EMPTY, WorthWords, describe_error
 from dpviz.mechanisms.base import GAUSSIAN, AnyMechanism, Share
 from dpviz.privacy.budget import Budget
 from dpviz.view.points_canvas import FALSE_POSITIVES, RELEASED
@@ -38,7 +38,8 @@ class RailParts:
 
     Attributes:
         frame: the public frame of the run, as mechanisms take it.
-        levels: of the release, the coarsest first, without their curves.
+        levels: of the first run, the coarsest first, without their curves.
+        levels_of: makes the levels of any run.
         numbers: of the levels, as `levels_over_epsilon` numbers them; None for one that it does not know.
         shown: index of the level that the maps show.
         place_shares: returns the level at which each share of the budget stands; None for one that no level stands for.
@@ -49,6 +50,7 @@ class RailParts:
 
     frame: Any
     levels: Sequence[RailLevel]
+    levels_of: Callable[[Any], Sequence[RailLevel]]
     numbers: Sequence[int | None]
     shown: int
     place_shares: Callable[[Sequence[Share]], Sequence[int | None]]
@@ -58,13 +60,19 @@ class RailParts:
 
     @property
     def sentence(self) -> str:
-        """What the shown level is worth in the run."""
+        """What the shown level is worth in the first run."""
         level = self.levels[self.shown]
         return self.words.describe(level.subject, level.worth)
 
+    def describe_error(self, what: Any) -> str:
+        """Write how far off the shown level of a run is."""
+        levels = self.levels_of(what)
+        level = levels[min(self.shown, len(levels) - 1)]
+        return describe_error(level.subject, level.worth)
 
-def show_rail(state: FamilyState, shown: ShownRun, parts: RailParts, *, waits: bool) -> None:
-    """Show the rail of the run of the right map, and have its errors over ε computed.
+
+def show_rail(state: FamilyState, shown: ShownRuns, parts: RailParts, *, waits: bool) -> None:
+    """Show the rail of the first run, and have its errors over ε computed.
 
     Args:
         state: state of the page; a change runs it again.
@@ -78,7 +86,7 @@ def show_rail(state: FamilyState, shown: ShownRun, parts: RailParts, *, waits: b
     show(state, shown, _with_curves(parts, curves, shown.first.draft), computes, waits)
 
 
-def _show(state: FamilyState, shown: ShownRun, parts: RailParts, computes: bool, waits: bool) -> None:
+def _show(state: FamilyState, shown: ShownRuns, parts: RailParts, computes: bool, waits: bool) -> None:
     """Show the rail; while a share is dragged, only this function runs."""
     key, how = f"{state.prefix}budget rail", state.draft if shown.fresh else shown.first.draft
     rerun_if_changed(key)

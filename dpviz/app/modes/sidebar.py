@@ -19,7 +19,7 @@ from dpviz.app.components.drawers import METHOD, SPLIT, opened_drawer
 from dpviz.app.components.fields import show_lock, start_checks
 from dpviz.app.components.mechanism_controls import mechanism_controls, privacy_controls, split_controls, without_settings
 from dpviz.app.modes.family_page import FamilyPage, Pages
-from dpviz.app.modes.second_run import choose_run
+from dpviz.app.modes.shown_runs import choose_run
 from dpviz.app.session.advice import advise_in_app
 from dpviz.app.session.page_state import FamilyState
 from dpviz.app.session.saved_config import save_button

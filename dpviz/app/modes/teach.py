@@ -1,4 +1,4 @@
-"""Teach on all pages: two maps in one canvas that follow the controls, drawers beside them, and what stands around them."""
+"""Teach on all pages: maps in one canvas that follow the controls, drawers beside them, and what stands around them."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from dpviz.app.components.words import budget_text
 from dpviz.app.modes.family_page import FamilyPage, Pages, TeachParts
 from dpviz.app.modes.header import describe_unprotected, not_private_stamp, teach_row
 from dpviz.app.modes.page_changes import note_change, rerun_if_changed
-from dpviz.app.modes.rail import show_rail
-from dpviz.app.modes.second_run import LEFT_RUN, RIGHT_RUN, ShownRun, choose_pane, list_code
+from dpviz.app.modes.rail import RailParts, show_rail
+from dpviz.app.modes.shown_runs import ShownRuns, choose_number, choose_panes, list_code
 from dpviz.app.modes.sidebar import teach_controls
 from dpviz.app.server.class_link import offer_class_link
 from dpviz.app.session.camera import keep_camera, keep_swipe, open_scene
@@ -29,11 +29,12 @@ from dpviz.app.session.page_data import PageData
 from dpviz.app.session.page_state import FamilyState
 from dpviz.app.session.release import OneRelease
 from dpviz.app.session.widgets import is_dark
-from dpviz.app.state.values import SECOND
+from dpviz.app.state.values import ORDINALS
+from dpviz.app.state.view import Pane as ViewedPane
 from dpviz.view.basemap import Bounds
 from dpviz.view.canvas import Pane, Scene
 from dpviz.view.escape import html, markdown
-from dpviz.view.points_canvas import ERROR, RELEASED
+from dpviz.view.points_canvas import ERROR, TRUE
 from dpviz.view.scene_svg import draw_svg
 
 _NO_PICTURE = "There is no picture yet. If something is missing or wrong, a message above or below says what."
@@ -86,17 +87,16 @@ def _follow(page: FamilyPage, data: PageData[Any], drawer: DeltaGenerator, *, fi
         above.caption("The first picture is being made ..." if page.runs.of_session().running else _NO_PICTURE)
 
 
-def _show_result(page: FamilyPage, shown: ShownRun, places: tuple[DeltaGenerator, DeltaGenerator, DeltaGenerator]) -> None:
+def _show_result(page: FamilyPage, shown: ShownRuns, places: tuple[DeltaGenerator, DeltaGenerator, DeltaGenerator]) -> None:
     """Show maps and rail above the row of the status, notes below it, and the drawers that are about the runs."""
     drawer, above, below = places
     first, parts, view = shown.first, page.teach(shown), page.state.view
-    scene = None if parts.scene is None else _finish_scene(page, parts.scene, first.data)
+    scene = None if parts.scene is None else _finish_scene(page, shown, parts.scene, parts.rail)
     with above:
         with st.container():  # always there: if what follows changed its place, the browser would build the maps anew
             if not first.release.receipt.private:
                 st.html(not_private_stamp(type(first.draft.build())))
-        choose_pane(page.state, "left", LEFT_RUN, [*parts.kinds, SECOND])
-        choose_pane(page.state, "shown", RIGHT_RUN, list(parts.kinds))
+        choose_panes(page.state, parts.kinds)
         if scene is None:
             parts.without_map()
         else:
@@ -122,10 +122,11 @@ def _say_protected(page: FamilyPage) -> str:
     return f"{page.protected[page.state.protected]} {page.not_protected}" if mechanism.private else describe_unprotected(mechanism)
 
 
-def _fill_drawer(page: FamilyPage, shown: ShownRun, parts: TeachParts, scene: Scene | None) -> None:
+def _fill_drawer(page: FamilyPage, shown: ShownRuns, parts: TeachParts, scene: Scene | None) -> None:
     """Show what the open drawer says of the runs, or asks of their maps; those of the controls are full already."""
     opened = opened_drawer(page.state)
     if opened == MAP:
+        choose_number(page.state)
         parts.choose()
         st.toggle("As measured", help=f"Counts as first measured{page.raw}", **page.state.widget("view", "raw"))
         if scene is not None:
@@ -142,8 +143,8 @@ def _fill_drawer(page: FamilyPage, shown: ShownRun, parts: TeachParts, scene: Sc
 def _offer_more(page: FamilyPage, scene: Scene, *, on_earth: bool) -> None:
     """Offer new scales of errors, the maps as SVG, and the street map."""
     fit_help = "Choose the scale of errors for this run; for maps of errors."
-    shows_error, fit = ERROR in (page.state.view.left, page.state.view.shown), partial(page.state.look, scales={})
-    st.button("Fit scale", key="fit scale", help=fit_help, on_click=fit, disabled=not shows_error)
+    fit = partial(page.state.look, scales={})
+    st.button("Fit scale", key="fit scale", help=fit_help, on_click=fit, disabled=not page.state.view.shows(ERROR))
     st.download_button(
         "SVG",
         partial(draw_svg, scene),
@@ -151,7 +152,7 @@ def _offer_more(page: FamilyPage, scene: Scene, *, on_earth: bool) -> None:
         "image/svg+xml",
         on_click="ignore",
         key="svg",
-        help="Both maps with titles, legends, caption and stamp, for print.",
+        help="The maps with titles, legends, caption and stamp, for print.",
     )
     streets_switch(page.streets, on_earth=on_earth)
 
@@ -163,23 +164,24 @@ def describe_run(what: OneRelease[Any, Any, Any]) -> str:
     return ", ".join(filter(None, (what.title, budget, f"run {run.seed}")))
 
 
-def stamp_maps(shown: ShownRun) -> str:
-    """Write what the right map's run is; and if the left map's is not private, that, too."""
-    what, second = shown.first, shown.second
+def stamp_maps(shown: ShownRuns) -> str:
+    """Write what the first run is; and of each other map whose run is not private, that, too."""
+    what = shown.first
     if what.release.receipt.private:
         stamp = f"Run {what.number}, seeded: a simulation, not private."
     else:
         kind = "this reference shows what privacy costs, and" if what.release.states_noise else "a contrast, which"
         stamp = f"NOT PRIVATE, run {what.number}: {kind} must never be published."
-    return stamp if second is None or second.release.receipt.private else f"{stamp} Left map: NOT PRIVATE."
+    others = [f"{name}: NOT PRIVATE." for name, other in shown.named()[1:] if not other.release.receipt.private]
+    return " ".join([stamp, *others])
 
 
 @dataclass(frozen=True, kw_only=True)
 class DrawnMap:
-    """One of the two maps.
+    """One of the maps.
 
     Attributes:
-        run: name of its run, "first" or "second".
+        run: name of its run.
         drawing: what is drawn on it.
         pane: the map.
     """
@@ -189,35 +191,28 @@ class DrawnMap:
     pane: Pane
 
 
-def draw_maps(
-    page: FamilyState, shown: ShownRun, draw: Callable[[Any, str], Any], make: Callable[[Any, Any, str], Pane]
-) -> tuple[DrawnMap, DrawnMap]:
-    """Draw what both maps show, and make their panes, the left one first.
+def draw_maps(shown: ShownRuns, draw: Callable[[Any, ViewedPane], Any], make: Callable[[Any, Any, ViewedPane], Pane]) -> list[DrawnMap]:
+    """Draw what the maps show, and make their panes, in their order. The title of a pane says which of several runs it shows.
 
     Args:
-        page: state of the page.
         shown: the runs.
         draw: draws a run, given what the map shows of it.
-        make: makes the pane of a drawing, a run and its name.
+        make: makes the pane of a drawing and its run, given what the map shows.
     """
 
-    def draw_map(kind: str) -> DrawnMap:
-        run, what = ("second", shown.second) if kind == SECOND and shown.second is not None else ("first", shown.first)
-        drawing = draw(what, RELEASED if kind == SECOND else kind)
-        return DrawnMap(run=run, drawing=drawing, pane=name_second(make(drawing, what, run), kind))
+    def draw_map(pane: ViewedPane) -> DrawnMap:
+        what, apart = shown.of_pane(pane), "" if pane.shows == TRUE else shown.tell_apart(pane.run)
+        drawing = draw(what, pane)
+        made = make(drawing, what, pane)
+        return DrawnMap(run=ORDINALS[pane.run], drawing=drawing, pane=replace(made, title=", ".join(filter(None, (made.title, apart)))))
 
-    return draw_map(page.view.left), draw_map(page.view.shown)
-
-
-def name_second(pane: Pane, kind: str) -> Pane:
-    """Return the pane of a map that shows a kind of counts; the title of the second run says that it is one."""
-    return replace(pane, title=f"{pane.title}, second run") if kind == SECOND else pane
+    return [draw_map(pane) for pane in shown.panes]
 
 
 def keep_error_tops(page: FamilyState, tops: dict[str, float]) -> dict[str, float]:
     """Return tops of the colour scales of errors, by their names, as they were kept; new ones are kept once a map shows errors."""
     view = page.view
-    if ERROR not in (view.left, view.shown):
+    if not view.shows(ERROR):
         return tops
     if missing := {name: top for name, top in tops.items() if name not in view.scales}:
         page.look(scales={**view.scales, **missing})
@@ -225,26 +220,38 @@ def keep_error_tops(page: FamilyState, tops: dict[str, float]) -> dict[str, floa
 
 
 def make_scene(made: Sequence[Pane], further: str, **parts: Any) -> Scene:
-    """Return the scene of both maps.
+    """Return the scene of the maps.
 
     Args:
         made: the maps.
         further: how the description goes on after their titles.
         parts: what else the scene has on this page.
     """
-    return Scene(panes=tuple(made), description=f"{made[0].title} beside {made[1].title.lower()}{further}", dark=is_dark(), **parts)
+    first, *others = [pane.title for pane in made]
+    titles = " beside ".join([first, *(title[:1].lower() + title[1:] for title in others)])
+    return Scene(panes=tuple(made), description=f"{titles}{further}", dark=is_dark(), **parts)
 
 
-def _finish_scene(page: FamilyPage, scene: Scene, data: PageData[Any]) -> Scene:
+def _finish_scene(page: FamilyPage, shown: ShownRuns, scene: Scene, rail: RailParts | None) -> Scene:
     """Return a scene with the name of its data, as large as the window allows, with streets if wanted."""
+    data = shown.first.data
     return replace(
         scene,
+        panes=_say_errors(scene.panes, shown, rail),
         fills=True,
         text_size=16 if page.state.view.present else 12,
         title=data.title,
         link=data.bundled,
         streets=streets_wanted(page.streets),
     )
+
+
+def _say_errors(made: tuple[Pane, ...], shown: ShownRuns, rail: RailParts | None) -> tuple[Pane, ...]:
+    """Return more than two maps with how far off the shown level of each run is, in place of how the run was made."""
+    if rail is None or len(made) <= 2:
+        return made
+    texts = ["" if pane.shows == TRUE else rail.describe_error(shown.of_pane(pane)) for pane in shown.panes]
+    return tuple(replace(pane, about=text) for pane, text in zip(made, texts, strict=True))
 
 
 @st.fragment

@@ -49,6 +49,14 @@ class Preset:
 
 
 _BUDGETS = '{"mechanism":"region_tree","settings":{},"epsilon":"0.005","delta":1e-06}'
+_CLASS = {
+    "mechanism": "path_tree",
+    "epsilon": "0.1",
+    "panes": '[[0,"True"],[1,"Released"],[0,"Released"],[2,"Released"]]',
+    "second": '{"mechanism":"path_tree","settings":{},"epsilon":"0.5","delta":1e-06}',
+    "third": '{"mechanism":"path_tree","settings":{},"epsilon":"0.02","delta":1e-06}',
+    "present": "True",
+}
 _THREE = {
     "mechanisms": '["path_tree"]',
     "low": "0.02",
@@ -59,11 +67,11 @@ _THREE = {
 }
 PRESETS = (
     Preset(
-        title="A town",
-        text="Pasadena with made-up residents: what is good enough for a whole city says little about a few streets.",
-        picture="preset_town.webp",
+        title="A class of forty",
+        text="Los Angeles, true and at ε 0.5, 0.1 and 0.02, large enough for a room: centres stay, streets blur, noise invents people.",
+        picture="preset_class.webp",
         page="points",
-        link={"mechanism": "path_tree", "zoom": "8", "camera": "[-118.135,34.15,11.6]"},
+        link=_CLASS,
     ),
     Preset(
         title="Tracts of a city at two budgets",
@@ -105,14 +113,14 @@ PRESETS = (
         text="50,000 positions of one invented person, each protected by itself: in the release, home and ways are plain to see.",
         picture="preset_routes.webp",
         page="points",
-        link={"mechanism": "path_tree", "sample": "daily_routes", "zoom": "8"},
+        link={"mechanism": "path_tree", "sample": "daily_routes", "epsilon": "0.5", "zoom": "8"},
     ),
     Preset(
         title="The same person with a bound",
         text="The same ε protects the person: 10 of the positions count, the noise hides all of them, and no route is published.",
         picture="preset_bound.webp",
         page="points",
-        link={"mechanism": "path_tree", "sample": "daily_routes_bounded", "zoom": "8"},
+        link={"mechanism": "path_tree", "sample": "daily_routes_bounded", "epsilon": "0.5", "zoom": "8"},
     ),
     Preset(
         title="One person",

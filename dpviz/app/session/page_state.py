@@ -232,7 +232,7 @@ class FamilyState(PageState):
     def read(self, link: Mapping[str, str]) -> tuple[Page, str]:
         """Return the page of a link; the usual one if the link is not understood."""
         try:
-            page = _with_two_maps(read_link(self.kind, link))
+            page = read_link(self.kind, link)
         except SettingError as error:
             return usual_page(self.kind), str(error)
         return page, describe_restricted(page.draft)
@@ -373,17 +373,6 @@ class FamilyState(PageState):
     def protected(self) -> str:
         """What a release of the data last loaded protects one of: "record", "trip" or "person"; "" while none are loaded."""
         return str(st.session_state.get(self._protected, ""))
-
-
-def _with_two_maps(page: Page) -> Page:
-    """Return the page of a link if its maps are those that the pages have: a left one of the first or the second run, and a right one.
-
-    Raises:
-        SettingError: they are others.
-    """
-    if len(page.view.panes) != 2 or page.view.panes[1].run != 0 or max(page.view.panes[0].run, page.view.edited) > 1:
-        raise SettingError("This link shows maps that this page does not have. Nothing of it was used.")
-    return page
 
 
 def truth_allowed(data: LoadedData, account: str | None) -> bool:

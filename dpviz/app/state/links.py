@@ -18,7 +18,7 @@ from dpviz.app.state.linked import linked_fields, write_text
 from dpviz.app.state.page import Page, usual_page
 from dpviz.app.state.readers import LONGEST_TEXT, Reader, choice_reader, list_words, number_reader, read_settings, shortest
 from dpviz.app.state.run import Run
-from dpviz.app.state.values import SECOND
+from dpviz.app.state.values import FURTHER
 from dpviz.app.state.view import Pane
 from dpviz.errors import SettingError
 from dpviz.release.older import say_new_names
@@ -85,7 +85,7 @@ def write_run(kind: PageKind, run: Run, first: Run) -> str:
 def _write_panes(panes: tuple[Pane, ...], usual: tuple[Pane, ...]) -> dict[str, str]:
     """Write two maps by what they show, where that says all, and otherwise as a list of runs and what is shown of them."""
     if len(panes) == 2 and panes[1].run == 0 and panes[0] in (Pane(run=1), Pane(shows=panes[0].shows)):
-        texts = {"left": SECOND if panes[0].run else panes[0].shows, "shown": panes[1].shows}
+        texts = {"left": FURTHER[0] if panes[0].run else panes[0].shows, "shown": panes[1].shows}
         return {name: text for (name, text), pane in zip(texts.items(), usual, strict=True) if text != pane.shows}
     return {"panes": json.dumps([[pane.run, pane.shows] for pane in panes], separators=(",", ":"))}
 
@@ -212,8 +212,8 @@ def _read_panes(reading: Reading, usual: tuple[Pane, ...]) -> tuple[Pane, ...]:
             raise ValueError
         return panes
 
-    left = reading.text("left", choice_reader(*kinds, SECOND), usual[0].shows)
+    left = reading.text("left", choice_reader(*kinds, FURTHER[0]), usual[0].shows)
     right = reading.text("shown", choice_reader(*kinds), usual[1].shows)
-    pair = (Pane(run=1) if left == SECOND else Pane(shows=left), Pane(shows=right))
+    pair = (Pane(run=1) if left == FURTHER[0] else Pane(shows=left), Pane(shows=right))
     panes: tuple[Pane, ...] = reading.text("panes", read_all, pair)
     return panes

@@ -12,6 +12,8 @@ from dpviz.app.state.values import TEACH
 from dpviz.app.state.view import View
 from dpviz.families import POINT_FAMILY, TRIP_FAMILY
 
+_BUDGETS = {"points": ("1/10", "1e-6"), "trips": ("1/20", "1e-8")}
+"""ε and δ with which a page opens: what noise does is seen at once."""
 _SAMPLES = {"points": "la_residents", "trips": "us_flights", "areas": "made_up_city"}
 
 
@@ -34,9 +36,10 @@ class Page:
         return self.view.edited if self.draft.mode == TEACH and self.view.edited in shown else 0
 
     @property
-    def shows_second(self) -> bool:
-        """Whether a map shows another run than the first one."""
-        return self.draft.mode == TEACH and any(pane.run for pane in self.view.panes)
+    def shown_runs(self) -> tuple[int, ...]:
+        """Indices of the runs that the maps show; the first run is always among them, and in Curate it is the only one."""
+        further = {pane.run for pane in self.view.panes if self.draft.mode == TEACH}
+        return tuple(sorted({0} | further))
 
 
 def usual_page(kind: PageKind) -> Page:
@@ -47,9 +50,8 @@ def usual_page(kind: PageKind) -> Page:
     'made_up_city'
     """
     family = kind.family
-    is_trips = family is TRIP_FAMILY
     settings = {} if family is POINT_FAMILY else dict(family.choices[family.usual[0]].page_settings)
-    budget = ("1/20", "1e-8") if is_trips else ("1/2", "1e-6")
-    run = Run(mechanism=family.usual[0], settings=settings, epsilon=Fraction(budget[0]), delta=Fraction(budget[1]))
+    epsilon, delta = _BUDGETS.get(family.name, ("1/2", "1e-6"))
+    run = Run(mechanism=family.usual[0], settings=settings, epsilon=Fraction(epsilon), delta=Fraction(delta))
     sample = _SAMPLES.get(family.name, next(iter(kind.samples), None))
-    return Page(draft=Draft(family=family.name, sample=sample, runs=(run,)), view=View(level=2 if is_trips else None))
+    return Page(draft=Draft(family=family.name, sample=sample, runs=(run,)), view=View(level=2 if family is TRIP_FAMILY else None))

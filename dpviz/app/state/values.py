@@ -14,8 +14,10 @@ LARGEST_ORDER = 16  # of the lattice of points
 EVERYWHERE, ON_LAND, IN_A_FILE = "everywhere", "land", "file"
 STUDY_AREAS = (EVERYWHERE, ON_LAND, IN_A_FILE)
 """Where people can be: the values of the parameter `study_area` of points. The file of polygons itself is in no link."""
-SECOND = "Second run"
-"""What the left map shows: another mechanism, settings or budget."""
+ORDINALS = ("first", "second", "third", "fourth")
+"""Of the runs."""
+FURTHER = tuple(f"{ordinal.capitalize()} run" for ordinal in ORDINALS[1:])
+"""What a map shows: a run after the first one, with another mechanism, settings or budget."""
 ALONE = "nothing"  # no second mechanism of trips
 MOST_SCALES = 40
 LEAST_CUT, MOST_CUT = 0.03, 0.97  # positions of the swipe bar, as shares of the width; `panes.js` has the same

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from dpviz.app.state.linked import STAYS, in_link, in_parts
 from dpviz.app.state.readers import Camera, choice_reader, flag_reader, number_reader, read_asked, read_box, read_camera, read_scales
-from dpviz.app.state.values import COUNTS, LARGEST_LEAST, LEAST_CUT, MEASURES, MOST_ARCS, MOST_CUT, MOST_REGIONS, SECOND
+from dpviz.app.state.values import COUNTS, LARGEST_LEAST, LEAST_CUT, MEASURES, MOST_ARCS, MOST_CUT, MOST_REGIONS
 from dpviz.view.areas_drawing import RELEASED, TRUE
 from dpviz.view.basemap import Bounds
 from dpviz.view.trips_drawing import MARKS, PAIR_FILTERS
@@ -30,7 +30,7 @@ class View:
     """What is looked at on a page.
 
     Attributes:
-        panes: the maps, from left to right. Curate shows the last one.
+        panes: the maps, from left to right: two or four. Curate shows `main`.
         edited: index of the run whose settings the controls show.
         level: the level that is shown; None for one that is easy to read. Of points, it counts zooms.
         camera: longitude, latitude and zoom; None for the whole area.
@@ -70,19 +70,24 @@ class View:
     asked: tuple[int, ...] = field(default=(), metadata=in_link(read_asked, of=("areas",)))
 
     @property
-    def left(self) -> str:
-        """What the left map shows, or `SECOND` for the second run."""
-        return SECOND if self.panes[0].run else self.panes[0].shows
+    def main(self) -> int:
+        """Index of the map that the rail is about: the last one of the first run; of all if none shows it. Curate shows this one alone."""
+        last = len(self.panes) - 1
+        return max((at for at, pane in enumerate(self.panes) if pane.run == 0), default=last)
 
     @property
     def shown(self) -> str:
-        """What the right map shows, or the one map of Curate."""
-        return self.panes[-1].shows
+        """What the map `main` shows."""
+        return self.panes[self.main].shows
 
-    def with_left(self, kind: str) -> tuple[Pane, ...]:
-        """Return the maps with another left one; `SECOND` is the second run."""
-        return (Pane(run=1) if kind == SECOND else Pane(shows=kind), *self.panes[1:])
+    def shows(self, kind: str) -> bool:
+        """Return whether a map shows something, of whichever run."""
+        return any(pane.shows == kind for pane in self.panes)
+
+    def with_pane(self, at: int, pane: Pane) -> tuple[Pane, ...]:
+        """Return the maps with another one in a place."""
+        return (*self.panes[:at], pane, *self.panes[at + 1 :])
 
     def with_shown(self, kind: str) -> tuple[Pane, ...]:
-        """Return the maps with another right one."""
-        return (*self.panes[:-1], Pane(shows=kind))
+        """Return the maps, of which `main` shows something else of the first run."""
+        return self.with_pane(self.main, Pane(shows=kind))

@@ -8,7 +8,7 @@ from streamlit.testing.v1 import AppTest
 
 from dpviz.app.components.code import NO_CONFIGURATION
 from dpviz.app.pages.compare.state import JOB, CompareConfig
-from dpviz.app.state.values import SECOND
+from dpviz.app.state.values import FURTHER
 from dpviz.publishing.config import from_tables
 from dpviz.publishing.study_config import study_from
 from tests.app.seen import captions, drawn, fine, good, newest, trips_drawn
@@ -49,7 +49,7 @@ def test_points_show_the_code_of_their_run_and_of_the_second_one():
     config = from_tables(tomllib.loads(blocks(app)["toml"]))
     assert config.mechanism.build(config.data.family) == made["mechanism"]
     assert config.budget.budget() == made["budget"]
-    fine(app.selectbox(key="pane left").set_value(SECOND).run())
+    fine(app.selectbox(key="pane 0").set_value(FURTHER[0]).run())
     made = python(app)
     assert_same(made["second_release"], newest(app, "config second run").release)
     assert made["second_budget"].epsilon * 10 == made["budget"].epsilon

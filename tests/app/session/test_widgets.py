@@ -119,16 +119,8 @@ class TestBadLinks:
                 "Not understood in this link: order, settings and zoom. Nothing of it was used.",
             ),
             ("trips", {"sample": "<b>", "mechanism": "top_down"}, "Not understood in this link: sample. Nothing of it was used."),
-            (
-                "points",
-                {"panes": '[[2,"Released"],[0,"Released"]]'},
-                "This link shows maps that this page does not have. Nothing of it was used.",
-            ),
-            (
-                "areas",
-                {"panes": '[[0,"Released"]]', "epsilon": "2"},
-                "This link shows maps that this page does not have. Nothing of it was used.",
-            ),
+            ("points", {"panes": json.dumps([[0, "Released"]] * 5)}, "Not understood in this link: panes. Nothing of it was used."),
+            ("areas", {"panes": '[[4,"Released"]]', "epsilon": "2"}, "Not understood in this link: panes. Nothing of it was used."),
             ("compare", {"seed": "1" * 5000, "low": "0.2"}, "Not understood in this link: seed. Used instead: seed 0."),
             ("help", {"page": "<b>"}, "Not understood in this link: page. Used instead: page start."),
             (

@@ -72,10 +72,10 @@ def test_a_map_of_a_further_run_starts_it_with_a_tenth_of_the_budget():
 
 def test_the_controls_are_those_of_a_run_that_a_map_shows():
     page = apply_change(usual_page(AREAS), Change(view={"panes": (Pane(run=1), Pane()), "edited": 1}))
-    assert (page.edited, page.shows_second) == (1, True)
+    assert (page.edited, page.shown_runs) == (1, (0, 1))
     assert apply_change(page, Change(view={"panes": (Pane(), Pane())})).edited == 0
     curated = apply_change(page, Change(draft={"mode": CURATE}))
-    assert (curated.edited, curated.shows_second) == (0, False)
+    assert (curated.edited, curated.shown_runs) == (0, (0,))
 
 
 def test_quick_changes_of_the_same_parts_are_taken_back_together():

@@ -8,7 +8,7 @@ from typing import Any
 
 from dpviz.app.components.rail import RailLevel
 from dpviz.app.modes.rail import RailParts
-from dpviz.app.modes.second_run import ShownRun
+from dpviz.app.modes.shown_runs import ShownRuns
 from dpviz.app.pages.areas.level import change_level
 from dpviz.app.pages.areas.state import AreasDrawn
 from dpviz.data.areas import AreaCounts
@@ -20,8 +20,8 @@ from dpviz.view.escape import line
 _ONE_REGION = "It is one number: the maps show the levels below it."
 
 
-def make_rail(shown: ShownRun, level: int) -> RailParts:
-    """Return the rail of the run of the right map at a level that the maps show."""
+def make_rail(shown: ShownRuns, level: int) -> RailParts:
+    """Return the rail of the first run at a level that the maps show."""
     what: AreasDrawn = shown.first
     regions = what.release.regions
 
@@ -32,6 +32,7 @@ def make_rail(shown: ShownRun, level: int) -> RailParts:
     return RailParts(
         frame=regions,
         levels=make_levels(what),
+        levels_of=make_levels,
         numbers=range(regions.depth + 1),
         shown=level,
         place_shares=place_shares,

@@ -10,13 +10,14 @@ import streamlit as st
 
 from dpviz.app.modes.contrasts import show_contrasts
 from dpviz.app.modes.family_page import TeachParts
-from dpviz.app.modes.second_run import ShownRun
+from dpviz.app.modes.shown_runs import ShownRuns
 from dpviz.app.modes.teach import describe_run, draw_maps, keep_error_tops, make_scene
 from dpviz.app.pages.areas.level import asked_regions, choose_measure, make_settings, shown_level, shown_measure
 from dpviz.app.pages.areas.levels import make_rail
 from dpviz.app.pages.areas.state import AREAS, AreasDrawn
 from dpviz.app.pages.areas.tabs import NO_PLACES, describe_sum, offer_no_regions, show_figures, show_sums, take_chosen
-from dpviz.app.state.values import MEASURES
+from dpviz.app.state.values import MEASURES, ORDINALS
+from dpviz.app.state.view import Pane as ViewedPane
 from dpviz.mechanisms import RegionTree
 from dpviz.publishing.dry_run import WantedError
 from dpviz.release.verdict import verdict
@@ -31,13 +32,13 @@ from dpviz.view.areas_drawing import (
 from dpviz.view.canvas import Pane, Scene, on_land
 
 
-def describe_idle(shown: ShownRun) -> tuple[str, Callable[[], object] | None]:
+def describe_idle(shown: ShownRuns) -> tuple[str, Callable[[], object] | None]:
     """Write what the run is and the sum of the regions that are asked for, with the button that asks for none."""
     asked = asked_regions(shown.first.data.counts.regions)
     return f"{_stamp(shown.first)} {_describe_asked(shown.first)}", offer_no_regions if asked else None
 
 
-def make_teach(shown: ShownRun) -> TeachParts:
+def make_teach(shown: ShownRuns) -> TeachParts:
     """Return what the page shows of its runs."""
     first: AreasDrawn = shown.first
     regions = first.data.counts.regions
@@ -57,10 +58,10 @@ def make_teach(shown: ShownRun) -> TeachParts:
         take_chosen=partial(take_chosen, regions),
         without_map=lambda: st.caption(NO_PLACES),
         contrasts=lambda: show_contrasts(AREAS, shown, RegionTree(), wanted_of),
-        ask=lambda: show_sums(shown.runs, [what.compared for what in shown.runs], level),
+        ask=lambda: show_sums(shown.different, [what.compared for what in shown.different], level),
         lead=replace(verdict(first.release), counted=first.data.unit).lacks,
         rail=rail,
-        figures=lambda: show_figures(shown.runs, [what.compared for what in shown.runs], level),
+        figures=lambda: show_figures(shown.different, [what.compared for what in shown.different], level),
     )
 
 
@@ -84,21 +85,21 @@ def _choose_view(what: AreasDrawn) -> AreasMapSettings:
     return replace(view, tops=replace(tops, error=keep_error_tops(AREAS, {name: tops.error})[name]))
 
 
-def _make_pane(drawing: AreasDrawing, what: AreasDrawn, run: str) -> Pane:
-    return make_pane(drawing, areas=run, about=describe_run(what), chosen=asked_regions(what.data.counts.regions))
+def _make_pane(drawing: AreasDrawing, what: AreasDrawn, shown: ViewedPane) -> Pane:
+    return make_pane(drawing, areas=ORDINALS[shown.run], about=describe_run(what), chosen=asked_regions(what.data.counts.regions))
 
 
-def _make_scene(shown: ShownRun, caption: str) -> tuple[Scene, list[AreasDrawing]]:
-    """Return both maps, with all regions in view, and what is drawn on each."""
+def _make_scene(shown: ShownRuns, caption: str) -> tuple[Scene, list[AreasDrawing]]:
+    """Return the maps, with all regions in view, and what is drawn on each."""
     first, view = shown.first, _choose_view(shown.first)
 
-    def draw(what: AreasDrawn, kind: str) -> AreasDrawing:
-        return draw_areas(what.release, what.data.on_map, replace(view, shown=kind), what.compared.truth[view.level])
+    def draw(what: AreasDrawn, pane: ViewedPane) -> AreasDrawing:
+        return draw_areas(what.release, what.data.on_map, replace(view, shown=pane.shows), what.compared.truth[view.level])
 
-    maps = draw_maps(AREAS, shown, draw, _make_pane)
+    maps = draw_maps(shown, draw, _make_pane)
     scene = make_scene(
         [each.pane for each in maps],
-        f". {maps[1].drawing.description}",
+        f". {maps[AREAS.view.main].drawing.description}",
         bounds=first.data.on_map.bounds,
         areas={each.run: areas_of(each.drawing) for each in maps},
         caption=caption,

@@ -143,7 +143,7 @@ def _make_panes(
         ReleaseView.of(release, levels[title], unit=unit, dark=is_dark(), truth=truths[title], about=title)
         for title, release in releases.items()
     ]
-    density = public_density_top(points, views[0].release, unit)
+    density = public_density_top(points, views[0].release, unit, zoom)
     if shown == FALSE_POSITIVES:
         squares = [SquaresView.of(release, points.blocks, zoom, dark=is_dark(), about=title) for title, release in releases.items()]
         cells = {str(place): view.cells() for place, view in enumerate(squares) if view.fits}

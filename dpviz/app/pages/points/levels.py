@@ -10,7 +10,7 @@ import numpy as np
 from dpviz.amounts import format_decimal
 from dpviz.app.components.rail import RailLevel
 from dpviz.app.modes.rail import RailParts
-from dpviz.app.modes.second_run import ShownRun
+from dpviz.app.modes.shown_runs import ShownRuns
 from dpviz.app.pages.points.state import POINTS, Drawn
 from dpviz.evaluation.expected_split import expected_of_split
 from dpviz.evaluation.level_worth import weigh_squares
@@ -23,13 +23,14 @@ from dpviz.space.domain import Domain, area_of_bounds
 EASY_ZOOM = 6  # zoom level whose squares can be told apart on a map
 
 
-def make_rail(shown: ShownRun, level: int) -> RailParts:
-    """Return the rail of the run of the right map at a level that the maps show."""
+def make_rail(shown: ShownRuns, level: int) -> RailParts:
+    """Return the rail of the first run at a level that the maps show."""
     what: Drawn = shown.first
     zooms = zooms_of(what.release.domain)
     return RailParts(
         frame=what.data.counts.domain,
         levels=make_levels(what),
+        levels_of=make_levels,
         numbers=zooms,
         shown=shown_zoom(what.release, level),
         place_shares=lambda shares: [share.level if share.level in zooms else None for share in shares],

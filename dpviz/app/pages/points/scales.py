@@ -9,21 +9,21 @@ from dpviz.release.point_release import PointRelease
 from dpviz.view.partition_looks import row_areas
 from dpviz.view.points_canvas import density_top
 
-SCALE_ZOOM = 6  # the blocks of this zoom level decide the density scale
 _SLOT = "density scale"
 
 
-def public_density_top(points: PointCounts, release: PointRelease, unit: str) -> float:
-    """Choose the top of the density scale from public counts; the last one is kept for the session.
+def public_density_top(points: PointCounts, release: PointRelease, unit: str, zoom: int) -> float:
+    """Choose the top of the density scale of a zoom level from public counts; those of the last points are kept for the session.
 
     Args:
         points: public counts.
         release: names the unit of area.
         unit: what is counted, in the plural.
+        zoom: the zoom level whose squares decide, 0 for the whole domain.
     """
-    kept, top = st.session_state.get(_SLOT, (None, 0.0))
+    kept, tops = st.session_state.get(_SLOT, (None, {}))
     if kept is not points:
-        zoom = min(SCALE_ZOOM, points.domain.order)
-        top = density_top(points.blocks(zoom), row_areas(points.domain, zoom), release, unit)
-        st.session_state[_SLOT] = (points, top)
-    return float(top)
+        kept, tops = st.session_state[_SLOT] = (points, {})
+    if zoom not in tops:
+        tops[zoom] = density_top(points.blocks(zoom), row_areas(points.domain, zoom), release, unit)
+    return float(tops[zoom])

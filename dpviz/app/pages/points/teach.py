@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import partial
 
 import streamlit as st
 
 from dpviz.app.modes.contrasts import show_contrasts
 from dpviz.app.modes.family_page import TeachParts
-from dpviz.app.modes.second_run import ShownRun
-from dpviz.app.modes.teach import describe_run, keep_error_tops, make_scene, name_second, stamp_maps
+from dpviz.app.modes.shown_runs import ShownRuns
+from dpviz.app.modes.teach import describe_run, draw_maps, keep_error_tops, make_scene, stamp_maps
 from dpviz.app.pages.points.levels import EASY_ZOOM, describe_person, make_rail, shown_zoom
 from dpviz.app.pages.points.scales import public_density_top
 from dpviz.app.pages.points.state import POINTS, Data, Drawn
@@ -28,7 +29,8 @@ from dpviz.app.pages.points.tabs import (
     tabs,
 )
 from dpviz.app.session.widgets import is_dark
-from dpviz.app.state.values import SECOND
+from dpviz.app.state.values import ORDINALS
+from dpviz.app.state.view import Pane as ViewedPane
 from dpviz.mechanisms import Quadtree
 from dpviz.publishing.dry_run import WantedError
 from dpviz.release.squares import level_like
@@ -50,19 +52,19 @@ def begin(domain: Domain) -> None:
     link_box()
 
 
-def describe_idle(shown: ShownRun) -> tuple[str, Callable[[], object] | None]:
+def describe_idle(shown: ShownRuns) -> tuple[str, Callable[[], object] | None]:
     """Write what the runs are and what lies in the box, with the button that removes it."""
     return f"{stamp_maps(shown)} {_describe_box(shown)}", offer_no_box if shows_box() else None
 
 
-def make_teach(shown: ShownRun) -> TeachParts:
+def make_teach(shown: ShownRuns) -> TeachParts:
     """Return what the page shows of its runs."""
     first: Drawn = shown.first
     domain = first.data.counts.domain
     chosen = POINTS.view.level  # else a level whose partitions can be told apart, the same whatever the budget
     level = level_like(first.release, EASY_ZOOM) if chosen is None else min(chosen, first.release.height)
     rail = make_rail(shown, level)
-    scene, on_maps = _make_scene(shown, _make_views(shown, level), rail.sentence)
+    scene, on_maps = _make_scene(shown, level, rail.sentence)
 
     def show_figures() -> None:
         key_figures(first, level)
@@ -88,65 +90,74 @@ def make_teach(shown: ShownRun) -> TeachParts:
     )
 
 
-def _describe_box(shown: ShownRun) -> str:
+def _describe_box(shown: ShownRuns) -> str:
     """Write the answer for the box of the range query, while the maps show it; else how to ask for one."""
     if not shows_box():
         return "Box: press Box, or hold Shift, and drag a box on a map to read its count here."
-    if shown.second is None:
-        return f"Box: {describe_answer(shown.first)}"
-    return f"Box, right map: {describe_answer(shown.first)} Left map: {describe_answer(shown.second)}"
+    return " ".join(f"{f'Box, {name.lower()}' if name else 'Box'}: {describe_answer(what)}" for name, what in shown.named())
 
 
-def _make_views(shown: ShownRun, level: int) -> dict[str, View]:
-    """Prepare the shown level of each run, by the names of the runs, and the squares of false positives, if a map shows them."""
-    views: dict[str, View] = {}
-    for name, what in (("first", shown.first), ("second", shown.second)):
-        if what is None:
-            continue
+@dataclass(frozen=True, kw_only=True)
+class _Views:
+    """The partitions and squares of the maps, each prepared once.
+
+    Attributes:
+        level: of the tree of the first run, which the maps show.
+        zoom: the zoom level of about this size.
+        made: the views, by what they show of which run.
+    """
+
+    level: int
+    zoom: int
+    made: dict[str, View] = field(default_factory=dict)
+
+    def find(self, what: Drawn, pane: ViewedPane) -> View:
+        """Return what a map shows of a run: its partitions; equal squares for false positives, and for the truth of uneven partitions."""
+        about, release, blocks, run = describe_run(what), what.release, what.data.counts.blocks, ORDINALS[pane.run]
+        if pane.shows == FALSE_POSITIVES:
+            return self._keep(
+                f"squares of the {run}", partial(SquaresView.of, release, blocks, shown_zoom(release, self.level), about=about)
+            )
+        if pane.shows == TRUE and not has_squares(release, self.level, self.zoom):
+            return self._keep("truth", partial(SquaresView.of, release, blocks, self.zoom))
         truth = None if what.evaluation is None else what.evaluation.truth
-        at = level if what is shown.first else min(level, what.release.height)
-        options = {"unit": what.data.unit, "dark": is_dark(), "truth": truth, "raw": POINTS.view.raw, "about": describe_run(what)}
-        views[name] = ReleaseView.of(what.release, at, **options)
-    if FALSE_POSITIVES in (POINTS.view.left, POINTS.view.shown):
-        release, zoom = shown.first.release, shown_zoom(shown.first.release, level)
-        views["squares"] = SquaresView.of(release, shown.first.data.counts.blocks, zoom, dark=is_dark(), about=describe_run(shown.first))
-    if TRUE in (POINTS.view.left, POINTS.view.shown):
-        release, zoom = shown.first.release, shown_zoom(shown.first.release, level)
-        if not has_squares(release, level, zoom):
-            views["truth"] = SquaresView.of(release, shown.first.data.counts.blocks, zoom, dark=is_dark())
-    return views
+        options = {"unit": what.data.unit, "truth": truth, "raw": POINTS.view.raw, "about": about}
+        return self._keep(run, partial(ReleaseView.of, release, min(self.level, release.height), **options))
+
+    def _keep(self, name: str, make: Callable[..., View]) -> View:
+        if name not in self.made:
+            self.made[name] = make(dark=is_dark())
+        return self.made[name]
+
+    def name(self, view: View) -> str:
+        """Return the name of a view."""
+        return next(name for name, made in self.made.items() if made is view)
 
 
-def _make_pane(view: ReleaseView | SquaresView, kind: str, cells: str, data: Data) -> Pane:
+def _make_pane(view: View, kind: str, cells: str, data: Data, zoom: int) -> Pane:
+    """Make a pane. Tops of colour scales stay the same: of densities by the public data at the shown zoom, of errors by the first run."""
+    if isinstance(view, SquaresView) and kind == FALSE_POSITIVES:
+        return view.pane(cells=cells)
+    density = public_density_top(data.counts, view.release, data.unit, zoom)
     if isinstance(view, SquaresView):
-        if kind == FALSE_POSITIVES:
-            return view.pane(cells=cells)
-        return view.truth_pane(cells=cells, unit=data.unit, top=public_density_top(data.counts, view.release, data.unit))
-    shown = RELEASED if kind == SECOND else kind
-    return name_second(view.pane(shown, cells=cells, top=_scale_top(view, shown, data)), kind)
-
-
-def _scale_top(view: ReleaseView, shown: str, data: Data) -> float | None:
-    """Return the top of a map's colour scale, which stays the same: of densities by the public data, of errors by the first run."""
-    if shown != ERROR:
-        return public_density_top(data.counts, view.release, data.unit)
+        return view.truth_pane(cells=cells, unit=data.unit, top=density)
     name = f"error {view.level}"
-    return keep_error_tops(POINTS, {name: error_top(view.release, view.nodes, view.truth)})[name]
+    errors = keep_error_tops(POINTS, {name: error_top(view.release, view.nodes, view.truth)}) if kind == ERROR else {}
+    return view.pane(kind, cells=cells, top=errors.get(name, density))
 
 
-def _make_scene(shown: ShownRun, views: dict[str, View], caption: str) -> tuple[Scene, list[View]]:
-    """Return both maps, with the whole domain in view, and which run is on each."""
-    view, data = POINTS.view, shown.first.data
-    views_of_kinds = {SECOND: "second", FALSE_POSITIVES: "squares", TRUE: "truth"}
-    names = [name if (name := views_of_kinds.get(kind, "first")) in views else "first" for kind in (view.left, view.shown)]
-    made = [_make_pane(views[name], kind, name, data) for name, kind in zip(names, (view.left, view.shown), strict=True)]
-    domain = data.counts.domain
-    used = {pane.cells for pane in made if pane.cells}
+def _make_scene(shown: ShownRuns, level: int, caption: str) -> tuple[Scene, list[View]]:
+    """Return the maps, with the whole domain in view, and what is drawn on each."""
+    data = shown.first.data
+    domain, views = data.counts.domain, _Views(level=level, zoom=shown_zoom(shown.first.release, level))
+    maps = draw_maps(shown, views.find, lambda view, _, pane: _make_pane(view, pane.shows, views.name(view), data, views.zoom))
+    first = views.find(shown.first, ViewedPane())
+    used = {each.pane.cells for each in maps if each.pane.cells}
     scene = make_scene(
-        made,
-        f", {len(views['first'].rectangles):,} partitions.",
+        [each.pane for each in maps],
+        f", {len(first.rectangles):,} partitions.",
         bounds=map_bounds(domain),
-        cells={name: view.cells() for name, view in views.items() if name in used},
+        cells={name: view.cells() for name, view in views.made.items() if name in used},
         caption=caption,
         stamp=stamp_maps(shown),
         asks=True,
@@ -155,4 +166,4 @@ def _make_scene(shown: ShownRun, views: dict[str, View], caption: str) -> tuple[
         places=names_of(domain),
         box=box_to_map(domain, st.session_state["query box"]) if shows_box() else None,
     )
-    return scene, [views[name] for name in names]
+    return scene, [each.drawing for each in maps]

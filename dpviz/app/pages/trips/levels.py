@@ -10,7 +10,7 @@ import numpy as np
 
 from dpviz.app.components.rail import RailLevel
 from dpviz.app.modes.rail import RailParts
-from dpviz.app.modes.second_run import ShownRun
+from dpviz.app.modes.shown_runs import ShownRuns
 from dpviz.app.pages.trips.filters import change_level
 from dpviz.app.pages.trips.state import TripsDrawn
 from dpviz.evaluation.level_worth import PAIRS, weigh_pairs
@@ -22,8 +22,8 @@ _ONE_REGION = "It is one number: the maps show the levels below it."
 _BETWEEN = "Its pairs join regions of two levels: the maps show the levels beside it."
 
 
-def make_rail(shown: ShownRun, level: int) -> RailParts:
-    """Return the rail of the run of the right map at a level that the maps show."""
+def make_rail(shown: ShownRuns, level: int) -> RailParts:
+    """Return the rail of the first run at a level that the maps show."""
     what: TripsDrawn = shown.first
     tree = what.release.tree
 
@@ -34,6 +34,7 @@ def make_rail(shown: ShownRun, level: int) -> RailParts:
     return RailParts(
         frame=tree.origins,
         levels=make_levels(what),
+        levels_of=make_levels,
         numbers=[None if stage % 2 else stage // 2 for stage in range(tree.height + 1)],
         shown=2 * level,
         place_shares=place_shares,

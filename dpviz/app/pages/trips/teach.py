@@ -12,12 +12,14 @@ import streamlit as st
 from dpviz.app.components.words import show_chart
 from dpviz.app.modes.contrasts import show_contrasts
 from dpviz.app.modes.family_page import TeachParts
-from dpviz.app.modes.second_run import ShownRun
+from dpviz.app.modes.shown_runs import ShownRuns
 from dpviz.app.modes.teach import describe_run, draw_maps, keep_error_tops, make_scene, stamp_maps
 from dpviz.app.pages.trips.filters import choose_filters, chosen_name, make_settings, offer_all_regions, shown_level
 from dpviz.app.pages.trips.levels import make_rail
 from dpviz.app.pages.trips.state import TRIPS, TripsDrawn
 from dpviz.app.pages.trips.tabs import show_figures, show_questions, take_chosen
+from dpviz.app.state.values import ORDINALS
+from dpviz.app.state.view import Pane as ViewedPane
 from dpviz.mechanisms import TopDown
 from dpviz.publishing.dry_run import WantedError
 from dpviz.release.verdict import verdict
@@ -41,7 +43,7 @@ from dpviz.view.trips_drawing import (
 )
 
 
-def describe_idle(shown: ShownRun) -> tuple[str, Callable[[], object] | None]:
+def describe_idle(shown: ShownRuns) -> tuple[str, Callable[[], object] | None]:
     """Write what the runs are, and of which region alone the maps show trips, with the button that shows those of all."""
     name = chosen_name(shown.first.release.tree.origins)
     if not name:
@@ -49,7 +51,7 @@ def describe_idle(shown: ShownRun) -> tuple[str, Callable[[], object] | None]:
     return f"{stamp_maps(shown)} Only {shown.first.data.unit} from and to {name}.", offer_all_regions
 
 
-def make_teach(shown: ShownRun) -> TeachParts:
+def make_teach(shown: ShownRuns) -> TeachParts:
     """Return what the page shows of its runs."""
     first: TripsDrawn = shown.first
     release = first.release
@@ -77,8 +79,8 @@ def make_teach(shown: ShownRun) -> TeachParts:
         lead=replace(verdict(release), counted=first.data.unit).lacks if release.states_noise else "",
         rail=rail,
         notes=lambda: None if scene is None else _show_notes(scene, drawings),
-        ask=lambda: show_questions(shown.runs, [run.compared for run in shown.runs], view),
-        figures=lambda: show_figures(shown.runs, [run.compared for run in shown.runs], view),
+        ask=lambda: show_questions(shown.different, [run.compared for run in shown.different], view),
+        figures=lambda: show_figures(shown.different, [run.compared for run in shown.different], view),
     )
 
 
@@ -110,38 +112,37 @@ def _draw(what: TripsDrawn, view: TripsMapSettings, kind: str) -> TripsDrawing:
     return draw_trips(release, replace(view, shown=kind), what.compared.true_level(view.level))
 
 
-def _make_pane(drawing: TripsDrawing, what: TripsDrawn, run: str) -> Pane:
+def _make_pane(drawing: TripsDrawing, what: TripsDrawn, shown: ViewedPane) -> Pane:
     leaves_out = drawing.view.shown in (RELEASED, TRUE) and 0 < drawing.drawn < drawing.total
     some = f"the {drawing.drawn:,} largest of {drawing.total:,} pairs" if leaves_out else ""
-    pane = make_pane(drawing, areas=run, about=describe_run(what))
+    pane = make_pane(drawing, areas=ORDINALS[shown.run], about=describe_run(what))
     return replace(pane, about=", ".join(filter(None, [pane.about, some])))
 
 
-def _make_scene(shown: ShownRun, view: TripsMapSettings, caption: str) -> tuple[Scene, list[TripsDrawing]]:
-    """Return both maps, with all regions in view, and what is drawn on each."""
+def _make_scene(shown: ShownRuns, view: TripsMapSettings, caption: str) -> tuple[Scene, list[TripsDrawing]]:
+    """Return the maps, with all regions in view, and what is drawn on each."""
     release = shown.first.release
-    maps = draw_maps(TRIPS, shown, lambda what, kind: _draw(what, view, kind), _make_pane)
+    maps = draw_maps(shown, lambda what, pane: _draw(what, view, pane.shows), _make_pane)
     areas: dict[str, Any] = {}
     for each in maps:
         areas |= areas_of(each.drawing, each.run)
-    right = maps[1].drawing
+    main = maps[TRIPS.view.main].drawing
     scene = on_land(
         make_scene(
             [each.pane for each in maps],
-            f". {right.description}",
+            f". {main.description}",
             bounds=bounds_of(release),
             areas=areas,
             caption=caption,
             stamp=stamp_maps(shown),
         )
     )
-    return replace(scene, places=names_of_dots(right) or scene.places), [each.drawing for each in maps]
+    return replace(scene, places=names_of_dots(main) or scene.places), [each.drawing for each in maps]
 
 
-def _show_matrices(shown: ShownRun, view: TripsMapSettings) -> None:
+def _show_matrices(shown: ShownRuns, view: TripsMapSettings) -> None:
     """Show each run as a matrix, for regions without geometry."""
-    runs = [shown.first, *([] if shown.second is None else [shown.second])]
-    for what, column in zip(runs, st.columns(len(runs)), strict=True):
+    for what, column in zip(shown.different, st.columns(len(shown.different)), strict=True):
         with column:
             st.markdown(f"**{describe_run(what)}**")
             show_chart(matrix_chart(what.release, view.level, view.unit))
