@@ -1,11 +1,12 @@
 """Rebuild the pictures of README, help and start page: `python assets/make_picture.py`, with the dev extra and Chromium.
 
-With names of files, such as preset_town.webp, preset_town_dark.webp or curate.webp, only those pictures are made.
+With names of files, such as preset_class.webp, preset_class_dark.webp or curate.webp, only those pictures are made.
 """
 
 from __future__ import annotations
 
 import io
+import json
 import shutil
 import socket
 import subprocess
@@ -92,7 +93,7 @@ def _take_preset(page: Page, address: str, preset: Preset, scheme: Scheme) -> No
     _steady(page)
     page.mouse.move(WIDTH - 2, HEIGHT - 2)
     picture = Image.open(io.BytesIO(shown.screenshot())).convert("RGB")
-    panes = {"learn": 1, "compare": 4}.get(preset.page, 2)
+    panes = {"learn": 1, "compare": 4}.get(preset.page, len(json.loads(preset.link["panes"])) if "panes" in preset.link else 2)
     picture = _in_a_row(picture, panes, "white" if scheme == "light" else "black")
     picture.save(ROOT / "assets" / preset.picture_in(scheme), quality=QUALITY[scheme], method=6)
 

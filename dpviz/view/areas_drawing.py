@@ -247,13 +247,13 @@ def _color_numbers(release: AreaRelease, view: AreasMapSettings, truth: Integers
 def _choose_scale(view: AreasMapSettings, tops: AreaTops) -> Scale:
     if view.shown == ERROR:
         return Scale(kind="signed", top=tops.error, title=f"released minus true, {view.unit}{view.per} of a region", dark=view.dark)
-    return Scale(kind="density", top=tops.count, title=f"{view.shown.lower()} {view.unit}{view.per or ' of a region'}", dark=view.dark)
+    return Scale(kind="density", top=tops.count, title=f"{view.unit}{view.per or ' of a region'}", dark=view.dark)
 
 
 def _choose_pale(release: AreaRelease, view: AreasMapSettings, truth: Integers | None) -> tuple[Mask, str]:
-    """Return which regions are drawn pale, since they are or may be empty, and which these are in words."""
+    """Return which regions are drawn pale, since they are or may be empty, and what pale means where it says more than the number 0."""
     if view.shown == TRUE and truth is not None:
-        return truth == 0, f"no {view.unit}"
+        return truth == 0, ""
     if view.shown == RELEASED and release.receipt.private and not view.raw:
         low, _ = release.interval(view.level)
         return low <= 0, "the interval contains 0"

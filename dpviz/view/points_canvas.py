@@ -139,9 +139,9 @@ class ReleaseView:
         return replace(pane, note=self._note(), cells=cells, shades=shades, palette=palette)
 
     def _choose_pale(self, shown: str) -> tuple[Mask, str]:
-        """Return which partitions are drawn pale, since they are or may be empty, and which these are in words."""
+        """Return which partitions are pale, since they are or may be empty, and what pale means where it says more than the number 0."""
         if shown == TRUE and self.truth is not None:
-            return self.truth[self.nodes] == 0, f"no {self.unit}"
+            return self.truth[self.nodes] == 0, ""
         if shown == RELEASED and self.release.receipt.private and not self.raw:
             low, high = self.release.node_interval(self.nodes)
             return (low <= 0) & (high >= 0), "the interval contains 0"
@@ -254,9 +254,8 @@ class SquaresView:
         area = open_areas(self.release.domain, self.rectangles)
         density = self._true / area
         scale = replace(density_scale(density, area, self.release.domain, unit), dark=self.dark, top=top)
-        empty = density == 0
-        shades = choose_shades(scale, density, empty)
-        legend = make_legend(scale, negatives=False, pale=f"no {unit}" if empty.any() else "")
+        shades = choose_shades(scale, density, density == 0)
+        legend = make_legend(scale, negatives=False)
         pane = Pane(title=f"True {unit}", about=f"squares of level {self.zoom}", words=_SQUARE_WORDS, legend=legend)
         return self._fill(pane, shades, make_palette(scale), cells)
 

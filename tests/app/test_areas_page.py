@@ -184,7 +184,7 @@ class TestMaps:
     def test_a_sample_whose_counts_are_its_residents_has_no_rates(self):
         app = fine(open_drawer(areas_app(STATES | {"measure": "Rates"}), "Map"))
         assert app.selectbox(key="measure").options == ["Counts", "Per km²"]
-        assert scene(app)[0]["panes"][0]["legend"]["title"] == "true residents of a region"
+        assert scene(app)[0]["panes"][0]["legend"]["title"] == "residents of a region"
 
     def test_the_text_of_a_region_says_its_name_count_intervals_rate_and_truth(self):
         app = fine(areas_app(STATES))
