@@ -30,13 +30,14 @@ WIDTH, HEIGHT, TALL = 1360, 900, 1400
 PATIENCE, MOMENT = 180, 2.0
 Scheme = Literal["light", "dark"]
 QUALITY: dict[Scheme, int] = {"light": 82, "dark": 66}  # all pictures of the start page together stay below 300 kB
+OVER_MAPS = ".canvas .heads, .canvas .tools, [class*=st-key-pane-]"  # what lies over the maps, and is too small on a picture
 THUMBNAIL, GAP = (720, 300), 2
 SCREENS: dict[str, tuple[str, Callable[[Page], None]]] = {
     "points": ("points", lambda page: page.locator(".canvas[data-shown]").wait_for()),
-    "trips": ("trips", lambda page: page.get_by_text("Pairs released").first.wait_for()),
+    "trips": ("trips", lambda page: page.locator(".canvas[data-shown]").wait_for()),
     "areas": ("areas", lambda page: page.locator(".canvas[data-shown]").wait_for()),
     "learn": ("learn?stop=sums&draw=3", lambda page: page.get_by_role("button", name="Reset").wait_for()),
-    "curate": ("points?mode=Curate&mechanism=path_tree", lambda page: page.get_by_text("records in a square of level").first.wait_for()),
+    "curate": ("points?mechanism=path_tree", lambda page: page.get_by_role("radio", name="Curate").click()),
 }
 PICKED = 'picked=[["Path-budget tree",0.45],["Quadtree",0.45]]'
 
@@ -92,6 +93,7 @@ def _take_preset(page: Page, address: str, preset: Preset, scheme: Scheme) -> No
     shown.wait_for()
     _steady(page)
     page.mouse.move(WIDTH - 2, HEIGHT - 2)
+    page.locator(OVER_MAPS).evaluate_all("all => all.forEach((each) => { each.style.visibility = 'hidden'; })")
     picture = Image.open(io.BytesIO(shown.screenshot())).convert("RGB")
     panes = {"learn": 1, "compare": 4}.get(preset.page, len(json.loads(preset.link["panes"])) if "panes" in preset.link else 2)
     picture = _in_a_row(picture, panes, "white" if scheme == "light" else "black")
@@ -126,7 +128,6 @@ def _pressed(page: Page, address: str, button: str, then: str, name: str) -> Non
     page.get_by_role("button", name=button).click()
     page.get_by_text(then).first.wait_for()
     page.mouse.move(WIDTH - 2, HEIGHT - 2)
-    page.get_by_test_id("stSidebarContent").evaluate("side => side.scrollTo(0, 0)")
     _save(_steady(page), name)
 
 

@@ -256,7 +256,7 @@ def _choose_pale(release: AreaRelease, view: AreasMapSettings, truth: Integers |
         return truth == 0, ""
     if view.shown == RELEASED and release.receipt.private and not view.raw:
         low, _ = release.interval(view.level)
-        return low <= 0, "the interval contains 0"
+        return low <= 0, "may be 0"
     return np.zeros(release.regions.size(view.level), np.bool_), ""
 
 

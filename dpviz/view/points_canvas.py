@@ -144,7 +144,7 @@ class ReleaseView:
             return self.truth[self.nodes] == 0, ""
         if shown == RELEASED and self.release.receipt.private and not self.raw:
             low, high = self.release.node_interval(self.nodes)
-            return (low <= 0) & (high >= 0), "the interval contains 0"
+            return (low <= 0) & (high >= 0), "may be 0"
         if shown == RELEASED and not self.release.states_noise:
             return self.release.count[self.nodes] == 0, "0, or not shown"
         return np.zeros(len(self.nodes), np.bool_), ""

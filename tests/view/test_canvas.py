@@ -168,8 +168,8 @@ class TestColours:
         assert make_palette(scale())[[top, low]].tolist() == scale().colors([100, -100]).tolist()
 
     def test_a_legend_explains_what_is_shown_and_nothing_else(self):
-        every = make_legend(scale(), negatives=True, pale="the interval contains 0")
-        assert [words for _, words in every.marks] == ["below zero, by noise", "pale: the interval contains 0"]
+        every = make_legend(scale(), negatives=True, pale="may be 0")
+        assert [words for _, words in every.marks] == ["below zero, by noise", "pale: may be 0"]
         assert (every.title, every.low, every.top) == ("people per km²", "0", "100 and more")
         assert make_legend(scale(), negatives=False).marks == ()
         signed = make_legend(scale("signed"), negatives=True)

@@ -203,7 +203,7 @@ class TestColours:
             pane = view_of(release, **options).pane(RELEASED, cells="a")
             assert 0 < contains.sum() < len(contains)
             assert (is_pale(pane) == contains).all()
-            assert pane.legend.marks[-1][1] == "pale: the interval contains 0"
+            assert pane.legend.marks[-1][1] == "pale: may be 0"
 
     def test_true_counts_are_pale_exactly_where_there_is_nothing(self):
         release, truth = released()

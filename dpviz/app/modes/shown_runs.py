@@ -151,6 +151,8 @@ def choose_panes(state: FamilyState, kinds: Sequence[str]) -> None:
             label_visibility="collapsed",
             **widget_for(f"pane {at}", chosen, partial(_change_pane, state, at)),
         )
+    if len(page.shown_runs) > 1:  # the map that the rail and the sentence are about
+        st.html(f"<style>.st-key-pane-{state.view.main} > div {{ outline: 2px solid var(--st-primary-color, #0b6e8f); }}</style>")
 
 
 def _write_choice(page: Page, kind: str) -> str:
