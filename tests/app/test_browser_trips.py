@@ -9,7 +9,6 @@ STATES = "trips?mechanism=top_down&settings={}&epsilon=1&sample=northeast_commut
 
 
 def until_drawn(page):
-    page.get_by_test_id("stMetric").filter(has_text="Pairs released").first.wait_for()
     live_map(page)
     until(lambda: min(pane_colours(page)) > 50, "both maps")
     assert told(page, "error") is None
@@ -63,7 +62,7 @@ def test_a_click_on_a_state_shows_what_leaves_arrives_and_stays_and_survives_ano
         assert background(page) < 200
         click_pane(page, 0, -20, 20)
         page.get_by_role("tab", name="Region", exact=True, selected=True).wait_for()
-        page.get_by_text("Only those from or to").first.wait_for()
+        page.get_by_text("Only commuters from and to").first.wait_for()
         page.get_by_text("for sums over many regions, it is that of the best single level").wait_for()
         until(lambda: "region=" in page.evaluate("location.href"), "the region in the address")
         page.get_by_role("tab", name="Pair of regions").click()

@@ -113,7 +113,7 @@ def _draw(what: TripsDrawn, view: TripsMapSettings, kind: str) -> TripsDrawing:
 
 def _make_pane(drawing: TripsDrawing, what: TripsDrawn, run: str) -> Pane:
     leaves_out = drawing.view.shown in (RELEASED, TRUE) and 0 < drawing.drawn < drawing.total
-    some = f"the {drawing.drawn:,} largest of {drawing.total:,} pairs" if leaves_out else ""
+    some = f"{drawing.drawn:,} largest of {drawing.total:,} pairs" if leaves_out else ""
     pane = make_pane(drawing, areas=run, about=describe_run(what))
     return replace(pane, about=", ".join(filter(None, [pane.about, some])))
 
