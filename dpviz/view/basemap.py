@@ -213,7 +213,7 @@ def lie_near(shapes: RegionShapes, places: Floats, margin: float) -> Mask:
     if shapes.polygons:
         outer = [polygon[0] if isinstance(polygon[0][0], list) else polygon for polygon in shapes.polygons]
         corners, owner = np.concatenate([np.array(ring) for ring in outer]), np.repeat(np.arange(len(outer)), [len(ring) for ring in outer])
-        tree = shapely.STRtree(shapely.polygons(shapely.linearrings(corners, indices=owner)))
+        tree = shapely.STRtree(np.asarray(shapely.polygons(shapely.linearrings(corners, indices=owner)), object))
         near[tree.query(shapely.points(places), predicate="dwithin", distance=margin)[0]] = True
     return near
 
