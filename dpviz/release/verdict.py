@@ -57,7 +57,7 @@ FEW_PAIRS_RULE = (
     f" Where a level has fewer than {_FEW_PAIRS} released pairs, every one counts as noise whose standard deviation is over 40 % of its"
     " number."
 )
-_REST_NOTE = " {rest} of all {counted} are in pairs that are not listed; coarser levels count them."
+_REST_NOTE = " {rest} of all {counted} are in no listed pair; coarser levels count them."
 _DROPPED_NOTE = (
     " {parts} of fewer than about {least:,} {counted} were dropped after the noise, and every sum lacks them: coarser levels are too low"
     " by an unknown number."

@@ -12,7 +12,6 @@ from dpviz.view.areas_drawing import TRUE, AreasDrawing, AreasMapSettings, Denom
 from dpviz.view.canvas import Areas, Legend, Pane, Scene, on_land
 from dpviz.view.colors import DECLARED_FILL
 from dpviz.view.escape import deck, line
-from dpviz.view.trips_layers import choose_radius
 
 _ONE = "regions"  # name of the regions of a scene with a single map
 _DOT = 4.0  # pixels: radius of declared regions without outlines
@@ -21,7 +20,7 @@ _DOT = 4.0  # pixels: radius of declared regions without outlines
 def areas_of(drawing: AreasDrawing) -> Areas:
     """Return the regions of a drawing for `Scene.areas`; panes that show the same release share them."""
     area = drawing.areas
-    return Areas(shapes=area.shapes, radius=choose_radius(area), texts=area.texts.lines())
+    return Areas(shapes=area.shapes, texts=area.texts.lines())
 
 
 def make_pane(drawing: AreasDrawing, *, areas: str, about: str, chosen: tuple[int, ...] = ()) -> Pane:
@@ -41,6 +40,7 @@ def make_pane(drawing: AreasDrawing, *, areas: str, about: str, chosen: tuple[in
         note=drawing.note,
         areas=(areas,),
         fills=(drawing.areas.color,),
+        dots=(drawing.areas.dots,),
         chosen=chosen,
     )
 
@@ -85,9 +85,10 @@ def declared_scene(on_map: RegionsOnMap, level: int, error: float | None, *, uni
         legend=Legend(title="From public values: no record was looked at" if said else ""),
         areas=(_ONE,),
         fills=(np.tile(np.array(DECLARED_FILL[dark], np.uint8), (size, 1)),),
+        dots=(np.full(size if shapes.are_dots else 0, _DOT),),
     )
     names = [deck(each) for each in regions.names_of(level)]
-    return _scene(on_map, Areas(shapes=shapes, radius=np.full(size, _DOT), texts=names), pane, dark=dark, height=height)
+    return _scene(on_map, Areas(shapes=shapes, texts=names), pane, dark=dark, height=height)
 
 
 def _scene(on_map: RegionsOnMap, areas: Areas, pane: Pane, *, dark: bool, height: int) -> Scene:

@@ -19,7 +19,7 @@ from dpviz.view.basemap import Bounds, RegionShapes, fit_bounds, prepare_shapes
 from dpviz.view.canvas import Legend, choose_shades, make_legend, make_marks_legend, make_palette, to_css
 from dpviz.view.colors import Colors, Scale, occupied_top, scale_top_of
 from dpviz.view.escape import deck, line
-from dpviz.view.trips_layers import Areas, TooltipTexts
+from dpviz.view.trips_layers import Areas, TooltipTexts, size_points
 
 RELEASED, TRUE, ERROR, FALSE_POSITIVES = "Released", "True", "Error", "False positives"
 SHOWN_AREAS = (RELEASED, TRUE, ERROR, FALSE_POSITIVES)
@@ -179,7 +179,8 @@ def draw_areas(release: AreaRelease, on_map: RegionsOnMap, view: AreasMapSetting
         color, legend = _color_numbers(release, view, truth, tops)
     counts = truth if view.shown == TRUE and truth is not None else shown_counts(release, view)
     size = np.sqrt(np.clip(np.nan_to_num(counts * _factors(release, view)) / tops.count, 0.0, 1.0))
-    areas = Areas(shapes=shapes, color=color, size=size, texts=_write_texts(release, view, truth))
+    dots = size_points(size) if shapes.are_dots else np.zeros(0)
+    areas = Areas(shapes=shapes, color=color, dots=dots, texts=_write_texts(release, view, truth))
     name = line(release.regions.levels[view.level - 1])
     regions, circles = f"{release.regions.size(view.level):,} regions ({name})", f"; one circle per {name}" if shapes.are_dots else ""
     return AreasDrawing(

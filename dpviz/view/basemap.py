@@ -16,7 +16,7 @@ import shapely
 from numpy.typing import NDArray
 from pyproj import CRS, Transformer
 
-from dpviz.arrays import Floats, Texts
+from dpviz.arrays import Floats, Mask, Texts
 from dpviz.bundled import folder
 from dpviz.space.domain import Domain
 from dpviz.space.region_builders import h3_outlines
@@ -199,6 +199,23 @@ def prepare_shapes(regions: Regions, level: int, *, h3: bool = False) -> RegionS
     if parts is None:
         return RegionShapes(centres=centres, polygons=[], owner=[])
     return RegionShapes(centres=centres, polygons=_to_rings(parts[0]), owner=parts[1].tolist())
+
+
+def lie_near(shapes: RegionShapes, places: Floats, margin: float) -> Mask:
+    """Return (k,) which places lie in regions or close to them; all places where the regions have no polygons.
+
+    Args:
+        shapes: of the regions.
+        places: (k, 2) longitude and latitude.
+        margin: how far beyond the polygons a place may lie, in degrees.
+    """
+    near = np.full(len(places), not shapes.polygons)
+    if shapes.polygons:
+        outer = [polygon[0] if isinstance(polygon[0][0], list) else polygon for polygon in shapes.polygons]
+        corners, owner = np.concatenate([np.array(ring) for ring in outer]), np.repeat(np.arange(len(outer)), [len(ring) for ring in outer])
+        tree = shapely.STRtree(np.asarray(shapely.polygons(shapely.linearrings(corners, indices=owner)), object))
+        near[tree.query(shapely.points(places), predicate="dwithin", distance=margin)[0]] = True
+    return near
 
 
 def outline_rings(polygons: NDArray[np.object_]) -> list[list[list[float]]]:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from dpviz.amounts import format_short
 from dpviz.arrays import Floats, Integers, Mask
 from dpviz.space.domain import Domain
-from dpviz.view.basemap import WGS84, Bounds, RegionShapes, corner_coordinates, map_bounds
+from dpviz.view.basemap import WGS84, Bounds, RegionShapes, corner_coordinates, lie_near, map_bounds
 from dpviz.view.colors import Colors, Scale
 from dpviz.view.ground import ground_around
 from dpviz.view.places import ATTRIBUTION, place_names
@@ -43,6 +43,7 @@ _GROUND: dict[str, tuple[list[int] | str, list[int] | str]] = {
 }
 """Colours on light and on dark pages: of land, lines, names, the hovered rectangle, the box, and the paper of a saved picture."""
 TONES = 64  # shades of a scale on each side of zero
+_BORDER = 1 / 2000  # of the extent of regions: so far beyond their simplified outlines a place has its name, too
 _BAR = 12  # colours of a legend's gradient
 _UNITS = 65_535  # parts into which the bounds are cut, for corners of rectangles that are not parallel to the meridians
 _TYPES = ("u1", "i1", "u2", "i2", "u4", "i4")
@@ -73,16 +74,14 @@ class Cells:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Areas:
-    """Regions of one level, as polygons, as H3 cells, or as dots at their centres if they have no outlines.
+    """Regions of one level, as polygons, as H3 cells, or as centres alone if they have no outlines.
 
     Attributes:
         shapes: in degrees.
-        radius: (n,) of the dots, in pixels; larger dots are drawn first.
         texts: n texts, which are said about the regions.
     """
 
     shapes: RegionShapes
-    radius: Floats
     texts: list[str]
 
 
@@ -97,7 +96,8 @@ class Legend:
         bar: CSS colours of the gradient; empty if the scale has none.
         marks: further colours with their meaning: (CSS colours, words).
         lines: widths of lines with their meaning: (CSS colour, pixels, words).
-        also: a second scale.
+        dashed: the same of dashed lines.
+        dots: radii of dots with their meaning: (CSS colour, pixels, words).
     """
 
     title: str
@@ -106,7 +106,8 @@ class Legend:
     bar: tuple[str, ...] = ()
     marks: tuple[tuple[tuple[str, ...], str], ...] = ()
     lines: tuple[tuple[str, float, str], ...] = ()
-    also: Legend | None = None
+    dashed: tuple[tuple[str, float, str], ...] = ()
+    dots: tuple[tuple[str, float, str], ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -126,6 +127,8 @@ class Pane:
         picture: a PNG over the bounds in the web map's projection; empty for rectangles.
         areas: names of the regions in `Scene.areas`: one, or two if trips end in other regions than they begin in; none for points.
         fills: for each of `areas`, (n, 4) red, green, blue, alpha.
+        dots: for each of `areas`, (n,) radii in pixels of dots at the centres, which have the colours then and are drawn under arcs, the
+            larger ones first; (0,) where the regions themselves have them. None if no region is a dot.
         arcs: between the regions; None if there are none.
         chosen: numbers of regions of the first areas that are outlined.
     """
@@ -141,6 +144,7 @@ class Pane:
     picture: bytes = b""
     areas: tuple[str, ...] = ()
     fills: tuple[Colors, ...] = ()
+    dots: tuple[Floats, ...] = ()
     arcs: Arcs | None = None
     chosen: tuple[int, ...] = ()
 
@@ -372,25 +376,33 @@ def ground_in(bounds: Bounds) -> dict[str, list[Any]]:
 
 
 def on_land(scene: Scene, nothing: str = "No region is here.") -> Scene:
-    """Return a scene of regions with the land, borders and names around its bounds, which are not outlined.
+    """Return a scene of regions with the land and borders around its bounds, which are not outlined, and the names in the regions.
 
     Args:
         scene: regions in their bounds.
         nothing: what is said where there is no region.
     """
-    return replace(scene, edge=False, nothing=nothing, ground=ground_in(scene.bounds), places=names_in(scene.bounds))
+    return replace(scene, edge=False, nothing=nothing, ground=ground_in(scene.bounds), places=names_among(scene.areas, scene.bounds))
 
 
 def names_of(domain: Domain) -> list[tuple[str, float, float, float]]:
-    """Return the names of places around a domain, for `Scene.places`; none for a plain plane."""
+    """Return the names of places in a domain, for `Scene.places`; none for a plain plane."""
     return [] if domain.crs is None else names_in(map_bounds(domain))
 
 
 def names_in(bounds: Bounds) -> list[tuple[str, float, float, float]]:
-    """Return the names of places around bounds in degrees, for `Scene.places`."""
+    """Return the names of places in bounds in degrees, for `Scene.places`."""
     places = place_names(bounds)
     numbers = (np.round(column, 3).tolist() for column in (places.longitude, places.latitude, places.zoom))
     return list(zip(places.name, *numbers, strict=True))
+
+
+def names_among(areas: Mapping[str, Areas], bounds: Bounds) -> list[tuple[str, float, float, float]]:
+    """Return the names of places in regions, for `Scene.places`; of regions without outlines those in their bounds."""
+    rows, margin = names_in(bounds), _BORDER * max(bounds[2] - bounds[0], bounds[3] - bounds[1])
+    places = np.array([row[1:3] for row in rows]).reshape(-1, 2)
+    near = np.any([lie_near(each.shapes, places, margin) for each in areas.values()], axis=0)
+    return [row for row, kept in zip(rows, near.tolist(), strict=True) if kept]
 
 
 def _describe_cells(cells: Cells) -> dict[str, Any]:
@@ -414,7 +426,7 @@ def _pack_rectangles(name: str, rectangles: NDArray[np.int32], domain: Domain) -
 
 
 def _pack_areas(name: str, areas: Areas) -> dict[str, NDArray[Any]]:
-    """Return corners, where rings and polygons begin, the polygons' regions, and the regions' centres and radii.
+    """Return corners, where rings and polygons begin, the polygons' regions, and the regions' centres.
 
     Of H3 cells return their indexes and centres: the browser knows their corners.
     """
@@ -431,7 +443,6 @@ def _pack_areas(name: str, areas: Areas) -> dict[str, NDArray[Any]]:
         f"{name} polygons": smallest_type(np.cumsum([0, *map(len, polygons)])),
         f"{name} owner": smallest_type(np.array(shapes.owner, np.int64)),
         f"{name} centres": shapes.centres.astype("<f4").ravel(),
-        f"{name} radius": np.rint(10 * areas.radius).astype("<u1"),
     }
 
 
@@ -452,11 +463,13 @@ def _describe_trips(pane: Pane, place: int, arrays: dict[str, NDArray[Any]]) -> 
     """Return what the header says of regions and arcs, and add their arrays to `arrays`."""
     fills = [f"{place} fill {side}" for side in range(len(pane.fills))]
     arrays |= {name: fill.astype(np.uint8).ravel() for name, fill in zip(fills, pane.fills, strict=True)}
-    found: dict[str, Any] = {"areas": pane.areas, "fills": fills, "chosen": pane.chosen, "arcs": None}
+    dots = {f"{place} dots {side}": np.rint(10 * radii).astype("<u1") for side, radii in enumerate(pane.dots)}
+    arrays |= dots
+    found: dict[str, Any] = {"areas": pane.areas, "fills": fills, "dots": list(dots), "chosen": pane.chosen, "arcs": None}
     if (arcs := pane.arcs) is not None:
         arrays |= {f"{place} {name}": smallest_type(getattr(arcs, name)) for name in ("origin", "destination")}
         arrays |= {f"{place} {name}": getattr(arcs, name).astype(np.uint8).ravel() for name in ("color", "start_color")}
-        arrays[f"{place} width"] = np.rint(10 * arcs.width).astype("<u1")
+        arrays |= {f"{place} width": np.rint(10 * arcs.width).astype("<u1"), f"{place} dashed": arcs.dashed.astype("<u1")}
         found["arcs"] = {"count": len(arcs.width), "texts": arcs.texts.lines()}
     return found
 

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from dpviz.amounts import format_decimal
+from dpviz.arrays import Floats
 from dpviz.space.regions import Regions
 from dpviz.view.basemap import Bounds, RegionShapes, fit_bounds, prepare_shapes
 from dpviz.view.canvas import Areas, Legend, Pane, Scene, on_land
 from dpviz.view.colors import DECLARED_FILL, Colors
 from dpviz.view.escape import deck, line
+from dpviz.view.trips_layers import fit_points
 
 _DOT_OPACITY = 170
-_RADIUS, _FEW_DOTS = 5.0, 300  # pixels; with more dots each is smaller
+_RADIUS = 5.0  # pixels; with many dots each is smaller
 _WIDTH, _HEIGHT = 1000, 300  # pixels of the map, about
 
 
@@ -73,7 +74,8 @@ def regions_scene(declared: DeclaredLevel, bounds: Bounds, error: float | None, 
         height: in pixels.
     """
     said = "" if error is None else f"± {format_decimal(error, 2)} {line(unit)} in each pair of {declared.title}"
-    areas = {f"regions {side}": _make_areas(*each) for side, each in enumerate(zip(declared.shapes, declared.names, strict=True))}
+    sides = zip(declared.shapes, declared.names, strict=True)
+    areas = {f"regions {side}": Areas(shapes=shapes, texts=names) for side, (shapes, names) in enumerate(sides)}
     sizes = " and ".join(f"{len(names):,}" for names in declared.names)
     pane = Pane(
         title=f"Expected error: {said}" if said else f"The declared regions, {declared.title}",
@@ -82,6 +84,7 @@ def regions_scene(declared: DeclaredLevel, bounds: Bounds, error: float | None, 
         legend=Legend(title="The same for every pair, from public values: no trip was looked at" if said else ""),
         areas=tuple(areas),
         fills=tuple(_fill(shapes, dark=dark) for shapes in declared.shapes),
+        dots=tuple(_size_dots(shapes) for shapes in declared.shapes),
     )
     scene = Scene(bounds=bounds, areas=areas, panes=(pane,), description=pane.title, dark=dark, height=height)
     return on_land(scene, "Outside the regions: trips from or to here are not counted.")
@@ -91,9 +94,10 @@ def _distinct(regions: Regions, ends: Regions) -> list[Regions]:
     return [regions] if regions is ends or regions == ends else [regions, ends]
 
 
-def _make_areas(shapes: RegionShapes, names: list[str]) -> Areas:
-    factor = math.pow(_FEW_DOTS / max(len(names), _FEW_DOTS), 0.6)
-    return Areas(shapes=shapes, radius=np.full(len(names), _RADIUS * factor), texts=names)
+def _size_dots(shapes: RegionShapes) -> Floats:
+    """Return the radii of regions without outlines; none for others."""
+    number = len(shapes.centres)
+    return np.full(number if shapes.are_dots else 0, _RADIUS * fit_points(number))
 
 
 def _fill(shapes: RegionShapes, *, dark: bool) -> Colors:

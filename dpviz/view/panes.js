@@ -98,6 +98,7 @@ function show(canvas, deck) {
   fitHeight(canvas);
   canvas.cells = Object.fromEntries(Object.entries(scene.cells).map(([name, about]) => [name, build(scene, name, about)]));
   canvas.areas = Object.fromEntries(Object.keys(scene.areas).map((name) => [name, buildAreas(scene, name, deck)]));
+  canvas.dots = scene.panes.map((pane) => buildDots(scene, pane));
   if (!canvas.deck) canvas.deck = start(canvas, deck);
   label(canvas);
   if (moved) {
@@ -747,12 +748,14 @@ function slide(canvas) {
 }
 
 // What a legend consists of: items that stay in one piece, each of texts and of swatches.
-function legendItems({ title, low, top, bar, marks, lines, also }) {
+function legendItems({ title, low, top, bar, marks, lines, dashed = [], dots = [] }) {
   const items = title ? [[title]] : [];
   if (bar.length) items.push([low, { colors: bar, width: 90 }, top]);
   items.push(...lines.map(([color, height, words]) => [{ colors: [color], width: 26, height }, words]));
+  items.push(...dashed.map(([color, height, words]) => [{ colors: [color], width: 31, height, dashed: true }, words]));
+  items.push(...dots.map(([color, radius, words]) => [{ colors: [color], width: 2 * radius, height: 2 * radius, round: true }, words]));
   items.push(...marks.map(([colors, words]) => [{ colors, width: colors.length > 1 ? 30 : 11 }, words]));
-  return also ? [...items, ...legendItems(also)] : items;
+  return items;
 }
 
 // A legend in at most two lines of a width; the type is smaller where it would not fit.
@@ -785,9 +788,17 @@ function drawPart(pen, part, x, y, type, ink) {
     pen.fillText(part, x, y);
     return;
   }
+  if (part.round) {
+    pen.fillStyle = part.colors[0];
+    pen.beginPath();
+    pen.arc(x + part.width / 2, y - 0.35 * type, part.width / 2, 0, 2 * Math.PI);
+    pen.fill();
+    return;
+  }
   if (part.height) {
     pen.fillStyle = part.colors[0];
-    pen.fillRect(x, y - 0.35 * type - part.height / 2, part.width, part.height);
+    const dashes = part.dashed ? [[0, 7], [12, 7], [24, 7]] : [[0, part.width]];
+    for (const [from, long] of dashes) pen.fillRect(x + from, y - 0.35 * type - part.height / 2, long, part.height);
     return;
   }
   const ramp = pen.createLinearGradient(x, 0, x + part.width, 0);
@@ -872,18 +883,18 @@ function placeOver(canvas) {
 
 // The legend of a map, without the scale and the marks that the next map has, too.
 function ownLegend(panes, i) {
-  const scale = ({ title, low, top, bar, lines, also }) => JSON.stringify([title, low, top, bar, lines, also]), next = panes[i + 1]?.legend, { legend: own } = panes[i];
+  const scale = ({ title, low, top, bar, lines, dots }) => JSON.stringify([title, low, top, bar, lines, dots]), next = panes[i + 1]?.legend, { legend: own } = panes[i];
   if (!next || !own || scale(own) !== scale(next)) return own;
   return { title: "", bar: [], lines: [], marks: own.marks.filter(([, meaning]) => next.marks.every(([, other]) => other !== meaning)) };
 }
 
 function legend(head, about) {
-  const row = add(head, "div", about?.also ? "legend tall" : "legend");
+  const row = add(head, "div", "legend");
   for (const item of about ? legendItems(about) : []) {
     const piece = add(row, "span", "piece");
     for (const part of item) {
       if (typeof part === "string") add(piece, "span", "words").textContent = part;
-      else Object.assign(add(piece, "i", part.height ? "gradient line" : "gradient").style, { ...(part.height && { height: `${part.height}px` }), width: `${part.width}px`, backgroundImage: `linear-gradient(90deg,${(part.colors.length > 1 ? part.colors : [part.colors[0], part.colors[0]]).join(",")})` });
+      else Object.assign(add(piece, "i", `gradient${part.height ? " line" : ""}${part.dashed ? " dashed" : ""}${part.round ? " round" : ""}`).style, { ...(part.height && { height: `${part.height}px` }), width: `${part.width}px`, backgroundImage: `linear-gradient(90deg,${(part.colors.length > 1 ? part.colors : [part.colors[0], part.colors[0]]).join(",")})` });
     }
   }
 }

@@ -22,6 +22,7 @@ STEPS = 16  # zoom levels are rounded up to 1/16, so that 32 bits hold them exac
 EARLIEST = 1e6  # residents: a place with fewer is shown 2 zoom levels later for each factor of 10, even where there is room
 _FEWEST = 100.0  # residents: a smaller figure counts as this
 _SMALLEST_EXTENT = 1e-4  # degrees
+_MARGIN = 0.05  # of the area's extent: a place this near to the area has its name, too
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,10 +45,7 @@ class Places:
 
 @lru_cache(maxsize=64)
 def place_names(bounds: Bounds, *, most: int = 400) -> Places:
-    """Select the names of a map: those that appear first when the area is shown and a person zooms in or out.
-
-    A name far from the area counts as one that appears later, since a person must zoom out or move to see it: at a distance of d
-    extents of the area, 2 log2(1 + 2 d) zoom levels later.
+    """Select the names of a map: those in its area, and just beyond, that appear first when a person zooms in.
 
     Args:
         bounds: west, south, east, north in degrees.
@@ -58,14 +56,14 @@ def place_names(bounds: Bounds, *, most: int = 400) -> Places:
 
     >>> places = place_names((-119.0, 33.6, -117.6, 34.9), most=3)
     >>> places.name, places.zoom.tolist()
-    (['Los Angeles', 'Bakersfield', 'Lancaster'], [0.75, 4.0, 4.5625])
+    (['Los Angeles', 'Long Beach', 'Lancaster'], [0.75, 5.75, 4.5625])
     """
     table = read_towns()
     west, south, east, north = bounds
     bottom, top = project(np.array([south, north]))
     extent = max(east - west, top - bottom, _SMALLEST_EXTENT)
-    distance = measure_distance(table.longitude, table.up, (west, bottom, east, top)) / extent
-    chosen = np.sort(np.argsort(table.zoom + 2 * np.log2(1 + 2 * distance), kind="stable")[:most])
+    near = np.flatnonzero(measure_distance(table.longitude, table.up, (west, bottom, east, top)) <= _MARGIN * extent)
+    chosen = np.sort(near[np.argsort(table.zoom[near], kind="stable")[:most]])
     return Places(
         name=table.name.take(pa.array(chosen)).to_pylist(),
         longitude=table.longitude[chosen],

@@ -34,6 +34,7 @@ LEGEND_LINE = 22  # between two lines of a legend
 _BAR, _SHORT_BAR, _MARK = 110, 36, 14  # widths of gradients in a legend
 _LINE = 28  # between two lines of the caption
 _BEND = 0.3  # height of an arc, as a share of its length; `trips.js` has the same
+_DASH, _DASH_GAP = 7, 5  # of dashed arcs
 _RGBA = re.compile(r"rgba\((\d+,\d+,\d+),([\d.]+)\)")
 _NUMBER = re.compile(r"\{(\w+)(?::([^}]*))?\}")
 _ON_LIGHT = {"paper": "#ffffff", "land": "#eceff1", "line": "#8b949b", "edge": "#56616a", "text": "#141c22", "box": "#d55e00"}
@@ -173,11 +174,13 @@ def _shorten(text: str, room: float, size: int) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class _Swatch:
-    """A part of a legend that is no text: its colours, from left to right, and its size."""
+    """A part of a legend that is no text: its colours, from left to right, its size and its shape."""
 
     colors: tuple[str, ...]
     width: float
     height: float = 13.0
+    dashed: bool = False
+    round: bool = False
 
 
 def _legend_items(legend: Legend) -> list[list[str | _Swatch]]:
@@ -186,8 +189,10 @@ def _legend_items(legend: Legend) -> list[list[str | _Swatch]]:
     if legend.bar:
         items.append([legend.low, _Swatch(colors=legend.bar, width=_BAR), legend.top])
     items += [[_Swatch(colors=(color,), width=26, height=height), words] for color, height, words in legend.lines]
+    items += [[_Swatch(colors=(color,), width=31, height=height, dashed=True), words] for color, height, words in legend.dashed]
+    items += [[_Swatch(colors=(color,), width=2 * radius, height=2 * radius, round=True), words] for color, radius, words in legend.dots]
     items += [[_Swatch(colors=bar, width=_SHORT_BAR if len(bar) > 1 else _MARK), words] for bar, words in legend.marks]
-    return items if legend.also is None else [*items, *_legend_items(legend.also)]
+    return items
 
 
 def draw_legend(pen: Pen, box: tuple[float, float, float]) -> tuple[str, int]:
@@ -215,8 +220,15 @@ def draw_legend(pen: Pen, box: tuple[float, float, float]) -> tuple[str, int]:
 
 
 def _draw_swatch(pen: Pen, swatches: tuple[_Swatch, _Swatch], name: str, left: float, base: float) -> str:
-    """Draw the colours of a swatch as a gradient, its middle at the height of small letters."""
+    """Draw the colours of a swatch, its middle at the height of small letters: a dot, a dashed line or a gradient."""
     swatch, other = swatches
+    if swatch.round:
+        radius, look = swatch.width / 2, pen.looks.add("fill", swatch.colors[0], other.colors[0])
+        return f'<circle cx="{left + radius:.1f}" cy="{base - 5}" r="{radius:.1f}" class="{look}"/>'
+    if swatch.dashed:
+        look = pen.looks.add("stroke", swatch.colors[0], other.colors[0])
+        path = f'd="M{left:.1f} {base - 5}h{swatch.width}" stroke-width="{swatch.height:.1f}"'
+        return f'<path {path} stroke-dasharray="{_DASH} {_DASH_GAP}" class="{look}"/>'
     last = max(len(swatch.colors) - 1, 1)
     looks = [pen.looks.add("stop", *pair) for pair in zip(swatch.colors, other.colors, strict=True)]
     rim = pen.paint("stroke", "line")
@@ -258,24 +270,25 @@ def _draw_masked(pen: Pen) -> str:
 
 
 def _draw_trips(pen: Pen, pane: Pane) -> str:
-    """Draw regions as polygons, then arcs, then regions as dots."""
+    """Draw regions as polygons, which have no colour where they have dots, then the dots, then arcs."""
     under, dots, sheet = [], [], pen.sheet
     for side, name in enumerate(pane.areas):
         areas, looks = pen.scene.areas[name], pen.paint_all("fill", [each.fills[side] for each in pen.panes])
         shapes, titles = areas.shapes.with_polygons(), [pen.title(text) for text in areas.texts]
+        radii = pane.dots[side] if pane.dots else np.zeros(0)
+        filled = [f'class="{look}"' for look in looks] if not len(radii) else ['fill-opacity="0"'] * len(looks)
         under += [
-            f'<path d="{path}" class="{look}">{title}</path>'
-            for path, look, title in zip(_write_regions(shapes, sheet), looks, titles, strict=True)
+            f'<path d="{path}" {look}>{title}</path>'
+            for path, look, title in zip(_write_regions(shapes, sheet), filled, titles, strict=True)
             if path
         ]
-        if shapes.are_dots:
-            at, order = sheet.place(areas.shapes.centres).tolist(), np.argsort(-areas.radius, kind="stable").tolist()
-            dots += [
-                f'<circle cx="{at[i][0]}" cy="{at[i][1]}" r="{areas.radius[i] * pen.pixel:.0f}" class="{looks[i]}">{titles[i]}</circle>'
-                for i in order
-            ]
-    rim = f'fill-rule="evenodd" stroke="#808080" stroke-width="{0.6 * pen.pixel:.1f}"'
-    return f'<g class="shapes" {rim}>{"".join(under)}</g><g class="shapes">{_draw_arcs(pen, pane)}{"".join(dots)}</g>'
+        at, order = sheet.place(shapes.centres).tolist(), np.argsort(-radii, kind="stable").tolist()
+        dots += [
+            f'<circle cx="{at[i][0]}" cy="{at[i][1]}" r="{radii[i] * pen.pixel:.0f}" class="{looks[i]}">{titles[i]}</circle>' for i in order
+        ]
+    rim = f'stroke="#808080" stroke-width="{0.6 * pen.pixel:.1f}"'
+    shapes_of_regions = f'<g class="shapes" fill-rule="evenodd" {rim}>{"".join(under)}</g><g class="shapes" {rim}>{"".join(dots)}</g>'
+    return f'{shapes_of_regions}<g class="shapes">{_draw_arcs(pen, pane)}</g>'
 
 
 def _write_regions(shapes: RegionShapes, sheet: Sheet) -> list[str]:
@@ -296,14 +309,15 @@ def _draw_arcs(pen: Pen, pane: Pane) -> str:
     centres = [pen.scene.areas[name].shapes.centres for name in pane.areas]
     start, end = (pen.sheet.place(at).reshape(-1, 2) for at in (centres[0][arcs.origin], centres[-1][arcs.destination]))
     looks = pen.paint_all("stop", [each.start_color for each in both]), pen.paint_all("stop", [each.color for each in both])
-    rows = zip(start.tolist(), end.tolist(), *looks, arcs.width.tolist(), arcs.texts.lines(), strict=True)
-    for number, ((a, b), (c, d), first, last, width, text) in enumerate(rows):
+    dashes = f' stroke-dasharray="{_DASH * pen.pixel:.0f} {_DASH_GAP * pen.pixel:.0f}"'
+    rows = zip(start.tolist(), end.tolist(), *looks, arcs.width.tolist(), arcs.dashed.tolist(), arcs.texts.lines(), strict=True)
+    for number, ((a, b), (c, d), first, last, width, dashed, text) in enumerate(rows):
         far, turn, name = math.hypot(c - a, d - b), math.degrees(math.atan2(d - b, c - a)), f"{pen.key}arc{number}"
         drawn.append(
             f'<linearGradient id="{name}" gradientUnits="userSpaceOnUse" x1="{a}" y1="{b}" x2="{c}" y2="{d}">'
             f'<stop class="{first}"/><stop offset="1" class="{last}"/></linearGradient>'
             f'<path class="arc" d="M{a} {b}A{far / 2:.0f} {_BEND * far / 2:.0f} {turn:.1f} 0 1 {c} {d}" fill="none" stroke="url(#{name})"'
-            f' stroke-width="{width * pen.pixel:.0f}">{pen.title(text)}</path>'
+            f' stroke-width="{width * pen.pixel:.0f}"{dashes if dashed else ""}>{pen.title(text)}</path>'
         )
     return "".join(drawn)
 

@@ -1,15 +1,16 @@
 
 // Trips: regions as areas or dots, and arcs between their centres that bend to the left of their direction, faint where they begin.
+const DASH = 12, FILLED = 0.6; // pixels of a dash with its gap, and the share of the dash
 const BEND = 0.3, NEAR_ARC = 4, NEAR_DOT = 2, NEAREST = 3;
 
 // Positions on the web map, with the world as one unit: straight lines there are straight on the screen.
 const flatten = (longitude, latitude) => [(longitude + 180) / 360, 0.5 + Math.log(Math.tan(Math.PI / 4 + (latitude * Math.PI) / 360)) / (2 * Math.PI)];
 
-// Regions of one level: polygons as lists of rings with the box around them, H3 cells by their indexes, or dots, the largest first.
+// Regions of one level: polygons as lists of rings with the box around them, H3 cells by their indexes, or centres alone.
 function buildAreas(scene, name, deck) {
   if (scene.arrays[`${name} cells`]) return buildCells(scene, name, deck);
   const { arrays } = scene, corners = arrays[`${name} corners`], rings = arrays[`${name} rings`], starts = arrays[`${name} polygons`];
-  const owner = arrays[`${name} owner`], centres = arrays[`${name} centres`], radius = arrays[`${name} radius`];
+  const owner = arrays[`${name} owner`], centres = arrays[`${name} centres`];
   const polygons = Array.from(owner, (region, p) => {
     const shape = [];
     for (let r = starts[p]; r < starts[p + 1]; r += 1) {
@@ -22,8 +23,7 @@ function buildAreas(scene, name, deck) {
     const [west, east] = around(xs), [south, north] = around(ys);
     return { region, rings: shape, box: [west, south, east, north] };
   });
-  const n = radius.length, order = Array.from({ length: n }, (_, i) => i).sort((a, b) => radius[b] - radius[a] || a - b);
-  return { n, centres, radius, polygons, order, dots: polygons.length ? [] : order };
+  return { n: centres.length / 2, centres, polygons };
 }
 
 const hasCells = (scene) => Object.keys(scene.areas).some((name) => scene.arrays[`${name} cells`]);
@@ -52,7 +52,7 @@ function buildCells(scene, name, deck) {
     }
     return known.get(region);
   };
-  return { n, centres: scene.arrays[`${name} centres`], cells, ringOf, indices: Array.from({ length: n }, (_, i) => i), polygons: [], dots: [] };
+  return { n, centres: scene.arrays[`${name} centres`], cells, ringOf, indices: Array.from({ length: n }, (_, i) => i), polygons: [] };
 }
 
 // The H3 cell at a place: one of those with the nearest centres, since cells are nearly regular.
@@ -70,33 +70,70 @@ function hexagonAt(areas, longitude, latitude) {
 const centreOf = (areas, region) => [areas.centres[2 * region], areas.centres[2 * region + 1]];
 const colorAt = (colors, i) => Array.from(colors.subarray(4 * i, 4 * i + 4));
 
+// The dots of a pane, the largest first, since smaller ones are drawn over them.
+function buildDots(scene, pane) {
+  return (pane.areas ?? []).map((_, side) => {
+    const radius = scene.arrays[pane.dots[side]] ?? [];
+    return { radius, order: Array.from(radius, (_, region) => region).sort((a, b) => radius[b] - radius[a] || a - b) };
+  });
+}
+
 function tripLayers(canvas, deck, pane, i) {
-  const { scene } = canvas, flat = { pickable: false, parameters: { depthCompare: "always" } }, layers = [], dots = [];
+  const { scene } = canvas, flat = { pickable: false, parameters: { depthCompare: "always" } }, layers = [], circles = [];
   pane.areas.forEach((name, side) => {
-    const areas = canvas.areas[name], fill = scene.arrays[pane.fills[side]];
+    const areas = canvas.areas[name], fill = scene.arrays[pane.fills[side]], { radius, order } = canvas.dots[i][side], filled = !order.length;
     if (areas.cells) {
-      layers.push(new deck.H3HexagonLayer({ id: `${i}:cells ${side}`, data: areas.indices, getHexagon: (d) => areas.cells[d], getFillColor: (d) => colorAt(fill, d), filled: true, stroked: true, extruded: false, getLineColor: scene.rim, lineWidthMinPixels: 0.6, lineWidthMaxPixels: 0.6, updateTriggers: { getFillColor: scene.key, getHexagon: scene.key }, ...flat }));
+      layers.push(new deck.H3HexagonLayer({ id: `${i}:cells ${side}`, data: areas.indices, getHexagon: (d) => areas.cells[d], getFillColor: (d) => colorAt(fill, d), filled, stroked: true, extruded: false, getLineColor: scene.rim, lineWidthMinPixels: 0.6, lineWidthMaxPixels: 0.6, updateTriggers: { getFillColor: scene.key, getHexagon: scene.key }, ...flat }));
     } else if (areas.polygons.length) {
-      layers.push(new deck.PolygonLayer({ id: `${i}:areas ${side}`, data: areas.polygons, getPolygon: (d) => d.rings, getFillColor: (d) => colorAt(fill, d.region), filled: true, stroked: true, getLineColor: scene.rim, lineWidthMinPixels: 0.6, lineWidthMaxPixels: 0.6, updateTriggers: { getFillColor: scene.key }, ...flat }));
-    } else {
-      dots.push(new deck.ScatterplotLayer({ id: `${i}:dots ${side}`, data: areas.dots, getPosition: (d) => centreOf(areas, d), getRadius: (d) => areas.radius[d] / 10, radiusUnits: "pixels", getFillColor: (d) => colorAt(fill, d), stroked: true, getLineColor: scene.rim, lineWidthMinPixels: 0.6, lineWidthMaxPixels: 0.6, updateTriggers: { getFillColor: scene.key, getRadius: scene.key, getPosition: scene.key }, ...flat }));
+      layers.push(new deck.PolygonLayer({ id: `${i}:areas ${side}`, data: areas.polygons, getPolygon: (d) => d.rings, getFillColor: (d) => colorAt(fill, d.region), filled, stroked: true, getLineColor: scene.rim, lineWidthMinPixels: 0.6, lineWidthMaxPixels: 0.6, updateTriggers: { getFillColor: scene.key }, ...flat }));
+    }
+    if (!filled) {
+      circles.push(new deck.ScatterplotLayer({ id: `${i}:dots ${side}`, data: order, getPosition: (d) => centreOf(areas, d), getRadius: (d) => radius[d] / 10, radiusUnits: "pixels", getFillColor: (d) => colorAt(fill, d), stroked: true, getLineColor: scene.rim, lineWidthMinPixels: 0.6, lineWidthMaxPixels: 0.6, updateTriggers: { getFillColor: scene.key, getRadius: scene.key, getPosition: scene.key }, ...flat }));
     }
   });
+  layers.push(...circles.reverse());
   if (pane.arcs) layers.push(arcLayer(canvas, deck, pane, i, `${i}:arcs`, null));
-  return [...layers, ...dots.reverse()];
+  return layers;
+}
+
+// deck.gl has no dashes for arcs: along those that are dashed, the shader leaves out parts of equal length.
+let dashable = null;
+function dashableArcs(deck) {
+  dashable ??= class extends deck.ArcLayer {
+    static layerName = "DashableArcs";
+
+    static defaultProps = { getDashed: { type: "accessor", value: 0 } };
+
+    initializeState() {
+      super.initializeState();
+      this.getAttributeManager().addInstanced({ instanceDashed: { size: 1, accessor: "getDashed" } });
+    }
+
+    getShaders() {
+      const inject = {
+        "vs:#decl": "in float instanceDashed;\nout float dashes;",
+        "vs:#main-end": `dashes = instanceDashed * distance(source.xy, target.xy) * project.scale / ${DASH.toFixed(1)};`,
+        "fs:#decl": "in float dashes;",
+        "fs:DECKGL_FILTER_COLOR": `if (fract(geometry.uv.x * dashes) > ${FILLED}) discard;`,
+      };
+      return { ...super.getShaders(), inject };
+    }
+  };
+  return dashable;
 }
 
 // All arcs of a pane, or only some of them in one colour.
 function arcLayer(canvas, deck, pane, i, id, chosen) {
   const { arrays } = canvas.scene, from = canvas.areas[pane.areas[0]], to = canvas.areas[pane.areas.at(-1)];
-  const origin = arrays[`${i} origin`], destination = arrays[`${i} destination`], width = arrays[`${i} width`];
+  const origin = arrays[`${i} origin`], destination = arrays[`${i} destination`], width = arrays[`${i} width`], dashed = arrays[`${i} dashed`];
   const data = chosen ?? Array.from({ length: pane.arcs.count }, (_, k) => k), accent = canvas.scene.accent;
-  return new deck.ArcLayer({
+  const Layer = dashableArcs(deck);
+  return new Layer({
     id, data, getTilt: 90, getHeight: BEND, pickable: false, parameters: { depthCompare: "always" },
     getSourcePosition: (k) => centreOf(from, origin[k]), getTargetPosition: (k) => centreOf(to, destination[k]),
     getSourceColor: (k) => (chosen ? accent : colorAt(arrays[`${i} start_color`], k)), getTargetColor: (k) => (chosen ? accent : colorAt(arrays[`${i} color`], k)),
-    getWidth: (k) => width[k] / 10 + (chosen ? 1.5 : 0),
-    updateTriggers: Object.fromEntries(["getSourcePosition", "getTargetPosition", "getSourceColor", "getTargetColor", "getWidth"].map((name) => [name, [canvas.scene.key, chosen]])),
+    getWidth: (k) => width[k] / 10 + (chosen ? 1.5 : 0), getDashed: (k) => (chosen ? 0 : dashed[k]),
+    updateTriggers: Object.fromEntries(["getSourcePosition", "getTargetPosition", "getSourceColor", "getTargetColor", "getWidth", "getDashed"].map((name) => [name, [canvas.scene.key, chosen]])),
   });
 }
 
@@ -104,10 +141,10 @@ function arcLayer(canvas, deck, pane, i, id, chosen) {
 function tripAt(canvas, pane, i, longitude, latitude) {
   const world = 512 * 2 ** canvas.camera.zoom, [x, y] = flatten(longitude, latitude);
   for (const [side, name] of pane.areas.entries()) {
-    const areas = canvas.areas[name];
-    const dot = areas.dots.findLast((region) => {
+    const areas = canvas.areas[name], { radius, order } = canvas.dots[i][side];
+    const dot = order.findLast((region) => {
       const [u, v] = flatten(...centreOf(areas, region));
-      return Math.hypot(u - x, v - y) * world <= areas.radius[region] / 10 + NEAR_DOT;
+      return Math.hypot(u - x, v - y) * world <= radius[region] / 10 + NEAR_DOT;
     });
     if (dot !== undefined) return { side, region: dot };
   }
@@ -168,7 +205,7 @@ function tripMarks(canvas, deck, pane, i, found) {
   const outline = (id, side, region, color) => {
     const areas = canvas.areas[pane.areas[side]], shapes = areas.cells ? [{ rings: [areas.ringOf(region)] }] : areas.polygons.filter((polygon) => polygon.region === region);
     if (shapes.length) layers.push(new deck.PathLayer({ id: `${id} lines`, data: shapes.flatMap(({ rings }) => rings.map((ring) => [...ring, ring[0]])), getPath: (d) => d, getColor: color, widthMinPixels: 2.5, widthMaxPixels: 2.5, ...flat }));
-    else layers.push(new deck.ScatterplotLayer({ id, data: [region], getPosition: (d) => centreOf(areas, d), getRadius: areas.radius[region] / 10 + 3, radiusUnits: "pixels", filled: false, stroked: true, getLineColor: color, lineWidthMinPixels: 2.5, lineWidthMaxPixels: 2.5, ...flat }));
+    else layers.push(new deck.ScatterplotLayer({ id, data: [region], getPosition: (d) => centreOf(areas, d), getRadius: canvas.dots[i][side].radius[region] / 10 + 3, radiusUnits: "pixels", filled: false, stroked: true, getLineColor: color, lineWidthMinPixels: 2.5, lineWidthMaxPixels: 2.5, ...flat }));
   };
   for (const region of pane.chosen) outline(`${i}:chosen ${region}`, 0, region, boxColor);
   if (found?.arc !== undefined) layers.push(arcLayer(canvas, deck, pane, i, `${i}:hover arc`, [found.arc]));

@@ -21,7 +21,6 @@ from dpviz.view.trips_drawing import (
     draw_trips,
     hierarchies_of,
 )
-from dpviz.view.trips_layers import choose_radius
 
 _WIDTH, _HEIGHT = 700, 420  # pixels of a pane, about
 _MOST_NAMES = 60  # of regions that are named where they are dots
@@ -40,10 +39,7 @@ def areas_of(drawing: TripsDrawing, name: str) -> dict[str, Areas]:
         drawing: what a map shows.
         name: of the release.
     """
-    return {
-        f"{name} {side}": Areas(shapes=area.shapes, radius=choose_radius(area), texts=area.texts.lines())
-        for side, area in enumerate(drawing.areas)
-    }
+    return {f"{name} {side}": Areas(shapes=area.shapes, texts=area.texts.lines()) for side, area in enumerate(drawing.areas)}
 
 
 def make_pane(drawing: TripsDrawing, *, areas: str, about: str) -> Pane:
@@ -62,6 +58,7 @@ def make_pane(drawing: TripsDrawing, *, areas: str, about: str) -> Pane:
         legend=drawing.legend,
         areas=tuple(f"{areas} {side}" for side in range(len(drawing.areas))),
         fills=tuple(area.color for area in drawing.areas),
+        dots=tuple(area.dots for area in drawing.areas),
         arcs=None if view.marks == AREAS else drawing.arcs,
         chosen=() if view.chosen is None else (view.chosen,),
     )
@@ -96,7 +93,7 @@ def names_of_dots(drawing: TripsDrawing) -> list[tuple[str, float, float, float]
     area = drawing.areas[0]
     if area.shapes.polygons:
         return []
-    largest = np.argsort(-area.size, kind="stable")[:_MOST_NAMES]
+    largest = np.argsort(-area.dots, kind="stable")[:_MOST_NAMES]
     names = [area.texts.title[region] for region in largest.tolist()]
     longitude, latitude = area.shapes.centres[largest].T
     letters = np.array([len(name) for name in names], np.int64)

@@ -1,4 +1,4 @@
-"""What a map of trips shows, however it is drawn: arcs between regions, regions coloured by their totals, texts, scales and legend."""
+"""What a map of trips shows, however it is drawn: arcs between regions over dots, or coloured regions; texts, scales and legend."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpviz.amounts import format_count, format_percent, format_signed
-from dpviz.arrays import Floats, Integers
+from dpviz.amounts import format_count, format_percent, format_short, format_signed
+from dpviz.arrays import Floats, Integers, Mask
 from dpviz.errors import DomainError, check_choice
 from dpviz.release.simultaneous_intervals import count_of_region_numbers, pairs_of_regions, region_intervals, rest_intervals
 from dpviz.release.trip_release import PairSums, TripRelease
@@ -20,7 +20,7 @@ from dpviz.view.basemap import RegionShapes, prepare_shapes
 from dpviz.view.canvas import MOST_FEATURES, Legend, make_legend, to_css
 from dpviz.view.colors import FALSE_NEGATIVE, FALSE_POSITIVE, PAPER, Colors, Scale, scale_top_of
 from dpviz.view.escape import deck, line
-from dpviz.view.trips_layers import Arcs, Areas, TooltipTexts, fade_at_origins
+from dpviz.view.trips_layers import LARGEST_DOT, Arcs, Areas, TooltipTexts, fade_at_origins, fit_points, size_dots, size_points
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,7 +32,7 @@ NOT_LISTED = "Not listed"
 """What a map can show besides of a release with a list: for each region, the share of its trips that are in no listed pair."""
 ARCS, AREAS = "Arcs", "Areas"
 MARKS = (ARCS, AREAS)
-"""What the numbers are drawn with: arcs between regions, over a faint shade of the regions; or the colours of the regions alone."""
+"""What the numbers are drawn with: arcs between regions, over a dot per region; or the colours of the regions."""
 ALL_PAIRS, ABOVE_ZERO, BELOW_ZERO, CERTAIN = "all", "above zero", "below zero", "certain"
 PAIR_FILTERS = (ALL_PAIRS, ABOVE_ZERO, BELOW_ZERO, CERTAIN)
 """Which released pairs a map draws. A pair is certain if its interval, which holds for all pairs at once, is above 0."""
@@ -51,10 +51,8 @@ _AREAS_TEXT = "Each region is coloured by all of its {unit}: those that leave, a
 Totals = Mapping[str, Integers]
 """(n,) trips of the regions of a level, by whether they leave, arrive or stay within."""
 LEAVING, ARRIVING, WITHIN = "leaving", "arriving", "within"
-_SHADED = (RELEASED, TRUE)  # views in which regions are shaded by their trips
-_STRONGEST_REGION, _STRONGEST_POINT = 0.3, 0.75  # of the colours of densities, so that arcs stand out from regions
-# Colours on light and on dark pages: of the chosen region, of trips (those that leave it), of trips into it, and of pairs below zero.
-_CHOSEN = {False: (206, 226, 233), True: (30, 66, 78)}
+# Colours on light and on dark pages: of dots, of trips (those that leave a chosen region), of trips into it, and of pairs below zero.
+DOT_COLOR = {False: (226, 196, 140), True: (112, 90, 52)}
 LEAVING_COLOR = {False: (11, 110, 143), True: (79, 176, 206)}
 _LARGEST_COLOR = {False: (14, 51, 91), True: (183, 217, 207)}  # to which trips tend as they get more, unless a region is chosen
 ARRIVING_COLOR = {False: (201, 124, 0), True: (240, 180, 60)}
@@ -64,10 +62,11 @@ Color = tuple[int, int, int]
 THINNEST, WIDEST = 1.0, 9.0  # pixels
 _FEW_ARCS, _LEAST_WIDE = 100, 3.5  # up to so many arcs the widest has `WIDEST` pixels; with more it is narrower, but never under 3.5
 _SAMPLES = (0.01, 0.25, 1.0)  # arcs of the legend, as shares of the top of the scale
+_SAMPLE_DOT = 0.25  # in the same way
 _FAINTEST_ARC, _STRONGEST_ARC = 45, 245  # alpha at destinations
 _CORRECT = (128, 128, 128, 90)
 GREY = (140, 132, 124)  # of the directions of errors
-_PALE = 0.7  # of the opacity of other arcs
+_DASHED_SAMPLE = 2.0  # pixels: width of the dashed line of the legend
 _FAINTEST_NEGATIVE = 90  # alpha of pairs below zero
 
 
@@ -197,7 +196,7 @@ class Widths:
     def samples(self, color: Color, largest: Color | None = None) -> tuple[tuple[str, float, str], ...]:
         """Describe sample arcs with their numbers, for `Legend.lines`; colours are as of `_deepen`."""
         numbers = [value for value in (share * self.top for share in _SAMPLES) if value >= 1] or [self.top]
-        texts = [*map(format_count, numbers[:-1]), f"{format_count(numbers[-1])} and more"]
+        texts = [*map(format_short, numbers[:-1]), f"{format_short(numbers[-1])}+"]
         colors = _deepen(color, largest or color, self.strength(numbers)).tolist()
         return tuple((_css(each), width, text) for each, width, text in zip(colors, self.pixels(numbers).tolist(), texts, strict=True))
 
@@ -209,11 +208,13 @@ class Look:
     Attributes:
         color: (k, 4) red, green, blue, alpha at the destinations.
         width: (k,) pixels.
-        legend: of colours and widths.
+        dashed: (k,) whether the interval of the number contains 0.
+        legend: of colours, widths and dashes.
     """
 
     color: Colors
     width: Floats
+    dashed: Mask
     legend: Legend
 
 
@@ -225,15 +226,15 @@ class ScaleTops:
         trips: trips of a pair, for the widest arc.
         arcs: number of arcs; the more arcs, the narrower they are.
         error: error of a pair, in trips, for the strongest colour.
-        shade: trips of a region, for the strongest shade.
-        size: trips of a region, for the largest point, and for the strongest colour where the regions are coloured.
+        dot: trips that leave a region, or arrive in it, for the largest dot under arcs.
+        size: all trips of a region, for the strongest colour and the largest point where the regions are coloured.
         area_error: error of all trips of a region, for the strongest colour.
     """
 
     trips: float
     arcs: int
     error: float
-    shade: float
+    dot: float
     size: float
     area_error: float
 
@@ -300,8 +301,8 @@ def draw_trips(release: TripRelease, view: TripsMapSettings, truth: PairSums | N
     regions = _sum_regions(release, view, truth)
     return TripsDrawing(
         areas=[_make_areas(each, shape, view, side, tops) for each, shape, side in zip(hierarchies, shapes, regions, strict=True)],
-        arcs=Arcs(color=look.color, width=look.width, origin=shown.origin, destination=shown.destination, texts=texts),
-        legend=_join_legends(look.legend, view, regions[0], tops, "" if shapes[0].polygons else hierarchies[0].levels[view.level - 1]),
+        arcs=Arcs(color=look.color, width=look.width, dashed=look.dashed, origin=shown.origin, destination=shown.destination, texts=texts),
+        legend=_join_legends(look.legend, view, regions, tops, "" if shapes[0].polygons else hierarchies[0].levels[view.level - 1]),
         note=_write_note(release, view, pairs, shown, total),
         description=_describe_map(release, view, len(drawn)),
         drawn=len(drawn),
@@ -397,7 +398,7 @@ def _note_uncertain(release: TripRelease, view: TripsMapSettings, pairs: Pairs, 
         sentences.append(f"{_count_of(negative)} below zero, by noise{missing}.")
     if uncertain > negative:
         unseen = "" if ((drawn.released > 0) & ~drawn.certain).any() or view.pairs == BELOW_ZERO else "; none of them is drawn"
-        sentences.append(f"{_count_of(uncertain - negative, 'more' if negative else '')} not told apart from 0{unseen}.")
+        sentences.append(f"Of {uncertain - negative:,}{' more' if negative else ''} the interval contains 0{unseen}.")
     if within > 0:
         lower = f" ({below_within:,} of them below zero)" if below_within else ""
         sentences.append(f"{_count_of(within, 'more')} within one region, without an arc{lower}.")
@@ -558,7 +559,7 @@ def _write_rests(release: TripRelease, level: int, side: str, most: Floats) -> l
 
 
 def _make_areas(regions: Regions, shapes: RegionShapes, view: TripsMapSettings, numbers: RegionNumbers, tops: ScaleTops) -> Areas:
-    """Choose the look of the origins or of the destinations: coloured, or faintly shaded under arcs.
+    """Choose the look of the origins or of the destinations: coloured, or with dots under arcs.
 
     Args:
         regions: the origins or the destinations.
@@ -574,22 +575,20 @@ def _make_areas(regions: Regions, shapes: RegionShapes, view: TripsMapSettings, 
         text=list(numbers.texts),
         truth=None if true is None else [f"true: {text}" for text in _write_totals(true)],
     )
-    size = np.sqrt(np.clip(sum(shown.values()) / tops.size, 0.0, 1.0))
     if view.marks == AREAS:
         color = _area_scale(view, tops).colors(numbers.values(view.shown))
+        dots = size_points(np.sqrt(np.clip(_sum_totals(shown) / tops.size, 0.0, 1.0))) if shapes.are_dots else np.zeros(0)
     else:
-        strength = np.sqrt(np.clip(_first_values(shown) / tops.shade, 0.0, 1.0)) * (view.shown in _SHADED)
-        color = _compute_shades(strength, dark=view.dark, points=not shapes.polygons)
-    if view.chosen is not None and LEAVING in released and view.marks == ARCS:
-        color[view.chosen] = (*_CHOSEN[view.dark], 255)
-    return Areas(shapes=shapes, color=color, size=size, texts=texts)
+        color = np.tile(np.array([*DOT_COLOR[view.dark], 255], np.uint8), (len(texts.title), 1))
+        dots = size_dots(np.clip(_first_values(shown) / tops.dot, 0.0, 1.0))
+    return Areas(shapes=shapes, color=color, dots=dots, texts=texts)
 
 
 def _area_scale(view: TripsMapSettings, tops: ScaleTops) -> Scale:
     """Choose the colour scale of regions that are coloured."""
     titles = {
-        RELEASED: f"released {view.unit} of a region",
-        TRUE: f"true {view.unit} of a region",
+        RELEASED: f"{view.unit} of a region",
+        TRUE: f"{view.unit} of a region",
         ERROR: f"released minus true, {view.unit} of a region",
         FALSE_POSITIVES: "false positives among a region's released pairs, %",
         NOT_LISTED: f"of a region's {view.unit}, in pairs that are not listed, %",
@@ -599,23 +598,21 @@ def _area_scale(view: TripsMapSettings, tops: ScaleTops) -> Scale:
     return Scale(kind=kind, top=top, title=titles[view.shown], dark=view.dark)
 
 
-def _join_legends(of_arcs: Legend, view: TripsMapSettings, numbers: RegionNumbers, tops: ScaleTops, circles: str) -> Legend:
-    """Describe the colours of the regions, alone or after the legend of the arcs; `circles` names regions that are circles."""
+def _join_legends(of_arcs: Legend, view: TripsMapSettings, sides: Sequence[RegionNumbers], tops: ScaleTops, circles: str) -> Legend:
+    """Describe the colours of the regions, or arcs and dots; `circles` names regions that are circles where they are coloured."""
     if view.marks == AREAS:
-        below = bool((numbers.values(view.shown) < 0).any())
+        below = bool((sides[0].values(view.shown) < 0).any())
         legend = make_legend(_area_scale(view, tops), negatives=below)
         if circles:
             legend = replace(legend, title=f"{legend.title}; one circle per {line(circles)}")
         return replace(legend, top="100") if view.shown in (FALSE_POSITIVES, NOT_LISTED) else legend
-    if view.shown not in _SHADED:
-        return of_arcs
-    shades = _compute_shades(np.linspace(0.0, 1.0, 12), dark=view.dark, points=False)
-    title = f"region: {view.unit} {next(iter(numbers.released))}"
-    return replace(of_arcs, also=Legend(title=title, low="0", top=f"{format_count(tops.shade)} and more", bar=to_css(shades)))
+    radius = fit_points(len(sides[0].rest)) * LARGEST_DOT * math.sqrt(_SAMPLE_DOT)
+    words = f"{format_short(_SAMPLE_DOT * tops.dot)} {' or '.join(next(iter(side.released)) for side in sides)}"
+    return replace(of_arcs, dots=((_css(DOT_COLOR[view.dark]), radius, words),))
 
 
 def _first_values(totals: Totals) -> Integers:
-    """Return (n,) the trips by which regions are shaded: those that leave, or, of destinations, those that arrive."""
+    """Return (n,) the trips that a dot stands for: those that leave, or, of destinations, those that arrive."""
     return next(iter(totals.values()))
 
 
@@ -633,12 +630,6 @@ def _write_totals(totals: Totals) -> list[str]:
         values = {"in all": _sum_totals(totals), **values}
     rows = zip(*(column.tolist() for column in values.values()), strict=True)
     return [", ".join(f"{format_count(value)} {word}" for word, value in zip(values, row, strict=True)) for row in rows]
-
-
-def _compute_shades(strength: Floats, *, dark: bool, points: bool) -> Colors:
-    """Compute (n, 4) colours of regions from (n,) strengths, 0 to 1: the weaker ones of densities; those of points reach further."""
-    most = _STRONGEST_POINT if points else _STRONGEST_REGION
-    return Scale(kind="density", top=1.0, title="", dark=dark).colors((most * strength) ** 2)
 
 
 def _collect_pairs(release: TripRelease, view: TripsMapSettings, truth: PairSums | None) -> Pairs:
@@ -750,8 +741,8 @@ def _find_intervals(release: TripRelease, level: int, origin: Integers, destinat
 def _color_by_trips(pairs: Pairs, view: TripsMapSettings, widths: Widths) -> Look:
     """Colour arcs by number of released or true trips; two colours for trips out of and into a chosen region.
 
-    Released pairs below zero have a colour of their own. Pairs that are not certain are pale. Without a chosen region, the largest are
-    the darkest, on dark pages the lightest.
+    Released pairs below zero have a colour of their own. Pairs that are not certain are dashed and pale. Without a chosen region, the
+    largest are the darkest, on dark pages the lightest.
     """
     true = pairs.true if view.shown == TRUE else None
     shown = np.abs(pairs.released) if true is None else true
@@ -766,18 +757,20 @@ def _color_by_trips(pairs: Pairs, view: TripsMapSettings, widths: Widths) -> Loo
     base = np.where(pale[:, None], (base + paper) // 2, full)
     base = np.where(negative[:, None], BELOW_ZERO_COLOR[view.dark], base)
     color = _add_alpha(base, strength)
-    color[pale, 3] = (color[pale, 3] * _PALE).astype(np.uint8)
     color[negative, 3] = np.maximum(color[negative, 3], _FAINTEST_NEGATIVE)
     marks: list[tuple[tuple[str, ...], str]] = []
     if view.chosen is not None:
         marks += [((_css(out),), "leaving"), ((_css(into),), "arriving")]
     if negative.any():
         marks.append(((_css(BELOW_ZERO_COLOR[view.dark]),), "below zero, by noise"))
-    if (pale & ~negative).any():
-        marks.append((to_css(np.array([[*((np.array(out) + paper) // 2), 255]], np.uint8)), "pale: not told apart from 0"))
-    title = f"{'true ' if view.shown == TRUE else ''}{view.unit} per pair"
-    legend = Legend(title=title, lines=widths.samples(out, largest), marks=(*marks, _direction_mark(out)))
-    return Look(color=color, width=widths.pixels(shown), legend=legend)
+    uncertain = (to_css(np.array([[*((np.array(out) + paper) // 2), 255]], np.uint8))[0], _DASHED_SAMPLE, "interval contains 0")
+    legend = Legend(
+        title=f"{view.unit} per pair",
+        lines=widths.samples(out, largest),
+        dashed=(uncertain,) if pale.any() else (),
+        marks=(*marks, _direction_mark(out)),
+    )
+    return Look(color=color, width=widths.pixels(shown), dashed=pale, legend=legend)
 
 
 def _color_by_error(pairs: Pairs, view: TripsMapSettings, widths: Widths) -> Look:
@@ -786,7 +779,8 @@ def _color_by_error(pairs: Pairs, view: TripsMapSettings, widths: Widths) -> Loo
     legend = make_legend(scale, negatives=False)
     size = np.abs(pairs.error)
     color = _add_alpha(scale.colors(pairs.error)[:, :3], widths.strength(size))
-    return Look(color=color, width=widths.pixels(size), legend=replace(legend, marks=(_direction_mark(GREY),)))
+    legend = replace(legend, marks=(_direction_mark(GREY),))
+    return Look(color=color, width=widths.pixels(size), dashed=np.zeros(len(size), np.bool_), legend=legend)
 
 
 def _color_by_error_kind(pairs: Pairs, view: TripsMapSettings, widths: Widths) -> Look:
@@ -801,6 +795,7 @@ def _color_by_error_kind(pairs: Pairs, view: TripsMapSettings, widths: Widths) -
     return Look(
         color=colors[pairs.error_kind],
         width=widths.pixels(np.maximum(pairs.released, pairs.true_or_released)),
+        dashed=np.zeros(len(pairs.released), np.bool_),
         legend=Legend(title=f"{view.unit} per pair", lines=widths.samples(GREY), marks=marks),
     )
 
@@ -856,9 +851,9 @@ def choose_public_tops(release: TripRelease, truth: PairSums, view: TripsMapSett
 def _make_tops(sizes: Integers, view: TripsMapSettings, sides: tuple[Totals, Totals], errors: dict[str, float]) -> ScaleTops:
     """Choose tops from (k,) trips of pairs, of which the view draws the largest, from the totals of regions, and from those of errors."""
     drawn = np.sort(sizes[sizes >= view.least])[-view.top :]
-    shade = max(scale_top_of(np.maximum(_first_values(side), 0)) for side in sides)
+    dot = max(scale_top_of(np.maximum(_first_values(side), 0)) for side in sides)
     size = max(scale_top_of(sum(side.values())) for side in sides)
-    return ScaleTops(trips=scale_top_of(drawn), arcs=len(drawn), shade=shade, size=size, **errors)
+    return ScaleTops(trips=scale_top_of(drawn), arcs=len(drawn), dot=dot, size=size, **errors)
 
 
 def _choose_error_tops(release: TripRelease, level: int, truth: PairSums | None = None) -> dict[str, float]:

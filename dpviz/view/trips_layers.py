@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpviz.arrays import Floats, Integers
+from dpviz.arrays import Floats, Integers, Mask
 from dpviz.view.basemap import RegionShapes
 from dpviz.view.colors import Colors
 
 SMALLEST_POINT, LARGEST_POINT = 3.0, 16.0  # radius in pixels
+SMALLEST_DOT, LARGEST_DOT = 1.0, 18.0  # radius in pixels, of dots under arcs
 _FEW_POINTS = 300  # with more points each is smaller
 
 
@@ -42,6 +43,7 @@ class Arcs:
     Attributes:
         color: (k, 4) red, green, blue, alpha at the destinations.
         width: (k,) pixels, at most 25.
+        dashed: (k,) whether the interval of the number contains 0.
         origin: (k,) indices of the origins, among the first regions of a map.
         destination: (k,) indices of the destinations, among its last regions.
         texts: of the tooltips.
@@ -49,6 +51,7 @@ class Arcs:
 
     color: Colors
     width: Floats
+    dashed: Mask
     origin: Integers
     destination: Integers
     texts: TooltipTexts
@@ -65,14 +68,14 @@ class Areas:
 
     Attributes:
         shapes: polygons or centres.
-        color: (n, 4) red, green, blue, alpha.
-        size: (n,) 0 to 1, for the radius of regions that are drawn as points.
+        color: (n, 4) red, green, blue, alpha; of the dots where there are some.
+        dots: (n,) radii in pixels of dots at the centres; (0,) where the regions themselves are coloured.
         texts: of the tooltips.
     """
 
     shapes: RegionShapes
     color: Colors
-    size: Floats
+    dots: Floats
     texts: TooltipTexts
 
 
@@ -81,7 +84,16 @@ def fade_at_origins(colors: Colors) -> Colors:
     return np.column_stack([colors[:, :3], colors[:, 3] // 7]).astype(np.uint8)
 
 
-def choose_radius(areas: Areas) -> Floats:
-    """Choose the (n,) radii of points in pixels; smaller where there are many points."""
-    factor = math.pow(_FEW_POINTS / max(len(areas.size), _FEW_POINTS), 0.6)
-    return factor * (SMALLEST_POINT + (LARGEST_POINT - SMALLEST_POINT) * areas.size)
+def size_points(size: Floats) -> Floats:
+    """Choose the (n,) radii in pixels of coloured points, which are all seen, from (n,) sizes, 0 to 1; smaller where there are many."""
+    return fit_points(len(size)) * (SMALLEST_POINT + (LARGEST_POINT - SMALLEST_POINT) * size)
+
+
+def size_dots(share: Floats) -> Floats:
+    """Choose the (n,) radii in pixels of dots under arcs, of areas in proportion to (n,) shares, 0 to 1; smaller where there are many."""
+    return np.maximum(fit_points(len(share)) * LARGEST_DOT * np.sqrt(share), SMALLEST_DOT)
+
+
+def fit_points(number: int) -> float:
+    """Choose the factor, at most 1, by which points are smaller where there are many."""
+    return math.pow(_FEW_POINTS / max(number, _FEW_POINTS), 0.6)

@@ -60,7 +60,7 @@ class TestBeforeTheFirstDraw:
     def test_curate_shows_instructions_and_what_is_protected_and_nothing_is_drawn(self, draws):
         app = fine(trips_app(CURATE_TRIPS))
         assert app.button(key="draw").label == "Run and pay ε 1, δ 1e-8"
-        assert "**Protected:** replacing one trip" in captions(app)
+        assert "**Protected:** replacing, adding or removing one trip" in captions(app)
         assert "**Not protected:** the regions" in captions(app)
         assert len(scenes(app)) == 1, "the declared regions"
         assert not noised(draws)
@@ -109,14 +109,14 @@ class TestWhatIsProtected:
     def test_a_trip_where_no_person_is_declared(self):
         said = captions(fine(open_drawer(trips_app(), "Method")))
         assert "the odds that one trip is in the data change" in said
-        assert "**Protected:** replacing one trip between the regions by another, or adding or removing it. **Not" in said
+        assert "**Protected:** replacing, adding or removing one trip between the regions. **Not" in said
 
     def test_a_person_where_the_data_say_so(self, monkeypatch):
         trips = replace(load_trip_sample("us_flights"), contributions=3, unit="person", exactly=True)
         monkeypatch.setattr(cached, "trip_sample", lambda _: trips)
         said = captions(fine(open_drawer(trips_app(), "Method")))
         assert "the odds that one person is in the data change" in said
-        assert "**Protected:** replacing one person, with all trips of this person, by another" in said
+        assert "**Protected:** replacing, adding or removing one person, with all trips of this person." in said
 
 
 class TestDrawing:

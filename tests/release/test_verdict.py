@@ -169,7 +169,7 @@ def test_the_verdict_on_a_list_says_how_many_pairs_it_lists_and_what_it_leaves_o
     )
     found, listed = verdict(release), len(release.stages[-1].count)
     assert found.headline.endswith(f"lists {listed:,} of its {found.levels[-1].parts:,} pairs.")
-    assert " trips are in pairs that are not listed; coarser levels count them." in found.detail
+    assert " trips are in no listed pair; coarser levels count them." in found.detail
 
 
 @pytest.fixture(scope="module")
@@ -371,7 +371,7 @@ def test_what_the_counts_lack_is_said_alone_and_at_the_end_of_the_detail():
     level = LevelVerdict(level=0, name="all to all", parts=1, mean=1000.0, stddev=12.0, grade=USABLE)
     found = Verdict(levels=(level,), counted="trips", parts="pairs", dropped=5, rest=12.0)
     assert found.lacks.startswith("Pairs of fewer than about 5 trips were dropped after the noise, and every sum lacks them")
-    assert found.lacks.endswith("12 % of all trips are in pairs that are not listed; coarser levels count them.")
+    assert found.lacks.endswith("12 % of all trips are in no listed pair; coarser levels count them.")
     assert found.detail.endswith(f" {found.lacks}")
     assert Verdict(levels=(level,), counted="trips", parts="pairs").lacks == ""
 

@@ -47,7 +47,7 @@ def test_destinations_of_their_own_are_drawn_as_well():
 def test_points_are_dots_of_one_size_and_names_are_escaped():
     header, arrays = scene(DOTS, DOTS, 2, 3.0, dark=True)
     assert len(arrays["regions 0 corners"]) == 0
-    assert set(arrays["regions 0 radius"]) == {50}
+    assert set(arrays["0 dots 0"]) == {50}
     assert not [text for text in header["areas"]["regions 0"]["texts"] if "<b" in text or "{S" in text]
 
 

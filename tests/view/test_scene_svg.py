@@ -11,8 +11,11 @@ from dpviz.space.domain import Domain
 from dpviz.view.canvas import Legend
 from dpviz.view.places import ATTRIBUTION
 from dpviz.view.scene_svg import draw_svg
+from dpviz.view.trips_canvas import released_scene
+from dpviz.view.trips_drawing import TripsMapSettings, draw_trips
 from tests.hostile import NAMES
 from tests.scenes import PLANE, cells_of, plain_pane, scene_of
+from tests.view.trips_cases import grid, random_trips, released
 
 SVG = "{http://www.w3.org/2000/svg}"
 DEGREES = Domain(bounds=(-118.6, 33.7, -117.8, 34.3), crs="EPSG:4326", order=4)
@@ -84,3 +87,16 @@ def test_an_outline_is_drawn_over_the_map():
     ring = [[0.0, 0.0], [0.2, 0.0], [0.2, 0.2], [0.0, 0.0]]
     paths = [[each.get("d") for each in drawn(plain_pane(), outline=outline).iter(f"{SVG}path")] for outline in ([], [ring])]
     assert len(paths[1]) == len(paths[0]) + 1
+
+
+def test_trips_are_regions_without_a_fill_then_dots_then_arcs_of_which_the_uncertain_are_dashed():
+    release = released(random_trips(grid()))[0]
+    drawing = draw_trips(release, TripsMapSettings(level=2))
+    svg = ET.fromstring(draw_svg(released_scene(release, drawing, height=400)))  # noqa: S314 - our own text
+    regions, dots, arcs = (each for each in svg.iter(f"{SVG}g") if each.get("class") == "shapes")
+    assert {each.get("fill-opacity") for each in regions} == {"0"}
+    assert [each.tag for each in dots] == [f"{SVG}circle"] * 24
+    dashed = [each.get("stroke-dasharray") is not None for each in arcs.iter(f"{SVG}path")]
+    assert dashed == drawing.arcs.dashed.tolist()
+    assert 0 < sum(dashed) < len(dashed)
+    assert {"interval contains 0", drawing.legend.dots[0][2]} <= {*texts(svg)}

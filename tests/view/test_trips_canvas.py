@@ -11,7 +11,7 @@ from dpviz.privacy.budget import ApproxBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.samples.trips import load_trip_sample
 from dpviz.view.canvas import Scene
-from dpviz.view.trips_canvas import areas_of, bounds_of, make_pane, names_of_dots
+from dpviz.view.trips_canvas import areas_of, bounds_of, make_pane, names_of_dots, released_scene
 from dpviz.view.trips_drawing import (
     AREAS,
     NOT_LISTED,
@@ -75,6 +75,8 @@ def test_arcs_begin_and_end_at_centres_that_lie_in_their_regions(case):
     assert arrays["0 destination"].tolist() == drawing.arcs.destination.tolist()
     assert arrays["0 color"].reshape(-1, 4).tolist() == drawing.arcs.color.tolist()
     assert arrays["0 width"] / 10 == pytest.approx(drawing.arcs.width, abs=0.06)
+    assert arrays["0 dashed"].tolist() == drawing.arcs.dashed.tolist()
+    assert arrays["0 dots 0"] / 10 == pytest.approx(drawing.areas[0].dots, abs=0.06)
 
 
 def test_texts_name_the_ends_and_have_the_truth_only_where_it_was_passed(case):
@@ -92,7 +94,8 @@ def test_where_trips_end_in_other_regions_a_pane_has_both():
     case = released(random_trips(grid(), destinations=grid(4, 4, shapes="points", west=-90)))
     header, arrays = message(case[0], drawing_of(case))
     assert header["panes"][0]["areas"] == ["0 0", "0 1"]
-    assert (len(arrays["0 0 radius"]), len(arrays["0 1 radius"])) == (24, 16)
+    assert (len(arrays["0 dots 0"]), len(arrays["0 dots 1"])) == (24, 16)
+    assert header["panes"][0]["legend"]["dots"][0][2].endswith(" leaving or arriving")
     assert len(arrays["0 1 owner"]) == 0, "points have no polygons"
 
 
@@ -101,7 +104,7 @@ class TestAreas:
         drawing = drawing_of(case, shown="True", marks=AREAS, dark=True)
         header, arrays = message(case[0], drawing)
         assert header["panes"][0]["arcs"] is None
-        assert header["panes"][0]["legend"]["title"] == "true trips of a region"
+        assert header["panes"][0]["legend"]["title"] == "trips of a region"
         light = arrays["0 fill 0"].reshape(-1, 4).astype(int).sum(axis=1)
         totals = np.array([true_of(case, region) for region in range(24)])
         assert light[np.argmax(totals)] == light.max() > light[np.argmin(totals)]
@@ -109,9 +112,9 @@ class TestAreas:
     def test_states_are_areas_and_airports_are_circles_which_the_legend_says(self):
         release = TopDown().release(load_trip_sample("us_flights"), ApproxBudget(1, "1e-6"), Entropy.seeded(1))
         states, airports = (draw_trips(release, TripsMapSettings(level=level, marks=AREAS)) for level in (2, 3))
-        assert (bool(states.areas[0].shapes.polygons), states.legend.title) == (True, "released trips of a region")
+        assert (bool(states.areas[0].shapes.polygons), states.legend.title) == (True, "trips of a region")
         assert not airports.areas[0].shapes.polygons
-        assert airports.legend.title == "released trips of a region; one circle per airport"
+        assert airports.legend.title == "trips of a region; one circle per airport"
 
     def test_an_error_has_two_signs(self, case):
         drawing = drawing_of(case, shown="Error", marks=AREAS)
@@ -165,6 +168,13 @@ def test_dots_are_named_the_largest_first_and_outlines_are_not():
     case = released(random_trips(grid(shapes="points")))
     drawing = drawing_of(case)
     names = names_of_dots(drawing)
-    assert names[0][0] == drawing.areas[0].texts.title[np.argmax(drawing.areas[0].size)]
+    assert names[0][0] == drawing.areas[0].texts.title[np.argmax(drawing.areas[0].dots)]
     assert len({name for name, *_ in names}) == len(names)
     assert names_of_dots(drawing_of(released(random_trips(grid())))) == []
+
+
+def test_places_are_named_in_regions_alone():
+    release = TopDown().release(load_trip_sample("us_flights"), ApproxBudget(1, "1e-6"), Entropy.seeded(1))
+    names = {name for name, *_ in released_scene(release, draw_trips(release, TripsMapSettings(level=2)), height=400).places}
+    assert {"Chicago", "Denver", "Miami", "Seattle", "Washington"} <= names
+    assert not {"Thunder Bay", "Toronto", "Havana", "Monterrey", "Ciudad Juárez"} & names

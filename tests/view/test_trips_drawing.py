@@ -18,8 +18,10 @@ from dpviz.samples.trips import load_trip_sample
 from dpviz.view.colors import FALSE_NEGATIVE, FALSE_POSITIVE, PAPER
 from dpviz.view.trips_canvas import released_scene
 from dpviz.view.trips_drawing import (
+    AREAS,
     ARRIVING_COLOR,
     BELOW_ZERO_COLOR,
+    DOT_COLOR,
     LEAVING_COLOR,
     MOST_ARCS,
     PAIR_FILTERS,
@@ -30,6 +32,7 @@ from dpviz.view.trips_drawing import (
     has_geometry,
     merge_tops,
 )
+from dpviz.view.trips_layers import LARGEST_DOT, SMALLEST_DOT
 from tests.view.trips_cases import MECHANISMS, grid, layers_of, random_trips, released
 
 BYTES = 5_000_000
@@ -54,8 +57,8 @@ def mapped(case, *, truth=None, **view):
 
 def words_of(legend):
     """All words of a legend."""
-    words = [legend.title, legend.low, legend.top, *(text for _, text in legend.marks), *(text for *_, text in legend.lines)]
-    return " ".join(words) + ("" if legend.also is None else words_of(legend.also))
+    drawn = (*legend.lines, *legend.dashed, *legend.dots, *legend.marks)
+    return " ".join([legend.title, legend.low, legend.top, *(text for *_, text in drawn)])
 
 
 def arcs_of(picture):
@@ -124,6 +127,7 @@ def test_negative_and_uncertain_pairs_have_looks_of_their_own_are_counted_and_ca
     looks = {"above zero": set(), "below zero": set(), "certain": set()}
     for row in everything:
         count, certain = known[row["o"], row["z"]]
+        assert row["d"] != certain, "dashed where the interval contains 0"
         looks["certain" if certain else "below zero" if count < 0 else "above zero"].add(tuple(row["b"][:3]))
     certain = [(known[row["o"], row["z"]][0], sum(row["b"][:3])) for row in everything if known[row["o"], row["z"]][1]]
     assert certain == sorted(certain, key=lambda pair: (pair[0], -pair[1])), "the largest come last and are the darkest"
@@ -133,10 +137,12 @@ def test_negative_and_uncertain_pairs_have_looks_of_their_own_are_counted_and_ca
     assert not looks["above zero"] & (looks["certain"] | looks["below zero"])
     pairs = [known[row["o"], row["z"]] for row in everything]
     negative, uncertain = sum(count < 0 for count, _ in pairs), sum(not certain for _, certain in pairs)
-    assert f"{uncertain - negative:,}{' more' if negative else ''} are not told apart from 0" in mapped(case).note
+    assert f"Of {uncertain - negative:,}{' more' if negative else ''} the interval contains 0" in mapped(case).note
     assert (f"{negative:,} are below zero, by noise" in mapped(case).note) == (negative > 0)
     assert ("by noise; none of them is drawn" in mapped(case, top=3).note) == (negative > 0)
-    assert "told apart from 0; none of them is drawn" in mapped(case, top=3).note
+    assert "the interval contains 0; none of them is drawn" in mapped(case, top=3).note
+    few, many = (mapped(case, top=top).legend for top in (3, 5000))
+    assert ([text for *_, text in few.dashed], [text for *_, text in many.dashed]) == ([], ["interval contains 0"])
     assert ("below zero, by noise" in words_of(mapped(case, top=5000).legend)) == (negative > 0) == (release.mechanism == "flat_gaussian")
     numbers = {"above zero": len(pairs) - negative, "below zero": negative, "certain": len(pairs) - uncertain, "all": len(pairs)}
     assert {kind: mapped(case, pairs=kind, top=5000).drawn for kind in PAIR_FILTERS} == numbers
@@ -214,8 +220,8 @@ def test_the_true_map_draws_the_largest_true_pairs_on_the_released_scale(case):
     assert sorted(drawn) == sorted(truth.count[other])[-15:]
     assert [number(row["e"].split(", error")[0].removeprefix("true ")) for row in arcs_of(picture)] == drawn.tolist()
     assert picture.total == other.sum()
-    own = mapped(case, truth=True, top=15).legend
-    assert picture.legend == replace(own, title=f"true {own.title}")
+    assert picture.legend == replace(mapped(case, truth=True, top=15).legend, dashed=())
+    assert not any(row["d"] for row in arcs_of(picture))
 
 
 def test_errors_have_two_signs_and_the_largest_are_drawn(noisy):
@@ -296,25 +302,24 @@ def test_totals_of_regions_have_intervals_where_every_pair_was_measured_and_the_
     assert all(("(95 %" in row["t"]) == (mechanism != "stability_histogram") for row in coarse)
 
 
-def test_more_trips_leaving_is_a_stronger_shade_and_errors_have_none(case):
-    regions, sums = layers_of(mapped(case))["regions"], case[0].sums(2, 2)
-    leaving = np.bincount(sums.origin, sums.count * (sums.origin != sums.destination), case[0].tree.origins.size(2))
-    largest = max(regions, key=lambda row: leaving[row["i"]])
-    assert sum(largest["c"]) == min(sum(row["c"]) for row in regions) < max(sum(row["c"]) for row in regions)
-    for shown in ("Error", "False positives"):
-        assert len({tuple(row["c"]) for row in layers_of(mapped(case, truth=True, shown=shown))["regions"]}) == 1
-
-
-@pytest.mark.parametrize(("shapes", "key", "most"), [("polygons", "c", (127, 201, 106, 255)), ("points", "r", (16,))])
-def test_shades_and_sizes_of_true_totals_are_on_the_released_scale(shapes, key, most):
+@pytest.mark.parametrize("shapes", ["polygons", "points"])
+def test_under_arcs_the_area_of_a_dot_is_in_proportion_to_what_leaves_its_region_and_the_legend_has_its_scale(shapes):
     case = released(random_trips(grid(shapes=shapes), pairs=500))
+    picture, sums = mapped(case), case[0].sums(2, 2)
+    leaving = np.bincount(sums.origin, sums.count * (sums.origin != sums.destination), 24)
+    radii = np.array([row["r"] for row in layers_of(picture)["regions"]])
+    sized = (radii > SMALLEST_DOT) & (radii < LARGEST_DOT)
+    assert sized.sum() > 10
+    ((_, radius, words),) = picture.legend.dots
+    assert words.endswith(" leaving")
+    assert radii[sized] ** 2 / leaving[sized] == pytest.approx(radius**2 / (choose_tops(case[0], picture.view).dot / 4))
+    assert {tuple(row["c"]) for row in layers_of(picture)["regions"]} == {(*DOT_COLOR[False], 255)}
+
+
+def test_dots_of_true_totals_are_on_the_released_scale_and_coloured_regions_have_none(case):
     truth = scaled(case[1].true_level(2), 10**6)
-    own, other = (
-        {tuple(np.ravel(row[key]).tolist()) for row in layers_of(picture)["regions"]}
-        for picture in (mapped(case), mapped(case, truth=truth, shown="True"))
-    )
-    assert len(own) > 10
-    assert other == {most}
+    assert {row["r"] for row in layers_of(mapped(case, truth=truth, shown="True"))["regions"]} == {LARGEST_DOT}
+    assert {row["r"] for row in layers_of(mapped(case, marks=AREAS))["regions"]} == {None}
 
 
 def test_names_are_not_escaped_twice_nor_in_notes_which_the_page_escapes():
@@ -329,8 +334,6 @@ def test_regions_without_outlines_are_points_sized_by_their_trips():
     assert drawing.areas[0].shapes.are_dots
     rows = {row["i"]: row for row in layers_of(drawing)["regions"]}
     assert sorted(rows) == list(range(24))
-    order = sorted(rows.values(), key=lambda row: sum(int(part) for part in row["t"].replace(",", "").split() if part.isdigit()))
-    assert order[0]["r"] < order[-1]["r"] <= 16
     assert draw_trips(release, TripsMapSettings(level=1)).areas[0].shapes.are_dots
 
 

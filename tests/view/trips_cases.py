@@ -12,7 +12,7 @@ from dpviz.mechanisms.trips.top_down import TopDown
 from dpviz.privacy.budget import ApproxBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.space.regions import Regions
-from dpviz.view.trips_layers import choose_radius, fade_at_origins
+from dpviz.view.trips_layers import fade_at_origins
 
 MECHANISMS = {"top_down": TopDown(), "flat_gaussian": FlatGaussian()}
 
@@ -54,18 +54,22 @@ def released(trips, mechanism="top_down", epsilon=1.0, seed=1):
 
 
 def layers_of(drawing):
-    """What a drawing shows, a row per region or arc: its colour c, or a and b where an arc begins and ends, its size, places and texts."""
+    """What a drawing shows, a row per region or arc: its colour c, or a and b where an arc begins and ends, its size, places and texts.
+
+    The size of a region is the radius r of its dot, None if it has none; that of an arc is its width w, and d says whether it is dashed.
+    """
     layers = {name: _area_rows(areas) for name, areas in zip(("regions", "ends"), drawing.areas, strict=False)}
     return layers | {"arcs": _arc_rows(drawing.arcs)}
 
 
 def _area_rows(areas):
-    looks = zip(areas.color.tolist(), choose_radius(areas).tolist(), strict=True)
+    radii = areas.dots.tolist() or [None] * len(areas.color)
+    looks = zip(areas.color.tolist(), radii, strict=True)
     return [_row(areas.texts, i, i=i, c=color, r=radius) for i, (color, radius) in enumerate(looks)]
 
 
 def _arc_rows(arcs):
-    columns = {"o": arcs.origin, "z": arcs.destination, "b": arcs.color, "w": arcs.width}
+    columns = {"o": arcs.origin, "z": arcs.destination, "b": arcs.color, "w": arcs.width, "d": arcs.dashed}
     columns["a"] = fade_at_origins(arcs.color)
     rows = zip(*(column.tolist() for column in columns.values()), strict=True)
     return [_row(arcs.texts, k, **dict(zip(columns, row, strict=True))) for k, row in enumerate(rows)]

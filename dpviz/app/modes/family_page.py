@@ -44,7 +44,6 @@ class TeachParts:
         without_map: shows what stands in place of the maps where there is no scene.
         contrasts: says what is to be known of runs that are contrasts.
         rail: ε, levels and what they are worth, under the maps; None without it.
-        notes: shows what else stands under the rail.
         ask: shows the answers to questions, in the drawer *Ask*.
         figures: shows the key figures and the tabs, in the drawer *Numbers*.
     """
@@ -60,7 +59,6 @@ class TeachParts:
     without_map: Callable[[], object] = _nothing
     contrasts: Callable[[], object] = _nothing
     rail: RailParts | None = None
-    notes: Callable[[], object] = _nothing
     ask: Callable[[], object] = _nothing
     figures: Callable[[], object]
 

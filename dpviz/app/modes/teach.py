@@ -109,7 +109,6 @@ def _show_result(page: FamilyPage, shown: ShownRuns, places: tuple[DeltaGenerato
             st.markdown(markdown(parts.lead))
         parts.contrasts()
         if not view.present:
-            parts.notes()
             st.caption(f"Public data, seeded noise, truth beside the release: nothing here is private. {_say_protected(page)}")
     with drawer:
         _fill_drawer(page, shown, parts, scene)

@@ -96,7 +96,7 @@ PRESETS = (
     ),
     Preset(
         title="Flights",
-        text="Seven million flights between 51 states at ε 0.05: large flows survive the noise, small ones turn pale.",
+        text="Seven million flights between 51 states at ε 0.05: large flows survive the noise, small ones are dashed.",
         picture="preset_flights.webp",
         page="trips",
         link={"sample": "us_flights", "mechanism": "fitted_tree", "epsilon": "0.05", "level": "2", "top": "1500"},

@@ -172,7 +172,7 @@ def describe_sum(what: AreasDrawn, evaluation: AreaEvaluation | None, level: int
 
 def take_chosen(regions: Regions, drawing: AreasDrawing, chosen: Chosen) -> bool:
     """Ask for the region that was clicked; return whether it was one."""
-    if chosen.cell is None or chosen.kind != "area" or chosen.cell >= len(drawing.areas.size):
+    if chosen.cell is None or chosen.kind != "area" or chosen.cell >= len(drawing.areas.color):
         return False
     toggle_asked(regions, chosen.cell)
     st.session_state["areas tab"] = ASK_TAB

@@ -23,7 +23,7 @@ from dpviz.samples.areas import AREA_SAMPLES
 from dpviz.samples.points import SampleInfo
 from dpviz.view.areas_canvas import areas_of, make_pane
 from dpviz.view.areas_drawing import AreasMapSettings, RegionsOnMap, choose_tops, draw_areas
-from dpviz.view.canvas import ground_in, names_in
+from dpviz.view.canvas import ground_in, names_among
 
 
 class ComparedAreas(Compared):
@@ -55,7 +55,7 @@ class ComparedAreas(Compared):
             releases, shown, lambda release, kind: draw_areas(release, on_map, replace(view, shown=kind), truth), make_pane
         )
         texts, bounds = {name: areas_of(drawing) for name, drawing in drawings.items()}, on_map.bounds
-        parts = {"areas": texts, "edge": False, "nothing": NOTHING, "ground": ground_in(bounds), "places": names_in(bounds)}
+        parts = {"areas": texts, "edge": False, "nothing": NOTHING, "ground": ground_in(bounds), "places": names_among(texts, bounds)}
         scene = make_scene(data, made, areas.regions, link=link, bounds=bounds, **parts)
         panes(scene, key="compare areas canvas", on_camera=partial(keep_camera, COMPARE))
         streets_switch(STREETS)

@@ -23,7 +23,7 @@ from dpviz.evaluation.study import LEVELS, SIZES
 from dpviz.evaluation.trip_metrics import evaluate_trips
 from dpviz.samples.points import SampleInfo
 from dpviz.samples.trips import TRIP_SAMPLES
-from dpviz.view.canvas import Areas, ground_in, names_in
+from dpviz.view.canvas import Areas, ground_in, names_among
 from dpviz.view.escape import markdown
 from dpviz.view.trips_canvas import areas_of, bounds_of, make_pane, names_of_dots
 from dpviz.view.trips_charts import matrix_chart
@@ -72,7 +72,7 @@ class ComparedTrips(Compared):
         areas: dict[str, Areas] = {}
         for name, drawing in drawings.items():
             areas |= areas_of(drawing, name)
-        places = names_of_dots(drawings["0"]) or names_in(bounds)
+        places = names_of_dots(drawings["0"]) or names_among(areas, bounds)
         parts = {"areas": areas, "edge": False, "nothing": NOTHING, "ground": ground_in(bounds), "places": places}
         scene = make_scene(data, made, (trips.regions, trips.ends), link=link, bounds=bounds, **parts)
         panes(scene, key="compare trips canvas", on_camera=partial(keep_camera, COMPARE))

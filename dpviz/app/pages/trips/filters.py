@@ -79,7 +79,7 @@ def choose_filters(regions: Regions, level: int, *, stacked: bool = False) -> No
         "Pairs",
         PAIR_FILTERS,
         help="Which released pairs are drawn. Noise makes some counts negative. A pair is certain if its interval, which holds for all"
-        " pairs at once with probability 95 %, is above 0; the others are pale.",
+        " pairs at once with probability 95 %, is above 0; the others are dashed.",
         **TRIPS.widget("view", "pairs"),
     )
     top_label, least_label = "Arcs at most", "Minimum trips"

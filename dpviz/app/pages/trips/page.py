@@ -9,7 +9,7 @@ from dpviz.app.pages.trips.state import RELEASES
 from dpviz.app.pages.trips.teach import describe_idle, make_teach
 from dpviz.families import TRIP_FAMILY
 
-_ONE_TRIP = "**Protected:** replacing one trip between the regions by another, or adding or removing it"
+_ONE_TRIP = "**Protected:** replacing, adding or removing one trip between the regions"
 
 PAGE = FamilyPage(
     releases=RELEASES,
@@ -18,7 +18,7 @@ PAGE = FamilyPage(
     frame_of=lambda declared: None if declared.regions is None else declared.regions[0].regions,
     protected={
         "trip": f"{_ONE_TRIP}.",
-        "person": "**Protected:** replacing one person, with all trips of this person, by another, or adding or removing one.",
+        "person": "**Protected:** replacing, adding or removing one person, with all trips of this person.",
         "": f"{_ONE_TRIP} (or all trips of one person, where that is declared).",
     },
     not_protected="**Not protected:** the regions, the mechanism and its settings, and the total where neighbours are *bounded*.",

@@ -96,7 +96,7 @@ def _show_key_figures(what: TripsDrawn, evaluation: TripEvaluation | None, level
         next(columns).metric("Below zero", f"{negative:,}", help=negative_help)
     if is_list:
         rest, total = int(release.unlisted_trips(0, 0).count.sum()), max(int(release.stages[0].count.sum()), 1)
-        rest_help = f"{100 * rest / total:.1f} % of all {what.data.unit} are in pairs that are not listed; coarser levels count them."
+        rest_help = f"{100 * rest / total:.1f} % of all {what.data.unit} are in no listed pair; coarser levels count them."
         next(columns).metric("Not listed", f"{rest:,}", help=rest_help)
     stddev = release.stddev(level)
     show_noise(next(columns), float(np.median(stddev)) if len(stddev) and release.states_noise else math.nan, "of a released pair")
@@ -309,7 +309,7 @@ def take_chosen(regions: Regions, drawing: TripsDrawing, chosen: Chosen) -> bool
             st.session_state[f"pair {title} level"] = regions.levels[drawing.view.level - 1]
             st.session_state[f"pair {title} region {drawing.view.level}"] = int(ends[chosen.cell])
         st.session_state["trips tab"] = PAIR_TAB
-    elif chosen.kind == "area" and chosen.cell < len(drawing.areas[0].size):
+    elif chosen.kind == "area" and chosen.cell < len(drawing.areas[0].color):
         toggle_region(chosen.cell)
         st.session_state["trips tab"] = REGION_TAB
     return True

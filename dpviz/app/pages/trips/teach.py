@@ -44,11 +44,12 @@ from dpviz.view.trips_drawing import (
 
 
 def describe_idle(shown: ShownRuns) -> tuple[str, Callable[[], object] | None]:
-    """Write what the runs are, and of which region alone the maps show trips, with the button that shows those of all."""
-    name = chosen_name(shown.first.release.tree.origins)
-    if not name:
-        return stamp_maps(shown), None
-    return f"{stamp_maps(shown)} Only {shown.first.data.unit} from and to {name}.", offer_all_regions
+    """Write what the runs are, of which region alone the maps show trips, with the button that shows those of all, and what counts lack."""
+    release, unit = shown.first.release, shown.first.data.unit
+    name = chosen_name(release.tree.origins)
+    lacks = replace(verdict(release), counted=unit).lacks if release.states_noise else ""
+    only = f"Only {unit} from and to {name}." if name else ""
+    return " ".join(filter(None, [stamp_maps(shown), only, lacks])), offer_all_regions if name else None
 
 
 def make_teach(shown: ShownRuns) -> TeachParts:
@@ -70,15 +71,13 @@ def make_teach(shown: ShownRuns) -> TeachParts:
 
     return TeachParts(
         kinds=[RELEASED, *SHOWN_TRIPS[1:], *([NOT_LISTED] if listed else [])],
-        choose=partial(_choose_trips, tree.origins, level, on_map=on_map),
+        choose=partial(_choose_trips, tree.origins, level, scene, drawings),
         scene=scene,
         drawings=drawings,
         take_chosen=partial(take_chosen, first.data.counts.regions),
         without_map=lambda: _show_matrices(shown, view),
         contrasts=lambda: show_contrasts(TRIPS, shown, TopDown(), wanted_of),
-        lead=replace(verdict(release), counted=first.data.unit).lacks if release.states_noise else "",
         rail=rail,
-        notes=lambda: None if scene is None else _show_notes(scene, drawings),
         ask=lambda: show_questions(shown.different, [run.compared for run in shown.different], view),
         figures=lambda: show_figures(shown.different, [run.compared for run in shown.different], view),
     )
@@ -91,11 +90,13 @@ def _show_notes(scene: Scene, drawings: list[TripsDrawing]) -> None:
     st.html(f'<div class="dpviz-note">{"<br>".join(notes)}</div>')
 
 
-def _choose_trips(regions: Regions, level: int, *, on_map: bool) -> None:
-    """Ask how trips are drawn, and which."""
-    if on_map:
+def _choose_trips(regions: Regions, level: int, scene: Scene | None, drawings: list[TripsDrawing]) -> None:
+    """Ask how trips are drawn, and which, and write what each map leaves out."""
+    if scene is not None:
         st.segmented_control("Trips as", MARKS, required=True, label_visibility="collapsed", **TRIPS.widget("view", "marks"))
     choose_filters(regions, level, stacked=True)
+    if scene is not None:
+        _show_notes(scene, drawings)
 
 
 def _choose_view(what: TripsDrawn, level: int) -> TripsMapSettings:
@@ -114,7 +115,7 @@ def _draw(what: TripsDrawn, view: TripsMapSettings, kind: str) -> TripsDrawing:
 
 def _make_pane(drawing: TripsDrawing, what: TripsDrawn, shown: ViewedPane) -> Pane:
     leaves_out = drawing.view.shown in (RELEASED, TRUE) and 0 < drawing.drawn < drawing.total
-    some = f"the {drawing.drawn:,} largest of {drawing.total:,} pairs" if leaves_out else ""
+    some = f"{drawing.drawn:,} largest of {drawing.total:,} pairs" if leaves_out else ""
     pane = make_pane(drawing, areas=ORDINALS[shown.run], about=describe_run(what))
     return replace(pane, about=", ".join(filter(None, [pane.about, some])))
 
