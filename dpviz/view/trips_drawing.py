@@ -763,7 +763,7 @@ def _color_by_trips(pairs: Pairs, view: TripsMapSettings, widths: Widths) -> Loo
         marks += [((_css(out),), "leaving"), ((_css(into),), "arriving")]
     if negative.any():
         marks.append(((_css(BELOW_ZERO_COLOR[view.dark]),), "below zero, by noise"))
-    uncertain = (to_css(np.array([[*((np.array(out) + paper) // 2), 255]], np.uint8))[0], _DASHED_SAMPLE, "interval contains 0")
+    uncertain = (to_css(np.array([[*((np.array(out) + paper) // 2), 255]], np.uint8))[0], _DASHED_SAMPLE, "may be 0")
     legend = Legend(
         title=f"{view.unit} per pair",
         lines=widths.samples(out, largest),
