@@ -230,8 +230,10 @@ class Cumulative:
             (per_side, per_side) sums, [row, column], row 0 in the south.
         """
         lines = np.linspace(0, side, per_side + 1)
-        x, y = np.meshgrid(lines, lines)
-        return np.diff(np.diff(self.at(x, y), axis=0), axis=1)
+        (column, right), (row, up) = _find_intervals(self.columns, lines), _find_intervals(self.rows, lines)
+        at_columns = self.sums[:, column] * (1 - right) + self.sums[:, column + 1] * right
+        sums = at_columns[row] * (1 - up)[:, None] + at_columns[row + 1] * up[:, None]
+        return np.diff(np.diff(sums, axis=0), axis=1)
 
 
 def _find_intervals(lines: Floats, values: Floats) -> tuple[Integers, Floats]:
