@@ -24,7 +24,7 @@ def accumulate(blocks: NDArray[Any]) -> NDArray[Any]:
     NumPy's cumulative sum down the columns of a large raster takes nine times as long as adding its rows.
     """
     for below, row in pairwise(blocks):
-        row += below
+        np.add(row, below, out=row)
     return np.cumsum(blocks, axis=1, out=blocks)
 
 
