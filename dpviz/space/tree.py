@@ -99,7 +99,7 @@ class Tree(Hierarchy):
             return leaves[np.searchsorted(first, self.curve.positions(column, row, self.order), side="right") - 1]
         if self._quarters is not None:
             leaves, first = self._quarters
-            return leaves[np.searchsorted(first, morton(column, row), side="right") - 1]
+            return leaves[np.searchsorted(first, morton(column.astype(np.int64), row.astype(np.int64)), side="right") - 1]
         node = np.zeros(len(column), np.int64)
         for _ in range(self.height):
             node = self._child_of(node, column, row)
@@ -133,7 +133,7 @@ class Tree(Hierarchy):
         width = east - west
         if (((west | south | width) & (width - 1)) | (north - south - width)).any():
             return None
-        first = morton(west, south)
+        first = morton(west.astype(np.int64), south.astype(np.int64))
         order = np.argsort(first)
         return self.leaves[order], first[order]
 

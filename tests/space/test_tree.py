@@ -188,4 +188,4 @@ def test_intervals_are_those_between_lines_whatever_their_spacing(lines):
 
 
 def test_blocks_are_as_large_as_the_edges_of_all_nodes_allow():
-    assert [quadtree(lattice(5), height).block_order for height in (0, 1, 3, 5)] == [0, 1, 3, 5]
+    assert [quadtree(lattice(5), height).block_order for height in (1, 3, 5)] == [1, 3, 5]
