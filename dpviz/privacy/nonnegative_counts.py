@@ -74,7 +74,7 @@ def find_far_leaves(tree: Tree, count: Floats, variance: Floats, mask: CellMask 
     Returns:
         (n,) whether a node is such a leaf.
     """
-    sums = accumulate_blocks(tree, block_sums(tree, count, min(tree.order, FINEST_ORDER), mask))
+    sums = accumulate_blocks(tree, block_sums(tree, count, min(tree.block_order, FINEST_ORDER), mask))
     own, side = tree.rectangles(tree.leaves).astype(np.float64), float(tree.east[0])
     size = own[:, 2:] - own[:, :2]
     ring = np.hstack([own[:, :2] - size, own[:, 2:] + size]).clip(0, side)

@@ -110,7 +110,7 @@ def errors_over_epsilon(
     all three were within 5 % of the mean of other runs. Counts that a mechanism makes non-negative can be better than that: of blocks with
     few records, by a third.
 
-    The same arguments give the same numbers. The seven ε of the path-budget tree take about half a minute of a processor on
+    The same arguments give the same numbers. The seven ε of the path-budget tree take about seven seconds of a processor on
     `la_residents`, those of a quadtree or of areas about a second.
 
     Source:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,18 @@ from dpviz.arrays import Floats, Integers
 def corner_sums(blocks: NDArray[Any]) -> Floats:
     """Add up (r, c) blocks, [row, column], to the (r + 1, c + 1) sums of all blocks south-west of each corner."""
     sums = np.zeros((blocks.shape[0] + 1, blocks.shape[1] + 1))
-    np.cumsum(np.cumsum(blocks, axis=0), axis=1, out=sums[1:, 1:])
-    return sums
+    sums[1:, 1:] = blocks
+    return accumulate(sums)
+
+
+def accumulate(blocks: NDArray[Any]) -> NDArray[Any]:
+    """Add to each of (r, c) blocks, in place, all blocks south-west of it, and return them.
+
+    NumPy's cumulative sum down the columns of a large raster takes nine times as long as adding its rows.
+    """
+    for below, row in pairwise(blocks):
+        np.add(row, below, out=row)
+    return np.cumsum(blocks, axis=1, out=blocks)
 
 
 def sums_at(sums: Floats, columns: tuple[Integers, Floats], rows: tuple[Integers, Floats]) -> Floats:

@@ -104,12 +104,17 @@ def interpolated_blocks(tree: Tree, count: Floats, divide: Divide = divide_with_
         (side, side) counts, [row, column], row 0 in the south; one per lattice cell, but at most 2**11 per side.
     """
     blocks = np.full((1, 1), count[0])
-    inside = _blocks_inside_leaves(tree, 0)
     for depth in range(1, min(tree.order, FINEST_ORDER) + 1):
-        is_divided = np.repeat(np.repeat(inside, 2, axis=0), 2, axis=1)
-        blocks = np.where(is_divided, divide(blocks, mask=mask), block_sums(tree, count, depth, mask))
-        inside = _blocks_inside_leaves(tree, depth)
+        is_divided = np.repeat(np.repeat(_blocks_inside_leaves(tree, depth - 1), 2, axis=0), 2, axis=1)
+        known = block_sums(tree, np.where(_fills_blocks(tree, depth - 1), 0.0, count), depth, mask)
+        blocks = np.where(is_divided, divide(blocks, mask=mask), known)
     return blocks
+
+
+def _fills_blocks(tree: Tree, zoom: int) -> Mask:
+    """Return (n,) whether a node is a leaf that consists of whole blocks, which are divided, so that nothing else need be known of it."""
+    within = (1 << (tree.order - zoom)) - 1
+    return np.asarray((tree.children == 0) & ((tree.west | tree.south | tree.east | tree.north) & within == 0))
 
 
 def _blocks_inside_leaves(tree: Tree, zoom: int) -> Mask:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from dpviz.arrays import Floats, Integers, Lines, number_runs, slices
 from dpviz.space.borders import common_areas
-from dpviz.space.corner_sums import corner_sums, sums_at
+from dpviz.space.corner_sums import accumulate, corner_sums, sums_at
 from dpviz.space.domain import Domain
 from dpviz.space.hierarchy import Hierarchy
 from dpviz.space.mask import CellMask, open_cells
@@ -230,8 +230,10 @@ class Cumulative:
             (per_side, per_side) sums, [row, column], row 0 in the south.
         """
         lines = np.linspace(0, side, per_side + 1)
-        x, y = np.meshgrid(lines, lines)
-        return np.diff(np.diff(self.at(x, y), axis=0), axis=1)
+        (column, right), (row, up) = _find_intervals(self.columns, lines), _find_intervals(self.rows, lines)
+        at_columns = self.sums[:, column] * (1 - right) + self.sums[:, column + 1] * right
+        sums = at_columns[row] * (1 - up)[:, None] + at_columns[row + 1] * up[:, None]
+        return np.diff(np.diff(sums, axis=0), axis=1)
 
 
 def _find_intervals(lines: Floats, values: Floats) -> tuple[Integers, Floats]:
@@ -291,9 +293,9 @@ def block_sums(tree: Tree, count: Floats, zoom: int, mask: CellMask | None = Non
     ends = np.flatnonzero(inside & ~np.where(tree.parent >= 0, inside[tree.parent], False))
     sums = np.zeros((side, side))
     np.add.at(sums, (row[ends], column[ends]), count[ends])
-    if (inside | (tree.children > 0)).all():
+    spanning = np.flatnonzero(~inside & (tree.children == 0) & (count != 0))
+    if not len(spanning):
         return sums
-    spanning = np.flatnonzero(~inside & (tree.children == 0))
     if mask is None:
         west, south, east, north = tree.rectangles(spanning).T.astype(np.float64)
         return sums + _spread(tree, spanning, count[spanning] / ((east - west) * (north - south)), zoom)
@@ -308,18 +310,22 @@ def _spread(tree: Tree, leaves: Integers, density: Floats, zoom: int) -> Floats:
     """Add up, in (2**zoom, 2**zoom) blocks, the densities of (k,) leaves times the cells that leaf and block have in common."""
     side, shift = 1 << zoom, tree.order - zoom
     steps = np.zeros((side + 1, side + 1))
-    for column, across in zip(*_difference_array(tree.west[leaves], tree.east[leaves], shift), strict=True):
-        for row, up in zip(*_difference_array(tree.south[leaves], tree.north[leaves], shift), strict=True):
-            steps += np.bincount(row * (side + 1) + column, density * across * up, steps.size).reshape(steps.shape)
-    return np.asarray(steps.cumsum(0).cumsum(1)[:-1, :-1])
+    for column, across in _difference_array(tree.west[leaves], tree.east[leaves], shift):
+        for row, up in _difference_array(tree.south[leaves], tree.north[leaves], shift):
+            np.add.at(steps, (row, column), density * across * up)
+    return np.asarray(accumulate(steps)[:-1, :-1])
 
 
-def _difference_array(low: Lines, high: Lines, shift: int) -> tuple[list[Integers], list[Integers]]:
-    """Return the difference array of the overlaps of (k,) ranges with the blocks of an axis: 4 arrays of blocks, and 4 of differences."""
+def _difference_array(low: Lines, high: Lines, shift: int) -> list[tuple[Integers, Integers]]:
+    """Return the difference array of the overlaps of (k,) ranges with the blocks of an axis: pairs of (k,) blocks and (k,) differences.
+
+    There are four, but of ranges of whole blocks only two, since the others would add 0.
+    """
     block, first, last = 1 << shift, low.astype(np.int64) >> shift, (high.astype(np.int64) - 1) >> shift
     starts = np.minimum((first + 1) << shift, high) - low
     ends = np.where(first == last, block, high - (last << shift))
-    return [first, first + 1, last, last + 1], [starts, block - starts, ends - block, -ends]
+    steps = [(first, starts), (first + 1, block - starts), (last, ends - block), (last + 1, -ends)]
+    return [(blocks, differences) for blocks, differences in steps if differences.any()]
 
 
 def _sum_grid(tree: Tree, columns: Lines, rows: Lines, count: Floats) -> Cumulative:
@@ -367,4 +373,4 @@ def sum_covering(edges: list[Integers], values: Integers, shape: tuple[int, int]
     steps = np.zeros(shape, np.int64)
     for row, column, signed_values in ((south, west, values), (north, east, values), (south, east, -values), (north, west, -values)):
         np.add.at(steps.reshape(-1), row * shape[1] + column, signed_values)
-    return steps.cumsum(0).cumsum(1)[:-1, :-1]
+    return accumulate(steps)[:-1, :-1]

@@ -60,6 +60,12 @@ class Tree(Hierarchy):
         """The lattice has ``2**order`` columns and rows."""
         return int(self.east[0]).bit_length() - 1
 
+    @cached_property
+    def block_order(self) -> int:
+        """Every node consists of whole blocks of ``2**block_order`` per side, and of no larger ones; at most `order`."""
+        edges = int(np.bitwise_or.reduce(self.west | self.south | self.east | self.north))
+        return self.order - ((edges & -edges).bit_length() - 1)
+
     @property
     def overlaps(self) -> bool:
         """Whether rectangles may overlap, because they are bounding boxes of stretches of a curve."""
@@ -91,6 +97,9 @@ class Tree(Hierarchy):
         if self.curve is not None:
             leaves, first = self._leaves_on_curve
             return leaves[np.searchsorted(first, self.curve.positions(column, row, self.order), side="right") - 1]
+        if self._quarters is not None:
+            leaves, first = self._quarters
+            return leaves[np.searchsorted(first, morton(column.astype(np.int64), row.astype(np.int64)), side="right") - 1]
         node = np.zeros(len(column), np.int64)
         for _ in range(self.height):
             node = self._child_of(node, column, row)
@@ -114,6 +123,17 @@ class Tree(Hierarchy):
         """(leaves,) leaves in the order of the curve, and (leaves,) their first positions."""
         assert self.curve is not None  # noqa: S101
         first = self.curve.first[self.leaves]
+        order = np.argsort(first)
+        return self.leaves[order], first[order]
+
+    @cached_property
+    def _quarters(self) -> tuple[Integers, Integers] | None:
+        """As `_leaves_on_curve`, on the Z-order curve; None unless every leaf is a quarter of a quarter and so on of the lattice."""
+        west, south, east, north = self.rectangles(self.leaves).T
+        width = east - west
+        if (((west | south | width) & (width - 1)) | (north - south - width)).any():
+            return None
+        first = morton(west.astype(np.int64), south.astype(np.int64))
         order = np.argsort(first)
         return self.leaves[order], first[order]
 

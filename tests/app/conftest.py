@@ -59,7 +59,7 @@ def wait_for_runs(monkeypatch):
 
 @pytest.fixture(autouse=True)
 def no_curves(monkeypatch):
-    """Pages without a browser leave the errors over ε out, which take half a minute of some mechanisms; their tests compute them."""
+    """Pages without a browser leave the errors over ε out, which take seven seconds of some mechanisms; their tests compute them."""
     monkeypatch.setattr("dpviz.app.modes.rail.find_curves", lambda *_: None)
 
 

@@ -185,3 +185,7 @@ def test_intervals_are_those_between_lines_whatever_their_spacing(lines):
     values = np.arange(lines[-1], dtype=np.int32)
     slow = [max(place for place, low in enumerate(lines) if low <= value) for value in values.tolist()]
     assert intervals(np.array(lines, np.int32), values).tolist() == slow
+
+
+def test_blocks_are_as_large_as_the_edges_of_all_nodes_allow():
+    assert [quadtree(lattice(5), height).block_order for height in (1, 3, 5)] == [1, 3, 5]
