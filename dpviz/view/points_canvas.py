@@ -257,7 +257,7 @@ class SquaresView:
         empty = density == 0
         shades = choose_shades(scale, density, empty)
         legend = make_legend(scale, negatives=False, pale=f"no {unit}" if empty.any() else "")
-        pane = Pane(title=f"True {unit}", about=f"squares of level {self.zoom}", words=_SQUARE_WORDS, legend=legend)
+        pane = Pane(title=f"True {unit}", about="", words=_SQUARE_WORDS, legend=legend)
         return self._fill(pane, shades, make_palette(scale), cells)
 
     def _fill(self, pane: Pane, shades: NDArray[np.uint8], palette: Colors, cells: str) -> Pane:

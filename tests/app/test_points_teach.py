@@ -48,7 +48,7 @@ def type_epsilon(app, text):
 def test_the_first_picture_needs_no_press_and_shows_a_good_mechanism():
     app = fine(points_app({}))
     assert titles(app) == ["True records", "Released records"]
-    assert abouts(app) == ["squares of level 6", "Path-budget tree, ε 0.5, run 1"]
+    assert abouts(app) == ["", "Path-budget tree, ε 0.5, run 1"]
     assert "draw" not in keys(app.button)
 
 
@@ -61,8 +61,6 @@ def test_the_true_map_stays_the_same_whatever_the_budget():
     (few, few_shades, few_partitions), (many, many_shades, many_partitions) = seen
     assert (few, few_shades) == (many, many_shades)
     assert few_partitions < many_partitions
-    assert few["about"] == "squares of level 6"
-    assert abouts(points_app(SMALL | {"settings": '{"height":6}'}))[0] == "", "of a full quadtree the squares are the partitions"
 
 
 def test_every_control_shows_its_run_and_the_address_opens_the_same_picture():

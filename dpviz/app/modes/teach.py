@@ -110,7 +110,7 @@ def _show_result(page: FamilyPage, shown: ShownRun, places: tuple[DeltaGenerator
         parts.contrasts()
         if not view.present:
             parts.notes()
-            st.caption(f"Public data, seeded noise, truth beside the release: nothing here is private. {_say_protected(page)}")
+            st.caption(_say_protected(page))
     with drawer:
         _fill_drawer(page, shown, parts, scene)
     page.state.write_address()

@@ -52,7 +52,9 @@ def begin(domain: Domain) -> None:
 
 def describe_idle(shown: ShownRun) -> tuple[str, Callable[[], object] | None]:
     """Write what the runs are and what lies in the box, with the button that removes it."""
-    return f"{stamp_maps(shown)} {_describe_box(shown)}", offer_no_box if shows_box() else None
+    if not shows_box():
+        return stamp_maps(shown), None
+    return f"{stamp_maps(shown)} {_describe_box(shown)}", offer_no_box
 
 
 def make_teach(shown: ShownRun) -> TeachParts:
@@ -89,9 +91,7 @@ def make_teach(shown: ShownRun) -> TeachParts:
 
 
 def _describe_box(shown: ShownRun) -> str:
-    """Write the answer for the box of the range query, while the maps show it; else how to ask for one."""
-    if not shows_box():
-        return "Box: press Box, or hold Shift, and drag a box on a map to read its count here."
+    """Write the answer for the box of the range query."""
     if shown.second is None:
         return f"Box: {describe_answer(shown.first)}"
     return f"Box, right map: {describe_answer(shown.first)} Left map: {describe_answer(shown.second)}"
