@@ -8,14 +8,16 @@ from functools import partial
 
 import streamlit as st
 
+from dpviz.app.components.words import show_table
 from dpviz.app.modes.contrasts import show_contrasts
 from dpviz.app.modes.family_page import TeachParts
 from dpviz.app.modes.second_run import ShownRun
+from dpviz.app.modes.tabs import MOST_ROWS
 from dpviz.app.modes.teach import describe_run, draw_maps, keep_error_tops, make_scene
 from dpviz.app.pages.areas.level import asked_regions, choose_measure, make_settings, shown_level, shown_measure
 from dpviz.app.pages.areas.levels import make_rail
 from dpviz.app.pages.areas.state import AREAS, AreasDrawn
-from dpviz.app.pages.areas.tabs import NO_PLACES, describe_sum, offer_no_regions, show_figures, show_sums, take_chosen
+from dpviz.app.pages.areas.tabs import describe_sum, offer_no_regions, show_figures, show_sums, take_chosen
 from dpviz.app.state.values import MEASURES
 from dpviz.mechanisms import RegionTree
 from dpviz.publishing.dry_run import WantedError
@@ -28,7 +30,9 @@ from dpviz.view.areas_drawing import (
     choose_tops,
     draw_areas,
 )
+from dpviz.view.areas_outline import list_regions
 from dpviz.view.canvas import Pane, Scene, on_land
+from dpviz.view.escape import markdown
 
 
 def describe_idle(shown: ShownRun) -> tuple[str, Callable[[], object] | None]:
@@ -55,7 +59,7 @@ def make_teach(shown: ShownRun) -> TeachParts:
         scene=scene,
         drawings=drawings,
         take_chosen=partial(take_chosen, regions),
-        without_map=lambda: st.caption(NO_PLACES),
+        without_map=partial(_show_outline, shown, level),
         contrasts=lambda: show_contrasts(AREAS, shown, RegionTree(), wanted_of),
         ask=lambda: show_sums(shown.runs, [what.compared for what in shown.runs], level),
         lead=replace(verdict(first.release), counted=first.data.unit).lacks,
@@ -74,6 +78,17 @@ def _describe_asked(what: AreasDrawn) -> str:
     regions = what.data.counts.regions
     asked = asked_regions(regions)
     return describe_sum(what, what.compared, shown_level(regions), list(asked)) if asked else "Click regions on a map to add them up."
+
+
+def _show_outline(shown: ShownRun, level: int) -> None:
+    """Show the regions of each run as an indented list, where no map can be drawn."""
+    for what, column in zip(shown.runs, st.columns(len(shown.runs)), strict=True):
+        with column:
+            st.markdown(f"**{markdown(describe_run(what))}**")
+            table = list_regions(what.release, what.compared.truth, level)
+            show_table(table.head(MOST_ROWS))
+    note = f" The first {MOST_ROWS:,} of {len(table):,} rows." if len(table) > MOST_ROWS else ""
+    st.caption(f"These regions have neither outlines nor coordinates: a list stands for the map.{note}")
 
 
 def _choose_view(what: AreasDrawn) -> AreasMapSettings:
