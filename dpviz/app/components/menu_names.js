@@ -2,8 +2,8 @@
 if (!globalThis.dpvizNamesMenus) {
   globalThis.dpvizNamesMenus = true;
   const nameArrows = () => {
-    for (const arrow of document.querySelectorAll("[role=group] > [role=combobox] ~ button[aria-label=Open]")) {
-      arrow.setAttribute("aria-label", `Open ${arrow.parentElement.querySelector("[role=combobox]").getAttribute("aria-label")}`);
+    for (const arrow of document.querySelectorAll("[role=group] button[aria-label=Open]")) {
+      arrow.setAttribute("aria-label", `Open ${arrow.closest("[role=group]").querySelector("[role=combobox]").getAttribute("aria-label")}`);
     }
   };
   new MutationObserver(nameArrows).observe(document.body, { subtree: true, childList: true, attributes: true, attributeFilter: ["aria-label"] });

@@ -65,7 +65,7 @@ def show_teach(page: FamilyPage, others: Pages) -> None:
         data, fits = teach_controls(page, others, drawer, messages)
         state.write_address()
         if data is None:
-            st.info("Choose data to begin, in the drawer *Data*.")
+            st.info("There is nothing to show yet: the drawer *Data* says what is missing.")
         elif record_public_look(data):
             with row:
                 page.runs.show_buttons()
