@@ -197,6 +197,16 @@ def test_texts_in_charts_can_be_read_in_both_themes():
     assert [path.name for path in sources if re.search(r"mark_text\([^)]*GREY", path.read_text("utf-8"))] == []
 
 
+@pytest.mark.parametrize(("theme", "orange"), [("light", "#9b4519"), ("dark", "#f2a56d")])
+def test_captions_of_pages_can_be_read_in_orange_too(theme, orange):
+    style = (Path(__file__).parents[2] / "dpviz" / "app" / "__init__.py").read_text("utf-8")
+    opacity = float(re.search(r'stCaptionContainer"\] \{ opacity: ([\d.]+)', style)[1])
+    page, *texts = (np.array(list(bytes.fromhex(color[1:]))) for color in (PAGES[theme], THEMES[theme]["textColor"], orange))
+    for text in texts:
+        seen = np.round(page + opacity * (text - page)).astype(int).tolist()
+        assert contrast(to_hex(seen), PAGES[theme]) >= 4.5
+
+
 def test_captions_of_reports_and_notebooks_can_be_read():
     found = 0
     for name in ("report.css", "notebook.css"):

@@ -2,6 +2,7 @@ const STEP = 0.01, BIG = 0.05, PAUSE = 150, SETTLE = 350, EVERY = 120, ANSWER = 
 const TOPS = [0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.65, 0.8, 1], MARKS = [0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5], SPACE = "\u00a0";
 const BASE = 14;  // pixels of the page's usual type, for which the sizes here are made
 const MOST = 999;  // percent: a larger error says only that noise is all there is
+const LEAST = 0.01;  // and a smaller one that there is hardly any
 const LONG = 1000;  // so many empty ones are a share in percent on a chip
 const NEAR = 0.07;  // of the width: so near to the thumb a mark of the rail gives way to it
 const GRADES = ["usable", "rough", "mostly noise"], COLOURS = ["good", "rough", "noisy"];
@@ -194,7 +195,10 @@ function addSplit(rail, own) {
 
 const known = (number) => number !== null && number !== undefined && Number.isFinite(number);
 const tidy = (number) => (number >= 9.95 ? number.toFixed(0) : String(Number(number.toPrecision(2))));
-const percent = (share) => (100 * share > MOST ? `>${SPACE}${MOST}${SPACE}%` : `${tidy(100 * share)}${SPACE}%`);
+const percent = (share) => {
+  if (100 * share > MOST) return `>${SPACE}${MOST}${SPACE}%`;
+  return share > 0 && 100 * share < LEAST ? `<${SPACE}${LEAST}${SPACE}%` : `${tidy(100 * share)}${SPACE}%`;
+};
 const part = (share) => `${share >= 0.0995 ? (100 * share).toFixed(0) : (100 * share).toFixed(1).replace(/\.0$/, "")}${SPACE}%`;
 const whole = (number) => number.toLocaleString("en");
 

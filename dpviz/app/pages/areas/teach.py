@@ -74,10 +74,11 @@ def _stamp(what: AreasDrawn) -> str:
 
 
 def _describe_asked(what: AreasDrawn) -> str:
-    """Write the sum of the regions that are asked for, or how to ask."""
+    """Write the sum of the regions that are asked for, or how to ask on a map."""
     regions = what.data.counts.regions
-    asked = asked_regions(regions)
-    return describe_sum(what, what.compared, shown_level(regions), list(asked)) if asked else "Click regions on a map to add them up."
+    if asked := asked_regions(regions):
+        return describe_sum(what, what.compared, shown_level(regions), list(asked))
+    return "" if what.data.on_map.shapes(shown_level(regions)) is None else "Click regions on a map to add them up."
 
 
 def _show_outline(shown: ShownRun, level: int) -> None:
