@@ -166,7 +166,7 @@ def test_without_webgl_the_same_maps_are_shown_as_one_picture():
     app.session_state[FAILED] = True
     fine(app.run())
     assert not scenes(app)
-    (still,) = [each.proto.body for each in app.get("html") if "dpviz-still" in each.proto.body]
+    (still,) = [each.proto.body for each in app.get("html") if '<img class="dpviz-still' in each.proto.body]
     drawn_again = base64.b64decode(re.search('base64,([^"]*)"', still)[1]).decode()
     assert [f">{title}</text>" in drawn_again for title in ("True records", "Released records")] == [True, True]
     assert "has no WebGL" in captions(app)
