@@ -26,6 +26,7 @@ _STYLE = """<style>
 .st-key-figures [role="tab"]:not(:focus-visible) { scroll-margin-bottom: -3000px; }
 .dpviz-note { font-size: 0.82rem; line-height: 1.5; }
 .dpviz-note { opacity: 0.75; }
+[data-testid="stCaptionContainer"] { opacity: 0.85; }
 .dpviz-note.row { height: 1.5em; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
 .st-key-map { transition: opacity 0.15s; }
 .st-key-map.dimmed { opacity: 0.5; }

@@ -16,6 +16,7 @@ from dpviz.evaluation.trip_metrics import TripEvaluation
 from dpviz.release.verdict import MOST_EMPTY_ROUGH, MOST_EMPTY_USABLE, MOST_ROUGH, MOST_USABLE, NOISE, ROUGH, USABLE
 
 MOST_PERCENT = 999  # a larger error says only that noise is all there is
+LEAST_PERCENT = 0.01  # a smaller one says only that there is hardly any
 _FEW_PARTS = 16  # so few may have small errors by luck: there the larger one of measured error and noise counts
 
 
@@ -101,11 +102,13 @@ PAIRS = WorthWords(wrong="released ones have no trips", none="none is released",
 def write_error(error: float) -> str:
     """Write an error as a share of an average count in percent.
 
-    >>> write_error(0.351), write_error(0.0046), write_error(25), write_error(math.nan)
-    ('35 %', '0.46 %', 'more than 999 %', 'an unknown share')
+    >>> write_error(0.351), write_error(25), write_error(1e-9), write_error(math.nan)
+    ('35 %', 'more than 999 %', 'less than 0.01 %', 'an unknown share')
     """
     if not math.isfinite(error):
         return "an unknown share"
+    if 0 < 100 * error < LEAST_PERCENT:
+        return f"less than {LEAST_PERCENT} %"
     return f"more than {MOST_PERCENT} %" if 100 * error > MOST_PERCENT else f"{format_decimal(100 * error, 2)} %"
 
 

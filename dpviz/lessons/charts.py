@@ -10,7 +10,7 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from dpviz.view.charts import AXIS, DASHES, FORMAT, GREY, add_texts, describe_values, finish, legend, tooltip
+from dpviz.view.charts import AXIS, CAPTION, DASHES, FORMAT, GREY, add_texts, describe_values, finish, legend, tooltip
 from dpviz.view.colors import ACCENT
 
 HEIGHT = 330
@@ -146,7 +146,7 @@ def vertical_line(x: float, name: str, *, left: bool = False) -> Any:
     """Draw a dashed line from bottom to top with its name at the top, to the right of the line or to the `left`."""
     base = alt.Chart(pd.DataFrame({"x": [x], "what": [name]})).encode(x=alt.X(field="x", type="quantitative"))
     rule = base.mark_rule(color=GREY, strokeDash=[5, 4], strokeWidth=2, aria=False)
-    text = base.mark_text(color=GREY, align="right" if left else "left", dx=-5 if left else 5, fontSize=11, aria=False)
+    text = base.mark_text(color=CAPTION, align="right" if left else "left", dx=-5 if left else 5, fontSize=11, aria=False)
     return rule + text.encode(y=alt.value(7), text=alt.Text(field="what", type="nominal"))
 
 
@@ -154,7 +154,7 @@ def horizontal_line(y: float, name: str) -> Any:
     """Draw a dashed line from left to right with its name at the left."""
     base = alt.Chart(pd.DataFrame({"y": [y], "what": [name]})).encode(y=alt.Y(field="y", type="quantitative"))
     rule = base.mark_rule(color=GREY, strokeDash=[2, 3], strokeWidth=1.5, aria=False)
-    text = base.mark_text(color=GREY, align="left", dy=-8, fontSize=11, aria=False)
+    text = base.mark_text(color=CAPTION, align="left", dy=-8, fontSize=11, aria=False)
     return rule + text.encode(x=alt.value(5), text=alt.Text(field="what", type="nominal"))
 
 

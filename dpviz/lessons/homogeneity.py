@@ -22,7 +22,7 @@ from dpviz.mechanisms.points.htf import SENSITIVITY, UNITS_PER_RECORD, candidate
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.selection import permute_and_flip
-from dpviz.view.charts import AXIS, FORMAT, GREY, add_texts, describe_values, finish, format_cell, tooltip
+from dpviz.view.charts import AXIS, CAPTION, FORMAT, add_texts, describe_values, finish, format_cell, tooltip
 from dpviz.view.colors import ACCENT
 
 REPEATS = 200
@@ -168,7 +168,7 @@ def chosen(table: pd.DataFrame, axis_title: str) -> alt.LayerChart:
         tooltip=tooltip(names),
     )
     bars = base.mark_bar(color=ACCENT, cornerRadiusEnd=2, size=26)
-    texts = base.mark_text(color=GREY, dy=-8, aria=False).encode(text=alt.Text(field="percent shown", type="nominal"))
+    texts = base.mark_text(color=CAPTION, dy=-8, aria=False).encode(text=alt.Text(field="percent shown", type="nominal"))
     return finish(alt.layer(bars, texts), "Where private choices fall", f"Chosen (%): {describe_values(rows, 'place', 'percent')}.", 220)
 
 

@@ -21,7 +21,7 @@ from dpviz.lessons.maps import Cells, fill_cells, mark_layers
 from dpviz.samples.points import SQUARE
 from dpviz.space.domain import Domain
 from dpviz.view.basemap import Bounds, map_bounds, outlines_around
-from dpviz.view.charts import GREY, WIDTH, finish
+from dpviz.view.charts import GREY, LIGHT_PAGE, WIDTH, finish
 from dpviz.view.places import ATTRIBUTION, TILE, place_names
 
 HEIGHT = 420
@@ -32,10 +32,9 @@ _BESIDE, _ABOVE = 1.8, 0.4  # how far the map reaches beyond the area, in extent
 _FINEST = 500  # details of outlines that are smaller than the area's extent divided by this are left out
 _LETTER, _LINE = 6.5, 32.0  # pixels: the width of a letter of a name, and twice the height of a name with its dot
 _HEADING = 40  # pixels of a chart's height that its title takes
-_LIGHT_PAGE = "luminance(background || '#ffffff') > 0.4"
-INK = f"{_LIGHT_PAGE} ? '#1d282e' : '#e4e9eb'"
+INK = f"{LIGHT_PAGE} ? '#1d282e' : '#e4e9eb'"
 """Vega expression of a colour that is read on the page in both themes: that of texts on the map."""
-_PAPER = f"{_LIGHT_PAGE} ? '#ffffff' : '#101518'"
+_PAPER = f"{LIGHT_PAGE} ? '#ffffff' : '#101518'"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -29,7 +29,7 @@ from dpviz.release.area_release import AreaRelease
 from dpviz.samples.trips import us_counties
 from dpviz.space.area_shares import leaf_shares
 from dpviz.space.regions import Regions
-from dpviz.view.charts import FORMAT, FRAME, GREY, add_texts, describe_values, finish, tooltip
+from dpviz.view.charts import CAPTION, FORMAT, FRAME, GREY, add_texts, describe_values, finish, tooltip
 from dpviz.view.places import read_towns
 
 COUNTIES, SQUARES, HEXAGONS = "counties", "squares", "hexagons"
@@ -222,7 +222,7 @@ def _draw_bars(known: pd.DataFrame) -> alt.LayerChart:
         tooltip=tooltip(names),
     )
     bars = base.mark_bar(cornerRadiusEnd=2).encode(color=style_channel(alt.Color, "shape", SHAPES, COLORS, "square"))
-    labels = base.mark_text(align="left", dx=4, fontSize=11, color=GREY, aria=False).encode(text=alt.Text(field="label", type="nominal"))
+    labels = base.mark_text(align="left", dx=4, fontSize=11, color=CAPTION, aria=False).encode(text=alt.Text(field="label", type="nominal"))
     text = "; ".join(f"{column}: {describe_values(known, 'shape', column)} %" for column in columns) + "."
     return finish(alt.layer(bars, labels), "How well regions are known", text, FRAME + 25 * len(rows))
 

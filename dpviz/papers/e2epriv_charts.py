@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from dpviz.amounts import format_percent
-from dpviz.view.charts import GREY, add_texts, describe_values, finish, log_y, prepare_log_axis, tooltip
+from dpviz.view.charts import CAPTION, add_texts, describe_values, finish, log_y, prepare_log_axis, tooltip
 from dpviz.view.colors import ACCENT
 from dpviz.view.study_charts import lines_with_spread
 
@@ -37,7 +37,7 @@ def figure_5(table: pd.DataFrame, *, height: int = 280) -> alt.LayerChart:
     line = base.mark_line(color=ACCENT, strokeWidth=2.5, point=alt.OverlayMarkDef(size=55, filled=True, color=ACCENT))
     rule = base.transform_filter("datum.heuristic")
     mark = rule.mark_point(color=_RULE, filled=True, shape="diamond", size=170)
-    text = rule.mark_text(dy=-14, text="UG's rule", color=GREY)
+    text = rule.mark_text(dy=-14, text="UG's rule", color=CAPTION)
     summary = f"{_ERROR} by cells per side: {describe_values(table, 'side', 'error')}."
     summary += f" UG's rule comes nearest to {describe_values(table[table['heuristic']], 'side', 'error')}."
     return finish(alt.layer(spreads, line, mark, text), "Uniform grids by their size", summary, height)

@@ -10,11 +10,11 @@ import pandas as pd
 
 from dpviz.view.charts import (
     AXIS,
+    CAPTION,
     COLORS,
     DASHES,
     FORMAT,
     FRAME,
-    GREY,
     MARKS,
     POINT,
     ROW,
@@ -115,7 +115,7 @@ def figure_7a(table: pd.DataFrame) -> alt.LayerChart:
     y = alt.Y(field="method", type="ordinal", sort=None, title=None, axis=alt.Axis(labelLimit=220))
     base = alt.Chart(add_texts(rows, list(names))).encode(x=x, y=y, tooltip=tooltip(names))
     bars = base.mark_bar(color=ACCENT, cornerRadiusEnd=2)
-    labels = base.mark_text(dx=6, align="left", color=GREY).encode(text=alt.Text(field="label", type="nominal"))
+    labels = base.mark_text(dx=6, align="left", color=CAPTION).encode(text=alt.Text(field="label", type="nominal"))
     seconds, sorts = (describe_values(table, "method", column) for column in ("seconds", "lexsorts"))
     summary = f"Seconds: {seconds}; sorts of the same points: {sorts}."
     return finish(alt.layer(bars, labels), "Time to build a decomposition", summary, FRAME + ROW * len(rows))

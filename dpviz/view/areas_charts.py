@@ -32,25 +32,23 @@ from dpviz.view.colors import ACCENT, FALSE_NEGATIVE, FALSE_POSITIVE
 _MEASURED, _EXPECTED = "measured", "expected from noise"
 
 
-def errors_by_level(table: pd.DataFrame, unit: str, *, relative: bool) -> alt.LayerChart:
-    """Draw the error of an average region of each level, measured and as expected from the noise alone.
+def errors_by_level(table: pd.DataFrame) -> alt.LayerChart:
+    """Draw the error of a region of each level in percent of the average count, measured and as expected from the noise alone.
 
     Args:
         table: `AreaEvaluation.by_level`, with a column `mean`: records in an average region. CURATOR ONLY.
-        unit: what is counted, in the plural.
-        relative: whether errors are in percent of an average region; else in `unit`.
     """
-    factor, what = (100 / table["mean"].where(table["mean"] > 0), "%") if relative else (1.0, unit)
+    factor = 100 / table["mean"].where(table["mean"] > 0)
     columns = {_MEASURED: "rmse", _EXPECTED: "expected"}
     parts = [_name_levels(table).assign(line=name, value=table[column] * factor) for name, column in columns.items()]
     rows = pd.concat(parts, ignore_index=True)
     drawn, ticks = prepare_log_axis(rows, ["value"])
-    names = {"line": "error", "name": "level", "regions": "regions", "value": f"error ({what})"}
+    names = {"line": "error", "name": "level", "regions": "regions", "value": "error (%)"}
     base = _chart_levels(drawn, names).mark_line(point=POINT, strokeWidth=2.5)
-    y = log_y(f"error of a region ({what})", ticks, "value drawn")
+    y = log_y("error of a region (%)", ticks, "value drawn")
     curves = base.encode(y=y, **color_and_dash("line", [_MEASURED, _EXPECTED], [ACCENT, LIGHTER]))
-    text = f"Error per level, measured: {describe_values(rows[rows['line'] == _MEASURED], 'name', 'value')} {what}; "
-    text += f"expected: {describe_values(rows[rows['line'] == _EXPECTED], 'name', 'value')}."
+    text = f"Error per level, measured: {describe_values(rows[rows['line'] == _MEASURED], 'name', 'value')} %; "
+    text += f"expected: {describe_values(rows[rows['line'] == _EXPECTED], 'name', 'value')} %."
     return finish(alt.layer(curves), "Error by level", text, HEIGHT)
 
 

@@ -205,6 +205,10 @@ class Theme:
 
 
 LIGHT, DARK = Theme("#ffffff", "#1d282e", "#dde3e6", "#55626a"), Theme("#101518", "#e4e9eb", "#3d484e", "#a3afb6")
+LIGHT_PAGE = "luminance(background || '#ffffff') > 0.4"
+"""Vega expression of whether the page is light."""
+CAPTION = alt.ExprRef(f"{LIGHT_PAGE} ? '{LIGHT.caption}' : '{DARK.caption}'")
+"""Colour of texts in charts, which are read on light and dark pages."""
 
 
 def stack(charts: Sequence[Any]) -> alt.VConcatChart:
@@ -394,7 +398,7 @@ def error_by_size(table: pd.DataFrame, unit: str) -> alt.LayerChart:
         y=alt.Y(field="mae", type="quantitative", title=f"mean absolute error ({unit})", axis=AXIS),
     )
     bars = base.mark_bar(color=ACCENT, cornerRadiusEnd=2)
-    labels = base.mark_text(dy=-7, color=GREY).encode(text=alt.Text(field="label", type="nominal"))
+    labels = base.mark_text(dy=-7, color=CAPTION).encode(text=alt.Text(field="label", type="nominal"))
     summary = f"Mean error by true count: {describe_values(rows, 'size', 'mae')} {unit}."
     return finish(alt.layer(bars, labels), "Error by true size", summary, HEIGHT)
 

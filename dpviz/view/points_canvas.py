@@ -256,7 +256,7 @@ class SquaresView:
         scale = replace(density_scale(density, area, self.release.domain, unit), dark=self.dark, top=top)
         shades = choose_shades(scale, density, density == 0)
         legend = make_legend(scale, negatives=False)
-        pane = Pane(title=f"True {unit}", about=f"squares of level {self.zoom}", words=_SQUARE_WORDS, legend=legend)
+        pane = Pane(title=f"True {unit}", about="", words=_SQUARE_WORDS, legend=legend)
         return self._fill(pane, shades, make_palette(scale), cells)
 
     def _fill(self, pane: Pane, shades: NDArray[np.uint8], palette: Colors, cells: str) -> Pane:

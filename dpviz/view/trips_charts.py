@@ -12,6 +12,7 @@ import pandas as pd
 from dpviz.release.trip_release import TripRelease
 from dpviz.view.charts import (
     AXIS,
+    CAPTION,
     COLORS,
     DASHES,
     FORMAT,
@@ -176,7 +177,7 @@ def expected_by_stage(release: TripRelease, unit: str = "trips") -> alt.LayerCha
     x = alt.X(field="spread", type="quantitative", title=title, axis=AXIS, scale=scale)
     y = alt.Y(field="between", type="ordinal", sort=None, title=None, axis=alt.Axis(labelLimit=220))
     base = alt.Chart(add_texts(table, list(names))).encode(x=x, y=y, tooltip=tooltip(names))
-    labels = base.mark_text(dx=6, align="left", color=GREY).encode(text=alt.Text(field="label", type="nominal"))
+    labels = base.mark_text(dx=6, align="left", color=CAPTION).encode(text=alt.Text(field="label", type="nominal"))
     text = f"Standard deviation of the noise per level: {describe_values(table, 'between', 'spread')} {unit}; "
     text += f"numbers measured: {describe_values(table, 'between', 'measured')}."
     bars = base.mark_bar(color=ACCENT, cornerRadiusEnd=2)

@@ -51,7 +51,7 @@ def go_to(page, address):
     """Open an address; with mode=Curate, which no link carries, choose it then."""
     page.goto(address.replace("?mode=Curate&", "?").removesuffix("?mode=Curate"))
     if "mode=Curate" in address:
-        page.get_by_text("nothing here is private").wait_for()  # the end of Teach
+        page.get_by_text("Not protected:").wait_for()  # the end of Teach
         page.get_by_role("radio", name="Curate").click()
 
 

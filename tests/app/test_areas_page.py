@@ -431,6 +431,9 @@ class TestCurate:
         assert areas_drawn(app) is None
         fine(public(app).check().run())
         assert areas_drawn(app).release.simulation
+        assert "a list stands for the map" in captions(app)
+        (listed,) = [each.value for each in app.dataframe if "true" in each.value]
+        assert listed["true"].tolist() == [90, 85, 60, 25, 5, 5, 0]
 
     @pytest.mark.slow
     def test_a_configuration_opens_asks_for_its_files_and_is_saved_as_the_same(self):

@@ -17,6 +17,10 @@ def partitions(page, number):
     page.get_by_test_id("stMetric").filter(has_text="Partitions shown").filter(has_text=re.compile(rf"\D{number}$")).wait_for()
 
 
+def until_partitions(page, number):
+    page.get_by_role("application", name=re.compile(f" {number} partitions")).wait_for()
+
+
 def typed_box(page):
     return [float(page.get_by_label(side, exact=True).input_value()) for side in ("West", "South", "East", "North")]
 
@@ -33,7 +37,7 @@ def test_teach_from_the_start_page_to_two_maps_without_a_press(chromium, address
 @pytest.mark.slow
 def test_partitions_that_are_clicked_set_the_box_of_the_range_query(chromium, address, tmp_path):
     with visit(chromium, address, "points?mechanism=quadtree&zoom=3", scheme="light", tmp_path=tmp_path) as (page, _):
-        partitions(page, "64")
+        until_partitions(page, "64")
         open_drawer(page, "Ask")
         page.get_by_text("Released answer").wait_for()
         west, south, east, north = DOMAIN.bounds
@@ -45,10 +49,10 @@ def test_partitions_that_are_clicked_set_the_box_of_the_range_query(chromium, ad
         until(lambda: typed_box(page) == both, "the box that spans both partitions")
         page.get_by_text("True answer").wait_for()
         page.locator(".rail").get_by_role("radio").nth(4).click()
-        partitions(page, "256")
+        until_partitions(page, "256")
         page.get_by_role("link", name="Start").click()
         page.get_by_role("button", name="Open the map").click()
-        partitions(page, "256")
+        until_partitions(page, "256")
         until(lambda: min(pane_colours(page)) > 20, "both maps again")
 
 

@@ -30,7 +30,7 @@ def test_teach_shows_false_positives_and_another_level_by_choice(chromium, addre
         page.get_by_role("option", name="False positives", exact=True).click()
         page.get_by_text("empty, released as occupied:").first.wait_for()
         page.get_by_role("radio", name=re.compile("^tract")).click()
-        page.get_by_text("A region (tract) is off by").wait_for()
+        page.locator(".said", has_text="A region (tract) is off by").wait_for()
         until(lambda: "level=2" in page.evaluate("location.href"), "the level in the address")
 
 

@@ -301,8 +301,9 @@ def test_level_budget_error_and_false_positives_are_seen_without_scrolling(chrom
         rail = page.locator(".rail")
         rail.wait_for()
         until(lambda: (box := rail.bounding_box()) and box["y"] + box["height"] < 900, "all of the rail")
-        row = page.locator(".st-key-first-row")
-        until(lambda: (box := row.bounding_box()) and box["height"] < 50, "the controls of the maps in one row")
+        heights = "all => all.filter((each) => each.checkVisibility()).map((each) => Math.round(each.getBoundingClientRect().y))"
+        row = page.locator(".st-key-first-row button")
+        until(lambda: len(set(row.evaluate_all(heights))) == 1, "the controls of the maps in one row")
         open_drawer(page, "Numbers")
         page.get_by_role("button", name="Code").click()
         shown = page.get_by_test_id("stCode").filter(has_text="import dpviz as dv")

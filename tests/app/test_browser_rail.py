@@ -304,7 +304,7 @@ def test_changes_one_upon_the_other_all_arrive(visit):
 @pytest.mark.slow
 def test_levels_that_are_too_fine_are_one_chip_that_cannot_be_pressed(visit):
     page = visit("fine", split=False)
-    page.get_by_text("smaller: too fine").wait_for()
+    page.locator(".chip.fine", has_text="too fine").wait_for()
     assert page.get_by_role("radio").count() == 2
     page.locator(".split").click()
     assert page.get_by_role("radio", name=re.compile("^2 km")).get_attribute("aria-disabled") == "true"

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpviz.amounts import format_short
-from dpviz.view.charts import COLORS, DARK, DASHES, GREY, LIGHT, MARKS, to_hex
+from dpviz.view.charts import CAPTION, COLORS, DARK, DASHES, GREY, LIGHT, MARKS, to_hex
 from dpviz.view.colors import ACCENT, DENSITY, ERRORS, FALSE_NEGATIVE, FALSE_POSITIVE, PAPER, Scale, occupied_top, scale_top_of
 from dpviz.view.looks import MORE_COLORS, MORE_DASHES
 from dpviz.view.trips_drawing import ARRIVING_COLOR, LEAVING_COLOR
@@ -189,6 +189,22 @@ def test_errors_are_of_another_hue_than_counts_and_for_all_kinds_of_colour_visio
 def test_captions_of_pictures_can_be_read(theme):
     assert contrast(theme.caption, theme.background) >= 4.5
     assert contrast(theme.text, theme.background) >= 4.5
+
+
+def test_texts_in_charts_can_be_read_in_both_themes():
+    assert re.findall(r"'(#\w{6})' : '(#\w{6})'", CAPTION.to_dict()["expr"]) == [(LIGHT.caption, DARK.caption)]
+    sources = (Path(__file__).parents[2] / "dpviz").rglob("*.py")
+    assert [path.name for path in sources if re.search(r"mark_text\([^)]*GREY", path.read_text("utf-8"))] == []
+
+
+@pytest.mark.parametrize(("theme", "orange"), [("light", "#9b4519"), ("dark", "#f2a56d")])
+def test_captions_of_pages_can_be_read_in_orange_too(theme, orange):
+    style = (Path(__file__).parents[2] / "dpviz" / "app" / "__init__.py").read_text("utf-8")
+    opacity = float(re.search(r'stCaptionContainer"\] \{ opacity: ([\d.]+)', style)[1])
+    page, *texts = (np.array(list(bytes.fromhex(color[1:]))) for color in (PAGES[theme], THEMES[theme]["textColor"], orange))
+    for text in texts:
+        seen = np.round(page + opacity * (text - page)).astype(int).tolist()
+        assert contrast(to_hex(seen), PAGES[theme]) >= 4.5
 
 
 def test_captions_of_reports_and_notebooks_can_be_read():

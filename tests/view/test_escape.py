@@ -78,7 +78,7 @@ LEVEL_ROWS = pd.DataFrame({"name": NAMES, "level": range(len(NAMES)), "regions":
 LEVEL_ROWS = LEVEL_ROWS.assign(narrow=50.0, rmse=2.0, expected=1.0, mean=10.0)
 WORST = pd.DataFrame({"name": NAMES, "true": 1.0, "released": 2.0, "low": 0.0, "high": 3.0, "error": 1.0})
 CHARTS = {
-    "areas_charts.errors_by_level": lambda _: areas_charts.errors_by_level(LEVEL_ROWS, NAMES[0], relative=False),
+    "areas_charts.errors_by_level": lambda _: areas_charts.errors_by_level(LEVEL_ROWS),
     "areas_charts.shares_by_level": lambda _: areas_charts.shares_by_level(LEVEL_ROWS),
     "areas_charts.worst_regions": lambda _: areas_charts.worst_regions(WORST, NAMES[0]),
     **{f"trips_charts.{name}": partial(make, unit=NAMES[0]) for name, make in TRIPS_CHARTS.items()},

@@ -179,7 +179,7 @@ class TestSquares:
         release, points = made(Quadtree(height=1))
         view = SquaresView.of(release, points.blocks, 3, dark=False)
         pane = view.truth_pane(cells="a", unit="people", top=5.0)
-        assert (pane.title, pane.about, pane.legend.top) == ("True people", "squares of level 3", "5 and more")
+        assert (pane.title, pane.legend.top) == ("True people", "5 and more")
         assert (is_pale(pane) == (points.blocks(3).ravel() == 0)).all()
 
     def test_a_full_quadtree_has_the_squares_of_its_level_and_a_tree_of_medians_does_not(self):

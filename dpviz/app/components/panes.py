@@ -28,7 +28,8 @@ KINDS = ("cell", "area", "end", "arc")
 """What can be clicked."""
 _LARGEST = 1e12  # of the numbers that the browser sends
 _HERE = Path(__file__).parent
-_loader = st.components.v2.component("dpviz_loader", js="".join((_HERE / name).read_text("utf-8") for name in ("history.js", "loader.js")))
+_SCRIPTS = ("history.js", "menu_names.js", "loader.js")
+_loader = st.components.v2.component("dpviz_loader", js="".join((_HERE / name).read_text("utf-8") for name in _SCRIPTS))
 _panes = st.components.v2.component("dpviz_panes", html=CANVAS_HTML, css=CANVAS_STYLE, js=CANVAS_SCRIPT)
 _STILL = ":orange[This browser cannot draw maps that move (it has no WebGL, or could not load them): they are shown as pictures.]"
 

@@ -2,8 +2,11 @@ const STEP = 0.01, BIG = 0.05, PAUSE = 150, SETTLE = 350, EVERY = 120, ANSWER = 
 const TOPS = [0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.65, 0.8, 1], MARKS = [0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5], SPACE = "\u00a0";
 const BASE = 14;  // pixels of the page's usual type, for which the sizes here are made
 const MOST = 999;  // percent: a larger error says only that noise is all there is
+const LEAST = 0.01;  // and a smaller one that there is hardly any
+const LONG = 1000;  // so many empty ones are a share in percent on a chip
 const NEAR = 0.07;  // of the width: so near to the thumb a mark of the rail gives way to it
 const GRADES = ["usable", "rough", "mostly noise"], COLOURS = ["good", "rough", "noisy"];
+const TOO_FINE = "The release has no partitions so small: their counts are spread evenly.";
 const rails = new WeakMap();
 
 export default function ({ data, parentElement, setTriggerValue }) {
@@ -144,7 +147,7 @@ function build(rail, frame) {
   rail.place = (i) => 1 + own.length + with_chip.indexOf(i);
   const group = add(grid, "div", "row", { role: "radiogroup", "aria-label": "Size that the map shows" });
   rail.chips = data.levels.map((level, i) => (with_chip.includes(i) ? addChip(group, level, i, rail.place(i)) : null));
-  if (tooFine.length) add(grid, "div", "fine", { title: "The release has no partitions so small: their counts are spread evenly." }, { gridColumn: rail.place(with_chip.at(-1)) + 1 }).textContent = "smaller: too fine";
+  if (tooFine.length) addTooFine(grid, rail.place(with_chip.at(-1)) + 1);
   rail.more = null;
   if (split) {
     rail.more = add(grid, "button", "b split", { type: "button", "aria-expanded": rail.open });
@@ -160,6 +163,13 @@ function addChip(group, level, i, column) {
   for (const name of ["size", "off", "empty", "share"]) add(chip, "span", name);
   chip.firstChild.textContent = level.name;
   return chip;
+}
+
+// What is too fine for the release: one chip that cannot be pressed.
+function addTooFine(grid, column) {
+  const chip = add(grid, "div", "chip fine", { title: TOO_FINE }, { gridColumn: column });
+  add(chip, "span", "size").textContent = "smaller";
+  add(chip, "span", "empty").textContent = "too fine";
 }
 
 // The parts of the budget as bars that can be moved, those of levels under their chips.
@@ -185,7 +195,10 @@ function addSplit(rail, own) {
 
 const known = (number) => number !== null && number !== undefined && Number.isFinite(number);
 const tidy = (number) => (number >= 9.95 ? number.toFixed(0) : String(Number(number.toPrecision(2))));
-const percent = (share) => (100 * share > MOST ? `>${SPACE}${MOST}${SPACE}%` : `${tidy(100 * share)}${SPACE}%`);
+const percent = (share) => {
+  if (100 * share > MOST) return `>${SPACE}${MOST}${SPACE}%`;
+  return share > 0 && 100 * share < LEAST ? `<${SPACE}${LEAST}${SPACE}%` : `${tidy(100 * share)}${SPACE}%`;
+};
 const part = (share) => `${share >= 0.0995 ? (100 * share).toFixed(0) : (100 * share).toFixed(1).replace(/\.0$/, "")}${SPACE}%`;
 const whole = (number) => number.toLocaleString("en");
 
@@ -277,6 +290,13 @@ function falseText(rail, found, level) {
   return level.base ? about(found, `${whole(found.wrong)} of ${whole(level.base)}`) : "";
 }
 
+// What a chip has room for: of many, the share.
+function shortFalse(rail, found, level, count) {
+  const { short } = rail.data.words;
+  if (!count) return isPairs(rail) ? "none" : "none empty";
+  return level.base < LONG || !known(found.share) ? `${count} ${short}` : `${about(found, percent(found.share))} ${isPairs(rail) ? short : `of ${short}`}`;
+}
+
 const placeOf = (rail, epsilon) => Math.min(Math.max(Math.log(epsilon / rail.data.low) / Math.log(rail.data.high / rail.data.low), 0), 1);
 
 function drawSlider(rail, found) {
@@ -313,10 +333,10 @@ function drawChip(rail, chip, i, found) {
   chip.classList.remove(...COLOURS);
   if (place >= 0) chip.classList.add(COLOURS[place]);
   off.textContent = found.error === null ? "\u2026" : about(found, percent(found.error));
-  empty.textContent = count ? `${count} ${rail.data.words.short}` : isPairs(rail) ? "none" : "none empty";
+  empty.textContent = shortFalse(rail, found, level, count);
   bar.style.width = rail.data.parts.length > 1 ? `${(100 * share) / top}%` : "0";
   chip.title = described(rail, i, found, share);
-  chip.setAttribute("aria-label", `${level.name}: ${off.textContent}, ${empty.textContent}`);
+  chip.setAttribute("aria-label", `${level.name}: ${off.textContent}, ${count ? `${count} ${rail.data.words.short}` : empty.textContent}`);
   chip.setAttribute("aria-description", chip.title);
 }
 
@@ -349,7 +369,7 @@ function described(rail, i, found, share) {
   if (!found.about && level.base) texts.push(`${percent(level.wrong / level.base)} of ${whole(level.base)} ${words.wrong}.`);
   if (!found.about && level.there) texts.push(`${percent(level.missed / level.there)} of ${whole(level.there)} ${words.missed}.`);
   if (rail.data.parts.length > 1) texts.push(`${part(share)} of the budget.`);
-  if (level.closed || level.finer) texts.push(level.closed || "The release has no partitions so small: counts are spread evenly.");
+  if (level.closed || level.finer) texts.push(level.closed || TOO_FINE);
   return texts.join(" ");
 }
 

@@ -44,9 +44,10 @@ NO_EXPORT = """<style>:is(.st-key-figures, .st-key-map) [data-testid="stElementT
 
 
 _PRESENT = """<style>
-html { font-size: 19px !important; --dpviz-header: 2.5rem !important; --dpviz-status: 1.5rem !important;
+html { font-size: 19px !important; --dpviz-header: 0rem !important; --dpviz-status: 2.6rem !important; --dpviz-rail: 11rem !important;
   --dpviz-icons: 0rem !important; }
 [data-testid="stHeader"] { display: none !important; }
+@media (min-width: 901px) { .st-key-first-row { top: auto !important; bottom: 0; right: 1rem !important; height: 2.6rem !important; } }
 </style>"""
 
 

@@ -16,7 +16,7 @@ from dpviz.app.cards.cards import DATA, Cards, cards_in_place
 from dpviz.app.cards.opened_config import show_uploader
 from dpviz.app.components.drawers import DATA as DATA_DRAWER
 from dpviz.app.components.drawers import METHOD, SPLIT, opened_drawer
-from dpviz.app.components.fields import show_lock, start_checks
+from dpviz.app.components.fields import PROBLEMS, start_checks
 from dpviz.app.components.mechanism_controls import mechanism_controls, privacy_controls, split_controls, without_settings
 from dpviz.app.modes.family_page import FamilyPage, Pages
 from dpviz.app.modes.shown_runs import choose_run
@@ -60,9 +60,9 @@ def teach_controls(page: FamilyPage, others: Pages, drawer: DeltaGenerator, mess
         with messages:
             _show_misfit(edited, error)
         return declared.data, False
-    with drawer:
-        fits = not show_lock()
-        if opened == METHOD and declared.data is not None and fits:
+    fits = not st.session_state.get(PROBLEMS)  # a field says itself what is wrong with it
+    if opened == METHOD and declared.data is not None and fits:
+        with drawer:
             save_button(declared.data, state.draft, None)
     return declared.data, fits
 

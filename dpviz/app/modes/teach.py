@@ -66,7 +66,7 @@ def show_teach(page: FamilyPage, others: Pages) -> None:
         data, fits = teach_controls(page, others, drawer, messages)
         state.write_address()
         if data is None:
-            st.info("Choose data to begin, in the drawer *Data*.")
+            st.info("There is nothing to show yet: the drawer *Data* says what is missing.")
         elif record_public_look(data):
             with row:
                 page.runs.show_buttons()
@@ -109,7 +109,7 @@ def _show_result(page: FamilyPage, shown: ShownRuns, places: tuple[DeltaGenerato
             st.markdown(markdown(parts.lead))
         parts.contrasts()
         if not view.present:
-            st.caption(f"Public data, seeded noise, truth beside the release: nothing here is private. {_say_protected(page)}")
+            st.caption(_say_protected(page))
     with drawer:
         _fill_drawer(page, shown, parts, scene)
     page.state.write_address()

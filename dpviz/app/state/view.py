@@ -39,7 +39,6 @@ class View:
         box: of points, west, south, east, north of the range query in the domain's coordinates; None without one.
         drawer: name of the part that is open beside the maps; "" if none is.
         raw: whether counts are shown as first measured, in Teach.
-        relative: whether errors are in percent of an average count, or else in records.
         present: whether the page is shown in large type without the controls, for a projector.
         marks: of trips, whether they are drawn as arcs or as the colours of regions.
         top: of trips, the most arcs on a map.
@@ -59,7 +58,6 @@ class View:
     box: Bounds | None = field(default=None, metadata=in_link(read_box, of=("points",)) | STAYS)
     drawer: str = field(default="", metadata=STAYS)
     raw: bool = field(default=False, metadata=in_link(flag_reader))
-    relative: bool = field(default=True, metadata=in_link(flag_reader))
     present: bool = field(default=False, metadata=in_link(flag_reader) | STAYS)
     marks: str = field(default=MARKS[0], metadata=in_link(choice_reader(*MARKS), of=("trips",)))
     top: int = field(default=1500, metadata=in_link(number_reader(1, MOST_ARCS, int), of=("trips",)))

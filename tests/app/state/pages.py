@@ -100,7 +100,6 @@ def views(draw, kind, number):
         swipe=draw(st.none() | st.floats(0.03, 0.97)),
         scales=draw(st.dictionaries(st.text(max_size=4), st.floats(0.001, 1e9), max_size=2)),
         raw=draw(st.booleans()),
-        relative=draw(st.booleans()),
         present=draw(st.booleans()),
         **own,
     )

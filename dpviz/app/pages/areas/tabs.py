@@ -86,7 +86,7 @@ def _show_accuracy(what: AreasDrawn, evaluation: AreaEvaluation | None, level: i
     table = evaluation.by_level
     table = table.assign(mean=[graded.mean for graded in verdict(what.release).levels])
     left, right = st.columns(2)
-    show_chart(charts.errors_by_level(table, what.data.unit, relative=AREAS.view.relative), left)
+    show_chart(charts.errors_by_level(table), left)
     show_chart(charts.shares_by_level(table), right)
     columns = {"name": "level", "regions": "regions", "mae": "mean error", "rmse": "typical error", "expected": "expected from noise"}
     columns |= {"relative": "mean error, %", "empty": "empty", "false_positives": "false positives", "false_negatives": "missed"}

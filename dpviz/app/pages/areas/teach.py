@@ -8,14 +8,16 @@ from functools import partial
 
 import streamlit as st
 
+from dpviz.app.components.words import show_table
 from dpviz.app.modes.contrasts import show_contrasts
 from dpviz.app.modes.family_page import TeachParts
 from dpviz.app.modes.shown_runs import ShownRuns
+from dpviz.app.modes.tabs import MOST_ROWS
 from dpviz.app.modes.teach import describe_run, draw_maps, keep_error_tops, make_scene
 from dpviz.app.pages.areas.level import asked_regions, choose_measure, make_settings, shown_level, shown_measure
 from dpviz.app.pages.areas.levels import make_rail
 from dpviz.app.pages.areas.state import AREAS, AreasDrawn
-from dpviz.app.pages.areas.tabs import NO_PLACES, describe_sum, offer_no_regions, show_figures, show_sums, take_chosen
+from dpviz.app.pages.areas.tabs import describe_sum, offer_no_regions, show_figures, show_sums, take_chosen
 from dpviz.app.state.values import MEASURES, ORDINALS
 from dpviz.app.state.view import Pane as ViewedPane
 from dpviz.mechanisms import RegionTree
@@ -29,7 +31,9 @@ from dpviz.view.areas_drawing import (
     choose_tops,
     draw_areas,
 )
+from dpviz.view.areas_outline import list_regions
 from dpviz.view.canvas import Pane, Scene, on_land
+from dpviz.view.escape import markdown
 
 
 def describe_idle(shown: ShownRuns) -> tuple[str, Callable[[], object] | None]:
@@ -56,7 +60,7 @@ def make_teach(shown: ShownRuns) -> TeachParts:
         scene=scene,
         drawings=drawings,
         take_chosen=partial(take_chosen, regions),
-        without_map=lambda: st.caption(NO_PLACES),
+        without_map=partial(_show_outline, shown, level),
         contrasts=lambda: show_contrasts(AREAS, shown, RegionTree(), wanted_of),
         ask=lambda: show_sums(shown.different, [what.compared for what in shown.different], level),
         lead=replace(verdict(first.release), counted=first.data.unit).lacks,
@@ -71,10 +75,22 @@ def _stamp(what: AreasDrawn) -> str:
 
 
 def _describe_asked(what: AreasDrawn) -> str:
-    """Write the sum of the regions that are asked for, or how to ask."""
+    """Write the sum of the regions that are asked for, or how to ask on a map."""
     regions = what.data.counts.regions
-    asked = asked_regions(regions)
-    return describe_sum(what, what.compared, shown_level(regions), list(asked)) if asked else "Click regions on a map to add them up."
+    if asked := asked_regions(regions):
+        return describe_sum(what, what.compared, shown_level(regions), list(asked))
+    return "" if what.data.on_map.shapes(shown_level(regions)) is None else "Click regions on a map to add them up."
+
+
+def _show_outline(shown: ShownRuns, level: int) -> None:
+    """Show the regions of each run as an indented list, where no map can be drawn."""
+    for what, column in zip(shown.different, st.columns(len(shown.different)), strict=True):
+        with column:
+            st.markdown(f"**{markdown(describe_run(what))}**")
+            table = list_regions(what.release, what.compared.truth, level)
+            show_table(table.head(MOST_ROWS))
+    note = f" The first {MOST_ROWS:,} of {len(table):,} rows." if len(table) > MOST_ROWS else ""
+    st.caption(f"These regions have neither outlines nor coordinates: a list stands for the map.{note}")
 
 
 def _choose_view(what: AreasDrawn) -> AreasMapSettings:

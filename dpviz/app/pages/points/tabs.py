@@ -99,7 +99,7 @@ def key_figures(what: Drawn, level: int) -> None:
 
 
 def _accuracy(what: Drawn, evaluation: Evaluation | None) -> None:
-    total = float(what.release.count[0]) if POINTS.view.relative else None
+    total = float(what.release.count[0])
     if evaluation is None:
         zooms = range(min(what.release.domain.order, what.release.tree.height, FINEST_ZOOM) + 1)
         noise = [expected_error(what.release, zoom) for zoom in zooms]

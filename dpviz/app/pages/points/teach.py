@@ -54,7 +54,9 @@ def begin(domain: Domain) -> None:
 
 def describe_idle(shown: ShownRuns) -> tuple[str, Callable[[], object] | None]:
     """Write what the runs are and what lies in the box, with the button that removes it."""
-    return f"{stamp_maps(shown)} {_describe_box(shown)}", offer_no_box if shows_box() else None
+    if not shows_box():
+        return stamp_maps(shown), None
+    return f"{stamp_maps(shown)} {_describe_box(shown)}", offer_no_box
 
 
 def make_teach(shown: ShownRuns) -> TeachParts:
@@ -91,9 +93,7 @@ def make_teach(shown: ShownRuns) -> TeachParts:
 
 
 def _describe_box(shown: ShownRuns) -> str:
-    """Write the answer for the box of the range query, while the maps show it; else how to ask for one."""
-    if not shows_box():
-        return "Box: press Box, or hold Shift, and drag a box on a map to read its count here."
+    """Write the answer for the box of the range query."""
     return " ".join(f"{f'Box, {name.lower()}' if name else 'Box'}: {describe_answer(what)}" for name, what in shown.named())
 
 
