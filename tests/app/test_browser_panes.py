@@ -1,5 +1,7 @@
 """The maps fill the window: how much of the screen shows the data, and where the menus over the maps lie."""
 
+from itertools import pairwise
+
 import pytest
 
 from dpviz.app.pages.start import PRESETS
@@ -29,7 +31,7 @@ def test_a_class_of_forty_is_one_press_and_fills_the_screen(chromium, address, t
         assert covered(page) > 0.3
         places = menus(page)
         assert len({place["x"] for place in places}) == 4
-        assert all(place["x"] + place["width"] <= other["x"] for place, other in zip(places, places[1:], strict=False)), "none covers another"
+        assert all(place["x"] + place["width"] <= other["x"] for place, other in pairwise(places)), "none covers another"
         assert page.get_by_role("slider", name="Budget ε", exact=True).bounding_box()["y"] < WIDE["height"]
 
 

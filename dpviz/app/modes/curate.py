@@ -17,7 +17,7 @@ from dpviz.app.modes.header import NO_EXPORT, WATERMARK, curate_row, truth_switc
 from dpviz.app.modes.page_changes import note_change, rerun_if_changed
 from dpviz.app.modes.sidebar import curate_controls
 from dpviz.app.payment.paid_list import show_waiting
-from dpviz.app.payment.pay import show_account, show_button
+from dpviz.app.payment.pay import show_account, show_bar, show_files
 from dpviz.app.payment.release_files import show_bundle
 from dpviz.app.session import drafts
 from dpviz.app.session.ledger import find_paid, show_missing_ledger
@@ -43,7 +43,7 @@ def show_curate(page: FamilyPage, protected: str) -> None:
     with st.container():
         show_missing_ledger()
     declared_map, cards = st.container(), show_cards(page.where)
-    account, button, released, publish = (st.container() for _ in range(4))
+    account, files, released, publish, bar = (*(st.container() for _ in range(4)), st.container(key="bar"))
     declared, fits = curate_controls(page, cards)
     data, how = declared.data, state.draft
     draws = [(mechanism, how.budget_for(mechanism)) for mechanism in how.build_all()] if fits else []  # of one press
@@ -53,8 +53,12 @@ def show_curate(page: FamilyPage, protected: str) -> None:
         counts, unit = page.counts_of(declared) if fits else None, page.unit_of(data)
         expected = show_expected(state, cards, counts, None if counts is None else page.levels_of(counts), unit, funding)
         page.below_errors(counts, expected)
-    with button:
-        show_button(state, data, draws, cards, funding, lambda: releases.pay(data, funding))
+    bargain = None if expected is None else expected.bargain
+    with bar:
+        fits = show_bar(state, data, draws, cards, funding, bargain, lambda: releases.pay(data, funding)) and fits
+    with files:
+        if data is not None and fits:
+            show_files(state, data, draws, funding)
     with declared_map:
         page.show_declared(declared, expected, unit)
     what = releases.newest()
