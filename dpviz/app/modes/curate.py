@@ -11,6 +11,7 @@ import streamlit as st
 from dpviz.app.cards.cards import RELEASED, show_cards
 from dpviz.app.cards.expected_errors import show_expected
 from dpviz.app.components.panes import load_deck, panes
+from dpviz.app.components.scroll import scroll_to
 from dpviz.app.components.words import verdict_row
 from dpviz.app.modes.family_page import FamilyPage
 from dpviz.app.modes.header import NO_EXPORT, WATERMARK, curate_row, truth_switch
@@ -54,8 +55,9 @@ def show_curate(page: FamilyPage, protected: str) -> None:
         expected = show_expected(state, cards, counts, None if counts is None else page.levels_of(counts), unit, funding)
         page.below_errors(counts, expected)
     bargain = None if expected is None else expected.bargain
+    bought = "" if bargain is None else bargain.shown.text
     with bar:
-        fits = show_bar(state, data, draws, cards, funding, bargain, lambda: releases.pay(data, funding)) and fits
+        fits = show_bar(state, data, draws, cards, funding, bargain, lambda: releases.pay(data, funding, bought)) and fits
     with files:
         if data is not None and fits:
             show_files(state, data, draws, funding)
@@ -65,6 +67,7 @@ def show_curate(page: FamilyPage, protected: str) -> None:
     with released:
         if what is not None:
             st.subheader("Released", anchor=RELEASED)
+            scroll_to(RELEASED, f"{state.key} {what.number}")
             _show_draw(page, what.number, data is not None and what.data.counts is data.counts)
     with publish:  # the way to the bundle, or releases that wait for it
         if what is not None and (paid := find_paid(what.release)) is not None:
@@ -97,6 +100,8 @@ def _begin_release(what: Any, how: Draft, *, same_data: bool) -> None:
     if not (same_data and what.draft.same_draw(how)):
         stale = f"The data or settings on the left have changed since draw {what.number}. *Run and pay* again to see their effect."
         st.caption(f":orange[{stale}]")
+    if what.bought:
+        st.markdown(f"You expected {markdown(what.bought)}. The release says of itself:")
     for run in what.runs:
         verdict_row(run.release, run.title if len(what.runs) > 1 else "")
     truth_switch(what.data)

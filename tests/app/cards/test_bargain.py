@@ -28,7 +28,12 @@ def button(app, key):
 
 @pytest.mark.parametrize(
     ("of", "noise", "useful"),
-    [(worth(), True, False), (worth(error=30.0), False, False), (worth(useful=0.4, error=30.0), True, False), (worth(useful=2048), True, True)],
+    [
+        (worth(), True, False),
+        (worth(error=30.0), False, False),
+        (worth(useful=0.4, error=30.0), True, False),
+        (worth(useful=2048), True, True),
+    ],
 )
 def test_it_is_noise_where_the_error_is_larger_than_the_count_or_nothing_is_useful(of, noise, useful):
     assert (of.is_noise, of.is_useful) == (noise, useful)
